@@ -6,12 +6,14 @@ A test says what it needs beyond the build and Python, in comments above its fir
 
     # needs: python3-scipy nginx-light root
     # slow: looks up 70,000 names
+    # plain: other programs read what the daemon gives
 
 A word of needs is a package of PACKAGES, a word of CONDITIONS, program:NAME, module:NAME (of Python), or data:NAME, which is
 a folder of $SHARED_DATA. What is missing is the reason to skip the test (exit code 77).
 
 EPOCHFS_TESTS_QUICK, set by tests/run, has the packages of the quick tests. Then a test that needs others, or is slow, is
-skipped wherever it runs, so that the quick tests are the same everywhere.
+skipped wherever it runs, so that the quick tests are the same everywhere. SANITIZED, of the mount cases of such a build, does
+the same with those that are plain: the daemon does nothing in them that it does not do in others.
 """
 
 import ctypes
@@ -116,16 +118,17 @@ def there(what):
 
 
 def declared(test):
-    """The words that it needs, and why it is slow; None: it is not."""
-    words, slow = [], None
+    """The words that it needs, why it is slow and why it is plain; None: it is not."""
+    words, why = [], {"slow": None, "plain": None}
     with open(test, encoding="utf-8") as f:
         for line in f:
-            found = re.match(r"(?:#|/\*)(!| needs: (.*)| slow: (.*?)(?: \*/)?$| |$)", line)
+            found = re.match(r"(?:#|/\*)(!| needs: (.*)| (slow|plain): (.*?)(?: \*/)?$| |$)", line)
             if not found:
                 break
             words += (found[2] or "").split()
-            slow = found[3] or slow
-    return words, slow
+            if found[3]:
+                why[found[3]] = found[4]
+    return words, why["slow"], why["plain"]
 
 
 def missing(word, quick):
@@ -142,13 +145,15 @@ def missing(word, quick):
 
 
 def reason(test):
-    """Why it cannot run, or is not one of the quick tests; None: it runs."""
-    words, slow = declared(test)
+    """Why it cannot run, or is not one of the quick tests or of a sanitized build; None: it runs."""
+    words, slow, plain = declared(test)
     quick = os.environ.get("EPOCHFS_TESTS_QUICK")
     lacks = [found for found in (missing(word, quick and quick.split()) for word in words) if found]
     if lacks:
         return "needs " + ", ".join(lacks)
-    return f"slow: {slow}" if slow and quick else None
+    if slow and quick:
+        return f"slow: {slow}"
+    return f"plain: {plain}" if plain and os.environ.get("SANITIZED") else None
 
 
 def main():

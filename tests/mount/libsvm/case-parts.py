@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-scipy
+# plain: arithmetic, in many plans
 """part=KofN of libsvm text: dmlc's byte rule, against the rule on bytes and against XGBoost."""
 
 import gzip
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 import order_reference
-from lib import SLOW, SOURCE, content, equal, mounted, path, run, write
+from lib import SOURCE, content, equal, mounted, path, run, write
 
 ref = order_reference.load()
 rng = random.Random(25)
@@ -109,7 +110,7 @@ FILES = {
     "long-last": joined([b"\n"] * 20) + line(20) + b" 5:1" * 100,
     "packed": joined([b"\n"] * 200),
 }
-for i in range(6 if SLOW else 24):
+for i in range(12):
     FILES[f"wild-{i:02d}"] = wild(i * 100)
 # Found with dmlc itself: the rows of every part.
 FOUND = {("four-bytes", 3): [2, 2, 0], ("four-bytes", 4): [2, 1, 1, 0],
@@ -146,7 +147,7 @@ def check_parts(dataset, files):
         if (dataset, n) in FOUND:
             equal([len(p) for p in parts], FOUND[dataset, n], f"{dataset} in {n} parts")
     for n in (total - 1, total, total + 1, 10 ** 6, 2 ** 40 + 1):
-        some = {rng.randrange(min(n, total + 5)) for _ in range(3 if SLOW else 9)}
+        some = {rng.randrange(min(n, total + 5)) for _ in range(5)}
         for k in sorted({0, 1, n - 1} | some):
             if k < n:
                 check_part(dataset, files, k, n)
@@ -244,7 +245,7 @@ def check_xgboost():
     lists = [("lf", "crlf-runs", "no-last-newline", "uneven"), ("comments", "bom", "blank-first")]
     uris = [f"{SOURCE}/{name}" for name in singles]
     uris += [";".join(f"{SOURCE}/{name}" for name in names) for names in lists]
-    for n in (2, 3) if SLOW else (2, 3, 5):
+    for n in (2, 3, 5):
         found = xgboost_parts(uris, n)
         with mounted():
             for name, parts in zip(singles, found):
@@ -272,8 +273,8 @@ store()
 with mounted():
     for name, data in FILES.items():
         check_parts(name, [data])
-    check_combinations("lf", [FILES["lf"]], 30 if SLOW else 150)
-    check_combinations("blank-runs", [FILES["blank-runs"]], 30 if SLOW else 150)
+    check_combinations("lf", [FILES["lf"]], 60)
+    check_combinations("blank-runs", [FILES["blank-runs"]], 60)
     check_empty_part("one-row", 1, 3, 4)
     check_empty_part("lf", 1, 1000, 12)
     # Rows without features may be a list of labels: such a file is no part of `all`.
@@ -290,7 +291,7 @@ for names in (("lf", "crlf"), ("uneven", "empty-1", "one-row", "no-last-newline"
     with mounted(";".join(f"{SOURCE}/{name}" for name in names)):
         of_list = [FILES[name.removesuffix(".gz")] for name in names if "empty" not in name]
         check_parts("all", of_list)
-        check_combinations("all", of_list, 5 if SLOW else 20)
+        check_combinations("all", of_list, 10)
 os.unlink(f"{SOURCE}/empty-1")
 os.unlink(f"{SOURCE}/empty-2")
 check_xgboost()

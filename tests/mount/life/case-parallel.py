@@ -15,7 +15,7 @@ from lib import (DEADLINE, EPOCHFS, FASHION, MOUNTPOINT, SLOW, equal, idx_parse,
                  need_fashion, path, status)
 
 READERS = 8
-FILES = 300 if SLOW else 1500
+FILES = 300 if SLOW else 600
 
 
 def reader(seed):
