@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The program of docs/library.md: compiled, linked in both ways, and run."""
+"""The programs of docs/library.md: compiled, linked and run."""
 
 import os
 import subprocess
@@ -44,3 +44,21 @@ contains(said, "  image: |u1, 128 samples, 8192 bytes\n", "  label: |u1, 128 sam
 wrong = subprocess.run(["./a.out", "missing"], env=environment, stderr=subprocess.PIPE, text=True)
 equal(wrong.returncode, 1, "exit code")
 contains(wrong.stderr, "missing: ")
+
+# The same file by the programs in other languages, where these are installed.
+size = len(subprocess.run([EPOCHFS, "cat", SOURCE, "README.txt"], check=True, stdout=subprocess.PIPE).stdout)
+for language, program, *commands in (
+        ("rustc", take("docs/library.md", "#[link"), ["rustc", "--edition", "2021", "-L", f"{here}/lib", "-o", "size", "size.rustc"], ["./size"]),
+        ("julia", take("docs/library.md", "@ccall"), ["julia", "size.julia"])):
+    with open(f"size.{language}", "w", encoding="utf-8") as f:
+        f.write(program)
+    try:
+        subprocess.run([language, "--version"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        print(f"{language} is not installed")
+        continue
+    *builds, command = commands
+    for build in builds:
+        subprocess.run(build, check=True, env=environment)
+    said = subprocess.run([*command, SOURCE, "README.txt"], check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+    equal(said, f"{size} bytes\n", language)
