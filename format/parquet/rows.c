@@ -414,8 +414,10 @@ int parquet_rows_make(const struct parquet_column *column, const struct page_dat
     ret->v.width = column->shown == SHOWN_NUMBER ? column->width : 0;
     good = have < n ? have : n;
     good -= is_cut && data->rep && good == have && good;
-    if (r == 0 && data->rep && data->n && data->rep[0]) /* it begins inside a row */
+    if (r == 0 && data->rep && data->n && data->rep[0]) {
+        rows_blame(ret, "expected a page that begins with a row, got one that begins inside");
         good = 0;
+    }
     if (r < 0)
         return r;
     if (column->shown == SHOWN_NUMBER)

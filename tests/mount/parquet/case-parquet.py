@@ -10,8 +10,9 @@ import os
 import numpy as np
 
 import lib
-from lib import SOURCE, contains, equal, expect_error, mounted, path, run, text, write
+from lib import CACHE, PRIVATE, SOURCE, contains, equal, expect_error, mounted, path, run, text, write
 from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT64, INT96, SNAPPY, make
+from servers import Nginx
 
 UTF8, LIST, MAP, DATE, INT8, DECIMAL = 0, 3, 1, 6, 15, 5
 N = 23
@@ -192,3 +193,16 @@ with mounted():
 # A kept index is used again, and all is as before.
 with mounted():
     check_samples("unknown-nulls/x.parquet", ROWS[:3])
+
+# The same from a server, in blocks; of each file at most its bytes and the ends of blocks are sent.
+far = os.path.join(PRIVATE, "http")
+for way in ("plain", "pages", "dictionary"):
+    write(f"{far}/{way}.parquet", lib.content(f"{SOURCE}/{way}/x.parquet"))
+with Nginx(far) as nginx:
+    with mounted(nginx.url, f"cache={CACHE}", "block=4096"):
+        for way in ("plain", "pages", "dictionary"):
+            check_batch(f"{way}.parquet")
+        check_samples("plain.parquet", ROWS)
+        check_samples("pages.parquet", ROWS[:9])
+    sent = sum(r.sent for r in nginx.log() if r.path.endswith(".parquet"))
+    equal(sent <= sum(os.path.getsize(f"{far}/{name}") for name in os.listdir(far)), True, f"each byte once: {sent}")
