@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: types into two shells
 """Completion in bash and zsh, each in a terminal of its own, offers what --help says."""
 
 import os

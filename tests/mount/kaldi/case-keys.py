@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: thousands of names
 """Keys of Kaldi tables as names of files: any bytes, dots, percent signs, very long keys, repeated
 ones; every listed name can be opened, and no other; the members of a tar as WebDataset reads them;
 100,000 keys."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: every file of a mix
 """A mix of datasets of pictures: every file of it against the files of its sources, and its orders against the
 reference of docs/order-mix.md."""
 

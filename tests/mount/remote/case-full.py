@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: a full disk, for each keep=
 """A cache that is too small: cache_size and a full disk are limits at every moment, and still all
 bytes are served; keep=pin keeps its share of hits, keep=once drops passed blocks."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: several users, one after the other
 """A cache folder of mode 2770 serves all users of its group, whatever their umasks are: each byte is
 fetched once for all of them, also if one is killed; cache_size= counts once; a user outside the
 group gets nothing, and what a file's rights forbid is reported by its name."""

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: every field, against numpy
 """Windows of tokens of each kind of file: every field, samples and shuffled batches, against numpy."""
 
 import json

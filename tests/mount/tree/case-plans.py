@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# slow: many plans, against a reference in Python
 """Plans and epochs against the Python reference of docs/order.md, and their listings."""
 
 import errno

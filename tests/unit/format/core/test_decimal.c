@@ -9,11 +9,7 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-#if defined(SLOW_BUILD)
-#define TEXTS 200000 /* of each shape */
-#else
-#define TEXTS 500000
-#endif
+#define TEXTS     200000 /* of each shape */
 #define TEXT_SIZE 1024
 #define PUT_SIZE  200
 
