@@ -73,7 +73,7 @@ static void cursor_add_rows(struct cursor *c, struct parquet_column *column,
         const uint8_t *bytes = values_at(&rows->v, i, &len);
 
         c->place[c->n] = 0;
-        if (rows->v.bad && rows->v.bad[i]) {
+        if (values_is_bad(&rows->v, i)) {
             pass_fault(column, 1, why->set || !rows->why ? why->text : rows->why);
             c->state[c->n++] = STATE_BAD;
             continue;

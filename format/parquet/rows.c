@@ -109,11 +109,11 @@ static int rows_add_number(const struct parquet_column *c, const struct values *
     size_t len;
     const uint8_t *value = values_at(v, i, &len);
 
-    if (parquet_convert(c, value, len, dst) && !(v->bad && v->bad[i])) {
+    if (parquet_convert(c, value, len, dst) && !values_is_bad(v, i)) {
         ret->n++;
         return 0;
     }
-    rows_blame(ret, v->bad && v->bad[i] ? "expected an id of the dictionary, got a larger one"
+    rows_blame(ret, values_is_bad(v, i) ? "expected an id of the dictionary, got a larger one"
                                         : "expected a number that its type has, got another");
     return values_mark_bad(&ret->v, ret->n++);
 }
@@ -121,7 +121,7 @@ static int rows_add_number(const struct parquet_column *c, const struct values *
 /* All values are as they are shown. */
 static bool rows_are_values(const struct parquet_column *c, const struct page_data *data)
 {
-    return c->convert == CONVERT_COPY && !data->v.bad && data->v.n == data->n;
+    return c->convert == CONVERT_COPY && !data->v.bad_n && data->v.n == data->n;
 }
 
 static int rows_make_numbers(const struct parquet_column *c, const struct page_data *data, size_t n,
@@ -131,7 +131,8 @@ static int rows_make_numbers(const struct parquet_column *c, const struct page_d
     int r = values_append_zeros(&ret->v, n);
 
     if (r == 0 && rows_are_values(c, data)) {
-        memcpy(ret->v.bytes, data->v.bytes, n * c->width);
+        if (n)
+            memcpy(ret->v.bytes, data->v.bytes, n * c->width);
         ret->n = n;
         return 0;
     }
@@ -176,8 +177,8 @@ static int rows_make_bytes(const struct parquet_column *c, const struct page_dat
             continue;
         }
         bytes = values_at(&data->v, value, &len);
-        r = data->v.bad && data->v.bad[value] ? parquet_rows_add_bad(ret, 1)
-                                              : rows_add_text(c, bytes, len, ret);
+        r = values_is_bad(&data->v, value) ? parquet_rows_add_bad(ret, 1)
+                                           : rows_add_text(c, bytes, len, ret);
         value++;
     }
     return r;
@@ -226,7 +227,7 @@ static int rows_add_element(struct rows_list *row, uint64_t i)
                    ? 0
                    : -EBADMSG;
     }
-    if (row->data->v.bad && row->data->v.bad[row->value])
+    if (values_is_bad(&row->data->v, row->value))
         return -EBADMSG;
     return parquet_convert(c, values_at(&row->data->v, row->value++, &len), c->width, dst)
                ? 0
@@ -257,7 +258,7 @@ static int rows_joined(struct rows_list *row)
         size_t len = 0;
         uint8_t size[8];
 
-        if (is_there && row->data->v.bad && row->data->v.bad[row->value])
+        if (is_there && values_is_bad(&row->data->v, row->value))
             return -EBADMSG;
         if (is_there)
             value = values_at(&row->data->v, row->value++, &len);

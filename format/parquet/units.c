@@ -102,7 +102,7 @@ static void unit_check_count(const struct unit_place *place, struct page_data *d
 
 static uint8_t unit_state(const struct parquet_rows *rows, size_t i)
 {
-    return rows->v.bad && rows->v.bad[i] ? STATE_BAD
+    return values_is_bad(&rows->v, i)    ? STATE_BAD
            : rows->null && rows->null[i] ? STATE_NULL
                                          : STATE_SIZE;
 }

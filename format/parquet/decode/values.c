@@ -45,7 +45,6 @@ static int values_grow(void *array, size_t *capacity, size_t n, size_t each)
 /* Make space for n more values of `bytes` together. */
 static int values_reserve(struct values *v, size_t n, uint64_t bytes)
 {
-    size_t had;
     int r;
 
     if (bytes > 4 * (uint64_t)VALUES_BYTES_MAX - v->len)
@@ -53,18 +52,13 @@ static int values_reserve(struct values *v, size_t n, uint64_t bytes)
     r = values_grow(&v->bytes, &v->capacity, v->len + (size_t)bytes, 1);
     if (r == 0 && !v->width)
         r = values_grow(&v->end, &v->end_capacity, v->n + n, sizeof(*v->end));
-    had = v->bad_n;
-    if (r == 0 && v->bad)
-        r = values_grow(&v->bad, &v->bad_n, v->n + n, 1);
-    if (r == 0 && v->bad_n > had)
-        memset(v->bad + had, 0, v->bad_n - had);
     return r;
 }
 
 int values_mark_bad(struct values *v, size_t i)
 {
     size_t had = v->bad_n;
-    int r = values_grow(&v->bad, &v->bad_n, (i < v->n ? v->n : i) + 1, 1);
+    int r = values_grow(&v->bad, &v->bad_n, i + 1, 1);
 
     if (r < 0)
         return r;
@@ -108,8 +102,8 @@ int values_append(struct values *v, const struct values *other)
         return r;
     for (size_t i = 0; i < other->n && !v->width; i++)
         v->end[v->n + i] = (uint32_t)v->len + other->end[i];
-    for (size_t i = 0; i < other->n && other->bad && r == 0; i++)
-        if (other->bad[i])
+    for (size_t i = 0; i < other->n && r == 0; i++)
+        if (values_is_bad(other, i))
             r = values_mark_bad(v, v->n + i);
     if (r < 0)
         return r;
@@ -434,6 +428,8 @@ int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, c
     if (r < 0) {
         v->n = had;
         v->len = had_len;
+        if (v->bad_n > had)
+            memset(v->bad + had, 0, v->bad_n - had);
     }
     *ret_why = d.why;
     return r;

@@ -39,11 +39,17 @@ enum parquet_encoding {
 struct values {
     uint32_t width; /* bytes of each; 0: they differ */
     size_t n, len;
-    uint8_t *bytes;                       /* [len] owned, as is all of it */
-    uint32_t *end;                        /* [n] where each ends in bytes, with width 0 */
-    uint8_t *bad;                         /* [n] 1: it is not what the file means; NULL: none is */
-    size_t capacity, end_capacity, bad_n; /* private */
+    uint8_t *bytes; /* [len] owned, as is all of it */
+    uint32_t *end;  /* [n] where each ends in bytes, with width 0 */
+    uint8_t *bad;   /* [bad_n] 1: it is not what the file means; later ones are good */
+    size_t bad_n;
+    size_t capacity, end_capacity; /* private */
 };
+
+static inline bool values_is_bad(const struct values *v, size_t i)
+{
+    return i < v->bad_n && v->bad[i];
+}
 
 void values_release(struct values *v);
 #define AUTO_VALUES AUTO(values_release)
