@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/array/archives.h"
-#include "format/array/zip.h"
+#include "format/zip/archive/zip.h"
 
 extern const struct format format_npz;
 

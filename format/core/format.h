@@ -105,7 +105,7 @@ struct finds {
 
     const struct folder_names *names; /* of all files of the folder; NULL: not known */
 
-    /* Take ds over. 0 or -ENOMEM. */
+    /* Take ds over. A name that begins with '/' is a path, relative to SOURCE. 0 or -ENOMEM. */
     int (*dataset)(struct finds *finds, const char *name, struct dataset *ds);
     /* name cannot be used: the mount shows reason in name/ERROR.txt. 0 or -ENOMEM. */
     int (*error)(struct finds *finds, const char *name, const char *reason);
@@ -279,6 +279,9 @@ struct format {
     /* They differ, and are added to t: ds may not be ready yet. NULL: example has them. */
     void (*add_example)(const struct dataset *ds, struct text *t);
 };
+
+/* Free what the format has put into claims. */
+void claims_release(struct claims *claims, const struct format *format);
 
 /* Does the format make datasets of single files? */
 static inline bool format_opens_files(const struct format *format)

@@ -17,8 +17,8 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/real.h"
-#include "format/array/zip.h"
 #include "format/core/npy_head.h"
+#include "format/zip/archive/zip.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define SUFFIX       ".npy"

@@ -18,29 +18,6 @@
 #include "format/registry.h"
 #include "fs/tree/folder_scan.h"
 
-static void release_claims(struct claims *claims, const struct format *format)
-{
-    for (size_t i = 0; i < claims->n; i++) {
-        struct collection *c = &claims->collection[i];
-
-        free(c->folder);
-        free(c->name);
-        free(c->root);
-        free(c->file);
-        free(c->unread);
-        free(c->missing);
-        if (format->free_claim)
-            format->free_claim(c->impl);
-        else
-            free(c->impl);
-    }
-    free(claims->collection);
-    free(claims->unmet);
-    free(claims->recipe);
-    claims->collection = NULL;
-    claims->n = 0;
-}
-
 /* Make the blob of a collection. 0, or -errno with the reason in d. */
 static int collections_join(const struct source *source, const struct listing *listing,
                             const struct collection *c, struct blob **ret, struct diag *d)
@@ -301,7 +278,7 @@ static int add_collections(const struct source *source, const struct format_opti
             *user->recipe = TAKE_PTR(claims->recipe);
         if (claims->unmet && user->unmet && !*user->unmet)
             *user->unmet = TAKE_PTR(claims->unmet);
-        release_claims(claims, formats[f]);
+        claims_release(claims, formats[f]);
     }
     if (r == -EOPNOTSUPP)
         return listing_rest(source, listing, NULL, ret_rest);
@@ -335,21 +312,11 @@ static const struct opening *opening_of(const struct finds *finds)
     return (const struct opening *)((const char *)finds - offsetof(struct opening, finds));
 }
 
-/* A name that begins with '/' is a path, and not in the folder of the collection. */
 static int collections_add_dataset(struct finds *finds, const char *name, struct dataset *ds)
 {
     const struct opening *opening = opening_of(finds);
-    const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
-    AUTO_FREE char *folder = NULL;
 
-    if (!slash)
-        return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
-    folder = strndup(name + (slash > name), (size_t)(slash - name) - (slash > name));
-    if (!folder) {
-        dataset_free(ds);
-        return -ENOMEM;
-    }
-    return folder_scan_add(opening->catalog, folder, slash + 1, ds, NULL);
+    return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
 }
 
 static int collections_add_error(struct finds *finds, const char *name, const char *reason)

@@ -25,14 +25,16 @@ static void find_access(const struct source *source, const char *folder, const c
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error)
 {
+    const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
     struct catalog_item item = {.ds = ds};
 
     if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
         dataset_free(ds);
         return -ENOMEM;
     }
-    item.name = strdup(name);
-    item.folder = strdup(folder);
+    item.name = strdup(slash ? slash + 1 : name);
+    item.folder =
+        slash > name ? strndup(name + 1, (size_t)(slash - name) - 1) : strdup(slash ? "" : folder);
     item.error = error ? strdup(error) : NULL;
     if (item.error)
         text_plain(item.error, "\n");

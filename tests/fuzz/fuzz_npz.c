@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/array/zip.h"
+#include "format/zip/archive/zip.h"
 #include "fuzz.h"
 #include "support/idx_make.h"
 #include "support/memory_opener.h"

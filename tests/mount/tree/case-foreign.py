@@ -46,7 +46,6 @@ KINDS = {
     "a.png": ("a PNG picture", made(lambda out: PICTURE.save(out, "png"))),
     "a.arrow": ("Arrow", b"ARROW1\0\0\xff\xff\xff\xff" + bytes(100)),
     "a.h5": ("HDF5", b"\x89HDF\r\n\x1a\n" + bytes(100)),
-    "a.zip": ("zip", made(zipped("a.txt"))),
     "a.pt": ("a PyTorch file", made(zipped("model/data.pkl"))),
     "a.csv": ("CSV that is not of numbers", b"name,city\nann,york\nbob,bonn\neve,rome\n"),
     "a.json": ("JSON", json.dumps({"samples": [{"x": 1}, {"x": 2}]}, indent=1).encode()),

@@ -1,6 +1,6 @@
 /* The directory of an archive in memory: numbers of 64 bits, and that no damage gives members
  * outside of it. */
-#include "format/array/zip.h"
+#include "format/zip/archive/zip.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 

@@ -1,4 +1,4 @@
-#include "format/array/zip.h"
+#include "format/zip/archive/zip.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,10 +15,14 @@
 #define COMMENT_MAX    65535u
 #define END64_BYTES    56u
 #define LOCATOR_BYTES  20u
-#define DIRECTORY_MAX  (UINT64_C(64) << 20)
+#define DIRECTORY_MAX  (UINT64_C(1) << 30)
+#define DEFLATE_MOST   1032u      /* bytes that a byte of deflated data makes */
 #define IS_IN_64       UINT32_MAX /* the number is in the record for 64 bits */
 #define FLAG_ENCRYPTED 1u
 #define FLAG_STRONG    64u
+#define FLAG_MASKED    0x2000u
+#define METHOD_AES     99
+#define MAKER_UNIX     3
 #define PEEK_PIECE     4096u
 
 #define LOCAL_MAGIC   UINT32_C(0x04034b50)
@@ -83,35 +87,7 @@ static int read_end64(const struct blob *blob, uint64_t end_at, struct zip_end *
     return 0;
 }
 
-/* Find the end record: the last of that magic, as Python's zipfile does; bytes may follow. */
-static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d)
-{
-    size_t len = (size_t)min_u64(blob->size, END_BYTES + COMMENT_MAX), i;
-    AUTO_FREE uint8_t *tail = malloc(len ? len : 1);
-    uint64_t start = blob->size - len;
-    int r = !tail ? -ENOMEM : len ? blob_read(READ_WAITS, blob, tail, len, start, d) : 0;
-
-    if (r < 0)
-        return r;
-    for (i = len < END_BYTES ? 0 : len - END_BYTES + 1; i > 0; i--)
-        if (load_le32(tail + i - 1) == END_MAGIC)
-            break;
-    if (!i)
-        return blob_bad(blob, d,
-                        "end: expected the directory of the archive (50 4b 05 06 near the end), "
-                        "got none: cut short?");
-    i--;
-    *ret = (struct zip_end){.at = start + i,
-                            .entries = load_le16(tail + i + 10),
-                            .size = load_le32(tail + i + 12),
-                            .offset = load_le32(tail + i + 16)};
-    if (load_le16(tail + i + 8) != load_le16(tail + i + 10) ||
-        (load_le16(tail + i + 4) && load_le16(tail + i + 4) != UINT16_MAX))
-        return zip_is_part(blob, start + i, d);
-    return read_end64(blob, start + i, ret, d);
-}
-
-static int array_zip_check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
+static int zip_check_end(const struct blob *blob, const struct zip_end *end, struct diag *d)
 {
     uint64_t expected;
 
@@ -125,6 +101,55 @@ static int array_zip_check_end(const struct blob *blob, const struct zip_end *en
         return blob_bad(blob, d, "directory: expected at most %llu bytes, got %llu",
                         (unsigned long long)DIRECTORY_MAX, (unsigned long long)end->size);
     return 0;
+}
+
+/* What the end record at tail, which is byte `at` of the archive, says. */
+static int zip_parse_end(const struct blob *blob, const uint8_t *tail, uint64_t at,
+                         struct zip_end *ret, struct diag *d)
+{
+    int r;
+
+    *ret = (struct zip_end){.at = at,
+                            .entries = load_le16(tail + 10),
+                            .size = load_le32(tail + 12),
+                            .offset = load_le32(tail + 16)};
+    if (load_le16(tail + 8) != load_le16(tail + 10) ||
+        (load_le16(tail + 4) && load_le16(tail + 4) != UINT16_MAX))
+        return zip_is_part(blob, at, d);
+    r = read_end64(blob, at, ret, d);
+    return r < 0 ? r : zip_check_end(blob, ret, d);
+}
+
+/* Find the end record: the last of that magic that is the end of a directory, whose comment ends
+ * the file; otherwise, as bytes may follow, the last of that magic that is the end of a directory.
+ * What is wrong with the last of that magic is the error. */
+static int read_end(const struct blob *blob, struct zip_end *ret, struct diag *d)
+{
+    size_t len = (size_t)min_u64(blob->size, END_BYTES + COMMENT_MAX);
+    AUTO_FREE uint8_t *tail = malloc(len ? len : 1);
+    uint64_t start = blob->size - len;
+    struct diag first = DIAG_INIT;
+    int r = !tail ? -ENOMEM : len ? blob_read(READ_WAITS, blob, tail, len, start, d) : 0;
+
+    if (r < 0)
+        return r;
+    for (unsigned exact = 2; exact-- > 0;)
+        for (size_t i = len < END_BYTES ? 0 : len - END_BYTES + 1; i-- > 0;) {
+            struct diag ignored = DIAG_INIT;
+
+            if (load_le32(tail + i) != END_MAGIC ||
+                (i + END_BYTES + load_le16(tail + i + 20) == len) != exact)
+                continue;
+            r = zip_parse_end(blob, tail + i, start + i, ret, first.set ? &ignored : &first);
+            if (r == 0)
+                return r;
+            if (r != -EBADMSG) /* of a read */
+                return diag_set(d, r, "%s", first.set ? first.text : ignored.text);
+        }
+    return first.set ? diag_set(d, -EBADMSG, "%s", first.text)
+                     : blob_bad(blob, d,
+                                "end: expected the directory of the archive (50 4b 05 06 near the "
+                                "end), got none: cut short?");
 }
 
 /* Take numbers of 64 bits from the extra field, in place of those that are all ones. */
@@ -154,9 +179,8 @@ static bool take_64(struct zip_member *m, const uint8_t *extra, size_t len)
     return true; /* it just is as large as that */
 }
 
-static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size_t left,
-                                uint64_t place, struct zip_member *ret, size_t *ret_len,
-                                struct diag *d)
+static int zip_read_entry(const struct blob *blob, const uint8_t *at, size_t left, uint64_t place,
+                          struct zip_member *ret, size_t *ret_len, struct diag *d)
 {
     size_t name, extra;
 
@@ -170,6 +194,10 @@ static int array_zip_read_entry(const struct blob *blob, const uint8_t *at, size
     *ret_len = ENTRY_BYTES + name + extra + load_le16(at + 32);
     *ret = (struct zip_member){.name = (const char *)at + ENTRY_BYTES,
                                .name_len = name,
+                               .extra = at + ENTRY_BYTES + name,
+                               .extra_len = extra,
+                               .maker = at[5],
+                               .mode = at[5] == MAKER_UNIX ? load_le16(at + 40) : 0,
                                .flags = load_le16(at + 8),
                                .method = load_le16(at + 10),
                                .crc = load_le32(at + 16),
@@ -192,8 +220,6 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
     size_t at = 0;
     int r = read_end(blob, &end, d);
 
-    if (r == 0)
-        r = array_zip_check_end(blob, &end, d);
     if (r < 0)
         return r;
     zip.directory = end.offset;
@@ -206,8 +232,8 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
 
         if (array_capacity(&zip.member, zip.n, sizeof(*zip.member)) < 0)
             return -ENOMEM;
-        r = array_zip_read_entry(blob, zip.bytes + at, (size_t)end.size - at, end.offset + at,
-                                 &zip.member[zip.n], &len, d);
+        r = zip_read_entry(blob, zip.bytes + at, (size_t)end.size - at, end.offset + at,
+                           &zip.member[zip.n], &len, d);
         zip.n += r == 0;
         at += len;
     }
@@ -221,47 +247,65 @@ int zip_read(const struct blob *blob, struct zip *ret, struct diag *d)
     return 0;
 }
 
-int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *d)
+const char *zip_foreign_method(const struct zip_member *m)
 {
     static const struct {
         unsigned method;
         const char *name;
-    } methods[] = {{9, "Deflate64"}, {12, "bzip2"}, {14, "LZMA"}, {93, "Zstandard"}, {95, "xz"}};
-    const char *name = "another one";
+    } methods[] = {{ZIP_STORED, NULL}, {ZIP_DEFLATED, NULL}, {9, "Deflate64"}, {12, "bzip2"},
+                   {14, "LZMA"},       {93, "Zstandard"},    {95, "xz"},       {98, "PPMd"}};
 
-    if (m->flags & (FLAG_ENCRYPTED | FLAG_STRONG))
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (methods[i].method == m->method)
+            return methods[i].name;
+    return "another one";
+}
+
+bool zip_is_encrypted(const struct zip_member *m)
+{
+    return m->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED) || m->method == METHOD_AES;
+}
+
+int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *d)
+{
+    const char *method = zip_foreign_method(m);
+
+    if (zip_is_encrypted(m))
         return blob_bad(blob, d, "member %.*s: is encrypted, which epochfs does not read",
                         (int)min_u64(m->name_len, 64), m->name);
+    if (method)
+        return blob_bad(
+            blob, d, "member %.*s: its compression method is %u (%s): expected stored or deflated",
+            (int)min_u64(m->name_len, 64), m->name, m->method, method);
     if (m->method == ZIP_STORED && m->packed_size != m->size)
         return blob_bad(
             blob, d,
             "member %.*s: expected as many bytes in the archive as it has, got %llu and %llu",
             (int)min_u64(m->name_len, 64), m->name, (unsigned long long)m->packed_size,
             (unsigned long long)m->size);
-    if (m->method == ZIP_STORED || m->method == ZIP_DEFLATED)
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-        if (methods[i].method == m->method)
-            name = methods[i].name;
-    return blob_bad(blob, d,
-                    "member %.*s: its compression method is %u (%s): expected stored or deflated",
-                    (int)min_u64(m->name_len, 64), m->name, m->method, name);
+    if (m->method == ZIP_DEFLATED && m->size / DEFLATE_MOST > m->packed_size)
+        return blob_bad(blob, d,
+                        "member %.*s: expected at most %u bytes of each deflated byte, got %llu "
+                        "bytes of %llu",
+                        (int)min_u64(m->name_len, 64), m->name, DEFLATE_MOST,
+                        (unsigned long long)m->size, (unsigned long long)m->packed_size);
+    return 0;
 }
 
-static int array_zip_find_member(const struct blob *blob, struct zip *zip, struct zip_member *m,
-                                 struct diag *d)
+int zip_locate(struct read_context *rc, const struct blob *blob, struct zip_member *m, uint64_t end,
+               struct diag *d)
 {
     uint8_t local[LOCAL_BYTES + UINT16_MAX];
-    uint64_t end;
+    uint64_t member_end;
     size_t len = LOCAL_BYTES + m->name_len;
     int r;
 
-    if (m->header > zip->directory || zip->directory - m->header < len)
+    if (m->header > end || end - m->header < len)
         return blob_bad(blob, d,
                         "member %.*s: expected its header before byte %llu, got it at %llu",
-                        (int)min_u64(m->name_len, 64), m->name, (unsigned long long)zip->directory,
+                        (int)min_u64(m->name_len, 64), m->name, (unsigned long long)end,
                         (unsigned long long)m->header);
-    r = blob_read(READ_WAITS, blob, local, len, m->header, d);
+    r = blob_read(rc, blob, local, len, m->header, d);
     if (r < 0)
         return r;
     if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->name_len ||
@@ -269,12 +313,18 @@ static int array_zip_find_member(const struct blob *blob, struct zip *zip, struc
         return blob_bad(blob, d,
                         "byte %llu: expected the header of member %.*s, got something else",
                         (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name);
+    if (load_le16(local + 8) != m->method || (load_le16(local + 6) & FLAG_ENCRYPTED))
+        return blob_bad(blob, d,
+                        "byte %llu: expected the header of member %.*s with method %u and no "
+                        "encryption, got method %u and flags %04x",
+                        (unsigned long long)m->header, (int)min_u64(m->name_len, 64), m->name,
+                        m->method, load_le16(local + 8), load_le16(local + 6));
     m->at = m->header + len + load_le16(local + 28);
-    if (!checked_add(m->at, m->packed_size, &end) || end > zip->directory)
+    if (!checked_add(m->at, m->packed_size, &member_end) || member_end > end)
         return blob_bad(
             blob, d, "member %.*s: expected its %llu bytes from %llu on before byte %llu, got more",
             (int)min_u64(m->name_len, 64), m->name, (unsigned long long)m->packed_size,
-            (unsigned long long)m->at, (unsigned long long)zip->directory);
+            (unsigned long long)m->at, (unsigned long long)end);
     return 0;
 }
 
@@ -285,24 +335,45 @@ static int by_header(const void *a, const void *b)
     return (*x)->header < (*y)->header ? -1 : (*x)->header > (*y)->header;
 }
 
-int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
+int zip_ends(const struct blob *blob, const struct zip *zip, uint64_t *ret, struct diag *d)
 {
     AUTO_FREE const struct zip_member **order = malloc((zip->n + 1) * sizeof(*order));
-    int r = order ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < zip->n && r == 0; i++) {
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < zip->n; i++)
         order[i] = &zip->member[i];
-        r = array_zip_find_member(blob, zip, &zip->member[i], d);
-    }
-    if (r < 0)
-        return r;
     qsort(order, zip->n, sizeof(*order), by_header);
-    for (size_t i = 1; i < zip->n; i++)
-        if (order[i - 1]->at + order[i - 1]->packed_size > order[i]->header)
+    for (size_t i = 0; i < zip->n; i++) {
+        const struct zip_member *m = order[i];
+        uint64_t next = i + 1 < zip->n ? order[i + 1]->header : zip->directory, end;
+
+        if (m->header > zip->directory)
             return blob_bad(blob, d,
-                            "byte %llu: expected members one after another, got two that overlap",
-                            (unsigned long long)order[i]->header);
+                            "member %.*s: expected its header before byte %llu, got it at %llu",
+                            (int)min_u64(m->name_len, 64), m->name,
+                            (unsigned long long)zip->directory, (unsigned long long)m->header);
+        if (!checked_add(m->header, LOCAL_BYTES + m->name_len, &end) ||
+            !checked_add(end, m->packed_size, &end) || end > next)
+            return blob_bad(blob, d,
+                            "member %.*s: expected %llu bytes from %llu on, before the %s at byte "
+                            "%llu, got two that overlap",
+                            (int)min_u64(m->name_len, 64), m->name,
+                            (unsigned long long)m->packed_size, (unsigned long long)m->header,
+                            i + 1 < zip->n ? "next member" : "directory", (unsigned long long)next);
+        ret[m - zip->member] = next;
+    }
     return 0;
+}
+
+int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
+{
+    AUTO_FREE uint64_t *end = malloc((zip->n + 1) * sizeof(*end));
+    int r = end ? zip_ends(blob, zip, end, d) : -ENOMEM;
+
+    for (size_t i = 0; i < zip->n && r == 0; i++)
+        r = zip_locate(READ_WAITS, blob, &zip->member[i], end[i], d);
+    return r;
 }
 
 static int inflate_head(const struct blob *blob, const struct zip_member *m, z_stream *z,
