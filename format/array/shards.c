@@ -134,6 +134,16 @@ static size_t array_shards_other(struct array *const *a, size_t n)
     return other;
 }
 
+/* Shards of one array seldom have as many rows, all of them; samples of one size do. */
+static bool array_shards_may_be_samples(struct array *const *a, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (!arrays_may_be_samples(a[0], a[i]) || a[i]->head.dim[0] != a[0]->head.dim[0])
+            return false;
+    }
+    return true;
+}
+
 /* Say of which rule the array is, or of the n arrays, which could not be joined. */
 static int array_shards_remark(struct array *const *a, size_t n, bool joined)
 {
@@ -146,6 +156,11 @@ static int array_shards_remark(struct array *const *a, size_t n, bool joined)
             "%s to %s are one array in %zu files, because their names differ by a number only; "
             "with -o pair=off each is a dataset",
             a[0]->file, a[n - 1]->file, n);
+        if (array_shards_may_be_samples(a, n)) {
+            text_add(&t, "; each is ");
+            add_shape(a[0], &t);
+            text_add(&t, ": if each is one sample, store them as members of a tar archive");
+        }
         return text_finish(&t, &a[0]->remark, NULL);
     }
     text_add(&t, "%s and %s are not one array in several files: ", a[0]->file, a[other]->file);

@@ -48,6 +48,7 @@ make({f"emb_{i}.npy": a for i, a in enumerate(EMB)})
 datasets, unusable = look()
 equal((shapes(datasets), unusable), ({"emb": {"data": [240, 8]}}, {}), "three files")
 contains(datasets["emb"]["notes"][0], "emb_0.npy to emb_2.npy are one array in 3 files", "-o pair=off")
+equal("one sample" in datasets["emb"]["notes"][0], False, "the last one is shorter")
 equal((datasets["emb"]["missing"], datasets["emb"]["arrays"]),
       ([], [{"field": "data", "array": "emb", "files": 3}]), "what it is made of")
 with mounted():
@@ -63,6 +64,7 @@ for names, what in (([f"p{i}.npy" for i in range(12)], "numbers of several width
     make(dict(zip(names, TEN)))
     datasets, _ = look()
     equal([(list(f), d["missing"]) for f, d in zip(shapes(datasets).values(), datasets.values())], [(["data"], [])], what)
+    contains(next(iter(datasets.values()))["notes"][0], "each is int32 (3, 2): if each is one sample, store them as members of a tar")
     with mounted():
         check(next(iter(datasets)), {"data": np.concatenate(TEN).astype(">i4")}, batch=5)
 
