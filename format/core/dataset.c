@@ -9,7 +9,10 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "format/core/encoder.h"
+#include "format/core/plan_fields.h"
 #include "format/index/index.h"
+
+#define FIELDS_INSERTED 2 /* at most, by dataset_insert_field() */
 
 void dataset_free_folders(struct dataset *ds)
 {
@@ -36,7 +39,7 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
     ds->impl = impl;
     atomic_store(&ds->state, ops && ops->prepare ? DATASET_PREPARING : DATASET_READY);
     ds->label = "label";
-    ds->field = calloc(fields + 1, sizeof(*ds->field));
+    ds->field = calloc(fields + FIELDS_INSERTED, sizeof(*ds->field));
     ds->blob = calloc(blobs, sizeof(struct blob *));
     if (!ds->field || !ds->blob) {
         dataset_free(ds);
@@ -61,6 +64,7 @@ void dataset_free(struct dataset *ds)
         blob_free(ds->blob[i]);
     free(ds->blob);
     dataset_free_folders(ds);
+    plan_fields_free(ds->plan_fields);
     notes_release(&ds->notes);
     missing_parts_release(&ds->missing);
     free(ds);
@@ -141,7 +145,7 @@ bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *
 
 int dataset_make_fields(struct dataset *ds, size_t n)
 {
-    struct field *field = calloc(n + 1, sizeof(*field));
+    struct field *field = calloc(n + FIELDS_INSERTED, sizeof(*field));
 
     assert(!ds->n_fields);
     if (!field)
@@ -153,7 +157,7 @@ int dataset_make_fields(struct dataset *ds, size_t n)
 
 void dataset_fit_fields(struct dataset *ds)
 {
-    struct field *fit = realloc(ds->field, (ds->n_fields + 1u) * sizeof(*fit));
+    struct field *fit = realloc(ds->field, ((size_t)ds->n_fields + FIELDS_INSERTED) * sizeof(*fit));
 
     ds->field = fit ? fit : ds->field;
 }

@@ -26,6 +26,8 @@ struct folder;
 struct format;
 struct index;
 struct memo;
+struct picture_source;
+struct plan_fields;
 struct read_context;
 
 /* The files that show a field. */
@@ -250,6 +252,11 @@ struct dataset {
     bool shares_blobs;  /* with other datasets, which count the references */
     unsigned denied;    /* permission bits that a file it reads lacks; valid once it is ready */
 
+    /* Where its pictures come from that are files: format/core/plan_fields.h. The format's. NULL:
+     * nowhere. */
+    const struct picture_source *pictures;
+    struct plan_fields *plan_fields; /* of plans that make pictures; owned; NULL: no plan may */
+
     struct memo *memo; /* results kept for samples that differ in size; not owned; else NULL */
 
     /* The files that the encoders offer, see encoder.h. Owned. */
@@ -310,7 +317,7 @@ bool dataset_has(const struct dataset *ds, uint64_t sample, const struct field *
 /* Replace the fields, of which there are none yet, by room for n. 0 or -ENOMEM. */
 int dataset_make_fields(struct dataset *ds, size_t n);
 
-/* Add a zeroed field before index and key, after all others: there is always room for one.
+/* Add a zeroed field before index and key, after all others: there is always room for two.
  * Index and key move, so folders must be filled again. */
 struct field *dataset_insert_field(struct dataset *ds);
 

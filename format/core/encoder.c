@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/core/plan_fields.h"
+
 struct offers {
     const char *folder;
     const struct encoder *encoder;
@@ -30,28 +32,29 @@ static int offer_named(struct offers *offers, const struct field *field, const c
 
 static bool is_offered(const struct encoder *encoder, enum scope scope, const struct field *f)
 {
-    return field_is_in(f, encoder->in[scope]) && (!encoder->fits || encoder->fits(f));
+    return f && field_is_in(f, encoder->in[scope]) && (!encoder->fits || encoder->fits(f));
 }
 
 static int offer_encoded(const struct dataset *ds, enum scope scope, struct offers *offers)
 {
     const struct encoder *encoder = offers->encoder;
     const char *ext = encoder->ext ? encoder->ext : encoder->name;
-    unsigned i = 0;
+    bool makes = scope == SCOPE_PICTURES;
+    unsigned i = 0, n = plan_fields_count(ds, makes);
     int r = 0;
 
-    while (i < ds->n_fields && !is_offered(encoder, scope, &ds->field[i]))
+    while (i < n && !is_offered(encoder, scope, plan_fields_at(ds, makes, i)))
         i++;
-    if (i == ds->n_fields)
+    if (i == n)
         return 0;
     if (encoder->has_all)
         return offer_named(offers, NULL, "", ext);
-    for (i = 0; i < ds->n_fields && r == 0; i++) {
-        const struct field *f = &ds->field[i];
+    for (i = 0; i < n && r == 0; i++) {
+        const struct field *f = plan_fields_at(ds, makes, i);
 
         if (is_offered(encoder, scope, f))
             r = offer_named(offers, f, f->name, ext);
-        else if (encoder->has_labels && field_is_in(f, IN_CLS))
+        else if (f && encoder->has_labels && field_is_in(f, IN_CLS))
             r = offer_named(offers, f, f->name, "cls");
     }
     return r;
@@ -112,9 +115,9 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
     offers->folder = folder->name;
     offers->encoder = encoder;
     offers->n = 0;
-    if (encoder)
+    if (encoder && (scope != SCOPE_PICTURES || ds->plan_fields))
         r = offer_encoded(ds, scope, offers);
-    if (r == 0)
+    if (r == 0 && scope != SCOPE_PICTURES)
         r = offer_bytes(ds, scope, offers);
     free(folder->files[scope]);
     folder->files[scope] = NULL;
@@ -165,7 +168,7 @@ bool dataset_has_folder(const struct dataset *ds, const char *name)
     return false;
 }
 
-static int fill_late_folders(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
+int dataset_fill_again(struct dataset *ds, const struct encoder *const *encoders, unsigned n)
 {
     AUTO_FREE struct offers *offers = calloc(1, sizeof(*offers));
     int r = offers ? 0 : -ENOMEM;
@@ -188,7 +191,7 @@ int dataset_fill_folders(struct dataset *ds, const struct encoder *const *encode
     int r = 0;
 
     if (ds->late_folders)
-        return fill_late_folders(ds, encoders, n);
+        return dataset_fill_again(ds, encoders, n);
     ds->folder = calloc(FOLDERS_MAX, sizeof(*ds->folder));
     if (!offers || !ds->folder)
         return -ENOMEM;

@@ -11,7 +11,9 @@
 
 struct encoder;
 
-enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, N_SCOPES };
+/* Whose files they are: those of samples, of batches, and of batches of plans that make pictures,
+ * which have other fields (plan_fields.h). */
+enum scope { SCOPE_SAMPLES, SCOPE_BATCHES, SCOPE_PICTURES, N_SCOPES };
 
 #define KINDS_MAX   64 /* of a folder: fs/ numbers them with 6 bits */
 #define FOLDERS_MAX 255
@@ -74,6 +76,10 @@ void dataset_free_folders(struct dataset *ds);
 
 /* Has the dataset a folder of that name? */
 bool dataset_has_folder(const struct dataset *ds, const char *name);
+
+/* Fill the folders again, because fields were added; there are no other folders than before.
+ * Nothing may know the files yet. Errors as dataset_fill_folders(). */
+int dataset_fill_again(struct dataset *ds, const struct encoder *const *encoders, unsigned n);
 
 /* Name the folders of a dataset whose fields are not known yet; the names must outlive it. A later
  * dataset_fill_folders(), before the dataset is ready, fills them, and adds none. 0 or -ENOMEM. */

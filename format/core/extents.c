@@ -1,5 +1,7 @@
 #include "format/core/extents.h"
 
+#include "format/core/plan_fields.h"
+
 /* Where the bytes of one stored field of a sample are. */
 static bool stored_extent(const struct field *f, uint64_t sample, struct extent *ret)
 {
@@ -50,6 +52,8 @@ unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct
 {
     unsigned n;
 
+    if (only && plan_field_is(ds, only) && !only->base_field)
+        return ds->pictures && ds->pictures->extent(ds, sample, ret);
     if (only && only->base_field)
         only = only->base_field;
     if (ds->ops && ds->ops->extents)

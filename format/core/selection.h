@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 
+struct picture_plan;
 struct read_context;
 
 struct selection {
@@ -26,6 +27,12 @@ struct selection {
 
     /* Says when a long walk over the samples must end. NULL: never. */
     struct read_context *rc;
+
+    /* How a plan makes pictures (picture=, augment=), and for which epoch. positions() writes the
+     * positions in the epoch of the samples at those places. NULL: it makes none. */
+    const struct picture_plan *pictures;
+    uint64_t epoch;
+    void (*positions)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 
     const uint64_t *list; /* [count] the samples; NULL: ask samples() */
 

@@ -77,5 +77,5 @@ static int npy_layout(struct layout *l, const struct file_kind *file)
 
 const struct encoder encoder_npy = {.name = "npy",
                                     .shows = SHOWS_ITEMS,
-                                    .in = {IN_NPY_SAMPLES, IN_NPY_BATCHES},
+                                    .in = {IN_NPY_SAMPLES, IN_NPY_BATCHES, IN_NPY_BATCHES},
                                     .layout = npy_layout};

@@ -5,6 +5,7 @@
  * Times are 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 is used only
  * where needed: PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
 #include "format/core/encoder.h"
+#include "format/core/plan_fields.h"
 #include "format/encode/npy.h"
 
 #include <assert.h>
@@ -269,14 +270,14 @@ static int encode_npz_add_member(struct layout *l, const struct field *f, unsign
 /* Add a member for each field that is in files of that place. */
 static int add_members(struct layout *l, unsigned place)
 {
-    bool single = l->selection->single;
+    bool single = l->selection->single, makes = l->selection->pictures;
     uint64_t directory = 0, sample = 0;
 
     if (single)
         selection_samples(l->selection, 0, 1, &sample);
-    for (unsigned i = 0; i < l->dataset->n_fields; i++) {
-        const struct field *f = &l->dataset->field[i];
-        bool is_in = field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
+    for (unsigned i = 0; i < plan_fields_count(l->dataset, makes); i++) {
+        const struct field *f = plan_fields_at(l->dataset, makes, i);
+        bool is_in = f && field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
         int r = is_in ? encode_npz_add_member(l, f, i, &directory) : 0;
 
         if (r < 0 && r != -ENODATA)
@@ -296,7 +297,7 @@ static int npz_layout(struct layout *l, const struct file_kind *file)
 const struct encoder encoder_npz = {
     .name = "npz",
     .shows = SHOWS_CONTAINER,
-    .in = {IN_ANY, IN_ANY},
+    .in = {IN_ANY, IN_ANY, IN_ANY},
     .has_all = true,
     .layout = npz_layout,
     .all_arrays = true,

@@ -120,14 +120,15 @@ static const struct field *label_choice_field(const struct dataset *ds, const ch
 }
 
 /* All of the dataset is prepared. */
-static int label_choice_apply(struct dataset *ds, const void *ctx)
+int label_choice_apply(const struct label_choice *choice, struct dataset *ds)
 {
-    const struct label_choice *choice = ctx;
-    const struct field *f = label_choice_field(ds, choice->field);
+    const struct field *f = choice->field ? label_choice_field(ds, choice->field) : NULL;
     struct field_input input;
     struct diag d = DIAG_INIT;
     int r;
 
+    if (!choice->field)
+        return 0;
     if (f) {
         ds->label = f->name;
         ds->label_is_chosen = true;
@@ -139,16 +140,5 @@ static int label_choice_apply(struct dataset *ds, const void *ctx)
               f                            ? ""
               : dataset_field(ds, "label") ? ". Its classes are those of 'label'"
                                            : ". It has no classes");
-    return 0;
-}
-
-int label_choice_set(const struct label_choice *choice, struct dataset *ds)
-{
-    if (!choice->field)
-        return 0;
-    if (dataset_state(ds) == DATASET_READY)
-        return label_choice_apply(ds, choice);
-    ds->finish = label_choice_apply;
-    ds->finish_ctx = choice;
     return 0;
 }

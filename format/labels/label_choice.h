@@ -11,9 +11,9 @@ struct label_choice {
     uint64_t classes;  /* columns of label1h; 0: the largest label + 1 */
 };
 
-/* Let a dataset that was opened follow the choice, now or once it is prepared. The choice must
- * outlive it. A note says why it cannot: it keeps its own label if it has no such field; if the
- * field is no number, plans refuse it. 0 or -ENOMEM. May read labels that are on this machine. */
-int label_choice_set(const struct label_choice *choice, struct dataset *ds);
+/* Let a dataset all of which is prepared follow the choice. A note says why it cannot: it keeps its
+ * own label if it has no such field; if the field is no number, plans refuse it. 0 or -ENOMEM. May
+ * read labels that are on this machine. */
+int label_choice_apply(const struct label_choice *choice, struct dataset *ds);
 
 #endif

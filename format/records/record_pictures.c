@@ -160,38 +160,39 @@ static bool is_bad(int r)
     return r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP;
 }
 
-static int record_pictures_read_bytes(struct work *w)
+static int record_pictures_read_bytes(struct read_context *rc, const struct dataset *ds,
+                                      const struct record_content *c, uint64_t record,
+                                      uint8_t **ret, size_t *ret_len, struct diag *d)
 {
-    const struct record_content *source =
-        record_picture_source(pictures_of(w->c), w->ds, w->record);
+    const struct record_content *source = record_picture_source(pictures_of(c), ds, record);
     AUTO_FREE uint8_t *bytes = NULL;
     uint64_t dim[RECORD_AXES] = {0};
     char where[RECORD_WHERE];
-    int r = source ? source->ops->dims(w->ds, source, w->record, dim, &w->reason) : 0;
+    int r = source ? source->ops->dims(ds, source, record, dim, d) : 0;
 
     if (r < 0)
         return r;
     if (dim[0] > PICTURE_MAX_BYTES) {
-        record_picture_where(w->ds, w->c, w->record, where);
-        return diag_set(&w->reason, -EFBIG,
-                        "%s: expected a picture of at most %llu bytes, got %llu", where,
+        record_picture_where(ds, c, record, where);
+        return diag_set(d, -EFBIG, "%s: expected a picture of at most %llu bytes, got %llu", where,
                         (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
     }
     bytes = malloc(dim[0] ? dim[0] : 1);
     if (!bytes)
         return -ENOMEM;
     if (dim[0])
-        r = source->ops->read(w->rc, w->ds, source, w->record, 0, dim[0], bytes, &w->reason);
+        r = source->ops->read(rc, ds, source, record, 0, dim[0], bytes, d);
     if (r < 0)
         return r;
-    w->bytes = TAKE_PTR(bytes);
-    w->len = dim[0];
+    *ret = TAKE_PTR(bytes);
+    *ret_len = dim[0];
     return 0;
 }
 
 static int read_picture(struct work *w)
 {
-    int r = record_pictures_read_bytes(w);
+    int r =
+        record_pictures_read_bytes(w->rc, w->ds, w->c, w->record, &w->bytes, &w->len, &w->reason);
 
     w->is_read = r == 0 || is_bad(r);
     if (w->is_read) /* what is made of it is remembered */
@@ -520,6 +521,53 @@ int record_pictures_add(struct dataset *ds, const struct format_setup *setup, co
     }
     *ret = p;
     return 0;
+}
+
+/* ---- for plans ---- */
+
+static const struct record_content *record_pictures_plan_content(const struct dataset *ds)
+{
+    return &((const struct record_pictures *)(const void *)ds->pictures)->boxed.content;
+}
+
+static int record_pictures_plan_read(struct read_context *rc, const struct dataset *ds,
+                                     uint64_t sample, uint8_t **ret, size_t *ret_len,
+                                     struct diag *d)
+{
+    const struct record_content *c = record_pictures_plan_content(ds);
+    struct made_counts *counts = pictures_of(c)->plan_counts;
+    int r = record_pictures_read_bytes(rc, ds, c, sample, ret, ret_len, d);
+
+    if (r == 0 && counts)
+        record_pictures_count(&counts->decoded);
+    return r;
+}
+
+static void record_pictures_plan_where(const struct dataset *ds, uint64_t sample, struct text *t)
+{
+    char where[RECORD_WHERE];
+
+    record_picture_where(ds, record_pictures_plan_content(ds), sample, where);
+    text_add(t, "%s", where);
+}
+
+static bool record_pictures_plan_extent(const struct dataset *ds, uint64_t sample,
+                                        struct extent *ret)
+{
+    return record_picture_extent(ds, record_pictures_plan_content(ds), sample, ret);
+}
+
+void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
+                           const struct format_setup *setup, const char *name, bool has_holes)
+{
+    p->plan_counts = setup->counts;
+    p->plan_source = (struct picture_source){.has_holes = has_holes,
+                                             .zeros_bad = setup->options.bad_rows == BAD_ROWS_ZERO,
+                                             .read = record_pictures_plan_read,
+                                             .where = record_pictures_plan_where,
+                                             .extent = record_pictures_plan_extent};
+    snprintf(p->plan_source.name, sizeof(p->plan_source.name), "%s", name);
+    ds->pictures = &p->plan_source;
 }
 
 void record_pictures_free(struct record_pictures *pictures)

@@ -36,6 +36,9 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
                           const struct record_content *const *source,
                           const struct record_column *column, unsigned n,
                           struct record_pictures **ret);
+/* Let plans make pictures of the files that p is of, as arrays of that name. */
+void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
+                           const struct format_setup *setup, const char *name, bool has_holes);
 void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */

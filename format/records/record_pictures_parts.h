@@ -7,6 +7,7 @@
 
 #include "base/lock.h"
 #include "base/pool.h"
+#include "format/core/plan_fields.h"
 #include "format/picture/kind.h"
 #include "format/records/record_pictures.h"
 
@@ -18,6 +19,8 @@ struct record_picture {
 };
 
 struct record_pictures {
+    struct picture_source plan_source; /* first: for plans; of thumbnails, as is: */
+    struct made_counts *plan_counts;   /* may be NULL */
     uint32_t height, width;
     struct memo *memo;
     struct pool *pool;

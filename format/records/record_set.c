@@ -191,6 +191,7 @@ static int record_set_add_pictures(struct dataset *ds, const struct record_colum
     unsigned found[RECORD_PICTURES_MOST], n_found;
     const struct record_content *source[RECORD_PICTURES_MOST];
     const char *name = picture_name(column, n);
+    bool has_holes;
     int r;
 
     /* Pictures are remembered; where nothing is, there are none. */
@@ -200,12 +201,15 @@ static int record_set_add_pictures(struct dataset *ds, const struct record_colum
     for (unsigned i = 0; i < n_found; i++)
         source[i] = &set->content[found[i]];
     r = record_thumbnails_add(ds, &set->setup, source, column, n_found, &set->thumbnails);
-    if (r < 0 || !set->setup.options.picture_height || !name)
+    if (r < 0 || !name)
         return r;
+    has_holes = lacks_all(ds, source, column, n_found);
+    record_pictures_offer(ds, set->thumbnails, &set->setup, name, has_holes);
+    if (!set->setup.options.picture_height)
+        return 0;
     return record_pictures_add(
         ds, &set->setup, name,
-        &(struct record_pictures_source){source, n_found, lacks_all(ds, source, column, n_found),
-                                         record_set_set_identity},
+        &(struct record_pictures_source){source, n_found, has_holes, record_set_set_identity},
         &set->pictures);
 }
 

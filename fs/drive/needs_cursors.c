@@ -26,7 +26,8 @@ static void needs_cursors_add_field(struct cursor *c, const struct field *f)
 /* Collect the fields of the files that are read. */
 static void needs_cursors_set_fields(struct cursor *c, const struct active_cursor *active)
 {
-    enum scope scope = active->is_samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    enum scope scope =
+        active->is_samples || !active->plan ? SCOPE_SAMPLES : plan_scope(active->plan);
     const struct folder *folder = active->folder;
 
     c->n_fields = 0;

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/core/plan_fields.h"
 
 /* ---- which arrays ---- */
 
@@ -15,16 +16,26 @@
 static int batches_check_fields(const struct epochfs_batches *b, struct diag *d)
 {
     const struct dataset *ds = b->node.item->ds;
+    bool makes = b->node.plan->makes_pictures;
+    unsigned n = plan_fields_count(ds, makes);
     AUTO_TEXT struct text names = {0};
 
     for (const char *name = b->fields; name && *name; name += strlen(name) + 1) {
-        const struct field *f = dataset_field(ds, name);
+        bool has = false;
 
-        if (f && field_is_in(f, b->in))
+        for (unsigned i = 0; i < n; i++) {
+            const struct field *f = plan_fields_at(ds, makes, i);
+
+            has = has || (f && field_is_in(f, b->in) && !strcmp(f->name, name));
+        }
+        if (has)
             continue;
-        for (unsigned i = 0; i < ds->n_fields; i++)
-            if (field_is_in(&ds->field[i], b->in))
-                text_add(&names, "%s%s", names.len ? ", " : "", ds->field[i].name);
+        for (unsigned i = 0; i < n; i++) {
+            const struct field *f = plan_fields_at(ds, makes, i);
+
+            if (f && field_is_in(f, b->in))
+                text_add(&names, "%s%s", names.len ? ", " : "", f->name);
+        }
         return diag_set(d, -ENOENT, "field %s: expected one of %s", name,
                         names.data ? names.data : "none");
     }

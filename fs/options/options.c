@@ -68,6 +68,7 @@ void options_release(struct options *o)
     for (size_t i = 0; i < o->n_mixes; i++)
         mix_spec_release(&o->mix[i]);
     free(o->mix);
+    free(o->augment.recipe);
     free((char *)o->cache);
     free((char *)o->source.files);
     free((char *)o->source.endpoint);

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cache/source/options.h"
+#include "format/augment/options.h"
 #include "format/core/format.h"
 #include "fs/plan/mix_text.h"
 #include "fs/plan/plan.h"
@@ -41,6 +42,7 @@ struct options {
     bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
     bool finds_in_lists;          /* even where nothing is staged, for epochfs plan */
     struct format_options format;
+    struct augment_options augment; /* its recipes are owned */
     uint64_t keep_made;     /* bytes of decoded pictures that stay in the cache folder; 0: none */
     bool allow_outside;     /* read files that the source names, wherever they are */
     bool allow_commands;    /* run commands that the source names */

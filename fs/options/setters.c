@@ -193,6 +193,43 @@ int option_set_picture(struct options *o, const char *name, const char *value, s
                     value, PICTURE_SIDE_MAX);
 }
 
+int option_set_augment(struct options *o, const char *name, const char *value, struct diag *d)
+{
+    struct augment_options *augment = &o->augment;
+    size_t len = strcspn(value, "=");
+    struct diag reason = DIAG_INIT;
+    struct named_recipe *recipe;
+    int r;
+
+    if (!value[len] || !plan_is_name(value, len))
+        return diag_set(d, -EINVAL,
+                        "option %s=%.60s: expected NAME=WORD[+WORD..], such as t=rrc+flip, a name "
+                        "of at most %d letters, digits, _ and -",
+                        name, value, PLAN_WORD_SIZE - 1);
+    for (size_t i = 0; i < augment->n; i++)
+        if (!strncmp(augment->recipe[i].name, value, len) && !augment->recipe[i].name[len])
+            return diag_set(d, -EINVAL, "option %s=%.60s: the name is given twice", name, value);
+    r = array_capacity(&augment->recipe, augment->n, sizeof(*augment->recipe));
+    if (r < 0)
+        return r;
+    recipe = &augment->recipe[augment->n];
+    *recipe = (struct named_recipe){0};
+    memcpy(recipe->name, value, len);
+    r = recipe_parse(value + len + 1, strlen(value + len + 1), &recipe->recipe, &reason);
+    if (r < 0)
+        return diag_set(d, r, "option %s=%s: %s", name, recipe->name, reason.text);
+    augment->n++;
+    return 0;
+}
+
+int option_set_normalize(struct options *o, const char *name, const char *value, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    int r = normalize_parse(value, &o->augment.normalize, &reason);
+
+    return r < 0 ? diag_set(d, r, "option %s: %s", name, reason.text) : 0;
+}
+
 /* The type of tokens that no header tells: a type, perhaps with raw: in front. */
 int option_set_tokens(struct options *o, const char *name, const char *value, struct diag *d)
 {

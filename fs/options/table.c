@@ -197,6 +197,14 @@ const struct option options_ours[] = {
      "cropped at the center: image_size=224x224",
      .group = GROUP_FORMATS, .common = true, .set = option_set_picture, .least = 1,
      .most = PICTURE_SIDE_MAX, .old = "picture"},
+    {"augment", "NAME=WORDS",
+     "let plans make training images: augment=NAME in a plan applies these words, which are joined "
+     "by +: augment=t=rrc+flip. It may be repeated",
+     .group = GROUP_FORMATS, .set = option_set_augment},
+    {"normalize", "HOW",
+     "also show images as image_norm, (x / 255 - mean) / std as float32: imagenet, half, clip, "
+     "MEAN/STD or M/M/M/S/S/S; with :f2 as float16",
+     .group = GROUP_FORMATS, .set = option_set_normalize},
     {"transpose", NULL, "exchange the rows and columns of images, which EMNIST stores that way",
      FLAG(format.transpose), .group = GROUP_FORMATS},
     {"label", "FIELD",

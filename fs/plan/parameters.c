@@ -11,6 +11,8 @@
 #include "base/number.h"
 #include "base/scope.h"
 
+#define PLAN_PICTURE_MOST 4096 /* PICTURE_SIDE_MAX */
+
 static bool parameters_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
 {
     return len && number_parse(s, len, max, ret) == len;
@@ -299,6 +301,58 @@ static int print_tail(const struct plan *plan, char *buf, size_t capacity)
     return plan->tail == TAIL_KEEP ? 0 : snprintf(buf, capacity, "%s", tail_words[plan->tail]);
 }
 
+/* HxW, or HxW and ofS. */
+static bool parse_picture(struct plan *plan, const char *s, size_t len)
+{
+    uint64_t height = 0, width = 0, side = 0;
+    size_t used = number_parse(s, len, PLAN_PICTURE_MOST, &height), n;
+
+    if (!used || used >= len || s[used] != 'x')
+        return false;
+    s += used + 1;
+    len -= used + 1;
+    n = number_parse(s, len, PLAN_PICTURE_MOST, &width);
+    if (!n || (n < len && (len - n < 3 || memcmp(s + n, "of", 2) != 0)))
+        return false;
+    if (n < len && !parameters_parse_number(s + n + 2, len - n - 2, PLAN_PICTURE_MOST, &side))
+        return false;
+    plan->picture_height = (uint32_t)height;
+    plan->picture_width = (uint32_t)width;
+    plan->picture_side = (uint32_t)side;
+    return height && width && (n == len || (side >= height && side >= width));
+}
+
+static int print_picture(const struct plan *plan, char *buf, size_t capacity)
+{
+    char side[16] = "";
+
+    if (plan->picture_side)
+        snprintf(side, sizeof(side), "of%u", plan->picture_side);
+    return plan->picture_height
+               ? snprintf(buf, capacity, "%ux%u%s", plan->picture_height, plan->picture_width, side)
+               : 0;
+}
+
+bool plan_is_name(const char *s, size_t len)
+{
+    if (!len || len >= PLAN_WORD_SIZE)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '-')
+            return false;
+    return true;
+}
+
+static bool parse_augment(struct plan *plan, const char *s, size_t len)
+{
+    return plan_is_name(s, len) && parameters_parse_word(s, len, plan->augment);
+}
+
+static int print_augment(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->augment[0] ? snprintf(buf, capacity, "%s", plan->augment) : 0;
+}
+
 const struct plan_parameter plan_parameters[] = {
     {
         .word = "batch",
@@ -429,6 +483,27 @@ const struct plan_parameter plan_parameters[] = {
         .help = "a short last batch, none, or one filled up from the start",
         .parse = parse_tail,
         .print = print_tail,
+    },
+    {
+        .word = "picture",
+        .alias = "image_size",
+        .foreign = "img_size|input_size|resolution|crop_size",
+        .syntax = "HxW[ofS]",
+        .expected = "HxW or HxWofS, sides from 1 to 4096, and S at least as large as H and W",
+        .help = "images as arrays of height H and width W; ofS: of the middle, once the short side "
+                "is S",
+        .parse = parse_picture,
+        .print = print_picture,
+    },
+    {
+        .word = "augment",
+        .foreign = "transform|transforms|augmentation",
+        .syntax = "NAME",
+        .expected = "the name of a recipe that augment=NAME=WORDS gives to the mount",
+        .help = "images changed by that recipe, in each epoch otherwise (see -o augment=)",
+        .needs = "seed",
+        .parse = parse_augment,
+        .print = print_augment,
     },
 };
 const unsigned n_plan_parameters = ARRAY_LEN(plan_parameters);

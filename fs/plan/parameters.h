@@ -10,6 +10,7 @@ struct plan_parameter {
     const char *syntax;   /* of the value, as the help shows it */
     const char *expected; /* what the value must be, for messages */
     const char *help;     /* what it does: a line of README.txt of the mount */
+    const char *alias;    /* another word for it; canonical names have `word`. NULL: none */
     const char *foreign;  /* what other programs call it, see value_names(); NULL: nothing */
     const char *needs;    /* the word of a parameter that must be given, too; NULL: none */
     bool is_required;

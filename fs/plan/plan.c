@@ -11,13 +11,17 @@
 #include "base/values.h"
 #include "fs/plan/parameters.h"
 
+static bool parameter_is_called(const struct plan_parameter *p, const char *word, size_t len)
+{
+    return value_names(p->word, word, len) || (p->alias && value_names(p->alias, word, len));
+}
+
 /* The number of the parameter with that word; n_plan_parameters: none. */
 static unsigned parameter_find(const char *word, size_t len)
 {
     unsigned i = 0;
 
-    while (i < n_plan_parameters && (len != strlen(plan_parameters[i].word) ||
-                                     memcmp(word, plan_parameters[i].word, len) != 0))
+    while (i < n_plan_parameters && !parameter_is_called(&plan_parameters[i], word, len))
         i++;
     return i;
 }

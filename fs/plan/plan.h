@@ -2,7 +2,7 @@
  *
  *     batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
  *         [,shuffle=full|window:M][,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]
- *         [,tail=keep|drop|wrap]
+ *         [,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]
  *
  * The canonical name has the parameters in that order, and leaves out defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
@@ -54,6 +54,9 @@ struct plan {
     bool limits;
     uint64_t limit; /* positions of an epoch */
     enum plan_tail tail;
+    uint32_t picture_height, picture_width; /* of arrays of pictures; 0: as the mount has them */
+    uint32_t picture_side; /* what their short side is scaled to first; 0: as little as covers */
+    char augment[PLAN_WORD_SIZE]; /* name of a recipe; empty: none */
 };
 
 #define PLAN_NAME_SIZE  256 /* of every canonical name and its NUL: no file has a longer one */
@@ -89,6 +92,15 @@ const char *plan_field(const struct plan *plan, const char *label, bool *ret_cla
 
 /* Can that be a name in a plan, such as that of a list? From 1 to PLAN_WORD_SIZE - 1 characters. */
 bool plan_is_word(const char *s, size_t len);
+
+/* Can that be the name of a recipe: letters, digits, _ and -? */
+bool plan_is_name(const char *s, size_t len);
+
+/* Are its pictures made for it? Then its batches have other fields. */
+static inline bool plan_makes_pictures(const struct plan *plan)
+{
+    return plan->picture_height || plan->augment[0];
+}
 
 /* Is word the name of a parameter? */
 bool plan_has_parameter(const char *word);

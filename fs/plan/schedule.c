@@ -348,8 +348,8 @@ void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint6
     map_list(s, &shares, count, ret);
 }
 
-void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
-                      uint64_t first, size_t count, uint64_t *ret)
+void schedule_positions(const struct schedule *s, uint64_t number, uint64_t first, size_t count,
+                        uint64_t *ret)
 {
     uint64_t element = number * s->batch + first;
 
@@ -359,6 +359,14 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
         unit_positions(s, element, count, ret);
     else
         element_positions(s, element, count, ret);
+}
+
+void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
+                      uint64_t first, size_t count, uint64_t *ret)
+{
+    if (!count)
+        return;
+    schedule_positions(s, number, first, count, ret);
     if (s->order.ops != &order_permutation || s->order.seeded)
         s->order.ops->at(&s->order, order, count, ret);
     map_list(s, order ? &order->split : NULL, count, ret);

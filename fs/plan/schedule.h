@@ -101,6 +101,10 @@ void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order
 void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
                       uint64_t first, size_t count, uint64_t *ret);
 
+/* The positions in the epoch of the same places. */
+void schedule_positions(const struct schedule *s, uint64_t number, uint64_t first, size_t count,
+                        uint64_t *ret);
+
 /* The way back: the first element from `from` on that reads one of samples first .. last of the
  * dataset. SCHEDULE_NONE: none does in this epoch. With an order, not all of very many samples, or
  * of very many positions of theirs, are looked at. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/read_context.h"
+#include "format/core/plan_fields.h"
 #include "fs/tree/view.h"
 
 /* Add the array of a field, unless this selection needs none. */
@@ -23,19 +24,21 @@ int batch_arrays_init(struct read_context *rc, struct batch_arrays *a, struct op
                       const struct node *node, const struct array_choice *choice, struct diag *d)
 {
     const struct dataset *ds = node->item->ds;
+    bool makes = node->plan->makes_pictures;
+    unsigned n = plan_fields_count(ds, makes);
     int r;
 
     *a = (struct batch_arrays){0};
-    a->array = malloc((ds->n_fields + 1) * sizeof(*a->array));
+    a->array = malloc((n + 1) * sizeof(*a->array));
     if (!a->array)
         return -ENOMEM;
     r = open_files_samples(files, node, &a->samples);
     a->samples.sel.rc = rc;
     a->samples.sel.reason = d;
-    for (unsigned i = 0; i < ds->n_fields && r == 0; i++) {
-        const struct field *f = &ds->field[i];
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        const struct field *f = plan_fields_at(ds, makes, i);
 
-        if (field_is_in(f, choice->in) && (!choice->chosen || choice->chosen(choice->ctx, f)))
+        if (f && field_is_in(f, choice->in) && (!choice->chosen || choice->chosen(choice->ctx, f)))
             r = arrays_add(a, ds, f);
     }
     a->samples.sel.rc = NULL;

@@ -260,6 +260,8 @@ static int make_tools(const struct source *source, const struct options *options
     list_labels_init(&tools->labels, &tools->setup);
     tools->label =
         (struct label_choice){.field = options->format.label, .classes = options->format.classes};
+    tools->augment = (struct augment_tools){
+        .options = &options->augment, .memo = tools->setup.memo, .pool = tools->setup.pool};
     if (r == 0)
         r = named_lists_init(&tools->lists, options, source->stage || options->finds_in_lists, d);
     if (r == 0)

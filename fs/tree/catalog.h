@@ -8,6 +8,7 @@
 #include "cache/named/opener.h"
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
+#include "format/augment/fields.h"
 #include "format/core/format.h"
 #include "format/labels/label_choice.h"
 #include "fs/options/options.h"
@@ -39,6 +40,7 @@ struct catalog_tools {
     struct named_lists lists;
     struct list_labels labels;
     struct label_choice label;
+    struct augment_tools augment;
 };
 
 struct catalog {

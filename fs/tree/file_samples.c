@@ -75,6 +75,13 @@ static void batch_samples(const struct selection *sel, uint64_t first, size_t n,
     find_samples(v, first, n, ret);
 }
 
+static void batch_positions(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret)
+{
+    const struct file_samples *v = (const struct file_samples *)sel;
+
+    schedule_positions(&v->node.plan->schedule, v->node.number, first, n, ret);
+}
+
 /* How many of the first samples make a sheet that fits a screen. */
 static uint64_t preview_count(const struct dataset *ds)
 {
@@ -94,6 +101,9 @@ void batch_selection(struct selection *ret, const struct node *node)
         .count = schedule_count(s, node->number),
         .id = {entry->ino, node->epoch, node->number},
         .samples = batch_samples,
+        .pictures = entry->makes_pictures ? &entry->pictures : NULL,
+        .epoch = node->epoch,
+        .positions = batch_positions,
     };
     ret->in_order = ret->count && schedule_in_order(s, node->number, &ret->first);
 }

@@ -22,6 +22,15 @@ static void find_access(const struct source *source, const char *folder, const c
         source_access(source, path, ret);
 }
 
+/* What the options say of a dataset all of which is prepared. */
+static int folder_finish(struct dataset *ds, const void *ctx)
+{
+    const struct catalog_tools *tools = ctx;
+    int r = label_choice_apply(&tools->label, ds);
+
+    return r < 0 ? r : augment_fields_add(ds, &tools->augment);
+}
+
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error)
 {
@@ -44,7 +53,13 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
     catalog->n_datasets += ds != NULL;
     if (!item.name || !item.folder || (error && !item.error))
         return -ENOMEM;
-    return ds ? label_choice_set(&catalog->tools->label, ds) : 0;
+    if (!ds)
+        return 0;
+    if (dataset_state(ds) == DATASET_READY)
+        return folder_finish(ds, catalog->tools);
+    ds->finish = folder_finish;
+    ds->finish_ctx = catalog->tools;
+    return 0;
 }
 
 int folder_found_dataset(struct finds *finds, const char *name, struct dataset *ds)

@@ -5,19 +5,14 @@
 #include "fs/tree/span.h"
 #include "fs/tree/tree.h"
 
-static enum scope scope_of(const struct node *node)
-{
-    return node->type == NODE_SAMPLE ? SCOPE_SAMPLES : SCOPE_BATCHES;
-}
-
 unsigned node_columns(const struct node *node)
 {
-    return node->folder->n_kinds[scope_of(node)];
+    return node->folder->n_kinds[node_scope(node)];
 }
 
 unsigned node_column(const struct node *node)
 {
-    return (unsigned)(node->file - node->folder->files[scope_of(node)]);
+    return (unsigned)(node->file - node->folder->files[node_scope(node)]);
 }
 
 uint64_t node_units(const struct node *node)
@@ -37,7 +32,7 @@ void node_sibling(const struct node *node, uint64_t number, unsigned column, str
 
     *ret = *node;
     ret->number = number;
-    ret->file = &node->folder->files[scope_of(node)][column];
+    ret->file = &node->folder->files[node_scope(node)][column];
     ret->ino = span_file_ino(node->item, first, number, column);
 }
 

@@ -160,6 +160,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
     pages_add_notes(ds, indent, t);
     if (ds->ops && ds->ops->describe)
         ds->ops->describe(ds, indent, t);
+    augment_describe(ds, indent, t);
     text_add(t, "%s\"encodings\": [", indent);
     add_encodings(ds, SCOPE_SAMPLES, t);
     text_add(t, "],\n");

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/scope.h"
+#include "format/augment/fields.h"
 #include "fs/tree/mixes.h"
 #include "fs/tree/parts.h"
 
@@ -26,11 +27,71 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
     return schedule_check(ret, d);
 }
 
+/* The recipe of that name; NULL: there is none, and d lists all names. */
+static const struct recipe *plan_recipe(const struct catalog *catalog, const char *name,
+                                        struct diag *d)
+{
+    const struct augment_options *options = catalog->tools ? catalog->tools->augment.options : NULL;
+    AUTO_TEXT struct text names = {0};
+
+    for (size_t i = 0; options && i < options->n; i++) {
+        if (!strcmp(options->recipe[i].name, name))
+            return &options->recipe[i].recipe;
+        text_add(&names, "%s%s", i ? ", " : "", options->recipe[i].name);
+    }
+    diag_set(d, -EINVAL,
+             "augment: expected a recipe that augment=NAME=WORDS gives to the mount%s%s, "
+             "got '%s'",
+             names.data ? ": " : "", names.data ? names.data : "", name);
+    return NULL;
+}
+
+/* How its pictures are made. 0, or -EINVAL with the reason in d. */
+static int plan_entry_set_pictures(struct plan_entry *entry, const struct catalog *catalog,
+                                   struct diag *d)
+{
+    const struct plan *plan = &entry->plan;
+    const struct dataset *ds = entry->item->ds;
+    const struct recipe *recipe = NULL;
+    struct picture_plan *p = &entry->pictures;
+
+    entry->makes_pictures = true;
+    *p = (struct picture_plan){.height = plan->picture_height,
+                               .width = plan->picture_width,
+                               .short_side = plan->picture_side,
+                               .seed = plan->seed};
+    memcpy(p->erased, normalize_erased, sizeof(p->erased));
+    if (catalog->tools && catalog->tools->augment.options->normalize.channels)
+        memcpy(p->erased, catalog->tools->augment.options->normalize.erased, sizeof(p->erased));
+    if (!p->height && ds->pictures && catalog->tools) { /* the option's size */
+        p->height = catalog->tools->setup.options.picture_height;
+        p->width = catalog->tools->setup.options.picture_width;
+    }
+    if (plan->augment[0]) {
+        recipe = plan_recipe(catalog, plan->augment, d);
+        if (!recipe)
+            return -EINVAL;
+        p->recipe = *recipe;
+    }
+    if (p->short_side && p->recipe.part == RECIPE_RRC)
+        return diag_set(d, -EINVAL,
+                        "picture: 'of%u' has no meaning with rrc, which scales a part of its own; "
+                        "use picture=%ux%u",
+                        p->short_side, p->height, p->width);
+    return augment_check(ds, p, d);
+}
+
 static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog,
                            const struct catalog_item *item, const struct plan *plan, struct diag *d)
 {
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
+    if (plan_makes_pictures(plan)) {
+        int r = plan_entry_set_pictures(ret, catalog, d);
+
+        if (r < 0)
+            return r;
+    }
     return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->label, d);
 }
 

@@ -34,7 +34,7 @@ static void node_of_fixed(const struct tree *tree, size_t i, struct node *ret)
 /* Check what an inode number means against what exists. */
 static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
 {
-    enum scope scope = s->plan ? SCOPE_BATCHES : SCOPE_SAMPLES;
+    enum scope scope = s->plan ? plan_scope(s->plan) : SCOPE_SAMPLES;
     const struct dataset *ds = s->item->ds;
     struct span_place place;
     struct node node;
@@ -216,7 +216,7 @@ static int lookup_batch_folder(struct tree *tree, const struct node *parent, con
     const struct dataset *ds = parent->item->ds;
 
     for (unsigned i = 0; i < ds->n_folders; i++)
-        if (ds->folder[i].n_kinds[SCOPE_BATCHES] && !strcmp(name, ds->folder[i].name))
+        if (ds->folder[i].n_kinds[plan_scope(parent->plan)] && !strcmp(name, ds->folder[i].name))
             return batch_folder(tree, parent, i, ret);
     return -ENOENT;
 }
@@ -249,7 +249,7 @@ static void file_node(const struct tree *tree, const struct node *parent,
 {
     const struct dataset *ds = parent->item->ds;
     bool samples = parent->type == NODE_SAMPLE_FOLDER;
-    enum scope scope = samples ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    enum scope scope = node_scope(parent);
     unsigned column = (unsigned)(file - parent->folder->files[scope]);
     const struct span samples_span = {.base = samples ? sample_base(tree, parent->item) : 0,
                                       .item = parent->item};
@@ -298,7 +298,8 @@ static int lookup_batch(struct tree *tree, const struct node *parent, const char
                         struct node *ret)
 {
     const char *dot = strchr(name, '.');
-    const struct file_kind *file = dot ? tree_find_kind(parent->folder, SCOPE_BATCHES, dot) : NULL;
+    const struct file_kind *file =
+        dot ? tree_find_kind(parent->folder, node_scope(parent), dot) : NULL;
     uint64_t batch = 0;
 
     if (!file ||
@@ -515,7 +516,7 @@ static int list_batch_folders(struct tree *tree, const struct node *parent, uint
     const struct dataset *ds = parent->item->ds;
 
     for (unsigned i = 0; i < ds->n_folders; i++) {
-        if (!ds->folder[i].n_kinds[SCOPE_BATCHES] || index-- > 0)
+        if (!ds->folder[i].n_kinds[plan_scope(parent->plan)] || index-- > 0)
             continue;
         snprintf(ret_name, TREE_NAME_SIZE, "%s", ds->folder[i].name);
         return batch_folder(tree, parent, i, ret);
@@ -526,7 +527,7 @@ static int list_batch_folders(struct tree *tree, const struct node *parent, uint
 static int list_files(struct tree *tree, const struct node *parent, uint64_t index,
                       struct node *ret, char ret_name[static TREE_NAME_SIZE])
 {
-    enum scope scope = parent->type == NODE_SAMPLE_FOLDER ? SCOPE_SAMPLES : SCOPE_BATCHES;
+    enum scope scope = node_scope(parent);
     unsigned kinds = parent->folder->n_kinds[scope];
     uint64_t n =
         scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;

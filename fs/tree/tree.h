@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "format/core/encoder.h"
+#include "format/picture/augment.h"
 #include "fs/plan/schedule.h"
 #include "fs/tree/catalog.h"
 
@@ -83,12 +84,25 @@ struct plan_entry {
     struct schedule schedule;
     const struct list_label *label; /* that the schedule uses; NULL: none */
     uint64_t ino;                   /* of the plan's folder */
+    bool makes_pictures;            /* picture=, augment=: */
+    struct picture_plan pictures;
     /* Guarded by the tree's lock: */
     enum { PLAN_OTHER, PLAN_UNANNOUNCED, PLAN_ANNOUNCED } of_options; /* one of the options */
     uint64_t listed_epochs; /* 0 .. listed_epochs - 1 are listed, and: */
     uint64_t *epoch;        /* [n_epochs] others that were opened */
     size_t n_epochs;
 };
+
+static inline enum scope plan_scope(const struct plan_entry *entry)
+{
+    return entry->makes_pictures ? SCOPE_PICTURES : SCOPE_BATCHES;
+}
+
+/* Whose files are in a folder <enc>/ of that node, or of that file? */
+static inline enum scope node_scope(const struct node *node)
+{
+    return node->plan ? plan_scope(node->plan) : SCOPE_SAMPLES;
+}
 
 struct tree;
 

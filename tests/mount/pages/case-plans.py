@@ -45,7 +45,7 @@ grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
 equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
 FORMS = {"<n|all>": ["8", "all"], "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
          "full|window:M": ["full", "window:16"], "N:uniform|balanced|FIELD": ["50:uniform", "50:balanced", "50:label"],
-         "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"]}
+         "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
 words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
 said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)
 contains(said, f"expected {', '.join(name for name, _ in words[:-1])} or {words[-1][0]} (parameters")
@@ -53,7 +53,7 @@ world.file("few.txt", b"#1\n#2\n")
 forms = world.file("forms.py", "".join(
     opens(f"{'' if name == 'batch' else 'batch=8,'}{name}={value}{'' if name == 'seed' else ',seed=7'}", "/mnt/mnist/train/batches")
     for name, form in words for value in FORMS[form]).encode())
-subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt /data/mnist /mnt/mnist; python3 {forms}; epochfs umount /mnt/mnist"],
+subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt,augment=few=flip /data/mnist /mnt/mnist; python3 {forms}; epochfs umount /mnt/mnist"],
                cwd=world.folder(""), env=tutorials.environment(), check=True)
 
 mixed = world.file("mixed.py", opens(take("docs/plans.md", "/mnt/data/corpus").strip(), "").encode())

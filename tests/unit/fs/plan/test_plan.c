@@ -377,7 +377,7 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                         "batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN]"
                         "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
                         "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
-                        "[,tail=keep|drop|wrap]\n");
+                        "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
     plan_syntax(&narrow, "  ", 30);
     assert_string_equal(narrow.data, "  batch=<n|all>[,only=NAME]\n"
                                      "        [,take=A:B]\n"
@@ -388,7 +388,9 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                                      "        [,draw=N:uniform|balanced|FIELD]\n"
                                      "        [,classes=PxK]\n"
                                      "        [,limit=N]\n"
-                                     "        [,tail=keep|drop|wrap]\n");
+                                     "        [,tail=keep|drop|wrap]\n"
+                                     "        [,picture=HxW[ofS]]\n"
+                                     "        [,augment=NAME]\n");
 }
 
 static void test_plan_help__a_line_for_each(void **state)

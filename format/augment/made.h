@@ -1,0 +1,78 @@
+/* Pictures that are made for a plan. Only this room includes it. */
+#ifndef EPOCHFS_FORMAT_AUGMENT_MADE_H
+#define EPOCHFS_FORMAT_AUGMENT_MADE_H
+
+#include "base/memo.h"
+#include "format/augment/options.h"
+#include "format/core/plan_fields.h"
+#include "format/picture/augment.h"
+
+#define MADE_AT_ONCE 64 /* pictures, at most */
+
+/* How the pictures of a dataset are made; the impl of its plan fields. */
+struct augment_impl {
+    const struct picture_source *files; /* NULL: they are items of: */
+    const struct field *array;          /* uint8, of one shape */
+    unsigned channels;                  /* 3, or 1 */
+    bool is_planar;                     /* [3][height][width] */
+    const struct normalize *normalize;  /* of image_norm; NULL: there is none */
+    const struct augment_options *options;
+    struct memo *memo;
+    struct pool *pool;
+    struct stored_norm {
+        const struct normalize *normalize;
+        bool is_planar;
+    } norm; /* of the image_norm of items that are stored, or decoded without a plan */
+};
+
+/* One picture. */
+struct made_picture {
+    bool is_bad;
+    struct augment_done done;
+    uint8_t bytes[]; /* the item, in the layout of the field; or why it is bad, as text */
+};
+
+/* The axes of an item of `image`. */
+struct made_shape {
+    unsigned ndim;
+    uint64_t dim[3];
+};
+struct made_shape augment_shape(const struct augment_impl *impl, const struct picture_plan *plan);
+
+/* Where the colors of an item of that shape are, for an item at bytes. */
+struct picture_array augment_layout(const struct augment_impl *impl, uint32_t height,
+                                    uint32_t width, const uint8_t *bytes);
+
+/* A walk over the pictures of a selection in ascending order. Those that come next are made with
+ * one that is needed, in the threads of the pool. */
+struct made_walk {
+    struct read_context *rc;
+    const struct dataset *ds;
+    const struct augment_impl *impl;
+    const struct selection *sel;
+    uint64_t first; /* places first to first + n - 1 are looked up: */
+    unsigned n, n_needed;
+    uint64_t sample[MADE_AT_ONCE], position[MADE_AT_ONCE];
+    uint64_t missing; /* bytes of those before this place are missing */
+};
+void made_walk_init(struct made_walk *w, struct read_context *rc, const struct dataset *ds,
+                    const struct augment_impl *impl, const struct selection *sel);
+
+/* The picture at a place; needed: how many from there on are to be read. The caller lets go of
+ * *ret, a struct made_picture. 0, or -errno with the reason in d; -EAGAIN by the rule of
+ * missing_go_on(). */
+int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed, struct memo_thing **ret,
+                 struct diag *d);
+
+/* Write bytes [off, off + len) of the normalized item [channels][height][width] of the pixels.
+ * done: of a made picture, whose erased box is 0; NULL. */
+void norm_write(const struct normalize *n, const struct picture_array *pixels,
+                const struct augment_done *done, uint64_t off, size_t len, uint8_t *dst);
+
+extern const struct field_ops made_image_ops, made_box_ops, made_ok_ops, made_norm_ops;
+extern const struct field_ops stored_norm_ops; /* without impl, which is the format's */
+
+/* Is a field of pictures: uint8 items of one shape? */
+bool augment_is_picture(const struct field *f, unsigned *ret_channels, bool *ret_planar);
+
+#endif

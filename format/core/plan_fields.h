@@ -1,0 +1,45 @@
+/* The fields of plans that make pictures (picture=, augment=). They take the place of the dataset's
+ * fields that show its pictures in another way, in npy and npz of batches alone. Nothing else of
+ * the dataset knows them, so that all other files stay as they are. */
+#ifndef EPOCHFS_FORMAT_CORE_PLAN_FIELDS_H
+#define EPOCHFS_FORMAT_CORE_PLAN_FIELDS_H
+
+#include "format/core/dataset.h"
+
+/* Where pictures come from that are files; a format embeds it in what is its own. */
+struct picture_source {
+    char name[FIELD_NAME_SIZE]; /* of the field of their arrays */
+    bool has_holes;             /* there may be samples without a picture */
+    bool zeros_bad;             /* one that cannot be decoded is zeros */
+    /* Read the file of a sample's picture: malloc'd. 0, or -errno with the reason in d; -EBADMSG,
+     * -EFBIG, -EOPNOTSUPP: it is bad for good. Any thread. */
+    int (*read)(struct read_context *rc, const struct dataset *ds, uint64_t sample, uint8_t **ret,
+                size_t *ret_len, struct diag *d);
+    /* Add where it is, for messages. */
+    void (*where)(const struct dataset *ds, uint64_t sample, struct text *t);
+    /* The bytes of a source that read() needs; false: none. */
+    bool (*extent)(const struct dataset *ds, uint64_t sample, struct extent *ret);
+};
+
+#define PLAN_FIELDS_MOST 5
+
+struct plan_fields {
+    unsigned n;
+    struct field field[PLAN_FIELDS_MOST]; /* [n] image first. No dims: forms follow from the plan */
+    const struct field *base;             /* of pictures that are an array; NULL: they are files */
+    const char *replaced; /* the name of the dataset's field in whose place they are */
+    const char *refused;  /* why no plan may have them; NULL: plans may */
+    void *impl;           /* of format/augment; owned, one piece of memory */
+};
+
+void plan_fields_free(struct plan_fields *fields); /* takes NULL */
+
+/* The fields of batches of a plan that makes pictures, or of another one, by numbers below
+ * plan_fields_count(). NULL: the dataset's field of that number is not shown there. */
+unsigned plan_fields_count(const struct dataset *ds, bool makes_pictures);
+const struct field *plan_fields_at(const struct dataset *ds, bool makes_pictures, unsigned i);
+
+/* Is it one of them? */
+bool plan_field_is(const struct dataset *ds, const struct field *f);
+
+#endif
