@@ -33,7 +33,6 @@
 #include "fs/tree/splits.h"
 
 #define LOCK_NS    INT64_C(5000000000) /* wait for another mount that begins there */
-#define REPORTED   20                  /* unusable files named on the terminal */
 #define ANSWER_MS  5000 /* how long a mount that is already there may take to answer */
 #define PREPARE_NS INT64_C(300000000) /* how long a mount waits for datasets to be ready */
 
@@ -184,82 +183,10 @@ static int cli_mount_check_passed(const struct mount_call *call, const struct op
     return r < 0 ? fail(EXIT_USAGE, "%s", diag_text(&d, r)) : EXIT_DONE;
 }
 
-static void cli_mount_report_notes(const struct catalog_item *item)
+static void cli_mount_note(void *ctx, enum log_level level, const char *text)
 {
-    AUTO_TEXT struct text notes = {0};
-
-    notes_show(&item->ds->notes, &notes);
-    if (item->ds->missing.n)
-        text_add(&notes, "%s lacks %zu of its parts; dataset.json and `epochfs info` name them\n",
-                 item->name, item->ds->missing.n);
-    if (notes.data)
-        log_lines(LOG_LEVEL_WARNING, notes.data);
-}
-
-/* What an error says between the name of the file and what the file has there; its length, or 0. */
-static const char *wanted(const char *error, size_t *ret_len)
-{
-    static const char *const ends[] = {", got", "; it begins"};
-    const char *from = strstr(error, ": "), *to = NULL;
-
-    for (size_t i = 0; i < ARRAY_LEN(ends) && !to; i++)
-        for (const char *at = from; at && (at = strstr(at, ends[i])); at++)
-            to = at;
-    *ret_len = to ? (size_t)(to - from) : 0;
-    return from;
-}
-
-static bool is_same_reason(const char *one, const char *other)
-{
-    size_t a, b;
-
-    one = wanted(one, &a);
-    other = wanted(other, &b);
-    return a && a == b && !memcmp(one, other, a);
-}
-
-/* The names of files that are not used for the reason that was said last. */
-static void report_same(struct text *names)
-{
-    if (names->len)
-        log_warning("not used, for the same reason: %s", names->data);
-    text_release(names);
-    *names = (struct text){0};
-}
-
-static void report_unusable(const struct catalog *catalog)
-{
-    size_t unusable = catalog->n - catalog->n_datasets, reported = 0;
-    AUTO_TEXT struct text same = {0};
-    const char *said = NULL;
-
-    for (size_t i = 0; i < catalog->n && reported < REPORTED; i++) {
-        const struct catalog_item *item = &catalog->item[i];
-        const char *error = item->error;
-
-        if (!error)
-            continue;
-        reported++;
-        if (said && is_same_reason(said, error)) {
-            text_add(&same, "%s%s%s%s", same.len ? ", " : "", item->folder,
-                     *item->folder ? "/" : "", item->name);
-            continue;
-        }
-        report_same(&same);
-        log_warning("not used: %s", error);
-        said = error;
-    }
-    report_same(&same);
-    for (size_t i = 0; i < catalog->n; i++) {
-        const struct dataset *ds = catalog->item[i].ds;
-
-        if (ds && dataset_state(ds) == DATASET_FAILED)
-            log_error("%s", ds->reason.text);
-        else if (ds && dataset_state(ds) == DATASET_READY)
-            cli_mount_report_notes(&catalog->item[i]);
-    }
-    if (unusable > reported)
-        log_warning("and %zu more files are not used; each has its ERROR.txt", unusable - reported);
+    (void)ctx;
+    log_line(level, "%s", text);
 }
 
 /* What the serving process does once it has answered the kernel for the first time. */
@@ -467,8 +394,7 @@ static int mount_source(const struct mount_call *call, const struct options *opt
     code = check_remote(call->source, &opened, UINT_MAX);
     if (code != EXIT_DONE)
         return code;
-    log_source_note(opened.source);
-    report_unusable(&opened.catalog);
+    opened_report(&opened, &(struct opened_reports){.note = cli_mount_note});
     report_space(opened.source->stage, options);
     name = source_name(opened.source);
     if (!name)

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/scope.h"
 #include "cache/disk/folder.h"
+#include "fs/log/filter.h"
 #include "fs/options/options.h"
 #include "fs/tree/catalog.h"
 
@@ -47,6 +48,15 @@ enum opened_failure opened_catalog(const char *spec, const struct options *optio
                                    const struct opened_for *whom, struct opened *opened,
                                    int *ret_error, struct diag *d);
 void opened_release(struct opened *opened);
+
+/* Report what people have to know of a source that is open: files that are not used, rows that are
+ * skipped. text: a line. */
+struct opened_reports {
+    void (*note)(void *ctx, enum log_level level, const char *text);
+    void *ctx;
+};
+void opened_report(const struct opened *opened, const struct opened_reports *to);
+
 #define AUTO_OPENED AUTO(opened_release)
 
 /* SOURCE for output: without the query of a URL, which may be a secret. Returns ret. */

@@ -58,6 +58,12 @@ struct epochfs *epochfs_open(const char *source, const char *options, struct epo
  * EINVAL: fs is NULL; ESHUTDOWN: it is closed; ECHILD. */
 int epochfs_close(struct epochfs *fs, struct epochfs_error *error);
 
+/* Call each for the lines of what the mount would have logged as warnings and errors since the
+ * source was opened, until it returns non-zero: files that are not used, rows that are skipped, and
+ * what may be a mistake in a plan. At most 64 KiB are kept. 0 or -1. */
+int epochfs_notes(struct epochfs *fs, int (*each)(void *ctx, const char *line), void *ctx,
+                  struct epochfs_error *error);
+
 /* ---- files ----
  *
  * A path is that of a file of the mount, below its mountpoint:

@@ -16,6 +16,7 @@
 
 #define PREPARE_NS INT64_C(300000000) /* how long epochfs_open() waits for datasets to be ready */
 #define PIECE_MOST ((size_t)1 << 30)  /* bytes of one read of the view */
+#define NOTES_MOST ((size_t)1 << 16)  /* bytes of all notes */
 
 PUBLIC const char *epochfs_version(void)
 {
@@ -24,11 +25,17 @@ PUBLIC const char *epochfs_version(void)
 
 /* ---- what the engine reports ---- */
 
+/* Keep a warning, once. */
 static void library_note(void *ctx, enum log_level level, const char *text)
 {
-    (void)ctx;
-    (void)level;
-    (void)text;
+    struct epochfs *fs = ctx;
+    AUTO_TEXT struct text line = {0};
+    LOCK_SCOPE(&fs->lock);
+
+    text_add(&line, "%s\n", text);
+    if (level <= LOG_LEVEL_WARNING && !line.failed && fs->notes.len + line.len <= NOTES_MOST &&
+        (!fs->notes.len || !strstr(fs->notes.data, line.data)))
+        text_add(&fs->notes, "%s", line.data);
 }
 
 static void library_grown(void *ctx, uint64_t ino)
@@ -78,6 +85,7 @@ static int library_open_source(struct epochfs *fs, const char *source, struct di
         return r < 0 ? r : -EIO;
     catalog_prepare(&fs->opened.catalog, false, monotonic_ns() + PREPARE_NS);
     splits_note_all(&fs->opened.catalog);
+    opened_report(&fs->opened, &(struct opened_reports){library_note, fs});
     if (source_silent(fs->opened.source, d) == UINT_MAX)
         return -EREMOTEIO;
     fs->source = source_name(fs->opened.source);
@@ -123,6 +131,7 @@ static void library_release(struct epochfs *fs)
     engine_release(&fs->engine);
     opened_release(&fs->opened);
     options_release(&fs->options);
+    text_release(&fs->notes);
     free(fs->answer);
     free(fs->source);
 }
@@ -379,6 +388,29 @@ PUBLIC int64_t epochfs_read(struct epochfs *fs, const char *path, uint64_t offse
         status_read_error(&fs->engine.status, diag_text(&d, r));
     library_leave(fs);
     return r < 0 ? library_fail_for(error, r, &d, path) : (int64_t)read.n;
+}
+
+/* ---- notes ---- */
+
+PUBLIC int epochfs_notes(struct epochfs *fs, int (*each)(void *ctx, const char *line), void *ctx,
+                         struct epochfs_error *error)
+{
+    AUTO_FREE char *copy = NULL;
+    char *next, *line;
+
+    if (!each)
+        return library_fail(error, EINVAL, "expected a function, got NULL");
+    if (library_enter(fs, error) < 0)
+        return -1;
+    lock_take(&fs->lock);
+    next = copy = strdup(fs->notes.len ? fs->notes.data : "");
+    lock_drop(&fs->lock);
+    library_leave(fs);
+    if (!copy)
+        return library_fail(error, ENOMEM, "%s", strerror(ENOMEM));
+    while ((line = strsep(&next, "\n")) && next && !each(ctx, line)) {
+    }
+    return 0;
 }
 
 /* ---- attributes ---- */

@@ -42,6 +42,7 @@ struct epochfs {
     unsigned calls;                  /* that are under way */
     unsigned refs;                   /* the handle itself until it is closed, and batches */
     struct library_answer *answer;   /* [catalog.n] */
+    struct text notes;               /* warnings, a line each */
     struct epochfs_batches *batches; /* those that are open: a list */
 };
 

@@ -7,6 +7,7 @@ import errno
 import json
 import operator
 import os
+import warnings
 import weakref
 from collections.abc import Collection, Iterator
 from typing import Any, Callable
@@ -52,6 +53,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {  # result, arguments
     "version": (ctypes.c_char_p,),
     "open": (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ERROR),
     "close": (ctypes.c_int, ctypes.c_void_p, ERROR),
+    "notes": (ctypes.c_int, ctypes.c_void_p, EACH, ctypes.c_void_p, ERROR),
     "stat": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(_Stat), ERROR),
     "list": (ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, EACH, ctypes.c_void_p, ERROR),
     "read": (ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ERROR),
@@ -284,6 +286,19 @@ class Library(Mount):
         """What status.json of a mount has: docs/status.md describes it."""
         return json.loads(self.text(".epochfs/status.json"))
 
+    def notes(self) -> list[str]:
+        """What a mount would have logged as warnings and errors by now: files that are not used, rows that are skipped."""
+        found: list[str] = []
+
+        def each(_: Any, line: bytes) -> int:
+            found.append(line.decode("utf-8", "replace"))
+            return 0
+
+        error = _Error(ctypes.sizeof(_Error))
+        if _functions()["notes"](self.handle(), EACH(each), None, error) < 0:
+            _raise(error, self.source)
+        return found
+
     # ---- what Mount reads by the file system ----
 
     def text(self, path: str) -> str:
@@ -366,7 +381,12 @@ def load(source: AnyPath, **options: object) -> Library:
     -o`; those that only a mount has are errors. Batches are made ahead by threads of this process, in memory of
     up to readahead= ("256M").
 
+    What the mount would have logged, such as files that are not used, is a warning (UserWarning), and in `notes()`.
+
     Raises MountError with the reason, also where the library is not installed."""
     words = ",".join(option_words(options))
     log.debug("load %s %s", os.fsdecode(source), words)
-    return Library(os.fsdecode(source), words)
+    library = Library(os.fsdecode(source), words)
+    for note in library.notes():
+        warnings.warn(note, stacklevel=2)
+    return library

@@ -94,6 +94,19 @@ for options in ({{"allow_other": True}}, {{"open": "pass"}}):
         raise AssertionError(options)
 """ + "alive = epochfs.load(" + repr(SOURCE) + ")\nheld = next(iter(alive['train'].batches('batch=8')))\nprint('ends with a batch alive')\n"))
 
+# What the mount would log is a warning.
+write("../noted/train-images-idx3-ubyte", idx_bytes(IMAGES))
+write("../noted/what.xyz", b"of no format")
+print(python(ALL + f"""
+import warnings
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    with epochfs.load({os.path.dirname(SOURCE) + '/noted'!r}) as data:
+        notes = data.notes()
+assert [str(w.message) for w in seen] == notes and len(notes) == 1 and notes[0].startswith("not used: what.xyz"), (seen, notes)
+assert seen[0].filename == "<string>", seen[0]
+"""))
+
 # A loader of PyTorch, where it is installed: the state is exact, and each worker opens the source itself.
 if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0:
     python(ALL + f"""

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -247,6 +246,39 @@ static void test_calls__bad__errors(void **state)
     assert_error(EINVAL, "NULL");
 }
 
+/* Keeps the first line, and ends. */
+static int keep_line(void *ctx, const char *line)
+{
+    snprintf(ctx, 200, "%s", line);
+    return 1;
+}
+
+static int count_line(void *ctx, const char *line)
+{
+    (void)line;
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static void test_notes__a_file_that_is_not_used__once(void **state)
+{
+    struct epochfs *fs;
+    char line[200] = "";
+    unsigned n = 0;
+
+    temp_write(*state, "source/what.xyz", "of no format", 12);
+    fs = open_it(state, "");
+    assert_int_equal(epochfs_notes(fs, keep_line, line, &error), 0);
+    assert_non_null(strstr(line, "not used: what.xyz"));
+    assert_int_equal(epochfs_notes(fs, count_line, &n, &error), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(epochfs_notes(fs, NULL, &n, &error), -1);
+    assert_error(EINVAL, "function");
+    assert_int_equal(epochfs_close(fs, &error), 0);
+    assert_int_equal(epochfs_notes(fs, count_line, &n, &error), -1);
+    assert_error(ESHUTDOWN, "closed");
+}
+
 /* Structs of an older program are shorter. */
 static void test_structs__short__not_exceeded(void **state)
 {
@@ -475,29 +507,46 @@ static void count_alarm(int number)
     atomic_fetch_add(&alarms, 1);
 }
 
+/* Interrupt a thread, until it has had all of its signals. */
+static void *alarm_main(void *arg)
+{
+    unsigned sent = 0;
+
+    while (sent < 300)
+        if (atomic_load(&alarms) == sent && pthread_kill(*(pthread_t *)arg, SIGALRM) == 0)
+            sent++;
+        else
+            sched_yield();
+    return NULL;
+}
+
+static void read_all(void **state)
+{
+    struct epochfs *fs = open_it(state, "readahead=4K");
+    struct epochfs_batches *batches = open_batches(fs, NULL);
+
+    for (unsigned k = 0; k < BATCHES; k++) {
+        struct epochfs_batch *batch = epochfs_batches_take(batches, k, &error);
+
+        assert_non_null(batch);
+        assert_batch(fs, batch, k);
+        epochfs_batch_give(batch);
+    }
+    epochfs_batches_close(batches);
+    assert_int_equal(epochfs_close(fs, &error), 0);
+}
+
 /* The handler of the program has no SA_RESTART, so its signals interrupt calls of the system. */
 static void test_signals__while_it_reads__nothing_fails(void **state)
 {
-    const struct itimerval often = {{0, 500}, {0, 500}}, never = {0};
     struct sigaction action = {.sa_handler = count_alarm}, before;
+    pthread_t self = pthread_self(), other;
 
     sigaction(SIGALRM, &action, &before);
-    setitimer(ITIMER_REAL, &often, NULL);
-    while (atomic_load(&alarms) < 100) {
-        struct epochfs *fs = open_it(state, "readahead=4K");
-        struct epochfs_batches *batches = open_batches(fs, NULL);
-
-        for (unsigned k = 0; k < BATCHES; k++) {
-            struct epochfs_batch *batch = epochfs_batches_take(batches, k, &error);
-
-            assert_non_null(batch);
-            assert_batch(fs, batch, k);
-            epochfs_batch_give(batch);
-        }
-        epochfs_batches_close(batches);
-        assert_int_equal(epochfs_close(fs, &error), 0);
-    }
-    setitimer(ITIMER_REAL, &never, NULL);
+    assert_int_equal(pthread_create(&other, NULL, alarm_main, &self), 0);
+    while (atomic_load(&alarms) < 300)
+        read_all(state);
+    pthread_join(other, NULL);
     sigaction(SIGALRM, &before, NULL);
 }
 
@@ -526,6 +575,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_open__bad_options__a_sentence, setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_calls__bad__errors, setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_notes__a_file_that_is_not_used__once, setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_structs__short__not_exceeded, setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_open_close__often__nothing_grows, setup,
                                         temp_teardown),
