@@ -57,6 +57,8 @@ static void finish(struct http_active *active, enum http_end end, const char *wh
     loop->counted -= !active->paused;
     handle_give_back(loop, active->easy);
     http_easy_wipe(active);
+    if (request->wants_target && active->redirects && active->url)
+        request->target = strdup(active->url);
     curl_free(active->url);
     curl_free(active->user);
     if (active->password)
@@ -144,6 +146,8 @@ void http_active_begin(struct http *http, struct http_request *request)
     loop->counted += !active->paused;
     active->starved_ns = clock_monotonic(http->clock);
     why = http_target_first(active);
+    if (!why)
+        why = http_target_kept(active);
     if (why)
         finish(active, HTTP_UNTRUSTED, why);
     else
@@ -255,6 +259,7 @@ void http_active_settle(struct http_active *active, CURLcode code)
 {
     struct http_request *request = active->request;
     char why[sizeof(active->message)];
+    const char *target_why = NULL;
     long version;
 
     if (curl_easy_getinfo(active->easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK && version)
@@ -262,6 +267,11 @@ void http_active_settle(struct http_active *active, CURLcode code)
     curl_multi_remove_handle(active->http->loop->multi, active->easy);
     if (atomic_load(&request->stopped)) {
         finish(active, HTTP_STOPPED, "stopped");
+    } else if (http_target_settle(active, &target_why)) {
+        if (target_why)
+            finish(active, HTTP_UNTRUSTED, target_why);
+        else
+            send_rest(active);
     } else if (active->via && !front_is_done(active, code)) {
         return;
     } else if ((code == CURLE_OK || active->given_up) && http_reply_redirects(&request->reply)) {

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "base/lock.h"
+#include "cache/http/kept_target.h"
 #include "cache/http/parts.h"
 
 #define HEAD_MOST    (256u << 10) /* bytes of heads that one request may receive */
@@ -26,6 +27,7 @@ struct http_active {
     char *url;             /* the URL asked now, without user info */
     char *user, *password; /* of the first URL, or NULL */
     bool foreign;          /* redirected to another origin */
+    bool kept;             /* without asking the first URL again: see kept_target.h */
     bool paused;
     bool held;     /* libcurl holds bytes back until it is resumed */
     bool begun;    /* head() has been called */
@@ -69,6 +71,7 @@ struct http_loop {
     unsigned counted; /* active and not paused */
     bool multiplexes; /* the last server takes many requests on one connection, HTTP/2 */
     int64_t look_ns;  /* when to look for requests that take too long */
+    struct kept_targets *targets; /* NULL: none are kept */
     CURL *idle[HANDLES_KEPT];
     unsigned n_idle;
 };
@@ -89,6 +92,13 @@ void http_easy_wipe(struct http_active *active);
 
 /* Ask the URL of the request. NULL, or what is wrong. */
 const char *http_target_first(struct http_active *active);
+
+/* Ask the URL again to which redirects led before, if it is kept. NULL, or what is wrong. */
+const char *http_target_kept(struct http_active *active);
+
+/* Keep the URL that is asked now, which has answered; or forget it, and ask the first one again.
+ * true: the latter. */
+bool http_target_settle(struct http_active *active, const char **ret_why);
 
 /* Ask the URL that the redirect names. NULL, or why not. */
 const char *http_target_next(struct http_active *active);

@@ -88,11 +88,26 @@ static int get_result(struct http *http, struct get *get, const struct http_sign
         return round_failure(http, &get->request, signature, name, again, d);
     if (reply->status == 206)
         return diag_set(d, -EREMOTEIO, "%s: expected status 200, got 206, a part", name);
-    if (reply->encoding[0])
+    if (reply->encoding[0]) /* whatever it is, it is no text */
         return diag_set(d, -EREMOTEIO,
                         "%s: expected the bytes as they are, got Content-Encoding: %s", name,
                         reply->encoding);
     return 0;
+}
+
+/* Tell the caller what the reply says besides its body. */
+static void get_hear(struct get *get, struct http_heard *ret)
+{
+    const struct http_reply *reply = &get->request.reply;
+
+    if (ret) {
+        free(ret->url);
+        *ret = (struct http_heard){.url = get->request.target, .status = reply->status};
+        memcpy(ret->next, reply->next, sizeof(ret->next));
+        memcpy(ret->code, reply->said_code, sizeof(ret->code));
+        memcpy(ret->said, reply->said, sizeof(ret->said));
+    }
+    get->request.target = NULL;
 }
 
 /* ret_signature: held; the caller releases it when the request is done. */
@@ -107,6 +122,7 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .limit_ns = (int64_t)call->timeout_s * 1000000000,
                                          .plain = call->plain,
                                          .shared = !call->method && !call->headers,
+                                         .wants_target = call->heard != NULL,
                                          .aim = get_aim,
                                          .head = get_head,
                                          .body = get_body,
@@ -124,6 +140,7 @@ static int get_once(struct http *http, const struct http_call *call, struct roun
     if (r < 0)
         return r;
     round_wait_below(round, 1);
+    get_hear(get, call->heard);
     r = get_result(http, get, signature, name, again, d);
     http_signature_let_go(signature);
     return r;
@@ -157,6 +174,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             break;
         }
         text_release(&get.body);
+        if (again && n < tries && round_let_limit_pass(&round, &get.request.reply))
+            continue;
         pause = round_pause_ms(&round, n, get.request.reply.retry_ms);
         if (again && n < tries && !round_is_over(&round, pause)) {
             round_let_pass(&round, pause);
@@ -204,6 +223,7 @@ struct http_ahead *http_ahead_start(struct http *http, const struct http_call *c
 static void ahead_free(struct http_ahead *ahead)
 {
     http_signature_let_go(ahead->signature);
+    free(ahead->get.request.target);
     text_release(&ahead->get.body);
     round_release(&ahead->round);
     free(ahead);
@@ -219,6 +239,7 @@ int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
 
     http_url_name(ahead->call.url, name, sizeof(name));
     round_wait_below(&ahead->round, 1);
+    get_hear(&ahead->get, ahead->call.heard);
     r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
     if (r == 0) {
         text_release(ret);

@@ -179,6 +179,9 @@ int credentials_new(const struct credentials_options *options, struct credential
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;
     r = credentials_copy(profile ? profile : "default", &c->profile);
+    if (r == 0)
+        r = credentials_copy(options->header, &c->header);
+    c->signer.header = c->header;
     if (r == 0 && !c->anonymous)
         r = check_profile(c, d);
     if (r >= 0)
@@ -199,6 +202,7 @@ void credentials_free(struct credentials *c)
     pthread_cond_destroy(&c->changed);
     lock_release(&c->lock);
     free(c->profile);
+    free(c->header);
     free(c);
 }
 

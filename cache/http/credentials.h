@@ -18,6 +18,7 @@ struct credentials;
 /* NULL: not given. */
 struct credentials_options {
     const char *profile, *region;
+    const char *header;        /* see struct http_signer; copied */
     bool anonymous;            /* requests are not signed */
     const struct clock *clock; /* must outlive the credentials; NULL: the real one */
 };

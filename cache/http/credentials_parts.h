@@ -17,7 +17,7 @@ struct loaded {
 
 struct credentials {
     struct http_signer signer; /* constant; its region changes only while no thread uses it */
-    char *profile;
+    char *profile, *header;
     bool profile_is_named; /* with -o profile=, or in the environment */
     bool skip_environment, anonymous;
     const struct clock *clock; /* constant */

@@ -149,12 +149,12 @@ void http_easy_wipe(struct http_active *active)
     wipe_list(&active->front_headers);
 }
 
-static bool add_token(struct http_active *active, const char *token)
+static bool add_token(struct http_active *active, const char *name, const char *token)
 {
     AUTO_TEXT struct text line = {0};
     bool ok;
 
-    text_add(&line, "x-amz-security-token: %s", token);
+    text_add(&line, "%s%s", name, token);
     ok = !line.failed && add_header(active, line.data);
     if (line.data)
         explicit_bzero(line.data, line.len);
@@ -180,12 +180,16 @@ static bool set_identity(struct http_active *active)
                 curl_easy_setopt(active->easy, CURLOPT_PASSWORD,
                                  active->password ? active->password : "") == CURLE_OK);
     }
+    if (!signature->secret.key_id)
+        return add_token(active, "Authorization: Bearer ", signature->secret.token);
     snprintf(scheme, sizeof(scheme), "aws:amz:%s:s3", signature->region);
     return curl_easy_setopt(active->easy, CURLOPT_AWS_SIGV4, scheme) == CURLE_OK &&
            curl_easy_setopt(active->easy, CURLOPT_USERNAME, signature->secret.key_id) == CURLE_OK &&
            curl_easy_setopt(active->easy, CURLOPT_PASSWORD, signature->secret.key) == CURLE_OK &&
            add_header(active, "x-amz-content-sha256: UNSIGNED-PAYLOAD") &&
-           (!signature->secret.token || add_token(active, signature->secret.token));
+           (!signature->header || add_header(active, signature->header)) &&
+           (!signature->secret.token ||
+            add_token(active, "x-amz-security-token: ", signature->secret.token));
 }
 
 static bool set_method(CURL *easy, const struct http_request *request)
@@ -286,12 +290,14 @@ static bool set_front(struct http_active *active)
 }
 
 /* Ask for the bytes as they are stored. libcurl signs what is in CURLOPT_HTTPHEADER, and front ends
- * of Google change this header on the way, so it must not be there. */
+ * of Google change this header on the way, so it is made apart. */
 static bool accept_stored(struct http_active *active)
 {
     CURL *easy = active->easy;
 
-    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity") == CURLE_OK &&
+    const char *encodings = active->http->accepts_gzip ? "gzip" : "identity";
+
+    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, encodings) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
 }
 

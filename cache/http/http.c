@@ -86,6 +86,8 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     http->clock = clock_or_real(options->clock);
     http->asks_by_reading = options->asks_by_reading;
     http->by_time = options->by_time;
+    http->by_url = options->by_url;
+    http->accepts_gzip = options->accepts_gzip;
     limiter_init(&http->limiter, options->jobs < 2 ? 2 : options->jobs, options->most,
                  options->clock);
     http->transport.limiter = &http->limiter;

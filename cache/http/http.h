@@ -13,8 +13,8 @@
 
 struct http;
 
-/* Secrets that sign requests (AWS Signature Version 4). The code that fills it in owns it, and
- * wipes it after use. */
+/* Secrets that sign requests (AWS Signature Version 4), or a token that goes with them: then key_id
+ * is NULL. The code that fills it in owns it, and wipes it after use. */
 struct http_secret {
     char *key_id, *key, *token; /* token: NULL: none */
 };
@@ -28,6 +28,7 @@ struct http_signer {
      * ignored. */
     void (*refused)(struct http_signer *signer);
     char region[64];
+    const char *header; /* "Name: value", in requests that are signed; NULL: none. Constant */
 };
 void http_secret_release(struct http_secret *secret);
 
@@ -42,6 +43,9 @@ struct http_options {
     const char *via_secret;     /* the file of its secret; NULL: none */
     bool by_time; /* files are known by size and time, if the server tells it: ETags differ between
                      machines that give the same bytes */
+    bool by_url;  /* a URL names one version: files are known by their size. Where foreign servers
+                     answer for it is remembered for some minutes */
+    bool accepts_gzip; /* stored files that are packed come as they are only if gzip is accepted */
     bool asks_by_reading; /* http_stat() reads a byte: so who gets a version may read the file */
     const struct clock *clock; /* must outlive it; NULL: the real one. libcurl has a clock of its
                                   own, for the time that a connection may take to be made */
@@ -57,7 +61,14 @@ struct transport *http_transport(struct http *http);
  * the retry limit. Once it has given up, others fail at once, until the server has answered, or for
  * the time of the limit. Blocks.
  * headers: "Name: value" lines, NULL-terminated; NULL: none; not sent to a redirect's target on
- * another host. method NULL: GET. */
+ * another host. method NULL: GET. heard: gets what the reply says besides; NULL: not wanted. */
+struct http_heard {
+    char *url; /* where redirects led, without user info; the caller frees it; NULL: nowhere */
+    char next[2048];          /* Link with rel="next"; "": none */
+    char code[48], said[240]; /* of an error: X-Error-Code, X-Error-Message; "": none */
+    unsigned status;          /* 0: there was no reply */
+};
+
 struct http_call {
     const char *url; /* percent-encoded */
     const char *method;
@@ -65,7 +76,8 @@ struct http_call {
     size_t most;
     unsigned timeout_s; /* in all; 0: as for transfers */
     unsigned tries;     /* 0: 4 */
-    bool plain;         /* not signed, no proxy: for endpoints of this machine */
+    struct http_heard *heard;
+    bool plain; /* not signed, no proxy: for endpoints of this machine */
 };
 
 /* ret: empty; the caller releases it, also on error, when it has the beginning of the error's body.

@@ -11,7 +11,7 @@
 #define MARGIN_S 60
 #define MOST_S   86400
 
-static struct kept_target *place_of(struct kept_targets *kept, const char *url)
+static struct kept_target *kept_target_place_of(struct kept_targets *kept, const char *url)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
 
@@ -20,7 +20,7 @@ static struct kept_target *place_of(struct kept_targets *kept, const char *url)
     return &kept->at[(hash ^ hash >> 32) % KEPT_TARGETS];
 }
 
-static void clear(struct kept_target *place)
+static void kept_target_clear(struct kept_target *place)
 {
     if (place->target)
         explicit_bzero(place->target, strlen(place->target));
@@ -30,7 +30,7 @@ static void clear(struct kept_target *place)
 }
 
 /* The number that a parameter of the query has; 0: none. */
-static int64_t number_in(const char *url, const char *name)
+static int64_t kept_target_number_in(const char *url, const char *name)
 {
     size_t len = strlen(name);
     uint64_t value;
@@ -43,9 +43,10 @@ static int64_t number_in(const char *url, const char *name)
 }
 
 /* X-Amz-Expires counts from when the URL was signed, which was just now. */
-static int64_t end_of(const char *target, int64_t now_s)
+static int64_t kept_target_end_of(const char *target, int64_t now_s)
 {
-    int64_t at = number_in(target, "Expires"), seconds = number_in(target, "X-Amz-Expires");
+    int64_t at = kept_target_number_in(target, "Expires"),
+            seconds = kept_target_number_in(target, "X-Amz-Expires");
 
     if (!at && seconds && seconds < MOST_S)
         at = now_s + seconds;
@@ -57,12 +58,12 @@ static int64_t end_of(const char *target, int64_t now_s)
 
 const char *kept_target_find(struct kept_targets *kept, const char *url, int64_t now_s)
 {
-    struct kept_target *place = place_of(kept, url);
+    struct kept_target *place = kept_target_place_of(kept, url);
 
     if (!place->url || strcmp(place->url, url) != 0)
         return NULL;
     if (now_s >= place->until_s) {
-        clear(place);
+        kept_target_clear(place);
         return NULL;
     }
     return place->target;
@@ -70,25 +71,25 @@ const char *kept_target_find(struct kept_targets *kept, const char *url, int64_t
 
 void kept_target_add(struct kept_targets *kept, const char *url, const char *target, int64_t now_s)
 {
-    struct kept_target *place = place_of(kept, url);
+    struct kept_target *place = kept_target_place_of(kept, url);
 
-    clear(place);
-    *place = (struct kept_target){strdup(url), strdup(target), end_of(target, now_s)};
+    kept_target_clear(place);
+    *place = (struct kept_target){strdup(url), strdup(target), kept_target_end_of(target, now_s)};
     if (!place->url || !place->target)
-        clear(place);
+        kept_target_clear(place);
 }
 
 void kept_target_drop(struct kept_targets *kept, const char *url)
 {
-    struct kept_target *place = place_of(kept, url);
+    struct kept_target *place = kept_target_place_of(kept, url);
 
     if (place->url && !strcmp(place->url, url))
-        clear(place);
+        kept_target_clear(place);
 }
 
 void kept_targets_free(struct kept_targets *kept)
 {
     for (size_t i = 0; kept && i < KEPT_TARGETS; i++)
-        clear(&kept->at[i]);
+        kept_target_clear(&kept->at[i]);
     free(kept);
 }

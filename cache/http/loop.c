@@ -262,6 +262,7 @@ int http_loop_new(const struct http *http, struct http_loop **ret)
                       (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
     curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
                       (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
+    loop->targets = http->by_url ? calloc(1, sizeof(*loop->targets)) : NULL;
     lock_init(&loop->lock);
     loop->in_end = &loop->in;
     *ret = loop;
@@ -286,5 +287,6 @@ void http_loop_free(struct http_loop *loop)
         sigtimedwait(&pipe, NULL, &now);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     lock_release(&loop->lock);
+    kept_targets_free(loop->targets);
     free(loop);
 }

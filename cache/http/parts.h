@@ -49,10 +49,12 @@ struct http_request {
     bool (*body)(struct http_request *request, const void *bytes, size_t n);
     void (*done)(struct http_request *request);
     void (*release)(struct http_request *request); /* NULL: done() is the last call */
+    bool wants_target;
     /* Set when done() is called: */
     enum http_end end;
     struct http_reply reply;
-    char why[256];    /* why it ended; not set for HTTP_DONE */
+    char *target;  /* with wants_target: where redirects led; the caller frees it; NULL: nowhere */
+    char why[256]; /* why it ended; not set for HTTP_DONE */
     char error[2048]; /* the beginning of the body of a reply with another status than 2xx */
     size_t error_len;
     /* Set by http_request_stop() and _pause(): */
@@ -76,7 +78,7 @@ struct http {
     int64_t timeout_ns, retry_limit_ns;
     const struct clock *clock;
     char *ca; /* an absolute path, or NULL */
-    bool asks_by_reading, by_time;
+    bool asks_by_reading, by_time, by_url, accepts_gzip;
     struct http_signing signing;
     struct http_via via;
     struct http_loop *loop;

@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "base/scope.h"
+#include "cache/http/reply_fields.h"
 
 /* ---- dates ---- */
 
@@ -198,12 +199,31 @@ static void take_ranges(struct http_reply *reply, const char *value)
 
 static void take_encoding(struct http_reply *reply, const char *value)
 {
-    if (!*value || strcasecmp(value, "identity") == 0)
-        return;
-    snprintf(reply->encoding, sizeof(reply->encoding), "%s", value);
-    for (char *c = reply->encoding; *c; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
+    http_encoding_parse(value, reply->encoding, sizeof(reply->encoding));
+}
+
+static void take_link(struct http_reply *reply, const char *value)
+{
+    if (!reply->next[0])
+        http_link_next(value, reply->next, sizeof(reply->next));
+}
+
+static void take_limit(struct http_reply *reply, const char *value)
+{
+    uint64_t ms = http_limit_parse(value);
+
+    if (ms > reply->limited_ms)
+        reply->limited_ms = ms;
+}
+
+static void take_said_code(struct http_reply *reply, const char *value)
+{
+    take_text(value, reply->said_code, sizeof(reply->said_code));
+}
+
+static void take_said(struct http_reply *reply, const char *value)
+{
+    take_text(value, reply->said, sizeof(reply->said));
 }
 
 /* "HTTP/1.1 206 Partial Content" */
@@ -230,7 +250,9 @@ static void take_header(struct http_reply *reply, const char *name, const char *
         {"Content-Encoding", take_encoding}, {"ETag", take_etag},
         {"Last-Modified", take_modified},    {"Accept-Ranges", take_ranges},
         {"Location", take_location},         {"X-Epochfs-Peers", take_peers},
-        {"X-Epochfs-Member", take_member},
+        {"X-Epochfs-Member", take_member},   {"Link", take_link},
+        {"RateLimit", take_limit},           {"X-Error-Code", take_said_code},
+        {"X-Error-Message", take_said},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -258,6 +280,8 @@ void http_reply_line(struct http_reply *reply, const char *line, size_t len, int
         return;
     if (len == 0) {
         reply->complete = true;
+        if (reply->status == 429 && reply->limited_ms)
+            reply->retry_ms = reply->limited_ms;
         return;
     }
     if (len >= sizeof(text) || memchr(line, '\0', len)) /* no line that matters is so long */
@@ -286,6 +310,13 @@ bool http_reply_redirects(const struct http_reply *reply)
 }
 
 /* ---- what it means ---- */
+
+bool http_reply_is_stored(const struct http_reply *reply)
+{
+    return !reply->encoding[0] ||
+           ((!strcasecmp(reply->encoding, "gzip") || !strcasecmp(reply->encoding, "x-gzip")) &&
+            reply->has_length && http_etag_is_strong(reply->etag));
+}
 
 bool http_etag_is_strong(const char *etag)
 {
@@ -327,7 +358,9 @@ static enum transfer_end differs(struct diag *d, const char *name, const char *w
 
 static bool is_by_etag(const struct http_want *want)
 {
-    return want->version->etag[0] && !http_is_by_time(want->version, want->by_time);
+    const struct remote_version *version = want->version;
+
+    return version->etag[0] && !want->by_url && !http_is_by_time(version, want->by_time);
 }
 
 static enum transfer_end judge_etag(const struct http_reply *reply,
@@ -440,7 +473,7 @@ enum transfer_end http_reply_judge(const struct http_reply *reply, const struct 
         return ended(reply->status / 100 == 2 ? TRANSFER_AGAIN : http_status_end(reply->status), d,
                      name, want->part ? "status 206" : "status 200", found);
     }
-    if (reply->encoding[0]) {
+    if (!http_reply_is_stored(reply)) {
         snprintf(found, sizeof(found), "Content-Encoding: %s", reply->encoding);
         return ended(TRANSFER_REFUSED, d, name, "the bytes as they are", found);
     }
@@ -462,7 +495,7 @@ int http_reply_version(const struct http_reply *reply, bool part, const char *na
 {
     struct remote_version found = {0};
 
-    if (reply->encoding[0])
+    if (!http_reply_is_stored(reply))
         return diag_set(d, -EREMOTEIO,
                         "%s: expected the bytes as they are, got Content-Encoding: %s", name,
                         reply->encoding);

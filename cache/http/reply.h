@@ -24,13 +24,17 @@ struct http_reply {
     /* A Content-Length or Content-Range is malformed, or is repeated with another value. */
     bool contradicts;
     bool has_modified;
-    int64_t modified;  /* Last-Modified, seconds since 1970 */
-    uint64_t retry_ms; /* Retry-After, at most HTTP_RETRY_MOST_MS; 0: none */
-    bool no_ranges;    /* Accept-Ranges: none */
-    char etag[160];    /* "": none, or one that cannot be kept */
-    char encoding[32]; /* Content-Encoding, "": identity */
-    char peers[32];    /* X-Epochfs-Peers: the ring of caches made this reply, and why; "": not */
-    char member[64];   /* X-Epochfs-Member: the one of the ring that gave it; "": not known */
+    int64_t modified; /* Last-Modified, seconds since 1970 */
+    uint64_t
+        retry_ms; /* Retry-After, or when a rate limit ends, at most HTTP_RETRY_MOST_MS; 0: none */
+    uint64_t limited_ms; /* RateLimit: nothing is left for so long; 0: it does not say so */
+    bool no_ranges;      /* Accept-Ranges: none */
+    char etag[160];      /* "": none, or one that cannot be kept */
+    char encoding[32];   /* Content-Encoding, "": identity */
+    char next[2048];     /* Link with rel="next"; "": none */
+    char said_code[48], said[240]; /* X-Error-Code, X-Error-Message; "": none */
+    char peers[32];  /* X-Epochfs-Peers: the ring of caches made this reply, and why; "": not */
+    char member[64]; /* X-Epochfs-Member: the one of the ring that gave it; "": not known */
     char location[4096];
 };
 
@@ -47,12 +51,18 @@ struct http_want {
     uint64_t off, len;
     bool part;    /* a Range was sent */
     bool by_time; /* see http_is_by_time() */
+    bool by_url;  /* the URL names the version: only the size is compared */
 };
 
 /* May the caller use the body? TRANSFER_DONE: yes, its first len bytes are what is wanted;
  * otherwise how the transfer ends, with the reason in d. name: the URL in messages. */
 enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
                                    const char *name, struct diag *d);
+
+/* Is the body what is stored, in spite of its Content-Encoding? So it is where a gzip file is
+ * stored with that header: its length and its ETag are those of any file. A server that packs what
+ * it sends tells no length, or a weak ETag. */
+bool http_reply_is_stored(const struct http_reply *reply);
 
 /* Does an ETag distinguish versions byte for byte, so that If-Match may use it? */
 bool http_etag_is_strong(const char *etag);

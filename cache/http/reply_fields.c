@@ -8,26 +8,25 @@
 #include "base/number.h"
 #include "cache/http/reply.h"
 
-/* The end of the parameters of a link: the comma before the next one, not in quotes. */
-static const char *params_end(const char *at)
+/* The next c that is not in quotes, or the end. */
+static const char *reply_fields_find_plain(const char *at, char c)
 {
     bool quoted = false;
 
-    for (; *at && (quoted || *at != ','); at++)
+    for (; *at && (quoted || *at != c); at++)
         quoted ^= *at == '"';
     return at;
 }
 
 /* Is there rel=next, or a list of words with next, in quotes? */
-static bool has_next(const char *at, const char *end)
+static bool reply_fields_has_next(const char *at, const char *end)
 {
     while (at < end) {
         size_t len = 0, word;
 
         at += strspn(at, "; \t");
         if (end - at < 4 || strncasecmp(at, "rel=", 4) != 0) {
-            while (at < end && *at != ';')
-                at++;
+            at = reply_fields_find_plain(at, ';');
             continue;
         }
         at += 4;
@@ -56,8 +55,8 @@ bool http_link_next(const char *value, char *ret, size_t capacity)
         if (!end)
             return false;
         params = end + 1;
-        value = params_end(params);
-        if (!has_next(params, value))
+        value = reply_fields_find_plain(params, ',');
+        if (!reply_fields_has_next(params, value))
             continue;
         if (end == url || (size_t)(end - url) >= capacity)
             return false;
@@ -72,7 +71,7 @@ bool http_link_next(const char *value, char *ret, size_t capacity)
 }
 
 /* The value of a parameter ";name=number". */
-static bool parameter(const char *value, char name, uint64_t *ret)
+static bool reply_fields_parameter(const char *value, char name, uint64_t *ret)
 {
     for (const char *at = value; (at = strchr(at, ';')); at++) {
         const char *text = at + 1 + strspn(at + 1, " ");
@@ -87,7 +86,8 @@ uint64_t http_limit_parse(const char *value)
 {
     uint64_t left, seconds;
 
-    if (!parameter(value, 'r', &left) || left || !parameter(value, 't', &seconds))
+    if (!reply_fields_parameter(value, 'r', &left) || left ||
+        !reply_fields_parameter(value, 't', &seconds))
         return 0;
     return min_u64((seconds + 1) * 1000, HTTP_RETRY_MOST_MS);
 }

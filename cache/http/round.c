@@ -6,7 +6,8 @@
 #include "base/checked.h"
 #include "base/clock.h"
 
-#define PAUSE_MOST_MS UINT64_C(30000) /* whatever Retry-After says: the caller waits */
+#define PAUSE_MOST_MS   UINT64_C(30000)  /* whatever Retry-After says: the caller waits */
+#define LIMITED_MOST_MS UINT64_C(300000) /* the same for a rate limit that says when it ends */
 
 void round_init(struct round *ret, struct http *http)
 {
@@ -98,6 +99,16 @@ void round_let_pass(struct round *round, uint64_t ms)
         clock_wait(round->clock, &round->lock, &round->ended, until);
 }
 
+bool round_let_limit_pass(struct round *round, const struct http_reply *reply)
+{
+    if (reply->status != 429 || !reply->retry_ms || reply->retry_ms > LIMITED_MOST_MS)
+        return false;
+    round_let_pass(round, reply->retry_ms);
+    LOCK_SCOPE(&round->lock);
+    round_heard_locked(round);
+    return true;
+}
+
 static int round_start(struct http *http, struct round *round, struct http_request *request)
 {
     int r;
@@ -154,10 +165,14 @@ int round_failure(struct http *http, const struct http_request *request,
     }
     http_error_code(request->error, request->error_len, code);
     http_error_text(request->error, request->error_len, request->url, said);
-    if (signature && http_code_is_of_secret(code))
+    if (http_is_of_secret(signature, status, code))
         *again = http_signing_expired(&http->signing, signature);
     else
         *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
+    if (status == 429 && request->reply.retry_ms)
+        return diag_set(d, -EREMOTEIO,
+                        "%s: the server limits requests, and allows them again in %llu s%s", name,
+                        (unsigned long long)request->reply.retry_ms / 1000, said);
     return diag_set(d,
                     status == 404 || status == 410   ? -ENOENT
                     : status == 401 && !signature    ? -EPERM

@@ -42,6 +42,10 @@ int round_say_silent(const struct http *http, const char *name, struct diag *d);
  */
 void round_let_pass(struct round *round, uint64_t ms);
 
+/* If the server limits requests, and says that it allows them again soon (status 429), wait until
+ * then: it answers, so this time does not count for the retry limit. false: it does not say so. */
+bool round_let_limit_pass(struct round *round, const struct http_reply *reply);
+
 /* Sign and start a request. *ret_signature: held; the caller releases it when the request is done.
  * 0 or -errno with the reason in d. */
 int round_send(struct http *http, struct round *round, struct http_request *request,

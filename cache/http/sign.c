@@ -70,6 +70,7 @@ static int ask(struct http_signing *signing, struct diag *d)
         made->made_ns = clock_monotonic(signing->clock);
         memcpy(made->region, signing->signer->region, sizeof(made->region));
         made->region[sizeof(made->region) - 1] = '\0';
+        made->header = signing->signer->header;
     }
     LOCK_SCOPE(&signing->lock);
     signing->asking = false;
@@ -129,12 +130,14 @@ int http_signing_get(struct http_signing *signing, bool blocks, struct http_sign
     return r;
 }
 
-bool http_code_is_of_secret(const char *code)
+bool http_is_of_secret(const struct http_signature *signature, unsigned status, const char *code)
 {
     static const char *const codes[] = {"ExpiredToken",         "InvalidToken",
                                         "TokenRefreshRequired", "InvalidAccessKeyId",
                                         "InvalidClientTokenId", "RequestTimeTooSkewed"};
 
+    if (!signature || !signature->secret.key_id)
+        return signature && status == 401;
     for (size_t i = 0; i < ARRAY_LEN(codes); i++)
         if (!strcmp(codes[i], code))
             return true;

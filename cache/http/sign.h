@@ -18,6 +18,7 @@ struct http_signature {
     int64_t made_ns;
     bool none; /* requests go unsigned */
     char region[64];
+    const char *header; /* as in struct http_signer */
     struct http_secret secret;
 };
 
@@ -66,7 +67,8 @@ void http_signature_let_go(struct http_signature *signature); /* takes NULL */
 
 /* The server says that the secrets have expired (or that the clocks differ). Should the caller
  * retry with others? Not if secrets fetched after the first such answer get it, too. */
-bool http_code_is_of_secret(const char *code); /* does that code of S3 say so? */
+/* Do status and code (of S3) of a reply say so? signature NULL: no. */
+bool http_is_of_secret(const struct http_signature *signature, unsigned status, const char *code);
 bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature);
 
 #endif

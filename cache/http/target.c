@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "cache/http/active.h"
 
 /* Get a part of a URL, decoded; NULL: none. The caller frees it with curl_free(). */
@@ -113,6 +114,49 @@ out:
     curl_url_cleanup(from);
     curl_url_cleanup(to);
     return why;
+}
+
+const char *http_target_kept(struct http_active *active)
+{
+    struct kept_targets *targets = active->http->loop->targets;
+    struct http_reply *reply = &active->request->reply;
+    const char *kept = targets ? kept_target_find(targets, active->request->url,
+                                                  clock_wall(active->http->clock) / 1000000000)
+                               : NULL;
+    const char *why;
+
+    if (!kept || strlen(kept) >= sizeof(reply->location))
+        return NULL;
+    memcpy(reply->location, kept, strlen(kept) + 1);
+    why = http_target_next(active);
+    active->kept = !why;
+    return why;
+}
+
+bool http_target_settle(struct http_active *active, const char **ret_why)
+{
+    struct kept_targets *targets = active->http->loop->targets;
+    const struct http_request *request = active->request;
+    bool is_good = request->reply.complete && request->reply.status / 100 == 2;
+
+    if (!targets || !active->foreign)
+        return false;
+    if (is_good && !active->kept)
+        kept_target_add(targets, request->url, active->url,
+                        clock_wall(active->http->clock) / 1000000000);
+    if (is_good || !active->kept)
+        return false;
+    kept_target_drop(targets, request->url);
+    active->kept = active->foreign = false;
+    if (!request->reply.complete) /* the server is tried again later */
+        return false;
+    curl_free(active->user);
+    if (active->password)
+        explicit_bzero(active->password, strlen(active->password));
+    curl_free(active->password);
+    active->user = active->password = NULL;
+    *ret_why = http_target_first(active);
+    return true;
 }
 
 bool http_target_front(struct http_active *active)

@@ -109,10 +109,14 @@ static void decide_status(struct http_transfer *t)
     http_error_code(request->error, request->error_len, code);
     if (strcmp(code, "RequestTimeout") == 0)
         how = TRANSFER_AGAIN;
-    if (t->signature && http_code_is_of_secret(code))
+    if (http_is_of_secret(t->signature, request->reply.status, code))
         how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
                                                                     : TRANSFER_REFUSED;
     http_error_text(request->error, request->error_len, request->url, said);
+    if (request->reply.status == 429 && request->reply.retry_ms)
+        diag_set(&t->why, 0,
+                 "%s: the server limits requests, and allows them again in %" PRIu64 " s%s",
+                 t->name, request->reply.retry_ms / 1000, said);
     diag_set(&t->why, 0, "%s: expected status %s, got %u%s", t->name, t->want.part ? "206" : "200",
              request->reply.status, said);
     decide(t, how);
@@ -196,8 +200,9 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
                                  .off = transfer->off,
                                  .len = transfer->len,
                                  .part = !transfer->version->whole_only,
-                                 .by_time = http->by_time};
-    if (!http_is_by_time(transfer->version, http->by_time) &&
+                                 .by_time = http->by_time,
+                                 .by_url = http->by_url};
+    if (!http->by_url && !http_is_by_time(transfer->version, http->by_time) &&
         http_etag_is_strong(transfer->version->etag))
         t->request.version = transfer->version->etag;
     http_url_name(transfer->url, t->name, sizeof(t->name));

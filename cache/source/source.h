@@ -74,6 +74,8 @@ struct remote {
 
     bool far;           /* SOURCE is not on this machine: source.known has all files, sorted */
     bool etag_suffices; /* its ETags alone say whether a file is the same */
+    bool pinned;        /* the URL of a file names its version, and its SHA-1 or SHA-256 the ETag */
+    bool accepts_gzip;  /* see struct http_options */
     bool paths_decoded; /* source.root has paths as they are, not percent-encoded as in URLs */
 };
 

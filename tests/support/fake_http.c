@@ -68,6 +68,20 @@ static const struct fake_answer *find(const char *url, const char *method)
     return NULL;
 }
 
+static void hear(const struct http_call *call, const struct fake_answer *answer,
+                 struct http_heard *ret)
+{
+    *ret = (struct http_heard){.status = answer && !answer->error ? 200 : 404};
+    for (size_t i = 0; i < fake_http.n_heard; i++) {
+        const struct fake_heard *heard = &fake_http.heard[i];
+
+        if (strcmp(heard->url, call->url) != 0)
+            continue;
+        snprintf(ret->next, sizeof(ret->next), "%s", heard->next ? heard->next : "");
+        snprintf(ret->code, sizeof(ret->code), "%s", heard->code ? heard->code : "");
+    }
+}
+
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
 {
     const struct fake_answer *answer = find(call->url, call->method);
@@ -84,6 +98,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
         fake_http.request[i].timeout_s = call->timeout_s;
         fake_http.request[i].tries = call->tries;
     }
+    if (call->heard)
+        hear(call, answer, call->heard);
     if (fake_http.signer)
         snprintf(fake_http.region, sizeof(fake_http.region), "%s", fake_http.signer->region);
     if (!answer && fake_http_serve) {

@@ -13,6 +13,11 @@ struct fake_answer {
     struct remote_version version;
 };
 
+/* What struct http_heard gets with the answer for a URL; NULL: "". */
+struct fake_heard {
+    const char *url, *next, *code;
+};
+
 #define FAKE_REQUESTS 64
 
 /* Answers of a server that a test makes up: a request for a text that no answer is set for. 0 and a
@@ -22,6 +27,8 @@ extern int (*fake_http_serve)(const char *url, struct text *ret);
 struct fake_http {
     const struct fake_answer *answer; /* [n] */
     size_t n;
+    const struct fake_heard *heard; /* [n_heard], set after fake_http_set() */
+    size_t n_heard;
     size_t requests; /* requests for texts; one made ahead counts when it is taken */
     size_t aheads;   /* requests for texts ahead */
     struct {

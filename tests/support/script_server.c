@@ -15,7 +15,7 @@
 #include "base/lock.h"
 
 #define CONNECTIONS 256
-#define PATHS       64
+#define PATHS       128
 
 struct connection {
     struct script_server *server;

@@ -139,6 +139,11 @@ static bool no_range(const struct script_request *q)
 
 static bool encoded(const struct script_request *q)
 {
+    return part_head(q, "Content-Encoding: br\r\n") && send_file(q, q->first, len_of(q));
+}
+
+static bool stored_packed(const struct script_request *q)
+{
     return part_head(q, "Content-Encoding: gzip\r\n") && send_file(q, q->first, len_of(q));
 }
 
@@ -538,6 +543,39 @@ static bool crowded(const struct script_request *q)
                 : says_version(q);
 }
 
+/* A hub that sends its clients to another server, the same one by another name, with a URL that is
+ * good for two requests. */
+static atomic_int resolved, stored;
+
+static bool to_storage(const struct script_request *q)
+{
+    atomic_fetch_add(&resolved, 1);
+    return script_say(
+        q,
+        "HTTP/1.1 302 x\r\nContent-Length: 0\r\n"
+        "Location: http://localhost:%u/storage?Expires=4102444800&Signature=s\r\n\r\n",
+        script_server_port(q->server));
+}
+
+static bool storage(const struct script_request *q)
+{
+    if (strstr(q->head, "Authorization"))
+        return say_status(q, "400 x", "", "a token");
+    if (atomic_fetch_add(&stored, 1) % 3 == 2)
+        return say_status(q, "403 x", "", "expired");
+    return script_say(q,
+                      "HTTP/1.1 206 x\r\nContent-Length: %llu\r\n" RANGE_FORMAT
+                      "ETag: \"of-the-storage\"\r\n\r\n",
+                      (unsigned long long)len_of(q), RANGE_OF(q)) &&
+           send_file(q, q->first, len_of(q));
+}
+
+static bool limited_once(const struct script_request *q)
+{
+    return q->nth == 1 ? say_status(q, "429 x", "RateLimit: \"api\";r=0;t=6\r\n", "")
+                       : say_status(q, "200 OK", "", "hello");
+}
+
 static bool hello(const struct script_request *q)
 {
     return say_status(q, "200 OK", "", "hello");
@@ -572,6 +610,10 @@ static const struct script scripts[] = {
     {"/to_matches", to_matches},
     {"/no_range", no_range},
     {"/encoded", encoded},
+    {"/stored_packed", stored_packed},
+    {"/to_storage", to_storage},
+    {"/storage", storage},
+    {"/limited_once", limited_once},
     {"/whole", whole},
     {"/whole_longer", whole_longer},
     {"/whole_stalls", whole_stalls},
@@ -845,7 +887,8 @@ static void test_http_transfer__ends_as_it_should(void **state)
         {"/matches", &other_version, 1000, 200, TRANSFER_CHANGED, 0, "its ETag was \"v0\""},
         {"/asked_for_any", &no_version, 1000, 200, TRANSFER_DONE, 200, NULL},
         {"/no_range", &version, 1000, 200, TRANSFER_AGAIN, 0, "without a Content-Range"},
-        {"/encoded", &version, 1000, 200, TRANSFER_REFUSED, 0, "Content-Encoding: gzip"},
+        {"/encoded", &version, 1000, 200, TRANSFER_REFUSED, 0, "Content-Encoding: br"},
+        {"/stored_packed", &version, 1000, 200, TRANSFER_DONE, 200, NULL},
         {"/whole", &version, 1000, 200, TRANSFER_WHOLE, 0, "the whole file"},
         {"/whole", &version, 0, FILE_SIZE, TRANSFER_DONE, FILE_SIZE, NULL},
         {"/whole", &version, 0, 200, TRANSFER_WHOLE, 0, "the whole file"},
@@ -1589,6 +1632,57 @@ static void test_http_redirect__other_server__not_reported_who_we_are(void **sta
     teardown(&f);
 }
 
+static int bearer_secret(struct http_signer *signer, struct http_secret *ret, struct diag *d)
+{
+    (void)signer;
+    (void)d;
+    ret->token = strdup("secret-token");
+    return ret->token ? 0 : -ENOMEM;
+}
+
+/* Where a redirect led is kept, until that server refuses; the token does not go there. */
+static void test_http_by_url__redirect__kept_while_it_is_good(void **state)
+{
+    static const struct remote_version pinned = {.size = FILE_SIZE, .etag = "0123"};
+    struct http_options options = usual;
+    struct http_signer signer = {.secret = bearer_secret};
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct fetch fetch;
+    struct diag d;
+
+    (void)state;
+    options.by_url = true;
+    options.signer = &signer;
+    setup(&f, &options);
+    for (int i = 0; i < 4; i++) { /* the third is refused at first */
+        fetch_now(&f, &fetch, "/to_storage", &pinned, (uint64_t)i * 1000, 1000);
+        assert_int_equal(fetch.how, TRANSFER_DONE);
+        assert_int_equal(fetch.given, 1000);
+        assert_int_equal(atomic_load(&resolved), i < 2 ? 1 : 2);
+    }
+    assert_int_equal(get(&f, "/echoes", &(struct http_call){.most = 10000}, &text, &d), 0);
+    assert_non_null(strstr(text.data, "\r\nAuthorization: Bearer secret-token\r\n"));
+    teardown(&f);
+}
+
+/* A limit that says when it ends is waited for, longer than the retry limit. */
+static void test_http_get__limited__waits(void **state)
+{
+    struct http_options options = usual;
+    AUTO_TEXT struct text text = {0};
+    struct fixture f;
+    struct diag d;
+
+    (void)state;
+    options.retry_limit_s = 5;
+    setup(&f, &options);
+    assert_int_equal(get(&f, "/limited_once", NULL, &text, &d), 0);
+    assert_string_equal(text.data, "hello");
+    assert_true(clock_monotonic(&the_clock.clock) - TEST_CLOCK_START >= 7 * TEST_S);
+    teardown(&f);
+}
+
 static void test_http_user_info__sent_to_its_server_only(void **state)
 {
     struct fixture f, other;
@@ -1821,6 +1915,8 @@ int main(void)
         cmocka_unit_test(test_http_signed__expired__again_once_with_others),
         cmocka_unit_test(test_http_signed__no_secrets),
         cmocka_unit_test(test_http_redirect__other_server__not_reported_who_we_are),
+        cmocka_unit_test(test_http_by_url__redirect__kept_while_it_is_good),
+        cmocka_unit_test(test_http_get__limited__waits),
         cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
         cmocka_unit_test(test_http_stat),
         cmocka_unit_test(test_http_stat__head_without_etag),

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "cache/http/http.h"
 #include "cache/http/reply.h"
+#include "cache/http/reply_fields.h"
 #include "support/random.h"
 #include "support/unit.h"
 
@@ -384,6 +385,18 @@ static void test_http_judge(void **state)
          "Content-Encoding: gzip"},
         {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: identity\r\n", TRANSFER_DONE,
          NULL},
+        /* A file that is stored packed; one that the server packs; how it was uploaded. */
+        {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: x-gzip\r\n", TRANSFER_DONE, NULL},
+        {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: aws-chunked,gzip\r\n",
+         TRANSFER_DONE, NULL},
+        {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: aws-chunked\r\n", TRANSFER_DONE,
+         NULL},
+        {&weak, 200, 100, HEAD_206 RANGE "ETag: W/\"v1\"\r\nContent-Encoding: gzip\r\n",
+         TRANSFER_REFUSED, "Content-Encoding: gzip"},
+        {&version, 0, 1000, "HTTP/1.1 200 x\r\n" V1 "Content-Encoding: gzip\r\n", TRANSFER_REFUSED,
+         "Content-Encoding: gzip"},
+        {&version, 200, 100, HEAD_206 RANGE V1 "Content-Encoding: br\r\n", TRANSFER_REFUSED,
+         "Content-Encoding: br"},
         {&version, 200, 100, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_WHOLE,
          "the whole file"},
         {&version, 0, 100, "HTTP/1.1 200 x\r\nContent-Length: 1000\r\n", TRANSFER_WHOLE,
@@ -505,6 +518,60 @@ static void test_http_etag_is_strong(void **state)
     assert_false(http_etag_is_strong("\"a\", \"b\"")); /* two of them */
 }
 
+static void test_http_link_next(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"<https://h/x?c=1,2>; rel=\"next\"", "https://h/x?c=1,2"},
+        {"<a>; rel=\"help\", </b?c>; rel=next", "/b?c"},
+        {"<a>; title=\"x, <z>; rel=next\", <b>; rel=\"prev next\"", "b"},
+        {"<a>; REL=Next", "a"},
+        {"<a>; rel=\"nextly\"", ""},
+        {"<a>; rel=\"prev\"", ""},
+        {"<a b>; rel=next", ""},
+        {"<>; rel=next", ""},
+        {"<a; rel=next", ""},
+        {"a; rel=next", ""},
+        {"<a>; rel=", ""},
+        {"", ""},
+    };
+    char found[32];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(http_link_next(cases[i].text, found, sizeof(found)), *cases[i].want != 0);
+        assert_string_equal(found, cases[i].want);
+    }
+    assert_false(
+        http_link_next("<0123456789012345678901234567890123>; rel=next", found, sizeof(found)));
+}
+
+static void test_http_limit(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t want;
+    } cases[] = {
+        {"\"api\";r=0;t=54", 55000},
+        {"\"api\"; r=0; t=0", 1000},
+        {"\"api\";r=1;t=54", 0},
+        {"\"api\";t=54", 0},
+        {"\"api\";r=0", 0},
+        {"\"api\";r=0;t=9999999", 0},
+        {"\"api\";r=0;t=-1", 0},
+        {"\"api\";r=0;t=700", 600000},
+        {"", 0},
+    };
+    struct http_reply reply =
+        reply_of("HTTP/1.1 429 x\r\nRateLimit: \"api\";r=0;t=54\r\nRetry-After: 3\r\n\r\n");
+
+    (void)state;
+    assert_int_equal(reply.retry_ms, 55000);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(http_limit_parse(cases[i].text), cases[i].want);
+}
+
 static void test_http_reply_version(void **state)
 {
     struct remote_version found;
@@ -614,6 +681,8 @@ int main(void)
         cmocka_unit_test(test_http_error_text),
         cmocka_unit_test(test_http_status_end),
         cmocka_unit_test(test_http_etag_is_strong),
+        cmocka_unit_test(test_http_link_next),
+        cmocka_unit_test(test_http_limit),
         cmocka_unit_test(test_http_reply_version),
         cmocka_unit_test(test_http_error_code),
         cmocka_unit_test(test_http_url_name),
