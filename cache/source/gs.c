@@ -3,19 +3,36 @@
  * Requests are signed with HMAC keys (GOOG1E...) from the places of S3's credentials; without keys
  * they are anonymous, which suffices for public buckets. The endpoints of S3 in the environment and
  * in the profile are not those of this remote; only endpoint_url= counts. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
 
-static int gs_make(struct source *source, const char *rest, const struct source_options *options,
+/* Google charges a project, which the user names as for its own tools. */
+static int gs_payer(char **ret, struct diag *d)
+{
+    const char *project = getenv("GOOGLE_CLOUD_PROJECT");
+
+    if (!project || !*project)
+        return diag_set(d, -EINVAL,
+                        "requester_pays: expected the project to charge in $GOOGLE_CLOUD_PROJECT, "
+                        "got none");
+    return asprintf(ret, "x-goog-user-project: %s", project) < 0 ? -ENOMEM : 0;
+}
+
+static int gs_make(struct source *source, const char *spec, const struct source_options *options,
                    struct diag *d)
 {
     static const struct s3_dialect google = {
         .endpoint = "https://storage.googleapis.com",
         .region = "auto",
+        .payer = gs_payer,
         .denied = "may not be listed (storage.objects.list is needed, and storage.objects.get)"};
 
-    return s3_make_as(source, rest, options, &google, d);
+    return s3_make_as(source, spec, options, &google, d);
 }
 
 const struct remote remote_gs = {.scheme = "gs://",
@@ -29,4 +46,5 @@ const struct remote remote_gs = {.scheme = "gs://",
                                  .release = s3_release_impl,
                                  .far = true,
                                  .etag_suffices = true,
+                                 .accepts_gzip = true,
                                  .paths_decoded = true};

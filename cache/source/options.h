@@ -25,8 +25,9 @@ struct source_options {
     const char
         *endpoint;      /* of S3: a URL; NULL: $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */
     const char *region; /* of S3; NULL: $AWS_REGION, $AWS_DEFAULT_REGION, profile's, us-east-1 */
-    const char *profile;    /* of the shared files; NULL: $AWS_PROFILE, or default */
-    bool anonymous;         /* S3 requests are not signed */
+    const char *profile; /* of the shared files; NULL: $AWS_PROFILE, or default */
+    bool anonymous;      /* S3 requests are not signed */
+    bool requester_pays;
     bool virtual_host;      /* the bucket is in the host's name; false: in the path */
     const char *ca;         /* a file of certificates to trust, too */
     const char *via;        /* the URL of the front of a ring of caches; NULL: none */

@@ -29,8 +29,15 @@
 #define OBJECTS_MOST 4000000
 #define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
 
+static int aws_payer(char **ret, struct diag *d)
+{
+    (void)d;
+    *ret = strdup("x-amz-request-payer: requester");
+    return *ret ? 0 : -ENOMEM;
+}
+
 static const struct s3_dialect aws = {
-    .denied = "may not be listed (s3:ListBucket is needed, and s3:GetObject)"};
+    .payer = aws_payer, .denied = "may not be listed (s3:ListBucket is needed, and s3:GetObject)"};
 
 /* SOURCE while it is being opened. */
 struct s3 {
@@ -202,7 +209,8 @@ static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
                        const struct diag *why, struct diag *d)
 {
     struct s3 *s3 = walk->user;
-    const struct s3_asked asked = {s3->shown, s3->endpoint, s3->dialect->denied, s3->source->impl};
+    const struct s3_asked asked = {s3->shown, s3->endpoint, s3->dialect->denied, s3->source->impl,
+                                   s3->options && s3->options->requester_pays};
 
     return s3_describe(&asked, r, answer, why, s3->region, d);
 }
@@ -497,6 +505,29 @@ static void forget_list(void *user)
         shared_list_forget(source);
 }
 
+static int make_credentials(const struct s3 *s3, struct credentials **ret, struct diag *d)
+{
+    const struct source_options *options = s3->options;
+    AUTO_FREE char *payer = NULL;
+    const char *region = options->region ? options->region : s3->dialect->region;
+    int r = 0;
+
+    if (options->requester_pays && options->anonymous)
+        return diag_set(d, -EINVAL,
+                        "%s: expected signed requests with requester_pays, got "
+                        "no_sign_request: only those can be charged",
+                        s3->shown);
+    if (options->requester_pays)
+        r = s3->dialect->payer(&payer, d);
+    if (r < 0)
+        return r;
+    return credentials_new(&(struct credentials_options){.profile = options->profile,
+                                                         .region = region,
+                                                         .header = payer,
+                                                         .anonymous = options->anonymous},
+                           ret, d);
+}
+
 int s3_make_as(struct source *source, const char *rest, const struct source_options *options,
                const struct s3_dialect *dialect, struct diag *d)
 {
@@ -506,16 +537,12 @@ int s3_make_as(struct source *source, const char *rest, const struct source_opti
                     .dialect = dialect,
                     .most = OBJECTS_MOST,
                     .keeps = true};
-    const struct credentials_options how = {.profile = options->profile,
-                                            .region =
-                                                options->region ? options->region : dialect->region,
-                                            .anonymous = options->anonymous};
     struct credentials *credentials = NULL;
     struct diag why = DIAG_INIT;
     int r = split(&s3, rest, d);
 
     if (r == 0)
-        r = credentials_new(&how, &credentials, d);
+        r = make_credentials(&s3, &credentials, d);
     source->impl = credentials;
     if (r == 0)
         r = find_endpoint(&s3, d);

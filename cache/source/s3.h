@@ -10,10 +10,13 @@ struct s3_dialect {
                              profile says, otherwise AWS's */
     const char *region;   /* if region= names none; NULL: as the environment says, us-east-1 */
     const char *denied;   /* what AccessDenied for a listing means */
+    /* The header with which the requester pays; NULL: none can. The caller frees *ret. 0 or -errno
+     * with the reason in d. */
+    int (*payer)(char **ret, struct diag *d);
 };
 
 /* make() of such a remote. dialect must live as long as the call. */
-int s3_make_as(struct source *source, const char *rest, const struct source_options *options,
+int s3_make_as(struct source *source, const char *spec, const struct source_options *options,
                const struct s3_dialect *dialect, struct diag *d);
 
 /* For its table of functions. */

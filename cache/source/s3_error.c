@@ -61,10 +61,13 @@ int s3_describe(const struct s3_asked *asked, int r, const struct text *answer,
         bool denied = known->error == -EACCES;
 
         if (!strcmp(known->code, e.code))
-            return diag_set(d, known->error, "%s: %s (%s at %s, region %s%s%s)%s%.200s",
+            return diag_set(d, known->error, "%s: %s (%s at %s, region %s%s%s)%s%.200s%s",
                             asked->shown, known->text ? known->text : asked->denied, e.code, at,
                             region, denied ? "; credentials: " : "", denied ? origin : "",
-                            *e.message ? ": " : "", e.message);
+                            *e.message ? ": " : "", e.message,
+                            !known->text && !asked->requester_pays
+                                ? ". If the bucket's requesters pay for it: -o requester_pays"
+                                : "");
     }
     return diag_set(d, r, "%s: %s says %s: %s", asked->shown, at, e.code, e.message);
 }

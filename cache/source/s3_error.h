@@ -13,6 +13,7 @@ struct s3_asked {
     const char *shown, *endpoint; /* SOURCE for messages; NULL: AWS's own */
     const char *denied;           /* what AccessDenied means */
     struct credentials *credentials;
+    bool requester_pays;
 };
 
 /* Say why a request has failed: r and why are of http_get(), answer is the error's body. Sets

@@ -31,8 +31,8 @@ static const struct {
     {"iam_role role_arn role sts_endpoint assume_role",
      "Roles come from the environment, as with the AWS tools; profile=NAME names one of "
      "~/.aws/config"},
-    {"request_payer requester_pays billing_project",
-     "epochfs does not pay for requests to buckets of others"},
+    {"request_payer billing_project",
+     "Use requester_pays: requests to the bucket are charged to your account"},
     {"cacert ca_file ssl_ca cert", "Use ca_cert=FILE"},
     {"insecure no_check_certificate no_verify_ssl skip_ssl_verify no_tls_verify",
      "Servers are always verified; ca_cert=FILE adds a certificate to trust"},

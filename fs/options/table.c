@@ -183,6 +183,9 @@ const struct option options_ours[] = {
      .preset = "the first of: $AWS_PROFILE, $AWS_DEFAULT_PROFILE, default"},
     {"no_sign_request", NULL, "do not sign S3 requests", FLAG(source.anonymous), .group = GROUP_S3,
      .common = true, .old = "anonymous"},
+    {"requester_pays", NULL,
+     "pay for requests to a bucket where its requesters pay: they are charged to your account",
+     FLAG(source.requester_pays), .group = GROUP_S3},
     {"virtual_host", NULL, "put the bucket into the host name instead of the path",
      FLAG(source.virtual_host), .group = GROUP_S3},
     /* How files are read. */

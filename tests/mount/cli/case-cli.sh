@@ -27,7 +27,8 @@ fits_terminal
 expect 0 "$EPOCHFS" mount --help all
 fits_terminal
 says plan= epochs= cache_dir= one_hot= transpose log_level= allow_other fstab cache_size= evict= prefetch= block_size= \
-    transfers= bwlimit= retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request virtual_host
+    transfers= bwlimit= retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request requester_pays \
+    virtual_host
 
 expect 1 "$EPOCHFS"
 says "usage"

@@ -459,6 +459,67 @@ static void test_s3__virtual_host__in_the_name(void **state)
     check_url(source, "k", "http://b.s3:80/x/k");
 }
 
+/* Google speaks the protocol of S3, at an endpoint of its own; a requester who pays signs. */
+static void test_gs__dialect_of_s3(void **state)
+{
+    static const struct fake_answer google[] = {
+        {"https://storage.googleapis.com/b?encoding-type=url&list-type=2&prefix=p%2F",
+         NULL,
+         0,
+         PAGE(OBJECT("p/x", "1")),
+         {0}},
+        {"https://storage.googleapis.com/shut?encoding-type=url&list-type=2&prefix=",
+         NULL,
+         -EACCES,
+         "<Error><Code>AccessDenied</Code></Error>",
+         {0}},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+    AUTO_FREE char *name = NULL;
+    struct source *wrong = NULL;
+    struct source_options options;
+    struct cache_folder cache;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    setenv("AWS_ENDPOINT_URL", "http://other", 1);
+    fake_http_set(google, ARRAY_LEN(google));
+    options_init(&options, &cache);
+    options.endpoint = NULL;
+    assert_int_equal(source_open("gs://b/p", &options, &source, NULL), 0);
+    check_url(source, "x", "https://storage.googleapis.com/b/p/x");
+    name = source_name(source);
+    assert_string_equal(name, "gs://b/p/");
+    assert_int_equal(source_open("gs://shut", &options, &wrong, &d), -EACCES);
+    assert_diag_has(&d, "gs://shut: may not be listed (storage.objects.list is needed");
+    assert_diag_has(&d, "-o requester_pays");
+    d = DIAG_INIT;
+    options.requester_pays = true;
+    assert_int_equal(source_open("gs://b/p", &options, &wrong, &d), -EINVAL);
+    assert_diag_has(&d, "no_sign_request");
+    options.anonymous = false;
+    unsetenv("GOOGLE_CLOUD_PROJECT");
+    d = DIAG_INIT;
+    assert_int_equal(source_open("gs://b/p", &options, &wrong, &d), -EINVAL);
+    assert_diag_has(&d, "$GOOGLE_CLOUD_PROJECT");
+    unsetenv("AWS_ENDPOINT_URL");
+}
+
+static void test_s3__requester_pays__signed_header(void **state)
+{
+    AUTO_SOURCE struct source *source = NULL;
+    struct source_options options;
+    struct cache_folder cache;
+
+    (void)state;
+    fake_http_set(bucket, ARRAY_LEN(bucket));
+    options_init(&options, &cache);
+    options.anonymous = false;
+    options.requester_pays = true;
+    assert_int_equal(source_open("s3://b/p", &options, &source, NULL), 0);
+    assert_string_equal(fake_http.signer->header, "x-amz-request-payer: requester");
+}
+
 /* ---- files that files name ---- */
 
 static const struct fake_answer tree[] = {
@@ -816,6 +877,8 @@ int main(void)
         cmocka_unit_test(test_s3__errors__messages),
         cmocka_unit_test(test_s3__other_region__followed),
         cmocka_unit_test(test_s3__virtual_host__in_the_name),
+        cmocka_unit_test(test_gs__dialect_of_s3),
+        cmocka_unit_test(test_s3__requester_pays__signed_header),
         cmocka_unit_test(test_remote_opener__relative_paths_and_urls__found),
         cmocka_unit_test(test_remote_opener__elsewhere__refused),
         cmocka_unit_test(test_remote_opener__allow_outside__files_of_this_machine),

@@ -476,11 +476,11 @@ static void test_options__help__names_every_option(void **state)
 {
     AUTO_TEXT struct text all = {0}, common = {0};
     static const char *const names[] = {
-        "plan=",       "epochs=",        "cache_dir=", "one_hot=",    "transpose",
-        "log_level=",  "cache_size=",    "evict=",     "block_size=", "transfers=",
-        "bwlimit=",    "retry_timeout=", "timeout=",   "prefetch=",   "endpoint_url=",
-        "region=",     "ca_cert=",       "profile=",   "files=",      "no_sign_request",
-        "virtual_host"};
+        "plan=",        "epochs=",        "cache_dir=", "one_hot=",    "transpose",
+        "log_level=",   "cache_size=",    "evict=",     "block_size=", "transfers=",
+        "bwlimit=",     "retry_timeout=", "timeout=",   "prefetch=",   "endpoint_url=",
+        "region=",      "ca_cert=",       "profile=",   "files=",      "no_sign_request",
+        "virtual_host", "requester_pays"};
 
     (void)state;
     options_help(&all, true);
