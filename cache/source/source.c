@@ -15,11 +15,12 @@
 #define WHOLE_MOST (UINT64_C(256) << 10) /* fetched whole: many small files at once */
 
 extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
-    remote_s3, remote_gs;
+    remote_s3, remote_gs, remote_hf;
 
 /* The first entry that takes SOURCE opens it. */
-static const struct remote *const remotes[] = {
-    &remote_http, &remote_https, &remote_s3, &remote_gs, &remote_list, &remote_file, &remote_local};
+static const struct remote *const remotes[] = {&remote_http, &remote_https, &remote_s3,
+                                               &remote_gs,   &remote_hf,    &remote_list,
+                                               &remote_file, &remote_local};
 
 void source_options_init(struct source_options *ret, const struct cache_folder *cache)
 {

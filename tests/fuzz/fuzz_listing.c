@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "cache/http/credentials_parse.h"
+#include "cache/http/reply_fields.h"
 #include "cache/http/url.h"
+#include "cache/source/hf_reply.h"
 #include "cache/source/index_page.h"
 #include "cache/source/s3_list.h"
 #include "cache/source/sha256sums.h"
@@ -68,16 +70,49 @@ static void try_credentials(const char *text, size_t len)
     wipe_text(&value);
 }
 
+static int use_entry(void *user, const struct hf_entry *entry, struct diag *d)
+{
+    (void)user;
+    (void)d;
+    FUZZ_CHECK(entry->path &&
+               (entry->is_folder || (hf_is_hash(entry->hash) && entry->size <= INT64_MAX)));
+    return 0;
+}
+
+static void try_hub(const char *text, size_t len)
+{
+    const struct text reply = {.data = (char *)(uintptr_t)text, .len = len};
+    char commit[HF_HASH_SIZE], *id = NULL, next[64];
+    struct diag d = DIAG_INIT;
+    size_t others = 0;
+
+    if (hf_revision_parse(&reply, "hf", commit, &id, NULL) == 0)
+        FUZZ_CHECK(hf_is_commit(commit));
+    free(id);
+    if (hf_tree_parse(&reply, "hf", use_entry, NULL, &others, &d) < 0)
+        FUZZ_CHECK(d.set);
+    hf_kept_tree_parse(&reply, "hf", use_entry, NULL, NULL);
+    if (len < 512) {
+        char line[513];
+
+        memcpy(line, text, len);
+        line[len] = '\0';
+        FUZZ_CHECK(!http_link_next(line, next, sizeof(next)) ||
+                   (*next && strlen(next) < sizeof(next)));
+        FUZZ_CHECK(http_limit_parse(line) <= 600000);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static void (*const tries[])(const char *, size_t) = {try_index, try_sums, try_s3,
-                                                          try_credentials};
+                                                          try_credentials, try_hub};
     char *copy = malloc(len ? len : 1); /* of that size, so that ASan sees a read behind it */
 
     FUZZ_CHECK(copy);
     if (len > 1) {
         memcpy(copy, data + 1, len - 1);
-        tries[data[0] % 4](copy, len - 1);
+        tries[data[0] % 5](copy, len - 1);
     }
     free(copy);
     return 0;

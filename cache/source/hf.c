@@ -1,0 +1,571 @@
+/* The Hugging Face Hub: hf://datasets/OWNER/NAME[@REVISION][/PATH], and models without "datasets/".
+ *
+ * One request turns the revision into a commit, and all later requests name that commit: a URL
+ * names one version of a file, so nothing changes under a mount, and files are known by their size.
+ * The tree of the commit, 1,000 entries a page, has sizes and hashes, so no file needs a request of
+ * its endpoint_len. Large files are redirected to other servers, which do not get the token
+ * (cache/http/target.c).
+ *
+ * What the Hub's library has downloaded is read in place: a file whose hash names one of its blobs;
+ * the whole snapshot if the Hub may not be asked, or does not answer. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "cache/http/url.h"
+#include "cache/source/beside.h"
+#include "cache/source/hf_local.h"
+#include "cache/source/hf_reply.h"
+#include "cache/source/joined.h"
+#include "cache/source/joined_blob.h"
+#include "cache/source/remote.h"
+
+#define FILES_MOST 4000000
+#define PAGES_MOST 10000
+#define PAGE_MOST  (8u << 20)
+#define HUB        "https://huggingface.co"
+
+extern const struct remote remote_local;
+
+/* What is kept of it while it is open. */
+struct hf_open {
+    struct hf_token *token;
+    char folder[PATH_MAX]; /* of the repository in the library's cache; "": it has none */
+};
+
+/* SOURCE while it is being opened. */
+struct hf {
+    struct source *source;
+    const struct source_options *options;
+    struct hf_open *open;
+    bool is_model;
+    char *id, *revision, *path; /* path: "" or without '/' at its ends */
+    char *endpoint;
+    char commit[HF_HASH_SIZE];
+    char shown[512];
+    size_t others;  /* entries that are no files */
+    uint64_t *page; /* [n_pages] hashes of their URLs */
+    size_t n_pages;
+    bool found; /* for one file: it is in the list */
+};
+
+static void hf_clear(struct hf *hf)
+{
+    free(hf->id);
+    free(hf->revision);
+    free(hf->path);
+    free(hf->endpoint);
+    free(hf->page);
+}
+
+/* ---- SOURCE's text ---- */
+
+/* How many bytes of text are a revision: up to '/', but refs/pr/N and refs/convert/X are one. */
+static size_t hf_revision_len(const char *text)
+{
+    static const char *const longer[] = {"refs/pr/", "refs/convert/"};
+    size_t len = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(longer); i++)
+        if (!strncmp(text, longer[i], strlen(longer[i])))
+            len = strlen(longer[i]);
+    return len + strcspn(text + len, "/");
+}
+
+static bool hf_is_id(const char *id)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/";
+
+    return *id && strspn(id, good) == strlen(id) && !name_wrong(id) && !name_hidden(id);
+}
+
+/* Set id, revision and path of "OWNER/NAME@REVISION/PATH"; old datasets have no owner. */
+static int hf_split_rest(struct hf *hf, const char *spec)
+{
+    size_t owner = strcspn(spec, "/@"), len = owner;
+    AUTO_FREE char *revision = NULL;
+
+    if (spec[owner] == '/')
+        len += 1 + strcspn(spec + owner + 1, "/@");
+    hf->id = strndup(spec, spec[len - 1] == '/' ? len - 1 : len);
+    spec += len;
+    len = *spec == '@' ? hf_revision_len(++spec) : 0;
+    revision = len ? strndup(spec, len) : strdup("main");
+    spec += len;
+    spec += strspn(spec, "/");
+    for (len = strlen(spec); len && spec[len - 1] == '/';)
+        len--;
+    hf->path = strndup(spec, len);
+    hf->revision = revision ? malloc(strlen(revision) + 1) : NULL;
+    if (!hf->id || !hf->path || !hf->revision)
+        return -ENOMEM;
+    return url_decode(revision, strlen(revision), hf->revision) ? 0 : -EINVAL;
+}
+
+static int hf_split(struct hf *hf, const char *spec, struct diag *d)
+{
+    static const char *const not_files[] = {"spaces/", "buckets/"};
+    const char *scheme = hf->source->remote->scheme;
+    size_t at = strlen(scheme);
+    int r = 0;
+
+    memcpy(hf->shown, scheme, at);
+    name_show(spec, hf->shown + at, sizeof(hf->shown) - at);
+    for (size_t i = 0; i < ARRAY_LEN(not_files); i++)
+        if (!strncmp(spec, not_files[i], strlen(not_files[i])))
+            return diag_set(d, -EINVAL, "%s: expected a dataset or a model, got %s", hf->shown,
+                            not_files[i]);
+    hf->is_model = strncmp(spec, "datasets/", 9) != 0;
+    if (!hf->is_model)
+        spec += 9;
+    r = *spec ? hf_split_rest(hf, spec) : -EINVAL;
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0 || !hf_is_id(hf->id) || (*hf->path && name_wrong(hf->path)) || !*hf->revision ||
+        name_wrong(hf->revision))
+        return diag_set(
+            d, -EINVAL,
+            "%s: expected hf://datasets/OWNER/NAME[@REVISION][/PATH], got something else",
+            hf->shown);
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static const char *hf_kind_of(const struct hf *hf)
+{
+    return hf->is_model ? "models" : "datasets";
+}
+
+/* The Hub has refused: say why, in words that help. */
+static int hf_describe(const struct hf *hf, int r, const struct http_heard *heard,
+                       const struct diag *why, struct diag *d)
+{
+    bool token = hf_token_is_there(hf->open->token);
+    const char *said = heard->said;
+    char origin[400];
+
+    hf_token_origin(hf->open->token, origin, sizeof(origin));
+    if (!strcmp(heard->code, "GatedRepo"))
+        return diag_set(d, -EACCES, "%s: is gated: accept its terms at %s/%s%s, then %s (%s) %s",
+                        hf->shown, hf->endpoint, hf->is_model ? "" : "datasets/", hf->id,
+                        token ? "mount it with the token of that account" : "set HF_TOKEN", origin,
+                        said);
+    if (!strcmp(heard->code, "RevisionNotFound"))
+        return diag_set(d, -ENOENT, "%s: has no revision '%s'", hf->shown, hf->revision);
+    if (!strcmp(heard->code, "EntryNotFound"))
+        return diag_set(d, -ENOENT, "%s: has no file or folder '%s'", hf->shown, hf->path);
+    if (!strcmp(heard->code, "RepoNotFound") || heard->status == 401)
+        return diag_set(
+            d, -ENOENT,
+            token ? "%s: is missing, or private and the %s may not read it"
+                  : "%s: is missing, or private: %s (HF_TOKEN, ~/.cache/huggingface/token)",
+            hf->shown, origin);
+    if (heard->status == 404)
+        return diag_set(d, r, "%s: %s; is %s a Hub?", hf->shown, diag_text(why, r), hf->endpoint);
+    return diag_set(d, r, "%s: %s%s%s%s", hf->shown, diag_text(why, r), *said ? ": " : "", said,
+                    heard->status == 429 && !token ? ". With a token (HF_TOKEN) it allows more"
+                                                   : "");
+}
+
+/* Get a reply of the API. */
+static int hf_get(struct hf *hf, const char *url, struct text *ret, struct http_heard *ret_heard,
+                  struct diag *d)
+{
+    const struct http_call call = {.url = url, .most = PAGE_MOST, .heard = ret_heard};
+    struct diag why = DIAG_INIT;
+    int r = http_get(hf->source->http, &call, ret, &why);
+
+    free(ret_heard->url);
+    ret_heard->url = NULL;
+    return r < 0 ? hf_describe(hf, r, ret_heard, &why, d) : 0;
+}
+
+/* Ask which commit the revision is. */
+static int hf_find_commit(struct hf *hf, struct diag *d)
+{
+    AUTO_FREE char *encoded = NULL, *url = NULL, *id = NULL;
+    AUTO_TEXT struct text reply = {0};
+    struct http_heard heard = {.url = NULL};
+    int r = http_encode(hf->revision, false, &encoded);
+
+    if (r == 0 && asprintf(&url, "%s/api/%s/%s/revision/%s", hf->endpoint, hf_kind_of(hf), hf->id,
+                           encoded) < 0) {
+        url = NULL;
+        r = -ENOMEM;
+    }
+    if (r == 0)
+        r = hf_get(hf, url, &reply, &heard, d);
+    if (r == 0)
+        r = hf_revision_parse(&reply, hf->shown, hf->commit, &id, d);
+    if (r < 0 || !id || !strcmp(id, hf->id) || !hf_is_id(id))
+        return r;
+    remote_note(hf->source, "%s: is %s by now", hf->shown, id);
+    free(hf->id);
+    hf->id = TAKE_PTR(id);
+    return 0;
+}
+
+/* The URL of the next page, which must be the Hub's. *ret NULL: there is none. */
+static int hf_next_page(struct hf *hf, const char *next, char **ret, struct diag *d)
+{
+    size_t len = strlen(HUB), endpoint_len = strlen(hf->endpoint);
+    int n = 0;
+
+    *ret = NULL;
+    if (!*next)
+        return 0;
+    if (*next == '/' && next[1] != '/') {
+        const char *host = strstr(hf->endpoint, "://") + 3;
+
+        n = asprintf(ret, "%.*s%s", (int)(host - hf->endpoint + (ptrdiff_t)strcspn(host, "/")),
+                     hf->endpoint, next);
+    } else if (!strncmp(next, hf->endpoint, endpoint_len) && next[endpoint_len] == '/') {
+        n = asprintf(ret, "%s", next);
+    } else if (!strncmp(next, HUB "/", len + 1)) {
+        n = asprintf(ret, "%s%s", hf->endpoint, next + len); /* a mirror copies the Hub's links */
+    } else {
+        return diag_set(d, -EBADMSG,
+                        "%s: expected the next page of its list at %s, got another "
+                        "server",
+                        hf->shown, hf->endpoint);
+    }
+    if (n < 0) {
+        *ret = NULL;
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Note that a page is asked for. -ELOOP: it was before. */
+static int hf_note_page(struct hf *hf, const char *url, struct diag *d)
+{
+    uint64_t hash = XXH3_64bits(url, strlen(url));
+
+    for (size_t i = 0; i < hf->n_pages; i++)
+        if (hf->page[i] == hash)
+            return diag_set(d, -ELOOP, "%s: its list comes back to a page that was read",
+                            hf->shown);
+    if (hf->n_pages >= PAGES_MOST)
+        return diag_set(d, -E2BIG, "%s: expected at most %d pages of a list, got more", hf->shown,
+                        PAGES_MOST);
+    if (array_capacity(&hf->page, hf->n_pages, sizeof(*hf->page)) < 0)
+        return -ENOMEM;
+    hf->page[hf->n_pages++] = hash;
+    return 0;
+}
+
+/* Call use() for all entries below a folder. */
+static int hf_list_tree(struct hf *hf, const char *folder, bool recursive,
+                        int (*use)(void *user, const struct hf_entry *entry, struct diag *d),
+                        struct diag *d)
+{
+    AUTO_FREE char *encoded = NULL, *url = NULL;
+    int r = http_encode(folder, true, &encoded);
+
+    if (r == 0 && asprintf(&url, "%s/api/%s/%s/tree/%s%s%s?recursive=%s&expand=false", hf->endpoint,
+                           hf_kind_of(hf), hf->id, hf->commit, *folder ? "/" : "", encoded,
+                           recursive ? "true" : "false") < 0) {
+        url = NULL;
+        r = -ENOMEM;
+    }
+    while (r == 0 && url) {
+        AUTO_TEXT struct text page = {0};
+        struct http_heard heard = {.url = NULL};
+        char *next = NULL;
+
+        r = hf_note_page(hf, url, d);
+        if (r == 0)
+            r = hf_get(hf, url, &page, &heard, d);
+        if (r == 0)
+            r = hf_tree_parse(&page, hf->shown, use, hf, &hf->others, d);
+        if (r == 0)
+            r = hf_next_page(hf, heard.next, &next, d);
+        free(url);
+        url = next;
+    }
+    return r;
+}
+
+/* ---- the files ---- */
+
+/* Files that describe a repository, and are no data. */
+static bool hf_is_about(const char *path)
+{
+    static const char *const names[] = {"README.md", "config.json", "dataset_info.json",
+                                        "dataset_infos.json", "dataset_dict.json"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return (len > 3 && !strcmp(name + len - 3, ".py")) || !strncmp(path, "__", 2) ||
+           strstr(path, "/__");
+}
+
+/* The path below SOURCE; NULL: it is elsewhere. */
+static const char *hf_below(const struct hf *hf, const char *path)
+{
+    size_t len = strlen(hf->path);
+
+    if (!len)
+        return path;
+    return !strncmp(path, hf->path, len) && path[len] == '/' ? path + len + 1 : NULL;
+}
+
+static void hf_version_of(const struct hf_entry *entry, struct remote_version *ret)
+{
+    *ret = (struct remote_version){.size = entry->size};
+    snprintf(ret->etag, sizeof(ret->etag), "%s", entry->hash);
+}
+
+static int hf_use_file(void *user, const struct hf_entry *entry, struct diag *d)
+{
+    struct hf *hf = user;
+    struct source *source = hf->source;
+    const char *path = hf_below(hf, entry->path);
+    struct remote_version version;
+    int r;
+
+    if (entry->is_folder)
+        return 0;
+    if (!path || name_wrong(path)) {
+        hf->others++;
+        return 0;
+    }
+    if (name_hidden(path) || hf_is_about(path))
+        return 0;
+    hf_version_of(entry, &version);
+    r = remote_add(source, path, &version);
+    if (r == -E2BIG || source->known.files.n > FILES_MOST)
+        return diag_set(d, -E2BIG, "%s: too many files, or too large, for one mount", hf->shown);
+    return r;
+}
+
+/* SOURCE is perhaps a file. */
+static int hf_use_only(void *user, const struct hf_entry *entry, struct diag *d)
+{
+    struct hf *hf = user;
+    struct source *source = hf->source;
+    const char *slash = strrchr(hf->path, '/');
+    struct remote_version version;
+
+    (void)d;
+    if (entry->is_folder || hf->found || strcmp(entry->path, hf->path) != 0)
+        return 0;
+    hf->found = true;
+    hf_version_of(entry, &version);
+    return remote_set_file(source, slash ? slash + 1 : hf->path, NULL, &version);
+}
+
+static int hf_hex_value(char c)
+{
+    return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+/* The SHA-256 that are versions prove the bytes of files. */
+static int hf_set_sums(struct known *known)
+{
+    for (size_t i = 0; i < known->files.n; i++) {
+        struct remote_version version;
+        uint8_t sum[32];
+
+        if (!joined_version_get(&known->files, i, &version) || strlen(version.etag) != 64)
+            continue;
+        for (size_t k = 0; k < sizeof(sum); k++)
+            sum[k] = (uint8_t)(hf_hex_value(version.etag[2 * k]) << 4 |
+                               hf_hex_value(version.etag[2 * k + 1]));
+        if (known_set_sha256(known, i, sum) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Set root and base to the folder of len bytes of the path. */
+static int hf_set_place(struct hf *hf, size_t len)
+{
+    struct source *source = hf->source;
+    AUTO_FREE char *folder = strndup(hf->path, len), *encoded = NULL;
+    const char *joint = len ? "/" : "";
+    int r = folder ? http_encode(folder, true, &encoded) : -ENOMEM;
+
+    if (r < 0)
+        return r;
+    free(source->base);
+    free(source->root);
+    if (asprintf(&source->base, "%s/%s%s/resolve/%s/%s%s", hf->endpoint,
+                 hf->is_model ? "" : "datasets/", hf->id, hf->commit, encoded, joint) < 0)
+        source->base = NULL;
+    if (asprintf(&source->root, "%s%s%s%s%s/%s%s", source->remote->scheme,
+                 hf->is_model ? "" : "datasets/", hf->id, strcmp(hf->revision, "main") ? "@" : "",
+                 strcmp(hf->revision, "main") ? hf->revision : "", folder, joint) < 0)
+        source->root = NULL;
+    return source->base && source->root ? 0 : -ENOMEM;
+}
+
+/* List SOURCE as a folder, otherwise as a file of the folder above. */
+static int hf_list_files(struct hf *hf, struct diag *d)
+{
+    const char *slash = strrchr(hf->path, '/');
+    size_t above = slash ? (size_t)(slash - hf->path) : 0;
+    AUTO_FREE char *folder = strndup(hf->path, above);
+    struct diag why = DIAG_INIT;
+    int r = hf_list_tree(hf, hf->path, true, hf_use_file, &why);
+
+    if (r == 0 || r != -ENOENT || !*hf->path)
+        return r == 0 ? hf_set_place(hf, strlen(hf->path))
+                      : diag_set(d, r, "%s", diag_text(&why, r));
+    r = folder ? hf_set_place(hf, above) : -ENOMEM;
+    if (r == 0)
+        r = hf_list_tree(hf, folder, false, hf_use_only, d);
+    if (r == 0 && !hf->found)
+        return diag_set(d, -ENOENT, "%s: has no file or folder '%s'", hf->shown, hf->path);
+    beside_free(hf->source->beside); /* no names are guessed: each guess would count at the Hub */
+    hf->source->beside = NULL;
+    return r;
+}
+
+static int hf_open_hub(struct hf *hf, struct diag *d)
+{
+    struct source *source = hf->source;
+    int r = hf_list_files(hf, d);
+
+    if (r == 0)
+        r = known_sort(&source->known);
+    if (r == 0)
+        r = hf_set_sums(&source->known);
+    if (r == 0 && hf->others)
+        remote_note(source, "%zu entries of its list are ignored: they are no files", hf->others);
+    if (r == 0)
+        remote_note(source, "revision %s is commit %s", hf->revision, hf->commit);
+    return r;
+}
+
+/* Serve the snapshot of the library's cache, as a local SOURCE. */
+static int hf_open_snapshot(struct hf *hf, struct diag *d)
+{
+    struct source *source = hf->source;
+    char path[PATH_MAX];
+    bool sure;
+    int r;
+
+    if (!*hf->open->folder || !hf_cache_commit(hf->open->folder, hf->revision, hf->commit))
+        return diag_set(d, -ENOENT, "%s: is not in the cache of the Hub's library (%s)", hf->shown,
+                        hf->open->folder);
+    r = hf_cache_snapshot(hf->open->folder, hf->commit, hf->path, path, &sure, d);
+    if (r < 0)
+        return r;
+    remote_note(source, "revision %s is commit %s, read in %s%s", hf->revision, hf->commit, path,
+                sure ? "" : "; whether all of its files are there is not known");
+    stage_free(source->stage);
+    source->stage = NULL;
+    source->joins = NULL;
+    source->http = NULL;
+    hf_token_free(hf->open->token);
+    free(hf->open);
+    source->impl = NULL;
+    source->remote = &remote_local;
+    return remote_local.make(source, path, hf->options, d);
+}
+
+/* Files of the library's cache count as inside. */
+static int hf_add_blobs(struct hf *hf)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!hf_cache_folder(hf_kind_of(hf), hf->id, hf->open->folder) ||
+        snprintf(path, sizeof(path), "%s/blobs", hf->open->folder) >= PATH_MAX ||
+        stat(path, &st) < 0)
+        return 0;
+    return roots_add(&hf->source->roots, path);
+}
+
+static int hf_connect(struct hf *hf, struct diag *d)
+{
+    int r = hf_endpoint(&hf->endpoint, d);
+
+    if (r == 0)
+        r = hf_add_blobs(hf);
+    if (r == 0 && !hf_is_offline())
+        r = remote_connect(hf->source, hf->options, hf_token_signer(hf->open->token), d);
+    return r;
+}
+
+static int hf_make(struct source *source, const char *spec, const struct source_options *options,
+                   struct diag *d)
+{
+    AUTO(hf_clear) struct hf hf = {.source = source, .options = options};
+    struct diag why = DIAG_INIT;
+    int r = hf_split(&hf, spec, d);
+
+    if (r < 0)
+        return r;
+    source->impl = hf.open = calloc(1, sizeof(*hf.open));
+    r = hf.open ? hf_token_new(&hf.open->token) : -ENOMEM;
+    if (r == 0)
+        r = hf_connect(&hf, d);
+    if (r < 0)
+        return r;
+    if (hf_is_offline())
+        return hf_open_snapshot(&hf, d);
+    r = hf_find_commit(&hf, &why);
+    /* The Hub does not answer: what is known of the revision may do. */
+    if (r == -EREMOTEIO && http_is_silent(source->http, NULL) && hf_open_snapshot(&hf, NULL) == 0) {
+        remote_note(source, "%s", diag_text(&why, r));
+        return 0;
+    }
+    if (r == 0)
+        r = hf_open_hub(&hf, &why);
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+/* A file whose hash names a blob of the library's cache is read there. */
+static int hf_open(const struct source *source, const struct source_entry *entry,
+                   struct blob **ret_blob, struct diag *d)
+{
+    const struct hf_open *open = source->impl;
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (*open->folder && hf_is_hash(entry->version->etag) &&
+        snprintf(path, sizeof(path), "%s/blobs/%s", open->folder, entry->version->etag) <
+            PATH_MAX &&
+        stat(path, &st) == 0 && (uint64_t)st.st_size == entry->version->size &&
+        local_blob_open(NULL, &source->within, path, entry->name, ret_blob, NULL) == 0)
+        return 0;
+    return remote_open(source, entry, ret_blob, d);
+}
+
+static void hf_credentials(const struct source *source, char *ret, size_t capacity)
+{
+    hf_token_origin(((const struct hf_open *)source->impl)->token, ret, capacity);
+}
+
+static void hf_release(struct source *source)
+{
+    struct hf_open *open = source->impl;
+
+    if (open)
+        hf_token_free(open->token);
+    free(open);
+}
+
+const struct remote remote_hf = {.scheme = "hf://",
+                                 .help = "hf://datasets/OWNER/NAME",
+                                 .make = hf_make,
+                                 .list = remote_list_known,
+                                 .open = hf_open,
+                                 .join = joined_staged,
+                                 .credentials = hf_credentials,
+                                 .release = hf_release,
+                                 .far = true,
+                                 .etag_suffices = true,
+                                 .pinned = true,
+                                 .paths_decoded = true};

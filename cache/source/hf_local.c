@@ -1,0 +1,365 @@
+/* The Hugging Face Hub on this machine. Names and places are those of its library, huggingface_hub:
+ *
+ *   $HF_HOME/token, $HF_HOME/hub/datasets--OWNER--NAME/refs/REVISION   a commit, as text
+ *                                                     /snapshots/COMMIT/PATH   links to ../../blobs
+ *                                                     /trees/COMMIT.json       what all of it is */
+#include "cache/source/hf_local.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/lock.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cache/disk/home.h"
+#include "cache/disk/local_file.h"
+#include "cache/http/url.h"
+#include "cache/source/hf_reply.h"
+
+#define TOKEN_MOST 4096
+#define TREE_MOST  (256u << 20)
+
+static const char *hf_local_variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+static bool hf_local_is_set(const char *name)
+{
+    static const char *const words[] = {"1", "on", "yes", "true"};
+    const char *value = hf_local_variable(name);
+
+    for (size_t i = 0; value && i < ARRAY_LEN(words); i++)
+        if (!strcasecmp(value, words[i]))
+            return true;
+    return false;
+}
+
+bool hf_is_offline(void)
+{
+    return hf_local_is_set("HF_HUB_OFFLINE");
+}
+
+/* Plain HTTP shows the token to the network: only this machine may be asked that way. */
+static bool hf_local_is_safe(const char *url)
+{
+    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
+
+    if (!strncasecmp(url, "https://", 8))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(hosts) && !strncasecmp(url, "http://", 7); i++) {
+        size_t len = strlen(hosts[i]);
+
+        if (!strncasecmp(url + 7, hosts[i], len) && strchr(":/", url[7 + len]))
+            return true;
+    }
+    return false;
+}
+
+int hf_endpoint(char **ret, struct diag *d)
+{
+    const char *named = hf_local_variable("HF_ENDPOINT");
+    AUTO_FREE char *url = NULL;
+    struct url_parts at;
+    size_t len;
+    int r;
+
+    if (!named)
+        named = "https://huggingface.co";
+    if (!hf_local_is_safe(named))
+        return diag_set(d, -EINVAL,
+                        "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
+                        "got another: a token that is sent there could be read on the way");
+    r = url_clean(named, &url, &at, d);
+    if (r < 0)
+        return r;
+    if (url[at.query])
+        return diag_set(d, -EINVAL, "$HF_ENDPOINT: expected a URL without a query");
+    for (len = strlen(url); url[len - 1] == '/'; len--)
+        url[len - 1] = '\0';
+    *ret = TAKE_PTR(url);
+    return 0;
+}
+
+/* A path below $HF_HOME. */
+static bool hf_local_home_of_hub(const char *name, char ret[static PATH_MAX])
+{
+    const char *home = hf_local_variable("HF_HOME"), *cache = hf_local_variable("XDG_CACHE_HOME");
+    char below[64];
+
+    if (home)
+        return snprintf(ret, PATH_MAX, "%s%s", home, name) < PATH_MAX;
+    if (cache)
+        return snprintf(ret, PATH_MAX, "%s/huggingface%s", cache, name) < PATH_MAX;
+    snprintf(below, sizeof(below), "/.cache/huggingface%s", name);
+    return home_path(below, ret, PATH_MAX);
+}
+
+/* Read all of a file of at most `most` bytes. 0 or -errno. */
+static int hf_local_read_file(const char *path, size_t most, struct text *ret)
+{
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    int r = file_open(path, &fd, &st);
+
+    if (r < 0 || (uint64_t)st.st_size > most)
+        return r < 0 ? r : -EFBIG;
+    ret->data = malloc((size_t)st.st_size + 1);
+    if (!ret->data)
+        return -ENOMEM;
+    ret->len = (size_t)st.st_size;
+    ret->capacity = ret->len + 1;
+    ret->data[ret->len] = '\0';
+    return file_pread(fd, ret->data, ret->len, 0);
+}
+
+/* ---- the token ---- */
+
+struct hf_token {
+    struct http_signer signer; /* first */
+    struct lock lock;
+    /* Guarded by lock: */
+    bool is_read;
+    char *text; /* NULL: none */
+    char origin[PATH_MAX];
+};
+
+static void hf_local_forget_locked(struct hf_token *token)
+{
+    lock_assert_held(&token->lock);
+    if (token->text) {
+        explicit_bzero(token->text, strlen(token->text));
+        free(token->text);
+    }
+    token->text = NULL;
+    token->is_read = false;
+}
+
+static void hf_local_trim(char *text)
+{
+    size_t from = strspn(text, " \t\r\n"), len = strlen(text + from);
+
+    while (len && strchr(" \t\r\n", text[from + len - 1]))
+        len--;
+    memmove(text, text + from, len);
+    text[len] = '\0';
+}
+
+/* Find the token. 0 and *ret, NULL: none; or -errno. */
+static int hf_local_find_token(char **ret, char origin[static PATH_MAX])
+{
+    static const char *const names[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
+    const char *path = hf_local_variable("HF_TOKEN_PATH");
+    AUTO_TEXT struct text file = {0};
+    int r;
+
+    snprintf(origin, PATH_MAX, "none");
+    if (hf_local_is_set("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (!hf_local_variable(names[i]))
+            continue;
+        *ret = strdup(hf_local_variable(names[i]));
+        snprintf(origin, PATH_MAX, "$%s", names[i]);
+        return *ret ? 0 : -ENOMEM;
+    }
+    if (path)
+        snprintf(origin, PATH_MAX, "%s", path);
+    else if (!hf_local_home_of_hub("/token", origin))
+        return 0;
+    r = hf_local_read_file(origin, TOKEN_MOST, &file);
+    if (r == 0)
+        *ret = TAKE_PTR(file.data);
+    else
+        snprintf(origin, PATH_MAX, "none");
+    return r == -ENOENT || r == -ENOTDIR || r == -EACCES ? 0 : r;
+}
+
+static int hf_local_read_token_locked(struct hf_token *token, struct diag *d)
+{
+    int r;
+
+    lock_assert_held(&token->lock);
+    if (token->is_read)
+        return 0;
+    r = hf_local_find_token(&token->text, token->origin);
+    if (r < 0)
+        return diag_set(d, r, "the token of the Hub: %s", strerror(-r));
+    if (token->text)
+        hf_local_trim(token->text);
+    for (const char *c = token->text; c && *c; c++)
+        if (*c <= ' ' || *c > '~')
+            r = -EINVAL;
+    if (r < 0 || (token->text && !*token->text))
+        hf_local_forget_locked(token);
+    if (r < 0)
+        return diag_set(d, r,
+                        "the token of the Hub (%s): expected one word of ASCII, got another "
+                        "text",
+                        token->origin);
+    token->is_read = true;
+    return 0;
+}
+
+static int hf_local_secret(struct http_signer *signer, struct http_secret *ret, struct diag *d)
+{
+    struct hf_token *token = (struct hf_token *)signer;
+    LOCK_SCOPE(&token->lock);
+    int r = hf_local_read_token_locked(token, d);
+
+    if (r < 0 || !token->text)
+        return r < 0 ? r : 1;
+    ret->token = strdup(token->text);
+    return ret->token ? 0 : -ENOMEM;
+}
+
+static void hf_local_refused(struct http_signer *signer)
+{
+    struct hf_token *token = (struct hf_token *)signer;
+    LOCK_SCOPE(&token->lock);
+
+    hf_local_forget_locked(token);
+}
+
+int hf_token_new(struct hf_token **ret)
+{
+    struct hf_token *token = calloc(1, sizeof(*token));
+
+    if (!token)
+        return -ENOMEM;
+    token->signer.secret = hf_local_secret;
+    token->signer.refused = hf_local_refused;
+    lock_init(&token->lock);
+    *ret = token;
+    return 0;
+}
+
+void hf_token_free(struct hf_token *token)
+{
+    if (!token)
+        return;
+    lock_take(&token->lock);
+    hf_local_forget_locked(token);
+    lock_drop(&token->lock);
+    lock_release(&token->lock);
+    free(token);
+}
+
+struct http_signer *hf_token_signer(struct hf_token *token)
+{
+    return &token->signer;
+}
+
+bool hf_token_is_there(struct hf_token *token)
+{
+    LOCK_SCOPE(&token->lock);
+
+    return hf_local_read_token_locked(token, NULL) == 0 && token->text;
+}
+
+void hf_token_origin(struct hf_token *token, char *ret, size_t capacity)
+{
+    bool there = hf_token_is_there(token);
+    LOCK_SCOPE(&token->lock);
+
+    snprintf(ret, capacity, there ? "token of %s" : "anonymous: no token was found", token->origin);
+}
+
+/* ---- what the library has downloaded ---- */
+
+bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX])
+{
+    const char *hub = hf_local_variable("HF_HUB_CACHE");
+    char place[PATH_MAX], name[512] = "";
+    size_t n = 0;
+
+    if (!hub)
+        hub = hf_local_variable("HUGGINGFACE_HUB_CACHE");
+    if (!hub && !hf_local_home_of_hub("/hub", place))
+        return false;
+    for (; *id && n + 3 < sizeof(name); id++) {
+        name[n++] = *id == '/' ? '-' : *id;
+        if (*id == '/')
+            name[n++] = '-';
+    }
+    name[n] = '\0';
+    return snprintf(ret, PATH_MAX, "%s/%s--%s", hub ? hub : place, type, name) < PATH_MAX;
+}
+
+bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[static 65])
+{
+    AUTO_TEXT struct text text = {0};
+    char path[PATH_MAX];
+
+    if (hf_is_commit(revision)) {
+        snprintf(ret_commit, HF_HASH_SIZE, "%s", revision);
+        return true;
+    }
+    if (name_wrong(revision) ||
+        snprintf(path, sizeof(path), "%s/refs/%s", folder, revision) >= PATH_MAX ||
+        hf_local_read_file(path, HF_HASH_SIZE, &text) < 0)
+        return false;
+    hf_local_trim(text.data);
+    if (!hf_is_commit(text.data))
+        return false;
+    snprintf(ret_commit, HF_HASH_SIZE, "%s", text.data);
+    return true;
+}
+
+/* Counts the files of a list that are in a snapshot. */
+struct hf_count {
+    const char *snapshot, *path;
+    size_t files, found;
+};
+
+static int hf_local_count_file(void *user, const struct hf_entry *entry, struct diag *d)
+{
+    struct hf_count *count = user;
+    size_t len = strlen(count->path);
+    char path[PATH_MAX];
+    struct stat st;
+
+    (void)d;
+    if (len && (strncmp(entry->path, count->path, len) != 0 ||
+                (entry->path[len] && entry->path[len] != '/')))
+        return 0;
+    if (name_wrong(entry->path))
+        return 0;
+    count->files++;
+    count->found +=
+        snprintf(path, sizeof(path), "%s/%s", count->snapshot, entry->path) < PATH_MAX &&
+        stat(path, &st) == 0 && (uint64_t)st.st_size == entry->size;
+    return 0;
+}
+
+int hf_cache_snapshot(const char *folder, const char *commit, const char *path,
+                      char ret[static PATH_MAX], bool *ret_sure, struct diag *d)
+{
+    AUTO_TEXT struct text tree = {0};
+    char list[PATH_MAX], snapshot[PATH_MAX];
+    struct hf_count count = {.snapshot = snapshot, .path = path};
+    struct stat st;
+    int r;
+
+    if (snprintf(snapshot, PATH_MAX, "%s/snapshots/%s", folder, commit) >= PATH_MAX ||
+        snprintf(list, PATH_MAX, "%s/trees/%s.json", folder, commit) >= PATH_MAX ||
+        snprintf(ret, PATH_MAX, "%s%s%s", snapshot, *path ? "/" : "", path) >= PATH_MAX)
+        return diag_set(d, -ENAMETOOLONG, "%.200s: its path is too long", folder);
+    if (stat(ret, &st) < 0)
+        return diag_set(d, -ENOENT, "%s: is not in the cache of the Hub's library", ret);
+    r = hf_local_read_file(list, TREE_MOST, &tree);
+    *ret_sure = r == 0;
+    if (r < 0)
+        return r == -ENOENT ? 0 : diag_set(d, r, "%s: %s", list, strerror(-r));
+    r = hf_kept_tree_parse(&tree, list, hf_local_count_file, &count, d);
+    if (r == 0 && count.found < count.files)
+        return diag_set(d, -ENOENT, "%zu of %zu files are in the cache (%s)", count.found,
+                        count.files, snapshot);
+    return r;
+}

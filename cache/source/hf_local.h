@@ -1,0 +1,45 @@
+/* The Hugging Face Hub on this machine: settings of its library in the environment, the user's
+ * token, and the files that the library has downloaded. Nothing here is written. */
+#ifndef EPOCHFS_CACHE_SOURCE_HF_LOCAL_H
+#define EPOCHFS_CACHE_SOURCE_HF_LOCAL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/diag.h"
+#include "cache/http/http.h"
+
+/* The URL of the Hub, without '/' at its end; the caller frees *ret. 0 or -errno with the reason in
+ * d. */
+int hf_endpoint(char **ret, struct diag *d);
+
+/* May only files of this machine be used ($HF_HUB_OFFLINE)? */
+bool hf_is_offline(void);
+
+/* Sends the user's token. It is read when it is first needed, and again once the Hub has refused
+ * it: another program may have renewed it. Any thread. */
+struct hf_token;
+int hf_token_new(struct hf_token **ret);    /* 0 or -ENOMEM */
+void hf_token_free(struct hf_token *token); /* takes NULL; nothing may use its signer */
+struct http_signer *hf_token_signer(struct hf_token *token);
+
+/* Where the token was found, or that there is none. */
+void hf_token_origin(struct hf_token *token, char *ret, size_t capacity);
+bool hf_token_is_there(struct hf_token *token);
+
+/* The folder of a repository in the library's cache; type: "datasets" or "models". It may be
+ * missing. false: it has no place. */
+bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX]);
+
+/* The commit that a revision had when the library last asked. folder: of hf_cache_folder(). false:
+ * not known. */
+bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[static 65]);
+
+/* The path in its snapshot of the commit, "" for all of it, if it is complete. A list of files
+ * for the snapshot says whether it is; without one *ret_sure is false. 0; -ENOENT: it is missing
+ * or incomplete, or another -errno, with the reason in d. */
+int hf_cache_snapshot(const char *folder, const char *commit, const char *path,
+                      char ret[static PATH_MAX], bool *ret_sure, struct diag *d);
+
+#endif
