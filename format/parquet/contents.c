@@ -139,7 +139,9 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
 
         if (!missing_go_on(rc, r, &all))
             break;
-        for (; r == 0 && i < n && row[i] >= first && row[i] - first < slab->n; i++) {
+        /* What the unit lacks at its end cannot be read. */
+        for (unsigned k = i;
+             r == 0 && i < n && (i == k || (row[i] >= first && row[i] - first < slab->n)); i++) {
             const uint8_t *bytes;
             size_t len;
 

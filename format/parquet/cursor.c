@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 
+#define LACKING_ROWS 65536 /* that a unit has at its end, at most: a file may claim very many */
+
 void parquet_cursor_release(struct cursor *c)
 {
     parquet_walk_release(&c->walk);
@@ -110,7 +112,7 @@ static int cursor_close(struct cursor *c, struct parquet_column *column, bool is
     size_t rows = parquet_count_rows(&c->pending), n;
     int r;
 
-    n = (size_t)(is_last ? c->end - c->row : min_u64(rows, c->end - c->row));
+    n = (size_t)min_u64(c->end - c->row, is_last ? rows + LACKING_ROWS : rows);
     if (is_last && rows != n && !c->is_cut) {
         page_data_release(&c->pending);
         if (!why->set)
@@ -234,6 +236,11 @@ static int cursor_page_in_place(struct parquet_file *file, struct cursor *c,
 
 /* ---- a cursor ---- */
 
+static bool cursor_is_full(const struct cursor *c)
+{
+    return c->pending.v.len >= PARQUET_UNIT_BYTES || c->pending.n >= PARQUET_UNIT_VALUES;
+}
+
 /* Read the next page to what is pending, or make a unit of that first. */
 static int cursor_page(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
                        struct diag *d)
@@ -247,7 +254,7 @@ static int cursor_page(struct parquet_file *file, struct cursor *c, struct parqu
     if (cursor_is_in_place(c, column))
         return c->pending.n ? cursor_close(c, column, false, &why)
                             : cursor_page_in_place(file, c, column, d);
-    if (c->pending.v.len >= PARQUET_UNIT_BYTES && !w->column.max_rep)
+    if (cursor_is_full(c) && !w->column.max_rep)
         return cursor_close(c, column, false, &why);
     r = parquet_walk_decode(w, &page, &why);
     if (r < 0 && r != -EBADMSG) {
@@ -263,7 +270,7 @@ static int cursor_page(struct parquet_file *file, struct cursor *c, struct parqu
         w->is_over |= c->is_cut;
         r = c->is_cut ? 0 : parquet_add_bad_values(&w->column, &page, (size_t)w->lost);
     }
-    if (r == 0 && page.n && c->pending.v.len >= PARQUET_UNIT_BYTES && page.rep && !page.rep[0])
+    if (r == 0 && page.n && cursor_is_full(c) && page.rep && !page.rep[0])
         r = cursor_close(c, column, false, &why);
     if (!c->pending.n)
         c->pending_at = at;

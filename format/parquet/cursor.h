@@ -5,7 +5,8 @@
 
 #include "format/parquet/file.h"
 
-#define PARQUET_UNIT_BYTES (UINT64_C(64) << 10) /* of values, at least, except the last unit */
+#define PARQUET_UNIT_VALUES (UINT64_C(1) << 20)  /* with nulls: a unit of so many is full */
+#define PARQUET_UNIT_BYTES  (UINT64_C(64) << 10) /* of values, at least, except the last unit */
 
 struct cursor {
     struct parquet_walk walk;

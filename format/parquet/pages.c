@@ -287,8 +287,10 @@ int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret
             break;
         if (r == 1)
             r = parquet_walk_decode(walk, &page, d);
-        if (r == 0)
+        if (r == 0) {
             r = page_data_append(ret, &page);
+            walk->is_over |= r == -EBADMSG;
+        }
         if (r != -EBADMSG)
             continue;
         *ret_cut = walk->column.max_rep > 0 || walk->is_over;

@@ -42,12 +42,14 @@ static int pass_find_units(struct parquet_file *file, struct cursor *c, struct d
     int r = c->n_units ? 0 : parquet_cursor_add_unit(c, chunk->start);
 
     (void)file;
-    while (r == 0 && chunk->unpacked > WHOLE_BYTES) {
+    while (r == 0 && (chunk->unpacked > WHOLE_BYTES || chunk->values > PARQUET_UNIT_VALUES)) {
         r = parquet_walk_page(&c->walk, &why);
         if (r != 1)
             break;
         r = 0;
-        if (bytes >= PARQUET_UNIT_BYTES && c->row < c->end) {
+        if ((bytes >= PARQUET_UNIT_BYTES ||
+             c->row - c->unit[c->n_units - 1].row >= PARQUET_UNIT_VALUES) &&
+            c->row < c->end) {
             r = parquet_cursor_add_unit(c, c->walk.at - c->walk.header.len);
             bytes = 0;
         }

@@ -157,7 +157,8 @@ static int unit_make(void *ctx, void **ret, size_t *ret_size)
         r = blob_verify(place->file->base.blob, &why);
     if (r == 0) {
         unit_check_count(place, data, is_cut, &why);
-        r = parquet_rows_make(c, data, (size_t)place->rows, is_cut, &rows);
+        r = parquet_rows_make(c, data, (size_t)min_u64(place->rows, parquet_count_rows(data)),
+                              is_cut, &rows);
     }
     for (unsigned i = 0; i < c->n_leaves && data; i++)
         page_data_release(&data[i]);

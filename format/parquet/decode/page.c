@@ -141,7 +141,9 @@ static int page_append_levels(uint8_t **levels, size_t n, const uint8_t *more, s
 
 int page_data_append(struct page_data *data, const struct page_data *other)
 {
-    int r = page_append_levels(&data->def, data->n, other->def, other->n);
+    int r = data->n + other->n > 2 * PAGE_VALUES_MAX
+                ? -EBADMSG
+                : page_append_levels(&data->def, data->n, other->def, other->n);
 
     if (r == 0)
         r = page_append_levels(&data->rep, data->n, other->rep, other->n);

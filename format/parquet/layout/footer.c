@@ -16,6 +16,7 @@ struct footer_reading {
     struct thrift t;
     struct parquet_footer *footer;
     size_t n_chunks;
+    uint64_t rows_max;
     struct diag *d;
 };
 
@@ -199,9 +200,11 @@ static int footer_read_group(struct footer_reading *f)
         return r < 0 ? r : -EBADMSG;
     if (f->n_chunks - before != footer->n_leaves)
         return footer_bad(f, "expected a chunk for each column, got fewer");
-    if (rows < 0 || (uint64_t)rows > PARQUET_ROWS_MAX - footer->rows)
-        return footer_bad(f, "expected 0 rows or more, and at most 2147483648 in a file, got "
-                             "others");
+    if (rows < 0 || (uint64_t)rows > f->rows_max - footer->rows)
+        return diag_set(f->d, -EBADMSG,
+                        "row group %u: expected 0 rows or more, and at most %llu in the file, got "
+                        "%lld",
+                        footer->n_groups, (unsigned long long)f->rows_max, (long long)rows);
     r = array_capacity(&footer->group, footer->n_groups, sizeof(*footer->group));
     if (r == 0)
         r = footer_check_rows(f, (uint64_t)rows);
@@ -295,7 +298,10 @@ static int footer_read_field(struct footer_reading *f, const struct thrift_field
 static int footer_parse(const uint8_t *bytes, size_t len, struct parquet_footer *footer,
                         struct diag *d)
 {
-    struct footer_reading f = {.footer = footer, .d = d};
+    struct footer_reading f = {
+        .footer = footer,
+        .rows_max = min_u64(PARQUET_ROWS_MAX, (footer->at + len) * PARQUET_ROWS_OF_BYTE),
+        .d = d};
     struct thrift_field field = {0};
     int r = 0;
 

@@ -8,14 +8,17 @@
 #include "base/text.h"
 #include "format/parquet/decode/page.h"
 
-#define PARQUET_MAGIC         4
-#define PARQUET_TAIL          8 /* bytes: length of the footer, and the magic */
-#define PARQUET_TAIL_READ     (UINT32_C(64) << 10)
-#define PARQUET_FOOTER_MAX    (UINT32_C(256) << 20)
-#define PARQUET_DEPTH_MAX     64
-#define PARQUET_LEAVES_MAX    65536
-#define PARQUET_GROUPS_MAX    (1u << 20)
-#define PARQUET_ROWS_MAX      (UINT64_C(1) << 31) /* of a file */
+#define PARQUET_MAGIC      4
+#define PARQUET_TAIL       8 /* bytes: length of the footer, and the magic */
+#define PARQUET_TAIL_READ  (UINT32_C(64) << 10)
+#define PARQUET_FOOTER_MAX (UINT32_C(256) << 20)
+#define PARQUET_DEPTH_MAX  64
+#define PARQUET_LEAVES_MAX 65536
+#define PARQUET_GROUPS_MAX (1u << 20)
+#ifndef PARQUET_ROWS_MAX
+#define PARQUET_ROWS_MAX (UINT64_C(1) << 31) /* of a file, */
+#endif
+#define PARQUET_ROWS_OF_BYTE  (UINT64_C(1) << 16) /* and for each of its bytes */
 #define PARQUET_NULLS_UNKNOWN UINT64_MAX
 
 enum parquet_repetition { NODE_REQUIRED, NODE_OPTIONAL, NODE_REPEATED };

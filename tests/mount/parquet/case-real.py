@@ -58,7 +58,7 @@ class Batch:
     """All samples of a dataset as one batch."""
 
     def __init__(self, at, n):
-        self.npz = np.load(io.BytesIO(content(path(at, f"batches/batch={n}/npz/000000.npz"))))
+        self.npz = dict(np.load(io.BytesIO(content(path(at, f"batches/batch={n}/npz/000000.npz")))))
 
     def has(self, field):
         return field in self.npz
