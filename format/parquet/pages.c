@@ -9,7 +9,8 @@
 
 #define HEADER_LEAST 256 /* bytes of a header that are read at first */
 #define IMPALA_MORE  100 /* bytes: it counted headers of dictionaries in no size (PARQUET-816) */
-#define WINDOW_MOST  ((size_t)PAGE_BYTES_MAX + PAGE_HEADER_MAX)
+#define WINDOW_MOST  (256u << 10) /* bytes that are read ahead of a walk */
+#define AT_ONCE_MOST (PAGE_BYTES_MAX + PAGE_HEADER_MAX)
 
 void parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
                        unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc)
@@ -276,7 +277,7 @@ int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret
 
     *ret_cut = false;
     ret->v.width = walk->column.width;
-    if (walk->end > walk->at && walk->end - walk->at <= WINDOW_MOST) /* at once */
+    if (walk->end > walk->at && walk->end - walk->at <= AT_ONCE_MOST) /* at once */
         r = pass_window_at(&walk->window, walk->file->base.blob, walk->at, walk->end - walk->at,
                            walk->end, &all, d);
     while (r == 0 && !*ret_cut) {
