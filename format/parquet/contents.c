@@ -123,6 +123,27 @@ static size_t contents_width(const struct parquet_column *c)
     return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
 }
 
+/* Copy values of a good unit, up to the first of n rows that it has not. Returns how many. */
+static unsigned contents_copy(const struct parquet_slab *slab, uint64_t first, const uint64_t *row,
+                              unsigned n, size_t width, size_t step, uint8_t *dst)
+{
+    unsigned i = 0;
+
+    if (!slab->is_good || slab->width != width)
+        return 0;
+    /* Sizes that are constants make a copy of one instruction. */
+    if (width == 8)
+        for (; i < n && row[i] - first < slab->n; i++)
+            memcpy(dst + i * step, slab->bytes + (row[i] - first) * 8, 8);
+    else if (width == 4)
+        for (; i < n && row[i] - first < slab->n; i++)
+            memcpy(dst + i * step, slab->bytes + (row[i] - first) * 4, 4);
+    else
+        for (; i < n && row[i] - first < slab->n; i++)
+            memcpy(dst + i * step, slab->bytes + (row[i] - first) * width, width);
+    return i;
+}
+
 /* Rows of one column, which go to dst, which is every step bytes. */
 static int contents_column(struct read_context *rc, const struct parquet_file *file,
                            unsigned column, const uint64_t *row, unsigned n, size_t step,
@@ -135,13 +156,17 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
         const struct parquet_slab *slab = NULL;
         AUTO_MEMO struct memo_thing *thing = NULL;
         uint64_t first = row[i];
+        unsigned copied = 0;
         int r = parquet_unit_get(rc, file, column, row[i], &slab, &first, &thing, d);
 
         if (!missing_go_on(rc, r, &all))
             break;
+        if (r == 0)
+            copied = contents_copy(slab, first, row + i, n - i, width, step, dst + i * step);
+        i += copied;
         /* What the unit lacks at its end cannot be read. */
-        for (unsigned k = i;
-             r == 0 && i < n && (i == k || (row[i] >= first && row[i] - first < slab->n)); i++) {
+        for (unsigned k = i; r == 0 && i < n && !copied && (i == k || row[i] - first < slab->n);
+             i++) {
             const uint8_t *bytes;
             size_t len;
 

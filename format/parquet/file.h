@@ -224,6 +224,7 @@ struct parquet_slab {
     const uint32_t *end;  /* [n] with width 0 */
     const uint8_t *bytes;
     const char *fault; /* the first, for people */
+    bool is_good;      /* each row has its value */
 };
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
                      uint64_t row, const struct parquet_slab **ret, uint64_t *ret_first,

@@ -130,8 +130,12 @@ static int unit_pack(const struct parquet_rows *rows, const char *fault, void **
         memcpy(at, rows->v.bytes, rows->v.len);
     at += rows->v.len;
     slab->state = at;
-    for (size_t i = 0; i < rows->n; i++)
-        *at++ = unit_state(rows, i);
+    slab->is_good = !rows->v.bad_n && !rows->null;
+    if (slab->is_good)
+        memset(at, STATE_SIZE, rows->n);
+    for (size_t i = 0; i < rows->n && !slab->is_good; i++)
+        at[i] = unit_state(rows, i);
+    at += rows->n;
     slab->fault = (const char *)at;
     memcpy(at, fault, text);
     *ret = slab;

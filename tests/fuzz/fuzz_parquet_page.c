@@ -28,7 +28,7 @@ static void check_data(const struct page_column *column, const struct page_data 
 static void check_page(const struct page_column *column, struct page_header *header,
                        const uint8_t *body, const struct values *dictionary)
 {
-    AUTO_PAGE_DATA struct page_data data = {0}, twice = {0};
+    AUTO_PAGE_DATA struct page_data data = {0}, other = {0}, twice = {0};
     const char *why = NULL;
     int r = page_decode(column, header, body, dictionary, &data, &why);
 
@@ -37,7 +37,8 @@ static void check_page(const struct page_column *column, struct page_header *hea
         return;
     check_data(column, &data, (size_t)header->n);
     twice.v.width = column->width;
-    FUZZ_CHECK(page_data_append(&twice, &data) == 0 && page_data_append(&twice, &data) == 0);
+    FUZZ_CHECK(page_decode(column, header, body, dictionary, &other, &why) == 0);
+    FUZZ_CHECK(page_data_append(&twice, &data) == 0 && page_data_append(&twice, &other) == 0);
     check_data(column, &twice, 2 * (size_t)header->n);
 }
 

@@ -139,11 +139,19 @@ static int page_append_levels(uint8_t **levels, size_t n, const uint8_t *more, s
     return 0;
 }
 
-int page_data_append(struct page_data *data, const struct page_data *other)
+int page_data_append(struct page_data *data, struct page_data *other)
 {
-    int r = data->n + other->n > 2 * PAGE_VALUES_MAX
-                ? -EBADMSG
-                : page_append_levels(&data->def, data->n, other->def, other->n);
+    int r;
+
+    if (!data->n && !data->v.n) {
+        page_data_release(data);
+        *data = *other;
+        *other = (struct page_data){.v.width = data->v.width};
+        return 0;
+    }
+    r = data->n + other->n > 2 * PAGE_VALUES_MAX
+            ? -EBADMSG
+            : page_append_levels(&data->def, data->n, other->def, other->n);
 
     if (r == 0)
         r = page_append_levels(&data->rep, data->n, other->rep, other->n);
@@ -267,20 +275,22 @@ static int page_check_crc(const struct page_header *header, const uint8_t *body,
                : 0;
 }
 
-/* Unpack bytes [at, packed) of a body to what follows `at` in *ret. */
+/* Unpack bytes [at, packed) of a body: *ret has what follows `at`; *ret_memory is the caller's. */
 static int page_unpack(const struct page_column *column, const struct page_header *header,
-                       const uint8_t *body, size_t at, uint8_t **ret, const char **ret_why)
+                       const uint8_t *body, size_t at, const uint8_t **ret, uint8_t **ret_memory,
+                       const char **ret_why)
 {
     bool packed = header->type != PAGE_DATA_V2 || header->is_packed;
     size_t len = (size_t)header->packed - at, size = (size_t)header->unpacked - at;
     int r;
 
-    *ret = malloc(size + 1);
+    *ret = body + at;
+    if (len == size && (!packed || column->codec == CODEC_NONE || !len)) /* as it is */
+        return 0;
+    *ret = *ret_memory = malloc(size + 1);
     if (!*ret)
         return -ENOMEM;
-    if (!len && !size) /* a codec need not know this */
-        return 0;
-    r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, *ret, size);
+    r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, *ret_memory, size);
     return r == -EBADMSG ? page_fail(ret_why, "expected a body that unpacks to the size in the "
                                               "header, got another")
                          : r;
@@ -291,7 +301,8 @@ int page_decode(const struct page_column *column, const struct page_header *head
                 const char **ret_why)
 {
     size_t at = 0, more, packed_at = 0, len = (size_t)header->unpacked;
-    AUTO_FREE uint8_t *unpacked = NULL;
+    AUTO_FREE uint8_t *memory = NULL;
+    const uint8_t *unpacked = NULL;
     bool is_v2 = header->type == PAGE_DATA_V2;
     const uint8_t *values;
     int r = page_check_crc(header, body, ret_why);
@@ -299,7 +310,7 @@ int page_decode(const struct page_column *column, const struct page_header *head
     if (is_v2)
         packed_at = (size_t)(header->rep_bytes + header->def_bytes);
     if (r == 0)
-        r = page_unpack(column, header, body, packed_at, &unpacked, ret_why);
+        r = page_unpack(column, header, body, packed_at, &unpacked, &memory, ret_why);
     if (r == 0)
         r = page_decode_levels(column, header, is_v2 ? body : unpacked, is_v2 ? packed_at : len,
                                ret, &at, &more, ret_why);
@@ -316,14 +327,15 @@ int page_decode(const struct page_column *column, const struct page_header *head
 int page_decode_dictionary(const struct page_column *column, const struct page_header *header,
                            const uint8_t *body, struct values *ret, const char **ret_why)
 {
-    AUTO_FREE uint8_t *unpacked = NULL;
+    AUTO_FREE uint8_t *memory = NULL;
+    const uint8_t *unpacked = NULL;
     int r = page_check_crc(header, body, ret_why);
 
     if (r == 0 && header->encoding != ENCODING_PLAIN &&
         header->encoding != ENCODING_PLAIN_DICTIONARY)
         r = page_fail(ret_why, "expected plain values in a dictionary, got another encoding");
     if (r == 0)
-        r = page_unpack(column, header, body, 0, &unpacked, ret_why);
+        r = page_unpack(column, header, body, 0, &unpacked, &memory, ret_why);
     ret->width = column->width;
     return r < 0 ? r
                  : values_decode(ret, column->type, ENCODING_PLAIN, unpacked,

@@ -49,8 +49,9 @@ struct page_data {
 void page_data_release(struct page_data *data);
 #define AUTO_PAGE_DATA AUTO(page_data_release)
 
-/* Append other to data; both are of one column. 0, -ENOMEM; or -EBADMSG: too many. */
-int page_data_append(struct page_data *data, const struct page_data *other);
+/* Append other to data; both are of one column. Other may be empty then. 0, -ENOMEM; or -EBADMSG:
+ * too many. */
+int page_data_append(struct page_data *data, struct page_data *other);
 
 /* Decode the body of a data page. dictionary: of the chunk; NULL: none was before. *ret starts
  * empty. 0, -ENOMEM; or -EBADMSG, and *ret_why says why, static. */

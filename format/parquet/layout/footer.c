@@ -258,7 +258,7 @@ static int footer_read_keys(struct footer_reading *f, uint32_t n)
             len > HUGGINGFACE_MAX)
             continue;
         r = footer_copy(f, value, len, &f->footer->huggingface);
-        f->footer->huggingface_len = len;
+        f->footer->huggingface_len = r == 0 ? strlen(f->footer->huggingface) : 0;
     }
     return r;
 }
