@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -139,7 +140,7 @@ static int sum_bytes(int fd, uint64_t size, uint32_t *ret)
 
         if (r < 0)
             return r;
-        sum = (uint32_t)crc32_z(sum, buf, n);
+        sum = libdeflate_crc32(sum, buf, n);
         at += n;
     }
     *ret = sum;
