@@ -195,7 +195,10 @@ static void redirect(struct http_active *active)
         finish(active, HTTP_BROKEN, "too slow: its redirects take longer than one reply may");
         return;
     }
-    why = active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
+    if (active->request->post)
+        why = "redirected, with a secret in its body";
+    else
+        why = active->redirects++ < REDIRECTS ? http_target_next(active) : "too many redirects";
     if (why) {
         finish(active, HTTP_UNTRUSTED, why);
         return;

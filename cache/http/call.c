@@ -121,6 +121,8 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .headers = call->headers,
                                          .limit_ns = (int64_t)call->timeout_s * 1000000000,
                                          .plain = call->plain,
+                                         .post = call->post,
+                                         .no_sign = call->no_sign || call->plain,
                                          .shared = !call->method && !call->headers,
                                          .wants_target = call->heard != NULL,
                                          .aim = get_aim,

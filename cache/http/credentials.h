@@ -1,8 +1,8 @@
 /* Credentials of S3: where they come from, and keeping them valid.
  *
- * Places, in this order: the environment, unless a profile is named; the profile in the shared
- * files; the container's endpoint; the machine's (IMDSv2). Options and URLs never have credentials,
- * and messages never show them. */
+ * Places, in this order: the environment, unless a profile is named; a role that the environment
+ * names; the profile in the shared files; the container's endpoint; the machine's (IMDSv2). Options
+ * and URLs never have credentials, and messages never show them. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_H
 

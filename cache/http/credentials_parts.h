@@ -52,6 +52,20 @@ int credentials_load(const struct credentials *c, struct loaded *ret, struct dia
 
 void credentials_loaded_release(struct loaded *loaded);
 
+/* Read a file that has one token, without white space at its end. what: for messages. 0 or -errno
+ * with the reason in d; the caller releases *ret. */
+int credentials_read_token(const char *path, const char *what, struct text *ret, struct diag *d);
+
+/* Wipe and release a text. */
+void credentials_text_release(struct text *t);
+
+/* ---- credentials_role.c ---- */
+
+/* The secrets of a role that the environment or the profile names with the file of a token. 1 and
+ * *loaded; 0: none is named; or -errno with the reason in d. */
+int credentials_load_role(const struct credentials *c, bool of_profile, struct loaded *loaded,
+                          struct diag *d);
+
 /* text may be NULL. 0 or -ENOMEM. */
 int credentials_copy(const char *text, char **ret);
 

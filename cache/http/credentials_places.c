@@ -26,13 +26,13 @@ void credentials_loaded_release(struct loaded *loaded)
     *loaded = (struct loaded){0};
 }
 
-static void secret_text_release(struct text *t)
+void credentials_text_release(struct text *t)
 {
     if (t->data)
         explicit_bzero(t->data, t->len);
     text_release(t);
 }
-#define AUTO_SECRET_TEXT AUTO(secret_text_release)
+#define AUTO_SECRET_TEXT AUTO(credentials_text_release)
 
 /* An environment variable; NULL: unset or empty. */
 const char *credentials_variable(const char *name)
@@ -118,6 +118,17 @@ static int read_small(const char *path, const char *shown, struct text *ret, str
     return 1;
 }
 
+int credentials_read_token(const char *path, const char *what, struct text *ret, struct diag *d)
+{
+    int r = read_small(path, what, ret, d);
+
+    if (r <= 0)
+        return r < 0 ? r : diag_set(d, -ENOENT, "%s: expected a file, got none", what);
+    while (ret->len && strchr("\r\n \t", ret->data[ret->len - 1]))
+        ret->data[--ret->len] = '\0';
+    return 0;
+}
+
 /* Get a value of the profile in one of the files; key NULL: is the profile there? */
 int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
                            struct diag *d)
@@ -157,11 +168,12 @@ static int refuse_others(const struct credentials *c, struct diag *d)
 
 static int load_shared(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
+    int r;
+
     for (int in_config = 0; in_config < 2; in_config++) {
         const struct shared_file file = credentials_file(in_config);
-        int r =
-            credentials_of_profile(c, in_config, "aws_access_key_id", &loaded->secret.key_id, d);
 
+        r = credentials_of_profile(c, in_config, "aws_access_key_id", &loaded->secret.key_id, d);
         if (r > 0)
             r = credentials_of_profile(c, in_config, "aws_secret_access_key", &loaded->secret.key,
                                        d);
@@ -179,7 +191,8 @@ static int load_shared(const struct credentials *c, struct loaded *loaded, struc
                  file.shown);
         return r < 0 ? r : 1;
     }
-    return refuse_others(c, d);
+    r = credentials_load_role(c, true, loaded, d);
+    return r == 0 ? refuse_others(c, d) : r;
 }
 
 /* ---- endpoints ---- */
@@ -240,21 +253,12 @@ static int container_token(struct text *ret, struct diag *d)
 {
     const char *file = credentials_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     const char *token = credentials_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    int r;
 
     if (!file) {
         text_add(ret, "%s", token ? token : "");
         return ret->failed ? -ENOMEM : 0;
     }
-    r = read_small(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ret, d);
-    if (r <= 0)
-        return r < 0
-                   ? r
-                   : diag_set(d, -ENOENT,
-                              "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: expected a file, got none");
-    while (ret->len && strchr("\r\n \t", ret->data[ret->len - 1]))
-        ret->data[--ret->len] = '\0';
-    return 0;
+    return credentials_read_token(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ret, d);
 }
 
 static int ask_container(const struct credentials *c, const char *url, struct loaded *loaded,
@@ -366,6 +370,8 @@ int credentials_load(const struct credentials *c, struct loaded *ret, struct dia
     AUTO(credentials_loaded_release) struct loaded loaded = {0};
     int r = c->skip_environment ? 0 : load_environment(&loaded, d);
 
+    if (r == 0 && !c->skip_environment)
+        r = credentials_load_role(c, false, &loaded, d);
     if (r == 0)
         r = load_shared(c, &loaded, d);
     if (r == 0)

@@ -173,7 +173,7 @@ static bool set_identity(struct http_active *active)
             return false;
     if (!signature) {
         /* From ~/.netrc, for this host and no other. */
-        if (!active->user && !active->request->plain)
+        if (!active->user && !active->request->no_sign)
             curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
         return !active->user ||
                (curl_easy_setopt(active->easy, CURLOPT_USERNAME, active->user) == CURLE_OK &&
@@ -201,6 +201,8 @@ static bool set_method(CURL *easy, const struct http_request *request)
     else if (request->method &&
              curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method) != CURLE_OK)
         return false;
+    if (request->post)
+        return curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->post) == CURLE_OK;
     if (request->len == 0)
         return true;
     snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)request->off,

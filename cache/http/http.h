@@ -77,7 +77,9 @@ struct http_call {
     unsigned timeout_s; /* in all; 0: as for transfers */
     unsigned tries;     /* 0: 4 */
     struct http_heard *heard;
-    bool plain; /* not signed, no proxy: for endpoints of this machine */
+    const char *post; /* the body of a POST; no redirect is followed; NULL: none */
+    bool no_sign;     /* not signed */
+    bool plain;       /* not signed, no proxy: for endpoints of this machine */
 };
 
 /* ret: empty; the caller releases it, also on error, when it has the beginning of the error's body.

@@ -29,11 +29,13 @@ enum http_end {
 struct http_request {
     /* The caller sets these; constant from http_request_start() on: */
     const char *url;
-    const char *method;               /* NULL: GET */
-    const char *const *headers;       /* "Name: value", NULL-terminated; NULL: none */
-    uint64_t off, len;                /* Range; len 0: none */
-    const char *version;              /* a strong ETag, for If-Match; NULL: any version will do */
-    int64_t limit_ns;                 /* of all of it; 0: none */
+    const char *method;         /* NULL: GET */
+    const char *const *headers; /* "Name: value", NULL-terminated; NULL: none */
+    uint64_t off, len;          /* Range; len 0: none */
+    const char *version;        /* a strong ETag, for If-Match; NULL: any version will do */
+    int64_t limit_ns;           /* of all of it; 0: none */
+    const char *post;           /* the body of a POST; NULL: none */
+    bool no_sign;
     bool plain;                       /* no proxy */
     bool shared;                      /* the front of a ring of caches may answer it */
     bool in_slices;                   /* there, each slice of a file is a request; see aim() */

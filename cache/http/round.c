@@ -126,7 +126,9 @@ int round_send(struct http *http, struct round *round, struct http_request *requ
                struct http_signature **ret_signature, struct diag *d)
 {
     struct http_signature *signature = NULL;
-    int r = request->plain ? 0 : http_signing_get(&http->signing, true, &signature, d);
+    int r = request->no_sign || request->plain
+                ? 0
+                : http_signing_get(&http->signing, true, &signature, d);
 
     if (r < 0)
         return r;

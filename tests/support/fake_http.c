@@ -94,6 +94,8 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
                  call->method ? call->method : "GET");
         snprintf(fake_http.request[i].header, sizeof(fake_http.request[i].header), "%s",
                  call->headers && call->headers[0] ? call->headers[0] : "");
+        snprintf(fake_http.request[i].post, sizeof(fake_http.request[i].post), "%s",
+                 call->post ? call->post : "");
         fake_http.request[i].plain = call->plain;
         fake_http.request[i].timeout_s = call->timeout_s;
         fake_http.request[i].tries = call->tries;

@@ -33,6 +33,7 @@ struct fake_http {
     size_t aheads;   /* requests for texts ahead */
     struct {
         char url[512], method[8], header[256]; /* the first header, "": none */
+        char post[512];
         bool plain;
         unsigned timeout_s, tries;
     } request[FAKE_REQUESTS];

@@ -27,6 +27,13 @@ static const char *const variables[] = {"AWS_ACCESS_KEY_ID",
                                         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
                                         "AWS_CONTAINER_AUTHORIZATION_TOKEN",
                                         "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                                        "AWS_ROLE_ARN",
+                                        "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                        "AWS_ROLE_SESSION_NAME",
+                                        "AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_STS",
+                                        "AWS_STS_REGIONAL_ENDPOINTS",
+                                        "AWS_USE_FIPS_ENDPOINT",
                                         "AWS_EC2_METADATA_DISABLED"};
 
 /* An environment with nothing but two files in a temporary folder. */
@@ -249,6 +256,116 @@ static void container_answer(char *ret, size_t capacity, const char *id, int sec
              id, expires);
 }
 
+#define STS_REPLY(id)                                                                              \
+    "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"            \
+    "<AccessKeyId>" id "</AccessKeyId><SecretAccessKey>S&amp;</SecretAccessKey>"                   \
+    "<SessionToken>T</SessionToken><Expiration>2001-09-09T01:46:41Z</Expiration></Credentials>"    \
+    "</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"
+
+static void set_role(const char *folder)
+{
+    char path[PATH_MAX];
+
+    write_text(folder, "web-token", "WEB-TOKEN/1\n");
+    temp_path(folder, "web-token", path);
+    setenv("AWS_WEB_IDENTITY_TOKEN_FILE", path, 1);
+    setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r", 1);
+    setenv("AWS_ROLE_SESSION_NAME", "job-7", 1);
+    setenv("AWS_REGION", "eu-west-1", 1);
+}
+
+/* The token file is read for each request, because it is rotated; these secrets have expired. */
+static void test_credentials__web_identity__role(void **state)
+{
+    static const struct fake_answer answers[] = {
+        {"https://sts.eu-west-1.amazonaws.com/", "POST", 0, STS_REPLY("W"), {0}}};
+    AUTO_FIXTURE struct fixture f = {0};
+
+    fake_http_set(answers, 1);
+    set_role(*state);
+    make(&f, NULL);
+    check(&f, "W", "S&", "T", "role arn:aws:iam::1:role/r");
+    assert_string_equal(
+        fake_http.request[0].post,
+        "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%"
+        "3A%3A1%3Arole%2Fr&RoleSessionName=job-7&WebIdentityToken=WEB-TOKEN%2F1");
+    write_text(*state, "web-token", "WEB-TOKEN-2");
+    check(&f, "W", "S&", "T", "role arn:aws:iam::1:role/r");
+    assert_non_null(strstr(fake_http.request[1].post, "WebIdentityToken=WEB-TOKEN-2"));
+    unsetenv("AWS_REGION");
+}
+
+static void test_credentials__web_identity__of_a_profile(void **state)
+{
+    static const struct fake_answer answers[] = {
+        {"https://sts.amazonaws.com/", "POST", 0, STS_REPLY("P"), {0}}};
+    AUTO_FIXTURE struct fixture f = {0};
+    char config[PATH_MAX + 200], path[PATH_MAX];
+
+    fake_http_set(answers, 1);
+    write_text(*state, "token", "TOKEN");
+    temp_path(*state, "token", path);
+    snprintf(config, sizeof(config),
+             "[profile x]\nrole_arn = arn:r\nweb_identity_token_file = %s\n", path);
+    write_text(*state, "config", config);
+    setenv("AWS_STS_REGIONAL_ENDPOINTS", "legacy", 1);
+    make(&f, "x");
+    check(&f, "P", "S&", "T", "role arn:r");
+}
+
+static void test_credentials__web_identity__errors(void **state)
+{
+    static const struct {
+        struct fake_answer answer;
+        const char *endpoint, *session, *piece;
+        unsigned requests;
+    } cases[] = {
+        {{"https://h/",
+          "POST",
+          -EREMOTEIO,
+          "<Error><Code>ExpiredTokenException</Code></Error>",
+          {0}},
+         "https://h",
+         "job-7",
+         "an error",
+         1},
+        {{"https://h/",
+          "POST",
+          -EREMOTEIO,
+          "<Error><Code>IDPCommunicationError</Code></Error>",
+          {0}},
+         "https://h",
+         "job-7",
+         "an error",
+         3},
+        {{"https://h/", "POST", 0, "{}", {0}}, "https://h", "job-7", "expected XML", 1},
+        {{"https://h/", "POST", 0, "<a><AccessKeyId>x</AccessKeyId></a>", {0}},
+         "https://h",
+         "job-7",
+         "expected XML",
+         1},
+        {{"https://h/", "POST", 0, STS_REPLY("P"), {0}}, "http://h", "job-7", "https://", 0},
+        {{"https://h/", "POST", 0, STS_REPLY("P"), {0}}, "https://h", "a b", "SESSION_NAME", 0},
+    };
+
+    set_role(*state);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FIXTURE struct fixture f = {0};
+        struct http_secret secret = {0};
+        struct diag d = DIAG_INIT;
+
+        fake_http_set(&cases[i].answer, 1);
+        setenv("AWS_ENDPOINT_URL_STS", cases[i].endpoint, 1);
+        setenv("AWS_ROLE_SESSION_NAME", cases[i].session, 1);
+        make(&f, NULL);
+        assert_true(get(&f, &secret, &d) < 0);
+        assert_diag_has(&d, cases[i].piece);
+        assert_null(strstr(d.text, "WEB-TOKEN"));
+        assert_int_equal(fake_http.requests, cases[i].requests);
+    }
+    unsetenv("AWS_REGION");
+}
+
 static void test_credentials__container__token_of_file(void **state)
 {
     char body[512], path[PATH_MAX];
@@ -446,6 +563,9 @@ int main(void)
         IN_TEMP(test_credentials__profile_of_other_tools__says_what_to_do),
         IN_TEMP(test_credentials__nothing_anywhere__unsigned),
         IN_TEMP(test_credentials__instance__token_role_secret),
+        IN_TEMP(test_credentials__web_identity__role),
+        IN_TEMP(test_credentials__web_identity__of_a_profile),
+        IN_TEMP(test_credentials__web_identity__errors),
         IN_TEMP(test_credentials__container__token_of_file),
         IN_TEMP(test_credentials__about_to_expire__asked_for_again),
         IN_TEMP(test_credentials__refused__loaded_again),
