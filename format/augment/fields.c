@@ -112,13 +112,12 @@ static void plan_fields_add(struct plan_fields *fields, const char *name,
 /* Is there a field that a turned picture would no longer fit? */
 static bool fields_follow(const struct dataset *ds)
 {
-    return dataset_field(ds, "boxes") || dataset_field(ds, "keypoints");
+    return dataset_field(ds, "boxes") || dataset_field(ds, "keypoints") ||
+           (ds->pictures && ds->pictures->has_pairs);
 }
 
 static const char *fields_refuse(const struct dataset *ds)
 {
-    if (ds->ops && ds->ops->number)
-        return "the dataset is made of others, whose pictures cannot be made for a plan yet";
     if (ds->pictures && ds->pictures->has_holes)
         return "some samples have no picture";
     return NULL;
@@ -213,6 +212,10 @@ int augment_check(const struct dataset *ds, struct picture_plan *plan, struct di
     const struct plan_fields *fields = ds->plan_fields;
     const struct augment_impl *impl = fields ? fields->impl : NULL;
 
+    if (ds->ops && ds->ops->number)
+        return diag_set(d, -EINVAL,
+                        "picture= and augment=: expected a dataset of its own, got one that is "
+                        "made of others; use them with its sources");
     if (!fields)
         return diag_set(d, -EINVAL,
                         "picture= and augment=: expected a dataset of pictures, files or a uint8 "
@@ -231,8 +234,8 @@ int augment_check(const struct dataset *ds, struct picture_plan *plan, struct di
                         PICTURE_SIDE_MAX, plan->height, plan->width);
     if (recipe_has_policy(&plan->recipe) && fields_follow(ds))
         return diag_set(d, -EINVAL,
-                        "augment=: auto, rand and trivial turn pixels that the boxes do not "
-                        "follow; use a recipe without them");
+                        "augment=: auto, rand and trivial turn pixels that the boxes, keypoints "
+                        "or masks of the dataset do not follow; use a recipe without them");
     return 0;
 }
 

@@ -10,6 +10,7 @@
 struct picture_source {
     char name[FIELD_NAME_SIZE]; /* of the field of their arrays */
     bool has_holes;             /* there may be samples without a picture */
+    bool has_pairs;             /* samples have other pictures, such as masks */
     bool zeros_bad;             /* one that cannot be decoded is zeros */
     /* Read the file of a sample's picture: malloc'd. 0, or -errno with the reason in d; -EBADMSG,
      * -EFBIG, -EOPNOTSUPP: it is bad for good. Any thread. */

@@ -454,6 +454,18 @@ unsigned record_pictures_find(const struct record_column *column, unsigned n,
     return found;
 }
 
+bool record_pictures_have_pairs(const struct record_column *column, unsigned n, unsigned n_found)
+{
+    unsigned all = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const char *dot = column[i].shown == RECORD_BYTES ? strrchr(column[i].ext, '.') : NULL;
+
+        all += column[i].shown == RECORD_BYTES && is_picture_ext(dot ? dot + 1 : column[i].ext);
+    }
+    return all > n_found;
+}
+
 /* ---- fields ---- */
 
 void record_picture_content(struct record_pictures *p, struct record_picture *picture,
@@ -558,10 +570,12 @@ static bool record_pictures_plan_extent(const struct dataset *ds, uint64_t sampl
 }
 
 void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup, const char *name, bool has_holes)
+                           const struct format_setup *setup, const char *name, bool has_holes,
+                           bool has_pairs)
 {
     p->plan_counts = setup->counts;
     p->plan_source = (struct picture_source){.has_holes = has_holes,
+                                             .has_pairs = has_pairs,
                                              .zeros_bad = setup->options.bad_rows == BAD_ROWS_ZERO,
                                              .read = record_pictures_plan_read,
                                              .where = record_pictures_plan_where,

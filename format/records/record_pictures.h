@@ -17,6 +17,9 @@ struct record_pictures;
 unsigned record_pictures_find(const struct record_column *column, unsigned n,
                               unsigned ret[static RECORD_PICTURES_MOST]);
 
+/* Are there other columns of pictures than those n_found, such as masks? */
+bool record_pictures_have_pairs(const struct record_column *column, unsigned n, unsigned n_found);
+
 /* Add the fields, under that name. The picture of a record is in the first of n contents that the
  * record has; has_holes: there are records that have none. The caller frees *ret with the dataset.
  * 0 or -ENOMEM. */
@@ -38,7 +41,8 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
                           struct record_pictures **ret);
 /* Let plans make pictures of the files that p is of, as arrays of that name. */
 void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup, const char *name, bool has_holes);
+                           const struct format_setup *setup, const char *name, bool has_holes,
+                           bool has_pairs);
 void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */

@@ -204,7 +204,8 @@ static int record_set_add_pictures(struct dataset *ds, const struct record_colum
     if (r < 0 || !name)
         return r;
     has_holes = lacks_all(ds, source, column, n_found);
-    record_pictures_offer(ds, set->thumbnails, &set->setup, name, has_holes);
+    record_pictures_offer(ds, set->thumbnails, &set->setup, name, has_holes,
+                          record_pictures_have_pairs(column, n, n_found));
     if (!set->setup.options.picture_height)
         return 0;
     return record_pictures_add(

@@ -136,6 +136,18 @@ with mounted(SOURCE, *options, "augment=d=crop:3+flip", "normalize=0.5/0.25"):
         want = Model(RECIPES["b"], SEED).picture(planes[index].transpose(1, 2, 0), 7, 9, 2, int(index), i)[0]
         equal(got["image"][i].tobytes(), want.transpose(2, 0, 1).tobytes())
 
+os.makedirs(os.path.join(SOURCE, "images")), os.makedirs(os.path.join(SOURCE, "masks"))
+for name in os.listdir(SOURCE):
+    if os.path.isfile(os.path.join(SOURCE, name)):
+        os.unlink(os.path.join(SOURCE, name))
+for i in range(3):
+    write(f"images/{i}.png", FILES[i][0])
+    write(f"masks/{i}.png", FILES[i + 3][0])
+with mounted(SOURCE, *options):
+    equal(batch("batch=3,seed=7,picture=8x8,augment=t")["image"].shape, (3, 8, 8, 3))
+    expect_error(errno.ENOENT, os.stat, path("all/batches/batch=3,seed=7,picture=8x8,augment=p"))
+    contains(log_text(), "masks of the dataset do not follow")
+
 for option, words in (("augment=t", "expected NAME=WORD"), ("augment=a b=rrc", "letters, digits"), ("augment=t=rrc+flop", "'flop' is not a word"),
                       ("augment=t=rrc+rrc", "rrc is given twice"), ("augment=t=flip,augment=t=flip", "the name is given twice"),
                       ("normalize=0.5/0/", "no STD of 0"), ("normalize=nan/1", "numbers from 0 to 1"), ("normalize=123.675/58.395", "divided by 255")):
