@@ -18,12 +18,13 @@ extern const struct format format_tfrecord;
 extern const struct format format_tokens;
 extern const struct format format_files;
 extern const struct format format_zip;
+extern const struct format format_mds;
 
 /* Of two equal claims the first format has the file: what begins with a magic comes before text. */
 const struct format *const formats[] = {
-    &format_idx,      &format_npy,   &format_npz,      &format_safetensors, &format_parquet,
-    &format_zip,      &format_libfm, &format_libsvm,   &format_kaldi,       &format_mindrecord,
-    &format_recordio, &format_tar,   &format_tfrecord, &format_tokens,      &format_jsonl,
-    &format_csv,      &format_files, &format_cifar,
+    &format_idx,        &format_npy,      &format_npz,   &format_safetensors, &format_parquet,
+    &format_zip,        &format_mds,      &format_libfm, &format_libsvm,      &format_kaldi,
+    &format_mindrecord, &format_recordio, &format_tar,   &format_tfrecord,    &format_tokens,
+    &format_jsonl,      &format_csv,      &format_files, &format_cifar,
 };
 const unsigned n_formats = ARRAY_LEN(formats);

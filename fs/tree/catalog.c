@@ -162,7 +162,7 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
         bool repeated =
             i && !strcmp(item[-1].folder, item->folder) && !strcmp(item[-1].name, item->name);
         int r = repeated || is_reserved(item) || is_called_like_part(catalog, item) ||
-                        folder_exists(list, item->folder, item->name)
+                        (!item->is_folder && folder_exists(list, item->folder, item->name))
                     ? rename_item(catalog, item, list)
                     : 0;
 

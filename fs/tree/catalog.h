@@ -23,6 +23,7 @@ struct catalog_item {
     char *error;             /* why not, for people */
     struct mixture *mixture; /* of a dataset that is a mix; else NULL. Owned */
     bool is_mixed;           /* a mix has it as a source */
+    bool is_folder;          /* it has the name of the folder of SOURCE that it is made of */
     /* With allow_other: */
     struct access access; /* of a file that cannot be used: which users may know why */
     bool is_hidden;       /* some users may not know that it exists, or what is in it */

@@ -35,7 +35,7 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
                     struct dataset *ds, const char *error)
 {
     const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
-    struct catalog_item item = {.ds = ds};
+    struct catalog_item item = {.ds = ds, .is_folder = slash && !strcmp(name + 1, folder)};
 
     if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
         dataset_free(ds);

@@ -1,0 +1,490 @@
+/* The format: index.json and the shards that it names become one dataset. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "format/mds/mds.h"
+
+#define INDEX_NAME "index.json"
+#define INDEX_MAX  (UINT64_C(256) << 20) /* bytes of index.json */
+
+/* ---- the contents of a sample ---- */
+
+static const struct mds_file *mds_of(const void *p)
+{
+    return p;
+}
+
+/* 0, or -EBADMSG with the reason in d. */
+static int mds_numbers(const struct mds_file *file, uint64_t row, uint64_t *number, struct diag *d)
+{
+    static const char *const faults[N_MDS_FAULTS] = {
+        [MDS_OFFSETS] =
+            "expected its offsets to rise, after the header and in the file, got others",
+        [MDS_SIZES] = "expected sizes of its columns that are all of the sample, got others",
+        [MDS_SHAPE] = "expected an array of 1 to 8 axes as large as its shape says, got another",
+        [MDS_TYPE] = "expected an array of a type that MDS has, got another",
+        [MDS_LENGTHS] = "expected a list as long as its lengths say, got another",
+    };
+
+    index_row(&file->base.prepared.index, row, number);
+    if (!number[MDS_FAULT])
+        return 0;
+    return blob_bad(file->base.blob, d, "sample %" PRIu64 ": %s", row, faults[number[MDS_FAULT]]);
+}
+
+/* Where the bytes of a column are. */
+static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, uint64_t *number,
+                    struct extent *ret, struct diag *d)
+{
+    const struct mds_shown *shown = &file->shows[column];
+    const struct mds_value *v = &file->spec->value[shown->value];
+    const uint64_t *own = number + v->number;
+    uint64_t size = 0, at, skip = 0;
+    int r = mds_numbers(file, row, number, d);
+
+    if (r < 0)
+        return r;
+    at = mds_place(file->spec, number, shown->value, &size);
+    if (v->form == MDS_LIST) {
+        skip = v->head + UINT64_C(4) + (shown->sizes ? 0 : 4 * own[MDS_SKIP]);
+        size = shown->sizes ? skip + 4 * own[MDS_SKIP] : size;
+    } else if (file->column[column].shown == RECORD_NUMBERS && v->form != MDS_NUMBERS) {
+        skip = own[MDS_SKIP];
+    }
+    *ret = (struct extent){file->base.blob, at + skip, size - skip};
+    return 0;
+}
+
+static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
+                    struct diag *d)
+{
+    const struct mds_file *file = mds_of(p);
+    const struct mds_shown *shown = &file->shows[column];
+    const struct mds_value *v = &file->spec->value[shown->value];
+    uint64_t number[INDEX_LEARNED];
+    struct extent e;
+    int r = mds_find(file, row, column, number, &e, d);
+
+    if (r < 0)
+        return r;
+    if (shown->sizes)
+        ret[0] = e.len / 4;
+    else if (file->column[column].shown != RECORD_NUMBERS)
+        ret[0] = e.len;
+    else
+        memcpy(ret, v->form == MDS_NUMBERS ? v->dim : number + v->number + MDS_DIM,
+               file->column[column].ndim * sizeof(*ret));
+    return 0;
+}
+
+static bool mds_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+{
+    uint64_t number[INDEX_LEARNED];
+
+    return mds_find(mds_of(p), row, column, number, ret, NULL) == 0 && ret->len > 0;
+}
+
+static int mds_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    uint64_t number[INDEX_LEARNED];
+    struct extent e;
+    int r = mds_find(mds_of(p), row, column, number, &e, d);
+
+    return r < 0 ? r : blob_read(rc, e.blob, dst, len, e.off + off, d);
+}
+
+static void mds_note(const void *p, struct text *t)
+{
+    const struct mds_file *file = mds_of(p);
+
+    text_add(t, "%s", file->spec->note);
+    for (unsigned i = 0; i < file->spec->n; i++)
+        if ((file->spec->value[i].form == MDS_ARRAY || file->spec->value[i].form == MDS_PICTURE) &&
+            file->learned[i].known && !file->learned[i].ndim)
+            text_add(t, "%s is shown as it is stored: its arrays are of several types or axes\n",
+                     file->spec->value[i].name);
+    if (file->base.blob->size > file->bytes)
+        text_add(t, "%s has %" PRIu64 " bytes more than index.json says\n",
+                 blob_name(file->base.blob), file->base.blob->size - file->bytes);
+}
+
+static int mds_check(void *p, struct diag *d)
+{
+    const struct mds_file *file = p;
+
+    return file->base.blob->size == file->bytes
+               ? 0
+               : blob_bad(file->base.blob, d, "expected %" PRIu64 " bytes, got %" PRIu64,
+                          file->bytes, file->base.blob->size);
+}
+
+static const struct record_format mds_records = {
+    .format = &format_mds,
+    .file = &mds_file_ops,
+    .dims = mds_dims,
+    .extent = mds_extent,
+    .extents_are_copies = true,
+    .read = mds_read,
+    .text_folder = "json",
+    .note = mds_note,
+    .check = mds_check,
+};
+
+/* ---- index.json ---- */
+
+static void mds_json_free(json_t **json)
+{
+    json_decref(*json);
+}
+
+static int mds_load_index(const struct blob *blob, json_t **ret, struct diag *d)
+{
+    AUTO_FREE char *text = NULL;
+    json_error_t error;
+    int r;
+
+    if (blob->size > INDEX_MAX)
+        return blob_bad(blob, d, "expected at most 256 MiB, got %" PRIu64 " bytes", blob->size);
+    text = malloc((size_t)blob->size + 1);
+    r = text ? blob_read(READ_WAITS, blob, text, (size_t)blob->size, 0, d) : -ENOMEM;
+    if (r < 0)
+        return r;
+    *ret = json_loadb(text, (size_t)blob->size, 0, &error);
+    return *ret ? 0
+                : blob_bad(blob, d, "byte %d: expected JSON, got another text: %s", error.position,
+                           error.text);
+}
+
+static const char *mds_basename(const json_t *shard, const char *which)
+{
+    return json_string_value(json_object_get(json_object_get(shard, which), "basename"));
+}
+
+/* Open a file by its path below a folder of SOURCE; one of that name elsewhere is none. */
+static int mds_open_below(const struct format_setup *setup, const char *folder, const char *path,
+                          struct blob **ret, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_FREE char *name = NULL;
+    int r = setup->opener ? opener_file(setup->opener, folder, path, &blob, NULL) : -ENOENT;
+
+    if (r == -ENOMEM || asprintf(&name, "%s%s%s", folder, *folder ? "/" : "", path) < 0)
+        return -ENOMEM;
+    if (r == 0 && strcmp(blob_name(blob), name) != 0)
+        r = -ENOENT;
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, strerror(-r));
+    *ret = TAKE_PTR(blob);
+    return 0;
+}
+
+/* Does the index of the folder above, if it is one, list shards below this folder? An index without
+ * shards belongs to it if it lists any below folders. */
+static bool mds_is_merged(const struct source_file *file, bool is_empty,
+                          const struct format_setup *setup)
+{
+    const char *slash = strrchr(file->folder, '/'), *name = slash ? slash + 1 : file->folder;
+    AUTO_FREE char *folder = strndup(file->folder, slash ? (size_t)(slash - file->folder) : 0);
+    AUTO(mds_json_free) json_t *above = NULL;
+    AUTO_BLOB struct blob *blob = NULL;
+    bool found = false;
+    json_t *shard;
+    size_t i;
+
+    if (!*file->folder || !folder || mds_open_below(setup, folder, INDEX_NAME, &blob, NULL) < 0 ||
+        mds_load_index(blob, &above, NULL) < 0)
+        return false;
+    json_array_foreach(json_object_get(above, "shards"), i, shard)
+    {
+        const char *path = mds_basename(shard, "raw_data");
+        size_t len = strlen(name);
+
+        found = found || (path && !strncmp(path, name, len) && path[len] == '/') ||
+                (path && is_empty && strchr(path, '/'));
+    }
+    return found;
+}
+
+/* ---- shards ---- */
+
+/* A folder that has an index. */
+struct mds_folder {
+    struct source_file *file; /* [n] */
+    size_t n;
+    const struct format_setup *setup;
+    const char *index; /* its name in messages */
+    struct mds_spec *spec;
+    struct record_file **shard; /* [n_shards] */
+    unsigned n_shards;
+};
+
+static bool mds_leads_outside(const char *path)
+{
+    return *path == '/' || strstr(path, "://") || strchr(path, '\\') || !strncmp(path, "../", 3) ||
+           strstr(path, "/../") || !strcmp(path, "..") || !*path;
+}
+
+/* The shard of that name, which is in the folder, or below it. */
+static int mds_find_shard(const struct mds_folder *f, const char *raw, const char *packed,
+                          struct blob **ret, struct diag *d)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const struct source_file *file = &f->file[i];
+
+        if (file->blob && (!strcmp(file->name, raw) || !strcmp(file->file_name, raw) ||
+                           (packed && !strcmp(file->file_name, packed)))) {
+            *ret = TAKE_PTR(f->file[i].blob);
+            return 0;
+        }
+    }
+    return mds_open_below(f->setup, f->file[0].folder, raw, ret, d);
+}
+
+/* Packings that are not read. */
+static int mds_check_packing(const struct mds_folder *f, const json_t *shard, const char *raw,
+                             struct diag *d)
+{
+    const char *packing = json_string_value(json_object_get(shard, "compression"));
+
+    for (size_t i = 0; i < f->n; i++)
+        if (!strcmp(f->file[i].file_name, raw))
+            return 0;
+    if (packing && (!strncmp(packing, "br", 2) || !strncmp(packing, "snappy", 6)))
+        return diag_set(d, -EBADMSG,
+                        "%s: shard %s: expected zstd, gz, bz2 or no packing, got %.20s. Unpack it",
+                        f->index, raw, packing);
+    return 0;
+}
+
+/* Has the shard as many samples and bytes as index.json says? */
+static int mds_check_counts(const struct blob *blob, uint64_t samples, uint64_t bytes,
+                            struct diag *d)
+{
+    uint8_t head[4];
+    int r;
+
+    if (blob->size < bytes)
+        return blob_bad(blob, d, "expected %" PRIu64 " bytes of index.json, got %" PRIu64, bytes,
+                        blob->size);
+    if (blob->size < 4 * (samples + 2))
+        return blob_bad(blob, d,
+                        "expected %" PRIu64 " samples of index.json, got %" PRIu64 " bytes",
+                        samples, blob->size);
+    r = blob_read(READ_WAITS, blob, head, sizeof(head), 0, d);
+    if (r == 0 && load_le32(head) != samples)
+        r = blob_bad(blob, d, "expected %" PRIu64 " samples of index.json, got %u in the shard",
+                     samples, load_le32(head));
+    return r;
+}
+
+static int mds_add_shard(struct mds_folder *f, const json_t *shard, struct diag *d)
+{
+    const json_t *raw = json_object_get(shard, "raw_data"),
+                 *zip = json_object_get(shard, "zip_data");
+    const char *name = mds_basename(shard, "raw_data"), *packed = mds_basename(shard, "zip_data");
+    json_int_t samples = json_integer_value(json_object_get(shard, "samples"));
+    json_int_t bytes = json_integer_value(json_object_get(raw, "bytes"));
+    AUTO_BLOB struct blob *blob = NULL;
+    struct mds_file *file = NULL;
+    int r = name ? 0
+                 : diag_set(d, -EBADMSG, "%s: shard %u: expected a basename, got none", f->index,
+                            f->n_shards);
+
+    if (r == 0 && (mds_leads_outside(name) || (packed && mds_leads_outside(packed))))
+        r = diag_set(d, -EBADMSG, "%s: expected shards below its folder, got %.200s", f->index,
+                     name);
+    if (r == 0 && (samples < 0 || samples >= UINT32_MAX || bytes < 0))
+        r = diag_set(d, -EBADMSG, "%s: shard %s: expected numbers of samples and bytes, got others",
+                     f->index, name);
+    if (r == 0)
+        r = mds_check_packing(f, shard, name, d);
+    if (r == 0)
+        r = mds_find_shard(f, name, packed, &blob, d);
+    if (r == 0)
+        r = mds_check_counts(blob, (uint64_t)samples, (uint64_t)bytes, d);
+    if (r == 0)
+        r = record_file_new(&mds_file_ops, blob, f->setup, &file);
+    if (r < 0)
+        return r;
+    blob = NULL;
+    f->shard[f->n_shards++] = &file->base;
+    file->spec = f->spec;
+    f->spec->users++;
+    file->samples = (uint64_t)samples;
+    file->bytes = (uint64_t)bytes;
+    file->learned = calloc(f->spec->n, sizeof(*file->learned));
+    if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0) {
+        file->hashes = json_incref(json_object_get(raw, "hashes"));
+        file->packed_hashes = json_incref(json_object_get(zip, "hashes"));
+    }
+    return file->learned ? 0 : -ENOMEM;
+}
+
+/* Is the shard of version 2 and MDS, and are its columns those of the others? */
+static int mds_check_shard(struct mds_folder *f, const json_t *shard, struct diag *d)
+{
+    const char *format = json_string_value(json_object_get(shard, "format"));
+    json_int_t version = json_integer_value(json_object_get(shard, "version"));
+    struct mds_spec *spec = NULL;
+    int r = 0;
+
+    if (version != 2 || !format || strcmp(format, "mds") != 0)
+        return diag_set(d, -EBADMSG,
+                        "%s: expected shards of format mds, version 2, got %.20s, %lld", f->index,
+                        format ? format : "none", (long long)version);
+    r = mds_spec_new(shard, &spec, d);
+    if (r == 0 && f->spec && strcmp(spec->text, f->spec->text) != 0)
+        r = diag_set(d, -EBADMSG,
+                     "%s: expected the same columns in all shards, got%.300s and%.300s", f->index,
+                     f->spec->text, spec->text);
+    if (r < 0 || f->spec)
+        mds_spec_drop(spec);
+    else
+        f->spec = spec;
+    return r;
+}
+
+static int mds_open_shards(struct mds_folder *f, const json_t *index, struct diag *d)
+{
+    const json_t *shards = json_object_get(index, "shards");
+    json_int_t version = json_integer_value(json_object_get(index, "version"));
+    size_t n = json_array_size(shards);
+    int r = 0;
+
+    if (version != 2 || !json_is_array(shards))
+        return diag_set(d, -EBADMSG, "%s: expected version 2 of MDS with shards, got version %lld",
+                        f->index, (long long)version);
+    if (!n || n > UINT32_MAX)
+        return diag_set(d, -EBADMSG, "%s: expected shards, got %zu", f->index, n);
+    f->shard = calloc(n, sizeof(struct record_file *));
+    if (!f->shard)
+        return -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = mds_check_shard(f, json_array_get(shards, i), d);
+        if (r == 0)
+            r = mds_add_shard(f, json_array_get(shards, i), d);
+    }
+    return r;
+}
+
+static void mds_folder_release(struct mds_folder *f)
+{
+    while (f->n_shards)
+        record_file_drop(f->shard[--f->n_shards]);
+    free(f->shard);
+    mds_spec_drop(f->spec);
+}
+
+/* ---- folders ---- */
+
+/* The dataset is called like its folder. */
+static char *mds_dataset_name(const char *folder)
+{
+    char *name;
+
+    return asprintf(&name, "%s%s", *folder ? "/" : "", *folder ? folder : SHARDS_ALL) < 0 ? NULL
+                                                                                          : name;
+}
+
+static int mds_open_index(struct mds_folder *f, const struct blob *blob, struct finds *finds)
+{
+    AUTO_FREE char *name = mds_dataset_name(f->file[0].folder);
+    AUTO(mds_json_free) json_t *index = NULL;
+    struct dataset *ds = NULL;
+    struct diag d = DIAG_INIT;
+    int r = name ? mds_load_index(blob, &index, &d) : -ENOMEM;
+
+    if (r == 0)
+        r = mds_open_shards(f, index, &d);
+    if (r == 0)
+        r = record_set_new(&mds_records, f->shard, f->n_shards, f->setup, &ds);
+    if (r == 0)
+        return finds->dataset(finds, name, ds);
+    return r == -ENOMEM ? r : finds->error(finds, name, diag_text(&d, r));
+}
+
+/* Shards without an index. */
+static int mds_say_no_index(struct source_file *files, size_t n, const struct format_setup *setup,
+                            struct finds *finds)
+{
+    bool merged = mds_is_merged(&files[0], false, setup);
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0 && !merged; i++) {
+        struct diag d = DIAG_INIT;
+
+        diag_set(&d, -EBADMSG,
+                 "%s: expected " INDEX_NAME
+                 " in its folder, which says what is in a shard of MDS, got none",
+                 files[i].file_name);
+        r = finds->failed(finds, files[i].file_name, -EBADMSG, d.text);
+    }
+    return r;
+}
+
+static int mds_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,
+                           struct finds *finds)
+{
+    AUTO(mds_folder_release) struct mds_folder f = {.file = files, .n = n, .setup = setup};
+    AUTO_BLOB struct blob *index = NULL;
+
+    for (size_t i = 0; i < n && !index; i++)
+        if (!strcmp(files[i].name, INDEX_NAME))
+            index = TAKE_PTR(files[i].blob);
+    if (!index)
+        return mds_say_no_index(files, n, setup, finds);
+    f.index = blob_name(index);
+    return mds_is_merged(&files[0], n == 1, setup) ? 0 : mds_open_index(&f, index, finds);
+}
+
+static bool mds_has(const struct probed_file *file, const char *word)
+{
+    return memmem(file->head, file->len, word, strlen(word));
+}
+
+static bool mds_is_shard(const char *name)
+{
+    const char *mds = strstr(name, ".mds");
+
+    return mds && mds > name && (!mds[4] || mds[4] == '.');
+}
+
+/* Are there shards in the folder? */
+static bool mds_has_shards(const struct folder_names *folder)
+{
+    for (size_t i = 0; i < folder->n; i++)
+        if (memmem(folder->file[i].name, folder->file[i].len, ".mds", 4))
+            return true;
+    return false;
+}
+
+static enum claim mds_probe(const struct probed_file *file)
+{
+    if (mds_is_shard(file->name))
+        return CLAIM_NAMED;
+    if (text_ends_with(file->name, ".meta") && strstr(file->name, "shard."))
+        return CLAIM_ASIDE;
+    if (strcmp(file->name, INDEX_NAME) != 0 || !mds_has(file, "\"shards\""))
+        return CLAIM_NONE;
+    if (mds_has(file, "\"raw_meta\"")) /* JSON lines or CSV: their formats read them */
+        return CLAIM_ASIDE;
+    return mds_has(file, "\"raw_data\"") || mds_has(file, "\"version\"") ||
+                   mds_has_shards(&file->folder)
+               ? CLAIM_NAMED
+               : CLAIM_NONE;
+}
+
+const struct format format_mds = {
+    .name = "mds",
+    .probe = mds_probe,
+    .open_folder = mds_open_folder,
+    .title = "MDS (MosaicML Streaming)",
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n",
+};

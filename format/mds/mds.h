@@ -1,0 +1,105 @@
+/* Shards of MosaicML Streaming (MDS). index.json in their folder says what they are; a shard is,
+ * all little-endian,
+ *
+ *     u32 n, u32 offset[n + 1] from the start of the file, a configuration that is not needed,
+ * samples sample: u32 size of each column whose size varies, then the columns' bytes
+ *
+ * Each value is shown in place. What the numbers in front of it say is in the index: a pass reads
+ * them once, so that sizes and shapes are known without the source. */
+#ifndef EPOCHFS_FORMAT_MDS_MDS_H
+#define EPOCHFS_FORMAT_MDS_MDS_H
+
+#include <jansson.h>
+
+#include "format/index/pass_window.h"
+#include "format/records/bytes_kind.h"
+#include "format/records/record_set.h"
+
+enum mds_form {
+    MDS_BYTES, /* by their first bytes */
+    MDS_FILE,  /* under the extension of the encoding */
+    MDS_TEXT,
+    MDS_NUMBERS, /* a number, or an array whose shape the encoding says */
+    MDS_ARRAY,   /* its head says the shape, and the type if the encoding does not */
+    MDS_PICTURE, /* raw pixels; a head says mode and size */
+    MDS_LIST,    /* of files: u32 n, u32 size[n] first; perhaps 4 bytes before */
+};
+
+/* A column of the shards. */
+struct mds_value {
+    char name[RECORD_NAME_MAX + 1];
+    const char *ext;
+    enum mds_form form;
+    enum dtype dtype;
+    bool typed;    /* of MDS_ARRAY: the encoding says the type */
+    unsigned head; /* of MDS_LIST: bytes before n */
+    unsigned ndim;
+    uint64_t dim[RECORD_AXES];
+    uint64_t size;   /* bytes; 0: it varies */
+    unsigned number; /* the first of its numbers in the index: MDS_SIZE ... */
+};
+
+/* What index.json says; the shards of a dataset share it. */
+struct mds_spec {
+    unsigned users;
+    struct mds_value *value; /* [n] */
+    unsigned n, n_varying;
+    unsigned numbers; /* of a row of the index */
+    char *text;       /* names, encodings and sizes: what an index depends on */
+    char *note;       /* lines for people; NULL: none */
+};
+
+int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d);
+void mds_spec_drop(struct mds_spec *spec); /* takes NULL */
+
+/* Numbers of a row of the index, then those of each value that has some. */
+enum { MDS_AT, MDS_FAULT, MDS_FIXED };
+enum { MDS_SIZE, MDS_SKIP, MDS_DIM, MDS_NUMBERS_MOST = MDS_DIM + RECORD_AXES };
+
+/* What is wrong with a sample. */
+enum mds_fault {
+    MDS_GOOD,
+    MDS_OFFSETS,
+    MDS_SIZES,
+    MDS_SHAPE,
+    MDS_TYPE,
+    MDS_LENGTHS,
+    N_MDS_FAULTS,
+};
+
+/* What the samples of a file have, as its pass learns it. */
+struct mds_learned {
+    uint8_t known, dtype, ndim, varies, kind; /* ndim 0: no arrays; kind: enum bytes_kind */
+    uint64_t dim[RECORD_AXES];
+};
+
+struct mds_file {
+    struct record_file base;
+    struct mds_spec *spec;
+    uint64_t samples, bytes;        /* as index.json has them */
+    struct blob *packed;            /* with packed_hashes, until they are compared; NULL: none */
+    json_t *hashes, *packed_hashes; /* NULL: not to be compared */
+    struct mds_learned *learned;    /* [spec->n] */
+
+    /* While the index is made: */
+    uint32_t *offset; /* [samples + 1] */
+    uint64_t row;
+    struct pass_window window;
+
+    /* Once it is ready: */
+    struct mds_shown {
+        unsigned value;
+        bool sizes; /* of a list: the lengths, not the files */
+        char name[RECORD_NAME_MAX + 1];
+    } * shows;                    /* [base.n_columns] */
+    struct record_column *column; /* [base.n_columns] */
+};
+
+extern const struct record_file_ops mds_file_ops; /* pass.c */
+extern const struct format format_mds;
+
+/* Where the value of a row of good numbers is. */
+uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned value,
+                   uint64_t *ret_size);
+
+#endif

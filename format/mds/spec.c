@@ -1,0 +1,200 @@
+/* What index.json says of the columns of a shard. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "format/mds/mds.h"
+
+#define VALUES_MAX 512
+
+static const struct mds_encoding {
+    const char *name, *ext;
+    enum mds_form form;
+    enum dtype dtype;
+    unsigned head; /* of lists */
+} encodings[] = {
+    {"bytes", NULL, MDS_BYTES, DTYPE_U1, 0},      {"str", NULL, MDS_TEXT, DTYPE_U1, 0},
+    {"json", "json", MDS_TEXT, DTYPE_U1, 0},      {"str_int", NULL, MDS_TEXT, DTYPE_U1, 0},
+    {"str_float", NULL, MDS_TEXT, DTYPE_U1, 0},   {"str_decimal", NULL, MDS_TEXT, DTYPE_U1, 0},
+    {"int", NULL, MDS_NUMBERS, DTYPE_I8, 0},      {"ndarray", NULL, MDS_ARRAY, DTYPE_U1, 0},
+    {"pil", NULL, MDS_PICTURE, DTYPE_U1, 0},      {"jpeg", "jpg", MDS_FILE, DTYPE_U1, 0},
+    {"png", "png", MDS_FILE, DTYPE_U1, 0},        {"pkl", "pkl", MDS_FILE, DTYPE_U1, 0},
+    {"jpeg_array", "jpg", MDS_LIST, DTYPE_U1, 0}, {"jpegarray", "jpg", MDS_LIST, DTYPE_U1, 0},
+    {"list[jpeg]", "jpg", MDS_LIST, DTYPE_U1, 4}, {"list[png]", "png", MDS_LIST, DTYPE_U1, 4},
+    {"list[pil]", "bin", MDS_LIST, DTYPE_U1, 4},
+};
+
+/* The type of that name, of those that MDS has. */
+static bool mds_find_dtype(const char *name, size_t len, enum dtype *ret)
+{
+    for (int i = 0; i < N_DTYPES; i++) {
+        const struct dtype_info *info = dtype_info((enum dtype)i);
+
+        if (strchr("uif", info->letter) && strlen(info->name) == len &&
+            !strncmp(info->name, name, len)) {
+            *ret = (enum dtype)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Parse "2,3" after "ndarray:float32:". */
+static bool mds_parse_shape(const char *text, struct mds_value *ret)
+{
+    while (ret->ndim < RECORD_AXES) {
+        char *end;
+        unsigned long long dim = strtoull(text, &end, 10);
+
+        if (end == text || *text == '-' || *text == '+' || dim > UINT32_MAX)
+            return false;
+        ret->dim[ret->ndim++] = dim;
+        if (!*end)
+            return true;
+        if (*end != ',')
+            return false;
+        text = end + 1;
+    }
+    return false;
+}
+
+/* false: the encoding is not known. */
+static bool mds_parse_encoding(const char *name, struct mds_value *ret)
+{
+    const char *colon = strchr(name, ':');
+    size_t len = colon ? strcspn(colon + 1, ":") : 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(encodings); i++)
+        if (!strcmp(name, encodings[i].name)) {
+            ret->form = encodings[i].form;
+            ret->ext = encodings[i].ext;
+            ret->dtype = encodings[i].dtype;
+            ret->head = encodings[i].head;
+            return true;
+        }
+    if (!colon) {
+        ret->form = MDS_NUMBERS;
+        return mds_find_dtype(name, strlen(name), &ret->dtype);
+    }
+    ret->typed = true;
+    ret->form = colon[1 + len] ? MDS_NUMBERS : MDS_ARRAY;
+    return !strncmp(name, "ndarray:", 8) && mds_find_dtype(colon + 1, len, &ret->dtype) &&
+           (!colon[1 + len] || mds_parse_shape(colon + 2 + len, ret));
+}
+
+/* Bytes of a value of MDS_NUMBERS. */
+static bool mds_fixed_size(const struct mds_value *value, uint64_t *ret)
+{
+    *ret = dtype_info(value->dtype)->bytes;
+    for (unsigned i = 0; i < value->ndim; i++)
+        if (!checked_mul(*ret, value->dim[i], ret))
+            return false;
+    return true;
+}
+
+static int mds_parse_value(struct mds_spec *spec, const char *name, const char *encoding,
+                           const json_t *size, struct text *note, struct diag *d)
+{
+    struct mds_value *value = &spec->value[spec->n];
+    json_int_t bytes = json_is_integer(size) ? json_integer_value(size) : 0;
+    uint64_t fixed = 0;
+
+    if (!name || !encoding || bytes < 0 || bytes > UINT32_MAX ||
+        (!json_is_null(size) && !json_is_integer(size)))
+        return diag_set(d, -EBADMSG,
+                        "index.json: column %u: expected a name, an encoding and a size or null, "
+                        "got others",
+                        spec->n);
+    record_name(name, strlen(name), RECORD_NAME_MAX, value->name);
+    value->size = (uint64_t)bytes;
+    if (!mds_parse_encoding(encoding, value)) {
+        *value = (struct mds_value){.form = MDS_BYTES, .size = (uint64_t)bytes};
+        record_name(name, strlen(name), RECORD_NAME_MAX, value->name);
+        text_add(note, "%s is shown as bytes: its encoding %.40s is not known\n", value->name,
+                 encoding);
+    }
+    if (value->form == MDS_NUMBERS &&
+        (!mds_fixed_size(value, &fixed) || fixed != value->size || !fixed))
+        return diag_set(d, -EBADMSG,
+                        "index.json: column %s: expected %llu bytes, which %s has, got %llu in "
+                        "column_sizes",
+                        value->name, (unsigned long long)fixed, encoding,
+                        (unsigned long long)value->size);
+    for (unsigned i = 0; i < spec->n; i++)
+        if (!strcmp(spec->value[i].name, value->name))
+            return diag_set(d, -EBADMSG,
+                            "index.json: expected columns of different names, got two %s",
+                            value->name);
+    spec->n_varying += !value->size;
+    value->number = spec->numbers;
+    if (value->form == MDS_ARRAY || value->form == MDS_PICTURE)
+        spec->numbers += MDS_NUMBERS_MOST;
+    else if (value->form == MDS_LIST)
+        spec->numbers += MDS_SKIP + 1;
+    else if (!value->size)
+        spec->numbers += MDS_SIZE + 1;
+    spec->n++;
+    return 0;
+}
+
+void mds_spec_drop(struct mds_spec *spec)
+{
+    if (!spec || --spec->users)
+        return;
+    free(spec->value);
+    free(spec->text);
+    free(spec->note);
+    free(spec);
+}
+
+static void mds_spec_scope_end(struct mds_spec **spec)
+{
+    mds_spec_drop(*spec);
+}
+
+int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d)
+{
+    AUTO(mds_spec_scope_end) struct mds_spec *spec = calloc(1, sizeof(*spec));
+    const json_t *names = json_object_get(shard, "column_names");
+    const json_t *codes = json_object_get(shard, "column_encodings");
+    const json_t *sizes = json_object_get(shard, "column_sizes");
+    size_t n = json_array_size(names);
+    AUTO_TEXT struct text note = {0}, text = {0};
+    int r = 0;
+
+    if (!spec)
+        return -ENOMEM;
+    spec->users = 1;
+    spec->numbers = MDS_FIXED;
+    if (!n || n > VALUES_MAX || json_array_size(codes) != n || json_array_size(sizes) != n)
+        return diag_set(d, -EBADMSG,
+                        "index.json: expected 1 to %d column_names, and as many column_encodings "
+                        "and column_sizes, got %zu, %zu and %zu",
+                        VALUES_MAX, n, json_array_size(codes), json_array_size(sizes));
+    spec->value = calloc(n, sizeof(*spec->value));
+    if (!spec->value)
+        return -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const char *code = json_string_value(json_array_get(codes, i));
+
+        r = mds_parse_value(spec, json_string_value(json_array_get(names, i)), code,
+                            json_array_get(sizes, i), &note, d);
+        if (r == 0)
+            text_add(&text, " %s=%s/%llu", spec->value[i].name, code,
+                     (unsigned long long)spec->value[i].size);
+    }
+    if (r == 0 && spec->numbers > INDEX_LEARNED)
+        r = diag_set(d, -EBADMSG, "index.json: expected fewer columns whose size varies, got %u",
+                     spec->n_varying);
+    if (r == 0)
+        r = text_finish(&text, &spec->text, NULL);
+    if (r == 0)
+        r = text_finish(&note, &spec->note, NULL);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(spec);
+    return 0;
+}
