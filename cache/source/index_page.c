@@ -67,13 +67,38 @@ static bool has_scheme(const char *href)
     return n && href[n] == ':';
 }
 
-/* Get the name in href, from a page with that path. */
-static bool link_name(const char *href, const char *path, struct index_link *ret)
+/* The path in an absolute link to the server of the page; a link without a server is returned as it
+ * is. A page that came by https may name http, as behind a proxy. NULL: it leads to another server.
+ */
+static const char *index_page_path(const char *href, const char *url)
 {
+    const char *host = strstr(url, "://");
+    size_t scheme = host ? (size_t)(host - url) : 0, len;
+
+    if (has_scheme(href)) {
+        bool same = !strncasecmp(href, url, scheme + 3) ||
+                    (!strncasecmp(url, "https://", 8) && !strncasecmp(href, "http://", 7));
+
+        href = strchr(href, ':') + 1;
+        if (!host || !same)
+            return NULL;
+    }
+    if (strncmp(href, "//", 2) != 0)
+        return href;
+    len = host ? strcspn(host + 3, "/") : 0;
+    return len && !strncasecmp(href + 2, host + 3, len) && href[2 + len] == '/' ? href + 2 + len
+                                                                                : NULL;
+}
+
+/* Get the name in href, from the page of that URL. */
+static bool link_name(const char *href, const char *url, struct index_link *ret)
+{
+    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : url;
     char name[HREF_MOST];
     size_t len;
 
-    if (strpbrk(href, "?#") || has_scheme(href))
+    href = strpbrk(href, "?#") || !path ? NULL : index_page_path(href, url);
+    if (!href)
         return false;
     if (*href == '/') {
         if (strncmp(href, path, strlen(path)) != 0)
@@ -195,14 +220,14 @@ static bool has_time(const char *page, size_t len, size_t at)
     return false;
 }
 
-bool index_page_next(const char *page, size_t len, const char *path, size_t *at,
+bool index_page_next(const char *page, size_t len, const char *url, size_t *at,
                      struct index_link *ret)
 {
     char href[HREF_MOST];
     struct tag tag;
 
     while (next_tag(page, len, at, &tag))
-        if (tag_href(&tag, href) && link_name(href, path, ret)) {
+        if (tag_href(&tag, href) && link_name(href, url, ret)) {
             ret->has_time = has_time(page, len, *at);
             return true;
         }

@@ -16,10 +16,10 @@ struct index_link {
 /* Is it certainly an index page? Other pages have links, too. */
 bool index_page_is(const char *page, size_t len);
 
-/* Find the next link of the page from *at (0 at first) on; path: that of the page's URL, '/' at
- * both its ends, as the URL has it. true and *ret; false: no more. The same link may come again.
- * Links out of the folder are skipped. */
-bool index_page_next(const char *page, size_t len, const char *path, size_t *at,
+/* Find the next link of the page after *at (0 at first). url: of the page, '/' at its end, as it
+ * was asked for; or its path, then absolute links do not count. true and *ret; false: no more. The
+ * same link may come again. Links out of the folder are skipped. */
+bool index_page_next(const char *page, size_t len, const char *url, size_t *at,
                      struct index_link *ret);
 
 #endif

@@ -212,14 +212,14 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
 static int use_page(struct crawl *crawl, const char *folder, const struct text *page,
                     size_t *ret_links, struct diag *d)
 {
-    const char *base = crawl->source->base, *path = strchr(strstr(base, "://") + 3, '/');
+    const char *base = crawl->source->base;
     AUTO_FREE char *encoded = NULL, *whole = NULL;
     struct index_link link, last = {.is_folder = true};
     size_t at = 0, first = crawl->n, links = 0;
     bool shows_times = true;
     int r = http_encode(folder, true, &encoded);
 
-    if (r == 0 && asprintf(&whole, "%s%s", path, encoded) < 0) {
+    if (r == 0 && asprintf(&whole, "%s%s", base, encoded) < 0) {
         whole = NULL;
         r = -ENOMEM;
     }

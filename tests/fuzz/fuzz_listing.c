@@ -17,7 +17,7 @@ static void try_index(const char *text, size_t len)
     size_t at = 0, before = 0;
 
     index_page_is(text, len);
-    while (index_page_next(text, len, "/a/", &at, &link)) {
+    while (index_page_next(text, len, "https://h/a/", &at, &link)) {
         FUZZ_CHECK(at > before && at <= len);
         before = at;
         FUZZ_CHECK(!name_wrong(link.name) && !name_hidden(link.name) && !strchr(link.name, '/'));

@@ -148,6 +148,28 @@ static void check_times(const char *page, const char *want)
     assert_string_equal(found, want);
 }
 
+static void test_index_page_next__absolute_links__of_the_server(void **state)
+{
+    static const char page[] =
+        "<a href=\"https://H:1/d/a\">a</a><a href=\"//h:1/d/b/\">b</a><a "
+        "href=\"http://h:1/d/c\">c</a>"
+        "<a href=\"/d/e\">e</a><a href=\"https://h:1/d/\">up</a><a href=\"https://h:12/d/x\">x</a>"
+        "<a href=\"https://h/d/x\">x</a><a href=\"//evil/d/x\">x</a><a href=\"https:x\">x</a>"
+        "<a href=\"ftp://h:1/d/x\">x</a><a href=\"https://h:1.evil/d/x\">x</a>"
+        "<a href=\"https://h:1@evil/d/x\">x</a><a href=\"https://h:1/d/../x\">x</a>"
+        "<a href=\"https://h:1/d2/x\">x</a><a href=\"https://h:1/d/f%20g\">f</a>";
+    char names[256];
+
+    (void)state;
+    names_of(page, "https://h:1/d/", names, sizeof(names));
+    assert_string_equal(names, "a|b/|c|e|f g|");
+    names_of(page, "http://h:1/d/", names,
+             sizeof(names)); /* nothing proves that https is the same */
+    assert_string_equal(names, "b/|c|e|");
+    names_of(page, "/d/", names, sizeof(names));
+    assert_string_equal(names, "e|");
+}
+
 static void test_index_page_next__times_of_files__seen(void **state)
 {
     (void)state;
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test(test_index_page__absolute_links__only_those_below_the_page),
         cmocka_unit_test(test_index_page__hostile__left_out),
         cmocka_unit_test(test_index_page__long_names__left_out),
+        cmocka_unit_test(test_index_page_next__absolute_links__of_the_server),
         cmocka_unit_test(test_index_page_next__times_of_files__seen),
         cmocka_unit_test(test_index_page_is__other_pages__false),
     };
