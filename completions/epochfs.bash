@@ -56,7 +56,6 @@ _epochfs_options() {
     megatron_unit=*) values=(document sequence) ;;
     token_dtype=*) values=(uint8 uint16 uint32 int32 int64 raw:uint16) ;;
     image_size=*) values=(224x224 256x256 64x64) ;;
-    augment=*) values=(t=rrc+flip) ;;
     normalize=*) values=(imagenet half clip) ;;
     decoded_cache=*) values=(10G 100G) ;;
     on_error=*) values=(fail skip zero) ;;
