@@ -44,7 +44,7 @@ static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, 
 {
     const struct mds_shown *shown = &file->shows[column];
     const struct mds_value *v = &file->spec->value[shown->value];
-    const uint64_t *own = number + v->number;
+    const uint64_t *numbers = number + v->number;
     uint64_t size = 0, at, skip = 0;
     int r = mds_numbers(file, row, number, d);
 
@@ -52,10 +52,10 @@ static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, 
         return r;
     at = mds_place(file->spec, number, shown->value, &size);
     if (v->form == MDS_LIST) {
-        skip = v->head + UINT64_C(4) + (shown->sizes ? 0 : 4 * own[MDS_SKIP]);
-        size = shown->sizes ? skip + 4 * own[MDS_SKIP] : size;
+        skip = v->head + UINT64_C(4) + (shown->sizes ? 0 : 4 * numbers[MDS_SKIP]);
+        size = shown->sizes ? skip + 4 * numbers[MDS_SKIP] : size;
     } else if (file->column[column].shown == RECORD_NUMBERS && v->form != MDS_NUMBERS) {
-        skip = own[MDS_SKIP];
+        skip = numbers[MDS_SKIP];
     }
     *ret = (struct extent){file->base.blob, at + skip, size - skip};
     return 0;

@@ -69,7 +69,8 @@ enum mds_fault {
 
 /* What the samples of a file have, as its pass learns it. */
 struct mds_learned {
-    uint8_t known, dtype, ndim, varies, kind; /* ndim 0: no arrays; kind: enum bytes_kind */
+    uint8_t known, dtype, ndim, varies,
+        bytes_type; /* ndim 0: no arrays; bytes_type: enum bytes_kind */
     uint64_t dim[RECORD_AXES];
 };
 

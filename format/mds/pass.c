@@ -42,22 +42,22 @@ static bool mds_row_is_good(const struct mds_file *file, const uint64_t *number)
         return number[MDS_FAULT] < N_MDS_FAULTS;
     for (unsigned i = 0; i < file->spec->n; i++) {
         const struct mds_value *v = &file->spec->value[i];
-        const uint64_t *own = number + v->number;
-        uint64_t bytes = v->size ? v->size : own[MDS_SIZE];
+        const uint64_t *numbers = number + v->number;
+        uint64_t bytes = v->size ? v->size : numbers[MDS_SIZE];
         const struct mds_learned *learned = &file->learned[i];
         uint64_t product = dtype_info((enum dtype)learned->dtype)->bytes;
 
         if (!checked_add(total, bytes, &total) || total > size)
             return false;
         if (v->form == MDS_LIST &&
-            (bytes < v->head + 4u || own[MDS_SKIP] > (bytes - v->head - 4) / 4))
+            (bytes < v->head + 4u || numbers[MDS_SKIP] > (bytes - v->head - 4) / 4))
             return false;
         if ((v->form != MDS_ARRAY && v->form != MDS_PICTURE) || !learned->ndim)
             continue;
         for (unsigned k = 0; k < learned->ndim; k++)
-            if (!checked_mul(product, own[MDS_DIM + k], &product))
+            if (!checked_mul(product, numbers[MDS_DIM + k], &product))
                 return false;
-        if (own[MDS_SKIP] > bytes || product != bytes - own[MDS_SKIP])
+        if (numbers[MDS_SKIP] > bytes || product != bytes - numbers[MDS_SKIP])
             return false;
     }
     return number[MDS_AT] <= size && total <= size - number[MDS_AT];
@@ -113,7 +113,7 @@ static bool mds_code_dtype(uint8_t code, enum dtype *ret)
 
 static int mds_look_at_array(struct mds_file *file, const struct mds_value *v,
                              struct mds_learned *learned, uint64_t place, uint64_t size,
-                             uint64_t *own, enum mds_fault *fault, struct diag *d)
+                             uint64_t *numbers, enum mds_fault *fault, struct diag *d)
 {
     enum dtype dtype = v->dtype;
     uint64_t product, skip = v->typed ? 0 : 1, dim[RECORD_AXES];
@@ -147,8 +147,8 @@ static int mds_look_at_array(struct mds_file *file, const struct mds_value *v,
     skip += (uint64_t)ndim << log2;
     if (product != size - skip)
         return 0;
-    own[MDS_SKIP] = skip;
-    memcpy(own + MDS_DIM, dim, ndim * sizeof(*dim));
+    numbers[MDS_SKIP] = skip;
+    memcpy(numbers + MDS_DIM, dim, ndim * sizeof(*dim));
     *fault = MDS_GOOD;
     mds_learn_shape(learned, dtype, ndim, dim);
     return 0;
@@ -156,7 +156,8 @@ static int mds_look_at_array(struct mds_file *file, const struct mds_value *v,
 
 /* u32 width, height, length of the mode; the mode; pixels. */
 static int mds_look_at_picture(struct mds_file *file, struct mds_learned *learned, uint64_t place,
-                               uint64_t size, uint64_t *own, enum mds_fault *fault, struct diag *d)
+                               uint64_t size, uint64_t *numbers, enum mds_fault *fault,
+                               struct diag *d)
 {
     static const char *const modes[] = {"", "L", "", "RGB", "RGBA"}; /* by bytes of a pixel */
     uint64_t dim[3], mode_len;
@@ -188,8 +189,8 @@ static int mds_look_at_picture(struct mds_file *file, struct mds_learned *learne
     }
     if (dim[0] * dim[1] > UINT64_MAX / 4 || dim[0] * dim[1] * bytes != size - 12 - mode_len)
         return 0;
-    own[MDS_SKIP] = 12 + mode_len;
-    memcpy(own + MDS_DIM, dim, sizeof(dim));
+    numbers[MDS_SKIP] = 12 + mode_len;
+    memcpy(numbers + MDS_DIM, dim, sizeof(dim));
     *fault = MDS_GOOD;
     mds_learn_shape(learned, DTYPE_U1, bytes > 1 ? 3 : 2, dim);
     return 0;
@@ -197,7 +198,7 @@ static int mds_look_at_picture(struct mds_file *file, struct mds_learned *learne
 
 /* The lengths of the files must be all that follows them. */
 static int mds_look_at_list(struct mds_file *file, const struct mds_value *v, uint64_t place,
-                            uint64_t size, uint64_t *own, enum mds_fault *fault, struct diag *d)
+                            uint64_t size, uint64_t *numbers, enum mds_fault *fault, struct diag *d)
 {
     uint64_t n, sum = 0, at = v->head + UINT64_C(4);
     const uint8_t *b;
@@ -217,7 +218,7 @@ static int mds_look_at_list(struct mds_file *file, const struct mds_value *v, ui
     }
     if (sum != size - at - 4 * n)
         return 0;
-    own[MDS_SKIP] = n;
+    numbers[MDS_SKIP] = n;
     *fault = MDS_GOOD;
     return 0;
 }
@@ -233,7 +234,7 @@ static int mds_look_at_bytes(struct mds_file *file, struct mds_learned *learned,
     r = mds_look(file, place, size, 0, min_u64(size, BYTES_KIND_HEAD), &b, d);
     if (r == 0 && b) {
         learned->known = 1;
-        learned->kind = (uint8_t)bytes_kind_of(b, size);
+        learned->bytes_type = (uint8_t)bytes_kind_of(b, size);
     }
     return r;
 }
@@ -411,7 +412,7 @@ static int mds_about(void *impl, const struct index *index, struct text *ret, st
     (void)d;
     for (unsigned i = 0; i < file->spec->n; i++) {
         const struct mds_learned *l = &file->learned[i];
-        uint8_t bytes[ABOUT_BYTES] = {l->known, l->dtype, l->ndim, l->varies, l->kind};
+        uint8_t bytes[ABOUT_BYTES] = {l->known, l->dtype, l->ndim, l->varies, l->bytes_type};
 
         for (unsigned k = 0; k < RECORD_AXES; k++)
             store_le64(bytes + 5 + 8 * k, l->dim[k]);
@@ -438,7 +439,7 @@ static int mds_load(void *impl, const struct index *index)
         *l = (struct mds_learned){b[0], b[1], b[2], b[3], b[4], {0}};
         for (unsigned k = 0; k < RECORD_AXES; k++)
             l->dim[k] = load_le64(b + 5 + 8 * k);
-        if (l->dtype >= N_DTYPES || l->ndim > RECORD_AXES || l->kind >= N_BYTES_KINDS)
+        if (l->dtype >= N_DTYPES || l->ndim > RECORD_AXES || l->bytes_type >= N_BYTES_KINDS)
             return -EBADMSG;
     }
     number = calloc(file->spec->numbers, sizeof(*number));
@@ -477,7 +478,7 @@ static struct record_column mds_column(const struct mds_value *v, const struct m
         if (l->varies)
             c.dim[0] = DIM_VARIES;
     } else if (!v->ext) {
-        c.ext = v->form == MDS_BYTES ? bytes_kind_ext((enum bytes_kind)l->kind) : "bin";
+        c.ext = v->form == MDS_BYTES ? bytes_kind_ext((enum bytes_kind)l->bytes_type) : "bin";
     }
     return c;
 }

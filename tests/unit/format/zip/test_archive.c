@@ -1,0 +1,196 @@
+/* The listing of an archive in memory: names of each kind, folders, and the contents of a view,
+ * also where reads fail. */
+#include "format/zip/archive.h"
+#include "support/memory_blob.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/memo.h"
+
+#define MOST 8192
+
+struct maker {
+    uint8_t bytes[MOST], directory[MOST];
+    size_t len, directory_len;
+    unsigned n;
+};
+
+struct made {
+    const char *name, *content;
+    unsigned flags, maker, mode;
+    const char *unicode; /* in the extra field; NULL: none */
+};
+
+static void put(uint8_t *to, size_t *len, const void *bytes, size_t n)
+{
+    assert_true(*len + n <= MOST);
+    memcpy(to + *len, bytes, n);
+    *len += n;
+}
+
+static void add_member(struct maker *m, const struct made *made)
+{
+    uint8_t local[30] = "PK\3\4", entry[46] = "PK\1\2", extra[64] = {0};
+    size_t name = strlen(made->name), size = strlen(made->content), n_extra = 0;
+
+    if (made->unicode) {
+        n_extra = 9 + strlen(made->unicode);
+        store_le16(extra, 0x7075);
+        store_le16(extra + 2, (uint16_t)(n_extra - 4));
+        extra[4] = 1;
+        store_le32(extra + 5, (uint32_t)crc32(0, (const Bytef *)made->name, (uInt)name));
+        memcpy(extra + 9, made->unicode, strlen(made->unicode));
+    }
+    store_le16(local + 26, (uint16_t)name);
+    entry[5] = (uint8_t)made->maker;
+    store_le16(entry + 8, (uint16_t)made->flags);
+    store_le32(entry + 20, (uint32_t)size);
+    store_le32(entry + 24, (uint32_t)size);
+    store_le16(entry + 28, (uint16_t)name);
+    store_le16(entry + 30, (uint16_t)n_extra);
+    store_le16(entry + 40, (uint16_t)made->mode);
+    store_le32(entry + 42, (uint32_t)m->len);
+    put(m->bytes, &m->len, local, sizeof(local));
+    put(m->bytes, &m->len, made->name, name);
+    put(m->bytes, &m->len, made->content, size);
+    put(m->directory, &m->directory_len, entry, sizeof(entry));
+    put(m->directory, &m->directory_len, made->name, name);
+    put(m->directory, &m->directory_len, extra, n_extra);
+    m->n++;
+}
+
+static int open_made(const struct made *made, size_t n, struct blob_faults *faults,
+                     const struct format_setup *setup, struct zip_archive **ret, struct diag *d)
+{
+    struct maker m = {.n = 0};
+    uint8_t end[22] = "PK\5\6";
+
+    for (size_t i = 0; i < n; i++)
+        add_member(&m, &made[i]);
+    store_le16(end + 8, (uint16_t)m.n);
+    store_le16(end + 10, (uint16_t)m.n);
+    store_le32(end + 12, (uint32_t)m.directory_len);
+    store_le32(end + 16, (uint32_t)m.len);
+    put(m.bytes, &m.len, m.directory, m.directory_len);
+    put(m.bytes, &m.len, end, sizeof(end));
+    return zip_archive_open(memory_blob_new("in/x.zip", m.bytes, m.len, m.len, faults), "in/x", "x",
+                            setup, ret, d);
+}
+
+/* Check the listing: paths, a line each. */
+static void check_paths(const struct made *made, size_t n, const char *expected, uint64_t aside)
+{
+    AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+    const struct format_setup setup = {.options.format = NULL};
+    AUTO_TEXT struct text t = {0};
+    struct diag d = DIAG_INIT;
+
+    if (open_made(made, n, NULL, &setup, &archive, &d) < 0)
+        fail_msg("%s", d.text);
+    for (size_t i = 0; i < archive->listing.n; i++)
+        text_add(&t, "%s/%s\n", members_folder_of(&archive->listing, i),
+                 members_name(&archive->listing, i));
+    assert_string_equal(t.data ? t.data : "", expected);
+    assert_int_equal(archive->n_aside, aside);
+    assert_true(!aside == !archive->aside);
+}
+
+#define CHECK_PATHS(expected, aside, ...)                                                          \
+    do {                                                                                           \
+        static const struct made made[] = {__VA_ARGS__};                                           \
+        check_paths(made, ARRAY_LEN(made), expected, aside);                                       \
+    } while (0)
+
+static void test_zip_listing__names__files_below_the_top(void **state)
+{
+    (void)state;
+    CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\nin/x/a/b/3.jpg\nin/x/a-b/4.jpg\n", 0,
+                {.name = "a-b/4.jpg", .content = ""}, {.name = "a/b/3.jpg", .content = ""},
+                {.name = "1.jpg", .content = ""}, {.name = "a//./2.jpg", .content = ""});
+    CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\n", 0, {.name = "x/1.jpg", .content = ""},
+                {.name = "x/a/2.jpg", .content = ""});
+    CHECK_PATHS("in/x/\xc3\xb6.jpg\nin/x/\xe2\x94\x80\n", 0, {.name = "\x94.jpg", .content = ""},
+                {.name = "\xc4", .content = ""}); /* code page 437 */
+    CHECK_PATHS("in/x/\xc3\xb6.jpg\n", 0, {.name = "\xc3\xb6.jpg", .content = ""});
+    CHECK_PATHS("in/x/\xc3\xbc\n", 0, {.name = "?", .content = "", .unicode = "\xc3\xbc"});
+    CHECK_PATHS("in/x/a/b\n", 0, {.name = "a\\b", .content = ""}); /* of MS-DOS */
+}
+
+static void test_zip_listing__no_files__ignored(void **state)
+{
+    (void)state;
+    CHECK_PATHS("in/x/a/1\n", 6, {.name = "a/1", .content = ""}, {.name = "../2", .content = ""},
+                {.name = "a/../3", .content = ""}, {.name = "/4", .content = ""},
+                {.name = "C:/5", .content = ""}, {.name = "a\\6", .content = ""},
+                {.name = "7", .content = "a/1", .maker = 3, .mode = 0120777});
+    CHECK_PATHS("", 0, {.name = "__MACOSX/a", .content = ""}, {.name = "a/.b", .content = ""},
+                {.name = "Thumbs.db", .content = ""}, {.name = "a/", .content = ""});
+}
+
+static void check_refused(const struct made *made, size_t n, const char *message)
+{
+    const struct format_setup setup = {.options.format = NULL};
+    struct zip_archive *archive = NULL;
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(open_made(made, n, NULL, &setup, &archive, &d), -EBADMSG);
+    assert_diag_has(&d, message);
+}
+
+static void test_zip_listing__names_that_meet__ebadmsg(void **state)
+{
+    static const struct made twice[] = {{.name = "a/1", .content = ""},
+                                        {.name = "a//1", .content = ""}};
+    static const struct made both[] = {{.name = "a/1", .content = ""},
+                                       {.name = "a", .content = ""}};
+    static const struct made secret[] = {{.name = "a", .content = "", .flags = 1}};
+
+    (void)state;
+    check_refused(twice, 2, "expected members of different names, got two in/x/a/1");
+    check_refused(both, 2, "expected in/x/a as a file or as a folder, got both");
+    check_refused(secret, 1, "is encrypted");
+}
+
+static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(void **state)
+{
+    static const struct made made[] = {{.name = "b", .content = "world"},
+                                       {.name = "a", .content = "hello, "}};
+    const uint32_t file[] = {0, 1};
+
+    (void)state;
+    for (uint64_t fail = 1; fail < 6; fail++) {
+        AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+        AUTO_BLOB struct blob *view = NULL;
+        const struct format_setup setup = {.options.format = NULL};
+        struct blob_faults faults = {.fail_read = 0};
+        const struct members *members = NULL;
+        struct diag d = DIAG_INIT;
+        char text[13] = "";
+
+        assert_int_equal(open_made(made, 2, &faults, &setup, &archive, &d), 0);
+        assert_int_equal(zip_view_new(archive, "", file, 2, &view, &members, &d), 0);
+        assert_int_equal(view->size, 12);
+        faults.fail_read = atomic_load(&faults.reads) + fail;
+        assert_int_equal(blob_read(READ_WAITS, view, text, 12, 0, NULL), fail < 5 ? -EIO : 0);
+        faults.fail_read = 0;
+        assert_int_equal(blob_read(READ_WAITS, view, text, 12, 0, NULL), 0);
+        assert_string_equal(text, "hello, world");
+        assert_int_equal(blob_read(READ_WAITS, view, text, 4, 5, NULL), 0); /* over two files */
+        assert_memory_equal(text, ", wo", 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zip_listing__names__files_below_the_top),
+        cmocka_unit_test(test_zip_listing__no_files__ignored),
+        cmocka_unit_test(test_zip_listing__names_that_meet__ebadmsg),
+        cmocka_unit_test(test_zip_view__each_read_fails__reported_and_the_next_read_is_good),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
