@@ -8,6 +8,8 @@
 #include "base/scope.h"
 #include "format/picture/numbers.h"
 
+__extension__ typedef unsigned __int128 u128;
+
 #define NUMBERS_MOST 6
 #define NUMBER_SIZE  16 /* of a number's text, and its NUL */
 
@@ -38,7 +40,7 @@ static size_t normalize_number(const char *s, double *ret, uint64_t *ret_fixed)
     if (s[n - 1] == '.' || n == NUMBER_SIZE || digits > unit)
         return 0;
     *ret = (double)digits / (double)unit; /* both are exact below 2^53, so this is the nearest */
-    *ret_fixed = (uint64_t)(((long double)digits * (1 << 24)) / (long double)unit + 0.5L);
+    *ret_fixed = (uint64_t)((((u128)digits << 25) + unit) / (2 * unit)); /* half up */
     return n;
 }
 
