@@ -27,8 +27,8 @@ int parquet_cursor_add_unit(struct cursor *c, uint64_t at)
 {
     int r = array_capacity(&c->unit, c->n_units, sizeof(*c->unit));
 
-    if (r == 0)
-        c->unit[c->n_units++] = (struct parquet_unit){at, c->row};
+    if (r == 0) /* a page of Impala may begin after its chunk */
+        c->unit[c->n_units++] = (struct parquet_unit){min_u64(at, c->walk.chunk->end), c->row};
     return r;
 }
 
