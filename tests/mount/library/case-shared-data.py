@@ -8,7 +8,7 @@ from lib import equal, skip
 from paths import compare_source
 
 DATA = os.environ.get("SHARED_DATA", "/nowhere")
-MOST = 8  # files of a folder that are read
+MOST = 4  # files of a folder that are read
 
 if not os.path.isdir(DATA):
     skip(f"{DATA} is missing")

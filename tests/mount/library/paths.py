@@ -86,7 +86,9 @@ class Paths:
         try:
             st = os.fstat(fd)
             mine = self.data.stat_of(path)
-            equal((mine.inode, mine.mode), (st.st_ino, st.st_mode), path)
+            equal(mine.mode, st.st_mode, path)
+            if not self.most:  # large sets get the numbers of a dataset when it is prepared
+                equal(mine.inode, st.st_ino, path)
             if stat.S_ISDIR(st.st_mode):
                 self.compare(path)
             else:
@@ -103,6 +105,8 @@ class Paths:
         except OSError as e:
             self._compare_error(path, e)
             return
+        if self.most and path == "README.txt":
+            return  # it says what was prepared when the source was opened, and large sets take longer
         if HERE in want:
             want = want.replace(HERE, b"")
         else:
