@@ -194,7 +194,7 @@ static int refuse_scheme(const char *spec, struct diag *d)
 {
     AUTO_TEXT struct text kinds = {0};
 
-    source_add_kinds(&kinds);
+    source_add_kinds(&kinds, ", ");
     if (kinds.failed)
         return -ENOMEM;
     return diag_set(d, -EPROTONOSUPPORT, "%.500s: expected a path, or one of file://, %s", spec,

@@ -38,11 +38,11 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
     };
 }
 
-void source_add_kinds(struct text *ret)
+void source_add_kinds(struct text *ret, const char *joint)
 {
     for (size_t i = 0, n = 0; i < ARRAY_LEN(remotes); i++)
         if (remotes[i]->help)
-            text_add(ret, "%s%s", n++ ? ", " : "", remotes[i]->help);
+            text_add(ret, "%s%s", n++ ? joint : "", remotes[i]->help);
 }
 
 void source_credentials(const struct source *source, char *ret, size_t capacity)

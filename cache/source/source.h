@@ -137,9 +137,9 @@ void source_free(struct source *source);
  * source. */
 const char *source_note(const struct source *source);
 
-/* Add what SOURCE may be besides paths, for messages and the help: each kind's help line, a comma
- * between them. */
-void source_add_kinds(struct text *ret);
+/* Add what SOURCE may be besides paths, for messages and the help: each kind's help line, with
+ * joint between them. */
+void source_add_kinds(struct text *ret, const char *joint);
 
 /* Where the credentials come from, as text without any secret; "": there are none. */
 void source_credentials(const struct source *source, char *ret, size_t capacity);

@@ -41,15 +41,15 @@ static void cli_main_print_help(FILE *out)
     fputs("       epochfs --help | --version; epochfs COMMAND --help\n\n"
           "SOURCE is a folder, a file, a list 'a.txt;b.txt', or a URL:\n    ",
           out);
-    source_add_kinds(&kinds);
+    source_add_kinds(&kinds, "\n    ");
     fputs(kinds.data && !kinds.failed ? kinds.data : "", out);
-    fputs(
-        "\nIt holds pictures or sounds in folders, WebDataset shards,\n"
-        "TFRecord, RecordIO, MindRecord, Parquet, tokens, JSON lines, CSV, arrays (npy,\n"
-        "npz, safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text,\n"
-        "or Kaldi tables; also packed (gzip, xz, zstd, bzip2). Read MOUNTPOINT/README.txt next.\n\n"
-        "exit codes:\n",
-        out);
+    fputs("\nIt holds pictures or sounds in folders, WebDataset shards,\n"
+          "TFRecord, RecordIO, MindRecord, Parquet, tokens, JSON lines, CSV, arrays (npy,\n"
+          "npz, safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text,\n"
+          "or Kaldi tables; also packed (gzip, xz, zstd, bzip2).\n"
+          "Read MOUNTPOINT/README.txt next.\n\n"
+          "exit codes:\n",
+          out);
     for (size_t i = 0; i < ARRAY_LEN(exit_codes); i++)
         fprintf(out, "    %zu  %s\n", i, exit_codes[i]);
     fputs("`epochfs stage`, ended by a signal, returns 128 plus the signal's number.\n"

@@ -58,9 +58,8 @@ static void print_mount_help(bool all)
     text_add(&help,
              "usage: epochfs mount [-f] [-o OPTIONS] SOURCE MOUNTPOINT\n\n"
              "Mounts SOURCE on the directory MOUNTPOINT, and returns when the mount answers.\n\n");
-    text_add(&help,
-             "MOUNTPOINT may be /dev/fd/N: a descriptor of /dev/fuse that another program has "
-             "mounted.\n\n");
+    text_add(&help, "MOUNTPOINT may be /dev/fd/N: a descriptor of /dev/fuse that another program\n"
+                    "has mounted.\n\n");
     help_add_entry(&help, "-f", "stay in the foreground, and print messages on the terminal");
     help_add_entry(&help, "-o OPTIONS", "set options, which commas separate");
     text_add(&help, "\nOPTIONS, joined by commas:\n");
