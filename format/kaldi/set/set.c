@@ -195,7 +195,7 @@ static int kaldi_set_set_identity(const struct dataset *ds, struct text *t)
     return 0;
 }
 
-static void report_lines(const char *lines, void (*report)(void *ctx, const char *text), void *ctx)
+static void set_report_lines(const char *lines, void (*report)(void *ctx, const char *text), void *ctx)
 {
     for (size_t len; *lines; lines += len + (lines[len] != '\0')) {
         AUTO_FREE char *line = NULL;
@@ -217,7 +217,7 @@ static int kaldi_set_set_check(const struct dataset *ds,
         if (set->column[i].table->totals.ends_early)
             report(ctx, set->column[i].table->notes.data);
     if (set->join)
-        report_lines(kaldi_join_missing(set->join), report, ctx);
+        set_report_lines(kaldi_join_missing(set->join), report, ctx);
     return records_check(ds, report, ctx, d);
 }
 
