@@ -1,5 +1,6 @@
-/* What the two files of credentials share; no other file includes it. credentials_places.c looks
- * for secrets, credentials.c keeps what it finds. */
+/* What the files of credentials share; no other file includes it. credentials_places.c and
+ * credentials_role.c look for secrets, with what credentials_read.c reads; credentials.c keeps what
+ * they find. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_PARTS_H
 
@@ -30,7 +31,7 @@ struct credentials {
     int64_t not_before; /* no load before, while `kept` is valid */
 };
 
-/* ---- credentials_places.c ---- */
+/* ---- credentials_read.c ---- */
 
 /* An environment variable; NULL: unset or empty. */
 const char *credentials_variable(const char *name);
@@ -47,9 +48,6 @@ struct shared_file credentials_file(bool is_config);
 int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
                            struct diag *d);
 
-/* Look in all places. 0 and *ret, which may say that there is no secret; or -errno. */
-int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d);
-
 void credentials_loaded_release(struct loaded *loaded);
 
 /* Read a file that has one token, without white space at its end. what: for messages. 0 or -errno
@@ -59,6 +57,9 @@ int credentials_read_token(const char *path, const char *what, struct text *ret,
 /* Wipe and release a text. */
 void credentials_text_release(struct text *t);
 
+/* text may be NULL. 0 or -ENOMEM. */
+int credentials_copy(const char *text, char **ret);
+
 /* ---- credentials_role.c ---- */
 
 /* The secrets of a role that the environment or the profile names with the file of a token. 1 and
@@ -66,7 +67,9 @@ void credentials_text_release(struct text *t);
 int credentials_load_role(const struct credentials *c, bool of_profile, struct loaded *loaded,
                           struct diag *d);
 
-/* text may be NULL. 0 or -ENOMEM. */
-int credentials_copy(const char *text, char **ret);
+/* ---- credentials_places.c ---- */
+
+/* Look in all places. 0 and *ret, which may say that there is no secret; or -errno. */
+int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d);
 
 #endif

@@ -190,17 +190,6 @@ static int local_roots(const struct source *source, struct roots *ret)
     return r < 0 ? r : roots_add(ret, source->spelled);
 }
 
-static int refuse_scheme(const char *spec, struct diag *d)
-{
-    AUTO_TEXT struct text kinds = {0};
-
-    source_add_kinds(&kinds, ", ");
-    if (kinds.failed)
-        return -ENOMEM;
-    return diag_set(d, -EPROTONOSUPPORT, "%.500s: expected a path, or one of file://, %s", spec,
-                    kinds.data);
-}
-
 static int local_make(struct source *source, const char *rest, const struct source_options *options,
                       struct diag *d)
 {
@@ -208,8 +197,6 @@ static int local_make(struct source *source, const char *rest, const struct sour
     char *slash;
     int r;
 
-    if (strstr(rest, "://"))
-        return refuse_scheme(rest, d);
     source->spelled = strdup(rest);
     if (!source->spelled)
         return -ENOMEM;

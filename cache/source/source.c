@@ -58,6 +58,17 @@ static bool takes(const struct remote *remote, const char *spec)
                          : !strncasecmp(spec, remote->scheme, strlen(remote->scheme));
 }
 
+static int source_refuse_scheme(const char *spec, struct diag *d)
+{
+    AUTO_TEXT struct text kinds = {0};
+
+    source_add_kinds(&kinds, ", ");
+    if (kinds.failed)
+        return -ENOMEM;
+    return diag_set(d, -EPROTONOSUPPORT, "%.500s: expected a path, or one of file://, %s", spec,
+                    kinds.data);
+}
+
 int source_open(const char *spec, const struct source_options *options, struct source **ret,
                 struct diag *d)
 {
@@ -69,6 +80,8 @@ int source_open(const char *spec, const struct source_options *options, struct s
         return -ENOMEM;
     while (!takes(remotes[i], spec)) /* the last entry takes all */
         i++;
+    if (remotes[i] == &remote_local && strstr(spec, "://"))
+        return source_refuse_scheme(spec, d);
     source->remote = remotes[i];
     source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
     source->indexes = options->indexes;

@@ -445,9 +445,10 @@ static bool is_surely_file(const struct remote_version *version)
 /* Advice against -EPERM (401) and -EACCES (403); "": none. */
 static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_SIZE])
 {
-    char origin[300];
+    char origin[300] = "";
 
-    source_credentials(source, origin, sizeof(origin));
+    if (source->remote->credentials)
+        source->remote->credentials(source, origin, sizeof(origin));
     *ret = '\0';
     if (r == -EPERM || r == -EACCES)
         snprintf(ret, ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",

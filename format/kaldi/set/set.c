@@ -195,7 +195,8 @@ static int kaldi_set_set_identity(const struct dataset *ds, struct text *t)
     return 0;
 }
 
-static void set_report_lines(const char *lines, void (*report)(void *ctx, const char *text), void *ctx)
+static void set_report_lines(const char *lines, void (*report)(void *ctx, const char *text),
+                             void *ctx)
 {
     for (size_t len; *lines; lines += len + (lines[len] != '\0')) {
         AUTO_FREE char *line = NULL;
