@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blob.h"
 #include "base/checked.h"
 #include "base/scope.h"
 #include "format/augment/made.h"
 #include "format/encode/encode.h"
+#include "format/picture/mask.h"
 
 #define IMAGE      "image"
 #define IMAGE_NORM "image_norm"
+#define MASK       "mask"
 
 bool augment_is_picture(const struct field *f, unsigned *ret_channels, bool *ret_planar)
 {
@@ -123,7 +126,23 @@ static const char *fields_refuse(const struct dataset *ds)
     return NULL;
 }
 
-/* Do what impl says: image and, of files, what says where it is from. */
+/* Find how many channels the masks have: as many as the first one. */
+static void fields_find_masks(struct dataset *ds, struct augment_impl *impl)
+{
+    AUTO_FREE uint8_t *bytes = NULL;
+    struct diag d = DIAG_INIT;
+    size_t len;
+
+    if (!impl->files || !impl->files->has_masks || !ds->samples || dataset_field(ds, MASK))
+        return;
+    if (impl->files->read(READ_WAITS, ds, 0, true, &bytes, &len, &d) == 0)
+        impl->mask_channels = mask_channels(bytes, len);
+    if (!impl->mask_channels)
+        notes_add(&ds->notes, "plans have no mask: the first one is not read: %s",
+                  d.set ? d.text : "it is no JPEG, PNG or WebP");
+}
+
+/* Do what impl says: image and, of files, what says where it is from, and the mask. */
 static void fields_fill_plan(struct plan_fields *fields, const struct normalize *n)
 {
     struct augment_impl *impl = fields->impl;
@@ -136,6 +155,8 @@ static void fields_fill_plan(struct plan_fields *fields, const struct normalize 
         snprintf(name, sizeof(name), "%s_ok", fields->replaced);
         plan_fields_add(fields, name, &made_ok_ops, DTYPE_BOOL, 1);
     }
+    if (impl->mask_channels)
+        plan_fields_add(fields, MASK, &made_mask_ops, DTYPE_U1, 1);
     if (n->channels == impl->channels) {
         impl->normalize = n;
         plan_fields_add(fields, IMAGE_NORM, &made_norm_ops, n->is_half ? DTYPE_F2 : DTYPE_F4,
@@ -167,6 +188,7 @@ static int fields_add_plan(struct dataset *ds, const struct field *image,
         impl->array = fields->base = image;
         augment_is_picture(image, &impl->channels, &impl->is_planar);
     }
+    fields_find_masks(ds, impl);
     if (!fields->refused)
         fields_fill_plan(fields, &tools->options->normalize);
     ds->plan_fields = fields;

@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "base/read_context.h"
 #include "base/scope.h"
+#include "format/picture/mask.h"
 
 #define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
 
@@ -53,6 +54,7 @@ struct making {
     const struct made_walk *walk;
     struct read_context *rc;
     uint64_t place, sample, position;
+    const struct made_picture *picture; /* whose mask it is; NULL: it is a picture */
     struct diag *d;
     bool is_read;
     uint8_t *bytes; /* [len] the file, or the item; owned; NULL: it is bad already: */
@@ -73,7 +75,7 @@ static int making_read(struct making *m)
     int r;
 
     if (impl->files) {
-        r = impl->files->read(m->rc, ds, m->sample, &m->bytes, &m->len, &m->reason);
+        r = impl->files->read(m->rc, ds, m->sample, m->picture, &m->bytes, &m->len, &m->reason);
     } else {
         one_sample_init(&one, m->sample);
         m->len = (size_t)impl->array->item_bytes;
@@ -101,6 +103,7 @@ static int making_bad(const struct making *m, void **ret, size_t *ret_size)
     if (!made)
         return -ENOMEM;
     made->is_bad = true;
+    made->is_mask = m->picture;
     memcpy(made->bytes, why, n);
     *ret = made;
     *ret_size = sizeof(*made) + n;
@@ -137,10 +140,31 @@ static int making_pixels(struct making *m, const struct pixels *pixels, struct a
                                (uint32_t)impl->array->dim[planar + 1], m->bytes);
         return augment_array(&array, plan, &n, pixels, done);
     }
-    impl->files->where(m->walk->ds, m->sample, &where);
+    impl->files->where(m->walk->ds, m->sample, false, &where);
     return augment_file(
         &(struct picture_file){where.data ? where.data : "picture", m->bytes, m->len}, plan, &n,
         pixels, done, &m->reason);
+}
+
+static int making_make_mask(struct making *m, void **ret, size_t *ret_size)
+{
+    const struct augment_impl *impl = m->walk->impl;
+    const struct picture_plan *plan = m->walk->sel->pictures;
+    size_t size = (size_t)plan->height * plan->width * impl->mask_channels;
+    AUTO_FREE struct made_picture *made = calloc(1, sizeof(*made) + size);
+    AUTO_TEXT struct text where = {0};
+    int r;
+
+    if (!made)
+        return -ENOMEM;
+    impl->files->where(m->walk->ds, m->sample, true, &where);
+    r = mask_make(&(struct picture_file){where.data ? where.data : "mask", m->bytes, m->len}, plan,
+                  &m->picture->done, impl->mask_channels, made->bytes, &m->reason);
+    if (r < 0)
+        return made_is_bad(r) ? making_bad(m, ret, ret_size) : r;
+    *ret = TAKE_PTR(made);
+    *ret_size = sizeof(struct made_picture) + size;
+    return 0;
 }
 
 /* -ENODATA: its bytes are to be read first. */
@@ -160,6 +184,8 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
         return -ENODATA;
     if (!m->bytes)
         return making_bad(m, ret, ret_size);
+    if (m->picture)
+        return making_make_mask(m, ret, ret_size);
     made = calloc(1, sizeof(*made) + size);
     scratch = malloc(count * NORMALIZE_CHANNELS);
     if (!is_direct)
@@ -185,16 +211,16 @@ static bool making_cancelled(void *ctx)
     return read_cancelled(((const struct making *)ctx)->rc);
 }
 
-static struct memo_key made_key(const struct made_walk *w, uint64_t place)
+static struct memo_key made_key(const struct made_walk *w, uint64_t place, bool mask)
 {
     const uint64_t *id = w->sel->id;
 
-    return (struct memo_key){{(uintptr_t)w->impl, id[0], id[1], id[2], place, 1}};
+    return (struct memo_key){{(uintptr_t)w->impl, id[0], id[1], id[2], place, 1 + mask}};
 }
 
-static int making_get(struct making *m, struct memo_thing **ret)
+static int making_get_one(struct making *m, struct memo_thing **ret)
 {
-    const struct memo_key key = made_key(m->walk, m->place);
+    const struct memo_key key = made_key(m->walk, m->place, m->picture);
     const struct memo_maker maker = {making_make, making_cancelled, m, read_clock(m->rc)};
     struct memo *memo = m->walk->impl->memo;
     int r = memo_get(memo, &key, &maker, ret);
@@ -206,6 +232,22 @@ static int making_get(struct making *m, struct memo_thing **ret)
         free(m->bytes);
     }
     return r;
+}
+
+/* What the walk is over. The mask of a bad picture is that bad picture. */
+static int making_get(struct making *m, struct memo_thing **ret)
+{
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    struct making mask = *m;
+    int r = making_get_one(m, &thing);
+
+    if (r < 0)
+        return r;
+    mask.picture = memo_bytes(thing);
+    if (m->walk->masks && !mask.picture->is_bad)
+        return making_get_one(&mask, ret);
+    *ret = TAKE_PTR(thing);
+    return 0;
 }
 
 /* ---- several at once ---- */
@@ -234,8 +276,9 @@ static void made_one(void *ctx, unsigned i)
 }
 
 void made_walk_init(struct made_walk *w, struct read_context *rc, const struct dataset *ds,
-                    const struct augment_impl *impl, const struct selection *sel)
+                    const struct augment_impl *impl, const struct selection *sel, bool masks)
 {
+    w->masks = masks;
     w->rc = rc;
     w->ds = ds;
     w->impl = impl;
@@ -248,7 +291,7 @@ void made_walk_init(struct made_walk *w, struct read_context *rc, const struct d
 static int made_walk_go_on(struct made_walk *w, uint64_t place, uint64_t needed)
 {
     uint64_t at_once = MAKE_BYTES / made_bytes(w->impl, w->sel->pictures);
-    const struct memo_key key = made_key(w, place);
+    const struct memo_key key = made_key(w, place, w->masks);
     struct read_context peek;
     struct made_together together = {w, &peek, false};
 

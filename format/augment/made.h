@@ -15,6 +15,7 @@ struct augment_impl {
     const struct field *array;          /* uint8, of one shape */
     unsigned channels;                  /* 3, or 1 */
     bool is_planar;                     /* [3][height][width] */
+    unsigned mask_channels;             /* of masks, 1 or 3; 0: there are none */
     const struct normalize *normalize;  /* of image_norm; NULL: there is none */
     const struct augment_options *options;
     struct memo *memo;
@@ -28,8 +29,10 @@ struct augment_impl {
 /* One picture. */
 struct made_picture {
     bool is_bad;
+    bool is_mask; /* it is a mask that is bad, of a picture that is not */
     struct augment_done done;
-    uint8_t bytes[]; /* the item, in the layout of the field; or why it is bad, as text */
+    uint8_t
+        bytes[]; /* the item, in the layout of the field, or a mask; or why it is bad, as text */
 };
 
 /* The axes of an item of `image`. */
@@ -50,13 +53,14 @@ struct made_walk {
     const struct dataset *ds;
     const struct augment_impl *impl;
     const struct selection *sel;
+    bool masks;     /* it is over their masks */
     uint64_t first; /* places first to first + n - 1 are looked up: */
     unsigned n, n_needed;
     uint64_t sample[MADE_AT_ONCE], position[MADE_AT_ONCE];
     uint64_t missing; /* bytes of those before this place are missing */
 };
 void made_walk_init(struct made_walk *w, struct read_context *rc, const struct dataset *ds,
-                    const struct augment_impl *impl, const struct selection *sel);
+                    const struct augment_impl *impl, const struct selection *sel, bool masks);
 
 /* The picture at a place; needed: how many from there on are to be read. The caller lets go of
  * *ret, a struct made_picture. 0, or -errno with the reason in d; -EAGAIN by the rule of
@@ -69,7 +73,8 @@ int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed, struct me
 void norm_write(const struct normalize *n, const struct picture_array *pixels,
                 const struct augment_done *done, uint64_t off, size_t len, uint8_t *dst);
 
-extern const struct field_ops made_image_ops, made_box_ops, made_ok_ops, made_norm_ops;
+extern const struct field_ops made_image_ops, made_box_ops, made_ok_ops, made_norm_ops,
+    made_mask_ops;
 extern const struct field_ops stored_norm_ops; /* without impl, which is the format's */
 
 /* Is a field of pictures: uint8 items of one shape? */

@@ -12,7 +12,8 @@
 typedef void shown_fn(const struct augment_impl *impl, const struct picture_plan *plan,
                       const struct made_picture *made, uint64_t off, size_t len, uint8_t *dst);
 
-/* The items of places, each of `bytes` bytes. Items of bad pictures are zeros, or an error. */
+/* The items of places, each of `bytes` bytes. Items of bad pictures are zeros, or an error; those
+ * of bad masks are an error, because zeros would be numbers. */
 static int shown_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                       const struct selection *sel, uint64_t bytes, shown_fn *show, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
@@ -21,7 +22,7 @@ static int shown_read(struct read_context *rc, const struct dataset *ds, const s
     struct made_walk walk;
     int all = 0;
 
-    made_walk_init(&walk, rc, ds, impl, sel);
+    made_walk_init(&walk, rc, ds, impl, sel, f->ops == &made_mask_ops);
     while (len) {
         uint64_t place = off / bytes, within = off % bytes;
         size_t n = (size_t)min_u64(len, bytes - within);
@@ -31,11 +32,11 @@ static int shown_read(struct read_context *rc, const struct dataset *ds, const s
 
         if (made && !made->is_bad)
             show(impl, sel->pictures, made, within, n, dst);
-        else if (made && impl->files && impl->files->zeros_bad)
+        else if (made && impl->files && impl->files->zeros_bad && !made->is_mask)
             memset(dst, 0, n);
         else if (made)
-            r = diag_set(d, -EBADMSG, "%s. epochfs info --check lists all such pictures",
-                         (const char *)made->bytes);
+            r = diag_set(d, -EBADMSG, "%s%s", (const char *)made->bytes,
+                         made->is_mask ? "" : ". epochfs info --check lists all such pictures");
         if (!missing_go_on(rc, r, &all))
             break;
         dst += n;
@@ -82,6 +83,29 @@ static int made_image_form(const struct dataset *ds, const struct field *f,
 
     (void)ds;
     shown_form(sel, DTYPE_U1, 1, shape.ndim, shape.dim, ret);
+    return 0;
+}
+
+/* ---- mask ---- */
+
+static int made_mask_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
+{
+    const struct augment_impl *impl = f->impl;
+    uint64_t bytes = (uint64_t)sel->pictures->height * sel->pictures->width * impl->mask_channels;
+
+    return shown_read(rc, ds, f, sel, bytes, show_image, off, len, dst, d);
+}
+
+static int made_mask_form(const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, struct form *ret)
+{
+    unsigned channels = ((const struct augment_impl *)f->impl)->mask_channels;
+    const uint64_t dim[] = {sel->pictures->height, sel->pictures->width, channels};
+
+    (void)ds;
+    shown_form(sel, DTYPE_U1, 1, channels == 1 ? 2 : 3, dim, ret);
     return 0;
 }
 
@@ -185,4 +209,5 @@ static int made_norm_form(const struct dataset *ds, const struct field *f,
 const struct field_ops made_image_ops = {made_image_read, made_image_form};
 const struct field_ops made_box_ops = {made_box_read, made_box_form};
 const struct field_ops made_ok_ops = {made_ok_read, made_ok_form};
+const struct field_ops made_mask_ops = {made_mask_read, made_mask_form};
 const struct field_ops made_norm_ops = {made_norm_read, made_norm_form};

@@ -53,7 +53,7 @@ unsigned dataset_extents(const struct dataset *ds, uint64_t sample, const struct
     unsigned n;
 
     if (only && plan_field_is(ds, only) && !only->base_field)
-        return ds->pictures && ds->pictures->extent(ds, sample, ret);
+        return ds->pictures ? ds->pictures->extents(ds, sample, ret) : 0;
     if (only && only->base_field)
         only = only->base_field;
     if (ds->ops && ds->ops->extents)

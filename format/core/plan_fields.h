@@ -6,23 +6,27 @@
 
 #include "format/core/dataset.h"
 
+#define PICTURE_EXTENTS 2
+
 /* Where pictures come from that are files; a format embeds it in what is its own. */
 struct picture_source {
     char name[FIELD_NAME_SIZE]; /* of the field of their arrays */
     bool has_holes;             /* there may be samples without a picture */
     bool has_pairs;             /* samples have other pictures, such as masks */
     bool zeros_bad;             /* one that cannot be decoded is zeros */
-    /* Read the file of a sample's picture: malloc'd. 0, or -errno with the reason in d; -EBADMSG,
-     * -EFBIG, -EOPNOTSUPP: it is bad for good. Any thread. */
-    int (*read)(struct read_context *rc, const struct dataset *ds, uint64_t sample, uint8_t **ret,
-                size_t *ret_len, struct diag *d);
+    bool has_masks;             /* each sample has one */
+    /* Read the file of a sample's picture, or of its mask: malloc'd. 0, or -errno with the reason
+     * in d; -EBADMSG, -EFBIG, -EOPNOTSUPP: it is bad for good. Any thread. */
+    int (*read)(struct read_context *rc, const struct dataset *ds, uint64_t sample, bool mask,
+                uint8_t **ret, size_t *ret_len, struct diag *d);
     /* Add where it is, for messages. */
-    void (*where)(const struct dataset *ds, uint64_t sample, struct text *t);
-    /* The bytes of a source that read() needs; false: none. */
-    bool (*extent)(const struct dataset *ds, uint64_t sample, struct extent *ret);
+    void (*where)(const struct dataset *ds, uint64_t sample, bool mask, struct text *t);
+    /* The bytes of a source that read() needs, of the picture and of the mask:
+     * ret[PICTURE_EXTENTS]. Returns how many. */
+    unsigned (*extents)(const struct dataset *ds, uint64_t sample, struct extent *ret);
 };
 
-#define PLAN_FIELDS_MOST 5
+#define PLAN_FIELDS_MOST 6
 
 struct plan_fields {
     unsigned n;

@@ -155,6 +155,15 @@ static bool samples_is_complete(const void *ctx, unsigned field)
     return file->exts.column[field].number[MEMBER_ROWS] == files_index(file)->rows;
 }
 
+/* Which members are targets of pairs: those with a role. */
+static void samples_find_targets(struct files_file *file)
+{
+    for (unsigned i = 0; i < file->n_members; i++)
+        for (unsigned role = 0; role < file->claim->n_roles; role++)
+            if (!strcmp(files_ext(file, i)->name, file->claim->role_name[role]))
+                file->column[i].is_target = file->column[i].shown == RECORD_BYTES;
+}
+
 /* What the columns are is known: from the pass, or from a kept index. */
 static int samples_ready(void *impl, struct diag *d)
 {
@@ -167,6 +176,7 @@ static int samples_ready(void *impl, struct diag *d)
         return r;
     file->base.column = file->column;
     file->n_members = file->base.n_columns;
+    samples_find_targets(file);
     if (file->class_of || file->view->label) {
         samples_add_labels(file);
         samples_count_classes(file);

@@ -20,6 +20,7 @@ struct picture_job {
     const struct picture_file *file;
     struct diag *d;
     const struct picture_chooser *chooser;
+    bool as_numbers; /* see picture_decode_numbers() */
     /* From picture_begin() on: */
     struct picture_cut cut;
     uint8_t *ret; /* [cut.made_height][cut.made_width][3] */

@@ -199,22 +199,33 @@ static int unknown(const struct picture_file *file, struct diag *d)
                     file->len ? "bytes" : "no bytes", found);
 }
 
-int picture_decode_part(const struct picture_file *file, const struct picture_chooser *chooser,
-                        struct diag *d)
+static int picture_do(struct picture_job *job)
 {
-    const struct picture_decoder *decoder = decoder_of(file->bytes, file->len);
-    struct picture_job job = {.file = file, .d = d, .chooser = chooser};
+    const struct picture_decoder *decoder = decoder_of(job->file->bytes, job->file->len);
     int r;
 
     if (!decoder)
-        return unknown(file, d);
-    r = decoder->decode(&job);
-    if (r == 0 && job.stored != job.ret)
-        picture_turn(&job);
-    if (job.stored != job.ret)
-        free(job.stored);
-    scaler_release(&job.scaler);
+        return unknown(job->file, job->d);
+    r = decoder->decode(job);
+    if (r == 0 && job->stored != job->ret)
+        picture_turn(job);
+    if (job->stored != job->ret)
+        free(job->stored);
+    scaler_release(&job->scaler);
     return r;
+}
+
+int picture_decode_part(const struct picture_file *file, const struct picture_chooser *chooser,
+                        struct diag *d)
+{
+    return picture_do(&(struct picture_job){.file = file, .d = d, .chooser = chooser});
+}
+
+int picture_decode_numbers(const struct picture_file *file, const struct picture_chooser *chooser,
+                           struct diag *d)
+{
+    return picture_do(
+        &(struct picture_job){.file = file, .d = d, .chooser = chooser, .as_numbers = true});
 }
 
 /* The middle of a picture, of the size that is wanted. */

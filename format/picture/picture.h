@@ -61,6 +61,11 @@ struct picture_chooser {
 int picture_decode_part(const struct picture_file *file, const struct picture_chooser *chooser,
                         struct diag *d);
 
+/* The same of a picture of numbers: those of a palette, not its colours, in each of the three
+ * channels. Numbers of 16 bits are -EBADMSG. */
+int picture_decode_numbers(const struct picture_file *file, const struct picture_chooser *chooser,
+                           struct diag *d);
+
 /* Pixels in memory, as files of arrays have them: a colour of a pixel is the byte at row * row_step
  * + column * pixel_step + colour * colour_step. Gray ones have a colour_step of 0. */
 struct picture_array {

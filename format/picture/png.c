@@ -23,7 +23,8 @@ struct png {
     int error; /* -errno, before the jump */
     uint32_t width, height;
     bool is_interlaced;
-    uint8_t *rows; /* one, or all */
+    bool is_numbers; /* rows have one byte for a pixel, the number of its colour */
+    uint8_t *rows;   /* one, or all */
 };
 
 /* ---- what the library calls ---- */
@@ -67,14 +68,18 @@ static void png_set_up(struct png *png)
     png_set_keep_unknown_chunks(png->lib, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
 }
 
-/* Four bytes a pixel, of whatever the file has. */
+/* Four bytes a pixel, of whatever the file has; of numbers one. */
 static void set_transforms(struct png *png)
 {
-    png_set_strip_16(png->lib);
-    png_set_palette_to_rgb(png->lib);
-    png_set_expand_gray_1_2_4_to_8(png->lib);
-    png_set_gray_to_rgb(png->lib);
-    png_set_filler(png->lib, 0xff, PNG_FILLER_AFTER);
+    if (png->is_numbers) { /* other transformations would make colours of them */
+        png_set_packing(png->lib);
+    } else {
+        png_set_strip_16(png->lib);
+        png_set_palette_to_rgb(png->lib);
+        png_set_expand_gray_1_2_4_to_8(png->lib);
+        png_set_gray_to_rgb(png->lib);
+        png_set_filler(png->lib, 0xff, PNG_FILLER_AFTER);
+    }
     if (png->is_interlaced)
         png_set_interlace_handling(png->lib);
     png_read_update_info(png->lib, png->info);
@@ -90,6 +95,12 @@ static int png_begin(struct png *png)
     png->width = png_get_image_width(png->lib, png->info);
     png->height = png_get_image_height(png->lib, png->info);
     png->is_interlaced = png_get_interlace_type(png->lib, png->info) != PNG_INTERLACE_NONE;
+    png->is_numbers =
+        png->job->as_numbers && png_get_color_type(png->lib, png->info) == PNG_COLOR_TYPE_PALETTE;
+    if (png->job->as_numbers && png_get_bit_depth(png->lib, png->info) > 8)
+        return diag_set(png->job->d, -EBADMSG,
+                        "%s: PNG: expected numbers of at most 8 bits, got 16; store them as uint8",
+                        file->name);
     r = picture_begin(png->job, png->width, png->height, exif_of_png(file->bytes, file->len), 1,
                       &reduced);
     if (r < 0)
@@ -101,6 +112,14 @@ static int png_begin(struct png *png)
     return png->rows ? 0 : -ENOMEM;
 }
 
+/* A whole row was read. */
+static void png_give_row(struct png *png, uint8_t *row)
+{
+    for (uint32_t x = png->width; png->is_numbers && x-- > 0;)
+        memset(row + (size_t)x * PIXEL_BYTES, row[x], PIXEL_BYTES);
+    scaler_row(&png->job->scaler, row);
+}
+
 static void png_decode_rows(struct png *png)
 {
     const size_t row_bytes = (size_t)png->width * PIXEL_BYTES;
@@ -108,7 +127,7 @@ static void png_decode_rows(struct png *png)
     if (!png->is_interlaced) {
         for (uint32_t y = 0; y < png->height; y++) {
             png_read_row(png->lib, png->rows, NULL);
-            scaler_row(&png->job->scaler, png->rows);
+            png_give_row(png, png->rows);
         }
         return;
     }
@@ -116,7 +135,7 @@ static void png_decode_rows(struct png *png)
         for (uint32_t y = 0; y < png->height; y++)
             png_read_row(png->lib, png->rows + y * row_bytes, NULL);
     for (uint32_t y = 0; y < png->height; y++)
-        scaler_row(&png->job->scaler, png->rows + y * row_bytes);
+        png_give_row(png, png->rows + y * row_bytes);
 }
 
 static int png_read(struct png *png)

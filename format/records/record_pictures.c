@@ -126,18 +126,24 @@ static bool read_kept(struct read_context *rc, const struct dataset *ds,
 
 /* ---- one picture ---- */
 
+static void record_pictures_where(const struct dataset *ds, const struct record_content *source,
+                                  uint64_t record, char ret[static RECORD_WHERE])
+{
+    uint8_t key[KEY_SIZE];
+    size_t n = dataset_key(ds, record, key), used;
+
+    source->ops->where(ds, source, record, ret);
+    used = strlen(ret);
+    snprintf(ret + used, RECORD_WHERE - used, " (%.*s)", (int)n, (const char *)key);
+}
+
 void record_picture_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                           char ret[static RECORD_WHERE])
 {
     const struct record_pictures *p = pictures_of(c);
     const struct record_content *source = record_picture_source(p, ds, record);
-    uint8_t key[KEY_SIZE];
-    size_t n = dataset_key(ds, record, key), used;
 
-    source = source ? source : p->source[0];
-    source->ops->where(ds, source, record, ret);
-    used = strlen(ret);
-    snprintf(ret + used, RECORD_WHERE - used, " (%.*s)", (int)n, (const char *)key);
+    record_pictures_where(ds, source ? source : p->source[0], record, ret);
 }
 
 /* The input of making one. Bytes are read before the memo makes a thing of them, because what reads
@@ -160,11 +166,11 @@ static bool is_bad(int r)
     return r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP;
 }
 
+/* source: NULL: the record has no picture. */
 static int record_pictures_read_bytes(struct read_context *rc, const struct dataset *ds,
-                                      const struct record_content *c, uint64_t record,
+                                      const struct record_content *source, uint64_t record,
                                       uint8_t **ret, size_t *ret_len, struct diag *d)
 {
-    const struct record_content *source = record_picture_source(pictures_of(c), ds, record);
     AUTO_FREE uint8_t *bytes = NULL;
     uint64_t dim[RECORD_AXES] = {0};
     char where[RECORD_WHERE];
@@ -173,7 +179,7 @@ static int record_pictures_read_bytes(struct read_context *rc, const struct data
     if (r < 0)
         return r;
     if (dim[0] > PICTURE_MAX_BYTES) {
-        record_picture_where(ds, c, record, where);
+        record_pictures_where(ds, source, record, where);
         return diag_set(d, -EFBIG, "%s: expected a picture of at most %llu bytes, got %llu", where,
                         (unsigned long long)PICTURE_MAX_BYTES, (unsigned long long)dim[0]);
     }
@@ -191,8 +197,10 @@ static int record_pictures_read_bytes(struct read_context *rc, const struct data
 
 static int read_picture(struct work *w)
 {
+    const struct record_content *source =
+        record_picture_source(pictures_of(w->c), w->ds, w->record);
     int r =
-        record_pictures_read_bytes(w->rc, w->ds, w->c, w->record, &w->bytes, &w->len, &w->reason);
+        record_pictures_read_bytes(w->rc, w->ds, source, w->record, &w->bytes, &w->len, &w->reason);
 
     w->is_read = r == 0 || is_bad(r);
     if (w->is_read) /* what is made of it is remembered */
@@ -466,6 +474,29 @@ bool record_pictures_have_pairs(const struct record_column *column, unsigned n, 
     return all > n_found;
 }
 
+int record_pictures_find_mask(const struct record_column *column, unsigned n, const unsigned *found,
+                              unsigned n_found, struct notes *notes)
+{
+    int mask = -1;
+
+    for (unsigned i = 0; i < n; i++) {
+        const char *dot = strrchr(column[i].ext ? column[i].ext : "", '.');
+        unsigned k = 0;
+
+        while (k < n_found && found[k] != i)
+            k++;
+        if (!column[i].is_target || k < n_found || !dot || !is_picture_ext(dot + 1))
+            continue;
+        if (mask >= 0)
+            notes_add(notes, "mask shows .%s, and not .%s", column[mask].ext, column[i].ext);
+        else if (column[i].has_holes)
+            notes_add(notes, "there is no mask: some samples have no .%s", column[i].ext);
+        else
+            mask = (int)i;
+    }
+    return mask;
+}
+
 /* ---- fields ---- */
 
 void record_picture_content(struct record_pictures *p, struct record_picture *picture,
@@ -542,45 +573,67 @@ static const struct record_content *record_pictures_plan_content(const struct da
     return &((const struct record_pictures *)(const void *)ds->pictures)->boxed.content;
 }
 
+/* The content of a sample's mask or picture; NULL: it has none. */
+static const struct record_content *record_pictures_plan_source(const struct dataset *ds,
+                                                                uint64_t sample, bool mask)
+{
+    const struct record_pictures *p = pictures_of(record_pictures_plan_content(ds));
+
+    return mask ? p->mask : record_picture_source(p, ds, sample);
+}
+
 static int record_pictures_plan_read(struct read_context *rc, const struct dataset *ds,
-                                     uint64_t sample, uint8_t **ret, size_t *ret_len,
+                                     uint64_t sample, bool mask, uint8_t **ret, size_t *ret_len,
                                      struct diag *d)
 {
-    const struct record_content *c = record_pictures_plan_content(ds);
-    struct made_counts *counts = pictures_of(c)->plan_counts;
-    int r = record_pictures_read_bytes(rc, ds, c, sample, ret, ret_len, d);
+    struct made_counts *counts = pictures_of(record_pictures_plan_content(ds))->plan_counts;
+    int r = record_pictures_read_bytes(rc, ds, record_pictures_plan_source(ds, sample, mask),
+                                       sample, ret, ret_len, d);
 
-    if (r == 0 && counts)
+    if (r == 0 && counts && !mask)
         record_pictures_count(&counts->decoded);
     return r;
 }
 
-static void record_pictures_plan_where(const struct dataset *ds, uint64_t sample, struct text *t)
+static void record_pictures_plan_where(const struct dataset *ds, uint64_t sample, bool mask,
+                                       struct text *t)
 {
+    const struct record_content *source = record_pictures_plan_source(ds, sample, mask);
     char where[RECORD_WHERE];
 
-    record_picture_where(ds, record_pictures_plan_content(ds), sample, where);
+    if (!source)
+        source = pictures_of(record_pictures_plan_content(ds))->source[0];
+    record_pictures_where(ds, source, sample, where);
     text_add(t, "%s", where);
 }
 
-static bool record_pictures_plan_extent(const struct dataset *ds, uint64_t sample,
-                                        struct extent *ret)
+static unsigned record_pictures_plan_extents(const struct dataset *ds, uint64_t sample,
+                                             struct extent *ret)
 {
-    return record_picture_extent(ds, record_pictures_plan_content(ds), sample, ret);
+    unsigned n = 0;
+
+    for (unsigned mask = 0; mask < PICTURE_EXTENTS; mask++) {
+        const struct record_content *source = record_pictures_plan_source(ds, sample, mask);
+
+        n += source && source->ops->extent(ds, source, sample, &ret[n]);
+    }
+    return n;
 }
 
 void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup, const char *name, bool has_holes,
-                           bool has_pairs)
+                           const struct format_setup *setup,
+                           const struct record_pictures_offered *offered)
 {
     p->plan_counts = setup->counts;
-    p->plan_source = (struct picture_source){.has_holes = has_holes,
-                                             .has_pairs = has_pairs,
+    p->mask = offered->mask;
+    p->plan_source = (struct picture_source){.has_holes = offered->has_holes,
+                                             .has_pairs = offered->has_pairs,
+                                             .has_masks = offered->mask,
                                              .zeros_bad = setup->options.bad_rows == BAD_ROWS_ZERO,
                                              .read = record_pictures_plan_read,
                                              .where = record_pictures_plan_where,
-                                             .extent = record_pictures_plan_extent};
-    snprintf(p->plan_source.name, sizeof(p->plan_source.name), "%s", name);
+                                             .extents = record_pictures_plan_extents};
+    snprintf(p->plan_source.name, sizeof(p->plan_source.name), "%s", offered->name);
     ds->pictures = &p->plan_source;
 }
 

@@ -20,6 +20,11 @@ unsigned record_pictures_find(const struct record_column *column, unsigned n,
 /* Are there other columns of pictures than those n_found, such as masks? */
 bool record_pictures_have_pairs(const struct record_column *column, unsigned n, unsigned n_found);
 
+/* The column of masks of the pictures in n_found columns: the first one. A note says what is not
+ * used. -1: there is none. */
+int record_pictures_find_mask(const struct record_column *column, unsigned n, const unsigned *found,
+                              unsigned n_found, struct notes *notes);
+
 /* Add the fields, under that name. The picture of a record is in the first of n contents that the
  * record has; has_holes: there are records that have none. The caller frees *ret with the dataset.
  * 0 or -ENOMEM. */
@@ -40,9 +45,14 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
                           const struct record_column *column, unsigned n,
                           struct record_pictures **ret);
 /* Let plans make pictures of the files that p is of, as arrays of that name. */
+struct record_pictures_offered {
+    const char *name;
+    bool has_holes, has_pairs;
+    const struct record_content *mask; /* that each record has; NULL: there are none */
+};
 void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup, const char *name, bool has_holes,
-                           bool has_pairs);
+                           const struct format_setup *setup,
+                           const struct record_pictures_offered *offered);
 void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */

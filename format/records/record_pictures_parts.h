@@ -21,6 +21,7 @@ struct record_picture {
 struct record_pictures {
     struct picture_source plan_source; /* first: for plans; of thumbnails, as is: */
     struct made_counts *plan_counts;   /* may be NULL */
+    const struct record_content *mask; /* NULL: there are none */
     uint32_t height, width;
     struct memo *memo;
     struct pool *pool;

@@ -192,7 +192,7 @@ static int record_set_add_pictures(struct dataset *ds, const struct record_colum
     const struct record_content *source[RECORD_PICTURES_MOST];
     const char *name = picture_name(column, n);
     bool has_holes;
-    int r;
+    int mask, r;
 
     /* Pictures are remembered; where nothing is, there are none. */
     n_found = set->setup.memo ? record_pictures_find(column, n, found) : 0;
@@ -204,8 +204,11 @@ static int record_set_add_pictures(struct dataset *ds, const struct record_colum
     if (r < 0 || !name)
         return r;
     has_holes = lacks_all(ds, source, column, n_found);
-    record_pictures_offer(ds, set->thumbnails, &set->setup, name, has_holes,
-                          record_pictures_have_pairs(column, n, n_found));
+    mask = record_pictures_find_mask(column, n, found, n_found, &ds->notes);
+    record_pictures_offer(ds, set->thumbnails, &set->setup,
+                          &(struct record_pictures_offered){
+                              name, has_holes, record_pictures_have_pairs(column, n, n_found),
+                              mask < 0 ? NULL : &set->content[mask]});
     if (!set->setup.options.picture_height)
         return 0;
     return record_pictures_add(

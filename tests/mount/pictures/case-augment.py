@@ -136,17 +136,75 @@ with mounted(SOURCE, *options, "augment=d=crop:3+flip", "normalize=0.5/0.25"):
         want = Model(RECIPES["b"], SEED).picture(planes[index].transpose(1, 2, 0), 7, 9, 2, int(index), i)[0]
         equal(got["image"][i].tobytes(), want.transpose(2, 0, 1).tobytes())
 
-os.makedirs(os.path.join(SOURCE, "images")), os.makedirs(os.path.join(SOURCE, "masks"))
 for name in os.listdir(SOURCE):
-    if os.path.isfile(os.path.join(SOURCE, name)):
-        os.unlink(os.path.join(SOURCE, name))
-for i in range(3):
-    write(f"images/{i}.png", FILES[i][0])
-    write(f"masks/{i}.png", FILES[i + 3][0])
+    os.unlink(os.path.join(SOURCE, name))
+
+
+def mask(i, height, width, mode="P", orientation=1):
+    """Write the mask of a sample; its pixels."""
+    pixels = rng.integers(0, 16, (height, width) + (3,) * (mode == "RGB"), dtype=np.uint8)
+    picture, out, exif = Image.fromarray(pixels, "RGB" if mode == "RGB" else "L"), io.BytesIO(), Image.Exif()
+    if mode == "P":
+        picture.putpalette(list(range(255, 207, -1)))  # not their numbers
+    exif[0x112] = orientation
+    picture.save(out, "PNG", exif=exif, **({"bits": 4} if mode == "P" else {}))
+    write(f"masks/{i}.png", out.getvalue())
+    return np.rot90(pixels, -1) if orientation == 6 else pixels
+
+
+def check_masks(plan, name, masks, height, width):
+    """By the boxes: the pixel of the picture under the middle of each made one, and that of the mask under its middle."""
+    got = batch(f"{plan},augment={name}", root="all")
+    equal(got["mask"].shape, (len(masks), height, width) + masks[0].shape[2:])
+    for i, index in enumerate(got["index"]):
+        model = Model(RECIPES[name], SEED)
+        _, (left, top, across, down) = model.picture(SHOWN[index], height, width, 0, int(index), i, lies=index == TURNED)
+        H, W = masks[index].shape[:2]
+        y, x = ((2 * np.floor(first + (np.arange(n) + 0.5) * size / n + 1e-4).astype(int) + 1) * length // (2 * shown) for first, n, size, length, shown in
+                ((top, height, down, H, SHOWN[index].shape[0]), (left, width, across, W, SHOWN[index].shape[1])))
+        inside = ((y >= 0) & (y < H))[:, None] & ((x >= 0) & (x < W))
+        want = np.where(inside.reshape(inside.shape + (1,) * (masks[index].ndim - 2)), masks[index][np.ix_(y.clip(0, H - 1), x.clip(0, W - 1))], 255)
+        differ = (got["mask"][i] != want).reshape(height, width, -1).any(-1)
+        assert not differ.any(), (name, index, np.argwhere(differ)[:3], got["mask"][i], want)
+    return got
+
+
+for i, (data, _) in enumerate(FILES):
+    write(f"images/{i}.png", data)
+masks = [mask(i, *size, "L" if i == 2 else "P", 6 if i == TURNED else 1) for i, size in enumerate(SIZES)]
 with mounted(SOURCE, *options):
-    equal(batch("batch=3,seed=7,picture=8x8,augment=t")["image"].shape, (3, 8, 8, 3))
-    expect_error(errno.ENOENT, os.stat, path("all/batches/batch=3,seed=7,picture=8x8,augment=p"))
+    whole = check_masks("batch=7,seed=7,picture=20x30", "c", masks, 20, 30)
+    assert (whole["mask"] == 255).any() and (whole["mask"] < 16).any()
+    check_masks("batch=7,seed=7,picture=11x9", "t", masks, 11, 9)
+    folder = "all/batches/batch=7,seed=7,picture=20x30,augment=c/epoch=0"
+    equal(load(folder, "npz/000000.npz")["mask"].tobytes(), whole["mask"].tobytes())
+    with open(path(folder, "npy/000000.mask.npy"), "rb", buffering=0) as f:
+        equal(os.pread(f.fileno(), 700, 128 + 601), whole["mask"].tobytes()[601:1301])
+    expect_error(errno.ENOENT, os.stat, path("all/batches/batch=7,seed=7,picture=8x8,augment=p"))
     contains(log_text(), "masks of the dataset do not follow")
+
+# Twice the size, and colors; then what no mask can be.
+masks = [mask(i, 2 * h, 2 * w, "RGB") for i, (h, w) in enumerate(SIZES)]
+masks[TURNED] = mask(TURNED, *SHOWN[TURNED].shape[:2], "RGB")
+with mounted(SOURCE, *options):
+    check_masks("batch=7,seed=7,picture=11x9", "t", masks, 11, 9)
+mask(0, 24, 33)
+mask(1, 24, 33)
+out = io.BytesIO()
+Image.fromarray(rng.integers(0, 999, (8, 70), dtype=np.uint16)).save(out, "PNG")
+write("masks/2.png", out.getvalue())
+with mounted(SOURCE, *options, "on_error=zero"):
+    folder = "all/batches/batch=1,seed=7,picture=8x8,augment=t/epoch=0/npy"
+    for k in range(7):
+        if load(folder, f"{k:06}.index.npy") != 0:
+            equal(load(folder, f"{k:06}.image_ok.npy").tolist(), [True])
+            expect_error(errno.EIO, load, folder, f"{k:06}.mask.npy")
+    contains(log_text(), "masks/1.png", "the shape of its picture, 33 x 24, got 24 x 33", "masks/2.png", "at most 8 bits, got 16",
+             "masks/3.png", "one channel, as the first one has, got colors")
+os.unlink(os.path.join(SOURCE, "masks/6.png"))
+with mounted(SOURCE, *options):
+    assert "mask" not in batch("batch=3,seed=7,picture=8x8,augment=t")
+    contains(log_text(), "there is no mask: some samples have no .masks.png")
 
 for option, words in (("augment=t", "expected NAME=WORD"), ("augment=a b=rrc", "letters, digits"), ("augment=t=rrc+flop", "'flop' is not a word"),
                       ("augment=t=rrc+rrc", "rrc is given twice"), ("augment=t=flip,augment=t=flip", "the name is given twice"),
