@@ -48,6 +48,6 @@ def step_size(plan: str) -> int | None:
 
 
 def samples_of(plan: str) -> str:
-    """The words that say which samples come in which order, however ranks and batches divide them."""
+    """The words that say which samples come in which order, however ranks and batches divide them, and whatever is made of their pictures."""
     return ",".join(f"{name}={value}" for name, value in sorted(words(plan).items())
-                    if name not in ("batch", "rank", "tail") and (name, value) != ("shuffle", "full"))
+                    if name not in ("batch", "rank", "tail", "picture", "image_size", "augment") and (name, value) != ("shuffle", "full"))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""Augmented pictures of $SHARED_DATA/augment against its reference in Python: each recipe, size, seed and field of EXPECTED-augment.json,
+"""Augmented pictures of $SHARED_DATA/augment, by mounts and by the library, against its reference in Python: each recipe, size, seed and field of EXPECTED-augment.json,
 with the numbers of the places that a plan has. The reference itself has to give the arrays of expected.npz."""
 
 import importlib.util
@@ -12,11 +12,13 @@ import numpy as np
 from PIL import Image
 
 import lib
+import epochfs
 from lib import SOURCE, equal, mounted, path, skip, write
 
 DATA = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "augment")
 if not os.path.isdir(DATA):
     skip(f"{DATA} is missing")
+HAS_LIBRARY = not lib.SLOW and os.path.exists(f"{os.path.dirname(lib.EPOCHFS)}/libepochfs.so.0")
 spec = importlib.util.spec_from_file_location("reference", f"{DATA}/reference.py")
 reference = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(reference)
@@ -52,16 +54,29 @@ def recipes(cases):
     return [f"augment={name}={recipe}" for recipe, name in names.items()], names
 
 
-def compare(cases, names):
+def of_mount(dataset):
+    def read(plan, epoch, *fields):
+        folder = path(dataset, "batches", plan, f"epoch={epoch}", "npy")
+        return [np.load(io.BytesIO(lib.content(f"{folder}/000000.{name}.npy"))) for name in fields]
+    return read
+
+
+def of_library(dataset):
+    def read(plan, epoch, *fields):
+        batch = dataset.batches(plan, epoch=epoch, fields=fields, encoding="npy").read(0)
+        return [batch[name] for name in fields]
+    return read
+
+
+def compare(cases, names, read, file_of):
     compared = 0
     for case in cases:
         augment = f",augment={names[case['recipe']]}" if case["recipe"] != "none" else ""
         plan = f"batch={COPIES},seed={case['seed']},picture={case['size']}{augment}"
         for epoch in 0, 3, 10**12:
-            folder = path("all/batches", plan, f"epoch={epoch}", "npy")
-            index, got = (np.load(io.BytesIO(lib.content(f"{folder}/000000.{name}.npy"))) for name in ("index", case["field"]))
+            index, got = read(plan, epoch, "index", case["field"])
             for position in range(COPIES):
-                want = expected(case, files[case["picture"]], epoch, int(index[position]), position)
+                want = expected(case, file_of[case["picture"]], epoch, int(index[position]), position)
                 equal([got[position].dtype, got[position].shape], [want.dtype, want.shape], str(case))
                 equal(got[position].tobytes(), np.ascontiguousarray(want).tobytes(), f"{case} {epoch} {index[position]} {position}")
                 compared += 1
@@ -94,5 +109,21 @@ for folder, normalize in sorted({(folder_of(case), normalize_of(case)) for case 
     some = [case for case in CASES if (folder_of(case), normalize_of(case)) == (folder, normalize)]
     options, names = recipes(some)
     with mounted(f"{SOURCE}/{folder}", *options, f"normalize={normalize}"):
-        compared += compare(some, names)
+        compared += compare(some, names, of_mount("all"), files)
+    if HAS_LIBRARY:
+        with epochfs.load(f"{SOURCE}/{folder}", augment=[option.partition("=")[2] for option in options], normalize=normalize) as data:
+            compare(some, names, of_library(data["all"]), files)
 equal(compared, len(CASES) * 3 * COPIES)
+
+# The pictures as arrays: what is made of those is what the reference makes of their pixels.
+arrays = {name: reference.Array(np.array(Image.open(io.BytesIO(read(name))).convert("RGB"))) for name in ("cifar.png", "tall.png")}
+for name, picture in arrays.items():
+    some = [case for case in CASES if case["picture"] == name and case["field"] == "image"]
+    options, names = recipes(some)
+    os.makedirs(f"{SOURCE}/arrays-{name}")
+    np.savez(f"{SOURCE}/arrays-{name}/a.npz", image=np.stack([picture.array] * COPIES), label=np.arange(COPIES))
+    with mounted(f"{SOURCE}/arrays-{name}", *options):
+        equal(compare(some, names, of_mount("a"), arrays), len(some) * 3 * COPIES)
+    if HAS_LIBRARY:
+        with epochfs.load(f"{SOURCE}/arrays-{name}", augment=[option.partition("=")[2] for option in options]) as data:
+            compare(some, names, of_library(data["a"]), arrays)
