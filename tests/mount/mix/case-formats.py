@@ -2,6 +2,7 @@
 # needs: python3-scipy python3-pil
 """Mixes of records: ragged arrays, texts, files under their own extensions, rows of libsvm text."""
 
+import errno
 import io
 import os
 import tarfile
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from PIL import Image
 
-from lib import SOURCE, content, equal, mounted, path, write
+from lib import SOURCE, contains, content, equal, expect_error, log_text, mounted, path, write
 from tfrecord_model import example, frame, integers, strings
 
 COUNT = {"a": 30, "b": 9}
@@ -141,6 +142,8 @@ def check_pictures():
                   for name in os.listdir(path(folder, "samples", "raw"))]
         equal(sorted(os.listdir(path("m", "samples", "raw"))), sorted(listed), "files")
         equal(content(path("m", "preview.png"))[:4], b"\x89PNG", "preview.png")
+        expect_error(errno.ENOENT, os.stat, path("m", "batches", "batch=4,seed=7,picture=8x8"))
+        contains(log_text(), "picture= and augment=: expected a dataset of its own, got one that is made of others; use them with its sources")
 
 
 records("a", COUNT["a"], 0)
