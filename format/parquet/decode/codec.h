@@ -1,5 +1,5 @@
 /* The codecs of pages. The bytes are hostile: what they become is exactly size bytes, or an error;
- * nothing is written behind them. Any thread. */
+ * nothing is written after them. Any thread. */
 #ifndef EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
 #define EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
 
