@@ -158,6 +158,8 @@ void http_active_begin(struct http *http, struct http_request *request)
 void http_active_cut(struct http_active *active, enum http_end end, const char *why)
 {
     curl_multi_remove_handle(active->http->loop->multi, active->easy);
+    if (end == HTTP_BROKEN && active->kept) /* the server that sent it there may know another */
+        kept_target_drop(active->http->loop->targets, active->request->url);
     finish(active, end, why);
 }
 

@@ -161,7 +161,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
     if (http_loop_is_here(http))
         return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
                         name);
-    if (!call->plain && round_is_given_up(http))
+    if (!call->plain && !call->no_sign && round_is_given_up(http))
         return round_say_silent(http, name, d);
     round_init(&round, http);
     for (unsigned n = 1; again && n <= tries; n++) {
@@ -184,7 +184,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
             continue;
         }
         /* A server that fails for one URL may have the others. */
-        if (again && !call->plain && !get.request.reply.status &&
+        if (again && !call->plain && !call->no_sign && !get.request.reply.status &&
             (!call->tries || round_is_over(&round, 0)))
             round_give_up(http);
         again = false;

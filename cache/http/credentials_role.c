@@ -75,9 +75,9 @@ static int role_endpoint(const struct credentials *c, char **ret, struct diag *d
 
     if (!url)
         url = credentials_variable("AWS_ENDPOINT_URL");
-    if (url && strncasecmp(url, "https://", 8) != 0 &&
-        strncasecmp(url, "http://127.0.0.1:", 17) != 0 &&
-        strncasecmp(url, "http://localhost:", 17) != 0)
+    if (url && (strchr(url, '@') || (strncasecmp(url, "https://", 8) != 0 &&
+                                     strncasecmp(url, "http://127.0.0.1:", 17) != 0 &&
+                                     strncasecmp(url, "http://localhost:", 17) != 0)))
         return diag_set(d, -EINVAL,
                         "$AWS_ENDPOINT_URL_STS: expected a URL with https://, got another");
     if (url)
@@ -178,8 +178,10 @@ static int role_ask(const struct credentials *c, const char *url, const struct t
                                    .no_sign = true};
     struct diag why = DIAG_INIT;
     char code[64] = "IDPCommunicationError";
+    char begin[17]; /* of the token: texts of errors are cut, so none has all of it */
     int r = 0;
 
+    snprintf(begin, sizeof(begin), "%s", token);
     for (unsigned i = 0; i < TRIES && !strcmp(code, "IDPCommunicationError"); i++) {
         why = DIAG_INIT;
         text_release(ret);
@@ -190,7 +192,9 @@ static int role_ask(const struct credentials *c, const char *url, const struct t
     }
     if (r < 0)
         return diag_set(d, *code ? -EACCES : r, "security token service: %s",
-                        strstr(diag_text(&why, r), token) ? code : diag_text(&why, r));
+                        strstr(code, begin)                 ? "its error repeats the token"
+                        : strstr(diag_text(&why, r), begin) ? code
+                                                            : diag_text(&why, r));
     return 0;
 }
 

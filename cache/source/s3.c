@@ -491,7 +491,8 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
         r = remote_connect(source, s3->options, credentials_signer(source->impl), d);
     if (r < 0)
         return r;
-    credentials_set_http(source->impl, source->http);
+    if (!s3->dialect->endpoint) /* roles of AWS's machines mean nothing to others */
+        credentials_set_http(source->impl, source->http);
     r = open_any(s3, d);
     return r < 0 ? r : ask_all(source, d);
 }

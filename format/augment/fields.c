@@ -211,7 +211,7 @@ int augment_fields_add(struct dataset *ds, const struct augment_tools *tools)
 {
     const struct normalize *n = &tools->options->normalize;
     const struct field *image = ds->samples ? fields_image(ds) : NULL;
-    unsigned channels = 0;
+    unsigned channels = NORMALIZE_CHANNELS; /* of files */
     bool planar;
     const char *lacks;
     int r;

@@ -478,6 +478,7 @@ static struct record_column mds_column(const struct mds_value *v, const struct m
         if (l->varies)
             c.dim[0] = DIM_VARIES;
     } else if (!v->ext) {
+        c.ext_is_first = v->form == MDS_BYTES;
         c.ext = v->form == MDS_BYTES ? bytes_kind_ext((enum bytes_kind)l->bytes_type) : "bin";
     }
     return c;

@@ -9,6 +9,8 @@
 #include "base/checked.h"
 #include "format/parquet/file.h"
 
+#define GROUP_ROWS_MAX (UINT64_C(1) << 22) /* of columns that are made a group at a time */
+
 #define NAME_MAX_BYTES 1024                         /* of a path of names */
 #define ROW_MAX        ((uint64_t)VALUES_BYTES_MAX) /* bytes of an array of one shape */
 
@@ -102,6 +104,8 @@ static const char *columns_refused(const struct parquet_footer *footer, unsigned
 
             if (!chunk->end)
                 return "it is encrypted";
+            if (n > 1 && footer->group[g].rows > GROUP_ROWS_MAX)
+                return "a row group has more than 4194304 rows, which lists of groups may have";
             if (!codec_is_known(chunk->codec))
                 return chunk->codec == CODEC_BROTLI ? "its codec Brotli is not read"
                        : chunk->codec == CODEC_LZO  ? "its codec LZO is not read"
@@ -166,6 +170,8 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
         columns_note(m, why);
         return 0;
     }
+    for (c.value = c.node; c.value->type < 0;)
+        c.value++; /* into a group */
     c.bytes_are = UINT_MAX;
     c.state = columns_is_indexed(file, &c) ? file->n_slots++ : NO_SLOT;
     c.place = columns_has_places(file, &c) ? file->n_slots++ : NO_SLOT;
@@ -356,6 +362,7 @@ static void columns_record(const struct parquet_file *file, const struct parquet
     if (is_bytes) {
         ret->shown = c->is_text ? RECORD_TEXT : RECORD_BYTES;
         ret->ext = c->is_json_text ? "json" : c->is_text ? NULL : parquet_kind_ext(c->bytes_are);
+        ret->ext_is_first = !c->is_text;
         ret->unnamed = only_bytes && !c->is_text;
         return;
     }

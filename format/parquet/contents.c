@@ -47,6 +47,8 @@ int parquet_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[stat
         return contents_refuse(file, column, row, c->fault ? c->fault : "", d);
     if (c->shown == SHOWN_NUMBER)
         return 0;
+    if (state < STATE_SIZE || state - STATE_SIZE > UINT32_MAX)
+        return contents_refuse(file, column, row, "the kept index has another size", d);
     ret[0] = state - STATE_SIZE;
     for (unsigned i = 1; i < c->ndim; i++)
         ret[i] = c->dim[i];

@@ -126,7 +126,7 @@ bool parquet_convert(const struct parquet_column *column, const uint8_t *value, 
     case CONVERT_INT96:
         return convert_int96(value, dst);
     case CONVERT_DECIMAL:
-        return convert_decimal(column->node, value, len, dst);
+        return convert_decimal(column->value, value, len, dst);
     default:
         memcpy(dst, value, column->width);
         return true;

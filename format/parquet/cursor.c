@@ -285,6 +285,7 @@ static int cursor_group(struct parquet_file *file, struct cursor *c, struct parq
     struct diag why = DIAG_INIT;
     bool is_cut = false;
     size_t n = (size_t)(c->end - c->row);
+    uint64_t held = 0;
     int r = data ? 0 : -ENOMEM;
 
     for (unsigned i = 0; i < column->n_leaves && r == 0; i++) {
@@ -296,6 +297,10 @@ static int cursor_group(struct parquet_file *file, struct cursor *c, struct parq
                           READ_WAITS);
         r = parquet_walk_all(&walk, &data[i], &is_cut, &why);
         c->is_cut |= is_cut;
+        if (r == 0 && column->n_leaves > 1 && !parquet_group_fits(&data[i], &held, &why)) {
+            c->is_cut = true;
+            break;
+        }
     }
     if (r == 0 && parquet_count_rows(data) != n && !c->is_cut)
         page_data_release(&data[0]);

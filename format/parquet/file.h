@@ -50,7 +50,8 @@ struct parquet_column {
     enum parquet_shown shown;
     enum parquet_convert convert;
     enum parquet_null null;
-    const struct parquet_node *node; /* what is shown: a leaf, or a group with several */
+    const struct parquet_node *node;  /* what is shown: a leaf, or a group with several */
+    const struct parquet_node *value; /* the leaf that is converted, if there is one leaf */
     unsigned leaf, n_leaves;
     enum dtype dtype; /* of numbers */
     uint32_t width;   /* bytes of a number as it is shown; of SHOWN_NUMBER all of a row */
@@ -210,6 +211,9 @@ int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **
  * what follows is lacking. d has the first fault, which is no error. 0 or another -errno. */
 int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret_cut,
                      struct diag *d);
+/* May all leaves of a group be held at once? *held: their bytes so far, 0 at first. false: no; data
+ * is released, and the reason is in d. */
+bool parquet_group_fits(struct page_data *data, uint64_t *held, struct diag *d);
 /* Append n values that are bad. 0 or -ENOMEM. */
 int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n);
 

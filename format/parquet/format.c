@@ -39,6 +39,7 @@ static bool parquet_same(const struct parquet_column *a, const struct parquet_co
            a->is_text == b->is_text && a->ndim == b->ndim && a->tail == b->tail &&
            (a->shown != SHOWN_NUMBER || a->width == b->width) &&
            !strcmp(a->node->unit, b->node->unit) &&
+           (a->convert == CONVERT_INT96) == (b->convert == CONVERT_INT96) &&
            (a->shown != SHOWN_JSON || a->n_leaves == b->n_leaves);
 }
 

@@ -92,7 +92,7 @@ static int json_number(const struct parquet_node *node, enum parquet_convert con
                        struct text *t)
 {
     const struct parquet_column column = {
-        .convert = convert, .dtype = dtype, .width = width, .node = node};
+        .convert = convert, .dtype = dtype, .width = width, .node = node, .value = node};
     uint8_t shown[16];
 
     if (width > sizeof(shown) || (dtype == DTYPE_U1 && node->type == TYPE_FIXED)) {

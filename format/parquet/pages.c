@@ -303,3 +303,15 @@ int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret
     }
     return r;
 }
+
+bool parquet_group_fits(struct page_data *data, uint64_t *held, struct diag *d)
+{
+    *held += data->v.len + data->n * 8; /* with levels, ends and marks */
+    if (*held <= 4 * (uint64_t)VALUES_BYTES_MAX)
+        return true;
+    page_data_release(data);
+    diag_set(
+        d, -EBADMSG,
+        "expected columns of a group that have 1 GiB in a row group together at most, got more");
+    return false;
+}

@@ -179,6 +179,8 @@ static int rows_make_bytes(const struct parquet_column *c, const struct page_dat
         bytes = values_at(&data->v, value, &len);
         r = values_is_bad(&data->v, value) ? parquet_rows_add_bad(ret, 1)
                                            : rows_add_text(c, bytes, len, ret);
+        if (r == -EBADMSG)
+            r = parquet_rows_add_bad(ret, 1);
         value++;
     }
     return r;
@@ -210,6 +212,7 @@ static unsigned rows_rep_of(const struct parquet_column *c, uint64_t i)
 static int rows_add_element(struct rows_list *row, uint64_t i)
 {
     const struct parquet_column *c = row->c;
+    const uint8_t *value;
     uint8_t *dst;
     size_t len, level = row->level + (size_t)i;
     bool is_there = row->data->def[level] == row->leaf->max_def;
@@ -229,9 +232,8 @@ static int rows_add_element(struct rows_list *row, uint64_t i)
     }
     if (values_is_bad(&row->data->v, row->value))
         return -EBADMSG;
-    return parquet_convert(c, values_at(&row->data->v, row->value++, &len), c->width, dst)
-               ? 0
-               : -EBADMSG;
+    value = values_at(&row->data->v, row->value++, &len);
+    return parquet_convert(c, value, len, dst) ? 0 : -EBADMSG;
 }
 
 static int rows_array(struct rows_list *row)
@@ -354,9 +356,10 @@ static int rows_add_json(const struct parquet_column *c, struct json_leaf *leaf,
         if (leaf[i].level != leaf[i].end)
             r = -EBADMSG;
     if (r == 0)
-        return is_null ? parquet_rows_add_null(ret, 1) : parquet_rows_add(ret, t.data, t.len);
+        r = is_null ? parquet_rows_add_null(ret, 1) : parquet_rows_add(ret, t.data, t.len);
     if (r == -EBADMSG)
-        rows_blame(ret, "expected columns of a group whose levels fit each other, got others");
+        rows_blame(ret, "expected columns of a group whose levels fit each other, and 1 GiB of "
+                        "text in a row group at most, got others");
     return r == -EBADMSG ? parquet_rows_add_bad(ret, 1) : r;
 }
 
@@ -414,7 +417,12 @@ int parquet_rows_make(const struct parquet_column *column, const struct page_dat
     parquet_rows_release(ret);
     ret->v.width = column->shown == SHOWN_NUMBER ? column->width : 0;
     good = have < n ? have : n;
-    good -= is_cut && data->rep && good == have && good;
+    for (unsigned i = 0; is_cut && i < column->n_leaves; i++) {
+        size_t rows = parquet_count_rows(&data[i]);
+
+        if (data[i].rep && good >= rows) /* its last row may lack what follows */
+            good = rows ? rows - 1 : 0;
+    }
     if (r == 0 && data->rep && data->n && data->rep[0]) {
         rows_blame(ret, "expected a page that begins with a row, got one that begins inside");
         good = 0;

@@ -65,6 +65,7 @@ static int unit_read_pages(const struct unit_place *place, struct page_data *dat
                            struct diag *why)
 {
     const struct parquet_column *c = &place->file->column[place->column];
+    uint64_t held = 0;
     int r = 0, all = 0;
 
     *ret_cut = false;
@@ -78,7 +79,7 @@ static int unit_read_pages(const struct unit_place *place, struct page_data *dat
                           is_whole ? chunk->start : place->at, is_whole ? chunk->end : place->end,
                           place->rc);
         r = parquet_walk_all(&walk, &data[i], &cut, why);
-        *ret_cut |= cut;
+        *ret_cut |= cut || (is_whole && !parquet_group_fits(&data[i], &held, why));
         if (!missing_go_on(place->rc, r, &all))
             break;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/records/bytes_kind.h"
 
 #define KIND_SIZE 80
 
@@ -31,7 +32,7 @@ static int column_union_compare_kinds(const struct record_column *a, const struc
     if (a->shown != b->shown)
         return a->shown < b->shown ? -1 : 1;
     if (a->shown == RECORD_BYTES)
-        return strcmp(a->ext, b->ext);
+        return a->ext_is_first && b->ext_is_first ? 0 : strcmp(a->ext, b->ext);
     if (a->shown == RECORD_TEXT)
         return 0;
     if (a->dtype != b->dtype)
@@ -74,6 +75,8 @@ static unsigned column_union_find_place(const struct column_union *u, const stru
 static void merge(struct record_column *into, const struct record_column *c)
 {
     into->has_holes |= c->has_holes;
+    if (into->ext_is_first && !strcmp(into->ext, bytes_kind_ext(BYTES_ANY)))
+        into->ext = c->ext; /* it had no value */
     if (c->shown != RECORD_NUMBERS)
         return;
     if (into->ndim != c->ndim) { /* 0 and 1 */

@@ -66,6 +66,7 @@ static int zip_place_members(struct zip_archive *archive, const struct zip *zip,
 int zip_archive_open(struct blob *blob, const char *top, const char *stem,
                      const struct format_setup *setup, struct zip_archive **ret, struct diag *d)
 {
+    static _Atomic(uint64_t) archives;
     AUTO_ZIP_ARCHIVE struct zip_archive *archive = calloc(1, sizeof(*archive));
     AUTO_ZIP struct zip zip = {0};
     int r;
@@ -77,6 +78,7 @@ int zip_archive_open(struct blob *blob, const char *top, const char *stem,
     archive->users = 1;
     archive->blob = blob;
     archive->setup = setup;
+    archive->number = atomic_fetch_add(&archives, 1) + 1;
     r = zip_read(blob, &zip, d);
     if (r == 0)
         r = zip_check_members(blob, &zip, d);

@@ -24,6 +24,7 @@ struct zip_place {
 struct zip_archive {
     struct blob *blob; /* owned */
     const struct format_setup *setup;
+    uint64_t number; /* no other archive has it: what the memo keeps may outlive the archive */
     struct members listing;  /* sorted; version[0] of a file is its number in place[] */
     struct zip_place *place; /* [n] */
     char *names;

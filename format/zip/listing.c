@@ -1,6 +1,7 @@
 /* Members become files: each name is decoded and judged, then all are sorted as a table of files
  * is, so that folders come once and what has one name lies side by side. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -118,6 +119,8 @@ static const char *zip_clean_path(char *path, size_t *len)
 
     if (strlen(path) != *len)
         return "its name has a NUL";
+    if (*len >= PATH_MAX / 2)
+        return "its path is too long";
     if (!*len || *path == '/' || (path[1] == ':' && (path[2] == '/' || path[2] == '\\')))
         return !*len ? "it has no name" : "its name is an absolute path";
     if (strchr(path, '\\'))

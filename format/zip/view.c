@@ -115,7 +115,8 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
     r = inflate(&z, Z_FINISH);
     if (r == Z_MEM_ERROR)
         r = -ENOMEM;
-    else if (r != Z_STREAM_END || z.total_out != size || crc32_z(0, content, size) != u->place->crc)
+    else if (r != Z_STREAM_END || z.avail_in || z.total_out != size ||
+             crc32_z(0, content, size) != u->place->crc)
         r = zip_bad_content(u, &z);
     else
         r = 0;
@@ -134,7 +135,7 @@ static bool zip_make_cancelled(void *ctx)
 
 static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uint64_t off)
 {
-    const struct memo_key key = {{(uintptr_t)u->archive, (uintptr_t)u->place}};
+    const struct memo_key key = {{(uintptr_t)u->archive, (uintptr_t)u->place, u->archive->number}};
     const struct memo_maker maker = {zip_make_content, zip_make_cancelled, u, read_clock(u->rc)};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(u->archive->setup->memo, &key, &maker, &thing);
@@ -272,7 +273,7 @@ static int zip_unpack_large(struct zip_view *view, struct diag *d)
                                    .size = members_size(m, i),
                                    .crc = place->crc};
 
-        if (place->method == ZIP_STORED || part.size <= IN_MEMORY)
+        if (place->method == ZIP_STORED || max_u64(part.size, part.len) <= IN_MEMORY)
             continue;
         if (!view->unpacked)
             view->unpacked = calloc(m->n, sizeof(*view->unpacked));

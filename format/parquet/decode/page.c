@@ -111,7 +111,10 @@ int page_header_read(const uint8_t *bytes, size_t len, struct page_header *ret,
         !page_kind(ret, number))
         return -EBADMSG;
     *ret_why = "expected a page of at most 256 MiB and 67108864 values, got a larger one";
-    return ret->unpacked > PAGE_BYTES_MAX || ret->n > PAGE_VALUES_MAX ? -EBADMSG : 0;
+    return ret->unpacked > PAGE_BYTES_MAX || ret->packed > UINT64_C(2) * PAGE_BYTES_MAX ||
+                   ret->n > PAGE_VALUES_MAX
+               ? -EBADMSG
+               : 0;
 }
 
 /* ---- levels and values ---- */

@@ -216,6 +216,9 @@ static int values_rle(struct decoding *d)
         return r;
     if (!hybrid_decode_levels(d->bytes + 4, len, 1, d->n, d->v->bytes + d->v->len))
         return values_fail(d, "expected a run for each boolean, got the end of the page");
+    for (size_t i = 0; i < d->n; i++)
+        if (d->v->bytes[d->v->len + i] > 1)
+            return values_fail(d, "expected booleans of 0 and 1, got another number");
     d->v->len += d->n;
     d->v->n += d->n;
     return 0;
