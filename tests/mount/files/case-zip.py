@@ -56,6 +56,7 @@ refused = {
     "twice.zip": (archive({"a/1.jpg": b"1", "a/2.jpg": b"2"}).replace(b"a/2.jpg", b"a/1.jpg"), ["different names", "a/1.jpg"]),
     "both.zip": (archive({"a/1": b"1", "a/1/2.jpg": b"2"}), ["a file or as a folder, got both"]),
     "text.zip": (archive({"a.docx": b"x", "b.docx": b"y"}), ["2 files of which none is", "2 .docx"]),
+    "far.zip": (archive({"a/" * 3000 + "1.jpg": b"1"}), ["its path is too long"]),
     "none.zip": (archive({}), ["without files"]),
     "count.zip": (whole[:-14] + struct.pack("<HH", 99, 99) + whole[-10:], ["expected 99 members, got 10"]),
 }

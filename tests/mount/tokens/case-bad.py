@@ -141,7 +141,7 @@ write("raw/good.bin", tokens.tobytes())
 with mounted(raw, "seq=16", "tokens=u2"):
     equal(len(content(path("good.bin/samples/raw/000000.tokens.raw"))), 34, "the others")
     for name, says in (("odd.bin", "expected a multiple of 2 bytes"), ("elf.bin", "got a program (ELF)"),
-                       ("gz.bin", "gzip data near byte 15"), ("zip.bin", "got zip")):
+                       ("gz.bin", "gzip data near byte 15"), ("zip.bin", "expected the directory of the archive")):
         contains(text(path(name, "ERROR.txt")), says)
 with mounted(raw, "seq=16", "tokens=raw:u2"):
     equal(len(content(path("elf.bin/samples/raw/000000.tokens.raw"))), 34, "raw: takes anything")
