@@ -19,6 +19,29 @@ static int decode(const struct picture_file *file, uint32_t height, uint32_t wid
     return r;
 }
 
+#define PIXELS_MOST 65536 /* PICTURE_PIXELS_MAX of this program */
+
+/* The whole picture, as it is. */
+static int choose_all(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
+                      uint8_t **ret_pixels)
+{
+    FUZZ_CHECK((uint64_t)height * width <= PIXELS_MOST);
+    *ret_cut = (struct picture_cut){0, 0, height, width, height, width, 0, 0, height, width};
+    *ret_pixels = ctx;
+    return 0;
+}
+
+/* Numbers are read of what has colours, unless they have 16 bits. */
+static void check_numbers(const struct picture_file *file, int colours)
+{
+    static uint8_t pixels[PIXELS_MOST * 3];
+    struct diag d = DIAG_INIT;
+    int r = picture_decode_numbers(file, &(struct picture_chooser){choose_all, pixels}, &d);
+
+    FUZZ_CHECK(r == 0 || d.set);
+    FUZZ_CHECK(r == colours || (r < 0 && colours == 0 && strstr(d.text, "8 bits")) || r == -EFBIG);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct picture_file file = {"fuzz", data, len};
@@ -28,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(decode(&file, 7, SIDE, b) == r);
     FUZZ_CHECK(r < 0 || !memcmp(a, b, 7 * SIDE * 3));
     FUZZ_CHECK(decode(&file, SIDE, 1, b) == r);
+    check_numbers(&file, r);
     FUZZ_CHECK(r < 0 || picture_is(data, len < PICTURE_HEAD ? len : PICTURE_HEAD));
     return 0;
 }
