@@ -43,10 +43,10 @@ static void cli_main_print_help(FILE *out)
           out);
     source_add_kinds(&kinds, "\n    ");
     fputs(kinds.data && !kinds.failed ? kinds.data : "", out);
-    fputs("\nIt holds pictures or sounds in folders, WebDataset shards,\n"
-          "TFRecord, RecordIO, MindRecord, Parquet, tokens, JSON lines, CSV, arrays (npy,\n"
-          "npz, safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM text,\n"
-          "or Kaldi tables; also packed (gzip, xz, zstd, bzip2).\n"
+    fputs("\nIt holds pictures or sounds in folders or zip archives, WebDataset shards,\n"
+          "TFRecord, RecordIO, MindRecord, Parquet, MDS, tokens, JSON lines, CSV, arrays\n"
+          "(npy, npz, safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM\n"
+          "text, or Kaldi tables; also packed (gzip, xz, zstd, bzip2).\n"
           "Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes:\n",
           out);

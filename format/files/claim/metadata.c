@@ -324,8 +324,8 @@ static int metadata_choose(const struct search *s, uint32_t folder, size_t *ret,
     }
     if (strstr(first, ".parquet"))
         return diag_set(d, -EBADMSG,
-                        "%s%s%s: expected metadata.jsonl or metadata.csv, got a table of Parquet, "
-                        "which epochfs does not read",
+                        "%s%s%s: expected metadata.jsonl or metadata.csv, got a table of Parquet. "
+                        "Write its rows as JSON lines or CSV",
                         path, slash, first);
     return 0;
 }
