@@ -59,6 +59,8 @@ static void finish(struct http_active *active, enum http_end end, const char *wh
     http_easy_wipe(active);
     if (request->wants_target && active->redirects && active->url)
         request->target = strdup(active->url);
+    if (active->foreign && active->url && strchr(active->url, '?'))
+        request->error_len = 0; /* its text may repeat the query, which may be a signature */
     curl_free(active->url);
     curl_free(active->user);
     if (active->password)
