@@ -209,15 +209,16 @@ static int fields_fill_folders(struct dataset *ds)
 
 int augment_fields_add(struct dataset *ds, const struct augment_tools *tools)
 {
-    const struct normalize *n = &tools->options->normalize;
     const struct field *image = ds->samples ? fields_image(ds) : NULL;
+    const struct normalize *n;
     unsigned channels = NORMALIZE_CHANNELS; /* of files */
     bool planar;
     const char *lacks;
     int r;
 
-    if (!tools->memo || (!image && !ds->pictures))
+    if (!tools->memo || !tools->options || (!image && !ds->pictures))
         return 0;
+    n = &tools->options->normalize;
     if (image)
         augment_is_picture(image, &channels, &planar);
     lacks = n->channels ? fields_norm_lacks(ds, image, channels, n) : "";

@@ -53,7 +53,8 @@ static void shown_form(const struct selection *sel, enum dtype dtype, uint64_t w
     ret->width = width;
     ret->ndim = ndim + 1;
     ret->dim[0] = sel->count;
-    memcpy(ret->dim + 1, dim, ndim * sizeof(*dim));
+    for (unsigned i = 0; i < ndim; i++)
+        ret->dim[1 + i] = dim[i];
 }
 
 /* ---- image ---- */

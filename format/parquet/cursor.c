@@ -70,7 +70,7 @@ static void cursor_add_rows(struct cursor *c, struct parquet_column *column,
                             const struct parquet_rows *rows, const struct diag *why)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        bool is_null = rows->null && rows->null[i];
+        bool is_null = parquet_row_is_null(rows, i);
         size_t len;
         const uint8_t *bytes = values_at(&rows->v, i, &len);
 

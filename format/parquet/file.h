@@ -139,10 +139,15 @@ enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum d
 struct parquet_rows {
     size_t n;
     struct values v; /* [n] what the rows show; bad: it cannot be read */
-    uint8_t *null;   /* [n] owned; NULL: none is */
+    uint8_t *null;   /* [null_n] owned; those behind are none */
+    size_t null_n;
     const char *why; /* what is wrong with the first bad one, static; NULL: its pages say it */
-    size_t null_n;   /* private */
 };
+
+static inline bool parquet_row_is_null(const struct parquet_rows *rows, size_t i)
+{
+    return i < rows->null_n && rows->null[i];
+}
 
 void parquet_rows_release(struct parquet_rows *rows);
 #define AUTO_ROWS AUTO(parquet_rows_release)

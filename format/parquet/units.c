@@ -103,9 +103,9 @@ static void unit_check_count(const struct unit_place *place, struct page_data *d
 
 static uint8_t unit_state(const struct parquet_rows *rows, size_t i)
 {
-    return values_is_bad(&rows->v, i)    ? STATE_BAD
-           : rows->null && rows->null[i] ? STATE_NULL
-                                         : STATE_SIZE;
+    return values_is_bad(&rows->v, i)     ? STATE_BAD
+           : parquet_row_is_null(rows, i) ? STATE_NULL
+                                          : STATE_SIZE;
 }
 
 /* Rows as one piece of memory. */
