@@ -115,18 +115,11 @@ size_t text_character(const void *bytes, size_t len)
     return n;
 }
 
-void text_add_json(struct text *t, const char *bytes)
+void text_add_json_bytes(struct text *t, const uint8_t *s, size_t len)
 {
-    const unsigned char *s = (const unsigned char *)bytes;
-    size_t left = bytes ? strlen(bytes) : 0;
-
-    if (!s) {
-        text_add(t, "null");
-        return;
-    }
     text_add(t, "\"");
-    while (left) {
-        size_t n = text_character(s, left);
+    while (len) {
+        size_t n = text_character(s, len);
 
         if (n == 0) {
             text_add(t, "\\ufffd");
@@ -139,9 +132,17 @@ void text_add_json(struct text *t, const char *bytes)
             text_add_bytes(t, (const char *)s, n);
         }
         s += n;
-        left -= n;
+        len -= n;
     }
     text_add(t, "\"");
+}
+
+void text_add_json(struct text *t, const char *bytes)
+{
+    if (bytes)
+        text_add_json_bytes(t, (const uint8_t *)bytes, strlen(bytes));
+    else
+        text_add(t, "null");
 }
 
 void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/scope.h"
 
@@ -23,6 +24,8 @@ void text_add_bytes(struct text *t, const char *bytes, size_t len);
 /* The bytes as a JSON string with its quotes; NULL: null. Bytes that are not UTF-8 become U+FFFD.
  */
 void text_add_json(struct text *t, const char *bytes);
+/* The same of len bytes, which may have NULs. */
+void text_add_json_bytes(struct text *t, const uint8_t *s, size_t len);
 
 /* n of them as a list, each `stride` bytes after the one before: they may be members of structs. */
 void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n);

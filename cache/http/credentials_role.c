@@ -164,7 +164,7 @@ static int role_parse(const struct text *answer, struct loaded *loaded, struct d
     return r;
 }
 
-/* Ask the service; it may not reach who has made the token, and then be asked again. */
+/* Ask the service. Where it cannot reach the issuer of the token it is asked again. */
 static int role_ask(const struct credentials *c, const char *url, const struct text *form,
                     const char *token, struct text *ret, struct diag *d)
 {

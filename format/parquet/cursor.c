@@ -105,7 +105,7 @@ static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
     return r;
 }
 
-/* Make a unit of what is pending; is_last: its rows go up to the end of the group. */
+/* Make a unit of the pending pages. is_last: it has all remaining rows of the group. */
 static int cursor_close(struct cursor *c, struct parquet_column *column, bool is_last,
                         struct diag *why)
 {

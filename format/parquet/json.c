@@ -20,28 +20,6 @@ struct json_row {
 
 /* ---- values ---- */
 
-static void node_string(struct text *t, const uint8_t *s, size_t len)
-{
-    text_add_bytes(t, "\"", 1);
-    while (len) {
-        size_t n = text_character(s, len);
-
-        if (n == 0) {
-            text_add(t, "\\ufffd");
-            n = 1;
-        } else if (*s == '"' || *s == '\\') {
-            text_add(t, "\\%c", *s);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            text_add(t, "\\u%04x", *s);
-        } else {
-            text_add_bytes(t, (const char *)s, n);
-        }
-        s += n;
-        len -= n;
-    }
-    text_add_bytes(t, "\"", 1);
-}
-
 static void json_base64(struct text *t, const uint8_t *s, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -127,7 +105,7 @@ static int json_value(const struct parquet_node *node, const uint8_t *value, siz
         r = parquet_convert_text(node, convert, value, len, t);
         text_add(t, "\"");
     } else if (node->logical == LOGICAL_STRING || node->logical == LOGICAL_JSON) {
-        node_string(t, value, len);
+        text_add_json_bytes(t, value, len);
     } else {
         json_base64(t, value, len);
     }
@@ -202,7 +180,7 @@ static int json_struct(const struct json_row *row, const struct parquet_node *no
     text_add(row->t, "{");
     for (unsigned i = 0; i < node->n_children && r == 0; i++, child += child->size) {
         text_add(row->t, "%s", i ? ", " : "");
-        node_string(row->t, (const uint8_t *)child->name, strlen(child->name));
+        text_add_json(row->t, child->name);
         text_add(row->t, ": ");
         r = json_node(row, child);
     }

@@ -171,7 +171,7 @@ int64_t thrift_element(struct thrift *t)
 
 /* ---- skipping ---- */
 
-/* A level of what is skipped. */
+/* A struct, list or map that is being skipped; others may be inside. */
 struct thrift_level {
     struct thrift_field field;   /* of a struct */
     enum thrift_type element[2]; /* of a list; of a map: keys and values */
