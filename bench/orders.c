@@ -33,7 +33,7 @@ static void batches(struct timed *t)
     uint64_t got[EACH], room = t->schedule.elements - EACH + 1;
 
     for (uint64_t i = 0; i < BATCHES; i++) {
-        schedule_samples(&t->schedule, &t->order, 0, spread(i, room), EACH, got);
+        schedule_elements(&t->schedule, &t->order, spread(i, room), EACH, got);
         t->sum += got[0] + got[EACH - 1];
     }
 }
@@ -43,7 +43,7 @@ static void singles(struct timed *t)
     uint64_t got;
 
     for (uint64_t i = 0; i < EACH * BATCHES; i++) {
-        schedule_samples(&t->schedule, &t->order, 0, spread(i, t->schedule.elements), 1, &got);
+        schedule_elements(&t->schedule, &t->order, spread(i, t->schedule.elements), 1, &got);
         t->sum += got;
     }
 }

@@ -213,7 +213,7 @@ void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uin
     bool next = place >= c->elements;
     uint64_t element = next ? place - c->elements : place;
 
-    schedule_samples(&c->schedule, &c->order[next], 0, element, count, ret);
+    schedule_elements(&c->schedule, &c->order[next], element, count, ret);
 }
 
 /* Look in the next epoch for those that this one does not read any more. */

@@ -96,7 +96,7 @@ static uint64_t mix_order_sample_of(const struct mix_list *list, uint64_t place)
     uint64_t sample = place;
 
     if (!list->is_whole)
-        schedule_samples(&list->schedule, &list->order, place, 0, 1, &sample);
+        schedule_elements(&list->schedule, &list->order, place, 1, &sample);
     return list->first + sample;
 }
 

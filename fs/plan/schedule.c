@@ -272,9 +272,37 @@ void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order
         permutation_init(&ret->split, 0, 0, LANE_SPLIT, s->taken.length);
 }
 
-uint64_t schedule_count(const struct schedule *s, uint64_t number)
+bool schedule_batches(const struct schedule *s, uint64_t epoch, uint64_t *ret)
 {
-    return min_u64(s->batch, s->elements - number * s->batch);
+    (void)epoch;
+    *ret = s->batches;
+    return true;
+}
+
+int schedule_has(const struct schedule *s, uint64_t epoch, uint64_t number)
+{
+    (void)epoch;
+    return number < s->batches ? 0 : -ENOENT;
+}
+
+int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t number,
+                        struct schedule_batch *ret)
+{
+    (void)epoch;
+    *ret = (struct schedule_batch){.number = number,
+                                   .count = min_u64(s->batch, s->elements - number * s->batch)};
+    return 0;
+}
+
+void schedule_batch_release(struct schedule_batch *batch)
+{
+    *batch = (struct schedule_batch){0};
+}
+
+uint64_t schedule_begin(const struct schedule *s, uint64_t epoch, uint64_t number)
+{
+    (void)epoch;
+    return number * s->batch;
 }
 
 /* (a * b + c) mod n where the product may not fit in 64 bits. */
@@ -283,14 +311,14 @@ static uint64_t mul_add_mod(uint64_t a, uint64_t b, uint64_t c, uint64_t n)
     return (uint64_t)(((u128)a * b + c) % n);
 }
 
-bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first)
+bool schedule_in_order(const struct schedule *s, const struct schedule_batch *batch,
+                       uint64_t *ret_first)
 {
-    uint64_t first = number * s->batch;
+    uint64_t first = batch->number * s->batch;
 
     *ret_first = s->taken.start + first;
     /* A last batch that is filled up continues at the start. */
-    return !schedule_has_order(s) && s->plan->ranks == 1 &&
-           first + schedule_count(s, number) <= s->positions;
+    return !schedule_has_order(s) && s->plan->ranks == 1 && first + batch->count <= s->positions;
 }
 
 /* The positions of elements of units that go to a rank together. */
@@ -348,11 +376,10 @@ void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint6
     map_list(s, &shares, count, ret);
 }
 
-void schedule_positions(const struct schedule *s, uint64_t number, uint64_t first, size_t count,
-                        uint64_t *ret)
+/* The positions of elements of the rank. */
+static void schedule_find_positions(const struct schedule *s, uint64_t element, size_t count,
+                                    uint64_t *ret)
 {
-    uint64_t element = number * s->batch + first;
-
     if (!count)
         return;
     if (s->unit > 1)
@@ -361,13 +388,32 @@ void schedule_positions(const struct schedule *s, uint64_t number, uint64_t firs
         element_positions(s, element, count, ret);
 }
 
-void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
-                      uint64_t first, size_t count, uint64_t *ret)
+/* Turn positions into samples. */
+static void schedule_map(const struct schedule *s, const struct epoch_order *order, size_t count,
+                         uint64_t *x)
 {
-    if (!count)
-        return;
-    schedule_positions(s, number, first, count, ret);
     if (s->order.ops != &order_permutation || s->order.seeded)
-        s->order.ops->at(&s->order, order, count, ret);
-    map_list(s, order ? &order->split : NULL, count, ret);
+        s->order.ops->at(&s->order, order, count, x);
+    map_list(s, order ? &order->split : NULL, count, x);
+}
+
+void schedule_positions(const struct schedule *s, const struct schedule_batch *batch,
+                        uint64_t first, size_t count, uint64_t *ret)
+{
+    schedule_find_positions(s, batch->number * s->batch + first, count, ret);
+}
+
+void schedule_samples(const struct schedule *s, const struct epoch_order *order,
+                      const struct schedule_batch *batch, uint64_t first, size_t count,
+                      uint64_t *ret)
+{
+    schedule_positions(s, batch, first, count, ret);
+    schedule_map(s, order, count, ret);
+}
+
+void schedule_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
+                       size_t count, uint64_t *ret)
+{
+    schedule_find_positions(s, first, count, ret);
+    schedule_map(s, order, count, ret);
 }

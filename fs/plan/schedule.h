@@ -86,24 +86,61 @@ static inline bool schedule_has_order(const struct schedule *s)
     return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only;
 }
 
-/* How many samples batch number has; number < batches. */
-uint64_t schedule_count(const struct schedule *s, uint64_t number);
+/* ---- batches ----
+ *
+ * Most plans cut the elements of a rank into batches of the same size, so arithmetic says how many
+ * batches there are, and which elements are in each. Plans may also have batches of any number of
+ * samples each, in each epoch others. So nothing else may compute these numbers:
+ *
+ *   schedule_batches()    how many there are, as far as that is known without a pass over the epoch
+ *   schedule_has()        is there a batch of that number? It may need a pass, and says so
+ *   schedule_batch_init() one batch: how many samples it has, and what it takes to find them
+ *   schedule_samples()    the samples of it; schedule_positions() the same before the order
+ *
+ * The forecast sees one line of elements instead, see schedule_elements(). A plan whose places are
+ * not samples but runs of them, or whose batches are cut by another rule, sets count and the
+ * positions in schedule_batch_init(). */
+struct schedule_batch {
+    uint64_t number, count;
+};
 
-/* Are the samples of batch number, which has some, consecutive in the stored order? *ret_first: the
+/* *ret: the batches of an epoch. false: it is not known yet, and there are at most so many. */
+bool schedule_batches(const struct schedule *s, uint64_t epoch, uint64_t *ret);
+
+/* 0; -ENOENT: the epoch has no such batch; -EAGAIN: that takes a pass over the epoch. */
+int schedule_has(const struct schedule *s, uint64_t epoch, uint64_t number);
+
+/* Find a batch that the epoch has. 0, and the caller releases *ret; or -ENOMEM. */
+int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t number,
+                        struct schedule_batch *ret);
+void schedule_batch_release(struct schedule_batch *batch); /* takes one that is {0} */
+
+/* Are the samples of a batch, which has some, consecutive in the stored order? *ret_first: the
  * first. */
-bool schedule_in_order(const struct schedule *s, uint64_t number, uint64_t *ret_first);
+bool schedule_in_order(const struct schedule *s, const struct schedule_batch *batch,
+                       uint64_t *ret_first);
 
 /* Set up the order of an epoch. Without one it does nothing. */
 void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order *ret);
 
-/* The samples at places first .. first + count - 1 of batch number. order: schedule_order() of the
+/* The samples at places first .. first + count - 1 of a batch. order: schedule_order() of the
  * epoch; not used if the schedule has none. */
-void schedule_samples(const struct schedule *s, const struct epoch_order *order, uint64_t number,
-                      uint64_t first, size_t count, uint64_t *ret);
+void schedule_samples(const struct schedule *s, const struct epoch_order *order,
+                      const struct schedule_batch *batch, uint64_t first, size_t count,
+                      uint64_t *ret);
 
 /* The positions in the epoch of the same places. */
-void schedule_positions(const struct schedule *s, uint64_t number, uint64_t first, size_t count,
-                        uint64_t *ret);
+void schedule_positions(const struct schedule *s, const struct schedule_batch *batch,
+                        uint64_t first, size_t count, uint64_t *ret);
+
+/* ---- elements ---- */
+
+/* The element that batch number begins with. */
+uint64_t schedule_begin(const struct schedule *s, uint64_t epoch, uint64_t number);
+
+/* The samples of count elements from first on. */
+void schedule_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
+                       size_t count, uint64_t *ret);
 
 /* The way back: the first element from `from` on that reads one of samples first .. last of the
  * dataset. SCHEDULE_NONE: none does in this epoch. With an order, not all of very many samples, or

@@ -285,7 +285,7 @@ static bool schedule_find_scan(struct search *search, const struct plan_samples 
     for (uint64_t e = search->from; e < end; e += ARRAY_LEN(sample)) {
         size_t n = (size_t)min_u64(end - e, ARRAY_LEN(sample));
 
-        schedule_samples(s, search->order, 0, e, n, sample);
+        schedule_elements(s, search->order, e, n, sample);
         for (size_t i = 0; i < n; i++)
             if (sample[i] >= wanted->first && sample[i] <= wanted->last) {
                 *search->least = e + i;

@@ -26,7 +26,7 @@ static void find_samples(const struct file_samples *v, uint64_t first, size_t n,
 {
     uint64_t last = v->node.item->ds->samples - 1;
 
-    schedule_samples(&v->node.plan->schedule, &v->order, v->node.number, first, n, ret);
+    schedule_samples(&v->node.plan->schedule, &v->order, &v->batch, first, n, ret);
     for (size_t i = 0; i < n && v->node.plan->label; i++)
         ret[i] = min_u64(ret[i], last);
 }
@@ -79,7 +79,7 @@ static void batch_positions(const struct selection *sel, uint64_t first, size_t 
 {
     const struct file_samples *v = (const struct file_samples *)sel;
 
-    schedule_positions(&v->node.plan->schedule, v->node.number, first, n, ret);
+    schedule_positions(&v->node.plan->schedule, &v->batch, first, n, ret);
 }
 
 /* How many of the first samples make a sheet that fits a screen. */
@@ -92,25 +92,30 @@ static uint64_t preview_count(const struct dataset *ds)
     return min_u64(min_u64(ds->samples, PREVIEW_SAMPLES), cells * cells);
 }
 
-void batch_selection(struct selection *ret, const struct node *node)
+static int batch_selection(struct file_samples *v)
 {
+    const struct node *node = &v->node;
     const struct plan_entry *entry = node->plan;
-    const struct schedule *s = &entry->schedule;
+    int r = node_batch(node, &v->batch);
 
-    *ret = (struct selection){
-        .count = schedule_count(s, node->number),
+    if (r < 0)
+        return r;
+    v->sel = (struct selection){
+        .count = v->batch.count,
         .id = {entry->ino, node->epoch, node->number},
         .samples = batch_samples,
         .pictures = entry->makes_pictures ? &entry->pictures : NULL,
         .epoch = node->epoch,
         .positions = batch_positions,
     };
-    ret->in_order = ret->count && schedule_in_order(s, node->number, &ret->first);
+    v->sel.in_order = v->sel.count && schedule_in_order(&entry->schedule, &v->batch, &v->sel.first);
+    return 0;
 }
 
 void file_samples_release(struct file_samples *v)
 {
     memo_let_go(v->list);
+    schedule_batch_release(&v->batch);
     free(v->file);
 }
 
@@ -132,12 +137,15 @@ static int name_file(struct file_samples *v, const char *mountpoint)
 int file_samples_init(struct file_samples *v, struct memo *lists, const char *mountpoint,
                       const struct node *node)
 {
+    int r = 0;
+
     v->file = NULL;
     v->node = *node;
     v->lists = lists;
     v->list = NULL;
     v->has_no_list = false;
     v->has_order = false;
+    v->batch = (struct schedule_batch){0};
     if (node->type == NODE_SAMPLE)
         v->sel = (struct selection){
             .count = 1,
@@ -149,7 +157,9 @@ int file_samples_init(struct file_samples *v, struct memo *lists, const char *mo
     else if (node->type == NODE_PREVIEW)
         v->sel = (struct selection){.count = preview_count(node->item->ds), .in_order = true};
     else
-        batch_selection(&v->sel, node);
+        r = batch_selection(v);
+    if (r < 0)
+        return r;
     return node->file && node->file->field && node->file->field->names_file
                ? name_file(v, mountpoint)
                : 0;

@@ -13,8 +13,9 @@ struct file_samples {
     char *file;           /* of sel; owned */
     struct node node;
     struct memo *lists;
-    struct memo_thing *list; /* uint64_t [sel.count], made when first needed; NULL: none */
-    bool has_no_list;        /* there was no memory for it: do not try again in this request */
+    struct memo_thing *list;     /* uint64_t [sel.count], made when first needed; NULL: none */
+    bool has_no_list;            /* there was no memory for it: do not try again in this request */
+    struct schedule_batch batch; /* of a NODE_BATCH */
     bool has_order;
     struct epoch_order order; /* made when first needed */
 };
@@ -26,9 +27,5 @@ int file_samples_init(struct file_samples *ret, struct memo *lists, const char *
                       const struct node *node);
 void file_samples_release(struct file_samples *v); /* takes one that is {0} */
 #define AUTO_FILE_SAMPLES AUTO(file_samples_release)
-
-/* The selection of a batch without a way to its samples: enough to say how many and in which order.
- */
-void batch_selection(struct selection *ret, const struct node *node);
 
 #endif

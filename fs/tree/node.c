@@ -17,7 +17,16 @@ unsigned node_column(const struct node *node)
 
 uint64_t node_units(const struct node *node)
 {
-    return node->type == NODE_SAMPLE ? node->item->ds->samples : node->plan->schedule.batches;
+    uint64_t units = node->item->ds->samples;
+
+    if (node->type != NODE_SAMPLE)
+        schedule_batches(&node->plan->schedule, node->epoch, &units);
+    return units;
+}
+
+int node_batch(const struct node *node, struct schedule_batch *ret)
+{
+    return schedule_batch_init(&node->plan->schedule, node->epoch, node->number, ret);
 }
 
 bool node_is_hole(const struct node *node)

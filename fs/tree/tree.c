@@ -65,7 +65,7 @@ static int node_of_span(const struct span *s, uint64_t ino, struct node *ret)
     node.type = s->plan ? NODE_BATCH : NODE_SAMPLE;
     node.file = &node.folder->files[scope][place.file];
     node.number = s->plan ? place.slot - 1 : place.slot;
-    if (node.number >= (s->plan ? s->plan->schedule.batches : ds->samples) || node_is_hole(&node))
+    if (node.number >= node_units(&node) || node_is_hole(&node))
         return -ESTALE;
     *ret = node;
     return 0;
@@ -301,13 +301,15 @@ static int lookup_batch(struct tree *tree, const struct node *parent, const char
     const struct file_kind *file =
         dot ? tree_find_kind(parent->folder, node_scope(parent), dot) : NULL;
     uint64_t batch = 0;
+    int r;
 
     if (!file ||
-        !padded_number_parse(name, (size_t)(dot - name), batch_digits(parent->plan), &batch) ||
-        batch >= parent->plan->schedule.batches)
+        !padded_number_parse(name, (size_t)(dot - name), batch_digits(parent->plan), &batch))
         return -ENOENT;
-    file_node(tree, parent, file, batch, ret);
-    return 0;
+    r = schedule_has(&parent->plan->schedule, parent->epoch, batch);
+    if (r == 0)
+        file_node(tree, parent, file, batch, ret);
+    return r;
 }
 
 static int lookup_fixed(struct tree *tree, const struct node *parent, const char *name,
@@ -529,10 +531,11 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
 {
     enum scope scope = node_scope(parent);
     unsigned kinds = parent->folder->n_kinds[scope];
-    uint64_t n =
-        scope == SCOPE_SAMPLES ? parent->item->ds->samples : parent->plan->schedule.batches;
+    uint64_t n = parent->item->ds->samples;
     char stem[KEY_NAME_SIZE];
 
+    if (scope != SCOPE_SAMPLES && !schedule_batches(&parent->plan->schedule, parent->epoch, &n))
+        return -EAGAIN;
     if (index / kinds >= n)
         return -ENOENT;
     file_node(tree, parent, &parent->folder->files[scope][index % kinds], index / kinds, ret);

@@ -185,6 +185,9 @@ unsigned node_columns(const struct node *node);
 unsigned node_column(const struct node *node);
 uint64_t node_units(const struct node *node);
 
+/* The batch of a NODE_BATCH: see schedule_batch_init(). */
+int node_batch(const struct node *node, struct schedule_batch *ret);
+
 /* Is it the file of a field that its sample has not? Then there is no such file. */
 bool node_is_hole(const struct node *node);
 

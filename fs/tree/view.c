@@ -18,12 +18,19 @@ static const struct blob *view_source_of(const struct node *node)
 
 bool view_size_is_near(const struct node *node)
 {
-    struct selection sel;
+    struct schedule_batch batch;
+    uint64_t first;
+    bool is_near;
 
     if (node->type != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;
-    batch_selection(&sel, node);
-    return (sel.in_order && !node->item->ds->ops->walks) || sel.count <= NEAR_SAMPLES;
+    if (node_batch(node, &batch) < 0)
+        return false;
+    is_near =
+        batch.count <= NEAR_SAMPLES ||
+        (!node->item->ds->ops->walks && schedule_in_order(&node->plan->schedule, &batch, &first));
+    schedule_batch_release(&batch);
+    return is_near;
 }
 
 int view_size(struct read_context *rc, struct open_files *files, const struct node *node,
@@ -171,11 +178,13 @@ static bool is_copy_of_all(const struct node *node, struct extent *ret)
 {
     const struct schedule *s = &node->plan->schedule;
     const struct dataset *ds = node->item->ds;
+    struct schedule_batch batch;
     uint64_t first;
 
-    return ds->samples && node->file->field && s->elements == ds->samples &&
-           schedule_count(s, node->number) == ds->samples &&
-           schedule_in_order(s, node->number, &first) && !first &&
+    if (!ds->samples || !node->file->field || s->elements != ds->samples || schedule_has_order(s) ||
+        node_batch(node, &batch) < 0)
+        return false;
+    return batch.count == ds->samples && schedule_in_order(s, &batch, &first) && !first &&
            dataset_copy_of_all(ds, node->file->field, ret);
 }
 
@@ -207,10 +216,13 @@ const char *const attribute_names[N_ATTRIBUTES] = {
 static bool indexes_fit(const struct node *node)
 {
     const struct dataset *ds = node->item->ds;
-    uint64_t count =
-        node->type == NODE_BATCH ? schedule_count(&node->plan->schedule, node->number) : 1;
-    uint64_t each = decimal_digits(ds->samples ? ds->samples - 1 : 0) + 1;
+    struct schedule_batch batch = {.count = 1};
+    uint64_t count, each = decimal_digits(ds->samples ? ds->samples - 1 : 0) + 1;
 
+    if (node->type == NODE_BATCH && node_batch(node, &batch) < 0)
+        return false;
+    count = batch.count;
+    schedule_batch_release(&batch);
     return count <= ATTRIBUTE_MAX / each;
 }
 

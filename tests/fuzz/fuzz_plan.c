@@ -23,16 +23,20 @@ static bool is_sample(const struct schedule *s, uint64_t sample)
 
 static void check_batch(const struct schedule *s, const struct epoch_order *order, uint64_t number)
 {
-    uint64_t count = schedule_count(s, number), sample[16];
-    size_t some = (size_t)min_u64(count, ARRAY_LEN(sample));
+    struct schedule_batch batch;
+    uint64_t count, sample[16];
+    size_t some;
 
+    FUZZ_CHECK(schedule_batch_init(s, order->epoch, number, &batch) == 0);
+    count = batch.count;
+    some = (size_t)min_u64(count, ARRAY_LEN(sample));
     FUZZ_CHECK(count <= s->batch);
     FUZZ_CHECK(count > 0 || !s->plan->batch);
-    schedule_samples(s, order, number, 0, some, sample);
+    schedule_samples(s, order, &batch, 0, some, sample);
     for (size_t i = 0; i < some; i++)
         FUZZ_CHECK(is_sample(s, sample[i]));
     if (some)
-        schedule_samples(s, order, number, count - some, some, sample);
+        schedule_samples(s, order, &batch, count - some, some, sample);
     for (size_t i = 0; i < some; i++)
         FUZZ_CHECK(is_sample(s, sample[i]));
     /* The way back, where a sample has few positions and the epoch is none that begins again. */
@@ -43,7 +47,7 @@ static void check_batch(const struct schedule *s, const struct epoch_order *orde
         FUZZ_CHECK(found == element);
         found = schedule_find(s, order, sample[i], sample[i], 0);
         FUZZ_CHECK(found <= element);
-        schedule_samples(s, order, 0, found, 1, &one);
+        schedule_elements(s, order, found, 1, &one);
         FUZZ_CHECK(one == sample[i]);
     }
 }

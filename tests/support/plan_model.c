@@ -279,13 +279,16 @@ static void check_plan(const struct plan *p, const struct model_data *data, uint
                  (int)m.batches);
     }
     for (uint64_t b = 0; b < m.batches; b++) {
-        assert_int_equal(schedule_count(&s, b), m.count[b]);
-        schedule_samples(&s, &order, b, 0, m.count[b], got);
+        struct schedule_batch batch;
+
+        assert_int_equal(schedule_batch_init(&s, epoch, b, &batch), 0);
+        assert_int_equal(batch.count, m.count[b]);
+        schedule_samples(&s, &order, &batch, 0, m.count[b], got);
         for (uint64_t i = 0; i < m.count[b]; i++) {
             uint64_t one = 0;
 
             assert_int_equal(got[i], m.sample[at + i]);
-            schedule_samples(&s, &order, b, i, 1, &one);
+            schedule_samples(&s, &order, &batch, i, 1, &one);
             assert_int_equal(one, got[i]);
         }
         at += m.count[b];
@@ -320,7 +323,7 @@ static void check_find(const struct plan *p, const struct model_data *data, uint
     check_find_each(&s, &order, n);
     length = s.positions;
     for (uint64_t e = 0; length && e < s.elements; e++)
-        schedule_samples(&s, &order, 0, e, 1, &sample[e]);
+        schedule_elements(&s, &order, e, 1, &sample[e]);
     for (uint64_t first = 0; first < n; first++) {
         for (uint64_t last = first; last < n && last < first + 3; last++) {
             uint64_t from = (first * 5 + last) % (s.elements + 1), want = from, end = s.elements;

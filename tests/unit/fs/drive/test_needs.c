@@ -173,7 +173,7 @@ static void list_init(struct list *ret, const struct fixture *f, const struct ac
             schedule_order(&plan->schedule, c->epoch + epoch, &order);
         for (uint64_t e = epoch ? 0 : c->at; e < elements; e++, ret->n++) {
             if (plan)
-                schedule_samples(&plan->schedule, &order, 0, e, 1, &ret->sample[ret->n]);
+                schedule_elements(&plan->schedule, &order, e, 1, &ret->sample[ret->n]);
             else
                 ret->sample[ret->n] = e;
         }

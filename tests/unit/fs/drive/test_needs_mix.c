@@ -86,7 +86,7 @@ static void setup_mix(struct fixture *f, const char *name, uint64_t epoch, uint6
     for (unsigned i = 0; i < 2; i++) {
         schedule_order(&f->plan.schedule, epoch + i, &order);
         for (uint64_t e = i ? 0 : at; e < f->plan.schedule.elements; e++)
-            schedule_samples(&f->plan.schedule, &order, 0, e, 1, &f->sample[f->n++]);
+            schedule_elements(&f->plan.schedule, &order, e, 1, &f->sample[f->n++]);
     }
     assert_int_equal(f->g->next(f->g->ctx, NULL, 0), 0);
 }

@@ -209,7 +209,7 @@ static void test_draw__each_place__floor_or_ceil_of_its_share(void **state)
                                                        .weights = &l.weights});
                 schedule_order(&s, epoch, &order);
                 for (uint64_t i = 0, sample; i < draws; i++) {
-                    schedule_samples(&s, &order, 0, i, 1, &sample);
+                    schedule_elements(&s, &order, i, 1, &sample);
                     count[sample]++;
                 }
                 for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -239,10 +239,10 @@ static void test_draw__as_many_as_places__the_shuffle(void **state)
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         schedule_init(&s, &drawn, 1000, NULL);
         schedule_order(&s, epoch, &order);
-        schedule_samples(&s, &order, 0, 0, 1000, a);
+        schedule_elements(&s, &order, 0, 1000, a);
         schedule_init(&s, &plain, 1000, NULL);
         schedule_order(&s, epoch, &order);
-        schedule_samples(&s, &order, 0, 0, 1000, b);
+        schedule_elements(&s, &order, 0, 1000, b);
         assert_memory_equal(a, b, sizeof(a));
     }
 }
@@ -262,7 +262,7 @@ static void test_find__a_sample_with_very_many_positions__the_first(void **state
         uint64_t from = random_below(&state_of_random, 1000000 - 64), want = from;
         uint64_t wanted = i % 7;
 
-        schedule_samples(&s, &order, 0, from, 64, sample);
+        schedule_elements(&s, &order, from, 64, sample);
         while (want < from + 64 && sample[want - from] != wanted)
             want++;
         if (want < from + 64)
@@ -292,7 +292,7 @@ static void test_draw__largest__both_ways(void **state)
         for (uint64_t k = 0; k < 20; k++) {
             uint64_t position = k * UINT64_C(0x9e3779b97f4a7c15) % n, found;
 
-            schedule_samples(&s, &order, position, 0, 1, &sample);
+            schedule_elements(&s, &order, position, 1, &sample);
             assert_true(sample < of);
             if (n / of > 1000)
                 continue;
@@ -350,7 +350,7 @@ static void test_plan_distinct__epochs__as_counted(void **state)
 
             schedule_order(&s, epoch, &order);
             for (uint64_t e = 0; e < s.elements; e++) {
-                schedule_samples(&s, &order, 0, e, 1, &sample);
+                schedule_elements(&s, &order, e, 1, &sample);
                 assert_in_range(sample, distinct.first, distinct.first + distinct.span - 1);
                 found += !seen[sample];
                 seen[sample] = true;
@@ -463,28 +463,30 @@ static void make_data(uint64_t n, const struct plan *p, struct vector_data *ret)
 static void check_vector(char *line)
 {
     static struct vector_data data;
-    unsigned long long n, epoch, batch;
+    unsigned long long n, epoch, number;
     char name[PLAN_NAME_SIZE], *at = strchr(line, ':');
     struct epoch_order order;
     uint64_t got[16], count;
+    struct schedule_batch batch;
     struct schedule s;
     struct plan p;
 
     at = strstr(line, ": ");
     assert_non_null(at);
-    assert_int_equal(sscanf(line, "plan %llu %255s %llu %llu", &n, name, &epoch, &batch), 4);
+    assert_int_equal(sscanf(line, "plan %llu %255s %llu %llu", &n, name, &epoch, &number), 4);
     p = parse(name);
     make_data(n, &p, &data);
     schedule_init_data(&s, &p, &data.of);
     schedule_order(&s, epoch, &order);
-    count = schedule_count(&s, batch);
+    assert_int_equal(schedule_batch_init(&s, epoch, number, &batch), 0);
+    count = batch.count;
     assert_in_range(count, 1, ARRAY_LEN(got));
-    schedule_samples(&s, &order, batch, 0, count, got);
+    schedule_samples(&s, &order, &batch, 0, count, got);
     at++;
     for (uint64_t i = 0; i < count; i++) {
         assert_int_equal(got[i], strtoull(at, &at, 10));
         if (s.order.length < 4000)
-            assert_true(schedule_find(&s, &order, got[i], got[i], 0) <= batch * s.batch + i);
+            assert_true(schedule_find(&s, &order, got[i], got[i], 0) <= number * s.batch + i);
     }
     assert_string_equal(at, "\n");
     list_release(&data.list);

@@ -140,7 +140,7 @@ static void check_vector(const struct vector *v)
     plan.window = v->window; /* some are larger than a plan's may be */
     s.order.window = v->window;
     schedule_order(&s, v->epoch, &order);
-    schedule_samples(&s, &order, v->position, 0, 1, &sample);
+    schedule_elements(&s, &order, v->position, 1, &sample);
     assert_int_equal(sample, made.order->list[v->source].first + v->place);
     assert_int_equal(schedule_find(&s, &order, sample, sample, v->position), v->position);
     made_release(&made);
@@ -191,7 +191,7 @@ static uint64_t list_epoch(const struct schedule *s, const struct epoch_order *o
 {
     assert_true(s->elements <= EPOCH_MOST);
     for (uint64_t e = 0; e < s->elements; e++)
-        schedule_samples(s, order, 0, e, 1, &ret[e]);
+        schedule_elements(s, order, e, 1, &ret[e]);
     return s->elements;
 }
 
@@ -201,7 +201,7 @@ static void check_back(const struct made *made, const struct schedule *s,
 {
     uint64_t sample[EPOCH_MOST], again[EPOCH_MOST], n = list_epoch(s, order, sample);
 
-    schedule_samples(s, order, 0, 0, (size_t)n, again);
+    schedule_elements(s, order, 0, (size_t)n, again);
     assert_memory_equal(sample, again, n * sizeof(*sample));
     for (uint64_t x = 0; x < made->samples; x++) {
         uint64_t next = SCHEDULE_NONE, last = SCHEDULE_NONE;

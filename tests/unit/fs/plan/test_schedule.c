@@ -159,7 +159,7 @@ static void test_schedule__shares_of_a_split__each_sample_once(void **state)
         schedule_init(&s, &p, 1000, NULL);
         assert_int_equal(s.elements, i ? 100 : 800);
         schedule_order(&s, i, &order);
-        schedule_samples(&s, &order, 0, 0, s.elements, sample);
+        schedule_elements(&s, &order, 0, s.elements, sample);
         for (uint64_t k = 0; k < s.elements; k++)
             assert_int_equal(seen[sample[k]]++, 0);
     }
@@ -240,14 +240,15 @@ static void test_schedule__largest__samples_in_range(void **state)
         if (!s.batches)
             continue;
         for (uint64_t b = s.batches - 1;; b = 0) {
-            uint64_t count = schedule_count(&s, b);
+            struct schedule_batch batch;
 
-            assert_true(count > 0 && count <= p.batch);
-            for (uint64_t first = count - 1;; first = 0) {
+            assert_int_equal(schedule_batch_init(&s, 0, b, &batch), 0);
+            assert_true(batch.count > 0 && batch.count <= p.batch);
+            for (uint64_t first = batch.count - 1;; first = 0) {
                 __extension__ unsigned __int128 place =
                     ((unsigned __int128)b * p.batch + first) * p.ranks + p.rank;
 
-                schedule_samples(&s, NULL, b, first, 1, sample);
+                schedule_samples(&s, NULL, &batch, first, 1, sample);
                 assert_int_equal(sample[0], (uint64_t)(place % n));
                 if (!first)
                     break;
