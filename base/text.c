@@ -184,3 +184,18 @@ void text_release(struct text *t)
     free(t->data);
     *t = (struct text){0};
 }
+
+void secret_free(char **text)
+{
+    if (*text)
+        explicit_bzero(*text, strlen(*text));
+    free(*text);
+    *text = NULL;
+}
+
+void secret_release(struct text *t)
+{
+    if (t->data)
+        explicit_bzero(t->data, t->len);
+    text_release(t);
+}

@@ -54,4 +54,9 @@ void text_fit(struct text *t);
 void text_release(struct text *t);
 #define AUTO_TEXT AUTO(text_release)
 
+/* For secrets: overwrite the bytes, free and forget them. */
+void secret_free(char **text);
+void secret_release(struct text *t);
+#define AUTO_SECRET AUTO(secret_release)
+
 #endif

@@ -2,22 +2,17 @@
 #include "cache/http/credentials_parse.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/json.h"
 
 /* Bytes of a text. */
 struct span {
     const char *at;
     size_t len;
 };
-
-void wipe_text(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(*text);
-    *text = NULL;
-}
 
 static bool is_blank(char c)
 {
@@ -107,140 +102,26 @@ int profile_get(const char *text, size_t len, const char *profile, bool in_confi
 
 /* ---- JSON ---- */
 
-struct json {
-    const char *at, *end;
-};
-
-static void skip_blanks(struct json *json)
-{
-    while (json->at < json->end && (is_blank(*json->at) || *json->at == '\n'))
-        json->at++;
-}
-
-/* Skip c if it is next. Was it? */
-static bool take(struct json *json, char c)
-{
-    skip_blanks(json);
-    if (json->at == json->end || *json->at != c)
-        return false;
-    json->at++;
-    return true;
-}
-
-/* One character of a text behind a '\'. -1: one that credentials do not have. */
-static int escaped(struct json *json)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *known;
-    int v = 0;
-
-    if (json->at == json->end || !*json->at)
-        return -1;
-    known = strchr(from, *json->at);
-    if (known) {
-        json->at++;
-        return to[known - from];
-    }
-    if (*json->at != 'u' || json->end - json->at < 5)
-        return -1;
-    for (unsigned i = 1; i < 5; i++) {
-        char c = json->at[i], low = (char)(c | 0x20);
-
-        if (!(c >= '0' && c <= '9') && !(low >= 'a' && low <= 'f'))
-            return -1;
-        v = v * 16 + (c <= '9' ? c - '0' : low - 'a' + 10);
-    }
-    json->at += 5;
-    return v > 0 && v < 0x80 ? v : -1;
-}
-
-/* Read the text that begins here; the caller wipes and frees it. */
-static int read_text(struct json *json, char **ret)
-{
-    char *text, *to;
-
-    if (!take(json, '"'))
-        return -EBADMSG;
-    text = to = malloc((size_t)(json->end - json->at) + 1);
-    if (!text)
-        return -ENOMEM;
-    while (json->at < json->end && *json->at != '"' && (unsigned char)*json->at >= 0x20) {
-        int c = (unsigned char)*json->at++;
-
-        if (c == '\\')
-            c = escaped(json);
-        if (c < 0)
-            break;
-        *to++ = (char)c;
-    }
-    *to = '\0';
-    if (take(json, '"')) {
-        *ret = text;
-        return 0;
-    }
-    wipe_text(&text);
-    return -EBADMSG;
-}
-
-/* Skip a number, true, false or null. */
-static bool skip_word(struct json *json)
-{
-    const char *start;
-
-    skip_blanks(json);
-    start = json->at;
-    while (json->at < json->end &&
-           ((*json->at >= '0' && *json->at <= '9') || (*json->at >= 'a' && *json->at <= 'z') ||
-            *json->at == '.' || *json->at == '-' || *json->at == '+' || *json->at == 'E'))
-        json->at++;
-    return json->at > start;
-}
-
-/* Read one member; its value goes to *ret if its name is key. */
-static int read_member(struct json *json, const char *key, char **ret)
-{
-    char *name = NULL, *value = NULL;
-    bool wanted;
-    int r = read_text(json, &name);
-
-    if (r < 0)
-        return r;
-    wanted = !strcmp(name, key);
-    wipe_text(&name);
-    if (!take(json, ':'))
-        return -EBADMSG;
-    skip_blanks(json);
-    if (json->at == json->end || *json->at != '"')
-        return skip_word(json) ? 0 : -EBADMSG;
-    r = read_text(json, &value);
-    if (r == 0 && wanted) {
-        wipe_text(ret);
-        *ret = value;
-    } else {
-        wipe_text(&value);
-    }
-    return r;
-}
-
 int json_member(const char *json, size_t len, const char *key, char **ret)
 {
-    struct json at = {json, json + len};
-    char *found = NULL;
-    int r = take(&at, '{') ? 0 : -EBADMSG;
+    AUTO_JSON json_t *object = NULL;
+    const char *value, *name;
+    json_t *member;
+    int r = json_read(json, len, "", json_budget(len), &object, NULL);
 
-    if (r == 0 && !take(&at, '}')) {
-        do
-            r = read_member(&at, key, &found);
-        while (r == 0 && take(&at, ','));
-        if (r == 0 && !take(&at, '}'))
-            r = -EBADMSG;
+    if (r == 0 && !json_is_object(object))
+        r = -EBADMSG;
+    if (r < 0)
+        return r == -ENOMEM ? r : -EBADMSG;
+    value = json_string_value(json_object_get(object, key));
+    *ret = value ? strdup(value) : NULL;
+    json_object_foreach(object, name, member)
+    {
+        if (json_is_string(member)) /* jansson frees secrets as they are */
+            explicit_bzero((char *)(uintptr_t)json_string_value(member),
+                           json_string_length(member));
     }
-    if (r == 0 && found) {
-        *ret = found;
-        return 1;
-    }
-    wipe_text(&found);
-    return r;
+    return value ? *ret ? 1 : -ENOMEM : 0;
 }
 
 /* ---- endpoints ---- */

@@ -11,15 +11,12 @@
 int profile_get(const char *text, size_t len, const char *profile, bool in_config, const char *key,
                 char **ret);
 
-/* The text of a member of a flat JSON object; the caller wipes and frees it. 1; 0: no such text;
- * -EBADMSG: not a flat object; or -ENOMEM. */
+/* The text of a member of a JSON object; the caller wipes and frees it. 1; 0: no such text;
+ * -EBADMSG: no object; or -ENOMEM. */
 int json_member(const char *json, size_t len, const char *key, char **ret);
 
 /* May credentials be asked for at that URL? https, or a host that is this machine or the container
  * service beside it. */
 bool container_url_is_good(const char *url);
-
-/* Overwrite a text, free it, and set it to NULL. */
-void wipe_text(char **text);
 
 #endif

@@ -54,9 +54,6 @@ void credentials_loaded_release(struct loaded *loaded);
  * with the reason in d; the caller releases *ret. */
 int credentials_read_token(const char *path, const char *what, struct text *ret, struct diag *d);
 
-/* Wipe and release a text. */
-void credentials_text_release(struct text *t);
-
 /* text may be NULL. 0 or -ENOMEM. */
 int credentials_copy(const char *text, char **ret);
 

@@ -15,8 +15,6 @@
 #define NONE_GOOD   (600 * SECOND)
 #define ANSWER_MOST (64u << 10)
 
-#define AUTO_SECRET_TEXT AUTO(credentials_text_release)
-
 /* ---- the environment ---- */
 
 /* 1 and *loaded; 0: nothing there; or -errno. All load_...() return this; the caller releases
@@ -55,7 +53,7 @@ static int refuse_others(const struct credentials *c, struct diag *d)
 
         if (r == 0)
             r = credentials_of_profile(c, false, others[i], &value, d);
-        wipe_text(&value);
+        secret_free(&value);
         if (r < 0)
             return r;
         if (r > 0)
@@ -128,7 +126,7 @@ static int read_answer(const struct text *answer, const char *what, struct loade
         loaded->expires = good && at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
         r = good ? 1 : 0;
     }
-    wipe_text(&expires);
+    secret_free(&expires);
     if (r == 0 || r == -EBADMSG)
         return diag_set(d, -EBADMSG,
                         "%s: expected JSON with AccessKeyId, SecretAccessKey and Expiration, got "
@@ -167,7 +165,7 @@ static int container_token(struct text *ret, struct diag *d)
 static int ask_container(const struct credentials *c, const char *url, struct loaded *loaded,
                          struct diag *d)
 {
-    AUTO_SECRET_TEXT struct text answer = {0}, token = {0};
+    AUTO_SECRET struct text answer = {0}, token = {0};
     const char *headers[2] = {NULL, NULL};
     struct http_call call = {.url = url,
                              .headers = headers,
@@ -185,7 +183,7 @@ static int ask_container(const struct credentials *c, const char *url, struct lo
     }
     if (r == 0)
         r = http_get(c->http, &call, &answer, d);
-    wipe_text(&authorization);
+    secret_free(&authorization);
     return r < 0 ? r : read_answer(&answer, "container endpoint", loaded, d);
 }
 
@@ -241,7 +239,7 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
 {
     static const char path[] = "/latest/meta-data/iam/security-credentials/";
     const char *disabled = credentials_variable("AWS_EC2_METADATA_DISABLED");
-    AUTO_SECRET_TEXT struct text token = {0}, role = {0}, answer = {0};
+    AUTO_SECRET struct text token = {0}, role = {0}, answer = {0};
     AUTO_FREE char *role_path = NULL;
     char *token_header = NULL;
     int r;
@@ -262,7 +260,7 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
         if (r == 0)
             r = read_answer(&answer, "instance endpoint", loaded, d);
     }
-    wipe_text(&token_header);
+    secret_free(&token_header);
     if (r < 0 && r != -ENOENT)
         return diag_set(d, r, "instance endpoint: %s", strerror(-r));
     return r == -ENOENT ? 0 : r;

@@ -10,23 +10,14 @@
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
 
-#define FILE_MOST        (1u << 20)
-#define AUTO_SECRET_TEXT AUTO(credentials_text_release)
+#define FILE_MOST (1u << 20)
 
 void credentials_loaded_release(struct loaded *loaded)
 {
-    wipe_text(&loaded->secret.key_id);
-    wipe_text(&loaded->secret.key);
-    wipe_text(&loaded->secret.token);
+    http_secret_release(&loaded->secret);
     *loaded = (struct loaded){0};
 }
 
-void credentials_text_release(struct text *t)
-{
-    if (t->data)
-        explicit_bzero(t->data, t->len);
-    text_release(t);
-}
 const char *credentials_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -63,7 +54,7 @@ static int read_small(const char *path, const char *shown, struct text *ret, str
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
-    AUTO_SECRET_TEXT struct text text = {0};
+    AUTO_SECRET struct text text = {0};
     int r = file_open(path, &fd, &st);
 
     if (r == -ENOENT || r == -ENOTDIR)
@@ -100,7 +91,7 @@ int credentials_of_profile(const struct credentials *c, bool in_config, const ch
                            struct diag *d)
 {
     const struct shared_file file = credentials_file(in_config);
-    AUTO_SECRET_TEXT struct text text = {0};
+    AUTO_SECRET struct text text = {0};
     int r = read_small(file.path, file.shown, &text, d);
 
     return r > 0 ? profile_get(text.data, text.len, c->profile, in_config, key, ret) : r;

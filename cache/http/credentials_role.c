@@ -99,7 +99,7 @@ static int role_add(struct text *form, const char *name, const char *value)
 
     if (r == 0)
         text_add(form, "&%s=%s", name, encoded);
-    wipe_text(&encoded);
+    secret_free(&encoded);
     return r < 0 || form->failed ? -ENOMEM : 0;
 }
 
@@ -120,41 +120,41 @@ static int role_form(const struct role *role, const char *token, struct text *re
     return r == 0 ? role_add(ret, "WebIdentityToken", token) : r;
 }
 
-/* Keep the text of an element that counts. 0 or -errno. */
-static int role_take(const struct xml_element *element, struct loaded *loaded, char **expires)
+struct role_answer {
+    struct loaded *loaded;
+    char *expires;
+};
+
+/* Keep the text of an element that counts. */
+static int role_take(void *user, struct xml_element *element)
 {
+    struct role_answer *answer = user;
+    struct http_secret *secret = &answer->loaded->secret;
     const struct {
         const char *name;
         char **text;
-    } wanted[] = {{"AccessKeyId", &loaded->secret.key_id},
-                  {"SecretAccessKey", &loaded->secret.key},
-                  {"SessionToken", &loaded->secret.token},
-                  {"Expiration", expires}};
+    } wanted[] = {{"AccessKeyId", &secret->key_id},
+                  {"SecretAccessKey", &secret->key},
+                  {"SessionToken", &secret->token},
+                  {"Expiration", &answer->expires}};
 
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-        if (!*wanted[i].text && !element->has_children && xml_is(element, wanted[i].name))
-            return xml_text(element, wanted[i].text);
+        if (!*wanted[i].text && element->text && !strcmp(element->name, wanted[i].name))
+            *wanted[i].text = TAKE_PTR(element->text);
     return 0;
 }
 
-static int role_parse(const struct text *answer, struct loaded *loaded, struct diag *d)
+static int role_parse(const struct text *text, struct loaded *loaded, struct diag *d)
 {
-    struct xml xml = {.at = answer->data, .end = answer->data + answer->len};
-    struct xml_element element;
-    enum xml_event event = answer->data ? XML_OPENED : XML_BAD;
-    char *expires = NULL;
+    struct role_answer answer = {loaded, NULL};
     time_t at = 0;
-    int r = 0;
+    size_t unused;
+    int r = text->data ? xml_read(text->data, text->len, role_take, &answer, &unused) : -EBADMSG;
 
-    while (r == 0 && event != XML_END && event != XML_BAD) {
-        event = xml_next(&xml, &element);
-        if (event == XML_CLOSED)
-            r = role_take(&element, loaded, &expires);
-    }
-    if (r == 0 && (event == XML_BAD || !loaded->secret.key_id || !loaded->secret.key ||
-                   !loaded->secret.token || !expires || !iso_time_parse(expires, &at)))
+    if (r == 0 && (!loaded->secret.key_id || !loaded->secret.key || !loaded->secret.token ||
+                   !answer.expires || !iso_time_parse(answer.expires, &at)))
         r = -EBADMSG;
-    wipe_text(&expires);
+    secret_free(&answer.expires);
     if (r == -EBADMSG)
         return diag_set(d, r,
                         "security token service: expected XML with keys, a token and a time, "
@@ -201,7 +201,7 @@ static int role_ask(const struct credentials *c, const char *url, const struct t
 static int role_load(const struct credentials *c, const struct role *role, struct loaded *loaded,
                      struct diag *d)
 {
-    AUTO(credentials_text_release) struct text token = {0}, form = {0}, answer = {0};
+    AUTO_SECRET struct text token = {0}, form = {0}, answer = {0};
     AUTO_FREE char *url = NULL;
     int r = credentials_read_token(role->token_file, "$AWS_WEB_IDENTITY_TOKEN_FILE", &token, d);
 

@@ -121,7 +121,32 @@ static int on_connected(void *ctx, char *to, char *from, int to_port, int from_p
     return CURL_PREREQFUNC_OK;
 }
 
+/* libcurl tells what it sends. */
+static int on_sent(CURL *easy, curl_infotype type, char *bytes, size_t n, void *ctx)
+{
+    struct http_active *active = ctx;
+
+    (void)easy;
+    if (type == CURLINFO_HEADER_OUT && n > 8 && memcmp(bytes, "CONNECT ", 8) != 0)
+        atomic_store(&active->http->user, memmem(bytes, n, "\nAuthorization:", 15) ||
+                                                  memmem(bytes, n, "\nauthorization:", 15)
+                                              ? HTTP_USER_SENT
+                                              : HTTP_USER_NONE);
+    return 0;
+}
+
 /* ---- its options ---- */
+
+/* Let libcurl look into ~/.netrc, for this host and no other, and learn whether it finds a user. */
+static void set_netrc(struct http_active *active)
+{
+    curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+    if (active->request->plain || atomic_load(&active->http->user) != HTTP_USER_UNKNOWN)
+        return;
+    curl_easy_setopt(active->easy, CURLOPT_DEBUGFUNCTION, on_sent);
+    curl_easy_setopt(active->easy, CURLOPT_DEBUGDATA, active);
+    curl_easy_setopt(active->easy, CURLOPT_VERBOSE, 1L);
+}
 
 /* Add a header, which must be exactly one line. */
 static bool add_header(struct http_active *active, const char *line)
@@ -172,9 +197,8 @@ static bool set_identity(struct http_active *active)
         if (!add_header(active, *headers))
             return false;
     if (!signature) {
-        /* From ~/.netrc, for this host and no other. */
         if (!active->user && !active->request->no_sign)
-            curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+            set_netrc(active);
         return !active->user ||
                (curl_easy_setopt(active->easy, CURLOPT_USERNAME, active->user) == CURLE_OK &&
                 curl_easy_setopt(active->easy, CURLOPT_PASSWORD,

@@ -1,14 +1,15 @@
 /* Makes and frees HTTP. The work is in loop.c (requests), transfer.c (transfers of the stage) and
  * call.c (texts). */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/scope.h"
+#include "cache/disk/home.h"
 #include "cache/disk/local_file.h"
-#include "cache/http/netrc.h"
 #include "cache/http/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
@@ -55,6 +56,17 @@ static int check_ca(const char *path, char **ret, struct diag *d)
     return *ret ? 0 : diag_set(d, -errno, "%s: %s", path, strerror(errno));
 }
 
+/* libcurl reads it, and would wait for a pipe. */
+static int check_netrc(struct diag *d)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!home_path("/.netrc", path, sizeof(path)) || stat(path, &st) < 0 || S_ISREG(st.st_mode))
+        return 0;
+    return diag_set(d, -EINVAL, "%s: expected a regular file, got another kind of file", path);
+}
+
 static void rest(struct transport *transport)
 {
     struct http *http = http_of(transport);
@@ -99,7 +111,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     http_signing_init(&http->signing, options->signer, http->clock);
     r = http_via_init(&http->via, options->via, options->via_secret, d);
     if (r == 0)
-        r = netrc_check(d);
+        r = check_netrc(d);
     if (r == 0 && options->ca)
         r = check_ca(options->ca, &http->ca, d);
     if (r == 0)
@@ -110,6 +122,11 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     }
     *ret = http;
     return 0;
+}
+
+bool http_sends_user(const struct http *http)
+{
+    return atomic_load(&http->user) == HTTP_USER_SENT;
 }
 
 struct transport *http_transport(struct http *http)

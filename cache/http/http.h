@@ -54,6 +54,10 @@ struct http_options {
 /* 0 or -errno with the reason in d. */
 int http_new(const struct http_options *options, struct http **ret, struct diag *d);
 
+/* Does libcurl know a user of the server, of ~/.netrc? False until a request was sent. Any thread.
+ */
+bool http_sends_user(const struct http *http);
+
 /* Its transport, valid as long as http; transport_free() frees http, too. */
 struct transport *http_transport(struct http *http);
 

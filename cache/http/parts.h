@@ -71,6 +71,9 @@ struct http_loop;
 /* Does GET tell an ETag where HEAD tells none? */
 enum http_get_tells { HTTP_GET_UNKNOWN, HTTP_GET_SAME, HTTP_GET_MORE };
 
+/* Has ~/.netrc a user of the server? */
+enum http_user { HTTP_USER_UNKNOWN, HTTP_USER_SENT, HTTP_USER_NONE };
+
 #define NO_LIMIT (INT64_MAX / 2)
 
 struct http {
@@ -88,6 +91,7 @@ struct http {
      * last of them gave up. Any thread. */
     _Atomic int64_t answered, gave_up;
     _Atomic enum http_get_tells get_tells;
+    _Atomic enum http_user user;
 };
 
 static inline struct http *http_of(struct transport *transport)

@@ -19,53 +19,26 @@
 
 /* ---- dates ---- */
 
-static bool month_parse(const char *name, int *ret)
-{
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-    for (int i = 0; i < 12; i++) {
-        if (strncasecmp(name, months + (ptrdiff_t)3 * i, 3) == 0) {
-            *ret = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool http_date_parse(const char *text, int64_t *ret)
 {
-    struct tm tm = {0}, made;
-    char month[4] = "";
-    unsigned day, year, h, m, s;
-    int end = 0;
-    time_t at;
+    static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT", "%a, %d-%b-%y %H:%M:%S GMT",
+                                        "%a %b %d %H:%M:%S %Y"};
 
-    if (sscanf(text, "%*3[A-Za-z], %2u %3[A-Za-z] %4u %2u:%2u:%2u GMT%n", &day, month, &year, &h,
-               &m, &s, &end) == 6 &&
-        end > 0) {
-    } else if (sscanf(text, "%*[A-Za-z], %2u-%3[A-Za-z]-%2u %2u:%2u:%2u GMT%n", &day, month, &year,
-                      &h, &m, &s, &end) == 6 &&
-               end > 0) {
-        year += year < 70 ? 2000 : 1900;
-    } else if (sscanf(text, "%*3[A-Za-z] %3[A-Za-z] %2u %2u:%2u:%2u %4u%n", month, &day, &h, &m, &s,
-                      &year, &end) != 6 ||
-               end == 0) {
-        return false;
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        struct tm tm = {0}, made;
+        const char *end = strptime(text, forms[i], &tm);
+        time_t at;
+
+        if (!end || *end || tm.tm_year < 70)
+            continue;
+        made = tm;
+        at = timegm(&made);
+        if (made.tm_mon != tm.tm_mon && tm.tm_sec < 60) /* the 30th of February */
+            return false;
+        *ret = at;
+        return true;
     }
-    if (text[end] || !month_parse(month, &tm.tm_mon) || day < 1 || day > 31 || year < 1970 ||
-        year > 9999 || h > 23 || m > 59 || s > 60)
-        return false;
-    tm.tm_mday = (int)day;
-    tm.tm_year = (int)year - 1900;
-    tm.tm_hour = (int)h;
-    tm.tm_min = (int)m;
-    tm.tm_sec = (int)s;
-    made = tm;
-    at = timegm(&made);
-    if (made.tm_mon != tm.tm_mon && s < 60) /* the 30th of February */
-        return false;
-    *ret = at;
-    return true;
+    return false;
 }
 
 uint64_t http_retry_parse(const char *text, int64_t now_s)

@@ -17,20 +17,11 @@
 
 #define REMEMBERED_NS INT64_C(5000000000)
 
-static void wipe(char **text)
-{
-    if (*text) {
-        explicit_bzero(*text, strlen(*text));
-        free(*text);
-    }
-    *text = NULL;
-}
-
 void http_secret_release(struct http_secret *secret)
 {
-    wipe(&secret->key_id);
-    wipe(&secret->key);
-    wipe(&secret->token);
+    secret_free(&secret->key_id);
+    secret_free(&secret->key);
+    secret_free(&secret->token);
 }
 
 void http_signing_init(struct http_signing *ret, struct http_signer *signer,

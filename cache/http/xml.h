@@ -1,4 +1,5 @@
-/* XML as S3 servers send it: elements and text; no document types, no CDATA sections. */
+/* XML as services of S3's kind send it, read by expat. Such a text has elements with a text or with
+ * elements in them; a document type is an error, so no entity grows. */
 #ifndef EPOCHFS_CACHE_HTTP_XML_H
 #define EPOCHFS_CACHE_HTTP_XML_H
 
@@ -6,36 +7,19 @@
 #include <stddef.h>
 
 #define XML_DEPTH 8 /* nesting of elements */
+#define XML_NAME  64
 
+/* An element that ends. */
 struct xml_element {
-    const char *name; /* [name_len] */
-    size_t name_len;
-    const char *text; /* [text_len] once it is closed: its content, encoded */
-    size_t text_len;
-    bool has_children;
+    unsigned depth;                /* 1: the root */
+    const char (*names)[XML_NAME]; /* [depth] from the root's to its own, cut */
+    const char *name;              /* the last of them */
+    char *text; /* NULL: it has elements in it. The callee may take it, and set it to NULL */
 };
 
-/* The caller sets at and end, the document, and zeroes the rest. */
-struct xml {
-    const char *at, *end;
-    unsigned depth; /* elements that are open */
-    struct xml_element open[XML_DEPTH];
-};
-
-enum xml_event {
-    XML_OPENED, /* *ret: the element, which is open[depth - 1] */
-    XML_CLOSED, /* *ret: the element; its parent is open[depth - 1] if depth > 0 */
-    XML_END,    /* of a whole document */
-    XML_BAD,    /* not XML of this kind; at: where */
-};
-
-enum xml_event xml_next(struct xml *xml, struct xml_element *ret);
-
-/* Is the element called name? */
-bool xml_is(const struct xml_element *element, const char *name);
-
-/* The text of an element without children, decoded; the caller frees it. 0; -EBADMSG: an unknown
- * entity, or a NUL byte; or -ENOMEM. */
-int xml_text(const struct xml_element *element, char **ret);
+/* Call use() for each element that ends; its result other than 0 ends the reading. 0; -EBADMSG: no
+ * such XML; -ENOMEM; or the result of use(). *ret_at: up to which byte it was read. */
+int xml_read(const char *xml, size_t len, int (*use)(void *user, struct xml_element *element),
+             void *user, size_t *ret_at);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "cache/http/netrc.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
 #include "cache/source/joined.h"
@@ -175,7 +174,7 @@ void remote_netrc(const struct source *source, char *ret, size_t capacity)
     char host[256];
 
     host_of(source->root, host, sizeof(host));
-    if (netrc_file_names(host))
+    if (http_sends_user(source->http))
         snprintf(ret, capacity, "machine %s of ~/.netrc", host);
 }
 

@@ -23,7 +23,7 @@
 /* The state of reading a page. */
 struct reading {
     struct s3_page page;
-    bool encoded, truncated, begun;
+    bool encoded, truncated;
     struct s3_object object; /* the one being read */
     bool has_size;
     const char *wrong; /* what an element should contain */
@@ -62,43 +62,39 @@ static void set_etag(const char *text, char *ret, size_t capacity)
         *ret = '\0';
 }
 
-/* Move a text to *ret. */
-static void take(char **text, char **ret)
-{
-    free(*ret);
-    *ret = TAKE_PTR(*text);
-}
-
-/* Read an element of an object. Returns what is wrong with it; NULL: nothing. */
-static const char *read_field(struct reading *reading, const struct xml_element *element,
-                              char **text)
+/* An element of an object. Returns what is wrong with it; NULL: nothing. */
+static const char *read_field(struct reading *reading, struct xml_element *element)
 {
     struct remote_version *version = &reading->object.version;
+    char *text = element->text;
 
-    if (xml_is(element, "Key")) {
-        take(text, &reading->object.key);
-    } else if (xml_is(element, "Size")) {
-        reading->has_size = **text && number_parse(*text, strlen(*text), INT64_MAX,
-                                                   &version->size) == strlen(*text);
+    if (!strcmp(element->name, "Key")) {
+        free(reading->object.key);
+        reading->object.key = TAKE_PTR(element->text);
+    } else if (!strcmp(element->name, "Size")) {
+        reading->has_size =
+            *text && number_parse(text, strlen(text), INT64_MAX, &version->size) == strlen(text);
         return reading->has_size ? NULL : "a number of bytes in Size";
-    } else if (xml_is(element, "ETag")) {
-        set_etag(*text, version->etag, sizeof(version->etag));
-    } else if (xml_is(element, "LastModified")) {
-        return iso_time_parse(*text, &version->mtime.tv_sec) ? NULL : "a time in LastModified";
+    } else if (!strcmp(element->name, "ETag")) {
+        set_etag(text, version->etag, sizeof(version->etag));
+    } else if (!strcmp(element->name, "LastModified")) {
+        return iso_time_parse(text, &version->mtime.tv_sec) ? NULL : "a time in LastModified";
     }
     return NULL;
 }
 
-static const char *read_top(struct reading *reading, const struct xml_element *element, char **text)
+static const char *read_top(struct reading *reading, struct xml_element *element)
 {
-    if (xml_is(element, "EncodingType")) {
-        reading->encoded = !strcmp(*text, "url");
-    } else if (xml_is(element, "NextContinuationToken")) {
-        take(text, &reading->page.token);
-    } else if (xml_is(element, "IsTruncated")) {
-        reading->truncated = !strcmp(*text, "true");
-        return reading->truncated || !strcmp(*text, "false") ? NULL
-                                                             : "true or false in IsTruncated";
+    char *text = element->text;
+
+    if (!strcmp(element->name, "EncodingType")) {
+        reading->encoded = !strcmp(text, "url");
+    } else if (!strcmp(element->name, "NextContinuationToken")) {
+        free(reading->page.token);
+        reading->page.token = TAKE_PTR(element->text);
+    } else if (!strcmp(element->name, "IsTruncated")) {
+        reading->truncated = !strcmp(text, "true");
+        return reading->truncated || !strcmp(text, "false") ? NULL : "true or false in IsTruncated";
     }
     return NULL;
 }
@@ -120,37 +116,31 @@ static int end_object(struct reading *reading)
     return 0;
 }
 
-static int add_prefix(struct s3_page *page, char **text)
+static int add_prefix(struct s3_page *page, struct xml_element *element)
 {
     if (array_capacity(&page->prefix, page->n_prefixes, sizeof(*page->prefix)) < 0)
         return -ENOMEM;
-    page->prefix[page->n_prefixes++] = TAKE_PTR(*text);
+    page->prefix[page->n_prefixes++] = TAKE_PTR(element->text);
     return 0;
 }
 
-/* Read an element that ends below the root element. depth 1: in the root; 2: in Contents. */
-static int read_element(struct reading *reading, const struct xml *xml,
-                        const struct xml_element *element)
+static int read_element(void *user, struct xml_element *element)
 {
-    AUTO_FREE char *text = NULL;
-    bool in_prefixes;
-    int r;
+    struct reading *reading = user;
+    const char *above = element->depth == 3 ? element->names[1] : "";
 
-    if (xml->depth == 1 && xml_is(element, "Contents"))
+    if (strcmp(element->names[0], "ListBucketResult") != 0)
+        reading->wrong = "ListBucketResult";
+    else if (element->depth == 2 && !strcmp(element->name, "Contents"))
         return end_object(reading);
-    in_prefixes = xml->depth == 2 && xml_is(&xml->open[1], "CommonPrefixes");
-    if (element->has_children || !xml->depth || xml->depth > 2 ||
-        (xml->depth == 2 && !in_prefixes && !xml_is(&xml->open[1], "Contents")))
+    else if (!element->text)
         return 0;
-    r = xml_text(element, &text);
-    if (r == -EBADMSG)
-        reading->wrong = "text without unknown entities";
-    if (r < 0)
-        return r;
-    if (in_prefixes)
-        return xml_is(element, "Prefix") ? add_prefix(&reading->page, &text) : 0;
-    reading->wrong =
-        xml->depth == 1 ? read_top(reading, element, &text) : read_field(reading, element, &text);
+    else if (!strcmp(above, "CommonPrefixes") && !strcmp(element->name, "Prefix"))
+        return add_prefix(&reading->page, element);
+    else if (element->depth == 2)
+        reading->wrong = read_top(reading, element);
+    else if (!strcmp(above, "Contents"))
+        reading->wrong = read_field(reading, element);
     return reading->wrong ? -EBADMSG : 0;
 }
 
@@ -177,41 +167,22 @@ static int decode_keys(struct reading *reading)
     return -EBADMSG;
 }
 
-static int read_page(struct reading *reading, struct xml *xml)
-{
-    struct xml_element element;
-    enum xml_event event;
-    int r = 0;
-
-    while (r == 0 && (event = xml_next(xml, &element)) != XML_END) {
-        if (event == XML_BAD ||
-            (xml->depth == 1 && event == XML_OPENED && !xml_is(&element, "ListBucketResult"))) {
-            reading->wrong = event == XML_BAD ? "XML" : "ListBucketResult";
-            return -EBADMSG;
-        }
-        reading->begun = true;
-        if (event == XML_CLOSED)
-            r = read_element(reading, xml, &element);
-    }
-    if (r == 0 && !reading->begun)
-        return -EBADMSG;
-    if (r == 0 && reading->truncated && !reading->page.token) {
-        reading->wrong = "NextContinuationToken, for IsTruncated is true";
-        return -EBADMSG;
-    }
-    return r < 0 ? r : decode_keys(reading);
-}
-
 int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page *ret,
                   struct diag *d)
 {
     AUTO(reading_release) struct reading reading = {.wrong = NULL};
-    struct xml at = {.at = xml, .end = xml + len};
-    int r = read_page(&reading, &at);
+    size_t at;
+    int r = xml_read(xml, len, read_element, &reading, &at);
 
+    if (r == 0 && reading.truncated && !reading.page.token) {
+        reading.wrong = "NextContinuationToken, for IsTruncated is true";
+        r = -EBADMSG;
+    }
+    if (r == 0)
+        r = decode_keys(&reading);
     if (r == -EBADMSG)
         return diag_set(d, r, "%s: byte %zu of the listing: expected %s, got something else", what,
-                        (size_t)(at.at - xml), reading.wrong ? reading.wrong : "XML");
+                        at, reading.wrong ? reading.wrong : "XML");
     if (r < 0)
         return r;
     if (!reading.truncated) {
@@ -241,33 +212,31 @@ uint64_t s3_page_hash(const char *xml, size_t len)
     return XXH3_64bits_withSeed(first ? first : "", (size_t)(last - first), has_more);
 }
 
-bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret)
+static int s3_list_read_error(void *user, struct xml_element *element)
 {
-    struct xml at = {.at = xml, .end = xml + len};
-    struct xml_element element;
-    struct s3_error found = {.code = ""};
+    struct s3_error *found = user;
     const struct {
         const char *name;
         char *to;
         size_t capacity;
-    } fields[] = {{"Code", found.code, sizeof(found.code)},
-                  {"Message", found.message, sizeof(found.message)},
-                  {"Region", found.region, sizeof(found.region)},
-                  {"Endpoint", found.endpoint, sizeof(found.endpoint)}};
-    enum xml_event event;
+    } fields[] = {{"Code", found->code, sizeof(found->code)},
+                  {"Message", found->message, sizeof(found->message)},
+                  {"Region", found->region, sizeof(found->region)},
+                  {"Endpoint", found->endpoint, sizeof(found->endpoint)}};
 
-    while (len && ((event = xml_next(&at, &element)) == XML_OPENED || event == XML_CLOSED)) {
-        AUTO_FREE char *text = NULL;
+    if (strcmp(element->names[0], "Error") != 0)
+        return -EBADMSG;
+    for (size_t i = 0; i < ARRAY_LEN(fields) && element->depth == 2 && element->text; i++)
+        if (!strcmp(element->name, fields[i].name))
+            name_show(element->text, fields[i].to, fields[i].capacity);
+    return 0;
+}
 
-        if (event == XML_OPENED && at.depth == 1 && !xml_is(&element, "Error"))
-            return false;
-        if (event == XML_OPENED || at.depth != 1 || element.has_children ||
-            xml_text(&element, &text) < 0)
-            continue;
-        for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-            if (xml_is(&element, fields[i].name))
-                name_show(text, fields[i].to, fields[i].capacity);
-    }
-    *ret = found;
-    return *found.code != '\0';
+/* A body that is cut off has its first elements. */
+bool s3_error_parse(const char *xml, size_t len, struct s3_error *ret)
+{
+    size_t unused;
+
+    *ret = (struct s3_error){.code = ""};
+    return xml_read(xml, len, s3_list_read_error, ret, &unused) != -ENOMEM && *ret->code;
 }

@@ -64,10 +64,10 @@ static void try_credentials(const char *text, size_t len)
     for (int in_config = 0; in_config < 2; in_config++) {
         FUZZ_CHECK(profile_get(text, len, "default", in_config, NULL, NULL) >= 0);
         FUZZ_CHECK(profile_get(text, len, "p", in_config, "aws_access_key_id", &value) >= 0);
-        wipe_text(&value);
+        secret_free(&value);
     }
     json_member(text, len, "Token", &value);
-    wipe_text(&value);
+    secret_free(&value);
 }
 
 static int use_entry(void *user, const struct hf_entry *entry, struct diag *d)

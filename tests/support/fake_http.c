@@ -194,3 +194,9 @@ void http_via_listen(struct http *http, void (*changed)(bool answers, const char
     (void)http;
     (void)changed;
 }
+
+bool http_sends_user(const struct http *http)
+{
+    (void)http;
+    return false;
+}
