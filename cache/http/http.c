@@ -83,7 +83,7 @@ static void transport_end(struct transport *transport)
 static const struct transport_ops transport_ops = {.start = http_transfer_start,
                                                    .stop = http_transfer_stop,
                                                    .pause = http_transfer_pause,
-                                                   .rest = rest,
+                                                   .stop_threads = rest,
                                                    .peers = http_via_peers,
                                                    .free = transport_end};
 

@@ -407,7 +407,7 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
     static const struct transport_ops ops = {.start = joined_start,
                                              .stop = joined_stop,
                                              .pause = joined_pause,
-                                             .rest = joined_rest,
+                                             .stop_threads = joined_rest,
                                              .peers = joined_peers,
                                              .free = joined_free};
     struct joined *j = calloc(1, sizeof(*j));

@@ -280,7 +280,7 @@ static void path_free(struct transport *transport)
 int path_transport_new(unsigned jobs, struct transport **ret)
 {
     static const struct transport_ops ops = {
-        .start = path_start, .stop = path_stop, .rest = path_rest, .free = path_free};
+        .start = path_start, .stop = path_stop, .stop_threads = path_rest, .free = path_free};
     struct path_transport *t = calloc(1, sizeof(*t) + jobs * sizeof(pthread_t));
 
     if (!t)

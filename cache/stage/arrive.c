@@ -1,55 +1,30 @@
-/* Bytes of a run arrive: this file gathers them to blocks, writes these to disk, and publishes them
- * to the readers that wait.
+/* Bytes of a run arrive: this file takes disk space for them, gathers them to blocks, writes these
+ * to disk, and publishes them to the readers that wait.
  *
  * run->buffer_lock is held while bytes are handled, stage->lock only to publish. Blocks that cannot
  * be written become overflow blocks. */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/policy.h"
+#include "cache/stage/run.h"
 
-#define NS_PER_MS    INT64_C(1000000)
-#define NS_PER_S     INT64_C(1000000000)
+#define FIRST_BYTES  (UINT64_C(128) << 10) /* see run_take_quota() */
 #define DEMAND_GROUP (UINT64_C(128) << 10) /* bytes that are worth a write while a reader waits */
-#define PUBLISH_MS   5 /* complete blocks wait at most this long to be written with others */
-#define FULL_S       5
-#define BUSY_S       1  /* pause while another process drops blocks */
+#define PUBLISH_MS   5  /* complete blocks wait at most this long to be written with others */
 #define EXTENT_BYTES 16 /* bytes of metadata that the file system may need for a new extent */
 
-/* Enough has come to count as progress for the retry limit. */
-static void note_progress(struct run *run)
-{
-    run->unheard = 0;
-    atomic_store_explicit(&run->progress, run->came_at, memory_order_relaxed);
-    atomic_store_explicit(&run->file->stage->progress, run->came_at, memory_order_relaxed);
-}
-
-static void count_bytes(struct run *run, size_t n)
-{
-    struct stage_counters *c = &run->file->stage->counters;
-    int64_t now = stage_now(run->file->stage);
-
-    run->came_at = now;
-    run->unheard += n;
-    if (run->unheard >= run->share)
-        note_progress(run);
-    if (!run->bytes) {
-        run->first_at = now;
-        run->first_bytes = n;
-    }
-    run->bytes += n;
-    atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
-                              memory_order_relaxed);
-}
+/* ---- disk space ---- */
 
 /* When the blocks of the run are needed: only blocks needed later make space for them. 0: a reader
  * waits. */
-uint64_t run_needed_when(const struct run *run)
+static uint64_t run_needed_when(const struct run *run)
 {
     const struct file *file = run->file;
-    const struct stage_needs *needs = atomic_load(&file->stage->forecast.needs);
+    const struct stage_needs *needs = atomic_load(&file->stage->forecast);
     uint64_t off = run->first * file->block_bytes;
 
     if (file->stage->options.keep == STAGE_PIN || !needs)
@@ -74,14 +49,87 @@ static int take_more_quota(struct run *run, uint64_t bytes)
     return r;
 }
 
+bool file_wants_parts(const struct file *file)
+{
+    return atomic_load_explicit(&file->stage->overflow.is_wasteful, memory_order_relaxed) &&
+           atomic_load_explicit(&file->ahead_at, memory_order_relaxed) == UINT64_MAX;
+}
+
+/* Of the first block and of the last one, only what readers space of them need come. */
+static void trim_run(struct run *run)
+{
+    struct file *file = run->file;
+    uint64_t start = run->first * file->block_bytes, end = start + run_bytes_left(run), from, to;
+    LOCK_SCOPE(&file->stage->lock);
+
+    if (run->done || run->fill || file->version.whole_only || !file_wants_parts(file))
+        return;
+    needs_bytes_locked(file, run->first, run->first + run->n, &from, &to);
+    if (from >= to)
+        return;
+    run->skip = from - start < file->block_bytes ? (uint32_t)(from - start) : 0;
+    run->cut = end - to < file_block_len(file, run->first + run->n - 1) ? (uint32_t)(end - to) : 0;
+}
+
+/* Could blocks without a claim be written now? If not, there is no use in fetching them. */
+static int try_to_exclude_drops(const struct run *run)
+{
+    AUTO_CLOSE int excludes = run->steals ? staged_exclude_drops(file_staged(run->file)) : -1;
+
+    return run->steals && excludes < 0 ? excludes : 0;
+}
+
+static bool is_cache_full(struct stage *stage)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    return keep_is_full_locked(stage);
+}
+
+/* Take disk space from the quota for what is to come; of a file that comes whole, which may be
+ * larger than the cache, for the first write: write_blocks() takes the rest. False: there is none,
+ * and no reader waits. */
+bool run_take_quota(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+    uint64_t most = run->file->version.whole_only ? FIRST_BYTES : UINT64_MAX,
+             space = min_u64(run_bytes_left(run), most) + RUN_OVERHEAD;
+    int r;
+
+    if (run->taken || run->refused)
+        return true;
+    if (is_cache_full(stage)) { /* no block is worth the place of another one */
+        trim_run(run);
+        run->refused = run->skip || run->cut;
+        if (run->refused)
+            return true;
+    }
+    r = file_staged(run->file)->is_in_memory ? -ENOSPC : try_to_exclude_drops(run);
+    if (r == 0)
+        r = keep_take_quota(stage, space, run_needed_when(run));
+    if (r >= 0) {
+        LOCK_SCOPE(&stage->lock);
+
+        run->taken = r == 0 ? space : 0;
+        if (run->why != RUN_DEMAND) /* this run may need less than others do */
+            stage->full_error = 0;
+        return true;
+    }
+    run->refused = true;
+    stage_note_full(stage, r);
+    trim_run(run);
+    return run_is_wanted(run);
+}
+
+/* ---- blocks ---- */
+
 /* Disk space that n blocks take besides their bytes: for records where there were none, and for a
  * new extent. A block that was fetched before is in an extent already, or soon is again. */
 static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
 {
-    bool is_new =
-        !(atomic_load_explicit(&run->file->state[first], memory_order_relaxed) & BLOCK_FETCHED);
+    bool is_new = !(file_flags(run->file, first) & BLOCK_FETCHED);
 
-    return staged_publish_takes(&run->file->staged, first, n) + (is_new ? EXTENT_BYTES : 0);
+    return staged_publish_takes(file_staged(run->file), first, n) + (is_new ? EXTENT_BYTES : 0);
 }
 
 /* Write the first n blocks of the buffer to disk. 0; KEEP_IN_MEMORY: not written; -ENOSPC, -EDQUOT:
@@ -94,7 +142,7 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     const uint8_t *at = run->buffer;
     int r;
 
-    if (file->staged.is_in_memory)
+    if (file_staged(file)->is_in_memory)
         return -ENOSPC;
     assert(n <= ARRAY_LEN(records));
     beside = disk_beside(run, first, n);
@@ -102,16 +150,16 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     if (r == KEEP_IN_MEMORY)
         return r;
     if (r == 0 && run->done + n > run->claimed)
-        r = excludes = staged_exclude_drops(&file->staged);
+        r = excludes = staged_exclude_drops(file_staged(file));
     if (r < 0)
         return r;
     for (uint64_t i = 0; i < n; i++) {
-        records[i] = staged_checksum(&file->staged, first + i, at);
+        records[i] = staged_checksum(file_staged(file), first + i, at);
         at += file_block_len(file, first + i);
     }
-    r = staged_write(&file->staged, run->buffer, (size_t)bytes, first * file->block_bytes);
+    r = staged_write(file_staged(file), run->buffer, (size_t)bytes, first * file->block_bytes);
     if (r == 0)
-        r = staged_publish(&file->staged, first, (size_t)n, records);
+        r = staged_publish(file_staged(file), first, (size_t)n, records);
     if (r < 0)
         return r;
     beside = min_u64(beside, run->taken - bytes);
@@ -141,25 +189,13 @@ static void keep_overflow(struct run *run, uint64_t n)
 
 static void note_fetched_locked(struct file *file, uint64_t block)
 {
-    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
-
     lock_assert_held(&file->stage->lock);
-    if (state & BLOCK_FETCHED)
+    if (file_flags(file, block) & BLOCK_FETCHED)
         return;
-    atomic_store_explicit(&file->state[block], state | BLOCK_FETCHED, memory_order_release);
+    file_flag_locked(file, block, BLOCK_FETCHED, true);
     atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes,
                               file_block_len(file, block) - file_stale_bytes_locked(file, block),
                               memory_order_relaxed);
-}
-
-/* What comes cannot be kept: the background pauses for a while. */
-void stage_note_full(struct stage *stage, int error)
-{
-    LOCK_SCOPE(&stage->lock);
-
-    stage->full_error = error;
-    stage->full_until = stage_now(stage) + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
-    pthread_cond_broadcast(&stage->gone);
 }
 
 /* Complete blocks at the front of the buffer, all of one kind: the run brings them; they pass by,
@@ -168,6 +204,14 @@ struct ready {
     uint64_t n, bytes;
     bool pass, stale;
 };
+
+/* Enough has come to count as progress for the retry limit. */
+static void run_note_progress(struct run *run)
+{
+    run->unheard = 0;
+    atomic_store_explicit(&run->progress, run->came_at, memory_order_relaxed);
+    atomic_store_explicit(&run->file->stage->progress, run->came_at, memory_order_relaxed);
+}
 
 /* Publish the blocks, or let them pass. */
 static void publish_blocks(struct run *run, const struct ready *ready)
@@ -194,8 +238,8 @@ static void publish_blocks(struct run *run, const struct ready *ready)
     if (r != 0)
         keep_overflow(run, n);
     if (run->claimed > run->done) /* before this process may claim them again */
-        staged_unclaim(&file->staged, first, min_u64(n, run->claimed - run->done));
-    note_progress(run); /* before the waits end */
+        staged_unclaim(file_staged(file), first, min_u64(n, run->claimed - run->done));
+    run_note_progress(run); /* before the waits end */
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n && !ready->pass; b++) {
         note_fetched_locked(file, b);
@@ -219,7 +263,7 @@ static struct ready complete_blocks(const struct run *run)
     while (run->done + ready.n < run->n) {
         uint64_t block = run->first + run->done + ready.n;
         uint32_t len = file_block_len(run->file, block);
-        uint8_t state = atomic_load_explicit(&run->file->state[block], memory_order_acquire);
+        uint8_t state = file_flags(run->file, block);
         bool pass = (state & BLOCK_STATE) != BLOCK_COMING, stale = state & BLOCK_STALE;
 
         if (ready.bytes + len > run->fill ||
@@ -233,17 +277,13 @@ static struct ready complete_blocks(const struct run *run)
 /* Do the n blocks at the front of the buffer end a wait? */
 static bool ends_a_wait(const struct run *run, uint64_t n)
 {
-    uint64_t first = run->first + run->done, end = first + n;
+    uint64_t first = run->first + run->done;
     LOCK_SCOPE(&run->file->stage->lock);
 
-    for (const struct wait *w = wait_first_locked(run->file, first, end); w;
-         w = wait_next_locked(w, first, end))
-        if (w->left <= min_u64(end, w->blocks.end) - max_u64(first, w->blocks.first))
-            return true;
-    return false;
+    return needs_end_a_wait_locked(run->file, first, first + n);
 }
 
-/* Should complete blocks be published at once? Writing blocks one by one costs time, too. */
+/* Should complete blocks be published at once? Writing blocks one by one costs time. */
 static bool is_urgent(const struct run *run, const struct ready *ready)
 {
     int64_t since = run->came_at - run->published;
@@ -254,7 +294,6 @@ static bool is_urgent(const struct run *run, const struct ready *ready)
            (ready->bytes >= DEMAND_GROUP || ends_a_wait(run, ready->n));
 }
 
-/* Publish the complete blocks. */
 void run_publish_ready(struct run *run)
 {
     LOCK_SCOPE(&run->buffer_lock);
@@ -273,7 +312,7 @@ void runs_flush(struct stage *stage)
         struct run *run;
 
         lock_take(&stage->lock);
-        TAILQ_FOREACH (run, &stage->active, link) {
+        TAILQ_FOREACH (run, &stage->runs->active, link) {
             ready_at = atomic_load(&run->ready_at);
             if (ready_at && ready_at < since && run->state == RUN_RUNNING)
                 break;
@@ -288,20 +327,40 @@ void runs_flush(struct stage *stage)
     }
 }
 
+/* ---- a transfer's bytes ---- */
+
+static void count_bytes(struct run *run, size_t n)
+{
+    struct stage_counters *c = &run->file->stage->counters;
+    int64_t now = stage_now(run->file->stage);
+
+    run->came_at = now;
+    run->unheard += n;
+    if (run->unheard >= run->share)
+        run_note_progress(run);
+    if (!run->bytes) {
+        run->first_at = now;
+        run->first_bytes = n;
+    }
+    run->bytes += n;
+    atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
+                              memory_order_relaxed);
+}
+
 /* The next n bytes of the run. bytes: NULL: they are stale, or do not come. */
 static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
 {
     while (n && run->done < run->n) {
-        size_t take = (size_t)min_u64(n, run->buffer_capacity - run->fill);
+        size_t some = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         struct ready ready;
 
         if (bytes)
-            memcpy(run->buffer + run->fill, bytes, take);
+            memcpy(run->buffer + run->fill, bytes, some);
         else
-            memset(run->buffer + run->fill, 0, take);
-        run->fill += take;
-        bytes = bytes ? bytes + take : NULL;
-        n -= take;
+            memset(run->buffer + run->fill, 0, some);
+        run->fill += some;
+        bytes = bytes ? bytes + some : NULL;
+        n -= some;
         ready = complete_blocks(run);
         if (ready.n && (run->done + ready.n == run->n || is_urgent(run, &ready)))
             publish_blocks(run, &ready);
@@ -338,7 +397,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const stru
     r = file_add_stale(run->file, off, n, error, d);
     if (r >= 0) {
         run->came_at = stage_now(stage);
-        note_progress(run); /* the remote has answered */
+        run_note_progress(run); /* the remote has answered */
         gather(run, NULL, n);
     }
     lock_drop(&run->buffer_lock);
@@ -347,7 +406,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const stru
     return r >= 0 && !atomic_load_explicit(&stage->ending, memory_order_relaxed);
 }
 
-/* Bytes that are here already come once more. They show that the remote is alive. */
+/* Bytes of cached blocks come again. They show that the remote is alive. */
 void run_passed(struct transfer *transfer, size_t n)
 {
     struct run *run = (struct run *)transfer;

@@ -3,70 +3,133 @@
  * There are two producers of its needs. The forecast of needs comes first: it knows what readers
  * need next. When it gives nothing more, the stage goes through the files in their order, turn
  * after turn, until a whole turn finds nothing missing. Both give ranges of blocks; the same code
- * makes runs of them (cache/stage/run_blocks.c).
+ * makes runs of them.
  *
  * A need stays first in the buffer until none of its blocks is missing. So what was refused for
  * want of space is tried again, and only a jump forgets a need. With keep=once, a block that its
  * readers have passed after its need was given is not missing any more (cache/stage/passed.c).
  *
  * While every block is on disk, the stage does not ask the forecast of needs: walking over what it
- * gives, for all readers again after each jump of one, would be in vain. */
+ * gives, for all readers again after each jump of one, would be in vain.
+ *
+ * Needs of the forecast are often single blocks all over a file. Needs that touch become one run,
+ * if what is needed between them would come in the latency that this saves. A transfer costs its
+ * latency, so a run grows over missing neighbours until the latency is at most half of its time, if
+ * the cache can hold all of the source anyway. On a local network it hardly grows. */
 #include <errno.h>
+#include <stdlib.h>
 
-#include "base/checked.h"
-#include "cache/stage/parts.h"
+#include "base/yield.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/policy.h"
+#include "cache/stage/runs.h"
 
-#define HOLD_MS      20   /* between two looks for space, if no change is reported */
-#define AT_A_TIME    4096 /* needs passed over before other work has its turn */
-#define TURN_MS      100  /* after a turn in which blocks were still coming: when the next begins */
-#define MANY_TURN_MS 2000
-#define MANY_FILES   1000
-#define NS_PER_MS    INT64_C(1000000)
+#define FORECAST_NEEDS 256
+#define WINDOW         2048 /* blocks around a missing one to look at */
+#define WORTH_MOST     (UINT64_C(4) << 20)
+#define HOLD_MS        20   /* between two looks for space, if no change is reported */
+#define AT_A_TIME      4096 /* needs passed over before other work has its turn */
+#define TURN_MS        100 /* after a turn in which blocks were still coming: when the next begins */
+#define MANY_TURN_MS   2000
+#define MANY_FILES     1000
 
 /* What became of a need: a run was started; none of its blocks is missing; or there is no place or
  * no space for it now. */
 enum step { STEP_STARTED, STEP_NONE, STEP_HELD };
 
+struct blocks {
+    uint64_t first, end;
+};
+
+/* Guarded by stage->lock, or of the stage's thread alone. */
+struct background {
+    /* The needs that the forecast has returned. Guarded by stage->lock: */
+    bool dry;           /* next() has returned nothing since the last change */
+    int64_t hold_until; /* no run for a need before then: no space for it */
+    /* For the stage's thread: */
+    uint64_t changes_seen, jumps_seen;
+    size_t at, n; /* need[at .. n) are still to do */
+    struct stage_need need[FORECAST_NEEDS];
+    struct yield yield;
+
+    /* The turns through all files. Guarded by stage->lock: */
+    int64_t look_until; /* nothing is missing, or others fetch it: when the next turn begins */
+    bool all_staged;    /* nothing was missing in the last turn, */
+    bool all_here;      /* and nothing was found missing, or forgotten, since it began, */
+    uint64_t missed_at; /* when so many blocks had been */
+    bool added;         /* files, since it began */
+    /* For the stage's thread: */
+    struct file *file; /* where it goes on; NULL: a new turn begins */
+    uint64_t block;
+    bool saw_missing;
+};
+
+int background_init(struct stage *stage)
+{
+    stage->background = calloc(1, sizeof(*stage->background));
+    if (!stage->background)
+        return -ENOMEM;
+    yield_init(&stage->background->yield);
+    return 0;
+}
+
+void background_add_locked(struct stage *stage)
+{
+    struct background *b = stage->background;
+
+    lock_assert_held(&stage->lock);
+    b->look_until = 0;
+    b->all_staged = b->all_here = false;
+    b->added = true;
+}
+
+bool background_is_done_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return stage->background->all_staged;
+}
+
 /* ---- needs of the forecast ---- */
 
 void stage_set_needs(struct stage *stage, const struct stage_needs *needs)
 {
-    atomic_store(&stage->forecast.needs, needs);
+    atomic_store(&stage->forecast, needs);
 }
 
-/* Can a need make a difference? With keep=once it can even where all blocks are here. */
+/* Can a need make a difference? With keep=once it can even where all blocks are cached. */
 static bool is_of_use_locked(const struct stage *stage)
 {
     lock_assert_held(&stage->lock);
-    return !stage->turn.all_here || stage->options.keep == STAGE_ONCE;
+    return !stage->background->all_here || stage->missed != stage->background->missed_at ||
+           stage->options.keep == STAGE_ONCE;
 }
 
 void stage_needs_changed(struct stage *stage, bool jumped)
 {
-    struct forecast *f = &stage->forecast;
+    struct background *f = stage->background;
 
-    if (!atomic_load(&f->needs))
+    if (!atomic_load(&stage->forecast))
         return;
     LOCK_SCOPE(&stage->lock);
 
-    f->changes++;
-    f->jumps += jumped;
+    stage->changes++;
+    stage->jumps += jumped;
     f->dry = false;
     f->hold_until = 0;
     if (stage->begun && is_of_use_locked(stage))
         stage_kick_locked(stage);
 }
 
-bool forecast_may_locked(const struct stage *stage, int64_t now)
+static bool forecast_may_locked(const struct stage *stage, int64_t now)
 {
-    const struct forecast *f = &stage->forecast;
+    const struct background *f = stage->background;
 
     lock_assert_held(&stage->lock);
-    if (!atomic_load(&f->needs) || now < f->hold_until || !is_of_use_locked(stage))
+    if (!atomic_load(&stage->forecast) || now < f->hold_until || !is_of_use_locked(stage))
         return false;
     if (stage->options.keep == STAGE_PIN && stage->full_error && now < stage->full_until)
         return false;
-    return !f->dry || (f->at < f->n && f->jumps_seen == f->jumps);
+    return !f->dry || (f->at < f->n && f->jumps_seen == stage->jumps);
 }
 
 static bool is_staged_here(const struct stage *stage, const struct stage_need *need)
@@ -77,13 +140,13 @@ static bool is_staged_here(const struct stage *stage, const struct stage_need *n
 /* The next need; NULL: none is known now. */
 static const struct stage_need *next_need(struct stage *stage)
 {
-    struct forecast *f = &stage->forecast;
-    const struct stage_needs *needs = atomic_load(&f->needs);
+    struct background *f = stage->background;
+    const struct stage_needs *needs = atomic_load(&stage->forecast);
     uint64_t jumps;
 
     lock_take(&stage->lock);
-    f->changes_seen = f->changes;
-    jumps = f->jumps;
+    f->changes_seen = stage->changes;
+    jumps = stage->jumps;
     lock_drop(&stage->lock);
     if (f->jumps_seen != jumps)
         f->at = f->n = 0;
@@ -96,8 +159,116 @@ static const struct stage_need *next_need(struct stage *stage)
         return &f->need[0];
     LOCK_SCOPE(&stage->lock);
 
-    f->dry = f->changes == f->changes_seen;
+    f->dry = stage->changes == f->changes_seen;
     return NULL;
+}
+
+/* ---- the blocks of a run ---- */
+
+/* The blocks of a need; an empty range if none can be fetched. */
+static struct blocks run_blocks_of(const struct stage_need *need)
+{
+    const struct file *file = (const struct file *)need->blob;
+    uint64_t size = file->blob.size, off = min_u64(need->off, size),
+             len = min_u64(need->len, size - off);
+
+    return (struct blocks){off / file->block_bytes, ceil_div(off + len, file->block_bytes)};
+}
+
+/* Extend the blocks by the following needs that touch them, up to `most` blocks. What is needed
+ * between them waits for them, so it may be `between` bytes at most. */
+static struct blocks with_neighbours(const struct background *f, struct blocks blocks,
+                                     uint64_t most, uint64_t between)
+{
+    for (size_t i = f->at + 1; i < f->n && blocks.end - blocks.first < most; i++) {
+        const struct stage_need *need = &f->need[i];
+        struct blocks other = run_blocks_of(need);
+
+        if (need->blob != f->need[f->at].blob || other.first > blocks.end ||
+            other.end < blocks.first) {
+            if (need->len > between)
+                break;
+            between -= need->len;
+            continue;
+        }
+        blocks.first = min_u64(blocks.first, other.first);
+        blocks.end = max_u64(blocks.end, other.end);
+    }
+    return blocks;
+}
+
+/* The piece of the file, large enough to be worth a transfer, that contains the blocks: such pieces
+ * tile the file. */
+static struct blocks with_worth(const struct file *file, struct blocks blocks, uint64_t worth)
+{
+    uint64_t n = 1;
+
+    while (2 * n * file->block_bytes <= worth)
+        n *= 2;
+    return (struct blocks){blocks.first / n * n,
+                           min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
+}
+
+/* May a run fetch this block, which is not on disk? Blocks in memory that the forecast needs stay
+ * there, but with keep=pin; those may find space on disk now. */
+static bool may_come(struct file *file, uint64_t block, bool planned)
+{
+    return file_is_free(file, block) && !(planned && file->stage->options.keep != STAGE_PIN &&
+                                          overflow_has(&file->stage->overflow, file, block));
+}
+
+/* The missing blocks around the missing block `at`, without a gap. */
+static struct blocks missing_around(struct file *file, uint64_t at, struct blocks around,
+                                    bool planned)
+{
+    uint64_t record[2 * WINDOW], from = max_u64(around.first, at - min_u64(at, WINDOW)),
+                                 to = min_u64(around.end, at + WINDOW);
+    struct blocks found = {at, at};
+
+    staged_records(file_staged(file), from, (size_t)(to - from), record);
+    LOCK_SCOPE(&file->stage->lock);
+
+    for (uint64_t b = at; b < to && !record[b - from] && may_come(file, b, planned); b++)
+        found.end = b + 1;
+    if (found.end == at)
+        return found;
+    for (uint64_t b = at; b > from && !record[b - 1 - from] && may_come(file, b - 1, planned); b--)
+        found.first = b - 1;
+    return found;
+}
+
+/* At most `most` of the blocks, `at` among them. */
+static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t most)
+{
+    if (blocks.end - blocks.first <= most)
+        return blocks;
+    if (at + most > blocks.end)
+        return (struct blocks){blocks.end - most, blocks.end};
+    return (struct blocks){at, at + most};
+}
+
+/* The blocks of a run for the missing block `at`, one of `blocks`. need:
+ * NULL: no forecast needs it; otherwise the first of the forecast's buffer. Empty: the block is in
+ * memory, passed, or coming meanwhile. *ret_no_space: look-ahead may displace nothing more now. */
+static struct blocks run_blocks_around(struct stage *stage, struct file *file, uint64_t at,
+                                       struct blocks blocks, const struct stage_need *need,
+                                       int64_t now, bool *ret_no_space)
+{
+    bool grows = need && keep_holds_all(stage, now);
+    uint64_t left = need ? keep_ahead_left(stage) : UINT64_MAX, bytes, latency, worth, most;
+
+    lock_take(&stage->lock);
+    bytes = min_u64(run_bytes_locked(stage, yield_is_taken(&stage->background->yield)), left);
+    latency = runs_worth_locked(stage);
+    worth = grows ? min_u64(min_u64(latency, WORTH_MOST), bytes) : 0;
+    lock_drop(&stage->lock);
+    most = max_u64(bytes / file->block_bytes, 1);
+    *ret_no_space = !left;
+    if (need)
+        blocks = with_neighbours(stage->background, blocks, most, latency);
+    if ((blocks.end - blocks.first) * file->block_bytes < worth)
+        blocks = with_worth(file, blocks, worth);
+    return no_more_than(missing_around(file, at, blocks, need), at, most);
 }
 
 /* ---- one run ---- */
@@ -107,8 +278,8 @@ static enum step hold(struct stage *stage, int64_t now)
 {
     LOCK_SCOPE(&stage->lock);
 
-    if (stage->forecast.changes == stage->forecast.changes_seen)
-        stage->forecast.hold_until = now + HOLD_MS * NS_PER_MS;
+    if (stage->changes == stage->background->changes_seen)
+        stage->background->hold_until = now + HOLD_MS * NS_PER_MS;
     return STEP_HELD;
 }
 
@@ -139,7 +310,7 @@ static enum step start_run(struct stage *stage, struct file *file, struct blocks
         return r == 0 ? STEP_NONE : STEP_HELD;
     LOCK_SCOPE(&stage->lock);
 
-    spend_locked(stage, now, bytes);
+    speed_spend_locked(stage, now, bytes);
     return STEP_STARTED;
 }
 
@@ -150,7 +321,7 @@ static bool can_be_fetched(struct file *file, int64_t now, bool *ret_missing)
         return false;
     LOCK_SCOPE(&file->stage->lock);
 
-    if (file->rest_until <= now && !run_must_wait_locked(file))
+    if (file_may_run_locked(file, now))
         return true;
     *ret_missing = true;
     return false;
@@ -217,7 +388,7 @@ static enum step next_of_forecast(struct stage *stage, int64_t now)
 
         if (step != STEP_NONE)
             return step;
-        stage->forecast.at++;
+        stage->background->at++;
         if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
             return STEP_HELD;
         if (passed >= AT_A_TIME) {
@@ -232,7 +403,7 @@ static enum step next_of_forecast(struct stage *stage, int64_t now)
 
 static enum step try_file(struct stage *stage, struct file *file, uint64_t *from, int64_t now)
 {
-    struct turn *turn = &stage->turn;
+    struct background *turn = stage->background;
     struct blocks blocks = {*from, file->blocks};
     enum step step;
 
@@ -252,13 +423,14 @@ static enum step try_file(struct stage *stage, struct file *file, uint64_t *from
 /* STEP_NONE: nothing is missing in the rest of this turn. */
 static enum step next_of_turn(struct stage *stage, int64_t now)
 {
-    struct turn *turn = &stage->turn;
+    struct background *turn = stage->background;
 
     if (!turn->file) {
         LOCK_SCOPE(&stage->lock);
 
         turn->added = false;
-        turn->missed_at = turn->missed;
+        turn->all_here = turn->all_here && turn->missed_at == stage->missed;
+        turn->missed_at = stage->missed;
         turn->file = stage->files;
         turn->block = 0;
     }
@@ -302,7 +474,7 @@ static void verify_staged(struct stage *stage)
 
 static void end_turn(struct stage *stage, int64_t now)
 {
-    struct turn *turn = &stage->turn;
+    struct background *turn = stage->background;
     bool all = !turn->saw_missing;
 
     if (all)
@@ -312,7 +484,7 @@ static void end_turn(struct stage *stage, int64_t now)
 
     all = all && !turn->added;
     turn->all_staged = all;
-    turn->all_here = all && turn->missed == turn->missed_at;
+    turn->all_here = all;
     if (all)
         runs_free_buffers_locked(stage);
     turn->look_until =
@@ -322,17 +494,6 @@ static void end_turn(struct stage *stage, int64_t now)
 
 /* ---- when ---- */
 
-static unsigned count_active_locked(const struct stage *stage, enum run_why why)
-{
-    const struct run *run;
-    unsigned n = 0;
-
-    lock_assert_held(&stage->lock);
-    TAILQ_FOREACH (run, &stage->active, link)
-        n += run->why == (int)why;
-    return n;
-}
-
 /* Look whether other jobs use the processors, if it is time for that. */
 static void look_at_processors(struct stage *stage, int64_t now)
 {
@@ -341,26 +502,25 @@ static void look_at_processors(struct stage *stage, int64_t now)
     if (!stage->options.idle_ns)
         return;
     lock_take(&stage->lock);
-    under_way = count_active_locked(stage, RUN_BACKGROUND);
+    under_way = runs_active_locked(stage, RUN_BACKGROUND);
     lock_drop(&stage->lock);
-    if (yield_looks(&stage->yield, now, under_way) &&
-        yield_look(&stage->yield, now, stage->options.idle_ns()))
+    if (yield_looks(&stage->background->yield, now, under_way) &&
+        yield_look(&stage->background->yield, now, stage->options.idle_ns()))
         atomic_fetch_add_explicit(&stage->counters.rests, 1, memory_order_relaxed);
 }
 
 /* May the background start one more run? While a reader waits it has one at a time. */
 static bool may_stage_locked(struct stage *stage, int64_t now)
 {
-    unsigned under_way = count_active_locked(stage, RUN_BACKGROUND);
+    unsigned under_way = runs_active_locked(stage, RUN_BACKGROUND);
 
     lock_assert_held(&stage->lock);
-    if (under_way &&
-        (!TAILQ_EMPTY(&stage->needs[RUN_DEMAND]) || count_active_locked(stage, RUN_DEMAND)))
+    if (under_way && (needs_any_locked(stage, RUN_DEMAND) || runs_active_locked(stage, RUN_DEMAND)))
         return false;
     return stage->begun && stage->options.background && !stage->ending &&
-           TAILQ_EMPTY(&stage->needs[RUN_AHEAD]) && !runs_sleep_locked(stage) &&
-           runs_have_place_locked(stage) && now >= stage->budget_ns &&
-           yield_may(&stage->yield, under_way);
+           !needs_any_locked(stage, RUN_AHEAD) && !runs_sleep_locked(stage) &&
+           runs_have_place_locked(stage) && now >= speed_budget_locked(stage) &&
+           yield_may(&stage->background->yield, under_way);
 }
 
 /* May the background go on with its turn through the files? Blocks that the plan does not need must
@@ -368,12 +528,13 @@ static bool may_stage_locked(struct stage *stage, int64_t now)
 static bool may_turn_locked(const struct stage *stage, int64_t now)
 {
     lock_assert_held(&stage->lock);
-    return (!stage->full_error || now >= stage->full_until) && now >= stage->turn.look_until &&
-           (!stage->keeping.is_full || stage->keeping.holds_all);
+    return (!stage->full_error || now >= stage->full_until) &&
+           now >= stage->background->look_until &&
+           (!keep_is_full_locked(stage) || keep_held_all_locked(stage));
 }
 
 /* Start the next run. False: there is none now. */
-static bool start_next(struct stage *stage, int64_t now)
+static bool start_next_run(struct stage *stage, int64_t now)
 {
     enum step step = STEP_NONE;
     bool may, planned, turn;
@@ -397,16 +558,17 @@ static bool start_next(struct stage *stage, int64_t now)
 void stage_in_background(struct stage *stage, int64_t now)
 {
     look_at_processors(stage, now);
-    while (start_next(stage, now))
-        yield_begun(&stage->yield);
+    while (start_next_run(stage, now))
+        yield_begun(&stage->background->yield);
     keep_prepare(stage);
 }
 
 int64_t background_next_look_locked(const struct stage *stage, int64_t now)
 {
-    const int64_t until[] = {stage->full_error ? stage->full_until : 0, stage->turn.look_until,
-                             stage->budget_ns, stage->forecast.hold_until};
-    int64_t next = yield_next(&stage->yield, count_active_locked(stage, RUN_BACKGROUND));
+    const int64_t until[] = {stage->full_error ? stage->full_until : 0,
+                             stage->background->look_until, speed_budget_locked(stage),
+                             stage->background->hold_until};
+    int64_t next = yield_next(&stage->background->yield, runs_active_locked(stage, RUN_BACKGROUND));
 
     lock_assert_held(&stage->lock);
     if (!stage->begun || !stage->options.background)

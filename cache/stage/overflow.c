@@ -37,8 +37,9 @@ static struct overflow_bucket *bucket_of(struct overflow *overflow, const void *
 }
 
 /* A whole block, or what has len bytes at byte off of it. */
-static struct overflow_block *find_locked(struct overflow *overflow, const void *owner,
-                                          uint64_t block, bool whole, size_t off, size_t len)
+static struct overflow_block *overflow_find_locked(struct overflow *overflow, const void *owner,
+                                                   uint64_t block, bool whole, size_t off,
+                                                   size_t len)
 {
     struct overflow_block *at;
 
@@ -137,7 +138,7 @@ int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, c
         return -ENOMEM;
     LOCK_SCOPE(&overflow->lock);
 
-    old = find_locked(overflow, owner, block, true, 0, 0);
+    old = overflow_find_locked(overflow, owner, block, true, 0, 0);
     if (old)
         remove_locked(overflow, old);
     LIST_INSERT_HEAD(bucket_of(overflow, owner, block), added, in_bucket);
@@ -167,7 +168,8 @@ int overflow_add_part(struct overflow *overflow, const void *owner, uint64_t blo
 size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block)
 {
     LOCK_SCOPE(&overflow->lock);
-    struct overflow_block *overflow_block = find_locked(overflow, owner, block, true, 0, 0);
+    struct overflow_block *overflow_block =
+        overflow_find_locked(overflow, owner, block, true, 0, 0);
     size_t len = overflow_block ? overflow_block->len : 0;
 
     if (overflow_block)
@@ -217,7 +219,7 @@ bool overflow_has(struct overflow *overflow, const void *owner, uint64_t block)
 {
     LOCK_SCOPE(&overflow->lock);
 
-    return overflow->bytes && find_locked(overflow, owner, block, true, 0, 0);
+    return overflow->bytes && overflow_find_locked(overflow, owner, block, true, 0, 0);
 }
 
 bool overflow_covers(struct overflow *overflow, const void *owner, uint64_t block, size_t off,
@@ -226,7 +228,7 @@ bool overflow_covers(struct overflow *overflow, const void *owner, uint64_t bloc
     LOCK_SCOPE(&overflow->lock);
 
     return overflow->bytes + overflow->part_bytes &&
-           find_locked(overflow, owner, block, false, off, len);
+           overflow_find_locked(overflow, owner, block, false, off, len);
 }
 
 static void note_read_locked(struct overflow *overflow, struct overflow_block *overflow_block,
@@ -243,7 +245,8 @@ bool overflow_read(struct overflow *overflow, const void *owner, uint64_t block,
                    size_t off, size_t len)
 {
     LOCK_SCOPE(&overflow->lock);
-    struct overflow_block *overflow_block = find_locked(overflow, owner, block, false, off, len);
+    struct overflow_block *overflow_block =
+        overflow_find_locked(overflow, owner, block, false, off, len);
 
     if (!overflow_block)
         return false;

@@ -1,6 +1,6 @@
 /* Overflow blocks: fetched blocks that have no place on disk stay in memory. The oldest are dropped
  * first, unless the caller removes those needed last before it adds one
- * (cache/stage/retention.c).
+ * (cache/stage/keep.c).
  *
  * If most bytes of the blocks that are dropped were never read, whole blocks are a waste: then the
  * stage fetches only the bytes that readers want. Such parts of blocks take half of the memory. */

@@ -7,25 +7,44 @@
  *
  * A block that was dropped so has BLOCK_PASSED. Neither the background nor look-ahead fetches it
  * again, only a reader, or a need that the forecast gives later. If a reader without a plan fetches
- * it, it stays until the space is needed: nobody could tell when that reader has read it.
+ * it, it stays until the space is needed: none could tell when that reader has read it.
  *
  * All of it runs in the stage's thread, and is cut into pieces, because readers wait for that
  * thread. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/needs.h"
+#include "cache/stage/policy.h"
 
 #define WALK_NS 100 /* for each block, from one walk to the next: a walk takes some 2 ns */
 #define ASKS    64  /* answers of the forecast in a piece */
 #define RANGES  64  /* dropped together */
 
-static const struct stage_needs *needs_of(struct stage *stage)
+/* keep=once: a walk over all cached blocks, which drops those after their last need. Belongs
+ * to the stage's thread. */
+struct passing {
+    uint64_t changes;      /* of the forecast when the last walk began */
+    uint64_t now, version; /* of the forecast at that time */
+    int64_t next_walk;     /* monotonic_ns(); none begins before */
+    struct file *file;     /* where the walk goes on; NULL: none is under way */
+    uint64_t block;
+};
+
+int passed_init(struct stage *stage)
 {
-    return stage->options.keep == STAGE_ONCE ? atomic_load(&stage->forecast.needs) : NULL;
+    stage->passing = calloc(1, sizeof(*stage->passing));
+    return stage->passing ? 0 : -ENOMEM;
 }
 
-static uint64_t ask(const struct stage_needs *needs, struct file *file, uint64_t block)
+static const struct stage_needs *needs_once(struct stage *stage)
+{
+    return stage->options.keep == STAGE_ONCE ? atomic_load(&stage->forecast) : NULL;
+}
+
+static uint64_t ask_last(const struct stage_needs *needs, struct file *file, uint64_t block)
 {
     file->last[block] = needs->last(needs->ctx, &file->blob, block * file->block_bytes,
                                     file_block_len(file, block));
@@ -36,17 +55,14 @@ static void set_passed(struct file *file, uint64_t block, bool passed)
 {
     LOCK_SCOPE(&file->stage->lock);
 
-    if (passed)
-        atomic_fetch_or(&file->state[block], BLOCK_PASSED);
-    else
-        atomic_fetch_and(&file->state[block], (uint8_t)~BLOCK_PASSED);
+    file_flag_locked(file, block, BLOCK_PASSED, passed);
 }
 
 static bool is_waited_for(struct file *file, uint64_t block)
 {
     LOCK_SCOPE(&file->stage->lock);
 
-    return wait_first_locked(file, block, block + 1);
+    return needs_wait_locked(file, block, block + 1);
 }
 
 /* Is a block's last need over, and was it not when the block was dropped before? *asked counts the
@@ -54,13 +70,13 @@ static bool is_waited_for(struct file *file, uint64_t block)
 static bool is_over(struct stage *stage, const struct stage_needs *needs, struct file *file,
                     uint64_t block, unsigned *asked)
 {
-    if (!file_is_on_disk(file, block) || file->last[block] > stage->passing.now)
+    if (!file_is_on_disk(file, block) || file->last[block] > stage->passing->now)
         return false;
     (*asked)++;
-    if (ask(needs, file, block) == 0)
+    if (ask_last(needs, file, block) == 0)
         return !file_has_passed(file, block) && !is_waited_for(file, block);
     if (file->last[block] != STAGE_NEVER && file_has_passed(file, block))
-        set_passed(file, block, false); /* needed once more */
+        set_passed(file, block, false); /* needed again */
     return false;
 }
 
@@ -68,7 +84,7 @@ static bool is_over(struct stage *stage, const struct stage_needs *needs, struct
 static bool walk_file(struct stage *stage, const struct stage_needs *needs, struct file *file,
                       unsigned *asked)
 {
-    struct passing *p = &stage->passing;
+    struct passing *p = stage->passing;
     struct staged_range range[RANGES];
     size_t n = 0;
 
@@ -76,10 +92,7 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
         if (!is_over(stage, needs, file, p->block, asked))
             continue;
         set_passed(file, p->block, true);
-        if (n && range[n - 1].first + range[n - 1].n == p->block)
-            range[n - 1].n++;
-        else
-            range[n++] = (struct staged_range){p->block, 1};
+        n = ranges_of_blocks_add(range, n, p->block);
     }
     if (n && file_take(file, NULL) == 0) {
         if (file_drop_ranges(file, range, n) == -EBUSY) /* the next walk tries again */
@@ -95,12 +108,12 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
  * again. */
 static int64_t begin_walk(struct stage *stage, const struct stage_needs *needs, int64_t now)
 {
-    struct passing *p = &stage->passing;
+    struct passing *p = stage->passing;
     uint64_t changes, version;
     struct file *files;
 
     lock_take(&stage->lock);
-    changes = stage->forecast.changes;
+    changes = stage->changes;
     files = stage->files;
     lock_drop(&stage->lock);
     if (changes == p->changes)
@@ -120,8 +133,8 @@ static int64_t begin_walk(struct stage *stage, const struct stage_needs *needs, 
 
 int64_t passed_drop(struct stage *stage, int64_t now)
 {
-    const struct stage_needs *needs = needs_of(stage);
-    struct passing *p = &stage->passing;
+    const struct stage_needs *needs = needs_once(stage);
+    struct passing *p = stage->passing;
     unsigned asked = 0;
 
     if (!needs)
@@ -144,12 +157,12 @@ int64_t passed_drop(struct stage *stage, int64_t now)
 
 void passed_revive(struct file *file, uint64_t first, uint64_t end)
 {
-    const struct stage_needs *needs = needs_of(file->stage);
+    const struct stage_needs *needs = needs_once(file->stage);
 
     for (uint64_t b = first; needs && b < end; b++) {
         if (!file_has_passed(file, b))
             continue;
-        ask(needs, file, b);
+        ask_last(needs, file, b);
         if (file->last[b] && file->last[b] != STAGE_NEVER)
             set_passed(file, b, false);
     }

@@ -7,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "base/clock.h"
 #include "cache/disk/sha256.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/needs.h"
+#include "cache/stage/runs.h"
 
-#define NS_PER_MS    INT64_C(1000000)
 #define VERIFY_FIRST (UINT64_C(16) << 20) /* smaller files: see is_unverified() */
-#define GAVE_UP_MS   1000
 
 static struct file *file_of(const struct blob *blob)
 {
@@ -39,8 +37,8 @@ static void count_read(struct file *file, bool hit)
 }
 
 /* 0 or -errno. */
-static int wait_for(struct read_context *rc, struct file *file, uint64_t off, uint64_t len,
-                    struct diag *d)
+static int file_wait(struct read_context *rc, struct file *file, uint64_t off, uint64_t len,
+                     struct diag *d)
 {
     const struct clock *clock = file->stage->options.clock;
     int64_t began = clock_monotonic(clock);
@@ -67,7 +65,7 @@ static int get_missing(struct read_context *rc, struct file *file, size_t len, u
         len = (size_t)file->blob.size;
     }
     return rc && rc->collects ? missing_add(rc, &file->blob, off, len)
-                              : wait_for(rc, file, off, len, d);
+                              : file_wait(rc, file, off, len, d);
 }
 
 /* May a reader get bytes of the file? 0; -EAGAIN: not all of it is here. */
@@ -115,7 +113,7 @@ static int stage_pread(struct read_context *rc, const struct blob *blob, void *b
             r = file_read(file, buf, len, off, &overflow_block);
         if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
             lock_take(&file->stage->lock);
-            ahead_locked(file, off, len);
+            needs_ahead_locked(file, off, len);
             lock_drop(&file->stage->lock);
             runs_start(file->stage);
         }
@@ -150,10 +148,10 @@ static bool is_simple(const struct file *file, const struct blob_piece *piece)
 
 /* Read HERE blocks; valid if the count of drops still is `drops` afterwards. It is read once, after
  * all. */
-static int read_pieces(struct read_context *rc, struct file *file, const struct blob_piece *pieces,
-                       size_t n)
+static int read_cached_pieces(struct read_context *rc, struct file *file,
+                              const struct blob_piece *pieces, size_t n)
 {
-    uint64_t drops = atomic_load(&file->drops), total = 0;
+    uint64_t drops = file_drops(file), total = 0;
     struct stage_counters *c = &file->stage->counters;
     int r = check_first(file, NULL);
 
@@ -162,8 +160,8 @@ static int read_pieces(struct read_context *rc, struct file *file, const struct 
         total += pieces[i].len;
     }
     if (r == 0)
-        r = staged_read_many(&file->staged, pieces, n);
-    if (r < 0 || staged_drops(&file->staged) != drops)
+        r = staged_read_many(file_staged(file), pieces, n);
+    if (r < 0 || staged_drops(file_staged(file)) != drops)
         return -EOPNOTSUPP;
     if (!rc || !rc->again)
         atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
@@ -198,7 +196,7 @@ static int stage_pread_many(struct read_context *rc, const struct blob *blob,
 
     if (r < 0)
         return -EOPNOTSUPP;
-    r = read_pieces(rc, file, pieces, n);
+    r = read_cached_pieces(rc, file, pieces, n);
     if (r < 0 && rc && rc->collects)
         r = collect_pieces(rc, file, pieces, n);
     file_put(file);
@@ -207,89 +205,29 @@ static int stage_pread_many(struct read_context *rc, const struct blob *blob,
 
 /* ---- asking ---- */
 
-static uint64_t count_missing(const struct wait *w)
-{
-    uint64_t n = 0;
-
-    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
-        n += file_state(w->need.file, b) != BLOCK_HERE && !file_is_in_memory(&w->need, b);
-    return n;
-}
-
-/* Has the retry limit just ended a wait here, and has nothing come since? The kernel repeats a read
- * that fails once; its reader need not wait twice. */
-static bool has_given_up(const struct file *file, const struct wait *w)
-{
-    const struct stage *stage = file->stage;
-
-    return file->gave_up && w->blocks.first < file->gave_up_end &&
-           file->gave_up_first < w->blocks.end &&
-           stage_now(stage) - file->gave_up < GAVE_UP_MS * NS_PER_MS &&
-           atomic_load_explicit(&stage->progress, memory_order_relaxed) < file->gave_up;
-}
-
-/* 1: a reader waits from now on; 0: all is here; or -errno. */
-static int ask_locked(struct file *file, uint64_t off, uint64_t len, struct wait *w)
-{
-    uint64_t first = w->blocks.first, end = w->blocks.end;
-    struct stage *stage = file->stage;
-
-    lock_assert_held(&stage->lock);
-    if (stage->ending || stage->resting) /* no thread would end the wait */
-        return -EINTR;
-    if (atomic_load(&file->failed) < 0)
-        return atomic_load(&file->failed);
-    w->left = count_missing(w);
-    if (!w->left)
-        return 0;
-    if (has_given_up(file, w) ||
-        (w->waiter && w->waiter->brief && wait_brief_locked(w, stage_now(stage)) < 0))
-        return -EREMOTEIO;
-    runs_hurry_locked(file, first, end, w->need.why);
-    wait_begin_locked(w);
-    if (w->need.why == RUN_DEMAND)
-        ahead_locked(file, off, len);
-    stage_kick_locked(stage);
-    return 1;
-}
-
 static void stage_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
 {
     struct file *file = file_of(blob);
     struct stage *stage = file->stage;
-    struct wait *w = calloc(1, sizeof(*w));
     struct diag reason = DIAG_INIT;
-    int r = w && len ? file_take(file, &reason) : len ? -ENOMEM : -EINVAL;
+    int taken = len ? file_take(file, &reason) : -EINVAL, r = taken;
 
-    if (r < 0) {
-        free(w);
-        if (waiter && len) {
-            waiter_add(waiter);
-            waiter_done(waiter, r, &reason);
-        }
-        return;
+    if (r == 0) {
+        look_at_blocks(file, off / file->block_bytes, ceil_div(off + len, file->block_bytes));
+        lock_take(&stage->lock);
+        r = needs_ask_locked(file, off, len, waiter);
+        if (r == -EREMOTEIO)
+            wait_explain_locked(file, &reason);
+        else if (r < 0 && file->trouble)
+            diag_set(&reason, r, "%s", file->trouble);
+        lock_drop(&stage->lock);
     }
-    w->blocks.first = off / file->block_bytes;
-    w->blocks.end = ceil_div(off + len, file->block_bytes);
-    w->need.file = file;
-    w->need.from = off;
-    w->need.to = off + len;
-    w->need.why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
-    w->waiter = waiter;
-    look_at_blocks(file, w->blocks.first, w->blocks.end);
-    lock_take(&stage->lock);
-    r = ask_locked(file, off, len, w);
-    if (r == -EREMOTEIO)
-        wait_explain_locked(file, &reason);
-    else if (r < 0 && file->trouble)
-        diag_set(&reason, r, "%s", file->trouble);
-    lock_drop(&stage->lock);
-    if (r <= 0)
-        free(w);
-    if (r < 0 && waiter) {
+    if (r < 0 && waiter && len) {
         waiter_add(waiter);
         waiter_done(waiter, r, reason.set ? &reason : NULL);
     }
+    if (taken < 0)
+        return;
     runs_start(stage);
     file_put(file);
 }
@@ -307,7 +245,7 @@ static void stage_done(const struct blob *blob)
     atomic_fetch_sub(&file->stage->counters.total_bytes, blob->size);
     if (!file->blocks || file_take(file, NULL) < 0)
         return;
-    file_drop_blocks(file, 0, file->blocks);
+    file_drop_all(file);
     file_put(file);
 }
 

@@ -1,19 +1,26 @@
 /* Reports of all other files of the stage: work to do goes to the stage's thread, failures go to
  * the listener, readers' waiting times go to the counters. The lowest file of the stage: it calls
  * none of the others. */
-#include "base/thread.h"
-#include "cache/stage/parts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
+#include "base/thread.h"
+#include "cache/stage/core.h"
+#include "cache/stage/transport.h"
+
+#define FULL_S 5
+#define BUSY_S 1 /* pause while another process drops blocks */
 
 void stage_kick_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
     stage->kicked = true;
     pthread_cond_signal(&stage->wake);
-    if (stage->runs || stage->ending || stage->resting)
+    if (stage->has_thread || stage->ending || stage->resting)
         return;
-    stage->runs = thread_start(&stage->thread, stage->main, stage) == 0;
+    stage->has_thread = thread_start(&stage->thread, stage->main, stage) == 0;
 }
 
 void stage_tell(struct stage *stage, int error, const struct diag *reason)
@@ -24,6 +31,22 @@ void stage_tell(struct stage *stage, int error, const struct diag *reason)
         listener->failed(listener->ctx, error, diag_text(reason, error));
     else if (listener)
         listener->answered(listener->ctx);
+}
+
+void file_set_trouble_locked(struct file *file, const char *text)
+{
+    lock_assert_held(&file->stage->lock);
+    free(file->trouble);
+    file->trouble = text ? strdup(text) : NULL;
+}
+
+void stage_note_full(struct stage *stage, int error)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    stage->full_error = error;
+    stage->full_until = stage_now(stage) + (error == -EAGAIN ? BUSY_S : FULL_S) * NS_PER_S;
+    pthread_cond_broadcast(&stage->gone);
 }
 
 void stage_tell_early(struct stage *stage, int error, const struct diag *reason)
@@ -62,4 +85,62 @@ void stage_waited(struct stage *stage, int64_t ns)
     atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
+}
+
+struct stage_counters *stage_counters(struct stage *stage)
+{
+    return &stage->counters;
+}
+
+bool stage_is_shared(const struct stage *stage)
+{
+    return stage->cache->group.is_shared;
+}
+
+void stage_space(struct stage *stage, struct stage_space *ret)
+{
+    uint64_t staged = atomic_load(&stage->counters.staged_bytes), used = quota_used(stage->quota);
+    uint64_t limit = quota_limit(stage->quota), most = stage->options.own_limit;
+
+    *ret = (struct stage_space){
+        .total = atomic_load(&stage->counters.total_bytes),
+        .limit = most ? min_u64(most, limit) : limit,
+        .staged = staged,
+        .others = used > staged ? used - staged : 0,
+        .keep = stage->options.keep,
+        .folder = stage->cache->path,
+        .is_refused = atomic_load(&stage->counters.refused) > 0,
+    };
+}
+
+struct quota *stage_quota(struct stage *stage)
+{
+    return stage->quota;
+}
+
+struct memory_held stage_overflow_held(void *owner)
+{
+    return overflow_held(&((struct stage *)owner)->overflow);
+}
+
+uint64_t stage_quota_used(struct stage *stage)
+{
+    return quota_used(stage->quota);
+}
+
+uint64_t stage_quota_limit(struct stage *stage)
+{
+    return quota_limit(stage->quota);
+}
+
+bool stage_peers(struct stage *stage, struct transport_peers *ret)
+{
+    return transport_peers(stage->transport, ret);
+}
+
+void stage_trouble(struct stage *stage, char *ret, size_t capacity)
+{
+    LOCK_SCOPE(&stage->lock);
+
+    snprintf(ret, capacity, "%s", stage->trouble_error ? stage->trouble.text : "");
 }

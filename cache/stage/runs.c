@@ -2,11 +2,10 @@
  *
  * A run's blocks are COMING from when it is made until each is published or the run has left, so no
  * two runs of a process have a block in common. Claims ensure that no two processes fetch the same
- * block (cache/stage/claim.c).
+ * block.
  *
- * cache/stage/start.c makes runs and starts their transfers, cache/stage/arrive.c takes what comes,
- * and cache/stage/settle.c decides what happens when a transfer has ended. This file calls none of
- * these.
+ * cache/stage/transfers.c makes runs, starts their transfers, and decides what happens when one has
+ * ended; cache/stage/arrive.c takes what comes. This file calls none of these.
  *
  * What counts as progress of a run, in this order:
  *   what counted for its need when it was made;
@@ -15,38 +14,53 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/run.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define SPARE_MS  2000 /* buffers that no run has used for so long are freed */
-#define HURRY_MS  200  /* how long a run sleeps at most that a reader begins to wait for */
+#define SPARE_MS 2000 /* buffers that no run has used for so long are freed */
+#define HURRY_MS 200  /* how long a run sleeps at most that a reader begins to wait for */
+
+int runs_init(struct stage *stage)
+{
+    stage->runs = calloc(1, sizeof(*stage->runs));
+    if (!stage->runs)
+        return -ENOMEM;
+    TAILQ_INIT(&stage->runs->active);
+    TAILQ_INIT(&stage->runs->dead);
+    return 0;
+}
+
+int file_runs_init(struct file *file)
+{
+    file->runs = calloc(1, sizeof(*file->runs));
+    return file->runs ? 0 : -ENOMEM;
+}
 
 /* ---- active and asleep ---- */
 
-static void activate_locked(struct run *run)
+static void run_activate_locked(struct run *run)
 {
     struct stage *stage = run->file->stage;
 
     lock_assert_held(&run->file->stage->lock);
     run->state = RUN_STARTING;
     run->begun++;
-    TAILQ_INSERT_TAIL(&stage->active, run, link);
-    stage->n_active++;
+    TAILQ_INSERT_TAIL(&stage->runs->active, run, link);
+    stage->runs->n_active++;
 }
 
 /* Remove the run from where its state has it. */
-static void remove_locked(struct run *run)
+static void run_remove_locked(struct run *run)
 {
     struct stage *stage = run->file->stage;
 
     lock_assert_held(&stage->lock);
     if (run->state == RUN_ASLEEP) {
-        ranges_remove(&stage->alarms[run->why], &run->alarm);
+        ranges_remove(&stage->runs->alarms[run->why], &run->alarm);
         return;
     }
-    TAILQ_REMOVE(&stage->active, run, link);
-    stage->n_active--;
+    TAILQ_REMOVE(&stage->runs->active, run, link);
+    stage->runs->n_active--;
 }
 
 static void set_alarm_locked(struct run *run, uint64_t at)
@@ -54,13 +68,13 @@ static void set_alarm_locked(struct run *run, uint64_t at)
     lock_assert_held(&run->file->stage->lock);
     run->alarm.first = at;
     run->alarm.end = at + 1;
-    ranges_add(&run->file->stage->alarms[run->why], &run->alarm);
+    ranges_add(&run->file->stage->runs->alarms[run->why], &run->alarm);
 }
 
 void run_sleep_locked(struct run *run, int64_t until)
 {
     lock_assert_held(&run->file->stage->lock);
-    remove_locked(run);
+    run_remove_locked(run);
     run->state = RUN_ASLEEP;
     set_alarm_locked(run, (uint64_t)until);
 }
@@ -68,14 +82,14 @@ void run_sleep_locked(struct run *run, int64_t until)
 void run_wake_locked(struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
-    remove_locked(run);
+    run_remove_locked(run);
     atomic_store_explicit(&run->progress, run_progress_locked(run), memory_order_relaxed);
-    activate_locked(run);
+    run_activate_locked(run);
 }
 
 struct run *run_due_locked(struct stage *stage, enum run_why why, int64_t now)
 {
-    struct range *alarm = ranges_least(&stage->alarms[why]);
+    struct range *alarm = ranges_least(&stage->runs->alarms[why]);
 
     lock_assert_held(&stage->lock);
     return alarm && (int64_t)alarm->first <= now
@@ -89,7 +103,8 @@ int64_t runs_next_alarm_locked(struct stage *stage, int64_t now)
 
     lock_assert_held(&stage->lock);
     for (unsigned why = 0; why < RUN_WHYS; why++) {
-        struct range *alarm = ranges_first(&stage->alarms[why], (uint64_t)now + 1, UINT64_MAX);
+        struct range *alarm =
+            ranges_first(&stage->runs->alarms[why], (uint64_t)now + 1, UINT64_MAX);
 
         if (alarm && (int64_t)alarm->first < next)
             next = (int64_t)alarm->first;
@@ -100,13 +115,11 @@ int64_t runs_next_alarm_locked(struct stage *stage, int64_t now)
 bool runs_sleep_locked(const struct stage *stage)
 {
     lock_assert_held(&stage->lock);
-    return stage->alarms[RUN_DEMAND].n || stage->alarms[RUN_AHEAD].n ||
-           stage->alarms[RUN_BACKGROUND].n;
+    return stage->runs->alarms[RUN_DEMAND].n || stage->runs->alarms[RUN_AHEAD].n ||
+           stage->runs->alarms[RUN_BACKGROUND].n;
 }
 
-/* ---- found by their blocks ---- */
-
-static struct run *run_of(struct range *blocks)
+static struct run *run_at(struct range *blocks)
 {
     return blocks ? (struct run *)((char *)blocks - offsetof(struct run, blocks)) : NULL;
 }
@@ -114,13 +127,13 @@ static struct run *run_of(struct range *blocks)
 struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end)
 {
     lock_assert_held(&file->stage->lock);
-    return run_of(ranges_first(&file->runs, first, end));
+    return run_at(ranges_first(&file->runs->runs, first, end));
 }
 
 struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
 {
     lock_assert_held(&run->file->stage->lock);
-    return run_of(ranges_next(&run->file->runs, &run->blocks, first, end));
+    return run_at(ranges_next(&run->file->runs->runs, &run->blocks, first, end));
 }
 
 void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
@@ -128,7 +141,7 @@ void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
     lock_assert_held(&run->file->stage->lock);
     run->first = first;
     run->n = n;
-    ranges_move(&run->file->runs, &run->blocks, first, first + n);
+    ranges_move(&run->file->runs->runs, &run->blocks, first, first + n);
 }
 
 /* ---- what is known of one ---- */
@@ -136,12 +149,12 @@ void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
 int64_t run_progress_locked(const struct run *run)
 {
     const struct stage *stage = run->file->stage;
-    int64_t own = atomic_load_explicit(&run->progress, memory_order_relaxed),
+    int64_t its = atomic_load_explicit(&run->progress, memory_order_relaxed),
             any = atomic_load_explicit(&stage->progress, memory_order_relaxed);
 
     lock_assert_held(&run->file->stage->lock);
-    run->file->stage->looks++;
-    return run->state == RUN_ASLEEP && !run->failures && any > own ? any : own;
+    run->file->stage->runs->looks++;
+    return run->state == RUN_ASLEEP && !run->failures && any > its ? any : its;
 }
 
 void run_watch_from_locked(struct run *run, int64_t since)
@@ -151,17 +164,17 @@ void run_watch_from_locked(struct run *run, int64_t since)
     run->watched_bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
 }
 
-bool is_waited_for_locked(const struct run *run)
+bool run_is_waited_for_locked(const struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
-    return wait_first_locked(run->file, run->first, run->first + run->n) != NULL;
+    return needs_wait_locked(run->file, run->first, run->first + run->n);
 }
 
 bool run_is_wanted(const struct run *run)
 {
     LOCK_SCOPE(&run->file->stage->lock);
 
-    return run->why == RUN_DEMAND || is_waited_for_locked(run);
+    return run->why == RUN_DEMAND || run_is_waited_for_locked(run);
 }
 
 uint64_t run_bytes_left(const struct run *run)
@@ -172,15 +185,75 @@ uint64_t run_bytes_left(const struct run *run)
     return end - (run->first + run->done) * file->block_bytes;
 }
 
+/* May a reader that waited for it in vain end it? */
+static bool may_end_locked(const struct run *run)
+{
+    lock_assert_held(&run->file->stage->lock);
+    return run->why != RUN_BACKGROUND && !run->stopping;
+}
+
+int64_t runs_progress_locked(struct file *file, uint64_t first, uint64_t end, int64_t now)
+{
+    lock_assert_held(&file->stage->lock);
+    for (const struct run *run = run_first_locked(file, first, end); run;
+         run = run_next_locked(run, first, end)) {
+        int64_t progress = may_end_locked(run) ? run_progress_locked(run) : now;
+
+        now = progress < now ? progress : now;
+    }
+    return now;
+}
+
+unsigned runs_active_locked(const struct stage *stage, enum run_why why)
+{
+    const struct run *run;
+    unsigned n = 0;
+
+    lock_assert_held(&stage->lock);
+    TAILQ_FOREACH (run, &stage->runs->active, link)
+        n += run->why == (int)why;
+    return n;
+}
+
+const struct file *runs_under_way_locked(const struct stage *stage)
+{
+    const struct run *run;
+
+    lock_assert_held(&stage->lock);
+    TAILQ_FOREACH (run, &stage->runs->active, link)
+        if (run->state == RUN_RUNNING && !run->paused)
+            return run->file;
+    return NULL;
+}
+
+bool runs_alive_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return stage->runs->alive;
+}
+
+void runs_await_gone_locked(struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    while (stage->runs->alive)
+        lock_wait(&stage->lock, &stage->gone);
+}
+
 /* ---- making ---- */
 
 bool run_must_wait_locked(const struct file *file)
 {
     lock_assert_held(&file->stage->lock);
-    return file->version.whole_only && file->runs.n;
+    return file->version.whole_only && file->runs->runs.n;
 }
 
-/* Can a run have the block between its others? If it is missing, it comes, too, and *ret_comes is
+bool file_may_run_locked(const struct file *file, int64_t now)
+{
+    lock_assert_held(&file->stage->lock);
+    return file->runs->rest_until <= now && !run_must_wait_locked(file);
+}
+
+/* Can a run have the block between its others? If it is missing, it comes, and *ret_comes is
  * true. What is here passes by, and so does what was dropped after its last need. */
 static bool take_along_locked(struct file *file, uint64_t block, bool *ret_comes)
 {
@@ -232,23 +305,23 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
     run->references = 1;
     atomic_store(&run->why, (int)why);
     atomic_store(&run->progress, progress > since ? progress : since);
-    atomic_fetch_add(&file->users, 1);
-    file->stage->alive++;
-    activate_locked(run);
+    file_keep(file);
+    file->stage->runs->alive++;
+    run_activate_locked(run);
     run->blocks.first = first;
     run->blocks.end = first + n;
-    ranges_add(&file->runs, &run->blocks);
+    ranges_add(&file->runs->runs, &run->blocks);
     return run;
 }
 
-static void hurry_locked(struct run *run, enum run_why why)
+static void run_hurry_locked(struct run *run, enum run_why why)
 {
     bool sleeps = run->state == RUN_ASLEEP, runs = run->state == RUN_RUNNING && !run->paused;
     int64_t now = stage_now(run->file->stage);
 
     lock_assert_held(&run->file->stage->lock);
     if (sleeps)
-        remove_locked(run);
+        run_remove_locked(run);
     atomic_store(&run->why, (int)why);
     if (sleeps)
         set_alarm_locked(run, min_u64(run->alarm.first, (uint64_t)(now + HURRY_MS * NS_PER_MS)));
@@ -258,12 +331,12 @@ static void hurry_locked(struct run *run, enum run_why why)
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why)
 {
     lock_assert_held(&file->stage->lock);
-    if (!file->coming)
+    if (!file_has_coming_locked(file))
         return;
     for (struct run *run = run_first_locked(file, first, end); run;
          run = run_next_locked(run, first, end))
         if (run->why > (int)why)
-            hurry_locked(run, why);
+            run_hurry_locked(run, why);
 }
 
 /* ---- leaving ---- */
@@ -271,13 +344,13 @@ void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run
 /* The blocks of the run behind its first n will not come with it. Their claims end first, so that
  * another run can claim them. Blocks that the run has brought may have been dropped meanwhile, and
  * be coming with another run. */
-static void let_go_of_blocks_locked(struct run *run, uint64_t n)
+static void run_leave_blocks_locked(struct run *run, uint64_t n)
 {
     struct file *file = run->file;
 
     lock_assert_held(&file->stage->lock);
     if (run->claimed > n)
-        staged_unclaim(&file->staged, run->first + n, run->claimed - n);
+        staged_unclaim(file_staged(file), run->first + n, run->claimed - n);
     run->claimed = min_u64(run->claimed, n);
     for (uint64_t b = run->first + n; b < run->first + run->n; b++)
         if (file_state(file, b) == BLOCK_COMING)
@@ -289,10 +362,19 @@ void run_shorten_locked(struct run *run, uint64_t n)
     uint64_t end = run->first + run->n;
 
     lock_assert_held(&run->file->stage->lock);
-    let_go_of_blocks_locked(run, n);
+    run_leave_blocks_locked(run, n);
     run->cut = n < run->n ? 0 : run->cut;
     run_set_blocks_locked(run, run->first, n);
     needs_again_locked(run->file, run->first + n, end);
+}
+
+static void let_go_locked(struct run *run)
+{
+    struct stage *stage = run->file->stage;
+
+    lock_assert_held(&stage->lock);
+    if (!--run->references)
+        TAILQ_INSERT_TAIL(&stage->runs->dead, run, link);
 }
 
 void run_leave_locked(struct run *run, int error, struct wait **ret_over)
@@ -301,10 +383,10 @@ void run_leave_locked(struct run *run, int error, struct wait **ret_over)
     uint64_t first = run->first, end = first + run->n;
 
     lock_assert_held(&run->file->stage->lock);
-    remove_locked(run);
+    run_remove_locked(run);
     run->state = RUN_GONE;
-    ranges_remove(&file->runs, &run->blocks);
-    let_go_of_blocks_locked(run, run->done);
+    ranges_remove(&file->runs->runs, &run->blocks);
+    run_leave_blocks_locked(run, run->done);
     if (error < 0)
         waits_over_locked(file, first + run->done, end, error, ret_over);
     if (file->version.whole_only) { /* it hindered others */
@@ -312,17 +394,7 @@ void run_leave_locked(struct run *run, int error, struct wait **ret_over)
         end = file->blocks;
     }
     needs_again_locked(file, first, end);
-    run_let_go_locked(run);
-}
-
-void run_let_go_locked(struct run *run)
-{
-    struct stage *stage = run->file->stage;
-
-    lock_assert_held(&stage->lock);
-    if (--run->references)
-        return;
-    TAILQ_INSERT_TAIL(&stage->dead, run, link);
+    let_go_locked(run);
 }
 
 uint8_t *runs_take_buffer(struct stage *stage)
@@ -330,23 +402,23 @@ uint8_t *runs_take_buffer(struct stage *stage)
     uint8_t *buffer = NULL;
 
     lock_take(&stage->lock);
-    if (stage->n_buffers)
-        buffer = stage->buffer[--stage->n_buffers];
-    if (stage->buffers_spare > stage->n_buffers)
-        stage->buffers_spare = stage->n_buffers;
+    if (stage->runs->n_buffers)
+        buffer = stage->runs->buffer[--stage->runs->n_buffers];
+    if (stage->runs->buffers_spare > stage->runs->n_buffers)
+        stage->runs->buffers_spare = stage->runs->n_buffers;
     lock_drop(&stage->lock);
     if (buffer)
         return buffer;
     buffer = malloc(RUN_BUFFER);
     if (buffer)
-        atomic_fetch_add(&stage->buffers, 1);
+        atomic_fetch_add(&stage->runs->buffers, 1);
     return buffer;
 }
 
 static void free_buffer(struct stage *stage, uint8_t *buffer)
 {
     free(buffer);
-    atomic_fetch_sub(&stage->buffers, 1);
+    atomic_fetch_sub(&stage->runs->buffers, 1);
 }
 
 /* Keep buffers while there are runs: new ones cost a page fault for every 4 KiB. */
@@ -357,8 +429,8 @@ static void give_buffer_back_locked(struct run *run)
     lock_assert_held(&run->file->stage->lock);
     if (!run->buffer)
         return;
-    if (stage->n_buffers < ARRAY_LEN(stage->buffer))
-        stage->buffer[stage->n_buffers++] = run->buffer;
+    if (stage->runs->n_buffers < ARRAY_LEN(stage->runs->buffer))
+        stage->runs->buffer[stage->runs->n_buffers++] = run->buffer;
     else
         free_buffer(stage, run->buffer);
 }
@@ -366,30 +438,30 @@ static void give_buffer_back_locked(struct run *run)
 void runs_free_buffers_locked(struct stage *stage)
 {
     lock_assert_held(&stage->lock);
-    while (stage->n_buffers)
-        free_buffer(stage, stage->buffer[--stage->n_buffers]);
+    while (stage->runs->n_buffers)
+        free_buffer(stage, stage->runs->buffer[--stage->runs->n_buffers]);
 }
 
 /* A cache that is full never has all that is needed, so its runs never end for good. */
 int64_t runs_trim_buffers_locked(struct stage *stage, int64_t now)
 {
     lock_assert_held(&stage->lock);
-    if (now >= stage->buffers_until) {
-        for (; stage->buffers_spare && stage->n_buffers; stage->buffers_spare--)
-            free_buffer(stage, stage->buffer[--stage->n_buffers]);
-        stage->buffers_spare = stage->n_buffers;
-        stage->buffers_until = now + SPARE_MS * NS_PER_MS;
+    if (now >= stage->runs->buffers_until) {
+        for (; stage->runs->buffers_spare && stage->runs->n_buffers; stage->runs->buffers_spare--)
+            free_buffer(stage, stage->runs->buffer[--stage->runs->n_buffers]);
+        stage->runs->buffers_spare = stage->runs->n_buffers;
+        stage->runs->buffers_until = now + SPARE_MS * NS_PER_MS;
     }
-    return stage->n_buffers ? stage->buffers_until : INT64_MAX;
+    return stage->runs->n_buffers ? stage->runs->buffers_until : INT64_MAX;
 }
 
 struct memory_held stage_buffers_held(void *owner)
 {
     const struct stage *stage = owner;
     const struct stage_options *o = &stage->options;
-    uint64_t most = max_u64(o->jobs, o->small_jobs) + ARRAY_LEN(stage->buffer);
+    uint64_t most = max_u64(o->jobs, o->small_jobs) + ARRAY_LEN(stage->runs->buffer);
 
-    return (struct memory_held){.bytes = atomic_load(&stage->buffers) * RUN_BUFFER,
+    return (struct memory_held){.bytes = atomic_load(&stage->runs->buffers) * RUN_BUFFER,
                                 .limit = most * RUN_BUFFER};
 }
 
@@ -412,7 +484,7 @@ static void free_dead(struct stage *stage, struct run_list *dead)
         give_buffer_back_locked(run);
         lock_release(&run->buffer_lock);
         free(run);
-        stage->alive--;
+        stage->runs->alive--;
     }
     pthread_cond_broadcast(&stage->gone);
     lock_drop(&stage->lock);
@@ -423,7 +495,7 @@ void runs_free_dead(struct stage *stage)
     struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
 
     lock_take(&stage->lock);
-    TAILQ_CONCAT(&dead, &stage->dead, link);
+    TAILQ_CONCAT(&dead, &stage->runs->dead, link);
     lock_drop(&stage->lock);
     free_dead(stage, &dead);
 }
@@ -434,8 +506,8 @@ void run_let_go(struct run *run)
     struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
 
     lock_take(&stage->lock);
-    run_let_go_locked(run);
-    TAILQ_CONCAT(&dead, &stage->dead, link);
+    let_go_locked(run);
+    TAILQ_CONCAT(&dead, &stage->runs->dead, link);
     lock_drop(&stage->lock);
     free_dead(stage, &dead);
 }
@@ -443,7 +515,7 @@ void run_let_go(struct run *run)
 /* ---- stopping ---- */
 
 /* Readers that come later get another run. */
-static void stop_locked(struct run *run)
+static void run_stop_locked(struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
     if (run->state == RUN_RUNNING && !run->stopping)
@@ -457,23 +529,32 @@ void run_give_up_locked(struct run *run, struct wait **ret_over)
     if (run->state == RUN_ASLEEP)
         run_leave_locked(run, -EREMOTEIO, ret_over);
     else
-        stop_locked(run);
+        run_stop_locked(run);
+}
+
+void runs_give_up_locked(struct file *file, uint64_t first, uint64_t end, int64_t since,
+                         struct wait **ret_over)
+{
+    struct run *next;
+
+    lock_assert_held(&file->stage->lock);
+    for (struct run *run = run_first_locked(file, first, end); run; run = next) {
+        next = run_next_locked(run, first, end);
+        if (may_end_locked(run) && run_progress_locked(run) < since &&
+            !run_is_waited_for_locked(run))
+            run_give_up_locked(run, ret_over);
+    }
 }
 
 void runs_stop_locked(struct stage *stage, struct wait **ret_over)
 {
-    struct range *range;
     struct run *run;
 
     lock_assert_held(&stage->lock);
-    while ((range = ranges_least(&stage->quiet)))
-        wait_end_locked((struct wait *)((char *)range - offsetof(struct wait, quiet)), ret_over);
-    for (unsigned why = 0; why < RUN_WHYS; why++) {
+    waits_stop_locked(stage, ret_over);
+    for (unsigned why = 0; why < RUN_WHYS; why++)
         while ((run = run_due_locked(stage, (enum run_why)why, INT64_MAX)))
             run_leave_locked(run, 0, ret_over);
-        while (why < RUN_BACKGROUND && !TAILQ_EMPTY(&stage->needs[why]))
-            need_unqueue_locked(TAILQ_FIRST(&stage->needs[why]));
-    }
-    TAILQ_FOREACH (run, &stage->active, link)
-        stop_locked(run);
+    TAILQ_FOREACH (run, &stage->runs->active, link)
+        run_stop_locked(run);
 }

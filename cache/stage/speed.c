@@ -1,13 +1,58 @@
 /* Measures how long a transfer waits for its first byte and how fast the rest comes; from that, how
- * many bytes a background run may have. */
-#include "base/checked.h"
-#include "cache/stage/parts.h"
+ * many bytes a background run may have, and which runs keep a reader waiting too long.
+ *
+ * The background fetches long runs, because each request costs. When a reader needs a block of such
+ * a run, the run is hurried, and the reader waits for all bytes before that block. By the measured
+ * speed that wait is short, but speeds change: a remote may send the first second of each transfer
+ * at once and then limit its rate.
+ *
+ * So this file watches each hurried run. It stops the run if passing over the bytes that no reader
+ * waits for would take much longer than new transfers for the rest. The run keeps what it has
+ * brought, to the byte; it goes on with the block that it was in. New runs fetch the blocks that
+ * readers wait for, and the background fetches the others later.
+ *
+ * A run made for readers has no unwanted bytes, so none is stopped twice for this, and staging
+ * without readers never is. */
+#include <errno.h>
+#include <stdlib.h>
 
-#define NS_PER_S     INT64_C(1000000000)
-#define SPEED_BYTES  (UINT64_C(64) << 10) /* fewer bytes give no speed */
+#include "cache/stage/run.h"
+
+#define FIRST_RUN    (UINT64_C(1) << 20)
+#define BYTE_NS      50                    /* of a connection with no measured speed yet */
+#define SPEED_BYTES  (UINT64_C(64) << 10)  /* fewer bytes give no speed */
+#define SMALL_MOST   (UINT64_C(256) << 10) /* bytes of a small transfer, */
+#define SMALL_SHARE  8     /* in the background: this part of the bytes worth a transfer */
 #define NEAR_NS      300e3 /* of processors, here and there, for a request to a near remote */
 #define WINDOW_NS    (60 * NS_PER_S)
 #define YIELDING_RUN (UINT64_C(1) << 20)
+#define WATCH_MS     50  /* measured at least: as often as the thread looks, */
+#define WATCH_FAR    2   /* or this many times the wait for a first byte */
+#define LATE_MS      200 /* how much longer than new transfers: as long as runs are meant to be */
+
+/* The least of what was measured lately; 0: nothing was. */
+struct least {
+    double now, before; /* in this window, and in the one before */
+    int64_t since;
+};
+
+/* Guarded by stage->lock. */
+struct speed {
+    int64_t budget_ns;       /* rate=: the background waits until then */
+    uint64_t run_bytes;      /* bytes of a run, adapted to the speed */
+    double wait_ns;          /* wait for the first byte of a transfer; 0: not measured yet */
+    double byte_ns;          /* time for each byte after the first ones, on one connection */
+    struct least wait, byte; /* of either */
+};
+
+int speed_init(struct stage *stage)
+{
+    stage->speed = calloc(1, sizeof(*stage->speed));
+    if (!stage->speed)
+        return -ENOMEM;
+    *stage->speed = (struct speed){.run_bytes = FIRST_RUN, .byte_ns = BYTE_NS};
+    return 0;
+}
 
 /* What the remote and the way to it take when nothing else is in the queue: the least of what was
  * measured in this window and the one before. */
@@ -28,46 +73,9 @@ static double least_of(const struct least *least)
     return least->before > 0 && least->before < least->now ? least->before : least->now;
 }
 
-/* Measure the wait for the first byte and the speed of the others: planned fetches come in pieces
- * that are worth that wait. */
-void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now)
-{
-    uint64_t bytes = run->bytes - run->first_bytes;
-    double wait = (double)(run->first_at - run->began), each = 0;
-
-    lock_assert_held(&stage->lock);
-    if (!run->bytes || run->was_paused || wait < 0)
-        return;
-    if (bytes >= SPEED_BYTES && now > run->first_at)
-        each = (double)(now - run->first_at) / (double)bytes;
-    least_add(&stage->least_wait_ns, wait, now);
-    least_add(&stage->least_byte_ns, each, now);
-    if (run->crowded)
-        return;
-    stage->wait_ns += (wait - stage->wait_ns) / (stage->wait_ns > 0 ? 8 : 1);
-    if (each > 0)
-        stage->byte_ns += (each - stage->byte_ns) / 4;
-}
-
-uint64_t runs_worth_locked(struct stage *stage)
-{
-    lock_assert_held(&stage->lock);
-    return (uint64_t)(stage->wait_ns / stage->byte_ns);
-}
-
-uint64_t speed_near_worth_locked(const struct stage *stage)
-{
-    double wait = least_of(&stage->least_wait_ns), each = least_of(&stage->least_byte_ns);
-
-    lock_assert_held(&stage->lock);
-    if (wait <= 0 || wait >= stage->options.far_ms * 1e6)
-        return 0;
-    return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */
-}
-
 /* The speed decides how long the next background run is: so short that a reader that begins to wait
  * for its last block need not wait long. */
-void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
+static void adapt_locked(struct stage *stage, const struct run *run, int64_t now)
 {
     const uint64_t least = 2 * (uint64_t)run->file->block_bytes, most = UINT64_C(8) << 20;
     int64_t ns = now - run->began;
@@ -77,25 +85,120 @@ void speed_adapt_locked(struct stage *stage, const struct run *run, int64_t now)
     if (ns <= 0 || run->bytes < run->file->block_bytes)
         return;
     wish = (uint64_t)((double)run->bytes / (double)ns * 0.2e9);
-    stage->run_bytes = (stage->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
+    stage->speed->run_bytes =
+        (stage->speed->run_bytes * 3 + min_u64(max_u64(wish, least), most)) / 4;
+}
+
+/* Measure the wait for the first byte and the speed of the others: planned fetches come in pieces
+ * that are worth that wait. */
+void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now)
+{
+    uint64_t bytes = run->bytes - run->first_bytes;
+    double wait = (double)(run->first_at - run->began), each = 0;
+
+    lock_assert_held(&stage->lock);
+    adapt_locked(stage, run, now);
+    if (!run->bytes || run->was_paused || wait < 0)
+        return;
+    if (bytes >= SPEED_BYTES && now > run->first_at)
+        each = (double)(now - run->first_at) / (double)bytes;
+    least_add(&stage->speed->wait, wait, now);
+    least_add(&stage->speed->byte, each, now);
+    if (run->crowded)
+        return;
+    stage->speed->wait_ns += (wait - stage->speed->wait_ns) / (stage->speed->wait_ns > 0 ? 8 : 1);
+    if (each > 0)
+        stage->speed->byte_ns += (each - stage->speed->byte_ns) / 4;
+}
+
+uint64_t runs_worth_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return (uint64_t)(stage->speed->wait_ns / stage->speed->byte_ns);
+}
+
+uint64_t speed_near_worth_locked(const struct stage *stage)
+{
+    double wait = least_of(&stage->speed->wait), each = least_of(&stage->speed->byte);
+
+    lock_assert_held(&stage->lock);
+    if (wait <= 0 || wait >= stage->options.far_ms * 1e6)
+        return 0;
+    return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */
 }
 
 /* Bytes of the next run: with rate= at most what comes in a quarter of a second, and few between
  * pauses. */
-uint64_t run_bytes_locked(const struct stage *stage)
+uint64_t run_bytes_locked(const struct stage *stage, bool yields)
 {
-    uint64_t bytes =
-        yield_is_taken(&stage->yield) ? min_u64(stage->run_bytes, YIELDING_RUN) : stage->run_bytes;
+    uint64_t bytes = min_u64(stage->speed->run_bytes, yields ? YIELDING_RUN : UINT64_MAX);
 
     lock_assert_held(&stage->lock);
     return stage->options.rate ? min_u64(bytes, stage->options.rate / 4) : bytes;
 }
 
-void spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
+void speed_spend_locked(struct stage *stage, int64_t now, uint64_t bytes)
 {
     lock_assert_held(&stage->lock);
     if (stage->options.rate)
-        stage->budget_ns =
-            (int64_t)max_u64((uint64_t)stage->budget_ns, (uint64_t)(now - NS_PER_S)) +
+        stage->speed->budget_ns =
+            (int64_t)max_u64((uint64_t)stage->speed->budget_ns, (uint64_t)(now - NS_PER_S)) +
             (int64_t)((double)bytes * 1e9 / (double)stage->options.rate);
+}
+
+int64_t speed_budget_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return stage->speed->budget_ns;
+}
+
+/* Does a transfer take longer to begin than to come? Other background runs are made so long that
+ * they do not. */
+bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t bytes)
+{
+    uint64_t worth = runs_worth_locked(stage) / (why == RUN_BACKGROUND ? SMALL_SHARE : 1);
+
+    lock_assert_held(&stage->lock);
+    return stage->speed->wait_ns >= stage->options.far_ms * 1e6 &&
+           bytes <= min_u64(worth, SMALL_MOST);
+}
+
+/* ---- late runs ---- */
+
+/* Judges by what has come since the last look. */
+static bool is_late_locked(struct run *run, int64_t now)
+{
+    struct stage *stage = run->file->stage;
+    uint64_t bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
+    double came = (double)(bytes - run->watched_bytes), ns = (double)(now - run->watched_at), again;
+    uint64_t unwanted, pieces;
+
+    lock_assert_held(&run->file->stage->lock);
+    if (ns < (double)(WATCH_MS * NS_PER_MS) || ns < WATCH_FAR * stage->speed->wait_ns)
+        return false;
+    run_watch_from_locked(run, now);
+    pieces = needs_unwanted_locked(run->file, (run->transfer.off + bytes) / run->file->block_bytes,
+                                   run->first + run->n, &unwanted);
+    if (!pieces)
+        return false;
+    again = stage->speed->wait_ns * (1 + (double)pieces / stage->options.jobs);
+    return (double)unwanted * ns > came * ((double)(LATE_MS * NS_PER_MS) + again);
+}
+
+void runs_stop_late_locked(struct stage *stage, int64_t now)
+{
+    struct run *run;
+
+    lock_assert_held(&stage->lock);
+    TAILQ_FOREACH (run, &stage->runs->active, link) {
+        if (!run->watched_at || run->file->version.whole_only || run->steals || run->stopping ||
+            run->why != RUN_DEMAND)
+            continue;
+        if (run->state != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
+            run_watch_from_locked(run, now); /* new transfers would wait for the same */
+        else if (is_late_locked(run, now)) {
+            run->is_late = true;
+            run_give_up_locked(run, NULL); /* the run is active, so this only stops it */
+        }
+    }
 }

@@ -1,29 +1,81 @@
+/* The life of a stage, its files, and its thread.
+ *
+ * Readers that wait queue their needs themselves. The thread does the rest: it ends waits that have
+ * lasted too long, wakes runs, watches what other processes fetch, and calls the background. */
 #include "cache/stage/stage.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/checked.h"
-#include "cache/stage/parts.h"
+#include "cache/disk/sha256.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/policy.h"
+#include "cache/stage/runs.h"
 
-#define NS_PER_MS      INT64_C(1000000)
-#define NS_PER_S       INT64_C(1000000000)
+#define LOOK_MS        50                 /* between two looks while a reader waits */
 #define OVERFLOW_BYTES ((size_t)64 << 20) /* more than readers need at a time */
-#define OPEN_MOST      1024
 #define REST_MS        2000 /* time for transfers that no reader waits for before a fork() */
-#define RUN_BYTES      (UINT64_C(1) << 20)
-
-#define BYTE_NS 50 /* of a connection with no measured speed yet */
 
 #define AUTO_BLOCK_MOST (UINT32_C(128) << 10)
 #define AUTO_BLOCKS     (UINT64_C(1) << 18) /* of a file */
 #define BLOCKS_MOST     (UINT64_C(1) << 28) /* of a file: each takes one byte of memory, or a few */
 #define STATES_SHARE    4                   /* part of memory that those of all files may take */
+
+/* ---- the thread ---- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* End waits that have lasted too long, stop late runs. Returns when to look again. */
+static int64_t runs_look_locked(struct stage *stage, int64_t now, struct wait **ret_over)
+{
+    int64_t next = waits_give_up_locked(stage, now, ret_over);
+
+    lock_assert_held(&stage->lock);
+    runs_stop_late_locked(stage, now);
+    if (needs_waits_locked(stage) || runs_active_locked(stage, RUN_DEMAND) ||
+        runs_active_locked(stage, RUN_AHEAD)) /* runs_flush() */
+        next = earlier(next, now + LOOK_MS * NS_PER_MS);
+    return earlier(next, runs_next_alarm_locked(stage, now));
+}
+
+static void *stage_main(void *arg)
+{
+    struct stage *stage = arg;
+
+    lock_take(&stage->lock);
+    while (!stage->ending && !stage->resting) {
+        struct wait *over = NULL;
+        int64_t now = stage_now(stage), next;
+
+        stage->kicked = false;
+        next = runs_look_locked(stage, now, &over);
+        lock_drop(&stage->lock);
+        waits_tell(stage, over, -EREMOTEIO, NULL);
+        runs_free_dead(stage);
+        runs_flush(stage);
+        next = earlier(next, look_at_others(stage, now));
+        runs_start(stage);
+        next = earlier(next, passed_drop(stage, now));
+        stage_in_background(stage, now);
+        runs_start(stage);
+        lock_take(&stage->lock);
+        next = earlier(next, background_next_look_locked(stage, now));
+        next = earlier(next, runs_trim_buffers_locked(stage, now));
+        if (!stage->kicked && !stage->ending && !stage->resting)
+            clock_wait(stage->options.clock, &stage->lock, &stage->wake, next);
+    }
+    lock_drop(&stage->lock);
+    return NULL;
+}
 
 /* ---- life ---- */
 
@@ -42,10 +94,21 @@ static bool has_url(void *ctx, const char *url)
     return tfind(&probe, &stage->by_key, compare_urls);
 }
 
+static uint64_t make_nonce(const struct stage *stage)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        number = (uint64_t)stage_now(stage) ^ (uint64_t)getpid() << 40;
+    return number;
+}
+
 int stage_new(const struct stage_options *options, const struct cache_folder *cache,
               struct transport *transport, struct stage **ret, struct diag *d)
 {
-    struct rlimit files = {.rlim_cur = 64};
+    static int (*const parts[])(struct stage * stage) = {open_files_init, needs_init, runs_init,
+                                                         speed_init,      keep_init,  passed_init,
+                                                         background_init};
     struct stage *stage = calloc(1, sizeof(*stage));
     int r = stage ? quota_open(cache, options->limit, options->limit_percent, options->clock,
                                &stage->quota, d)
@@ -56,7 +119,6 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
         free(stage);
         return r;
     }
-    getrlimit(RLIMIT_NOFILE, &files);
     stage->options = *options;
     stage->options.clock = clock_or_real(options->clock);
     stage->cache = cache;
@@ -65,30 +127,26 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     transport->spare_bytes = &stage->counters.background_bytes;
     limiter_init(&stage->own_limiter, options->jobs, options->small_jobs, options->clock);
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
-    stage->nonce = version_own_number(stage);
+    stage->nonce = make_nonce(stage);
     stage->main = stage_main;
-    stage->open_most = (unsigned)max_u64(min_u64(OPEN_MOST, (uint64_t)files.rlim_cur / 8), 4);
-    stage->run_bytes = RUN_BYTES;
     stage->block_state_bytes = sizeof(*stage->files->state) +
                                (options->keep == STAGE_ONCE) * sizeof(*stage->files->last) +
                                (options->keep != STAGE_PIN) * sizeof(*stage->files->when);
     stage->blocks_most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) /
                          STATES_SHARE / stage->block_state_bytes;
-    yield_init(&stage->yield);
-    stage->byte_ns = BYTE_NS;
-    stage->trouble = stage->untold = stage->silent_why = DIAG_INIT;
+    stage->trouble = stage->untold = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
     quota_set_keeps(stage->quota, has_url, stage);
     overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
-    TAILQ_INIT(&stage->open);
-    TAILQ_INIT(&stage->elsewhere);
-    TAILQ_INIT(&stage->active);
-    TAILQ_INIT(&stage->dead);
-    for (unsigned why = 0; why < RUN_BACKGROUND; why++)
-        TAILQ_INIT(&stage->needs[why]);
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
+    for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
+        r = parts[i](stage);
+    if (r < 0) {
+        stage_free(stage);
+        return r;
+    }
     *ret = stage;
     return 0;
 }
@@ -98,13 +156,13 @@ static void end_thread(struct stage *stage)
     bool runs;
 
     lock_take(&stage->lock);
-    runs = stage->runs;
+    runs = stage->has_thread;
     pthread_cond_broadcast(&stage->wake);
     lock_drop(&stage->lock);
     if (runs)
         pthread_join(stage->thread, NULL);
     lock_take(&stage->lock);
-    stage->runs = false;
+    stage->has_thread = false;
     lock_drop(&stage->lock);
 }
 
@@ -138,13 +196,11 @@ void stage_end(struct stage *stage)
     runs_free_dead(stage);
 }
 
-static void file_free(void *arg)
+static void stage_file_free(void *arg)
 {
     struct file *file = arg;
 
-    if (file->is_open)
-        staged_close(&file->staged);
-    version_remove(file);
+    block_store_release(file);
     free(file->blob.name);
     free(file->blob.source);
     free(file->blob.etag);
@@ -153,9 +209,10 @@ static void file_free(void *arg)
     free(file->version_text);
     free(file->trouble);
     file_free_stale(file);
-    free((void *)file->state);
     free(file->last);
     free(file->when);
+    free(file->needs);
+    free(file->runs);
     free(file);
 }
 
@@ -166,14 +223,19 @@ void stage_free(struct stage *stage)
     stage_end(stage);
     end_thread(stage);
     lock_take(&stage->lock);
-    while (stage->alive)
-        lock_wait(&stage->lock, &stage->gone);
+    runs_await_gone_locked(stage);
     runs_free_buffers_locked(stage);
     lock_drop(&stage->lock);
     transport_free(stage->transport); /* after this none of its threads calls us */
-    tdestroy(stage->by_key, file_free);
+    tdestroy(stage->by_key, stage_file_free);
     overflow_release(&stage->overflow);
-    keep_release(&stage->keeping);
+    keep_release(stage);
+    free(stage->open_files);
+    free(stage->needs);
+    free(stage->runs);
+    free(stage->speed);
+    free(stage->passing);
+    free(stage->background);
     quota_close(stage->quota);
     limiter_release(&stage->own_limiter);
     pthread_cond_destroy(&stage->wake);
@@ -188,7 +250,7 @@ void stage_rest(struct stage *stage)
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    while ((stage->alive || stage->quiet.n) && stage_now(stage) < until)
+    while ((runs_alive_locked(stage) || needs_waits_locked(stage)) && stage_now(stage) < until)
         clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
     stage->resting = true;
     runs_stop_locked(stage, &over);
@@ -196,8 +258,7 @@ void stage_rest(struct stage *stage)
     waits_tell(stage, over, -EINTR, NULL);
     runs_free_dead(stage);
     lock_take(&stage->lock);
-    while (stage->alive)
-        lock_wait(&stage->lock, &stage->gone);
+    runs_await_gone_locked(stage);
     lock_drop(&stage->lock);
     end_thread(stage);
     transport_rest(stage->transport);
@@ -216,6 +277,29 @@ void stage_begin(struct stage *stage)
 }
 
 /* ---- files ---- */
+
+/* A text that differs between two versions of a file. If the remote reports none, it has the sum
+ * that the bytes must have, or the stage's own number: what is staged of such a file may be of any
+ * version by the time of the next mount, so only this stage uses it. 0 or -ENOMEM. */
+static int version_describe(const struct stage *stage, const struct stage_file *what, char **ret)
+{
+    const struct remote_version *version = what->version;
+    bool has_time = !*version->etag || version->time_counts;
+    char tail[DIGEST_TEXT_SIZE + 16] = "", sum[DIGEST_TEXT_SIZE] = "", *text;
+
+    if (what->sha256)
+        digest_text(what->sha256, sum);
+    if (!remote_version_is_known(version) && what->sha256)
+        snprintf(tail, sizeof(tail), " sha256 %s", sum);
+    else if (!remote_version_is_known(version))
+        snprintf(tail, sizeof(tail), " mount %016llx", (unsigned long long)stage->nonce);
+    if (asprintf(&text, "%llu %s %lld.%09ld%s", (unsigned long long)version->size, version->etag,
+                 has_time ? (long long)version->mtime.tv_sec : 0LL,
+                 has_time ? version->mtime.tv_nsec : 0L, tail) < 0)
+        return -ENOMEM;
+    *ret = text;
+    return 0;
+}
 
 uint32_t stage_auto_block(uint64_t size)
 {
@@ -287,24 +371,19 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->has_sha256 = what->sha256 != NULL;
     if (what->sha256)
         memcpy(file->sha256, what->sha256, sizeof(file->sha256));
-    atomic_store(&file->ahead_at, UINT64_MAX);
-    file->ahead.file = file;
-    file->ahead.to = UINT64_MAX;
-    file->ahead.why = RUN_AHEAD;
-    file->state = calloc(file->blocks ? file->blocks : 1, sizeof(*file->state));
     if (stage->options.keep == STAGE_ONCE)
         file->last = calloc(file->blocks ? file->blocks : 1, sizeof(*file->last));
     if (stage->options.keep != STAGE_PIN)
         file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
-    if (!file->blob.name || !file->blob.source || (*what->version->etag && !file->blob.etag) ||
-        !file->url || !file->key || !file->state ||
-        (stage->options.keep == STAGE_ONCE && !file->last) ||
+    if (block_store_init(file) < 0 || file_needs_init(file) < 0 || file_runs_init(file) < 0 ||
+        !file->blob.name || !file->blob.source || (*what->version->etag && !file->blob.etag) ||
+        !file->url || !file->key || (stage->options.keep == STAGE_ONCE && !file->last) ||
         (stage->options.keep != STAGE_PIN && !file->when))
         return -ENOMEM;
     return version_describe(stage, what, &file->version_text);
 }
 
-static int compare_files(const void *a, const void *b)
+static int compare_file_keys(const void *a, const void *b)
 {
     const struct file *fa = a, *fb = b;
     int r = strcmp(fa->key, fb->key);
@@ -315,7 +394,7 @@ static int compare_files(const void *a, const void *b)
 /* Add the file; *ret is the same file if it was added before. */
 static int add_locked(struct stage *stage, struct file *file, struct file **ret)
 {
-    struct file *const *found = tsearch(file, &stage->by_key, compare_files);
+    struct file *const *found = tsearch(file, &stage->by_key, compare_file_keys);
 
     lock_assert_held(&stage->lock);
     if (!found)
@@ -330,9 +409,7 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     stage->last_file = file;
     stage->n_files++;
     atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
-    stage->turn.look_until = 0;
-    stage->turn.all_staged = stage->turn.all_here = false;
-    stage->turn.added = true;
+    background_add_locked(stage);
     if (stage->begun)
         stage_kick_locked(stage);
     return 0;
@@ -359,7 +436,7 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
         lock_take(&stage->lock);
         stage->n_blocks -= file->blocks;
         lock_drop(&stage->lock);
-        file_free(file);
+        stage_file_free(file);
     }
     if (r == 0 && added->blocks && is_first) { /* report now a folder that cannot be used */
         r = file_take(added, d);
@@ -377,214 +454,7 @@ const void *stage_parts(const struct blob *blob)
     return blob->ops == &stage_blob_ops ? ((const struct file *)blob)->parts : NULL;
 }
 
-/* ---- staging all ---- */
-
-/* Why the file cannot be staged. */
-static int file_trouble(const struct file *file, struct diag *d)
+uint64_t stage_own_number(const struct stage *stage)
 {
-    int failed = atomic_load(&file->failed);
-
-    return failed == -ESTALE
-               ? diag_set(d, failed, "%s: it was changed or removed%s%.600s", file->blob.name,
-                          file->trouble ? ": " : "", file->trouble ? file->trouble : "")
-               : diag_set(d, failed, "%s: its SHA-256 is not what SHA256SUMS says",
-                          file->blob.name);
-}
-
-/* Why what has come cannot be kept. 0: the reason may end soon. */
-static int full_trouble_locked(const struct stage *stage, bool is_blocked, struct diag *d)
-{
-    int r = stage->full_error;
-
-    lock_assert_held(&stage->lock);
-    if (r == -EAGAIN)
-        return is_blocked ? 0
-                          : diag_set(d, -EBUSY,
-                                     "the cache folder %s: another process drops blocks from a "
-                                     "staged file, and does not finish",
-                                     stage->cache->path);
-    if (r != -ENOSPC && r != -EDQUOT)
-        return diag_set(d, r, "the cache folder %s: a staged file cannot be written: %s",
-                        stage->cache->path, strerror(-r));
-    if (stage->untold_error) /* a lock, in most cases */
-        return diag_set(d, -EBUSY, "%s", stage->untold.text);
-    if (quota_is_kept(stage->quota))
-        return diag_set(d, -EBUSY,
-                        "the cache folder %s: another process keeps its file room locked",
-                        stage->cache->path);
-    return diag_set(
-        d, -ENOSPC, "the cache folder %s is full: %llu of %llu bytes of the source are staged",
-        stage->cache->path, (unsigned long long)atomic_load(&stage->counters.staged_bytes),
-        (unsigned long long)atomic_load(&stage->counters.total_bytes));
-}
-
-/* Descriptors or memory may be free later. */
-static bool is_momentary(int r)
-{
-    return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EAGAIN || r == -EINTR;
-}
-
-/* Nothing more can be staged. 1: that is all; -ESTALE: the rest is stale. */
-static int stale_trouble_locked(const struct stage *stage, struct diag *d)
-{
-    lock_assert_held(&stage->lock);
-    for (const struct file *file = stage->files; file; file = file->next)
-        if (file->stale.n)
-            return diag_set(d, -ESTALE, "%s: %.300s; the rest is staged", file->blob.name,
-                            file->stale_why ? file->stale_why : strerror(ESTALE));
-    return 1;
-}
-
-/* Transfers are under way, and bring nothing. */
-static int silence_locked(const struct stage *stage, struct diag *d)
-{
-    const struct run *run;
-
-    lock_assert_held(&stage->lock);
-    TAILQ_FOREACH (run, &stage->active, link)
-        if (run->state == RUN_RUNNING && !run->paused)
-            return diag_set(d, -EREMOTEIO, "%s: the remote sends nothing; waited %u s",
-                            run->file->blob.name, stage->options.retry_limit_s);
-    return 0;
-}
-
-static int progress_locked(struct stage *stage, struct diag *d)
-{
-    int64_t idle = stage_now(stage) - atomic_load(&stage->progress);
-    bool is_blocked = idle <= stage->options.retry_limit_s * NS_PER_S;
-    int r;
-
-    lock_assert_held(&stage->lock);
-    for (struct file *file = stage->files; file; file = file->next) {
-        if (atomic_load(&file->failed) < 0)
-            return file_trouble(file, d);
-        if (file->open_error < 0 && !is_momentary(file->open_error))
-            return diag_set(d, file->open_error, "%s: %s", file->blob.name,
-                            file->trouble ? file->trouble : strerror(-file->open_error));
-    }
-    if (stage->turn.all_staged)
-        return stale_trouble_locked(stage, d);
-    r = stage->full_error ? full_trouble_locked(stage, is_blocked, d) : 0;
-    if (r < 0)
-        return r;
-    if (stage->trouble_error && !is_blocked)
-        return diag_set(d, stage->trouble_error, "%s; waited %u s", stage->trouble.text,
-                        stage->options.retry_limit_s);
-    return is_blocked ? 0 : silence_locked(stage, d);
-}
-
-int stage_wait(struct stage *stage, int ms, struct diag *d)
-{
-    int64_t until = stage_now(stage) + ms * NS_PER_MS;
-    int r;
-
-    lock_take(&stage->lock);
-    while ((r = progress_locked(stage, d)) == 0 && stage_now(stage) < until)
-        clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
-    lock_drop(&stage->lock);
-    return r;
-}
-
-static int verify_blocks(struct stage *stage, struct file *file,
-                         void (*progress)(void *ctx, uint64_t bytes), void *ctx, uint64_t *done,
-                         struct diag *d)
-{
-    for (uint64_t b = 0; b < file->blocks; b++) {
-        if (atomic_load(&stage->ending))
-            return -EINTR;
-        look_at_blocks(file, b, b + 1);
-        if (file_state(file, b) != BLOCK_HERE && stage->untold_error)
-            return diag_set(d, -EBUSY, "%s", stage->untold.text);
-        if (file_state(file, b) != BLOCK_HERE)
-            return diag_set(
-                d, -ENODATA, "%s: bytes %llu to %llu are not in the cache, or damaged",
-                file->blob.name, (unsigned long long)(b * file->block_bytes),
-                (unsigned long long)(b * file->block_bytes + file_block_len(file, b) - 1));
-        *done += file_block_len(file, b);
-        if (progress && b % 64 == 0)
-            progress(ctx, *done);
-    }
-    return file->has_sha256 ? file_verify(file, d) : 0;
-}
-
-int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,
-                 struct diag *d)
-{
-    uint64_t done = 0;
-    int result = 0;
-
-    for (struct file *file = stage->files; file; file = file->next) {
-        bool is_needed = file->blocks && !atomic_load(&file->done);
-        int r = is_needed ? file_take(file, d) : 0;
-
-        if (r == 0 && is_needed) {
-            r = verify_blocks(stage, file, progress, ctx, &done, d);
-            file_put(file);
-        }
-        if (r < 0 && (!result || r == -EBADMSG))
-            result = r;
-    }
-    if (progress)
-        progress(ctx, done);
-    return result;
-}
-
-/* ---- what is reported ---- */
-
-struct stage_counters *stage_counters(struct stage *stage)
-{
-    return &stage->counters;
-}
-
-bool stage_is_shared(const struct stage *stage)
-{
-    return stage->cache->group.is_shared;
-}
-
-void stage_space(struct stage *stage, struct stage_space *ret)
-{
-    uint64_t staged = atomic_load(&stage->counters.staged_bytes), used = quota_used(stage->quota);
-    uint64_t limit = quota_limit(stage->quota), own = stage->options.own_limit;
-
-    *ret = (struct stage_space){
-        .total = atomic_load(&stage->counters.total_bytes),
-        .limit = own ? min_u64(own, limit) : limit,
-        .staged = staged,
-        .others = used > staged ? used - staged : 0,
-        .keep = stage->options.keep,
-        .folder = stage->cache->path,
-        .is_refused = atomic_load(&stage->counters.refused) > 0,
-    };
-}
-
-struct quota *stage_quota(struct stage *stage)
-{
-    return stage->quota;
-}
-
-struct memory_held stage_overflow_held(void *owner)
-{
-    return overflow_held(&((struct stage *)owner)->overflow);
-}
-
-uint64_t stage_quota_used(struct stage *stage)
-{
-    return quota_used(stage->quota);
-}
-
-uint64_t stage_quota_limit(struct stage *stage)
-{
-    return quota_limit(stage->quota);
-}
-
-bool stage_peers(struct stage *stage, struct transport_peers *ret)
-{
-    return transport_peers(stage->transport, ret);
-}
-
-void stage_trouble(struct stage *stage, char *ret, size_t capacity)
-{
-    LOCK_SCOPE(&stage->lock);
-
-    snprintf(ret, capacity, "%s", stage->trouble_error ? stage->trouble.text : "");
+    return stage->nonce;
 }

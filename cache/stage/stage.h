@@ -119,7 +119,7 @@ void stage_begin(struct stage *stage);
 void stage_read_no_ahead(struct stage *stage);
 
 /* From now on no reader waits longer than this for a remote that sends nothing; the options' limit
- * applies, too. Any thread. */
+ * applies. Any thread. */
 void stage_limit_retry(struct stage *stage, unsigned seconds);
 
 /* How many waits the retry limit has ended since the remote last sent something; with the reason of
@@ -130,12 +130,12 @@ unsigned stage_silent(struct stage *stage, struct diag *d);
  * transfers. */
 void stage_end(struct stage *stage);
 
-/* Fill the cache with all files, for `epochfs stage`; waits at most ms. 1: all is here; 0: not yet;
- * -ENOSPC: no space; -EREMOTEIO and others: failed, with the reason in d. */
+/* Fill the cache with all files, for `epochfs stage`; waits at most ms. 1: all is cached; 0: not
+ * yet; -ENOSPC: no space; -EREMOTEIO and others: failed, with the reason in d. */
 int stage_wait(struct stage *stage, int ms, struct diag *d);
 
 /* Read every block that is here and compare its checksum. Compare whole files whose SHA-256 is
- * known, too. Skips files for which blob_done() was called. progress (may be NULL) is called now
+ * known. Skips files for which blob_done() was called. progress (may be NULL) is called now
  * and then with the bytes done. 0: all is here and right; -ENODATA: something is missing; -EBADMSG:
  * something is wrong; with the reason in d. */
 int stage_verify(struct stage *stage, void (*progress)(void *ctx, uint64_t bytes), void *ctx,

@@ -93,7 +93,7 @@ struct transport_ops {
     int (*start)(struct transport *transport, struct transfer *transfer);
     void (*stop)(struct transport *transport, struct transfer *transfer);
     void (*pause)(struct transport *transport, struct transfer *transfer, bool paused);
-    void (*rest)(struct transport *transport);
+    void (*stop_threads)(struct transport *transport);
     bool (*peers)(struct transport *transport,
                   struct transport_peers *ret); /* NULL: there are none */
     void (*free)(struct transport *transport);
@@ -144,7 +144,7 @@ static inline void transport_pause(struct transport *transport, struct transfer 
  * child of this process, which then is the only user of the transport. */
 static inline void transport_rest(struct transport *transport)
 {
-    transport->ops->rest(transport);
+    transport->ops->stop_threads(transport);
 }
 
 /* false: there are none, and ret is not set. Any thread. */

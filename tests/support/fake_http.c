@@ -25,7 +25,7 @@ static void fake_transport_free(struct transport *transport)
 }
 
 static const struct transport_ops fake_ops = {
-    .start = NULL, .stop = NULL, .pause = NULL, .rest = fake_rest, .free = fake_transport_free};
+    .start = NULL, .stop = NULL, .pause = NULL, .stop_threads = fake_rest, .free = fake_transport_free};
 
 void fake_http_set(const struct fake_answer *answer, size_t n)
 {

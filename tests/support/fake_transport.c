@@ -265,7 +265,7 @@ static void fake_free(struct transport *transport)
 }
 
 static const struct transport_ops fake_ops = {
-    .start = fake_start, .stop = fake_stop, .rest = fake_rest, .free = fake_free};
+    .start = fake_start, .stop = fake_stop, .stop_threads = fake_rest, .free = fake_free};
 
 int fake_new(const uint8_t *content, uint64_t size, unsigned threads, const struct clock *clock,
              struct fake **ret)

@@ -10,7 +10,11 @@
 #include "base/checked.h"
 #include "base/lock.h"
 #include "base/read_context.h"
-#include "cache/stage/parts.h"
+/* Whole, because the test looks at their private structs: */
+#include "cache/stage/background.c"
+#include "cache/stage/keep.c"
+#include "cache/stage/needs.c"
+#include "cache/stage/speed.c"
 #include "tests/support/fake_transport.h"
 #include "tests/support/stage_fixture.h"
 #include "tests/support/temp_folder.h"
@@ -147,10 +151,11 @@ static struct waiting *ask(struct fixture *f, unsigned n)
 static uint64_t work_of(struct stage *stage)
 {
     LOCK_SCOPE(&stage->lock);
-    uint64_t work = stage->quiet.steps + stage->alarms[RUN_DEMAND].steps + stage->looks;
+    uint64_t work = stage->needs->quiet.steps + stage->runs->alarms[RUN_DEMAND].steps +
+                    stage->runs->looks;
 
     for (const struct file *file = stage->files; file; file = file->next)
-        work += file->waits.steps + file->runs.steps;
+        work += file->needs->waits.steps + file->runs->runs.steps;
     return work;
 }
 
@@ -160,7 +165,9 @@ static void look(struct stage *stage)
     struct wait *over = NULL;
     LOCK_SCOPE(&stage->lock);
 
-    runs_look_locked(stage, stage_now(stage), &over);
+    waits_give_up_locked(stage, stage_now(stage), &over);
+    runs_stop_late_locked(stage, stage_now(stage));
+    runs_next_alarm_locked(stage, stage_now(stage));
     assert_null(over);
 }
 
@@ -290,7 +297,7 @@ static bool is_ahead_queued(struct fixture *f)
 {
     LOCK_SCOPE(&f->s.stage->lock);
 
-    return ((const struct file *)f->s.blob)->ahead.is_queued;
+    return ((const struct file *)f->s.blob)->needs->ahead.is_queued;
 }
 
 /* What a reader in sequence will want is queued, not fetched, while readers that wait have all
@@ -450,10 +457,10 @@ static void check_neighbours(const char *folder, bool far, bool limited)
     stage_fixture_open(&s, folder, &options, &remote);
     lock_take(&s.stage->lock);
     s.stage->begun = true;
-    s.stage->budget_ns = INT64_MAX; /* the background itself has its turn later */
-    s.stage->keeping.holds_all = true;
-    s.stage->least_wait_ns = (struct least){.now = far ? 10e6 : 1e5, .since = INT64_MAX};
-    s.stage->least_byte_ns = (struct least){.now = 300e3 / (16 * BLOCK), .since = INT64_MAX};
+    s.stage->speed->budget_ns = INT64_MAX; /* the background itself has its turn later */
+    s.stage->keeping->holds_all = true;
+    s.stage->speed->wait = (struct least){.now = far ? 10e6 : 1e5, .since = INT64_MAX};
+    s.stage->speed->byte = (struct least){.now = 300e3 / (16 * BLOCK), .since = INT64_MAX};
     lock_drop(&s.stage->lock);
     stage_fixture_read(&s, 100 * BLOCK + 5, 10);
     fake_wait_idle(s.fake);

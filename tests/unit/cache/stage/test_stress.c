@@ -727,7 +727,7 @@ static void test_threads(void **state)
 /* ---- processes ---- */
 
 #define EVENTS       300                 /* of a child, at most, before the next is killed */
-#define READ_MOST_NS INT64_C(4500000000) /* less than STEAL_S of cache/stage/elsewhere.c */
+#define READ_MOST_NS INT64_C(4500000000) /* less than STEAL_S of cache/stage/blocks.c */
 #define EVENTS_ALL   (UINT64_C(1) << 32) /* a child has ended: more than anyone waits for */
 
 struct child {

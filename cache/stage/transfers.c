@@ -1,99 +1,217 @@
-/* Decides which runs are transferred when. One connection is always left for readers that wait.
+/* Decides which runs are transferred when, and what happens to a run when its transfer has ended:
+ * it is done, it sleeps and is tried again, or it leaves. One connection is always left for readers
+ * that wait.
  *
  * `jobs` transfers fill the bandwidth. Small transfers have connections besides those: they cost a
- * round trip, and many can be under way together (cache/stage/limiter.h). */
+ * round trip, and many can be under way together (cache/stage/limiter.h).
+ *
+ * Bytes received are kept when a transfer breaks: the run's next transfer goes on at the very
+ * byte. Changes to the lists need stage->lock. So while a thread holds the lock, no transfer of a
+ * run in the active list has ended. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/policy.h"
+#include "cache/stage/run.h"
 
-#define GROUP_BYTES RUN_BUFFER            /* written to disk at a time, in whole blocks */
-#define FIRST_BYTES (UINT64_C(128) << 10) /* see take_quota() */
-#define SMALL_MOST  (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define NEAR_MOST   (UINT64_C(1) << 20)   /* bytes of the run of a reader of a near remote */
-#define SMALL_SHARE 8 /* in the background: this part of the bytes worth a transfer */
+#define GROUP_BYTES RUN_BUFFER          /* written to disk at a time, in whole blocks */
+#define NEAR_MOST   (UINT64_C(1) << 20) /* bytes of the run of a reader of a near remote */
+#define GIVE_UP     6                   /* failures of a run that no reader waits for */
+#define REST_S      30
 
-/* ---- one run ---- */
+/* ---- claims: no two processes fetch a block at the same time ---- */
 
-/* Could blocks without a claim be written now? If not, there is no use in fetching them. */
-static int try_to_exclude_drops(const struct run *run)
-{
-    AUTO_CLOSE int excludes = run->steals ? staged_exclude_drops(&run->file->staged) : -1;
-
-    return run->steals && excludes < 0 ? excludes : 0;
-}
-
-static bool is_full(struct stage *stage)
-{
-    LOCK_SCOPE(&stage->lock);
-
-    return stage->keeping.is_full;
-}
-
-bool file_wants_parts(const struct file *file)
-{
-    return atomic_load_explicit(&file->stage->overflow.is_wasteful, memory_order_relaxed) &&
-           atomic_load_explicit(&file->ahead_at, memory_order_relaxed) == UINT64_MAX;
-}
-
-/* Of the first block and of the last one, only what readers want of them need come. */
-static void trim(struct run *run)
+/* Claim the blocks of a run that is about to start, up to the first that another process has
+ * claimed: that process fetches the others. False: no block is left. */
+static bool run_claim(struct run *run)
 {
     struct file *file = run->file;
-    uint64_t start = run->first * file->block_bytes, end = start + run_bytes_left(run), from = end,
-             to = start;
+    uint64_t n;
+
+    if (run->claimed || run->steals)
+        return true;
+    n = staged_claim(file_staged(file), run->first, run->n);
     LOCK_SCOPE(&file->stage->lock);
 
-    if (run->done || run->fill || file->version.whole_only || !file_wants_parts(file))
-        return;
-    for (const struct wait *w = wait_first_locked(file, run->first, run->first + run->n); w;
-         w = wait_next_locked(w, run->first, run->first + run->n)) {
-        from = min_u64(from, max_u64(start, w->need.from));
-        to = max_u64(to, min_u64(end, w->need.to));
+    run->claimed = n;
+    if (n < run->n) {
+        file_leave_to_others_locked(file, run->first + n, run->first + run->n);
+        run_set_blocks_locked(run, run->first, n);
     }
-    if (from >= to)
-        return;
-    run->skip = from - start < file->block_bytes ? (uint32_t)(from - start) : 0;
-    run->cut = end - to < file_block_len(file, run->first + run->n - 1) ? (uint32_t)(end - to) : 0;
+    return n > 0;
 }
 
-/* Take disk space from the quota for what is to come; of a file that comes whole, which may be
- * larger than the cache, for the first write: write_blocks() takes the rest. False: there is none,
- * and no reader waits. */
-static bool take_quota(struct run *run)
+/* Has another process fetched this block before the claim? One that does not match its record is
+ * fetched again. */
+static bool has_come(const struct run *run, uint64_t block, uint64_t record, uint8_t *buf)
+{
+    const uint64_t none = 0;
+
+    if (!record || file_state(run->file, block) != BLOCK_COMING)
+        return false;
+    if (buf && file_block_is_good(run->file, block, record, buf))
+        return true;
+    staged_publish(file_staged(run->file), block, 1, &none);
+    return false;
+}
+
+/* After the claim: has another process fetched blocks of the run before? */
+static bool run_finds_some_came(const struct run *run)
+{
+    uint64_t record[LOOK_AT_ONCE], first = run->first, end = first + run->n;
+    AUTO_FREE uint8_t *buf = NULL;
+    const struct file *file = run->file;
+    bool any = false;
+
+    if (run->steals || run->begun > 1 || file_drops(file) == UINT64_MAX)
+        return false;
+    buf = malloc(file->block_bytes);
+    for (uint64_t b = first; b < end; b++) {
+        if ((b - first) % LOOK_AT_ONCE == 0)
+            staged_records(file_staged(file), b, (size_t)min_u64(LOOK_AT_ONCE, end - b), record);
+        any = has_come(run, b, record[(b - first) % LOOK_AT_ONCE], buf) || any;
+    }
+    return any;
+}
+
+/* Has another process made something from the whole file that replaces it, and does no reader wait
+ * for the run? Asked with the claims held: the other process publishes what it has made before it
+ * drops a block, so a block that is missing now was not dropped for that reason. */
+static bool run_is_done_elsewhere(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+
+    return stage->options.is_done && stage->options.is_done(&run->file->blob, stage->cache) &&
+           !run_is_wanted(run);
+}
+
+/* ---- the end of a transfer ---- */
+
+static uint64_t random_of(const struct run *run)
+{
+    return ((uint64_t)run->began ^ (uint64_t)(uintptr_t)run) >> 12;
+}
+
+/* A transfer has failed and may work later. True: the run leaves. */
+static bool fail_once_locked(struct run *run, uint64_t retry_ms)
 {
     struct stage *stage = run->file->stage;
-    uint64_t most = run->file->version.whole_only ? FIRST_BYTES : UINT64_MAX,
-             want = min_u64(run_bytes_left(run), most) + RUN_OVERHEAD;
-    int r;
+    int64_t now = stage_now(stage);
 
-    if (run->taken || run->refused)
-        return true;
-    if (is_full(stage)) { /* no block is worth the place of another one */
-        trim(run);
-        run->refused = run->skip || run->cut;
-        if (run->refused)
-            return true;
+    lock_assert_held(&run->file->stage->lock);
+    if (run->crowded) {
+        limiter_refused(stage->limiter, run->began); /* that is no failure of the remote */
+        retry_ms = min_u64(retry_ms, LIMITER_CROWDED_MS);
+    } else {
+        run->failures++;
     }
-    r = run->file->staged.is_in_memory ? -ENOSPC : try_to_exclude_drops(run);
-    if (r == 0)
-        r = keep_take_quota(stage, want, run_needed_when(run));
-    if (r >= 0) {
-        LOCK_SCOPE(&stage->lock);
-
-        run->taken = r == 0 ? want : 0;
-        if (run->why != RUN_DEMAND) /* this run may need less than others do */
-            stage->full_error = 0;
+    if (run->failures >= GIVE_UP && !run_is_waited_for_locked(run)) {
+        run->file->runs->rest_until = now + REST_S * NS_PER_S;
         return true;
     }
-    run->refused = true;
-    stage_note_full(stage, r);
-    trim(run);
-    return run_is_wanted(run);
+    retry_ms = limiter_pause_ms(run->failures, random_of(run), retry_ms);
+    run_sleep_locked(run, now + (int64_t)retry_ms * NS_PER_MS);
+    atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
+    return false;
 }
+
+/* A late run was stopped within a block. What came of the block is kept: the run goes on with the
+ * rest of it, so that no byte comes twice, and leaves the other blocks to others. */
+static void go_on_within_block_locked(struct run *run)
+{
+    lock_assert_held(&run->file->stage->lock);
+    run->is_late = run->stopping = false;
+    run_shorten_locked(run, run->done + 1);
+    run_sleep_locked(run, stage_now(run->file->stage));
+}
+
+static int error_of(enum transfer_end how)
+{
+    return how == TRANSFER_CHANGED ? -ESTALE : how == TRANSFER_STOPPED ? -EINTR : -EREMOTEIO;
+}
+
+/* The transfer has ended with `how`: the run sleeps, or leaves. Returns the error for readers that
+ * wait; 0: another run serves them. */
+static int run_settle_locked(struct run *run, enum transfer_end how, uint64_t retry_ms,
+                             struct wait **over)
+{
+    struct file *file = run->file;
+    int error = 0;
+
+    lock_assert_held(&run->file->stage->lock);
+    if (run->done == run->n)
+        how = TRANSFER_DONE;
+    else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->version.whole_only))
+        how = TRANSFER_AGAIN; /* the transport sent fewer bytes than it claims, or nonsense */
+    switch (how) {
+    case TRANSFER_DONE:
+        break;
+    case TRANSFER_AGAIN:
+        if (!run->stopping && !fail_once_locked(run, retry_ms))
+            return 0;
+        break;
+    case TRANSFER_WHOLE: /* readers that wait get the file as a whole now */
+        file->version.whole_only = true;
+        break;
+    case TRANSFER_STOPPED: /* by this process, or no space for blocks that no reader waits for */
+        if (run->is_late && run->fill && !file->stage->ending) {
+            go_on_within_block_locked(run);
+            return 0;
+        }
+        break;
+    case TRANSFER_CHANGED:
+        atomic_store(&file->failed, -ESTALE);
+        error = -ESTALE;
+        break;
+    default:
+        file->runs->rest_until = stage_now(file->stage) + REST_S * NS_PER_S;
+        error = run->stopping ? 0 : error_of(how);
+        break;
+    }
+    run_leave_locked(run, error, over);
+    return error;
+}
+
+/* The transfer of the run has ended with `how`: the run sleeps, or has left. No lock held. */
+static void run_settle(struct run *run, enum transfer_end how, uint64_t retry_ms,
+                       const struct diag *d)
+{
+    struct stage *stage = run->file->stage;
+    struct wait *over = NULL;
+    struct diag reason = DIAG_INIT;
+    bool fails = how != TRANSFER_DONE && how != TRANSFER_STOPPED && how != TRANSFER_WHOLE, answers;
+    int error;
+
+    run_publish_ready(run); /* what has come is valid, whatever happened */
+
+    if (d && d->set)
+        reason = *d;
+    lock_take(&run->buffer_lock); /* runs_flush() may still look at the run */
+    lock_take(&stage->lock);
+    answers = how == TRANSFER_DONE && stage->trouble_error;
+    if (how == TRANSFER_DONE) {
+        speed_measure_locked(stage, run, stage_now(stage));
+        stage->trouble_error = 0;
+        if (!atomic_load(&run->file->failed))
+            file_set_trouble_locked(run->file, NULL);
+    } else if (fails) {
+        file_set_trouble_locked(run->file, diag_text(&reason, error_of(how)));
+        stage->trouble = reason;
+        stage->trouble_error = error_of(how);
+    }
+    error = run_settle_locked(run, how, retry_ms, &over);
+    stage_kick_locked(stage);
+    lock_drop(&stage->lock);
+    lock_drop(&run->buffer_lock);
+    if (fails || answers)
+        stage_tell(stage, fails ? error_of(how) : 0, &reason);
+    waits_tell(stage, over, error, &reason);
+}
+
+/* ---- one run ---- */
 
 static int get_buffer(struct run *run)
 {
@@ -109,15 +227,14 @@ static int get_buffer(struct run *run)
 /* End a run that cannot be started. again: what is missing of its blocks is needed all the same. */
 static void drop_run(struct run *run, bool again, int error, const struct diag *reason)
 {
-    struct need *ahead = &run->file->ahead;
     struct stage *stage = run->file->stage;
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
     if (!again) /* else look-ahead would ask for the same blocks at once, for ever */
-        need_skip_locked(ahead, run->first, run->first + run->n);
-    else if (run->why == RUN_AHEAD && run->first < ahead->end)
-        need_queue_locked(ahead, run->first);
+        needs_ahead_skip_locked(run->file, run->first, run->n);
+    else if (run->why == RUN_AHEAD)
+        needs_ahead_again_locked(run->file, run->first);
     run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
@@ -156,7 +273,7 @@ static int prepare_transfer(struct run *run)
     run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
     run->transfer.len = run_bytes_left(run) - run->fill - run->cut;
     run->bytes = 0;
-    run->share = transfer_share(stage->options.retry_limit_s, stage->n_active);
+    run->share = transfer_share(stage->options.retry_limit_s, stage->runs->n_active);
     run->was_paused = false;
     run->began = run->published = stage_now(stage);
     run->references++; /* until run_end() */
@@ -197,7 +314,7 @@ static void run_begin(struct run *run, unsigned begun)
         blob_done(&run->file->blob);
         return;
     }
-    if (!take_quota(run)) {
+    if (!run_take_quota(run)) {
         drop_run(run, false, 0, NULL);
         return;
     }
@@ -218,16 +335,6 @@ static void run_begin(struct run *run, unsigned begun)
 
 /* ---- places ---- */
 
-/* Does a transfer take longer to begin than to come? Other background runs are made so long that
- * they do not. */
-static bool is_small_locked(struct stage *stage, enum run_why why, uint64_t bytes)
-{
-    uint64_t worth = runs_worth_locked(stage) / (why == RUN_BACKGROUND ? SMALL_SHARE : 1);
-
-    lock_assert_held(&stage->lock);
-    return stage->wait_ns >= stage->options.far_ms * 1e6 && bytes <= min_u64(worth, SMALL_MOST);
-}
-
 /* For a run of one kind: the places that it may have, and how many are taken. */
 struct places {
     size_t taken, most;
@@ -236,7 +343,7 @@ struct places {
 static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
 {
     unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs;
-    struct places ret = {.taken = stage->n_active, .most = all};
+    struct places ret = {.taken = stage->runs->n_active, .most = all};
     const struct run *run;
 
     lock_assert_held(&stage->lock);
@@ -245,9 +352,9 @@ static struct places places_locked(const struct stage *stage, enum run_why why, 
     if (small || all == jobs)
         return ret;
     ret = (struct places){.most = jobs};
-    TAILQ_FOREACH (run, &stage->active, link)
+    TAILQ_FOREACH (run, &stage->runs->active, link)
         ret.taken += !run->small && !run->paused;
-    if (stage->n_active >= all)
+    if (stage->runs->n_active >= all)
         ret.taken = ret.most;
     return ret;
 }
@@ -277,14 +384,9 @@ static struct run *started_locked(struct run *run, bool small)
 
     lock_assert_held(&run->file->stage->lock);
     run->small = small && !run->file->version.whole_only;
-    run->crowded = stage->n_active > stage->options.jobs;
+    run->crowded = stage->runs->n_active > stage->options.jobs;
     run->references++; /* until run_begin() has returned */
     return run;
-}
-
-static bool is_free(struct file *file, uint64_t block)
-{
-    return file_may_fetch(file, block) && !file_is_for_readers(file, block);
 }
 
 /* A near remote has no round trip that many requests could share: each costs the processors here
@@ -297,15 +399,15 @@ static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 
     lock_assert_held(&stage->lock);
     if (!stage->begun || !stage->options.background || stage->options.rate ||
-        !stage->keeping.holds_all)
+        !keep_held_all_locked(stage))
         return;
     while (2 * tile * file->block_bytes <= worth)
         tile *= 2;
     from = *first / tile * tile;
     to = min_u64(ceil_div(*first + *n, tile) * tile, file->blocks);
-    for (; *first > from && is_free(file, *first - 1); (*first)--)
+    for (; *first > from && file_is_free(file, *first - 1); (*first)--)
         ++*n;
-    while (*first + *n < to && is_free(file, *first + *n))
+    while (*first + *n < to && file_is_free(file, *first + *n))
         ++*n;
 }
 
@@ -314,28 +416,23 @@ static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t now)
 {
     struct run *run = run_due_locked(stage, why, now);
-    struct need *need = NULL;
-    uint64_t first, n;
+    struct wanted wanted;
     bool small;
 
     lock_assert_held(&stage->lock);
     if (run) {
-        small = is_small_locked(stage, why, run_bytes_left(run));
+        small = speed_is_small_locked(stage, why, run_bytes_left(run));
         if (!has_place_locked(stage, why, small))
             return NULL;
         run_wake_locked(run);
         return started_locked(run, small);
     }
-    if (why == RUN_BACKGROUND)
+    if (!needs_next_locked(stage, why, &wanted))
         return NULL;
-    while ((need = TAILQ_FIRST(&stage->needs[why])) && !need_next_locked(need, &first, &n))
-        continue;
-    if (!need)
-        return NULL;
-    grow_locked(need->file, &first, &n);
-    small = is_small_locked(stage, why, n * need->file->block_bytes);
+    grow_locked(wanted.file, &wanted.first, &wanted.n);
+    small = speed_is_small_locked(stage, why, wanted.n * wanted.file->block_bytes);
     if (has_place_locked(stage, why, small))
-        run = run_make_locked(need->file, first, n, why, need->since);
+        run = run_make_locked(wanted.file, wanted.first, wanted.n, why, wanted.since);
     return run ? started_locked(run, small) : NULL;
 }
 
@@ -354,15 +451,14 @@ static struct run *next_locked(struct stage *stage)
  * run begins to pause: then a place may be free. */
 static bool share_locked(struct stage *stage)
 {
-    bool demand = !TAILQ_EMPTY(&stage->needs[RUN_DEMAND]) ||
-                  run_due_locked(stage, RUN_DEMAND, stage_now(stage)),
+    bool demand = needs_any_locked(stage, RUN_DEMAND) ||
+                  run_due_locked(stage, RUN_DEMAND, stage_now(stage)) ||
+                  runs_active_locked(stage, RUN_DEMAND),
          first = true, any = false;
     struct run *run;
 
     lock_assert_held(&stage->lock);
-    TAILQ_FOREACH (run, &stage->active, link)
-        demand = demand || run->why == RUN_DEMAND;
-    TAILQ_FOREACH (run, &stage->active, link) {
+    TAILQ_FOREACH (run, &stage->runs->active, link) {
         bool pause = demand && run->why == RUN_BACKGROUND && !first;
 
         first = first && run->why != RUN_BACKGROUND;
@@ -376,7 +472,7 @@ static bool share_locked(struct stage *stage)
     return any;
 }
 
-static void begin(struct run *run, unsigned begun)
+static void run_begin_and_let_go(struct run *run, unsigned begun)
 {
     run_begin(run, begun);
     run_let_go(run);
@@ -398,7 +494,7 @@ void runs_start(struct stage *stage)
         lock_drop(&stage->lock);
         if (!run)
             return;
-        begin(run, begun);
+        run_begin_and_let_go(run, begun);
     }
 }
 
@@ -424,7 +520,7 @@ int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_
 
     lock_take(&stage->lock);
     n = count_free_locked(file, first, n);
-    small = is_small_locked(stage, RUN_BACKGROUND, n * file->block_bytes);
+    small = speed_is_small_locked(stage, RUN_BACKGROUND, n * file->block_bytes);
     if (n && !stage->ending && !stage->resting && has_place_locked(stage, RUN_BACKGROUND, small))
         run = run_make_locked(file, first, n, RUN_BACKGROUND, stage_now(stage));
     if (run) {
@@ -434,6 +530,6 @@ int runs_start_background(struct file *file, uint64_t first, uint64_t n, uint64_
     }
     lock_drop(&stage->lock);
     if (run)
-        begin(run, 1);
+        run_begin_and_let_go(run, 1);
     return run ? 1 : n ? -EAGAIN : 0;
 }

@@ -26,10 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
-#include "cache/stage/latest.h"
-#include "cache/stage/parts.h"
+#include "cache/stage/blocks.h"
+#include "cache/stage/policy.h"
+#include "cache/stage/runs.h"
 
 #define LIST_SHARE  512 /* the list has this part of the blocks on disk, the latest, ... */
 #define LIST_LEAST  4   /* ... or at least this many */
@@ -38,19 +38,234 @@
 #define GROUP_SHARE 1024                /* ... but at most this part of the bytes on disk */
 #define ASK_ALL     256                 /* every so many passes, ask for all blocks */
 #define TRIES       16
-#define AHEAD_MOST  4096 /* runs */
+#define AHEAD_RUNS  4096 /* runs */
 #define AHEAD_SHARE 32   /* part of the bytes on disk that look-ahead may displace, at least ... */
 #define AHEAD_LIMIT 8    /* ... and at most */
-#define SECOND      INT64_C(1000000000)
+#define TOGETHER    64   /* blocks whose times are asked for together */
+#define SAMPLES     256  /* blocks asked for to find which times have passed */
+
+struct victim {
+    struct file *file;
+    uint64_t block, when;
+    bool in_memory; /* otherwise on disk */
+};
 
 struct displaced {
     struct stage_need need;
     uint64_t when, bytes;
 };
 
+struct keeping {
+    /* Guarded by stage->lock: */
+    struct victim *victim; /* [n], the latest need first; those before `at` have been taken */
+    size_t n, at;
+    uint64_t jumps;    /* jumps of the forecast of needs when the victims were listed */
+    int64_t listed_at; /* stage_now() */
+    unsigned passes;   /* lists made */
+    bool listing;      /* a thread makes the list */
+    bool is_full;      /* a block had to be dropped */
+    bool cannot;       /* the file system cannot drop blocks */
+    bool holds_all;    /* the cache has space for all of the source */
+    int64_t holds_at;  /* when holds_all was computed */
+    /* Belong to the stage's thread: blocks that it fetched in the place of others, not used yet. */
+    struct displaced *ahead; /* [AHEAD_RUNS], a ring; NULL: none */
+    size_t ahead_at, ahead_n;
+    uint64_t ahead_bytes, ahead_jumps;
+};
+
 static const struct stage_needs *needs_of(struct stage *stage)
 {
-    return stage->options.keep != STAGE_PIN ? atomic_load(&stage->forecast.needs) : NULL;
+    return stage->options.keep != STAGE_PIN ? atomic_load(&stage->forecast) : NULL;
+}
+
+/* ---- the blocks that are needed latest, of those on disk and in memory ---- */
+
+static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
+{
+    return needs->when(needs->ctx, &file->blob, block * file->block_bytes,
+                       file_block_len(file, block));
+}
+
+/* Blocks that this process has not looked at may be on disk, and then can be dropped. Once per
+ * file, by the thread that makes the list. */
+static void survey(struct file *file)
+{
+    if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
+        return;
+    file->surveyed = true;
+    file_count(file);
+    file_put(file);
+}
+
+/* Count the blocks on disk. files: the first of a list; files that this process has not looked at
+ * are looked at. */
+static size_t latest_count(struct file *files)
+{
+    size_t n = 0;
+
+    for (struct file *file = files; file; file = atomic_load(&file->next)) {
+        survey(file);
+        for (uint64_t b = 0; b < file->blocks; b++)
+            n += file_is_on_disk(file, b);
+    }
+    return n;
+}
+
+/* A heap whose first victim is needed soonest: put v in its place, from i downwards. */
+static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
+{
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && heap[child + 1].when < heap[child].when;
+        if (heap[child].when >= v.when)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = v;
+}
+
+static size_t heap_offer(struct victim *heap, size_t n, size_t capacity, struct victim v)
+{
+    size_t i = n;
+
+    if (n == capacity) {
+        if (v.when > heap[0].when)
+            heap_sink(heap, n, 0, v);
+        return n;
+    }
+    for (; i && heap[(i - 1) / 2].when > v.when; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = v;
+    return n + 1;
+}
+
+/* <0, 0, >0: by file, then by block. */
+static int latest_by_place(const struct victim *a, const struct victim *b)
+{
+    if (a->file != b->file)
+        return (uintptr_t)a->file < (uintptr_t)b->file ? -1 : 1;
+    return a->block < b->block ? -1 : a->block > b->block;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct victim *va = a, *vb = b;
+
+    return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : latest_by_place(va, vb);
+}
+
+/* Blocks with remembered times smaller than this must be asked for again. */
+static uint64_t passed_before(const struct stage_needs *needs, struct file *files, size_t on_disk)
+{
+    struct victim sample[SAMPLES];
+    size_t step = on_disk / SAMPLES + 1, i = 0, n = 0, low = 0, high;
+
+    for (struct file *file = files; file; file = atomic_load(&file->next))
+        for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
+            if (file_is_on_disk(file, b) && i++ % step == 0)
+                sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
+    qsort(sample, n, sizeof(*sample), latest_first);
+    for (high = n; low < high;) { /* unchanged before `low`, changed from `high` on */
+        size_t middle = low + (high - low) / 2;
+        const struct victim *v = &sample[middle];
+
+        if (when_of(needs, v->file, v->block) == v->when)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? sample[low - 1].when : UINT64_MAX;
+}
+
+/* The latest blocks so far, and some whose times have to be asked for. */
+struct latest {
+    const struct stage_needs *needs;
+    uint64_t passed;     /* remembered times below this may have passed */
+    struct victim *heap; /* [capacity] */
+    size_t n, capacity;
+    struct victim asked[TOGETHER];
+    size_t n_asked;
+};
+
+/* Ask for the times of n <= TOGETHER blocks. */
+static void latest_times(const struct stage_needs *needs, size_t n, const struct victim *v,
+                         uint64_t ret[static TOGETHER])
+{
+    struct stage_need need[TOGETHER];
+
+    for (size_t i = 0; i < n; i++)
+        need[i] = (struct stage_need){.blob = &v[i].file->blob,
+                                      .off = v[i].block * v[i].file->block_bytes,
+                                      .len = file_block_len(v[i].file, v[i].block)};
+    if (needs->when_each)
+        needs->when_each(needs->ctx, n, need);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = needs->when_each ? need[i].when : when_of(needs, v[i].file, v[i].block);
+}
+
+static void ask_latest(struct latest *l)
+{
+    uint64_t when[TOGETHER];
+
+    latest_times(l->needs, l->n_asked, l->asked, when);
+    for (size_t i = 0; i < l->n_asked; i++) {
+        struct victim *v = &l->asked[i];
+
+        v->file->when[v->block] = v->when = when[i];
+        l->n = heap_offer(l->heap, l->n, l->capacity, *v);
+    }
+    l->n_asked = 0;
+}
+
+/* Take a block into account; ask for its time only if the remembered one may have passed. */
+static void add_latest(struct latest *l, struct victim v)
+{
+    v.when = v.file->when[v.block];
+    if (v.when && v.when >= l->passed && l->passed != UINT64_MAX) {
+        l->n = heap_offer(l->heap, l->n, l->capacity, v);
+        return;
+    }
+    l->asked[l->n_asked++] = v;
+    if (l->n_asked == TOGETHER)
+        ask_latest(l);
+}
+
+static void add_blocks_in_memory(struct stage *stage, struct latest *l)
+{
+    AUTO_FREE struct overflow_place *place = NULL;
+    size_t places = overflow_list(&stage->overflow, &place);
+
+    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++)
+        add_latest(l, (struct victim){
+                          .file = (struct file *)(uintptr_t)place[i].owner,
+                          .block = place[i].block,
+                          .in_memory = true,
+                      });
+}
+
+static void look_at_all(struct stage *stage, struct file *files, struct latest *l)
+{
+    for (struct file *file = files; file; file = atomic_load(&file->next)) {
+        if (atomic_load(&stage->ending))
+            break;
+        for (uint64_t b = 0; b < file->blocks; b++)
+            if (file_is_on_disk(file, b))
+                add_latest(l, (struct victim){.file = file, .block = b});
+    }
+    add_blocks_in_memory(stage, l);
+    ask_latest(l);
+}
+
+/* List the capacity >= 1 blocks that are needed latest, the latest first. remembered: how many
+ * blocks are on disk; 0: ask for all times again. Returns how many are listed. */
+static size_t latest_find(struct stage *stage, const struct stage_needs *needs, struct file *files,
+                          size_t remembered, struct victim *ret, size_t capacity)
+{
+    struct latest latest = {.needs = needs, .heap = ret, .capacity = capacity};
+
+    latest.passed = remembered ? passed_before(needs, files, remembered) : UINT64_MAX;
+    look_at_all(stage, files, &latest);
+    qsort(ret, latest.n, sizeof(*ret), latest_first);
+    return latest.n;
 }
 
 /* ---- the list ---- */
@@ -69,7 +284,7 @@ static int by_place(const void *a, const void *b)
 /* Make a new list, or wait for the thread that makes one. all: ignore remembered times. */
 static void list_victims(struct stage *stage, const struct stage_needs *needs, bool all)
 {
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     struct victim *list;
     struct file *files;
     uint64_t jumps;
@@ -83,7 +298,7 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
         return;
     }
     k->listing = true;
-    jumps = stage->forecast.jumps;
+    jumps = stage->jumps;
     files = stage->files;
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
@@ -109,15 +324,15 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
 
 /* Bytes that must be dropped from disk, or from memory: what comes gets its place in one of
  * them. */
-struct wanted {
+struct room_wanted {
     uint64_t on_disk, in_memory; /* in_memory UINT64_MAX: memory is too small */
 };
 
-static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
+static struct room_wanted wanted_for(struct stage *stage, uint64_t bytes)
 {
     uint64_t left = overflow_left(&stage->overflow);
 
-    return (struct wanted){
+    return (struct room_wanted){
         .on_disk = bytes,
         .in_memory = bytes > stage->overflow.most ? UINT64_MAX : bytes - min_u64(bytes, left),
     };
@@ -125,14 +340,14 @@ static struct wanted wanted_for(struct stage *stage, uint64_t bytes)
 
 /* Take victims needed later than `when` from the list, until there is a place. *ret_old: a new list
  * may have some, or better ones. */
-static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t when,
+static size_t take_listed(struct stage *stage, struct room_wanted wanted, uint64_t when,
                           struct victim ret[static GROUP], bool *ret_old)
 {
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     size_t n = 0;
     LOCK_SCOPE(&stage->lock);
 
-    if (k->jumps != stage->forecast.jumps)
+    if (k->jumps != stage->jumps)
         k->at = k->n;
     while (k->at < k->n && n < GROUP && wanted.on_disk && wanted.in_memory &&
            k->victim[k->at].when > when) {
@@ -144,18 +359,18 @@ static size_t take_listed(struct stage *stage, struct wanted wanted, uint64_t wh
         ret[n++] = *v;
         *bytes -= min_u64(*bytes, file_block_len(v->file, v->block));
     }
-    *ret_old = k->at == k->n || stage_now(stage) - k->listed_at > SECOND;
+    *ret_old = k->at == k->n || stage_now(stage) - k->listed_at > NS_PER_S;
     return n;
 }
 
-/* Remove victims that are needed sooner than listed: they stay. */
+/* Remove victims that are needed sooner than listed. */
 static size_t check_again(const struct stage_needs *needs, struct victim *group, size_t n)
 {
-    uint64_t when[LATEST_TOGETHER];
+    uint64_t when[TOGETHER];
     size_t left = 0;
 
     for (size_t from = 0, some; from < n; from += some) {
-        some = (size_t)min_u64(n - from, LATEST_TOGETHER);
+        some = (size_t)min_u64(n - from, TOGETHER);
         latest_times(needs, some, group + from, when);
         for (size_t i = 0; i < some; i++)
             if (when[i] >= group[from + i].when)
@@ -184,18 +399,14 @@ static void drop_of_file(struct stage *stage, const struct victim *group, size_t
     struct staged_range range[GROUP];
     size_t ranges = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        if (ranges && range[ranges - 1].first + range[ranges - 1].n == group[i].block)
-            range[ranges - 1].n++;
-        else
-            range[ranges++] = (struct staged_range){group[i].block, 1};
-    }
+    for (size_t i = 0; i < n; i++)
+        ranges = ranges_of_blocks_add(range, ranges, group[i].block);
     if (file_take(file, NULL) < 0)
         return;
     if (file_drop_ranges(file, range, ranges) == -EOPNOTSUPP) {
         LOCK_SCOPE(&stage->lock);
 
-        stage->keeping.cannot = true;
+        stage->keeping->cannot = true;
     }
     file_put(file);
 }
@@ -256,7 +467,7 @@ static int take_quota(struct stage *stage, uint64_t bytes)
 }
 
 /* Take a place on disk, or in memory. */
-static int take_place(struct stage *stage, uint64_t bytes)
+static int keep_take_place(struct stage *stage, uint64_t bytes)
 {
     int r = take_quota(stage, bytes);
 
@@ -271,7 +482,7 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
 
     if (!needs || when == STAGE_NEVER)
         return take_quota(stage, bytes);
-    r = take_place(stage, bytes);
+    r = keep_take_place(stage, bytes);
     if (r != -ENOSPC)
         return r;
     staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
@@ -282,12 +493,12 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
         bool may;
 
         lock_take(&stage->lock);
-        stage->keeping.is_full = true;
-        may = !stage->keeping.cannot && !stage->ending;
+        stage->keeping->is_full = true;
+        may = !stage->keeping->cannot && !stage->ending;
         lock_drop(&stage->lock);
         if (!may || !make_room(stage, needs, bytes + more, when))
             break;
-        r = take_place(stage, bytes);
+        r = keep_take_place(stage, bytes);
     }
     return r;
 }
@@ -295,38 +506,32 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
 void keep_prepare(struct stage *stage)
 {
     const struct stage_needs *needs = needs_of(stage);
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     bool low;
 
     if (!needs)
         return;
     lock_take(&stage->lock);
     low = k->is_full && !k->cannot && !stage->ending &&
-          (k->jumps != stage->forecast.jumps || k->n - k->at < k->n / 4);
+          (k->jumps != stage->jumps || k->n - k->at < k->n / 4);
     lock_drop(&stage->lock);
     if (low)
         list_victims(stage, needs, false);
-}
-
-void keep_release(struct keeping *keeping)
-{
-    free(keeping->victim);
-    free(keeping->ahead);
 }
 
 /* ---- ahead ---- */
 
 bool keep_holds_all(struct stage *stage, int64_t now)
 {
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     uint64_t total, staged, used, others;
     bool holds;
 
-    if (!atomic_load(&stage->forecast.needs))
+    if (!atomic_load(&stage->forecast))
         return true;
     lock_take(&stage->lock);
     holds = k->holds_all;
-    if (k->holds_at && now - k->holds_at < SECOND) {
+    if (k->holds_at && now - k->holds_at < NS_PER_S) {
         lock_drop(&stage->lock);
         return holds;
     }
@@ -348,11 +553,11 @@ bool keep_holds_all(struct stage *stage, int64_t now)
  * time for them. */
 static void pass_used(struct stage *stage, const struct stage_needs *needs)
 {
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     uint64_t jumps;
 
     lock_take(&stage->lock);
-    jumps = stage->forecast.jumps;
+    jumps = stage->jumps;
     lock_drop(&stage->lock);
     if (jumps != k->ahead_jumps)
         k->ahead_n = k->ahead_bytes = 0;
@@ -363,7 +568,7 @@ static void pass_used(struct stage *stage, const struct stage_needs *needs)
         if (needs->when(needs->ctx, d->need.blob, d->need.off, d->need.len) <= d->when)
             break;
         k->ahead_bytes -= d->bytes;
-        k->ahead_at = (k->ahead_at + 1) % AHEAD_MOST;
+        k->ahead_at = (k->ahead_at + 1) % AHEAD_RUNS;
         k->ahead_n--;
     }
 }
@@ -371,7 +576,7 @@ static void pass_used(struct stage *stage, const struct stage_needs *needs)
 uint64_t keep_ahead_left(struct stage *stage)
 {
     const struct stage_needs *needs = needs_of(stage);
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     uint64_t staged = atomic_load(&stage->counters.staged_bytes), most, worth;
     bool is_full;
 
@@ -386,13 +591,13 @@ uint64_t keep_ahead_left(struct stage *stage)
     pass_used(stage, needs);
     most = max_u64(staged / AHEAD_SHARE, 2 * stage->options.jobs * worth);
     most = max_u64(min_u64(most, staged / AHEAD_LIMIT), 1);
-    return k->ahead_bytes < most && k->ahead_n < AHEAD_MOST ? most - k->ahead_bytes : 0;
+    return k->ahead_bytes < most && k->ahead_n < AHEAD_RUNS ? most - k->ahead_bytes : 0;
 }
 
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
 {
     const struct stage_needs *needs = needs_of(stage);
-    struct keeping *k = &stage->keeping;
+    struct keeping *k = stage->keeping;
     uint64_t when;
     bool is_full;
     int r;
@@ -400,7 +605,7 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     if (!needs)
         return take_quota(stage, bytes);
     if (!k->ahead)
-        k->ahead = calloc(AHEAD_MOST, sizeof(*k->ahead));
+        k->ahead = calloc(AHEAD_RUNS, sizeof(*k->ahead));
     if (!k->ahead)
         return -ENOMEM;
     when = needs->when(needs->ctx, need->blob, need->off, need->len);
@@ -408,10 +613,37 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     lock_take(&stage->lock);
     is_full = k->is_full;
     lock_drop(&stage->lock);
-    if (r >= 0 && is_full && k->ahead_n < AHEAD_MOST) {
-        k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_MOST] =
+    if (r >= 0 && is_full && k->ahead_n < AHEAD_RUNS) {
+        k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] =
             (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
         k->ahead_bytes += bytes - RUN_OVERHEAD;
     }
     return r;
+}
+
+bool keep_is_full_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return stage->keeping->is_full;
+}
+
+bool keep_held_all_locked(const struct stage *stage)
+{
+    lock_assert_held(&stage->lock);
+    return stage->keeping->holds_all;
+}
+
+int keep_init(struct stage *stage)
+{
+    stage->keeping = calloc(1, sizeof(*stage->keeping));
+    return stage->keeping ? 0 : -ENOMEM;
+}
+
+void keep_release(struct stage *stage)
+{
+    if (stage->keeping) {
+        free(stage->keeping->victim);
+        free(stage->keeping->ahead);
+    }
+    free(stage->keeping);
 }
