@@ -24,8 +24,11 @@ static void fake_transport_free(struct transport *transport)
     free(transport);
 }
 
-static const struct transport_ops fake_ops = {
-    .start = NULL, .stop = NULL, .pause = NULL, .stop_threads = fake_rest, .free = fake_transport_free};
+static const struct transport_ops fake_ops = {.start = NULL,
+                                              .stop = NULL,
+                                              .pause = NULL,
+                                              .stop_threads = fake_rest,
+                                              .free = fake_transport_free};
 
 void fake_http_set(const struct fake_answer *answer, size_t n)
 {

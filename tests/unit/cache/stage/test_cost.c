@@ -151,8 +151,8 @@ static struct waiting *ask(struct fixture *f, unsigned n)
 static uint64_t work_of(struct stage *stage)
 {
     LOCK_SCOPE(&stage->lock);
-    uint64_t work = stage->needs->quiet.steps + stage->runs->alarms[RUN_DEMAND].steps +
-                    stage->runs->looks;
+    uint64_t work =
+        stage->needs->quiet.steps + stage->runs->alarms[RUN_DEMAND].steps + stage->runs->looks;
 
     for (const struct file *file = stage->files; file; file = file->next)
         work += file->needs->waits.steps + file->runs->runs.steps;
