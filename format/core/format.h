@@ -42,6 +42,8 @@ struct format_options {
     uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
     uint64_t stride;   /* from a window to the next; 0: seq */
     bool split_docs;   /* windows lie inside documents */
+    uint64_t pack;     /* documents that are packed together; 0: none are */
+    uint64_t pad;      /* the token that fills packed windows */
     bool sequences;    /* each sequence of a Megatron file is a document */
     bool tokens_given; /* type of tokens that no header tells, */
     bool tokens_raw;   /* and of all files *.bin, whatever they begin with */

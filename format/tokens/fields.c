@@ -43,13 +43,7 @@ static uint64_t item_end(const struct item_part *part, unsigned width)
     return ceil_div(part->off + part->len, width);
 }
 
-/* A window, for those who make its fields. */
-struct window {
-    const struct windows *w;
-    const struct token_stream *s;
-    uint64_t start; /* its first token in the stream */
-    enum derived { IS_TOKENS, IS_LOSS, IS_X, IS_Y, IS_DOC, IS_POS, IS_CU } what;
-};
+enum derived { IS_TOKENS, IS_LOSS, IS_X, IS_Y, IS_DOC, IS_POS, IS_CU };
 
 static int tokens_fields_read_bytes(struct read_context *rc, const struct blob *blob, void *buf,
                                     size_t len, uint64_t off, struct diag *d)
@@ -60,29 +54,68 @@ static int tokens_fields_read_bytes(struct read_context *rc, const struct blob *
 }
 
 /* As stored: windows inside documents have no place that arithmetic tells. */
-static int make_stored(struct read_context *rc, const struct window *x,
+static int make_stored(struct read_context *rc, const struct window *x, enum derived what,
                        const struct item_part *part, struct diag *d)
 {
-    if (x->what == IS_LOSS)
-        return tokens_fields_read_bytes(rc, x->s->loss, part->dst, part->len, x->start + part->off,
-                                        d);
-    return tokens_fields_read_bytes(rc, x->s->blob, part->dst, part->len,
-                                    x->s->offset + x->start * x->s->width + part->off, d);
+    const struct token_stream *s = x->s;
+    const struct blob *blob = what == IS_LOSS ? s->loss : s->blob;
+    uint64_t width = what == IS_LOSS ? 1 : s->width, offset = what == IS_LOSS ? 0 : s->offset;
+    uint64_t at = 0, off = part->off, end = part->off + part->len; /* bytes of the sample */
+    int all = 0;
+
+    for (size_t i = 0; i < x->n && off < end; i++) {
+        uint64_t from = at, n;
+        int r;
+
+        at += x->piece[i].tokens * width;
+        if (at <= off)
+            continue;
+        n = min_u64(at, end) - off;
+        r = tokens_fields_read_bytes(rc, blob, part->dst + (off - part->off), n,
+                                     offset + x->piece[i].start * width + (off - from), d);
+        off += n;
+        if (!missing_go_on(rc, r, &all))
+            return all;
+    }
+    for (uint64_t i = off / width; i < item_end(part, (unsigned)width) && off < end; i++)
+        item_put(part, (unsigned)width, i, what == IS_LOSS ? 0 : x->w->pad);
+    return all;
+}
+
+/* In packed windows: 0 where a piece begins, since nothing before it tells it. */
+static int make_loss(struct read_context *rc, const struct window *x, enum derived what,
+                     const struct item_part *part, struct diag *d)
+{
+    uint64_t at = 0;
+    int r = 0;
+
+    if (x->s->loss)
+        r = make_stored(rc, x, what, part, d);
+    for (size_t i = 0; i < x->n && r == 0; i++) {
+        for (uint64_t k = max_u64(at, part->off);
+             k < min_u64(at + x->piece[i].tokens, part->off + part->len) && !x->s->loss; k++)
+            part->dst[k - part->off] = 1;
+        item_put(part, 1, at, 0);
+        at += x->piece[i].tokens;
+    }
+    for (; at <= x->w->tokens && r == 0; at++)
+        item_put(part, 1, at, 0);
+    return r;
 }
 
 /* Each token but the last, or but the first, as int64. */
-static int make_wide(struct read_context *rc, const struct window *x, const struct item_part *part,
-                     struct diag *d)
+static int make_wide(struct read_context *rc, const struct window *x, enum derived what,
+                     const struct item_part *part, struct diag *d)
 {
     const struct token_stream *s = x->s;
-    uint64_t to = item_end(part, 8), first = x->start + (x->what == IS_Y);
+    uint64_t to = item_end(part, 8), first = what == IS_Y;
     uint8_t bytes[8 * CHUNK];
     int all = 0;
 
     for (uint64_t at = part->off / 8; at < to; at += CHUNK) {
         size_t n = (size_t)min_u64(CHUNK, to - at);
-        int r = tokens_fields_read_bytes(rc, s->blob, bytes, n * s->width,
-                                         s->offset + (first + at) * s->width, d);
+        const struct item_part chunk = {(first + at) * s->width, n * s->width, bytes};
+        int r = make_stored(rc, x, IS_TOKENS, &chunk, d);
 
         if (!missing_go_on(rc, r, &all))
             break;
@@ -92,24 +125,61 @@ static int make_wide(struct read_context *rc, const struct window *x, const stru
     return all;
 }
 
+/* A walk over the places in a window where another document, or padding, begins. */
+struct cuts {
+    const struct window *x;
+    uint64_t at; /* the last one of a packed window; next: its next piece */
+    size_t next;
+    struct boundaries boundaries; /* in the stream, of another window */
+};
+
+static int cuts_begin(struct read_context *rc, struct cuts *ret, const struct window *x,
+                      struct diag *d)
+{
+    ret->x = x;
+    ret->at = ret->next = 0;
+    if (x->w->packed)
+        return 0;
+    return boundaries_begin(rc, &ret->boundaries, &x->s->documents, x->one.start, d);
+}
+
+/* 0 and the next cut, or `end` if none is before; or -errno with the reason in d. */
+static int cuts_next(struct read_context *rc, struct cuts *cuts, uint64_t end, uint64_t *ret,
+                     struct diag *d)
+{
+    const struct window *x = cuts->x;
+    int r;
+
+    *ret = end;
+    if (x->w->packed) {
+        if (cuts->next == x->n)
+            return 0;
+        cuts->at += x->piece[cuts->next++].tokens;
+        *ret = min_u64(cuts->at, end);
+        return 0;
+    }
+    r = boundaries_next(rc, &cuts->boundaries, ret, d);
+    *ret = r == 1 ? min_u64(*ret - x->one.start, end) : end;
+    return r < 0 ? r : 0;
+}
+
 /* For each token the number of its document in the window, or its place in that document. */
-static int make_by_token(struct read_context *rc, const struct window *x,
+static int make_by_token(struct read_context *rc, const struct window *x, enum derived what,
                          const struct item_part *part, struct diag *d)
 {
     uint64_t at = part->off / 4, to = item_end(part, 4), begin = 0, end;
-    struct boundaries boundaries;
+    struct cuts cuts;
     uint32_t document = 0;
-    int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
+    int r = cuts_begin(rc, &cuts, x, d);
 
     if (r < 0)
         return r;
     while (at < to) {
-        r = boundaries_next(rc, &boundaries, &end, d);
+        r = cuts_next(rc, &cuts, to, &end, d);
         if (r < 0)
             return r;
-        end = r == 1 ? min_u64(end - x->start, to) : to;
         for (; at < end; at++)
-            item_put(part, 4, at, x->what == IS_DOC ? document : (uint32_t)(at - begin));
+            item_put(part, 4, at, what == IS_DOC ? document : (uint32_t)(at - begin));
         begin = end;
         document++;
     }
@@ -117,23 +187,20 @@ static int make_by_token(struct read_context *rc, const struct window *x,
 }
 
 /* Where the pieces of x begin, and then where it ends, for all the rest of [T + 1]. */
-static int make_cu(struct read_context *rc, const struct window *x, const struct item_part *part,
-                   struct diag *d)
+static int make_cu(struct read_context *rc, const struct window *x, enum derived what,
+                   const struct item_part *part, struct diag *d)
 {
-    uint64_t to = item_end(part, 4), boundary = 0;
-    struct boundaries boundaries;
-    int r = boundaries_begin(rc, &boundaries, &x->s->documents, x->start, d);
+    uint64_t to = item_end(part, 4), cut = 0;
+    struct cuts cuts;
+    int r = cuts_begin(rc, &cuts, x, d);
 
-    for (uint64_t at = 0; at < to; at++) {
-        if (at && boundary < x->w->tokens) {
-            r = boundaries_next(rc, &boundaries, &boundary, d);
-            boundary = r == 1 ? min_u64(boundary - x->start, x->w->tokens) : x->w->tokens;
-        }
-        if (r < 0)
-            return r;
-        item_put(part, 4, at, (uint32_t)boundary);
+    (void)what;
+    for (uint64_t at = 0; at < to && r == 0; at++) {
+        if (at && cut < x->w->tokens)
+            r = cuts_next(rc, &cuts, x->w->tokens, &cut, d);
+        item_put(part, 4, at, (uint32_t)cut);
     }
-    return 0;
+    return r;
 }
 
 static const struct derived_field {
@@ -142,8 +209,8 @@ static const struct derived_field {
     enum dtype dtype;
     bool without_last; /* it has T elements, not T + 1 */
     bool of_documents;
-    int (*make)(struct read_context *rc, const struct window *x, const struct item_part *part,
-                struct diag *d);
+    int (*make)(struct read_context *rc, const struct window *x, enum derived what,
+                const struct item_part *part, struct diag *d);
 } derived[] = {
     {IS_TOKENS, "tokens", DTYPE_U1, false, false, make_stored},
     {IS_LOSS, "loss", DTYPE_U1, false, false, make_stored},
@@ -154,6 +221,14 @@ static const struct derived_field {
     {IS_CU, "cu", DTYPE_I4, false, true, make_cu},
 };
 
+static const struct derived_field packed_loss = {IS_LOSS, "loss", DTYPE_U1, false, true, make_loss};
+
+/* The i-th of derived[] as these windows have it. */
+static const struct derived_field *derived_of(const struct windows *w, size_t i)
+{
+    return w->packed && derived[i].what == IS_LOSS ? &packed_loss : &derived[i];
+}
+
 static int tokens_fields_read_made(struct read_context *rc, const struct dataset *ds,
                                    const struct field *f, const struct selection *sel, uint64_t off,
                                    size_t len, uint8_t *dst, struct diag *d)
@@ -162,16 +237,16 @@ static int tokens_fields_read_made(struct read_context *rc, const struct dataset
     int all = 0;
 
     while (len) {
-        struct window x = {.w = windows_of(ds), .what = field->what};
+        AUTO_WINDOW struct window x = {0};
         struct item_part part = {off % f->item_bytes, 0, dst};
         uint64_t sample;
         int r;
 
         part.len = (size_t)min_u64(len, f->item_bytes - part.off);
         selection_samples(sel, off / f->item_bytes, 1, &sample);
-        r = windows_place(rc, ds, sample, &x.s, &x.start, d);
+        r = window_find(rc, ds, sample, &x, d);
         if (r == 0)
-            r = field->make(rc, &x, &part, d);
+            r = field->make(rc, &x, field->what, &part, d);
         if (!missing_go_on(rc, r, &all))
             break;
         off += part.len;
@@ -186,7 +261,8 @@ static const struct field_ops made_ops = {.read = tokens_fields_read_made};
 static int tokens_fields_add_field(struct dataset *ds, const struct derived_field *what)
 {
     const struct windows *w = windows_of(ds);
-    bool is_stored = what->make == make_stored, has_runs = is_stored && !w->split;
+    bool is_stored = what->what == IS_TOKENS || what->what == IS_LOSS;
+    bool has_runs = is_stored && !windows_by_document(w);
     enum dtype dtype = what->what == IS_TOKENS ? w->stream[0]->dtype : what->dtype;
     const struct field stored = {
         .dtype = dtype,
@@ -194,7 +270,7 @@ static int tokens_fields_add_field(struct dataset *ds, const struct derived_fiel
         .impl = what,
         .ops = has_runs ? NULL : &made_ops,
         .blob = is_stored ? ds->blob[0] : NULL, /* until it is prepared */
-        .read_stored = is_stored && w->split ? tokens_fields_read_made : NULL,
+        .read_stored = is_stored && !has_runs ? tokens_fields_read_made : NULL,
         .run = !has_runs               ? NULL
                : what->what == IS_LOSS ? w->loss_run
                                        : w->run,
@@ -220,7 +296,7 @@ static bool tokens_fields_has_field(const struct windows *w, const struct derive
 
     for (unsigned i = 0; i < w->n && has; i++)
         has = (!field->of_documents || w->stream[i]->documents.table != DOCUMENTS_NONE) &&
-              (field->what != IS_LOSS || w->stream[i]->loss);
+              (field->make != make_stored || field->what != IS_LOSS || w->stream[i]->loss);
     return has;
 }
 
@@ -229,7 +305,7 @@ size_t windows_fields(const struct windows *w)
     size_t n = 2; /* index and key */
 
     for (size_t i = 0; i < ARRAY_LEN(derived); i++)
-        n += tokens_fields_has_field(w, &derived[i]);
+        n += tokens_fields_has_field(w, derived_of(w, i));
     return n;
 }
 
@@ -237,9 +313,12 @@ int windows_add_fields(struct dataset *ds)
 {
     int r = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++)
-        if (tokens_fields_has_field(windows_of(ds), &derived[i]))
-            r = tokens_fields_add_field(ds, &derived[i]);
+    for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++) {
+        const struct derived_field *field = derived_of(windows_of(ds), i);
+
+        if (tokens_fields_has_field(windows_of(ds), field))
+            r = tokens_fields_add_field(ds, field);
+    }
     if (r < 0)
         return r;
     dataset_add_numbering(ds);

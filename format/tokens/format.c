@@ -191,6 +191,25 @@ static int check_option(const struct format_options *options, const struct token
                     dtype_info(options->tokens)->name, dtype_info(s->dtype)->name);
 }
 
+/* Documents that samples, or windows, are made of must be known. */
+static int check_documents(const struct format_options *options, const struct token_stream *s,
+                           struct diag *d)
+{
+    uint64_t most =
+        UINT64_MAX >> (64 - 8 * s->width + (s->dtype == DTYPE_I4 || s->dtype == DTYPE_I8));
+
+    if (options->pad > most)
+        return diag_set(d, -EBADMSG,
+                        "%s: expected -o pad= of at most %llu, a token of %s, got %llu",
+                        blob_name(s->blob), (unsigned long long)most, dtype_info(s->dtype)->name,
+                        (unsigned long long)options->pad);
+    if (s->documents.table != DOCUMENTS_NONE || (options->seq && !options->pack))
+        return 0;
+    return diag_set(d, -EBADMSG, "%s: nothing says where its documents end%s", blob_name(s->blob),
+                    options->seq ? ", so -o pack= cannot pack them. Use -o seq_len= alone"
+                                 : ". For samples of T + 1 tokens, give -o seq_len=T");
+}
+
 static int open_stream(struct tokens_folder *o, struct source_file *file, struct token_stream **ret,
                        struct diag *d)
 {
@@ -228,11 +247,8 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
         snprintf(s->name, sizeof(s->name), "%s", file->name);
     if (r == 0)
         r = check_option(options, s, &d);
-    if (r == 0 && !options->seq && s->documents.table == DOCUMENTS_NONE)
-        r = diag_set(&d, -EBADMSG,
-                     "%s: nothing says where its documents end. For samples of T + 1 tokens, "
-                     "give -o seq_len=T",
-                     blob_name(s->blob));
+    if (r == 0)
+        r = check_documents(options, s, &d);
     if (r == 0 && o->file)
         r = document_file_new(s, o->setup, &o->file[o->n]);
     if (r == 0)
@@ -512,6 +528,7 @@ static const char *tokens_option(const struct format_options *options)
     return options->seq            ? "seq"
            : options->stride       ? "stride"
            : options->split_docs   ? "docs"
+           : options->pack         ? "pack"
            : options->sequences    ? "unit"
            : options->tokens_given ? "tokens"
                                    : NULL;

@@ -1,5 +1,5 @@
-/* Windows inside documents (-o docs=split): how many begin before every 64th document is known; the
- * rest is read when a window is. */
+/* Windows inside documents (-o across_docs=no): how many begin before every 64th document is known;
+ * the rest is read when a window is. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,14 +10,19 @@
 #define GROUP 64
 #define STEPS 256 /* groups of a step of preparing */
 
-int split_prepare(struct split *split, const struct token_stream *s, const struct windows *w,
+uint64_t split_groups(const struct documents *docs)
+{
+    return ceil_div(docs->n, GROUP);
+}
+
+int split_prepare(struct split *split, const struct documents *docs, uint64_t tokens, uint64_t step,
+                  int (*each)(void *ctx, uint64_t document, uint64_t tokens), void *ctx,
                   struct diag *d)
 {
-    const struct documents *docs = &s->documents;
     uint64_t start[GROUP + 1];
 
     if (!split->before)
-        split->before = calloc((size_t)(docs->n / GROUP + 2), sizeof(*split->before));
+        split->before = calloc((size_t)split_groups(docs) + 1, sizeof(*split->before));
     if (!split->before)
         return -ENOMEM;
     for (unsigned i = 0; i < STEPS && split->checked < docs->n; i++) {
@@ -26,20 +31,23 @@ int split_prepare(struct split *split, const struct token_stream *s, const struc
 
         if (r < 0)
             return r;
-        for (size_t k = 0; k < n; k++)
-            split->n += windows_in(start[k + 1] - start[k], w->tokens, w->step);
-        split->checked += n;
+        for (size_t k = 0; k < n && r == 0; k++, split->checked++) {
+            split->n += windows_in(start[k + 1] - start[k], tokens, step);
+            r = each ? each(ctx, split->checked, start[k + 1] - start[k]) : 0;
+        }
+        if (r < 0)
+            return r;
         split->before[ceil_div(split->checked, GROUP)] = split->n;
     }
     return split->checked >= docs->n;
 }
 
-int split_place(struct read_context *rc, const struct split *split, const struct token_stream *s,
-                const struct windows *w, uint64_t window, uint64_t *ret_start, struct diag *d)
+int split_place(struct read_context *rc, const struct split *split, const struct documents *docs,
+                uint64_t tokens, uint64_t step, uint64_t window, uint64_t *ret_start,
+                struct diag *d)
 {
-    const struct documents *docs = &s->documents;
     uint64_t low =
-        search_last_up_to(split->before, sizeof(*split->before), ceil_div(docs->n, GROUP), window);
+        search_last_up_to(split->before, sizeof(*split->before), split_groups(docs), window);
     uint64_t start[GROUP + 1], left;
     size_t n;
     int r;
@@ -50,10 +58,10 @@ int split_place(struct read_context *rc, const struct split *split, const struct
         return r;
     left = window - split->before[low];
     for (size_t k = 0; k < n; k++) {
-        uint64_t here = windows_in(start[k + 1] - start[k], w->tokens, w->step);
+        uint64_t here = windows_in(start[k + 1] - start[k], tokens, step);
 
         if (left < here) {
-            *ret_start = start[k] + left * w->step;
+            *ret_start = start[k] + left * step;
             return 0;
         }
         left -= here;

@@ -7,6 +7,7 @@
 #include "format/core/format.h"
 #include "format/tokens/documents.h"
 
+struct packing;
 struct token_stream;
 
 /* Who writes such files. The numbers are in kept indexes. */
@@ -38,6 +39,8 @@ struct token_stream {
     uint64_t tokens;
     struct documents documents;
     struct text note; /* what a user has to know, lines */
+
+    struct packing *packing; /* of its datasets, which own it; NULL: none is packed */
 
     /* Private: */
     enum { STREAM_NEW, STREAM_SEQUENCES, STREAM_DOCUMENTS, STREAM_READY } state;

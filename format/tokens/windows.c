@@ -1,21 +1,15 @@
-#include "format/tokens/windows.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/search.h"
+#include "format/tokens/packing.h"
 
 #define ABOUT_TOKENS 8192 /* that `info` looks at */
 
 #define FETCH_AHEAD 128 /* streams whose indexes are requested ahead */
 
 extern const struct format format_tokens;
-
-uint64_t windows_in(uint64_t n, uint64_t tokens, uint64_t step)
-{
-    return n > tokens ? (n - 1 - tokens) / step + 1 : 0;
-}
 
 /* The stream of a window, and the window's number in it. */
 static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_number)
@@ -26,23 +20,36 @@ static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *
     return i;
 }
 
-int windows_place(struct read_context *rc, const struct dataset *ds, uint64_t window,
-                  const struct token_stream **ret, uint64_t *ret_start, struct diag *d)
+int window_find(struct read_context *rc, const struct dataset *ds, uint64_t sample,
+                struct window *ret, struct diag *d)
 {
     const struct windows *w = windows_of(ds);
     uint64_t number;
-    unsigned i = find_stream(w, window, &number);
+    unsigned i = find_stream(w, sample, &number);
 
-    *ret = w->stream[i];
-    *ret_start = number * w->step;
-    return w->split ? split_place(rc, &w->split[i], w->stream[i], w, number, ret_start, d) : 0;
+    *ret = (struct window){.w = w, .s = w->stream[i], .n = 1};
+    ret->piece = &ret->one;
+    if (w->packed)
+        return packing_find(rc, ret->s->packing, number, ret, d);
+    ret->one = (struct piece){number * w->step, w->tokens + 1};
+    return w->split ? split_place(rc, &w->split[i], &ret->s->documents, w->tokens, w->step, number,
+                                  &ret->one.start, d)
+                    : 0;
+}
+
+void window_release(struct window *x)
+{
+    if (x->piece != &x->one)
+        free(x->piece);
 }
 
 /* ---- preparing ---- */
 
 static uint64_t windows_of_stream(const struct windows *w, unsigned i)
 {
-    return w->split ? w->split[i].n : windows_in(w->stream[i]->tokens, w->tokens, w->step);
+    return w->packed  ? w->stream[i]->packing->samples
+           : w->split ? w->split[i].n
+                      : windows_in(w->stream[i]->tokens, w->tokens, w->step);
 }
 
 static int place_streams(struct dataset *ds, struct diag *d)
@@ -59,9 +66,9 @@ static int place_streams(struct dataset *ds, struct diag *d)
         w->run[i] = (struct field_run){w->first[i], s->blob, s->offset};
         w->loss_run[i] = (struct field_run){w->first[i], s->loss, 0};
         tokens += s->tokens;
-        used += n && !w->split ? (n - 1) * w->step + w->tokens + 1 : 0;
+        used += n && !windows_by_document(w) ? (n - 1) * w->step + w->tokens + 1 : 0;
     }
-    w->left_over = w->split ? 0 : tokens - used;
+    w->left_over = windows_by_document(w) ? 0 : tokens - used;
     return 0;
 }
 
@@ -93,7 +100,7 @@ static void tokens_windows_add_notes(struct dataset *ds)
     }
     if (!ds->samples)
         text_add(&t, "no window of seq_len=%llu fits%s: %s %llu tokens\n",
-                 (unsigned long long)w->tokens, w->split ? " a document" : "",
+                 (unsigned long long)w->tokens, windows_by_document(w) ? " a document" : "",
                  w->n > 1 ? "no file has more than" : "the file has", (unsigned long long)most);
     if (t.len)
         notes_add(&ds->notes, "%s", t.data);
@@ -117,8 +124,11 @@ static int windows_prepare(struct dataset *ds, struct diag *d)
 
         tokens_windows_fetch_ahead(w);
         r = stream_prepare(s, d);
-        if (r == 1 && w->split)
-            r = split_prepare(&w->split[w->ready], s, w, d);
+        if (r == 1 && w->packed)
+            r = prepared_step(&s->packing->prepared, d);
+        else if (r == 1 && w->split)
+            r = split_prepare(&w->split[w->ready], &s->documents, w->tokens, w->step, NULL, NULL,
+                              d);
         if (r < 1)
             return r;
         w->ready++;
@@ -148,6 +158,37 @@ static void windows_progress(const struct dataset *ds, uint64_t *ret_done, uint6
 
 /* ---- what is told of a dataset ---- */
 
+/* The tokens of a packed dataset, what is in no sample, and how much of the samples is padding. */
+struct packed_counts {
+    uint64_t left_over, documents, padding;
+};
+
+static struct packed_counts count_packed(const struct windows *w)
+{
+    struct packed_counts sum = {0};
+
+    for (unsigned i = 0; i < w->n; i++) {
+        const struct packing *p = w->stream[i]->packing;
+
+        sum.documents += p->left_over;
+        sum.left_over += packing_left_over(p);
+        sum.padding += packing_padding(p);
+    }
+    return sum;
+}
+
+static void describe_packing(const struct windows *w, const char *indent, struct text *t)
+{
+    struct packed_counts sum = count_packed(w);
+
+    text_add(t,
+             "%s\"pack\": %llu,\n%s\"pad\": %llu,\n%s\"padding\": %llu,\n%s\"left_over\": %llu,\n"
+             "%s\"left_over_documents\": %llu,\n",
+             indent, (unsigned long long)w->stream[0]->packing->together, indent,
+             (unsigned long long)w->pad, indent, (unsigned long long)sum.padding, indent,
+             (unsigned long long)sum.left_over, indent, (unsigned long long)sum.documents);
+}
+
 static void windows_describe(const struct dataset *ds, const char *indent, struct text *t)
 {
     const struct windows *w = windows_of(ds);
@@ -162,7 +203,9 @@ static void windows_describe(const struct dataset *ds, const char *indent, struc
     text_add(t, "%s\"tokens\": %llu,\n%s\"seq\": %llu,\n%s\"stride\": %llu,\n", indent,
              (unsigned long long)tokens, indent, (unsigned long long)w->tokens, indent,
              (unsigned long long)w->step);
-    if (!w->split)
+    if (w->packed)
+        describe_packing(w, indent, t);
+    else if (!w->split)
         text_add(t, "%s\"left_over\": %llu,\n", indent, (unsigned long long)w->left_over);
     if (known)
         text_add(t, "%s\"documents\": %llu,\n", indent, (unsigned long long)documents);
@@ -191,7 +234,8 @@ static int windows_check(const struct dataset *ds, void (*report)(void *ctx, con
 /* What a person sees a wrong type by: letters read as pairs of letters are large. */
 static void windows_about(const struct dataset *ds, struct text *t)
 {
-    const struct token_stream *s = windows_of(ds)->stream[0];
+    const struct windows *w = windows_of(ds);
+    const struct token_stream *s = w->stream[0];
     uint64_t n = min_u64(s->tokens, ABOUT_TOKENS), largest;
     uint8_t first[8 * 8];
     size_t some = (size_t)min_u64(n, 8);
@@ -204,6 +248,16 @@ static void windows_about(const struct dataset *ds, struct text *t)
         text_add(t, " %lld", (long long)stream_token(s, first + i * s->width));
     text_add(t, "%s; the largest of the first %llu is %lld\n", s->tokens > some ? " ..." : "",
              (unsigned long long)n, (long long)largest);
+    if (w->packed && ds->samples) {
+        struct packed_counts sum = count_packed(w);
+
+        text_add(
+            t,
+            "    packed   %.2f %% of the samples are padding; %llu tokens, of %llu documents of "
+            "fewer than 2 tokens, are in none\n",
+            100.0 * (double)sum.padding / ((double)ds->samples * (double)(w->tokens + 1)),
+            (unsigned long long)sum.left_over, (unsigned long long)sum.documents);
+    }
 }
 
 static void windows_checked(const struct dataset *ds, struct text *t)
@@ -228,20 +282,20 @@ static unsigned split_extents(const struct dataset *ds, uint64_t sample, const s
 static void split_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                          struct text *t)
 {
-    const struct windows *w = windows_of(ds);
-    const struct token_stream *s;
-    uint64_t start;
+    AUTO_WINDOW struct window x = {0};
 
-    if ((only && only->numbering) || windows_place(READ_WAITS, ds, sample, &s, &start, NULL) < 0)
+    if ((only && only->numbering) || window_find(READ_WAITS, ds, sample, &x, NULL) < 0)
         return;
-    text_add(t, "%s:%llu+%llu", blob_name(s->blob),
-             (unsigned long long)(s->offset + start * s->width),
-             (unsigned long long)((w->tokens + 1) * s->width));
+    for (size_t i = 0; i < x.n; i++)
+        text_add(t, "%s%s:%llu+%llu", i ? " " : "", blob_name(x.s->blob),
+                 (unsigned long long)(x.s->offset + x.piece[i].start * x.s->width),
+                 (unsigned long long)(x.piece[i].tokens * x.s->width));
 }
 
 static void tokens_windows_release(struct windows *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
+        packing_drop(w->stream[i]);
         stream_drop(w->stream[i]);
         free(w->split ? w->split[i].before : NULL);
     }
@@ -270,8 +324,9 @@ static const struct dataset_ops split_ops = {WINDOWS_OPS, .locate = split_locate
                                              .extents = split_extents};
 
 static struct windows *make_windows(struct token_stream *const *stream, unsigned n,
-                                    const struct format_options *options)
+                                    const struct format_setup *setup)
 {
+    const struct format_options *options = &setup->options;
     struct windows *w = calloc(1, sizeof(*w));
 
     if (!w)
@@ -282,14 +337,22 @@ static struct windows *make_windows(struct token_stream *const *stream, unsigned
     w->first = calloc((size_t)n + 1, sizeof(*w->first));
     w->run = calloc(n, sizeof(*w->run));
     w->loss_run = calloc(n, sizeof(*w->loss_run));
-    w->split = options->split_docs ? calloc(n, sizeof(*w->split)) : NULL;
-    if (!w->stream || !w->first || !w->run || !w->loss_run || (options->split_docs && !w->split)) {
+    w->packed = options->pack;
+    w->pad = options->pad;
+    w->split = w->packed || !options->split_docs ? NULL : calloc(n, sizeof(*w->split));
+    if (!w->stream || !w->first || !w->run || !w->loss_run ||
+        (options->split_docs && !w->packed && !w->split)) {
         tokens_windows_release(w);
         return NULL;
     }
     for (; w->n < n; w->n++) {
         stream[w->n]->users++;
         w->stream[w->n] = stream[w->n];
+        if (w->packed && packing_take(stream[w->n], setup) < 0) {
+            w->n++;
+            tokens_windows_release(w);
+            return NULL;
+        }
     }
     return w;
 }
@@ -297,10 +360,9 @@ static struct windows *make_windows(struct token_stream *const *stream, unsigned
 int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
                 struct dataset **ret)
 {
-    const struct format_options *options = &setup->options;
-    struct windows *w = make_windows(stream, n, options);
+    struct windows *w = make_windows(stream, n, setup);
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(&format_tokens, options->split_docs ? &split_ops : &windows_ops, w,
+    int r = dataset_new(&format_tokens, w && windows_by_document(w) ? &split_ops : &windows_ops, w,
                         w ? windows_fields(w) : 0, 3 * (size_t)n, &ds);
 
     if (r < 0)

@@ -201,6 +201,15 @@ static int options_check_together(const struct options *o, struct diag *d)
             "option on_error=skip: with image_size=, samples cannot be skipped, because "
             "their places are known before they are decoded. Use on_error=zero: such "
             "pictures are zeros, and image_ok says which");
+    if ((o->format.pack && !o->format.seq) || (o->format.pad && !o->format.pack))
+        return diag_set(d, -EINVAL, "option %s=: packs windows of tokens. Add %s",
+                        o->format.pack ? "pack" : "pad",
+                        o->format.pack ? "seq_len=2048" : "seq_len=2048,pack=4096");
+    if (o->format.pack && o->format.stride)
+        return diag_set(
+            d, -EINVAL,
+            "option stride=: packed windows begin where documents do. Remove stride= or "
+            "pack=");
     return 0;
 }
 

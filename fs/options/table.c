@@ -255,6 +255,11 @@ const struct option options_ours[] = {
      .preset = "that of seq_len="},
     {"across_docs", "WHETHER", "yes: windows cross document ends. no: each is inside one document",
      WORD(format.split_docs, across_words), .group = GROUP_FORMATS, .old = "docs"},
+    {"pack", "N",
+     "with seq_len=: pack the ends of documents into windows by best fit, N documents at a time",
+     NUMBER(format.pack, 1, 65536), .group = GROUP_FORMATS, .preset = "windows are not packed"},
+    {"pad", "TOKEN", "fill packed windows with this token", NUMBER(format.pad, 0, UINT32_MAX),
+     .group = GROUP_FORMATS, .preset = "0"},
     {"megatron_unit", "WHAT",
      "document: read the documents of Megatron-LM files. sequence: read each sequence as a "
      "document",

@@ -3,20 +3,31 @@
  * pos and cu agree.
  *
  * The input: a byte of flags, a byte for the length of windows, two of the length of the first
- * file, that file (.idx, .ds.index), and the tokens. */
+ * file, that file (.idx, .ds.index), and the tokens. If windows are packed and have an even length,
+ * the tokens are also the kept packing. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/core/format.h"
+#include "format/index/index.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
 extern const struct format format_tokens;
 
-enum { DATATROVE = 1, LLMC = 2, DOCUMENTS = 4, SPLIT = 8, SEQUENCES = 16, WIDE = 32, LOSS = 64 };
+enum {
+    DATATROVE = 1,
+    LLMC = 2,
+    DOCUMENTS = 4,
+    SPLIT = 8,
+    SEQUENCES = 16,
+    WIDE = 32,
+    LOSS = 64,
+    PACK = 128
+};
 
 static struct dataset *found;
 
@@ -130,6 +141,64 @@ static void check_dataset(struct dataset *ds, unsigned seq)
     }
 }
 
+/* ---- a kept packing: rows of three bytes, which add to the sample and to the full windows before
+ * it, and are the document ---- */
+
+static const uint8_t *kept;
+static size_t n_kept;
+
+static int load_forged(const struct index_store *keep, const char *type, const char *identity,
+                       struct kept_index *ret)
+{
+    const struct index_shape shape = {.columns = 3, .rising = 3};
+    AUTO_INDEX_BUILDER struct index_builder *b = NULL;
+    uint64_t number[3] = {0}, end[3], about[4] = {0};
+    struct iovec pieces[INDEX_PIECES];
+    struct index index;
+
+    (void)keep;
+    (void)type;
+    (void)identity;
+    FUZZ_CHECK(index_builder_new(&shape, &b) == 0);
+    for (size_t i = 0; i + 3 <= n_kept; i += 3) {
+        number[0] += kept[i] % 8;
+        number[1] += kept[i + 1] % 4;
+        number[2] = kept[i + 2];
+        FUZZ_CHECK(index_add(b, NULL, 0, number) == 0);
+    }
+    end[0] = number[0] + 1;
+    end[1] = about[3] = number[1];
+    FUZZ_CHECK(index_finish(b, end, NULL, NULL, &index) == 0);
+    FUZZ_CHECK(index_bytes(b, about, sizeof(about), &index, pieces) == 0);
+    *ret = (struct kept_index){0};
+    for (unsigned i = 0; i < INDEX_PIECES; i++)
+        ret->size += pieces[i].iov_len;
+    ret->bytes = malloc(ret->size);
+    FUZZ_CHECK(ret->bytes);
+    for (size_t i = 0, at = 0; i < INDEX_PIECES; at += pieces[i++].iov_len)
+        if (pieces[i].iov_len)
+            memcpy(ret->bytes + at, pieces[i].iov_base, pieces[i].iov_len);
+    return 0;
+}
+
+static void remove_forged(const struct index_store *keep, const char *type, const char *identity)
+{
+    (void)keep;
+    (void)type;
+    (void)identity;
+}
+
+static int save_nowhere(const struct index_store *keep, const char *type, const char *identity,
+                        const char *source, const struct iovec *pieces, unsigned n,
+                        struct kept_index *ret, struct diag *d)
+{
+    return index_store_save(&no_store, type, identity, source, pieces, n + !keep, ret, d);
+}
+
+static const struct index_store_ops forged_ops = {
+    .load = load_forged, .save = save_nowhere, .remove = remove_forged};
+static const struct index_store forged_store = {.ops = &forged_ops};
+
 static struct source_file file_of(const char *name, const uint8_t *bytes, size_t len)
 {
     struct source_file file = {.name = name, .file_name = name, .folder = ""};
@@ -154,6 +223,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     setup.options.seq = flags & DOCUMENTS ? 0 : data[1] % 40 + 1;
     setup.options.split_docs = flags & SPLIT;
     setup.options.sequences = flags & SEQUENCES;
+    if (flags & PACK && setup.options.seq) {
+        setup.options.pack = 1 + data[1] / 40;
+        if (data[1] % 2)
+            setup.keep = &forged_store;
+        kept = data + 4 + first;
+        n_kept = len - 4 - first;
+    }
     if (flags & DATATROVE) {
         const char *about = flags & WIDE ? "t|4" : "t|2";
 
