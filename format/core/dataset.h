@@ -90,7 +90,8 @@ struct field_ops {
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
      * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
      * cannot hold them; -ENODATA: this selection needs no such array, and an archive leaves it out.
-     * form() never reads the sources. */
+     * form() never reads the sources, except with form_reads: then it reads as read() does, with
+     * sel->rc. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
                 struct form *ret);
 };
@@ -118,6 +119,7 @@ struct field {
     char ext[EXT_SIZE];    /* and the extension there and in tar */
     bool unnamed;          /* a file of its bytes need not name it */
     bool names_file;       /* its bytes contain the path of the file */
+    bool form_reads;       /* the size of its bytes depends on values of the samples */
     bool derived;          /* says nothing that another field does not */
     bool numbering;        /* index or key, which every dataset has */
 

@@ -1,5 +1,5 @@
 /* Decimal text to the nearest float32 or double, ties to even: the result of strtof and strtod, but
- * faster. */
+ * faster. And numbers as text. */
 #ifndef EPOCHFS_FORMAT_CORE_DECIMAL_H
 #define EPOCHFS_FORMAT_CORE_DECIMAL_H
 
@@ -103,5 +103,11 @@ static inline const uint8_t *decimal_parse_short_double(const uint8_t *p, double
     *ret = ((double)whole * power[0][k] + fraction) / power[negative][k];
     return at;
 }
+
+/* Write a number as printf's "%.7g" does, without a NUL: 7 significant digits. Returns its bytes,
+ * 14 at most; the others of ret are overwritten. */
+#define DECIMAL_TEXT 24
+size_t decimal_text(double v, uint8_t ret[static DECIMAL_TEXT]);
+size_t decimal_text_int(int32_t v, uint8_t ret[static DECIMAL_TEXT]); /* as "%d" */
 
 #endif

@@ -40,6 +40,7 @@ static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, st
                             void *ctx)
 {
     uint64_t samples[BLOCK];
+    int all = 0;
 
     for (uint64_t place = from; place < to;) {
         size_t n = (size_t)min_u64(BLOCK, to - place);
@@ -53,11 +54,11 @@ static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, st
 
             if (r == 0 && visit)
                 visit(ctx, place, &before, &single);
-            if (r < 0)
-                return r;
+            if (!missing_go_on(s->sel->rc, r, &all))
+                return all;
         }
     }
-    return 0;
+    return all;
 }
 
 static void note(void *ctx, uint64_t place, const struct sums_pair *before,

@@ -25,7 +25,8 @@ struct selection {
     const char *file;    /* the file that shows it: absolute, without the suffix; NULL: unknown */
     struct diag *reason; /* why its form is unknown; may be NULL */
 
-    /* Says when a long walk over the samples must end. NULL: never. */
+    /* Says when a long walk over the samples must end, and how it reads. NULL: never, and as
+     * READ_WAITS. */
     struct read_context *rc;
 
     /* How a plan makes pictures (picture=, augment=), and for which epoch. positions() writes the

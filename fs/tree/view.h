@@ -20,7 +20,7 @@ int view_size(struct read_context *rc, struct open_files *files, const struct no
 uint64_t view_samples(struct open_files *files, const struct node *node, uint64_t first, uint64_t n,
                       uint64_t *ret);
 
-/* Is the size known without a walk over the samples? */
+/* Is the size known without a walk over the samples, and without reading them? */
 bool view_size_is_near(const struct node *node);
 
 /* Is it known that the file cannot be made because its samples differ in shape? 1 with the reason

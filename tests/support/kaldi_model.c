@@ -376,6 +376,165 @@ static void make_words(struct making *k, const struct kaldi_model_column *column
     free(len);
 }
 
+/* ---- objects as text, and text objects in binary ---- */
+
+static int model_int(const struct kaldi_model_cell *cell, unsigned array, uint64_t i)
+{
+    return (int)load_le32((const uint8_t *)cell->value[array].data + 4 * i);
+}
+
+static void put_reals_text(struct text *t, const struct kaldi_model_column *c,
+                           const struct kaldi_model_cell *cell, unsigned array, uint64_t from,
+                           uint64_t n)
+{
+    for (uint64_t i = from; i < from + n; i++) {
+        float narrow;
+        double v;
+
+        memcpy(&narrow, cell->value[array].data + 4 * i, 4);
+        if (c->real == DTYPE_F8)
+            memcpy(&v, cell->value[array].data + 8 * i, 8);
+        text_add(t, "%.7g ", c->real == DTYPE_F8 ? v : (double)narrow);
+    }
+}
+
+static void put_ints_text(struct text *t, const struct kaldi_model_cell *cell, unsigned array,
+                          uint64_t from, uint64_t n)
+{
+    for (uint64_t i = from; i < from + n; i++)
+        text_add(t, "%d ", model_int(cell, array, i));
+}
+
+static void put_frames_text(struct text *t, const struct kaldi_model_column *c,
+                            const struct kaldi_model_cell *cell)
+{
+    bool is_gauss = c->type == KALDI_GAUSS_POST;
+    uint64_t at = 0, values = 0;
+
+    if (is_gauss)
+        text_add(t, "%d ", (int)cell->shape[0][0]);
+    for (uint64_t frame = 0; frame < cell->shape[0][0]; frame++) {
+        int n = model_int(cell, 0, frame);
+
+        if (is_gauss)
+            text_add(t, "%d ", n);
+        else
+            text_add(t, "[ ");
+        for (; n; n--, at++) {
+            uint64_t size = is_gauss ? (uint64_t)model_int(cell, 2, at) : 1;
+
+            put_ints_text(t, cell, 1, at, 1);
+            text_add(t, is_gauss ? " [ " : "");
+            put_reals_text(t, c, cell, is_gauss ? 3 : 2, values, size);
+            text_add(t, is_gauss ? "]\n" : "");
+            values += size;
+        }
+        text_add(t, is_gauss ? "" : "] ");
+    }
+    text_add(t, "\n");
+}
+
+static void put_object_text(struct text *t, const struct kaldi_model_column *c,
+                            const struct kaldi_model_cell *cell)
+{
+    const uint64_t *shape = cell->shape[0];
+    uint64_t done = 0;
+
+    switch (c->type) {
+    case KALDI_MATRIX:
+        text_add(t, shape[0] ? " [" : " [ ");
+        for (uint64_t row = 0; row < shape[0]; row++) {
+            text_add(t, "\n  ");
+            put_reals_text(t, c, cell, 0, row * shape[1], shape[1]);
+        }
+        text_add(t, "]\n");
+        break;
+    case KALDI_VECTOR:
+        text_add(t, " [ ");
+        put_reals_text(t, c, cell, 0, 0, shape[0]);
+        text_add(t, "]\n");
+        break;
+    case KALDI_PACKED:
+        text_add(t, shape[0] ? "[\n" : "[ ");
+        for (uint64_t row = 1; done < shape[0]; done += row++) {
+            text_add(t, row > 1 ? "\n" : "");
+            put_reals_text(t, c, cell, 0, done, row);
+        }
+        text_add(t, "]\n");
+        break;
+    case KALDI_BOOL:
+        text_add(t, *cell->value[0].data ? "T \n" : "F \n");
+        break;
+    case KALDI_INT:
+    case KALDI_INTS:
+        put_ints_text(t, cell, 0, 0, c->type == KALDI_INT ? 1 : shape[0]);
+        text_add(t, "\n");
+        break;
+    case KALDI_FLOAT:
+    case KALDI_DOUBLE:
+        put_reals_text(t, c, cell, 0, 0, 1);
+        text_add(t, "\n");
+        break;
+    case KALDI_INT_PAIRS:
+    case KALDI_FLOAT_PAIRS:
+        for (uint64_t i = 0; i < shape[0]; i++) {
+            text_add(t, i ? "; " : "");
+            if (c->type == KALDI_INT_PAIRS)
+                put_ints_text(t, cell, 0, 2 * i, 2);
+            else
+                put_reals_text(t, c, cell, 0, 2 * i, 2);
+        }
+        text_add(t, "\n");
+        break;
+    case KALDI_INT_LISTS:
+        for (uint64_t i = 0; i < shape[0]; done += (uint64_t)model_int(cell, 0, i++)) {
+            put_ints_text(t, cell, 1, done, (uint64_t)model_int(cell, 0, i));
+            text_add(t, "; ");
+        }
+        text_add(t, "\n");
+        break;
+    default:
+        put_frames_text(t, c, cell);
+    }
+}
+
+/* Only of matrices and integers. */
+static void put_object_binary(struct text *t, const struct kaldi_model_column *c,
+                              const struct kaldi_model_cell *cell)
+{
+    kaldi_put_start(t, c->type == KALDI_MATRIX ? "FM " : "");
+    if (c->type == KALDI_INT) {
+        kaldi_put_int(t, model_int(cell, 0, 0));
+        return;
+    }
+    kaldi_put_int(t, (int64_t)cell->shape[0][0]);
+    kaldi_put_int(t, (int64_t)cell->shape[0][1]);
+    kaldi_put(t, cell->value[0].data, cell->value[0].len);
+}
+
+/* Files of archives that are all text, or all binary. */
+static void make_written(struct making *k, const struct kaldi_model_column *column, bool as_text)
+{
+    bool is_words = column->type == KALDI_TOKEN || column->type == KALDI_TOKENS;
+    struct kaldi_model_file *ark;
+
+    if (column->type == KALDI_WAVE || (is_words && !as_text))
+        return;
+    ark = new_file(k, as_text ? "ark,t" : "ark,b", column->unnamed ? "" : column->name, "ark");
+    for (uint64_t n = 0; n < k->n; n++) {
+        const struct kaldi_model_cell *cell = &column->cell[k->sample[n]];
+        bool is_text = is_words || cell->stored.data[0] != '\0';
+
+        text_add(&ark->bytes, "%s ", k->m->key[k->sample[n]]);
+        if (is_text == as_text)
+            kaldi_put(&ark->bytes, cell->entry.data, cell->entry.len);
+        else if (as_text)
+            put_object_text(&ark->bytes, column, cell);
+        else
+            put_object_binary(&ark->bytes, column, cell);
+    }
+}
+
 static void make_objects(struct making *k, const struct kaldi_model_column *column)
 {
     const char *name = column->unnamed ? "" : column->name;
@@ -484,6 +643,8 @@ void kaldi_model_render(const struct kaldi_model *m, const struct selection *sel
         if (m->column[c].type == KALDI_TOKEN || m->column[c].type == KALDI_TOKENS)
             make_words(&k, &m->column[c]);
         make_objects(&k, &m->column[c]);
+        make_written(&k, &m->column[c], true);
+        make_written(&k, &m->column[c], false);
     }
     if (!sel->single)
         make_numbering(&k);

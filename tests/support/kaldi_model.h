@@ -7,7 +7,7 @@
 #include "support/render.h"
 
 #define KALDI_MODEL_COLUMNS 4
-#define KALDI_MODEL_FILES   48
+#define KALDI_MODEL_FILES   64
 
 /* A table's cell for a sample. */
 struct kaldi_model_cell {

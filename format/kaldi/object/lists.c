@@ -8,20 +8,13 @@
 
 #define FRAMES_MOST 10000000 /* of a posterior: hmm/posterior.cc */
 
-/* Letter k of a record goes to array number array[k]; the elements of a vector to the one after its
- * length. Counts go to array 0. */
-static const struct list_layout {
-    const char *record;
-    bool nested;
-    const char *outer, *inner; /* names of the counts, for messages */
-    uint8_t array[2];
-} layouts[N_KALDI_TYPES] = {
-    [KALDI_INTS] = {"i", false, "elements", NULL, {0}},
-    [KALDI_INT_LISTS] = {"i", true, "lists", "elements", {1}},
-    [KALDI_INT_PAIRS] = {"ii", false, "pairs", NULL, {0, 0}},
-    [KALDI_FLOAT_PAIRS] = {"rr", false, "pairs", NULL, {0, 0}},
-    [KALDI_POSTERIOR] = {"ir", true, "frames", "entries", {1, 2}},
-    [KALDI_GAUSS_POST] = {"iv", true, "frames", "entries", {1, 2}},
+const struct kaldi_list_layout kaldi_lists[N_KALDI_TYPES] = {
+    [KALDI_INTS] = {"i", {0}, false, false, "elements", NULL, "", "", ""},
+    [KALDI_INT_LISTS] = {"i", {1}, true, false, "lists", "elements", "", "; ", ""},
+    [KALDI_INT_PAIRS] = {"ii", {0, 0}, false, false, "pairs", NULL, "", "", "; "},
+    [KALDI_FLOAT_PAIRS] = {"rr", {0, 0}, false, false, "pairs", NULL, "", "", "; "},
+    [KALDI_POSTERIOR] = {"ir", {1, 2}, true, false, "frames", "entries", "[ ", "] ", ""},
+    [KALDI_GAUSS_POST] = {"iv", {1, 2}, true, true, "frames", "entries", "", "", ""},
 };
 
 /* A vector; array: of its length, and the next one of its elements. */
@@ -77,7 +70,7 @@ static int lists_item(struct kaldi_walk *w, char item, unsigned array, unsigned 
     return 0;
 }
 
-static int lists_records(struct kaldi_walk *w, const struct list_layout *layout, uint64_t n,
+static int lists_records(struct kaldi_walk *w, const struct kaldi_list_layout *layout, uint64_t n,
                          unsigned *widest)
 {
     const char *record = layout->record;
@@ -97,7 +90,7 @@ static int lists_records(struct kaldi_walk *w, const struct list_layout *layout,
 
 int kaldi_lists_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
-    const struct list_layout *layout = &layouts[o->type];
+    const struct kaldi_list_layout *layout = &kaldi_lists[o->type];
     unsigned widest = 4;
     uint64_t n = 0, inner;
     int r = kaldi_walk_count(w, layout->outer, &n);

@@ -138,9 +138,27 @@ bool kaldi_array_bytes(const struct kaldi_object *object, unsigned i, enum dtype
 int kaldi_decode(const struct kaldi_object *object, const uint8_t *bytes, unsigned i,
                  enum dtype dtype, uint8_t *dst, const char *name, struct diag *d);
 
+/* Are its real numbers, or some of them, double? */
+bool kaldi_is_wide(const struct kaldi_object *object);
+
+/* About the bytes of an object, from its type, store and dims: an index keeps the difference. */
+uint64_t kaldi_len_estimate(const struct kaldi_object *object);
+
 /* Does the object hold the array's bytes exactly as files show them? *ret: where, from the start of
  * the object. (FM as float32, DM as float64, FV, DV, ...) */
 bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype, uint64_t *ret);
+
+/* Write an object as Kaldi's programs do: as text with 7 digits, and its line's end; or in binary.
+ * type: none of tokens and waves. dim: of what is written, for matrices rows and columns. array:
+ * each one's values, real ones as double (wide) or float. *ret: malloc'd, head bytes that the
+ * caller sets, then the *ret_len bytes of the object. 0 or -ENOMEM. */
+struct kaldi_written {
+    enum kaldi_type type;
+    bool as_text, wide;
+    uint64_t dim[KALDI_DIMS];
+    const uint8_t *array[KALDI_ARRAYS_MAX];
+};
+int kaldi_write(const struct kaldi_written *written, size_t head, uint8_t **ret, size_t *ret_len);
 
 /* Write the header of a .wav file as Kaldi's writer makes it: format 1, then the data. Sizes that
  * do not fit into 32 bits are FFFFFFFF, "to the end of the file". */

@@ -74,29 +74,38 @@ bool kaldi_array_bytes(const struct kaldi_object *object, unsigned i, enum dtype
     return true;
 }
 
-unsigned kaldi_plain_width(const struct kaldi_object *object)
-{
-    bool one =
-        object->type == KALDI_INT || object->type == KALDI_FLOAT || object->type == KALDI_DOUBLE;
+/* Bytes of a value as stored; of the stores from KALDI_FM on whose values are not one array, about
+ * that many. */
+static const uint8_t kaldi_store_bytes[N_KALDI_STORES] = {
+    [KALDI_FM] = 4,   [KALDI_DM] = 8,     [KALDI_CM] = 1,      [KALDI_CM2] = 2,  [KALDI_CM3] = 1,
+    [KALDI_FV] = 4,   [KALDI_DV] = 8,     [KALDI_FP] = 4,      [KALDI_DP] = 8,   [KALDI_NPY] = 4,
+    [KALDI_NPY8] = 8, [KALDI_BINARY] = 5, [KALDI_BINARY8] = 9, [KALDI_RIFF] = 2, [KALDI_RIFX] = 2,
+};
 
-    switch (object->store) {
-    case KALDI_FM:
-    case KALDI_FV:
-    case KALDI_FP:
-    case KALDI_NPY:
-        return 4;
-    case KALDI_DM:
-    case KALDI_DV:
-    case KALDI_DP:
-    case KALDI_NPY8:
-        return 8;
-    case KALDI_BINARY:
-        return one ? 4 : 0;
-    case KALDI_BINARY8:
-        return one ? 8 : 0;
-    default:
-        return 0;
-    }
+uint64_t kaldi_len_estimate(const struct kaldi_object *o)
+{
+    bool has_rows = o->type == KALDI_MATRIX || o->type == KALDI_WAVE;
+
+    /* May wrap around: it only must be the same each time. */
+    return o->dim[0] * (has_rows ? max_u64(o->dim[1], 1) : 1) * kaldi_store_bytes[o->store];
+}
+
+unsigned kaldi_plain_width(const struct kaldi_object *o)
+{
+    if (o->store == KALDI_BINARY || o->store == KALDI_BINARY8)
+        return o->type == KALDI_INT || o->type == KALDI_FLOAT || o->type == KALDI_DOUBLE
+                   ? kaldi_store_bytes[o->store] - 1u
+                   : 0;
+    return (o->store >= KALDI_CM && o->store <= KALDI_CM3) || o->store >= KALDI_BINARY
+               ? 0
+               : kaldi_store_bytes[o->store];
+}
+
+bool kaldi_is_wide(const struct kaldi_object *o)
+{
+    if (o->store == KALDI_SM || o->store == KALDI_SV)
+        return o->dim[2];
+    return o->store == KALDI_TEXT ? o->type == KALDI_DOUBLE : kaldi_store_bytes[o->store] >= 8;
 }
 
 bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype, uint64_t *ret)

@@ -113,7 +113,16 @@ int kaldi_walk_skip(struct kaldi_walk *w, uint64_t n, uint64_t each, const char 
  * Each walks from behind 00 'B' and the token, if any, to the end of the object; *o has type, store
  * and start, and the function fills in dim. It may change store to KALDI_BINARY8 or KALDI_NPY8. */
 
-/* KALDI_INTS to KALDI_GAUSS_POST. */
+/* KALDI_INTS to KALDI_GAUSS_POST. Letter k of a record goes to array number array[k]; the elements
+ * of a vector to the one after its length. Counts go to array 0. */
+struct kaldi_list_layout {
+    const char *record;
+    uint8_t array[2];
+    bool nested, has_counts;              /* has_counts: in text also */
+    const char *outer, *inner;            /* names of the counts, for messages */
+    const char *before, *after, *between; /* in text, of a nested list, or of a record */
+};
+extern const struct kaldi_list_layout kaldi_lists[N_KALDI_TYPES];
 int kaldi_lists_measure(struct kaldi_walk *w, struct kaldi_object *o);
 
 /* KALDI_SM, KALDI_SV. */

@@ -174,62 +174,94 @@ static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, ui
 
 /* ---- arrays ---- */
 
-/* Decode all of an array of a row; the memo keeps it, since other reads need it too. */
-struct decoding {
+/* What is made of the whole object of a row. The memo keeps it, since other reads need it too, but
+ * not if it has few bytes. */
+struct making {
     struct read_context *rc;
-    const struct kaldi_view *view;
+    const struct kaldi_cell *cell;
+    unsigned array; /* that is decoded, */
+    enum dtype dtype;
+    bool as_text; /* or how the object is written */
     struct diag *d;
 };
 
-static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
+static int too_large(const struct making *w)
 {
-    const struct decoding *w = ctx;
-    const struct kaldi_view *view = w->view;
-    const struct kaldi_object *o = &view->cell->row.object;
-    const struct blob *blob = view->cell->row.blob;
-    AUTO_FREE uint8_t *bytes = NULL, *values = NULL;
+    return diag_set(w->d, -EFBIG,
+                    "%s: byte %llu: expected an object of at most %llu MiB to decode, got a "
+                    "larger one",
+                    blob_name(w->cell->row.blob), (unsigned long long)w->cell->row.object.start,
+                    (unsigned long long)DECODE_MOST >> 20);
+}
+
+/* The bytes of the object, which the caller frees. */
+static int read_object(const struct making *w, uint8_t **ret)
+{
+    const struct kaldi_object *o = &w->cell->row.object;
+    AUTO_FREE uint8_t *bytes = o->len > DECODE_MOST ? NULL : malloc(o->len + 1);
+    int r;
+
+    if (!bytes)
+        return o->len > DECODE_MOST ? too_large(w) : -ENOMEM;
+    r = kaldi_read(w->rc, w->cell->row.blob, o->start, (size_t)o->len, bytes, w->d);
+    if (r == 0)
+        *ret = TAKE_PTR(bytes);
+    return r;
+}
+
+static int decode_array(const struct making *w, const uint8_t *bytes, unsigned i, uint8_t **ret,
+                        size_t *ret_len)
+{
+    const struct kaldi_object *o = &w->cell->row.object;
+    AUTO_FREE uint8_t *values = NULL;
     uint64_t size;
     int r;
 
-    if (!kaldi_array_bytes(o, view->array, view->dtype, &size) || size > DECODE_MOST ||
-        o->len > DECODE_MOST)
-        return diag_set(w->d, -EFBIG,
-                        "%s: byte %llu: expected an object of at most %llu MiB to decode, got a "
-                        "larger one",
-                        blob_name(blob), (unsigned long long)o->start,
-                        (unsigned long long)DECODE_MOST >> 20);
-    bytes = malloc(o->len + 1);
+    if (!kaldi_array_bytes(o, i, w->dtype, &size) || size > DECODE_MOST)
+        return too_large(w);
     values = malloc(size + 1);
-    if (!bytes || !values)
+    if (!values)
         return -ENOMEM;
-    r = kaldi_read(w->rc, blob, o->start, (size_t)o->len, bytes, w->d);
-    if (r == 0)
-        r = kaldi_decode(o, bytes, view->array, view->dtype, values, blob_name(blob), w->d);
+    r = kaldi_decode(o, bytes, i, w->dtype, values, blob_name(w->cell->row.blob), w->d);
     if (r < 0)
         return r;
-    *ret_size = (size_t)size + 1;
+    *ret_len = (size_t)size;
     *ret = TAKE_PTR(values);
     return 0;
 }
 
-/* Copy the rows and columns that count from the whole array. */
+static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct making *w = ctx;
+    AUTO_FREE uint8_t *bytes = NULL;
+    uint8_t *values;
+    int r = read_object(w, &bytes);
+
+    if (r == 0)
+        r = decode_array(w, bytes, w->array, &values, ret_size);
+    if (r == 0)
+        *ret = values;
+    return r;
+}
+
+/* Copy the rows and columns that count from the whole array, which dst may be. */
 static void copy_cut(const struct kaldi_cell *cell, unsigned width, const uint8_t *all,
                      uint64_t off, size_t len, uint8_t *dst)
 {
     const struct kaldi_row *row = &cell->row;
     bool matrix = cell->table->type == KALDI_MATRIX;
     uint64_t columns = matrix ? row->object.dim[1] : 1, cut = matrix ? row->n[1] : 1;
-    uint64_t line = cut * width;
+    uint64_t line = cut * width, first = row->is_cut ? row->first[0] : 0;
 
-    if (columns == cut) {
-        memcpy(dst, all + row->first[0] * columns * width + off, len);
+    if (!row->is_cut || columns == cut) {
+        memmove(dst, all + first * columns * width + off, len);
         return;
     }
     while (len) {
-        uint64_t at = (row->first[0] + off / line) * columns + row->first[1];
+        uint64_t at = (first + off / line) * columns + row->first[1];
         size_t n = (size_t)min_u64(len, line - off % line);
 
-        memcpy(dst, all + at * width + off % line, n);
+        memmove(dst, all + at * width + off % line, n);
         dst += n;
         off += n;
         len -= n;
@@ -252,34 +284,80 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
     return true;
 }
 
+/* Get what make() makes, or make it, if it is small: then *ret_small is the caller's. */
+static int get_made(const struct kaldi_set *set, struct making *w,
+                    int (*make)(void *ctx, void **ret, size_t *ret_size),
+                    struct memo_thing **ret_thing, void **ret_small)
+{
+    const struct kaldi_cell *cell = w->cell;
+    const struct memo_key key = {{(uintptr_t)cell->table, cell->number, w->array,
+                                  w->dtype + 256u * w->as_text, (uintptr_t)make}};
+    uint64_t size;
+
+    if (kaldi_array_bytes(&cell->row.object, w->array, w->dtype, &size) && size <= SMALL)
+        return make(w, ret_small, &(size_t){0});
+    return memo_get(set->memo, &key, &(struct memo_maker){.make = make, .ctx = w}, ret_thing);
+}
+
 /* Write bytes [off, off + len) of the values that count. */
 static int view_values(struct read_context *rc, const struct kaldi_set *set,
                        const struct kaldi_view *view, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
 {
-    const struct kaldi_cell *cell = view->cell;
-    const struct memo_key key = {{(uintptr_t)cell->table, cell->number, view->array, view->dtype,
-                                  (uintptr_t)kaldi_cell_decode}};
-    struct decoding work = {rc, view, d};
+    struct making work = {.rc = rc, .cell = view->cell, .array = view->array, .d = d};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO_FREE void *small = NULL;
-    const uint8_t *all;
-    uint64_t size;
-    size_t small_size;
     int r;
 
-    if (kaldi_array_bytes(&cell->row.object, view->array, view->dtype, &size) && size <= SMALL)
-        r = kaldi_cell_decode(&work, &small, &small_size);
-    else
-        r = memo_get(set->memo, &key, &(struct memo_maker){.make = kaldi_cell_decode, .ctx = &work},
-                     &thing);
+    work.dtype = view->dtype;
+    r = get_made(set, &work, kaldi_cell_decode, &thing, &small);
     if (r < 0)
         return r;
-    all = small ? small : memo_bytes(thing);
-    if (cell->row.is_cut)
-        copy_cut(cell, dtype_info(view->dtype)->bytes, all, off, len, dst);
-    else
-        memcpy(dst, all + off, len);
+    copy_cut(view->cell, dtype_info(view->dtype)->bytes, small ? small : memo_bytes(thing), off,
+             len, dst);
+    return 0;
+}
+
+/* ---- objects written as text, or in binary ---- */
+
+static void free_arrays(uint8_t *(*array)[KALDI_ARRAYS_MAX])
+{
+    for (unsigned i = 0; i < KALDI_ARRAYS_MAX; i++)
+        free((*array)[i]);
+}
+
+static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct making *w = ctx;
+    const struct kaldi_row *row = &w->cell->row;
+    const struct kaldi_object *o = &row->object;
+    AUTO(free_arrays) uint8_t *array[KALDI_ARRAYS_MAX] = {NULL};
+    struct kaldi_written written = {
+        .type = o->type, .as_text = w->as_text, .wide = w->dtype == DTYPE_F8};
+    AUTO_FREE uint8_t *bytes = NULL;
+    uint8_t *text;
+    size_t len;
+    int r = read_object(w, &bytes);
+
+    for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
+        r = decode_array(w, bytes, i, &array[i], &len);
+        written.array[i] = array[i];
+    }
+    memcpy(written.dim, o->dim, sizeof(written.dim));
+    if (r == 0 && row->is_cut) {
+        written.dim[0] = row->n[0];
+        written.dim[1] = row->n[1];
+        len = (size_t)(row->n[0] * (o->type == KALDI_MATRIX ? row->n[1] : 1) *
+                       dtype_info(w->dtype)->bytes);
+        copy_cut(w->cell, dtype_info(w->dtype)->bytes, array[0], 0, len, array[0]);
+    }
+    if (r == 0)
+        r = kaldi_write(&written, sizeof(struct kaldi_made), &text, &len);
+    if (r < 0)
+        return r;
+    ((struct kaldi_made *)(void *)text)->len = len;
+    *ret = text;
+    *ret_size = sizeof(struct kaldi_made) + len;
     return 0;
 }
 
@@ -350,8 +428,41 @@ void kaldi_view_bytes(const struct kaldi_cell *cell, enum kaldi_bytes way, struc
     } else if (cell->row.is_cut) {
         view_cut(cell, ret);
     } else {
-        ret->is_ended = way == KALDI_AS_ENTRY && o->store == KALDI_TEXT && cell->row.is_open;
+        ret->is_ended = way != KALDI_AS_STORED && o->store == KALDI_TEXT && cell->row.is_open;
     }
+}
+
+void kaldi_view_release(struct kaldi_view *view)
+{
+    memo_let_go(view->thing);
+    free(view->small);
+    *view = (struct kaldi_view){0};
+}
+
+int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
+                   const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret,
+                   struct diag *d)
+{
+    struct making work = {.rc = rc,
+                          .cell = cell,
+                          .dtype = kaldi_is_wide(&cell->row.object) ? DTYPE_F8 : DTYPE_F4,
+                          .as_text = way == KALDI_AS_TEXT,
+                          .d = d};
+    void *small = NULL;
+    int r;
+
+    if (!kaldi_is_written(cell, way)) {
+        kaldi_view_bytes(cell, way, ret);
+        return 0;
+    }
+    *ret = (struct kaldi_view){.cell = cell, .body = VIEW_WRITTEN};
+    r = get_made(set, &work, kaldi_cell_write, &ret->thing, &small);
+    if (r < 0)
+        return r;
+    ret->small = small;
+    ret->written = small ? small : memo_bytes(ret->thing);
+    ret->len = ret->written->len;
+    return 0;
 }
 
 int kaldi_view_read(struct read_context *rc, const struct kaldi_set *set,
@@ -371,8 +482,10 @@ int kaldi_view_read(struct read_context *rc, const struct kaldi_set *set,
         r = kaldi_read(rc, view->cell->row.blob, view->off + off, n, dst, d);
     else if (n && view->body == VIEW_SAMPLES)
         r = read_audio(rc, view->cell, off, n, dst, d);
-    else if (n)
+    else if (n && view->body == VIEW_DECODED)
         r = view_values(rc, set, view, off, n, dst, d);
+    else if (n)
+        memcpy(dst, view->written->bytes + off, n);
     if (n < len)
         dst[n] = '\n';
     return r;

@@ -19,11 +19,17 @@
  * keep their places. */
 struct entry {
     struct kaldi_cell cell;
-    struct kaldi_view view; /* of the cell */
+    struct kaldi_view view; /* of the cell; the caller releases it */
     bool is_bad;
     uint64_t lead; /* bytes before the object: key and space, or the newlines */
     uint64_t size; /* bytes, lead included */
 };
+
+static void entry_release(struct entry *entry)
+{
+    kaldi_view_release(&entry->view);
+}
+#define AUTO_ENTRY AUTO(entry_release) /* of one that starts as {0} */
 
 static int cell_of(const struct record_items *items, uint64_t sample, struct kaldi_cell *ret,
                    struct diag *d)
@@ -36,13 +42,15 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
                                   struct entry *ret, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
+    int r;
 
     if (cell_of(items, sample, &ret->cell, NULL) == 0) {
         ret->is_bad = false;
         ret->lead = dataset_key(items->ds, sample, key) + 1;
-        kaldi_view_bytes(&ret->cell, KALDI_AS_ENTRY, &ret->view);
+        r = kaldi_view_any(items->rc ? items->rc : items->sel->rc, kaldi_set_of(items->ds),
+                           &ret->cell, kaldi_content_way(items->content), &ret->view, d);
         ret->size = ret->lead + kaldi_view_size(&ret->view);
-        return 0;
+        return r;
     }
     if (items->sel->single ||
         !kaldi_cell_is_bad(kaldi_set_of(items->ds), items->content->column, sample))
@@ -57,7 +65,7 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
                        struct sums_pair *ret)
 {
     struct record_items *items = ctx;
-    struct entry entry;
+    AUTO_ENTRY struct entry entry = {0};
     int r = kaldi_entries_entry_of(items, sample, before->size, &entry, items->reason);
 
     if (r == 0)
@@ -89,7 +97,7 @@ static int archive_item(struct record_items *items, uint64_t sample, const struc
                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t head[KEY_SIZE + 1];
-    struct entry entry;
+    AUTO_ENTRY struct entry entry = {0};
     size_t capacity;
     int r = kaldi_entries_entry_of(items, sample, before->size, &entry, d);
 
@@ -133,7 +141,8 @@ static bool entry_place(struct record_items *items, uint64_t place, const struct
     uint64_t sample = record_items_sample(items, place);
     size_t len;
 
-    if (cell_of(items, sample, &cell, NULL) < 0 || !cell.row.is_plain)
+    if (cell_of(items, sample, &cell, NULL) < 0 || !cell.row.is_plain ||
+        kaldi_is_written(&cell, kaldi_content_way(items->content)))
         return false;
     kaldi_view_bytes(&cell, KALDI_AS_ENTRY, &view);
     if (view.body != VIEW_STORED || view.head_len || view.is_ended)
@@ -261,7 +270,7 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
 {
     const struct script *script = ctx;
     const struct record_items *items = &script->items;
-    struct entry entry;
+    AUTO_ENTRY struct entry entry = {0};
     uint8_t key[KEY_SIZE];
     int r = kaldi_entries_entry_of(items, sample, before->other, &entry, items->reason);
 
@@ -287,7 +296,7 @@ static int script_item(struct record_items *items, uint64_t sample, const struct
 {
     const struct script *script = (const struct script *)items;
     AUTO_FREE uint8_t *line = malloc(KEY_SIZE + script->file_len + 32);
-    struct entry entry;
+    AUTO_ENTRY struct entry entry = {0};
     size_t n;
     int r = kaldi_entries_entry_of(items, sample, before->other, &entry, d);
 

@@ -9,14 +9,7 @@
 #include "format/records/record_items.h"
 #include "format/records/records.h"
 
-#define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 6) /* at most */
-
-/* The contents of a cell, after the arrays of its type. */
-enum {
-    SAMPLE_RATE = KALDI_ARRAYS_MAX,
-    AS_BYTES, /* and the ways of enum kaldi_bytes from here on */
-    N_CONTENTS = AS_BYTES + N_KALDI_BYTES,
-};
+#define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 8) /* at most */
 
 static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
 {
@@ -32,7 +25,7 @@ static void content_view(const struct kaldi_set *set, const struct record_conten
     if (c->what < KALDI_ARRAYS_MAX)
         kaldi_view_array(cell, c->what, array_dtype(&set->column[c->column], c->what), ret);
     else
-        kaldi_view_bytes(cell, (enum kaldi_bytes)(c->what - AS_BYTES), ret);
+        kaldi_view_bytes(cell, kaldi_content_way(c), ret);
 }
 
 static int kaldi_fields_content_dims(const struct dataset *ds, const struct record_content *c,
@@ -97,6 +90,8 @@ struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_c
     if (c->what == SAMPLE_RATE || f->form == FORM_LENGTHS || f->form == FORM_OFFSETS ||
         f->names_file)
         return (struct extent){.blob = cell->row.blob}; /* the index has it */
+    if (c->what >= AS_BYTES && kaldi_is_written(cell, kaldi_content_way(c)))
+        return (struct extent){cell->row.blob, cell->row.object.start, cell->row.object.len};
     content_view(set, c, cell, &view);
     return kaldi_view_span(&view);
 }
@@ -112,12 +107,18 @@ static unsigned count_waves(const struct kaldi_set *set)
     return n;
 }
 
-static void add_entries(struct dataset *ds, const struct record_content *c, const char *name)
+/* Archives: as stored, with scp files, or all in text or all in binary. */
+static void add_entries(struct dataset *ds, const struct record_content *content,
+                        enum kaldi_bytes way, const char *folder, const char *name)
 {
-    struct field *f = records_add_bytes(ds, c, name, "ark", "ark", IN_FILES);
+    const struct record_content *c = &content[AS_BYTES + way];
+    struct field *f = records_add_bytes(ds, c, name, folder, "ark", IN_FILES);
 
     f->ops = &kaldi_archive_ops;
-    f = records_add_bytes(ds, c, name, "ark", "scp", IN_FILES);
+    f->form_reads = way != KALDI_AS_ENTRY;
+    if (f->form_reads)
+        return;
+    f = records_add_bytes(ds, c, name, folder, "scp", IN_FILES);
     f->ops = &kaldi_script_ops;
     f->names_file = true;
 }
@@ -162,7 +163,11 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
     }
     if (is_text)
         records_add_strings(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name);
-    add_entries(ds, &content[AS_BYTES + KALDI_AS_ENTRY], table->name);
+    add_entries(ds, content, KALDI_AS_ENTRY, "ark", table->name);
+    if (!is_wave)
+        add_entries(ds, content, KALDI_AS_TEXT, "ark,t", table->name);
+    if (!is_wave && !is_text)
+        add_entries(ds, content, KALDI_AS_BINARY, "ark,b", table->name);
     if (is_text)
         records_add_lines(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name, "txt");
     for (unsigned i = first; i < ds->n_fields; i++)

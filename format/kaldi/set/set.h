@@ -7,9 +7,8 @@
 #include "base/memo.h"
 #include "format/kaldi/set/join.h"
 #include "format/kaldi/table/table.h"
+#include "format/records/records.h"
 #include "format/records/shards.h"
-
-struct record_content;
 
 struct kaldi_column {
     struct kaldi_table *table;
@@ -88,6 +87,8 @@ enum kaldi_bytes {
     KALDI_AS_ENTRY,  /* what follows the key in an archive */
     KALDI_AS_LINE,   /* the tokens and a newline */
     KALDI_AS_WAV,    /* a .wav file */
+    KALDI_AS_TEXT,   /* as KALDI_AS_ENTRY, but written as text, or in binary, if it is stored */
+    KALDI_AS_BINARY, /* otherwise */
     N_KALDI_BYTES,
 };
 
@@ -96,18 +97,41 @@ struct kaldi_view {
     const struct kaldi_cell *cell;
     uint8_t head[KALDI_WAVE_HEADER];
     size_t head_len;
-    enum { VIEW_STORED, VIEW_SAMPLES, VIEW_DECODED } body;
+    enum { VIEW_STORED, VIEW_SAMPLES, VIEW_DECODED, VIEW_WRITTEN } body;
     uint64_t off;     /* VIEW_STORED: byte of cell->row.blob */
     unsigned array;   /* VIEW_DECODED: values of this array, cut */
     enum dtype dtype; /* and of real numbers */
     uint64_t len;     /* bytes of the body */
     bool is_ended;    /* a newline follows */
+    /* VIEW_WRITTEN: the bytes, which are in */
+    const struct kaldi_made {
+        size_t len;
+        uint8_t bytes[];
+    } * written;
+    struct memo_thing *thing; /* or, if they are few, in */
+    void *small;              /* owned */
 };
 
 /* Array number i, real numbers as dtype; or the cell as bytes. The cell must outlive the view. */
 void kaldi_view_array(const struct kaldi_cell *cell, unsigned i, enum dtype dtype,
                       struct kaldi_view *ret);
 void kaldi_view_bytes(const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret);
+
+/* Is the object of a cell to be written, as it is not stored that way? */
+static inline bool kaldi_is_written(const struct kaldi_cell *cell, enum kaldi_bytes way)
+{
+    bool is_text = cell->row.object.store == KALDI_TEXT;
+
+    return way == KALDI_AS_BINARY ? is_text
+                                  : way == KALDI_AS_TEXT && (!is_text || cell->row.is_cut);
+}
+
+/* As kaldi_view_bytes(), but of any way: it may read the object. The caller releases *ret. 0 or
+ * -errno with the reason in d. */
+int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
+                   const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret,
+                   struct diag *d);
+void kaldi_view_release(struct kaldi_view *view); /* of one that starts as {0} */
 
 static inline uint64_t kaldi_view_size(const struct kaldi_view *view)
 {
@@ -130,6 +154,18 @@ size_t kaldi_fields_most(unsigned n);
 
 /* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
 int kaldi_fields_init(struct dataset *ds);
+
+/* The contents of a cell: the arrays of its type, then: */
+enum {
+    SAMPLE_RATE = KALDI_ARRAYS_MAX,
+    AS_BYTES, /* and the ways of enum kaldi_bytes from here on */
+    N_CONTENTS = AS_BYTES + N_KALDI_BYTES,
+};
+
+static inline enum kaldi_bytes kaldi_content_way(const struct record_content *c)
+{
+    return (enum kaldi_bytes)(c->what - AS_BYTES);
+}
 
 /* The bytes of a cell that a field reads. */
 struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,

@@ -11,26 +11,6 @@
 
 #define NOTES 10 /* of one kind, in the table's notes */
 
-uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS])
-{
-    static const uint8_t bytes[N_KALDI_STORES] = {
-        [KALDI_FM] = 4,   [KALDI_DM] = 8,     [KALDI_CM] = 1,   [KALDI_CM2] = 2,  [KALDI_CM3] = 1,
-        [KALDI_FV] = 4,   [KALDI_DV] = 8,     [KALDI_FP] = 4,   [KALDI_DP] = 8,   [KALDI_NPY] = 4,
-        [KALDI_NPY8] = 8, [KALDI_BINARY] = 5, [KALDI_RIFF] = 2, [KALDI_RIFX] = 2,
-    };
-
-    switch (store) {
-    case KALDI_FV:
-    case KALDI_DV:
-    case KALDI_FP:
-    case KALDI_DP:
-    case KALDI_BINARY:
-        return dim[0] * bytes[store];
-    default: /* may wrap around: it only must be the same each time */
-        return dim[0] * (dim[1] ? dim[1] : 1) * bytes[store];
-    }
-}
-
 void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text)
 {
     if ((*reported)++ < NOTES)
@@ -107,21 +87,7 @@ static void add_to_totals(struct kaldi_pass *pass, const struct kaldi_object *ob
         t->varies[i] = t->varies[i] || t->dim[i] != dim[i];
     }
     pass->good += n[0] || n[1];
-    switch (object->store) {
-    case KALDI_DM:
-    case KALDI_DV:
-    case KALDI_DP:
-    case KALDI_NPY8:
-    case KALDI_BINARY8:
-        t->any_double = true;
-        break;
-    case KALDI_SM:
-    case KALDI_SV:
-        t->any_double = t->any_double || object->dim[2];
-        break;
-    default:
-        break;
-    }
+    t->any_double = t->any_double || kaldi_is_wide(object);
 }
 
 /* range: the rows and columns that count, if flags have WHAT_CUT. */
@@ -133,7 +99,7 @@ int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, 
         [COLUMN_FILE] = file,
         [COLUMN_START] = object->start,
         [COLUMN_WHAT] = object->store | flags | (object->is_open ? WHAT_OPEN : 0),
-        [COLUMN_LEN] = object->len - kaldi_len_estimate(object->store, object->dim),
+        [COLUMN_LEN] = object->len - kaldi_len_estimate(object),
     };
 
     for (unsigned i = 0; i < KALDI_DIMS; i++)

@@ -111,7 +111,7 @@ static void table_release(void *p)
 
 static const struct record_file_ops table_ops = {
     .size = sizeof(struct kaldi_table),
-    .index = {.version = "kaldi 3",
+    .index = {.version = "kaldi 4",
               .identity = table_identity,
               .load = table_take,
               .begin = table_begin,
@@ -206,9 +206,10 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
                    .start = number[COLUMN_START],
                    .dim = {number[COLUMN_DIM], number[COLUMN_DIM + 1], number[COLUMN_DIM + 2]}},
     };
-    o->len = number[COLUMN_LEN] +
-             kaldi_len_estimate(o->store < N_KALDI_STORES ? o->store : KALDI_BAD, o->dim);
-    if (number[COLUMN_FILE] < table->n_files && o->store < N_KALDI_STORES) {
+    if (o->store >= N_KALDI_STORES)
+        o->store = KALDI_BAD;
+    o->len = number[COLUMN_LEN] + kaldi_len_estimate(o);
+    if (number[COLUMN_FILE] < table->n_files) {
         ret->blob = table->file[number[COLUMN_FILE]].blob;
         ret->is_output = table->file[number[COLUMN_FILE]].is_output;
     }

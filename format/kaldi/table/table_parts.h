@@ -30,10 +30,6 @@ enum {
     WHAT_OPEN = 0x800
 };
 
-/* An estimate of the bytes of an object's values; the index stores its length as the difference
- * from that. */
-uint64_t kaldi_len_estimate(enum kaldi_store store, const uint64_t dim[static KALDI_DIMS]);
-
 /* A row that cannot be read, and the reason. */
 #define KALDI_FAULTS 1000 /* that the pass remembers */
 struct kaldi_fault {

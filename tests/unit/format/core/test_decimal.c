@@ -1,5 +1,6 @@
 /* decimal_parse() and decimal_parse_short() against strtof, bit by bit: millions of texts of many
  * shapes, and texts that are no numbers. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -463,9 +464,56 @@ static void test_digits8__every_end__value(void **state)
     }
 }
 
+/* Any bits, numbers of usual sizes, and those that end in a half of the last digit. */
+static double random_number(unsigned which)
+{
+    uint64_t bits = random_next(&rng);
+    uint32_t low = (uint32_t)bits;
+    double v;
+    float f;
+
+    memcpy(&v, &bits, sizeof(v));
+    memcpy(&f, &low, sizeof(f));
+    switch (which % 4) {
+    case 0:
+        return v;
+    case 1:
+        return (double)f;
+    case 2:
+        return (double)(float)(ldexp((double)low - 2e9, -(int)(bits >> 32) % 50));
+    default:
+        return ((double)low - 2e9) / (bits >> 63 ? 2 : 1000);
+    }
+}
+
+static void test_decimal_text__random__as_printf(void **state)
+{
+    static const double known[] = {
+        0,      -0.0,         1,          -1,       999999.95, 9999999.5,
+        1e-5,   9.9999995e-5, 1234567.5,  INFINITY, -INFINITY, (double)NAN,
+        5e-324, 1.5e308,      16777217.0, 1e22,     1e23,      1e-16};
+
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++) {
+        double v = i < ARRAY_LEN(known) ? known[i] : random_number(i);
+        uint8_t found[DECIMAL_TEXT];
+        int32_t whole;
+        char want[40];
+        size_t len = decimal_text(v, found), n = (size_t)snprintf(want, sizeof(want), "%.7g", v);
+
+        if (len != n || memcmp(found, want, n) != 0)
+            fail_msg("%a: %.*s, expected %s", v, (int)len, (const char *)found, want);
+        whole = (int32_t)(random_next(&rng) >> i % 32);
+        n = (size_t)snprintf(want, sizeof(want), "%d", whole);
+        assert_int_equal(decimal_text_int(whole, found), n);
+        assert_memory_equal(found, want, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decimal_text__random__as_printf),
         cmocka_unit_test(test_decimal__random_texts__as_strtof),
         cmocka_unit_test(test_decimal__known_cases__as_strtof),
         cmocka_unit_test(test_decimal__very_long__as_strtof),

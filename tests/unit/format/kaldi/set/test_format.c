@@ -1435,7 +1435,7 @@ static void list_found(const struct kaldi_folder *folder, struct text *ret)
             fail_msg("%s: %s", folder->found.item[i].name, ds->reason.text);
         text_add(ret, "%s(", folder->found.item[i].name);
         for (unsigned k = 0; k < ds->n_fields; k++) {
-            if (strcmp(ds->field[k].ext, "ark") != 0)
+            if (strcmp(ds->field[k].ext, "ark") != 0 || strcmp(ds->field[k].folder, "ark") != 0)
                 continue;
             text_add(ret, "%s%s", first ? "" : " ", ds->field[k].name);
             first = false;
