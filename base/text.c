@@ -185,6 +185,23 @@ void text_release(struct text *t)
     *t = (struct text){0};
 }
 
+int text_print(char **ret, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    *ret = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (!*ret)
+        return -ENOMEM;
+    va_start(args, format);
+    vsnprintf(*ret, (size_t)n + 1, format, args);
+    va_end(args);
+    return 0;
+}
+
 void secret_free(char **text)
 {
     if (*text)

@@ -48,6 +48,9 @@ void text_plain(char *s, const char *kept);
 /* 0 and the text (the caller frees it; "" if nothing was added), or -ENOMEM. Empties t. */
 int text_finish(struct text *t, char **ret_data, size_t *ret_len);
 
+/* asprintf(), but *ret is NULL where it fails. 0 or -ENOMEM. */
+int text_print(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Give back the memory beyond what the text needs, before it is kept for long. */
 void text_fit(struct text *t);
 

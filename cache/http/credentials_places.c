@@ -146,7 +146,8 @@ static char *header(const char *name, const char *value)
     for (const char *c = value; *c; c++)
         if ((unsigned char)*c < 0x20)
             return NULL;
-    return asprintf(&ret, "%s: %s", name, value) < 0 ? NULL : ret;
+    text_print(&ret, "%s: %s", name, value);
+    return ret;
 }
 
 /* The token that the container's endpoint wants; "": none. */
@@ -195,8 +196,8 @@ static int load_container(const struct credentials *c, struct loaded *loaded, st
 
     if (!c->http || (!relative && !full))
         return 0;
-    if (relative && *relative == '/' && asprintf(&url, "http://169.254.170.2%s", relative) < 0)
-        url = NULL;
+    if (relative && *relative == '/')
+        text_print(&url, "http://169.254.170.2%s", relative);
     else if (!relative && full)
         url = strdup(full);
     if (!url || !container_url_is_good(url))
@@ -226,10 +227,8 @@ static int ask_instance(const struct credentials *c, const char *method, const c
     len = strlen(base);
     while (len && base[len - 1] == '/')
         len--;
-    if (asprintf(&url, "%.*s%s", (int)len, base, path) < 0) {
-        url = NULL;
+    if (text_print(&url, "%.*s%s", (int)len, base, path) < 0)
         return -ENOMEM;
-    }
     call.url = url;
     return http_get(c->http, &call, ret, NULL);
 }
@@ -254,7 +253,7 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
     r = token_header ? ask_instance(c, NULL, path, token_header, &role) : -EBADMSG;
     if (r == 0 && role.len) {
         role.data[strcspn(role.data, "\r\n")] = '\0';
-        r = asprintf(&role_path, "%s%s", path, role.data) < 0 ? (role_path = NULL, -ENOMEM) : 0;
+        r = text_print(&role_path, "%s%s", path, role.data);
         if (r == 0)
             r = ask_instance(c, NULL, role_path, token_header, &answer);
         if (r == 0)

@@ -71,7 +71,6 @@ static int role_endpoint(const struct credentials *c, char **ret, struct diag *d
     const char *url = credentials_variable("AWS_ENDPOINT_URL_STS"), *region = c->signer.region;
     const char *style = credentials_variable("AWS_STS_REGIONAL_ENDPOINTS");
     const char *fips = credentials_variable("AWS_USE_FIPS_ENDPOINT");
-    int n;
 
     if (!url)
         url = credentials_variable("AWS_ENDPOINT_URL");
@@ -81,14 +80,12 @@ static int role_endpoint(const struct credentials *c, char **ret, struct diag *d
         return diag_set(d, -EINVAL,
                         "$AWS_ENDPOINT_URL_STS: expected a URL with https://, got another");
     if (url)
-        n = asprintf(ret, "%s%s", url, url[strlen(url) - 1] == '/' ? "" : "/");
-    else if ((style && !strcasecmp(style, "legacy")) || !strcmp(region, "auto"))
-        n = asprintf(ret, "https://sts.amazonaws.com/");
-    else
-        n = asprintf(ret, "https://sts%s.%s.amazonaws.com%s/",
-                     fips && !strcasecmp(fips, "true") ? "-fips" : "", region,
-                     strncmp(region, "cn-", 3) != 0 ? "" : ".cn");
-    return n < 0 ? (*ret = NULL, -ENOMEM) : 0;
+        return text_print(ret, "%s%s", url, url[strlen(url) - 1] == '/' ? "" : "/");
+    if ((style && !strcasecmp(style, "legacy")) || !strcmp(region, "auto"))
+        return text_print(ret, "https://sts.amazonaws.com/");
+    return text_print(ret, "https://sts%s.%s.amazonaws.com%s/",
+                      fips && !strcasecmp(fips, "true") ? "-fips" : "", region,
+                      strncmp(region, "cn-", 3) != 0 ? "" : ".cn");
 }
 
 /* Add "&name=value". */

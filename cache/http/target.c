@@ -172,8 +172,8 @@ bool http_target_front(struct http_active *active)
     }
     free(active->origin);
     active->origin = NULL;
-    if (scheme && host && port && asprintf(&active->origin, "%s://%s:%s", scheme, host, port) < 0)
-        active->origin = NULL;
+    if (scheme && host && port)
+        text_print(&active->origin, "%s://%s:%s", scheme, host, port);
     for (char *c = active->origin; c && *c; c++)
         *c = (char)tolower((unsigned char)*c);
     curl_free(active->front_url);

@@ -70,8 +70,8 @@ static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct di
             "peers_secret=%s: expected one line of %d to %d letters and digits, got another "
             "text",
             path, SECRET_LEAST, SECRET_MOST);
-    else if (asprintf(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes) < 0)
-        r = -ENOMEM;
+    else
+        r = text_print(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes);
     explicit_bzero(bytes, sizeof(bytes));
     return r;
 }

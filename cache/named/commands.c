@@ -192,10 +192,8 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
     char path[PATH_MAX];
     int r = entry_path(&run->entry, "", path);
 
-    if (r == 0 && asprintf(&name, "%s |", run->command) < 0) {
-        name = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&name, "%s |", run->command);
     if (r < 0) {
         close(fd);
         return r;

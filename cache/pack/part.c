@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "cache/disk/local_blob.h"
 #include "cache/pack/unpack.h"
 
@@ -122,8 +123,7 @@ static int make_blob(const struct part_job *job, int fd, struct blob **ret)
     AUTO_BLOB struct blob *content = NULL;
     int r;
 
-    if (asprintf(&name, "%s/%s", blob_name(from), job->part->name) < 0) {
-        name = NULL;
+    if (text_print(&name, "%s/%s", blob_name(from), job->part->name) < 0) {
         close(fd);
         return -ENOMEM;
     }
@@ -150,12 +150,10 @@ static int find_entry(const struct part_job *job, const struct cache_folder *cac
     struct diag reason = DIAG_INIT;
     int r = blob_identity(job->blob, &whole);
 
-    if (r == 0 &&
-        asprintf(&identity, "%s part %llu+%llu=%llu %08x", whole, (unsigned long long)part->off,
-                 (unsigned long long)part->len, (unsigned long long)part->size, part->crc) < 0) {
-        identity = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&identity, "%s part %llu+%llu=%llu %08x", whole,
+                       (unsigned long long)part->off, (unsigned long long)part->len,
+                       (unsigned long long)part->size, part->crc);
     if (r == 0)
         r = entry_init(ret, cache, "unpacked", identity, blob_source(job->blob), &reason);
     return r < 0 ? diag_set(d, r, "%s: member %s: %s", blob_name(job->blob), part->name,

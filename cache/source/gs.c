@@ -20,7 +20,7 @@ static int gs_payer(char **ret, struct diag *d)
         return diag_set(d, -EINVAL,
                         "requester_pays: expected the project to charge in $GOOGLE_CLOUD_PROJECT, "
                         "got none");
-    return asprintf(ret, "x-goog-user-project: %s", project) < 0 ? -ENOMEM : 0;
+    return text_print(ret, "x-goog-user-project: %s", project);
 }
 
 static int gs_make(struct source *source, const char *spec, const struct source_options *options,

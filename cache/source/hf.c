@@ -194,11 +194,9 @@ static int hf_find_commit(struct hf *hf, struct diag *d)
     struct http_heard heard = {.url = NULL};
     int r = http_encode(hf->revision, false, &encoded);
 
-    if (r == 0 && asprintf(&url, "%s/api/%s/%s/revision/%s", hf->endpoint, hf_kind_of(hf), hf->id,
-                           encoded) < 0) {
-        url = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&url, "%s/api/%s/%s/revision/%s", hf->endpoint, hf_kind_of(hf), hf->id,
+                       encoded);
     if (r == 0)
         r = hf_get(hf, url, &reply, &heard, d);
     if (r == 0)
@@ -215,7 +213,6 @@ static int hf_find_commit(struct hf *hf, struct diag *d)
 static int hf_next_page(struct hf *hf, const char *next, char **ret, struct diag *d)
 {
     size_t len = strlen(HUB), endpoint_len = strlen(hf->endpoint);
-    int n = 0;
 
     *ret = NULL;
     if (!*next)
@@ -223,23 +220,19 @@ static int hf_next_page(struct hf *hf, const char *next, char **ret, struct diag
     if (*next == '/' && next[1] != '/') {
         const char *host = strstr(hf->endpoint, "://") + 3;
 
-        n = asprintf(ret, "%.*s%s", (int)(host - hf->endpoint + (ptrdiff_t)strcspn(host, "/")),
-                     hf->endpoint, next);
+        return text_print(ret, "%.*s%s", (int)(host - hf->endpoint + (ptrdiff_t)strcspn(host, "/")),
+                          hf->endpoint, next);
     } else if (!strncmp(next, hf->endpoint, endpoint_len) && next[endpoint_len] == '/') {
-        n = asprintf(ret, "%s", next);
+        return text_print(ret, "%s", next);
     } else if (!strncmp(next, HUB "/", len + 1)) {
-        n = asprintf(ret, "%s%s", hf->endpoint, next + len); /* a mirror copies the Hub's links */
+        return text_print(ret, "%s%s", hf->endpoint,
+                          next + len); /* a mirror copies the Hub's links */
     } else {
         return diag_set(d, -EBADMSG,
                         "%s: expected the next page of its list at %s, got another "
                         "server",
                         hf->shown, hf->endpoint);
     }
-    if (n < 0) {
-        *ret = NULL;
-        return -ENOMEM;
-    }
-    return 0;
 }
 
 /* Note that a page is asked for. -ELOOP: it was before. */
@@ -268,12 +261,10 @@ static int hf_list_tree(struct hf *hf, const char *folder, bool recursive,
     AUTO_FREE char *encoded = NULL, *url = NULL;
     int r = http_encode(folder, true, &encoded);
 
-    if (r == 0 && asprintf(&url, "%s/api/%s/%s/tree/%s%s%s?recursive=%s&expand=false", hf->endpoint,
-                           hf_kind_of(hf), hf->id, hf->commit, *folder ? "/" : "", encoded,
-                           recursive ? "true" : "false") < 0) {
-        url = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&url, "%s/api/%s/%s/tree/%s%s%s?recursive=%s&expand=false", hf->endpoint,
+                       hf_kind_of(hf), hf->id, hf->commit, *folder ? "/" : "", encoded,
+                       recursive ? "true" : "false");
     while (r == 0 && url) {
         AUTO_TEXT struct text page = {0};
         struct http_heard heard = {.url = NULL};
@@ -399,13 +390,11 @@ static int hf_set_place(struct hf *hf, size_t len)
         return r;
     free(source->base);
     free(source->root);
-    if (asprintf(&source->base, "%s/%s%s/resolve/%s/%s%s", hf->endpoint,
-                 hf->is_model ? "" : "datasets/", hf->id, hf->commit, encoded, joint) < 0)
-        source->base = NULL;
-    if (asprintf(&source->root, "%s%s%s%s%s/%s%s", source->remote->scheme,
-                 hf->is_model ? "" : "datasets/", hf->id, strcmp(hf->revision, "main") ? "@" : "",
-                 strcmp(hf->revision, "main") ? hf->revision : "", folder, joint) < 0)
-        source->root = NULL;
+    text_print(&source->base, "%s/%s%s/resolve/%s/%s%s", hf->endpoint,
+               hf->is_model ? "" : "datasets/", hf->id, hf->commit, encoded, joint);
+    text_print(&source->root, "%s%s%s%s%s/%s%s", source->remote->scheme,
+               hf->is_model ? "" : "datasets/", hf->id, strcmp(hf->revision, "main") ? "@" : "",
+               strcmp(hf->revision, "main") ? hf->revision : "", folder, joint);
     return source->base && source->root ? 0 : -ENOMEM;
 }
 

@@ -15,7 +15,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
 #include "cache/source/joined_blob.h"
-#include "cache/source/listing.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/source.h"
 
 /* ---- any joined blob ---- */
@@ -94,7 +94,7 @@ int joined_identity(const struct members *members, const char *where, char **ret
 {
     const uint64_t head[] = {members->n, members->n_folders, members_end(members)};
     AUTO_DIGEST struct digest *digest = NULL;
-    char hex[DIGEST_TEXT_SIZE], *text;
+    char hex[DIGEST_TEXT_SIZE];
     uint8_t found[DIGEST_BYTES];
     int r = digest_new(&digest);
 
@@ -109,11 +109,8 @@ int joined_identity(const struct members *members, const char *where, char **ret
     if (r < 0)
         return r;
     digest_text(found, hex);
-    if (asprintf(&text, "joined %s %zu %llu", hex, members->n,
-                 (unsigned long long)members_end(members)) < 0)
-        return -ENOMEM;
-    *ret = text;
-    return 0;
+    return text_print(ret, "joined %s %zu %llu", hex, members->n,
+                      (unsigned long long)members_end(members));
 }
 
 int source_join(const struct source *source, const struct joined_head *head,
@@ -186,7 +183,7 @@ static int take_member(struct local_joined *local, size_t i, void *buf, size_t l
     if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ||
         r == -EISDIR || r == -ESPIPE || r == -ENXIO) {
         if (!atomic_exchange(&local->forgotten, true))
-            listing_forget(local->source);
+            kept_list_forget(local->source);
         return diag_set(d, -ESTALE,
                         "%s: the file was changed, replaced or removed; mount again to read it as "
                         "it is now",
@@ -287,7 +284,7 @@ int joined_local(const struct source *source, const struct joined_head *head,
     if (local->root < 0)
         return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
     if (joined_blob_init(&local->joined, head, members) < 0 ||
-        asprintf(&blob->source, "%s%s%s", source->root, *head->name ? "/" : "", head->name) < 0)
+        text_print(&blob->source, "%s%s%s", source->root, *head->name ? "/" : "", head->name) < 0)
         return -ENOMEM;
     *ret = TAKE_PTR(blob);
     return 0;

@@ -108,12 +108,8 @@ static int key_of(const struct source *source, const char *folder, char **ret)
 {
     const char *base = source->base ? source->base : source->root;
     const char *joint = base[strlen(base) - 1] == '/' ? "" : "/";
-    char *key;
 
-    if (asprintf(&key, "%s%s%s%s", base, joint, folder, *folder ? "/" : "") < 0)
-        return -ENOMEM;
-    *ret = key;
-    return 0;
+    return text_print(ret, "%s%s%s%s", base, joint, folder, *folder ? "/" : "");
 }
 
 /* Where a group shares the cache folder, others may have staged members that this user may not

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "cache/http/url.h"
 #include "cache/source/joined.h"
-#include "cache/source/kept_pages.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 
@@ -91,11 +91,11 @@ static bool is_twice(const struct members *m, size_t i)
            !strcmp(members_name(m, i), members_name(m, i - 1));
 }
 
-void known_use(struct known *known, struct kept_pages *kept)
+void known_use(struct known *known, struct kept_list *kept)
 {
     known->files = kept->files;
     known->bytes = kept->bytes;
-    *kept = (struct kept_pages){0};
+    *kept = (struct kept_list){0};
 }
 
 int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes)
@@ -156,15 +156,9 @@ size_t known_index(const struct known *known, const char *path)
 int remote_url(const struct source *source, const char *path, char **ret)
 {
     AUTO_FREE char *encoded = NULL;
-    char *url;
     int r = http_encode(path, true, &encoded);
 
-    if (r < 0)
-        return r;
-    if (asprintf(&url, "%s%s", source->base, encoded) < 0)
-        return -ENOMEM;
-    *ret = url;
-    return 0;
+    return r < 0 ? r : text_print(ret, "%s%s", source->base, encoded);
 }
 
 static int url_of(const struct source *source, const struct source_entry *entry, char **ret)
@@ -175,10 +169,8 @@ static int url_of(const struct source *source, const struct source_entry *entry,
         *ret = strdup(source->known.only_url);
         return *ret ? 0 : -ENOMEM;
     }
-    if (asprintf(&path, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0) {
-        path = NULL;
+    if (text_print(&path, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0)
         return -ENOMEM;
-    }
     return remote_url(source, path, ret);
 }
 

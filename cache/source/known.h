@@ -18,7 +18,7 @@
 #include "cache/source/folder_set.h"
 
 struct source;
-struct kept_pages;
+struct kept_list;
 
 /* The members of a joined blob, which lives as long as the list is asked. */
 struct known_part {
@@ -50,7 +50,7 @@ int known_add_folder(struct known *known, const char *path, size_t len);
 int known_add_failed(struct known *known, const char *path, const char *error, int failure);
 
 /* Take a list that was kept; nothing was added before. */
-void known_use(struct known *known, struct kept_pages *kept);
+void known_use(struct known *known, struct kept_list *kept);
 
 /* Sort, and remove what is there twice. No file may be added afterwards. 0 or -ENOMEM. */
 int known_sort(struct known *known);

@@ -56,19 +56,11 @@ int listing_end(const struct source *source, struct listing *listing, const uint
 void listing_head(const struct listing *listing, const uint32_t *file, size_t n,
                   struct joined_head *ret);
 
-/* The kept listing of a source does not show what is there: drop it. Any thread. */
-void listing_forget(const struct source *source);
-
 /* The same for a local folder, without what is kept. */
 int listing_scan(const struct source *source, struct listing *ret, struct diag *d);
 
 /* Set the state of a folder. */
 void listing_state(const struct stat *st, struct listing_folder *ret);
-
-/* Set files and folder from the bytes in listing->kept, which are hostile: this number, a hash of
- * what follows them, the number of folders, folder[], and a table. 0 or -EBADMSG. */
-#define LISTING_MAGIC UINT64_C(0x0231545349464c45)
-int listing_take_kept(struct listing *listing);
 
 void listing_release(struct listing *listing); /* of one that starts as {0} */
 #define AUTO_LISTING AUTO(listing_release)

@@ -245,11 +245,11 @@ static int read_names(const struct scan *scan, const struct level *level, struct
         if (entry->d_name[0] == '.')
             continue;
         if (array_capacity(&ret->name, ret->n, sizeof(*ret->name)) < 0 ||
-            asprintf(&name, "%c%s",
-                     entry->d_type == DT_DIR   ? 'd'
-                     : entry->d_type == DT_REG ? 'f'
-                                               : 'l',
-                     entry->d_name) < 0)
+            text_print(&name, "%c%s",
+                       entry->d_type == DT_DIR   ? 'd'
+                       : entry->d_type == DT_REG ? 'f'
+                                                 : 'l',
+                       entry->d_name) < 0)
             return -ENOMEM;
         ret->name[ret->n++] = name;
     }

@@ -140,10 +140,8 @@ int remote_open(const struct source *source, const struct source_entry *entry,
     struct remote_version version = *entry->version;
 
     if (!key ||
-        asprintf(&name, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0) {
-        name = NULL;
+        text_print(&name, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0)
         return -ENOMEM;
-    }
     version.time_counts = !source->etag_suffices && joined_version_needs_time(&version);
     return stage_add(source->stage,
                      &(struct stage_file){.url = entry->url,

@@ -18,7 +18,7 @@
 #include "cache/http/url.h"
 #include "cache/source/joined.h"
 #include "cache/source/joined_blob.h"
-#include "cache/source/kept_pages.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
@@ -125,8 +125,8 @@ static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
     const char *domain = strncmp(region, "cn-", 3) != 0 ? "amazonaws.com" : "amazonaws.com.cn";
 
     return strchr(s3->bucket, '.') && !s3->options->virtual_host
-               ? asprintf(ret, "https://s3.%s.%s/%s", region, domain, s3->bucket)
-               : asprintf(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
+               ? text_print(ret, "https://s3.%s.%s/%s", region, domain, s3->bucket)
+               : text_print(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
 }
 
 /* If the bucket is in the host's name, the path is "/". */
@@ -135,10 +135,8 @@ static int make_listing(struct s3 *s3)
     bool in_path = s3->endpoint && !s3->options->virtual_host;
 
     free(s3->source->listing);
-    if (asprintf(&s3->source->listing, "%s%s", s3->url, in_path ? "" : "/") < 0) {
-        s3->source->listing = NULL;
+    if (text_print(&s3->source->listing, "%s%s", s3->url, in_path ? "" : "/") < 0)
         return -ENOMEM;
-    }
     return 0;
 }
 
@@ -154,16 +152,12 @@ static int make_url(struct s3 *s3)
     } else if (s3->options->virtual_host) {
         size_t host = (size_t)(strstr(s3->endpoint, "://") + 3 - s3->endpoint);
 
-        r = asprintf(&s3->url, "%.*s%s.%s", (int)host, s3->endpoint, s3->bucket,
-                     s3->endpoint + host);
+        r = text_print(&s3->url, "%.*s%s.%s", (int)host, s3->endpoint, s3->bucket,
+                       s3->endpoint + host);
     } else {
-        r = asprintf(&s3->url, "%s/%s", s3->endpoint, s3->bucket);
+        r = text_print(&s3->url, "%s/%s", s3->endpoint, s3->bucket);
     }
-    if (r < 0) {
-        s3->url = NULL;
-        return -ENOMEM;
-    }
-    return make_listing(s3);
+    return r < 0 ? r : make_listing(s3);
 }
 
 /* ---- the listing ---- */
@@ -236,7 +230,7 @@ static bool has_all(const struct members *list, const struct members *files)
 static int walk_is_long(struct s3_walk *walk)
 {
     struct source *source = ((struct s3 *)walk->user)->source;
-    AUTO_KEPT_PAGES struct kept_pages list = {0};
+    AUTO_KEPT_LIST struct kept_list list = {0};
     size_t page[SHARED_SAMPLES], n;
     int r = shared_list_load(source, &list);
 
@@ -270,7 +264,7 @@ static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
 }
 
 /* Add the kept files of the pages that are as they were. */
-static int use_kept(struct source *source, const struct s3_walk *walk, struct kept_pages *kept)
+static int use_kept(struct source *source, const struct s3_walk *walk, struct kept_list *kept)
 {
     const struct members *files = &kept->files;
     char key[2 * PATH_MAX];
@@ -297,7 +291,7 @@ static int use_kept(struct source *source, const struct s3_walk *walk, struct ke
 /* List all objects below the folder prefix, "" or with '/' at its end. *any: there are keys. */
 static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag *d)
 {
-    AUTO_KEPT_PAGES struct kept_pages kept = {0};
+    AUTO_KEPT_LIST struct kept_list kept = {0};
     AUTO(s3_walk_release) struct s3_walk walk;
     struct known *known = &s3->source->known;
     size_t n_kept;
@@ -305,7 +299,7 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
 
     *any = false;
     walk_init(&walk, s3, prefix);
-    if (s3->keeps && kept_pages_load(s3->source, &kept) == 0)
+    if (s3->keeps && kept_list_load(s3->source, NULL, &kept) == 0)
         walk.kept = &kept;
     r = s3_walk(&walk, d);
     *any = walk.any;
@@ -318,7 +312,7 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
         r = known_sort(known);
     if (r == 0 && s3->keeps && walk.sorted && !known->failed.n && known->files.n >= LISTING_KEPT &&
         (!n_kept || walk.n_same < n_kept))
-        kept_pages_save(s3->source, &walk.pages, &known->files);
+        kept_list_save(s3->source, &walk.pages, &known->files);
     if (r == 0 && s3->keeps && walk.sorted)
         r = shared_list_note(s3->source, &walk.pages);
     return r;
@@ -365,14 +359,10 @@ static int set_folder(struct s3 *s3, const char *prefix, size_t len)
     source->base = source->root = NULL;
     if (r < 0)
         return r;
-    if (asprintf(&source->base, "%s/%s", s3->url, encoded) < 0) {
-        source->base = NULL;
+    if (text_print(&source->base, "%s/%s", s3->url, encoded) < 0)
         return -ENOMEM;
-    }
-    if (asprintf(&source->root, "%s%s/%s", source->remote->scheme, s3->bucket, folder) < 0) {
-        source->root = NULL;
+    if (text_print(&source->root, "%s%s/%s", source->remote->scheme, s3->bucket, folder) < 0)
         return -ENOMEM;
-    }
     return 0;
 }
 
@@ -399,10 +389,8 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
     if (listed)
         return diag_set(d, -ENOENT, "%s: expected keys that begin with this, got none", s3->shown);
     r = http_encode(s3->prefix, true, &encoded);
-    if (r == 0 && asprintf(&url, "%s/%s", s3->url, encoded) < 0) {
-        url = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&url, "%s/%s", s3->url, encoded);
     urls[0] = url;
     if (r == 0)
         http_stat(s3->source->http, 1, urls, ret, &r, &why);
@@ -457,10 +445,8 @@ static int open_any(struct s3 *s3, struct diag *d)
     AUTO_FREE char *folder = NULL;
     int r;
 
-    if (asprintf(&folder, "%s%s", s3->prefix, is_folder ? "" : "/") < 0) {
-        folder = NULL;
+    if (text_print(&folder, "%s%s", s3->prefix, is_folder ? "" : "/") < 0)
         return -ENOMEM;
-    }
     r = set_folder(s3, folder, strlen(folder));
     if (r == 0)
         r = list_folder(s3, folder, &any, &why);

@@ -144,7 +144,7 @@ static int use_page(struct s3_walk *walk, struct range *range, const struct text
     AUTO_S3_PAGE struct s3_page page = {0};
     uint64_t hash = s3_page_hash(text->data ? text->data : "", text->len);
     size_t n = 0;
-    int r = kept_pages_add(&walk->pages, range->after, hash);
+    int r = kept_list_add(&walk->pages, range->after, hash);
 
     if (r == 0 && range->kept < SIZE_MAX && hash == walk->kept->page[range->kept].hash) {
         walk->same[range->kept] = 1;
@@ -328,7 +328,7 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
     if (r != -EAGAIN)
         return r;
     walk->again(walk);
-    kept_pages_release(&walk->pages);
+    kept_list_release(&walk->pages);
     walk->kept = NULL;
     walk->one_range = true;
     r = walk_once(walk, d);
@@ -336,7 +336,7 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
     return r;
 }
 
-int s3_walk_compare(struct s3_walk *walk, const struct kept_pages *kept, const size_t *page,
+int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const size_t *page,
                     size_t n)
 {
     AUTO(ranges_release) struct ranges ranges = {0};
@@ -358,7 +358,7 @@ int s3_walk_compare(struct s3_walk *walk, const struct kept_pages *kept, const s
     return r == -ENOMEM ? r : same && r == 0;
 }
 
-size_t s3_walk_page_of(const struct kept_pages *pages, const char *key)
+size_t s3_walk_page_of(const struct kept_list *pages, const char *key)
 {
     size_t low = 0, high = pages->n;
 
@@ -375,6 +375,6 @@ size_t s3_walk_page_of(const struct kept_pages *pages, const char *key)
 
 void s3_walk_release(struct s3_walk *walk)
 {
-    kept_pages_release(&walk->pages);
+    kept_list_release(&walk->pages);
     free(walk->same);
 }

@@ -4,7 +4,7 @@
  *
  * Ranges need no knowledge of the keys to be right: each ends where the next one begins. They begin
  * at folders, where a range that goes on and on may be split, or where the pages of the last mount
- * began (cache/source/kept_pages.h): then each is one page, and a page that is as it was is not
+ * began (cache/source/kept_list.h): then each is one page, and a page that is as it was is not
  * read. Servers that do not sort keys, or ignore where a page is to begin, are listed page after
  * page. */
 #ifndef EPOCHFS_CACHE_SOURCE_S3_WALK_H
@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "cache/http/http.h"
-#include "cache/source/kept_pages.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/s3_list.h"
 
 struct s3_walk {
@@ -32,14 +32,14 @@ struct s3_walk {
      * ends; 0: it goes on; or -errno. NULL: it goes on. */
     int (*is_long)(struct s3_walk *walk);
     void *user;
-    bool one_range;                /* page after page */
-    const struct kept_pages *kept; /* NULL: nothing is kept */
+    bool one_range;               /* page after page */
+    const struct kept_list *kept; /* NULL: nothing is kept */
     /* Set by s3_walk(): */
-    bool any;                /* there are keys */
-    bool ended;              /* is_long() has ended the walk */
-    bool sorted;             /* pages has all of them, and they can be kept */
-    struct kept_pages pages; /* the caller releases it */
-    uint8_t *same;           /* [kept->n] that page is as it was; its objects were not used */
+    bool any;               /* there are keys */
+    bool ended;             /* is_long() has ended the walk */
+    bool sorted;            /* pages has all of them, and they can be kept */
+    struct kept_list pages; /* the caller releases it */
+    uint8_t *same;          /* [kept->n] that page is as it was; its objects were not used */
     size_t n_same;
 };
 
@@ -56,12 +56,12 @@ int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct
                 struct diag *d);
 
 /* Are some pages of a list as they were? Asks for them side by side. 1, 0 or -ENOMEM. */
-int s3_walk_compare(struct s3_walk *walk, const struct kept_pages *kept, const size_t *page,
+int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const size_t *page,
                     size_t n);
 
 /* The page that has a key, of pages->n > 0 ones: page i has the keys behind its text, up to that of
  * the next one. */
-size_t s3_walk_page_of(const struct kept_pages *pages, const char *key);
+size_t s3_walk_page_of(const struct kept_list *pages, const char *key);
 
 void s3_walk_release(struct s3_walk *walk);
 

@@ -277,7 +277,8 @@ static char *content_identity(const char *identity)
 {
     char *ret;
 
-    return asprintf(&ret, "%s" BY_CONTENT, identity) < 0 ? NULL : ret;
+    text_print(&ret, "%s" BY_CONTENT, identity);
+    return ret;
 }
 
 /* Keep the bytes of a shared index, and return them. */

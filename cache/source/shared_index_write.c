@@ -225,10 +225,8 @@ int shared_index_write(struct shared_index *shared, const char *dir, size_t *ret
         return diag_set(d, r, "%s: %s", dir, strerror(-r));
     while (len > 1 && dir[len - 1] == '/')
         len--;
-    if (asprintf(&made, "%.*s.XXXXXX", (int)len, dir) < 0) {
-        made = NULL;
+    if (text_print(&made, "%.*s.XXXXXX", (int)len, dir) < 0)
         return -ENOMEM;
-    }
     if (!mkdtemp(made))
         return diag_set(d, -errno, "%s: cannot be made: %s", made, strerror(errno));
     w.dir = open(made, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -149,11 +149,7 @@ int shared_index_file(const struct blob *blob, char **ret)
 
     if (strchr(name, '\n'))
         return -ENOENT;
-    if (asprintf(ret, "%s%s", *name ? name : ".", joined_is(blob) ? "/" : "") < 0) {
-        *ret = NULL;
-        return -ENOMEM;
-    }
-    return 0;
+    return text_print(ret, "%s%s", *name ? name : ".", joined_is(blob) ? "/" : "");
 }
 
 /* ---- indexes ---- */

@@ -33,10 +33,8 @@ static int read_local(const struct source *source, const char *name, size_t most
     struct stat st;
     int r;
 
-    if (asprintf(&path, "%s/" SHARED_INDEX_FOLDER "/%s", source->root, name) < 0) {
-        path = NULL;
+    if (text_print(&path, "%s/" SHARED_INDEX_FOLDER "/%s", source->root, name) < 0)
         return -ENOMEM;
-    }
     r = file_open(path, &fd, &st);
     if (r < 0)
         return r;
@@ -62,10 +60,8 @@ int shared_read_file(const struct source *source, const char *name, size_t most,
         return read_local(source, name, most, ret, ret_time);
     if (source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
         return -EREMOTEIO;
-    if (asprintf(&path, SHARED_INDEX_FOLDER "/%s", name) < 0) {
-        path = NULL;
+    if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) < 0)
         return -ENOMEM;
-    }
     r = remote_url(source, path, &url);
     return r < 0 ? r
                  : http_get(source->http, &(struct http_call){.url = url, .most = most, .tries = 2},

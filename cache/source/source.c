@@ -137,7 +137,8 @@ char *source_name(const struct source *source)
     const char *joint = *file && source->root[strlen(source->root) - 1] != '/' ? "/" : "";
     char *ret;
 
-    return asprintf(&ret, "%s%s%s", source->root, joint, file) < 0 ? NULL : ret;
+    text_print(&ret, "%s%s%s", source->root, joint, file);
+    return ret;
 }
 
 void source_access(const struct source *source, const char *path, struct access *ret)

@@ -53,8 +53,7 @@ static void ask_ahead(const struct source *source, const char *url, size_t base_
                       const char *name, struct ahead *ret)
 {
     *ret = (struct ahead){0};
-    if (asprintf(&ret->url, "%.*s%s", (int)base_len, url, name) < 0)
-        ret->url = NULL;
+    text_print(&ret->url, "%.*s%s", (int)base_len, url, name);
     if (ret->url)
         ret->request = http_ahead_start(
             source->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
@@ -72,10 +71,8 @@ static int get_below(const struct source *source, const char *path, struct ahead
         ahead->request = NULL;
         return http_ahead_take(request, ret, d);
     }
-    if (r == 0 && asprintf(&url, "%s%s", source->base, encoded) < 0) {
-        url = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&url, "%s%s", source->base, encoded);
     return r < 0 ? r
                  : http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
                             ret, d);
@@ -84,9 +81,9 @@ static int get_below(const struct source *source, const char *path, struct ahead
 /* A long SHA256SUMS: take the list beside the data, if it was made with the same one. 2: taken; 1:
  * there is none; or -errno. */
 static int use_shared(struct source *source, const struct text *sums, size_t n,
-                      struct kept_pages *pages)
+                      struct kept_list *pages)
 {
-    int r = kept_pages_add(pages, WEB_SUMS, XXH3_64bits(sums->data, sums->len));
+    int r = kept_list_add(pages, WEB_SUMS, XXH3_64bits(sums->data, sums->len));
 
     if (r == 0 && n >= SHARED_LIST_WORTH)
         r = web_kept_shared(source, pages);
@@ -99,7 +96,7 @@ static int use_shared(struct source *source, const struct text *sums, size_t n,
 /* Read the files and sums of a SHA256SUMS. ahead: its request, may be NULL. pages: to add it to,
  * may be NULL. 1: there is one; 2: and all is known of its files; 0: there is none; or -errno. */
 static int read_sums(struct source *source, bool lists, struct ahead *ahead,
-                     struct kept_pages *pages, struct diag *d)
+                     struct kept_list *pages, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
@@ -128,7 +125,7 @@ struct crawl {
     size_t asked;
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
-    struct kept_pages *pages; /* those that show the times of their files; NULL: not wanted */
+    struct kept_list *pages; /* those that show the times of their files; NULL: not wanted */
     bool looked_for_list;
 };
 
@@ -146,7 +143,7 @@ static int crawl_add(struct crawl *crawl, const char *folder, const char *name)
     char *path;
 
     if (array_capacity(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
-        asprintf(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
+        text_print(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
         return -ENOMEM;
     crawl->folder[crawl->n++] = path;
     return 0;
@@ -219,10 +216,8 @@ static int use_page(struct crawl *crawl, const char *folder, const struct text *
     bool shows_times = true;
     int r = http_encode(folder, true, &encoded);
 
-    if (r == 0 && asprintf(&whole, "%s%s", base, encoded) < 0) {
-        whole = NULL;
-        r = -ENOMEM;
-    }
+    if (r == 0)
+        r = text_print(&whole, "%s%s", base, encoded);
     while (r == 0 && index_page_next(page->data, page->len, whole, &at, &link)) {
         if (!strcmp(link.name, last.name)) { /* an icon and a text, one link each */
             last.has_time = last.has_time || link.has_time;
@@ -290,7 +285,7 @@ static int use_list(struct crawl *crawl)
         (crawl->n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
         return 0;
     crawl->looked_for_list = true;
-    kept_pages_sort(crawl->pages);
+    kept_list_sort(crawl->pages);
     return web_kept_shared(crawl->source, crawl->pages);
 }
 
@@ -333,7 +328,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 }
 
 static int read_index(struct source *source, bool sure, struct ahead *first,
-                      struct kept_pages *pages, struct diag *d)
+                      struct kept_list *pages, struct diag *d)
 {
     AUTO(crawl_release)
     struct crawl crawl = {.source = source,
@@ -370,7 +365,7 @@ static int http_list_beside(const struct source *of, struct source_list *ret)
 
 /* Try SOURCE as a folder. 1: it is one, and its files are known now; 0: it is not; or -errno.
  * Requests the index page ahead, while it looks for SHA256SUMS. */
-static int open_folder(struct source *source, bool sure, struct kept_pages *pages, struct diag *d)
+static int open_folder(struct source *source, bool sure, struct kept_list *pages, struct diag *d)
 {
     AUTO_AHEAD struct ahead page;
     int r;
@@ -476,7 +471,7 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 
 /* Open a URL that may name a file or a folder. */
 static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
-                        struct kept_pages *pages, struct diag *d)
+                        struct kept_list *pages, struct diag *d)
 {
     AUTO_AHEAD struct ahead sums = {0};
     struct remote_version version = {0};
@@ -492,7 +487,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
         if (r > 0 || r == -ENOMEM)
             return r;
         known_release(&source->known);
-        kept_pages_release(pages);
+        kept_list_release(pages);
     }
     if (found < 0)
         return diag_set(d, found, "%s%s%s", diag_text(&why, found),
@@ -508,7 +503,7 @@ static int open_unknown(struct source *source, const char *url, const struct url
 }
 
 static int open_any(struct source *source, const char *url, const struct url_parts *at,
-                    const char *files, struct kept_pages *pages, struct diag *d)
+                    const char *files, struct kept_list *pages, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r;
@@ -530,7 +525,7 @@ static void forget_kept(void *user)
     struct source *source = user;
 
     if (!atomic_exchange(&source->forgotten, true)) {
-        kept_pages_forget(source);
+        kept_list_forget(source);
         shared_list_forget(source);
     }
 }
@@ -539,27 +534,22 @@ static int http_make(struct source *source, const char *rest, const struct sourc
                      struct diag *d)
 {
     AUTO_FREE char *spec = NULL, *url = NULL;
-    AUTO_KEPT_PAGES struct kept_pages pages = {0};
+    AUTO_KEPT_LIST struct kept_list pages = {0};
     struct url_parts at;
     bool asked;
     int r;
 
-    if (asprintf(&spec, "%s%s", source->remote->scheme, rest) < 0) {
-        spec = NULL;
+    if (text_print(&spec, "%s%s", source->remote->scheme, rest) < 0)
         return -ENOMEM;
-    }
     r = url_clean(spec, &url, &at, d);
     if (r < 0)
         return r;
-    if (asprintf(&source->base, "%.*s%s", (int)at.query, url, url[at.query - 1] == '/' ? "" : "/") <
-        0) {
-        source->base = NULL;
-        return -ENOMEM;
-    }
-    source->root = strdup(source->base);
-    if (!source->root)
-        return -ENOMEM;
-    r = remote_connect(source, options, NULL, d);
+    r = text_print(&source->base, "%.*s%s", (int)at.query, url,
+                   url[at.query - 1] == '/' ? "" : "/");
+    if (r == 0)
+        r = text_print(&source->root, "%s", source->base);
+    if (r == 0)
+        r = remote_connect(source, options, NULL, d);
     if (r == 0)
         r = open_any(source, url, &at, options->files, &pages, d);
     if (r < 0)

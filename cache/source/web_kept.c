@@ -20,25 +20,25 @@
 
 #define SETTLED_S INT64_C(600) /* clocks of servers may be some minutes ahead */
 
-int web_kept_add(struct kept_pages *pages, const char *folder, const struct text *page)
+int web_kept_add(struct kept_list *pages, const char *folder, const struct text *page)
 {
     size_t len = strlen(folder);
     AUTO_FREE char *path = strndup(folder, len ? len - 1 : 0);
 
-    return path ? kept_pages_add(pages, path, XXH3_64bits(page->data, page->len)) : -ENOMEM;
+    return path ? kept_list_add(pages, path, XXH3_64bits(page->data, page->len)) : -ENOMEM;
 }
 
 /* Is the page of that folder as it was? */
-static bool is_same(const struct kept_pages *pages, const struct kept_pages *kept, const char *path)
+static bool is_same(const struct kept_list *pages, const struct kept_list *kept, const char *path)
 {
-    size_t now = kept_pages_find(pages, path), then = kept_pages_find(kept, path);
+    size_t now = kept_list_find(pages, path), then = kept_list_find(kept, path);
 
     return now < pages->n && then < kept->n && pages->page[now].hash == kept->page[then].hash;
 }
 
 /* same[f]: the page of folder f is as it was. */
-static void find_same(const struct members *files, const struct kept_pages *pages,
-                      const struct kept_pages *kept, uint8_t *same)
+static void find_same(const struct members *files, const struct kept_list *pages,
+                      const struct kept_list *kept, uint8_t *same)
 {
     bool all = is_same(pages, kept, WEB_SUMS);
 
@@ -47,7 +47,7 @@ static void find_same(const struct members *files, const struct kept_pages *page
 }
 
 /* Set the version of file i from the kept list. 0; -ENOENT: it is not there. */
-static int use_version(struct members *files, size_t i, const struct kept_pages *kept,
+static int use_version(struct members *files, size_t i, const struct kept_list *kept,
                        uint64_t *ret_size)
 {
     const char *folder = members_folder_of(files, i);
@@ -63,8 +63,8 @@ static int use_version(struct members *files, size_t i, const struct kept_pages 
     return r;
 }
 
-static int use_versions(struct known *known, const struct kept_pages *pages,
-                        const struct kept_pages *kept)
+static int use_versions(struct known *known, const struct kept_list *pages,
+                        const struct kept_list *kept)
 {
     struct members *files = &known->files;
     AUTO_FREE uint8_t *same = calloc((size_t)files->n_folders + 1, 1), *keep = malloc(files->n + 1);
@@ -83,12 +83,13 @@ static int use_versions(struct known *known, const struct kept_pages *pages,
     return known_keep(known, keep, size);
 }
 
-int web_kept_use(struct source *source, struct kept_pages *pages)
+int web_kept_use(struct source *source, struct kept_list *pages)
 {
-    AUTO_KEPT_PAGES struct kept_pages kept = {0};
+    AUTO_KEPT_LIST struct kept_list kept = {0};
 
-    kept_pages_sort(pages);
-    if (!pages->n || source->known.files.n < LISTING_KEPT || kept_pages_load(source, &kept) < 0)
+    kept_list_sort(pages);
+    if (!pages->n || source->known.files.n < LISTING_KEPT ||
+        kept_list_load(source, NULL, &kept) < 0)
         return 0;
     return use_versions(&source->known, pages, &kept);
 }
@@ -109,58 +110,58 @@ static void find_unsettled(const struct members *files, int64_t now, uint8_t *un
 }
 
 /* The pages that show all changes of their files. 0 or -ENOMEM. */
-static int find_settled(const struct members *files, const struct kept_pages *pages, int64_t now,
-                        struct kept_pages *ret)
+static int find_settled(const struct members *files, const struct kept_list *pages, int64_t now,
+                        struct kept_list *ret)
 {
     AUTO_FREE uint8_t *unsettled = calloc((size_t)files->n_folders + 1, 1);
-    size_t sums = kept_pages_find(pages, WEB_SUMS);
+    size_t sums = kept_list_find(pages, WEB_SUMS);
     int r = unsettled ? 0 : -ENOMEM;
 
     if (r == 0)
         find_unsettled(files, now, unsettled);
     for (uint32_t f = 0; f < files->n_folders && r == 0; f++) {
         const char *path = members_folder(files, f);
-        size_t i = kept_pages_find(pages, path);
+        size_t i = kept_list_find(pages, path);
 
         if (i < pages->n && !unsettled[f])
-            r = kept_pages_add(ret, path, pages->page[i].hash);
+            r = kept_list_add(ret, path, pages->page[i].hash);
     }
-    return r == 0 && sums < pages->n ? kept_pages_add(ret, WEB_SUMS, pages->page[sums].hash) : r;
+    return r == 0 && sums < pages->n ? kept_list_add(ret, WEB_SUMS, pages->page[sums].hash) : r;
 }
 
-void web_kept_save(const struct source *source, struct kept_pages *pages, int64_t now)
+void web_kept_save(const struct source *source, struct kept_list *pages, int64_t now)
 {
     const struct members *files = &source->known.files;
-    AUTO_KEPT_PAGES struct kept_pages settled = {0};
+    AUTO_KEPT_LIST struct kept_list settled = {0};
 
     if (pages->n && files->n >= LISTING_KEPT && find_settled(files, pages, now, &settled) == 0 &&
         settled.n)
-        kept_pages_save(source, &settled, files);
+        kept_list_save(source, &settled, files);
 }
 
 /* ---- .epochfs/ ---- */
 
-int web_kept_note(struct source *source, const struct kept_pages *pages, int64_t now)
+int web_kept_note(struct source *source, const struct kept_list *pages, int64_t now)
 {
-    AUTO_KEPT_PAGES struct kept_pages settled = {0};
+    AUTO_KEPT_LIST struct kept_list settled = {0};
     int r = source->indexes ? find_settled(&source->known.files, pages, now, &settled) : 0;
 
     return r < 0 || !settled.n ? r : shared_list_note(source, &settled);
 }
 
-static bool has_page(const struct kept_pages *pages, const char *path)
+static bool has_page(const struct kept_list *pages, const char *path)
 {
-    return kept_pages_find(pages, path) < pages->n;
+    return kept_list_find(pages, path) < pages->n;
 }
 
 /* Are the pages of this mount that the list has as they were? Both are of a SHA256SUMS, or neither:
  * it may name other files than index pages do. */
-static bool are_same(const struct kept_pages *pages, const struct kept_pages *list)
+static bool are_same(const struct kept_list *pages, const struct kept_list *list)
 {
     if (!list->n || has_page(pages, WEB_SUMS) != has_page(list, WEB_SUMS))
         return false;
     for (size_t i = 0; i < pages->n; i++) {
-        size_t then = kept_pages_find(list, kept_page_text(pages, i));
+        size_t then = kept_list_find(list, kept_page_text(pages, i));
 
         if (then < list->n && list->page[then].hash != pages->page[i].hash)
             return false;
@@ -189,10 +190,8 @@ static int ask_page(const struct source *source, const char *path, struct sample
     char **url = &s->url[s->n_pages];
     int r;
 
-    if (asprintf(&folder, "%s%s", path, *path ? "/" : "") < 0) {
-        folder = NULL;
+    if (text_print(&folder, "%s%s", path, *path ? "/" : "") < 0)
         return -ENOMEM;
-    }
     r = remote_url(source, folder, url);
     if (r == 0)
         s->ahead[s->n_pages] = http_ahead_start(
@@ -201,8 +200,8 @@ static int ask_page(const struct source *source, const char *path, struct sample
 }
 
 /* Ask for some pages that this mount has not read yet. */
-static int ask_pages(const struct source *source, const struct kept_pages *pages,
-                     const struct kept_pages *list, struct samples *s)
+static int ask_pages(const struct source *source, const struct kept_list *pages,
+                     const struct kept_list *list, struct samples *s)
 {
     size_t number[SHARED_SAMPLES], n = shared_list_sample(list->n, number);
     int r = 0;
@@ -220,8 +219,7 @@ static int ask_pages(const struct source *source, const struct kept_pages *pages
 }
 
 /* Are the pages that were asked for as they were? */
-static bool take_pages(const struct source *source, const struct kept_pages *list,
-                       struct samples *s)
+static bool take_pages(const struct source *source, const struct kept_list *list, struct samples *s)
 {
     bool same = true;
 
@@ -268,10 +266,10 @@ static int compare_files(const struct source *source, const struct members *file
     return 1;
 }
 
-int web_kept_shared(struct source *source, const struct kept_pages *pages)
+int web_kept_shared(struct source *source, const struct kept_list *pages)
 {
     AUTO(samples_release) struct samples s = {.n_pages = 0};
-    AUTO_KEPT_PAGES struct kept_pages list = {0};
+    AUTO_KEPT_LIST struct kept_list list = {0};
     int r = shared_list_load(source, &list);
 
     if (r < 0)

@@ -4,12 +4,12 @@
 #ifndef EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
 #define EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
 
-#include "cache/source/kept_pages.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/remote.h"
 
 /* Reads index pages: add one. folder: relative to SOURCE, as crawled: with '/' at its end, or "". 0
  * or -ENOMEM. */
-int web_kept_add(struct kept_pages *pages, const char *folder, const struct text *page);
+int web_kept_add(struct kept_list *pages, const char *folder, const struct text *page);
 
 /* What stands for the page of all folders if a SHA256SUMS lists them: no folder has this path. */
 #define WEB_SUMS "/SHA256SUMS"
@@ -17,17 +17,17 @@ int web_kept_add(struct kept_pages *pages, const char *folder, const struct text
 /* Use the list beside the files, if it is current; it replaces what is known so far. pages: those
  * that this mount has read; a few others, and a few versions, are asked for, to compare. 1; 0: no
  * list is used; -ENOMEM. */
-int web_kept_shared(struct source *source, const struct kept_pages *pages);
+int web_kept_shared(struct source *source, const struct kept_list *pages);
 
 /* With `indexes`: keep the list for `.epochfs/`. 0 or -ENOMEM. */
-int web_kept_note(struct source *source, const struct kept_pages *pages, int64_t now);
+int web_kept_note(struct source *source, const struct kept_list *pages, int64_t now);
 
 /* Set the versions of the known files whose pages are as they were. pages: those of this mount. 0,
  * -ENOMEM, -E2BIG. */
-int web_kept_use(struct source *source, struct kept_pages *pages);
+int web_kept_use(struct source *source, struct kept_list *pages);
 
 /* Keep the versions of the known files, with the pages that show when they change. now: the time of
  * day, in ns. */
-void web_kept_save(const struct source *source, struct kept_pages *pages, int64_t now);
+void web_kept_save(const struct source *source, struct kept_list *pages, int64_t now);
 
 #endif

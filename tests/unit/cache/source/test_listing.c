@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache/source/kept_list.h"
 #include "cache/source/source.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
@@ -127,7 +128,7 @@ static void test_listing__nothing_changed__kept(void **state)
         assert_string_equal(members_folder(&listing.files, 1), "sub");
         temp_write(w.data, "sub/00000", "longer", 6);
     }
-    listing_forget(w.source);
+    kept_list_forget(w.source);
     for (unsigned turn = 0; turn < 2; turn++) {
         AUTO_LISTING struct listing listing = {0};
 

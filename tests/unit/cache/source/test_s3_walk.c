@@ -155,7 +155,7 @@ static int failed(struct s3_walk *walk, int r, const struct text *answer, const 
     return diag_set(d, r, "%s", diag_text(why, r));
 }
 
-static int walk_bucket(const char *prefix, const struct kept_pages *kept, struct s3_walk *ret,
+static int walk_bucket(const char *prefix, const struct kept_list *kept, struct s3_walk *ret,
                        struct diag *d)
 {
     struct http *http;
@@ -186,9 +186,9 @@ static void check_all_once(const char *prefix)
         assert_int_equal(used[i], !strncmp(bucket.key[i], prefix, strlen(prefix)));
 }
 
-static void sort_pages(struct kept_pages *pages)
+static void sort_pages(struct kept_list *pages)
 {
-    for (size_t i = 1; i < pages->n; i++) /* as kept_pages_save() does */
+    for (size_t i = 1; i < pages->n; i++) /* as kept_list_save() does */
         for (size_t k = i; k && strcmp(kept_page_text(pages, k - 1), kept_page_text(pages, k)) > 0;
              k--) {
             struct kept_page page = pages->page[k];

@@ -1,5 +1,5 @@
 /* Kept lists of remotes: the same again; anything else is refused, for it comes from a file. */
-#include "cache/source/kept_pages.h"
+#include "cache/source/kept_list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,8 +22,12 @@ static void world_init(struct world *w, const char *folder)
 {
     temp_path(folder, "cache", w->cache);
     temp_folder(folder, "cache");
-    w->source = (struct source){
-        .cache = {.path = w->cache}, .root = (char *)"s3://b/", .base = (char *)"http://s3/b/"};
+    static const struct remote far = {.far = true};
+
+    w->source = (struct source){.remote = &far,
+                                .cache = {.path = w->cache},
+                                .root = (char *)"s3://b/",
+                                .base = (char *)"http://s3/b/"};
 }
 
 static void make_files(struct members *ret, const char *const *folders, const char *const *names)
@@ -45,54 +49,54 @@ static const char *const good_names[] = {"top", "x", "y", NULL};
 
 static void save(const struct world *w, const char *const *folders, const char *const *names)
 {
-    AUTO_KEPT_PAGES struct kept_pages pages = {0};
+    AUTO_KEPT_LIST struct kept_list pages = {0};
     AUTO_MEMBERS struct members files = {0};
 
     make_files(&files, folders, names);
-    assert_int_equal(kept_pages_add(&pages, "m", 2), 0);
-    assert_int_equal(kept_pages_add(&pages, "", 1), 0);
-    assert_int_equal(kept_pages_add(&pages, "zz", 3), 0);
-    kept_pages_save(&w->source, &pages, &files);
+    assert_int_equal(kept_list_add(&pages, "m", 2), 0);
+    assert_int_equal(kept_list_add(&pages, "", 1), 0);
+    assert_int_equal(kept_list_add(&pages, "zz", 3), 0);
+    kept_list_save(&w->source, &pages, &files);
 }
 
-static void test_kept_pages__saved__the_same_again_until_forgotten(void **state)
+static void test_kept_list__saved__the_same_again_until_forgotten(void **state)
 {
-    AUTO_KEPT_PAGES struct kept_pages pages = {0};
+    AUTO_KEPT_LIST struct kept_list pages = {0};
     struct remote_version version;
     struct world w;
 
     world_init(&w, *state);
-    assert_int_equal(kept_pages_load(&w.source, &pages), -ENOENT);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
     save(&w, good_folders, good_names);
-    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
     assert_int_equal(pages.n, 3);
     assert_string_equal(kept_page_text(&pages, 0), "");
     assert_int_equal(pages.page[0].hash, 1);
-    assert_int_equal(kept_pages_find(&pages, "m"), 1);
-    assert_int_equal(kept_pages_find(&pages, "zz"), 2);
-    assert_int_equal(kept_pages_find(&pages, "z"), 3);
+    assert_int_equal(kept_list_find(&pages, "m"), 1);
+    assert_int_equal(kept_list_find(&pages, "zz"), 2);
+    assert_int_equal(kept_list_find(&pages, "z"), 3);
     assert_int_equal(pages.files.n, 3);
-    kept_pages_release(&pages);
+    kept_list_release(&pages);
     save(&w, good_folders, (const char *const[]){"other", NULL});
-    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
     assert_int_equal(pages.files.n, 1);
-    kept_pages_release(&pages);
+    kept_list_release(&pages);
     save(&w, good_folders, good_names);
-    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
     assert_true(joined_version_get(&pages.files, 2, &version));
     assert_string_equal(version.etag, "\"e\"");
     assert_int_equal(version.size, 5);
-    kept_pages_release(&pages);
+    kept_list_release(&pages);
     w.source.base = (char *)"http://other/b/";
-    assert_int_equal(kept_pages_load(&w.source, &pages), -ENOENT);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
     w.source.base = (char *)"http://s3/b/";
-    kept_pages_forget(&w.source);
-    assert_int_equal(kept_pages_load(&w.source, &pages), -ENOENT);
+    kept_list_forget(&w.source);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
 }
 
 /* Names that lead out of SOURCE, folders without the one above, an order in which nothing is found.
  */
-static void test_kept_pages__wrong_tables__refused(void **state)
+static void test_kept_list__wrong_tables__refused(void **state)
 {
     static const struct {
         const char *folders[5], *names[4];
@@ -116,30 +120,30 @@ static void test_kept_pages__wrong_tables__refused(void **state)
         {{"", ""}, {"x"}},
         {{"", "/a"}, {"x"}},
     };
-    AUTO_KEPT_PAGES struct kept_pages pages = {0};
+    AUTO_KEPT_LIST struct kept_list pages = {0};
     struct world w;
 
     world_init(&w, *state);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         save(&w, wrong[i].folders, wrong[i].names);
-        assert_int_equal(kept_pages_load(&w.source, &pages), -ENOENT);
+        assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
     }
     save(&w, good_folders, good_names);
-    assert_int_equal(kept_pages_load(&w.source, &pages), 0);
+    assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
 }
 
 /* Any 8 bytes changed, with a right checksum or without, and any end: no harm; without one nothing
  * is taken. */
-static void test_kept_pages__damaged__no_harm(void **state)
+static void test_kept_list__damaged__no_harm(void **state)
 {
-    AUTO_KEPT_PAGES struct kept_pages good = {0};
+    AUTO_KEPT_LIST struct kept_list good = {0};
     struct world w;
 
     world_init(&w, *state);
     save(&w, good_folders, good_names);
-    assert_int_equal(kept_pages_load(&w.source, &good), 0);
+    assert_int_equal(kept_list_load(&w.source, NULL, &good), 0);
     for (size_t at = 0; at < 4 * good.bytes.size; at++) {
-        AUTO_KEPT_PAGES struct kept_pages pages = {
+        AUTO_KEPT_LIST struct kept_list pages = {
             .bytes = {malloc(good.bytes.size), good.bytes.size}};
         uint8_t *bytes = pages.bytes.bytes;
         static const uint64_t values[] = {0, 1, UINT64_MAX, UINT64_C(1) << 61};
@@ -154,7 +158,7 @@ static void test_kept_pages__damaged__no_harm(void **state)
                    good.bytes.size - place < 8 ? good.bytes.size - place : 8);
         else
             pages.bytes.size = at / 4;
-        r = kept_pages_parse(&pages);
+        r = kept_list_parse(&pages, true);
         if (r == 0)
             assert_memory_equal(bytes, good.bytes.bytes, good.bytes.size);
         else
@@ -163,7 +167,7 @@ static void test_kept_pages__damaged__no_harm(void **state)
             continue;
         hash = XXH3_64bits(bytes + 16, pages.bytes.size - 16);
         memcpy(bytes + 8, &hash, 8);
-        r = kept_pages_parse(&pages);
+        r = kept_list_parse(&pages, true);
         assert_true(r == 0 || r == -EBADMSG);
         for (size_t i = 0; r == 0 && i < pages.files.n; i++) {
             struct remote_version version;
@@ -176,11 +180,11 @@ static void test_kept_pages__damaged__no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kept_pages__saved__the_same_again_until_forgotten,
+        cmocka_unit_test_setup_teardown(test_kept_list__saved__the_same_again_until_forgotten,
                                         temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_kept_pages__wrong_tables__refused, temp_setup,
+        cmocka_unit_test_setup_teardown(test_kept_list__wrong_tables__refused, temp_setup,
                                         temp_teardown),
-        cmocka_unit_test_setup_teardown(test_kept_pages__damaged__no_harm, temp_setup,
+        cmocka_unit_test_setup_teardown(test_kept_list__damaged__no_harm, temp_setup,
                                         temp_teardown),
     };
 
