@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/read_context.h"
 
 #define BUCKETS 1024              /* at first: as many as things, or more, later */
 #define LOOK_NS INT64_C(10000000) /* between two calls of cancelled() */
@@ -224,18 +225,19 @@ bool memo_has(struct memo *memo, const struct memo_key *key)
  * other thread has failed. */
 static int memo_wait_locked(struct memo_thing *thing, const struct memo_maker *maker)
 {
-    const struct clock *clock = clock_or_real(maker->clock);
+    const struct clock *clock = clock_or_real(read_clock(maker->rc));
+    bool may_end = maker->rc && maker->rc->cancelled;
     struct memo *memo = thing->memo;
     int r = 0;
 
     lock_assert_held(&thing->memo->lock);
     thing->users++;
     while (!thing->ready && !thing->failed && r == 0) {
-        if (maker->cancelled && maker->cancelled(maker->ctx))
+        if (read_cancelled(maker->rc))
             r = -EINTR;
         else
             clock_wait(clock, &memo->lock, &memo->made,
-                       maker->cancelled ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
+                       may_end ? clock_monotonic(clock) + LOOK_NS : CLOCK_NEVER);
     }
     if (r == 0 && thing->failed)
         r = -EAGAIN;

@@ -14,9 +14,9 @@
 #include "base/memory.h"
 #include "base/scope.h"
 
-struct clock;
 struct memo;
 struct memo_thing;
+struct read_context;
 
 #define MEMO_KEY_WORDS 6
 
@@ -32,11 +32,9 @@ void memo_free(struct memo *memo); /* takes NULL; no thing may be in use */
 struct memo_maker {
     /* Make the thing: malloc'd memory, and its size. 0 or -errno. No lock is held. */
     int (*make)(void *ctx, void **ret, size_t *ret_size);
-    /* Must the wait for another thread's make() end? NULL: never. Called now and then, with the
-     * memo's lock held. */
-    bool (*cancelled)(void *ctx);
     void *ctx;
-    const struct clock *clock; /* by which cancelled() is called; NULL: the real one */
+    /* The wait for another thread's make() ends when this read is cancelled. NULL: never. */
+    const struct read_context *rc;
 };
 
 /* Get the thing with that key; make it if needed. The caller lets it go. 0, -ENOMEM, -EINTR:

@@ -206,11 +206,6 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool making_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct making *)ctx)->rc);
-}
-
 static struct memo_key made_key(const struct made_walk *w, uint64_t place, bool mask)
 {
     const uint64_t *id = w->sel->id;
@@ -221,7 +216,7 @@ static struct memo_key made_key(const struct made_walk *w, uint64_t place, bool 
 static int making_get_one(struct making *m, struct memo_thing **ret)
 {
     const struct memo_key key = made_key(m->walk, m->place, m->picture);
-    const struct memo_maker maker = {making_make, making_cancelled, m, read_clock(m->rc)};
+    const struct memo_maker maker = {making_make, m, m->rc};
     struct memo *memo = m->walk->impl->memo;
     int r = memo_get(memo, &key, &maker, ret);
 

@@ -98,20 +98,10 @@ static int prefix_sums_make_table(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool prefix_sums_is_cancelled(void *ctx)
-{
-    const struct sums *s = ctx;
-
-    return read_cancelled(s->sel->rc);
-}
-
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
               const struct selection *sel, sums_fn *number, void *ctx)
 {
-    const struct memo_maker table = {.make = prefix_sums_make_table,
-                                     .cancelled = prefix_sums_is_cancelled,
-                                     .ctx = ret,
-                                     .clock = read_clock(sel->rc)};
+    const struct memo_maker table = {.make = prefix_sums_make_table, .ctx = ret, .rc = sel->rc};
     int r;
 
     *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};

@@ -33,7 +33,7 @@ int csv_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static R
              struct diag *d)
 {
     const struct csv_file *file = p;
-    const struct record_column *c = &file->column[column];
+    const struct record_column *c = &file->base.column[column];
 
     (void)d;
     if (c->shown == RECORD_NUMBERS)
@@ -136,7 +136,7 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
              size_t len, uint8_t *dst, struct diag *d)
 {
     const struct csv_file *file = p;
-    const struct record_column *c = &file->column[column];
+    const struct record_column *c = &file->base.column[column];
     uint8_t few[ON_STACK], *numbers = few;
     AUTO_FREE uint8_t *more = NULL;
     uint64_t at = 0;
@@ -149,7 +149,7 @@ int csv_read(struct read_context *rc, const void *p, uint64_t row, unsigned colu
     if (!numbers)
         return -ENOMEM;
     r = csv_read_rows(rc, file, &row, 1, NULL, 0, numbers, d);
-    for (const struct record_column *before = file->column; before < c; before++)
+    for (const struct record_column *before = file->base.column; before < c; before++)
         if (before->shown == RECORD_NUMBERS)
             at += width(file) * (before->ndim ? before->dim[0] : 1);
     if (r == 0)

@@ -11,9 +11,6 @@
 /* Numbers of a row of the index: where the line begins, and its bytes without the line end. */
 enum { ROW_AT, ROW_BYTES, ROW_NUMBERS };
 
-/* What a sample has. */
-enum { CSV_X, CSV_LINE, CSV_TEXT, CSV_LABEL, CSV_WEIGHT, CSV_FIELDS };
-
 /* How the lines of a file are read. */
 struct csv_shape {
     char delimiter, comment; /* comment: 0: there are none */
@@ -42,8 +39,7 @@ static inline uint64_t csv_features(const struct csv_shape *shape)
 struct csv_file {
     struct record_file base;
     struct csv_shape shape;
-    bool doubles; /* numbers are shown as float64, not float32 */
-    struct record_column column[CSV_FIELDS];
+    bool doubles;          /* numbers are shown as float64, not float32 */
     struct csv_scan *scan; /* while the index is made */
     uint64_t missing;      /* features that are empty or NaN; of a prepared file */
     char *rounded;         /* lines for people about numbers that are; the same; owned */

@@ -56,16 +56,12 @@ static int csv_scan_identity(void *impl, struct text *ret)
     return 0;
 }
 
-static int csv_scan_take(void *impl, const struct index *index)
+static void csv_scan_keep(void *impl, struct kept *k)
 {
     struct csv_file *file = impl;
 
-    if (index->about_len < sizeof(uint64_t))
-        return -EBADMSG;
-    file->missing = load_le64(index->about);
-    file->rounded =
-        strndup((const char *)index->about + sizeof(uint64_t), index->about_len - sizeof(uint64_t));
-    return file->rounded ? 0 : -ENOMEM;
+    kept_number(k, &file->missing, UINT64_MAX);
+    kept_text(k, &file->rounded);
 }
 
 static int csv_scan_begin(void *impl)
@@ -84,7 +80,6 @@ static int csv_scan_begin(void *impl)
     scan->open = file->shape.columns - file->shape.omitted;
     scan->text_at = scan->read = file->shape.rows_at;
     scan->lines = file->shape.lines;
-    file->missing = 0;
     /* What is too large is left to a check. */
     for (size_t i = 0; i < file->shape.columns && scan->seen; i++)
         scan->seen[i].kinds = i < file->shape.omitted
@@ -320,52 +315,30 @@ static int csv_scan_step(void *impl, struct diag *d)
     file->base.prepared.end[ROW_AT] = file->base.blob->size;
     r = note_rounded(file);
     csv_scan_free(TAKE_PTR(file->scan));
-    if (r == 0)
-        r = blob_check(file->base.blob);
     return r < 0 ? r : 1;
-}
-
-static int csv_scan_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
-{
-    const struct csv_file *file = impl;
-    uint8_t bytes[8];
-
-    (void)index;
-    (void)d;
-    store_le64(bytes, file->missing);
-    text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
-    text_add(ret, "%s", file->rounded);
-    return 0;
 }
 
 /* ---- opening ---- */
 
-/* The columns in the order of CSV_X and so on; those that a file has not are omitted. */
-static void csv_set_columns(struct csv_file *file)
+static int csv_set_columns(struct csv_file *file)
 {
-    static const struct record_column columns[CSV_FIELDS] = {
-        [CSV_X] = {"x", RECORD_NUMBERS, .ndim = 1},
-        [CSV_LINE] = {"csv", RECORD_BYTES, "csv", .unnamed = true,
-                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
-        [CSV_TEXT] = {"rows", RECORD_TEXT, "csv", .unnamed = true,
-                      .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
-        [CSV_LABEL] = {"label", RECORD_NUMBERS},
-        [CSV_WEIGHT] = {"weight", RECORD_NUMBERS},
+    const struct csv_shape *shape = &file->shape;
+    const enum dtype dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
+    const struct record_column columns[] = {
+        {"x", RECORD_NUMBERS, .dtype = dtype, .ndim = 1, .dim = {csv_features(shape)}},
+        {"csv", RECORD_BYTES, "csv", .unnamed = true,
+         .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        {"rows", RECORD_TEXT, "csv", .unnamed = true,
+         .without = RECORD_NOT_ARRAYS | RECORD_NOT_TAR},
+        {"label", RECORD_NUMBERS, .dtype = dtype, .field = shape->label == CSV_NONE},
+        {"weight", RECORD_NUMBERS, .dtype = dtype, .field = shape->weight == CSV_NONE},
     };
+    int r = 0;
 
-    for (unsigned i = 0; i < CSV_FIELDS; i++) {
-        struct record_column *column = &file->column[file->base.n_columns];
-
-        if ((i == CSV_LABEL && file->shape.label == CSV_NONE) ||
-            (i == CSV_WEIGHT && file->shape.weight == CSV_NONE))
-            continue;
-        *column = columns[i];
-        if (column->shown == RECORD_NUMBERS)
-            column->dtype = file->doubles ? DTYPE_F8 : DTYPE_F4;
-        file->base.n_columns++;
-    }
-    file->column[CSV_X].dim[0] = csv_features(&file->shape);
-    file->base.column = file->column;
+    for (size_t i = 0; i < ARRAY_LEN(columns) && r == 0; i++)
+        if (!columns[i].field) /* the file has it */
+            r = record_file_add(&file->base, &columns[i]);
+    return r;
 }
 
 /* The first lines are checked at once: a table with text in it is no table of numbers. */
@@ -443,9 +416,7 @@ static int csv_open(void *p, const struct record_source *source, struct diag *d)
     file->doubles = setup->options.doubles;
     r = csv_read_shape(file, source->file[source->i].decided, &setup->options, d);
     file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
-    if (r == 0)
-        csv_set_columns(file);
-    return r;
+    return r == 0 ? csv_set_columns(file) : r;
 }
 
 static void csv_release(void *p)
@@ -455,17 +426,15 @@ static void csv_release(void *p)
     csv_scan_free(file->scan);
     text_release(&file->shape.names);
     text_release(&file->shape.note);
-    free(file->rounded);
 }
 
 const struct record_file_ops csv_file_ops = {
     .size = sizeof(struct csv_file),
-    .index = {.version = "csv 3",
+    .index = {.version = "csv 4",
               .identity = csv_scan_identity,
-              .load = csv_scan_take,
+              .keep = csv_scan_keep,
               .begin = csv_scan_begin,
-              .step = csv_scan_step,
-              .about = csv_scan_about},
+              .step = csv_scan_step},
     .shape = {.columns = ROW_NUMBERS, .rising = 1u << ROW_AT},
     .has_places = true,
     .bytes = ROW_BYTES,

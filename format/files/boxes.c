@@ -146,43 +146,21 @@ int boxes_step(struct files_file *file, int64_t until, struct diag *d)
     return r < 0 ? r : boxes_take(file, *boxes);
 }
 
-void boxes_write(const struct files_file *file, struct text *ret)
+void boxes_keep(struct kept *k, struct files_file *file)
 {
-    uint64_t len[2] = {strlen(file->boxes_about), strlen(file->boxes_note)};
+    size_t used = 0;
 
-    value_columns_write(&file->boxes, ret);
-    text_add_bytes(ret, (const char *)len, sizeof(len));
-    text_add_bytes(ret, file->boxes_about, len[0]);
-    text_add_bytes(ret, file->boxes_note, len[1]);
-}
-
-int boxes_load(struct files_file *file, const uint8_t *bytes, size_t len, size_t *ret_used)
-{
-    uint64_t lens[2];
-    int r = value_columns_read(&file->boxes, file->view->n, bytes, len, ret_used);
-
-    bytes += *ret_used;
-    len -= *ret_used;
-    if (r == 0 && len < sizeof(lens))
-        r = -EBADMSG;
-    if (r == 0) {
-        memcpy(lens, bytes, sizeof(lens));
-        len -= sizeof(lens);
-        bytes += sizeof(lens);
-        if (lens[0] > len || lens[1] > len - lens[0])
-            r = -EBADMSG;
-    }
-    if (r == 0) {
-        file->boxes_about = strndup((const char *)bytes, lens[0]);
-        file->boxes_note = strndup((const char *)bytes + lens[0], lens[1]);
-        r = file->boxes_about && file->boxes_note ? 0 : -ENOMEM;
-        *ret_used += sizeof(lens) + lens[0] + lens[1];
-    }
-    file->has_boxes = r == 0;
-    if (r < 0) {
+    if (k->out)
+        value_columns_write(&file->boxes, k->out);
+    else if (k->at && !k->error)
+        k->error = value_columns_read(&file->boxes, file->view->n, k->at, k->left, &used);
+    else
         value_columns_release(&file->boxes);
-        free(TAKE_PTR(file->boxes_about));
-        free(TAKE_PTR(file->boxes_note));
+    if (used && !k->error) {
+        k->at += used;
+        k->left -= used;
     }
-    return r;
+    kept_text(k, &file->boxes_about);
+    kept_text(k, &file->boxes_note);
+    file->has_boxes = k->out || (k->at && !k->error);
 }

@@ -129,10 +129,8 @@ int cells_read(struct read_context *rc, const struct files_file *file, uint64_t 
  * in d: call it again, or never. */
 int boxes_step(struct files_file *file, int64_t until, struct diag *d);
 
-/* Keep what was read with the index; take it from there, *ret_used bytes, which are hostile: 0,
- * -EBADMSG or -ENOMEM. */
-void boxes_write(const struct files_file *file, struct text *ret);
-int boxes_load(struct files_file *file, const uint8_t *bytes, size_t len, size_t *ret_used);
+/* What was read is kept with the index. */
+void boxes_keep(struct kept *k, struct files_file *file);
 
 /* ---- values.c, the pass: extensions of members become columns, and members that are values
  * (format/records/member_values.h) are read; nothing else is opened. One thread ---- */

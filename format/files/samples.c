@@ -225,32 +225,22 @@ static bool samples_has_rows(const struct files_file *file, const struct index *
     return true;
 }
 
+static void samples_keep(void *impl, struct kept *k)
+{
+    struct files_file *file = impl;
+
+    column_table_keep(k, &file->exts);
+    kept_text(k, &file->values_note);
+    if (file->claim && file->claim->boxes)
+        boxes_keep(k, file);
+}
+
 /* A kept index is hostile. */
 static int samples_load(void *impl, const struct index *index)
 {
-    struct files_file *file = impl;
-    size_t used;
-    int r = samples_has_rows(file, index)
-                ? column_table_read(&file->exts, index->about, index->about_len, &used)
-                : -EBADMSG;
+    const struct files_file *file = impl;
 
-    if (r == 0 && !values_are_good(file, index))
-        r = -EBADMSG;
-    if (r == 0 && file->claim->boxes) {
-        size_t more;
-
-        r = boxes_load(file, index->about + used, index->about_len - used, &more);
-        used += r == 0 ? more : 0;
-    }
-    if (r == 0) {
-        file->values_note = strndup((const char *)index->about + used, index->about_len - used);
-        r = file->values_note ? 0 : -ENOMEM;
-    }
-    if (r < 0) {
-        column_table_release(&file->exts);
-        file->exts = (struct column_table){0};
-    }
-    return r;
+    return samples_has_rows(file, index) && values_are_good(file, index) ? 0 : -EBADMSG;
 }
 
 static int samples_begin(void *impl)
@@ -321,7 +311,6 @@ static int samples_step(void *impl, struct diag *d)
     return 0;
 }
 
-/* Besides the rows: the extensions, and the note. */
 static int samples_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct files_file *file = impl;
@@ -329,6 +318,7 @@ static int samples_about(void *impl, const struct index *index, struct text *ret
     int r;
 
     (void)index;
+    (void)ret;
     (void)d;
     values_pass_notes(file->values, &note);
     values_pass_free(TAKE_PTR(file->values));
@@ -343,10 +333,6 @@ static int samples_about(void *impl, const struct index *index, struct text *ret
             number[MEMBER_FORM] = MEMBER_AS_BYTES; /* none could be read */
     }
     column_table_settle(&file->exts);
-    column_table_write(&file->exts, ret);
-    if (file->claim->boxes)
-        boxes_write(file, ret);
-    text_add_bytes(ret, file->values_note, strlen(file->values_note));
     return 0;
 }
 
@@ -356,11 +342,6 @@ static void samples_file_release(void *p)
 
     sample_keys_release(&file->keys);
     values_pass_free(file->values);
-    value_columns_release(&file->boxes);
-    column_table_release(&file->exts);
-    free(file->boxes_about);
-    free(file->boxes_note);
-    free(file->values_note);
     free(file->class_of);
     free(file->class_n);
     free(file->shows);
@@ -371,8 +352,9 @@ static void samples_file_release(void *p)
 
 static const struct record_file_ops samples_ops = {
     .size = sizeof(struct files_file),
-    .index = {.version = "files 3",
+    .index = {.version = "files 4",
               .identity = samples_identity,
+              .keep = samples_keep,
               .load = samples_load,
               .begin = samples_begin,
               .step = samples_step,

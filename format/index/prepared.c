@@ -46,15 +46,36 @@ static bool prepared_places_fit(const struct prepared *p)
 
     if (index_number(index, index->rows, 0) > size)
         return false;
-    for (uint64_t row = 0; row < index->rows && p->bytes;) {
+    for (uint64_t row = 0; row < index->rows;) {
         unsigned n = index_numbers(index, row, 0, at);
 
-        index_numbers(index, row, p->bytes, bytes);
-        for (unsigned i = 0; i < n; i++, row++)
-            if (at[i] > size || bytes[i] > size - at[i])
+        if (p->bytes)
+            index_numbers(index, row, p->bytes, bytes);
+        for (unsigned i = 0; i < n; i++, row++) {
+            if (!p->bytes)
+                bytes[i] = (i + 1 < n ? at[i + 1] : index_number(index, row + 1, 0)) - at[i];
+            if (at[i] > size || bytes[i] > size - at[i] || bytes[i] < p->least)
                 return false;
+        }
     }
     return true;
+}
+
+void prepared_forget(struct prepared *p)
+{
+    struct kept k = {0};
+
+    if (p->ops && p->ops->keep)
+        p->ops->keep(p->impl, &k);
+}
+
+/* Read what is kept besides the rows: all of it. */
+static int prepared_read_about(struct prepared *p)
+{
+    struct kept k = {.at = p->index.about, .left = p->index.about_len};
+
+    p->ops->keep(p->impl, &k);
+    return k.error || !k.left ? k.error : -EBADMSG;
 }
 
 /* Load the index that an earlier mount kept. 1: loaded, 0: none is left, or -errno: not known. */
@@ -71,10 +92,13 @@ static int prepared_load(struct prepared *p)
         r = -EBADMSG;
     if (r == 0)
         r = doubt(p);
+    if (r == 0 && p->ops->keep)
+        r = prepared_read_about(p);
     if (r == 0 && p->ops->load)
         r = p->ops->load(p->impl, &p->index);
     if (r == 0)
         return 1;
+    prepared_forget(p);
     free((void *)(uintptr_t)TAKE_PTR(p->proven));
     kept_index_release(&p->kept);
     if (blob_says_nothing(r))
@@ -164,10 +188,13 @@ static int prepared_finish(struct prepared *p)
 {
     struct iovec pieces[INDEX_PIECES];
     AUTO_TEXT struct text about = {0};
+    struct kept k = {.out = &about};
     int r = index_finish(p->builder, p->end, p->ops->renamed, p->impl, &p->index);
 
     if (r == 0 && p->ops->about)
         r = p->ops->about(p->impl, &p->index, &about, &p->reason);
+    if (r == 0 && p->ops->keep)
+        p->ops->keep(p->impl, &k);
     if (r == 0)
         r = about.failed ? -ENOMEM
                          : index_bytes(p->builder, about.data, about.len, &p->index, pieces);
@@ -186,6 +213,8 @@ static int prepared_make(struct prepared *p)
     if (r)
         return r;
     r = p->ops->step(p->impl, &p->reason);
+    if (p->blob && (r == 1 || r == -EBADMSG) && blob_check(p->blob) < 0)
+        r = -ESTALE;
     if (r != 1)
         return r;
     r = prepared_finish(p);

@@ -19,6 +19,7 @@
 #include "base/index_store.h"
 #include "base/text.h"
 #include "format/index/index.h"
+#include "format/index/kept.h"
 
 /* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), load(), step() and
  * ready() say nothing about the source: they are called again. Any other error is for good. */
@@ -29,20 +30,24 @@ struct prepared_ops {
     /* Add what else the index depends on: how the source is read, the identities of other sources.
      * 0 or -errno. NULL: nothing. */
     int (*identity)(void *impl, struct text *ret);
+    /* Write, read or forget what is kept besides the rows, all of `about`: see struct kept. They
+     * start forgotten. NULL: see about(). */
+    void (*keep)(void *impl, struct kept *k);
     /* Take what a kept index says: it has the shape that was asked for, but its numbers and its
-     * `about` are hostile. 0; or -errno with nothing taken: it is damaged, or its sources have
-     * changed. NULL: there is nothing to take. */
+     * `about`, which keep() has read, are hostile. 0; or -errno with nothing taken: it is damaged,
+     * or its sources have changed. NULL: there is nothing to take. */
     int (*load)(void *impl, const struct index *index);
     /* No index was kept: begin the pass. Called once, so it reads nothing that the index depends
      * on. 0 or -errno, for good. NULL: nothing to do. */
     int (*begin)(void *impl);
-    /* Go on with the pass for a moment, and add the rows to builder. 1: the rows are complete, and
-     * the sources were not changed meanwhile; 0: not yet; or -errno with the reason in d. */
+    /* Go on with the pass for a moment, and add the rows to builder. 1: the rows are complete; 0:
+     * not yet; or -errno with the reason in d. The core checks whether `blob` has changed, the
+     * format whether other sources have. */
     int (*step)(void *impl, struct diag *d);
     /* A row repeats the key of row first. NULL: ignored. */
     void (*renamed)(void *impl, uint64_t row, uint64_t first);
-    /* The pass has finished: release it, and add what is kept besides the rows to ret. 0 or -errno
-     * with the reason in d. NULL: nothing to do. */
+    /* The pass has finished: release it, and, without keep(), add what is kept besides the rows to
+     * ret. 0 or -errno with the reason in d. NULL: nothing to do. */
     int (*about)(void *impl, const struct index *index, struct text *ret, struct diag *d);
     /* The index was loaded or made: complete what is made from it. 0, or -errno with the reason in
      * d. NULL: nothing to do. */
@@ -62,9 +67,10 @@ struct prepared {
     const char *source;             /* for people who look at the store */
     uint64_t size;                  /* bytes that the pass goes through */
     struct index_shape shape;
-    bool is_cheap;    /* to make it takes less than to keep and load it: it is neither */
-    bool has_places;  /* rows are runs of bytes of the blob: see struct record_file_ops, */
-    unsigned bytes;   /* and for this */
+    bool is_cheap;   /* to make it takes less than to keep and load it: it is neither */
+    bool has_places; /* rows are runs of bytes of the blob: see struct record_file_ops, */
+    unsigned bytes;  /* and for these */
+    uint64_t least;
     bool checks_rows; /* an index by content may be used (base/index_store.h): the format compares
                          what it says of a row with the file, where prepared_doubts() says so */
 
@@ -104,6 +110,9 @@ void prepared_prove(const struct prepared *p, uint64_t row);
 
 /* It is not: the index is not used by any later mount. -ESTALE with the reason in d. */
 int prepared_disprove(const struct prepared *p, uint64_t row, const char *why, struct diag *d);
+
+/* Forget what is kept besides the rows. Takes a zeroed one. */
+void prepared_forget(struct prepared *p);
 
 /* Takes a zeroed one. */
 void prepared_release(struct prepared *p);

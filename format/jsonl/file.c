@@ -79,8 +79,6 @@ static int jsonl_step(void *impl, struct diag *d)
         file->ends_with_cr = file->last == '\r';
         r = jsonl_add_line(file, file->base.blob->size, file->last);
     }
-    if (r == 0)
-        r = blob_check(file->base.blob);
     file->base.prepared.end[LINE_AT] = file->base.blob->size;
     free(TAKE_PTR(file->piece));
     free(TAKE_PTR(file->masks));
@@ -88,14 +86,9 @@ static int jsonl_step(void *impl, struct diag *d)
 }
 
 /* The index says nothing else of the last byte. */
-static int jsonl_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static void jsonl_keep(void *impl, struct kept *k)
 {
-    const struct jsonl_file *file = impl;
-
-    (void)index;
-    (void)d;
-    text_add(ret, "%s", file->ends_with_cr ? "CR" : "");
-    return 0;
+    kept_flag(k, &((struct jsonl_file *)impl)->ends_with_cr);
 }
 
 static int jsonl_ready(void *impl, struct diag *d)
@@ -105,7 +98,6 @@ static int jsonl_ready(void *impl, struct diag *d)
     uint64_t bytes[INDEX_GROUP];
 
     (void)d;
-    file->ends_with_cr |= index->about_len > 0;
     for (uint64_t row = 0; row < index->rows;) {
         unsigned n = index_numbers(index, row, LINE_BYTES, bytes);
 
@@ -125,10 +117,10 @@ static void jsonl_release(void *p)
 
 const struct record_file_ops jsonl_file_ops = {
     .size = sizeof(struct jsonl_file),
-    .index = {.version = "jsonl 2",
+    .index = {.version = "jsonl 3",
+              .keep = jsonl_keep,
               .begin = jsonl_begin,
               .step = jsonl_step,
-              .about = jsonl_about,
               .ready = jsonl_ready},
     .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
     .has_places = true,

@@ -151,11 +151,6 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool libsvm_fields_csc_make_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct work *)ctx)->rc);
-}
-
 int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libsvm_content content,
                     unsigned width, const struct selection *sel, uint64_t off, size_t len,
                     uint8_t *dst, struct diag *d)
@@ -167,8 +162,7 @@ int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libs
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO(work_release) struct work w = {.rc = rc, .v = &v, .features = rows->features, .d = d};
-    const struct memo_maker maker = {make_matrix, libsvm_fields_csc_make_cancelled, &w,
-                                     read_clock(rc)};
+    const struct memo_maker maker = {make_matrix, &w, rc};
     const struct matrix *m;
     int r = libsvm_view_open(&v, rows, sel);
 

@@ -89,18 +89,10 @@ static int libsvm_view_make_table(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool table_cancelled(void *ctx)
-{
-    return libsvm_view_is_cancelled(ctx);
-}
-
 int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
                      const struct selection *sel)
 {
-    const struct memo_maker table = {.make = libsvm_view_make_table,
-                                     .cancelled = table_cancelled,
-                                     .ctx = ret,
-                                     .clock = read_clock(sel->rc)};
+    const struct memo_maker table = {.make = libsvm_view_make_table, .ctx = ret, .rc = sel->rc};
     struct memo_key key;
 
     *ret = (struct libsvm_view){.rows = rows, .sel = sel};
@@ -333,11 +325,6 @@ static int libsvm_view_make_slab(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool slab_cancelled(void *ctx)
-{
-    return libsvm_view_is_cancelled(((const struct slab_work *)ctx)->v);
-}
-
 /* Is the block decoded as one slab? */
 static bool block_is_slab(const struct libsvm_view *v, uint64_t block)
 {
@@ -400,10 +387,7 @@ int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t pl
     bool whole = block_is_slab(v, block);
     struct memo_key key = libsvm_view_key_of(v, whole ? KEY_BLOCK : KEY_ROW, whole ? block : place);
     struct slab_work w = {.rc = rc, .v = v, .place = place, .whole = whole, .d = d};
-    const struct memo_maker slab = {.make = libsvm_view_make_slab,
-                                    .cancelled = slab_cancelled,
-                                    .ctx = &w,
-                                    .clock = read_clock(v->sel->rc)};
+    const struct memo_maker slab = {.make = libsvm_view_make_slab, .ctx = &w, .rc = v->sel->rc};
     int r;
 
     if (whole && !libsvm_view_is_missing(v, block) && !memo_has(v->rows->memo, &key))

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/json.h"
 #include "format/mds/mds.h"
 
 #define INDEX_NAME "index.json"
@@ -15,15 +16,13 @@
 
 /* ---- the contents of a sample ---- */
 
-static const struct mds_file *mds_of(const void *p)
-{
-    return p;
-}
-
-/* 0, or -EBADMSG with the reason in d. */
-static int mds_numbers(const struct mds_file *file, uint64_t row, uint64_t *number, struct diag *d)
+/* The numbers of a row, and where the bytes of a column are. 0, or -EBADMSG with the reason in d.
+ */
+static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, uint64_t *number,
+                    struct extent *ret, struct diag *d)
 {
     static const char *const faults[N_MDS_FAULTS] = {
+        [MDS_GOOD] = "the kept index is wrong",
         [MDS_OFFSETS] =
             "expected its offsets to rise, after the header and in the file, got others",
         [MDS_SIZES] = "expected sizes of its columns that are all of the sample, got others",
@@ -31,63 +30,57 @@ static int mds_numbers(const struct mds_file *file, uint64_t row, uint64_t *numb
         [MDS_TYPE] = "expected an array of a type that MDS has, got another",
         [MDS_LENGTHS] = "expected a list as long as its lengths say, got another",
     };
+    const struct record_column *shown = &file->base.column[column];
+    const struct mds_value *v = &file->spec->value[shown->field];
+    const struct blob *blob = file->base.blob;
+    uint64_t size, at, skip = 0, fault;
 
     index_row(&file->base.prepared.index, row, number);
-    if (!number[MDS_FAULT])
-        return 0;
-    return blob_bad(file->base.blob, d, "sample %" PRIu64 ": %s", row, faults[number[MDS_FAULT]]);
-}
-
-/* Where the bytes of a column are. */
-static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, uint64_t *number,
-                    struct extent *ret, struct diag *d)
-{
-    const struct mds_shown *shown = &file->shows[column];
-    const struct mds_value *v = &file->spec->value[shown->value];
-    const uint64_t *numbers = number + v->number;
-    uint64_t size = 0, at, skip = 0;
-    int r = mds_numbers(file, row, number, d);
-
-    if (r < 0)
-        return r;
-    at = mds_place(file->spec, number, shown->value, &size);
+    fault = number[MDS_FAULT];
+    at = mds_place(file->spec, number, shown->field, &size);
     if (v->form == MDS_LIST) {
-        skip = v->head + UINT64_C(4) + (shown->sizes ? 0 : 4 * numbers[MDS_SKIP]);
-        size = shown->sizes ? skip + 4 * numbers[MDS_SKIP] : size;
-    } else if (file->column[column].shown == RECORD_NUMBERS && v->form != MDS_NUMBERS) {
-        skip = numbers[MDS_SKIP];
+        skip = v->head + UINT64_C(4) + (shown->part ? 0 : 4 * number[v->number + MDS_SKIP]);
+        size = shown->part ? skip + 4 * number[v->number + MDS_SKIP] : size;
+    } else if (shown->shown == RECORD_NUMBERS && v->form != MDS_NUMBERS) {
+        skip = number[v->number + MDS_SKIP];
     }
-    *ret = (struct extent){file->base.blob, at + skip, size - skip};
+    if (fault || at > blob->size || size > blob->size - at || skip > size)
+        return blob_bad(blob, d, "sample %" PRIu64 ": %s", row,
+                        faults[fault < N_MDS_FAULTS ? fault : MDS_GOOD]);
+    *ret = (struct extent){blob, at + skip, size - skip};
     return 0;
 }
 
 static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                     struct diag *d)
 {
-    const struct mds_file *file = mds_of(p);
-    const struct mds_shown *shown = &file->shows[column];
-    const struct mds_value *v = &file->spec->value[shown->value];
-    uint64_t number[INDEX_LEARNED];
+    const struct mds_file *file = p;
+    const struct record_column *shown = &file->base.column[column];
+    const struct mds_value *v = &file->spec->value[shown->field];
+    uint64_t number[INDEX_LEARNED], bytes = dtype_info(shown->dtype)->bytes;
     struct extent e;
     int r = mds_find(file, row, column, number, &e, d);
 
     if (r < 0)
         return r;
-    if (shown->sizes)
-        ret[0] = e.len / 4;
-    else if (file->column[column].shown != RECORD_NUMBERS)
-        ret[0] = e.len;
-    else
-        memcpy(ret, v->form == MDS_NUMBERS ? v->dim : number + v->number + MDS_DIM,
-               file->column[column].ndim * sizeof(*ret));
-    return 0;
+    if (shown->part || shown->shown != RECORD_NUMBERS) {
+        ret[0] = e.len / bytes;
+        return 0;
+    }
+    memcpy(ret, v->form == MDS_NUMBERS ? v->dim : number + v->number + MDS_DIM,
+           shown->ndim * sizeof(*ret));
+    for (unsigned i = 0; i < shown->ndim; i++)
+        if (!checked_mul(bytes, ret[i], &bytes))
+            bytes = UINT64_MAX;
+    return bytes == e.len ? 0
+                          : blob_bad(e.blob, d, "sample %" PRIu64 ": the kept index is wrong", row);
 }
 
 static bool mds_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     uint64_t number[INDEX_LEARNED];
 
-    return mds_find(mds_of(p), row, column, number, ret, NULL) == 0 && ret->len > 0;
+    return mds_find(p, row, column, number, ret, NULL) == 0 && ret->len > 0;
 }
 
 static int mds_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
@@ -95,14 +88,14 @@ static int mds_read(struct read_context *rc, const void *p, uint64_t row, unsign
 {
     uint64_t number[INDEX_LEARNED];
     struct extent e;
-    int r = mds_find(mds_of(p), row, column, number, &e, d);
+    int r = mds_find(p, row, column, number, &e, d);
 
     return r < 0 ? r : blob_read(rc, e.blob, dst, len, e.off + off, d);
 }
 
 static void mds_note(const void *p, struct text *t)
 {
-    const struct mds_file *file = mds_of(p);
+    const struct mds_file *file = p;
 
     text_add(t, "%s", file->spec->note);
     for (unsigned i = 0; i < file->spec->n; i++)
@@ -139,27 +132,17 @@ static const struct record_format mds_records = {
 
 /* ---- index.json ---- */
 
-static void mds_json_free(json_t **json)
-{
-    json_decref(*json);
-}
-
 static int mds_load_index(const struct blob *blob, json_t **ret, struct diag *d)
 {
     AUTO_FREE char *text = NULL;
-    json_error_t error;
+    size_t len = (size_t)blob->size;
     int r;
 
     if (blob->size > INDEX_MAX)
         return blob_bad(blob, d, "expected at most 256 MiB, got %" PRIu64 " bytes", blob->size);
-    text = malloc((size_t)blob->size + 1);
-    r = text ? blob_read(READ_WAITS, blob, text, (size_t)blob->size, 0, d) : -ENOMEM;
-    if (r < 0)
-        return r;
-    *ret = json_loadb(text, (size_t)blob->size, 0, &error);
-    return *ret ? 0
-                : blob_bad(blob, d, "byte %d: expected JSON, got another text: %s", error.position,
-                           error.text);
+    text = malloc(len + 1);
+    r = text ? blob_read(READ_WAITS, blob, text, len, 0, d) : -ENOMEM;
+    return r < 0 ? r : json_read(text, len, blob_name(blob), json_budget(len), ret, d);
 }
 
 static const char *mds_basename(const json_t *shard, const char *which)
@@ -192,7 +175,7 @@ static bool mds_is_merged(const struct source_file *file, bool is_empty,
 {
     const char *slash = strrchr(file->folder, '/'), *name = slash ? slash + 1 : file->folder;
     AUTO_FREE char *folder = strndup(file->folder, slash ? (size_t)(slash - file->folder) : 0);
-    AUTO(mds_json_free) json_t *above = NULL;
+    AUTO_JSON json_t *above = NULL;
     AUTO_BLOB struct blob *blob = NULL;
     bool found = false;
     json_t *shard;
@@ -385,22 +368,20 @@ static void mds_folder_release(struct mds_folder *f)
 /* ---- folders ---- */
 
 /* The dataset is called like its folder. */
-static char *mds_dataset_name(const char *folder)
-{
-    char *name;
-
-    return asprintf(&name, "%s%s", *folder ? "/" : "", *folder ? folder : SHARDS_ALL) < 0 ? NULL
-                                                                                          : name;
-}
-
 static int mds_open_index(struct mds_folder *f, const struct blob *blob, struct finds *finds)
 {
-    AUTO_FREE char *name = mds_dataset_name(f->file[0].folder);
-    AUTO(mds_json_free) json_t *index = NULL;
+    const char *folder = f->file[0].folder;
+    AUTO_FREE char *name = NULL;
+    AUTO_JSON json_t *index = NULL;
     struct dataset *ds = NULL;
     struct diag d = DIAG_INIT;
-    int r = name ? mds_load_index(blob, &index, &d) : -ENOMEM;
+    int r;
 
+    if (asprintf(&name, "%s%s", *folder ? "/" : "", *folder ? folder : SHARDS_ALL) < 0) {
+        name = NULL;
+        return -ENOMEM;
+    }
+    r = mds_load_index(blob, &index, &d);
     if (r == 0)
         r = mds_open_shards(f, index, &d);
     if (r == 0)
@@ -418,13 +399,13 @@ static int mds_say_no_index(struct source_file *files, size_t n, const struct fo
     int r = 0;
 
     for (size_t i = 0; i < n && r == 0 && !merged; i++) {
-        struct diag d = DIAG_INIT;
+        AUTO_TEXT struct text why = {0};
 
-        diag_set(&d, -EBADMSG,
+        text_add(&why,
                  "%s: expected " INDEX_NAME
                  " in its folder, which says what is in a shard of MDS, got none",
                  files[i].file_name);
-        r = finds->failed(finds, files[i].file_name, -EBADMSG, d.text);
+        r = why.failed ? -ENOMEM : finds->failed(finds, files[i].file_name, -EBADMSG, why.data);
     }
     return r;
 }
@@ -449,13 +430,6 @@ static bool mds_has(const struct probed_file *file, const char *word)
     return memmem(file->head, file->len, word, strlen(word));
 }
 
-static bool mds_is_shard(const char *name)
-{
-    const char *mds = strstr(name, ".mds");
-
-    return mds && mds > name && (!mds[4] || mds[4] == '.');
-}
-
 /* Are there shards in the folder? */
 static bool mds_has_shards(const struct folder_names *folder)
 {
@@ -467,7 +441,9 @@ static bool mds_has_shards(const struct folder_names *folder)
 
 static enum claim mds_probe(const struct probed_file *file)
 {
-    if (mds_is_shard(file->name))
+    const char *mds = strstr(file->name, ".mds");
+
+    if (mds && mds > file->name && (!mds[4] || mds[4] == '.'))
         return CLAIM_NAMED;
     if (text_ends_with(file->name, ".meta") && strstr(file->name, "shard."))
         return CLAIM_ASIDE;

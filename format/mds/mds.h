@@ -46,7 +46,7 @@ struct mds_spec {
     unsigned n, n_varying;
     unsigned numbers; /* of a row of the index */
     char *text;       /* names, encodings and sizes: what an index depends on */
-    char *note;       /* lines for people; NULL: none */
+    char *note;       /* lines for people */
 };
 
 int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d);
@@ -57,49 +57,35 @@ enum { MDS_AT, MDS_FAULT, MDS_FIXED };
 enum { MDS_SIZE, MDS_SKIP, MDS_DIM, MDS_NUMBERS_MOST = MDS_DIM + RECORD_AXES };
 
 /* What is wrong with a sample. */
-enum mds_fault {
-    MDS_GOOD,
-    MDS_OFFSETS,
-    MDS_SIZES,
-    MDS_SHAPE,
-    MDS_TYPE,
-    MDS_LENGTHS,
-    N_MDS_FAULTS,
-};
+enum mds_fault { MDS_GOOD, MDS_OFFSETS, MDS_SIZES, MDS_SHAPE, MDS_TYPE, MDS_LENGTHS, N_MDS_FAULTS };
 
-/* What the samples of a file have, as its pass learns it. */
+/* What the pass learns of a value. ndim 0: its arrays are shown as bytes. */
 struct mds_learned {
-    uint8_t known, dtype, ndim, varies,
-        bytes_type; /* ndim 0: no arrays; bytes_type: enum bytes_kind */
+    bool known;
+    uint64_t dtype, ndim, bytes_type; /* enum dtype, enum bytes_kind */
     uint64_t dim[RECORD_AXES];
 };
 
+/* The fields of its columns are values; part 1: the lengths of a list, not its files. */
 struct mds_file {
     struct record_file base;
     struct mds_spec *spec;
     uint64_t samples, bytes;        /* as index.json has them */
     struct blob *packed;            /* with packed_hashes, until they are compared; NULL: none */
     json_t *hashes, *packed_hashes; /* NULL: not to be compared */
-    struct mds_learned *learned;    /* [spec->n] */
+    struct mds_learned *learned;    /* [spec->n] kept with the rows, as is: */
+    uint64_t lost;                  /* samples with a fault */
 
     /* While the index is made: */
     uint32_t *offset; /* [samples + 1] */
     uint64_t row;
     struct pass_window window;
-
-    /* Once it is ready: */
-    struct mds_shown {
-        unsigned value;
-        bool sizes; /* of a list: the lengths, not the files */
-        char name[RECORD_NAME_MAX + 1];
-    } * shows;                    /* [base.n_columns] */
-    struct record_column *column; /* [base.n_columns] */
 };
 
 extern const struct record_file_ops mds_file_ops; /* pass.c */
 extern const struct format format_mds;
 
-/* Where the value of a row of good numbers is. */
+/* Where the value of a row is. */
 uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned value,
                    uint64_t *ret_size);
 

@@ -1,20 +1,16 @@
 /* The pass over a shard, and what is kept of it: where samples are, sizes and shapes. */
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/core/blob_hash.h"
 #include "format/mds/mds.h"
 
 #define STEP        1000 /* samples of a step of preparing */
 #define WINDOW      4096
 #define WINDOW_MOST (256 * 1024)
-#define HASH_PIECE  (256 * 1024)
-#define ABOUT_BYTES (5 + 8 * RECORD_AXES) /* of a value, in what is kept with the rows */
-
-/* ---- a row ---- */
 
 uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned value,
                    uint64_t *ret_size)
@@ -23,74 +19,62 @@ uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned
 
     for (unsigned i = 0;; i++) {
         const struct mds_value *v = &spec->value[i];
-        uint64_t size = v->size ? v->size : number[v->number + MDS_SIZE];
 
-        if (i == value) {
-            *ret_size = size;
+        *ret_size = v->size ? v->size : number[v->number + MDS_SIZE];
+        if (i == value)
             return at;
-        }
-        at += size;
+        at += *ret_size;
     }
-}
-
-/* Are numbers of the file, which may be those of a kept index, inside of it and of one another? */
-static bool mds_row_is_good(const struct mds_file *file, const uint64_t *number)
-{
-    uint64_t size = file->base.blob->size, total = UINT64_C(4) * file->spec->n_varying;
-
-    if (number[MDS_FAULT])
-        return number[MDS_FAULT] < N_MDS_FAULTS;
-    for (unsigned i = 0; i < file->spec->n; i++) {
-        const struct mds_value *v = &file->spec->value[i];
-        const uint64_t *numbers = number + v->number;
-        uint64_t bytes = v->size ? v->size : numbers[MDS_SIZE];
-        const struct mds_learned *learned = &file->learned[i];
-        uint64_t product = dtype_info((enum dtype)learned->dtype)->bytes;
-
-        if (!checked_add(total, bytes, &total) || total > size)
-            return false;
-        if (v->form == MDS_LIST &&
-            (bytes < v->head + 4u || numbers[MDS_SKIP] > (bytes - v->head - 4) / 4))
-            return false;
-        if ((v->form != MDS_ARRAY && v->form != MDS_PICTURE) || !learned->ndim)
-            continue;
-        for (unsigned k = 0; k < learned->ndim; k++)
-            if (!checked_mul(product, numbers[MDS_DIM + k], &product))
-                return false;
-        if (numbers[MDS_SKIP] > bytes || product != bytes - numbers[MDS_SKIP])
-            return false;
-    }
-    return number[MDS_AT] <= size && total <= size - number[MDS_AT];
 }
 
 /* ---- values ---- */
 
-/* Bytes [at, at + len) of the value at byte place, which has size bytes. NULL: it has not as many.
- */
-static int mds_look(struct mds_file *file, uint64_t place, uint64_t size, uint64_t at, uint64_t len,
-                    const uint8_t **ret, struct diag *d)
+/* A value of a sample. Functions that look at it return 0, enum mds_fault, or -errno. */
+struct mds_seen {
+    struct mds_file *file;
+    const struct mds_value *value;
+    struct mds_learned *learned;
+    uint64_t place, size;
+    uint64_t *number;     /* of its numbers, those from MDS_SIZE on */
+    enum mds_fault fault; /* if it is not as long as it must be */
+    struct diag *d;
+};
+
+/* Bytes [at, at + len) of the value. */
+static int mds_bytes(struct mds_seen *seen, uint64_t at, uint64_t len, const uint8_t **ret)
 {
-    *ret = NULL;
-    if (at > size || len > size - at)
-        return 0;
-    return pass_window_at(&file->window, file->base.blob, place + at, len, file->base.blob->size,
-                          ret, d);
+    const struct blob *blob = seen->file->base.blob;
+
+    if (at > seen->size || len > seen->size - at)
+        return (int)seen->fault;
+    return pass_window_at(&seen->file->window, blob, seen->place + at, len, blob->size, ret,
+                          seen->d);
 }
 
-/* The first sample says the type and number of axes of a column. If others differ, or there are no
- * axes, all are shown as bytes: ndim is 0 then. */
-static void mds_learn_shape(struct mds_learned *learned, enum dtype dtype, unsigned ndim,
-                            const uint64_t *dim)
+/* Its array follows after skip bytes. The first sample says the type and number of axes of a
+ * column. If others differ, or there are no axes, all are shown as bytes. */
+static int mds_learn_array(struct mds_seen *seen, uint64_t skip, enum dtype dtype, unsigned ndim,
+                           const uint64_t *dim)
 {
-    if (!learned->known) {
-        learned->known = 1;
-        learned->dtype = (uint8_t)dtype;
-        learned->ndim = (uint8_t)ndim;
-        memcpy(learned->dim, dim, ndim * sizeof(*dim));
+    struct mds_learned *l = seen->learned;
+    uint64_t product = dtype_info(dtype)->bytes;
+
+    for (unsigned i = 0; i < ndim; i++)
+        if (!checked_mul(product, dim[i], &product))
+            return MDS_SHAPE;
+    if (ndim && product != seen->size - skip)
+        return MDS_SHAPE;
+    seen->number[MDS_SKIP] = ndim ? skip : 0;
+    memcpy(seen->number + MDS_DIM, dim, ndim * sizeof(*dim));
+    if (!l->known) {
+        *l = (struct mds_learned){.known = true, .dtype = dtype, .ndim = ndim};
+        memcpy(l->dim, dim, ndim * sizeof(*dim));
     }
-    if (learned->dtype != dtype || learned->ndim != ndim)
-        learned->ndim = 0;
-    learned->varies |= memcmp(learned->dim, dim, learned->ndim * sizeof(*dim)) != 0;
+    if (l->dtype != dtype || l->ndim != ndim)
+        l->ndim = 0;
+    if (memcmp(l->dim, dim, l->ndim * sizeof(*dim)) != 0)
+        l->dim[0] = DIM_VARIES;
+    return 0;
 }
 
 /* The type of an array, by its code: 8 * width, the lowest bits are its kind. */
@@ -111,204 +95,150 @@ static bool mds_code_dtype(uint8_t code, enum dtype *ret)
     return false;
 }
 
-static int mds_look_at_array(struct mds_file *file, const struct mds_value *v,
-                             struct mds_learned *learned, uint64_t place, uint64_t size,
-                             uint64_t *numbers, enum mds_fault *fault, struct diag *d)
+static int mds_look_at_array(struct mds_seen *seen)
 {
-    enum dtype dtype = v->dtype;
-    uint64_t product, skip = v->typed ? 0 : 1, dim[RECORD_AXES];
-    unsigned ndim, log2;
+    enum dtype dtype = seen->value->dtype;
+    uint64_t skip = seen->value->typed ? 0 : 1, dim[RECORD_AXES] = {0};
+    unsigned ndim, bytes;
     const uint8_t *b;
-    int r = mds_look(file, place, size, 0, skip + 1, &b, d);
+    int r = mds_bytes(seen, 0, skip + 1, &b);
 
-    *fault = MDS_SHAPE;
-    if (r < 0 || !b)
+    if (r)
         return r;
-    if (!v->typed && !mds_code_dtype(b[0], &dtype)) {
-        *fault = MDS_TYPE;
-        return 0;
-    }
+    if (!seen->value->typed && !mds_code_dtype(b[0], &dtype))
+        return MDS_TYPE;
     ndim = b[skip] >> 2;
-    log2 = b[skip] & 3;
-    skip++;
+    bytes = 1u << (b[skip] & 3);
     if (!ndim || ndim > RECORD_AXES)
-        return 0;
-    r = mds_look(file, place, size, skip, (uint64_t)ndim << log2, &b, d);
-    if (r < 0 || !b)
-        return r;
-    product = dtype_info(dtype)->bytes;
-    for (unsigned i = 0; i < ndim; i++) {
-        dim[i] = 0;
-        for (unsigned k = 1u << log2; k-- > 0;)
-            dim[i] = dim[i] << 8 | b[((size_t)i << log2) + k];
-        if (!checked_mul(product, dim[i], &product))
-            return 0;
-    }
-    skip += (uint64_t)ndim << log2;
-    if (product != size - skip)
-        return 0;
-    numbers[MDS_SKIP] = skip;
-    memcpy(numbers + MDS_DIM, dim, ndim * sizeof(*dim));
-    *fault = MDS_GOOD;
-    mds_learn_shape(learned, dtype, ndim, dim);
-    return 0;
+        return MDS_SHAPE;
+    r = mds_bytes(seen, ++skip, (uint64_t)ndim * bytes, &b);
+    for (unsigned i = 0; i < ndim * bytes && r == 0; i++)
+        dim[i / bytes] |= (uint64_t)b[i] << 8 * (i % bytes);
+    return r ? r : mds_learn_array(seen, skip + (uint64_t)ndim * bytes, dtype, ndim, dim);
 }
 
 /* u32 width, height, length of the mode; the mode; pixels. */
-static int mds_look_at_picture(struct mds_file *file, struct mds_learned *learned, uint64_t place,
-                               uint64_t size, uint64_t *numbers, enum mds_fault *fault,
-                               struct diag *d)
+static int mds_look_at_picture(struct mds_seen *seen)
 {
-    static const char *const modes[] = {"", "L", "", "RGB", "RGBA"}; /* by bytes of a pixel */
-    uint64_t dim[3], mode_len;
-    unsigned bytes = 0;
+    static const struct {
+        const char *mode;
+        unsigned bytes; /* of a pixel */
+    } modes[] = {{"L", 1}, {"RGB", 3}, {"RGBA", 4}, {"CMYK", 4}};
+    uint64_t dim[3] = {0}, mode_len;
     const uint8_t *b;
-    int r = mds_look(file, place, size, 0, 12, &b, d);
+    int r = mds_bytes(seen, 0, 12, &b);
 
-    *fault = MDS_SHAPE;
-    if (r < 0 || !b)
+    if (r)
         return r;
     dim[0] = load_le32(b + 4);
     dim[1] = load_le32(b);
     mode_len = load_le32(b + 8);
     if (mode_len > 16)
-        return 0;
-    r = mds_look(file, place, size, 12, mode_len, &b, d);
-    if (r < 0 || !b)
+        return MDS_SHAPE;
+    r = mds_bytes(seen, 12, mode_len, &b);
+    if (r)
         return r;
-    for (unsigned i = 0; i < ARRAY_LEN(modes); i++)
-        if (*modes[i] && strlen(modes[i]) == mode_len && !memcmp(modes[i], b, mode_len))
-            bytes = i;
-    if (mode_len == 4 && !memcmp(b, "CMYK", 4))
-        bytes = 4;
-    dim[2] = bytes;
-    if (!bytes) { /* a mode that is no array */
-        *fault = MDS_GOOD;
-        mds_learn_shape(learned, DTYPE_U1, 0, dim);
-        return 0;
-    }
-    if (dim[0] * dim[1] > UINT64_MAX / 4 || dim[0] * dim[1] * bytes != size - 12 - mode_len)
-        return 0;
-    numbers[MDS_SKIP] = 12 + mode_len;
-    memcpy(numbers + MDS_DIM, dim, sizeof(dim));
-    *fault = MDS_GOOD;
-    mds_learn_shape(learned, DTYPE_U1, bytes > 1 ? 3 : 2, dim);
-    return 0;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+        if (strlen(modes[i].mode) == mode_len && !memcmp(modes[i].mode, b, mode_len))
+            dim[2] = modes[i].bytes;
+    /* Other modes are no arrays. */
+    return mds_learn_array(seen, 12 + mode_len, DTYPE_U1, dim[2] > 1 ? 3 : 2 * (dim[2] == 1), dim);
 }
 
 /* The lengths of the files must be all that follows them. */
-static int mds_look_at_list(struct mds_file *file, const struct mds_value *v, uint64_t place,
-                            uint64_t size, uint64_t *numbers, enum mds_fault *fault, struct diag *d)
+static int mds_look_at_list(struct mds_seen *seen)
 {
-    uint64_t n, sum = 0, at = v->head + UINT64_C(4);
+    uint64_t n, sum = 0, at = seen->value->head + UINT64_C(4);
     const uint8_t *b;
-    int r = mds_look(file, place, size, v->head, 4, &b, d);
+    int r = mds_bytes(seen, seen->value->head, 4, &b);
 
-    *fault = MDS_LENGTHS;
-    if (r < 0 || !b)
+    if (r)
         return r;
     n = load_le32(b);
-    if (n > (size - at) / 4)
-        return 0;
-    for (uint64_t i = 0; i < n; i++) {
-        r = mds_look(file, place, size, at + 4 * i, 4, &b, d);
-        if (r < 0 || !b)
-            return r;
-        sum += load_le32(b);
+    if (n > (seen->size - at) / 4)
+        return MDS_LENGTHS;
+    for (uint64_t i = 0; i < n && r == 0; i++) {
+        r = mds_bytes(seen, at + 4 * i, 4, &b);
+        sum += r == 0 ? load_le32(b) : 0;
     }
-    if (sum != size - at - 4 * n)
-        return 0;
-    numbers[MDS_SKIP] = n;
-    *fault = MDS_GOOD;
-    return 0;
+    seen->number[MDS_SKIP] = n;
+    return r ? r : sum == seen->size - at - 4 * n ? 0 : MDS_LENGTHS;
 }
 
-static int mds_look_at_bytes(struct mds_file *file, struct mds_learned *learned, uint64_t place,
-                             uint64_t size, struct diag *d)
+static int mds_look_at_bytes(struct mds_seen *seen)
 {
     const uint8_t *b;
-    int r;
+    int r = 0;
 
-    if (learned->known || !size)
+    if (seen->learned->known || !seen->size)
         return 0;
-    r = mds_look(file, place, size, 0, min_u64(size, BYTES_KIND_HEAD), &b, d);
-    if (r == 0 && b) {
-        learned->known = 1;
-        learned->bytes_type = (uint8_t)bytes_kind_of(b, size);
+    r = mds_bytes(seen, 0, min_u64(seen->size, BYTES_KIND_HEAD), &b);
+    if (r == 0) {
+        seen->learned->known = true;
+        seen->learned->bytes_type = bytes_kind_of(b, seen->size);
     }
     return r;
 }
 
-static int mds_look_at(struct mds_file *file, unsigned i, uint64_t *number, enum mds_fault *fault,
-                       struct diag *d)
-{
-    const struct mds_value *v = &file->spec->value[i];
-    struct mds_learned *learned = &file->learned[i];
-    uint64_t size, place = mds_place(file->spec, number, i, &size);
-
-    switch (v->form) {
-    case MDS_ARRAY:
-        return mds_look_at_array(file, v, learned, place, size, number + v->number, fault, d);
-    case MDS_PICTURE:
-        return mds_look_at_picture(file, learned, place, size, number + v->number, fault, d);
-    case MDS_LIST:
-        return mds_look_at_list(file, v, place, size, number + v->number, fault, d);
-    case MDS_BYTES:
-        return mds_look_at_bytes(file, learned, place, size, d);
-    default:
-        return 0;
-    }
-}
-
 /* ---- samples ---- */
 
-/* The sizes in front of a sample must be all of it. */
-static int mds_read_sizes(struct mds_file *file, uint64_t start, uint64_t end, uint64_t *number,
-                          enum mds_fault *fault, struct diag *d)
+static int mds_look_at_value(struct mds_file *file, unsigned i, uint64_t *number, struct diag *d)
 {
-    uint64_t total = UINT64_C(4) * file->spec->n_varying, at = 0;
-    const uint8_t *b;
-    int r = mds_look(file, start, end - start, 0, total, &b, d);
+    const struct mds_value *v = &file->spec->value[i];
+    struct mds_seen seen = {.file = file,
+                            .value = v,
+                            .learned = &file->learned[i],
+                            .number = number + v->number,
+                            .fault = v->form == MDS_LIST ? MDS_LENGTHS : MDS_SHAPE,
+                            .d = d};
 
-    *fault = MDS_SIZES;
-    if (r < 0 || !b)
-        return r;
-    for (unsigned i = 0; i < file->spec->n; i++) {
+    seen.place = mds_place(file->spec, number, i, &seen.size);
+    return v->form == MDS_ARRAY     ? mds_look_at_array(&seen)
+           : v->form == MDS_PICTURE ? mds_look_at_picture(&seen)
+           : v->form == MDS_LIST    ? mds_look_at_list(&seen)
+           : v->form == MDS_BYTES   ? mds_look_at_bytes(&seen)
+                                    : 0;
+}
+
+/* The sizes in front of a sample must be all of it, which is from start to end. */
+static int mds_read_sizes(struct mds_file *file, uint64_t start, uint64_t end, uint64_t *number,
+                          struct diag *d)
+{
+    struct mds_seen seen = {
+        .file = file, .place = start, .size = end - start, .fault = MDS_SIZES, .d = d};
+    uint64_t total = UINT64_C(4) * file->spec->n_varying;
+    const uint8_t *b;
+    int r = mds_bytes(&seen, 0, total, &b);
+
+    for (unsigned i = 0; i < file->spec->n && r == 0; i++) {
         const struct mds_value *v = &file->spec->value[i];
 
         if (!v->size) {
-            number[v->number + MDS_SIZE] = load_le32(b + at);
-            at += 4;
+            number[v->number + MDS_SIZE] = load_le32(b);
+            b += 4;
         }
         total += v->size ? v->size : number[v->number + MDS_SIZE];
     }
-    if (total == end - start)
-        *fault = MDS_GOOD;
-    return 0;
+    return r ? r : total == seen.size ? 0 : MDS_SIZES;
 }
 
 static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *d)
 {
     uint64_t start = file->offset[file->row], end = file->offset[file->row + 1];
-    uint64_t head = 4 + 4 * (file->samples + 1);
-    enum mds_fault fault = MDS_GOOD;
-    int r = 0;
+    int r = MDS_OFFSETS;
 
     memset(number, 0, file->spec->numbers * sizeof(*number));
     number[MDS_AT] = start;
-    if (start < head || end < start || end > file->base.blob->size)
-        fault = MDS_OFFSETS;
-    if (!fault)
-        r = mds_read_sizes(file, start, end, number, &fault, d);
-    for (unsigned i = 0; i < file->spec->n && r == 0 && !fault; i++)
-        r = mds_look_at(file, i, number, &fault, d);
+    if (start >= 4 + 4 * (file->samples + 1) && end >= start && end <= file->base.blob->size)
+        r = mds_read_sizes(file, start, end, number, d);
+    for (unsigned i = 0; i < file->spec->n && r == 0; i++)
+        r = mds_look_at_value(file, i, number, d);
     if (r < 0)
         return r;
-    if (fault) {
+    if (r) {
         memset(number, 0, file->spec->numbers * sizeof(*number));
-        number[MDS_FAULT] = fault;
-        for (unsigned i = 0; i < file->spec->n; i++)
-            file->learned[i].varies = 1; /* so that each sample is asked for its axes */
+        number[MDS_FAULT] = (uint64_t)r;
+        file->lost++;
     }
     return index_add(file->base.prepared.builder, NULL, 0, number);
 }
@@ -316,29 +246,17 @@ static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *
 static int mds_compare_hashes(const struct blob *blob, const json_t *hashes, struct diag *d)
 {
     static const char *const known[] = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"};
-    AUTO_FREE uint8_t *piece = malloc(HASH_PIECE);
-    int r = piece ? 0 : -ENOMEM;
+    int r = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(known) && r == 0; i++) {
         const char *expected = json_string_value(json_object_get(hashes, known[i]));
-        EVP_MD_CTX *md = expected ? EVP_MD_CTX_new() : NULL;
-        uint8_t sum[EVP_MAX_MD_SIZE];
         char got[2 * EVP_MAX_MD_SIZE + 1] = "";
+        uint8_t sum[EVP_MAX_MD_SIZE];
         unsigned len = 0;
 
         if (!expected)
             continue;
-        r = md && EVP_DigestInit_ex(md, EVP_get_digestbyname(known[i]), NULL) ? 0 : -ENOMEM;
-        for (uint64_t at = 0; at < blob->size && r == 0; at += HASH_PIECE) {
-            size_t n = (size_t)min_u64(HASH_PIECE, blob->size - at);
-
-            r = blob_read(READ_WAITS, blob, piece, n, at, d);
-            if (r == 0 && !EVP_DigestUpdate(md, piece, n))
-                r = -ENOMEM;
-        }
-        if (r == 0 && !EVP_DigestFinal_ex(md, sum, &len))
-            r = -ENOMEM;
-        EVP_MD_CTX_free(md);
+        r = blob_hash(blob, blob->size, EVP_get_digestbyname(known[i]), sum, &len, d);
         for (unsigned k = 0; k < len; k++)
             snprintf(got + (size_t)2 * k, 3, "%02x", sum[k]);
         if (r == 0 && strcmp(got, expected) != 0)
@@ -353,47 +271,39 @@ static int mds_begin(struct mds_file *file, struct diag *d)
 {
     const struct blob *blob = file->base.blob;
     uint64_t bytes = 4 * (file->samples + 1);
+    AUTO_FREE uint32_t *offset = malloc(bytes);
     int r = file->hashes ? mds_compare_hashes(blob, file->hashes, d) : 0;
 
     if (r == 0 && file->packed && !file->packed->ops->fetch)
         r = mds_compare_hashes(file->packed, file->packed_hashes, d);
-    if (r < 0)
-        return r;
-    file->offset = malloc(bytes);
-    if (!file->offset)
-        return -ENOMEM;
-    file->window.least = WINDOW;
-    file->window.most = WINDOW_MOST;
-    r = blob_read(READ_WAITS, blob, file->offset, bytes, 4, d);
-    for (uint64_t i = 0; i <= file->samples && r == 0; i++)
-        file->offset[i] = load_le32((const uint8_t *)&file->offset[i]);
+    if (r == 0)
+        r = offset ? blob_read(READ_WAITS, blob, offset, bytes, 4, d) : -ENOMEM;
     if (r == 0)
         r = index_builder_columns(file->base.prepared.builder, file->spec->numbers);
-    if (r < 0) {
-        free(file->offset);
-        file->offset = NULL;
-    }
-    return r;
+    if (r < 0)
+        return r;
+    for (uint64_t i = 0; i <= file->samples; i++)
+        offset[i] = load_le32((const uint8_t *)&offset[i]);
+    file->window.least = WINDOW;
+    file->window.most = WINDOW_MOST;
+    file->offset = TAKE_PTR(offset);
+    return 0;
 }
 
 static int mds_step(void *impl, struct diag *d)
 {
     struct mds_file *file = impl;
-    uint64_t *number = calloc(file->spec->numbers, sizeof(*number));
+    AUTO_FREE uint64_t *number = calloc(file->spec->numbers, sizeof(*number));
     int r = !number ? -ENOMEM : file->offset ? 0 : mds_begin(file, d);
 
     for (unsigned i = 0; i < STEP && r == 0 && file->row < file->samples; i++) {
         r = mds_add_sample(file, number, d);
         file->row += r == 0;
     }
-    free(number);
     if (file->row)
         atomic_store(&file->base.prepared.seen,
                      min_u64(file->offset[file->row], file->base.blob->size));
-    if (r < 0 || file->row < file->samples)
-        return r;
-    r = blob_verify(file->base.blob, d);
-    return r < 0 ? r : 1;
+    return r < 0 ? r : file->row == file->samples;
 }
 
 /* ---- what is kept ---- */
@@ -404,64 +314,38 @@ static int mds_identity(void *impl, struct text *ret)
     return ret->failed ? -ENOMEM : 0;
 }
 
-static int mds_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static void mds_keep(void *impl, struct kept *k)
 {
     struct mds_file *file = impl;
 
-    (void)index;
-    (void)d;
-    for (unsigned i = 0; i < file->spec->n; i++) {
-        const struct mds_learned *l = &file->learned[i];
-        uint8_t bytes[ABOUT_BYTES] = {l->known, l->dtype, l->ndim, l->varies, l->bytes_type};
-
-        for (unsigned k = 0; k < RECORD_AXES; k++)
-            store_le64(bytes + 5 + 8 * k, l->dim[k]);
-        text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
-    }
-    free(file->offset);
-    file->offset = NULL;
-    pass_window_release(&file->window);
-    return ret->failed ? -ENOMEM : 0;
-}
-
-static int mds_load(void *impl, const struct index *index)
-{
-    struct mds_file *file = impl;
-    AUTO_FREE uint64_t *number = NULL;
-
-    if (index->rows != file->samples || index->shape.columns != file->spec->numbers ||
-        index->about_len != (size_t)file->spec->n * ABOUT_BYTES)
-        return -EBADMSG;
-    for (unsigned i = 0; i < file->spec->n; i++) {
-        const uint8_t *b = index->about + (size_t)i * ABOUT_BYTES;
+    kept_number(k, &file->lost, UINT64_MAX);
+    for (unsigned i = 0; file->learned && i < file->spec->n; i++) {
         struct mds_learned *l = &file->learned[i];
 
-        *l = (struct mds_learned){b[0], b[1], b[2], b[3], b[4], {0}};
-        for (unsigned k = 0; k < RECORD_AXES; k++)
-            l->dim[k] = load_le64(b + 5 + 8 * k);
-        if (l->dtype >= N_DTYPES || l->ndim > RECORD_AXES || l->bytes_type >= N_BYTES_KINDS)
-            return -EBADMSG;
+        kept_flag(k, &l->known);
+        kept_number(k, &l->dtype, N_DTYPES - 1);
+        kept_number(k, &l->ndim, RECORD_AXES);
+        kept_number(k, &l->bytes_type, N_BYTES_KINDS - 1);
+        for (unsigned axis = 0; axis < RECORD_AXES; axis++)
+            kept_number(k, &l->dim[axis], UINT64_MAX);
     }
-    number = calloc(file->spec->numbers, sizeof(*number));
-    if (!number)
-        return -ENOMEM;
-    for (uint64_t row = 0; row < index->rows; row++) {
-        index_row(index, row, number);
-        if (!mds_row_is_good(file, number))
-            return -EBADMSG;
-    }
-    return 0;
+}
+
+/* Numbers of its rows are checked where they are used. */
+static int mds_load(void *impl, const struct index *index)
+{
+    const struct mds_file *file = impl;
+
+    return index->rows == file->samples && index->shape.columns == file->spec->numbers ? 0
+                                                                                       : -EBADMSG;
 }
 
 /* How a value is shown. */
-static struct record_column mds_column(const struct mds_value *v, const struct mds_learned *l)
+static struct record_column mds_column(const struct mds_file *file, unsigned i)
 {
-    struct record_column c = {.name = v->name,
-                              .shown = RECORD_BYTES,
-                              .dtype = DTYPE_U1,
-                              .ndim = 1,
-                              .dim = {DIM_VARIES},
-                              .ext = v->ext};
+    const struct mds_value *v = &file->spec->value[i];
+    const struct mds_learned *l = &file->learned[i];
+    struct record_column c = {.name = v->name, .shown = RECORD_BYTES, .ext = v->ext, .field = i};
 
     if (v->form == MDS_TEXT) {
         c.shown = RECORD_TEXT;
@@ -473,50 +357,40 @@ static struct record_column mds_column(const struct mds_value *v, const struct m
     } else if (l->ndim) {
         c.shown = RECORD_NUMBERS;
         c.dtype = (enum dtype)l->dtype;
-        c.ndim = l->ndim;
+        c.ndim = (unsigned)l->ndim;
         memcpy(c.dim, l->dim, sizeof(c.dim));
-        if (l->varies)
-            c.dim[0] = DIM_VARIES;
     } else if (!v->ext) {
         c.ext_is_first = v->form == MDS_BYTES;
-        c.ext = v->form == MDS_BYTES ? bytes_kind_ext((enum bytes_kind)l->bytes_type) : "bin";
+        c.ext = bytes_kind_ext((enum bytes_kind)l->bytes_type);
     }
+    if (c.shown == RECORD_NUMBERS && c.ndim && file->lost)
+        c.dim[0] = DIM_VARIES; /* so that each sample is asked for its axes */
     return c;
 }
 
 static int mds_ready(void *impl, struct diag *d)
 {
     struct mds_file *file = impl;
-    const struct mds_spec *spec = file->spec;
-    unsigned n = 0;
+    int r = 0;
 
     (void)d;
-    file->shows = calloc((size_t)spec->n * 2, sizeof(*file->shows));
-    file->column = calloc((size_t)spec->n * 2, sizeof(*file->column));
-    if (!file->shows || !file->column)
-        return -ENOMEM;
-    for (unsigned i = 0; i < spec->n && file->samples; i++) {
-        const struct mds_value *v = &spec->value[i];
-        char name[RECORD_NAME_MAX + 8];
+    for (unsigned i = 0; i < file->spec->n && file->samples && r == 0; i++) {
+        struct record_column c = mds_column(file, i);
+        char whole[RECORD_NAME_MAX + 8], name[RECORD_NAME_MAX + 1];
 
-        file->shows[n].value = i;
-        file->column[n++] = mds_column(v, &file->learned[i]);
-        if (v->form != MDS_LIST)
+        r = record_file_add(&file->base, &c);
+        if (r < 0 || file->spec->value[i].form != MDS_LIST)
             continue;
-        snprintf(name, sizeof(name), "%s_sizes", v->name);
-        record_name(name, strlen(name), RECORD_NAME_MAX, file->shows[n].name);
-        file->shows[n].value = i;
-        file->shows[n].sizes = true;
-        file->column[n] = (struct record_column){.name = file->shows[n].name,
-                                                 .shown = RECORD_NUMBERS,
-                                                 .dtype = DTYPE_U4,
-                                                 .ndim = 1,
-                                                 .dim = {DIM_VARIES}};
-        n++;
+        snprintf(whole, sizeof(whole), "%s_sizes", c.name);
+        record_name(whole, strlen(whole), RECORD_NAME_MAX, name);
+        r = record_file_add(&file->base, &(struct record_column){.name = name,
+                                                                 .dtype = DTYPE_U4,
+                                                                 .ndim = 1,
+                                                                 .dim = {DIM_VARIES},
+                                                                 .field = i,
+                                                                 .part = 1});
     }
-    file->base.column = file->column;
-    file->base.n_columns = n;
-    return 0;
+    return r;
 }
 
 static void mds_release(void *p)
@@ -530,17 +404,15 @@ static void mds_release(void *p)
     free(file->learned);
     free(file->offset);
     pass_window_release(&file->window);
-    free(file->shows);
-    free(file->column);
 }
 
 const struct record_file_ops mds_file_ops = {
     .size = sizeof(struct mds_file),
-    .index = {.version = "mds 1",
+    .index = {.version = "mds 2",
               .identity = mds_identity,
+              .keep = mds_keep,
               .load = mds_load,
               .step = mds_step,
-              .about = mds_about,
               .ready = mds_ready},
     .shape = {.columns = MDS_FIXED, .learns = true},
     .side_by_side = true,

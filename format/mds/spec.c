@@ -13,31 +13,28 @@
 static const struct mds_encoding {
     const char *name, *ext;
     enum mds_form form;
-    enum dtype dtype;
     unsigned head; /* of lists */
 } encodings[] = {
-    {"bytes", NULL, MDS_BYTES, DTYPE_U1, 0},      {"str", NULL, MDS_TEXT, DTYPE_U1, 0},
-    {"json", "json", MDS_TEXT, DTYPE_U1, 0},      {"str_int", NULL, MDS_TEXT, DTYPE_U1, 0},
-    {"str_float", NULL, MDS_TEXT, DTYPE_U1, 0},   {"str_decimal", NULL, MDS_TEXT, DTYPE_U1, 0},
-    {"int", NULL, MDS_NUMBERS, DTYPE_I8, 0},      {"ndarray", NULL, MDS_ARRAY, DTYPE_U1, 0},
-    {"pil", NULL, MDS_PICTURE, DTYPE_U1, 0},      {"jpeg", "jpg", MDS_FILE, DTYPE_U1, 0},
-    {"png", "png", MDS_FILE, DTYPE_U1, 0},        {"pkl", "pkl", MDS_FILE, DTYPE_U1, 0},
-    {"jpeg_array", "jpg", MDS_LIST, DTYPE_U1, 0}, {"jpegarray", "jpg", MDS_LIST, DTYPE_U1, 0},
-    {"list[jpeg]", "jpg", MDS_LIST, DTYPE_U1, 4}, {"list[png]", "png", MDS_LIST, DTYPE_U1, 4},
-    {"list[pil]", "bin", MDS_LIST, DTYPE_U1, 4},
+    {"bytes", NULL, MDS_BYTES, 0},      {"str", NULL, MDS_TEXT, 0},
+    {"json", "json", MDS_TEXT, 0},      {"str_int", NULL, MDS_TEXT, 0},
+    {"str_float", NULL, MDS_TEXT, 0},   {"str_decimal", NULL, MDS_TEXT, 0},
+    {"int", NULL, MDS_NUMBERS, 0},      {"ndarray", NULL, MDS_ARRAY, 0},
+    {"pil", NULL, MDS_PICTURE, 0},      {"jpeg", "jpg", MDS_FILE, 0},
+    {"png", "png", MDS_FILE, 0},        {"pkl", "pkl", MDS_FILE, 0},
+    {"jpeg_array", "jpg", MDS_LIST, 0}, {"jpegarray", "jpg", MDS_LIST, 0},
+    {"list[jpeg]", "jpg", MDS_LIST, 4}, {"list[png]", "png", MDS_LIST, 4},
+    {"list[pil]", "bin", MDS_LIST, 4},
 };
 
 /* The type of that name, of those that MDS has. */
 static bool mds_find_dtype(const char *name, size_t len, enum dtype *ret)
 {
-    for (int i = 0; i < N_DTYPES; i++) {
-        const struct dtype_info *info = dtype_info((enum dtype)i);
+    for (*ret = 0; *ret < N_DTYPES; ++*ret) {
+        const struct dtype_info *info = dtype_info(*ret);
 
         if (strchr("uif", info->letter) && strlen(info->name) == len &&
-            !strncmp(info->name, name, len)) {
-            *ret = (enum dtype)i;
+            !strncmp(info->name, name, len))
             return true;
-        }
     }
     return false;
 }
@@ -71,7 +68,7 @@ static bool mds_parse_encoding(const char *name, struct mds_value *ret)
         if (!strcmp(name, encodings[i].name)) {
             ret->form = encodings[i].form;
             ret->ext = encodings[i].ext;
-            ret->dtype = encodings[i].dtype;
+            ret->dtype = ret->form == MDS_NUMBERS ? DTYPE_I8 : DTYPE_U1;
             ret->head = encodings[i].head;
             return true;
         }
@@ -101,6 +98,7 @@ static int mds_parse_value(struct mds_spec *spec, const char *name, const char *
     struct mds_value *value = &spec->value[spec->n];
     json_int_t bytes = json_is_integer(size) ? json_integer_value(size) : 0;
     uint64_t fixed = 0;
+    bool is_known;
 
     if (!name || !encoding || bytes < 0 || bytes > UINT32_MAX ||
         (!json_is_null(size) && !json_is_integer(size)))
@@ -108,14 +106,14 @@ static int mds_parse_value(struct mds_spec *spec, const char *name, const char *
                         "index.json: column %u: expected a name, an encoding and a size or null, "
                         "got others",
                         spec->n);
+    is_known = mds_parse_encoding(encoding, value);
+    if (!is_known)
+        *value = (struct mds_value){.form = MDS_BYTES};
     record_name(name, strlen(name), RECORD_NAME_MAX, value->name);
     value->size = (uint64_t)bytes;
-    if (!mds_parse_encoding(encoding, value)) {
-        *value = (struct mds_value){.form = MDS_BYTES, .size = (uint64_t)bytes};
-        record_name(name, strlen(name), RECORD_NAME_MAX, value->name);
+    if (!is_known)
         text_add(note, "%s is shown as bytes: its encoding %.40s is not known\n", value->name,
                  encoding);
-    }
     if (value->form == MDS_NUMBERS &&
         (!mds_fixed_size(value, &fixed) || fixed != value->size || !fixed))
         return diag_set(d, -EBADMSG,

@@ -74,47 +74,40 @@ bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64
     return elements == (varies ? *ret_axis * product : product);
 }
 
-static void mindrecord_add(struct mindrecord *file, unsigned field, unsigned state,
-                           const struct record_column *column)
-{
-    file->shows[file->base.n_columns] = (struct shown_field){field, state};
-    file->column[file->base.n_columns] = *column;
-    file->column[file->base.n_columns++].name = file->header.field[field].name;
-}
-
 /* If all rows that can be read have one size, arrays are of that shape. */
-static void mindrecord_add_array(struct mindrecord *file, unsigned field)
+static int mindrecord_add_array(struct mindrecord *file, struct record_column *column)
 {
-    const struct mindrecord_field *f = &file->header.field[field];
-    struct record_column column = {.shown = RECORD_NUMBERS, .dtype = f->dtype, .ndim = f->ndim};
+    const struct mindrecord_field *f = &file->header.field[column->field];
     uint64_t least = UINT64_MAX, most = 0;
     bool varies = false;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
         uint64_t axis;
 
-        if (mindrecord_is_fault(mindrecord_number(file, row, field, FIELD_STATE)) ||
-            !mindrecord_fits(f, mindrecord_number(file, row, field, FIELD_COUNT), &axis))
+        if (mindrecord_is_fault(mindrecord_number(file, row, column->field, FIELD_STATE)) ||
+            !mindrecord_fits(f, mindrecord_number(file, row, column->field, FIELD_COUNT), &axis))
             continue;
         least = min_u64(least, axis);
         most = max_u64(most, axis);
     }
+    column->ndim = f->ndim;
     for (unsigned i = 0; i < f->ndim; i++) {
-        column.dim[i] = f->dim[i] == DIM_VARIES && least == most ? most : f->dim[i];
-        varies |= column.dim[i] == DIM_VARIES;
+        column->dim[i] = f->dim[i] == DIM_VARIES && least == most ? most : f->dim[i];
+        varies |= column->dim[i] == DIM_VARIES;
     }
     if (varies)
-        column.dim[0] = DIM_VARIES;
-    mindrecord_add(file, field, 0, &column);
+        column->dim[0] = DIM_VARIES;
+    return record_file_add(&file->base, column);
 }
 
-static void mindrecord_add_bytes(struct mindrecord *file, unsigned field, bool unnamed)
+static int mindrecord_add_bytes(struct mindrecord *file, struct record_column *column)
 {
     bool has[N_BYTES_KINDS] = {false};
     unsigned kinds = 0;
+    int r = 0;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t state = mindrecord_number(file, row, field, FIELD_STATE);
+        uint64_t state = mindrecord_number(file, row, column->field, FIELD_STATE);
 
         if (state >= KIND_BIN && state < N_STATES)
             has[state - KIND_BIN] = true;
@@ -122,41 +115,42 @@ static void mindrecord_add_bytes(struct mindrecord *file, unsigned field, bool u
     for (unsigned i = 0; i < N_BYTES_KINDS; i++)
         kinds += has[i];
     has[0] |= !kinds;
-    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
+    column->has_holes = kinds > 1;
+    for (unsigned i = 0; i < N_BYTES_KINDS && r == 0; i++) {
+        column->ext = bytes_kind_ext(i);
+        column->part = KIND_BIN + i;
         if (has[i])
-            mindrecord_add(file, field, KIND_BIN + i,
-                           &(struct record_column){.shown = RECORD_BYTES,
-                                                   .ext = bytes_kind_ext(i),
-                                                   .unnamed = unnamed,
-                                                   .has_holes = kinds > 1});
+            r = record_file_add(&file->base, column);
+    }
+    return r;
 }
 
 int mindrecord_set_columns(struct mindrecord *file)
 {
+    static const enum record_shown shown[] = {[TYPE_BYTES] = RECORD_BYTES,
+                                              [TYPE_ARRAY] = RECORD_NUMBERS,
+                                              [TYPE_TEXT] = RECORD_TEXT,
+                                              [TYPE_INTEGER] = RECORD_NUMBERS,
+                                              [TYPE_FLOAT] = RECORD_NUMBERS};
     const struct mindrecord_header *header = &file->header;
     unsigned n_bytes = 0;
+    int r = 0;
 
-    file->column = calloc((size_t)header->n_fields * N_BYTES_KINDS, sizeof(*file->column));
-    file->shows = calloc((size_t)header->n_fields * N_BYTES_KINDS, sizeof(*file->shows));
-    if (!file->column || !file->shows)
-        return -ENOMEM;
-    file->base.column = file->column;
     for (unsigned i = 0; i < header->n_fields; i++)
         n_bytes += header->field[i].type == TYPE_BYTES;
-    for (unsigned i = 0; i < header->n_fields; i++) {
+    for (unsigned i = 0; i < header->n_fields && r == 0; i++) {
         const struct mindrecord_field *f = &header->field[i];
+        struct record_column column = {.name = f->name,
+                                       .shown = shown[f->type],
+                                       .dtype = f->dtype,
+                                       .field = i,
+                                       .unnamed = f->type == TYPE_BYTES && n_bytes == 1};
 
-        if (f->type == TYPE_BYTES)
-            mindrecord_add_bytes(file, i, n_bytes == 1);
-        else if (f->type == TYPE_ARRAY)
-            mindrecord_add_array(file, i);
-        else
-            mindrecord_add(file, i, 0,
-                           &(struct record_column){.shown = f->type == TYPE_TEXT ? RECORD_TEXT
-                                                                                 : RECORD_NUMBERS,
-                                                   .dtype = f->dtype});
+        r = f->type == TYPE_BYTES   ? mindrecord_add_bytes(file, &column)
+            : f->type == TYPE_ARRAY ? mindrecord_add_array(file, &column)
+                                    : record_file_add(&file->base, &column);
     }
-    return 0;
+    return r;
 }
 
 /* ---- contents ---- */
@@ -165,22 +159,22 @@ int mindrecord_set_columns(struct mindrecord *file)
 bool mindrecord_has(const void *p, uint64_t row, unsigned column)
 {
     const struct mindrecord *file = p;
-    const struct shown_field *shown = &file->shows[column];
+    const struct record_column *shown = &file->base.column[column];
     uint64_t state;
 
-    if (!shown->state)
+    if (!shown->part)
         return true;
     state = mindrecord_number(file, row, shown->field, FIELD_STATE);
     if (state >= KIND_BIN)
-        return state == shown->state;
-    return !column || file->shows[column - 1].field != shown->field;
+        return state == shown->part;
+    return !column || shown[-1].field != shown->field;
 }
 
 int mindrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
                     struct diag *d)
 {
     const struct mindrecord *file = p;
-    unsigned field = file->shows[column].field;
+    unsigned field = file->base.column[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
     uint64_t state = mindrecord_number(file, row, field, FIELD_STATE), n, axis = 0;
 
@@ -200,7 +194,7 @@ int mindrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
 bool mindrecord_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct mindrecord *file = p;
-    unsigned field = file->shows[column].field;
+    unsigned field = file->base.column[column].field;
     enum mindrecord_type type = file->header.field[field].type;
 
     if (type > TYPE_TEXT || mindrecord_is_fault(mindrecord_number(file, row, field, FIELD_STATE)))
@@ -276,17 +270,11 @@ static int make_unpacked(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool mindrecord_is_cancelled(void *ctx)
-{
-    return read_cancelled(((struct unpacking *)ctx)->rc);
-}
-
 static int read_packed(struct read_context *rc, const struct mindrecord *file, uint64_t row,
                        unsigned field, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     struct unpacking unpacking = {file, rc, row, field, d};
-    const struct memo_maker maker = {make_unpacked, mindrecord_is_cancelled, &unpacking,
-                                     read_clock(rc)};
+    const struct memo_maker maker = {make_unpacked, &unpacking, rc};
     const struct memo_key key = {{(uintptr_t)file, row, field, (uintptr_t)make_unpacked}};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(file->memo, &key, &maker, &thing);
@@ -300,7 +288,7 @@ int mindrecord_content(struct read_context *rc, const void *p, uint64_t row, uns
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct mindrecord *file = p;
-    unsigned field = file->shows[column].field;
+    unsigned field = file->base.column[column].field;
     const struct mindrecord_field *f = &file->header.field[field];
     uint64_t state = mindrecord_number(file, row, field, FIELD_STATE);
     uint8_t bytes[8];

@@ -45,29 +45,19 @@ enum mindrecord_state {
     FAULT_INDEX = N_STATES, /* not in an index: what it says cannot be */
 };
 
-/* What a whole pass found out; kept beside the rows, so hostile when it comes back. */
-struct mindrecord_about {
-    uint64_t lost;    /* rows with a field that cannot be read */
-    char reason[256]; /* of the first; or what is left over in a page; NUL-terminated, may be "" */
-};
-
 struct mindrecord_pass;
 
-struct shown_field {
-    unsigned field;
-    unsigned state; /* of bytes: KIND_BIN and enum bytes_kind */
-};
-
+/* The columns that it shows have fields of the header as their fields; the part of bytes is
+ * KIND_BIN and enum bytes_kind. */
 struct mindrecord {
     struct record_file base;
     struct memo *memo;
     const char *name; /* of the source's; while its folder is opened */
     struct mindrecord_header header;
     struct mindrecord_pass *pass; /* NULL once it is over */
-    /* Once it is ready: */
-    struct mindrecord_about about;
-    struct record_column *column; /* [n_columns] */
-    struct shown_field *shows;    /* [n_columns] */
+    /* What the pass found out, kept with the rows: */
+    uint64_t lost;    /* rows with a field that cannot be read */
+    char reason[256]; /* of the first; or what is left over in a page; NUL-terminated, may be "" */
 };
 
 extern const struct record_file_ops mindrecord_file_ops; /* pass.c */

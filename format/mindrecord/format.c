@@ -22,11 +22,11 @@ static void mindrecord_damage(const void *p, struct text *t)
 {
     const struct mindrecord *file = p;
 
-    if (file->about.lost > 1)
-        text_add(t, "%s: %s, nor can %llu other rows\n", blob_name(file->base.blob),
-                 file->about.reason, (unsigned long long)file->about.lost - 1);
-    else if (*file->about.reason)
-        text_add(t, "%s: %s\n", blob_name(file->base.blob), file->about.reason);
+    if (file->lost > 1)
+        text_add(t, "%s: %s, nor can %llu other rows\n", blob_name(file->base.blob), file->reason,
+                 (unsigned long long)file->lost - 1);
+    else if (*file->reason)
+        text_add(t, "%s: %s\n", blob_name(file->base.blob), file->reason);
 }
 
 static void mindrecord_note(const void *p, struct text *t)

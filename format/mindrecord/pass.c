@@ -300,8 +300,8 @@ static void mindrecord_end_page(struct mindrecord *file)
 
     if (!header->n_blobs || rows->state != STATE_GOOD || rows->at == rows->end)
         rows = header->n_blobs < header->n_fields ? &file->pass->raw : NULL;
-    if (rows && rows->state == STATE_GOOD && rows->at < rows->end && !*file->about.reason)
-        snprintf(file->about.reason, sizeof(file->about.reason),
+    if (rows && rows->state == STATE_GOOD && rows->at < rows->end && !*file->reason)
+        snprintf(file->reason, sizeof(file->reason),
                  "byte %" PRIu64 ": expected the end of a page after its last row, got %" PRIu64
                  " bytes, which are ignored",
                  rows->at, rows->end - rows->at);
@@ -317,8 +317,8 @@ static void mindrecord_count_faults(struct mindrecord *file)
 
         if (state == STATE_GOOD || state >= KIND_BIN)
             continue;
-        if (!file->about.lost++)
-            snprintf(file->about.reason, sizeof(file->about.reason),
+        if (!file->lost++)
+            snprintf(file->reason, sizeof(file->reason),
                      "row %" PRIu64 ": field '%s' cannot be read", file->pass->row,
                      header->field[i].name);
         return;
@@ -370,10 +370,7 @@ static int mindrecord_step(void *impl, struct diag *d)
             pass->page++;
         r = mindrecord_add_row(file, d);
     }
-    if (r < 0 || pass->row < header->rows)
-        return r;
-    r = blob_verify(file->base.blob, d);
-    return r < 0 ? r : 1;
+    return r < 0 ? r : pass->row == header->rows;
 }
 
 static int mindrecord_begin(void *impl)
@@ -385,7 +382,6 @@ static int mindrecord_begin(void *impl)
         return -ENOMEM;
     file->pass->blob.window = file->pass->raw.window =
         (struct pass_window){.least = WINDOW_LEAST, .most = WINDOW_MOST};
-    file->about = (struct mindrecord_about){0};
     return index_builder_columns(file->base.prepared.builder,
                                  mindrecord_column(file->header.n_fields, 0));
 }
@@ -394,30 +390,31 @@ static int mindrecord_begin(void *impl)
 
 static int mindrecord_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
+    (void)index;
+    (void)ret;
+    (void)d;
+    mindrecord_free_pass(impl);
+    return 0;
+}
+
+static void mindrecord_keep(void *impl, struct kept *k)
+{
     struct mindrecord *file = impl;
 
-    (void)index;
-    (void)d;
-    text_add(ret, "%" PRIu64 "\n%s", file->about.lost, file->about.reason);
-    mindrecord_free_pass(file);
-    return 0;
+    kept_number(k, &file->lost, UINT64_MAX);
+    kept_bytes(k, file->reason, sizeof(file->reason));
+    file->reason[sizeof(file->reason) - 1] = '\0';
 }
 
 /* A kept index is hostile: numbers of its rows are checked where they are used. */
 static int mindrecord_load(void *impl, const struct index *index)
 {
-    struct mindrecord *file = impl;
-    const char *text = (const char *)index->about;
-    size_t digits, len = index->about_len;
+    const struct mindrecord_header *header = &((const struct mindrecord *)impl)->header;
 
-    digits = len ? number_parse(text, len, UINT64_MAX, &file->about.lost) : 0;
-    if (!digits || digits == len || text[digits] != '\n' ||
-        len - digits - 1 >= sizeof(file->about.reason) || index->rows != file->header.rows ||
-        index->shape.columns != mindrecord_column(file->header.n_fields, 0))
-        return -EBADMSG;
-    memcpy(file->about.reason, text + digits + 1, len - digits - 1);
-    file->about.reason[len - digits - 1] = '\0';
-    return 0;
+    return index->rows == header->rows &&
+                   index->shape.columns == mindrecord_column(header->n_fields, 0)
+               ? 0
+               : -EBADMSG;
 }
 
 static int mindrecord_ready(void *impl, struct diag *d)
@@ -432,8 +429,6 @@ static void mindrecord_release(void *p)
 
     mindrecord_free_pass(file);
     mindrecord_header_release(&file->header);
-    free(file->column);
-    free(file->shows);
 }
 
 static int mindrecord_open(void *p, const struct record_source *source, struct diag *d)
@@ -448,7 +443,8 @@ static int mindrecord_open(void *p, const struct record_source *source, struct d
 
 const struct record_file_ops mindrecord_file_ops = {
     .size = sizeof(struct mindrecord),
-    .index = {.version = "mindrecord 1",
+    .index = {.version = "mindrecord 2",
+              .keep = mindrecord_keep,
               .load = mindrecord_load,
               .begin = mindrecord_begin,
               .step = mindrecord_step,

@@ -194,16 +194,10 @@ static int pages_make_dictionary(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool pages_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct pages_making *)ctx)->walk->window.rc);
-}
-
 static int pages_find_dictionary(struct parquet_walk *walk, struct diag *d)
 {
     struct pages_making m = {.walk = walk, .d = d};
-    const struct memo_maker maker = {pages_make_dictionary, pages_cancelled, &m,
-                                     read_clock(walk->window.rc)};
+    const struct memo_maker maker = {pages_make_dictionary, &m, walk->window.rc};
     const struct memo_key key = {
         {(uintptr_t)walk->file, (uintptr_t)walk->chunk, (uintptr_t)pages_make_dictionary}};
     int r;

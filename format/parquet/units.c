@@ -172,18 +172,13 @@ static int unit_make(void *ctx, void **ret, size_t *ret_size)
     return unit_pack(&rows, why.set || !rows.why ? why.text : rows.why, ret, ret_size);
 }
 
-static bool unit_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct unit_place *)ctx)->rc);
-}
-
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
                      uint64_t row, const struct parquet_slab **ret, uint64_t *ret_first,
                      struct memo_thing **ret_thing, struct diag *d)
 {
     struct unit_place place;
     struct memo_key key = {{(uintptr_t)file, column, 0, (uintptr_t)unit_make}};
-    const struct memo_maker maker = {unit_make, unit_cancelled, &place, read_clock(rc)};
+    const struct memo_maker maker = {unit_make, &place, rc};
     int r;
 
     unit_find(file, column, row, &place);

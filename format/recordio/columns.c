@@ -52,142 +52,83 @@ static void recordio_columns_look_at_row(const struct recordio *file, uint64_t r
     found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
 }
 
-static void recordio_columns_add(struct recordio *file, unsigned shows,
-                                 const struct record_column *column)
+static int add_label(struct recordio *file, const struct found *found)
 {
-    file->column[file->base.n_columns] = *column;
-    file->shows[file->base.n_columns++] = (uint8_t)shows;
-}
-
-static void add_label(struct recordio *file, const struct found *found)
-{
-    struct record_column label = {.name = "label", .dtype = DTYPE_F4};
+    struct record_column label = {.name = "label", .dtype = DTYPE_F4, .part = COLUMN_LABEL};
+    int r = 0;
 
     if (found->has_lists) {
         label.ndim = 1;
         label.dim[0] = found->least == found->most ? found->most : DIM_VARIES;
     } else if (found->whole) {
         label.without = RECORD_NOT_TAR;
-        recordio_columns_add(
-            file, COLUMN_CLASS,
-            &(struct record_column){.name = "label",
-                                    .shown = RECORD_BYTES,
-                                    .ext = "cls",
-                                    .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW});
+        r = record_file_add(&file->base,
+                            &(struct record_column){.name = "label",
+                                                    .shown = RECORD_BYTES,
+                                                    .ext = "cls",
+                                                    .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW,
+                                                    .part = COLUMN_CLASS});
     }
-    recordio_columns_add(file, COLUMN_LABEL, &label);
+    return r < 0 ? r : record_file_add(&file->base, &label);
 }
 
-void recordio_set_columns(struct recordio *file)
+int recordio_set_columns(struct recordio *file)
 {
     struct found found = {.least = UINT64_MAX, .whole = true};
+    struct record_column bytes = {.name = "record",
+                                  .shown = RECORD_BYTES,
+                                  .ext = "record",
+                                  .unnamed = true,
+                                  .part = COLUMN_RECORD};
+    struct record_column id = {.name = "id", .dtype = DTYPE_U8, .part = COLUMN_ID};
     unsigned kinds = 0;
-
-    file->base.column = file->column;
-    if (!file->about.has_pictures) {
-        recordio_columns_add(
-            file, COLUMN_RECORD,
-            &(struct record_column){
-                .name = "record", .shown = RECORD_BYTES, .ext = "record", .unnamed = true});
-        return;
-    }
-    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
-        recordio_columns_look_at_row(file, row, &found);
-    add_label(file, &found);
-    recordio_columns_add(file, COLUMN_ID, &(struct record_column){.name = "id", .dtype = DTYPE_U8});
-    if (found.has_high)
-        recordio_columns_add(file, COLUMN_ID_HIGH,
-                             &(struct record_column){.name = "id2", .dtype = DTYPE_U8});
-    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
-        kinds += found.has_kind[type];
-    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
-        if (found.has_kind[type])
-            recordio_columns_add(file, COLUMN_PICTURE + type,
-                                 &(struct record_column){.name = "image",
-                                                         .shown = RECORD_BYTES,
-                                                         .ext = bytes_kind_ext(type - KIND_OTHER),
-                                                         .unnamed = true,
-                                                         .has_holes = kinds > 1});
-}
-
-/* Do the headers of a picture say what the index does? */
-static int verify_picture(struct read_context *rc, const struct recordio *file,
-                          const uint64_t *number, struct diag *d)
-{
-    uint8_t head[RECORDIO_IMAGE], picture[BYTES_KIND_HEAD];
-    uint64_t at = RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN],
-             length = number[RECORDIO_LENGTH];
-    size_t n = (size_t)min_u64(length - min_u64(at, length), sizeof(picture));
-    int r = recordio_read(rc, file->base.blob, number[RECORDIO_AT], length,
-                          number[RECORDIO_N_PARTS], 0, sizeof(head), head, d);
-
-    if (r == 0 && n)
-        r = recordio_read(rc, file->base.blob, number[RECORDIO_AT], length,
-                          number[RECORDIO_N_PARTS], at, n, picture, d);
-    if (r < 0)
-        return r == -EIO ? -EBADMSG : r;
-    if (load_le32(head) != number[RECORDIO_LABELS_OWN] ||
-        load_le32(head + 4) != number[RECORDIO_LABEL] ||
-        load_le64(head + 8) != number[RECORDIO_ID] ||
-        load_le64(head + 16) != number[RECORDIO_ID_HIGH] ||
-        (at <= length &&
-         (uint64_t)(KIND_OTHER + bytes_kind_of(picture, n)) != number[RECORDIO_KIND]))
-        return diag_set(d, -EBADMSG,
-                        "byte %llu: expected a picture of that id and label, got another",
-                        (unsigned long long)number[RECORDIO_AT]);
-    return 0;
-}
-
-/* Each further part is checked when it is read. */
-int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
-{
-    const struct recordio *file = p;
-    uint64_t number[RECORDIO_NUMBERS], len, end;
-    uint8_t header[RECORDIO_PART];
-    char why[RECORDIO_WHY];
-    const char *wrong;
-    unsigned flag;
     int r;
 
-    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
-    r = blob_read(rc, file->base.blob, header, sizeof(header), number[RECORDIO_AT], d);
-    if (r < 0)
-        return r;
-    wrong =
-        recordio_part(header, number[RECORDIO_AT], file->base.blob->size, &flag, &len, &end, why);
-    if (!wrong && (flag != (number[RECORDIO_N_PARTS] > 1) || len > number[RECORDIO_LENGTH] ||
-                   (!flag && len != number[RECORDIO_LENGTH])))
-        wrong = "expected a record of another length";
-    if (wrong)
-        return diag_set(d, -EBADMSG, "byte %llu: %s", (unsigned long long)number[RECORDIO_AT],
-                        wrong);
-    return file->about.has_pictures && number[RECORDIO_LENGTH] >= RECORDIO_IMAGE
-               ? verify_picture(rc, file, number, d)
-               : 0;
+    if (!file->has_pictures)
+        return record_file_add(&file->base, &bytes);
+    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
+        recordio_columns_look_at_row(file, row, &found);
+    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
+        kinds += found.has_kind[type];
+    r = add_label(file, &found);
+    if (r == 0)
+        r = record_file_add(&file->base, &id);
+    id.name = "id2";
+    id.part = COLUMN_ID_HIGH;
+    if (r == 0 && found.has_high)
+        r = record_file_add(&file->base, &id);
+    bytes.name = "image";
+    bytes.has_holes = kinds > 1;
+    for (unsigned type = KIND_OTHER; type < N_KINDS && r == 0; type++) {
+        bytes.ext = bytes_kind_ext(type - KIND_OTHER);
+        bytes.part = COLUMN_PICTURE + type;
+        if (found.has_kind[type])
+            r = record_file_add(&file->base, &bytes);
+    }
+    return r;
 }
 
 bool recordio_has_keys(const void *p)
 {
     const struct recordio *file = p;
 
-    return file->about.has_pictures && !file->about.has_other_ids;
+    return file->has_pictures && !file->has_other_ids;
 }
 
 void recordio_damage(const void *p, struct text *t)
 {
     const struct recordio *file = p;
 
-    if (*file->about.reason)
-        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->base.blob),
-                 file->about.reason);
+    if (file->reason && *file->reason)
+        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->base.blob), file->reason);
 }
 
 void recordio_note(const void *p, struct text *t)
 {
     const struct recordio *file = p;
 
-    if (*file->about.side)
-        text_add(t, "%s\n", file->about.side);
+    if (file->side && *file->side)
+        text_add(t, "%s\n", file->side);
 }
 
 /* ---- contents ---- */
@@ -199,8 +140,8 @@ static unsigned kind_shown(const struct recordio *file, uint64_t row)
     uint64_t type = recordio_columns_number_of(file, row, RECORDIO_KIND);
 
     for (unsigned i = 0; i < file->base.n_columns && type < KIND_OTHER; i++)
-        if (file->shows[i] >= COLUMN_PICTURE)
-            type = file->shows[i] - COLUMN_PICTURE;
+        if (file->base.column[i].part >= COLUMN_PICTURE)
+            type = file->base.column[i].part - COLUMN_PICTURE;
     return (unsigned)type;
 }
 
@@ -208,8 +149,9 @@ bool recordio_has(const void *p, uint64_t row, unsigned column)
 {
     const struct recordio *file = p;
 
-    return file->shows[column] < COLUMN_PICTURE || file->shows[column] == COLUMN_RECORD ||
-           kind_shown(file, row) + COLUMN_PICTURE == file->shows[column];
+    return file->base.column[column].part < COLUMN_PICTURE ||
+           file->base.column[column].part == COLUMN_RECORD ||
+           kind_shown(file, row) + COLUMN_PICTURE == file->base.column[column].part;
 }
 
 /* Are the headers of the record whole? */
@@ -261,14 +203,14 @@ int recordio_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
                   struct diag *d)
 {
     const struct recordio *file = p;
-    unsigned shows = file->shows[column];
+    unsigned shows = file->base.column[column].part;
     uint64_t number[RECORDIO_NUMBERS], off;
     char text[24];
     int r = recordio_columns_check(file, row, shows, d);
 
     if (r < 0)
         return r;
-    if (shows == COLUMN_LABEL && file->column[column].ndim) {
+    if (shows == COLUMN_LABEL && file->base.column[column].ndim) {
         index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
         ret[0] = labels_of(number);
     } else if (shows == COLUMN_CLASS) {
@@ -289,7 +231,7 @@ static bool is_stored(const struct recordio *file, uint64_t row, unsigned shows)
 bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct recordio *file = p;
-    unsigned shows = file->shows[column];
+    unsigned shows = file->base.column[column].part;
     uint64_t at = recordio_columns_number_of(file, row, RECORDIO_AT), off, len, parts;
 
     if (!is_stored(file, row, shows) || recordio_columns_check(file, row, shows, NULL) < 0)
@@ -324,7 +266,7 @@ int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsig
                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct recordio *file = p;
-    unsigned shows = file->shows[column];
+    unsigned shows = file->base.column[column].part;
     char text[24];
     uint64_t start, bytes;
     int r = recordio_columns_check(file, row, shows, d);

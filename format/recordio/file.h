@@ -44,16 +44,7 @@ enum recordio_kind {
     N_KINDS = KIND_OTHER + N_BYTES_KINDS,
 };
 
-/* What a whole pass found out; kept beside the rows, so hostile when it comes back. */
-struct recordio_about {
-    bool has_pictures;
-    bool has_other_ids; /* ids repeat, or need more than 64 bits: keys are numbers */
-    uint64_t end;       /* bytes that are records; what follows is left out, for the reason */
-    char reason[512];   /* NUL-terminated; "": nothing is left out */
-    char side[256];     /* why the .idx is not used; "": there is none, or it is */
-};
-
-/* The columns of the dataset. */
+/* The parts of the columns of the dataset. */
 enum {
     COLUMN_LABEL,
     COLUMN_CLASS, /* the label as decimal text */
@@ -61,7 +52,6 @@ enum {
     COLUMN_ID_HIGH,
     COLUMN_PICTURE, /* and the kind */
     COLUMN_RECORD = COLUMN_PICTURE + N_KINDS,
-    COLUMNS_MOST,
 };
 
 struct recordio_pass; /* what only the pass needs (pass.c) */
@@ -70,16 +60,17 @@ struct recordio {
     struct record_file base;
     struct blob *idx;           /* owned; NULL: none */
     struct recordio_pass *pass; /* NULL once it is over */
-    /* Once it is ready: */
-    struct recordio_about about;
-    struct record_column column[COLUMNS_MOST];
-    uint8_t shows[COLUMNS_MOST]; /* what a column is: COLUMN_..., pictures COLUMN_PICTURE + kind */
+    /* What the pass found out, kept with the rows: */
+    bool has_pictures;
+    bool has_other_ids; /* ids repeat, or need more than 64 bits: keys are numbers */
+    char *reason;       /* why what follows the records is left out; "" or NULL: nothing is */
+    char *side;         /* why the .idx is not used; "" or NULL: there is none, or it is */
 };
 
 extern const struct record_file_ops recordio_file_ops; /* pass.c */
 
-/* Set the columns of a file whose index is ready (columns.c). */
-void recordio_set_columns(struct recordio *file);
+/* Set the columns of a file whose index is ready (columns.c). 0 or -ENOMEM. */
+int recordio_set_columns(struct recordio *file);
 
 /* Write bytes [off, off + len) of the payload of a record, which has length bytes in n_parts parts
  * from byte at on (payload.c). */

@@ -43,19 +43,19 @@ static void recordio_pass_pass_free(struct recordio *file)
 /* ---- a record ---- */
 
 struct record {
-    uint64_t length, parts, end;
+    const struct blob *blob;
+    struct pass_window *window;
+    uint64_t at, length, parts, end;
 };
 
-/* Find the end of the record at pass->at. 0; -EBADMSG with the reason in why; or -errno. */
-static int find_record(struct recordio *file, struct record *ret, char why[static 256],
-                       struct diag *d)
+/* Find the end of the record at its place. 0; -EBADMSG with the reason in why; or -errno. */
+static int find_record(struct record *ret, char why[static 256], struct diag *d)
 {
-    uint64_t at = file->pass->at, size = file->base.blob->size, len;
+    uint64_t at = ret->at, size = ret->blob->size, len;
     char text[RECORDIO_WHY];
     const char *wrong = NULL;
     unsigned flag = 0;
 
-    *ret = (struct record){0};
     do {
         const uint8_t *header;
         int r;
@@ -65,8 +65,7 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
                      (unsigned long long)at, (unsigned long long)(size - at));
             return -EBADMSG;
         }
-        r = pass_window_at(&file->pass->window, file->base.blob, at, RECORDIO_PART, size, &header,
-                           d);
+        r = pass_window_at(ret->window, ret->blob, at, RECORDIO_PART, size, &header, d);
         if (r < 0)
             return r;
         wrong = recordio_part(header, at, size, &flag, &len, &ret->end, text);
@@ -88,25 +87,24 @@ static int find_record(struct recordio *file, struct record *ret, char why[stati
 }
 
 /* Some bytes of the payload of a record. */
-static int payload_at(struct recordio *file, const struct record *record, uint64_t off, size_t len,
-                      uint8_t *ret, struct diag *d)
+static int payload_at(const struct record *record, uint64_t off, size_t len, uint8_t *ret,
+                      struct diag *d)
 {
     const uint8_t *bytes;
     int r;
 
     if (record->parts > 1)
-        return recordio_read(READ_WAITS, file->base.blob, file->pass->at, record->length,
+        return recordio_read(record->window->rc, record->blob, record->at, record->length,
                              record->parts, off, len, ret, d);
-    r = pass_window_at(&file->pass->window, file->base.blob, file->pass->at + RECORDIO_PART + off,
-                       len, file->base.blob->size, &bytes, d);
+    r = pass_window_at(record->window, record->blob, record->at + RECORDIO_PART + off, len,
+                       record->blob->size, &bytes, d);
     if (r == 0)
         memcpy(ret, bytes, len);
     return r;
 }
 
 /* Set the numbers of a picture. */
-static int look_at_picture(struct recordio *file, const struct record *record, uint64_t *number,
-                           struct diag *d)
+static int look_at_picture(const struct record *record, uint64_t *number, struct diag *d)
 {
     uint8_t head[RECORDIO_IMAGE], picture[BYTES_KIND_HEAD];
     uint64_t at = RECORDIO_IMAGE;
@@ -116,7 +114,7 @@ static int look_at_picture(struct recordio *file, const struct record *record, u
     number[RECORDIO_KIND] = KIND_SHORT;
     if (record->length < RECORDIO_IMAGE)
         return 0;
-    r = payload_at(file, record, 0, sizeof(head), head, d);
+    r = payload_at(record, 0, sizeof(head), head, d);
     if (r < 0)
         return r;
     number[RECORDIO_LABELS_OWN] = load_le32(head);
@@ -128,49 +126,86 @@ static int look_at_picture(struct recordio *file, const struct record *record, u
     if (at > record->length)
         return 0;
     len = (size_t)min_u64(record->length - at, BYTES_KIND_HEAD);
-    r = len ? payload_at(file, record, at, len, picture, d) : 0;
+    r = len ? payload_at(record, at, len, picture, d) : 0;
     if (r == 0)
         number[RECORDIO_KIND] = KIND_OTHER + bytes_kind_of(picture, len);
     return r;
 }
 
+/* Set the numbers of the record of that place. 0; -EBADMSG with the reason in why; or -errno. */
+static int look_at_record(struct record *record, bool has_picture, uint64_t *number,
+                          char why[static 256], struct diag *d)
+{
+    int r = find_record(record, why, d);
+
+    memset(number, 0, RECORDIO_NUMBERS * sizeof(*number));
+    number[RECORDIO_AT] = record->at;
+    number[RECORDIO_LENGTH] = record->length;
+    number[RECORDIO_N_PARTS] = record->parts;
+    return r == 0 && has_picture ? look_at_picture(record, number, d) : r;
+}
+
+/* Are the numbers of a row those of the file? */
+int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
+{
+    const struct recordio *file = p;
+    uint64_t number[RECORDIO_NUMBERS], found[RECORDIO_NUMBERS];
+    struct pass_window window = {.least = WINDOW_LEAST, .most = WINDOW_LEAST, .rc = rc};
+    struct record record = {.blob = file->base.blob, .window = &window};
+    char why[256] = "";
+    int r;
+
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
+    record.at = number[RECORDIO_AT];
+    r = look_at_record(&record, file->has_pictures, found, why, d);
+    pass_window_release(&window);
+    if (r < 0 && r != -EBADMSG && r != -EIO)
+        return r;
+    if (r == 0 && memcmp(number, found,
+                         (file->has_pictures ? RECORDIO_NUMBERS : RECORDIO_LABELS_OWN) *
+                             sizeof(*number)) != 0)
+        snprintf(why, sizeof(why), "byte %llu: expected the record of the index, got another",
+                 (unsigned long long)record.at);
+    return *why || r < 0 ? diag_set(d, -EBADMSG, "%s", why) : 0;
+}
+
 /* ---- the .idx ---- */
 
-static void recordio_pass_leave_aside(struct recordio *file, const char *text)
+/* Why it is ignored; what is said first counts. 0 or -ENOMEM. */
+static int ignore_idx(struct recordio *file, const char *text)
 {
-    if (!*file->about.side)
-        snprintf(file->about.side, sizeof(file->about.side), "%.200s; it is ignored", text);
-    for (char *at = strchr(file->about.side, '\n'); at; at = strchr(at, '\n'))
-        *at = '?'; /* in the name of the file; it is kept as a line */
+    free(TAKE_PTR(file->pass->idx));
+    if (!file->side && asprintf(&file->side, "%.200s; it is ignored", text) < 0) {
+        file->side = NULL;
+        return -ENOMEM;
+    }
+    text_plain(file->side, ""); /* the name of the file is in it */
+    return 0;
 }
 
 /* The .idx does not say what the file does. */
-static void drop_idx(struct recordio *file)
+static int drop_idx(struct recordio *file)
 {
-    struct recordio_pass *pass = file->pass;
     char text[200];
 
     snprintf(text, sizeof(text), "%.100s: not all its places, or others, are where records begin",
              blob_name(file->idx));
-    recordio_pass_leave_aside(file, text);
-    free(pass->idx);
-    pass->idx = NULL;
+    return ignore_idx(file, text);
 }
 
 /* Fetch the headers of the next records, where that takes time. */
-static void follow_idx(struct recordio *file)
+static int follow_idx(struct recordio *file)
 {
     struct recordio_pass *pass = file->pass;
 
     if (!pass->idx)
-        return;
-    if (pass->row >= pass->n_idx || pass->idx[pass->row] != pass->at) {
-        drop_idx(file);
-        return;
-    }
+        return 0;
+    if (pass->row >= pass->n_idx || pass->idx[pass->row] != pass->at)
+        return drop_idx(file);
     for (; pass->fetched < pass->n_idx && pass->fetched < pass->row + AHEAD; pass->fetched++)
         blob_fetch(file->base.blob, pass->idx[pass->fetched],
                    RECORDIO_PART + RECORDIO_IMAGE + BYTES_KIND_HEAD, NULL);
+    return 0;
 }
 
 /* ---- the index ---- */
@@ -179,31 +214,26 @@ static void follow_idx(struct recordio *file)
 static int recordio_pass_add_record(struct recordio *file, struct diag *d)
 {
     struct recordio_pass *pass = file->pass;
-    uint64_t number[RECORDIO_NUMBERS] = {0};
-    struct record record;
+    uint64_t number[RECORDIO_NUMBERS];
+    struct record record = {.blob = file->base.blob, .window = &pass->window, .at = pass->at};
     char key[24], why[256];
     int len, r;
 
-    follow_idx(file);
-    r = find_record(file, &record, why, d);
+    r = follow_idx(file);
+    if (r == 0)
+        r = look_at_record(&record, !pass->no_pictures, number, why, d);
     if (r == -EBADMSG) {
-        snprintf(file->about.reason, sizeof(file->about.reason), "%s", why);
-        return 0;
+        file->reason = strdup(why);
+        return file->reason ? 0 : -ENOMEM;
     }
     if (r < 0)
         return r;
-    if (!pass->no_pictures)
-        r = look_at_picture(file, &record, number, d);
-    if (r == 0 && pass->row < DECIDE && number[RECORDIO_KIND] <= KIND_OTHER) {
+    if (pass->row < DECIDE && number[RECORDIO_KIND] <= KIND_OTHER) {
         pass->no_pictures = true;
-        memset(number, 0, sizeof(number));
+        memset(number + RECORDIO_LABELS_OWN, 0,
+               (RECORDIO_NUMBERS - RECORDIO_LABELS_OWN) * sizeof(*number));
     }
-    if (r < 0)
-        return r;
-    number[RECORDIO_AT] = pass->at;
-    number[RECORDIO_LENGTH] = record.length;
-    number[RECORDIO_N_PARTS] = record.parts;
-    file->about.has_other_ids |= number[RECORDIO_ID_HIGH] > 0;
+    file->has_other_ids |= number[RECORDIO_ID_HIGH] > 0;
     len = snprintf(key, sizeof(key), "%llu",
                    (unsigned long long)(pass->no_pictures ? pass->row : number[RECORDIO_ID]));
     r = index_add(file->base.prepared.builder, key, (size_t)len, number);
@@ -231,10 +261,8 @@ static int read_idx(struct recordio *file)
 
     if (blob_says_nothing(r))
         return r;
-    if (r < 0)
-        recordio_pass_leave_aside(file, diag_text(&d, r));
     pass->has_idx = true;
-    return 0;
+    return r < 0 ? ignore_idx(file, diag_text(&d, r)) : 0;
 }
 
 static int recordio_pass_begin(void *impl)
@@ -245,7 +273,6 @@ static int recordio_pass_begin(void *impl)
     if (!file->pass)
         return -ENOMEM;
     file->pass->window = (struct pass_window){.least = WINDOW_LEAST, .most = WINDOW_MOST};
-    file->about = (struct recordio_about){0};
     return 0;
 }
 
@@ -253,18 +280,15 @@ static int recordio_pass_begin(void *impl)
 static int end_pass(struct recordio *file, struct diag *d)
 {
     struct recordio_pass *pass = file->pass;
-    int r = blob_check(file->base.blob);
+    int r = 0;
 
-    if (r < 0)
-        return r;
     if (!pass->row)
-        return diag_set(d, -EBADMSG, "%s: %s", blob_name(file->base.blob), file->about.reason);
+        return blob_bad(file->base.blob, d, "%s", file->reason);
     if (pass->idx && pass->n_idx != pass->row)
-        drop_idx(file);
-    file->about.has_pictures = !pass->no_pictures;
-    file->about.end = pass->at;
+        r = drop_idx(file);
+    file->has_pictures = !pass->no_pictures;
     file->base.prepared.end[RECORDIO_AT] = pass->at;
-    return 1;
+    return r < 0 ? r : 1;
 }
 
 static int recordio_pass_step(void *impl, struct diag *d)
@@ -289,29 +313,22 @@ static int recordio_pass_about(void *impl, const struct index *index, struct tex
                                struct diag *d)
 {
     struct recordio *file = impl;
-    struct recordio_about *about = &file->about;
 
+    (void)ret;
     (void)d;
-    about->has_other_ids |= about->has_pictures && index->renamed;
-    text_add(ret, "%c%c%llu\n%s\n%s", '0' + about->has_pictures, '0' + about->has_other_ids,
-             (unsigned long long)about->end, about->reason, about->side);
+    file->has_other_ids |= file->has_pictures && index->renamed;
     recordio_pass_pass_free(file);
     return 0;
 }
 
-/* Take a line of a kept text, of which len bytes are left. */
-static bool take_line(const char **text, size_t *len, char *ret, size_t capacity)
+static void recordio_keep(void *impl, struct kept *k)
 {
-    const char *end = memchr(*text, '\n', *len);
-    size_t n = end ? (size_t)(end - *text) : *len;
+    struct recordio *file = impl;
 
-    if (n >= capacity)
-        return false;
-    memcpy(ret, *text, n);
-    ret[n] = '\0';
-    *text += n + (end != NULL);
-    *len -= n + (end != NULL);
-    return true;
+    kept_flag(k, &file->has_pictures);
+    kept_flag(k, &file->has_other_ids);
+    kept_text(k, &file->reason);
+    kept_text(k, &file->side);
 }
 
 /* No record may end after the file, nor begin after the next one; contents are checked against it
@@ -329,37 +346,21 @@ static bool recordio_pass_rows_are_good(const struct recordio *file, const struc
             number[RECORDIO_KIND] >= N_KINDS ||
             (number[RECORDIO_KIND] >= KIND_OTHER &&
              RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN] > number[RECORDIO_LENGTH] &&
-             file->about.has_pictures))
+             file->has_pictures))
             return false;
     }
     return index->rows > 0 && index_number(index, index->rows, RECORDIO_AT) <= size;
 }
 
-static int recordio_pass_take(void *impl, const struct index *index)
+static int recordio_pass_load(void *impl, const struct index *index)
 {
-    struct recordio *file = impl;
-    const char *text = (const char *)index->about;
-    size_t len = index->about_len;
-    char head[32], *digits = head + 2;
-    unsigned long long end;
-    int used = 0;
-
-    if (!take_line(&text, &len, head, sizeof(head)) || strlen(head) < 3 ||
-        sscanf(digits, "%llu%n", &end, &used) != 1 || digits[used] ||
-        !take_line(&text, &len, file->about.reason, sizeof(file->about.reason)) ||
-        !take_line(&text, &len, file->about.side, sizeof(file->about.side)) || len)
-        return -EBADMSG;
-    file->about.has_pictures = head[0] == '1';
-    file->about.has_other_ids = head[1] == '1';
-    file->about.end = end;
-    return recordio_pass_rows_are_good(file, index) ? 0 : -EBADMSG;
+    return recordio_pass_rows_are_good(impl, index) ? 0 : -EBADMSG;
 }
 
 static int recordio_pass_ready(void *impl, struct diag *d)
 {
     (void)d;
-    recordio_set_columns(impl);
-    return 0;
+    return recordio_set_columns(impl);
 }
 
 static void recordio_pass_release(void *p)
@@ -409,9 +410,10 @@ static int recordio_open(void *p, const struct record_source *source, struct dia
 
 const struct record_file_ops recordio_file_ops = {
     .size = sizeof(struct recordio),
-    .index = {.version = "recordio 1",
+    .index = {.version = "recordio 2",
               .identity = recordio_pass_identity,
-              .load = recordio_pass_take,
+              .keep = recordio_keep,
+              .load = recordio_pass_load,
               .begin = recordio_pass_begin,
               .step = recordio_pass_step,
               .about = recordio_pass_about,

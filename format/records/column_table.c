@@ -1,6 +1,3 @@
-/* As bytes, all numbers little-endian: u32 columns, u64 how often one was left out, u32 bytes of
- * the first such name, that name; then for each column u32 bytes of the name, the name, and the
- * numbers (u64). */
 #include "format/records/column_table.h"
 
 #include <errno.h>
@@ -8,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/index/index.h"
 
@@ -96,96 +92,65 @@ int column_table_add(struct column_table *t, const void *name, size_t len, unsig
     return 0;
 }
 
-static void column_table_put_number(struct text *t, uint64_t v, size_t bytes)
+/* A name of len bytes, which may be any, with a NUL behind it. */
+static void column_table_keep_name(struct kept *k, char **name, size_t *len)
 {
-    uint8_t le[8];
+    uint64_t bytes = *len;
 
-    store_le64(le, v);
-    text_add_bytes(t, (const char *)le, bytes);
+    kept_number(k, &bytes, COLUMN_KEY_MAX);
+    *len = (size_t)bytes;
+    if (!k->out)
+        *name = calloc(bytes + 1, 1);
+    if (*name)
+        kept_bytes(k, *name, *len);
+    else
+        k->error = -ENOMEM;
 }
 
-static void column_table_put_name(struct text *t, const char *name, size_t len)
+static void column_table_keep_numbers(struct kept *k, struct learned_column *column)
 {
-    column_table_put_number(t, len, 4);
-    text_add_bytes(t, name, len);
+    for (unsigned i = 0; i < COLUMN_NUMBERS; i++)
+        kept_number(k, &column->number[i], UINT64_MAX);
 }
 
-void column_table_write(const struct column_table *t, struct text *ret)
+static void column_table_read_column(struct kept *k, struct column_table *t)
 {
-    column_table_put_number(ret, t->n, 4);
-    column_table_put_number(ret, t->left_out, 8);
-    column_table_put_name(ret, t->left_out ? t->first_out : "",
-                          t->left_out ? strlen(t->first_out) : 0);
-    for (unsigned i = 0; i < t->n; i++) {
-        column_table_put_name(ret, t->column[i].name, t->column[i].len);
-        for (unsigned k = 0; k < COLUMN_NUMBERS; k++)
-            column_table_put_number(ret, t->column[i].number[k], 8);
-    }
-}
-
-/* Take n bytes. NULL: there are fewer. */
-static const uint8_t *column_table_take(const uint8_t **at, size_t *left, size_t n)
-{
-    const uint8_t *ret = *at;
-
-    if (n > *left)
-        return NULL;
-    *at += n;
-    *left -= n;
-    return ret;
-}
-
-static const uint8_t *column_table_take_name(const uint8_t **at, size_t *left, size_t *ret_len)
-{
-    const uint8_t *len = column_table_take(at, left, 4);
-
-    *ret_len = len ? load_le32(len) : 0;
-    return len && *ret_len <= COLUMN_KEY_MAX ? column_table_take(at, left, *ret_len) : NULL;
-}
-
-static int read_column(struct column_table *t, const uint8_t **at, size_t *left)
-{
-    const uint8_t *name, *numbers;
+    AUTO_FREE char *name = NULL;
     unsigned i = 0, n = t->n;
-    size_t len;
+    size_t len = 0;
     int r;
 
-    name = column_table_take_name(at, left, &len);
-    numbers = name ? column_table_take(at, left, 8 * COLUMN_NUMBERS) : NULL;
-    if (!numbers || !len)
-        return -EBADMSG;
-    r = column_table_add(t, name, len, &i);
-    if (r < 0 || i != n) /* a name twice */
-        return r == -ENOMEM ? r : -EBADMSG;
-    for (unsigned k = 0; k < COLUMN_NUMBERS; k++)
-        t->column[i].number[k] = load_le64(numbers + (size_t)8 * k);
-    return 0;
+    column_table_keep_name(k, &name, &len);
+    if (k->error)
+        return;
+    r = len ? column_table_add(t, name, len, &i) : -EBADMSG;
+    if (r == 0 && i == n)
+        column_table_keep_numbers(k, &t->column[i]);
+    else /* a name twice */
+        k->error = r == -ENOMEM ? r : -EBADMSG;
 }
 
-int column_table_read(struct column_table *ret, const uint8_t *bytes, size_t len, size_t *ret_used)
+void column_table_keep(struct kept *k, struct column_table *t)
 {
-    AUTO(column_table_release) struct column_table t = {.most = ret->most};
-    const uint8_t *at = bytes, *head = column_table_take(&at, &len, 12), *first;
-    size_t first_len = 0;
-    int r = 0;
+    uint64_t n = t->n;
 
-    first = head ? column_table_take_name(&at, &len, &first_len) : NULL;
-    if (!first)
-        return -EBADMSG;
-    t.left_out = load_le64(head + 4);
-    t.first_out = copy_name(first, first_len);
-    if (!t.first_out)
-        return -ENOMEM;
-    for (uint32_t n = load_le32(head); n > 0 && r == 0; n--)
-        r = read_column(&t, &at, &len);
-    if (r < 0)
-        return r;
-    *ret_used = (size_t)(at - bytes);
-    column_table_release(ret);
-    column_table_settle(&t);
-    *ret = t;
-    t = (struct column_table){0};
-    return 0;
+    if (!k->out) {
+        n = 0;
+        column_table_release(t);
+    }
+    kept_number(k, &n, t->most ? t->most : COLUMNS_LEARNED);
+    kept_number(k, &t->left_out, UINT64_MAX);
+    kept_text(k, &t->first_out);
+    for (unsigned i = 0; i < n && k->out; i++) {
+        column_table_keep_name(k, &t->column[i].name, &t->column[i].len);
+        column_table_keep_numbers(k, &t->column[i]);
+    }
+    while (!k->out && !k->error && t->n < n)
+        column_table_read_column(k, t);
+    if (!k->out)
+        column_table_settle(t);
+    if (!k->out && k->error)
+        column_table_release(t);
 }
 
 void column_table_release(struct column_table *t)

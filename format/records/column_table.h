@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/scope.h"
-#include "base/text.h"
+#include "format/index/kept.h"
 
 #define COLUMN_NUMBERS  16   /* that a format keeps with a column */
 #define COLUMNS_LEARNED 1024 /* of a file, at most */
@@ -41,12 +41,8 @@ bool column_table_find(const struct column_table *t, const void *name, size_t le
 /* No more names come: free what finds them quickly. There may be very many files. */
 void column_table_settle(struct column_table *t);
 
-/* Add the table to the part `about` of an index. */
-void column_table_write(const struct column_table *t, struct text *ret);
-
-/* Read it again; bytes are hostile, and no two names may be equal. *ret_used: the bytes that it
- * took. 0, -EBADMSG or -ENOMEM. */
-int column_table_read(struct column_table *ret, const uint8_t *bytes, size_t len, size_t *ret_used);
+/* Write the table, read or forget it. No two names may be equal. */
+void column_table_keep(struct kept *k, struct column_table *t);
 
 void column_table_release(struct column_table *t);
 

@@ -70,19 +70,13 @@ static int make_axes(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool record_axes_is_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct record_items *)ctx)->sel->rc);
-}
-
 /* As the sums over the selection, they are remembered. */
 static int find_axes(struct record_items *items, struct axes *ret)
 {
     const struct selection *sel = items->sel;
     const struct memo_key key = {{(uintptr_t)items->content, sel->id[0], sel->id[1], sel->id[2],
                                   (uintptr_t)make_axes, items->extra}};
-    const struct memo_maker maker = {make_axes, record_axes_is_cancelled, items,
-                                     read_clock(sel->rc)};
+    const struct memo_maker maker = {make_axes, items, sel->rc};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r;
 

@@ -2,6 +2,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "format/records/record_set.h"
 
 int record_file_new(const struct record_file_ops *ops, struct blob *blob,
                     const struct format_setup *setup, void *ret)
@@ -22,6 +26,7 @@ int record_file_new(const struct record_file_ops *ops, struct blob *blob,
         .size = blob->size,
         .has_places = ops->has_places,
         .bytes = ops->bytes,
+        .least = ops->least,
         .checks_rows = ops->checks_rows,
         .shape = ops->shape,
     };
@@ -49,6 +54,20 @@ int record_file_open(const struct record_file_ops *ops, const struct record_sour
     return r;
 }
 
+int record_file_add(struct record_file *file, const struct record_column *column)
+{
+    struct record_column added = *column;
+
+    added.name = strdup(column->name);
+    if (!added.name || array_capacity(&file->added, file->n_columns, sizeof(added)) < 0) {
+        free((char *)(uintptr_t)added.name);
+        return -ENOMEM;
+    }
+    file->added[file->n_columns++] = added;
+    file->column = file->added;
+    return 0;
+}
+
 void record_file_share(struct record_file *file)
 {
     file->users++;
@@ -58,6 +77,10 @@ void record_file_drop(struct record_file *file)
 {
     if (!file || --file->users)
         return;
+    prepared_forget(&file->prepared);
+    for (unsigned i = 0; file->added && i < file->n_columns; i++)
+        free((char *)(uintptr_t)file->added[i].name);
+    free(file->added);
     if (file->ops->release)
         file->ops->release(file);
     prepared_release(&file->prepared);

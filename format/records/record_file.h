@@ -32,6 +32,7 @@ struct record_file_ops {
      * core then checks the rows of a kept index against the file, and cuts by bytes. */
     bool has_places;
     unsigned bytes;
+    uint64_t least;    /* bytes that a row has at least */
     bool checks_rows;  /* see struct prepared */
     bool side_by_side; /* different files may be prepared by several threads at once */
     bool cuts;         /* shares are by bytes: by cut() or has_places; false: of equal counts */
@@ -53,9 +54,10 @@ struct record_file {
     unsigned users;
     struct prepared prepared; /* the index, whose rows are the records */
     /* Columns that the file has of its own: see struct record_format. Set by open(), or by ready()
-     * of its index; owned by the format. */
+     * of its index; owned by the format, or added one by one, and owned here. */
     const struct record_column *column; /* [n_columns] */
     unsigned n_columns;
+    struct record_column *added; /* private */
 };
 
 /* A file with one user, over a blob that it takes over. 0, and *ret is a pointer to the format's
@@ -67,6 +69,9 @@ int record_file_new(const struct record_file_ops *ops, struct blob *blob,
  * reason in d. */
 int record_file_open(const struct record_file_ops *ops, const struct record_source *source,
                      void *ret, struct diag *d);
+
+/* Add a column; its name is copied. 0 or -ENOMEM. */
+int record_file_add(struct record_file *file, const struct record_column *column);
 
 /* One user more, or less: the last one frees the file. Drop takes NULL. */
 void record_file_share(struct record_file *file);

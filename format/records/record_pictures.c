@@ -267,11 +267,6 @@ static int make_picture(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool record_pictures_make_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct work *)ctx)->rc);
-}
-
 static struct memo_key record_pictures_key_of(const struct record_content *c, uint64_t record)
 {
     return (struct memo_key){{(uintptr_t)pictures_of(c), record}};
@@ -283,8 +278,7 @@ int record_picture_get(struct read_context *rc, const struct dataset *ds,
 {
     struct work w = {.rc = rc, .ds = ds, .c = c, .record = record, .d = d};
     const struct memo_key key = record_pictures_key_of(c, record);
-    const struct memo_maker maker = {make_picture, record_pictures_make_cancelled, &w,
-                                     read_clock(rc)};
+    const struct memo_maker maker = {make_picture, &w, rc};
     int r = memo_get(pictures_of(c)->memo, &key, &maker, ret);
 
     if (r == -ENODATA) {

@@ -51,6 +51,7 @@ struct record_column {
     unsigned without;          /* RECORD_NOT_... */
     const char *whole; /* the name before it was cut: columns that differ in it are never the same,
                         * and have it as name where they meet; NULL: name */
+    unsigned field, part; /* the format's: what it shows */
 };
 
 struct record_format {

@@ -66,11 +66,6 @@ static int record_slabs_make_slab(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool record_slabs_make_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct work *)ctx)->rc);
-}
-
 /* ---- ahead ---- */
 
 struct ahead {
@@ -148,8 +143,7 @@ int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, s
         size_t n = (size_t)min_u64(len, block_bytes - off % block_bytes);
         const struct memo_key key = record_slabs_key_of(items, block);
         struct work w = {.rc = items->rc, .items = items, .block = block, .d = d};
-        const struct memo_maker maker = {record_slabs_make_slab, record_slabs_make_cancelled, &w,
-                                         read_clock(items->rc)};
+        const struct memo_maker maker = {record_slabs_make_slab, &w, items->rc};
         AUTO_MEMO struct memo_thing *thing = NULL;
         int r = 0;
 

@@ -441,8 +441,6 @@ static int tar_pass_finish(struct tar_pass *pass, struct diag *d)
     if (r == 0 && !pass->cut.set)
         r = tar_walk_rest(&pass->walk, &pass->skipped, d);
     pass->is_open = !pass->cut.set && tar_walk_is_open(&pass->walk);
-    if (r >= 0)
-        r = blob_check(shard->base.blob);
     if (r < 0)
         return r;
     shard->base.prepared.end[TAR_AT] = pass->walk.end;

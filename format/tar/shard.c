@@ -11,16 +11,6 @@
 #include "format/tar/archive/header.h"
 #include "format/tar/archive/hints.h"
 
-static void release_fields(struct tar_shard *shard)
-{
-    column_table_release(&shard->table);
-    free(shard->damage);
-    free(shard->note);
-    shard->damage = shard->note = NULL;
-    shard->table = (struct column_table){0};
-    shard->faults = 0;
-}
-
 /* ---- the index ---- */
 
 static int shard_begin(void *impl)
@@ -36,29 +26,29 @@ static int shard_step(void *impl, struct diag *d)
     return tar_pass_step(((struct tar_shard *)impl)->pass, d);
 }
 
-/* Besides the rows: u64 faults, the fields, the damage and a NUL, the note. */
 static int shard_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct tar_shard *shard = impl;
     AUTO_TEXT struct text damage = {0}, note = {0};
-    uint8_t faults[8];
     int r;
 
+    (void)ret;
     (void)d;
     tar_pass_damage(shard->pass, &damage);
     tar_pass_notes(shard->pass, index, &note);
     tar_pass_free(TAKE_PTR(shard->pass));
     r = text_finish(&damage, &shard->damage, NULL);
-    if (r == 0)
-        r = text_finish(&note, &shard->note, NULL);
-    if (r < 0)
-        return r;
-    store_le64(faults, shard->faults);
-    text_add_bytes(ret, (const char *)faults, sizeof(faults));
-    column_table_write(&shard->table, ret);
-    text_add_bytes(ret, shard->damage, strlen(shard->damage) + 1);
-    text_add_bytes(ret, shard->note, strlen(shard->note));
-    return 0;
+    return r < 0 ? r : text_finish(&note, &shard->note, NULL);
+}
+
+static void shard_keep(void *impl, struct kept *k)
+{
+    struct tar_shard *shard = impl;
+
+    kept_number(k, &shard->faults, UINT64_MAX);
+    column_table_keep(k, &shard->table);
+    kept_text(k, &shard->damage);
+    kept_text(k, &shard->note);
 }
 
 /* Are the columns of a field in the index, and is it of a kind that is known? */
@@ -85,8 +75,10 @@ static bool member_is_good(const struct tar_shard *shard, const struct index *in
     return number[MEMBER_FORM] != MEMBER_AS_ARRAY || member_array_is_good(index, row, number, len);
 }
 
-static int check_index(const struct tar_shard *shard, const struct index *index)
+static int shard_load(void *impl, const struct index *index)
 {
+    const struct tar_shard *shard = impl;
+
     for (unsigned i = 0; i < shard->table.n; i++)
         if (!tar_shard_field_is_good(shard->table.column[i].number, index->shape.columns))
             return -EBADMSG;
@@ -100,39 +92,6 @@ static int check_index(const struct tar_shard *shard, const struct index *index)
                 return -EBADMSG;
     }
     return 0;
-}
-
-static int take_about(struct tar_shard *shard, const char *about, size_t len)
-{
-    size_t used = 0, damage;
-    int r;
-
-    if (len < 8)
-        return -EBADMSG;
-    shard->faults = load_le64((const uint8_t *)about);
-    r = column_table_read(&shard->table, (const uint8_t *)about + 8, len - 8, &used);
-    if (r < 0)
-        return r;
-    about += 8 + used;
-    len -= 8 + used;
-    damage = strnlen(about, len);
-    if (damage == len)
-        return -EBADMSG;
-    shard->damage = strndup(about, damage);
-    shard->note = strndup(about + damage + 1, len - damage - 1);
-    return shard->damage && shard->note ? 0 : -ENOMEM;
-}
-
-static int shard_take(void *impl, const struct index *index)
-{
-    struct tar_shard *shard = impl;
-    int r = take_about(shard, (const char *)index->about, index->about_len);
-
-    if (r == 0)
-        r = check_index(shard, index);
-    if (r < 0)
-        release_fields(shard);
-    return r;
 }
 
 static int shard_ready(void *impl, struct diag *d)
@@ -178,7 +137,6 @@ static void shard_release(void *p)
     struct tar_shard *shard = p;
 
     tar_pass_free(shard->pass);
-    release_fields(shard);
     free(shard->column);
     free(shard->shows);
     blob_free(shard->hints);
@@ -186,8 +144,9 @@ static void shard_release(void *p)
 
 const struct record_file_ops tar_shard_ops = {
     .size = sizeof(struct tar_shard),
-    .index = {.version = "tar 4",
-              .load = shard_take,
+    .index = {.version = "tar 5",
+              .keep = shard_keep,
+              .load = shard_load,
               .begin = shard_begin,
               .step = shard_step,
               .about = shard_about,

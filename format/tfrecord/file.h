@@ -35,19 +35,15 @@ struct tfrecord_file {
     struct memo *memo;
     struct pass *pass; /* while the index is made */
 
-    /* Once it is prepared: */
+    /* Once it is prepared; its columns have features as fields, and enum example_part: */
     struct findings findings;
     struct column_table features;
-    struct shown shown;
+    unsigned hidden; /* features that have values, but no column */
 };
 
 extern const struct format format_tfrecord;
 
 extern const struct record_file_ops tfrecord_file_ops;
-
-/* See struct record_format. */
-void tfrecord_damage(const void *file, struct text *t);
-void tfrecord_note(const void *file, struct text *t);
 
 /* Where the record of a row is, its head included. */
 static inline void tfrecord_place(const struct tfrecord_file *file, uint64_t row, uint64_t *ret_at,
@@ -58,14 +54,5 @@ static inline void tfrecord_place(const struct tfrecord_file *file, uint64_t row
     *ret_at = place.off;
     *ret_bytes = place.len;
 }
-
-/* read.c: what records hold; see struct record_format. */
-bool tfrecord_has(const void *file, uint64_t row, unsigned column);
-int tfrecord_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-                  struct diag *d);
-bool tfrecord_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-int tfrecord_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
-int tfrecord_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
-                  uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 #endif

@@ -1,20 +1,20 @@
 /* Reads the whole file, record by record, through a window that grows to a record that is larger.
  * Each checksum is checked before its bytes mean anything. What a record teaches of its features is
  * learned once all of it was read, so a record that breaks off adds no names. */
-#include "format/tfrecord/pass.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "format/index/pass_window.h"
+#include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
 
 #define WINDOW       (UINT64_C(1) << 20) /* bytes that are read at once, */
 #define WINDOW_FAR   (UINT64_C(8) << 20) /* and from a remote, whose answers take time */
 #define STEP_BYTES   (UINT64_C(4) << 20)
 #define STEP_RECORDS 10000
+#define FEW          16 /* features */
 
 struct pass {
     struct tfrecord_file *file;
@@ -34,20 +34,7 @@ struct pass {
     uint8_t name[1 + EXAMPLE_NAME_MAX];
 };
 
-int pass_new(struct tfrecord_file *file, struct pass **ret)
-{
-    struct pass *pass = calloc(1, sizeof(*pass));
-
-    if (!pass)
-        return -ENOMEM;
-    pass->file = file;
-    pass->window.least = pass->window.most = file->base.blob->ops->fetch ? WINDOW_FAR : WINDOW;
-    pass->columns = FILE_FIXED;
-    *ret = pass;
-    return 0;
-}
-
-void pass_free(struct pass *pass)
+static void tfrecord_pass_free(struct pass *pass)
 {
     if (pass)
         pass_window_release(&pass->window);
@@ -247,9 +234,25 @@ static int pass_record(struct pass *pass, struct diag *d)
     return r;
 }
 
-int pass_step(struct pass *pass, struct diag *d)
+/* ---- the index ---- */
+
+static int tfrecord_begin(void *impl)
 {
-    struct tfrecord_file *file = pass->file;
+    struct tfrecord_file *file = impl;
+    struct pass *pass = file->pass = calloc(1, sizeof(*pass));
+
+    if (!pass)
+        return -ENOMEM;
+    pass->file = file;
+    pass->window.least = pass->window.most = file->base.blob->ops->fetch ? WINDOW_FAR : WINDOW;
+    pass->columns = FILE_FIXED;
+    return 0;
+}
+
+static int tfrecord_step(void *impl, struct diag *d)
+{
+    struct tfrecord_file *file = impl;
+    struct pass *pass = file->pass;
     uint64_t until = pass->at + STEP_BYTES;
     int r = 0;
 
@@ -260,6 +263,93 @@ int pass_step(struct pass *pass, struct diag *d)
     if (r < 0 || (r == 0 && pass->at < file->base.blob->size))
         return r;
     file->base.prepared.end[FILE_AT] = pass->at;
-    r = blob_check(file->base.blob);
-    return r < 0 ? r : 1;
+    tfrecord_pass_free(TAKE_PTR(file->pass));
+    return 1;
 }
+
+static void tfrecord_keep(void *impl, struct kept *k)
+{
+    struct tfrecord_file *file = impl;
+    struct findings *f = &file->findings;
+    uint64_t rows = k->at ? file->base.prepared.index.rows : UINT64_MAX;
+
+    kept_number(k, &f->examples, rows);
+    kept_number(k, &f->others, rows);
+    kept_number(k, &f->spoilt, rows - f->others);
+    kept_number(k, &f->first_spoilt, file->base.blob->size);
+    kept_number(k, &f->tail, N_TAILS - 1);
+    kept_number(k, &f->tail_at, file->base.blob->size);
+    column_table_keep(k, &file->features);
+}
+
+static bool feature_fits(const struct learned_column *c, unsigned columns)
+{
+    const uint64_t *n = c->number;
+
+    for (unsigned i = FEATURE_COUNT; i <= FEATURE_STEPS; i++)
+        if (n[i] && (n[i] < FILE_FIXED || n[i] >= columns))
+            return false;
+    return c->len && (c->name[0] == FEATURE_OF_CONTEXT || c->name[0] == FEATURE_OF_LISTS) &&
+           (n[FEATURE_COUNT] || n[FEATURE_OUT]) && n[FEATURE_LEAST] <= n[FEATURE_MOST] &&
+           n[FEATURE_MOST] <= EXAMPLE_MAX && n[FEATURE_LEAST_STEPS] <= n[FEATURE_MOST_STEPS] &&
+           n[FEATURE_MOST_STEPS] <= EXAMPLE_MAX && n[FEATURE_LOOKS] < N_LOOKS;
+}
+
+/* A name begins with the kind of the feature. */
+static bool left_out_fits(const struct column_table *t)
+{
+    return !t->left_out || *t->first_out;
+}
+
+static int tfrecord_load(void *impl, const struct index *index)
+{
+    const struct tfrecord_file *file = impl;
+
+    for (unsigned i = 0; i < file->features.n; i++)
+        if (!feature_fits(&file->features.column[i], index->shape.columns))
+            return -EBADMSG;
+    return left_out_fits(&file->features) ? 0 : -EBADMSG;
+}
+
+/* What was learned becomes the columns. */
+static int tfrecord_ready(void *impl, struct diag *d)
+{
+    struct tfrecord_file *file = impl;
+    const struct findings *f = &file->findings;
+    uint64_t rows = file->base.prepared.index.rows;
+
+    (void)d;
+    if (file->features.n <= FEW) /* quick enough without a table */
+        column_table_settle(&file->features);
+    return features_show(&file->base, &file->features, rows - f->others - f->spoilt,
+                         f->others > f->examples, &file->hidden);
+}
+
+static int file_open(void *p, const struct record_source *source, struct diag *d)
+{
+    (void)d;
+    ((struct tfrecord_file *)p)->memo = source->setup->memo;
+    return 0;
+}
+
+static void tfrecord_release(void *p)
+{
+    tfrecord_pass_free(((struct tfrecord_file *)p)->pass);
+}
+
+const struct record_file_ops tfrecord_file_ops = {
+    .size = sizeof(struct tfrecord_file),
+    .index = {.version = "tfrecord 2",
+              .keep = tfrecord_keep,
+              .load = tfrecord_load,
+              .begin = tfrecord_begin,
+              .step = tfrecord_step,
+              .ready = tfrecord_ready},
+    .shape = {.columns = FILE_FIXED, .rising = 1u << FILE_AT, .learns = true},
+    .has_places = true,
+    .least = FRAME_BYTES,
+    .checks_rows = true,
+    .side_by_side = true,
+    .open = file_open,
+    .release = tfrecord_release,
+};

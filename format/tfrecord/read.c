@@ -1,5 +1,6 @@
-/* What records hold. Sizes come from the index. Bytes come from the record, whose checksum is
- * checked before; the memo keeps where its features are, and its bytes if they are few. */
+/* What records hold, and the format. Sizes come from the index. Bytes come from the record, whose
+ * checksum is checked before; the memo keeps where its features are, and its bytes if they are few.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,10 @@
 
 #define KEPT_MAX (UINT64_C(1) << 20) /* bytes of a record that are kept with its features */
 
-static const uint64_t *tfrecord_read_numbers_of(const struct tfrecord_file *file,
-                                                const struct shown_column *what)
+static const struct learned_column *feature_of(const struct tfrecord_file *file,
+                                               const struct record_column *what)
 {
-    return file->features.column[what->feature].number;
+    return &file->features.column[what->field];
 }
 
 /* ---- sizes ---- */
@@ -42,45 +43,46 @@ static uint64_t tfrecord_read_number_of(const struct tfrecord_file *file, uint64
     return column ? index_number(&file->base.prepared.index, row, (unsigned)column) : 0;
 }
 
-bool tfrecord_has(const void *p, uint64_t row, unsigned column)
+static bool tfrecord_has(const void *p, uint64_t row, unsigned column)
 {
     const struct tfrecord_file *file = p;
-    const struct shown_column *what = &file->shown.what[column];
+    const struct record_column *what = &file->base.column[column];
 
-    return what->is_record || state_of(file, row) != RECORD_EXAMPLE ||
-           tfrecord_read_number_of(file, row, tfrecord_read_numbers_of(file, what)[FEATURE_COUNT]);
+    return what->part == EXAMPLE_RECORD || state_of(file, row) != RECORD_EXAMPLE ||
+           tfrecord_read_number_of(file, row, feature_of(file, what)->number[FEATURE_COUNT]);
 }
 
 /* The elements of a content, for its first axis. 0, or -errno with the reason in d. */
 static int tfrecord_read_count_elements(const struct tfrecord_file *file, uint64_t row,
-                                        const struct shown_column *what, uint64_t *ret,
+                                        const struct record_column *what, uint64_t *ret,
                                         struct diag *d)
 {
-    const uint64_t *numbers = tfrecord_read_numbers_of(file, what);
+    const uint64_t *numbers = feature_of(file, what)->number;
     uint64_t number = tfrecord_read_number_of(file, row, numbers[FEATURE_COUNT]);
     enum example_kind type = number ? feature_kind(number) : EXAMPLE_NONE;
+    enum example_kind expected = feature_kind_of(feature_of(file, what));
 
     *ret = 0;
-    if (type != EXAMPLE_NONE && type != what->type)
+    if (type != EXAMPLE_NONE && type != expected)
         return tfrecord_read_refuse(
             file, row, -EBADMSG,
             "a feature of the kind that it has in most records, got another kind", d);
     if (what->part == EXAMPLE_STEPS)
         *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_STEPS]);
-    else if (what->type == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
+    else if (expected == EXAMPLE_BYTES && what->part == EXAMPLE_VALUES)
         *ret = tfrecord_read_number_of(file, row, numbers[FEATURE_BYTES]);
     else if (number)
         *ret = feature_count(number);
     return 0;
 }
 
-int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-                  struct diag *d)
+static int tfrecord_dims(const void *p, uint64_t row, unsigned column,
+                         uint64_t ret[static RECORD_AXES], struct diag *d)
 {
     const struct tfrecord_file *file = p;
-    const struct record_column *shown = &file->shown.column[column];
-    const struct shown_column *what = &file->shown.what[column];
+    const struct record_column *what = &file->base.column[column];
     enum record_state state = state_of(file, row);
+    bool is_record = what->part == EXAMPLE_RECORD;
     uint64_t at, bytes, n;
     int r = 0;
 
@@ -89,13 +91,13 @@ int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     if (state == RECORD_SPOILT)
         return tfrecord_read_refuse(file, row, -EIO, "data that match their checksum, got others",
                                     d);
-    if (!what->is_record && state != RECORD_EXAMPLE)
+    if (!is_record && state != RECORD_EXAMPLE)
         return tfrecord_read_refuse(file, row, -EBADMSG, "a tf.train.Example, got other data", d);
-    if (!what->is_record)
+    if (!is_record)
         r = tfrecord_read_count_elements(file, row, what, &n, d);
     if (r == 0 && (n > bytes - FRAME_BYTES ||
-                   (shown->shown == RECORD_NUMBERS && n != (shown->ndim == 0 ? 1 : shown->dim[0]) &&
-                    (shown->ndim == 0 || shown->dim[0] != DIM_VARIES))))
+                   (what->shown == RECORD_NUMBERS && n != (what->ndim == 0 ? 1 : what->dim[0]) &&
+                    (what->ndim == 0 || what->dim[0] != DIM_VARIES))))
         r = tfrecord_read_refuse(file, row, -EBADMSG,
                                  "what its index says of it, got other numbers", d);
     if (r == 0)
@@ -103,7 +105,7 @@ int tfrecord_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[sta
     return r;
 }
 
-bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+static bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct tfrecord_file *file = p;
     uint64_t at, bytes;
@@ -115,7 +117,7 @@ bool tfrecord_extent(const void *p, uint64_t row, unsigned column, struct extent
 }
 
 /* Does a record of that length begin there? Its data and what is in them are checked anyway. */
-int tfrecord_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
+static int tfrecord_verify(struct read_context *rc, const void *p, uint64_t row, struct diag *d)
 {
     const struct tfrecord_file *file = p;
     uint8_t head[FRAME_HEAD];
@@ -225,21 +227,22 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
 /* ---- bytes ---- */
 
 /* Does the feature as it is read have that many elements? Else the index is not of this record. */
-static bool agrees(const struct shown_column *what, const struct example_feature *f, uint64_t end)
+static bool agrees(const struct tfrecord_file *file, const struct record_column *what,
+                   const struct example_feature *f, uint64_t end)
 {
-    uint64_t width = what->type == EXAMPLE_FLOATS ? 4 : 8;
+    uint64_t width = f->type == EXAMPLE_FLOATS ? 4 : 8;
 
-    if (f->type != what->type)
+    if (f->type != feature_kind_of(feature_of(file, what)))
         return false;
     if (what->part == EXAMPLE_STEPS)
         return end <= f->steps * 8;
     if (what->part == EXAMPLE_SIZES)
         return end <= f->count * 8;
-    return what->type == EXAMPLE_BYTES ? end <= f->bytes : end <= f->count * width;
+    return f->type == EXAMPLE_BYTES ? end <= f->bytes : end <= f->count * width;
 }
 
 /* Bytes of a record that is too large to be kept: from the file, or from the whole record. */
-static int read_large(struct making *making, const struct shown_column *what,
+static int read_large(struct making *making, const struct record_column *what,
                       const struct example_feature *f, uint64_t off, size_t len, uint8_t *dst)
 {
     uint64_t at, bytes;
@@ -261,11 +264,11 @@ static int read_large(struct making *making, const struct shown_column *what,
 }
 
 static int read_feature(struct making *making, const struct record *record,
-                        const struct shown_column *what, uint64_t off, size_t len, uint8_t *dst)
+                        const struct record_column *what, uint64_t off, size_t len, uint8_t *dst)
 {
-    const struct example_feature *f = &record->feature[what->feature];
+    const struct example_feature *f = &record->feature[what->field];
 
-    if (!agrees(what, f, off + len))
+    if (!agrees(making->file, what, f, off + len))
         return tfrecord_read_refuse(making->file, making->row, -EBADMSG,
                                     "what its index says of it, got other numbers", making->d);
     if (!record->has_data)
@@ -277,19 +280,13 @@ static int read_feature(struct making *making, const struct record *record,
     return 0;
 }
 
-static bool tfrecord_read_is_cancelled(void *ctx)
-{
-    return read_cancelled(((struct making *)ctx)->rc);
-}
-
-int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
-                  uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+static int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct tfrecord_file *file = p;
-    const struct shown_column *what = &file->shown.what[column];
+    const struct record_column *what = &file->base.column[column];
     struct making making = {.file = file, .rc = rc, .row = row, .d = d};
-    const struct memo_maker maker = {make_record, tfrecord_read_is_cancelled, &making,
-                                     read_clock(rc)};
+    const struct memo_maker maker = {make_record, &making, rc};
     const struct memo_key key = {{(uintptr_t)file, row, (uintptr_t)make_record}};
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct record *record;
@@ -297,14 +294,94 @@ int tfrecord_read(struct read_context *rc, const void *p, uint64_t row, unsigned
     int r;
 
     tfrecord_place(file, row, &at, &bytes);
-    if (what->is_record && bytes > KEPT_MAX)
+    if (what->part == EXAMPLE_RECORD && bytes > KEPT_MAX)
         return blob_read(rc, file->base.blob, dst, len, at + FRAME_HEAD + off, d);
     r = memo_get(file->memo, &key, &maker, &thing);
     if (r < 0)
         return r;
     record = memo_bytes(thing);
-    if (!what->is_record)
+    if (what->part != EXAMPLE_RECORD)
         return read_feature(&making, record, what, off, len, dst);
     memcpy(dst, record->data + off, len);
     return 0;
 }
+
+/* ---- what people are told ---- */
+
+static void tfrecord_damage(const void *p, struct text *t)
+{
+    static const char *const wanted[N_TAILS] = {
+        [TAIL_HEAD] = "a record's length that matches its checksum, got another",
+        [TAIL_HEAD_CUT] = "the 12 bytes that begin a record, got the end of the file",
+        [TAIL_DATA_CUT] = "the data of a record, got the end of the file",
+    };
+    const struct tfrecord_file *file = p;
+    const struct findings *f = &file->findings;
+
+    if (f->tail != TAIL_NONE)
+        text_add(t, "%s: byte %llu: expected %s; only the %llu records before it are served\n",
+                 blob_name(file->base.blob), (unsigned long long)f->tail_at, wanted[f->tail],
+                 (unsigned long long)file->base.prepared.index.rows);
+}
+
+static void tfrecord_note(const void *p, struct text *t)
+{
+    const struct tfrecord_file *file = p;
+    const struct findings *f = &file->findings;
+    const char *name = blob_name(file->base.blob);
+
+    if (f->spoilt)
+        text_add(t,
+                 "%s: records that cannot be read: %llu, the first at byte %llu: expected data "
+                 "that match "
+                 "their checksum, got others\n",
+                 name, (unsigned long long)f->spoilt, (unsigned long long)f->first_spoilt);
+    if (f->others && f->examples && f->others <= f->examples)
+        text_add(
+            t, "%s: records that are no tf.train.Example: %llu; they have the file .record alone\n",
+            name, (unsigned long long)f->others);
+    if (file->features.left_out)
+        text_add(t, "%s: features beyond the first %u are ignored, such as %s\n", name,
+                 file->features.n, file->features.first_out + 1);
+    if (file->hidden)
+        text_add(t,
+                 "%s: %u features have no field: kinds differ inside of a list, or the index "
+                 "has no columns left\n",
+                 name, file->hidden);
+}
+
+/* ---- the format ---- */
+
+static const struct record_format tfrecord_records = {
+    .format = &format_tfrecord,
+    .file = &tfrecord_file_ops,
+    .has_groups = true,
+    .has = tfrecord_has,
+    .dims = tfrecord_dims,
+    .extent = tfrecord_extent,
+    .read = tfrecord_read,
+    .verify = tfrecord_verify,
+    .damage = tfrecord_damage,
+    .note = tfrecord_note,
+};
+
+/* No other file has a checksum there by chance, so the claim is above those of formats that know a
+ * file by two bytes, which a length can have. A file without a byte is a shard without a record if
+ * its name says so. */
+static enum claim tfrecord_probe(const struct probed_file *file)
+{
+    uint64_t len;
+
+    if (file->len == 0)
+        return strstr(file->name, ".tfrec") ? CLAIM_WEAK : CLAIM_NONE;
+    return file->len >= FRAME_HEAD && frame_head(file->head, &len) ? CLAIM_NAMED : CLAIM_NONE;
+}
+
+const struct format format_tfrecord = {
+    .name = "tfrecord",
+    .probe = tfrecord_probe,
+    .records = &tfrecord_records,
+    .title = "TFRecord",
+    .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
+               "  for field in batch.files: print(field, batch[field].shape)\n",
+};

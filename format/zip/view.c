@@ -128,15 +128,10 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static bool zip_make_cancelled(void *ctx)
-{
-    return read_cancelled(((const struct zip_unpacking *)ctx)->rc);
-}
-
 static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uint64_t off)
 {
     const struct memo_key key = {{(uintptr_t)u->archive, (uintptr_t)u->place, u->archive->number}};
-    const struct memo_maker maker = {zip_make_content, zip_make_cancelled, u, read_clock(u->rc)};
+    const struct memo_maker maker = {zip_make_content, u, u->rc};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(u->archive->setup->memo, &key, &maker, &thing);
 

@@ -74,9 +74,10 @@ static uint8_t *read_content(const struct tfrecord_file *file, uint64_t row, uns
     int r = 0;
 
     if (cut)
-        r = tfrecord_read(READ_WAITS, file, row, column, 0, cut, bytes, &d);
+        r = format_tfrecord.records->read(READ_WAITS, file, row, column, 0, cut, bytes, &d);
     if (r == 0 && len > cut)
-        r = tfrecord_read(READ_WAITS, file, row, column, cut, len - cut, bytes + cut, &d);
+        r = format_tfrecord.records->read(READ_WAITS, file, row, column, cut, len - cut,
+                                          bytes + cut, &d);
     FUZZ_CHECK(r == 0 || ((r == -EBADMSG || r == -EIO) && d.set));
     if (r == 0)
         return bytes;
@@ -96,7 +97,9 @@ static uint64_t look_at(const struct tfrecord_file *file, bool is_ours)
         for (unsigned i = 0; i < n; i++) {
             uint64_t dim[RECORD_AXES], at, bytes;
             struct diag d = DIAG_INIT;
-            int r = tfrecord_has(file, row, i) ? tfrecord_dims(file, row, i, dim, &d) : -ENOENT;
+            int r = format_tfrecord.records->has(file, row, i)
+                        ? format_tfrecord.records->dims(file, row, i, dim, &d)
+                        : -ENOENT;
             size_t width = column[i].shown != RECORD_NUMBERS ? 1
                            : column[i].dtype == DTYPE_F4     ? 4
                                                              : 8;

@@ -36,9 +36,6 @@ struct file {
     struct column_table names; /* a kind and a name each; number[0]: records; [1], [2]: least and
                                 * most bytes */
     uint64_t *number;          /* [INDEX_LEARNED] of the record being added */
-    /* Once it is ready: */
-    struct record_column *column; /* [names.n] */
-    char (*text)[2][RECORD_NAME_MAX + 1];
 };
 
 /* ---- the index ---- */
@@ -119,46 +116,37 @@ static int set_columns(struct file *file)
                  ['m'] = {RECORD_NUMBERS, DTYPE_I2, 2, 4}, ['b'] = {RECORD_BYTES, DTYPE_U1, 1, 1},
                  ['x'] = {RECORD_BYTES, DTYPE_U1, 1, 1},   ['t'] = {RECORD_TEXT, DTYPE_U1, 1, 1},
                  ['d'] = {RECORD_NUMBERS, DTYPE_I8, 0, 0}};
+    int r = 0;
 
-    file->column = calloc(file->names.n + 1u, sizeof(*file->column));
-    file->text = calloc(file->names.n + 1u, sizeof(*file->text));
-    if (!file->column || !file->text)
-        return -ENOMEM;
-    file->base.column = file->column;
-    file->base.n_columns = file->names.n;
-    for (unsigned i = 0; i < file->names.n; i++) {
+    for (unsigned i = 0; i < file->names.n && r == 0; i++) {
         const struct learned_column *learned = &file->names.column[i];
         const char *name = learned->name + 1, *dot = strchr(name, '.');
         size_t len = learned->len - 1;
         unsigned kind = (unsigned)min_u64((uint8_t)learned->name[0], ARRAY_LEN(kinds) - 1);
-        struct record_column *column = &file->column[i];
+        char shown[RECORD_NAME_MAX + 1];
+        struct record_column column = {.name = shown,
+                                       .ext = dot ? dot + 1 : "bin",
+                                       .shown = kinds[kind].shown,
+                                       .dtype = kinds[kind].dtype,
+                                       .ndim = kinds[kind].ndim,
+                                       .dim = {DIM_VARIES, 2}};
 
-        record_name(name, dot ? (size_t)(dot - name) : len, RECORD_NAME_MAX, file->text[i][0]);
-        record_name(dot ? dot + 1 : "bin", dot ? len - (size_t)(dot + 1 - name) : 3, EXT_SIZE - 1,
-                    file->text[i][1]);
-        *column = (struct record_column){.name = file->text[i][0],
-                                         .ext = file->text[i][1],
-                                         .shown = kinds[kind].shown,
-                                         .dtype = kinds[kind].dtype,
-                                         .ndim = kinds[kind].ndim,
-                                         .dim = {DIM_VARIES, 2}};
-        column->has_holes = learned->number[0] < file->base.prepared.index.rows;
-        if (column->ndim && learned->number[1] == learned->number[2])
-            column->dim[0] = learned->number[1] / kinds[kind].bytes;
+        record_name(name, dot ? (size_t)(dot - name) : len, RECORD_NAME_MAX, shown);
+        column.has_holes = learned->number[0] < file->base.prepared.index.rows;
+        if (column.ndim && learned->number[1] == learned->number[2])
+            column.dim[0] = learned->number[1] / kinds[kind].bytes;
+        r = record_file_add(&file->base, &column);
     }
-    return 0;
+    return r;
 }
 
 /* The numbers of a kept index are hostile: no content may end after the file. */
 static int file_take(void *impl, const struct index *index)
 {
-    struct file *file = impl;
+    const struct file *file = impl;
     uint64_t size = file->base.blob->size, number[INDEX_LEARNED];
-    size_t used;
-    int r = column_table_read(&file->names, index->about, index->about_len, &used);
+    int r = index->shape.columns == FIXED + file->names.n * NUMBERS_EACH ? 0 : -EBADMSG;
 
-    if (r == 0 && index->shape.columns != FIXED + file->names.n * NUMBERS_EACH)
-        r = -EBADMSG;
     for (uint64_t row = 0; r == 0 && row < index->rows; row++) {
         index_row(index, row, number);
         for (unsigned i = FIXED; i < index->shape.columns; i += NUMBERS_EACH)
@@ -180,16 +168,12 @@ static int file_step(void *impl, struct diag *d)
     if (r < 0 || file->at < file->base.blob->size)
         return r;
     file->base.prepared.end[AT] = file->at;
-    r = blob_check(file->base.blob);
-    return r < 0 ? r : 1;
+    return 1;
 }
 
-static int file_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static void file_keep(void *impl, struct kept *k)
 {
-    (void)index;
-    (void)d;
-    column_table_write(&((struct file *)impl)->names, ret);
-    return 0;
+    column_table_keep(k, &((struct file *)impl)->names);
 }
 
 static int file_ready(void *impl, struct diag *d)
@@ -216,18 +200,15 @@ static void file_release(void *p)
 {
     struct file *file = p;
 
-    column_table_release(&file->names);
     free(file->number);
-    free(file->column);
-    free(file->text);
 }
 
 static const struct record_file_ops file_ops = {
     .size = sizeof(struct file),
     .index = {.version = "testlrn 1",
+              .keep = file_keep,
               .load = file_take,
               .step = file_step,
-              .about = file_about,
               .ready = file_ready},
     .shape = {.columns = FIXED, .rising = 1u << AT, .has_keys = true, .learns = true},
     .open = file_open,

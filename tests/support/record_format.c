@@ -99,8 +99,7 @@ static int testrec_step(void *impl, struct diag *d)
     if (r < 0 || file->at < file->base.blob->size)
         return r;
     file->base.prepared.end[AT] = file->at;
-    r = blob_check(file->base.blob);
-    return r < 0 ? r : 1;
+    return 1;
 }
 
 static int testrec_open(void *p, const struct record_source *source, struct diag *d)

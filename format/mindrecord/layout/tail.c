@@ -1,17 +1,15 @@
 /* What follows the last page: newer writers put a hash there, or encrypt the whole file. */
 #include <errno.h>
-#include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/core/blob_hash.h"
 #include "format/mindrecord/layout/header.h"
 
 #define HASH      "HASH"
 #define ENCRYPT   "ENCRYPT"
 #define HASH_TAIL 8 /* bytes of the hash's length, and of HASH */
-#define CHUNK     (size_t)(1 << 20)
 
 int mindrecord_refuse_encrypted(const struct blob *blob, struct diag *d)
 {
@@ -27,41 +25,12 @@ int mindrecord_refuse_encrypted(const struct blob *blob, struct diag *d)
     return r;
 }
 
-static void mindrecord_free_hash(EVP_MD_CTX **hash)
-{
-    EVP_MD_CTX_free(*hash);
-}
-
-/* Are the bytes before the tail of that hash? 1, 0, or -errno. */
-static int mindrecord_is_hash(const struct blob *blob, const EVP_MD *type, uint64_t end,
-                              const uint8_t *expected, struct diag *d)
-{
-    AUTO(mindrecord_free_hash) EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    AUTO_FREE uint8_t *bytes = malloc(CHUNK);
-    uint8_t found[EVP_MAX_MD_SIZE];
-    unsigned len;
-
-    if (!hash || !bytes || !EVP_DigestInit_ex(hash, type, NULL))
-        return -ENOMEM;
-    for (uint64_t at = 0; at < end; at += CHUNK) {
-        size_t n = (size_t)min_u64(CHUNK, end - at);
-        int r = blob_read(READ_WAITS, blob, bytes, n, at, d);
-
-        if (r < 0)
-            return r;
-        if (!EVP_DigestUpdate(hash, bytes, n))
-            return -ENOMEM;
-    }
-    if (!EVP_DigestFinal_ex(hash, found, &len))
-        return -ENOMEM;
-    return !memcmp(found, expected, len);
-}
-
 int mindrecord_check_hash(const struct blob *blob, struct diag *d)
 {
     const EVP_MD *const types[] = {EVP_sha224(),   EVP_sha256(),   EVP_sha384(),   EVP_sha512(),
                                    EVP_sha3_224(), EVP_sha3_256(), EVP_sha3_384(), EVP_sha3_512()};
-    uint8_t tail[HASH_TAIL], expected[EVP_MAX_MD_SIZE];
+    uint8_t tail[HASH_TAIL], expected[EVP_MAX_MD_SIZE], found[EVP_MAX_MD_SIZE];
+    unsigned found_len;
     bool known = false;
     uint32_t len;
     int r;
@@ -80,10 +49,12 @@ int mindrecord_check_hash(const struct blob *blob, struct diag *d)
         if ((uint32_t)EVP_MD_get_size(types[i]) != len)
             continue;
         known = true;
-        r = mindrecord_is_hash(blob, types[i], blob->size - sizeof(tail) - len, expected, d);
+        r = blob_hash(blob, blob->size - sizeof(tail) - len, types[i], found, &found_len, d);
+        if (r == 0 && !memcmp(found, expected, found_len))
+            return 0;
     }
-    if (r)
-        return r < 0 ? r : 0;
+    if (r < 0)
+        return r;
     return diag_set(d, -EBADMSG, "%s: byte %llu: expected the hash of the bytes before it, got %s",
                     blob_name(blob), (unsigned long long)(blob->size - sizeof(tail) - len),
                     known ? "another" : "one of a length that no known hash has");

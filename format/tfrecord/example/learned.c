@@ -93,107 +93,92 @@ enum example_kind feature_kind_of(const struct learned_column *column)
 
 /* ---- columns ---- */
 
-#define COLUMNS_OF_FEATURE 3 /* at most: values, sizes or lines, steps */
-
-static bool tfrecord_learned_is_taken(const struct shown *shown, const char *name)
+static bool features_is_taken(const struct record_file *file, const char *name)
 {
-    for (unsigned i = 0; i < shown->n; i++)
-        if (!strcmp(name, shown->name[i]))
+    for (unsigned i = 0; i < file->n_columns; i++)
+        if (!strcmp(name, file->column[i].name))
             return true;
     return !strcmp(name, "record");
 }
 
 /* The name of a feature, and '_' as often as it takes to be no other's. */
-static void tfrecord_learned_make_name(const struct shown *shown,
-                                       const struct learned_column *feature, const char *suffix,
-                                       char ret[static SHOWN_NAME_SIZE])
+static void features_make_name(const struct record_file *file, const struct learned_column *feature,
+                               const char *suffix, char ret[static RECORD_NAME_MAX + 1])
 {
-    char name[SHOWN_NAME_SIZE];
+    char name[RECORD_NAME_MAX + 1];
 
     for (unsigned more = 0; more < 16; more++) {
         record_name(feature->name + 1, feature->len - 1, RECORD_NAME_MAX - strlen(suffix) - more,
                     name);
-        snprintf(ret, SHOWN_NAME_SIZE, "%s%s%.*s", name, suffix, (int)more, "________________");
-        if (!tfrecord_learned_is_taken(shown, ret))
+        snprintf(ret, RECORD_NAME_MAX + 1, "%s%s%.*s", name, suffix, (int)more, "________________");
+        if (!features_is_taken(file, ret))
             return;
     }
 }
 
-static struct record_column *tfrecord_learned_add_column(struct shown *shown, const char *name,
-                                                         struct shown_column what)
+/* Numbers of a feature, from least to most in a record. */
+static int features_add_numbers(struct record_file *file, const struct learned_column *feature,
+                                struct record_column *column, const char *suffix, unsigned least)
 {
-    struct record_column *column = &shown->column[shown->n];
+    uint64_t few = feature->number[least], most = feature->number[least + 1];
+    char name[RECORD_NAME_MAX + 1];
 
-    snprintf(shown->name[shown->n], SHOWN_NAME_SIZE, "%s", name);
-    *column = (struct record_column){.name = shown->name[shown->n], .ndim = 1};
-    shown->what[shown->n++] = what;
-    return column;
-}
-
-static void tfrecord_learned_add_numbers(struct shown *shown, const char *name,
-                                         struct shown_column what, enum dtype dtype, uint64_t least,
-                                         uint64_t most)
-{
-    struct record_column *column = tfrecord_learned_add_column(shown, name, what);
-
-    column->shown = RECORD_NUMBERS;
-    column->dtype = dtype;
-    column->dim[0] = least == most && least ? least : DIM_VARIES;
+    features_make_name(file, feature, suffix, name);
+    column->name = name;
+    column->ndim = 1;
+    column->dim[0] = few == most && few ? few : DIM_VARIES;
+    if (column->part == EXAMPLE_VALUES && feature->name[0] != FEATURE_OF_LISTS && few == 1 &&
+        most == 1)
+        column->ndim = 0;
+    return record_file_add(file, column);
 }
 
 /* Byte strings, one after another where a record has several. */
-static void add_strings(struct shown *shown, const char *name, struct shown_column what,
-                        enum looks looks)
+static int features_add_strings(struct record_file *file, const struct learned_column *feature,
+                                struct record_column column, bool has_several)
 {
     static const char *const ext[N_LOOKS] = {"bin", "txt",  "txt", "jpg", "png",
                                              "gif", "webp", "wav", "bin"};
-    struct record_column *column = tfrecord_learned_add_column(shown, name, what);
+    enum looks looks = has_several ? LOOKS_BYTES : (enum looks)feature->number[FEATURE_LOOKS];
+    char name[RECORD_NAME_MAX + 1];
+    int r;
 
-    column->shown = RECORD_BYTES;
-    column->ext = ext[looks];
-    if (looks != LOOKS_LINE)
-        return;
-    column = tfrecord_learned_add_column(shown, name, what);
-    column->shown = RECORD_TEXT;
-    column->without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
+    features_make_name(file, feature, "", name);
+    column.name = name;
+    column.shown = RECORD_BYTES;
+    column.ext = ext[looks];
+    r = record_file_add(file, &column);
+    if (r < 0 || looks != LOOKS_LINE)
+        return r;
+    column.shown = RECORD_TEXT;
+    column.ext = NULL;
+    column.without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
+    return record_file_add(file, &column);
 }
 
-static void tfrecord_learned_add_feature(struct shown *shown, const struct learned_column *feature,
-                                         unsigned i, uint64_t records)
+static int features_add(struct record_file *file, const struct learned_column *feature, unsigned i,
+                        bool has_holes)
 {
-    const uint64_t *number = feature->number;
     bool is_list = feature->name[0] == FEATURE_OF_LISTS;
+    bool has_several = is_list || feature->number[FEATURE_MOST] > 1;
     enum example_kind type = feature_kind_of(feature);
-    struct shown_column what = {.feature = i, .type = type, .part = EXAMPLE_VALUES};
-    uint64_t least = number[FEATURE_LEAST], most = number[FEATURE_MOST];
-    char name[SHOWN_NAME_SIZE];
-    unsigned first = shown->n;
+    struct record_column column = {.field = i, .part = EXAMPLE_VALUES, .has_holes = has_holes};
+    int r;
 
-    tfrecord_learned_make_name(shown, feature, "", name);
-    if (type == EXAMPLE_BYTES)
-        add_strings(shown, name, what,
-                    is_list || most > 1 ? LOOKS_BYTES : (enum looks)number[FEATURE_LOOKS]);
-    else
-        tfrecord_learned_add_numbers(shown, name, what,
-                                     type == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8, least, most);
-    if (type != EXAMPLE_BYTES && !is_list && least == 1 && most == 1)
-        shown->column[first].ndim = 0;
-    if (type == EXAMPLE_BYTES && (is_list || most > 1)) {
-        what.part = EXAMPLE_SIZES;
-        tfrecord_learned_make_name(shown, feature, "_sizes", name);
-        tfrecord_learned_add_numbers(shown, name, what, DTYPE_I8, least, most);
-    }
-    if (is_list) {
-        what.part = EXAMPLE_STEPS;
-        tfrecord_learned_make_name(shown, feature, "_steps", name);
-        tfrecord_learned_add_numbers(shown, name, what, DTYPE_I8, number[FEATURE_LEAST_STEPS],
-                                     number[FEATURE_MOST_STEPS]);
-    }
-    for (unsigned j = first; j < shown->n; j++)
-        shown->column[j].has_holes = number[FEATURE_RECORDS] < records;
+    column.dtype = type == EXAMPLE_FLOATS ? DTYPE_F4 : DTYPE_I8;
+    r = type == EXAMPLE_BYTES ? features_add_strings(file, feature, column, has_several)
+                              : features_add_numbers(file, feature, &column, "", FEATURE_LEAST);
+    column.dtype = DTYPE_I8;
+    column.part = EXAMPLE_SIZES;
+    if (r == 0 && type == EXAMPLE_BYTES && has_several)
+        r = features_add_numbers(file, feature, &column, "_sizes", FEATURE_LEAST);
+    column.part = EXAMPLE_STEPS;
+    if (r == 0 && is_list)
+        r = features_add_numbers(file, feature, &column, "_steps", FEATURE_LEAST_STEPS);
+    return r;
 }
 
-static int tfrecord_learned_by_name(const void *a, const void *b)
+static int features_by_name(const void *a, const void *b)
 {
     const struct learned_column *x = *(const struct learned_column *const *)a,
                                 *y = *(const struct learned_column *const *)b;
@@ -205,55 +190,41 @@ static int tfrecord_learned_by_name(const void *a, const void *b)
 }
 
 /* The bytes of records have files of their own; beside features, arrays would say all twice. */
-static void tfrecord_learned_add_record(struct shown *shown, bool has_arrays)
+static int features_add_record(struct record_file *file, bool has_arrays)
 {
-    for (unsigned i = 0; i < (has_arrays ? 2u : 1u); i++) {
-        struct record_column *column =
-            tfrecord_learned_add_column(shown, "record", (struct shown_column){.is_record = true});
+    struct record_column column = {.name = "record",
+                                   .shown = RECORD_BYTES,
+                                   .ext = "record",
+                                   .unnamed = true,
+                                   .without = RECORD_NOT_TAR | RECORD_NOT_ARRAYS,
+                                   .part = EXAMPLE_RECORD};
+    int r = record_file_add(file, &column);
 
-        column->shown = RECORD_BYTES;
-        column->ext = "record";
-        column->unnamed = true;
-        column->without = i ? RECORD_NOT_RAW : RECORD_NOT_TAR | RECORD_NOT_ARRAYS;
-    }
+    column.without = RECORD_NOT_RAW;
+    return r == 0 && has_arrays ? record_file_add(file, &column) : r;
 }
 
-int shown_make(struct shown *ret, const struct column_table *features, uint64_t rows,
-               uint64_t records, bool only_record)
+int features_show(struct record_file *file, const struct column_table *features, uint64_t records,
+                  bool only_record, unsigned *ret_hidden)
 {
-    size_t most = 2 + (size_t)features->n * COLUMNS_OF_FEATURE;
-    AUTO_FREE const struct learned_column **sorted = calloc(most, sizeof(struct learned_column *));
-    bool has_features = false;
+    AUTO_FREE const struct learned_column **sorted =
+        calloc(features->n + 1u, sizeof(struct learned_column *));
+    int r = sorted ? 0 : -ENOMEM;
 
-    *ret = (struct shown){.column = calloc(most, sizeof(*ret->column)),
-                          .what = calloc(most, sizeof(*ret->what)),
-                          .name = calloc(most, sizeof(*ret->name))};
-    if (!sorted || !ret->column || !ret->what || !ret->name) {
-        shown_release(ret);
-        return -ENOMEM;
-    }
-    for (unsigned i = 0; i < features->n; i++)
+    *ret_hidden = 0;
+    for (unsigned i = 0; i < features->n && sorted; i++)
         sorted[i] = &features->column[i];
-    qsort(sorted, features->n, sizeof(struct learned_column *), tfrecord_learned_by_name);
-    for (unsigned i = 0; i < features->n && !only_record; i++) {
-        enum example_kind type = feature_kind_of(sorted[i]);
+    if (sorted)
+        qsort(sorted, features->n, sizeof(struct learned_column *), features_by_name);
+    for (unsigned i = 0; i < features->n && !only_record && r == 0; i++) {
+        const struct learned_column *feature = sorted[i];
+        enum example_kind type = feature_kind_of(feature);
 
-        if (type == EXAMPLE_MIXED || sorted[i]->number[FEATURE_OUT]) {
-            ret->hidden++;
-        } else if (type != EXAMPLE_NONE) {
-            tfrecord_learned_add_feature(ret, sorted[i], (unsigned)(sorted[i] - features->column),
-                                         records);
-            has_features = true;
-        }
+        if (type == EXAMPLE_MIXED || feature->number[FEATURE_OUT])
+            ++*ret_hidden;
+        else if (type != EXAMPLE_NONE)
+            r = features_add(file, feature, (unsigned)(feature - features->column),
+                             feature->number[FEATURE_RECORDS] < records);
     }
-    tfrecord_learned_add_record(ret, rows && !has_features);
-    return 0;
-}
-
-void shown_release(struct shown *shown)
-{
-    free(shown->column);
-    free(shown->what);
-    free(shown->name);
-    *shown = (struct shown){0};
+    return r < 0 ? r : features_add_record(file, file->prepared.index.rows && !file->n_columns);
 }

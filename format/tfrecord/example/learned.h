@@ -64,28 +64,13 @@ void feature_learn(struct learned_column *column, const struct example_feature *
 /* The kind that most records have; EXAMPLE_NONE: none has values. */
 enum example_kind feature_kind_of(const struct learned_column *column);
 
-/* The columns of a file. */
-struct shown_column {
-    bool is_record; /* the bytes of the record */
-    unsigned feature;
-    enum example_kind type;
-    enum example_part part;
-};
+/* What a column shows is enum example_part, or the record itself. */
+enum { EXAMPLE_RECORD = EXAMPLE_STEPS + 1 };
 
-#define SHOWN_NAME_SIZE (RECORD_NAME_MAX + 1)
-
-struct shown {
-    unsigned n;
-    struct record_column *column;  /* [n] */
-    struct shown_column *what;     /* [n] */
-    char (*name)[SHOWN_NAME_SIZE]; /* [n] */
-    unsigned hidden;               /* features that have values, but no column */
-};
-
-/* rows: of the file; records: those that a feature without holes is in; only_record: records are no
- * examples. 0 or -ENOMEM. */
-int shown_make(struct shown *ret, const struct column_table *features, uint64_t rows,
-               uint64_t records, bool only_record);
-void shown_release(struct shown *shown);
+/* Add the columns of a file whose index is ready. records: those that a feature without holes is
+ * in; only_record: records are no examples. *ret_hidden: features that have values, but no column.
+ * 0 or -ENOMEM. */
+int features_show(struct record_file *file, const struct column_table *features, uint64_t records,
+                  bool only_record, unsigned *ret_hidden);
 
 #endif

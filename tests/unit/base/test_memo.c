@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/memo.h"
+#include "base/read_context.h"
 #include "support/random.h"
 #include "support/test_clock.h"
 #include "support/unit.h"
@@ -282,8 +283,8 @@ static void test_memo__wait_cancelled__eintr(void **state)
     struct memo_key key = key_of(1);
     struct slow slow = {.asked = 0};
     struct test_clock clock;
-    const struct memo_maker by = {
-        .make = make_slowly, .cancelled = is_cancelled, .ctx = &slow, .clock = &clock.clock};
+    const struct read_context rc = {.cancelled = is_cancelled, .ctx = &slow, .clock = &clock.clock};
+    const struct memo_maker by = {.make = make_slowly, .ctx = &slow, .rc = &rc};
     pthread_t id;
 
     (void)state;

@@ -53,7 +53,7 @@ static void make_table(struct column_table *t, struct text *ret)
     }
     t->most = ARRAY_LEN(names);
     assert_int_equal(column_table_add(t, "more", 4, &i), -E2BIG);
-    column_table_write(t, ret);
+    column_table_keep(&(struct kept){.out = ret}, t);
     assert_false(ret->failed);
 }
 
@@ -61,13 +61,16 @@ static void test_column_table__kept__the_same(void **state)
 {
     AUTO(column_table_release) struct column_table t = {0}, again = {0};
     AUTO_TEXT struct text text = {0};
-    size_t used;
+    struct kept k = {0};
 
     (void)state;
     make_table(&t, &text);
     text_add(&text, "more of the format");
-    assert_int_equal(column_table_read(&again, (const uint8_t *)text.data, text.len, &used), 0);
-    assert_string_equal(text.data + used, "more of the format");
+    k.at = (const uint8_t *)text.data;
+    k.left = text.len;
+    column_table_keep(&k, &again);
+    assert_int_equal(k.error, 0);
+    assert_string_equal((const char *)k.at, "more of the format");
     assert_int_equal(again.n, t.n);
     for (unsigned i = 0; i < t.n; i++) {
         assert_int_equal(again.column[i].len, t.column[i].len);
@@ -78,47 +81,50 @@ static void test_column_table__kept__the_same(void **state)
     assert_string_equal(again.first_out, "more");
 }
 
+static int read_table(const void *bytes, size_t len)
+{
+    AUTO(column_table_release) struct column_table again = {0};
+    struct kept k = {.at = bytes, .left = len};
+
+    column_table_keep(&k, &again);
+    assert_int_equal(again.n, k.error ? 0 : 3);
+    return k.error;
+}
+
 /* Bytes cut short, a name twice, an empty one, one that is too long, more columns than there may
  * be: refused, and nothing outside is read. */
 static void test_column_table__hostile__ebadmsg(void **state)
 {
-    enum { HEAD = 4 + 8 + 4 + 4, COLUMN = 8 * COLUMN_NUMBERS };
+    enum { HEAD = 8 + 8 + 8 + 4 };
     AUTO(column_table_release) struct column_table t = {0};
     AUTO_TEXT struct text text = {0};
     static const struct {
         size_t at;
-        uint32_t value;
-    } cases[] = {{0, 4}, {0, UINT32_MAX}, {12, 5000}, {HEAD, 0}, {HEAD, 4097}, {HEAD, UINT32_MAX}};
-    size_t used;
+        uint64_t value;
+    } cases[] = {{0, 4},    {0, UINT64_MAX}, {16, 5000},        {16, UINT64_MAX},
+                 {HEAD, 0}, {HEAD, 4097},    {HEAD, UINT64_MAX}};
 
     (void)state;
     make_table(&t, &text);
     for (size_t len = 0; len < text.len; len++) {
-        AUTO(column_table_release) struct column_table again = {0};
         AUTO_FREE uint8_t *bytes = malloc(len + 1); /* for ASan */
 
         assert_non_null(bytes);
         memcpy(bytes, text.data, len);
-        assert_int_equal(column_table_read(&again, bytes, len, &used), -EBADMSG);
-        assert_int_equal(again.n, 0);
+        assert_int_equal(read_table(bytes, len), -EBADMSG);
     }
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO(column_table_release) struct column_table again = {0};
         uint8_t *at = (uint8_t *)text.data + cases[i].at;
-        uint32_t was = load_le32(at);
+        uint64_t was = load_le64(at);
 
-        store_le32(at, cases[i].value);
-        if (column_table_read(&again, (uint8_t *)text.data, text.len, &used) != -EBADMSG)
+        store_le64(at, cases[i].value);
+        if (read_table(text.data, text.len) != -EBADMSG)
             fail_msg("case %zu", i);
-        store_le32(at, was);
+        store_le64(at, was);
     }
-    memcpy(text.data + HEAD + 4, "a\0b", 3); /* as the second */
-    {
-        AUTO(column_table_release) struct column_table again = {0};
-
-        assert_int_equal(column_table_read(&again, (uint8_t *)text.data, text.len, &used),
-                         -EBADMSG);
-    }
+    assert_int_equal(read_table(text.data, text.len), 0);
+    memcpy(text.data + HEAD + 8, "a\0b", 3); /* as the second */
+    assert_int_equal(read_table(text.data, text.len), -EBADMSG);
 }
 
 /* ---- the columns of a dataset ---- */

@@ -531,6 +531,9 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
     struct column_table table = {0};
     AUTO_INDEX_BUILDER struct index_builder *b = NULL;
     AUTO_TEXT struct text about = {0};
+    struct kept k = {.out = &about};
+    char *damage = "forged\n", *note = "";
+    uint64_t faults = 0;
     struct iovec pieces[INDEX_PIECES];
     struct kept_index kept = {0};
     struct index index;
@@ -543,9 +546,10 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
     assert_int_equal(index_finish(b, (uint64_t[]){1u << 20, 0}, NULL, NULL, &index), 0);
     assert_int_equal(column_table_add(&table, "npy", 3, &field), 0);
     memcpy(table.column[0].number, number, 10 * sizeof(*number));
-    text_add_bytes(&about, "\0\0\0\0\0\0\0", 8);
-    column_table_write(&table, &about);
-    text_add_bytes(&about, "forged\n", 8);
+    kept_number(&k, &faults, 0);
+    column_table_keep(&k, &table);
+    kept_text(&k, &damage);
+    kept_text(&k, &note);
     column_table_release(&table);
     assert_int_equal(index_bytes(b, about.data, about.len, &index, pieces), 0);
     assert_int_equal(
