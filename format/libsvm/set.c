@@ -1,0 +1,184 @@
+/* Datasets of libsvm text: the rows of one file, or of several in sequence. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "format/core/extents.h"
+#include "format/encode/encode.h"
+#include "format/libsvm/rows.h"
+
+extern const struct format format_libsvm, format_libfm;
+
+/* All files are ready: join their rows in sequence. */
+static void rows_finish(struct dataset *ds)
+{
+    struct libsvm_rows *rows = ds->impl;
+    uint32_t largest = 0;
+    uint64_t counted = 0; /* features, by headers */
+    bool any = false, from_one = true;
+
+    for (unsigned i = 0; i < rows->shards.n; i++) {
+        const struct libsvm_file *file = libsvm_rows_file(rows, i);
+        struct row_sums sums =
+            places_sums(&file->base.prepared.index, file->base.prepared.index.rows);
+
+        rows->before[i + 1].text = rows->before[i].text + sums.text;
+        rows->before[i + 1].features = rows->before[i].features + sums.features;
+        rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
+        rows->labels = max_u64(rows->labels, file->totals.labels);
+        any = any || file->totals.has_features;
+        if (file->notes.text.len)
+            notes_add(&ds->notes, "%s", file->notes.text.data);
+        counted = max_u64(counted, file->header.count[1]);
+        largest = file->totals.largest > largest ? file->totals.largest : largest;
+        from_one = from_one && file->totals.has_features && !file->totals.has_zero;
+    }
+    rows->shift = rows->base_one || (rows->base_auto && from_one);
+    rows->features = max_u64(any ? (uint64_t)largest + 1 - rows->shift : 0, counted);
+    dataset_set_samples(ds, rows->shards.first[rows->shards.n]);
+    libsvm_fields_finish(ds);
+}
+
+static int rows_prepare(struct dataset *ds, struct diag *d)
+{
+    struct libsvm_rows *rows = ds->impl;
+    int r = shards_prepare(&rows->shards, d);
+
+    if (r == 1)
+        rows_finish(ds);
+    return r;
+}
+
+static void rows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
+{
+    shards_progress(&libsvm_rows_of(ds)->shards, ret_done, ret_total);
+}
+
+static void rows_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
+                       uint64_t *ret_length)
+{
+    shards_share(&libsvm_rows_of(ds)->shards, part, parts, ret_start, ret_length);
+}
+
+static int rows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
+                      void *ctx, struct diag *d)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+
+    /* Each file of a folder also has a dataset of its own, which reports it. */
+    return rows->shards.n == 1 ? libsvm_file_check(libsvm_rows_file(rows, 0), report, ctx, d) : 0;
+}
+
+static void rows_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    uint64_t left_out = 0;
+
+    for (unsigned i = 0; i < rows->shards.n; i++)
+        left_out += libsvm_rows_file(rows, i)->totals.skipped;
+    text_add(t, "%s\"features\": %llu,\n%s\"nonzeros\": %llu,\n%s\"index_base\": %u,\n", indent,
+             (unsigned long long)rows->features, indent,
+             (unsigned long long)rows->before[rows->shards.n].features, indent, rows->shift);
+    text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
+             (unsigned long long)ds->samples, indent, (unsigned long long)rows->features, indent,
+             (unsigned long long)rows->before[rows->shards.n].features);
+    text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
+}
+
+static void rows_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
+                        struct text *t)
+{
+    struct libsvm_row_at at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+
+    (void)only;
+    text_add(t, "%s:%llu+%llu", blob_name(at.file->base.blob), (unsigned long long)at.place.start,
+             (unsigned long long)at.place.len);
+}
+
+/* Side files are in memory once the dataset is ready. */
+static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                             struct extent *ret)
+{
+    struct libsvm_row_at at;
+
+    if (only && !libsvm_field_reads_rows(only))
+        return 0;
+    at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+    *ret = (struct extent){at.file->base.blob, at.place.start, at.place.len};
+    return at.place.len > 0;
+}
+
+static void rows_free(struct dataset *ds)
+{
+    struct libsvm_rows *rows = ds->impl;
+
+    ds->n_blobs = 0; /* the files own them */
+    shards_release(&rows->shards);
+    free(rows->before);
+    free(rows->groups);
+    free(rows);
+}
+
+static const struct dataset_ops libsvm_ops = {
+    .prepare = rows_prepare,
+    .progress = rows_progress,
+    .share = rows_share,
+    .check = rows_check,
+    .describe = rows_describe,
+    .locate = rows_locate,
+    .extents = rows_extents,
+    .free = rows_free,
+    .checks_reads = true,
+};
+
+/* ---- making datasets ---- */
+
+static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
+{
+    struct libsvm_rows *rows = ds->impl;
+    int r = shards_init(&rows->shards, n);
+
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < n; i++) {
+        struct libsvm_file *file = files[i];
+
+        record_file_share(&file->base);
+        shards_add(&rows->shards, &file->base);
+        ds->blob[ds->n_blobs++] = file->base.blob;
+        for (unsigned k = 0; k < N_LIBSVM_SIDES; k++)
+            if (file->side[k].blob)
+                ds->blob[ds->n_blobs++] = file->side[k].blob;
+    }
+    rows->before = calloc((size_t)n + 1, sizeof(*rows->before));
+    rows->groups = calloc((size_t)n + 1, sizeof(*rows->groups));
+    return rows->before && rows->groups ? 0 : -ENOMEM;
+}
+
+int libsvm_dataset_of_files(struct libsvm_file *const *files, unsigned n,
+                            const struct format_setup *setup, struct dataset **ret)
+{
+    bool has_fields = files[0]->columns & LIBSVM_FIELD;
+    struct libsvm_rows *rows = calloc(1, sizeof(*rows));
+    AUTO_DATASET struct dataset *ds = NULL;
+    int r = dataset_new(has_fields ? &format_libfm : &format_libsvm, &libsvm_ops, rows,
+                        LIBSVM_FIELDS_MAX, (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
+
+    if (r < 0)
+        return r;
+    ds->shares_blobs = n > 1;
+    rows->memo = setup->memo;
+    rows->pool = setup->pool;
+    rows->labels = 1;
+    rows->has_fields = has_fields;
+    rows->base_one = setup->options.index_base == INDEX_FROM_ONE;
+    rows->base_auto = setup->options.index_base == INDEX_AUTO;
+    r = rows_add_files(ds, files, n);
+    if (r == 0)
+        r = libsvm_fields_init(ds);
+    if (r == 0)
+        r = dataset_add_folders(ds);
+    if (r == 0)
+        *ret = TAKE_PTR(ds);
+    return r;
+}
