@@ -20,7 +20,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cache/disk/allowance.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 
@@ -206,7 +205,7 @@ static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
 static int open_done(const struct cache_group *group, const char *path, const char *id, int *ret_fd,
                      uint64_t *ret_size)
 {
-    uint8_t found[TRAILER_BYTES], want[TRAILER_BYTES];
+    uint8_t found[TRAILER_BYTES], trailer[TRAILER_BYTES];
     uint64_t before; /* bytes of content and source */
     uint32_t named;
     AUTO_CLOSE int fd = group_open(group, path, O_RDONLY, NULL);
@@ -221,8 +220,8 @@ static int open_done(const struct cache_group *group, const char *path, const ch
     named = load_le32(found + 12);
     if (named > ENTRY_SOURCE_MAX || named > before)
         return what_is_wrong(found);
-    make_trailer(id, before - named, named, load_le32(found + 56), want);
-    if (memcmp(found, want, sizeof(want)) != 0)
+    make_trailer(id, before - named, named, load_le32(found + 56), trailer);
+    if (memcmp(found, trailer, sizeof(trailer)) != 0)
         return what_is_wrong(found);
     *ret_size = before - named;
     *ret_fd = TAKE_FD(fd);
@@ -383,7 +382,7 @@ static int rename_over(const struct cache_group *group, const char *part, const 
 }
 
 /* Write source and trailer at the end of the file, and give it its final name. */
-static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
     char part[PATH_MAX], done[PATH_MAX];
     uint8_t tail[ENTRY_SOURCE_MAX + TRAILER_BYTES];
@@ -416,7 +415,7 @@ static int publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_s
 
 int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
 {
-    int r = publish(entry, fd, sync, ret_size);
+    int r = entry_publish(entry, fd, sync, ret_size);
 
     if (r < 0)
         entry_abandon(entry, fd);
@@ -464,7 +463,7 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
         else if (r == -ENOSPC && sink.wanted)
             say_disk_is_full(&sink, entry->folder, d);
         if (r == 0)
-            r = publish(entry, fd, sync, ret_size);
+            r = entry_publish(entry, fd, sync, ret_size);
         if (r < 0) {
             allowance_drop(&sink.allowance, fd);
             entry_abandon(entry, fd);

@@ -304,7 +304,7 @@ static int check_marker(const char *folder, bool is_shared, struct diag *d)
 }
 
 /* mkdir -p of a path in the folder. ~ comes from $EPOCHFS_CACHE where no shell has replaced it. */
-static int make_in(const struct cache_folder *folder, const char *path, struct diag *d)
+static int make_in_folder(const struct cache_folder *folder, const char *path, struct diag *d)
 {
     char text[PATH_MAX];
     struct stat st;
@@ -369,14 +369,14 @@ static int sub_of_own(const struct cache_folder *folder, const char *path, const
                       struct diag *d)
 {
     bool must_own = folder->is_default || geteuid() == 0; /* root trusts no one else */
-    int r = make_in(folder, folder->path, d);
+    int r = make_in_folder(folder, folder->path, d);
 
     if (r == 0 && must_own)
         r = check_owner(folder->path, folder->is_default, d);
     if (r == 0)
         r = check_marker(folder->path, false, d);
     if (r == 0 && *sub)
-        r = make_in(folder, path, d);
+        r = make_in_folder(folder, path, d);
     return r == 0 && *sub ? check_sub(path, must_own, d) : r;
 }
 

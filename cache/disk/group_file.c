@@ -158,7 +158,7 @@ int group_open(const struct cache_group *group, const char *path, int flags, str
 
 /* A file without a name gets its mode before it gets its name. On file systems that have no such
  * files there is a moment in which the umask counts. */
-static int make_in(int folder, const char *name)
+static int group_make_in(int folder, const char *name)
 {
     AUTO_CLOSE int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
     bool has_name = fd < 0;
@@ -187,7 +187,7 @@ int group_make(const struct cache_group *group, const char *path, struct diag *d
     folder = group_folder(group, path, &name, d);
     if (folder < 0)
         return folder;
-    fd = make_in(folder, name);
+    fd = group_make_in(folder, name);
     if (fd < 0)
         return fd;
     r = check_file(folder, name, path, fd, 0, group, d); /* the folder may have lost its bit */

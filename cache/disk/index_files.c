@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/disk/allowance.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
+#include "cache/disk/quota.h"
 
 /* An entry that was cut short, or cannot be read, counts as missing. */
 static int read_entry(int fd, uint64_t size, struct kept_index *ret)
@@ -25,19 +25,19 @@ static int read_entry(int fd, uint64_t size, struct kept_index *ret)
     return 0;
 }
 
-static int entry_of(const struct index_store *keep, const char *kind, const char *identity,
-                    const char *source, struct entry *ret, struct diag *d)
+static int index_entry(const struct index_store *keep, const char *sub, const char *identity,
+                       const char *source, struct entry *ret, struct diag *d)
 {
-    return entry_init(ret, ((const struct index_files *)keep)->folder, kind, identity, source, d);
+    return entry_init(ret, ((const struct index_files *)keep)->folder, sub, identity, source, d);
 }
 
-static int index_files_load(const struct index_store *keep, const char *kind, const char *identity,
+static int index_files_load(const struct index_store *keep, const char *sub, const char *identity,
                             struct kept_index *ret)
 {
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     uint64_t size = 0;
-    int r = entry_of(keep, kind, identity, "", &entry, NULL);
+    int r = index_entry(keep, sub, identity, "", &entry, NULL);
 
     if (r == 0)
         r = entry_open(&entry, &fd, &size);
@@ -60,7 +60,7 @@ static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
     return r;
 }
 
-static int index_files_save(const struct index_store *keep, const char *kind, const char *identity,
+static int index_files_save(const struct index_store *keep, const char *sub, const char *identity,
                             const char *source, const struct iovec *pieces, unsigned n,
                             struct kept_index *ret, struct diag *d)
 {
@@ -68,19 +68,19 @@ static int index_files_save(const struct index_store *keep, const char *kind, co
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     uint64_t size = 0;
-    int r = entry_of(keep, kind, identity, source, &entry, d);
+    int r = index_entry(keep, sub, identity, source, &entry, d);
 
     if (r == 0)
         r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
     return r < 0 ? r : read_entry(fd, size, ret);
 }
 
-static void index_files_remove(const struct index_store *keep, const char *kind,
+static void index_files_remove(const struct index_store *keep, const char *sub,
                                const char *identity)
 {
     struct entry entry;
 
-    if (entry_of(keep, kind, identity, "", &entry, NULL) == 0)
+    if (index_entry(keep, sub, identity, "", &entry, NULL) == 0)
         entry_remove(&entry);
 }
 
@@ -137,12 +137,12 @@ static void making_free(struct kept_making *head)
 static const struct kept_making_ops making_ops = {making_raise, making_written, making_commit,
                                                   making_free};
 
-static int index_files_open(const struct index_store *keep, const char *kind, const char *identity,
+static int index_files_open(const struct index_store *keep, const char *sub, const char *identity,
                             struct kept_file *ret)
 {
     struct entry entry;
     struct kept_file file = {.fd = -1};
-    int r = entry_of(keep, kind, identity, "", &entry, NULL);
+    int r = index_entry(keep, sub, identity, "", &entry, NULL);
 
     if (r == 0)
         r = entry_open(&entry, &file.fd, &file.size);
@@ -151,7 +151,7 @@ static int index_files_open(const struct index_store *keep, const char *kind, co
     return r;
 }
 
-static int index_files_begin(const struct index_store *keep, const char *kind, const char *identity,
+static int index_files_begin(const struct index_store *keep, const char *sub, const char *identity,
                              const char *source, struct kept_file *ret, struct diag *d)
 {
     AUTO_FREE struct making *making = calloc(1, sizeof(*making));
@@ -161,7 +161,7 @@ static int index_files_begin(const struct index_store *keep, const char *kind, c
     if (!making)
         return -ENOMEM;
     making->head.ops = &making_ops;
-    r = entry_of(keep, kind, identity, source, &making->entry, d);
+    r = index_entry(keep, sub, identity, source, &making->entry, d);
     if (r == 0)
         r = entry_begin(&making->entry, false, &file.fd, &file.size, d);
     if (r < 0)

@@ -22,9 +22,9 @@
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
 
 /* What is done with the files of a folder, at path. NULL: they are entries. */
-struct kind {
+struct file_sort {
     const char *folder;
-    int (*look)(const struct cache_group *group, const char *path, struct inventory_file *ret);
+    int (*inspect)(const struct cache_group *group, const char *path, struct inventory_file *ret);
     int (*verify)(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad);
     int (*remove)(const struct cache_group *group, const char *path);
 };
@@ -37,7 +37,7 @@ static int look_at_made(const struct cache_group *group, const char *path,
                         struct inventory_file *ret);
 static int remove_unused(const struct cache_group *group, const char *path);
 
-static const struct kind kinds[] = {
+static const struct file_sort sorts[] = {
     {"staged", look_at_both, verify_both, staged_remove},
     {"made", look_at_made, made_verify, remove_unused},
     {.folder = "unpacked"},
@@ -48,13 +48,13 @@ static const struct kind kinds[] = {
     {.folder = "listing"},
 };
 
-static const struct kind *kind_of(const struct inventory_file *file)
+static const struct file_sort *sort_of(const struct inventory_file *file)
 {
     size_t i = 0;
 
-    while (kinds[i].folder != file->kind)
+    while (sorts[i].folder != file->folder)
         i++;
-    return &kinds[i];
+    return &sorts[i];
 }
 
 void inventory_release(struct inventory *inventory)
@@ -69,16 +69,16 @@ void inventory_release(struct inventory *inventory)
 static int path_of(const struct inventory *inventory, const struct inventory_file *file,
                    char ret[static PATH_MAX])
 {
-    int n = snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->kind, file->id,
+    int n = snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->folder, file->id,
                      file->is_part ? ".part" : "");
 
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int entry_of(const struct inventory *inventory, const struct inventory_file *file,
-                    struct entry *ret)
+static int file_entry(const struct inventory *inventory, const struct inventory_file *file,
+                      struct entry *ret)
 {
-    int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->kind);
+    int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->folder);
 
     memcpy(ret->id, file->id, sizeof(ret->id));
     ret->group = inventory->group;
@@ -86,7 +86,7 @@ static int entry_of(const struct inventory *inventory, const struct inventory_fi
 }
 
 /* "<id>", "<id>.part", or the content of a staged file. */
-static bool parse_name(const char *name, struct inventory_file *ret, bool *ret_content)
+static bool parse_file_name(const char *name, struct inventory_file *ret, bool *ret_content)
 {
     size_t digits = strspn(name, "0123456789abcdef");
     const char *end = name + digits;
@@ -187,7 +187,7 @@ static int verify_entry(const struct inventory *inventory, const struct inventor
     AUTO_CLOSE int fd = -1;
     struct entry entry;
     uint64_t size;
-    int r = entry_of(inventory, file, &entry);
+    int r = file_entry(inventory, file, &entry);
 
     if (r == 0)
         r = entry_inspect(&entry, &fd, &size);
@@ -200,7 +200,7 @@ static int look_at_entry(const struct inventory *inventory, struct inventory_fil
     char source[ENTRY_SOURCE_MAX + 1];
     AUTO_CLOSE int fd = -1;
     struct entry entry;
-    int r = entry_of(inventory, file, &entry);
+    int r = file_entry(inventory, file, &entry);
 
     if (r == 0)
         r = entry_inspect(&entry, &fd, &file->size);
@@ -251,17 +251,18 @@ static int verify_both(const struct cache_group *group, const char *path, uint64
     return r;
 }
 
-static int add_file(struct inventory *inventory, const struct kind *kind, const char *name)
+static int inventory_add_file(struct inventory *inventory, const struct file_sort *sort,
+                              const char *name)
 {
     const struct cache_group *group = &inventory->group;
     struct inventory_file file = {
-        .kind = kind->folder, .is_staged = kind == kinds, .is_sparse = kind->look};
+        .folder = sort->folder, .is_staged = sort == sorts, .is_sparse = sort->inspect};
     char path[PATH_MAX];
     bool is_content;
     struct stat st;
     int r;
 
-    if (!parse_name(name, &file, &is_content))
+    if (!parse_file_name(name, &file, &is_content))
         return 0;
     r = path_of(inventory, &file, path);
     if (r < 0)
@@ -269,7 +270,7 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
     if (is_content && group_stat(group, path, &st) == 0)
         return 0; /* that one names both */
     if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path,
-                                       kind->folder, name) >= sizeof(path))
+                                       sort->folder, name) >= sizeof(path))
         return -ENAMETOOLONG;
     if (group_stat(group, path, &st) < 0)
         return 0; /* it has gone */
@@ -291,7 +292,7 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
         if (!file.is_staged || file.is_part)
             file.in_use = entry_in_use(group, path, file.is_part);
         if (!file.is_part)
-            r = kind->look ? kind->look(group, path, &file) : look_at_entry(inventory, &file);
+            r = sort->inspect ? sort->inspect(group, path, &file) : look_at_entry(inventory, &file);
     }
     restore_time(group, path, st.st_atim);
     if (r < 0)
@@ -301,14 +302,14 @@ static int add_file(struct inventory *inventory, const struct kind *kind, const 
     return 0;
 }
 
-static int add_folder(struct inventory *inventory, const struct kind *kind)
+static int inventory_add_folder(struct inventory *inventory, const struct file_sort *sort)
 {
     char path[PATH_MAX];
     const struct dirent *entry;
     int r = 0, fd;
     DIR *dir;
 
-    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, kind->folder) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, sort->folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) /* a link is not ours */
@@ -320,7 +321,7 @@ static int add_folder(struct inventory *inventory, const struct kind *kind)
         return r;
     }
     while (r == 0 && (entry = readdir(dir)))
-        r = add_file(inventory, kind, entry->d_name);
+        r = inventory_add_file(inventory, sort, entry->d_name);
     closedir(dir);
     return r;
 }
@@ -415,10 +416,10 @@ int inventory_take(const struct cache_folder *cache, struct inventory *ret, stru
     inventory.path = strdup(cache->path);
     if (!inventory.path)
         return -ENOMEM;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        r = add_folder(&inventory, &kinds[i]);
+    for (size_t i = 0; i < ARRAY_LEN(sorts); i++) {
+        r = inventory_add_folder(&inventory, &sorts[i]);
         if (r < 0)
-            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, kinds[i].folder,
+            return diag_set(d, r, "cache folder %s: %s: %s", cache->path, sorts[i].folder,
                             strerror(-r));
     }
     if (inventory.n)
@@ -435,7 +436,7 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
                      uint64_t *good, uint64_t *bad)
 {
     const struct cache_group *group = &inventory->group;
-    const struct kind *kind = kind_of(file);
+    const struct file_sort *sort = sort_of(file);
     char path[PATH_MAX];
     struct stat st;
     int r = path_of(inventory, file, path);
@@ -454,9 +455,9 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         *bad = 1; /* a content alone */
         return staged_remove(group, path);
     }
-    r = kind->verify ? kind->verify(group, path, good, bad) : verify_entry(inventory, file);
+    r = sort->verify ? sort->verify(group, path, good, bad) : verify_entry(inventory, file);
     restore_time(group, path, st.st_atim);
-    *good += r == 0 && !kind->verify;
+    *good += r == 0 && !sort->verify;
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(group, path) : group_unlink(group, path);
@@ -500,7 +501,7 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
         return file_clear_place(group, path, NULL);
     if (file->is_part)
         return remove_part(group, path);
-    return kind_of(file)->remove ? kind_of(file)->remove(group, path) : remove_unused(group, path);
+    return sort_of(file)->remove ? sort_of(file)->remove(group, path) : remove_unused(group, path);
 }
 
 /* ---- what earlier versions left ---- */
@@ -526,7 +527,7 @@ static bool has_older(const char *folder)
 static bool may_remove_older(const struct inventory *inventory, const struct inventory_file *file)
 {
     return file->is_foreign && strlen(file->id) == STAGED_OLD_DIGITS && !file->in_use &&
-           strcmp(file->kind, "commands") != 0 &&
+           strcmp(file->folder, "commands") != 0 &&
            (!inventory->group.is_shared || file->uid == geteuid());
 }
 
@@ -538,8 +539,8 @@ uint64_t inventory_remove_older(const struct cache_folder *cache, uint64_t *ret_
     uint64_t n = 0;
 
     *ret_bytes = 0;
-    for (size_t i = 0; i < ARRAY_LEN(kinds) && !found; i++)
-        found = snprintf(path, sizeof(path), "%s/%s", cache->path, kinds[i].folder) <
+    for (size_t i = 0; i < ARRAY_LEN(sorts) && !found; i++)
+        found = snprintf(path, sizeof(path), "%s/%s", cache->path, sorts[i].folder) <
                     (int)sizeof(path) &&
                 has_older(path);
     if (!found || inventory_take(cache, &inventory, NULL) < 0)

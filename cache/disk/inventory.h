@@ -14,7 +14,7 @@
 #include "cache/disk/folder.h"
 
 struct inventory_file {
-    const char *kind; /* the folder that it is in: "staged", "unpacked" ... */
+    const char *folder; /* the folder that it is in: "staged", "unpacked" ... */
     char id[ENTRY_ID_SIZE];
     bool is_staged;     /* a staged file */
     bool is_sparse;     /* staged, or made: some of its content may be there; others are entries */
@@ -47,14 +47,6 @@ struct inventory {
 int inventory_take(const struct cache_folder *cache, struct inventory *ret, struct diag *d);
 void inventory_release(struct inventory *inventory);
 #define AUTO_INVENTORY AUTO(inventory_release)
-
-/* Is there a newer version of the same file of a remote, or is it of another version of epochfs? */
-static inline bool inventory_superseded(const struct inventory *inventory,
-                                        const struct inventory_file *file)
-{
-    (void)inventory;
-    return file->is_superseded;
-}
 
 /* Set is_superseded of all files: part of inventory_take(). 0 or -ENOMEM. */
 int inventory_mark_superseded(struct inventory *inventory);

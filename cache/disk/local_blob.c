@@ -1,5 +1,5 @@
 /* A blob is bound to the state of the file at its opening: its version, and that it has a name.
- * Once any of these differs, the blob serves nothing more (local_check). */
+ * Once any of these differs, the blob serves nothing more (local_blob_check). */
 #include "cache/disk/local_blob.h"
 
 #include <errno.h>
@@ -19,16 +19,16 @@ struct local_blob {
     struct small_pieces small;
 };
 
-static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
-                       uint64_t off, struct diag *d)
+static int local_blob_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
+                            uint64_t off, struct diag *d)
 {
     (void)rc;
     (void)d;
     return file_pread(((const struct local_blob *)blob)->fd, buf, len, off);
 }
 
-static int local_pread_many(struct read_context *rc, const struct blob *blob,
-                            const struct blob_piece *pieces, size_t n)
+static int local_blob_pread_many(struct read_context *rc, const struct blob *blob,
+                                 const struct blob_piece *pieces, size_t n)
 {
     struct local_blob *local = (struct local_blob *)(uintptr_t)blob;
 
@@ -36,7 +36,7 @@ static int local_pread_many(struct read_context *rc, const struct blob *blob,
     return small_pieces_read(&local->small, local->fd, blob->size, pieces, n);
 }
 
-static int local_check(const struct blob *blob)
+static int local_blob_check(const struct blob *blob)
 {
     const struct local_blob *local = (const struct local_blob *)blob;
     struct stat st;
@@ -53,11 +53,11 @@ static int local_identity(const struct blob *blob, char **ret)
     return file_version_text(&((const struct local_blob *)blob)->version, ret);
 }
 
-static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
-                           struct diag *d)
+static int local_blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                                struct diag *d)
 {
     const struct local_blob *local = (const struct local_blob *)blob;
-    int r = local_check(blob);
+    int r = local_blob_check(blob);
 
     (void)d;
     if (r < 0)
@@ -73,7 +73,7 @@ static int local_memory(const struct blob *blob, enum blob_ask ask, uint64_t off
     return file_memory(((const struct local_blob *)blob)->fd, ask, off, len);
 }
 
-static void local_free(struct blob *blob)
+static void local_blob_free(struct blob *blob)
 {
     struct local_blob *local = (struct local_blob *)blob;
 
@@ -85,13 +85,13 @@ static void local_free(struct blob *blob)
     free(local);
 }
 
-static const struct blob_ops local_blob_ops = {.pread = local_pread,
-                                               .check = local_check,
+static const struct blob_ops local_blob_ops = {.pread = local_blob_pread,
+                                               .check = local_blob_check,
                                                .identity = local_identity,
-                                               .free = local_free,
-                                               .open_file = local_open_file,
+                                               .free = local_blob_free,
+                                               .open_file = local_blob_open_file,
                                                .memory = local_memory,
-                                               .pread_many = local_pread_many};
+                                               .pread_many = local_blob_pread_many};
 
 int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed, struct blob **ret)
 {
@@ -110,7 +110,7 @@ int local_blob_new(int fd, const char *name, uint64_t size, bool may_be_removed,
     if (!local->blob.name || fstat(fd, &st) < 0) {
         int r = local->blob.name ? -errno : -ENOMEM;
 
-        local_free(&local->blob);
+        local_blob_free(&local->blob);
         return r;
     }
     local->version = may_be_removed ? file_version_of_own(&st) : file_version_of(&st);

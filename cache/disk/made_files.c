@@ -13,8 +13,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "cache/disk/entry.h"
-#include "cache/disk/evict.h"
-#include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 
@@ -27,7 +25,6 @@
 #define HEADER_SUM   2044 /* where the CRC-32 of all before it is */
 #define PAGE_BYTES   4096
 #define SIZE_MOST    (UINT64_C(1) << 60)
-#define COUNT_SHARE  16 /* the files are counted again when so much of the limit was written */
 #define RECORDS_READ 8192
 
 struct rows {
@@ -115,62 +112,21 @@ static void stop(struct made_files *made, const char *why)
         made->say(why);
 }
 
-static bool is_made(void *ctx, const struct inventory_file *file)
-{
-    (void)ctx;
-    return !strcmp(file->kind, KIND);
-}
-
-/* Count what all files take, and remove those that were not used for longest, and are in no use,
- * until `bytes` more fit. 0 or -errno. */
-static int count_locked(struct made_files *made, uint64_t bytes)
-{
-    AUTO(inventory_release) struct inventory inventory = {0};
-    const struct evict evict = {.may_go = is_made, .quota = made->folder->quota};
-    uint64_t used = 0;
-    int r;
-
-    lock_assert_held(&made->lock);
-    r = inventory_take(made->folder, &inventory, NULL);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < inventory.n; i++)
-        if (!strcmp(inventory.file[i].kind, KIND))
-            used += inventory.file[i].disk;
-    if (used + bytes > made->limit)
-        used -= min_u64(evict_files(&inventory, &evict, used + bytes - made->limit), used);
-    made->used = used;
-    made->uncounted = 0;
-    made->is_counted = true;
-    return 0;
-}
-
-/* Is there room for so many bytes more? */
 static bool take_room(struct made_files *made, uint64_t bytes)
 {
     char text[160];
-    LOCK_SCOPE(&made->lock);
+    int r = atomic_load(&made->is_full) ? 0 : quota_share_take(&made->share, bytes);
 
-    if (atomic_load(&made->is_full))
-        return false;
-    if (!made->is_counted || made->used + bytes > made->limit ||
-        made->uncounted > made->limit / COUNT_SHARE)
-        if (count_locked(made, bytes) < 0) {
-            stop(made, "no more pictures are kept: the files that are kept cannot be counted");
-            return false;
-        }
-    if (made->used + bytes > made->limit) {
-        snprintf(
-            text, sizeof(text),
-            "no more pictures are kept: the %llu bytes of decoded_cache= are full, and all of its "
-            "files are in use",
-            (unsigned long long)made->limit);
+    if (r == -ENOSPC) {
+        snprintf(text, sizeof(text),
+                 "no more pictures are kept: the %llu bytes of decoded_cache= are full, and all of "
+                 "its files are in use",
+                 (unsigned long long)made->share.limit);
         stop(made, text);
-        return false;
+    } else if (r < 0) {
+        stop(made, "no more pictures are kept: the files that are kept cannot be counted");
     }
-    made->used += bytes;
-    made->uncounted += bytes;
-    return true;
+    return !atomic_load(&made->is_full);
 }
 
 /* ---- a file of the store ---- */
@@ -191,7 +147,7 @@ static void file_write(struct made_file *made, uint64_t row, const uint8_t *byte
 {
     struct file *file = (struct file *)made;
     const struct rows *rows = &file->rows;
-    struct quota *quota = file->all->folder->quota;
+    struct quota *quota = file->all->share.cache->quota;
     uint64_t size = rows->row_bytes + 8;
     char text[160];
     int r;
@@ -210,7 +166,7 @@ static void file_write(struct made_file *made, uint64_t row, const uint8_t *byte
     if (r == 0)
         return;
     snprintf(text, sizeof(text), "no more pictures are kept: cache folder %.80s: %s",
-             file->all->folder->path, strerror(-r));
+             file->all->share.cache->path, strerror(-r));
     stop(file->all, text);
 }
 
@@ -226,8 +182,8 @@ static const struct made_file_ops file_ops = {file_read, file_has, file_write, f
 static int begin_file(const struct made_files *made, const struct entry *entry, struct rows *rows,
                       uint64_t size, struct diag *d)
 {
-    uint8_t want[HEADER_BYTES], found[HEADER_BYTES];
-    struct quota *quota = made->folder->quota;
+    uint8_t header[HEADER_BYTES], found[HEADER_BYTES];
+    struct quota *quota = made->share.cache->quota;
     char path[PATH_MAX];
     struct stat st;
     int r = entry_path(entry, "", path);
@@ -237,14 +193,14 @@ static int begin_file(const struct made_files *made, const struct entry *entry, 
     if (r < 0)
         return diag_set(d, r, "%s: %s", entry->folder, strerror(-r));
     file_mark_used(rows->fd);
-    make_header(entry, rows, want);
+    make_header(entry, rows, header);
     futimens(rows->fd, NULL);
     if (fstat(rows->fd, &st) == 0 && (uint64_t)st.st_size == size &&
-        file_pread(rows->fd, found, sizeof(found), 0) == 0 && !memcmp(found, want, sizeof(found)))
+        file_pread(rows->fd, found, sizeof(found), 0) == 0 && !memcmp(found, header, sizeof(found)))
         return 0;
     r = quota ? quota_take(quota, HEADER_BYTES) : 0;
     if (r == 0) {
-        r = file_pwrite(rows->fd, want, sizeof(want), 0);
+        r = file_pwrite(rows->fd, header, sizeof(header), 0);
         if (r == 0 && ftruncate(rows->fd, (off_t)size) < 0)
             r = -errno;
         if (quota)
@@ -267,7 +223,7 @@ static int store_open(struct made_store *store, const char *identity, const char
     if (!file)
         return -ENOMEM;
     *file = (struct file){{&file_ops}, made, {.fd = -1, .n = rows, .row_bytes = row_bytes}};
-    r = entry_init(&entry, made->folder, KIND, identity, source, &reason);
+    r = entry_init(&entry, made->share.cache, KIND, identity, source, &reason);
     if (r == 0 && !place_rows(&file->rows, entry.id, &size))
         r = diag_set(&reason, -EFBIG, "expected at most 2^60 bytes of arrays");
     if (r == 0)
@@ -289,20 +245,22 @@ static const struct made_store_ops store_ops = {store_open};
 void made_files_init(struct made_files *ret, const struct cache_folder *folder, uint64_t limit,
                      void (*say)(const char *text))
 {
-    *ret = (struct made_files){.store = {&store_ops}, .folder = folder, .limit = limit, .say = say};
-    lock_init(&ret->lock);
+    *ret = (struct made_files){.store = {&store_ops},
+                               .share = {.cache = folder, .folder = KIND, .limit = limit},
+                               .say = say};
+    lock_init(&ret->share.lock);
 }
 
 void made_files_release(struct made_files *made)
 {
-    lock_release(&made->lock);
+    lock_release(&made->share.lock);
 }
 
 /* ---- tools ---- */
 
 /* Open a file by what it says itself: its name must agree. */
-static int open_file(const struct cache_group *group, const char *path, int flags, struct rows *ret,
-                     uint8_t header[HEADER_BYTES])
+static int made_open_named(const struct cache_group *group, const char *path, int flags,
+                           struct rows *ret, uint8_t header[HEADER_BYTES])
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     uint8_t id[DIGEST_BYTES];
@@ -354,7 +312,7 @@ int made_inspect(const struct cache_group *group, const char *path, struct made_
     uint8_t header[HEADER_BYTES] = {0};
     struct rows rows;
     uint64_t n = 0;
-    int r = open_file(group, path, O_RDONLY, &rows, header);
+    int r = made_open_named(group, path, O_RDONLY, &rows, header);
 
     if (r < 0)
         return r;
@@ -391,7 +349,7 @@ int made_verify(const struct cache_group *group, const char *path, uint64_t *goo
 {
     uint8_t header[HEADER_BYTES] = {0};
     struct rows rows;
-    int r = open_file(group, path, O_RDWR, &rows, header);
+    int r = made_open_named(group, path, O_RDWR, &rows, header);
 
     *good = *bad = 0;
     if (r < 0)

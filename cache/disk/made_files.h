@@ -7,19 +7,13 @@
 #ifndef EPOCHFS_CACHE_DISK_MADE_FILES_H
 #define EPOCHFS_CACHE_DISK_MADE_FILES_H
 
-#include "base/lock.h"
 #include "base/made_store.h"
-#include "cache/disk/folder.h"
+#include "cache/disk/quota.h"
 
 struct made_files {
     struct made_store store;
-    const struct cache_folder *folder;
-    uint64_t limit; /* bytes of disk space of all files in made/, of all mounts */
+    struct quota_share share; /* of all files in made/ */
     void (*say)(const char *text);
-    struct lock lock;
-    uint64_t used;      /* what they took when they were last counted, and was written since */
-    uint64_t uncounted; /* of that, written since */
-    bool is_counted;
     _Atomic bool is_full; /* nothing more is kept */
 };
 

@@ -28,9 +28,8 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/scope.h"
-#include "cache/disk/evict.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 
 #define HEAD_BYTES   64
@@ -45,30 +44,37 @@
 #define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count */
 #define RECOUNT_AGAIN_S 3
 #define WAIT_AGAIN_S    30 /* after a lock that did not come in time */
+#define NS_PER_S        INT64_C(1000000000)
 #define DEPTH_MOST      32
+#define FREE_AGAIN_S    30 /* after all that was unused had gone */
+#define FREE_SHARE      64 /* part of the limit that is freed at a time, at least */
 
 struct quota {
     /* Set by quota_open(), then constant. */
     int fd;
     struct cache_folder folder; /* path and group */
-    struct evictor evictor;
     uint64_t limit;
     unsigned slot;
     const struct clock *clock;
+    time_t began;                              /* of this process */
+    bool (*keeps)(void *ctx, const char *url); /* staged files that are kept; NULL: none */
+    void *keeps_ctx;
     struct lock lock; /* around LOCK_TOTAL */
     /* Guarded by lock: */
     uint64_t in_flight;   /* of this process */
-    int64_t next_recount; /* clock_monotonic() from which a refusal may count */
-    int64_t next_wait;    /* the same, from which a call may wait for LOCK_TOTAL */
+    int64_t next_recount; /* clock_monotonic() from which a refusal may count, */
+    int64_t next_wait;    /* from which a call may wait for LOCK_TOTAL, */
+    int64_t next_free;    /* and from which there may be unused files again */
+    bool is_freeing;      /* a thread removes files */
 };
+
+/* ---- the file ---- */
 
 struct head {
     uint64_t total;
     uint64_t taken;    /* by all processes, ever; grows only */
     uint64_t recounts; /* grows only */
 };
-
-/* ---- the file ---- */
 
 /* 0; -EBADMSG: the head is damaged; -EPROTO: it is of another version; or -errno. */
 static int head_read(int fd, struct head *ret)
@@ -109,11 +115,6 @@ static int head_begin_anew(int fd, struct head *ret)
     return head_write(fd, ret);
 }
 
-static uint64_t slot_place(unsigned slot)
-{
-    return HEAD_BYTES + (uint64_t)slot * SLOT_BYTES;
-}
-
 static int slot_write(int fd, unsigned slot, uint64_t in_flight)
 {
     uint8_t bytes[SLOT_BYTES] = {0};
@@ -121,7 +122,7 @@ static int slot_write(int fd, unsigned slot, uint64_t in_flight)
     store_le64(bytes, in_flight);
     store_le32(bytes + 8, slot);
     store_le32(bytes + 12, (uint32_t)crc32_z(0, bytes, 12));
-    return file_pwrite(fd, bytes, sizeof(bytes), slot_place(slot));
+    return file_pwrite(fd, bytes, sizeof(bytes), HEAD_BYTES + (uint64_t)slot * SLOT_BYTES);
 }
 
 /* What other living processes have in flight; UNKNOWN if a slot is damaged. LOCK_TOTAL is held. */
@@ -155,7 +156,7 @@ static int quota_lock(struct quota *quota)
     lock_take(&quota->lock);
     r = file_lock(quota->fd, F_WRLCK, LOCK_TOTAL, 1, now < quota->next_wait ? 0 : FILE_LOCK_MS);
     if (r == -ETIMEDOUT)
-        quota->next_wait = now + WAIT_AGAIN_S * INT64_C(1000000000);
+        quota->next_wait = now + WAIT_AGAIN_S * NS_PER_S;
     if (r < 0)
         lock_drop(&quota->lock);
     return r;
@@ -176,37 +177,26 @@ static void quota_unlock(struct quota *quota)
 
 /* ---- counting ---- */
 
-static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum);
-
-/* Add what one thing in a folder takes; nothing if it has disappeared meanwhile. */
+/* Add what one thing in a folder takes, with all below it; nothing if it has disappeared meanwhile.
+ */
 static int count_thing(int folder, const char *name, dev_t device, unsigned depth, uint64_t *sum)
 {
+    const struct dirent *entry;
     struct stat st;
-    int fd;
+    int r = 0, fd;
+    DIR *dir;
 
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
     if (st.st_dev != device)
         return 0; /* it takes no space on this disk */
-    if (!S_ISDIR(st.st_mode)) {
-        *sum += (uint64_t)st.st_blocks * 512;
-        return 0;
-    }
-    if (depth == 0)
-        return -ELOOP;
+    *sum += S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_blocks * 512;
+    if (!S_ISDIR(st.st_mode) || depth == 0)
+        return S_ISDIR(st.st_mode) ? -ELOOP : 0;
     fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    return count_folder(fd, device, depth - 1, sum);
-}
-
-/* Add what all files below take; closes fd. */
-static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum)
-{
-    DIR *dir = fdopendir(fd);
-    const struct dirent *entry;
-    int r = 0;
-
+    dir = fdopendir(fd);
     if (!dir) {
         r = -errno;
         close(fd);
@@ -214,7 +204,7 @@ static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum)
     }
     for (errno = 0; r == 0 && (entry = readdir(dir)); errno = 0)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = count_thing(dirfd(dir), entry->d_name, device, depth, sum);
+            r = count_thing(fd, entry->d_name, device, depth - 1, sum);
     if (r == 0 && errno)
         r = -errno;
     closedir(dir);
@@ -223,18 +213,12 @@ static int count_folder(int fd, dev_t device, unsigned depth, uint64_t *sum)
 
 static int count_files(const char *path, uint64_t *ret)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t sum = 0;
     struct stat st;
+    int r = fd < 0 || fstat(fd, &st) < 0 ? -errno
+                                         : count_thing(fd, ".", st.st_dev, DEPTH_MOST + 1, &sum);
 
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) < 0) {
-        r = -errno;
-        close(fd);
-        return r;
-    }
-    r = count_folder(fd, st.st_dev, DEPTH_MOST, &sum);
     if (r == 0)
         *ret = sum;
     return r;
@@ -312,7 +296,7 @@ static int own_slot(struct quota *quota)
     return -EUSERS;
 }
 
-static int open_file(const struct cache_group *group, const char *path, int *ret, struct diag *d)
+static int open_room(const struct cache_group *group, const char *path, int *ret, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
@@ -335,7 +319,7 @@ static int open_file(const struct cache_group *group, const char *path, int *ret
 /* Become one of the processes that share the count. *ret_count: the files must be counted, because
  * there is no other process and the head may date from before a power cut, or because it is
  * damaged. */
-static int join(struct quota *quota, bool *ret_count)
+static int join_room(struct quota *quota, bool *ret_count)
 {
     struct head head;
     bool counts;
@@ -365,14 +349,14 @@ static int quota_start(struct quota *quota, const struct cache_group *group, uin
 
     if (snprintf(path, sizeof(path), "%s/room", quota->folder.path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    r = open_file(group, path, &quota->fd, d);
+    r = open_room(group, path, &quota->fd, d);
     if (r == 0 && percent && statvfs(quota->folder.path, &fs) < 0)
         r = -errno;
     if (r < 0)
         return r;
     quota->limit =
         percent ? (uint64_t)((double)fs.f_blocks * (double)fs.f_frsize / 100 * percent) : limit;
-    r = join(quota, &count);
+    r = join_room(quota, &count);
     if (r == -EPROTO)
         return diag_set(d, r,
                         "%s: expected version %d; choose another folder with -o cache_dir=DIR",
@@ -402,7 +386,7 @@ int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percen
         return -ENOMEM;
     quota->fd = -1;
     quota->clock = clock_or_real(clock);
-    evictor_init(&quota->evictor, &quota->folder, quota->clock);
+    quota->began = (time_t)(now_ns() / NS_PER_S);
     lock_init(&quota->lock);
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
@@ -427,14 +411,77 @@ void quota_close(struct quota *quota)
         close(quota->fd);
     }
     lock_release(&quota->lock);
-    evictor_release(&quota->evictor);
     free(quota->folder.path);
     free(quota);
 }
 
+/* ---- what no process uses makes place ---- */
+
+static bool may_go(const void *ctx, const struct inventory_file *file)
+{
+    const struct quota *quota = ctx;
+
+    if (file->used >= quota->began)
+        return false;
+    if (file->is_staged)
+        return !file->source || !quota->keeps || !quota->keeps(quota->keeps_ctx, file->source);
+    return file->is_part || !strcmp(file->folder, "unpacked");
+}
+
+void quota_set_keeps(struct quota *quota, bool (*keeps)(void *ctx, const char *url), void *ctx)
+{
+    quota->keeps_ctx = ctx;
+    quota->keeps = keeps;
+}
+
+uint64_t quota_could_free(struct quota *quota)
+{
+    AUTO_INVENTORY struct inventory inventory = {0};
+    uint64_t bytes = 0;
+
+    if (inventory_take(&quota->folder, &inventory, NULL) < 0)
+        return 0;
+    for (size_t i = 0; i < inventory.n; i++)
+        if (!inventory.file[i].in_use && may_go(quota, &inventory.file[i]))
+            bytes += inventory.file[i].disk;
+    return bytes;
+}
+
+/* One thread at a time; 30 s pass after all that was unused had gone. */
+static bool begin_to_free(struct quota *quota)
+{
+    LOCK_SCOPE(&quota->lock);
+
+    if (quota->is_freeing || clock_monotonic(quota->clock) < quota->next_free)
+        return false;
+    quota->is_freeing = true;
+    return true;
+}
+
+/* Remove files that no process uses until so many bytes fit, and what another call soon needs. Are
+ * some removed? */
+static bool make_space(struct quota *quota, uint64_t bytes)
+{
+    AUTO_INVENTORY struct inventory inventory = {0};
+    uint64_t used = quota_used(quota), freed = 0;
+
+    if (!begin_to_free(quota))
+        return false;
+    bytes += used > quota->limit ? used - quota->limit : 0;
+    bytes += quota->limit / FREE_SHARE;
+    if (inventory_take(&quota->folder, &inventory, NULL) == 0)
+        freed = quota_remove_unused(quota, &inventory, may_go, quota, bytes);
+    LOCK_SCOPE(&quota->lock);
+
+    quota->is_freeing = false;
+    if (freed < bytes)
+        quota->next_free = clock_monotonic(quota->clock) + FREE_AGAIN_S * NS_PER_S;
+    return freed;
+}
+
 /* ---- taking and giving ---- */
 
-static int take_locked(struct quota *quota, uint64_t bytes)
+static int quota_take_locked(struct quota *quota, uint64_t bytes)
 {
     struct head head;
     uint64_t total;
@@ -455,16 +502,16 @@ static int take_locked(struct quota *quota, uint64_t bytes)
     return slot_write(quota->fd, quota->slot, quota->in_flight);
 }
 
-static int take(struct quota *quota, uint64_t bytes, bool *ret_recount)
+static int quota_try(struct quota *quota, uint64_t bytes, bool *ret_recount)
 {
     int64_t now = clock_monotonic(quota->clock);
     int r = quota_lock(quota);
 
     if (r < 0)
         return r;
-    r = take_locked(quota, bytes);
+    r = quota_take_locked(quota, bytes);
     if (r == -ENOSPC && bytes <= quota->limit && now >= quota->next_recount) {
-        quota->next_recount = now + RECOUNT_AGAIN_S * INT64_C(1000000000);
+        quota->next_recount = now + RECOUNT_AGAIN_S * NS_PER_S;
         *ret_recount = true;
     }
     if (r == -EBADMSG)
@@ -473,38 +520,18 @@ static int take(struct quota *quota, uint64_t bytes, bool *ret_recount)
     return r;
 }
 
-void quota_set_keeps(struct quota *quota, bool (*keeps)(void *ctx, const char *url), void *ctx)
-{
-    quota->evictor.ctx = ctx;
-    quota->evictor.keeps = keeps;
-}
-
-uint64_t quota_could_free(struct quota *quota)
-{
-    return evictor_could_free(&quota->evictor);
-}
-
-/* Remove files that no process uses until so many bytes fit. Are some removed? */
-static bool make_space(struct quota *quota, uint64_t bytes)
-{
-    uint64_t used = quota_used(quota);
-
-    return evictor_free_space(&quota->evictor, quota,
-                              bytes + (used > quota->limit ? used - quota->limit : 0));
-}
-
 int quota_take(struct quota *quota, uint64_t bytes)
 {
     bool recount = false;
-    int r = take(quota, bytes, &recount);
+    int r = quota_try(quota, bytes, &recount);
 
     if (recount) {
         r = quota_recount(quota);
         if (r == 0)
-            r = take(quota, bytes, &recount);
+            r = quota_try(quota, bytes, &recount);
     }
     if (r == -ENOSPC && bytes <= quota->limit && make_space(quota, bytes))
-        r = take(quota, bytes, &recount);
+        r = quota_try(quota, bytes, &recount);
     return r == -EBADMSG || r == -EAGAIN || r == -ETIMEDOUT ? -ENOSPC : r;
 }
 
@@ -543,13 +570,13 @@ void quota_give_back(struct quota *quota, uint64_t bytes)
 
 uint64_t quota_mark(struct quota *quota)
 {
-    struct head head = {.recounts = UINT64_MAX};
+    struct head head;
 
-    if (quota_lock(quota) == 0) {
-        if (head_read(quota->fd, &head) < 0)
-            head.recounts = UINT64_MAX; /* no such number */
-        quota_unlock(quota);
-    }
+    if (quota_lock(quota) < 0)
+        return UINT64_MAX; /* no such number */
+    if (head_read(quota->fd, &head) < 0)
+        head.recounts = UINT64_MAX;
+    quota_unlock(quota);
     return head.recounts;
 }
 

@@ -46,7 +46,7 @@ void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGE
         snprintf(ret + 2 * i, 3, "%02x", digest[i]);
 }
 
-static int hex_value(char c)
+static int digest_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -57,7 +57,7 @@ static int hex_value(char c)
 bool digest_parse(const char *text, uint8_t ret[static DIGEST_BYTES])
 {
     for (size_t i = 0; i < DIGEST_BYTES; i++) {
-        int high = hex_value(text[2 * i]), low = high < 0 ? -1 : hex_value(text[2 * i + 1]);
+        int high = digest_digit(text[2 * i]), low = high < 0 ? -1 : digest_digit(text[2 * i + 1]);
 
         if (low < 0)
             return false;

@@ -147,7 +147,7 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
 }
 
 /* Open a file once more, to have locks of its own; they end when it is closed. */
-static int open_again(int fd, int flags)
+static int staged_open_again(int fd, int flags)
 {
     char path[64];
     int again;
@@ -161,17 +161,17 @@ static int open_again(int fd, int flags)
  * seem fuller than it is: so no thread of this process writes. The file system does one of both at
  * a time anyway. Other processes may write, so the freed space is measured for each range, not once
  * for all. */
-static int drop_range(const struct staged *own, const struct staged_range *range,
+static int drop_range(const struct staged *again, const struct staged_range *range,
                       uint64_t *ret_times, uint64_t *freed)
 {
-    LOCK_SCOPE(own->space);
+    LOCK_SCOPE(again->space);
     struct stat before, after;
     uint64_t times = 0;
-    int r = fstat(own->fd, &before) < 0 ? -errno : 0;
+    int r = fstat(again->fd, &before) < 0 ? -errno : 0;
 
     if (r == 0)
-        r = drop_free(own, range->first, range->n, &times);
-    if (r == 0 && fstat(own->fd, &after) < 0)
+        r = drop_free(again, range->first, range->n, &times);
+    if (r == 0 && fstat(again->fd, &after) < 0)
         r = -errno;
     if (r < 0)
         return r;
@@ -185,7 +185,7 @@ static int drop_range(const struct staged *own, const struct staged_range *range
  * -errno. */
 static int open_to_drop(const struct staged *staged)
 {
-    AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
+    AUTO_CLOSE int fd = staged_open_again(staged->fd, O_RDWR);
     int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
 
     return r == -ETIMEDOUT ? -EBUSY : r < 0 ? r : TAKE_FD(fd);
@@ -214,18 +214,18 @@ int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n)
 
 int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_dropped *ret)
 {
-    struct staged own = *staged;
+    struct staged again = *staged;
     AUTO_CLOSE int fd = -1;
     int r = staged_drop(staged, block, 1, ret);
 
     if (r != -EBUSY)
         return r;
-    fd = own.fd = open_to_drop(staged);
+    fd = again.fd = open_to_drop(staged);
     if (fd < 0)
         return fd;
-    if (!staged_claim(&own, block, 1))
+    if (!staged_claim(&again, block, 1))
         return -EBUSY;
-    r = staged_drop_wrong(&own, block, 1);
+    r = staged_drop_wrong(&again, block, 1);
     if (r == 0)
         *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
     return r;
@@ -234,12 +234,12 @@ int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_d
 int staged_drop_ranges(const struct staged *staged, const struct staged_range *ranges, size_t n,
                        struct staged_dropped *ret)
 {
-    struct staged own = *staged;
+    struct staged again = *staged;
     AUTO_CLOSE int fd = -1;
     uint64_t times = 0, freed = 0, drops;
     int r;
 
-    fd = own.fd = open_to_drop(staged);
+    fd = again.fd = open_to_drop(staged);
     if (fd < 0)
         return fd;
     r = file_lock(fd, F_WRLCK, LOCK_SEALED, 1, 0);
@@ -247,20 +247,20 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
         return r == -EAGAIN ? -EBUSY : r;
     /* Try a range behind the content, where nothing can be lost: can the file system punch holes?
      */
-    r = punch(&own, (staged->blocks + 1) * staged->block, PAGE);
+    r = punch(&again, (staged->blocks + 1) * staged->block, PAGE);
     if (r == 0)
-        r = unseal(&own);
-    drops = staged_drops(&own);
+        r = unseal(&again);
+    drops = staged_drops(&again);
     for (size_t i = 0; r == 0 && i < n; i++) {
         uint64_t some = 0;
 
-        r = drop_range(&own, &ranges[i], &some, &freed);
+        r = drop_range(&again, &ranges[i], &some, &freed);
         times += some;
     }
     if (r < 0)
         return r;
     *ret = (struct staged_dropped){.freed = freed, .before = UINT64_MAX, .after = UINT64_MAX};
-    if (drops != UINT64_MAX && staged_drops(&own) == drops + times) {
+    if (drops != UINT64_MAX && staged_drops(&again) == drops + times) {
         ret->before = drops;
         ret->after = drops + times;
     }
@@ -283,20 +283,20 @@ static uint64_t drops_with(const struct staged *staged, const uint8_t header[sta
 
 uint64_t staged_mend(const struct staged *staged, const struct staged_key *key)
 {
-    struct staged own = *staged;
+    struct staged again = *staged;
     uint8_t header[HEADER_BYTES];
     AUTO_CLOSE int fd = -1;
     uint64_t drops;
 
-    staged_make_header(own.digest, key, header);
+    staged_make_header(again.digest, key, header);
     drops = drops_with(staged, header);
     if (drops != UINT64_MAX)
         return drops;
-    fd = own.fd = open_again(staged->fd, O_RDWR);
+    fd = again.fd = staged_open_again(staged->fd, O_RDWR);
     if (fd < 0 || file_lock(fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS) < 0 ||
-        staged_prepare(&own, staged->fd, header, key->url, NULL) < 0)
+        staged_prepare(&again, staged->fd, header, key->url, NULL) < 0)
         return UINT64_MAX;
-    return staged_drops(&own);
+    return staged_drops(&again);
 }
 
 int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
@@ -308,7 +308,7 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 
 int staged_exclude_drops(const struct staged *staged)
 {
-    AUTO_CLOSE int fd = open_again(staged->fd, O_RDWR);
+    AUTO_CLOSE int fd = staged_open_again(staged->fd, O_RDWR);
     int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, 0);
 
     return r < 0 ? r : TAKE_FD(fd);
@@ -333,7 +333,7 @@ static bool has_all_records(const struct staged *staged)
 
 int staged_seal(const struct staged *staged, const uint8_t *sha256)
 {
-    struct staged own = *staged;
+    struct staged again = *staged;
     AUTO_CLOSE int fd = -1;
     uint64_t drops;
     bool is_marked;
@@ -341,28 +341,28 @@ int staged_seal(const struct staged *staged, const uint8_t *sha256)
 
     if (!has_all_records(staged))
         return -ENODATA;
-    fd = own.fd = staged_exclude_drops(staged);
+    fd = again.fd = staged_exclude_drops(staged);
     if (fd < 0)
         return fd;
-    drops = staged_drops(&own);
+    drops = staged_drops(&again);
     if (drops == UINT64_MAX)
         return -EAGAIN;
-    if (staged_has_size(&own))
+    if (staged_has_size(&again))
         return 0;
-    if (!has_all_records(&own)) /* a drop was under way before */
+    if (!has_all_records(&again)) /* a drop was under way before */
         return -ENODATA;
-    is_marked = sha256 && staged_is_marked(&own, sha256);
-    r = staged_set_sealed_number(&own, drops);
-    if (r == 0 && ftruncate(own.fd, (off_t)own.size) < 0)
+    is_marked = sha256 && staged_is_marked(&again, sha256);
+    r = staged_set_sealed_number(&again, drops);
+    if (r == 0 && ftruncate(again.fd, (off_t)again.size) < 0)
         r = -errno;
     if (r == 0 && is_marked)
-        staged_mark(&own, sha256, staged_drops(&own));
+        staged_mark(&again, sha256, staged_drops(&again));
     return r;
 }
 
 int staged_open_sealed(const struct staged *staged, int *ret_fd)
 {
-    AUTO_CLOSE int fd = open_again(staged->fd, O_RDONLY);
+    AUTO_CLOSE int fd = staged_open_again(staged->fd, O_RDONLY);
     int r = fd < 0 ? fd : file_lock(fd, F_RDLCK, LOCK_SEALED, 1, 0);
 
     if (r < 0)

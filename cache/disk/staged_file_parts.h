@@ -84,7 +84,7 @@ int staged_touch(const struct staged *staged);
 /* Make sure that the file has that header and a count of drops. LOCK_HEADER is held, and the
  * descriptor `use` has LOCK_USE. 0; -EBUSY: it has the header of another key, and other processes
  * use it; or -errno, with the reason in d. path: for messages. */
-int staged_prepare(const struct staged *staged, int use, const uint8_t want[static HEADER_BYTES],
+int staged_prepare(const struct staged *staged, int use, const uint8_t header[static HEADER_BYTES],
                    const char *path, struct diag *d);
 
 /* Read the header of a file. 0; -EPROTO: of a later version; -EBADMSG: damaged, or of an older

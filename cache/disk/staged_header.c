@@ -248,7 +248,7 @@ static int begin_of_other(const struct staged *staged, int use,
 }
 
 /* Ensure that the file has that header, and a count of drops; LOCK_HEADER is held. */
-int staged_prepare(const struct staged *staged, int use, const uint8_t want[static HEADER_BYTES],
+int staged_prepare(const struct staged *staged, int use, const uint8_t wanted[static HEADER_BYTES],
                    const char *path, struct diag *d)
 {
     uint8_t found[HEADER_BYTES];
@@ -262,10 +262,10 @@ int staged_prepare(const struct staged *staged, int use, const uint8_t want[stat
                         path, HEADER_VERSION, version);
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "staged file %s: %s", path, strerror(-r));
-    if (r == 0 && memcmp(found, want, HEADER_AT_MARK) != 0)
-        r = begin_of_other(staged, use, want);
+    if (r == 0 && memcmp(found, wanted, HEADER_AT_MARK) != 0)
+        r = begin_of_other(staged, use, wanted);
     else if (r < 0 || staged_drops(staged) == UINT64_MAX)
-        r = begin_anew(staged, want);
+        r = begin_anew(staged, wanted);
     if (r == -EBUSY)
         return diag_set(d, r,
                         "staged file %s: another process uses it for another source. Remove it, or "

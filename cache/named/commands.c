@@ -21,7 +21,6 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "cache/disk/allowance.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"

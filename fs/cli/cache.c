@@ -91,7 +91,7 @@ static const char *title(const struct inventory_file *file, char *ret, size_t ca
     if (file->is_staged && file->source)
         snprintf(ret, capacity, "%s", file->source);
     else
-        snprintf(ret, capacity, "%s/%s%s%s%s", file->kind, file->id, file->is_part ? ".part" : "",
+        snprintf(ret, capacity, "%s/%s%s%s%s", file->folder, file->id, file->is_part ? ".part" : "",
                  file->source ? " of " : "", file->source ? file->source : "");
     text_plain(ret, "");
     return ret;
@@ -142,7 +142,7 @@ static void list_json(const struct inventory *inventory, struct text *t)
     for (size_t i = 0; i < inventory->n; i++) {
         const struct inventory_file *f = &inventory->file[i];
 
-        text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->kind,
+        text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->folder,
                  f->id);
         text_add_json(t, f->is_staged ? f->source : NULL);
         text_add(t, ", \"source\": ");
@@ -159,8 +159,7 @@ static void list_json(const struct inventory *inventory, struct text *t)
                  "\"part\": %s, \"superseded\": %s}",
                  (unsigned long long)f->disk, (unsigned long long)age_of(f),
                  f->in_use ? "true" : "false", f->is_damaged ? "true" : "false",
-                 f->is_part ? "true" : "false",
-                 inventory_superseded(inventory, f) ? "true" : "false");
+                 f->is_part ? "true" : "false", f->is_superseded ? "true" : "false");
     }
     text_add(t, "%s],\n  \"disk_bytes\": %llu,\n  \"default_limit_bytes\": %llu\n}\n",
              inventory->n ? "\n  " : "", (unsigned long long)inventory->disk,
@@ -184,7 +183,7 @@ static void list_people(const struct inventory *inventory, struct text *t)
                  title(f, name, sizeof(name)), f->in_use ? ", in use" : "",
                  f->is_damaged ? ", damaged" : "",
                  f->is_part && !f->in_use ? ", left by a process that died" : "",
-                 inventory_superseded(inventory, f) ? ", an older version" : "");
+                 f->is_superseded ? ", an older version" : "");
     }
     text_add(t, "%s: %zu file%s, %s", inventory->path, inventory->n, inventory->n == 1 ? "" : "s",
              human_bytes(inventory->disk, a));
@@ -239,15 +238,15 @@ static void verify_one(const struct inventory *inventory, const struct inventory
     progress->line_is_open = false;
     title(file, name, sizeof(name));
     if (r < 0)
-        fail(EXIT_CACHE, "%s/%s/%s: %s: %s: %s", inventory->path, file->kind, file->id, name,
+        fail(EXIT_CACHE, "%s/%s/%s: %s: %s: %s", inventory->path, file->folder, file->id, name,
              bad ? "is damaged, and cannot be removed" : "cannot be read", cli_cache_why_not(r));
     else if (good)
         fail(EXIT_CACHE, "%s/%s/%s: %s: %llu of %llu blocks were wrong and have been dropped",
-             inventory->path, file->kind, file->id, name, (unsigned long long)bad,
+             inventory->path, file->folder, file->id, name, (unsigned long long)bad,
              (unsigned long long)(good + bad));
     else
         fail(EXIT_CACHE, "%s/%s/%s: %s: damaged, and removed or emptied", inventory->path,
-             file->kind, file->id, name);
+             file->folder, file->id, name);
 }
 
 static int cli_cache_verify(const struct cache_call *call, const struct cache_folder *cache,
@@ -283,8 +282,8 @@ static int cli_cache_verify(const struct cache_call *call, const struct cache_fo
 /* ---- prune ---- */
 
 /* Why a file is removed; NULL: it stays. left: bytes that all files take now. */
-static const char *why_remove(const struct cache_call *call, const struct inventory *inventory,
-                              const struct inventory_file *file, uint64_t left)
+static const char *why_remove(const struct cache_call *call, const struct inventory_file *file,
+                              uint64_t left)
 {
     if (file->in_use)
         return NULL;
@@ -292,7 +291,7 @@ static const char *why_remove(const struct cache_call *call, const struct invent
         return "damaged";
     if (file->is_part)
         return "left by a process that died";
-    if (inventory_superseded(inventory, file))
+    if (file->is_superseded)
         return "an older version";
     if (call->all)
         return "not in use";
@@ -316,7 +315,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
         for (size_t i = 0; i < inventory->n; i++) {
             const struct inventory_file *file = &inventory->file[i];
             const char *why =
-                why_remove(round ? call : &no_good, inventory, file, inventory->disk - *ret_bytes);
+                why_remove(round ? call : &no_good, file, inventory->disk - *ret_bytes);
             char name[TITLE_SIZE], bytes[HUMAN_SIZE];
             int r;
 
@@ -328,7 +327,7 @@ static size_t prune_all(const struct cache_call *call, const struct inventory *i
                 continue;
             title(file, name, sizeof(name));
             if (r < 0) {
-                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->kind, file->id,
+                fail(EXIT_CACHE, "%s/%s/%s: %s", inventory->path, file->folder, file->id,
                      cli_cache_why_not(r));
                 failed++;
                 continue;

@@ -268,7 +268,7 @@ static void test_inventory__entries__whole_damaged_in_use(void **state)
         take(&cache, 2, &inventory);
         for (size_t i = 0; i < 2; i++) {
             const struct inventory_file *f = &inventory.file[i];
-            bool is_whole = !strcmp(f->kind, "unpacked");
+            bool is_whole = !strcmp(f->folder, "unpacked");
 
             assert_int_equal(f->is_damaged, !is_whole);
             assert_int_equal(f->in_use, is_whole);
@@ -332,7 +332,7 @@ static void test_inventory__staged__what_is_known_of_it(void **state)
 
         take(&cache, 1, &inventory);
         f = &inventory.file[0];
-        assert_string_equal(f->kind, "staged");
+        assert_string_equal(f->folder, "staged");
         assert_string_equal(f->id, staged.id);
         assert_string_equal(f->source, "https://example.org/a");
         assert_int_equal(f->size, 3 * BLOCK);
@@ -442,7 +442,7 @@ static void test_inventory__staged_by_earlier_version__superseded(void **state)
     staged_close(&staged);
     take(&cache, 1, &inventory);
     assert_true(inventory.file[0].is_foreign && !inventory.file[0].is_damaged);
-    assert_true(inventory_superseded(&inventory, &inventory.file[0]));
+    assert_true(inventory.file[0].is_superseded);
     assert_string_equal(inventory.file[0].source, "https://example.org/a");
     assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
 }
@@ -505,7 +505,7 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
     for (size_t i = 0; i < 3; i++) { /* entries are sorted by that time */
         assert_string_equal(inventory.file[i].id, staged[i].id);
         assert_int_equal(inventory.file[i].used, 1000 + (time_t)i);
-        assert_int_equal(inventory_superseded(&inventory, &inventory.file[i]), i == 0);
+        assert_int_equal(inventory.file[i].is_superseded, i == 0);
     }
     for (size_t i = 0; i < ARRAY_LEN(staged); i++)
         staged_close(&staged[i]);
@@ -523,7 +523,7 @@ static void test_inventory_superseded__of_a_million_urls__marked(void **state)
     for (unsigned i = 0; i < FILES; i++) { /* three versions of each; the latest is damaged */
         struct inventory_file *file = &inventory.file[(i * 7919) % FILES];
 
-        file->kind = "staged";
+        file->folder = "staged";
         file->is_staged = true;
         file->is_damaged = i % 3 == 2;
         file->changed.tv_sec = i % 3;
