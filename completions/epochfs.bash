@@ -56,6 +56,7 @@ _epochfs_options() {
     megatron_unit=*) values=(document sequence) ;;
     token_dtype=*) values=(uint8 uint16 uint32 int32 int64 raw:uint16) ;;
     image_size=*) values=(224x224 256x256 64x64) ;;
+    audio=*) values=(16000:mono 16000 native) ;;
     normalize=*) values=(imagenet half clip) ;;
     decoded_cache=*) values=(10G 100G) ;;
     on_error=*) values=(fail skip zero) ;;
@@ -79,7 +80,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= subset= mix= epochs= readahead= passthrough= cache_dir= cache_size= evict= prefetch= block_size= transfers= bwlimit=
     retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request requester_pays virtual_host peers= peers_secret= label= layout= one_hot=
-    transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= pack= pad= megatron_unit= token_dtype= image_size= augment= normalize= decoded_cache= on_error= pair= kaldi= kaldi_type= allow_outside
+    transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= pack= pad= megatron_unit= token_dtype= image_size= audio= augment= normalize= decoded_cache= on_error= pair= kaldi= kaldi_type= allow_outside
     allow_commands command_timeout= log_level= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

@@ -20,6 +20,7 @@
 #include "format/index/key_name.h"
 
 struct dataset;
+struct durations;
 struct extent;
 struct field;
 struct folder;
@@ -257,6 +258,7 @@ struct dataset {
     /* Where its pictures come from that are files: format/core/plan_fields.h. The format's. NULL:
      * nowhere. */
     const struct picture_source *pictures;
+    struct durations *durations;     /* of its audio: format/core/durations.h. NULL: it has none */
     struct plan_fields *plan_fields; /* of plans that make pictures; owned; NULL: no plan may */
 
     struct memo *memo; /* results kept for samples that differ in size; not owned; else NULL */

@@ -49,6 +49,9 @@ struct format_options {
     bool tokens_raw;   /* and of all files *.bin, whatever they begin with */
     enum dtype tokens;
     unsigned picture_height, picture_width; /* of the arrays of pictures; 0: none */
+    bool audio;                             /* audio is shown as arrays, */
+    uint32_t audio_rate;                    /* of that rate; 0: each file's own */
+    bool audio_mono, audio_medium;          /* see struct audio_spec */
     unsigned kaldi_type;      /* enum kaldi_type of tables that do not state it; 0: find it out */
     const char *kaldi_tables; /* of single tables: FILE:TYPE, with ; between them; NULL */
     bool kaldi_permissive;    /* p: leave out objects that cannot be read */

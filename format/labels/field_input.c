@@ -212,6 +212,8 @@ static void add_options(const struct format_options *o, struct text *t)
              (unsigned long long)o->stride, o->split_docs, o->sequences, o->tokens_given,
              o->tokens_raw, (int)o->tokens, o->picture_height, o->picture_width, (int)o->kaldi_type,
              o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
+    if (o->audio)
+        text_add(t, " audio %u %d %d", o->audio_rate, o->audio_mono, o->audio_medium);
     if (o->label) /* of CSV it decides which columns are fields */
         text_add(t, " label %s", o->label);
 }

@@ -232,3 +232,18 @@ const struct record_ops record_set_contents = {
     .where = set_where,
     .has = record_contents_content_has,
 };
+
+/* What the indexes of the files depend on: also which records there are. */
+int record_set_set_identity(const struct dataset *ds, struct text *t)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    for (unsigned i = 0; i < set->files.n; i++) {
+        const char *identity = set->files.file[i]->prepared.identity;
+
+        if (!identity)
+            return -ENOENT;
+        text_add(t, " %s", identity);
+    }
+    return 0;
+}

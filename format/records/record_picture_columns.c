@@ -6,7 +6,7 @@
 #include "format/core/notes.h"
 #include "format/records/record_pictures.h"
 
-static bool record_picture_columns_known(const char *ext)
+bool record_pictures_is_ext(const char *ext)
 {
     static const char *const known[] = {"jpg", "jpeg", "png", "webp"};
 
@@ -14,23 +14,6 @@ static bool record_picture_columns_known(const char *ext)
         if (!strcasecmp(ext, known[i]))
             return true;
     return false;
-}
-
-unsigned record_pictures_find(const struct record_column *column, unsigned n,
-                              unsigned ret[static RECORD_PICTURES_MOST])
-{
-    unsigned found = 0;
-
-    for (unsigned i = 0; i < n && found < RECORD_PICTURES_MOST; i++)
-        if (column[i].shown == RECORD_BYTES && record_picture_columns_known(column[i].ext))
-            ret[found++] = i;
-    for (unsigned i = 0; i < n && !found; i++) {
-        const char *dot = column[i].shown == RECORD_BYTES ? strrchr(column[i].ext, '.') : NULL;
-
-        if (dot && record_picture_columns_known(dot + 1))
-            ret[found++] = i;
-    }
-    return found;
 }
 
 bool record_pictures_have_pairs(const struct record_column *column, unsigned n, unsigned n_found)
@@ -41,7 +24,7 @@ bool record_pictures_have_pairs(const struct record_column *column, unsigned n, 
         const char *dot = column[i].shown == RECORD_BYTES ? strrchr(column[i].ext, '.') : NULL;
 
         all += column[i].shown == RECORD_BYTES &&
-               record_picture_columns_known(dot ? dot + 1 : column[i].ext);
+               record_pictures_is_ext(dot ? dot + 1 : column[i].ext);
     }
     return all > n_found;
 }
@@ -57,7 +40,7 @@ int record_pictures_find_mask(const struct record_column *column, unsigned n, co
 
         while (k < n_found && found[k] != i)
             k++;
-        if (!column[i].is_target || k < n_found || !dot || !record_picture_columns_known(dot + 1))
+        if (!column[i].is_target || k < n_found || !dot || !record_pictures_is_ext(dot + 1))
             continue;
         if (mask >= 0)
             notes_add(notes, "mask shows .%s, and not .%s", column[mask].ext, column[i].ext);

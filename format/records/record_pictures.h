@@ -4,18 +4,16 @@
 #define EPOCHFS_FORMAT_RECORDS_RECORD_PICTURES_H
 
 #include "format/core/format.h"
-#include "format/records/record_set.h"
+#include "format/records/record_made.h"
 
-#define RECORD_PICTURES_MOST   8  /* contents that a dataset's pictures are in */
+#define RECORD_PICTURES_MOST   RECORD_MADE_SOURCES
 #define RECORD_PICTURES_FIELDS 10 /* that are added, at most, with that of thumbnails */
 #define RECORD_THUMBNAIL       64 /* pixels along each side */
 
 struct record_pictures;
 
-/* Which of n columns have pictures: those of bytes whose extension is that of one; where there is
- * none, the first whose extension ends in one, such as "left.jpg". Returns their number. */
-unsigned record_pictures_find(const struct record_column *column, unsigned n,
-                              unsigned ret[static RECORD_PICTURES_MOST]);
+/* Is that the extension of a picture? */
+bool record_pictures_is_ext(const char *ext);
 
 /* Are there other columns of pictures than those n_found, such as masks? */
 bool record_pictures_have_pairs(const struct record_column *column, unsigned n, unsigned n_found);
@@ -53,10 +51,9 @@ struct record_pictures_offered {
 void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
                            const struct format_setup *setup,
                            const struct record_pictures_offered *offered);
-void record_pictures_free(struct record_pictures *pictures); /* takes NULL */
+void record_pictures_free(struct record_pictures *p); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */
-void record_pictures_describe(const struct record_pictures *pictures, const char *indent,
-                              struct text *t);
+void record_pictures_describe(const struct record_pictures *p, const char *indent, struct text *t);
 
 #endif

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "format/audio/audio.h"
 #include "format/core/encoder.h"
 #include "format/encode/encode.h"
 #include "format/index/key_name.h"
+#include "format/records/record_audio.h"
 #include "format/records/record_items.h"
 #include "format/records/record_ops.h"
 #include "format/records/record_pictures.h"
@@ -129,102 +131,14 @@ static int add_slabs(struct dataset *ds, const struct record_column *column, uns
     return 0;
 }
 
-/* Is there a record that has none of these contents? Of files that are not ready yet: may be. */
-static bool lacks_all(const struct dataset *ds, const struct record_content *const *content,
-                      const struct record_column *column, unsigned n)
-{
-    const struct record_set *set = record_set_of(ds);
-
-    for (unsigned i = 0; i < n; i++)
-        if (!column[content[i]->column].has_holes)
-            return false;
-    if (set->rf->column)
-        return true;
-    for (uint64_t record = 0; record < set->files.first[set->files.n]; record++) {
-        unsigned i = 0;
-
-        while (i < n && !content[i]->ops->has(ds, content[i], record))
-            i++;
-        if (i == n)
-            return true;
-    }
-    return false;
-}
-
-/* A name that no array has; NULL: all are taken. */
-static const char *picture_name(const struct record_column *column, unsigned n)
-{
-    static const char *const names[] = {"image", "image_array", "picture", "picture_array"};
-
-    for (size_t k = 0; k < ARRAY_LEN(names); k++) {
-        unsigned i = 0;
-
-        while (i < n &&
-               (strcmp(column[i].name, names[k]) != 0 || column[i].without & RECORD_NOT_ARRAYS))
-            i++;
-        if (i == n)
-            return names[k];
-    }
-    return NULL;
-}
-
-/* What the indexes of the files depend on: also which records there are. */
-static int record_set_set_identity(const struct dataset *ds, struct text *t)
-{
-    const struct record_set *set = record_set_of(ds);
-
-    for (unsigned i = 0; i < set->files.n; i++) {
-        const char *identity = set->files.file[i]->prepared.identity;
-
-        if (!identity)
-            return -ENOENT;
-        text_add(t, " %s", identity);
-    }
-    return 0;
-}
-
-/* The arrays of pictures, if any column has pictures. */
-static int record_set_add_pictures(struct dataset *ds, const struct record_column *column,
-                                   unsigned n)
-{
-    struct record_set *set = ds->impl;
-    unsigned found[RECORD_PICTURES_MOST], n_found;
-    const struct record_content *source[RECORD_PICTURES_MOST];
-    const char *name = picture_name(column, n);
-    bool has_holes;
-    int mask, r;
-
-    /* Pictures are remembered; where nothing is, there are none. */
-    n_found = set->setup.memo ? record_pictures_find(column, n, found) : 0;
-    if (!n_found)
-        return 0;
-    for (unsigned i = 0; i < n_found; i++)
-        source[i] = &set->content[found[i]];
-    r = record_thumbnails_add(ds, &set->setup, source, column, n_found, &set->thumbnails);
-    if (r < 0 || !name)
-        return r;
-    has_holes = lacks_all(ds, source, column, n_found);
-    mask = record_pictures_find_mask(column, n, found, n_found, &ds->notes);
-    record_pictures_offer(ds, set->thumbnails, &set->setup,
-                          &(struct record_pictures_offered){
-                              name, has_holes, record_pictures_have_pairs(column, n, n_found),
-                              mask < 0 ? NULL : &set->content[mask]});
-    if (!set->setup.options.picture_height)
-        return 0;
-    return record_pictures_add(
-        ds, &set->setup, name,
-        &(struct record_pictures_source){source, n_found, has_holes, record_set_set_identity},
-        &set->pictures);
-}
-
 static int record_set_add_columns(struct dataset *ds, const struct record_column *column,
                                   unsigned n)
 {
     struct record_set *set = ds->impl;
-    unsigned pictures = set->setup.options.picture_height > 0;
-    /* Index and key, and those of pictures, have places. */
-    AUTO_PLACES struct record_places places = {.npy_samples = pictures,
-                                               .npy_batches = 2 + 3 * pictures};
+    unsigned pictures = set->setup.options.picture_height > 0, audio = set->setup.options.audio;
+    /* Index and key, and what is made, have places. */
+    AUTO_PLACES struct record_places places = {.npy_samples = pictures + 2 * audio,
+                                               .npy_batches = 2 + 3 * pictures + 5 * audio};
     int r;
 
     set->content = calloc(n + 1u, sizeof(*set->content));
@@ -239,6 +153,8 @@ static int record_set_add_columns(struct dataset *ds, const struct record_column
         r = add_slabs(ds, column, n);
     if (r == 0)
         r = record_set_add_pictures(ds, column, n);
+    if (r == 0)
+        r = record_set_add_audio(ds, column, n);
     if (r < 0)
         return r;
     if (places.left_out)
@@ -276,7 +192,8 @@ static int learn_columns(struct dataset *ds)
 
     if (r == 0)
         r = dataset_make_fields(ds, (size_t)set->learned.n * FIELDS_OF_COLUMN +
-                                        RECORD_PICTURES_FIELDS + RECORD_KEY_FIELDS);
+                                        RECORD_PICTURES_FIELDS + RECORD_AUDIO_FIELDS +
+                                        RECORD_KEY_FIELDS);
     if (r == 0)
         r = record_set_add_columns(ds, set->learned.column, set->learned.n);
     if (r == 0 && set->learned.is_full)
@@ -347,25 +264,32 @@ static int set_keys(struct dataset *ds, struct diag *d)
     return 1;
 }
 
-static int record_set_set_prepare(struct dataset *ds, struct diag *d)
+/* The files are ready: so are their records and columns, but for the lengths of audio. */
+static int record_set_know(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;
-    int r = shards_prepare(&set->files, d);
+    int r = set_keys(ds, d);
 
-    bool is_known;
-
-    if (r == 1)
-        r = set_keys(ds, d);
-    is_known = r == 1;
-    if (is_known && !set->rf->column)
-        r = learn_columns(ds);
-    if (r < 0 || !is_known)
+    if (r != 1)
         return r;
-    r = records_finish(ds, set->files.first[set->files.n]);
+    r = set->rf->column ? 0 : learn_columns(ds);
+    if (r == 0)
+        r = records_finish(ds, set->files.first[set->files.n]);
     if (r < 0)
         return r;
     record_set_add_notes(ds);
+    set->is_known = true;
     return 1;
+}
+
+static int record_set_set_prepare(struct dataset *ds, struct diag *d)
+{
+    struct record_set *set = ds->impl;
+    int r = set->is_known ? 1 : shards_prepare(&set->files, d);
+
+    if (r == 1 && !set->is_known)
+        r = record_set_know(ds, d);
+    return r == 1 && set->audio ? record_audio_prepare(ds, set->audio, d) : r;
 }
 
 static void record_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
@@ -419,6 +343,8 @@ static void record_set_set_describe(const struct dataset *ds, const char *indent
         set->rf->describe(set->files.file, set->files.n, indent, t);
     if (set->pictures)
         record_pictures_describe(set->pictures, indent, t);
+    if (set->audio)
+        record_audio_describe(set->audio, indent, t);
 }
 
 static bool record_set_set_class_name(const struct dataset *ds, int64_t number, struct text *t)
@@ -454,6 +380,7 @@ static void record_set_set_free(struct dataset *ds)
     column_union_release(&set->learned);
     record_pictures_free(set->pictures);
     record_pictures_free(set->thumbnails);
+    record_audio_free(set->audio);
     free(set->content);
     free(set->slab_column);
     free(set);
@@ -521,10 +448,11 @@ int record_set_new(const struct record_format *rf, struct record_file *const *fi
 {
     struct record_set *set = calloc(1, sizeof(*set));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(
-        rf->format, file[0]->ops->cuts ? &set_ops_by_bytes : &record_set_set_ops, set,
-        (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS + RECORD_KEY_FIELDS, n,
-        &ds);
+    int r =
+        dataset_new(rf->format, file[0]->ops->cuts ? &set_ops_by_bytes : &record_set_set_ops, set,
+                    (size_t)rf->n_columns * FIELDS_OF_COLUMN + RECORD_PICTURES_FIELDS +
+                        RECORD_AUDIO_FIELDS + RECORD_KEY_FIELDS,
+                    n, &ds);
 
     if (r < 0)
         return r;

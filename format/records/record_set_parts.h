@@ -8,6 +8,7 @@
 #include "format/records/record_set.h"
 #include "format/records/record_slabs.h"
 
+struct record_audio;
 struct record_pictures;
 
 struct record_set {
@@ -20,6 +21,8 @@ struct record_set {
     unsigned *slab_column, n_slab_columns; /* of its columns, in the order of slabs */
     struct record_pictures *pictures;      /* with picture= */
     struct record_pictures *thumbnails;    /* where there are pictures */
+    struct record_audio *audio;            /* where there is audio */
+    bool is_known;                         /* its records and columns are */
     struct format_setup setup;
 };
 
@@ -63,6 +66,13 @@ bool record_set_is_copy(const struct dataset *ds, const struct record_content *c
 /* locate() of struct dataset_ops. */
 void record_set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                        struct text *t);
+
+/* Add what the indexes of the files depend on: also which records there are. 0 or -errno. */
+int record_set_set_identity(const struct dataset *ds, struct text *t);
+
+/* Add the arrays of pictures, and of audio, if any of n columns has files of them. 0 or -ENOMEM. */
+int record_set_add_pictures(struct dataset *ds, const struct record_column *column, unsigned n);
+int record_set_add_audio(struct dataset *ds, const struct record_column *column, unsigned n);
 
 /* The contents of records of a record_set. */
 extern const struct record_ops record_set_contents;

@@ -2,11 +2,11 @@
  * a check looks at them. One that cannot be decoded is a crossed box, so that what is drawn shows
  * it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "format/picture/kind.h"
 #include "format/records/record_items.h"
 #include "format/records/record_pictures_parts.h"
 
@@ -42,11 +42,11 @@ static int thumbnail_read(struct read_context *rc, const struct dataset *ds,
                           const struct record_content *c, uint64_t record, uint64_t off, size_t len,
                           uint8_t *dst, struct diag *d)
 {
-    bool has = record_picture_has(ds, c, record);
+    bool has = record_made_has(ds, c, record);
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct made *made = NULL;
     uint8_t box[THUMBNAIL_BYTES];
-    int r = has ? record_picture_get(rc, ds, c, record, &thing, d) : 0;
+    int r = has ? record_made_get(rc, ds, c, record, &thing, d) : 0;
 
     if (r < 0)
         return r;
@@ -63,36 +63,36 @@ static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
                            const struct record_content *c, uint64_t record, struct diag *d)
 {
     const struct record_pictures *p = pictures_of(c);
-    const struct record_content *source = record_picture_source(p, ds, record);
+    const struct record_content *source = record_made_source(&p->made, ds, record);
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct made *made;
     char where[RECORD_WHERE];
     const char *ext = NULL;
-    int r = source ? record_picture_get(rc, ds, c, record, &thing, d) : 0;
+    int r = source ? record_made_get(rc, ds, c, record, &thing, d) : 0;
 
     if (r < 0 || !source)
         return r;
     made = memo_bytes(thing);
     if (made->is_bad)
         return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
-    for (unsigned i = 0; i < p->n; i++)
-        ext = p->source[i] == source ? p->ext[i] : ext;
-    if (picture_kind_of_ext(ext) == made->type)
+    for (unsigned i = 0; i < p->made.n; i++)
+        ext = p->made.source[i] == source ? p->ext[i] : ext;
+    if (picture_kind_of_ext(ext) == made->what)
         return 0;
-    record_picture_where(ds, c, record, where);
+    record_made_where(ds, c, record, where);
     return diag_set(d, -EBADMSG, "%s: expected %s, as the extension .%s says, got a %s picture",
                     where, picture_kind_name(picture_kind_of_ext(ext)), ext,
-                    picture_kind_name(made->type));
+                    picture_kind_name(made->what));
 }
 
 static const struct record_ops thumbnail_ops = {
     .dims = thumbnail_dims,
     .read = thumbnail_read,
-    .extent = record_picture_extent,
-    .where = record_picture_where,
+    .extent = record_made_extent,
+    .where = record_made_where,
     .check = thumbnail_check,
-    .is_made = record_picture_is_made,
-    .make = record_picture_make,
+    .is_made = record_made_is_made,
+    .make = record_made_make,
 };
 
 static const char *last_ext(const char *ext)
@@ -107,21 +107,18 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
                           const struct record_column *column, unsigned n,
                           struct record_pictures **ret)
 {
-    struct record_pictures *p = calloc(1, sizeof(*p));
+    struct record_content like;
+    struct record_pictures *p;
+    int r = record_pictures_new(setup, RECORD_THUMBNAIL, RECORD_THUMBNAIL, source, n, &p);
 
-    if (!p)
-        return -ENOMEM;
-    p->height = p->width = RECORD_THUMBNAIL;
-    p->memo = setup->memo;
-    p->pool = setup->pool;
-    lock_init(&p->lock);
-    p->n = n;
-    for (unsigned i = 0; i < n; i++) {
-        p->source[i] = source[i];
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < n; i++)
         p->ext[i] = last_ext(column[source[i]->column].ext);
-    }
-    record_picture_content(p, &p->boxed, false, true);
-    p->boxed.content.ops = &thumbnail_ops;
+    like = record_pictures_like(p, false);
+    like.ops = &thumbnail_ops;
+    like.is_parsed = true;
+    record_made_content(&p->made, &p->boxed, &like, p->made.unit_bytes);
     records_add_item(ds, &p->boxed.content, "thumbnail", IN_PREVIEW);
     *ret = p;
     return 0;

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/values.h"
 #include "cache/disk/staged_file.h"
+#include "format/audio/audio.h"
 #include "format/kaldi/object/object.h"
 #include "format/picture/picture.h"
 #include "format/registry.h"
@@ -191,6 +192,27 @@ int option_set_picture(struct options *o, const char *name, const char *value, s
     return diag_set(d, -EINVAL,
                     "option %s=%s: expected HEIGHTxWIDTH, such as 224x224, each 1 to %u", name,
                     value, PICTURE_SIDE_MAX);
+}
+
+int option_set_audio(struct options *o, const char *name, const char *value, struct diag *d)
+{
+    struct audio_spec spec;
+
+    if (!audio_spec_parse(value, &spec))
+        return diag_set(d, -EINVAL,
+                        "option %s=%s: expected RATE[:mono[:medium]] or native[:mono], such as "
+                        "16000:mono, and a rate of %u to %u",
+                        name, value, AUDIO_RATE_MIN, AUDIO_RATE_MAX);
+    if (audio_lacks())
+        return diag_set(d, -EINVAL,
+                        "option %s=%s: this build decodes no audio: it lacks a library. Install %s "
+                        "and build epochfs again",
+                        name, value, audio_lacks());
+    o->format.audio = true;
+    o->format.audio_rate = spec.rate;
+    o->format.audio_mono = spec.mono;
+    o->format.audio_medium = spec.medium;
+    return 0;
 }
 
 int option_set_augment(struct options *o, const char *name, const char *value, struct diag *d)

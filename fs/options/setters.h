@@ -14,6 +14,7 @@ int option_set_list(struct options *o, const char *name, const char *value, stru
 int option_set_mix(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_kaldi_type(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_kaldi(struct options *o, const char *name, const char *value, struct diag *d);
+int option_set_audio(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_augment(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_normalize(struct options *o, const char *name, const char *value, struct diag *d);
 int option_set_picture(struct options *o, const char *name, const char *value, struct diag *d);

@@ -200,6 +200,10 @@ const struct option options_ours[] = {
      "cropped at the center: image_size=224x224",
      .group = GROUP_FORMATS, .common = true, .set = option_set_picture, .least = 1,
      .most = PICTURE_SIDE_MAX, .old = "picture"},
+    {"audio", "RATE",
+     "also show audio (WAV, FLAC, mp3, Ogg, Opus, AIFF, AU, SPHERE) as float32 arrays of this many "
+     "frames per second, or native; :mono makes one channel: audio=16000:mono",
+     .group = GROUP_FORMATS, .set = option_set_audio},
     {"augment", "NAME=WORDS",
      "let plans make training images: augment=NAME in a plan applies these words, which are joined "
      "by +: augment=t=rrc+flip. It may be repeated",

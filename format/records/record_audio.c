@@ -1,0 +1,543 @@
+/* Lengths are found by headers, of all records before the first array is shown, and kept as an
+ * index: so files have their sizes without anything being decoded. They do not depend on what is
+ * wanted of audio=. */
+#include "format/records/record_audio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/audio/audio.h"
+#include "format/core/durations.h"
+#include "format/index/prepared.h"
+#include "format/records/record_items.h"
+
+#define VERSION      "audio lengths 1"
+#define UNIT         (1u << 14) /* bytes of a unit that is kept */
+#define AT_ONCE      64         /* records whose headers are read together, */
+#define AHEAD        512        /* and asked for before, of each so many bytes at its */
+#define HEAD         4096       /* beginning, */
+#define TAIL         16384      /* and at its end */
+#define LIKELY_S     10
+#define REASONS_MOST (1u << 16)
+
+enum { FRAMES, RATE, CHANNELS, STATE, COLUMNS };
+enum { GOOD, CUT, NO_FILE, BAD }; /* states; from BAD on it cannot be read */
+
+struct record_audio {
+    struct record_made made; /* first */
+    struct durations durations;
+    struct dataset *ds;
+    struct audio_spec spec;
+    bool is_shown; /* with audio= */
+    struct record_made_array rate;
+    struct prepared lengths;
+    uint64_t row, asked; /* while they are found */
+    struct text reasons; /* why files cannot be read, a line "<record> <reason>" each, at first */
+    uint64_t *unit;      /* [rows + 1] of kept arrays; NULL: none are kept */
+};
+
+static const struct record_audio *audio_of(const struct record_made *m)
+{
+    return (const struct record_audio *)m;
+}
+
+/* ---- lengths ---- */
+
+struct audio_head {
+    const struct record_audio *audio;
+    const struct record_content *source;
+    uint64_t record;
+    struct audio_info info;
+    int r;
+    struct diag reason;
+};
+
+static int record_audio_read(void *ctx, uint64_t off, void *dst, size_t len, struct diag *d)
+{
+    const struct audio_head *h = ctx;
+
+    return len ? h->source->ops->read(READ_WAITS, h->audio->ds, h->source, h->record, off, len, dst,
+                                      d)
+               : 0;
+}
+
+static void measure_one(void *ctx, unsigned i)
+{
+    struct audio_head *h = (struct audio_head *)ctx + i;
+    const struct dataset *ds = h->audio->ds;
+    struct audio_file file = {.read = record_audio_read, .ctx = h};
+    uint64_t dim[RECORD_AXES] = {0};
+    char where[RECORD_WHERE];
+
+    h->source = record_made_source(&h->audio->made, ds, h->record);
+    h->r = h->source ? h->source->ops->dims(ds, h->source, h->record, dim, &h->reason) : -ENODATA;
+    if (h->r < 0)
+        return;
+    record_made_name(ds, h->source, h->record, where);
+    file.where = where;
+    file.size = dim[0];
+    h->r = file.size > AUDIO_MAX_BYTES ? -EFBIG : audio_measure(&file, &h->info, &h->reason);
+}
+
+/* Ask for the ends of files before they are read, of a remote. */
+static void record_audio_ask(struct record_audio *audio)
+{
+    const struct dataset *ds = audio->ds;
+
+    for (audio->asked = max_u64(audio->asked, audio->row);
+         audio->asked < min_u64(audio->row + AHEAD, ds->samples); audio->asked++) {
+        const struct record_content *source = record_made_source(&audio->made, ds, audio->asked);
+        struct extent e;
+
+        if (!source || !source->ops->extent || !source->ops->extent(ds, source, audio->asked, &e) ||
+            !e.blob->ops->fetch)
+            continue;
+        if (e.len <= HEAD + TAIL) {
+            blob_fetch(e.blob, e.off, e.len, NULL);
+        } else {
+            blob_fetch(e.blob, e.off, HEAD, NULL);
+            blob_fetch(e.blob, e.off + e.len - TAIL, TAIL, NULL);
+        }
+    }
+}
+
+/* Add the row of a record. */
+static int add_length(struct record_audio *audio, const struct audio_head *h, struct diag *d)
+{
+    uint64_t number[COLUMNS] = {[STATE] = NO_FILE};
+
+    if (h->r < 0 && h->source) {
+        char line[sizeof(h->reason.text) + 32];
+
+        if (blob_says_nothing(h->r) || h->r == -ENOMEM)
+            return diag_set(d, h->r, "%s", diag_text(&h->reason, h->r));
+        number[STATE] = BAD;
+        snprintf(line, sizeof(line), "%llu %s", (unsigned long long)h->record,
+                 diag_text(&h->reason, h->r));
+        line[strcspn(line, "\n")] = '\0';
+        if (audio->reasons.len < REASONS_MOST)
+            text_add(&audio->reasons, "%s\n", line);
+        audio->lengths.may_differ = audio->lengths.may_differ ||
+                                    (h->r != -EBADMSG && h->r != -EFBIG && h->r != -EOPNOTSUPP);
+    } else if (h->r == 0) {
+        number[FRAMES] = h->info.frames;
+        number[RATE] = h->info.rate;
+        number[CHANNELS] = h->info.channels;
+        number[STATE] = h->info.is_cut ? CUT : GOOD;
+    }
+    return index_add(audio->lengths.builder, NULL, 0, number);
+}
+
+static int lengths_identity(void *impl, struct text *t)
+{
+    const struct record_audio *audio = impl;
+
+    for (unsigned i = 0; i < audio->made.n; i++)
+        text_add(t, " %u", audio->made.source[i]->column);
+    return audio->made.identity(audio->ds, t);
+}
+
+static int lengths_load(void *impl, const struct index *index)
+{
+    const struct record_audio *audio = impl;
+
+    if (index->rows != audio->ds->samples)
+        return -EBADMSG;
+    for (uint64_t row = 0; row < index->rows; row++) {
+        uint64_t number[COLUMNS];
+
+        index_row(index, row, number);
+        if (number[STATE] > BAD || number[CHANNELS] > AUDIO_CHANNELS_MAX ||
+            number[RATE] > AUDIO_RATE_MAX || number[FRAMES] > AUDIO_NUMBERS_MAX ||
+            (number[STATE] < NO_FILE && (!number[CHANNELS] || !number[RATE])))
+            return -EBADMSG;
+    }
+    return 0;
+}
+
+static int lengths_step(void *impl, struct diag *d)
+{
+    struct record_audio *audio = impl;
+    unsigned n = (unsigned)min_u64(AT_ONCE, audio->ds->samples - audio->row);
+    AUTO_FREE struct audio_head *head = calloc(AT_ONCE, sizeof(*head));
+    int r = 0;
+
+    if (!head)
+        return -ENOMEM;
+    record_audio_ask(audio);
+    for (unsigned i = 0; i < n; i++)
+        head[i] = (struct audio_head){.audio = audio, .record = audio->row + i};
+    pool_run(audio->made.pool, n, measure_one, head);
+    for (unsigned i = 0; i < n && r == 0; i++) {
+        r = add_length(audio, &head[i], d);
+        audio->row += r == 0;
+    }
+    return r < 0 ? r : audio->row == audio->ds->samples;
+}
+
+static int lengths_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+{
+    struct record_audio *audio = impl;
+
+    (void)index;
+    (void)d;
+    if (audio->reasons.len)
+        text_add_bytes(ret, audio->reasons.data, audio->reasons.len);
+    text_release(&audio->reasons);
+    return 0;
+}
+
+/* Why the file of a record cannot be read, and how many bytes that has. */
+static const char *lengths_reason(const struct record_audio *audio, uint64_t record,
+                                  size_t *ret_len)
+{
+    const struct index *index = &audio->lengths.index;
+    const char *at = (const char *)index->about, *end = at + index->about_len;
+    char number[24];
+    size_t n = (size_t)snprintf(number, sizeof(number), "%llu ", (unsigned long long)record);
+
+    while (at < end) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+
+        next = next ? next : end;
+        if ((size_t)(next - at) > n && !memcmp(at, number, n)) {
+            *ret_len = (size_t)(next - at) - n;
+            return at + n;
+        }
+        at = next + 1;
+    }
+    return NULL;
+}
+
+static const struct prepared_ops lengths_ops = {
+    .version = VERSION,
+    .identity = lengths_identity,
+    .load = lengths_load,
+    .step = lengths_step,
+    .about = lengths_about,
+};
+
+static struct record_audio *audio_of_durations(struct durations *durations)
+{
+    return (struct record_audio *)((char *)durations - offsetof(struct record_audio, durations));
+}
+
+static int durations_step(struct durations *durations, struct diag *d)
+{
+    return prepared_step(&audio_of_durations(durations)->lengths, d);
+}
+
+static bool durations_get(const struct durations *durations, uint64_t sample, uint64_t *ret_frames,
+                          uint32_t *ret_rate)
+{
+    const struct record_audio *audio =
+        (const struct record_audio *)((const char *)durations -
+                                      offsetof(struct record_audio, durations));
+    uint64_t number[COLUMNS];
+
+    index_row(&audio->lengths.index, sample, number);
+    *ret_frames = number[FRAMES];
+    *ret_rate = (uint32_t)number[RATE];
+    return number[STATE] < NO_FILE;
+}
+
+/* ---- the arrays ---- */
+
+static int audio_dims(const struct record_made *m, const struct dataset *ds, uint64_t record,
+                      uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    const struct record_audio *audio = audio_of(m);
+    uint64_t number[COLUMNS], made;
+    char where[RECORD_WHERE];
+    const char *reason;
+    size_t len = 0;
+
+    index_row(&audio->lengths.index, record, number);
+    reason = number[STATE] == BAD ? lengths_reason(audio, record, &len) : NULL;
+    if (reason)
+        return diag_set(d, -EBADMSG, "%.*s", (int)min_u64(len, RECORD_WHERE), reason);
+    made = audio_made_frames(&audio->spec, number[FRAMES], (uint32_t)number[RATE]);
+    if (number[STATE] >= NO_FILE ||
+        made > AUDIO_NUMBERS_MAX / (audio->spec.mono ? 1 : number[CHANNELS])) {
+        record_made_where(ds, &m->strict.content, record, where);
+        return diag_set(d, -EBADMSG,
+                        "%s: expected audio of at most %llu numbers, got another file, or more",
+                        where, (unsigned long long)AUDIO_NUMBERS_MAX);
+    }
+    if (!audio->spec.mono)
+        *ret_dim++ = number[CHANNELS];
+    *ret_dim = made;
+    return 0;
+}
+
+static int read_memory(void *ctx, uint64_t off, void *dst, size_t len, struct diag *d)
+{
+    (void)d;
+    memcpy(dst, ((const struct record_made_file *)ctx)->bytes + off, len);
+    return 0;
+}
+
+static int audio_make_array(const struct record_made *m, uint64_t record,
+                            const struct record_made_file *file, uint8_t *ret, unsigned *ret_what,
+                            struct diag *d)
+{
+    const struct record_audio *audio = audio_of(m);
+    struct record_made_file bytes = *file;
+    struct audio_file source = {file->where, file->len, read_memory, &bytes};
+    struct audio_info info;
+    uint64_t number[COLUMNS];
+
+    *ret_what = 0;
+    index_row(&audio->lengths.index, record, number);
+    info = (struct audio_info){number[FRAMES], (uint32_t)number[RATE], (uint32_t)number[CHANNELS],
+                               number[STATE] == CUT};
+    return audio_make(&source, &audio->spec, &info, 0, info.frames, (float *)(void *)ret, d);
+}
+
+static void audio_name(const struct record_made *m, struct text *t)
+{
+    const struct record_audio *audio = audio_of(m);
+
+    text_add(t, "%u %d %d ", audio->spec.rate, audio->spec.mono, audio->spec.medium);
+    audio_add_versions(t);
+}
+
+static uint64_t audio_unit(const struct record_made *m, uint64_t record)
+{
+    return audio_of(m)->unit[record];
+}
+
+static const struct record_maker record_audio_maker = {
+    .one = "audio",
+    .many = "files of audio",
+    .most_bytes = AUDIO_MAX_BYTES,
+    .dims = audio_dims,
+    .make = audio_make_array,
+    .name = audio_name,
+    .unit = audio_unit,
+};
+
+/* ---- the rate ---- */
+
+static bool audio_has_rate(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record)
+{
+    uint64_t frames;
+    uint32_t rate;
+
+    return ds->durations->get(ds->durations, record, &frames, &rate) || !c->ndim;
+}
+
+static int audio_rate_dims(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    (void)d;
+    ret_dim[0] = audio_has_rate(ds, c, record);
+    return 0;
+}
+
+static int audio_rate_read(struct read_context *rc, const struct dataset *ds,
+                           const struct record_content *c, uint64_t record, uint64_t off,
+                           size_t len, uint8_t *dst, struct diag *d)
+{
+    uint8_t bytes[4];
+    uint64_t frames;
+    uint32_t rate;
+
+    (void)rc;
+    (void)c;
+    (void)d;
+    ds->durations->get(ds->durations, record, &frames, &rate);
+    store_le32(bytes, rate);
+    memcpy(dst, bytes + off, len);
+    return 0;
+}
+
+static bool audio_rate_extent(const struct dataset *ds, const struct record_content *c,
+                              uint64_t record, struct extent *ret)
+{
+    (void)ds;
+    (void)c;
+    (void)record;
+    (void)ret;
+    return false;
+}
+
+static const struct record_ops rate_ops = {
+    .dims = audio_rate_dims,
+    .read = audio_rate_read,
+    .extent = audio_rate_extent,
+    .where = record_made_where,
+    .has = audio_has_rate,
+};
+
+/* ---- a dataset ---- */
+
+int record_audio_new(struct dataset *ds, const struct format_setup *setup,
+                     const struct record_content *const *source, unsigned n,
+                     int (*identity)(const struct dataset *ds, struct text *t),
+                     struct record_audio **ret)
+{
+    struct record_audio *audio = calloc(1, sizeof(*audio));
+
+    if (!audio)
+        return -ENOMEM;
+    record_made_init(&audio->made, setup);
+    audio->made.maker = &record_audio_maker;
+    audio->made.unit_bytes = UNIT;
+    audio->made.identity = identity;
+    audio->made.n = n;
+    memcpy(audio->made.source, source, n * sizeof(*source));
+    audio->ds = ds;
+    audio->durations = (struct durations){durations_step, durations_get};
+    audio->lengths = (struct prepared){
+        .ops = &lengths_ops,
+        .impl = audio,
+        .keep = setup->keep,
+        .type = "tables",
+        .name = blob_name(ds->blob[0]),
+        .source = blob_source(ds->blob[0]),
+        .shape = {.columns = COLUMNS},
+    };
+    ds->durations = &audio->durations;
+    *ret = audio;
+    return 0;
+}
+
+void record_audio_free(struct record_audio *audio)
+{
+    if (!audio)
+        return;
+    prepared_release(&audio->lengths);
+    text_release(&audio->reasons);
+    record_made_release(&audio->made);
+    free(audio->unit);
+    free(audio);
+}
+
+void record_audio_add(struct dataset *ds, struct record_audio *audio,
+                      const struct format_setup *setup, const char *name, bool has_holes)
+{
+    const struct format_options *o = &setup->options;
+    bool mono = o->audio_mono;
+    const struct record_content like = {.dtype = DTYPE_F4,
+                                        .ndim = mono ? 1 : 2,
+                                        .pads_axes = !mono,
+                                        .dim = {DIM_VARIES, mono ? 0 : DIM_VARIES}};
+    char rate[FIELD_NAME_SIZE];
+
+    audio->is_shown = true;
+    audio->spec = (struct audio_spec){o->audio_rate, mono, o->audio_medium};
+    audio->made.counts = setup->counts;
+    audio->made.store = setup->made;
+    audio->made.keeps = setup->made;
+    audio->made.fills = o->bad_rows != BAD_ROWS_ERROR;
+    record_made_add(ds, &audio->made, &like,
+                    (uint64_t)LIKELY_S * 4 * max_u64(audio->spec.rate, 16000), name);
+    if (audio->spec.rate)
+        return;
+    snprintf(rate, sizeof(rate), "%s_rate", name);
+    record_made_content(&audio->made, &audio->rate,
+                        &(const struct record_content){.ops = &rate_ops,
+                                                       .dtype = DTYPE_I4,
+                                                       .is_number = true,
+                                                       .ndim = has_holes,
+                                                       .dim = {DIM_VARIES}},
+                        4);
+    audio->rate.content.make_at_once = 0;
+    if (has_holes)
+        records_add_arrays(ds, &audio->rate.content, rate, 0);
+    else
+        records_add_item(ds, &audio->rate.content, rate, IN_ARRAYS);
+}
+
+/* Where the units of kept arrays begin. */
+static int place_units(struct record_audio *audio)
+{
+    const struct dataset *ds = audio->ds;
+
+    audio->unit = malloc((ds->samples + 1) * sizeof(*audio->unit));
+    if (!audio->unit)
+        return -ENOMEM;
+    audio->unit[0] = 0;
+    for (uint64_t i = 0; i < ds->samples; i++) {
+        uint64_t dim[RECORD_AXES] = {0};
+        int r = audio_dims(&audio->made, ds, i, dim, NULL);
+
+        audio->unit[i + 1] =
+            audio->unit[i] +
+            (r == 0 ? ceil_div(record_bytes(&audio->made.strict.content, dim), UNIT) : 0);
+    }
+    return 0;
+}
+
+/* How many records are in a state, and the first. */
+static void audio_note(const struct record_audio *audio, uint64_t n, uint64_t first,
+                       const char *what)
+{
+    char where[RECORD_WHERE];
+
+    if (!n)
+        return;
+    record_made_where(audio->ds, &audio->made.strict.content, first, where);
+    notes_add(&audio->ds->notes, "%llu %s: %s%s", (unsigned long long)n, what, where,
+              n > 1 ? " is the first" : "");
+}
+
+static void audio_notes(const struct record_audio *audio)
+{
+    const struct index *index = &audio->lengths.index;
+    uint64_t n[BAD + 1] = {0}, first[BAD + 1] = {0}, channels = 0, number[COLUMNS];
+    bool differ = false;
+
+    for (uint64_t row = 0; row < index->rows; row++) {
+        index_row(index, row, number);
+        if (!n[number[STATE]]++)
+            first[number[STATE]] = row;
+        if (number[STATE] >= NO_FILE)
+            continue;
+        differ = differ || (channels && channels != number[CHANNELS]);
+        channels = number[CHANNELS];
+    }
+    audio_note(audio, n[CUT], first[CUT],
+               "of the files of audio are cut short, and have the frames that can be decoded");
+    audio_note(audio, n[BAD], first[BAD], "of the files of audio cannot be read");
+    if (differ && !audio->spec.mono)
+        notes_add(&audio->ds->notes,
+                  "files of audio differ in their channels; audio=%s:mono makes "
+                  "one of all",
+                  audio->spec.rate ? "RATE" : "native");
+}
+
+int record_audio_prepare(struct dataset *ds, struct record_audio *audio, struct diag *d)
+{
+    int r = audio->is_shown ? prepared_step(&audio->lengths, d) : 1;
+
+    (void)ds;
+    if (r != 1 || !audio->is_shown)
+        return r;
+    if (audio->made.store)
+        r = place_units(audio);
+    audio_notes(audio);
+    return r < 0 ? r : 1;
+}
+
+void record_audio_describe(const struct record_audio *audio, const char *indent, struct text *t)
+{
+    if (!audio->is_shown)
+        return;
+    text_add(t, "%s\"audio\": {\"rate\": ", indent);
+    if (audio->spec.rate)
+        text_add(t, "%u", audio->spec.rate);
+    else
+        text_add(t, "\"native\"");
+    text_add(t, ", \"mono\": %s, \"resampler\": \"%s\", \"decoders\": \"",
+             audio->spec.mono ? "true" : "false", audio->spec.medium ? "medium" : "best");
+    audio_add_versions(t);
+    text_add(t, "\"},\n");
+}
