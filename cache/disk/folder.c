@@ -236,6 +236,15 @@ static int write_marker(int fd)
     return fsync(fd) < 0 ? -errno : 0;
 }
 
+/* Not all file systems can. */
+static void sync_names(const char *folder)
+{
+    AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int unused = fd < 0 ? -1 : fsync(fd);
+
+    (void)unused;
+}
+
 /* 0, also where another process was first. */
 static int make_marker(const char *folder, bool is_shared)
 {
@@ -253,6 +262,8 @@ static int make_marker(const char *folder, bool is_shared)
     if (r == 0 && link(part, path) < 0 && errno != EEXIST)
         r = rename(part, path) < 0 ? -errno : 0; /* a file system without links */
     unlink(part);
+    if (r == 0) /* what is made next must not outlive its name in a power failure */
+        sync_names(folder);
     return r;
 }
 
