@@ -48,7 +48,7 @@ _epochfs_options() {
     version=*) values=(both etag time) ;;
     block_size=*) values=(auto 4K 8K 16K 32K 64K 128K 256K) ;;
     index_base=*) values=(asis 1 auto) ;;
-    format=*) values=(idx npy npz safetensors libfm libsvm kaldi mindrecord parquet recordio tar tfrecord tokens jsonl csv cifar cifar10 cifar100 zip mds) ;;
+    format=*) values=(idx npy npz safetensors dmatrix libfm libsvm kaldi mindrecord parquet recordio tar tfrecord tokens jsonl csv cifar cifar10 cifar100 zip mds) ;;
     csv_dtype=*) values=(float32 float64) ;;
     csv_delimiter=*) values=(comma tab semicolon space) ;;
     csv_header=*) values=(auto yes no) ;;

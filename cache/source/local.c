@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cache/disk/local_blob.h"
 #include "cache/disk/local_file.h"
@@ -190,6 +191,24 @@ static int local_roots(const struct source *source, struct roots *ret)
     return r < 0 ? r : roots_add(ret, source->spelled);
 }
 
+/* There is no such file. XGBoost takes FILE?format=libsvm and FILE#CACHE, for which FILE is meant.
+ */
+static int local_is_missing(const char *spec, int error, struct diag *d)
+{
+    const char *end = strstr(spec, "?format=");
+    char plain[PATH_MAX];
+
+    end = end ? end : strrchr(spec, '#');
+    snprintf(plain, sizeof(plain), "%.*s", end ? (int)(end - spec) : 0, spec);
+    return access(plain, F_OK)
+               ? diag_set(d, -error, "%s: %s", spec, strerror(error))
+               : diag_set(d, -error,
+                          "%s: %s; expected the path alone: the format is found by content, -o "
+                          "index_base= says where indexes start, and -o cache= where a cache is. "
+                          "Give %.200s",
+                          spec, strerror(error), plain);
+}
+
 static int local_make(struct source *source, const char *rest, const struct source_options *options,
                       struct diag *d)
 {
@@ -202,11 +221,7 @@ static int local_make(struct source *source, const char *rest, const struct sour
         return -ENOMEM;
     source->root = realpath(rest, NULL);
     if (!source->root || stat(source->root, &st) < 0)
-        return diag_set(d, -errno, "%s: %s%s", rest, strerror(errno),
-                        strstr(rest, "?format=")
-                            ? "; expected the path alone: the format is found by content, and "
-                              "-o index_base= says where indexes start"
-                            : "");
+        return local_is_missing(rest, errno, d);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return diag_set(d, -EINVAL, "%s: expected a folder or a file", rest);
     if (S_ISREG(st.st_mode)) {

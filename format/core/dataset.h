@@ -47,12 +47,14 @@ enum {
     /* The field's bytes as they are, a file under the extension ext: */
     IN_FILE_SAMPLES = 1024,
     IN_FILE_BATCHES = 2048,
-    IN_PREVIEW = 4096, /* preview.png, and what is drawn, alone: small pictures, [h, w, 3] */
-    IN_CSC = 8192,     /* npz of batches whose matrix has columns one after another */
+    IN_PREVIEW = 4096,    /* preview.png, and what is drawn, alone: small pictures, [h, w, 3] */
+    IN_CSC = 8192,        /* npz of batches whose matrix has columns one after another, */
+    IN_CSC_VALUE = 16384, /* and of those whose columns are sorted by value */
 };
 /* Any of them; every field is somewhere. */
-#define IN_ANY   (~0u)
-#define IN_FILES (IN_FILE_SAMPLES | IN_FILE_BATCHES)
+#define IN_ANY     (~0u)
+#define IN_FILES   (IN_FILE_SAMPLES | IN_FILE_BATCHES)
+#define IN_COLUMNS (IN_CSC | IN_CSC_VALUE)
 
 /* Arrays that are the same kind of thing in every file. */
 #define IN_ARRAYS (IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_NPZ_SAMPLES | IN_NPZ_BATCHES | IN_PAGES)

@@ -309,6 +309,12 @@ static int csc_layout(struct layout *l, const struct file_kind *file)
     return add_members(l, IN_CSC);
 }
 
+static int csc_value_layout(struct layout *l, const struct file_kind *file)
+{
+    (void)file;
+    return add_members(l, IN_CSC_VALUE);
+}
+
 const struct encoder encoder_csc = {
     .name = "csc",
     .shows = SHOWS_CONTAINER,
@@ -316,4 +322,13 @@ const struct encoder encoder_csc = {
     .ext = "npz",
     .has_all = true,
     .layout = csc_layout,
+};
+
+const struct encoder encoder_csc_value = {
+    .name = "csc_value",
+    .shows = SHOWS_CONTAINER,
+    .in = {0, IN_CSC_VALUE},
+    .ext = "npz",
+    .has_all = true,
+    .layout = csc_value_layout,
 };

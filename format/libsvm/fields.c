@@ -14,19 +14,6 @@
 
 /* ---- text ---- */
 
-static int form_row(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                    struct form *ret)
-{
-    struct row_sums sums = {0};
-    int r = libsvm_total_sums(ds, sel, &sums);
-
-    ret->dtype = f->dtype;
-    ret->width = 1;
-    ret->ndim = 1;
-    ret->dim[0] = sums.text;
-    return r;
-}
-
 /* The number of rows, from the first on, that are adjacent in the file, with one byte between
  * them. */
 static unsigned libsvm_fields_run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off,
@@ -127,35 +114,70 @@ static int libsvm_fields_read_row(struct read_context *rc, const struct dataset 
 
 /* ---- the table ---- */
 
-static const struct field_ops row_ops = {libsvm_fields_read_row, form_row};
+static const struct field_ops row_ops = {libsvm_fields_read_row, libsvm_text_form};
 
 /* What the first file may have: see `needs`. */
-enum { WEIGHT = 1, QID = 2, FIELD = 4, SIDE_WEIGHT = 8, SIDE_GROUP = 16, SIDE_MARGIN = 32 };
+enum {
+    WEIGHT = 1,
+    QID = 2,
+    FIELD = 4,
+    SIDE_WEIGHT = 8,
+    SIDE_GROUP = 16,
+    SIDE_MARGIN = 32,
+    TEXT = 64,
+    STORED = 128, /* << a vector of a binary file, one number or more for each row */
+};
+
+#define STORED_FIELD(name, vector)                                                                 \
+    {                                                                                              \
+        name, &field_as_stored, LIBSVM_SHOWS_STORED, LIBSVM_OFFERS_ITEM, DTYPE_F4,                 \
+            STORED << (vector), false, vector                                                      \
+    }
 
 /* The names of the contents, the types, and the order of the members of an archive. */
 static const struct libsvm_field fields[] = {
-    {"label", &libsvm_item_ops, LIBSVM_SHOWS_LABEL, LIBSVM_OFFERS_ITEM, DTYPE_F4, 0, true},
+    {"label", &libsvm_item_ops, LIBSVM_SHOWS_LABEL, LIBSVM_OFFERS_ITEM, DTYPE_F4, TEXT, true, 0},
+    STORED_FIELD("label", DMATRIX_LABELS),
     {"weight", &libsvm_side_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, SIDE_WEIGHT,
-     false},
-    {"weight", &libsvm_item_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, WEIGHT, true},
-    {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, false},
-    {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, true},
+     false, 0},
+    {"weight", &libsvm_item_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, WEIGHT, true,
+     0},
+    STORED_FIELD("weight", DMATRIX_WEIGHTS),
+    {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, false, 0},
+    {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, true, 0},
     {"base_margin", &libsvm_side_ops, LIBSVM_SHOWS_MARGIN, LIBSVM_OFFERS_ITEM, DTYPE_F4,
-     SIDE_MARGIN, false},
-    {"x", &libsvm_item_ops, LIBSVM_SHOWS_X, LIBSVM_OFFERS_DENSE, DTYPE_F4, 0, true},
-    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_MEMBER, DTYPE_F4, 0, true},
-    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, true},
-    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_MEMBER, DTYPE_U4, FIELD, true},
-    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, false},
-    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_MEMBER, DTYPE_TEXT, 0, false},
-    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_MEMBER, DTYPE_I8, 0, false},
-    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_COLUMN, DTYPE_F4, 0, true},
-    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true},
-    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_COLUMN, DTYPE_U4, FIELD, true},
-    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true},
-    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_COLUMN, DTYPE_TEXT, 0, false},
-    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_COLUMN, DTYPE_I8, 0, false},
-    {"row", &row_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT, 0, true},
+     SIDE_MARGIN, false, 0},
+    STORED_FIELD("base_margin", DMATRIX_MARGIN),
+    STORED_FIELD("label_lower_bound", DMATRIX_LOWER),
+    STORED_FIELD("label_upper_bound", DMATRIX_UPPER),
+    {"x", &libsvm_item_ops, LIBSVM_SHOWS_X, LIBSVM_OFFERS_DENSE, DTYPE_F4, 0, true, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_MEMBER, DTYPE_F4, 0, true, 0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, true,
+     0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_MEMBER, DTYPE_U4, FIELD, true,
+     0},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, false,
+     0},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_MEMBER, DTYPE_TEXT, 0, false,
+     0},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_MEMBER, DTYPE_I8, 0, false, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_ROW, DTYPE_F4, 0, true, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_VALUE, DTYPE_F4, 0, true, 0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_ROW, DTYPE_I4, 0, true,
+     0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_VALUE, DTYPE_I4, 0, true,
+     0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_ROW, DTYPE_U4, FIELD, true,
+     0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_VALUE, DTYPE_U4, FIELD, true,
+     0},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true, 0},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_COLUMN, DTYPE_TEXT, 0, false,
+     0},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_COLUMN, DTYPE_I8, 0, false, 0},
+    {"row", &row_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT, TEXT, true, 0},
+    {"row", &libsvm_matrix_text_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT,
+     STORED << DMATRIX_LABELS, true, 0},
 };
 
 bool libsvm_field_reads_rows(const struct field *f)
@@ -163,11 +185,24 @@ bool libsvm_field_reads_rows(const struct field *f)
     return f->impl && libsvm_field_of(f)->reads_rows;
 }
 
+static unsigned matrix_has(const struct dmatrix *m)
+{
+    unsigned has = dmatrix_groups(m) ? SIDE_GROUP : 0;
+
+    has |= dmatrix_weighs_groups(m) ? SIDE_WEIGHT : 0;
+    for (unsigned i = 0; i < N_DMATRIX_VECTORS; i++)
+        has |= m->vector[i].per_row ? (unsigned)STORED << i : 0;
+    return has;
+}
+
 /* A side file replaces a column. */
 static unsigned libsvm_file_has(const struct libsvm_file *file)
 {
     const struct libsvm_side *side = file->side;
-    unsigned has = file->columns & LIBSVM_FIELD ? FIELD : 0;
+    unsigned has = TEXT | (file->columns & LIBSVM_FIELD ? FIELD : 0u);
+
+    if (file->matrix)
+        return matrix_has(file->matrix);
 
     if (side[LIBSVM_SIDE_WEIGHT].blob)
         has |= SIDE_WEIGHT;
@@ -180,18 +215,45 @@ static unsigned libsvm_file_has(const struct libsvm_file *file)
     return side[LIBSVM_SIDE_MARGIN].blob ? has | SIDE_MARGIN : has;
 }
 
-/* Add a field with items of up to one axis; its length is known later. */
+/* Set where the files have the numbers of a field. */
+static void set_stored(struct dataset *ds, struct field *f, enum dmatrix_vector_type vector)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+    struct field_run *run = rows->run + vector * rows->shards.n;
+    uint64_t first = 0;
+
+    for (unsigned i = 0; i < rows->shards.n; i++) {
+        const struct libsvm_file *file = libsvm_rows_file(rows, i);
+
+        run[i] = (struct field_run){first, file->base.blob, file->matrix->vector[vector].at};
+        first += file->matrix->rows;
+    }
+    f->blob = run->blob;
+    f->offset = run->offset;
+    f->run = run;
+    f->n_runs = rows->shards.n;
+    f->dim[0] = libsvm_rows_file(rows, 0)->matrix->vector[vector].per_row;
+    f->ndim = f->dim[0] > 1;
+    f->item_bytes = f->width * f->dim[0];
+    f->stored_dtype = f->dtype;
+    f->stored_width = f->width;
+    f->stored_bytes = f->item_bytes;
+}
+
+/* Add a field with items of up to one axis; its length is known later, unless it is stored. */
 static int libsvm_add_field(struct dataset *ds, const struct libsvm_field *shown)
 {
     static const unsigned shown_in[] = {
-        [LIBSVM_OFFERS_ITEM] = IN_ARRAYS | IN_CSC,
+        [LIBSVM_OFFERS_ITEM] = IN_ARRAYS | IN_COLUMNS,
         [LIBSVM_OFFERS_DENSE] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
         [LIBSVM_OFFERS_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
-        [LIBSVM_OFFERS_COLUMN] = IN_CSC,
-        [LIBSVM_OFFERS_TEXT] = IN_ARRAYS | IN_CSC,
+        [LIBSVM_OFFERS_COLUMN] = IN_COLUMNS,
+        [LIBSVM_OFFERS_BY_ROW] = IN_CSC,
+        [LIBSVM_OFFERS_BY_VALUE] = IN_CSC_VALUE,
+        [LIBSVM_OFFERS_TEXT] = IN_ARRAYS | IN_COLUMNS,
     };
     struct field *f = &ds->field[ds->n_fields];
-    bool is_member = shown->offer == LIBSVM_OFFERS_MEMBER || shown->offer == LIBSVM_OFFERS_COLUMN;
+    bool is_member = shown->ops == &libsvm_matrix_ops;
 
     *f = (struct field){
         .ops = shown->ops,
@@ -212,6 +274,8 @@ static int libsvm_add_field(struct dataset *ds, const struct libsvm_field *shown
     if (!f->dim)
         return -ENOMEM;
     ds->n_fields++;
+    if (shown->content == LIBSVM_SHOWS_STORED)
+        set_stored(ds, f, shown->vector);
     return 0;
 }
 
@@ -227,7 +291,7 @@ int libsvm_fields_init(struct dataset *ds)
         return r;
     dataset_add_numbering(ds);
     for (unsigned i = 0; i < ds->n_fields; i++)
-        ds->field[i].in |= ds->field[i].numbering ? IN_CSC : 0;
+        ds->field[i].in |= ds->field[i].numbering ? IN_COLUMNS : 0;
     return 0;
 }
 

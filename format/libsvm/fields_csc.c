@@ -1,9 +1,10 @@
 /* The members of a CSC matrix, as scipy.sparse.save_npz writes them: of each column the values, the
- * rows they are in, ascending, and where the next column begins. The matrix of a selection is made
- * as a whole, and remembered: any of its bytes needs all of its rows. */
+ * rows they are in, ascending, or sorted by value, and where the next column begins. The matrix of
+ * a selection is made as a whole, and remembered: any of its bytes needs all of its rows. */
 #include "format/libsvm/fields_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct work {
     struct read_context *rc;
     struct libsvm_view *v;
     uint64_t features, entries;
+    bool by_value;
     struct diag *d;
     uint32_t *index, *field; /* [entries] owned */
     float *value;            /* [entries] owned */
@@ -111,6 +113,52 @@ static int libsvm_fields_csc_turn(const struct work *w, struct matrix *m)
     return 0;
 }
 
+/* An entry of a column while it is sorted. */
+struct cell {
+    uint64_t row;
+    float value;
+    uint32_t field;
+};
+
+/* By value, those that are no numbers last; then by row. */
+static int compare_cells(const void *a, const void *b)
+{
+    const struct cell *x = a, *y = b;
+    int x_nan = isnan(x->value), y_nan = isnan(y->value);
+
+    if (x_nan != y_nan)
+        return x_nan - y_nan;
+    if (!x_nan && x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return (x->field > y->field) - (x->field < y->field);
+}
+
+/* Sort each column by value. */
+static int sort_columns(const struct work *w, struct matrix *m)
+{
+    AUTO_FREE struct cell *cell = NULL;
+    uint64_t most = 0;
+
+    for (uint64_t c = 0; c < w->features; c++)
+        most = max_u64(most, m->end[c + 1] - m->end[c]);
+    cell = calloc(most + 1, sizeof(*cell));
+    for (uint64_t c = 0; c < w->features && cell; c++) {
+        uint64_t first = m->end[c], n = m->end[c + 1] - first;
+
+        for (uint64_t i = 0; i < n; i++)
+            cell[i] = (struct cell){m->row[first + i], m->value[first + i], m->field[first + i]};
+        qsort(cell, n, sizeof(*cell), compare_cells);
+        for (uint64_t i = 0; i < n; i++) {
+            m->row[first + i] = cell[i].row;
+            m->value[first + i] = cell[i].value;
+            m->field[first + i] = cell[i].field;
+        }
+    }
+    return cell ? 0 : -ENOMEM;
+}
+
 static int make_matrix(void *ctx, void **ret, size_t *ret_size)
 {
     struct work *w = ctx;
@@ -142,6 +190,8 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     m->value = (float *)(void *)(m->row + w->entries);
     m->field = (uint32_t *)(void *)(m->value + w->entries);
     r = libsvm_fields_csc_turn(w, m);
+    if (r == 0 && w->by_value)
+        r = sort_columns(w, m);
     if (r < 0) {
         free(m);
         return r;
@@ -151,17 +201,20 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libsvm_content content,
-                    unsigned width, const struct selection *sel, uint64_t off, size_t len,
-                    uint8_t *dst, struct diag *d)
+int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,
+                    const struct libsvm_field *shown, unsigned width, const struct selection *sel,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    static const char key_of_matrices;
+    static const char key_of_matrices[2]; /* by row, by value */
+    const enum libsvm_content content = shown->content;
+    const bool by_value = shown->offer == LIBSVM_OFFERS_BY_VALUE;
     const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    const struct memo_key key = {
-        {(uintptr_t)rows, sel->id[0], sel->id[1], sel->id[2], (uintptr_t)&key_of_matrices}};
+    const struct memo_key key = {{(uintptr_t)rows, sel->id[0], sel->id[1], sel->id[2],
+                                  (uintptr_t)&key_of_matrices[by_value]}};
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     AUTO_MEMO struct memo_thing *thing = NULL;
-    AUTO(work_release) struct work w = {.rc = rc, .v = &v, .features = rows->features, .d = d};
+    AUTO(work_release)
+    struct work w = {.rc = rc, .v = &v, .features = rows->features, .by_value = by_value, .d = d};
     const struct memo_maker maker = {make_matrix, &w, rc};
     const struct matrix *m;
     int r = libsvm_view_open(&v, rows, sel);

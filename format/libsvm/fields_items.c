@@ -100,11 +100,13 @@ static void copy_side(const struct libsvm_rows *rows, const struct libsvm_row_at
 {
     const struct libsvm_side *side = at->file->side;
     const struct libsvm_side *margin = &side[LIBSVM_SIDE_MARGIN];
+    const struct libsvm_side *weights = &side[LIBSVM_SIDE_WEIGHT];
     uint64_t group;
     float weight;
 
     if (content == LIBSVM_SHOWS_WEIGHT) {
-        weight = libsvm_side_weight(side, at->row);
+        weight =
+            weights->value[weights->per_group ? libsvm_file_group(at->file, at->row) : at->row];
         libsvm_copy_numbers(&weight, 4, 4, off, len, dst);
     } else if (content == LIBSVM_SHOWS_QID) {
         group = rows->groups[at->number] + libsvm_side_group(&side[LIBSVM_SIDE_GROUP], at->row);

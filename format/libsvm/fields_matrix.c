@@ -48,9 +48,25 @@ int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, str
     return r;
 }
 
+int libsvm_text_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret)
+{
+    struct row_sums sums = {0};
+    int r = libsvm_total_sums(ds, sel, &sums);
+
+    ret->dtype = f->dtype;
+    ret->width = 1;
+    ret->ndim = 1;
+    ret->dim[0] = sums.text;
+    return r;
+}
+
 static bool by_columns(const struct field *f)
 {
-    return libsvm_field_of(f)->offer == LIBSVM_OFFERS_COLUMN;
+    enum libsvm_offer offer = libsvm_field_of(f)->offer;
+
+    return offer == LIBSVM_OFFERS_COLUMN || offer == LIBSVM_OFFERS_BY_ROW ||
+           offer == LIBSVM_OFFERS_BY_VALUE;
 }
 
 /* The type of integers below limit. */
@@ -156,7 +172,7 @@ static int matrix_read(struct read_context *rc, const struct dataset *ds, const 
     else if (content == LIBSVM_SHOWS_SHAPE)
         libsvm_copy_numbers(shape, 8, 8, off, len, dst);
     else if (by_columns(f))
-        return libsvm_csc_read(rc, ds, content, width, sel, off, len, dst, d);
+        return libsvm_csc_read(rc, ds, libsvm_field_of(f), width, sel, off, len, dst, d);
     else if (content == LIBSVM_SHOWS_INDPTR)
         return read_indptr(ds, width, sel, off, len, dst);
     else

@@ -1,5 +1,5 @@
 /* What the files of the fields share: fields.c (the table of fields, and the text) uses
- * fields_items.c and fields_matrix.c, which uses fields_csc.c. */
+ * fields_items.c, fields_matrix.c, which uses fields_csc.c, and dmatrix_text.c. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 #define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 
@@ -21,15 +21,19 @@ enum libsvm_content {
     LIBSVM_SHOWS_SHAPE,
     /* The line: */
     LIBSVM_SHOWS_TEXT,
+    /* A vector of numbers of binary rows, as it is stored: */
+    LIBSVM_SHOWS_STORED,
 };
 
 /* Where files show a field. */
 enum libsvm_offer {
-    LIBSVM_OFFERS_ITEM,   /* an item per row, anywhere */
-    LIBSVM_OFFERS_DENSE,  /* the same, too large for files of all fields */
-    LIBSVM_OFFERS_MEMBER, /* of the matrix */
-    LIBSVM_OFFERS_COLUMN, /* of the matrix by columns */
-    LIBSVM_OFFERS_TEXT,   /* rows as they are */
+    LIBSVM_OFFERS_ITEM,     /* an item per row, anywhere */
+    LIBSVM_OFFERS_DENSE,    /* the same, too large for files of all fields */
+    LIBSVM_OFFERS_MEMBER,   /* of the matrix */
+    LIBSVM_OFFERS_COLUMN,   /* of the matrix by columns, whatever the order in them; */
+    LIBSVM_OFFERS_BY_ROW,   /* with the entries of a column by row, */
+    LIBSVM_OFFERS_BY_VALUE, /* or by value */
+    LIBSVM_OFFERS_TEXT,     /* rows as they are */
 };
 
 /* A field: the impl of struct field. */
@@ -38,9 +42,10 @@ struct libsvm_field {
     const struct field_ops *ops;
     enum libsvm_content content;
     enum libsvm_offer offer;
-    enum dtype dtype; /* of members with integers see their form */
-    unsigned needs;   /* what the first file must have, of some; 0: nothing */
-    bool reads_rows;  /* see libsvm_field_reads_rows() */
+    enum dtype dtype;                /* of members with integers see their form */
+    unsigned needs;                  /* what the first file must have, of some; 0: nothing */
+    bool reads_rows;                 /* see libsvm_field_reads_rows() */
+    enum dmatrix_vector_type vector; /* of LIBSVM_SHOWS_STORED */
 };
 
 static inline const struct libsvm_field *libsvm_field_of(const struct field *f)
@@ -51,6 +56,11 @@ static inline const struct libsvm_field *libsvm_field_of(const struct field *f)
 extern const struct field_ops libsvm_item_ops; /* of decoded rows */
 extern const struct field_ops libsvm_side_ops; /* of side files */
 extern const struct field_ops libsvm_matrix_ops;
+extern const struct field_ops libsvm_matrix_text_ops; /* of binary rows */
+
+/* The form of the text of rows. */
+int libsvm_text_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret);
 
 /* Bytes [off, off + len) of an array of integers or floats, little-endian in elements of width
  * bytes, 4 or 8. number: they are stored in elements of so many bytes. */
@@ -59,9 +69,9 @@ void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, ui
 
 /* Bytes of a member of the matrix whose columns are one after another, in elements of width bytes.
  * As read() of struct field_ops. */
-int libsvm_csc_read(struct read_context *rc, const struct dataset *ds, enum libsvm_content content,
-                    unsigned width, const struct selection *sel, uint64_t off, size_t len,
-                    uint8_t *dst, struct diag *d);
+int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,
+                    const struct libsvm_field *shown, unsigned width, const struct selection *sel,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* The sums over all rows of the selection. 0, -ENOMEM or -EINTR. */
 int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret);

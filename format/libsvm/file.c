@@ -13,7 +13,7 @@
 #define HEAD_SMALL 65536 /* bytes searched for the first row; more if it is not there */
 
 /* Numbers of 8 bytes that are kept with the index. */
-enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES, N_ABOUT };
+enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES, ABOUT_FIELD, N_ABOUT };
 enum { FLAG_FEATURES = 1, FLAG_ZERO = 2 };
 
 /* ---- preparing ---- */
@@ -26,6 +26,7 @@ static void totals_to_about(const struct libsvm_totals *t, struct text *ret)
         [ABOUT_LABELS] = t->labels,
         [ABOUT_SKIPPED] = t->skipped,
         [ABOUT_LINES] = t->text_lines,
+        [ABOUT_FIELD] = t->largest_field,
     };
 
     for (unsigned i = 0; i < N_ABOUT; i++) {
@@ -52,6 +53,7 @@ static bool totals_from_about(const struct index *index, struct libsvm_totals *r
         .labels = number[ABOUT_LABELS],
         .skipped = number[ABOUT_SKIPPED],
         .text_lines = number[ABOUT_LINES],
+        .largest_field = (uint32_t)number[ABOUT_FIELD],
     };
     return true;
 }
@@ -90,11 +92,11 @@ static int libsvm_begin(void *impl)
     return 0;
 }
 
-static int libsvm_add_row(void *ctx, const struct row_place *place, uint64_t lines)
+static int libsvm_add_row(void *ctx, const struct row_place *place, uint64_t lines, int64_t qid)
 {
     struct libsvm_file *file = ctx;
 
-    return places_add(&file->places, file->base.prepared.builder, place, lines);
+    return places_add(&file->places, file->base.prepared.builder, place, lines, qid);
 }
 
 static int libsvm_step(void *impl, struct diag *d)
@@ -168,7 +170,9 @@ static void note_side(struct libsvm_file *file, const struct libsvm_side *side)
 static int libsvm_ready(void *impl, struct diag *d)
 {
     struct libsvm_file *file = impl;
-    int r = libsvm_sides_load(file->side, file->base.prepared.index.rows, file->totals.skipped, d);
+    const struct index *index = &file->base.prepared.index;
+    int r = libsvm_sides_load(file->side, index->rows, file->totals.skipped,
+                              places_run(index, index->rows), d);
 
     if (r < 0)
         return r;
@@ -203,7 +207,7 @@ static void libsvm_file_release(void *p)
 
 static const struct record_file_ops libsvm_file_ops = {
     .size = sizeof(struct libsvm_file),
-    .index = {.version = "libsvm 4",
+    .index = {.version = "libsvm 5",
               .identity = libsvm_identity,
               .load = libsvm_take,
               .begin = libsvm_begin,
@@ -257,14 +261,18 @@ int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
 {
     struct libsvm_file *file;
     bool found = false;
-    int r = record_file_new(&libsvm_file_ops, blob, setup, &file);
+    bool is_text = !(columns & LIBSVM_BINARY);
+    int r =
+        record_file_new(is_text ? &libsvm_file_ops : &libsvm_matrix_file_ops, blob, setup, &file);
 
     if (r < 0) {
         blob_free(blob);
         return r;
     }
     file->skip_bad = skip_bad;
-    for (uint64_t most = HEAD_SMALL; r == 0 && !found; most *= 64) {
+    if (!is_text)
+        r = libsvm_matrix_open(file, d);
+    for (uint64_t most = HEAD_SMALL; is_text && r == 0 && !found; most *= 64) {
         r = read_columns(file, (size_t)most, columns, &found, d);
         if (most >= blob->size || most >= LIBSVM_LINE_MAX)
             break;
@@ -276,6 +284,14 @@ int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
     file->columns |= columns;
     *ret = file;
     return 0;
+}
+
+uint64_t libsvm_file_group(const struct libsvm_file *file, uint64_t row)
+{
+    const struct libsvm_side *groups = &file->side[LIBSVM_SIDE_GROUP];
+
+    return groups->end ? libsvm_side_group(groups, row)
+                       : places_run(&file->base.prepared.index, row);
 }
 
 /* ---- faults ---- */
@@ -337,9 +353,10 @@ static void report_bad(struct libsvm_scan *scan, const uint8_t *line, size_t len
     check->report(check->ctx, d.text);
 }
 
-static int ignore_row(void *ctx, const struct row_place *place, uint64_t lines)
+static int ignore_row(void *ctx, const struct row_place *place, uint64_t lines, int64_t qid)
 {
     (void)ctx;
+    (void)qid;
     (void)place;
     (void)lines;
     return 0;
@@ -349,9 +366,11 @@ int libsvm_file_check(const struct libsvm_file *file, void (*report)(void *ctx, 
                       void *ctx, struct diag *d)
 {
     struct check check = {file, report, ctx};
-    AUTO(libsvm_pass_release) struct libsvm_pass pass;
+    AUTO(libsvm_pass_release) struct libsvm_pass pass = {0};
     int r;
 
+    if (file->matrix)
+        return libsvm_matrix_check(file, report, ctx, d);
     libsvm_pass_init(&pass, file->base.blob, file->mark, file->columns, true, 1);
     pass.scan[0].bad = report_bad;
     pass.scan[0].ctx = &check;

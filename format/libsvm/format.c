@@ -11,12 +11,12 @@
 #include "format/libsvm/probe.h"
 #include "format/libsvm/rows.h"
 
-extern const struct format format_libsvm, format_libfm;
+extern const struct format format_libsvm, format_libfm, format_dmatrix;
 
 /* The files of a folder, while datasets are made from them. A folder may have very many, so each
  * finds the file that it belongs to by a search. */
 struct folder_files {
-    unsigned columns; /* 0 or LIBSVM_FIELD */
+    unsigned columns; /* 0, LIBSVM_FIELD or LIBSVM_BINARY */
     struct source_file *source;
     size_t n_sources;
     size_t *side;  /* [n_sources] number + 1 of the first side file of a source; owned */
@@ -28,6 +28,13 @@ struct folder_files {
     bool is_one;     /* all others are side files */
     size_t left_out; /* files that were reported before this folder was opened */
 };
+
+static const struct format *format_of(const struct folder_files *files)
+{
+    return files->columns & LIBSVM_BINARY  ? &format_dmatrix
+           : files->columns & LIBSVM_FIELD ? &format_libfm
+                                           : &format_libsvm;
+}
 
 static void libsvm_folder_files_release(struct folder_files *files)
 {
@@ -85,7 +92,8 @@ static int find_sides(struct folder_files *files)
             const size_t len = strlen(name), end = strlen(*suffix);
             const struct source_name base = {name, len - end, 0}, *found;
 
-            if (len <= end || strcmp(name + len - end, *suffix) != 0)
+            if (files->columns & LIBSVM_BINARY || len <= end ||
+                strcmp(name + len - end, *suffix) != 0)
                 continue;
             found = bsearch(&base, names, n, sizeof(*names), libsvm_compare_names);
             if (!found)
@@ -133,8 +141,12 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     struct impression seen;
     uint8_t head[FORMAT_HEAD];
     unsigned bad;
-    int r = blob_read(READ_WAITS, file->base.blob, head, len, 0, d);
+    int r;
 
+    file->has_features = file->matrix;
+    if (file->matrix)
+        return 0;
+    r = blob_read(READ_WAITS, file->base.blob, head, len, 0, d);
     if (r < 0)
         return r;
     seen = look_at_rows(head, len, len == file->base.blob->size, file->columns & LIBSVM_FIELD);
@@ -193,7 +205,7 @@ static int libsvm_open_file(struct folder_files *files, struct source_file *sour
     files->file[files->n++] = file;
     r = attach_sides(files, source, file, finds);
     if (r == 0)
-        r = libsvm_dataset_of_files(&file, 1, setup, &ds);
+        r = libsvm_dataset_of_files(format_of(files), &file, 1, setup, &ds);
     if (r == 0 && files->is_one)
         r = libsvm_find_missing(files, true, setup, finds, &ds->missing);
     return r < 0 ? r : finds->dataset(finds, source->name, TAKE_PTR(ds));
@@ -224,6 +236,17 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t c
     size_t len = 0;
 
     snprintf(ret, capacity, "nothing");
+    for (unsigned i = 0; file->matrix && i < N_DMATRIX_VECTORS && len < capacity; i++) {
+        const struct dmatrix_vector *v = &file->matrix->vector[i];
+
+        if (v->n)
+            len +=
+                (size_t)snprintf(ret + len, capacity - len, "%s%s (%llu per row)", len ? ", " : "",
+                                 dmatrix_vector_name(i), (unsigned long long)v->per_row);
+    }
+    if (file->matrix && len < capacity)
+        snprintf(ret + len, capacity - len, "%s%llu names", len ? ", " : "",
+                 (unsigned long long)file->matrix->n_names);
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
         if (columns[i].is_there && len < capacity)
             len += (size_t)snprintf(ret + len, capacity - len, "%s%s", len ? ", " : "",
@@ -293,6 +316,13 @@ static int keep_alike(struct folder_files *files, struct missing_parts *missing,
     return r;
 }
 
+static bool files_are_alike(const struct libsvm_file *a, const struct libsvm_file *b)
+{
+    return a->matrix ? dmatrix_is_alike(a->matrix, b->matrix)
+                     : !((a->columns ^ b->columns) & ~(unsigned)LIBSVM_VALUES) &&
+                           sides_of(a) == sides_of(b);
+}
+
 /* Make one dataset from all files of the folder, if they have the same columns. */
 static int join_files(struct folder_files *files, const struct format_setup *setup,
                       struct finds *finds)
@@ -310,9 +340,9 @@ static int join_files(struct folder_files *files, const struct format_setup *set
         return r;
     for (unsigned i = 1; i < files->n; i++) {
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
-        char reason[2048], columns_a[128], columns_b[128];
+        char reason[2048], columns_a[400], columns_b[400];
 
-        if (!((a->columns ^ b->columns) & ~(unsigned)LIBSVM_VALUES) && sides_of(a) == sides_of(b))
+        if (files_are_alike(a, b))
             continue;
         describe_columns(a, columns_a, sizeof(columns_a));
         describe_columns(b, columns_b, sizeof(columns_b));
@@ -324,7 +354,7 @@ static int join_files(struct folder_files *files, const struct format_setup *set
                  blob_name(a->base.blob), blob_name(b->base.blob), columns_a, columns_b);
         return finds->error(finds, SHARDS_ALL, reason);
     }
-    r = libsvm_dataset_of_files(files->file, files->n, setup, &ds);
+    r = libsvm_dataset_of_files(format_of(files), files->file, files->n, setup, &ds);
     if (r == 0)
         r = libsvm_find_missing(files, false, setup, finds, &missing);
     if (r < 0)
@@ -367,6 +397,17 @@ static int libfm_open_folder(struct source_file *sources, size_t n,
     return libsvm_format_open_folder(sources, n, LIBSVM_FIELD, setup, finds);
 }
 
+static int dmatrix_open_folder(struct source_file *sources, size_t n,
+                               const struct format_setup *setup, struct finds *finds)
+{
+    return libsvm_format_open_folder(sources, n, LIBSVM_BINARY, setup, finds);
+}
+
+static enum claim dmatrix_probe(const struct probed_file *file)
+{
+    return dmatrix_is(file->head, file->len) ? CLAIM_STRONG : CLAIM_NONE;
+}
+
 static void libsvm_example(const struct dataset *ds, struct text *t)
 {
     char key[KEY_NAME_SIZE];
@@ -375,10 +416,12 @@ static void libsvm_example(const struct dataset *ds, struct text *t)
              "  import scipy.sparse\n"
              "  path = root + '/batches/batch=128,seed=7/epoch=0/npz/000000.npz'\n"
              "  x, batch = scipy.sparse.load_npz(path), np.load(path)\n"
-             "  label, index%s = batch['label'], batch['index']%s\n",
+             "  %s, index%s = %s, batch['index']%s\n",
+             dataset_field(ds, "label") ? "label" : "key",
              libsvm_rows_of(ds)->has_fields ? ", field" : "",
+             dataset_field(ds, "label") ? "batch['label']" : "batch['key']",
              libsvm_rows_of(ds)->has_fields ? ", batch['field']" : "");
-    if (!ds->samples)
+    if (!ds->samples || !dataset_field(ds, "row"))
         return;
     dataset_name(ds, 0, false, key);
     text_add(t, "  line = open(root + '/samples/svm/%s.svm').read()\n", key);
@@ -399,5 +442,13 @@ const struct format format_libfm = {
     .open_folder = libfm_open_folder,
     .sides = libsvm_side_suffixes,
     .title = "LibFM text",
+    .add_example = libsvm_example,
+};
+
+const struct format format_dmatrix = {
+    .name = "dmatrix",
+    .probe = dmatrix_probe,
+    .open_folder = dmatrix_open_folder,
+    .title = "XGBoost's binary DMatrix",
     .add_example = libsvm_example,
 };

@@ -262,6 +262,8 @@ static void libsvm_line_add_feature(struct libsvm_row *row, const uint32_t *fiel
     row->sorted = row->sorted && index >= before;
     row->has_zero = row->has_zero || !index || (field && !*field);
     row->largest = index > row->largest ? index : row->largest;
+    if (field && *field > row->largest_field)
+        row->largest_field = *field;
 }
 
 /* The quick path for plain features: at most one space or tab, few digits, a colon, few digits.
@@ -358,7 +360,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
     row->weight = 1;
     row->qid = 0;
     row->columns = 0;
-    row->largest = 0;
+    row->largest = row->largest_field = 0;
     row->has_zero = false;
     r = len > LIBSVM_LINE_MAX ? fail_at(&c, line, libsvm_too_long) : take_start(&c, columns, row);
     if (r == 0 && !(columns & LIBSVM_FIELD))

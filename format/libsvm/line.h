@@ -27,6 +27,7 @@ enum libsvm_columns {
     LIBSVM_FROM_ONE = 8, /* and indexes, and fields, start at 1 */
     LIBSVM_VALUES = 32,  /* and features have values: none is an index alone */
     LIBSVM_FIELD = 16,   /* LibFM: features are field:index:value; one label, no qid */
+    LIBSVM_BINARY = 64,  /* no text: the file is a DMatrix of XGBoost */
 };
 
 /* A parsed row. The caller owns the arrays: NULL, or with the capacity given. */
@@ -45,11 +46,11 @@ struct libsvm_row {
     uint64_t n; /* features */
     float weight;
     int64_t qid;
-    unsigned columns; /* LIBSVM_WEIGHT, LIBSVM_QID */
-    uint32_t largest; /* index; 0 without features */
-    bool has_values;  /* its features are index:value, not indexes alone */
-    bool has_zero;    /* an index 0, or a field 0 */
-    bool sorted;      /* indexes never decrease */
+    unsigned columns;                /* LIBSVM_WEIGHT, LIBSVM_QID */
+    uint32_t largest, largest_field; /* index, field; 0 without features */
+    bool has_values;                 /* its features are index:value, not indexes alone */
+    bool has_zero;                   /* an index 0, or a field 0 */
+    bool sorted;                     /* indexes never decrease */
 };
 
 /* Why a line is no row. */

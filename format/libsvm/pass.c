@@ -54,6 +54,8 @@ struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
         const struct libsvm_totals *t = &pass->scan[i].totals;
 
         sum.largest = t->largest > sum.largest ? t->largest : sum.largest;
+        sum.largest_field =
+            t->largest_field > sum.largest_field ? t->largest_field : sum.largest_field;
         sum.has_features = sum.has_features || t->has_features;
         sum.has_zero = sum.has_zero || t->has_zero;
         sum.labels = max_u64(sum.labels, t->labels);
@@ -160,8 +162,7 @@ static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_
 }
 
 static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
-                      int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
-                      void *ctx)
+                      libsvm_row_fn *row, void *ctx)
 {
     struct share shares[LIBSVM_PASS_THREADS];
     unsigned n = make_shares(pass, text, len, last, shares);
@@ -178,7 +179,7 @@ static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len,
             const struct libsvm_span *span = &share->scan->row[k];
             const struct row_place place = {pass->at + span->start, span->len, span->features};
 
-            r = row(ctx, &place, pass->lines + span->line - share->lines);
+            r = row(ctx, &place, pass->lines + span->line - share->lines, span->qid);
         }
         pass->lines += share->scan->totals.text_lines - share->lines;
     }
@@ -255,10 +256,8 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     return 0;
 }
 
-typedef int row_fn(void *ctx, const struct row_place *place, uint64_t lines);
-
 /* Finish a line that is longer than a row may be; its end has been found. */
-static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
+static int end_long_line(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx)
 {
     static const struct libsvm_fault fault = {0, libsvm_too_long};
     struct libsvm_scan *scan = &pass->scan[0];
@@ -271,7 +270,8 @@ static int end_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx)
     pass->lines++;
     pass->in_long_line = false;
     pass->piece = PIECE;
-    return is_row && !scan->skip_bad ? row(ctx, &pass->long_line, pass->lines - 1) : 0;
+    return is_row && !scan->skip_bad ? row(ctx, &pass->long_line, pass->lines - 1, PLACES_NO_QID)
+                                     : 0;
 }
 
 /* The first byte of text[0, len) that ends a line; len: none does. */
@@ -285,7 +285,7 @@ static size_t first_line_end(const uint8_t *text, size_t len)
 }
 
 /* Continue in such a line. */
-static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
+static int pass_long_line(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
 {
     size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i;
     uint8_t *text = NULL;
@@ -308,7 +308,7 @@ static int pass_long_line(struct libsvm_pass *pass, row_fn *row, void *ctx, stru
     return r < 0 ? r : pass->at == pass->blob->size;
 }
 
-int libsvm_pass_step(struct libsvm_pass *pass, row_fn *row, void *ctx, struct diag *d)
+int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
 {
     uint64_t left = pass->blob->size - pass->at;
     size_t len = (size_t)min_u64(pass->piece, left), used;

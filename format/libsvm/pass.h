@@ -29,12 +29,13 @@ void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigne
                       unsigned columns, bool skip_bad, unsigned threads);
 void libsvm_pass_release(struct libsvm_pass *pass);
 
-/* Read on, and call row() for each row found, in order. lines: of the file, before the row. 1 at
+/* Is called for each row, in order. lines: of the file, before the row. qid: or PLACES_NO_QID. */
+typedef int libsvm_row_fn(void *ctx, const struct row_place *place, uint64_t lines, int64_t qid);
+
+/* Read on, and call row() for each row found. 1 at
  * the end of the file, 0 before, or -errno with the reason in d; after an error of a read the next
  * step goes on where the last good one ended. */
-int libsvm_pass_step(struct libsvm_pass *pass,
-                     int (*row)(void *ctx, const struct row_place *place, uint64_t lines),
-                     void *ctx, struct diag *d);
+int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d);
 
 /* The totals of all scans. */
 struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);

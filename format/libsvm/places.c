@@ -4,13 +4,18 @@
 
 #include <string.h>
 
-/* Of a row: its first byte; gaps, features and left-out lines before it. */
-enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT };
+/* Of a row: its first byte; gaps, features and left-out lines before it; the number of its run. */
+enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT, COLUMN_RUN };
 
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
-               uint64_t lines)
+               uint64_t lines, int64_t qid)
 {
     int r;
+
+    if (qid != PLACES_NO_QID && (!places->runs || qid != places->qid)) {
+        places->number[COLUMN_RUN] = places->runs++;
+        places->qid = qid;
+    }
 
     places->number[COLUMN_START] = place->start;
     places->number[COLUMN_GAP] += place->start - places->end;
@@ -26,6 +31,7 @@ void places_end(const struct places *places, uint64_t ret[static INDEX_COLUMNS])
 {
     memcpy(ret, places->number, sizeof(places->number));
     ret[COLUMN_START] = places->end;
+    ret[COLUMN_RUN] = places->runs;
 }
 
 static struct row_sums sums_of(const uint64_t number[static PLACES_COLUMNS])
@@ -74,6 +80,11 @@ struct row_place places_row(const struct index *index, uint64_t row)
         .len = after.text - before.text - 1,
         .features = after.features - before.features,
     };
+}
+
+uint64_t places_run(const struct index *index, uint64_t row)
+{
+    return index_number(index, row, COLUMN_RUN);
 }
 
 uint64_t places_lines(const struct index *index, uint64_t row)

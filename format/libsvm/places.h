@@ -4,7 +4,7 @@
 
 #include "format/index/index.h"
 
-#define PLACES_COLUMNS 4
+#define PLACES_COLUMNS 5
 
 struct row_place {
     uint64_t start; /* byte of the file */
@@ -29,12 +29,16 @@ struct places {
     uint64_t rows;
     uint64_t end;                    /* of the last row, with its one byte */
     uint64_t number[PLACES_COLUMNS]; /* of the last row in each column, and all its features */
+    uint64_t runs;                   /* of rows that have the same qid */
+    int64_t qid;                     /* of the last of them */
 };
 
 /* Add the next row, which must start at least one byte after the end of the row before. lines: of
- * the file, before the row. 0 or -ENOMEM. */
+ * the file, before the row. qid: of the row; PLACES_NO_QID: it has none, and belongs to the run of
+ * the row before. 0 or -ENOMEM. */
+#define PLACES_NO_QID INT64_MIN
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,
-               uint64_t lines);
+               uint64_t lines, int64_t qid);
 
 /* The numbers after the last row, for index_finish(). */
 void places_end(const struct places *places, uint64_t ret[static INDEX_COLUMNS]);
@@ -45,6 +49,10 @@ bool places_fit(const struct index *index, uint64_t size);
 
 /* row < rows. */
 struct row_place places_row(const struct index *index, uint64_t row);
+
+/* The number of the run of rows with one qid that a row is in; row may be the number of rows: the
+ * number of runs. 0 where rows have none. */
+uint64_t places_run(const struct index *index, uint64_t row);
 
 /* The number of lines of the file before a row. */
 uint64_t places_lines(const struct index *index, uint64_t row);

@@ -5,20 +5,47 @@
 
 #include "base/checked.h"
 
+/* Entries of a binary file lie one after another, without anything between rows. */
+static struct row_place place_of(const struct libsvm_file *file, uint64_t row)
+{
+    const struct index *index = &file->base.prepared.index;
+    struct row_place place;
+
+    if (!file->matrix)
+        return places_row(index, row);
+    place.start = index_number(index, row, 0);
+    place.features = index_number(index, row + 1, 0) - place.start;
+    place.start = file->matrix->data + place.start * DMATRIX_ENTRY;
+    place.len = place.features * DMATRIX_ENTRY;
+    return place;
+}
+
 struct libsvm_row_at libsvm_rows_find(const struct libsvm_rows *rows, uint64_t sample)
 {
     uint64_t row;
     unsigned i = shards_find(&rows->shards, sample, &row);
     const struct libsvm_file *file = libsvm_rows_file(rows, i);
 
-    return (struct libsvm_row_at){file, i, row, places_row(&file->base.prepared.index, row)};
+    return (struct libsvm_row_at){file, i, row, place_of(file, row)};
+}
+
+struct row_sums libsvm_file_sums(const struct libsvm_rows *rows, const struct libsvm_file *file,
+                                 uint64_t row)
+{
+    const struct index *index = &file->base.prepared.index;
+    uint64_t features;
+
+    if (!file->matrix)
+        return places_sums(index, row);
+    features = index_number(index, row, 0);
+    return (struct row_sums){rows->text_row * row + rows->text_entry * features, features};
 }
 
 struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample)
 {
     uint64_t row;
     unsigned i = shards_find(&rows->shards, sample, &row);
-    struct row_sums sums = places_sums(&libsvm_rows_file(rows, i)->base.prepared.index, row);
+    struct row_sums sums = libsvm_file_sums(rows, libsvm_rows_file(rows, i), row);
 
     sums.text += rows->before[i].text;
     sums.features += rows->before[i].features;

@@ -13,18 +13,32 @@ struct libsvm_rows {
     struct pool *pool;
     bool base_auto, base_one; /* -o index_base */
     bool has_fields;          /* LibFM */
+    bool is_binary;           /* DMatrix of XGBoost: */
+    struct field_run
+        *run; /* [N_DMATRIX_VECTORS][files] where the files have their vectors; owned */
 
     /* Once the dataset is ready: */
     struct row_sums *before; /* [files + 1] sums over the files before */
     uint64_t *groups;        /* [files + 1] groups, by side files, in the files before */
+    uint64_t fields;         /* of LibFM: the largest field + 1, after: */
     uint32_t shift;          /* subtracted from each index, and field */
+    uint64_t runs;           /* groups, and runs of one qid, of all files; 0: rows have none */
     uint64_t features;       /* the largest shifted index + 1 */
     uint64_t labels;         /* of the row with the most, at least 1 */
+    /* The text of a binary row has as many bytes as those with as many entries: */
+    uint64_t text_row, text_entry;
 };
 
 static inline struct libsvm_file *libsvm_rows_file(const struct libsvm_rows *rows, unsigned i)
 {
     return (struct libsvm_file *)rows->shards.file[i];
+}
+
+/* The bytes of a row's text and the end of its line. */
+static inline uint64_t libsvm_row_text(const struct libsvm_rows *rows,
+                                       const struct row_place *place)
+{
+    return rows->is_binary ? rows->text_row + place->features * rows->text_entry : place->len + 1;
 }
 
 /* A row, and the file that holds it. */
@@ -38,6 +52,10 @@ struct libsvm_row_at {
 /* The row of a sample, which is below the dataset's number of samples. */
 struct libsvm_row_at libsvm_rows_find(const struct libsvm_rows *rows, uint64_t sample);
 
+/* Sums over the rows of a file before row, which is at most their number. */
+struct row_sums libsvm_file_sums(const struct libsvm_rows *rows, const struct libsvm_file *file,
+                                 uint64_t row);
+
 /* Sums over the rows before sample, which is at most the dataset's number of samples. */
 struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample);
 
@@ -48,8 +66,8 @@ static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
 
 /* The dataset of n files that have the same columns, one after another (format/libsvm/set.c). It
  * becomes one more user of each. 0 or -ENOMEM. */
-int libsvm_dataset_of_files(struct libsvm_file *const *files, unsigned n,
-                            const struct format_setup *setup, struct dataset **ret);
+int libsvm_dataset_of_files(const struct format *format, struct libsvm_file *const *files,
+                            unsigned n, const struct format_setup *setup, struct dataset **ret);
 
 /* Can the side file be used? 0, or -errno with the reason in d. */
 int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type, struct diag *d);
@@ -119,7 +137,7 @@ uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uin
 /* ---- the fields (format/libsvm/fields.c) ---- */
 
 /* Fill in ds->field, which has room for LIBSVM_FIELDS_MAX, and the fields' names. */
-#define LIBSVM_FIELDS_MAX 21
+#define LIBSVM_FIELDS_MAX 32
 int libsvm_fields_init(struct dataset *ds);
 
 /* Does the field need the text of rows? If not, it comes from memory: side files, the index. */
@@ -127,5 +145,8 @@ bool libsvm_field_reads_rows(const struct field *f);
 
 /* Complete the fields once the rows are known. */
 void libsvm_fields_finish(struct dataset *ds);
+
+/* What the text of a binary row takes. */
+void libsvm_matrix_text_sizes(const struct dataset *ds, uint64_t *ret_row, uint64_t *ret_entry);
 
 #endif

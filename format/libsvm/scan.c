@@ -10,7 +10,8 @@
 /* What the quick path finds in the features of a row. */
 struct plain {
     uint64_t tokens, colons;
-    uint64_t largest; /* digits of an index as a big-endian number, which sorts as the index does */
+    /* Digits of an index, or a field, as a big-endian number, which sorts as the index does: */
+    uint64_t largest, largest_field;
     bool has_zero;
     bool is_plain;
     bool has_fields, in_index; /* each index is behind a field; the next colon ends an index */
@@ -34,7 +35,9 @@ static void see_index(const uint8_t *p, struct plain *plain)
     v &= (UINT64_C(1) << bits) - 1;
     plain->has_zero = plain->has_zero || v == '0';
     plain->in_index = plain->has_fields && !in_index;
-    if (!plain->in_index)
+    if (plain->in_index)
+        plain->largest_field = v > plain->largest_field ? v : plain->largest_field;
+    else
         plain->largest = v > plain->largest ? v : plain->largest;
 }
 
@@ -89,13 +92,14 @@ static uint32_t digits_value(uint64_t digits)
 }
 
 static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t features,
-                       uint32_t largest, bool has_zero)
+                       uint32_t largest, uint32_t largest_field, bool has_zero)
 {
     t->labels = labels > t->labels ? labels : t->labels;
     if (!features)
         return;
     t->has_features = true;
     t->largest = largest > t->largest ? largest : t->largest;
+    t->largest_field = largest_field > t->largest_field ? largest_field : t->largest_field;
     t->has_zero = t->has_zero || has_zero;
 }
 
@@ -117,14 +121,15 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     if (!plain.is_plain || plain.tokens << plain.has_fields != plain.colons ||
         (plain.has_zero && scan->columns & LIBSVM_FROM_ONE))
         return false;
-    add_totals(&scan->totals, 1, plain.tokens, digits_value(plain.largest), plain.has_zero);
+    add_totals(&scan->totals, 1, plain.tokens, digits_value(plain.largest),
+               digits_value(plain.largest_field), plain.has_zero);
     *ret_features = plain.tokens;
     return true;
 }
 
 /* Parse row [start, end). False: the row cannot be read. */
 static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t start, size_t end,
-                       uint64_t *ret_features)
+                       struct libsvm_span *span)
 {
     struct libsvm_row row = {0};
     struct libsvm_fault fault;
@@ -134,8 +139,9 @@ static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t sta
             scan->bad(scan, text + start, end - start, &fault);
         return false;
     }
-    add_totals(&scan->totals, row.n_labels, row.n, row.largest, row.has_zero);
-    *ret_features = row.n;
+    add_totals(&scan->totals, row.n_labels, row.n, row.largest, row.largest_field, row.has_zero);
+    span->features = row.n;
+    span->qid = row.columns & LIBSVM_QID ? row.qid : PLACES_NO_QID;
     return true;
 }
 
@@ -168,8 +174,10 @@ static int libsvm_scan_see_line(struct libsvm_scan *scan, const uint8_t *text,
                                 const struct text_masks *masks, size_t start, size_t end,
                                 uint64_t base)
 {
-    struct libsvm_span span = {
-        .start = base + start, .len = end - start, .line = scan->totals.text_lines};
+    struct libsvm_span span = {.start = base + start,
+                               .len = end - start,
+                               .line = scan->totals.text_lines,
+                               .qid = PLACES_NO_QID};
     struct libsvm_row numbers = {.rounded = &scan->rounded, .at = scan->at + base + start};
     struct libsvm_fault fault;
     bool is_plain, is_good;
@@ -177,7 +185,7 @@ static int libsvm_scan_see_line(struct libsvm_scan *scan, const uint8_t *text,
     if (!libsvm_is_row(text + start, end - start))
         return 0;
     is_plain = see_plain(scan, text, masks, start, end, &span.features);
-    is_good = is_plain || see_parsed(scan, text, start, end, &span.features);
+    is_good = is_plain || see_parsed(scan, text, start, end, &span);
     if (is_good && row_may_be_rounded(scan, text, masks, start, end, is_plain))
         libsvm_line_parse(text + start, end - start, scan->columns, &numbers, &fault);
     if (is_good || !scan->skip_bad)

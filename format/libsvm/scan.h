@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "format/libsvm/line.h"
+#include "format/libsvm/places.h"
 #include "format/libsvm/rounded.h"
 
 #define LIBSVM_SCAN_PAD 64 /* readable bytes before and after the text; those after it are zero */
@@ -21,11 +22,13 @@ struct libsvm_span {
     uint64_t len;      /* bytes, without the end of the line */
     uint64_t features; /* 0 if it cannot be read */
     uint64_t line;     /* number of lines that this scan has seen before it */
+    int64_t qid;       /* PLACES_NO_QID: it has none, or cannot be read */
 };
 
 /* Totals over the rows that can be read. */
 struct libsvm_totals {
-    uint32_t largest;    /* index */
+    uint32_t largest; /* index */
+    uint32_t largest_field;
     bool has_features;   /* any index at all */
     bool has_zero;       /* an index 0 */
     uint64_t labels;     /* of the row with the most */

@@ -5,36 +5,41 @@
 #include "base/checked.h"
 #include "format/core/extents.h"
 #include "format/encode/encode.h"
-#include "format/libsvm/rows.h"
-
-extern const struct format format_libsvm, format_libfm;
+#include "format/libsvm/fields_parts.h"
 
 /* All files are ready: join their rows in sequence. */
 static void rows_finish(struct dataset *ds)
 {
     struct libsvm_rows *rows = ds->impl;
-    uint32_t largest = 0;
+    uint32_t largest = 0, largest_field = 0;
     uint64_t counted = 0; /* features, by headers */
     bool any = false, from_one = true;
 
+    libsvm_matrix_text_sizes(ds, &rows->text_row, &rows->text_entry);
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct libsvm_file *file = libsvm_rows_file(rows, i);
-        struct row_sums sums =
-            places_sums(&file->base.prepared.index, file->base.prepared.index.rows);
+        struct row_sums sums = libsvm_file_sums(rows, file, file->base.prepared.index.rows);
 
         rows->before[i + 1].text = rows->before[i].text + sums.text;
         rows->before[i + 1].features = rows->before[i].features + sums.features;
         rows->groups[i + 1] = rows->groups[i] + file->side[LIBSVM_SIDE_GROUP].n;
         rows->labels = max_u64(rows->labels, file->totals.labels);
+        rows->runs += file->matrix ? dmatrix_groups(file->matrix)
+                      : file->side[LIBSVM_SIDE_GROUP].blob
+                          ? file->side[LIBSVM_SIDE_GROUP].n
+                          : places_run(&file->base.prepared.index, file->base.prepared.index.rows);
         any = any || file->totals.has_features;
         if (file->notes.text.len)
             notes_add(&ds->notes, "%s", file->notes.text.data);
         counted = max_u64(counted, file->header.count[1]);
+        largest_field =
+            file->totals.largest_field > largest_field ? file->totals.largest_field : largest_field;
         largest = file->totals.largest > largest ? file->totals.largest : largest;
         from_one = from_one && file->totals.has_features && !file->totals.has_zero;
     }
     rows->shift = rows->base_one || (rows->base_auto && from_one);
     rows->features = max_u64(any ? (uint64_t)largest + 1 - rows->shift : 0, counted);
+    rows->fields = any && rows->has_fields ? (uint64_t)largest_field + 1 - rows->shift : 0;
     dataset_set_samples(ds, rows->shards.first[rows->shards.n]);
     libsvm_fields_finish(ds);
 }
@@ -82,7 +87,55 @@ static void rows_describe(const struct dataset *ds, const char *indent, struct t
     text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
              (unsigned long long)ds->samples, indent, (unsigned long long)rows->features, indent,
              (unsigned long long)rows->before[rows->shards.n].features);
+    if (rows->has_fields)
+        text_add(t, "%s\"num_field\": %llu,\n", indent, (unsigned long long)rows->fields);
     text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
+}
+
+/* The counts as XGBoost logs them. */
+static void rows_about(const struct dataset *ds, struct text *t)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(ds);
+
+    text_add(t, "    matrix   %llu rows x %llu columns, %llu entries",
+             (unsigned long long)ds->samples, (unsigned long long)rows->features,
+             (unsigned long long)rows->before[rows->shards.n].features);
+    if (rows->has_fields)
+        text_add(t, ", %llu fields", (unsigned long long)rows->fields);
+    if (rows->runs)
+        text_add(t, ", %llu groups", (unsigned long long)rows->runs);
+    text_add(t, "%s\n", dataset_field(ds, "weight") ? ", weights" : "");
+}
+
+/* ---- of binary rows ---- */
+
+static const struct dmatrix *first_matrix(const struct dataset *ds)
+{
+    return libsvm_rows_file(libsvm_rows_of(ds), 0)->matrix;
+}
+
+/* All files have the same. */
+static void matrix_columns(const struct dataset *ds, struct text *t)
+{
+    const struct text *names = &first_matrix(ds)->names;
+
+    text_add(t, "%s", names->len && names->len <= DMATRIX_NAMES_MAX ? names->data : "");
+}
+
+static void matrix_describe(const struct dataset *ds, const char *indent, struct text *t)
+{
+    const struct dmatrix *m = first_matrix(ds);
+    const struct {
+        const char *name;
+        const struct text *text;
+    } lists[] = {{"columns", &m->names}, {"feature_types", &m->types}};
+
+    rows_describe(ds, indent, t);
+    text_add(t, "%s\"xgboost\": \"%u.%u.%u\",\n", indent, m->version[0], m->version[1],
+             m->version[2]);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (lists[i].text->len && lists[i].text->len <= DMATRIX_NAMES_MAX)
+            text_add(t, "%s\"%s\": [%s],\n", indent, lists[i].name, lists[i].text->data);
 }
 
 static void rows_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -95,17 +148,28 @@ static void rows_locate(const struct dataset *ds, uint64_t sample, const struct 
              (unsigned long long)at.place.len);
 }
 
-/* Side files are in memory once the dataset is ready. */
+/* Side files are in memory once the dataset is ready; fields of binary files that are stored are
+ * not. */
 static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                              struct extent *ret)
 {
     struct libsvm_row_at at;
+    unsigned n = 0;
 
-    if (only && !libsvm_field_reads_rows(only))
-        return 0;
-    at = libsvm_rows_find(libsvm_rows_of(ds), sample);
-    *ret = (struct extent){at.file->base.blob, at.place.start, at.place.len};
-    return at.place.len > 0;
+    if (!only || libsvm_field_reads_rows(only)) {
+        at = libsvm_rows_find(libsvm_rows_of(ds), sample);
+        ret[n] = (struct extent){at.file->base.blob, at.place.start, at.place.len};
+        n += at.place.len > 0;
+    }
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+
+        if (!f->blob || (only && only != f && libsvm_field_of(only)->content != LIBSVM_SHOWS_TEXT))
+            continue;
+        ret[n].blob = field_place(f, sample, &ret[n].off);
+        ret[n++].len = f->stored_bytes;
+    }
+    return n;
 }
 
 static void rows_free(struct dataset *ds)
@@ -116,19 +180,25 @@ static void rows_free(struct dataset *ds)
     shards_release(&rows->shards);
     free(rows->before);
     free(rows->groups);
+    free(rows->run);
     free(rows);
 }
 
+#define ROWS_OPS                                                                                   \
+    .prepare = rows_prepare, .progress = rows_progress, .check = rows_check,                       \
+    .locate = rows_locate, .about = rows_about, .extents = rows_extents, .free = rows_free,        \
+    .checks_reads = true
+
 static const struct dataset_ops libsvm_ops = {
-    .prepare = rows_prepare,
-    .progress = rows_progress,
+    ROWS_OPS,
     .share = rows_share,
-    .check = rows_check,
     .describe = rows_describe,
-    .locate = rows_locate,
-    .extents = rows_extents,
-    .free = rows_free,
-    .checks_reads = true,
+};
+
+static const struct dataset_ops matrix_ops = {
+    ROWS_OPS,
+    .describe = matrix_describe,
+    .columns = matrix_columns,
 };
 
 /* ---- making datasets ---- */
@@ -152,17 +222,18 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
     }
     rows->before = calloc((size_t)n + 1, sizeof(*rows->before));
     rows->groups = calloc((size_t)n + 1, sizeof(*rows->groups));
-    return rows->before && rows->groups ? 0 : -ENOMEM;
+    rows->run = calloc(rows->is_binary ? n : 1, sizeof(*rows->run) * N_DMATRIX_VECTORS);
+    return rows->before && rows->groups && rows->run ? 0 : -ENOMEM;
 }
 
-int libsvm_dataset_of_files(struct libsvm_file *const *files, unsigned n,
-                            const struct format_setup *setup, struct dataset **ret)
+int libsvm_dataset_of_files(const struct format *format, struct libsvm_file *const *files,
+                            unsigned n, const struct format_setup *setup, struct dataset **ret)
 {
-    bool has_fields = files[0]->columns & LIBSVM_FIELD;
+    bool has_fields = files[0]->columns & LIBSVM_FIELD, is_binary = files[0]->matrix;
     struct libsvm_rows *rows = calloc(1, sizeof(*rows));
     AUTO_DATASET struct dataset *ds = NULL;
-    int r = dataset_new(has_fields ? &format_libfm : &format_libsvm, &libsvm_ops, rows,
-                        LIBSVM_FIELDS_MAX, (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
+    int r = dataset_new(format, is_binary ? &matrix_ops : &libsvm_ops, rows, LIBSVM_FIELDS_MAX,
+                        (size_t)n * (1 + N_LIBSVM_SIDES), &ds);
 
     if (r < 0)
         return r;
@@ -171,8 +242,9 @@ int libsvm_dataset_of_files(struct libsvm_file *const *files, unsigned n,
     rows->pool = setup->pool;
     rows->labels = 1;
     rows->has_fields = has_fields;
-    rows->base_one = setup->options.index_base == INDEX_FROM_ONE;
-    rows->base_auto = setup->options.index_base == INDEX_AUTO;
+    rows->is_binary = is_binary;
+    rows->base_one = !is_binary && setup->options.index_base == INDEX_FROM_ONE;
+    rows->base_auto = !is_binary && setup->options.index_base == INDEX_AUTO;
     r = rows_add_files(ds, files, n);
     if (r == 0)
         r = libsvm_fields_init(ds);

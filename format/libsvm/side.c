@@ -143,10 +143,10 @@ static int side_read(struct libsvm_side *side, bool groups)
 
 /* Check that the count of numbers fits the rows. */
 static int side_fit(struct libsvm_side *side, enum libsvm_side_kind type,
-                    const struct libsvm_side *groups, uint64_t rows)
+                    const struct libsvm_side *by_file, uint64_t runs, uint64_t rows)
 {
     const char *name = blob_name(side->blob);
-    bool has_groups = groups->blob && !groups->failed;
+    uint64_t groups = by_file->blob ? (by_file->failed ? 0 : by_file->n) : runs;
 
     side->per_row = 1;
     switch (type) {
@@ -158,13 +158,12 @@ static int side_fit(struct libsvm_side *side, enum libsvm_side_kind type,
                         (unsigned long long)rows,
                         (unsigned long long)(side->n ? side->end[side->n - 1] : 0));
     case LIBSVM_SIDE_WEIGHT:
-        side->per_group = has_groups && side->n != rows;
-        if (side->n == (side->per_group ? groups->n : rows))
+        side->per_group = groups && side->n != rows;
+        if (side->n == (side->per_group ? groups : rows))
             return 0;
-        return diag_set(&side->reason, -EBADMSG,
-                        "%s: expected %llu numbers, one for each row%s, got %llu", name,
-                        (unsigned long long)rows, has_groups ? " or group" : "",
-                        (unsigned long long)side->n);
+        return diag_set(
+            &side->reason, -EBADMSG, "%s: expected %llu numbers, one for each row%s, got %llu",
+            name, (unsigned long long)rows, groups ? " or group" : "", (unsigned long long)side->n);
     default:
         side->per_row = rows ? side->n / rows : 1;
         if (side->n && side->n == side->per_row * rows)
@@ -176,7 +175,7 @@ static int side_fit(struct libsvm_side *side, enum libsvm_side_kind type,
 }
 
 int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
-                      uint64_t skipped, struct diag *d)
+                      uint64_t skipped, uint64_t runs, struct diag *d)
 {
     /* Groups first: weights may belong to groups. */
     static const enum libsvm_side_kind kinds[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
@@ -193,7 +192,7 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
                                blob_name(side->blob), (unsigned long long)skipped)
                     : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
         if (r == 0)
-            r = side_fit(side, kinds[i], &sides[LIBSVM_SIDE_GROUP], rows);
+            r = side_fit(side, kinds[i], &sides[LIBSVM_SIDE_GROUP], runs, rows);
         if (blob_says_nothing(r)) {
             diag_set(d, r, "%s", diag_text(&side->reason, r));
             side->reason.set = false;
@@ -219,11 +218,4 @@ uint64_t libsvm_side_group(const struct libsvm_side *groups, uint64_t row)
             low = middle + 1;
     }
     return low;
-}
-
-float libsvm_side_weight(const struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t row)
-{
-    const struct libsvm_side *side = &sides[LIBSVM_SIDE_WEIGHT];
-
-    return side->value[side->per_group ? libsvm_side_group(&sides[LIBSVM_SIDE_GROUP], row) : row];
 }

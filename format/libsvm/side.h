@@ -36,15 +36,15 @@ struct libsvm_side {
     struct diag reason;
 };
 
-/* Read the side files of a file with that many rows, after skipped rows were left out. A side file
+/* Read the side files of a file with that many rows, after skipped rows were left out; by their qid
+ * they are as many groups, unless a side file says what groups they are. A side file
  * that cannot be used sets its own failed. 0, or, with the reason in d, an error of which
  * blob_says_nothing() is true: the next call tries again. */
 int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t rows,
-                      uint64_t skipped, struct diag *d);
+                      uint64_t skipped, uint64_t runs, struct diag *d);
 void libsvm_sides_release(struct libsvm_side sides[static N_LIBSVM_SIDES]);
 
-/* The group and the weight of a row of the file. The side file must exist and not have failed. */
+/* The group of a row of the file. The side file must exist and not have failed. */
 uint64_t libsvm_side_group(const struct libsvm_side *groups, uint64_t row);
-float libsvm_side_weight(const struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t row);
 
 #endif

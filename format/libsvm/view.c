@@ -77,7 +77,7 @@ static int libsvm_view_make_table(void *ctx, void **ret, size_t *ret_size)
         for (uint64_t i = 0; i < n; i++) {
             struct libsvm_row_at at = libsvm_rows_find(v->rows, samples[i]);
 
-            sums.text += at.place.len + 1;
+            sums.text += libsvm_row_text(v->rows, &at.place);
             sums.features += at.place.features;
             if (rows)
                 *row++ = at;
@@ -226,6 +226,16 @@ static int libsvm_view_not_as_indexed(const struct slab_work *w, const struct li
                     (unsigned long long)at->place.start);
 }
 
+static int parse_text_row(const struct libsvm_row_at *at, const uint8_t *line,
+                          struct libsvm_row *row, struct diag *d)
+{
+    struct libsvm_fault fault;
+
+    return libsvm_line_parse(line, at->place.len, at->file->columns, row, &fault) < 0
+               ? libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, d)
+               : 0;
+}
+
 /* Parse row i into its place in the slab. */
 static int decode_row(void *ctx, unsigned i, const uint8_t *line, struct diag *d)
 {
@@ -242,11 +252,11 @@ static int decode_row(void *ctx, unsigned i, const uint8_t *line, struct diag *d
         .field = slab->field ? (uint32_t *)(uintptr_t)slab->field + before : NULL,
         .capacity = at->place.features,
     };
-    struct libsvm_fault fault;
-    int r = libsvm_line_parse(line, at->place.len, at->file->columns, &row, &fault);
+    int r = at->file->matrix ? libsvm_matrix_row(at->file, line, at->place.start, &row, d)
+                             : parse_text_row(at, line, &row, d);
 
     if (r < 0)
-        return libsvm_file_fault(at->file, at->row, line, at->place.len, &fault, d);
+        return r;
     if (row.n != at->place.features || row.n_labels > rows->labels)
         return libsvm_view_not_as_indexed(w, at);
     ((uint64_t *)(uintptr_t)slab->end)[i] = before + row.n;

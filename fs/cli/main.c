@@ -46,7 +46,7 @@ static void cli_main_print_help(FILE *out)
     fputs("\nIt holds pictures or sounds in folders or zip archives, WebDataset shards,\n"
           "TFRecord, RecordIO, MindRecord, Parquet, MDS, tokens, JSON lines, CSV, arrays\n"
           "(npy, npz, safetensors), IDX (MNIST and its relatives), CIFAR, libsvm or LibFM\n"
-          "text, or Kaldi tables; also packed (gzip, xz, zstd, bzip2).\n"
+          "text, XGBoost's DMatrix, or Kaldi tables; also packed (gzip, xz, zstd, bzip2).\n"
           "Read MOUNTPOINT/README.txt next.\n\n"
           "exit codes:\n",
           out);

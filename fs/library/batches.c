@@ -63,11 +63,14 @@ static int batches_set_fields(struct epochfs_batches *b, const char *fields)
 
 static int batches_set_encoding(struct epochfs_batches *b, const char *encoding, struct diag *d)
 {
-    b->in = !strcmp(encoding, "npz")   ? IN_NPZ_BATCHES
-            : !strcmp(encoding, "npy") ? IN_NPY_BATCHES
-            : !strcmp(encoding, "csc") ? IN_CSC
-                                       : 0;
-    return b->in ? 0 : diag_set(d, -EINVAL, "encoding %s: expected npz, npy or csc", encoding);
+    b->in = !strcmp(encoding, "npz")         ? IN_NPZ_BATCHES
+            : !strcmp(encoding, "npy")       ? IN_NPY_BATCHES
+            : !strcmp(encoding, "csc")       ? IN_CSC
+            : !strcmp(encoding, "csc_value") ? IN_CSC_VALUE
+                                             : 0;
+    return b->in
+               ? 0
+               : diag_set(d, -EINVAL, "encoding %s: expected npz, npy, csc or csc_value", encoding);
 }
 
 /* The first file of the folder. */

@@ -109,7 +109,8 @@ struct epochfs_plan {
     /* Names of the arrays, separated by commas; NULL: all that the file of a batch has. Arrays that
      * say where samples begin and end (NAME_offsets, NAME_shape, NAME_len) come with NAME. */
     const char *fields;
-    /* Whose arrays: "npz" (also NULL), "npy" (also derived and padded ones), or "csc". */
+    /* Whose arrays: "npz" (also NULL), "npy" (also derived and padded ones), "csc"
+     * or "csc_value". */
     const char *encoding;
 };
 

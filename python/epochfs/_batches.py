@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._mount import Dataset
 
 NUMBERS = ("index", "source", "key")  # which samples a batch has: derived, but in archives, too; source is of mixes
-OF_ARCHIVES = ("npz", "csc")  # encodings with all arrays of a batch in one file
+OF_ARCHIVES = ("npz", "csc", "csc_value")  # encodings with all arrays of a batch in one file
 PARTS = ("_offsets", "_shape", "_len")  # names of arrays that go with a field whose samples differ in shape
 NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
 
@@ -37,7 +37,7 @@ class Batches:
             if encoding == "npz" and name not in NUMBERS and name in dataset.fields and dataset.fields[name].derived:
                 raise KeyError(f"{name}: a derived field, which encoding='npy' has")
         if encoding not in ("npy",) + OF_ARCHIVES:
-            raise ValueError(f"encoding: expected npz, npy or csc, got {encoding!r}")
+            raise ValueError(f"encoding: expected npz, npy, csc or csc_value, got {encoding!r}")
         self.dataset = dataset
         self.plan = plan
         self.epoch = _plan.number("epoch", epoch, _plan.EPOCH_MAX)

@@ -113,7 +113,7 @@ class Dataset:
 
         fields: names of the arrays to read; None: all of the file.
         encoding: the folder that is read. "npz": what is stored; "npy": derived fields too, as image01 and label1h, and
-        padded ones; "csc": sparse rows by columns.
+        padded ones; "csc": sparse rows by columns; "csc_value": their entries sorted by value.
         Raises PlanError if the plan does not open, with the mount's reason, or has no batches, TypeError and ValueError for an
         epoch that is none and a start that is not in it; `Batches.read()` says what reading raises."""
         return self.batches_of(plan, epoch, start, fields, encoding)

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # needs: python3-xgboost
-"""docs/csv.md, libsvm.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
+"""docs/csv.md, libsvm.md, dmatrix.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
 
 import json
+import tempfile
 
 import numpy as np
+import xgboost
 
 import pages
 from page_blocks import take
@@ -26,6 +28,11 @@ world.run("docs/libsvm.md", {"sed -n 1p": "test \"$(sed -n 1p /mnt/train.txt/sam
                              "import xgboost": "read = rows.get_data()[:, 50:].sum(axis=1).A1.tolist()\n"
                              f"assert read == {share} and rows.num_col() == 59, (read[0], read[-1], rows.num_col())",
                              "scipy.sparse": "assert x.shape == (1024, 59) and label.shape == (1024,)"})
+
+with tempfile.NamedTemporaryFile() as made:
+    xgboost.DMatrix(numbers, label=np.arange(ROWS)).save_binary(made.name)
+    world.file("train.buffer", made.read())
+world.run("docs/dmatrix.md", {"load_npz": "assert x.shape == (1024, 28) and label.shape == (1024,)"})
 
 entry = take("docs/libfm.md", "0:3:0.5")
 world.file("train.ffm", (entry * ROWS).encode())

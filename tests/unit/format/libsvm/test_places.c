@@ -66,7 +66,8 @@ static void build(const struct rows *rows, struct index_builder **ret_builder, s
 
     assert_int_equal(index_builder_new(&places_shape, ret_builder), 0);
     for (uint64_t i = 0; i < rows->n; i++)
-        assert_int_equal(places_add(&places, *ret_builder, &rows->place[i], rows->lines[i]), 0);
+        assert_int_equal(
+            places_add(&places, *ret_builder, &rows->place[i], rows->lines[i], PLACES_NO_QID), 0);
     places_end(&places, end);
     assert_int_equal(index_finish(*ret_builder, end, NULL, NULL, ret), 0);
 }

@@ -224,7 +224,7 @@ static void test_calls__bad__errors(void **state)
     plan.fields = NULL;
     plan.encoding = "zip";
     assert_null(epochfs_batches_open(fs, &plan, &error));
-    assert_error(EINVAL, "encoding zip: expected npz, npy or csc");
+    assert_error(EINVAL, "encoding zip: expected npz, npy, csc or csc_value");
     assert_null(epochfs_batches_open(fs, NULL, &error));
     assert_error(EINVAL, "expected a dataset and a plan");
     assert_int_equal(epochfs_attribute(fs, "train/samples/npy/000003.label.npy",
