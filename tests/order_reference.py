@@ -4,10 +4,11 @@
 
     import order_reference; order_reference.load().order(seed, epoch, N, pos)
 
-    order_reference.py vectors    write tests/order_vectors.txt and tests/mix_vectors.txt
+    order_reference.py vectors    write tests/order_vectors.txt, mix_vectors.txt and length_vectors.txt
     order_reference.py check      these files, the tables of the pages and the rules agree
 
-load_mix() is the same for docs/order-mix.md: load_mix().Mix("a*7+b*3", [100, 50]).at(seed, epoch, pos).
+load_mix() is the same for docs/order-mix.md: load_mix().Mix("a*7+b*3", [100, 50]).at(seed, epoch, pos), and
+load_length() for docs/order-length.md: load_length().LengthBatches(lengths, "batch=tokens:9,seed=7", epoch).batch(k).
 """
 
 import hashlib
@@ -23,6 +24,8 @@ PAGE = os.path.join(HERE, "..", "docs", "order.md")
 VECTORS = os.path.join(HERE, "order_vectors.txt")
 MIX_PAGE = os.path.join(HERE, "..", "docs", "order-mix.md")
 MIX_VECTORS = os.path.join(HERE, "mix_vectors.txt")
+LENGTH_PAGE = os.path.join(HERE, "..", "docs", "order-length.md")
+LENGTH_VECTORS = os.path.join(HERE, "length_vectors.txt")
 
 
 def page(path=PAGE):
@@ -42,6 +45,14 @@ def load_mix():
     module = types.ModuleType("order_mix_v1")
     module.__dict__.update(load().__dict__)
     exec(compile(page_blocks.take("docs/order-mix.md", "import heapq"), MIX_PAGE, "exec"), module.__dict__)
+    return module
+
+
+def load_length():
+    """The reference of batches by length: LengthBatches, and what load() has."""
+    module = types.ModuleType("order_length_v1")
+    module.__dict__.update(load().__dict__)
+    exec(compile(page_blocks.take("docs/order-length.md", "LANE = 2**62"), LENGTH_PAGE, "exec"), module.__dict__)
     return module
 
 
@@ -340,6 +351,78 @@ def check_mix(ref):
     print(f"{text.count(chr(10))} vectors of mixes, {rows} rows of the page: ok")
 
 
+def length_batches(ref, N, plan, epoch):
+    some = {"some": list(range(0, 100, 3))} if "only=" in plan else None
+    return ref.LengthBatches([1 + ref.mix(s) % 40 for s in range(N)], plan, epoch, lists=some)
+
+
+def random_length_plan(draw):
+    """N and a plan, whose words are anything that goes together."""
+    def pick(*words):
+        return words[draw(len(words))]
+
+    W = 1 + draw(40)
+    N = pick(draw(12), draw(160))
+    words = [f"batch=tokens:{pick(1 + draw(40), 20 + draw(400))}{pick('', f':{1 + draw(9)}')}", f"bucket={W}"]
+    if draw(4) == 0:
+        words = [f"batch={1 + draw(9)}", ""]
+        words[1] = f"bucket={int(words[0][6:]) * (1 + draw(5))}"
+    words += [pick("", f"quad={1 + draw(60)}"), pick("", f"group={1 + draw(9)}"), pick("", "take=10%:90%"),
+              pick("", f"split={draw(2)}@2:1") if N > 5 else "", pick("", f"part={draw(2)}of2")]
+    seed = pick("", f"seed={draw(1000)}")
+    words += [seed, pick("", f"shuffle=window:{1 + draw(20)}") if seed else "", pick("", f"draw={draw(200)}:uniform") if N > 20 else ""]
+    R = 1 + draw(5)
+    words += [pick("", f"rank={draw(R)}of{R}"), pick("", "tail=drop", "tail=wrap")]
+    return N, ",".join(w for w in words if w), draw(3) if seed else 0
+
+
+def length_vectors(ref):
+    """Lines `N plan epoch batches batch: samples` of 300 plans, and the rule that each of them holds; then the
+    rows of the page."""
+    lines, state = [], 11
+
+    def draw(below):
+        nonlocal state
+        state += ref.G
+        return ref.mix(state & ref.U64) % below if below else 0
+
+    while len(lines) < 300:
+        N, plan, epoch = random_length_plan(draw)
+        b = length_batches(ref, N, plan, epoch)
+        if not b.batches:
+            continue
+        cuts = [b.cuts(w) for w in range(len(b.start) - 1)]
+        shown = [cuts[w][b.cut_at(w, i)] for w in range(len(cuts)) for i in range(len(cuts[w]))]
+        assert all(len(x) == 1 or b.budget is None or len(x) * max(map(b.cost, x)) <= b.budget for x in shown), plan
+        if not (b.budget is None and "drop" in plan):
+            assert sorted(sum(shown, [])) == sorted(b.plan.sample(epoch, x) for x in range(b.plan.n)), plan
+        k = draw(b.batches)
+        assert b.batch(k) == shown[(k * b.ranks + b.rank) % b.total], plan
+        lines.append(f"{N} {plan} {epoch} {b.batches} {k}: {' '.join(map(str, b.batch(k)))}\n")
+    for N, plan, epoch, _, k, _ in length_rows():
+        b = length_batches(ref, int(N), plan, int(epoch))
+        lines.append(f"{N} {plan} {epoch} {b.batches} {k}: {' '.join(map(str, b.batch(int(k))))}\n")
+    return "".join(lines)
+
+
+def length_rows():
+    """The cells of the rows of the page: N, plan, epoch, batches, batch, samples."""
+    for line in page(LENGTH_PAGE).split("## Test vectors")[1].splitlines():
+        cells = [c.strip().strip("`") for c in line.strip("|").split("|")]
+        if line[:2] == "| " and cells[0] != "N":
+            yield cells
+
+
+def check_length(ref):
+    with open(LENGTH_VECTORS, encoding="ascii") as f:
+        text = f.read()
+    if text != length_vectors(ref):
+        sys.exit(f"{LENGTH_VECTORS}: differs from what docs/order-length.md gives; after a release it never may")
+    rows = [f"{N} {plan} {epoch} {batches} {k}: {samples}" for N, plan, epoch, batches, k, samples in length_rows()]
+    assert len(rows) >= 15 and set(rows) <= set(text.splitlines()), rows
+    print(f"{text.count(chr(10))} vectors of batches by length, {len(rows)} rows of the page: ok")
+
+
 class Word(int):
     """An integer from 0 to 2^64 - 1, with the arithmetic of such."""
 
@@ -407,9 +490,12 @@ def main():
             f.write(text)
         with open(MIX_VECTORS, "w", encoding="ascii") as f:
             f.write(mix_vectors(load_mix()))
+        with open(LENGTH_VECTORS, "w", encoding="ascii") as f:
+            f.write(length_vectors(load_length()))
     elif command == ["check"]:
         check(load())
         check_mix(load_mix())
+        check_length(load_length())
     else:
         sys.exit(__doc__)
 

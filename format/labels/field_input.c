@@ -54,7 +54,7 @@ static int convert(const struct field_input *in, uint64_t first, size_t count, c
 
 /* ---- reading ---- */
 
-static void name_sample(const struct label_input *input, uint64_t sample, char *ret, size_t size)
+void field_input_where(const struct label_input *input, uint64_t sample, char *ret, size_t size)
 {
     const struct field_input *in = (const struct field_input *)input;
     AUTO_TEXT struct text place = {0};
@@ -192,11 +192,15 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
                                           .are_floats = is_float(f),
                                           .digits = digits_of(f),
                                           .read = read_values,
-                                          .where = name_sample},
+                                          .where = field_input_where},
                                 .ds = ds,
-                                .field = f};
+                                .field = f,
+                                .word = f->name};
     snprintf(ret->name, sizeof(ret->name), "%s %s",
-             type == LABEL_CLASSES ? "classes of field" : "weights of field", name);
+             type == LABEL_CLASSES   ? "classes of field"
+             : type == LABEL_LENGTHS ? "lengths of field"
+                                     : "weights of field",
+             name);
     ret->input.name = ret->name;
     return 0;
 }
@@ -224,8 +228,8 @@ int field_input_identity(const struct field_input *in, enum label_kind type,
     const struct dataset *ds = in->ds;
 
     text_add(ret, "labels of a dataset %d %d %s %s %s %llu", LABEL_FILE_VERSION, (int)type,
-             ds->format->name, in->field->name, dtype_info(in->field->dtype)->name,
-             (unsigned long long)ds->samples);
+             ds->format->name, in->field ? in->field->name : in->word,
+             in->field ? dtype_info(in->field->dtype)->name : "", (unsigned long long)ds->samples);
     add_options(options, ret);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         AUTO_FREE char *identity = NULL;

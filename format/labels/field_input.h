@@ -10,9 +10,14 @@ struct format_options;
 struct field_input {
     struct label_input input; /* first */
     const struct dataset *ds;
-    const struct field *field;
+    const struct field *field; /* of LABEL_LENGTHS in bytes: NULL */
     char name[2 * FIELD_NAME_SIZE];
+    const char *word; /* of LABEL_LENGTHS: what lengths are called; of the field, or static */
+    bool is_micro;    /* the same: in millionths */
 };
+
+/* Name a sample in a message: see struct label_input. */
+void field_input_where(const struct label_input *input, uint64_t sample, char *ret, size_t size);
 
 /* Is it a number of each sample? */
 bool field_is_number(const struct field *f);
@@ -21,6 +26,11 @@ bool field_is_number(const struct field *f);
  * none, or it cannot have such an index. ds must outlive ret, and ret must stay where it is. */
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
                      enum label_kind type, struct diag *d);
+
+/* The same for the lengths of samples. word: tokens, frames, bytes, rows, or a field; "": the first
+ * of tokens, frames and bytes that the dataset has. */
+int length_input_init(struct field_input *ret, const struct dataset *ds, const char *word,
+                      struct diag *d);
 
 /* A text that differs wherever the index of that field may: it has the versions of the source
  * files, which parts of them the dataset shows, and how they are read. 0 or -errno. */

@@ -11,8 +11,9 @@
 
 uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes)
 {
-    return type == LABEL_WEIGHTS ? LABEL_FILE_BODY + 8 * (n + 1)
-                                 : label_file_begin(n, classes) + 8 * (classes + 1);
+    return type == LABEL_LENGTHS   ? LABEL_FILE_BODY + 4 * n
+           : type == LABEL_WEIGHTS ? LABEL_FILE_BODY + 8 * (n + 1)
+                                   : label_file_begin(n, classes) + 8 * (classes + 1);
 }
 
 static bool head_is_good(const struct label_head *head, size_t size, enum label_kind type,
@@ -65,7 +66,9 @@ int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, ui
     memcpy(&head, bytes, sizeof(head));
     if (!head_is_good(&head, size, type, n) || crc32c(0, bytes + SUMMED, size - SUMMED) != head.crc)
         return -EBADMSG;
-    if (type == LABEL_WEIGHTS) {
+    if (type == LABEL_LENGTHS) {
+        a.length = (const uint32_t *)(const void *)(bytes + LABEL_FILE_BODY);
+    } else if (type == LABEL_WEIGHTS) {
         a.sum = (const uint64_t *)(const void *)(bytes + LABEL_FILE_BODY);
     } else {
         a.classes = head.classes;
@@ -78,7 +81,8 @@ int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, ui
         a.label = (const int64_t *)(const void *)tables;
         a.begin = tables + a.classes;
     }
-    if (!(type == LABEL_WEIGHTS ? sums_are_good(&a) : classes_are_good(&a)))
+    if (type != LABEL_LENGTHS &&
+        !(type == LABEL_WEIGHTS ? sums_are_good(&a) : classes_are_good(&a)))
         return -EBADMSG;
     *ret = a;
     *ret_tables = TAKE_PTR(tables);

@@ -1,5 +1,5 @@
 /* The bytes of an index of labels (docs/cache-format.md): of one scalar field of n samples, either
- * the classes of an integer field, or the sums of weights.
+ * the classes of an integer field, or the sums of weights; or lengths.
  *
  * They are used where they are, mapped, and are hostile: label_file_check() looks at each number
  * once. Nothing of format/ is needed here but base/. */
@@ -17,7 +17,7 @@
 #define LABEL_CLASSES_MAX  (UINT64_C(1) << 20)
 #define LABEL_SAMPLES_MAX  (UINT64_C(1) << 32) /* fewer samples than this */
 
-enum label_kind { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2 };
+enum label_kind { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2, LABEL_LENGTHS = 3 };
 
 /* The start of the file; zeros follow, up to the body. */
 struct label_head {
@@ -27,7 +27,7 @@ struct label_head {
     uint32_t order;
     uint32_t type;
     uint64_t n;
-    uint64_t classes; /* 0 for weights */
+    uint64_t classes; /* 0 for others */
 };
 
 /* What the bytes say; points into them, but for label and begin. */
@@ -44,12 +44,15 @@ struct label_arrays {
 
     /* Of weights: */
     const uint64_t *sum; /* [n + 1] of the weights of the samples before each */
+
+    const uint32_t *length; /* [n] of lengths */
 };
 
 /* Bytes of the file; n < LABEL_SAMPLES_MAX, classes <= LABEL_CLASSES_MAX. */
 uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes);
 
-/* Where its parts begin: where[] and member[], label[] and begin[]; sum[] begins at the body. */
+/* Where its parts begin: where[] and member[], label[] and begin[]; sum[] and length[] begin at the
+ * body. */
 static inline uint64_t label_file_member(uint64_t n)
 {
     return LABEL_FILE_BODY + 4 * n;
@@ -68,7 +71,7 @@ static inline uint64_t label_file_begin(uint64_t n, uint64_t classes)
 /* Take an index of that kind, of n samples, from bytes at an address that 8 divides. 0, or
  * -EBADMSG: it is damaged, or another; or -ENOMEM. Reads all of it. Others may change the bytes at
  * any time. So label[] and begin[], which lead into arrays, are in *ret_tables, which the caller
- * frees; NULL for weights. Each other number must be bounded where it is used. */
+ * frees; NULL for others. Each other number must be bounded where it is used. */
 int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables);
 

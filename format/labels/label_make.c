@@ -1,7 +1,7 @@
 /* The stages of an index that is made, each in steps:
  *
  *     READING   classes: numbers of classes, as they first came, where where[] will be
- *               weights: doubles, where sum[] will be
+ *               weights: doubles, where sum[] will be; lengths: length[]
  *     PLACING   classes: where[] and member[] from these numbers: a stable counting sort
  *     ADDING    weights: sum[] from the doubles
  *     SUMMING   the checksum, and the head
@@ -118,8 +118,10 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
 
         memcpy(&v, &ret[i], sizeof(v));
         if (v != trunc(v) || isinf(v))
-            return label_make_refuse(input, first + i, "a whole number, the number of a class", v,
-                                     d);
+            return label_make_refuse(input, first + i,
+                                     input->are_lengths ? "a whole number, a length"
+                                                        : "a whole number, the number of a class",
+                                     v, d);
         if (fabs(v) >= ldexp(1, (int)input->digits)) {
             snprintf(
                 expected, sizeof(expected),
@@ -163,28 +165,43 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
     return write_at(m, m->value.any, 8 * n, LABEL_FILE_BODY + 8 * m->at);
 }
 
+/* What is below 1 counts as 1, so 0 will do. */
+static int read_lengths(struct label_making *m, size_t n, struct diag *d)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (m->value.whole[i] > UINT32_MAX)
+            return label_make_refuse(m->input, m->at + i, "a length below 2^32",
+                                     (double)m->value.whole[i], d);
+        m->number[i] = m->value.whole[i] < 0 ? 0 : (uint32_t)m->value.whole[i];
+    }
+    return write_at(m, m->number, 4 * n, LABEL_FILE_BODY + 4 * m->at);
+}
+
 static int step_reading(struct label_making *m, struct read_context *rc, struct diag *d)
 {
     size_t n = (size_t)min_u64(LABEL_READ, m->input->n - m->at);
-    bool classes = m->type == LABEL_CLASSES;
-    uint64_t all = LABEL_FILE_BODY + 8 * (m->input->n + 1);
+    bool classes = m->type == LABEL_CLASSES, lengths = m->type == LABEL_LENGTHS;
+    uint64_t all = lengths ? label_file_size(m->type, m->input->n, 0)
+                           : LABEL_FILE_BODY + 8 * (m->input->n + 1);
     int r = kept_file_raise(m->file, all, d);
 
     if (r == 0)
-        r = classes ? label_read_whole(m->input, rc, m->at, n, m->value.whole, d)
-                    : m->input->read(m->input, rc, m->at, n, m->value.any, d);
+        r = classes || lengths ? label_read_whole(m->input, rc, m->at, n, m->value.whole, d)
+                               : m->input->read(m->input, rc, m->at, n, m->value.any, d);
     if (r == 0)
-        r = classes ? read_classes(m, n, d) : read_weights(m, n, d);
+        r = classes   ? read_classes(m, n, d)
+            : lengths ? read_lengths(m, n, d)
+                      : read_weights(m, n, d);
     if (r < 0)
         return r;
     m->at += n;
-    kept_file_written(m->file, LABEL_FILE_BODY + (classes ? 4 : 8) * m->at);
+    kept_file_written(m->file, LABEL_FILE_BODY + (classes || lengths ? 4 : 8) * m->at);
     if (m->at < m->input->n)
         return 0;
-    if (!classes && m->most == 0)
+    if (m->type == LABEL_WEIGHTS && m->most == 0)
         return diag_set(d, -EBADMSG, "%s: expected a weight above 0, got 0 in all %llu samples",
                         m->input->name, (unsigned long long)m->input->n);
-    m->stage = classes ? PLACING : ADDING;
+    m->stage = classes ? PLACING : lengths ? SUMMING : ADDING;
     m->at = 0;
     return 0;
 }
@@ -394,8 +411,8 @@ int label_making_new(enum label_kind type, const struct label_input *input, stru
         return -ENOMEM;
     *m = (struct label_making){.input = input, .file = file, .type = type};
     m->value.any = malloc(SUMMED);
-    m->number = type == LABEL_CLASSES ? malloc(4 * LABEL_READ) : NULL;
-    if (!m->value.any || (type == LABEL_CLASSES && !m->number)) {
+    m->number = type != LABEL_WEIGHTS ? malloc(4 * LABEL_READ) : NULL;
+    if (!m->value.any || (type != LABEL_WEIGHTS && !m->number)) {
         label_making_free(m);
         return -ENOMEM;
     }

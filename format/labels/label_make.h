@@ -15,10 +15,11 @@ struct read_context;
 
 /* Where the values come from. */
 struct label_input {
-    uint64_t n;      /* values, < LABEL_SAMPLES_MAX */
-    bool are_floats; /* values are doubles, else int64_t */
-    unsigned digits; /* of floats: binary ones that their type has */
-    bool are_sums;   /* LABEL_WEIGHTS: integer weights that are taken as they are */
+    uint64_t n;       /* values, < LABEL_SAMPLES_MAX */
+    bool are_floats;  /* values are doubles, else int64_t */
+    unsigned digits;  /* of floats: binary ones that their type has */
+    bool are_lengths; /* for messages */
+    bool are_sums;    /* LABEL_WEIGHTS: integer weights that are taken as they are */
     /* Write the values of samples first .. first + count - 1, count <= LABEL_READ. 0 or -errno with
      * the reason in d. */
     int (*read)(const struct label_input *input, struct read_context *rc, uint64_t first,

@@ -164,12 +164,27 @@ void engine_note_plan(struct engine *e, const struct plan_entry *plan)
 
 /* ---- reads ---- */
 
+/* Count the batches of the epoch that is read, and, at its end, those of the next one. */
+static void engine_count_batches(struct engine *e, const struct node *node)
+{
+    const struct batch_cuts *cuts = node->plan->schedule.cuts;
+    uint64_t batches, next = node->epoch + node->plan->plan.seeded;
+    bool is_counted = schedule_batches(&node->plan->schedule, node->epoch, &batches);
+
+    if (is_counted && (next == node->epoch || node->number < batches - batches / 10))
+        return;
+    if (cuts->ops->ask(cuts, is_counted ? next : node->epoch))
+        preparer_ask(&e->preparer, node->item);
+}
+
 bool engine_read_begins(struct engine *e, const struct node *node, uint64_t end)
 {
     unsigned what;
 
     if (node->type != NODE_BATCH && node->type != NODE_SAMPLE)
         return false;
+    if (node->type == NODE_BATCH && node->plan->schedule.cuts)
+        engine_count_batches(e, node);
     what = active_plans_read(e->active_plans, node, end);
     if (what && e->setup.stage)
         stage_needs_changed(e->setup.stage, what & ACTIVE_JUMPED);

@@ -107,7 +107,8 @@ static void preparer_answer(struct preparer *p, const struct catalog_item *item,
 
 bool preparer_has(const struct preparer *p, const struct catalog_item *item)
 {
-    return tree_item_is_open(p->tree, item) && !list_labels_any_wanted(preparer_labels(p));
+    return tree_item_is_open(p->tree, item) && !list_labels_any_wanted(preparer_labels(p)) &&
+           !length_plans_wanted(&p->catalog->tools->lengths, NULL);
 }
 
 /* Answer those that asked just when what they wait for became ready. */
@@ -117,7 +118,8 @@ static void preparer_answer_late(struct preparer *p)
 
     for (size_t i = 0; i < catalog->n; i++)
         if (atomic_load(&p->wanted[i]) && tree_item_is_open(p->tree, &catalog->item[i]) &&
-            !list_labels_wanted(preparer_labels(p), catalog->item[i].ds))
+            !list_labels_wanted(preparer_labels(p), catalog->item[i].ds) &&
+            !length_plans_wanted(&catalog->tools->lengths, catalog->item[i].ds))
             preparer_answer(p, &catalog->item[i], 0, NULL);
 }
 
@@ -195,6 +197,18 @@ static int preparer_make_labels(struct preparer *p)
     return 0;
 }
 
+/* Count batches by length a step further. Readers that wait look whether it was far enough. 0; or
+ * -ENOENT: nothing is wanted. */
+static int preparer_count_batches(struct preparer *p)
+{
+    const struct dataset *ds = NULL;
+    int r = length_plans_step(&p->catalog->tools->lengths, &ds);
+
+    if (ds)
+        preparer_answer(p, preparer_item(p, ds), 0, NULL);
+    return r;
+}
+
 /* Wait until a reader waits for a dataset or for labels; at most until it is time to try again what
  * has ended with these. */
 static void preparer_wait(struct preparer *p, int prepared, int made)
@@ -221,9 +235,10 @@ static void *preparer_main(void *arg)
 
     while (!p->ending) {
         int prepared = preparer_prepare(p, &item, &reported), made = preparer_make_labels(p);
+        int counted = preparer_count_batches(p);
 
         preparer_answer_late(p);
-        if (prepared < 0 && made < 0)
+        if (prepared < 0 && made < 0 && counted < 0)
             preparer_wait(p, prepared, made);
     }
     return NULL;

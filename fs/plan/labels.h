@@ -1,4 +1,4 @@
-/* What plans that draw, or that have classes, ask of one scalar field of their list: interfaces.
+/* What plans that draw, that have classes, or batches by length, ask of one field: interfaces.
  *
  * The list is what only=, take=, split= and part= leave, with places 0 .. places - 1. fs/tree/
  * answers from an index of the field that is made before the plan opens, so each question is
@@ -6,6 +6,8 @@
 #ifndef EPOCHFS_FS_PLAN_LABELS_H
 #define EPOCHFS_FS_PLAN_LABELS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The classes of an integer field: its distinct values, sorted, those that occur in the list. */
@@ -42,6 +44,21 @@ struct plan_weights {
     const struct plan_weights_ops *ops;
     uint64_t places;
     uint64_t total; /* at least 1, below 2^63 */
+};
+
+/* The lengths of the samples of a dataset, for batches by length. */
+struct plan_lengths;
+
+struct plan_lengths_ops {
+    /* The lengths of count samples. */
+    void (*get)(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+                uint32_t *ret);
+};
+
+struct plan_lengths {
+    const struct plan_lengths_ops *ops;
+    const char *word; /* what they are, such as "tokens" */
+    bool is_micro;    /* in millionths of what users write: seconds */
 };
 
 #endif

@@ -26,6 +26,7 @@ struct permutation {
 #define LANE_DRAW    (ORDER_LANES + 1)
 #define LANE_CLASSES (ORDER_LANES + 2)
 #define LANE_MIX     (ORDER_LANES + 3)
+#define LANE_WINDOWS (UINT64_C(1) << 62) /* + the number of a window of length batches */
 
 /* key(seed, epoch, lane, n) of docs/order.md. */
 uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n);

@@ -10,16 +10,86 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "fs/plan/length_batches.h"
 
 #define PLAN_PICTURE_MOST 4096 /* PICTURE_SIDE_MAX */
+#define PLAN_MICRO        1000000
+#define PLAN_MICRO_MOST   UINT64_C(1000000000000)
 
 static bool parameters_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
 {
     return len && number_parse(s, len, max, ret) == len;
 }
 
+bool plan_is_word(const char *s, size_t len)
+{
+    if (!len || len >= PLAN_WORD_SIZE || s[0] == '.')
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isgraph((unsigned char)s[i]) || strchr(",+/:;&=", s[i]))
+            return false;
+    return true;
+}
+
+static bool parameters_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
+{
+    if (!plan_is_word(s, len))
+        return false;
+    memcpy(ret, s, len);
+    ret[len] = '\0';
+    return true;
+}
+
+/* A decimal number above 0 with up to 6 digits behind the point, in millionths. */
+static bool parse_micro(const char *s, size_t len, uint64_t *ret)
+{
+    size_t used = number_parse(s, len, PLAN_MICRO_MOST, ret), digits = 0;
+    uint64_t unit = PLAN_MICRO;
+
+    if (!used)
+        return false;
+    *ret *= PLAN_MICRO;
+    if (used < len && s[used] == '.')
+        for (used++; used < len && isdigit((unsigned char)s[used]) && digits < 6; digits++) {
+            unit /= 10;
+            *ret += unit * (uint64_t)(s[used++] - '0');
+        }
+    return used == len && *ret && s[len - 1] != '.';
+}
+
+static int print_micro(uint64_t micro, char *buf, size_t capacity)
+{
+    int digits = 6;
+    uint64_t fraction = micro % PLAN_MICRO;
+
+    for (; fraction && fraction % 10 == 0; digits--)
+        fraction /= 10;
+    return fraction
+               ? snprintf(buf, capacity, "%llu.%0*llu", (unsigned long long)(micro / PLAN_MICRO),
+                          digits, (unsigned long long)fraction)
+               : snprintf(buf, capacity, "%llu", (unsigned long long)(micro / PLAN_MICRO));
+}
+
+/* HOW:N or HOW:N:MOST. */
+static bool parse_budget(struct plan *plan, const char *s, size_t len, const char *colon)
+{
+    size_t how = (size_t)(colon - s), left = len - how - 1;
+    const char *n = colon + 1, *most = memchr(n, ':', left);
+    size_t n_len = most ? (size_t)(most - n) : left;
+
+    plan->batch = 0;
+    return parameters_parse_word(s, how, plan->length) && parse_micro(n, n_len, &plan->budget) &&
+           (!most ||
+            (parameters_parse_number(most + 1, left - n_len - 1, PLAN_NUMBER_MAX, &plan->batch) &&
+             plan->batch));
+}
+
 static bool parse_batch(struct plan *plan, const char *s, size_t len)
 {
+    const char *colon = memchr(s, ':', len);
+
+    if (colon)
+        return parse_budget(plan, s, len, colon);
     if (len == 3 && !memcmp(s, "all", 3)) {
         plan->batch = 0;
         return true;
@@ -29,9 +99,70 @@ static bool parse_batch(struct plan *plan, const char *s, size_t len)
 
 static int print_batch(const struct plan *plan, char *buf, size_t capacity)
 {
+    char n[32], most[32] = "";
+
+    if (plan->budget) {
+        print_micro(plan->budget, n, sizeof(n));
+        if (plan->batch)
+            snprintf(most, sizeof(most), ":%llu", (unsigned long long)plan->batch);
+        return snprintf(buf, capacity, "%s:%s%s", plan->length, n, most);
+    }
     if (!plan->batch)
         return snprintf(buf, capacity, "all");
     return snprintf(buf, capacity, "%llu", (unsigned long long)plan->batch);
+}
+
+static bool parse_bucket(struct plan *plan, const char *s, size_t len)
+{
+    return parameters_parse_number(s, len, LENGTH_BATCHES_BUCKET_MOST, &plan->bucket) &&
+           plan->bucket;
+}
+
+static int print_bucket(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->bucket && (!plan->budget || plan->bucket != LENGTH_BATCHES_BUCKET)
+               ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->bucket)
+               : 0;
+}
+
+static int check_bucket(const struct plan *plan, struct diag *d)
+{
+    if (plan->budget || (plan->batch && plan->bucket % plan->batch == 0))
+        return 0;
+    if (!plan->batch)
+        return diag_set(d, -EINVAL, "bucket: expected batch=HOW:N, or batch=B, got batch=all");
+    return diag_set(d, -EINVAL, "bucket: expected a multiple of batch=%llu, got %llu",
+                    (unsigned long long)plan->batch, (unsigned long long)plan->bucket);
+}
+
+static bool parse_quad(struct plan *plan, const char *s, size_t len)
+{
+    return parse_micro(s, len, &plan->quad);
+}
+
+static int print_quad(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->quad ? print_micro(plan->quad, buf, capacity) : 0;
+}
+
+static bool parse_group(struct plan *plan, const char *s, size_t len)
+{
+    return parameters_parse_number(s, len, LENGTH_BATCHES_BUCKET_MOST, &plan->group) && plan->group;
+}
+
+static int print_group(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->group > 1 ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->group) : 0;
+}
+
+/* For quad= and group=. */
+static int check_by_length(const struct plan *plan, struct diag *d)
+{
+    return plan->budget || plan->bucket
+               ? 0
+               : diag_set(d, -EINVAL,
+                          "quad= and group= are for batches by length: expected batch=HOW:N, or "
+                          "bucket=");
 }
 
 /* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
@@ -98,25 +229,6 @@ static int print_split(const struct plan *plan, char *buf, size_t capacity)
     return len;
 }
 
-bool plan_is_word(const char *s, size_t len)
-{
-    if (!len || len >= PLAN_WORD_SIZE || s[0] == '.')
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!isgraph((unsigned char)s[i]) || strchr(",+/:;&=", s[i]))
-            return false;
-    return true;
-}
-
-static bool parameters_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
-{
-    if (!plan_is_word(s, len))
-        return false;
-    memcpy(ret, s, len);
-    ret[len] = '\0';
-    return true;
-}
-
 static bool parse_only(struct plan *plan, const char *s, size_t len)
 {
     return parameters_parse_word(s, len, plan->only);
@@ -181,6 +293,8 @@ static int check_classes(const struct plan *plan, struct diag *d)
 
     if (plan->draw)
         return diag_set(d, -EINVAL, "expected classes= or draw=, got both");
+    if (plan->budget || plan->bucket)
+        return diag_set(d, -EINVAL, "expected classes= or batches by length, got both");
     if (plan->window)
         return diag_set(d, -EINVAL, "classes: expected shuffle=full, got window:%llu",
                         (unsigned long long)plan->window);
@@ -357,12 +471,44 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "batch",
         .foreign = "batch_size|batchsize|bs|batches",
-        .syntax = "<n|all>",
-        .expected = "a number of samples from 1 to 2^48, or all",
-        .help = "samples of a batch",
+        .syntax = "<n|all|HOW:N[:MOST]>",
+        .expected = "a number of samples from 1 to 2^48, all, or HOW:N or HOW:N:MOST, as "
+                    "tokens:4096, with N up to 10^12",
+        .help = "samples of a batch; HOW:N: as many as have N tokens, frames, seconds, bytes or "
+                "a field's rows once padded, at most MOST",
         .is_required = true,
         .parse = parse_batch,
         .print = print_batch,
+    },
+    {
+        .word = "bucket",
+        .foreign = "num_buckets|group_by_length|length_grouped|bucketing|sort_within_batch",
+        .syntax = "W",
+        .expected = "a number of samples from 1 to 2^20",
+        .help = "batches of similar length: sorted in windows of W samples of the order",
+        .parse = parse_bucket,
+        .print = print_bucket,
+        .check = check_bucket,
+    },
+    {
+        .word = "quad",
+        .foreign = "quadratic_duration",
+        .syntax = "Q",
+        .expected = "a number above 0, up to 10^12, with up to 6 digits behind the point",
+        .help = "of HOW:N, a length L counts as L + L^2/Q, as attention costs",
+        .parse = parse_quad,
+        .print = print_quad,
+        .check = check_by_length,
+    },
+    {
+        .word = "group",
+        .foreign = "sync_buckets|grouped_shuffling",
+        .syntax = "G",
+        .expected = "a number of batches from 1 to 2^20",
+        .help = "G batches of similar length follow one another, as for G ranks",
+        .parse = parse_group,
+        .print = print_group,
+        .check = check_by_length,
     },
     {
         .word = "only",

@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/values.h"
+#include "fs/plan/length_batches.h"
 #include "fs/plan/parameters.h"
 
 static bool parameter_is_called(const struct plan_parameter *p, const char *word, size_t len)
@@ -173,6 +174,8 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
             break;
         start += item_len + 1;
     }
+    if (plan.budget && !plan.bucket)
+        plan.bucket = LENGTH_BATCHES_BUCKET;
     r = check_seen(&plan, seen, d);
     if (r == 0 && write_name(&plan, ALL_WORDS, NULL, 0) >= PLAN_NAME_SIZE)
         r = diag_set(d, -EINVAL, "expected a name of at most %d characters, got more",

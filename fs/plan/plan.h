@@ -1,6 +1,6 @@
 /* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
- *     batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
+ *     batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G][,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
  *         [,shuffle=full|window:M][,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]
  *         [,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]
  *
@@ -36,8 +36,12 @@ struct plan_place {
 };
 
 struct plan {
-    uint64_t batch;            /* samples of a batch; 0: all */
-    char only[PLAN_WORD_SIZE]; /* name of a list; empty: all samples */
+    uint64_t batch;              /* samples of a batch; 0: all. With a budget, at most so many */
+    char length[PLAN_WORD_SIZE]; /* HOW lengths are counted; empty: as the dataset does */
+    uint64_t budget, quad;       /* in millionths; 0: none */
+    uint64_t bucket;             /* places of a window, whose batches are by length; 0: none */
+    uint64_t group;              /* batches of neighbouring length; 0: one */
+    char only[PLAN_WORD_SIZE];   /* name of a list; empty: all samples */
     bool takes;
     struct plan_place take_from, take_to;
     unsigned split, splits; /* split < splits, the share; splits 0: there are none */
@@ -65,6 +69,12 @@ struct plan {
 /* Parse a name with its parameters in any order. separator: the character between them, ',' in a
  * path, '+' in a mount option. 0, or -EINVAL with the reason in d and *ret undefined. */
 int plan_parse(const char *name, size_t len, char separator, struct plan *ret, struct diag *d);
+
+/* Are its batches by length, see fs/plan/length_batches.h? */
+static inline bool plan_is_by_length(const struct plan *plan)
+{
+    return plan->bucket > 0;
+}
 
 /* Does the plan show another order in each epoch? Its batches are then in folders epoch=E. */
 static inline bool plan_has_epochs(const struct plan *plan)

@@ -3,6 +3,7 @@
 #include "fs/plan/schedule.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/text.h"
@@ -146,6 +147,18 @@ static uint64_t elements_of_units(const struct schedule *s)
     return units * s->unit - (has_short ? s->unit - over : 0);
 }
 
+static void set_cuts(struct schedule *s, const struct plan_data *data)
+{
+    uint64_t most = s->positions;
+
+    s->cuts = data->cuts;
+    s->elements = s->positions;
+    s->batch = 1;
+    if (s->cuts)
+        s->cuts->ops->count(s->cuts, 0, &most);
+    s->batches = schedule_elements_of(s->plan, s->plan->budget ? s->positions : most);
+}
+
 void schedule_init_data(struct schedule *ret, const struct plan *plan, const struct plan_data *data)
 {
     uint64_t elements, n;
@@ -156,6 +169,10 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan, const str
     set_order(ret, data);
     n = ret->order.length;
     ret->positions = plan->limits ? min_u64(plan->limit, n) : n;
+    if (plan_is_by_length(plan)) {
+        set_cuts(ret, data);
+        return;
+    }
     elements = ret->unit > 1 ? elements_of_units(ret) : schedule_elements_of(plan, ret->positions);
     if (!plan->batch) {
         ret->batch = ret->elements = elements;
@@ -224,6 +241,9 @@ int schedule_check(const struct schedule *s, struct diag *d)
 
     if (schedule_check_list(s, d) < 0 || schedule_check_order(s, d) < 0)
         return -EINVAL;
+    if (plan_is_by_length(plan) && !s->cuts)
+        return diag_set(d, -EINVAL,
+                        "bucket: expected a dataset whose samples have lengths, got none");
     if (plan->limits && plan->limit > s->order.length)
         return diag_set(d, -EINVAL, "limit: expected at most %llu, the samples of the %s, got %llu",
                         (unsigned long long)s->order.length,
@@ -274,35 +294,75 @@ void schedule_order(const struct schedule *s, uint64_t epoch, struct epoch_order
 
 bool schedule_batches(const struct schedule *s, uint64_t epoch, uint64_t *ret)
 {
-    (void)epoch;
+    uint64_t all;
+    bool is_known;
+
     *ret = s->batches;
-    return true;
+    if (!s->cuts)
+        return true;
+    is_known = s->cuts->ops->count(s->cuts, epoch, &all);
+    *ret = schedule_elements_of(s->plan, all);
+    return is_known;
 }
 
 int schedule_has(const struct schedule *s, uint64_t epoch, uint64_t number)
 {
-    (void)epoch;
-    return number < s->batches ? 0 : -ENOENT;
+    uint64_t ranks = s->plan->ranks, last = number * ranks + s->plan->rank;
+
+    if (number >= s->batches || !s->cuts)
+        return number < s->batches ? 0 : -ENOENT;
+    if (s->plan->tail != TAIL_KEEP)
+        last = s->plan->tail == TAIL_DROP ? number * ranks + ranks - 1 : number * ranks;
+    return s->cuts->ops->has(s->cuts, epoch, last);
+}
+
+/* The batch of all ranks. The last ones of tail=wrap are the first of the epoch. */
+static int schedule_find_cut(const struct schedule *s, uint64_t epoch, uint64_t number,
+                             struct cut_batch *ret)
+{
+    uint64_t g = number * s->plan->ranks + s->plan->rank, all;
+    int r = s->cuts->ops->find(s->cuts, epoch, g, ret);
+
+    if (r == -ENOENT && s->plan->tail == TAIL_WRAP && s->cuts->ops->count(s->cuts, epoch, &all) &&
+        all)
+        r = s->cuts->ops->find(s->cuts, epoch, g % all, ret);
+    return r;
 }
 
 int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t number,
                         struct schedule_batch *ret)
 {
-    (void)epoch;
-    *ret = (struct schedule_batch){.number = number,
-                                   .count = min_u64(s->batch, s->elements - number * s->batch)};
-    return 0;
+    struct cut_batch found;
+    int r;
+
+    if (!s->cuts) {
+        *ret = (struct schedule_batch){.number = number,
+                                       .count = min_u64(s->batch, s->elements - number * s->batch)};
+        return 0;
+    }
+    r = schedule_find_cut(s, epoch, number, &found);
+    if (r == 0)
+        *ret = (struct schedule_batch){
+            .number = number, .count = found.count, .base = found.base, .at = found.at};
+    return r;
 }
 
 void schedule_batch_release(struct schedule_batch *batch)
 {
+    free(batch->at);
     *batch = (struct schedule_batch){0};
 }
 
 uint64_t schedule_begin(const struct schedule *s, uint64_t epoch, uint64_t number)
 {
-    (void)epoch;
-    return number * s->batch;
+    struct cut_batch found;
+
+    if (!s->cuts)
+        return number * s->batch;
+    if (schedule_find_cut(s, epoch, number, &found) < 0)
+        return s->elements;
+    free(found.at);
+    return found.begin;
 }
 
 /* (a * b + c) mod n where the product may not fit in 64 bits. */
@@ -400,7 +460,10 @@ static void schedule_map(const struct schedule *s, const struct epoch_order *ord
 void schedule_positions(const struct schedule *s, const struct schedule_batch *batch,
                         uint64_t first, size_t count, uint64_t *ret)
 {
-    schedule_find_positions(s, batch->number * s->batch + first, count, ret);
+    for (size_t i = 0; batch->at && i < count; i++)
+        ret[i] = batch->base + batch->at[first + i];
+    if (!batch->at)
+        schedule_find_positions(s, batch->number * s->batch + first, count, ret);
 }
 
 void schedule_samples(const struct schedule *s, const struct epoch_order *order,
@@ -411,9 +474,29 @@ void schedule_samples(const struct schedule *s, const struct epoch_order *order,
     schedule_map(s, order, count, ret);
 }
 
+static void cut_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
+                         size_t count, uint64_t *ret)
+{
+    const struct cut_rank rank = {s->plan->rank, s->plan->ranks};
+
+    s->cuts->ops->elements(s->cuts, order->epoch, rank, first, count, ret);
+    for (size_t i = 0, n; i < count; i += n) {
+        bool is_none = ret[i] == SCHEDULE_NONE;
+
+        for (n = 1; i + n < count && (ret[i + n] == SCHEDULE_NONE) == is_none;)
+            n++;
+        if (!is_none)
+            schedule_map(s, order, n, ret + i);
+    }
+}
+
 void schedule_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        size_t count, uint64_t *ret)
 {
+    if (s->cuts) {
+        cut_elements(s, order, first, count, ret);
+        return;
+    }
     schedule_find_positions(s, first, count, ret);
     schedule_map(s, order, count, ret);
 }

@@ -9,6 +9,7 @@
 #ifndef EPOCHFS_FS_PLAN_SCHEDULE_H
 #define EPOCHFS_FS_PLAN_SCHEDULE_H
 
+#include "fs/plan/batch_cuts.h"
 #include "fs/plan/epoch_order.h"
 #include "fs/plan/list.h"
 #include "fs/plan/plan.h"
@@ -28,6 +29,8 @@ struct plan_data {
     const struct plan_list *only;       /* only=NAME */
     const struct plan_classes *classes; /* of the plan's list, see plan_field() */
     const struct plan_weights *weights; /* the same */
+    const struct plan_lengths *lengths; /* of batches by length, in which: */
+    const struct batch_cuts *cuts;      /* the list is cut */
     const struct order_spec *dataset_order; /* an order that belongs to the dataset: ops, length
                                      and impl. Its places are the samples */
 };
@@ -49,6 +52,8 @@ struct schedule {
     uint64_t batch;               /* samples of a batch but a short last one */
     uint64_t batches;
     uint64_t wraps; /* how often the positions begin again before the epoch ends */
+    /* Batches by length. Then elements are those of all ranks, and batches are at most so many. */
+    const struct batch_cuts *cuts;
 };
 
 /* plan must outlive ret. The list is right without classes and weights; the rest needs those that
@@ -83,7 +88,8 @@ void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
  * one. */
 static inline bool schedule_has_order(const struct schedule *s)
 {
-    return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only;
+    return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only ||
+           s->cuts;
 }
 
 /* ---- batches ----
@@ -102,6 +108,8 @@ static inline bool schedule_has_order(const struct schedule *s)
  * positions in schedule_batch_init(). */
 struct schedule_batch {
     uint64_t number, count;
+    uint64_t base; /* of batches by length: their positions are base + at[] */
+    uint32_t *at;  /* [count] owned */
 };
 
 /* *ret: the batches of an epoch. false: it is not known yet, and there are at most so many. */
@@ -135,17 +143,18 @@ void schedule_positions(const struct schedule *s, const struct schedule_batch *b
 
 /* ---- elements ---- */
 
+#define SCHEDULE_NONE UINT64_MAX
+
 /* The element that batch number begins with. */
 uint64_t schedule_begin(const struct schedule *s, uint64_t epoch, uint64_t number);
 
-/* The samples of count elements from first on. */
+/* The samples of count elements from first on; SCHEDULE_NONE where another rank reads them. */
 void schedule_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        size_t count, uint64_t *ret);
 
 /* The way back: the first element from `from` on that reads one of samples first .. last of the
  * dataset. SCHEDULE_NONE: none does in this epoch. With an order, not all of very many samples, or
  * of very many positions of theirs, are looked at. */
-#define SCHEDULE_NONE UINT64_MAX
 uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last, uint64_t from);
 

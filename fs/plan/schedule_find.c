@@ -74,6 +74,8 @@ static uint64_t end_of_positions(const struct schedule *s, uint64_t first, uint6
 
     if (s->wraps)
         return s->elements;
+    if (s->cuts) /* not later than the end of its window */
+        return min_u64((last / s->cuts->window + 1) * s->cuts->window, s->elements);
     if (s->unit > 1) {
         element = schedule_find_element_of(s, first);
         return element < s->elements ? element + 1 : 0;
@@ -130,6 +132,12 @@ static void look_at_position(struct search *search, uint32_t question, uint64_t 
         return;
     if (search->wants_last)
         search->end = max_u64(search->end, end_of_positions(s, position, position));
+    else if (s->cuts)
+        search->least[question] =
+            min_u64(search->least[question],
+                    s->cuts->ops->element(s->cuts, search->order->epoch,
+                                          (struct cut_rank){s->plan->rank, s->plan->ranks},
+                                          position, search->from));
     else
         search->least[question] =
             min_u64(search->least[question], find_position(s, position, search->from));
@@ -255,7 +263,7 @@ static void schedule_find_examine(struct search *search, uint32_t question, uint
 static bool is_stored_order(const struct schedule *s)
 {
     return s->order.ops == &order_permutation && !s->order.seeded && !s->plan->splits &&
-           !(s->only && s->only->entry);
+           !(s->only && s->only->entry) && !s->cuts;
 }
 
 /* ---- the first element ---- */

@@ -30,6 +30,7 @@ void serve_show_memory(struct server *s)
         {"files", open_files_held, s->engine.open_files},
         {"plans", tree_plans_held, s->engine.tree},
         {"labels", list_labels_held, &s->setup.catalog->tools->labels},
+        {"batches", length_plans_held, &s->setup.catalog->tools->lengths},
         {"texts", status_snapshots_held, &s->engine.status},
         {"replies", replies_held, s},
         {"blocks", stage_overflow_held, s->setup.stage},

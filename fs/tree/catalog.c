@@ -31,6 +31,7 @@ static void tools_free(struct catalog_tools *tools)
 {
     if (!tools)
         return;
+    length_plans_release(&tools->lengths);
     list_labels_release(&tools->labels);
     named_lists_release(&tools->lists);
     pool_free(tools->setup.pool);
@@ -258,6 +259,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->setup.options = options->format;
     tools->setup.is_list = source->remote->ordered || source->only_file;
     list_labels_init(&tools->labels, &tools->setup);
+    length_plans_init(&tools->lengths, &tools->setup);
     tools->label =
         (struct label_choice){.field = options->format.label, .classes = options->format.classes};
     tools->augment = (struct augment_tools){

@@ -12,6 +12,7 @@
 #include "format/core/format.h"
 #include "format/labels/label_choice.h"
 #include "fs/options/options.h"
+#include "fs/tree/length_plans.h"
 #include "fs/tree/list_labels.h"
 #include "fs/tree/named_lists.h"
 
@@ -40,6 +41,7 @@ struct catalog_tools {
     struct format_setup setup;
     struct named_lists lists;
     struct list_labels labels;
+    struct length_plans lengths;
     struct label_choice label;
     struct augment_tools augment;
 };

@@ -19,9 +19,16 @@
 /* An index of the whole dataset. */
 struct dataset_label {
     struct dataset_label *next;
+    char asked[FIELD_NAME_SIZE]; /* the field, or the word of lengths */
     struct field_input input;
     struct labels labels;
     char *identity; /* owned */
+};
+
+/* The lengths of an index. */
+struct mapped_lengths {
+    struct plan_lengths lengths; /* first */
+    const struct label_arrays *arrays;
 };
 
 enum state { IDLE, WANTED, READY, REFUSED };
@@ -47,6 +54,7 @@ struct list_label {
     char *identity, *name; /* of it; owned */
     struct run_classes classes;
     struct run_weights weights;
+    struct mapped_lengths lengths;
     uint64_t held;
 };
 
@@ -94,12 +102,19 @@ struct memory_held list_labels_held(void *owner)
 
 /* ---- the index of a dataset ---- */
 
+static int input_init(struct field_input *ret, const struct dataset *ds, const char *field,
+                      enum label_kind type, struct diag *d)
+{
+    return type == LABEL_LENGTHS ? length_input_init(ret, ds, field, d)
+                                 : field_input_init(ret, ds, field, type, d);
+}
+
 static int whole_new(struct list_labels *all, const struct dataset *ds, const char *field,
                      enum label_kind type, struct dataset_label **ret, struct diag *d)
 {
     AUTO_FREE struct dataset_label *w = calloc(1, sizeof(*w));
     AUTO_TEXT struct text t = {0};
-    int r = w ? field_input_init(&w->input, ds, field, type, d) : -ENOMEM;
+    int r = w ? input_init(&w->input, ds, field, type, d) : -ENOMEM;
 
     if (r == 0)
         r = field_input_identity(&w->input, type, &all->setup->options, &t);
@@ -113,6 +128,7 @@ static int whole_new(struct list_labels *all, const struct dataset *ds, const ch
                                 .identity = w->identity,
                                 .source = blob_source(ds->blob[0]),
                                 .memory = &all->memory};
+    snprintf(w->asked, sizeof(w->asked), "%s", field);
     w->next = all->datasets;
     *ret = all->datasets = TAKE_PTR(w);
     return 0;
@@ -122,7 +138,7 @@ static int whole_of(struct list_labels *all, const struct dataset *ds, const cha
                     enum label_kind type, struct dataset_label **ret, struct diag *d)
 {
     for (struct dataset_label *w = all->datasets; w; w = w->next) {
-        if (w->input.ds == ds && w->labels.type == type && !strcmp(w->input.field->name, field)) {
+        if (w->input.ds == ds && w->labels.type == type && !strcmp(w->asked, field)) {
             *ret = w;
             return 0;
         }
@@ -267,6 +283,27 @@ static int begin_list(struct list_label *l)
     return 0;
 }
 
+int list_label_identity(const struct list_label *l, const struct plan_list *only, struct text *t)
+{
+    int r = only ? add_list(only, t) : 0;
+
+    text_add(t, " of %s", l->whole->identity);
+    return r < 0 ? r : t->failed ? -ENOMEM : 0;
+}
+
+/* The index may be changed while it is mapped: no sample is after the last, and any length will do.
+ */
+static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+                        uint32_t *ret)
+{
+    const struct label_arrays *a = ((const struct mapped_lengths *)lengths)->arrays;
+
+    for (size_t i = 0; i < count; i++)
+        ret[i] = a->length[min_u64(sample[i], a->n - 1)];
+}
+
+static const struct plan_lengths_ops lengths_ops = {.get = get_lengths};
+
 /* ---- steps ---- */
 
 static int list_labels_finish(struct list_label *l, const struct label_arrays *arrays,
@@ -291,6 +328,12 @@ static int list_labels_advance(struct list_label *l, struct read_context *rc)
 
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
+    if (r == 1 && l->type == LABEL_LENGTHS) {
+        l->lengths =
+            (struct mapped_lengths){{&lengths_ops, l->whole->input.word, l->whole->input.is_micro},
+                                    &l->whole->labels.arrays};
+        return 1;
+    }
     if (r == 1 && is_run(&l->schedule))
         return list_labels_finish(l, &l->whole->labels.arrays, l->schedule.taken.start);
     if (r == 1 && !l->identity)
@@ -424,7 +467,9 @@ static int answer_locked(struct list_label *l, struct plan_data *data, struct di
     lock_assert_held(&l->all->lock);
     switch (l->state) {
     case READY:
-        if (l->type == LABEL_CLASSES)
+        if (l->type == LABEL_LENGTHS)
+            data->lengths = &l->lengths.lengths;
+        else if (l->type == LABEL_CLASSES)
             data->classes = &l->classes.classes;
         else
             data->weights = &l->weights.weights;
@@ -440,14 +485,33 @@ static int answer_locked(struct list_label *l, struct plan_data *data, struct di
     }
 }
 
+static int get_label(struct list_labels *all, const struct dataset *ds, const char *field,
+                     enum label_kind type, const struct schedule *s, struct plan_data *data,
+                     const struct list_label **ret_label, struct diag *d)
+{
+    struct list_label *l;
+    struct field_input input;
+    int r = input_init(&input, ds, field, type, d);
+
+    if (r < 0)
+        return r;
+    lock_take(&all->lock);
+    l = list_labels_find_locked(all, ds, field, type, s);
+    if (!l)
+        r = list_labels_add_locked(all, ds, field, type, s, &l, d);
+    if (r == 0)
+        r = answer_locked(l, data, d);
+    lock_drop(&all->lock);
+    if (r == 0 && ret_label)
+        *ret_label = l;
+    return r;
+}
+
 int list_labels_get(struct list_labels *all, const struct dataset *ds, const struct plan *plan,
                     struct plan_data *data, const struct list_label **ret_label, struct diag *d)
 {
     bool by_classes;
     const char *field = plan_field(plan, ds->label, &by_classes);
-    enum label_kind type = by_classes ? LABEL_CLASSES : LABEL_WEIGHTS;
-    struct list_label *l;
-    struct field_input input;
     struct schedule s;
     int r;
 
@@ -459,23 +523,20 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     r = schedule_check_list(&s, d);
     if (r == 0 && !s.length)
         r = diag_set(d, -EINVAL, "draw: expected a list that has samples, got none");
-    if (r < 0)
-        return r;
-    r = field_input_init(&input, ds, field, type, d);
-    if (r < 0)
-        return r;
-    lock_take(&all->lock);
-    l = list_labels_find_locked(all, ds, field, type, &s);
-    if (!l)
-        r = list_labels_add_locked(all, ds, field, type, &s, &l, d);
-    if (r == 0)
-        r = answer_locked(l, data, d);
-    lock_drop(&all->lock);
-    if (r == 0 && ret_label)
-        *ret_label = l;
-    return r;
+    return r < 0 ? r
+                 : get_label(all, ds, field, by_classes ? LABEL_CLASSES : LABEL_WEIGHTS, &s, data,
+                             ret_label, d);
 }
 
+int list_labels_lengths(struct list_labels *all, const struct dataset *ds, const char *word,
+                        struct plan_data *data, const struct list_label **ret_label, struct diag *d)
+{
+    static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
+    struct schedule s;
+
+    schedule_init(&s, &stored_order, ds->samples, NULL);
+    return get_label(all, ds, word, LABEL_LENGTHS, &s, data, ret_label, d);
+}
 bool list_label_is_lost(const struct list_label *l)
 {
     return labels_are_lost(&l->whole->labels) || labels_are_lost(&l->labels);

@@ -49,6 +49,17 @@ void list_labels_release(struct list_labels *all); /* no plan that uses it may b
 int list_labels_get(struct list_labels *all, const struct dataset *ds, const struct plan *plan,
                     struct plan_data *data, const struct list_label **ret_label, struct diag *d);
 
+/* The lengths of the samples of a whole dataset, as length_input_init() knows word: data->lengths.
+ * The rest as list_labels_get(). */
+int list_labels_lengths(struct list_labels *all, const struct dataset *ds, const char *word,
+                        struct plan_data *data, const struct list_label **ret_label,
+                        struct diag *d);
+
+/* Add a text that differs wherever the lists of plans, and what plans need of them, may: of lengths
+ * that are ready, and of the list of only=, which may be NULL. 0 or -errno. */
+int list_label_identity(const struct list_label *label, const struct plan_list *only,
+                        struct text *t);
+
 /* Was the file of one cut short, so that what was computed with it does not count? Any thread. */
 bool list_label_is_lost(const struct list_label *label);
 

@@ -1,6 +1,15 @@
 /* A plan applied to a dataset of the catalog: with its lists, and with the labels that it needs. */
 #include "fs/tree/tree.h"
 
+static int tree_set_cuts(const struct catalog *catalog, const struct dataset *ds,
+                         const struct plan *plan, struct plan_data *data, struct diag *d)
+{
+    const struct list_label *label;
+    int r = list_labels_lengths(&catalog->tools->labels, ds, plan->length, data, &label, d);
+
+    return r < 0 ? r : length_plans_get(&catalog->tools->lengths, ds, plan, data, label, d);
+}
+
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
                   struct schedule *ret, const struct list_label **ret_label, struct diag *d)
 {
@@ -18,6 +27,8 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
         r = named_lists_get(&catalog->tools->lists, ds, plan->only, &data.only, d);
     if (r == 0 && catalog->tools)
         r = list_labels_get(&catalog->tools->labels, ds, plan, &data, ret_label, d);
+    if (r == 0 && plan_is_by_length(plan) && catalog->tools)
+        r = tree_set_cuts(catalog, ds, plan, &data, d);
     if (r < 0)
         return r;
     schedule_init_data(ret, plan, &data);

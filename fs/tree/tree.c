@@ -534,8 +534,12 @@ static int list_files(struct tree *tree, const struct node *parent, uint64_t ind
     uint64_t n = parent->item->ds->samples;
     char stem[KEY_NAME_SIZE];
 
-    if (scope != SCOPE_SAMPLES && !schedule_batches(&parent->plan->schedule, parent->epoch, &n))
+    if (scope != SCOPE_SAMPLES && !schedule_batches(&parent->plan->schedule, parent->epoch, &n)) {
+        const struct batch_cuts *cuts = parent->plan->schedule.cuts;
+
+        cuts->ops->ask(cuts, parent->epoch);
         return -EAGAIN;
+    }
     if (index / kinds >= n)
         return -ENOENT;
     file_node(tree, parent, &parent->folder->files[scope][index % kinds], index / kinds, ret);

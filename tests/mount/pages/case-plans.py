@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """docs/plans.md: its commands, and that each path of its examples opens."""
 
+import functools
 import os
 import re
 import subprocess
@@ -34,24 +35,27 @@ def opens(name, dataset):
 examples = [line.split()[0] for block in (
     take("docs/plans.md", "batch=128,seed=7/epoch"), take("docs/plans.md", "split=0@90:10,seed"),
     take("docs/plans.md", "take=0:90%,seed"), take("docs/plans.md", "draw=60000:balanced"),
-    take("docs/plans.md", "rank=3of8,seed=7,tail")) for line in block.splitlines()]
-equal(len(examples), 10, "paths of examples")
-# Fashion-MNIST has ten classes and no field of weights.
-checks = "".join(opens(name.replace("classes=16x4", "classes=8x8").replace(":weight", ":label"), "/mnt/mnist/train")
+    take("docs/plans.md", "rank=3of8,seed=7,tail"), take("docs/plans.md", "batch=tokens:16384")) for line in block.splitlines()]
+equal(len(examples), 13, "paths of examples")
+# Fashion-MNIST has ten classes, no field of weights, and no tokens or frames.
+LIKE = {"classes=16x4": "classes=8x8", ":weight": ":label", "tokens:": "bytes:", "frames:": "bytes:"}
+checks = "".join(opens(functools.reduce(lambda s, like: s.replace(*like), LIKE.items(), name), "/mnt/mnist/train")
                  for name in examples)
 world.file("examples.py", checks.encode())
 # The grammar, on two pages: its words are those that a plan may have, and each form opens.
 grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
 equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
-FORMS = {"<n|all>": ["8", "all"], "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
+FORMS = {"<n|all|HOW:N[:MOST]>": ["8", "all", "bytes:9000", "bytes:9000:4"], "W": ["32"], "Q": ["50"], "G": ["3"],
+         "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
          "full|window:M": ["full", "window:16"], "N:uniform|balanced|FIELD": ["50:uniform", "50:balanced", "50:label"],
          "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
+PREFIX = {"batch": "", "quad": "batch=bytes:9000,", "group": "batch=bytes:9000,"}
 words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
 said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)
 contains(said, f"expected {', '.join(name for name, _ in words[:-1])} or {words[-1][0]} (parameters")
 world.file("few.txt", b"#1\n#2\n")
 forms = world.file("forms.py", "".join(
-    opens(f"{'' if name == 'batch' else 'batch=8,'}{name}={value}{'' if name == 'seed' else ',seed=7'}", "/mnt/mnist/train/batches")
+    opens(f"{PREFIX.get(name, 'batch=8,')}{name}={value}{'' if name == 'seed' else ',seed=7'}", "/mnt/mnist/train/batches")
     for name, form in words for value in FORMS[form]).encode())
 subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt,augment=few=flip /data/mnist /mnt/mnist; python3 {forms}; epochfs umount /mnt/mnist"],
                cwd=world.folder(""), env=tutorials.environment(), check=True)

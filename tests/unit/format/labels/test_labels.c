@@ -217,6 +217,23 @@ static void test_weights__integers__the_same(void **state)
     labels_release(&w.labels);
 }
 
+/* What is below 0 is 0; kept, and found again. */
+static void test_lengths__integers__as_they_are(void **state)
+{
+    const int64_t v[] = {3, 0, UINT32_MAX, -1};
+    const uint32_t want[] = {3, 0, UINT32_MAX, 0};
+    struct world w;
+
+    for (unsigned mount = 0; mount < 2; mount++) {
+        whole_values(&w, v, ARRAY_LEN(v));
+        world_begin(&w, *state, LABEL_LENGTHS, "lengths");
+        assert_int_equal(run(&w), 1);
+        assert_int_equal(w.values.reads, !mount);
+        assert_memory_equal(w.labels.arrays.length, want, sizeof(want));
+        labels_release(&w.labels);
+    }
+}
+
 static void test_values__no_index_of_them__named(void **state)
 {
     const struct {
@@ -235,6 +252,8 @@ static void test_values__no_index_of_them__named(void **state)
         {LABEL_WEIGHTS, {1, -2, 0}, "sample 1: expected a weight of 0 or more, got -2"},
         {LABEL_WEIGHTS, {1, NAN, 0}, "sample 1: expected a weight of 0 or more, got nan"},
         {LABEL_WEIGHTS, {1, 1, INFINITY}, "sample 2: expected a weight of 0 or more, got inf"},
+        {LABEL_LENGTHS, {1, 0x1p32, 0}, "sample 1: expected a length below 2^32, got 4294967296"},
+        {LABEL_LENGTHS, {1, 1.5, 0}, "sample 1: expected a whole number"},
         {LABEL_WEIGHTS, {0, 0, -0.0}, "expected a weight above 0, got 0 in all 3 samples"},
     };
     struct world w;
@@ -441,6 +460,7 @@ int main(void)
         TEST(test_classes__whole_floats__the_same),
         TEST(test_weights__any_values__sums),
         TEST(test_weights__integers__the_same),
+        TEST(test_lengths__integers__as_they_are),
         TEST(test_values__no_index_of_them__named),
         TEST(test_classes__too_many__refused),
         TEST(test_labels__kept__not_read_again),

@@ -373,13 +373,15 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
 
     (void)state;
     plan_syntax(&wide, "", 1000);
-    assert_string_equal(wide.data,
-                        "batch=<n|all>[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN]"
-                        "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
-                        "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
-                        "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
+    assert_string_equal(wide.data, "batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G]"
+                                   "[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN]"
+                                   "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
+                                   "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
+                                   "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
     plan_syntax(&narrow, "  ", 30);
-    assert_string_equal(narrow.data, "  batch=<n|all>[,only=NAME]\n"
+    assert_string_equal(narrow.data, "  batch=<n|all|HOW:N[:MOST]>\n"
+                                     "        [,bucket=W][,quad=Q]\n"
+                                     "        [,group=G][,only=NAME]\n"
                                      "        [,take=A:B]\n"
                                      "        [,split=K@W0:W1:...]\n"
                                      "        [,part=KofN]\n"
@@ -399,7 +401,7 @@ static void test_plan_help__a_line_for_each(void **state)
 
     (void)state;
     plan_help(&t);
-    assert_non_null(strstr(t.data, "  batch=<n|all>                  samples of a batch\n"));
+    assert_non_null(strstr(t.data, "  batch=<n|all|HOW:N[:MOST]>     samples of a batch;"));
     assert_non_null(strstr(t.data, "\n  tail=keep|drop|wrap            a short last batch"));
 }
 
