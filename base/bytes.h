@@ -2,6 +2,8 @@
 #ifndef EPOCHFS_BASE_BYTES_H
 #define EPOCHFS_BASE_BYTES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -68,6 +70,30 @@ static inline void store_le64(uint8_t *p, uint64_t v)
 {
     store_le32(p, (uint32_t)v);
     store_le32(p + 4, (uint32_t)(v >> 32));
+}
+
+/* A number of 7 bits a byte, the lowest first, as Thrift and protobuf have it; *p goes behind it.
+ * false: the bytes end before, or it has more than 64 bits. */
+static inline bool load_varint(const uint8_t **p, const uint8_t *end, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 64 && *p < end; shift += 7) {
+        uint8_t byte = *(*p)++;
+
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80)
+            continue;
+        *ret = v;
+        return shift < 63 || byte <= 1;
+    }
+    return false;
+}
+
+/* What such a number is if its lowest bit is the sign. */
+static inline int64_t zigzag(uint64_t v)
+{
+    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
 }
 
 /* The bytes of a byte order mark of UTF-8 that the text begins with: 3 or 0. */

@@ -18,26 +18,28 @@
 
 static const char *const sound_exts[] = {"wav", "flac", "mp3", "ogg"};
 
+static unsigned columns_sound(const uint8_t *head)
+{
+    return !memcmp(head, "RIFF", 4) && !memcmp(head + 8, "WAVE", 4)                   ? 1
+           : !memcmp(head, "fLaC", 4)                                                 ? 2
+           : !memcmp(head, "ID3", 3) || (head[0] == 0xff && (head[1] & 0xe6) == 0xe2) ? 3
+           : !memcmp(head, "OggS", 4)                                                 ? 4
+                                                                                      : 0;
+}
+
 unsigned parquet_kind(const uint8_t *head, size_t len)
 {
     enum bytes_kind found = bytes_kind_of(head, len);
+    unsigned sound = found == BYTES_ANY && len >= 12 ? columns_sound(head) : 0;
 
-    if (found != BYTES_ANY || len < 12)
-        return found;
-    if (!memcmp(head, "RIFF", 4) && !memcmp(head + 8, "WAVE", 4))
-        return N_BYTES_KINDS;
-    if (!memcmp(head, "fLaC", 4))
-        return N_BYTES_KINDS + 1;
-    if (!memcmp(head, "ID3", 3) || (head[0] == 0xff && (head[1] & 0xe6) == 0xe2))
-        return N_BYTES_KINDS + 2;
-    return memcmp(head, "OggS", 4) ? BYTES_ANY : N_BYTES_KINDS + 3;
+    return sound ? N_BYTES_KINDS + sound : found + 1;
 }
 
-const char *parquet_kind_ext(unsigned number)
+static const char *columns_kind_ext(uint64_t number)
 {
-    return number < N_BYTES_KINDS   ? bytes_kind_ext((enum bytes_kind)number)
-           : number < PARQUET_KINDS ? sound_exts[number - N_BYTES_KINDS]
-                                    : bytes_kind_ext(BYTES_ANY);
+    return number > N_BYTES_KINDS
+               ? sound_exts[number - N_BYTES_KINDS - 1]
+               : bytes_kind_ext(number ? (enum bytes_kind)(number - 1) : BYTES_ANY);
 }
 
 /* ---- shapes of groups ---- */
@@ -64,7 +66,8 @@ static bool columns_is_plain_bytes(const struct parquet_node *node)
     return node->type == TYPE_BYTE_ARRAY && node->repetition != NODE_REPEATED;
 }
 
-const struct parquet_node *parquet_media_bytes(const struct parquet_node *node)
+/* Is it a picture or a sound of the Hub: a struct of bytes and path? Then the leaf of bytes. */
+static const struct parquet_node *columns_media(const struct parquet_node *node)
 {
     const struct parquet_node *a = node + 1, *b = node + 2;
 
@@ -172,7 +175,6 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
     }
     for (c.value = c.node; c.value->type < 0;)
         c.value++; /* into a group */
-    c.bytes_are = UINT_MAX;
     c.state = columns_is_indexed(file, &c) ? file->n_slots++ : NO_SLOT;
     c.place = columns_has_places(file, &c) ? file->n_slots++ : NO_SLOT;
     r = array_capacity(&file->column, file->n_columns, sizeof(*file->column));
@@ -279,9 +281,8 @@ static int columns_add_list(struct columns_making *m, const struct parquet_node 
         c.shown = SHOWN_ARRAY;
         return columns_add(m, &c, "");
     }
-    bytes = inner->type == TYPE_BYTE_ARRAY && inner->logical == LOGICAL_NONE
-                ? inner
-                : parquet_media_bytes(inner);
+    bytes = inner->type == TYPE_BYTE_ARRAY && inner->logical == LOGICAL_NONE ? inner
+                                                                             : columns_media(inner);
     if (c.ndim != 1 || !bytes || bytes->max_rep != 1) {
         c = (struct parquet_column){.shown = SHOWN_JSON,
                                     .node = node,
@@ -310,7 +311,7 @@ static int columns_add_list(struct columns_making *m, const struct parquet_node 
 
 static int columns_add_node(struct columns_making *m, const struct parquet_node *node)
 {
-    const struct parquet_node *media = parquet_media_bytes(node), *child = node + 1;
+    const struct parquet_node *media = columns_media(node), *child = node + 1;
     size_t len = strlen(m->path);
     int r = 0;
 
@@ -352,40 +353,31 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d)
 
 /* ---- what records show ---- */
 
-static void columns_record(const struct parquet_file *file, const struct parquet_column *c,
-                           bool only_bytes, struct record_column *ret)
-{
-    bool is_bytes = c->shown == SHOWN_BYTES || c->shown == SHOWN_JSON;
-
-    (void)file;
-    *ret = (struct record_column){.name = c->name, .dtype = c->dtype, .has_holes = c->has_null};
-    if (is_bytes) {
-        ret->shown = c->is_text ? RECORD_TEXT : RECORD_BYTES;
-        ret->ext = c->is_json_text ? "json" : c->is_text ? NULL : parquet_kind_ext(c->bytes_are);
-        ret->ext_is_first = !c->is_text;
-        ret->unnamed = only_bytes && !c->is_text;
-        return;
-    }
-    ret->ndim = c->ndim;
-    memcpy(ret->dim, c->dim, sizeof(ret->dim));
-    if (c->shown == SHOWN_NUMBER && c->width != dtype_info(c->dtype)->bytes) {
-        ret->ndim = 1;
-        ret->dim[0] = c->width / dtype_info(c->dtype)->bytes;
-    }
-}
-
 int parquet_columns_ready(struct parquet_file *file)
 {
     unsigned n_bytes = 0;
+    int r = 0;
 
-    file->record = calloc(file->n_columns, sizeof(*file->record));
-    if (!file->record)
-        return -ENOMEM;
     for (unsigned i = 0; i < file->n_columns; i++)
         n_bytes += file->column[i].shown == SHOWN_BYTES && !file->column[i].is_text;
-    for (unsigned i = 0; i < file->n_columns; i++)
-        columns_record(file, &file->column[i], n_bytes == 1, &file->record[i]);
-    file->base.column = file->record;
-    file->base.n_columns = file->n_columns;
-    return 0;
+    for (unsigned i = 0; i < file->n_columns && r == 0; i++) {
+        const struct parquet_column *c = &file->column[i];
+        struct record_column shown = {
+            .name = c->name, .dtype = c->dtype, .has_holes = c->has_null, .ndim = c->ndim};
+
+        memcpy(shown.dim, c->dim, sizeof(shown.dim));
+        if (c->shown == SHOWN_BYTES || c->shown == SHOWN_JSON) {
+            shown.shown = c->is_text ? RECORD_TEXT : RECORD_BYTES;
+            shown.ext = c->is_json_text ? "json"
+                        : c->is_text    ? NULL
+                                        : columns_kind_ext(c->bytes_kind);
+            shown.ext_is_first = !c->is_text;
+            shown.unnamed = n_bytes == 1 && !c->is_text;
+        } else if (c->shown == SHOWN_NUMBER && c->width != dtype_info(c->dtype)->bytes) {
+            shown.ndim = 1;
+            shown.dim[0] = c->width / dtype_info(c->dtype)->bytes;
+        }
+        r = record_file_add(&file->base, &shown);
+    }
+    return r;
 }

@@ -66,42 +66,34 @@ static uint64_t cursor_amount(const struct parquet_column *column, size_t len)
                                           : len;
 }
 
-static void cursor_add_rows(struct cursor *c, struct parquet_column *column,
-                            const struct parquet_rows *rows, const struct diag *why)
+/* Make those rows the next unit, of n: those that it lacks are bad. */
+static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
+                            const struct values *rows, size_t n, uint64_t at,
+                            const struct diag *why)
 {
-    for (size_t i = 0; i < rows->n; i++) {
-        bool is_null = parquet_row_is_null(rows, i);
+    int r = cursor_reserve(c, n);
+
+    if (r == 0)
+        r = parquet_cursor_add_unit(c, at);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        enum value_mark mark = i < rows->n ? values_mark(rows, i) : VALUE_BAD;
+        const uint8_t *bytes;
         size_t len;
-        const uint8_t *bytes = values_at(&rows->v, i, &len);
 
         c->place[c->n] = 0;
-        if (values_is_bad(&rows->v, i)) {
-            pass_fault(column, 1, why->set || !rows->why ? why->text : rows->why);
+        if (mark == VALUE_BAD) {
+            pass_fault(column, 1, why->text);
             c->state[c->n++] = STATE_BAD;
             continue;
         }
-        if (len && column->bytes_are == UINT_MAX)
-            column->bytes_are = parquet_kind(bytes, len);
-        column->has_null |= is_null;
-        c->state[c->n++] = is_null ? STATE_NULL : STATE_SIZE + cursor_amount(column, len);
+        bytes = values_at(rows, i, &len);
+        if (len && !column->bytes_kind)
+            column->bytes_kind = parquet_kind(bytes, len);
+        column->has_null |= mark == VALUE_NULL;
+        c->state[c->n++] =
+            mark == VALUE_NULL ? STATE_NULL : STATE_SIZE + cursor_amount(column, len);
     }
-    c->row += rows->n;
-}
-
-/* Make n rows of pages as the next unit. */
-static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
-                            const struct page_data *data, size_t n, uint64_t at,
-                            const struct diag *why)
-{
-    AUTO_ROWS struct parquet_rows rows = {0};
-    int r = parquet_rows_make(column, data, n, c->is_cut, &rows);
-
-    if (r == 0)
-        r = cursor_reserve(c, n);
-    if (r == 0)
-        r = parquet_cursor_add_unit(c, at);
-    if (r == 0)
-        cursor_add_rows(c, column, &rows, why);
+    c->row += r == 0 ? n : 0;
     return r;
 }
 
@@ -110,6 +102,7 @@ static int cursor_close(struct cursor *c, struct parquet_column *column, bool is
                         struct diag *why)
 {
     size_t rows = parquet_count_rows(&c->pending), n;
+    AUTO_VALUES struct values made = {0};
     int r;
 
     n = (size_t)min_u64(c->end - c->row, is_last ? rows + LACKING_ROWS : rows);
@@ -119,7 +112,9 @@ static int cursor_close(struct cursor *c, struct parquet_column *column, bool is
             diag_set(why, -EBADMSG, "pages at byte %llu: expected %zu rows, got %zu",
                      (unsigned long long)c->pending_at, n, rows);
     }
-    r = cursor_make_unit(c, column, &c->pending, n, c->pending_at, why);
+    r = parquet_rows_make(column, &c->pending, n, c->is_cut, &made, why);
+    if (r == 0)
+        r = cursor_make_unit(c, column, &made, n, c->pending_at, why);
     page_data_release(&c->pending);
     return r;
 }
@@ -176,13 +171,13 @@ static int cursor_hop(struct parquet_file *file, struct cursor *c, struct parque
     len = load_le32(bytes);
     if (len > left - 4)
         return -EBADMSG;
-    if (len && column->bytes_are == UINT_MAX) {
+    if (len && !column->bytes_kind) {
         size_t head = (size_t)min_u64(len, BYTES_KIND_HEAD);
 
         r = pass_window_at(&w->window, file->base.blob, w->at + *at + 4, head, w->end, &bytes, d);
         if (r < 0)
             return r;
-        column->bytes_are = parquet_kind(bytes, head);
+        column->bytes_kind = parquet_kind(bytes, head);
     }
     c->place[c->n] = w->at + *at + 4;
     c->state[c->n++] = STATE_SIZE + len;
@@ -279,36 +274,17 @@ static int cursor_page(struct parquet_file *file, struct cursor *c, struct parqu
 }
 
 /* Columns of several leaves are made a group at a time. */
-static int cursor_group(struct parquet_file *file, struct cursor *c, struct parquet_column *column)
+static int cursor_group(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
+                        struct diag *d)
 {
-    AUTO_FREE struct page_data *data = calloc(column->n_leaves, sizeof(*data));
+    const struct extent bytes = {.off = c->walk.at};
+    AUTO_VALUES struct values rows = {0};
     struct diag why = DIAG_INIT;
-    bool is_cut = false;
     size_t n = (size_t)(c->end - c->row);
-    uint64_t held = 0;
-    int r = data ? 0 : -ENOMEM;
+    int r = parquet_read_rows(READ_WAITS, file, column, c->group, &bytes, n, &rows, &why);
 
-    for (unsigned i = 0; i < column->n_leaves && r == 0; i++) {
-        const struct parquet_chunk *chunk =
-            parquet_chunk_at(&file->footer, c->group, column->leaf + i);
-        AUTO_WALK struct parquet_walk walk;
-
-        parquet_walk_init(&walk, file, c->group, column->leaf + i, chunk->start, chunk->end,
-                          READ_WAITS);
-        r = parquet_walk_all(&walk, &data[i], &is_cut, &why);
-        c->is_cut |= is_cut;
-        if (r == 0 && column->n_leaves > 1 && !parquet_group_fits(&data[i], &held, &why)) {
-            c->is_cut = true;
-            break;
-        }
-    }
-    if (r == 0 && parquet_count_rows(data) != n && !c->is_cut)
-        page_data_release(&data[0]);
-    if (r == 0)
-        r = cursor_make_unit(c, column, data, n, c->walk.at, &why);
-    for (unsigned i = 0; i < column->n_leaves && data; i++)
-        page_data_release(&data[i]);
-    return r;
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r))
+                 : cursor_make_unit(c, column, &rows, n, bytes.off, &why);
 }
 
 int parquet_cursor_fill(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
@@ -317,7 +293,7 @@ int parquet_cursor_fill(struct parquet_file *file, struct cursor *c, struct parq
     struct diag why = DIAG_INIT;
 
     if (column->n_leaves > 1)
-        return cursor_group(file, c, column);
+        return cursor_group(file, c, column, d);
     while (c->pos == c->n) {
         int r = c->has_page ? 1 : parquet_walk_page(&c->walk, &why);
 

@@ -64,9 +64,9 @@ struct parquet_column {
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
     bool has_null;
-    unsigned bytes_are; /* of bytes: see parquet_kind_ext(); of the first value */
-    uint64_t faults;    /* rows that cannot be read, and why the first cannot: */
-    char *fault;        /* owned; NULL: not known */
+    uint64_t bytes_kind; /* of bytes: see parquet_kind(); of the first value */
+    uint64_t faults;     /* rows that cannot be read, and why the first cannot: */
+    char *fault;         /* owned; NULL: not known */
 };
 
 /* Units of a column in a row group: the next one's start is its end. */
@@ -80,13 +80,11 @@ struct parquet_file {
     struct parquet_footer footer;
     json_t *features;              /* owned; of the Hub's metadata; NULL: none */
     struct parquet_column *column; /* [n_columns] owned */
-    struct record_column *record;  /* [n_columns] owned */
     unsigned n_columns, n_slots;
     struct text notes;         /* lines for people: what is ignored */
     struct parquet_pass *pass; /* while it is made */
-    struct parquet_unit *unit; /* [n_units] */
-    size_t n_units;
-    size_t *first_unit; /* [n_groups * n_columns + 1] group by group */
+    uint64_t *first_unit;      /* [n_groups * n_columns + 1] group by group, of: */
+    struct parquet_unit *unit; /* both owned */
 };
 
 /* ---- columns.c: what columns show ---- */
@@ -98,18 +96,14 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d);
 /* Set what records show, once the pass is over. 0 or -ENOMEM. */
 int parquet_columns_ready(struct parquet_file *file);
 
-/* The kind of bytes by their head, and its extension. */
-unsigned parquet_kind(const uint8_t *head, size_t len);
-const char *parquet_kind_ext(unsigned number);
+/* The kind of bytes by their head, 1 to PARQUET_KINDS. */
 #define PARQUET_KINDS (N_BYTES_KINDS + 4)
+unsigned parquet_kind(const uint8_t *head, size_t len);
 
 /* Is the list of that node, a group, one by its annotation or shape? Then its element. NULL: no.
  * *ret_repeated: the node that repeats. */
 const struct parquet_node *parquet_list_element(const struct parquet_node *node,
                                                 const struct parquet_node **ret_repeated);
-
-/* Is it a picture or a sound of the Hub: a struct of bytes and path? Then the leaf of bytes. */
-const struct parquet_node *parquet_media_bytes(const struct parquet_node *node);
 
 /* ---- hub.c: what the Hub's `datasets` says of columns ---- */
 
@@ -135,33 +129,13 @@ enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum d
 
 /* ---- rows.c: rows of a column ---- */
 
-/* Starts as {0}. */
-struct parquet_rows {
-    size_t n;
-    struct values v; /* [n] what the rows show; bad: it cannot be read */
-    uint8_t *null;   /* [null_n] owned; those behind are none */
-    size_t null_n;
-    const char *why; /* what is wrong with the first bad one, static; NULL: its pages say it */
-};
-
-static inline bool parquet_row_is_null(const struct parquet_rows *rows, size_t i)
-{
-    return i < rows->null_n && rows->null[i];
-}
-
-void parquet_rows_release(struct parquet_rows *rows);
-#define AUTO_ROWS AUTO(parquet_rows_release)
-
-/* Make n rows from the pages of each leaf of a column; rows that these do not have are bad, and so
- * is the last that they have with is_cut. 0 or -ENOMEM. */
+/* Make n rows, or as many as there are, from the pages of each leaf of a column; the last is bad
+ * with is_cut. ret starts as {0}; its marks are those of the rows. why: the first fault, which is
+ * no error; set: a fault of the pages. 0 or -ENOMEM. */
 int parquet_rows_make(const struct parquet_column *column, const struct page_data *data, size_t n,
-                      bool is_cut, struct parquet_rows *ret);
+                      bool is_cut, struct values *ret, struct diag *why);
 /* Rows that the pages of a leaf begin. */
 size_t parquet_count_rows(const struct page_data *data);
-/* Append n bad or null rows, or one of those bytes. 0, -ENOMEM, -EBADMSG: too many bytes. */
-int parquet_rows_add_bad(struct parquet_rows *rows, size_t n);
-int parquet_rows_add_null(struct parquet_rows *rows, size_t n);
-int parquet_rows_add(struct parquet_rows *rows, const void *bytes, size_t len);
 
 /* ---- json.c ---- */
 
@@ -183,16 +157,13 @@ struct parquet_walk {
     const struct parquet_chunk *chunk;
     struct page_column column;
     struct pass_window window;
-    uint64_t at, end;    /* the next page; the byte behind the last */
-    uint64_t left;       /* values that the chunk has from there on, at most */
-    bool has_dictionary; /* the dictionary was asked for: */
-    struct memo_thing *thing;
-    struct values dictionary; /* of thing; owned without a memo */
-    bool owns_dictionary;
-    bool is_over;              /* what follows cannot be read, */
-    bool is_spoilt;            /* nor can what was before */
-    uint64_t lost;             /* values of the page that could not be read */
-    struct page_header header; /* of the last page */
+    uint64_t at, end;              /* the next page; the byte behind the last */
+    uint64_t left;                 /* values that the chunk has from there on, at most */
+    struct memo_thing *dictionary; /* struct values, once it was asked for */
+    bool is_over;                  /* what follows cannot be read, */
+    bool is_spoilt;                /* nor can what was before */
+    uint64_t lost;                 /* values of the page that could not be read */
+    struct page_header header;     /* of the last page */
 };
 
 /* Walk through bytes [at, end) of a chunk. rc may be READ_WAITS. */
@@ -216,44 +187,26 @@ int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **
  * what follows is lacking. d has the first fault, which is no error. 0 or another -errno. */
 int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret_cut,
                      struct diag *d);
-/* May all leaves of a group be held at once? *held: their bytes so far, 0 at first. false: no; data
- * is released, and the reason is in d. */
-bool parquet_group_fits(struct page_data *data, uint64_t *held, struct diag *d);
 /* Append n values that are bad. 0 or -ENOMEM. */
 int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n);
 
 /* ---- units.c ---- */
 
-/* The rows of the unit that a row is in, decoded; they are remembered. *ret_first: its first row.
- * thing: to let go. 0, or -errno with the reason in d. */
-struct parquet_slab {
-    size_t n;
-    uint32_t width;
-    const uint8_t *state; /* [n] STATE_NULL, STATE_BAD or STATE_SIZE */
-    const uint32_t *end;  /* [n] with width 0 */
-    const uint8_t *bytes;
-    const char *fault; /* the first, for people */
-    bool is_good;      /* each row has its value */
-};
+/* Make at most n rows of the pages of a column in a row group: of those in bytes [at, end), but of
+ * all with several leaves. 0, or -errno; why: the reason, or the first fault of the rows. */
+int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
+                      const struct parquet_column *c, unsigned group, const struct extent *bytes,
+                      size_t n, struct values *ret, struct diag *why);
+
+/* The rows of the unit that a row is in, as parquet_rows_make() makes them, and the fault as their
+ * text: see values_pack(). They are remembered. *ret_first: the first row. thing: to let go. 0, or
+ * -errno with the reason in d. */
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
-                     uint64_t row, const struct parquet_slab **ret, uint64_t *ret_first,
+                     uint64_t row, const struct values **ret, uint64_t *ret_first,
                      struct memo_thing **ret_thing, struct diag *d);
 /* The bytes of the file that a row's unit needs. */
 void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint64_t row,
                          struct extent *ret);
-unsigned parquet_group_of(const struct parquet_file *file, uint64_t row);
-
-/* ---- contents.c: for struct record_format ---- */
-
-bool parquet_has(const void *file, uint64_t row, unsigned column);
-int parquet_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-                 struct diag *d);
-bool parquet_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-bool parquet_is_copy(const void *file, uint64_t row, unsigned column);
-int parquet_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
-                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-int parquet_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
-                      const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
 
 extern const struct record_file_ops parquet_file_ops; /* pass.c */
 extern const struct format format_parquet;

@@ -166,7 +166,7 @@ static int json_leaf_value(const struct json_row *row, const struct parquet_node
     const uint8_t *value;
 
     leaf->level++;
-    if (at >= v->n || values_is_bad(v, at))
+    if (at >= v->n || values_mark(v, at))
         return -EBADMSG;
     value = values_at(v, at, &len);
     return json_value(node, value, len, row->t);

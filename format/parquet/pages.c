@@ -37,9 +37,7 @@ void parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *fil
 
 void parquet_walk_release(struct parquet_walk *walk)
 {
-    if (walk->owns_dictionary)
-        values_release(&walk->dictionary);
-    memo_let_go(walk->thing);
+    memo_let_go(walk->dictionary);
     pass_window_release(&walk->window);
 }
 
@@ -126,14 +124,8 @@ int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **
 
 /* ---- dictionaries ---- */
 
-/* What the memo has of a dictionary: this, then ends and bytes. */
-struct pages_dictionary {
-    struct values v;
-};
-
 struct pages_making {
     struct parquet_walk *walk;
-    struct values *ret;
     struct diag *d;
 };
 
@@ -174,47 +166,18 @@ static int pages_make_dictionary(void *ctx, void **ret, size_t *ret_size)
     const struct pages_making *m = ctx;
     AUTO_VALUES struct values v = {.width = m->walk->column.width};
     int r = pages_read_dictionary(m->walk, &v, m->d);
-    size_t ends = v.width ? 0 : v.n * sizeof(*v.end);
-    struct pages_dictionary *made;
 
-    if (r < 0)
-        return r;
-    *ret_size = sizeof(*made) + ends + v.len + 1;
-    made = malloc(*ret_size);
-    if (!made)
-        return -ENOMEM;
-    made->v = (struct values){.width = v.width, .n = v.n, .len = v.len};
-    made->v.end = (uint32_t *)(void *)(made + 1);
-    made->v.bytes = (uint8_t *)made->v.end + ends;
-    if (ends)
-        memcpy(made->v.end, v.end, ends);
-    if (v.len)
-        memcpy(made->v.bytes, v.bytes, v.len);
-    *ret = made;
-    return 0;
+    return r < 0 ? r : values_pack(&v, "", ret, ret_size);
 }
 
 static int pages_find_dictionary(struct parquet_walk *walk, struct diag *d)
 {
-    struct pages_making m = {.walk = walk, .d = d};
+    struct pages_making m = {walk, d};
     const struct memo_maker maker = {pages_make_dictionary, &m, walk->window.rc};
     const struct memo_key key = {
         {(uintptr_t)walk->file, (uintptr_t)walk->chunk, (uintptr_t)pages_make_dictionary}};
-    int r;
 
-    if (walk->has_dictionary)
-        return 0;
-    if (walk->file->memo) {
-        r = memo_get(walk->file->memo, &key, &maker, &walk->thing);
-        if (r == 0)
-            walk->dictionary = ((const struct pages_dictionary *)memo_bytes(walk->thing))->v;
-    } else {
-        walk->dictionary.width = walk->column.width;
-        walk->owns_dictionary = true;
-        r = pages_read_dictionary(walk, &walk->dictionary, d);
-    }
-    walk->has_dictionary = r == 0;
-    return r;
+    return walk->dictionary ? 0 : memo_get(walk->file->memo, &key, &maker, &walk->dictionary);
 }
 
 /* ---- bodies ---- */
@@ -230,8 +193,8 @@ int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct
     if (r == 0)
         r = parquet_walk_bytes(walk, h->packed, &body, d);
     if (r == 0) {
-        r = page_decode(&walk->column, h, body, walk->has_dictionary ? &walk->dictionary : NULL,
-                        ret, &why);
+        r = page_decode(&walk->column, h, body,
+                        walk->dictionary ? memo_bytes(walk->dictionary) : NULL, ret, &why);
         if (r == -EBADMSG)
             pages_fail(walk, why, d);
     }
@@ -246,8 +209,7 @@ int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct
 
 int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n)
 {
-    size_t first = data->v.n;
-    int r = values_append_zeros(&data->v, n);
+    int r = values_append_marked(&data->v, n, VALUE_BAD);
     uint8_t *grown = r == 0 && column->max_def ? realloc(data->def, data->n + n + 1) : NULL;
 
     if (r == 0 && column->max_def && !grown)
@@ -256,8 +218,6 @@ int parquet_add_bad_values(const struct page_column *column, struct page_data *d
         data->def = grown;
         memset(grown + data->n, (int)column->max_def, n);
     }
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = values_mark_bad(&data->v, first + i);
     if (r == 0)
         data->n += n;
     return r;
@@ -296,16 +256,4 @@ int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret
                 : parquet_add_bad_values(&walk->column, ret, (size_t)walk->lost);
     }
     return r;
-}
-
-bool parquet_group_fits(struct page_data *data, uint64_t *held, struct diag *d)
-{
-    *held += data->v.len + data->n * 8; /* with levels, ends and marks */
-    if (*held <= 4 * (uint64_t)VALUES_BYTES_MAX)
-        return true;
-    page_data_release(data);
-    diag_set(
-        d, -EBADMSG,
-        "expected columns of a group that have 1 GiB in a row group together at most, got more");
-    return false;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/bytes.h"
 #include "base/scope.h"
 
 static const char *const codec_names[N_CODECS] = {
@@ -77,19 +78,6 @@ static bool codec_little(struct unpacking *u, unsigned bytes, size_t *ret)
 
 /* ---- Snappy ---- */
 
-static bool snappy_size(struct unpacking *u, uint64_t *ret)
-{
-    *ret = 0;
-    for (unsigned i = 0; i < 5; i++) {
-        if (u->p == u->end)
-            return false;
-        *ret |= (uint64_t)(*u->p & 0x7f) << 7 * i;
-        if (!(*u->p++ & 0x80))
-            return true;
-    }
-    return false;
-}
-
 static bool snappy_element(struct unpacking *u)
 {
     uint8_t tag = *u->p++;
@@ -117,7 +105,7 @@ static bool snappy_unpack(struct unpacking *u)
 {
     uint64_t size;
 
-    if (!snappy_size(u, &size) || size != (uint64_t)(u->dst_end - u->dst))
+    if (!load_varint(&u->p, u->end, &size) || size != (uint64_t)(u->dst_end - u->dst))
         return false;
     while (u->p < u->end)
         if (!snappy_element(u))

@@ -1,4 +1,5 @@
 /* DELTA_BINARY_PACKED: Encodings.md of parquet-format, "Delta Encoding". */
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/parquet/decode/hybrid.h"
 #include "format/parquet/decode/values.h"
@@ -14,22 +15,13 @@ static uint64_t delta_varint(struct delta *d)
 {
     uint64_t v = 0;
 
-    for (unsigned i = 0; i < 10 && d->p < d->end; i++) {
-        uint8_t byte = *d->p++;
-
-        v |= (uint64_t)(byte & 0x7f) << 7 * i;
-        if (!(byte & 0x80))
-            return v;
-    }
-    d->failed = true;
-    return 0;
+    d->failed |= !load_varint(&d->p, d->end, &v);
+    return d->failed ? 0 : v;
 }
 
 static uint64_t delta_zigzag(struct delta *d)
 {
-    uint64_t v = delta_varint(d);
-
-    return v >> 1 ^ (0 - (v & 1));
+    return (uint64_t)zigzag(delta_varint(d));
 }
 
 /* A miniblock of `size` values, of which n are used: each is the one before, and least, and what

@@ -40,26 +40,13 @@ struct hybrid {
     size_t group_len, unpacked; /* bytes of the groups; values that were unpacked */
 };
 
-static bool hybrid_header(struct hybrid *h, uint64_t *ret)
-{
-    *ret = 0;
-    for (unsigned i = 0; i < 5; i++) {
-        if (h->p == h->end)
-            return false;
-        *ret |= (uint64_t)(*h->p & 0x7f) << 7 * i;
-        if (!(*h->p++ & 0x80))
-            return *ret <= UINT32_MAX;
-    }
-    return false;
-}
-
 /* The next run or groups. */
 static bool hybrid_next(struct hybrid *h)
 {
     unsigned bytes = (h->width + 7) / 8;
     uint64_t header;
 
-    if (!hybrid_header(h, &header))
+    if (!load_varint(&h->p, h->end, &header) || header > UINT32_MAX)
         return false;
     if (header & 1) {
         uint64_t groups = header >> 1, len = groups * h->width;
@@ -99,46 +86,26 @@ static size_t hybrid_some(struct hybrid *h, size_t n, uint64_t ret[static CHUNK]
     return n;
 }
 
-bool hybrid_decode(const uint8_t *bytes, size_t len, unsigned width, size_t n, uint32_t *ret)
+bool hybrid_decode(const uint8_t *bytes, size_t len, unsigned width, size_t n, uint32_t *ret,
+                   uint8_t *level)
 {
     struct hybrid h = {.p = bytes, .end = bytes + len, .width = width};
     uint64_t some[CHUNK];
 
-    if (!width) {
-        memset(ret, 0, n * sizeof(*ret));
-        return true;
-    }
+    if (!width)
+        h.run = n;
     for (size_t at = 0, k; at < n; at += k) {
         bool is_run;
 
         k = hybrid_some(&h, n - at, some, &is_run);
         if (!k)
             return false;
-        for (size_t i = 0; i < k; i++)
+        if (level && is_run)
+            memset(level + at, (int)min_u64(h.value, UINT8_MAX), k);
+        for (size_t i = 0; level && !is_run && i < k; i++)
+            level[at + i] = (uint8_t)some[i];
+        for (size_t i = 0; ret && i < k; i++)
             ret[at + i] = is_run ? h.value : (uint32_t)some[i];
-    }
-    return true;
-}
-
-bool hybrid_decode_levels(const uint8_t *bytes, size_t len, unsigned width, size_t n, uint8_t *ret)
-{
-    struct hybrid h = {.p = bytes, .end = bytes + len, .width = width};
-    uint64_t some[CHUNK];
-
-    if (!width) {
-        memset(ret, 0, n);
-        return true;
-    }
-    for (size_t at = 0, k; at < n; at += k) {
-        bool is_run;
-
-        k = hybrid_some(&h, n - at, some, &is_run);
-        if (!k)
-            return false;
-        if (is_run)
-            memset(ret + at, h.value > UINT8_MAX ? UINT8_MAX : (int)h.value, k);
-        for (size_t i = 0; i < k && !is_run; i++)
-            ret[at + i] = (uint8_t)some[i];
     }
     return true;
 }

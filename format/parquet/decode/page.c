@@ -22,21 +22,6 @@ enum {
     HEADER_V2
 };
 
-/* The numbers of a struct of numbers, by id up to 7; others are not changed. */
-static void page_numbers(struct thrift *t, int64_t ret[static 8])
-{
-    struct thrift_field f = {0};
-
-    while (thrift_next(t, &f)) {
-        int64_t v;
-
-        if (f.id < 0 || f.id >= 8)
-            thrift_skip(t, f.type);
-        else if (thrift_number(t, &f, &v))
-            ret[f.id] = v;
-    }
-}
-
 static bool page_v1(const int64_t number[static 8], struct page_header *ret)
 {
     ret->n = (uint64_t)number[1];
@@ -91,7 +76,7 @@ int page_header_read(const uint8_t *bytes, size_t len, struct page_header *ret,
     while (thrift_next(&t, &f)) {
         if (f.id == HEADER_V1 || f.id == HEADER_DICTIONARY || f.id == HEADER_V2) {
             if (thrift_struct(&t, &f))
-                page_numbers(&t, number[f.id]);
+                thrift_numbers(&t, 8, number[f.id]);
         } else if (f.id >= HEADER_TYPE && f.id <= HEADER_CRC) {
             ret->has_crc |= thrift_number(&t, &f, &top[f.id]) && f.id == HEADER_CRC;
         } else {
@@ -191,7 +176,7 @@ static int page_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n,
     *ret = malloc(n + 1);
     if (!*ret)
         return -ENOMEM;
-    if (!hybrid_decode_levels(bytes, len, bit_width(max), n, *ret))
+    if (!hybrid_decode(bytes, len, bit_width(max), n, NULL, *ret))
         return page_fail(ret_why, "expected a level for each value, got the end of the levels");
     for (size_t i = 0; i < n; i++)
         if ((*ret)[i] > max)

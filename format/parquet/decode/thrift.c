@@ -1,6 +1,6 @@
 #include "format/parquet/decode/thrift.h"
 
-#define VARINT_MAX 10 /* bytes of 64 bits */
+#include "base/bytes.h"
 
 void thrift_init(struct thrift *t, const uint8_t *bytes, size_t len)
 {
@@ -28,22 +28,16 @@ static uint64_t thrift_varint(struct thrift *t)
 {
     uint64_t v = 0;
 
-    for (unsigned i = 0; i < VARINT_MAX && !t->fault; i++) {
-        uint8_t byte = thrift_byte(t);
-
-        v |= (uint64_t)(byte & 0x7f) << 7 * i;
-        if (!(byte & 0x80))
-            return t->fault ? 0 : v;
-    }
-    thrift_fail(t, "expected an integer of at most 10 bytes, got a longer one");
+    if (load_varint(&t->at, t->end, &v))
+        return v;
+    thrift_fail(t, t->at == t->end ? "expected more bytes, got the end"
+                                   : "expected an integer of at most 10 bytes, got a longer one");
     return 0;
 }
 
-static int64_t thrift_zigzag(struct thrift *t)
+int64_t thrift_element(struct thrift *t)
 {
-    uint64_t v = thrift_varint(t);
-
-    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+    return zigzag(thrift_varint(t));
 }
 
 bool thrift_next(struct thrift *t, struct thrift_field *f)
@@ -58,7 +52,7 @@ bool thrift_next(struct thrift *t, struct thrift_field *f)
         thrift_fail(t, "expected a type of Thrift from 1 to 12, got another");
         return false;
     }
-    f->id = head >> 4 ? f->id + (head >> 4) : (int16_t)thrift_zigzag(t);
+    f->id = head >> 4 ? f->id + (head >> 4) : (int16_t)thrift_element(t);
     return !t->fault;
 }
 
@@ -77,7 +71,7 @@ bool thrift_number(struct thrift *t, const struct thrift_field *f, int64_t *ret)
     case THRIFT_I16:
     case THRIFT_I32:
     case THRIFT_I64:
-        v = thrift_zigzag(t);
+        v = thrift_element(t);
         break;
     default:
         thrift_skip(t, f->type);
@@ -164,20 +158,18 @@ bool thrift_struct(struct thrift *t, const struct thrift_field *f)
     return false;
 }
 
-int64_t thrift_element(struct thrift *t)
+void thrift_numbers(struct thrift *t, int n, int64_t *ret)
 {
-    return thrift_zigzag(t);
+    struct thrift_field f = {0};
+
+    while (thrift_next(t, &f))
+        if (f.id < 0 || f.id >= n)
+            thrift_skip(t, f.type);
+        else
+            thrift_number(t, &f, &ret[f.id]);
 }
 
 /* ---- skipping ---- */
-
-/* A struct, list or map that is being skipped; others may be inside. */
-struct thrift_level {
-    struct thrift_field field;   /* of a struct */
-    enum thrift_type element[2]; /* of a list; of a map: keys and values */
-    unsigned n_elements;         /* types there: 0: it is a struct */
-    uint64_t left;               /* elements that follow */
-};
 
 static void thrift_skip_bytes(struct thrift *t, uint64_t n)
 {
@@ -187,92 +179,64 @@ static void thrift_skip_bytes(struct thrift *t, uint64_t n)
         t->at += n;
 }
 
-/* Skip a value that has no level of its own. false: it has. */
-static bool thrift_skip_flat(struct thrift *t, enum thrift_type type, bool is_element)
-{
-    switch (type) {
-    case THRIFT_TRUE:
-    case THRIFT_FALSE:
-        thrift_skip_bytes(t, is_element);
-        return true;
-    case THRIFT_BYTE:
-        thrift_skip_bytes(t, 1);
-        return true;
-    case THRIFT_I16:
-    case THRIFT_I32:
-    case THRIFT_I64:
-        thrift_varint(t);
-        return true;
-    case THRIFT_DOUBLE:
-        thrift_skip_bytes(t, 8);
-        return true;
-    case THRIFT_BINARY:
-        thrift_skip_bytes(t, thrift_length(t));
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void thrift_begin_map(struct thrift *t, struct thrift_level *level)
+/* The keys and values of a map that follow, and their types. */
+static uint64_t thrift_map_head(struct thrift *t, enum thrift_type ret[static 2])
 {
     uint64_t n = thrift_varint(t);
     uint8_t types = n ? thrift_byte(t) : 0;
 
-    level->n_elements = 2;
-    level->element[0] = types >> 4;
-    level->element[1] = types & 15;
-    if (n > (uint64_t)(t->end - t->at) || level->element[0] > THRIFT_STRUCT ||
-        level->element[1] > THRIFT_STRUCT)
-        thrift_fail(t, "expected a map of known types inside the bytes, got another");
-    level->left = 2 * n;
+    ret[0] = types >> 4;
+    ret[1] = types & 15;
+    if (n <= (uint64_t)(t->end - t->at) && ret[0] <= THRIFT_STRUCT && ret[1] <= THRIFT_STRUCT)
+        return 2 * n;
+    thrift_fail(t, "expected a map of known types inside the bytes, got another");
+    return 0;
 }
 
-static void thrift_begin_level(struct thrift *t, enum thrift_type type, struct thrift_level *level)
+/* Skip what is inside others; a bool has a byte as an element only. */
+static void thrift_skip_inside(struct thrift *t, enum thrift_type type, unsigned depth,
+                               bool is_element)
 {
-    *level = (struct thrift_level){0};
-    if (type == THRIFT_LIST || type == THRIFT_SET) {
-        level->n_elements = 1;
-        level->left = thrift_list_head(t, &level->element[0]);
-    } else if (type == THRIFT_MAP) {
-        thrift_begin_map(t, level);
-    }
-}
+    enum thrift_type element[2] = {THRIFT_STOP, THRIFT_STOP};
+    struct thrift_field f = {0};
+    uint64_t n;
 
-/* The type of the next value of a level. false: it has ended. */
-static bool thrift_next_value(struct thrift *t, struct thrift_level *level, enum thrift_type *ret)
-{
-    if (!level->n_elements) {
-        if (!thrift_next(t, &level->field))
-            return false;
-        *ret = level->field.type;
-        return true;
+    switch (type) {
+    case THRIFT_TRUE:
+    case THRIFT_FALSE:
+        thrift_skip_bytes(t, is_element);
+        return;
+    case THRIFT_BYTE:
+        thrift_skip_bytes(t, 1);
+        return;
+    case THRIFT_I16:
+    case THRIFT_I32:
+    case THRIFT_I64:
+        thrift_varint(t);
+        return;
+    case THRIFT_DOUBLE:
+        thrift_skip_bytes(t, 8);
+        return;
+    case THRIFT_BINARY:
+        thrift_skip_bytes(t, thrift_length(t));
+        return;
+    default:
+        break;
     }
-    if (!level->left)
-        return false;
-    *ret = level->element[level->n_elements == 2 && level->left % 2];
-    level->left--;
-    return true;
+    if (depth == THRIFT_DEPTH) {
+        thrift_fail(t, "expected at most 64 levels of structs and lists, got more");
+        return;
+    }
+    while (type == THRIFT_STRUCT && thrift_next(t, &f))
+        thrift_skip_inside(t, f.type, depth + 1, false);
+    n = type == THRIFT_STRUCT ? 0
+        : type == THRIFT_MAP  ? thrift_map_head(t, element)
+                              : thrift_list_head(t, &element[0]);
+    for (uint64_t i = 0; i < n && !t->fault; i++)
+        thrift_skip_inside(t, element[type == THRIFT_MAP && i % 2], depth + 1, true);
 }
 
 void thrift_skip(struct thrift *t, enum thrift_type type)
 {
-    struct thrift_level level[THRIFT_DEPTH];
-    unsigned depth = 0;
-
-    if (thrift_skip_flat(t, type, false))
-        return;
-    thrift_begin_level(t, type, &level[depth++]);
-    while (depth && !t->fault) {
-        struct thrift_level *top = &level[depth - 1];
-
-        if (!thrift_next_value(t, top, &type))
-            depth--;
-        else if (thrift_skip_flat(t, type, top->n_elements > 0))
-            continue;
-        else if (depth == THRIFT_DEPTH)
-            thrift_fail(t, "expected at most 64 levels of structs and lists, got more");
-        else
-            thrift_begin_level(t, type, &level[depth++]);
-    }
+    thrift_skip_inside(t, type, 0, false);
 }

@@ -66,6 +66,9 @@ bool thrift_struct(struct thrift *t, const struct thrift_field *f);
 /* An element of a list of integers. */
 int64_t thrift_element(struct thrift *t);
 
+/* The numbers of a struct whose fields follow, by their ids below n; others do not change. */
+void thrift_numbers(struct thrift *t, int n, int64_t *ret);
+
 /* Skip the value of a field. */
 void thrift_skip(struct thrift *t, enum thrift_type type);
 

@@ -1,6 +1,7 @@
 #include "format/parquet/decode/values.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ void values_release(struct values *v)
 {
     free(v->bytes);
     free(v->end);
-    free(v->bad);
+    free(v->mark);
     *v = (struct values){.width = v->width};
 }
 
@@ -51,20 +52,19 @@ static int values_reserve(struct values *v, size_t n, uint64_t bytes)
         return -EBADMSG;
     r = values_grow(&v->bytes, &v->capacity, v->len + (size_t)bytes, 1);
     if (r == 0 && !v->width)
-        r = values_grow(&v->end, &v->end_capacity, v->n + n, sizeof(*v->end));
+        r = values_grow(&v->end, &v->n_ends, v->n + n, sizeof(*v->end));
     return r;
 }
 
-int values_mark_bad(struct values *v, size_t i)
+int values_set_mark(struct values *v, size_t i, enum value_mark mark)
 {
-    size_t had = v->bad_n;
-    int r = values_grow(&v->bad, &v->bad_n, i + 1, 1);
+    size_t had = v->n_marks;
+    int r = values_grow(&v->mark, &v->n_marks, i + 1, 1);
 
     if (r < 0)
         return r;
-    if (v->bad_n > had)
-        memset(v->bad + had, 0, v->bad_n - had);
-    v->bad[i] = 1;
+    memset(v->mark + had, VALUE_GOOD, v->n_marks - had);
+    v->mark[i] = (uint8_t)mark;
     return 0;
 }
 
@@ -79,14 +79,15 @@ static void values_add(struct values *v, const uint8_t *bytes, size_t len)
     v->n++;
 }
 
-int values_append_zeros(struct values *v, size_t n)
+int values_append_marked(struct values *v, size_t n, enum value_mark mark)
 {
     int r = values_reserve(v, n, (uint64_t)n * v->width);
 
+    for (size_t i = 0; mark && i < n && r == 0; i++)
+        r = values_set_mark(v, v->n + i, mark);
     if (r < 0)
         return r;
-    if (v->width)
-        memset(v->bytes + v->len, 0, n * v->width);
+    memset(v->bytes + v->len, 0, n * v->width);
     for (size_t i = 0; i < n && !v->width; i++)
         v->end[v->n + i] = (uint32_t)v->len;
     v->len += n * v->width;
@@ -94,19 +95,25 @@ int values_append_zeros(struct values *v, size_t n)
     return 0;
 }
 
+int values_append_one(struct values *v, const void *bytes, size_t len)
+{
+    int r = len > VALUES_BYTES_MAX ? -EBADMSG : values_reserve(v, 1, len);
+
+    if (r == 0)
+        values_add(v, bytes, len);
+    return r;
+}
+
 int values_append(struct values *v, const struct values *other)
 {
     int r = values_reserve(v, other->n, other->len);
 
+    for (size_t i = 0; i < other->n && i < other->n_marks && r == 0; i++)
+        r = values_set_mark(v, v->n + i, values_mark(other, i));
     if (r < 0)
         return r;
     for (size_t i = 0; i < other->n && !v->width; i++)
         v->end[v->n + i] = (uint32_t)v->len + other->end[i];
-    for (size_t i = 0; i < other->n && r == 0; i++)
-        if (values_is_bad(other, i))
-            r = values_mark_bad(v, v->n + i);
-    if (r < 0)
-        return r;
     if (other->len)
         memcpy(v->bytes + v->len, other->bytes, other->len);
     v->len += other->len;
@@ -114,15 +121,33 @@ int values_append(struct values *v, const struct values *other)
     return 0;
 }
 
-int values_append_bytes(struct values *v, const uint8_t *bytes, size_t len)
+static void *values_put(uint8_t **at, const void *bytes, size_t n)
 {
-    int r = values_reserve(v, len / v->width, len);
+    void *put = *at;
 
-    if (r < 0 || !len)
-        return r;
-    memcpy(v->bytes + v->len, bytes, len);
-    v->len += len;
-    v->n += len / v->width;
+    if (n)
+        memcpy(put, bytes, n);
+    *at += n;
+    return put;
+}
+
+int values_pack(const struct values *v, const char *text, void **ret, size_t *ret_size)
+{
+    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), len = strlen(text) + 1;
+    size_t marks = v->n_marks < v->n ? v->n_marks : v->n;
+    struct values *made;
+    uint8_t *at;
+
+    *ret_size = sizeof(*made) + ends + v->len + marks + len;
+    *ret = made = malloc(*ret_size);
+    if (!made)
+        return -ENOMEM;
+    at = (uint8_t *)(made + 1);
+    *made = (struct values){.width = v->width, .n = v->n, .len = v->len, .n_marks = marks};
+    made->end = values_put(&at, v->end, ends);
+    made->bytes = values_put(&at, v->bytes, v->len);
+    made->mark = values_put(&at, v->mark, marks);
+    values_put(&at, text, len);
     return 0;
 }
 
@@ -214,7 +239,7 @@ static int values_rle(struct decoding *d)
     r = values_room(d, d->n);
     if (r < 0)
         return r;
-    if (!hybrid_decode_levels(d->bytes + 4, len, 1, d->n, d->v->bytes + d->v->len))
+    if (!hybrid_decode(d->bytes + 4, len, 1, d->n, NULL, d->v->bytes + d->v->len))
         return values_fail(d, "expected a run for each boolean, got the end of the page");
     for (size_t i = 0; i < d->n; i++)
         if (d->v->bytes[d->v->len + i] > 1)
@@ -247,14 +272,9 @@ static int values_gather(struct decoding *d, const uint32_t *id)
             const uint8_t *entry = values_at(entries, id[i], &len);
 
             values_add(v, entry, len);
-            continue;
+        } else {
+            r = values_append_marked(v, 1, VALUE_BAD);
         }
-        r = values_mark_bad(v, v->n);
-        memset(v->bytes + v->len, 0, v->width);
-        v->len += v->width;
-        if (!v->width)
-            v->end[v->n] = (uint32_t)v->len;
-        v->n++;
     }
     return r;
 }
@@ -270,7 +290,7 @@ static int values_dictionary(struct decoding *d)
         return values_fail(d, "expected a dictionary page before, got none");
     if (width > 32)
         return values_fail(d, "expected ids of at most 32 bits, got wider ones");
-    if (d->n && (!d->len || !hybrid_decode(d->bytes + 1, d->len - 1, width, d->n, id)))
+    if (d->n && (!d->len || !hybrid_decode(d->bytes + 1, d->len - 1, width, d->n, id, NULL)))
         return values_fail(d, "expected an id for each value, got the end of the page");
     return values_gather(d, id);
 }
@@ -381,58 +401,39 @@ static int values_split(struct decoding *d)
     return r;
 }
 
-bool values_knows(enum parquet_type type, uint64_t encoding)
-{
-    bool is_integer = type == TYPE_INT32 || type == TYPE_INT64;
-
-    switch (encoding) {
-    case ENCODING_PLAIN:
-    case ENCODING_PLAIN_DICTIONARY:
-    case ENCODING_RLE_DICTIONARY:
-        return true;
-    case ENCODING_RLE:
-        return type == TYPE_BOOLEAN;
-    case ENCODING_DELTA_BINARY_PACKED:
-        return is_integer;
-    case ENCODING_DELTA_LENGTH_BYTE_ARRAY:
-        return type == TYPE_BYTE_ARRAY;
-    case ENCODING_DELTA_BYTE_ARRAY:
-        return type == TYPE_BYTE_ARRAY || type == TYPE_FIXED;
-    case ENCODING_BYTE_STREAM_SPLIT:
-        return is_integer || type == TYPE_FLOAT || type == TYPE_DOUBLE || type == TYPE_FIXED;
-    default:
-        return false;
-    }
-}
-
 int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
                   size_t len, size_t n, const struct values *dictionary, const char **ret_why)
 {
+    enum {
+        INTEGERS = 1 << TYPE_INT32 | 1 << TYPE_INT64,
+        FIXED = 1 << TYPE_FIXED,
+        BYTES = 1 << TYPE_BYTE_ARRAY,
+        REALS = 1 << TYPE_FLOAT | 1 << TYPE_DOUBLE
+    };
+    static const struct {
+        int (*decode)(struct decoding *d);
+        unsigned types; /* a bit for each that may have it */
+    } encodings[] = {
+        [ENCODING_PLAIN] = {values_plain, UINT_MAX},
+        [ENCODING_PLAIN_DICTIONARY] = {values_dictionary, UINT_MAX},
+        [ENCODING_RLE] = {values_rle, 1 << TYPE_BOOLEAN},
+        [ENCODING_DELTA_BINARY_PACKED] = {values_delta, INTEGERS},
+        [ENCODING_DELTA_LENGTH_BYTE_ARRAY] = {values_delta_length, BYTES},
+        [ENCODING_DELTA_BYTE_ARRAY] = {values_delta_bytes, BYTES | FIXED},
+        [ENCODING_RLE_DICTIONARY] = {values_dictionary, UINT_MAX},
+        [ENCODING_BYTE_STREAM_SPLIT] = {values_split, INTEGERS | REALS | FIXED},
+    };
     struct decoding d = {v, type, bytes, len, n, dictionary, "it cannot be decoded"};
     size_t had = v->n, had_len = v->len;
-    int r;
+    int r = encoding < ARRAY_LEN(encodings) && encodings[encoding].types >> type & 1
+                ? encodings[encoding].decode(&d)
+                : values_fail(&d, "expected an encoding that is read, got another");
 
-    if (!values_knows(type, encoding))
-        r = values_fail(&d, "expected an encoding that is read, got another");
-    else if (encoding == ENCODING_PLAIN)
-        r = values_plain(&d);
-    else if (encoding == ENCODING_RLE)
-        r = values_rle(&d);
-    else if (encoding == ENCODING_DELTA_BINARY_PACKED)
-        r = values_delta(&d);
-    else if (encoding == ENCODING_DELTA_LENGTH_BYTE_ARRAY)
-        r = values_delta_length(&d);
-    else if (encoding == ENCODING_DELTA_BYTE_ARRAY)
-        r = values_delta_bytes(&d);
-    else if (encoding == ENCODING_BYTE_STREAM_SPLIT)
-        r = values_split(&d);
-    else
-        r = values_dictionary(&d);
     if (r < 0) {
         v->n = had;
         v->len = had_len;
-        if (v->bad_n > had)
-            memset(v->bad + had, 0, v->bad_n - had);
+        if (v->n_marks > had)
+            memset(v->mark + had, VALUE_GOOD, v->n_marks - had);
     }
     *ret_why = d.why;
     return r;

@@ -35,20 +35,26 @@ enum parquet_encoding {
     ENCODING_BYTE_STREAM_SPLIT = 9,
 };
 
+enum value_mark {
+    VALUE_GOOD,
+    VALUE_BAD, /* it is not what the file means */
+    VALUE_NULL,
+};
+
 /* Values one after another, as PLAIN has them; a boolean is a byte. Starts as {.width}. */
 struct values {
     uint32_t width; /* bytes of each; 0: they differ */
     size_t n, len;
-    uint8_t *bytes; /* [len] owned, as is all of it */
-    uint32_t *end;  /* [n] where each ends in bytes, with width 0 */
-    uint8_t *bad;   /* [bad_n] 1: it is not what the file means; later ones are good */
-    size_t bad_n;
-    size_t capacity, end_capacity; /* private */
+    uint8_t *bytes;          /* [len] owned, as is all of it */
+    uint32_t *end;           /* [n] where each ends in bytes, with width 0 */
+    uint8_t *mark;           /* [n_marks] enum value_mark; later ones are good */
+    size_t n_marks;          /* 0: all are good */
+    size_t capacity, n_ends; /* private */
 };
 
-static inline bool values_is_bad(const struct values *v, size_t i)
+static inline enum value_mark values_mark(const struct values *v, size_t i)
 {
-    return i < v->bad_n && v->bad[i];
+    return i < v->n_marks ? (enum value_mark)v->mark[i] : VALUE_GOOD;
 }
 
 void values_release(struct values *v);
@@ -65,24 +71,28 @@ static inline const uint8_t *values_at(const struct values *v, size_t i, size_t 
     return v->bytes + start;
 }
 
-/* Append n values of width bytes that are zeros, or empty, and those of other. 0, -ENOMEM, or
+/* Append n values with a mark, which are zeros or empty; one value; those of other. 0, -ENOMEM, or
  * -EBADMSG: they are too many. */
-int values_append_zeros(struct values *v, size_t n);
+int values_append_marked(struct values *v, size_t n, enum value_mark mark);
+int values_append_one(struct values *v, const void *bytes, size_t len);
 int values_append(struct values *v, const struct values *other);
 
-/* Append bytes that are some values of v->width. The same. */
-int values_append_bytes(struct values *v, const uint8_t *bytes, size_t len);
+/* Set the mark of a value. 0 or -ENOMEM. */
+int values_set_mark(struct values *v, size_t i, enum value_mark mark);
 
-/* Value i is not what the file means. 0 or -ENOMEM. */
-int values_mark_bad(struct values *v, size_t i);
+/* The values in one piece of memory, *ret: a struct values that owns nothing, and the text behind
+ * it. 0 or -ENOMEM. */
+int values_pack(const struct values *v, const char *text, void **ret, size_t *ret_size);
+
+static inline const char *values_packed_text(const struct values *packed)
+{
+    return (const char *)packed->mark + packed->n_marks;
+}
 
 /* Append the n values that the len bytes are. dictionary: of the chunk; NULL: it has none. 0,
  * -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
 int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
                   size_t len, size_t n, const struct values *dictionary, const char **ret_why);
-
-/* Is there such an encoding for that type, which values_decode() knows? */
-bool values_knows(enum parquet_type type, uint64_t encoding);
 
 /* Decode DELTA_BINARY_PACKED of n numbers of bits (32, 64). *ret_used: the bytes that it took. NULL
  * or why it is none. ret: [n]. */

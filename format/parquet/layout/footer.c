@@ -43,6 +43,8 @@ enum {
     META_STATISTICS
 };
 
+enum { STATISTICS_NULLS = 3 };
+
 static uint64_t footer_encodings(struct thrift *t, const struct thrift_field *field)
 {
     uint64_t encodings = 0;
@@ -60,18 +62,12 @@ static uint64_t footer_encodings(struct thrift *t, const struct thrift_field *fi
 
 static uint64_t footer_nulls(struct thrift *t, const struct thrift_field *field)
 {
-    struct thrift_field f = {0};
-    uint64_t nulls = PARQUET_NULLS_UNKNOWN;
-    int64_t v;
+    int64_t number[STATISTICS_NULLS + 1] = {[STATISTICS_NULLS] = -1};
 
-    if (!thrift_struct(t, field))
-        return nulls;
-    while (thrift_next(t, &f))
-        if (f.id != 3)
-            thrift_skip(t, f.type);
-        else if (thrift_number(t, &f, &v) && v >= 0)
-            nulls = (uint64_t)v;
-    return nulls;
+    if (thrift_struct(t, field))
+        thrift_numbers(t, STATISTICS_NULLS + 1, number);
+    return number[STATISTICS_NULLS] < 0 ? PARQUET_NULLS_UNKNOWN
+                                        : (uint64_t)number[STATISTICS_NULLS];
 }
 
 static void footer_read_meta(struct footer_reading *f, struct parquet_chunk *chunk,
@@ -230,9 +226,8 @@ static int footer_read_groups(struct footer_reading *f, uint32_t n)
 
 /* ---- the file ---- */
 
-static int footer_copy(struct footer_reading *f, const uint8_t *bytes, size_t len, char **ret)
+static int footer_copy(const uint8_t *bytes, size_t len, char **ret)
 {
-    (void)f;
     free(*ret);
     *ret = strndup((const char *)bytes, len);
     return *ret ? 0 : -ENOMEM;
@@ -257,7 +252,7 @@ static int footer_read_keys(struct footer_reading *f, uint32_t n)
         if (f->t.fault || !value || key_len != 11 || memcmp(key, "huggingface", 11) != 0 ||
             len > HUGGINGFACE_MAX)
             continue;
-        r = footer_copy(f, value, len, &f->footer->huggingface);
+        r = footer_copy(value, len, &f->footer->huggingface);
         f->footer->huggingface_len = r == 0 ? strlen(f->footer->huggingface) : 0;
     }
     return r;
@@ -284,9 +279,8 @@ static int footer_read_field(struct footer_reading *f, const struct thrift_field
     case 5:
         return thrift_list(t, field, THRIFT_STRUCT, &n) ? footer_read_keys(f, n) : 0;
     case 6:
-        return thrift_binary(t, field, &bytes, &len)
-                   ? footer_copy(f, bytes, len, &f->footer->writer)
-                   : 0;
+        return thrift_binary(t, field, &bytes, &len) ? footer_copy(bytes, len, &f->footer->writer)
+                                                     : 0;
     case 8:
         return diag_set(f->d, -EBADMSG, "it is encrypted: expected columns that can be read");
     default:

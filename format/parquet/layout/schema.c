@@ -220,53 +220,44 @@ static int schema_check(unsigned i, struct element *e, struct parquet_node *node
 
 /* ---- the tree ---- */
 
-/* A node whose children follow. */
-struct open_node {
-    unsigned node, left;
-};
-
-/* Close the nodes that are complete. */
-static void schema_close(struct parquet_footer *footer, struct open_node *open, unsigned *depth,
-                         unsigned next)
+/* Set what follows from the place in the tree of node *next, and of those below it, which follow;
+ * *next goes behind them. */
+static int schema_grow(struct parquet_footer *footer, const struct parquet_node *parent,
+                       unsigned depth, unsigned *next, struct diag *d)
 {
-    while (*depth && !open[*depth - 1].left) {
-        struct parquet_node *node = &footer->node[open[--*depth].node];
+    unsigned i = (*next)++;
+    struct parquet_node *node = &footer->node[i];
+    int r = 0;
 
-        node->size = next - open[*depth].node;
-        node->n_leaves = footer->n_leaves - node->leaf;
-    }
+    if (depth > PARQUET_DEPTH_MAX)
+        return schema_bad(i, node, "at most 64 levels of groups", d);
+    node->max_def = parent->max_def + (node->repetition != NODE_REQUIRED);
+    node->max_rep = parent->max_rep + (node->repetition == NODE_REPEATED);
+    node->leaf = footer->n_leaves;
+    if (node->type >= 0)
+        footer->leaf[footer->n_leaves++] = i;
+    if (footer->n_leaves > PARQUET_LEAVES_MAX)
+        return schema_bad(i, node, "at most 65536 columns", d);
+    for (unsigned k = 0; k < node->n_children && r == 0; k++)
+        r = *next < footer->n_nodes
+                ? schema_grow(footer, node, depth + 1, next, d)
+                : diag_set(d, -EBADMSG,
+                           "schema: expected as many elements as there are children, got %u",
+                           footer->n_nodes);
+    node->size = *next - i;
+    node->n_leaves = footer->n_leaves - node->leaf;
+    return r;
 }
 
-/* Set what follows from the places of nodes in the tree. */
 static int schema_grow_tree(struct parquet_footer *footer, struct diag *d)
 {
-    struct open_node open[PARQUET_DEPTH_MAX + 1];
-    unsigned depth = 0;
+    const struct parquet_node above = {0};
+    unsigned next = 0;
+    int r = footer->n_nodes ? schema_grow(footer, &above, 0, &next, d) : 0;
 
-    for (unsigned i = 0; i < footer->n_nodes; i++) {
-        struct parquet_node *node = &footer->node[i];
-        const struct parquet_node *parent = i ? &footer->node[open[depth - 1].node] : node;
-
-        node->max_def = parent->max_def + (node->repetition != NODE_REQUIRED);
-        node->max_rep = parent->max_rep + (node->repetition == NODE_REPEATED);
-        node->leaf = footer->n_leaves;
-        if (i)
-            open[depth - 1].left--;
-        if (depth == ARRAY_LEN(open))
-            return schema_bad(i, node, "at most 64 levels of groups", d);
-        if (node->type >= 0)
-            footer->leaf[footer->n_leaves++] = i;
-        if (footer->n_leaves > PARQUET_LEAVES_MAX)
-            return schema_bad(i, node, "at most 65536 columns", d);
-        open[depth++] = (struct open_node){i, node->n_children};
-        schema_close(footer, open, &depth, i + 1);
-        if (!depth && i + 1 < footer->n_nodes)
-            return schema_bad(i, node, "children that are all elements", d);
-    }
-    return depth ? diag_set(d, -EBADMSG,
-                            "schema: expected as many elements as there are children, got %u",
-                            footer->n_nodes)
-                 : 0;
+    return r == 0 && next < footer->n_nodes
+               ? schema_bad(next - 1, &footer->node[next - 1], "children that are all elements", d)
+               : r;
 }
 
 int parquet_schema_read(struct thrift *t, uint32_t n, struct parquet_footer *footer, struct diag *d)

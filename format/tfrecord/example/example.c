@@ -9,7 +9,6 @@
 #include "base/checked.h"
 
 #define GROUPS_MAX 64 /* groups inside of one another */
-#define VARINT_MAX 10 /* bytes */
 
 enum wire { WIRE_VARINT, WIRE_8_BYTES, WIRE_BYTES, WIRE_GROUP, WIRE_GROUP_END, WIRE_4_BYTES };
 
@@ -40,34 +39,12 @@ static bool tfrecord_example_fail(struct parse *parse, const uint8_t *at, const 
     return false;
 }
 
-/* The end of the varint at s->p, and its value; NULL: it is cut short, or above 64 bits. */
-static const uint8_t *varint(const struct span *s, uint64_t *ret)
-{
-    const uint8_t *p = s->p;
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < VARINT_MAX && p < s->end; i++) {
-        uint8_t byte = *p++;
-
-        v |= (uint64_t)(byte & 0x7f) << 7 * i;
-        if (byte & 0x80)
-            continue;
-        if (i == VARINT_MAX - 1 && byte > 1)
-            return NULL;
-        *ret = v;
-        return p;
-    }
-    return NULL;
-}
-
 static bool next_varint(struct parse *parse, struct span *s, uint64_t *ret)
 {
-    const uint8_t *end = varint(s, ret);
+    const uint8_t *start = s->p;
 
-    if (!end)
-        return tfrecord_example_fail(parse, s->p, "a varint of at most 64 bits");
-    s->p = end;
-    return true;
+    return load_varint(&s->p, s->end, ret) ||
+           tfrecord_example_fail(parse, start, "a varint of at most 64 bits");
 }
 
 /* Read a field, but of a group its start or end only. */
@@ -379,12 +356,7 @@ static void add_varints(struct sink *sink, struct span s)
 {
     uint64_t v;
 
-    while (sink->len && s.p < s.end) {
-        const uint8_t *end = varint(&s, &v);
-
-        if (!end) /* counted before, so it cannot be */
-            return;
-        s.p = end;
+    while (sink->len && s.p < s.end && load_varint(&s.p, s.end, &v)) {
         if (sink->skip >= 8)
             sink->skip -= 8;
         else

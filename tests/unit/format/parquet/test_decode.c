@@ -115,16 +115,16 @@ static void test_hybrid__runs_and_groups__decoded(void **state)
     uint8_t level[16];
 
     (void)state;
-    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, id));
+    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, id, NULL));
     for (unsigned i = 0; i < 11; i++)
         assert_int_equal(id[i], i < 3 ? 5 : i - 3);
-    assert_true(hybrid_decode_levels(bytes, sizeof(bytes), 3, 11, level));
+    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, NULL, level));
     assert_int_equal(level[10], 7);
-    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 2, id)); /* a run that is longer */
-    assert_false(hybrid_decode(bytes, sizeof(bytes), 3, 12, id));
-    assert_false(hybrid_decode(BYTES(0, 0, 0, 0, 0, 0), 3, 1, id)); /* runs of none */
-    assert_false(hybrid_decode(BYTES(0xff, 0xff, 0xff, 0xff, 0xff, 0xff), 3, 1, id));
-    assert_true(hybrid_decode(NULL, 0, 0, 4, id));
+    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 2, id, NULL)); /* a run that is longer */
+    assert_false(hybrid_decode(bytes, sizeof(bytes), 3, 12, id, NULL));
+    assert_false(hybrid_decode(BYTES(0, 0, 0, 0, 0, 0), 3, 1, id, NULL)); /* runs of none */
+    assert_false(hybrid_decode(BYTES(0xff, 0xff, 0xff, 0xff, 0xff, 0xff), 3, 1, id, NULL));
+    assert_true(hybrid_decode(NULL, 0, 0, 4, id, NULL));
     assert_int_equal(id[3], 0);
 }
 
@@ -249,7 +249,8 @@ static void test_values__dictionary__bad_id_alone(void **state)
                      0);
     assert_int_equal(load_le32(v.bytes), 20);
     assert_int_equal(load_le32(v.bytes + 4), 10);
-    assert_true(v.bad[2] && !v.bad[0] && !v.bad[1] && !v.bad[3]);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(values_mark(&v, i), i == 2 ? VALUE_BAD : VALUE_GOOD);
     assert_int_equal(
         values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(33, 3, 0), 4, &entries, &why),
         -EBADMSG);
