@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "format/core/encoder.h"
 #include "format/core/plan_fields.h"
@@ -78,11 +79,15 @@ static void settle(struct dataset *ds, int r)
     atomic_store_explicit(&ds->state, r < 0 ? DATASET_FAILED : DATASET_READY, memory_order_release);
 }
 
-void dataset_give_up(struct dataset *ds)
+bool dataset_give_up(struct dataset *ds)
 {
-    assert(ds->trouble.set && dataset_state(ds) == DATASET_PREPARING);
-    ds->reason = ds->trouble;
-    settle(ds, -EREMOTEIO);
+    bool ends = retry_give_up(&ds->retry);
+
+    if (ends) {
+        ds->reason = ds->trouble;
+        settle(ds, -EREMOTEIO);
+    }
+    return ends;
 }
 
 int dataset_prepare(struct dataset *ds)
@@ -91,13 +96,14 @@ int dataset_prepare(struct dataset *ds)
 
     if (dataset_state(ds) != DATASET_PREPARING)
         return 1;
-    ds->trouble.set = false;
     r = ds->ops->prepare(ds, &ds->reason);
     if (r == 1 && ds->finish)
         r = ds->finish(ds, ds->finish_ctx) < 0 ? -ENOMEM : 1;
-    if (r == 0)
+    retry_step(&ds->retry, r, monotonic_ns());
+    if (ds->retry.state == RETRY_GOES_ON)
         return 0;
-    if (r == -EREMOTEIO || r == -EINTR) {
+    if (ds->retry.state == RETRY_PAUSES) {
+        ds->trouble = DIAG_INIT;
         diag_set(&ds->trouble, r, "%s", diag_text(&ds->reason, r));
         ds->reason.set = false;
         return 0;

@@ -13,6 +13,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/retry.h"
 #include "base/text.h"
 #include "format/core/dtype.h"
 #include "format/core/notes.h"
@@ -244,7 +245,9 @@ struct dataset {
     struct diag reason;
     struct notes notes;           /* what people have to know of it once it is ready */
     struct missing_parts missing; /* parts of it that are not in it; constant */
-    struct diag trouble; /* why the last dataset_prepare() got no further; the preparing thread's */
+    /* The preparing thread's: */
+    struct retry retry;  /* whether, and when, to call dataset_prepare() again */
+    struct diag trouble; /* why that pauses */
     uint64_t samples;
     const struct index *keys; /* row i has the key of sample i; not owned; set when it is ready */
     unsigned key_digits;      /* NULL: a key is the sample number with that many digits */
@@ -297,12 +300,13 @@ int dataset_new(const struct format *format, const struct dataset_ops *ops, void
                 size_t fields, size_t blobs, struct dataset **ret);
 
 /* Prepare the dataset a step further and publish its new state. Never in two threads at once. 1:
- * ready or failed, 0: not yet. An unreachable remote does not fail the dataset: it stays not ready,
- * ds->trouble is set, and each call tries again for as long as a read waits. */
+ * ready or failed, 0: not yet. An unreachable remote does not fail the dataset: ds->retry pauses,
+ * and each call tries again for as long as a read waits. */
 int dataset_prepare(struct dataset *ds);
 
-/* Let a dataset fail that is not ready, because of its trouble: the caller does not try again. */
-void dataset_give_up(struct dataset *ds);
+/* The caller does not try again: let a dataset that pauses fail, because of its trouble. Does it
+ * fail? */
+bool dataset_give_up(struct dataset *ds);
 
 /* Add "file:offset+length" of a sample's stored fields, or of only one of them. */
 void dataset_locate(const struct dataset *ds, uint64_t sample, const struct field *only,

@@ -56,7 +56,8 @@ static int prepare_source(const struct mix_set *set, unsigned i, struct diag *d)
     struct dataset *ds = set->setup.ds[i];
 
     if (!dataset_prepare(ds))
-        return ds->trouble.set ? diag_set(d, -EREMOTEIO, "%s", ds->trouble.text) : 0;
+        return ds->retry.state == RETRY_PAUSES ? diag_set(d, -EREMOTEIO, "%s", ds->trouble.text)
+                                               : 0;
     if (dataset_state(ds) == DATASET_FAILED)
         return diag_set(d, ds->failed, "mix %s: %s cannot be used: %s", set->setup.name,
                         set->setup.shown[i], ds->reason.text);

@@ -12,7 +12,6 @@
 
 #define TROUBLE_SIZE 400
 #define LABELS_NS    INT64_C(50000000) /* until labels that another process makes are looked for */
-#define REMOTE_NS    INT64_C(1000000000) /* until a remote that has failed is tried again */
 
 int preparer_init(struct preparer *p, const struct catalog *catalog, struct tree *tree,
                   const struct preparer_events *events)
@@ -47,13 +46,14 @@ static void preparer_note(const struct preparer *p, enum log_level level, const 
 }
 
 /* The dataset to go on with: those that readers wait for in turn, otherwise the first that is not
- * ready. NULL: all are ready. */
-static const struct catalog_item *preparer_next(const struct preparer *p,
-                                                const struct catalog_item *before)
+ * ready. NULL: all are ready, or pause until *ret_until. */
+static const struct catalog_item *
+preparer_next(const struct preparer *p, const struct catalog_item *before, int64_t *ret_until)
 {
     const struct catalog *catalog = p->catalog;
     const struct catalog_item *first = NULL;
     size_t start = before ? (size_t)(before - catalog->item) + 1 : 0;
+    int64_t now = monotonic_ns();
 
     for (size_t k = 0; k < catalog->n; k++) {
         size_t i = (start + k) % catalog->n;
@@ -63,6 +63,10 @@ static const struct catalog_item *preparer_next(const struct preparer *p,
             continue;
         if (atomic_load(&p->wanted[i]))
             return item;
+        if (item->ds->retry.state == RETRY_PAUSES && !retry_may(&item->ds->retry, now)) {
+            *ret_until = item->ds->retry.until < *ret_until ? item->ds->retry.until : *ret_until;
+            continue;
+        }
         if (!first || catalog_item_is_joint(item) > catalog_item_is_joint(first) ||
             (item < first && catalog_item_is_joint(item) == catalog_item_is_joint(first)))
             first = item;
@@ -76,7 +80,7 @@ static void preparer_note_trouble(const struct preparer *p, const struct dataset
 {
     AUTO_TEXT struct text t = {0};
 
-    if (!ds->trouble.set || !strncmp(*reported, ds->trouble.text, sizeof(*reported) - 1))
+    if (!strncmp(*reported, ds->trouble.text, sizeof(*reported) - 1))
         return;
     snprintf(*reported, sizeof(*reported), "%s", ds->trouble.text);
     text_add(&t, "%s; tried again", ds->trouble.text);
@@ -136,20 +140,21 @@ static void preparer_opened(struct preparer *p, const struct catalog_item *item,
     preparer_answer(p, item, 0, NULL);
 }
 
-/* Prepare a dataset a step further. 0; -ENOENT: all are ready; -EREMOTEIO: not now, because the
- * remote has failed for as long as a reader waits. */
+/* Prepare a dataset a step further. 0; or -ENOENT: all are ready, or pause until *ret_until,
+ * because their remote has failed for as long as a reader waits. */
 static int preparer_prepare(struct preparer *p, const struct catalog_item **item,
-                            char (*reported)[TROUBLE_SIZE])
+                            char (*reported)[TROUBLE_SIZE], int64_t *ret_until)
 {
-    *item = preparer_next(p, *item);
+    *ret_until = INT64_MAX;
+    *item = preparer_next(p, *item, ret_until);
     if (!*item)
         return -ENOENT;
     if (!dataset_prepare((*item)->ds)) {
-        if (!(*item)->ds->trouble.set || p->ending)
+        if ((*item)->ds->retry.state != RETRY_PAUSES || p->ending)
             return 0;
         preparer_note_trouble(p, (*item)->ds, reported);
         preparer_answer(p, *item, -EREMOTEIO, &(*item)->ds->trouble);
-        return -EREMOTEIO;
+        return 0;
     }
     if (dataset_state((*item)->ds) == DATASET_FAILED)
         preparer_note(p, LOG_LEVEL_ERROR, (*item)->ds->reason.text);
@@ -211,12 +216,11 @@ static int preparer_count_batches(struct preparer *p)
 
 /* Wait until a reader waits for a dataset or for labels; at most until it is time to try again what
  * has ended with these. */
-static void preparer_wait(struct preparer *p, int prepared, int made)
+static void preparer_wait(struct preparer *p, int64_t until, int made)
 {
-    int64_t until = made == -EAGAIN          ? monotonic_ns() + LABELS_NS
-                    : prepared == -EREMOTEIO ? monotonic_ns() + REMOTE_NS
-                                             : INT64_MAX;
+    int64_t labels = made == -EAGAIN ? monotonic_ns() + LABELS_NS : INT64_MAX;
 
+    until = labels < until ? labels : until;
     lock_take(&p->lock);
     while (!p->ending && !p->asked && monotonic_ns() < until)
         if (until == INT64_MAX)
@@ -234,12 +238,13 @@ static void *preparer_main(void *arg)
     char reported[TROUBLE_SIZE] = "";
 
     while (!p->ending) {
-        int prepared = preparer_prepare(p, &item, &reported), made = preparer_make_labels(p);
-        int counted = preparer_count_batches(p);
+        int64_t until;
+        int prepared = preparer_prepare(p, &item, &reported, &until);
+        int made = preparer_make_labels(p), counted = preparer_count_batches(p);
 
         preparer_answer_late(p);
         if (prepared < 0 && made < 0 && counted < 0)
-            preparer_wait(p, prepared, made);
+            preparer_wait(p, until, made);
     }
     return NULL;
 }

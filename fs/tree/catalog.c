@@ -462,20 +462,8 @@ bool catalog_item_is_joint(const struct catalog_item *item)
     return item->ds && item->ds->shares_blobs;
 }
 
-/* Prepare it a step further. false: it is not ready yet. */
-static bool catalog_prepare_dataset(struct dataset *ds, bool once)
-{
-    bool ends = dataset_prepare(ds);
-
-    if (!ends && once && ds->trouble.set) {
-        dataset_give_up(ds);
-        ends = true;
-    }
-    return ends;
-}
-
 /* Prepare each a step further, in turn, because one may wait for a command; joint: those of several
- * files, or the others. 1: all are ready, 0: not yet, -1: the time is over. */
+ * files, or the others. 1: all are ready, 0: not yet, -1: the time is over, or a remote is away. */
 static int prepare_in_turn(struct catalog *catalog, bool joint, bool once, int64_t until)
 {
     int all = 1;
@@ -483,10 +471,10 @@ static int prepare_in_turn(struct catalog *catalog, bool joint, bool once, int64
     for (size_t i = 0; i < catalog->n; i++) {
         struct catalog_item *item = &catalog->item[i];
 
-        if (!item->ds || catalog_item_is_joint(item) != joint ||
-            catalog_prepare_dataset(item->ds, once))
+        if (!item->ds || catalog_item_is_joint(item) != joint || dataset_prepare(item->ds) ||
+            (once && dataset_give_up(item->ds)))
             continue;
-        if (monotonic_ns() > until)
+        if (monotonic_ns() > until || item->ds->retry.state == RETRY_PAUSES)
             return -1;
         all = 0;
     }

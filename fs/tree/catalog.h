@@ -70,9 +70,9 @@ int catalog_open(const struct source *source, const struct options *options, str
  * of these files are ready with it: so it comes first. */
 bool catalog_item_is_joint(const struct catalog_item *item);
 
-/* Prepare datasets until all are ready or have failed, or until monotonic_ns() reaches `until`.
- * once: a dataset whose remote fails for the retry limit has failed, too. true: all are ready, or
- * have failed. Called by one thread at a time. */
+/* Prepare datasets until all are ready or have failed, or until monotonic_ns() reaches `until`. A
+ * remote that fails for the retry limit ends the call; once: it fails the dataset instead. true:
+ * all are ready, or have failed. Called by one thread at a time. */
 bool catalog_prepare(struct catalog *catalog, bool once, int64_t until);
 
 /* With allow_other: which users may read what is shown of the item: only those that may read all of

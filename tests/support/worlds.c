@@ -350,7 +350,7 @@ void world_open(struct world *w, const struct world_source *s, bool absent)
         struct dataset *ds = w->found.item[i].ds;
 
         while (ds && !dataset_prepare(ds)) {
-            w->troubles += ds->trouble.set;
+            w->troubles += ds->retry.state == RETRY_PAUSES;
             assert_int_equal(dataset_state(ds), DATASET_PREPARING);
         }
     }
