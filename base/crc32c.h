@@ -11,4 +11,10 @@ uint32_t crc32c(uint32_t crc, const void *bytes, size_t len);
 /* The same by tables alone, as it is where the processor has no instruction for it. */
 uint32_t crc32c_tables(uint32_t crc, const void *bytes, size_t len);
 
+/* A checksum as TFRecord stores it. */
+static inline uint32_t crc32c_masked(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+}
+
 #endif

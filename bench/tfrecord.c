@@ -109,10 +109,10 @@ static void make_shard(const char *name, uint64_t *state, uint64_t records, uint
         size_t len = make_example(message, state, low + draw(state) % (high - low + 1));
 
         store_le64(bytes, len);
-        store_le32(bytes + 8, frame_masked(crc32c(0, bytes, 8)));
+        store_le32(bytes + 8, crc32c_masked(crc32c(0, bytes, 8)));
         fwrite(bytes, 1, FRAME_HEAD, out);
         fwrite(message, 1, len, out);
-        store_le32(bytes, frame_masked(crc32c(0, message, len)));
+        store_le32(bytes, crc32c_masked(crc32c(0, message, len)));
         fwrite(bytes, 1, 4, out);
     }
     free(message);

@@ -58,6 +58,7 @@ struct encoder {
      * file_kind_is_mixed(). */
     int (*layout)(struct layout *l, const struct file_kind *file);
 
+    bool reads;      /* the size of a file takes reading bytes of its samples */
     bool all_arrays; /* a file of all fields holds each field of IN_NPZ_BATCHES as an array */
 };
 

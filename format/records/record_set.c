@@ -438,7 +438,7 @@ static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share}
 /* The folders that fields of learned columns may be in. */
 static int record_set_name_folders(struct dataset *ds, const struct record_format *rf)
 {
-    const char *const names[] = {"raw", "npy", "npz", "tar", "txt", rf->text_folder};
+    const char *const names[] = {"raw", "npy", "npz", "tar", "tfrecord", "txt", rf->text_folder};
 
     return dataset_name_folders(ds, names, ARRAY_LEN(names) - !rf->text_folder);
 }

@@ -15,15 +15,10 @@
 #define FRAME_HEAD  12 /* bytes before the data */
 #define FRAME_BYTES 16 /* with those after it */
 
-static inline uint32_t frame_masked(uint32_t crc)
-{
-    return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
-}
-
 /* Is it the head of a record? *ret_len: the bytes of its data, which may be any number. */
 static inline bool frame_head(const uint8_t head[static FRAME_HEAD], uint64_t *ret_len)
 {
-    if (load_le32(head + 8) != frame_masked(crc32c(0, head, 8)))
+    if (load_le32(head + 8) != crc32c_masked(crc32c(0, head, 8)))
         return false;
     *ret_len = load_le64(head);
     return true;
@@ -32,7 +27,7 @@ static inline bool frame_head(const uint8_t head[static FRAME_HEAD], uint64_t *r
 /* Do the data and the checksum that follows them agree? */
 static inline bool frame_data(const uint8_t *data, uint64_t len)
 {
-    return load_le32(data + len) == frame_masked(crc32c(0, data, len));
+    return load_le32(data + len) == crc32c_masked(crc32c(0, data, len));
 }
 
 #endif

@@ -67,7 +67,7 @@ static int check_long(struct pass *pass, uint64_t len, struct diag *d)
         crc = crc32c(crc, p, (size_t)n);
     }
     r = tfrecord_pass_bytes(pass, end, 4, &p, d);
-    return r < 0 ? r : load_le32(p) == frame_masked(crc);
+    return r < 0 ? r : load_le32(p) == crc32c_masked(crc);
 }
 
 /* ---- features ---- */

@@ -22,8 +22,8 @@ bool view_size_is_near(const struct node *node)
     uint64_t first;
     bool is_near;
 
-    if ((node->type == NODE_BATCH || node->type == NODE_SAMPLE) && node->file->field &&
-        node->file->field->form_reads)
+    if ((node->type == NODE_BATCH || node->type == NODE_SAMPLE) &&
+        (node->file->encoder->reads || (node->file->field && node->file->field->form_reads)))
         return false;
     if (node->type != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;

@@ -31,10 +31,10 @@ static uint8_t *frames(const uint8_t *data, size_t len, size_t *ret_len)
         size_t n = (size_t)min_u64(data[1] | data[2] << 8, len - 3);
 
         store_le64(at, n);
-        store_le32(at + 8, frame_masked(crc32c(0, at, 8)) ^ (how & SPOIL_LENGTH));
+        store_le32(at + 8, crc32c_masked(crc32c(0, at, 8)) ^ (how & SPOIL_LENGTH));
         memcpy(at + FRAME_HEAD, data + 3, n);
         store_le32(at + FRAME_HEAD + n,
-                   frame_masked(crc32c(0, at + FRAME_HEAD, n)) ^ (how & SPOIL_DATA));
+                   crc32c_masked(crc32c(0, at + FRAME_HEAD, n)) ^ (how & SPOIL_DATA));
         at += FRAME_BYTES + n;
         data += 3 + n;
         len -= 3 + n;

@@ -70,7 +70,7 @@ def check_page(page, name, ds, sources):
         want[field] = (array.dtype.newbyteorder("<").str, list(array.shape[1:]), False)
     found = {f["name"]: (f["descr"], f["shape"], f["derived"]) for f in page["fields"]}
     equal({field: found.get(field) for field in want}, want, f"{name}: fields")
-    equal(sorted(page["encodings"]), ["npy", "npz", "svm"], f"{name}: encodings")
+    equal(sorted(page["encodings"]), ["npy", "npz", "svm", "tfrecord"], f"{name}: encodings")
     equal([s["file"] for s in page["sources"]], sources, f"{name}: sources")
 
 

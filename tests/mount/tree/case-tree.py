@@ -41,7 +41,7 @@ def check_listing():
     for name, samples in (("train", 60000), ("t10k", 10000)):
         equal(sorted(os.listdir(path(name))),
               ["batches", "dataset.json", "preview.png", "samples", "source"], name)
-        encodings = sorted(["raw", "npy", "npz", "tar", "png", "pgm", "idx"])
+        encodings = sorted(["raw", "npy", "npz", "tar", "tfrecord", "png", "pgm", "idx"])
         equal(sorted(os.listdir(path(name, "samples"))), encodings, "samples")
         equal(sorted(os.listdir(path(name, "batches/batch=128"))), encodings, "batches")
         raw = os.listdir(path(name, "samples/raw"))

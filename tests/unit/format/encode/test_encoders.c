@@ -6,7 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/crc32c.h"
 #include "base/read_context.h"
+#include "base/text.h"
 #include "format/idx/header.h"
 #include "support/idx_make.h"
 #include "support/render.h"
@@ -233,6 +235,92 @@ static void check_png(const struct dataset *ds, const struct field *f, const str
     free(sheet.at);
 }
 
+static void model_varint(struct text *t, uint64_t v)
+{
+    for (; v > 127; v >>= 7)
+        text_add_bytes(t, &(const char){(char)(v | 0x80)}, 1);
+    text_add_bytes(t, &(const char){(char)v}, 1);
+}
+
+/* A message as a field of another; it is empty then. */
+static void model_message(struct text *t, unsigned number, struct text *inner)
+{
+    model_varint(t, number << 3 | 2);
+    model_varint(t, inner->len);
+    text_add_bytes(t, inner->len ? inner->data : "", inner->len);
+    text_release(inner);
+}
+
+static void model_feature(struct text *t, const struct dataset *ds, const struct field *f,
+                          const struct selection *sel)
+{
+    unsigned kind = f->dtype == DTYPE_TEXT || (f->dtype == DTYPE_U1 && f->ndim > 1) ? 1
+                    : dtype_info(f->dtype)->letter == 'f'                           ? 2
+                                                                                    : 3;
+    struct text value = {0}, list = {0}, feature = {0}, entry = {0}, name = {0};
+    struct bytes items;
+
+    model_items(ds, f, sel, &items);
+    for (uint64_t at = 0; at < items.len; at += f->width) {
+        float single = (float)dtype_real(f->dtype, items.at + at);
+
+        if (kind == 1)
+            text_add_bytes(&value, (const char *)items.at + at, f->width);
+        else if (kind == 2)
+            text_add_bytes(&value, (const char *)&single, 4);
+        else
+            model_varint(&value, (uint64_t)dtype_integer(f->dtype, false, items.at + at));
+    }
+    free(items.at);
+    if (kind == 1 || value.len)
+        model_message(&list, 1, &value);
+    model_message(&feature, kind, &list);
+    text_add(&name, "%s", f->name);
+    model_message(&entry, 1, &name);
+    model_message(&entry, 2, &feature);
+    model_message(t, 1, &entry);
+}
+
+static int by_names(const void *a, const void *b)
+{
+    return strcmp((*(const struct field *const *)a)->name, (*(const struct field *const *)b)->name);
+}
+
+static void check_tfrecord(const struct dataset *ds, const struct selection *sel,
+                           const struct bytes *got)
+{
+    const struct field *sorted[16];
+    uint64_t at = 0;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (ds->field[i].numbering || field_is_in(&ds->field[i], IN_NPZ_SAMPLES))
+            sorted[n++] = &ds->field[i];
+    qsort(sorted, n, sizeof(*sorted), by_names);
+    for (uint64_t i = 0; i < sel->count; i++) {
+        struct text example = {0}, features = {0};
+        struct one_sample one;
+        uint64_t sample;
+        uint32_t crc;
+
+        selection_samples(sel, i, 1, &sample);
+        one_sample_init(&one, sample);
+        for (unsigned k = 0; k < n; k++)
+            model_feature(&features, ds, sorted[k], &one.sel);
+        model_message(&example, 1, &features);
+        assert_true(got->len - at >= 16 + example.len);
+        assert_int_equal(load_le64(got->at + at), example.len);
+        crc = crc32c_tables(0, got->at + at, 8);
+        assert_int_equal(load_le32(got->at + at + 8), crc32c_masked(crc));
+        assert_memory_equal(got->at + at + 12, example.data, example.len);
+        crc = crc32c_tables(0, example.data, example.len);
+        assert_int_equal(load_le32(got->at + at + 12 + example.len), crc32c_masked(crc));
+        at += 16 + example.len;
+        text_release(&example);
+    }
+    assert_int_equal(at, got->len);
+}
+
 static void check_content(const struct dataset *ds, const struct file_kind *kind,
                           const struct selection *sel, const struct bytes *got)
 {
@@ -252,6 +340,8 @@ static void check_content(const struct dataset *ds, const struct file_kind *kind
         check_pgm(ds, kind->field, sel, got);
     else if (!strcmp(name, "png"))
         check_png(ds, kind->field, sel, got);
+    else if (!strcmp(name, "tfrecord"))
+        check_tfrecord(ds, sel, got);
     else
         assert_string_equal(name, "npz"); /* format/encode/test_npz.c */
 }
@@ -765,6 +855,8 @@ static void test_encoders__huge_selections__efbig_or_a_size(void **state)
                 AUTO_LAYOUT struct layout l = {0};
                 int r;
 
+                if (kind->encoder->reads && counts[c] <= 1000000)
+                    continue; /* it looks at samples, which the list lacks */
                 layout_init(&l, found.item[0].ds, &list.sel, NULL);
                 r = kind->encoder->layout(&l, kind);
                 assert_true(r == 0 || r == -EFBIG);
