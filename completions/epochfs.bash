@@ -80,7 +80,7 @@ _epochfs_options() {
 
 _epochfs_option_names=(plan= subset= mix= epochs= readahead= passthrough= cache_dir= cache_size= evict= prefetch= block_size= transfers= bwlimit=
     retry_timeout= timeout= version= files= ca_cert= endpoint_url= region= profile= no_sign_request requester_pays virtual_host peers= peers_secret= label= layout= one_hot=
-    transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= pack= pad= megatron_unit= token_dtype= image_size= audio= augment= normalize= decoded_cache= on_error= pair= kaldi= kaldi_type= allow_outside
+    transpose index_base= format= label_column= weight_column= csv_dtype= csv_delimiter= csv_header= csv_comment= seq_len= stride= across_docs= pack= pad= megatron_unit= token_dtype= image_size= audio= augment= normalize= decoded_cache= on_error= pair= kaldi= kaldi_type= join= allow_outside
     allow_commands command_timeout= log_level= allow_other)
 
 # Offers folders where an epochfs is mounted. They are not looked at: one may not answer.

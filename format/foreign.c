@@ -204,6 +204,12 @@ static bool is_bitmap(const struct probed_file *file)
     return file->len >= 18 && !load_le32(file->head + 6) && load_le32(file->head + 14) <= 124;
 }
 
+/* Words with numbers, from 0: words.txt, phones.txt. */
+static bool is_symbols(const struct probed_file *file)
+{
+    return foreign_begins(file, "<eps> 0\n") || foreign_begins(file, "<eps>\t0\n");
+}
+
 /* As MovieLens writes its ratings.dat. */
 static bool is_double_colon(const struct probed_file *file)
 {
@@ -282,6 +288,16 @@ static const struct foreign_type foreign_types[] = {
     {{"MXNet RecordIO", "Write its records as tar shards", false},
      MAGIC("\x0a\x23\xd7\xce"),
      .offset = 0},
+    {{"an OpenFst file", "Kaldi's programs read it", false},
+     MAGIC("\xd6\xfd\xb2\x7e"),
+     .offset = 0},
+    {{"a Kaldi tree", "Kaldi's programs read it", false}, MAGIC("ContextDependency "), .offset = 0},
+    {{"a Kaldi tree", "Kaldi's programs read it", false},
+     MAGIC("\0BContextDependency "),
+     .offset = 0},
+    {{"a symbol table of Kaldi (words with numbers)", "Kaldi's programs read it", false},
+     NULL,
+     .test = is_symbols},
     {{"PDF", "Extract its text or pictures", false}, MAGIC("%PDF-"), .offset = 0},
     {{"a pickle of Python", ARRAYS, false}, MAGIC("\x80"), .test = is_pickle},
     {{"a pickle of Python", ARRAYS, false}, NULL, .test = is_text_pickle},

@@ -32,12 +32,18 @@ const struct folder_name *folder_names_find(const struct folder_names *names, co
 
 bool format_item_names(const char *item, const char *file)
 {
-    size_t n = strcspn(item, ";"), len = strlen(file);
+    static const char *const ends[] = {".gz", ".xz", ".scp", ".ark"};
+    size_t n = strcspn(item, ";"), len = strlen(file), at;
     const char *colon = memrchr(item, ':', n);
-    size_t name_len = colon ? (size_t)(colon - item) : 0;
 
-    if (name_len + strlen(".gz") == len &&
-        (text_ends_with(file, ".gz") || text_ends_with(file, ".xz")))
-        len = name_len;
-    return name_len && name_len == len && !memcmp(item, file, len);
+    n = colon ? (size_t)(colon - item) : 0;
+    for (size_t i = 0; len > n && i < ARRAY_LEN(ends); i++)
+        if (len > 3 && len - n >= strlen(ends[i]) &&
+            !memcmp(file + len - strlen(ends[i]), ends[i], strlen(ends[i])))
+            len -= strlen(ends[i]);
+    for (at = len; len > n && at && file[at - 1] >= '0' && file[at - 1] <= '9';)
+        at--;
+    if (at < len && at > 1 && file[at - 1] == '.') /* of a part of a set */
+        len = at - 1;
+    return n && n == len && !memcmp(item, file, n);
 }

@@ -54,6 +54,7 @@ struct format_options {
     bool audio_mono, audio_medium;          /* see struct audio_spec */
     unsigned kaldi_type;      /* enum kaldi_type of tables that do not state it; 0: find it out */
     const char *kaldi_tables; /* of single tables: FILE:TYPE, with ; between them; NULL */
+    const char *kaldi_join;   /* tables that are fields of `all`, with + between them; NULL */
     bool kaldi_permissive;    /* p: leave out objects that cannot be read */
     bool kaldi_sorted;        /* s: the user says that the keys are sorted */
     bool pair_off;            /* each array is a dataset of its own */
@@ -294,7 +295,8 @@ static inline bool format_opens_files(const struct format *format)
     return format->open_folder || format->records;
 }
 
-/* item: one of kaldi_tables, which ends at ; or NUL. Does it name that file, packed or not? */
+/* item: one of kaldi_tables, which ends at ; or NUL. Does it name that file, by all of its name or
+ * without ends such as .gz, .ark and the number of a part? */
 bool format_item_names(const char *item, const char *file);
 
 /* Is it what format= calls by that name? */

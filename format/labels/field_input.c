@@ -218,6 +218,8 @@ static void add_options(const struct format_options *o, struct text *t)
              o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
     if (o->audio)
         text_add(t, " audio %u %d %d", o->audio_rate, o->audio_mono, o->audio_medium);
+    if (o->kaldi_join)
+        text_add(t, " join %s", o->kaldi_join);
     if (o->label) /* of CSV it decides which columns are fields */
         text_add(t, " label %s", o->label);
 }

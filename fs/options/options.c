@@ -83,6 +83,7 @@ void options_release(struct options *o)
     free((char *)o->format.label_column);
     free((char *)o->format.weight_column);
     free((char *)o->format.kaldi_tables);
+    free((char *)o->format.kaldi_join);
     text_release(&o->for_fuse);
 }
 

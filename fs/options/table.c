@@ -280,6 +280,10 @@ const struct option options_ours[] = {
      "give the type of Kaldi objects that do not state it, such as int, float or posterior; for "
      "single tables: FILE:TYPE;FILE:TYPE",
      .group = GROUP_FORMATS, .set = option_set_kaldi_type},
+    {"join", "TABLES",
+     "make these Kaldi tables fields of the dataset `all`, by utterance, speaker or "
+     "recording. + joins the names of files or sets: join=trans+ali+ivector",
+     TEXT(format.kaldi_join, "names of tables, joined by +"), .group = GROUP_FORMATS},
     /* What may be read and run. */
     {"allow_outside", NULL, "follow links and scp entries that lead out of SOURCE",
      .group = GROUP_SECURITY, .set = option_set_allow_outside},

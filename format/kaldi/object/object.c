@@ -3,9 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/scope.h"
+#include "format/index/index.h"
 #include "format/kaldi/object/walk.h"
+
+#define OPAQUE_LOOK 65536 /* bytes that are searched at a time */
 
 /* The marker that kaldiio writes before objects unknown to Kaldi; text never begins with it. NULL:
  * no such marker. */
@@ -17,6 +21,52 @@ static const char *kaldiio_start(const uint8_t *p, size_t have)
         if (have >= strlen(starts[i]) && !memcmp(p, starts[i], strlen(starts[i])))
             return starts[i];
     return NULL;
+}
+
+/* Does the file end at byte at, or an object follow there, after its key, whose class ends with the
+ * len bytes at end, "</Token> "? 1, 0, or -errno. */
+static int opaque_ends(struct kaldi_in *in, uint64_t at, const uint8_t *end, size_t len)
+{
+    size_t have = 0, n = 0;
+    const uint8_t *p = kaldi_in_at(in, at, KEY_MAX + 4 + len, &have);
+
+    if (!p)
+        return in->error;
+    while (n < have && n <= KEY_MAX && p[n] > ' ')
+        n++;
+    return !have || (n && have - n >= 2 + len && !memcmp(p + n, " \0B<", 4) &&
+                     !memcmp(p + n + 4, end + 2, len - 2));
+}
+
+int kaldi_opaque_measure(struct kaldi_walk *w, struct kaldi_object *o)
+{
+    uint8_t end[KALDI_TOKEN_SHOWN + 2] = "</";
+    size_t have = 0, len = 0;
+    const uint8_t *p = kaldi_in_at(w->in, w->at, KALDI_TOKEN_SHOWN, &have), *found;
+    int r = 0;
+
+    o->type = KALDI_OPAQUE;
+    o->store = KALDI_BINARY;
+    while (p && len < have && len < KALDI_TOKEN_SHOWN && p[len] > ' ' && p[len] < 0x7f)
+        len++;
+    if (!p || !len || *p != '<' || len == have || p[len] != ' ')
+        return kaldi_bad(w->in, w->at, w->diag, "expected a token in <>, such as <Nnet3Eg>");
+    memcpy(end + 2, p + 1, len++);
+    w->at = o->start ? w->at + len : w->in->size;
+    while (o->start && r == 0 && w->at < w->in->size) {
+        p = kaldi_in_at(w->in, w->at, OPAQUE_LOOK, &have);
+        found = p ? memmem(p, have, end, len + 1) : NULL;
+        w->at += found ? (size_t)(found - p) + len + 1 : have > len ? have - len : have;
+        if (!p || found)
+            r = p ? opaque_ends(w->in, w->at, end, len + 1) : w->in->error;
+    }
+    w->have = 0;
+    if (r < 0 || (o->start && !r))
+        return kaldi_bad(w->in, w->at, w->diag,
+                         "expected %.*s and then the end of the file, or a key and another object "
+                         "of its class, got the end of the file",
+                         (int)len, (const char *)end);
+    return 0;
 }
 
 static int measure_text(struct kaldi_in *in, enum kaldi_type type,
@@ -66,8 +116,12 @@ static int measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type,
     } else if (p[1] != 'B') {
         return kaldi_bad(in, at, d, "expected 00 'B', got 00 %02x", p[1]);
     } else {
+        bool is_opaque = type == KALDI_OPAQUE || (!type && have > 2 && p[2] == '<');
+
         r = kaldi_walk_bytes(&w, 2, "00 'B'", &p);
-        if (r == 0)
+        if (r == 0 && is_opaque)
+            r = kaldi_opaque_measure(&w, &o);
+        else if (r == 0)
             r = kaldi_binary_measure(&w, type, &o);
         if (r == 0 && o.store >= KALDI_BINARY)
             kaldi_values_dims(&w.values, o.type, o.dim);

@@ -29,6 +29,7 @@ enum kaldi_type {
     KALDI_TOKEN,
     KALDI_TOKENS,
     KALDI_WAVE,
+    KALDI_OPAQUE, /* "<Token> ...": only the program that wrote it knows more */
     N_KALDI_TYPES,
 };
 
@@ -70,6 +71,7 @@ enum kaldi_store {
  *     INT_PAIRS, FLOAT_PAIRS   pairs
  *     POSTERIOR    frames, entries in all
  *     GAUSS_POST   frames, entries in all, values in all
+ *     OPAQUE       none
  *     WAVE         samples of a channel, channels, samples a second
  */
 #define KALDI_DIMS 3
@@ -109,7 +111,7 @@ struct kaldi_type_info {
  *     GAUSS_POST  _counts int32 [frames]; _index int32 [entries]; _dims int32 [entries];
  *                 "" float [values]
  *     BOOL        "" uint8, 0 or 1
- *     TOKEN, TOKENS, WAVE none here: files show text and audio in other ways
+ *     TOKEN, TOKENS, WAVE, OPAQUE   none here: files show text and audio in other ways
  *     all others  ""
  */
 extern const struct kaldi_type_info kaldi_types[N_KALDI_TYPES];
@@ -122,7 +124,10 @@ enum kaldi_type kaldi_type_called(const char *name, size_t len);
  * the stores FM to NPY8 do; others fail. KALDI_MATRIX and KALDI_VECTOR accept any of their stores.
  * in: a window on the blob. Fills in all of *ret, start too. Checks every number: an object that
  * does not fit into its file is bad. 0; -EBADMSG with "file: byte: expected, got" in d, or -errno
- * of reading. */
+ * of reading.
+ *
+ * An opaque object at byte 0 is all of its file. Another one ends where the first "</Token> " of
+ * its own class is followed by the end of the file, or by a key and an object of that class. */
 int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type, struct kaldi_object *ret,
                   struct diag *d);
 

@@ -46,6 +46,7 @@ const struct kaldi_type_info kaldi_types[N_KALDI_TYPES] = {
     [KALDI_TOKEN] = {.name = "token"},
     [KALDI_TOKENS] = {.name = "tokens"},
     [KALDI_WAVE] = {.name = "wave"},
+    [KALDI_OPAQUE] = {.name = "opaque"},
 };
 
 static uint64_t axis(const struct kaldi_object *object, const struct kaldi_array *array, unsigned k)

@@ -143,6 +143,9 @@ int kaldi_numpy_measure(struct kaldi_walk *w, struct kaldi_object *o);
  * the end of the file". */
 int kaldi_wave_measure(struct kaldi_walk *w, struct kaldi_object *o);
 
+/* KALDI_OPAQUE: from 00 'B' on. */
+int kaldi_opaque_measure(struct kaldi_walk *w, struct kaldi_object *o);
+
 /* Bytes of an unknown token that a message shows: the walk has them in its window with 00 'B'. */
 #define KALDI_TOKEN_SHOWN 40
 

@@ -41,6 +41,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     uint64_t number[INDEX_COLUMNS];
     struct kaldi_cell cell = {.table = c->table, .number = sample, .is_mono = c->is_mono};
 
+    *ret = cell;
     if (c->join >= 0) {
         index_row(kaldi_join_index(set->join), sample, number);
         cell.number = number[c->join];
@@ -51,6 +52,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                         "files in the cache folder are removed",
                         blob_name(c->table->base.blob), (unsigned long long)cell.number + 1);
     kaldi_table_row(c->table, cell.number, &cell.row);
+    *ret = cell;
     if (cell.row.object.store == KALDI_BAD)
         return kaldi_table_fault(c->table, cell.number, d);
     cell.data = cell.row.first[1];

@@ -28,13 +28,25 @@ static void content_view(const struct kaldi_set *set, const struct record_conten
         kaldi_view_bytes(cell, kaldi_content_way(c), ret);
 }
 
+/* The cell that a content shows. */
+static int cell_of_content(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record, struct kaldi_cell *ret, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, ret, &reason);
+
+    if (r < 0 && c->what == AS_BYTES + KALDI_AS_STORED && ret->row.blob && ret->row.is_whole)
+        return 0;
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
+}
+
 static int kaldi_fields_content_dims(const struct dataset *ds, const struct record_content *c,
                                      uint64_t record, uint64_t ret_dim[static RECORD_AXES],
                                      struct diag *d)
 {
     struct kaldi_cell cell;
     struct kaldi_view view;
-    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, d);
+    int r = cell_of_content(ds, c, record, &cell, d);
 
     if (r < 0)
         return r;
@@ -55,7 +67,7 @@ static int kaldi_fields_content_read(struct read_context *rc, const struct datas
     struct kaldi_cell cell;
     struct kaldi_view view;
     uint8_t rate[4];
-    int r = kaldi_cell(set, c->column, record, &cell, d);
+    int r = cell_of_content(ds, c, record, &cell, d);
 
     if (r < 0)
         return r;
@@ -131,7 +143,7 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
     const struct kaldi_table *table = set->column[column].table;
     const struct kaldi_type_info *info = &kaldi_types[table->type];
     bool is_text = table->type == KALDI_TOKEN || table->type == KALDI_TOKENS;
-    bool is_wave = table->type == KALDI_WAVE;
+    bool is_wave = table->type == KALDI_WAVE, is_opaque = table->type == KALDI_OPAQUE;
     unsigned first = ds->n_fields;
     char name[FIELD_NAME_SIZE];
 
@@ -163,10 +175,11 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
     }
     if (is_text)
         records_add_strings(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name);
-    add_entries(ds, content, KALDI_AS_ENTRY, "ark", table->name);
-    if (!is_wave)
+    if (table->layout != KALDI_SINGLE || table->type != KALDI_OPAQUE)
+        add_entries(ds, content, KALDI_AS_ENTRY, "ark", table->name);
+    if (!is_wave && !is_opaque)
         add_entries(ds, content, KALDI_AS_TEXT, "ark,t", table->name);
-    if (!is_wave && !is_text)
+    if (info->n_arrays)
         add_entries(ds, content, KALDI_AS_BINARY, "ark,b", table->name);
     if (is_text)
         records_add_lines(ds, &content[AS_BYTES + KALDI_AS_LINE], table->name, "txt");
@@ -177,7 +190,7 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
                           IN_FILE_SAMPLES | IN_TAR)
             ->unnamed = count_waves(set) == 1;
     records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_STORED], table->name, "raw", "raw",
-                      IN_FILE_SAMPLES);
+                      IN_FILE_SAMPLES | (is_opaque ? IN_TAR : 0));
 }
 
 size_t kaldi_fields_most(unsigned n)

@@ -40,12 +40,10 @@ struct joined_table {
 
 struct kaldi_join {
     const struct kaldi_set *set;
-    struct prepared prepared; /* the index */
-    char *source;             /* the names of the joined files; owned */
-    struct kaldi_segments segments;
-    bool has_segments;
-    const struct index *base;          /* whose rows are the utterances */
-    const struct kaldi_table *speaker; /* utt2spk, or NULL */
+    struct prepared prepared;                     /* the index */
+    char *source;                                 /* the names of the joined files; owned */
+    const struct index *base;                     /* whose rows are the utterances */
+    const struct kaldi_table *speaker, *segments; /* utt2spk, or NULL; or NULL */
 
     /* While rows are joined: */
     uint64_t at; /* the next row of the base */
@@ -53,7 +51,7 @@ struct kaldi_join {
     struct joined_table joined[INDEX_COLUMNS];
     struct text notes;
     unsigned reported;
-    struct kaldi_in in; /* on the text of speaker */
+    struct kaldi_in in, segments_in; /* on the texts of speaker and segments */
 };
 
 /* ---- making ---- */
@@ -72,8 +70,8 @@ static const struct index *base_index(const struct kaldi_join *join)
 
     if (join->speaker)
         return &join->speaker->base.prepared.index;
-    if (join->has_segments)
-        return &join->segments.index;
+    if (join->segments)
+        return &join->segments->base.prepared.index;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct kaldi_table *table = table_called(join, names[i]);
 
@@ -114,7 +112,7 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
 struct utterance {
     uint8_t key[KEY_MAX];
     size_t len;
-    char speaker[TOKENS_MOST], line[SEGMENT_LINE];
+    char speaker[TOKENS_MOST], line[TOKENS_MOST];
     struct kaldi_segment segment;
     const char *segment_wrong; /* NULL: it has a good segment */
 };
@@ -128,17 +126,18 @@ static void know_utterance(struct kaldi_join *join, uint64_t row, struct utteran
     if (join->speaker)
         row_tokens(&join->in, join->speaker, row, u->speaker);
     u->segment_wrong = "there is none of that key";
-    if (!join->has_segments || (join->base != &join->segments.index &&
-                                !index_find(&join->segments.index, u->key, u->len, &at)))
+    if (!join->segments || (join->base != &join->segments->base.prepared.index &&
+                            !index_find(&join->segments->base.prepared.index, u->key, u->len, &at)))
         return;
-    u->segment_wrong = kaldi_segments_line(&join->segments, at, u->line, &u->segment);
+    row_tokens(&join->segments_in, join->segments, at, u->line);
+    u->segment_wrong = kaldi_segment_parse(u->line, &u->segment);
 }
 
 /* The error of reading a line, if there was one: then nothing about the utterance counts as
  * missing. */
 static int read_error(const struct kaldi_join *join)
 {
-    return join->in.error ? join->in.error : join->segments.in.error;
+    return join->in.error ? join->in.error : join->segments_in.error;
 }
 
 /* Find the row of a table that belongs to the utterance. */
@@ -209,7 +208,7 @@ static void note_segment(struct kaldi_join *join, const struct utterance *u, con
     if (join->reported++ >= SEGMENTS_REPORTED)
         return;
     text_add(&join->notes, "%s%s: '%.*s': %s; it is ignored", join->reported > 1 ? "\n" : "",
-             blob_name(join->segments.blob), (int)min_u64(u->len, 100), (const char *)u->key,
+             blob_name(join->segments->base.blob), (int)min_u64(u->len, 100), (const char *)u->key,
              wrong);
 }
 
@@ -239,8 +238,7 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
     know_utterance(join, join->at, u);
     if (read_error(join))
         return read_error(join);
-    if (join->has_segments && u->segment_wrong &&
-        strncmp(u->segment_wrong, "there is none", 13) != 0)
+    if (join->segments && u->segment_wrong && strncmp(u->segment_wrong, "there is none", 13) != 0)
         note_segment(join, u, u->segment_wrong);
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
@@ -271,9 +269,9 @@ static int join_identity(void *impl, struct text *ret)
         text_add(ret, ";%s=", table->name);
         kaldi_table_identity(table, ret);
     }
-    text_add(ret, ";segments=%s", join->has_segments ? "" : "none");
-    return join->has_segments ? prepared_add_identity(&join->prepared, ret, join->segments.blob)
-                              : 0;
+    if (join->segments)
+        kaldi_table_identity(join->segments, ret);
+    return 0;
 }
 
 static int begin_rows(struct kaldi_join *join, struct utterance *u)
@@ -336,7 +334,7 @@ static int sources_check(const struct kaldi_join *join)
 {
     int r = join->speaker ? blob_check(join->speaker->base.blob) : 0;
 
-    return r == 0 && join->has_segments ? blob_check(join->segments.blob) : r;
+    return r == 0 && join->segments ? blob_check(join->segments->base.blob) : r;
 }
 
 /* Report that there are no samples. Tables without a row for any utterance are the likely
@@ -414,12 +412,9 @@ static int join_step(void *impl, struct diag *d)
     int r = u ? 1 : -ENOMEM;
 
     (void)d;
-    join->in.error = join->segments.in.error = 0; /* the read may succeed now */
-    if (r == 1 && join->has_segments)
-        r = kaldi_segments_step(&join->segments, until);
-    if (r <= 0)
-        return r;
-    r = join->begun_rows ? 0 : begin_rows(join, u);
+    join->in.error = join->segments_in.error = 0; /* the read may succeed now */
+    if (r == 1)
+        r = join->begun_rows ? 0 : begin_rows(join, u);
     for (unsigned i = 1; r == 0 && join->at < join->base->rows; i++) {
         r = join_row(join, u);
         join->at += r == 0;
@@ -438,7 +433,7 @@ static int join_take(void *impl, const struct index *index)
 }
 
 static const struct prepared_ops join_ops = {
-    .version = "kaldi join 4",
+    .version = "kaldi join 5",
     .identity = join_identity,
     .load = join_take,
     .step = join_step,
@@ -459,8 +454,8 @@ static int join_source(const struct kaldi_join *join, char **ret)
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
         text_add(&t, "%s%s", i ? " + " : "", blob_source(join->set->column[i].table->base.blob));
-    if (join->has_segments)
-        text_add(&t, " + %s", blob_source(join->segments.blob));
+    if (join->segments)
+        text_add(&t, " + %s", blob_source(join->segments->base.blob));
     return text_finish(&t, ret, NULL);
 }
 
@@ -472,7 +467,7 @@ static int place_columns(struct kaldi_join *join)
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         struct kaldi_column *column = &join->set->column[i];
 
-        column->is_cut = join->has_segments && column->table->type == KALDI_WAVE;
+        column->is_cut = join->segments && column->table->type == KALDI_WAVE;
         column->join = (int)*columns;
         *columns += column->is_cut ? 4 : 1;
         if (*columns > INDEX_COLUMNS)
@@ -482,21 +477,16 @@ static int place_columns(struct kaldi_join *join)
 }
 
 int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
-                   struct blob *segments, struct kaldi_join **ret)
+                   struct kaldi_join **ret)
 {
     struct kaldi_join *join = calloc(1, sizeof(*join));
-    int r = 0;
+    int r;
 
-    if (!join) {
-        blob_free(segments);
+    if (!join)
         return -ENOMEM;
-    }
     join->set = set;
-    join->has_segments = segments;
-    if (segments)
-        r = kaldi_segments_init(&join->segments, segments);
-    if (r == 0)
-        r = join_source(join, &join->source);
+    join->segments = set->segments;
+    r = join_source(join, &join->source);
     join->speaker = table_called(join, "utt2spk");
     join->base = base_index(join);
     join->prepared = (struct prepared){
@@ -535,7 +525,7 @@ void kaldi_join_free(struct kaldi_join *join)
     }
     kaldi_in_release(&join->in);
     text_release(&join->notes);
-    kaldi_segments_release(&join->segments);
+    kaldi_in_release(&join->segments_in);
     prepared_release(&join->prepared);
     free(join->source);
     free(join);

@@ -11,10 +11,10 @@
 struct kaldi_join;
 struct kaldi_set;
 
-/* segments: the blob of that file, whose ownership passes to the join; NULL: no such file. 0,
- * -E2BIG: too many tables, -ENOMEM. */
+/* Join the columns of a set, by its table segments if there is one. 0, -E2BIG: too many tables,
+ * -ENOMEM. */
 int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
-                   struct blob *segments, struct kaldi_join **ret);
+                   struct kaldi_join **ret);
 void kaldi_join_free(struct kaldi_join *join); /* takes NULL */
 
 /* Join the tables a step further; all must be ready. As prepared_step(). */

@@ -1,75 +1,13 @@
 #include "format/kaldi/set/segments.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
-#include "base/clock.h"
 
-#define LOOK          64   /* lines between two readings of the clock */
 #define SEGMENT_LEAST 0.1f /* seconds: min-segment-length */
 #define SEGMENT_OVER  0.5f /* max-overshoot: seconds past the end of the recording */
-
-int kaldi_segments_init(struct kaldi_segments *ret, struct blob *blob)
-{
-    *ret = (struct kaldi_segments){.blob = blob};
-    kaldi_in_init(&ret->in, blob);
-    return index_builder_new(&(struct index_shape){.columns = 2, .has_keys = true}, &ret->builder);
-}
-
-void kaldi_segments_release(struct kaldi_segments *s)
-{
-    kaldi_in_release(&s->in);
-    index_builder_free(s->builder);
-    blob_free(s->blob);
-    *s = (struct kaldi_segments){0};
-}
-
-/* Add the utterance of a line, and where the text after it is, to the index. Kaldi skips lines that
- * it cannot use. A line that is too long takes several calls. */
-static int index_line(struct kaldi_segments *s)
-{
-    uint64_t from = s->at;
-    bool is_piece = s->is_in_long, ended = false;
-    size_t len = 0, key, key_len;
-    const uint8_t *text = kaldi_in_line(&s->in, &s->at, KEY_MAX + SEGMENT_LINE, &len, &ended);
-
-    if (!text)
-        return s->in.error;
-    s->is_in_long = !ended;
-    if (is_piece)
-        return 0;
-    key = utf8_mark(text, len);
-    while (key < len && memchr(" \t\r", text[key], 3))
-        key++;
-    for (key_len = key; key_len < len && !memchr(" \t\r", text[key_len], 3);)
-        key_len++;
-    key_len -= key;
-    if (!key_len || key_len > KEY_MAX)
-        return 0;
-    return index_add(s->builder, text + key, key_len,
-                     (uint64_t[]){from + key + key_len, len - key - key_len});
-}
-
-int kaldi_segments_step(struct kaldi_segments *s, int64_t until)
-{
-    int r = 0;
-
-    if (s->is_ready)
-        return 1;
-    for (unsigned i = 1; s->at < s->blob->size && r == 0; i++) {
-        r = index_line(s);
-        if (i % LOOK == 0 && monotonic_ns() > until)
-            return r;
-    }
-    if (r == 0)
-        r = index_finish(s->builder, NULL, NULL, NULL, &s->index);
-    s->is_ready = r == 0;
-    return r < 0 ? r : 1;
-}
 
 static bool parse_time(const char *text, double *ret)
 {
@@ -79,8 +17,7 @@ static bool parse_time(const char *text, double *ret)
     return *text && !*end && isfinite(*ret) && strspn(text, "0123456789+-.eE") == strlen(text);
 }
 
-/* Parse the rest of a line, after the utterance. NULL, or what is wrong. Changes text. */
-static const char *parse_line(char *text, struct kaldi_segment *ret)
+const char *kaldi_segment_parse(char *text, struct kaldi_segment *ret)
 {
     char *word[5] = {NULL}, *left = text, *end;
     size_t n = 0;
@@ -137,23 +74,4 @@ const char *kaldi_segment_cut(const struct kaldi_segment *segment, const struct 
     ret[1] = last - ret[0];
     ret[2] = channels == 1 ? 0 : (uint64_t)segment->channel + 1;
     return NULL;
-}
-
-const char *kaldi_segments_line(struct kaldi_segments *s, uint64_t row,
-                                char text[static SEGMENT_LINE], struct kaldi_segment *ret)
-{
-    uint64_t number[INDEX_COLUMNS];
-    const uint8_t *line;
-    size_t have = 0, len;
-
-    index_row(&s->index, row, number);
-    if (number[1] >= SEGMENT_LINE)
-        return "expected a line of less than 4096 bytes";
-    len = (size_t)number[1];
-    line = kaldi_in_at(&s->in, number[0], len, &have);
-    if (!line || have < len)
-        return "cannot be read";
-    memcpy(text, line, len);
-    text[len] = '\0';
-    return parse_line(text, ret);
 }

@@ -28,8 +28,22 @@ static void kaldi_set_add_notes(const struct kaldi_set *set, struct text *t)
                      "like %s. For single tables: -o 'kaldi_type=FILE:TYPE;FILE:TYPE'\n",
                      blob_name(table->base.blob), kaldi_types[table->type].name,
                      kaldi_types[table->looks].name);
+        if (table->set_note.len)
+            text_add(t, "%s", table->set_note.data);
+        if (table->type == KALDI_OPAQUE)
+            text_add(t, "%s: opaque objects, of a class that only Kaldi's programs read\n",
+                     blob_name(table->base.blob));
         if (notes->len)
             text_add_bytes(t, notes->data, notes->len);
+    }
+    for (unsigned i = 0; i < set->parts.tables.n; i++) {
+        const struct kaldi_table *table = (struct kaldi_table *)set->parts.tables.file[i];
+
+        if (table->has_mark)
+            text_add(t,
+                     "%s: begins with a byte order mark, which is skipped; Kaldi takes it for a "
+                     "part of the first key\n",
+                     blob_name(table->base.blob));
     }
     if (set->join)
         text_add(t, "%s", kaldi_join_missing(set->join));
@@ -44,7 +58,7 @@ static unsigned denied_by(const struct blob *shown, const struct kaldi_table *ta
     unsigned denied = 0;
 
     for (size_t i = 1; i < table->n_files; i++)
-        if (!table->file[i].is_output)
+        if (table->file[i].blob && !table->file[i].is_output)
             denied |= ~blob_readers(shown, table->file[i].blob) & 0777;
     return denied;
 }
@@ -253,7 +267,6 @@ void kaldi_parts_release(struct kaldi_parts *parts)
     for (size_t i = 0; i < parts->n_material; i++)
         blob_free(parts->material[i]);
     free(parts->material);
-    blob_free(parts->segments);
     *parts = (struct kaldi_parts){0};
 }
 
@@ -265,17 +278,20 @@ static int set_add_columns(struct dataset *ds, struct kaldi_set *set, bool is_al
     set->column = calloc(parts->tables.n, sizeof(*set->column));
     if (!set->column)
         return -ENOMEM;
-    for (; set->n_columns < parts->tables.n; set->n_columns++) {
-        struct kaldi_table *table = (struct kaldi_table *)parts->tables.file[set->n_columns];
+    for (unsigned i = 0; i < parts->tables.n; i++) {
+        struct kaldi_table *table = (struct kaldi_table *)parts->tables.file[i];
 
-        set->column[set->n_columns] =
-            (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
-        ds->blob[ds->n_blobs++] = table->base.blob;
+        if (parts->has_segments && i + 1 == parts->tables.n)
+            set->segments = table;
+        else
+            set->column[set->n_columns++] =
+                (struct kaldi_column){.table = table, .join = -1, .is_alone = is_alone};
+        for (size_t k = 0; k < kaldi_own_files(table); k++)
+            ds->blob[ds->n_blobs++] = table->n_parts ? table->part[k]->base.blob : table->base.blob;
+        ds->shares_blobs = ds->shares_blobs || table->n_parts || table->base.users > 1;
     }
     for (size_t i = 0; i < parts->n_material; i++)
         ds->blob[ds->n_blobs++] = parts->material[i];
-    if (parts->segments)
-        ds->blob[ds->n_blobs++] = parts->segments;
     return 0;
 }
 
@@ -284,19 +300,21 @@ int kaldi_set_new(const struct format *format, const struct format_setup *setup,
 {
     struct kaldi_set *set = calloc(1, sizeof(*set));
     unsigned n = parts->tables.n;
-    bool joined = n > 1 || parts->segments;
+    size_t n_blobs = parts->n_material;
     AUTO_DATASET struct dataset *ds = NULL;
-    int r =
-        dataset_new(format, &kaldi_ops, set, kaldi_fields_most(n), n + parts->n_material + 1, &ds);
+    int r;
 
+    for (unsigned i = 0; i < n; i++)
+        n_blobs += kaldi_own_files((struct kaldi_table *)parts->tables.file[i]);
+    r = dataset_new(format, &kaldi_ops, set, kaldi_fields_most(n), n_blobs, &ds);
     if (r < 0)
         return r;
     ds->memo = set->memo = setup->memo;
     set->parts = *parts;
     *parts = (struct kaldi_parts){0};
     r = set_add_columns(ds, set, is_alone);
-    if (r == 0 && joined)
-        r = kaldi_join_new(set, setup->keep, TAKE_PTR(set->parts.segments), &set->join);
+    if (r == 0 && n > 1)
+        r = kaldi_join_new(set, setup->keep, &set->join);
     if (r == 0)
         r = kaldi_fields_init(ds);
     if (r == 0)

@@ -26,7 +26,7 @@ struct kaldi_parts {
     struct shards tables;   /* struct kaldi_table */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
-    struct blob *segments; /* owned; NULL: no such file, or the join owns it */
+    bool has_segments; /* the last table is segments, which is no column */
 };
 
 void kaldi_parts_release(struct kaldi_parts *parts);
@@ -35,6 +35,7 @@ void kaldi_parts_release(struct kaldi_parts *parts);
 struct kaldi_set {
     struct memo *memo;
     struct kaldi_parts parts;
+    const struct kaldi_table *segments; /* NULL: there is none */
     unsigned n_columns;
     struct kaldi_column *column;    /* [n_columns] owned */
     struct kaldi_join *join;        /* owned; NULL: one table */
@@ -74,7 +75,7 @@ uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_
 bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sample);
 
 /* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be
- * read. */
+ * read; but if its row has a blob and is_whole, ret is set, and raw shows that file. */
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d);
 

@@ -77,7 +77,7 @@ static int end_archive(struct kaldi_pass *pass, const uint8_t *key, size_t len,
         kaldi_note(pass->table, &pass->reported_bad, reason->text);
         return 0;
     }
-    return kaldi_add_bad_row(pass, key, len, reason->text);
+    return kaldi_add_bad_row(pass, key, len, 0, reason->text);
 }
 
 int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
@@ -105,5 +105,21 @@ int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d)
         return diag_set(d, r, "%s", reason.text);
     pass->nuls = object.store == KALDI_CM && !object.dim[0] ? 4 : 0;
     pass->at = object.start + object.len;
-    return kaldi_add_good_row(pass, key, len, 0, &object, is_plain ? WHAT_PLAIN : 0, NULL);
+    return kaldi_add_good_row(pass, key, len, pass->part, &object, is_plain ? WHAT_PLAIN : 0, NULL);
+}
+
+int kaldi_single_row(struct kaldi_pass *pass, struct diag *d)
+{
+    const char *name = blob_name(pass->in.blob), *slash = strrchr(name, '/'), *dot;
+    struct kaldi_object object;
+    size_t len;
+    int r = kaldi_measure(&pass->in, 0, pass->table->type, &object, d);
+
+    if (r < 0)
+        return r;
+    name = slash ? slash + 1 : name;
+    dot = strrchr(name, '.');
+    len = min_u64(dot && dot > name ? (size_t)(dot - name) : strlen(name), KEY_MAX);
+    pass->ended = true;
+    return kaldi_add_good_row(pass, (const uint8_t *)name, len, 0, &object, WHAT_WHOLE, NULL);
 }

@@ -33,36 +33,45 @@ void kaldi_pass_free(struct kaldi_pass *pass)
     for (size_t i = 0; i < pass->n_faults; i++)
         free(pass->fault[i].text);
     free(pass->fault);
-    for (size_t i = 0; i < pass->n_failed; i++) {
-        free(pass->failed[i].command);
-        free(pass->failed[i].reason);
-    }
-    free(pass->failed);
     free(pass->paths.number);
     free(pass);
 }
 
 /* ---- the pass ---- */
 
+/* The next of the table's own files; false: there is none. */
+static bool kaldi_next_part(struct kaldi_pass *pass)
+{
+    if (pass->part + 1 >= pass->table->n_parts)
+        return false;
+    pass->before += pass->in.blob->size;
+    kaldi_in_move(&pass->in, pass->table->part[++pass->part]->base.blob);
+    pass->at = pass->lines = pass->empty_line = pass->nuls = 0;
+    pass->ended = false;
+    return true;
+}
+
 int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d)
 {
+    static int (*const rows[])(struct kaldi_pass * pass,
+                               struct diag * d) = {[KALDI_ARCHIVE] = kaldi_archive_row,
+                                                   [KALDI_SCRIPT] = kaldi_script_row,
+                                                   [KALDI_SINGLE] = kaldi_single_row};
     struct kaldi_table *table = pass->table;
     int64_t until = monotonic_ns() + STEP_NS;
 
-    if (pass->ended && !pass->n_ahead)
-        return 1;
     pass->in.error = pass->object.error = 0; /* the read may succeed now */
     for (unsigned i = 1;; i++) {
-        int r =
-            table->layout == KALDI_ARCHIVE ? kaldi_archive_row(pass, d) : kaldi_script_row(pass, d);
+        int r = pass->ended && !pass->n_ahead ? 0 : rows[table->layout](pass, d);
 
-        atomic_store_explicit(&table->base.prepared.seen, min_u64(pass->at, table->base.blob->size),
+        atomic_store_explicit(&table->base.prepared.seen,
+                              min_u64(pass->before + pass->at, table->base.prepared.size),
                               memory_order_relaxed);
         if (r == -EAGAIN)
             return 0;
         if (r < 0)
             return r;
-        if (pass->ended && !pass->n_ahead)
+        if (pass->ended && !pass->n_ahead && !kaldi_next_part(pass))
             return 1;
         if (i % LOOK == 0 && monotonic_ns() > until)
             return 0;

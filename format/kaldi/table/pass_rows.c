@@ -32,7 +32,7 @@ static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
         snprintf(text, sizeof(text),
                  "%s: row %llu: expected keys in the order of their bytes (kaldi=s), got '%.*s' %s "
                  "'%.*s'",
-                 blob_name(pass->table->base.blob), (unsigned long long)pass->rows + 1,
+                 blob_name(pass->in.blob), (unsigned long long)pass->rows + 1,
                  (int)min_u64(len, 100), (const char *)key, order ? "after" : "twice, after",
                  (int)min_u64(pass->last_len, 100), (const char *)pass->last);
         kaldi_note(pass->table, &pass->reported_order, text);
@@ -50,10 +50,15 @@ static int kaldi_pass_rows_add_row(struct kaldi_pass *pass, const uint8_t *key, 
     return index_add(pass->table->base.prepared.builder, key, len, number);
 }
 
-int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason)
+int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
+                      const char *reason)
 {
-    uint64_t number[KALDI_COLUMNS] = {[COLUMN_WHAT] = KALDI_BAD};
     struct kaldi_table *table = pass->table;
+    uint64_t number[KALDI_COLUMNS] = {
+        [COLUMN_FILE] = file,
+        [COLUMN_WHAT] = KALDI_BAD | (file ? WHAT_WHOLE : 0),
+        [COLUMN_LEN] = file ? table->file[file].blob->size : 0,
+    };
 
     kaldi_note(table, &pass->reported_bad, reason);
     if (table->permissive) {

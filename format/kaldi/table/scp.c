@@ -117,10 +117,8 @@ static const char *kaldi_scp_range_parse(struct piece text, struct scp_range *re
     return wrong;
 }
 
-/* Cut the range off the end of the place. If Kaldi cannot do that, it reads no further; it parses
- * the content of the range only when it has the object. */
-static const char *kaldi_scp_take_range(struct piece *place, struct scp_range *ret,
-                                        bool *ret_ends_table)
+/* Cut the range off the end of the place. */
+static const char *kaldi_scp_take_range(struct piece *place, struct scp_range *ret)
 {
     const char *bracket;
     struct piece name, text;
@@ -129,7 +127,6 @@ static const char *kaldi_scp_take_range(struct piece *place, struct scp_range *r
     if (place->at[place->len - 1] != ']')
         return NULL;
     bracket = memchr(place->at, '[', place->len);
-    *ret_ends_table = true;
     if (!bracket)
         return "expected '[' before the ']' at the end of the line, got none";
     name = (struct piece){place->at, (size_t)(bracket - place->at)};
@@ -137,7 +134,6 @@ static const char *kaldi_scp_take_range(struct piece *place, struct scp_range *r
     if (piece_has(text, '['))
         return "expected one '[' in a line that ends with ']', got more";
     *place = name;
-    *ret_ends_table = !text.len;
     return kaldi_scp_range_parse(text, ret);
 }
 
@@ -248,7 +244,7 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     struct scp_line parsed = {0};
     const char *wrong;
 
-    *ret = (struct scp_line){.ends_table = true};
+    *ret = (struct scp_line){0};
     if (!place.len)
         return "expected a key and where its object is, got a blank line";
     kaldi_scp_split(&place, WHITE_SPACE, &key);
@@ -258,11 +254,9 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
     if (!place.len)
         return "expected a path or a command after the key, got nothing";
     parsed.has_value = ret->has_value = true;
-    wrong = kaldi_scp_take_range(&place, &parsed.range, &ret->ends_table);
-    if (!wrong) {
-        ret->ends_table = false;
+    wrong = kaldi_scp_take_range(&place, &parsed.range);
+    if (!wrong)
         wrong = place_parse(place, &parsed);
-    }
     if (!wrong)
         *ret = parsed;
     return wrong;

@@ -29,12 +29,11 @@ struct scp_line {
     size_t path_len;
     uint64_t offset;
     struct scp_range range;
-    bool ends_table; /* a bad line after which Kaldi reads no further */
-    bool has_value;  /* something behind the key, good or not */
+    bool has_value; /* something follows the key, good or not */
 };
 
 /* Parse a line, without its end. NULL, or what is wrong with it: "expected ..., got ..."; then only
- * ends_table and has_value are set, and the key if the line has one. */
+ * has_value is set, and the key if the line has one. */
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret);
 
 /* What is wrong with a key of more than 1024 bytes. */

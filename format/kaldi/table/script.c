@@ -124,32 +124,6 @@ static int kaldi_script_open_file(struct kaldi_pass *pass, const struct kaldi_li
 
 /* ---- commands that lines name ---- */
 
-/* Why the command of a line failed before; NULL: it did not. */
-static const char *failed_before(const struct kaldi_pass *pass, const struct kaldi_line *line)
-{
-    uint64_t hash = key_hash(line->parsed.path, name_len(line));
-
-    for (size_t i = 0; i < pass->n_failed; i++)
-        if (pass->failed[i].hash == hash && strlen(pass->failed[i].command) == name_len(line) &&
-            !memcmp(pass->failed[i].command, line->parsed.path, name_len(line)))
-            return pass->failed[i].reason;
-    return NULL;
-}
-
-static int remember_failed(struct kaldi_pass *pass, const struct kaldi_line *line,
-                           const char *reason)
-{
-    struct failed_command *failed;
-
-    if (array_capacity(&pass->failed, pass->n_failed, sizeof(*failed)) < 0)
-        return -ENOMEM;
-    failed = &pass->failed[pass->n_failed++];
-    failed->hash = key_hash(line->parsed.path, name_len(line));
-    failed->command = strndup(line->parsed.path, name_len(line));
-    failed->reason = strdup(reason);
-    return failed->command && failed->reason ? 0 : -ENOMEM;
-}
-
 /* Start the command of a line. 0, -EAGAIN: not now, or another -errno with the reason in d. */
 static int start_command(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
 {
@@ -163,21 +137,22 @@ static int start_command(struct kaldi_pass *pass, struct kaldi_line *line, struc
 static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t *ret,
                        struct diag *d)
 {
-    const char *before = failed_before(pass, line);
     struct blob *blob = NULL;
     int r = 0;
 
-    if (before)
-        return diag_set(d, -EIO, "%s", before);
     if (!line->run)
         r = start_command(pass, line, d);
     if (r == 0)
         r = opener_poll(pass->table->opener, line->run, WAIT_MS, &blob, d);
-    if (r == 1)
-        return kaldi_script_add_file(pass, line->parsed.path, name_len(line), blob, ret);
     if (r == 0 || blob_says_nothing(r))
         return r ? r : -EAGAIN;
-    return remember_failed(pass, line, diag_text(d, r)) < 0 ? -ENOMEM : r;
+    if (kaldi_script_add_file(pass, line->parsed.path, name_len(line), blob, ret) < 0)
+        return -ENOMEM;
+    if (r == 1)
+        return 0;
+    /* It does not run again for another line. */
+    pass->table->file[*ret].reason = strdup(diag_text(d, r));
+    return pass->table->file[*ret].reason ? r : -ENOMEM;
 }
 
 /* ---- scp files ---- */
@@ -207,20 +182,25 @@ static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN 
                  line->text + start, len > LINE_SHOWN ? "..." : "");
 }
 
-static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
+/* file: 0, or all of it is what cannot be read. */
+static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
+                    const char *what)
 {
     char text[1400];
 
-    snprintf(text, sizeof(text), "%s:%llu: %s", blob_name(pass->table->base.blob),
-             (unsigned long long)line->number, what);
-    return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, text);
+    snprintf(text, sizeof(text), "%s:%llu: %s%s", blob_name(pass->in.blob),
+             (unsigned long long)line->number, what,
+             file ? "; raw has the file, and -o audio=16000:mono shows its samples as an array"
+                  : "");
+    return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, file,
+                             text);
 }
 
 /* The file is missing, or the command failed: the next mount may succeed. */
 static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
 {
     pass->table->base.prepared.may_differ = true;
-    return bad_line(pass, line, what);
+    return bad_line(pass, line, 0, what);
 }
 
 /* The rows and columns of the object that count. NULL, or what is wrong. */
@@ -267,7 +247,7 @@ static int bad_range(struct kaldi_pass *pass, const struct kaldi_line *line,
                  (unsigned long long)object->dim[1]);
     else if (object->type == KALDI_VECTOR)
         text_add(&t, " of %llu numbers", (unsigned long long)object->dim[0]);
-    return t.failed ? -ENOMEM : bad_line(pass, line, t.data);
+    return t.failed ? -ENOMEM : bad_line(pass, line, 0, t.data);
 }
 
 /* Add the row of a line whose file exists. 0 or -errno; if a read failed in a way that says nothing
@@ -277,6 +257,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
 {
     const struct scp_line *parsed = &line->parsed;
     bool is_whole = parsed->place != SCP_OFFSET;
+    bool is_sound = is_whole && pass->table->type == KALDI_WAVE && !parsed->range.is_given;
     struct diag reason = DIAG_INIT;
     struct kaldi_object object;
     unsigned flags = is_whole ? WHAT_WHOLE : 0;
@@ -289,8 +270,9 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
                       &reason);
     if (r < 0) {
         pass->object.error = 0;
-        return blob_says_nothing(r) ? diag_set(d, r, "%s", diag_text(&reason, r))
-                                    : bad_line(pass, line, diag_text(&reason, r));
+        return blob_says_nothing(r)
+                   ? diag_set(d, r, "%s", diag_text(&reason, r))
+                   : bad_line(pass, line, is_sound ? file : 0, diag_text(&reason, r));
     }
     if (parsed->range.is_given) {
         wrong = cut_of_line(pass, &parsed->range, &object, range);
@@ -314,7 +296,7 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
 
         show_line(line, shown);
         snprintf(text, sizeof(text), "%s%s", line->wrong, shown);
-        r = bad_line(pass, line, text);
+        r = bad_line(pass, line, 0, text);
         return r < 0 ? r : 1;
     }
     file = kaldi_script_known_file(pass, line);
@@ -324,6 +306,8 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
         r = kaldi_script_open_file(pass, line, &file, &reason);
     if (r == -EAGAIN)
         return 0;
+    if (r == 0 && !pass->table->file[file].blob)
+        r = diag_set(&reason, -EIO, "%s", pass->table->file[file].reason);
     if (r == 0)
         r = object_row(pass, line, file, d);
     else if (blob_says_nothing(r))
@@ -333,18 +317,15 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
     return r < 0 ? r : 1;
 }
 
-/* The end of a table at a line without key or value, as in Kaldi, with kaldi=p. */
-static void end_script(struct kaldi_pass *pass, const struct kaldi_line *line)
+/* Note a line that says nothing of a row. */
+static void note_skipped(struct kaldi_pass *pass, const struct kaldi_line *line, const char *why)
 {
     char shown[LINE_SHOWN + 16], reason[1400];
 
     show_line(line, shown);
-    snprintf(reason, sizeof(reason), "%s:%llu: %s; the table ends here%s",
-             blob_name(pass->table->base.blob), (unsigned long long)line->number,
-             line->wrong ? line->wrong : scp_long_key, shown);
+    snprintf(reason, sizeof(reason), "%s:%llu: %s%s", blob_name(pass->in.blob),
+             (unsigned long long)line->number, why, shown);
     kaldi_note(pass->table, &pass->reported_bad, reason);
-    pass->table->totals.ends_early = true;
-    pass->ended = true;
 }
 
 /* Read the next line of the scp file as the last one ahead, unless it has nothing. */
@@ -361,6 +342,9 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
         return kaldi_bad(&pass->in, pass->at, d, "cannot be read");
     if (!len && !ended) {
         pass->ended = true;
+        if (pass->empty_line && !pass->table->permissive)
+            note_skipped(pass, &(struct kaldi_line){.number = pass->empty_line},
+                         "blank lines at the end, which are ignored; Kaldi fails there");
         return 0;
     }
     pass->lines++;
@@ -369,17 +353,18 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
         return -ENOMEM;
     memcpy(line->text, text, len);
     line->text[len] = '\0';
-    line->parsed.ends_table = true;
     line->wrong = len > LINE_MOST ? "expected a shorter line, got one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
-    r = kaldi_check_line(pass->table, line->number, &line->parsed, line->wrong, &pass->empty_line,
-                         d);
+    r = kaldi_check_line(pass->table, pass->in.blob, line->number, &line->parsed, line->wrong,
+                         &pass->empty_line, d);
     if (r == 0) {
         pass->n_ahead++;
         return 0;
     }
-    if (r == KALDI_LINE_ENDS)
-        end_script(pass, line);
+    if (r == 1 && pass->table->permissive) {
+        note_skipped(pass, line, line->wrong ? line->wrong : scp_long_key);
+        pass->table->totals.left_out++;
+    }
     kaldi_line_release(pass, line);
     return r < 0 ? r : 0;
 }
@@ -405,8 +390,7 @@ static int start_ahead(struct kaldi_pass *pass)
         struct diag d = DIAG_INIT;
 
         if (!line->wrong && line->parsed.place == SCP_COMMAND && !line->run &&
-            !kaldi_script_known_file(pass, line) && !failed_before(pass, line) &&
-            !waits_already(pass, i))
+            !kaldi_script_known_file(pass, line) && !waits_already(pass, i))
             r = start_command(pass, line, &d);
     }
     return r == -ENOMEM ? r : 0; /* a line's turn reports why its command cannot start */

@@ -15,7 +15,8 @@
 
 #define BINARY_MOST (64u << 20) /* bytes of an archive to examine */
 #define TEXT_MOST   (1u << 20)
-#define FST_LOOK    65536 /* bytes of an object that must show that it is one */
+#define FST_LOOK    65536 /* bytes of an object that are looked at, */
+#define FST_SEEN    8192  /* and so many need not have its end */
 #define OBJECT_MOST 65536 /* bytes of an object whose values it examines */
 
 static const enum kaldi_type binary_types[] = {
@@ -340,16 +341,16 @@ static bool begins_with_bracket(const uint8_t *text, size_t len)
 static bool says_itself(enum kaldi_type type)
 {
     return type == KALDI_MATRIX || type == KALDI_VECTOR || type == KALDI_PACKED ||
-           type == KALDI_WAVE;
+           type == KALDI_WAVE || type == KALDI_OPAQUE;
 }
 
-/* Is it a lattice or another FST? As text: no object in the line of the key, then lines of two
- * states and labels, and a line without text at the end. In binary it has OpenFst's magic, without
- * Kaldi's header. */
-static bool is_fst(const uint8_t *object, size_t len)
+/* As text: no object in the line of the key, then lines of two states and labels, and a line
+ * without text at the end, if that is seen. In binary it has OpenFst's magic, without Kaldi's
+ * header. */
+bool kaldi_is_fst(const uint8_t *object, size_t len)
 {
-    size_t blanks = strspn_of(object, len, " \t\r"), states = 0;
-    const uint8_t *at = object + blanks, *end = object + len;
+    size_t states = 0;
+    const uint8_t *end = object + len, *at = object + strspn_of(object, len, " \t\r");
 
     if (len >= 4 && load_le32(object) == UINT32_C(0x7eb2fdd6))
         return true;
@@ -363,7 +364,8 @@ static bool is_fst(const uint8_t *object, size_t len)
             return false;
         at += strspn_of(at, (size_t)(end - at), " \t");
     }
-    return memmem(at, (size_t)(end - at), "\n\n", 2) || memmem(at, (size_t)(end - at), "\n\r\n", 3);
+    return len >= FST_SEEN || memmem(at, (size_t)(end - at), "\n\n", 2) ||
+           memmem(at, (size_t)(end - at), "\n\r\n", 3);
 }
 
 /* Find out the type: the object at byte at decides the method; run() makes an attempt on the
@@ -382,7 +384,7 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
     start = kaldi_in_at(&in, at, FST_LOOK, &have);
     if (!start)
         return kaldi_bad(&in, at, d, "cannot be read");
-    if (!asked && is_fst(start, have))
+    if (!asked && kaldi_is_fst(start, have))
         return diag_set(
             d, -EBADMSG,
             "%s: lattices or FSTs, which epochfs does not read. Write what you need of "
@@ -420,7 +422,13 @@ int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kal
     r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
     if (r == 0)
         return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
-    return r < 0 ? r : sniff(blob, at, try_archive, asked, ret, d);
+    if (r == 1)
+        r = sniff(blob, at, try_archive, asked, ret, d);
+    if (r == 0 && *ret == KALDI_OPAQUE)
+        r = kaldi_bad(&in, at, d,
+                      "expected objects whose ends are known, got opaque ones: give the scp that "
+                      "was written with the archive");
+    return r;
 }
 
 int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,

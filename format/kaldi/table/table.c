@@ -14,8 +14,9 @@
 
 static void free_files(struct kaldi_table *table)
 {
-    for (size_t i = 1; i < table->n_files; i++) {
+    for (size_t i = kaldi_own_files(table); i < table->n_files; i++) {
         free(table->file[i].path);
+        free(table->file[i].reason);
         blob_free(table->file[i].blob);
     }
     free(table->file);
@@ -26,12 +27,15 @@ static void free_files(struct kaldi_table *table)
 static int table_identity(void *impl, struct text *ret)
 {
     const struct kaldi_table *table = impl;
+    int r = 0;
 
     text_add(ret, " type=%d kind=%d options=%d folder=%s", table->type, table->layout,
              table->permissive | table->sorted << 1 | table->opener->runs_commands << 2 |
                  table->opener->reads_outside << 3,
              table->folder);
-    return 0;
+    for (size_t i = 1; i < table->n_parts && r == 0; i++)
+        r = prepared_add_identity(&table->base.prepared, ret, table->part[i]->base.blob);
+    return r;
 }
 
 static int table_take(void *impl, const struct index *index)
@@ -49,7 +53,7 @@ static int table_take(void *impl, const struct index *index)
 static int table_begin(void *impl)
 {
     struct kaldi_table *table = impl;
-    int r = kaldi_add_first_file(table, 0);
+    int r = kaldi_add_own_files(table, 0);
 
     return r == 0 ? kaldi_pass_new(table, &table->pass) : r;
 }
@@ -60,7 +64,7 @@ static int table_step(void *impl, struct diag *d)
     int r = kaldi_pass_step(table->pass, d);
 
     for (size_t i = 0; i < table->n_files && r == 1; i++) {
-        int changed = blob_check(table->file[i].blob);
+        int changed = table->file[i].blob ? blob_check(table->file[i].blob) : 0;
 
         r = changed < 0 ? changed : r;
     }
@@ -104,7 +108,13 @@ static void table_release(void *p)
 
     kaldi_pass_free(table->pass);
     free_files(table);
+    if (table->n_parts)
+        table->base.blob = NULL; /* that of the first part */
+    for (size_t i = 0; i < table->n_parts; i++)
+        record_file_drop(&table->part[i]->base);
+    free(table->part);
     text_release(&table->notes);
+    text_release(&table->set_note);
     free(table->name);
     free(table->folder);
 }
@@ -170,6 +180,38 @@ int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
     if (r < 0) {
         record_file_drop(&table->base);
         return r;
+    }
+    *ret = table;
+    return 0;
+}
+
+int kaldi_table_join(struct kaldi_table *const *part, size_t n, const char *name,
+                     const struct format_setup *format, struct kaldi_table **ret)
+{
+    struct kaldi_table *table;
+    int r = record_file_new(&table_ops, part[0]->base.blob, format, &table);
+
+    if (r < 0)
+        return r;
+    table->part = calloc(n, sizeof(struct kaldi_table *));
+    table->name = strdup(name);
+    table->folder = strdup(part[0]->folder);
+    table->layout = part[0]->layout;
+    table->type = part[0]->type;
+    table->opener = format->opener;
+    table->permissive = part[0]->permissive;
+    table->sorted = part[0]->sorted;
+    table->base.prepared.size = 0;
+    for (; table->part && table->n_parts < n; table->n_parts++) {
+        table->part[table->n_parts] = part[table->n_parts];
+        record_file_share(&part[table->n_parts]->base);
+        table->base.prepared.size += part[table->n_parts]->base.blob->size;
+    }
+    if (!table->part || !table->name || !table->folder) {
+        if (!table->part)
+            table->base.blob = NULL;
+        record_file_drop(&table->base);
+        return -ENOMEM;
     }
     *ret = table;
     return 0;

@@ -8,12 +8,17 @@
 #include "format/kaldi/object/object.h"
 #include "format/records/record_file.h"
 
-enum kaldi_layout { KALDI_ARCHIVE, KALDI_SCRIPT };
+enum kaldi_layout {
+    KALDI_ARCHIVE,
+    KALDI_SCRIPT,
+    KALDI_SINGLE, /* one object without a key, which is the name of the file */
+};
 
 /* A file that holds objects. */
 struct kaldi_file {
     char *path; /* as in the scp file, a command with its '|'; owned. NULL: the table's own */
-    struct blob *blob; /* owned, except the table's own */
+    struct blob *blob; /* owned, except the table's own; NULL: of a command that failed, */
+    char *reason;      /* for that reason; owned */
     bool is_output;    /* of a command */
 };
 
@@ -59,28 +64,42 @@ struct kaldi_table {
     char *folder;
     enum kaldi_layout layout;
     enum kaldi_type type;
+    struct kaldi_table **part; /* [n_parts] a table of several files: those of these tables, of */
+    size_t n_parts;            /* which it is a user; owned */
     const struct opener *opener;
     enum kaldi_type asked; /* for objects that do not state their type, */
     bool asked_of_all;     /* as for those of all tables; then: */
     enum kaldi_type looks; /* what these would be without, if it is another */
     bool permissive;       /* leave out rows that cannot be read */
+    bool has_mark;         /* a byte order mark, which Kaldi takes for a part of the first key */
     bool sorted;           /* the user says that the keys are */
 
     /* Once it is ready: */
     struct kaldi_totals totals;
-    struct kaldi_file *file; /* [n_files]; [0] is the table's own */
+    struct kaldi_file *file; /* [n_files]; the table's own first */
     size_t n_files;
     struct text notes; /* problems, one per line */
 
     /* Private: */
     struct kaldi_pass *pass;
-    unsigned renamed; /* rows */
+    unsigned renamed;     /* rows */
+    struct text set_note; /* why it is in no set; the dataset shows it */
 };
 
 /* Takes ownership of blob, also on error. Finds out the type from the first objects. 0; -EBADMSG or
  * another -errno with the reason in d: the table cannot be read at all. */
 int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
                     struct kaldi_table **ret, struct diag *d);
+
+/* The table of all rows of n tables of one type and layout, archives or scp files, in their order.
+ * 0 or -ENOMEM. */
+int kaldi_table_join(struct kaldi_table *const *part, size_t n, const char *name,
+                     const struct format_setup *format, struct kaldi_table **ret);
+
+static inline size_t kaldi_own_files(const struct kaldi_table *table)
+{
+    return table->n_parts ? table->n_parts : 1;
+}
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret);
 
@@ -98,6 +117,9 @@ void kaldi_table_identity(const struct kaldi_table *table, struct text *t);
  * with the reason in d. */
 int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
                         struct diag *d);
+
+/* Is what follows a key a lattice or another FST, as text or in binary? */
+bool kaldi_is_fst(const uint8_t *object, size_t len);
 
 /* The same for the object at byte at of a file; the file is an archive if at > 0. */
 int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 
@@ -93,10 +94,10 @@ int kaldi_make_about(struct kaldi_table *table, struct text *ret)
     const struct kaldi_pass *pass = table->pass;
     AUTO_TEXT struct text files = {0};
 
-    put_u64(&files, table->n_files - 1);
-    for (size_t i = 1; i < table->n_files; i++) {
-        AUTO_FREE char *identity = NULL;
-        int r = blob_identity(table->file[i].blob, &identity);
+    put_u64(&files, table->n_files - kaldi_own_files(table));
+    for (size_t i = kaldi_own_files(table); i < table->n_files; i++) {
+        AUTO_FREE char *identity = table->file[i].blob ? NULL : strdup("");
+        int r = identity ? 0 : blob_identity(table->file[i].blob, &identity);
 
         if (r < 0)
             return r;
@@ -143,18 +144,16 @@ static int kaldi_table_about_open_named(const struct kaldi_table *table, const c
     return opener_file(table->opener, table->folder, path, ret, &d);
 }
 
-int kaldi_add_first_file(struct kaldi_table *table, size_t n)
+int kaldi_add_own_files(struct kaldi_table *table, size_t n)
 {
-    /* A power of two, as array_capacity() makes it. */
-    size_t capacity = 2;
+    size_t n_own = kaldi_own_files(table);
 
-    while (capacity <= n)
-        capacity *= 2;
-    table->file = calloc(capacity, sizeof(*table->file));
-    if (!table->file)
+    if (array_begin(&table->file, n_own + n, sizeof(*table->file)) < 0)
         return -ENOMEM;
     table->file[0].blob = table->base.blob;
-    table->n_files = 1;
+    for (size_t i = 1; i < n_own; i++)
+        table->file[i].blob = table->part[i]->base.blob;
+    table->n_files = n_own;
     return 0;
 }
 
@@ -162,7 +161,7 @@ int kaldi_add_first_file(struct kaldi_table *table, size_t n)
 static int get_files(struct kaldi_table *table, struct get *g)
 {
     uint64_t n = get_u64(g);
-    int r = n < g->left / 16 + 1 ? kaldi_add_first_file(table, (size_t)n) : -EBADMSG;
+    int r = n < g->left / 16 + 1 ? kaldi_add_own_files(table, (size_t)n) : -EBADMSG;
 
     for (uint64_t i = 0; i < n && r == 0; i++) {
         size_t path_len, known_len;

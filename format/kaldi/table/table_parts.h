@@ -57,16 +57,11 @@ struct path_table {
     size_t capacity, used;
 };
 
-/* A command that has failed: it does not run again for another line. */
-struct failed_command {
-    uint64_t hash;
-    char *command, *reason; /* owned */
-};
-
 struct kaldi_pass {
     struct kaldi_table *table;
-    struct kaldi_in in; /* of the table's own file */
-    uint64_t at;
+    size_t part;         /* which of the table's own files is read */
+    struct kaldi_in in;  /* on it */
+    uint64_t at, before; /* before: bytes of the files before it */
     unsigned nuls;       /* that may precede the next key */
     uint64_t lines;      /* of an scp file, so far */
     uint64_t empty_line; /* number of the first line without text; 0: none so far */
@@ -77,8 +72,6 @@ struct kaldi_pass {
     struct path_table paths;
     struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead lines, from first_ahead on */
     unsigned first_ahead, n_ahead;
-    struct failed_command *failed; /* [n_failed] owned */
-    size_t n_failed;
 
     uint8_t last[KEY_MAX]; /* key */
     size_t last_len;
@@ -96,9 +89,11 @@ void kaldi_pass_free(struct kaldi_pass *pass);                          /* takes
 int kaldi_pass_step(struct kaldi_pass *pass, struct diag *d);
 
 /* Add rows to the table, and notes about it. 0 or -ENOMEM. reason: why the object of a bad row
- * cannot be read; kaldi=p leaves that row out. range: the rows and columns that count, if flags
+ * cannot be read; kaldi=p leaves that row out. file of a bad row: 0, or that all of which should be
+ * the object, for raw. range: the rows and columns that count, if flags
  * have WHAT_CUT. */
-int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, const char *reason);
+int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
+                      const char *reason);
 int kaldi_add_good_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, size_t file,
                        const struct kaldi_object *object, unsigned flags, const uint64_t *range);
 void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text);
@@ -106,6 +101,7 @@ void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text)
 /* Take the next row of an archive, or of an scp file (-EAGAIN: a command still runs). 0 or -errno;
  * after an error of a read the next call reads the row again. */
 int kaldi_archive_row(struct kaldi_pass *pass, struct diag *d);
+int kaldi_single_row(struct kaldi_pass *pass, struct diag *d);
 int kaldi_script_row(struct kaldi_pass *pass, struct diag *d);
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line);
@@ -125,17 +121,15 @@ int kaldi_make_about(struct kaldi_table *table, struct text *ret);
  * far. */
 int kaldi_take_about(struct kaldi_table *table, const struct index *index);
 
-/* Allocate table->file, for the table's own file and n more. 0 or -ENOMEM. */
-int kaldi_add_first_file(struct kaldi_table *table, size_t n);
+/* Allocate table->file, for the table's own files and n more. 0 or -ENOMEM. */
+int kaldi_add_own_files(struct kaldi_table *table, size_t n);
 
-/* Does a line of an scp file end the table, as it has no key or no value? Kaldi reads no further,
- * without a word, so the lines after it would be lost: that is an error, but with kaldi=p. Blank
- * lines at the end lose none. A line whose range cannot be told from its path ends the table with
- * kaldi=p alone; else it is an object that cannot be read. *empty_line: the number of the first
- * blank line, 0: there was none. 0: no; KALDI_LINE_BLANK: to be skipped; KALDI_LINE_ENDS; or
- * -EBADMSG with the reason in d. */
-enum { KALDI_LINE_BLANK = 1, KALDI_LINE_ENDS };
-int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
-                     const char *wrong, uint64_t *empty_line, struct diag *d);
+/* Kaldi reads an scp file no further than a line without key or value: the lines after it would be
+ * lost without a word, so that is an error, but with kaldi=p the line is omitted. Blank lines at
+ * the end lose none. number: of the line; *empty_line: that of the first blank line, 0: there was
+ * none. 0; 1: it is to be skipped; or -EBADMSG with the reason in d. */
+int kaldi_check_line(const struct kaldi_table *table, const struct blob *blob, uint64_t number,
+                     const struct scp_line *line, const char *wrong, uint64_t *empty_line,
+                     struct diag *d);
 
 #endif

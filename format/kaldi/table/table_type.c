@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/kaldi/table/scp.h"
 
@@ -121,7 +122,7 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
         wrong = scp_line_parse((const char *)text, len, &line);
         if (wrong) {
             diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->base.blob), i + 1, wrong);
-            if (line.ends_table && (table->permissive || !line.has_value))
+            if (!line.has_value && !table->permissive)
                 break;
             continue;
         }
@@ -144,30 +145,23 @@ static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, s
     return r == 0 ? r : -EBADMSG;
 }
 
-int kaldi_check_line(const struct kaldi_table *table, uint64_t number, const struct scp_line *line,
-                     const char *wrong, uint64_t *empty_line, struct diag *d)
+int kaldi_check_line(const struct kaldi_table *table, const struct blob *blob, uint64_t number,
+                     const struct scp_line *line, const char *wrong, uint64_t *empty_line,
+                     struct diag *d)
 {
-    bool is_blank = wrong && !line->key_len;
-    bool ends = wrong && line->ends_table && (table->permissive || !line->has_value);
+    const char *ends = line->key_len > KEY_MAX ? scp_long_key : line->has_value ? NULL : wrong;
 
-    if (!is_blank && !*empty_line && !ends && line->key_len <= KEY_MAX)
-        return 0;
-    if (table->permissive)
-        return KALDI_LINE_ENDS;
-    if (is_blank) {
+    if (ends && !line->key_len) {
         *empty_line = *empty_line ? *empty_line : number;
-        return KALDI_LINE_BLANK;
+        return 1;
     }
-    if (*empty_line)
-        return diag_set(d, -EBADMSG,
-                        "%s:%llu: blank line before other lines: Kaldi ends the table there. "
-                        "Remove the line, or mount with -o kaldi=p to end the table there",
-                        blob_name(table->base.blob), (unsigned long long)*empty_line);
+    if (table->permissive || (!ends && !*empty_line))
+        return ends != NULL;
     return diag_set(d, -EBADMSG,
                     "%s:%llu: %s: Kaldi ends the table there. Remove the line, or mount with -o "
-                    "kaldi=p to end the table there",
-                    blob_name(table->base.blob), (unsigned long long)number,
-                    wrong ? wrong : scp_long_key);
+                    "kaldi=p to omit it",
+                    blob_name(blob), (unsigned long long)(*empty_line ? *empty_line : number),
+                    *empty_line ? "blank line before other lines" : ends);
 }
 
 /* The first bytes, which the window holds. The pass finds what comes after them. */
@@ -190,16 +184,50 @@ static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct 
         if (!ended && in->size < table->base.blob->size)
             break;
         wrong = scp_line_parse((const char *)text, len, &line);
-        r = kaldi_check_line(table, ++number, &line, wrong, &empty_line, d);
+        r = kaldi_check_line(table, table->base.blob, ++number, &line, wrong, &empty_line, d);
     }
     return r < 0 ? r : 0;
+}
+
+/* A file that is one object: only types that say themselves what they are. */
+static int find_type_of_single(struct kaldi_table *table, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    struct kaldi_object object;
+    int r = kaldi_sniff_object(table->base.blob, 0, table->asked, &table->type, d);
+
+    kaldi_in_init(&in, table->base.blob);
+    if (r == 0 && table->type > KALDI_PACKED && table->type != KALDI_OPAQUE)
+        return kaldi_bad(&in, 0, d, "expected a matrix, a vector or a token such as <Nnet3>");
+    if (r == 0)
+        r = kaldi_measure(&in, 0, table->type, &object, d);
+    return r;
+}
+
+/* What is seen in the first bytes: a byte order mark, the class of opaque objects. */
+static int see_start(struct kaldi_table *table, struct diag *d)
+{
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    size_t have = 0;
+    const uint8_t *start;
+
+    kaldi_in_init(&in, table->base.blob);
+    start = kaldi_in_at(&in, 0, 3, &have);
+    if (!start)
+        return kaldi_bad(&in, 0, d, "cannot be read");
+    table->has_mark = utf8_mark(start, have);
+    return 0;
 }
 
 int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
-    int r = 0;
+    int r = see_start(table, d);
 
+    if (r < 0)
+        return r;
+    if (table->layout == KALDI_SINGLE)
+        return find_type_of_single(table, d);
     if (table->layout == KALDI_SCRIPT) {
         kaldi_in_init(&in, table->base.blob);
         in.window.least = LINE_MOST;

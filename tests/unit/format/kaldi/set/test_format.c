@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/index/index_bytes.h"
-#include "format/kaldi/set/segments.h"
 #include "format/registry.h"
 #include "support/kaldi_model.h"
 #include "support/memory_opener.h"
@@ -1396,9 +1395,20 @@ static const struct {
     {{"feats.scp", "a.ark", "text"}, {"k a.ark:2\n", "k [ 1 2 ]\n", "k x\n"}, "all(feats text) "},
     {{"text", "utt2dur", "utt2spk"}, {"k a\n", "k long\n", "k s\n"}, "!utt2dur !all "},
     {{"text", "feats.scp"}, {"k a\n", "k none.ark:5\n"}, "!feats.scp !all "},
-    {{"a.ark", "b.ark"}, {"k 1\n", "k"}, "a.ark(data) !b.ark "},
+    {{"a.ark", "b.ark"}, {"k 1\n", "k"}, "!b.ark a.ark(data) "},
     {{"a.scp"}, {"k none.ark:4\n"}, "!a.scp "},
     {{"a.scp"}, {"no-value\n"}, "!a.scp "},
+    {{"a.1.ark", "a.10.ark", "a.2.ark"},
+     {"k 1\n", "m 3\n", "l 2\n"},
+     "a(data) a.1.ark(data) a.10.ark(data) a.2.ark(data) "},
+    {{"a.1.ark", "a.2.ark"}, {"k 1\n", "l x\n"}, "a.1.ark(data) a.2.ark(data) "},
+    {{"a.1.scp", "a.2.scp", "x.ark"},
+     {"k x.ark:2\n", "k x.ark:2\n", "k 1\n"},
+     "a(data) a.1.scp(data) a.2.scp(data) "},
+    {{"lda.mat", "a.1.mat", "a.2.mat"},
+     {" [\n  1 2 ]\n", "[ 1 2 ]\n", "[ 1 ]"},
+     "lda.mat(data) a.1.mat(data) a.2.mat(data) "},
+    {{"lat.txt"}, {"k\n0 1 2 3,4,\n1 0,0,\n\n"}, "!lat.txt "},
     {{"feats.scp", "utt2spk", "spk2gender"}, {"k a.ark:2\n", "k s\n", "s f\n"}, "!feats.scp !all "},
 };
 
@@ -1465,6 +1475,46 @@ static void test_folder__files__datasets(void **state)
     }
 }
 
+/* join= makes tables fields of the data directory, or `all` of their common keys. */
+static void test_folder__join__fields_of_all(void **state)
+{
+    static const struct {
+        const char *join, *spk;
+        const char *want; /* of `all`; "": it is an error */
+        uint64_t samples;
+    } cases[] = {
+        {"t+ali", "utt2spk", "utt2spk ali t ", 2},
+        {"ali.1.ark", "utt2spk", "utt2spk ali.1 ", 1},
+        {"ali+none", "utt2spk", "", 0},
+        {"ali+x", "x.ark", "ali x ", 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct memory_file file[] = {
+            file_of_text(cases[i].spk, "u1 s\nu2 s\nu3 r\n"),
+            file_of_text("ali.1.ark", "u1 1 2\n"),
+            file_of_text("ali.2.ark", "u2 3 4\n"),
+            file_of_text("t.ark", "s [ 1 2 ]\nr [ 3 4 ]\n"),
+        };
+        const struct format_options options = {.kaldi_join = cases[i].join};
+        struct memory_opener opener = {0};
+        AUTO_TEXT struct text found = {0};
+        struct kaldi_folder folder;
+        const struct dataset *ds;
+
+        open_folder(file, ARRAY_LEN(file), &options, NULL, &opener, &folder);
+        ds = kaldi_dataset(&folder, "all");
+        for (unsigned k = 0; ds && k < ds->n_fields; k++)
+            if (!strcmp(ds->field[k].ext, "scp"))
+                text_add(&found, "%s ", ds->field[k].name);
+        assert_string_equal(found.data ? found.data : "", cases[i].want);
+        if (ds)
+            assert_int_equal(ds->samples, cases[i].samples);
+        kaldi_release(&folder);
+    }
+}
+
 /* Tables keyed by speaker or by recording; the join finds out which. */
 static void test_folder__tables_by_speaker_and_recording__joined(void **state)
 {
@@ -1505,30 +1555,6 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
     assert_memory_equal(found.at, want.frames, 12);
     free(found.at);
     kaldi_release(&folder);
-}
-
-/* A line that is too long counts as one line, and the lines after it are read. */
-static void test_segments__long_line__one_bad_row(void **state)
-{
-    AUTO_TEXT struct text t = {0};
-    char line[SEGMENT_LINE];
-    struct kaldi_segment segment;
-    struct kaldi_segments s;
-    uint64_t row;
-
-    (void)state;
-    text_add(&t, "u1%9000su2 r 0 1\nu3 r 0 1\n", "");
-    assert_int_equal(
-        kaldi_segments_init(&s, memory_blob_new("segments", t.data, t.len, t.len, NULL)), 0);
-    assert_int_equal(kaldi_segments_step(&s, INT64_MAX), 1);
-    assert_int_equal(s.index.rows, 2);
-    assert_true(index_find(&s.index, (const uint8_t *)"u1", 2, &row));
-    assert_string_equal(kaldi_segments_line(&s, row, line, &segment),
-                        "expected a line of less than 4096 bytes");
-    assert_true(index_find(&s.index, (const uint8_t *)"u3", 2, &row));
-    assert_null(kaldi_segments_line(&s, row, line, &segment));
-    assert_string_equal(segment.recording, "r");
-    kaldi_segments_release(&s);
 }
 
 /* A line that cannot be read does not count as missing. */
@@ -1608,8 +1634,8 @@ int main(void)
         cmocka_unit_test(test_probe__heads__whose),
         cmocka_unit_test(test_probe__cut_anywhere__kaldi),
         cmocka_unit_test(test_folder__files__datasets),
+        cmocka_unit_test(test_folder__join__fields_of_all),
         cmocka_unit_test(test_folder__tables_by_speaker_and_recording__joined),
-        cmocka_unit_test(test_segments__long_line__one_bad_row),
         cmocka_unit_test(test_folder__read_fails__no_sample_is_lost),
         cmocka_unit_test(test_folder__nothing_in_common__failed_with_rows),
     };

@@ -381,9 +381,10 @@ static void test_unnamed__nothing_wanted__ebadmsg(void **state)
     assert_bad(&t, KALDI_UNKNOWN, "got byte 54");
     t = (struct text){0};
     kaldi_put_start(&t, "<Nnet3Eg> <NumIo> ");
-    assert_bad(&t, KALDI_UNKNOWN,
-               "byte 2: expected an object that says its type, got \"<Nnet3Eg>\", which is opaque: "
-               "where its end is, only the program that wrote it knows");
+    assert_bad(
+        &t, KALDI_MATRIX,
+        "byte 2: expected matrix, got \"<Nnet3Eg>\", which is opaque: where its end is, only "
+        "the program that wrote it knows");
     t = (struct text){0};
     kaldi_put_start(&t, "");
     assert_bad(&t, KALDI_UNKNOWN, "got the end of the file");
@@ -576,13 +577,52 @@ static void test_measure__not_binary__ebadmsg(void **state)
     }
 }
 
+/* Objects of a class end with its last token, where the file ends or another object begins. */
+static void test_opaque__ends__where_an_object_follows(void **state)
+{
+    static const struct {
+        const char *behind; /* the first "</A> " */
+        size_t len;
+        uint64_t more; /* bytes of it that belong to the object; UINT64_MAX: it has no end */
+    } cases[] = {
+        {"", 0, 0},
+        {"k \0B<A> x", 9, 0},
+        {"x</A> ", 6, 6},
+        {"\0B<A> </A> ", 11, 11},
+        {"k \0B<B> </A> ", 13, 13},
+        {"k  \0B<A> </A> k \0B<A> ", 22, 14},
+        {" k \0B<A> </A> ", 14, 14},
+        {"k \0B<A>", 8, UINT64_MAX},
+        {"x", 1, UINT64_MAX},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_TEXT struct text t = {0};
+        struct diag d = DIAG_INIT;
+        struct kaldi_object o;
+        int r;
+
+        kaldi_put_text(&t, "k ");
+        kaldi_put_start(&t, "<A> \4abc</A> ");
+        kaldi_put(&t, cases[i].behind, cases[i].len);
+        r = kaldi_measure_bytes(&t, t.len, 2, KALDI_UNKNOWN, 0, &o, &d);
+        assert_int_equal(r, cases[i].more == UINT64_MAX ? -EBADMSG : 0);
+        if (r < 0)
+            continue;
+        assert_int_equal(o.type, KALDI_OPAQUE);
+        if (o.len != 15 + cases[i].more)
+            fail_msg("case %zu: %llu bytes", i, (unsigned long long)o.len);
+    }
+}
+
 static void test_types__named(void **state)
 {
     static const char *const names[] = {"",           "matrix",          "vector",    "packed",
                                         "int",        "float",           "double",    "bool",
                                         "int-vector", "int-vectors",     "int-pairs", "float-pairs",
                                         "posterior",  "gauss-posterior", "token",     "tokens",
-                                        "wave"};
+                                        "wave",       "opaque"};
 
     (void)state;
     assert_int_equal(ARRAY_LEN(names), N_KALDI_TYPES);
@@ -615,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_npy__as_kaldi_takes_it),
         cmocka_unit_test(test_npy__bad_header__ebadmsg),
         cmocka_unit_test(test_measure__not_binary__ebadmsg),
+        cmocka_unit_test(test_opaque__ends__where_an_object_follows),
         cmocka_unit_test(test_types__named),
     };
 
