@@ -59,6 +59,7 @@ struct making {
     bool is_read;
     uint8_t *bytes; /* [len] the file, or the item; owned; NULL: it is bad already: */
     size_t len;
+    struct picture_base base; /* owned; without pixels: the file is decoded */
     struct diag reason;
 };
 
@@ -123,6 +124,21 @@ static void made_lay_out(const struct augment_impl *impl, const uint8_t *rgb, si
     }
 }
 
+/* Are pictures kept whose short side the recipe scales? */
+static bool making_keeps(const struct making *m)
+{
+    const struct picture_source *files = m->walk->impl->files;
+
+    return files && files->keep && m->walk->sel->pictures->recipe.base && !m->picture;
+}
+
+static bool making_find_kept(struct making *m)
+{
+    return making_keeps(m) &&
+           m->walk->impl->files->kept(m->rc, m->walk->ds, m->sample,
+                                      m->walk->sel->pictures->recipe.base, &m->base);
+}
+
 static int making_pixels(struct making *m, const struct pixels *pixels, struct augment_done *done)
 {
     const struct augment_impl *impl = m->walk->impl;
@@ -132,6 +148,7 @@ static int making_pixels(struct making *m, const struct pixels *pixels, struct a
                            m->position, plan->recipe.salt);
     AUTO_TEXT struct text where = {0};
     struct picture_array array;
+    int r;
 
     if (!impl->files) {
         bool planar = impl->is_planar;
@@ -140,10 +157,14 @@ static int making_pixels(struct making *m, const struct pixels *pixels, struct a
                                (uint32_t)impl->array->dim[planar + 1], m->bytes);
         return augment_array(&array, plan, &n, pixels, done);
     }
+    if (m->base.rgb)
+        return augment_base(&m->base, plan, &n, pixels, done);
     impl->files->where(m->walk->ds, m->sample, false, &where);
-    return augment_file(
-        &(struct picture_file){where.data ? where.data : "picture", m->bytes, m->len}, plan, &n,
-        pixels, done, &m->reason);
+    r = augment_file(&(struct picture_file){where.data ? where.data : "picture", m->bytes, m->len},
+                     plan, &n, pixels, done, making_keeps(m) ? &m->base : NULL, &m->reason);
+    if (r == 0 && m->base.rgb)
+        impl->files->keep(m->walk->ds, m->sample, plan->recipe.base, &m->base);
+    return r;
 }
 
 static int making_make_mask(struct making *m, void **ret, size_t *ret_size)
@@ -180,9 +201,9 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
     struct pixels pixels;
     int r;
 
-    if (!m->is_read)
+    if (!m->is_read && !making_find_kept(m))
         return -ENODATA;
-    if (!m->bytes)
+    if (m->is_read && !m->bytes)
         return making_bad(m, ret, ret_size);
     if (m->picture)
         return making_make_mask(m, ret, ret_size);
@@ -226,6 +247,7 @@ static int making_get_one(struct making *m, struct memo_thing **ret)
             r = memo_get(memo, &key, &maker, ret);
         free(m->bytes);
     }
+    free(m->base.rgb);
     return r;
 }
 

@@ -8,6 +8,8 @@
 
 #define PICTURE_EXTENTS 2
 
+struct picture_base;
+
 /* Where pictures come from that are files; a format embeds it in what is its own. */
 struct picture_source {
     char name[FIELD_NAME_SIZE]; /* of the field of their arrays */
@@ -24,6 +26,12 @@ struct picture_source {
     /* The bytes of a source that read() needs, of the picture and of the mask:
      * ret[PICTURE_EXTENTS]. Returns how many. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, struct extent *ret);
+    /* With decoded_cache=, else NULL: get the picture whose short side is scaled to that many
+     * pixels, with pixels that are the caller's. false: it is not kept. */
+    bool (*kept)(struct read_context *rc, const struct dataset *ds, uint64_t sample, uint32_t side,
+                 struct picture_base *ret);
+    void (*keep)(const struct dataset *ds, uint64_t sample, uint32_t side,
+                 const struct picture_base *base);
 };
 
 #define PLAN_FIELDS_MOST 6

@@ -21,7 +21,7 @@ struct augmenting {
     struct picture_cut cut; /* what is decoded: what of the made array is not black */
     bool is_black;          /* nothing is */
     bool has_base;
-    uint8_t *base; /* [done->base_height][done->base_width][3]; owned */
+    uint8_t *base; /* [done->base_height][done->base_width][3] */
     const char *name;
     struct diag *d;
 };
@@ -243,7 +243,7 @@ static int augment_cut_base(struct augmenting *a)
 
 int augment_file(const struct picture_file *file, const struct picture_plan *plan,
                  const struct augment_numbers *n, const struct pixels *ret,
-                 struct augment_done *ret_done, struct diag *d)
+                 struct augment_done *ret_done, struct picture_base *ret_base, struct diag *d)
 {
     struct augmenting a = {
         .plan = plan, .numbers = n, .pixels = ret, .done = ret_done, .name = file->name, .d = d};
@@ -255,7 +255,33 @@ int augment_file(const struct picture_file *file, const struct picture_plan *pla
         r = augment_cut_base(&a);
     if (r == 0)
         augment_change(&a);
+    if (r == 0 && ret_base)
+        *ret_base =
+            (struct picture_base){ret_done->file_height, ret_done->file_width,
+                                  ret_done->base_height, ret_done->base_width, TAKE_PTR(a.base)};
     free(a.base);
+    return r;
+}
+
+int augment_base(const struct picture_base *base, const struct picture_plan *plan,
+                 const struct augment_numbers *n, const struct pixels *ret,
+                 struct augment_done *ret_done)
+{
+    struct augmenting a = {.plan = plan,
+                           .numbers = n,
+                           .pixels = ret,
+                           .done = ret_done,
+                           .has_base = true,
+                           .base = base->rgb};
+    int r;
+
+    *ret_done = (struct augment_done){.file_height = base->file_height,
+                                      .file_width = base->file_width,
+                                      .base_height = base->height,
+                                      .base_width = base->width};
+    r = augment_cut_base(&a);
+    if (r == 0)
+        augment_change(&a);
     return r;
 }
 

@@ -28,12 +28,24 @@ struct augment_done {
     struct picture_box erased; /* of the made array */
 };
 
+/* What `base` makes of a picture: its short side is scaled. No number of a plan changes it. */
+struct picture_base {
+    uint32_t file_height, file_width;
+    uint32_t height, width;
+    uint8_t *rgb; /* [height][width][3]; malloc'd. NULL: the picture was not scaled */
+};
+
 /* Make a picture: ret->rgb, [plan->height][plan->width][3], which ret->height and width say too;
- * ret belongs to the caller. 0, or with the reason in d as picture_decode(). Any number of threads,
- * each with its own ret. */
+ * ret belongs to the caller. ret_base: gets the caller's copy of what `base` has made; may be NULL.
+ * 0, or with the reason in d as picture_decode(). Any number of threads, each with its own ret. */
 int augment_file(const struct picture_file *file, const struct picture_plan *plan,
                  const struct augment_numbers *n, const struct pixels *ret,
-                 struct augment_done *ret_done, struct diag *d);
+                 struct augment_done *ret_done, struct picture_base *ret_base, struct diag *d);
+
+/* The same, of what `base` has made of the file. 0, -EFBIG or -ENOMEM. */
+int augment_base(const struct picture_base *base, const struct picture_plan *plan,
+                 const struct augment_numbers *n, const struct pixels *ret,
+                 struct augment_done *ret_done);
 
 /* The same of an array of at most 2^28 pixels. 0, -EFBIG or -ENOMEM. */
 int augment_array(const struct picture_array *array, const struct picture_plan *plan,

@@ -100,9 +100,9 @@ static struct made_file *kept_of(struct record_made *m, const struct dataset *ds
 /* Is the file of a record, on this machine, still the one that was found? The version of a
  * remote file is known. */
 static bool record_made_is_same(struct read_context *rc, const struct dataset *ds,
-                                const struct record_content *c, uint64_t record)
+                                const struct record_made *m, uint64_t record)
 {
-    const struct record_content *source = record_made_source(record_made_of(c), ds, record);
+    const struct record_content *source = record_made_source(m, ds, record);
     struct extent e;
     uint8_t byte;
 
@@ -158,10 +158,33 @@ static bool read_kept(struct read_context *rc, const struct dataset *ds,
 {
     struct record_made *m = record_made_of(c);
 
-    if (!record_made_has_kept(m, ds, record) || !record_made_is_same(rc, ds, c, record) ||
+    if (!record_made_has_kept(m, ds, record) || !record_made_is_same(rc, ds, m, record) ||
         !read_units(m, kept_of(m, ds), record, ret, size))
         return false;
     if (m->counts)
+        record_made_count(&m->counts->kept);
+    return true;
+}
+
+void record_made_keep(struct record_made *m, const struct dataset *ds, uint64_t record,
+                      const uint8_t *bytes, size_t size)
+{
+    struct made_file *kept = kept_of(m, ds);
+
+    if (kept)
+        write_units(m, kept, record, bytes, size);
+}
+
+bool record_made_read_unit(struct read_context *rc, const struct dataset *ds, struct record_made *m,
+                           uint64_t record, uint64_t k, uint8_t *ret)
+{
+    const struct made_file *kept = kept_of(m, ds);
+    uint64_t unit = record_made_unit(m, record) + k;
+
+    if (!kept || !made_has(kept, unit) || (!k && !record_made_is_same(rc, ds, m, record)) ||
+        !made_read(kept, unit, ret))
+        return false;
+    if (!k && m->counts)
         record_made_count(&m->counts->kept);
     return true;
 }

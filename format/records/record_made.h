@@ -115,6 +115,13 @@ int record_made_get(struct read_context *rc, const struct dataset *ds,
                     const struct record_content *c, uint64_t record, struct memo_thing **ret,
                     struct diag *d);
 
+/* For arrays whose size only the array says: keep one, and read a unit of it. false: it is not
+ * kept, or not of the file as it is now. */
+void record_made_keep(struct record_made *m, const struct dataset *ds, uint64_t record,
+                      const uint8_t *bytes, size_t size);
+bool record_made_read_unit(struct read_context *rc, const struct dataset *ds, struct record_made *m,
+                           uint64_t record, uint64_t k, uint8_t *ret);
+
 /* For tables of struct record_ops of other contents of m. */
 bool record_made_has(const struct dataset *ds, const struct record_content *c, uint64_t record);
 bool record_made_extent(const struct dataset *ds, const struct record_content *c, uint64_t record,

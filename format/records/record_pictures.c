@@ -10,6 +10,7 @@
 
 #include "format/picture/kind.h"
 #include "format/picture/picture.h"
+#include "format/records/record_bases.h"
 #include "format/records/record_items.h"
 
 static int picture_dims(const struct record_made *m, const struct dataset *ds, uint64_t record,
@@ -159,9 +160,21 @@ static unsigned record_pictures_plan_extents(const struct dataset *ds, uint64_t 
     return n;
 }
 
-void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup,
-                           const struct record_pictures_offered *offered)
+static bool record_pictures_plan_kept(struct read_context *rc, const struct dataset *ds,
+                                      uint64_t sample, uint32_t side, struct picture_base *ret)
+{
+    return record_bases_get(plan_pictures(ds)->bases, rc, ds, sample, side, ret);
+}
+
+static void record_pictures_plan_keep(const struct dataset *ds, uint64_t sample, uint32_t side,
+                                      const struct picture_base *base)
+{
+    record_bases_put(plan_pictures(ds)->bases, ds, sample, side, base);
+}
+
+int record_pictures_offer(struct dataset *ds, struct record_pictures *p,
+                          const struct format_setup *setup,
+                          const struct record_pictures_offered *offered)
 {
     p->plan_counts = setup->counts;
     p->mask = offered->mask;
@@ -174,12 +187,18 @@ void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
                                              .extents = record_pictures_plan_extents};
     snprintf(p->plan_source.name, sizeof(p->plan_source.name), "%s", offered->name);
     ds->pictures = &p->plan_source;
+    if (!setup->made)
+        return 0;
+    p->plan_source.kept = record_pictures_plan_kept;
+    p->plan_source.keep = record_pictures_plan_keep;
+    return record_bases_new(setup, &p->made, offered->identity, &p->bases);
 }
 
 void record_pictures_free(struct record_pictures *p)
 {
     if (!p)
         return;
+    record_bases_free(p->bases);
     record_made_release(&p->made);
     free(p);
 }

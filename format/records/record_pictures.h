@@ -47,10 +47,11 @@ struct record_pictures_offered {
     const char *name;
     bool has_holes, has_pairs;
     const struct record_content *mask; /* that each record has; NULL: there are none */
+    int (*identity)(const struct dataset *ds, struct text *t); /* see record_pictures_source */
 };
-void record_pictures_offer(struct dataset *ds, struct record_pictures *p,
-                           const struct format_setup *setup,
-                           const struct record_pictures_offered *offered);
+int record_pictures_offer(struct dataset *ds, struct record_pictures *p,
+                          const struct format_setup *setup,
+                          const struct record_pictures_offered *offered);
 void record_pictures_free(struct record_pictures *p); /* takes NULL */
 
 /* Members of dataset.json: see describe() of struct dataset_ops. */

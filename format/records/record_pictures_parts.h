@@ -16,6 +16,7 @@ struct record_pictures {
     struct picture_source plan_source;
     struct made_counts *plan_counts;   /* may be NULL */
     const struct record_content *mask; /* NULL: there are none */
+    struct record_bases *bases;        /* NULL: none are kept */
     /* Of thumbnails: */
     const char *ext[RECORD_MADE_SOURCES]; /* [n] of the sources, without a dot */
     struct record_made_array boxed;       /* a crossed box where the picture is bad */

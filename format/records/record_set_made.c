@@ -71,12 +71,12 @@ int record_set_add_pictures(struct dataset *ds, const struct record_column *colu
         return r;
     has_holes = lacks_all(ds, source, column, n_found);
     mask = record_pictures_find_mask(column, n, found, n_found, &ds->notes);
-    record_pictures_offer(ds, set->thumbnails, &set->setup,
-                          &(struct record_pictures_offered){
-                              name, has_holes, record_pictures_have_pairs(column, n, n_found),
-                              mask < 0 ? NULL : &set->content[mask]});
-    if (!set->setup.options.picture_height)
-        return 0;
+    r = record_pictures_offer(ds, set->thumbnails, &set->setup,
+                              &(struct record_pictures_offered){
+                                  name, has_holes, record_pictures_have_pairs(column, n, n_found),
+                                  mask < 0 ? NULL : &set->content[mask], record_set_set_identity});
+    if (r < 0 || !set->setup.options.picture_height)
+        return r;
     return record_pictures_add(
         ds, &set->setup, name,
         &(struct record_pictures_source){source, n_found, has_holes, record_set_set_identity},

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
             &file, &plan, &numbers,
             &(struct pixels){
                 .rgb = rgb, .scratch = scratch, .height = plan.height, .width = plan.width},
-            &done, &d);
+            &done, NULL, &d);
     if (r < 0) {
         fprintf(stderr, "%s\n", diag_text(&d, r));
         return 1;

@@ -111,6 +111,31 @@ with mounted(SOURCE, f"picture={H}x{H}", f"cache={CACHE}", "keep_made=1G", log="
     content(path("pets/samples/npy", sorted(os.listdir(path("pets/samples/npy")))[0]))
     equal(len(made()), 2, "files")
 
+# Plans with `base` find the scaled picture in every epoch: its bytes, and boxes of the file's picture, are those without.
+AUGMENTED = "batch=32,seed=5,picture=32x32,augment=t"
+
+
+def augmented(number):
+    folder = path(f"pets/batches/{AUGMENTED}/epoch={number}/npy")
+    return b"".join(content(folder, f"{k:06}.{field}.npy") for k in range((N + 31) // 32) for field in ("image", "image_box"))
+
+
+recipe = ("augment=t=base:40+rrc+flip", "bad_rows=zero", f"cache={CACHE}")
+with mounted(SOURCE, *recipe, log="log.base"):
+    want = [augmented(number) for number in range(3)]
+for turn in range(3):
+    with mounted(SOURCE, *recipe, "keep_made=1G", log=f"log.base{turn}"):
+        equal([augmented(number) for number in range(3)], want, "augmented pictures of kept ones")
+        decoded, kept = pictures()
+        equal((good if turn % 2 == 0 else 0) <= decoded <= (good if turn % 2 == 0 else 0) + 6, True, f"decoded in turn {turn}: {decoded}")
+        equal(kept >= 2 * good, True, f"kept in turn {turn}: {kept}")
+    if turn == 1:  # heads that say another size, pixels that differ
+        with open(max(made(), key=os.path.getmtime), "r+b") as f:
+            for at in range(8192, os.path.getsize(f.name), 40 * 40 * 3 // 2):
+                f.seek(at)
+                f.write(rng.bytes(16))
+os.unlink(max(made(), key=os.path.getmtime))
+
 # Damage of any kind: never a wrong byte.
 order = random.Random(7)
 file = max(made(), key=os.path.getsize)
