@@ -26,7 +26,7 @@ struct picture_source {
     /* The bytes of a source that read() needs, of the picture and of the mask:
      * ret[PICTURE_EXTENTS]. Returns how many. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, struct extent *ret);
-    /* With decoded_cache=, else NULL: get the picture whose short side is scaled to that many
+    /* NULL without decoded_cache=. Get the picture whose short side is scaled to that many
      * pixels, with pixels that are the caller's. false: it is not kept. */
     bool (*kept)(struct read_context *rc, const struct dataset *ds, uint64_t sample, uint32_t side,
                  struct picture_base *ret);

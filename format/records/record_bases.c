@@ -29,7 +29,7 @@ struct record_bases {
     struct record_base *base[SIDES_MOST]; /* [n] freed at the end */
 };
 
-static void base_name(const struct record_made *m, struct text *t)
+static void base_version(const struct record_made *m, struct text *t)
 {
     text_add(t, "pictures base 1 %u ", ((const struct record_base *)m)->side);
     picture_add_versions(t);
@@ -42,7 +42,7 @@ static uint64_t base_unit(const struct record_made *m, uint64_t record)
 }
 
 static const struct record_maker base_maker = {
-    .one = "a picture", .many = "scaled pictures", .name = base_name, .unit = base_unit};
+    .one = "a picture", .many = "scaled pictures", .name = base_version, .unit = base_unit};
 
 int record_bases_new(const struct format_setup *setup, const struct record_made *like,
                      int (*identity)(const struct dataset *ds, struct text *t),
@@ -103,7 +103,7 @@ static uint64_t base_bytes(const struct picture_base *base)
     return HEAD + (uint64_t)base->height * base->width * 3;
 }
 
-/* Is it a head that base_pack() writes for that side? */
+/* Is it a head that record_bases_put() writes for that side? */
 static bool base_head(const uint8_t *head, uint32_t side, struct picture_base *ret)
 {
     *ret = (struct picture_base){.file_height = load_le32(head),

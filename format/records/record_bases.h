@@ -8,8 +8,7 @@
 
 struct record_bases;
 
-/* of: what the pictures are of. The caller frees *ret with the dataset, before `of`. 0 or -ENOMEM.
- */
+/* They have the records and files of `like`, which the caller frees after *ret. 0 or -ENOMEM. */
 int record_bases_new(const struct format_setup *setup, const struct record_made *like,
                      int (*identity)(const struct dataset *ds, struct text *t),
                      struct record_bases **ret);

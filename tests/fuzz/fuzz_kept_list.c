@@ -1,7 +1,7 @@
 /* Bytes as a list of files that was kept in the cache folder, made by an attacker: magic and hash
  * are made right. Whatever comes out, names and folders are texts in the bytes, places never fall,
- * and what takes collections of it, or looks for files, stays inside. In the list of a remote, names
- * also stay below SOURCE, files are found where they are, and versions are texts that end. */
+ * and what takes collections of it, or looks for files, stays inside. In the list of a remote,
+ * names also stay below SOURCE, files are found where they are, and versions are texts that end. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
