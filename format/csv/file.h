@@ -65,17 +65,24 @@ extern const struct record_file_ops csv_file_ops;
  * or another -errno. */
 int csv_check(void *file, struct diag *d);
 
-/* For format/records: see struct record_format. */
-int csv_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-             struct diag *d);
-bool csv_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-int csv_read_rows(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
-                  const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
-int csv_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
-void csv_note(const void *file, struct text *t);
-void csv_joined(const void *file, const void *other, struct text *t);
-int csv_joins(const void *file, const void *other, struct diag *d);
-int csv_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
-             size_t len, uint8_t *dst, struct diag *d);
+extern const struct record_format csv_records;
+
+/* ---- probe.c: is a file a table of numbers? ---- */
+
+bool csv_is_named(const char *name); /* does its name say that it is a table? */
+enum claim csv_probe(const struct probed_file *file);
+
+/* ---- sets.c: one decision about the first lines of the files of a folder ---- */
+
+/* What source_file.decided says. */
+enum csv_decided {
+    CSV_ALONE, /* the file decides by itself */
+    CSV_NAMES, /* its first line is that of another file, which has names */
+    CSV_ROWS,  /* its first line could be names, but its siblings have rows only */
+};
+
+/* Set `decided` of files whose first lines others decide about. Blocks until all heads are read.
+ * 0 or -ENOMEM. */
+int csv_decide(struct source_file *file, size_t n, const struct format_setup *setup);
 
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "format/csv/file.h"
 #include "format/csv/head.h"
-#include "format/csv/probe.h"
 
 #define PROBE_LINES 8
 

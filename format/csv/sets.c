@@ -1,5 +1,5 @@
-#include "format/csv/sets.h"
-
+/* What is a header in one file is none in another, if each is judged alone: its rows may be too
+ * few, or numbers that look like names. */
 #include <errno.h>
 #include <stdlib.h>
 

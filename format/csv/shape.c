@@ -10,7 +10,6 @@
 #include "format/csv/file.h"
 #include "format/csv/head.h"
 #include "format/csv/row.h"
-#include "format/csv/sets.h"
 
 #define NAMES_SHOWN 8 /* in notes */
 

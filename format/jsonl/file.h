@@ -32,8 +32,7 @@ static inline bool jsonl_is_space(uint8_t c)
 
 extern const struct record_file_ops jsonl_file_ops;
 
-/* Are the samples, each with LF behind it, the file itself, byte for byte? */
-bool jsonl_is_lines(const void *file);
+extern const struct format format_jsonl;
 
 /* Is each line an object of JSON? 0; or -EBADMSG with the first that is none in d, or another
  * -errno. */

@@ -67,15 +67,9 @@ static inline unsigned mindrecord_column(unsigned field, enum mindrecord_field_n
     return MINDRECORD_ROW + field * MINDRECORD_NUMBERS + number;
 }
 
-/* ---- what rows show (columns.c) ---- */
+/* ---- what rows show (format.c) ---- */
 
 int mindrecord_set_columns(struct mindrecord *file); /* 0 or -ENOMEM */
-bool mindrecord_has(const void *file, uint64_t row, unsigned column);
-int mindrecord_dims(const void *file, uint64_t row, unsigned column,
-                    uint64_t ret[static RECORD_AXES], struct diag *d);
-bool mindrecord_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-int mindrecord_content(struct read_context *rc, const void *file, uint64_t row, unsigned column,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
 /* Has an array of that shape so many elements? Then *ret_axis is its axis that varies. */
 bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis);

@@ -69,7 +69,7 @@ struct recordio {
 
 extern const struct record_file_ops recordio_file_ops; /* pass.c */
 
-/* Set the columns of a file whose index is ready (columns.c). 0 or -ENOMEM. */
+/* Set the columns of a file whose index is ready (format.c). 0 or -ENOMEM. */
 int recordio_set_columns(struct recordio *file);
 
 /* Write bytes [off, off + len) of the payload of a record, which has length bytes in n_parts parts
@@ -84,18 +84,9 @@ const char *recordio_part(const uint8_t header[static RECORDIO_PART], uint64_t a
                           unsigned *ret_flag, uint64_t *ret_len, uint64_t *ret_end,
                           char text[static RECORDIO_WHY]);
 
-extern const struct format format_recordio;
-
-/* The contents of a prepared file, for struct record_format (columns.c). */
-bool recordio_has(const void *file, uint64_t row, unsigned column);
-int recordio_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-                  struct diag *d);
-bool recordio_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-int recordio_content(struct read_context *rc, const void *file, uint64_t row, unsigned column,
-                     uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+/* verify() of struct record_format (pass.c). */
 int recordio_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
-bool recordio_has_keys(const void *file);
-void recordio_damage(const void *file, struct text *t);
-void recordio_note(const void *file, struct text *t);
+
+extern const struct format format_recordio;
 
 #endif

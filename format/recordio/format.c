@@ -1,10 +1,294 @@
-/* The format: which files are RecordIO, and how they are opened. */
+/* The format: which files are RecordIO, and what a record shows. A record that is shorter than its
+ * headers say stays a record, so that its loss is seen: its fields cannot be read. */
 #include <errno.h>
-#include <stdlib.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
+#include "base/real.h"
 #include "format/recordio/file.h"
+
+static uint64_t recordio_columns_number_of(const struct recordio *file, uint64_t row,
+                                           enum recordio_number number)
+{
+    return index_number(&file->base.prepared.index, row, number);
+}
+
+/* ---- the columns ---- */
+
+/* What all records together say of their labels and pictures. */
+struct found {
+    uint64_t least, most; /* labels of a record */
+    bool has_lists;       /* a record has a list of labels */
+    bool whole;           /* each label is a whole number that text can give */
+    bool has_high, has_kind[N_KINDS];
+};
+
+static uint64_t labels_of(const uint64_t *number)
+{
+    return number[RECORDIO_LABELS_OWN] ? number[RECORDIO_LABELS_OWN] : 1;
+}
+
+static void recordio_columns_look_at_row(const struct recordio *file, uint64_t row,
+                                         struct found *found)
+{
+    uint64_t number[RECORDIO_NUMBERS], n;
+    float label;
+
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
+    found->has_high |= number[RECORDIO_ID_HIGH] > 0;
+    found->has_kind[number[RECORDIO_KIND]] = true;
+    if (number[RECORDIO_KIND] < KIND_OTHER)
+        return;
+    n = labels_of(number);
+    found->has_lists |= number[RECORDIO_LABELS_OWN] > 0;
+    found->least = min_u64(found->least, n);
+    found->most = max_u64(found->most, n);
+    if (!found->whole || found->has_lists)
+        return;
+    label = f4_of_bits((uint32_t)number[RECORDIO_LABEL]);
+    found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
+}
+
+static int add_label(struct recordio *file, const struct found *found)
+{
+    struct record_column label = {.name = "label", .dtype = DTYPE_F4, .part = COLUMN_LABEL};
+    int r = 0;
+
+    if (found->has_lists) {
+        label.ndim = 1;
+        label.dim[0] = found->least == found->most ? found->most : DIM_VARIES;
+    } else if (found->whole) {
+        label.without = RECORD_NOT_TAR;
+        r = record_file_add(&file->base,
+                            &(struct record_column){.name = "label",
+                                                    .shown = RECORD_BYTES,
+                                                    .ext = "cls",
+                                                    .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW,
+                                                    .part = COLUMN_CLASS});
+    }
+    return r < 0 ? r : record_file_add(&file->base, &label);
+}
+
+int recordio_set_columns(struct recordio *file)
+{
+    struct found found = {.least = UINT64_MAX, .whole = true};
+    struct record_column bytes = {.name = "record",
+                                  .shown = RECORD_BYTES,
+                                  .ext = "record",
+                                  .unnamed = true,
+                                  .part = COLUMN_RECORD};
+    struct record_column id = {.name = "id", .dtype = DTYPE_U8, .part = COLUMN_ID};
+    unsigned kinds = 0;
+    int r;
+
+    if (!file->has_pictures)
+        return record_file_add(&file->base, &bytes);
+    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
+        recordio_columns_look_at_row(file, row, &found);
+    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
+        kinds += found.has_kind[type];
+    r = add_label(file, &found);
+    if (r == 0)
+        r = record_file_add(&file->base, &id);
+    id.name = "id2";
+    id.part = COLUMN_ID_HIGH;
+    if (r == 0 && found.has_high)
+        r = record_file_add(&file->base, &id);
+    bytes.name = "image";
+    bytes.has_holes = kinds > 1;
+    for (unsigned type = KIND_OTHER; type < N_KINDS && r == 0; type++) {
+        bytes.ext = bytes_kind_ext(type - KIND_OTHER);
+        bytes.part = COLUMN_PICTURE + type;
+        if (found.has_kind[type])
+            r = record_file_add(&file->base, &bytes);
+    }
+    return r;
+}
+
+static bool recordio_has_keys(const void *p)
+{
+    const struct recordio *file = p;
+
+    return file->has_pictures && !file->has_other_ids;
+}
+
+static void recordio_damage(const void *p, struct text *t)
+{
+    const struct recordio *file = p;
+
+    if (file->reason && *file->reason)
+        text_add(t, "%s: %s; the rest is ignored\n", blob_name(file->base.blob), file->reason);
+}
+
+static void recordio_note(const void *p, struct text *t)
+{
+    const struct recordio *file = p;
+
+    if (file->side && *file->side)
+        text_add(t, "%s\n", file->side);
+}
+
+/* ---- contents ---- */
+
+/* The kind of the column that has the picture of a record; those that are lost are where the first
+ * pictures are. */
+static unsigned kind_shown(const struct recordio *file, uint64_t row)
+{
+    uint64_t type = recordio_columns_number_of(file, row, RECORDIO_KIND);
+
+    for (unsigned i = 0; i < file->base.n_columns && type < KIND_OTHER; i++)
+        if (file->base.column[i].part >= COLUMN_PICTURE)
+            type = file->base.column[i].part - COLUMN_PICTURE;
+    return (unsigned)type;
+}
+
+static bool recordio_has(const void *p, uint64_t row, unsigned column)
+{
+    const struct recordio *file = p;
+
+    return file->base.column[column].part < COLUMN_PICTURE ||
+           file->base.column[column].part == COLUMN_RECORD ||
+           kind_shown(file, row) + COLUMN_PICTURE == file->base.column[column].part;
+}
+
+/* Are the headers of the record whole? */
+static int recordio_columns_check(const struct recordio *file, uint64_t row, unsigned shows,
+                                  struct diag *d)
+{
+    uint64_t number[RECORDIO_NUMBERS];
+
+    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
+    if (shows == COLUMN_RECORD || number[RECORDIO_KIND] >= KIND_OTHER)
+        return 0;
+    if (number[RECORDIO_KIND] == KIND_SHORT)
+        return diag_set(d, -EIO,
+                        "%s: byte %llu: expected a picture behind 24 bytes, got a record of "
+                        "%llu bytes",
+                        blob_name(file->base.blob), (unsigned long long)number[RECORDIO_AT],
+                        (unsigned long long)number[RECORDIO_LENGTH]);
+    if (shows == COLUMN_ID || shows == COLUMN_ID_HIGH)
+        return 0;
+    return diag_set(d, -EIO, "%s: byte %llu: expected %llu labels, got a record of %llu bytes",
+                    blob_name(file->base.blob), (unsigned long long)number[RECORDIO_AT],
+                    (unsigned long long)number[RECORDIO_LABELS_OWN],
+                    (unsigned long long)number[RECORDIO_LENGTH]);
+}
+
+static size_t class_text(const struct recordio *file, uint64_t row, char ret[static 24])
+{
+    return (size_t)snprintf(
+        ret, 24, "%.0f",
+        (double)f4_of_bits((uint32_t)recordio_columns_number_of(file, row, RECORDIO_LABEL)));
+}
+
+/* Where the payload has a content. */
+static void recordio_columns_range_of(const struct recordio *file, uint64_t row, unsigned shows,
+                                      uint64_t *ret_off, uint64_t *ret_len)
+{
+    uint64_t length = recordio_columns_number_of(file, row, RECORDIO_LENGTH);
+    uint64_t labels = 4 * recordio_columns_number_of(file, row, RECORDIO_LABELS_OWN);
+
+    *ret_off = shows == COLUMN_RECORD ? 0 : RECORDIO_IMAGE;
+    *ret_len = shows == COLUMN_RECORD ? length : labels;
+    if (shows >= COLUMN_PICTURE && shows != COLUMN_RECORD) {
+        *ret_off += labels;
+        *ret_len = length - *ret_off;
+    }
+}
+
+static int recordio_dims(const void *p, uint64_t row, unsigned column,
+                         uint64_t ret[static RECORD_AXES], struct diag *d)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->base.column[column].part;
+    uint64_t number[RECORDIO_NUMBERS], off;
+    char text[24];
+    int r = recordio_columns_check(file, row, shows, d);
+
+    if (r < 0)
+        return r;
+    if (shows == COLUMN_LABEL && file->base.column[column].ndim) {
+        index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
+        ret[0] = labels_of(number);
+    } else if (shows == COLUMN_CLASS) {
+        ret[0] = class_text(file, row, text);
+    } else if (shows >= COLUMN_PICTURE) {
+        recordio_columns_range_of(file, row, shows, &off, &ret[0]);
+    }
+    return 0;
+}
+
+/* Are the bytes those of the payload? Otherwise they are in the index. */
+static bool is_stored(const struct recordio *file, uint64_t row, unsigned shows)
+{
+    return shows >= COLUMN_PICTURE ||
+           (shows == COLUMN_LABEL && recordio_columns_number_of(file, row, RECORDIO_LABELS_OWN));
+}
+
+static bool recordio_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->base.column[column].part;
+    uint64_t at = recordio_columns_number_of(file, row, RECORDIO_AT), off, len, parts;
+
+    if (!is_stored(file, row, shows) || recordio_columns_check(file, row, shows, NULL) < 0)
+        return false;
+    recordio_columns_range_of(file, row, shows, &off, &len);
+    if (!len)
+        return false;
+    parts = recordio_columns_number_of(file, row, RECORDIO_N_PARTS);
+    if (parts == 1)
+        *ret = (struct extent){file->base.blob, at + RECORDIO_PART + off, len};
+    else /* from the first header on: each says where the next is */
+        *ret = (struct extent){file->base.blob, at,
+                               min_u64(recordio_columns_number_of(file, row + 1, RECORDIO_AT) - at,
+                                       off + len + RECORDIO_PART * parts)};
+    return ret->len > 0;
+}
+
+/* Bytes [off, off + len) of a number of the index. */
+static void recordio_columns_read_number(const struct recordio *file, uint64_t row, unsigned shows,
+                                         uint64_t off, size_t len, uint8_t *dst)
+{
+    uint8_t bytes[8];
+
+    store_le64(bytes, recordio_columns_number_of(file, row,
+                                                 shows == COLUMN_ID        ? RECORDIO_ID
+                                                 : shows == COLUMN_ID_HIGH ? RECORDIO_ID_HIGH
+                                                                           : RECORDIO_LABEL));
+    memcpy(dst, bytes + off, len);
+}
+
+static int recordio_content(struct read_context *rc, const void *p, uint64_t row, unsigned column,
+                            uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct recordio *file = p;
+    unsigned shows = file->base.column[column].part;
+    char text[24];
+    uint64_t start, bytes;
+    int r = recordio_columns_check(file, row, shows, d);
+
+    if (r < 0)
+        return r;
+    if (shows == COLUMN_CLASS) {
+        class_text(file, row, text);
+        memcpy(dst, text + off, len);
+    } else if (!is_stored(file, row, shows)) {
+        recordio_columns_read_number(file, row, shows, off, len, dst);
+    } else {
+        recordio_columns_range_of(file, row, shows, &start, &bytes);
+        r = recordio_read(rc, file->base.blob, recordio_columns_number_of(file, row, RECORDIO_AT),
+                          recordio_columns_number_of(file, row, RECORDIO_LENGTH),
+                          recordio_columns_number_of(file, row, RECORDIO_N_PARTS), start + off, len,
+                          dst, d);
+    }
+    return r;
+}
+
+/* ---- the format ---- */
 
 static bool is_beside(const struct source_file *file)
 {
@@ -25,8 +309,6 @@ static const struct record_format recordio = {
     .damage = recordio_damage,
     .note = recordio_note,
 };
-
-/* ---- the format: its files ---- */
 
 static enum claim recordio_probe(const struct probed_file *file)
 {

@@ -1,13 +1,308 @@
-/* WebDataset: shards that are tar archives. */
-#include "format/records/record_set.h"
-#include "format/tar/archive/header.h"
-#include "format/tar/archive/hints.h"
-#include "format/tar/shard.h"
-
+/* WebDataset: shards that are tar archives, the columns of their fields, and their contents. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-extern const struct format format_tar;
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/core/npy_head.h"
+#include "format/tar/archive/header.h"
+#include "format/tar/archive/hints.h"
+#include "format/tar/archive/walk.h"
+#include "format/tar/name.h"
+#include "format/tar/shard.h"
+
+/* ---- columns ---- */
+
+static bool tar_fields_is_complete(const void *ctx, unsigned field)
+{
+    const struct tar_shard *shard = ctx;
+
+    return tar_field_number(shard, field, MEMBER_ROWS) + shard->faults >=
+           shard->base.prepared.index.rows;
+}
+
+int tar_columns_make(struct tar_shard *shard)
+{
+    int r = member_columns_make(&shard->table, 0, tar_fields_is_complete, shard, &shard->shows,
+                                &shard->column, &shard->base.n_columns);
+
+    shard->base.column = shard->column;
+    return r;
+}
+
+/* ---- contents ---- */
+
+static uint64_t tar_number_at(const struct tar_shard *shard, uint64_t row, uint64_t column)
+{
+    return index_number(&shard->base.prepared.index, row, (unsigned)column);
+}
+
+/* A faulty sample has all fields, so that its loss is seen. */
+static bool tar_has(const void *file, uint64_t row, unsigned column)
+{
+    const struct tar_shard *shard = file;
+    uint64_t place = tar_field_number(shard, shard->shows[column].field, TAR_FIELD_PLACE);
+
+    return tar_number_at(shard, row, place) || tar_number_at(shard, row, TAR_FAULT);
+}
+
+static int tar_fields_check_fault(const struct tar_shard *shard, uint64_t row, struct diag *d)
+{
+    static const char *const faults[N_TAR_FAULTS] = {
+        [TAR_TWICE] = "two members of one extension",
+        [TAR_IS_SPARSE] = "a sparse member, which is never expanded",
+        [TAR_CUT] = "the end of the file",
+    };
+    uint64_t fault = tar_number_at(shard, row, TAR_FAULT);
+
+    if (!fault)
+        return 0;
+    return diag_set(d, -EBADMSG, "%s: byte %llu: expected a sample, got %s",
+                    blob_name(shard->base.blob),
+                    (unsigned long long)tar_number_at(shard, row, TAR_AT),
+                    fault < N_TAR_FAULTS ? faults[fault] : "a fault");
+}
+
+static int tar_dims(const void *file, uint64_t row, unsigned column,
+                    uint64_t ret[static RECORD_AXES], struct diag *d)
+{
+    const struct tar_shard *shard = file;
+    const struct member_column *shows = &shard->shows[column];
+    const uint64_t *number = shard->table.column[shows->field].number;
+    int r = tar_fields_check_fault(shard, row, d);
+
+    if (r < 0)
+        return r;
+    if (shows->shown != MEMBER_AS_ARRAY && shows->shown != MEMBER_AS_INTEGER)
+        ret[0] = tar_number_at(shard, row, number[TAR_FIELD_PLACE] + 1);
+    if (shows->shown == MEMBER_AS_ARRAY)
+        member_array_dims(&shard->base.prepared.index, row, number, ret);
+    return 0;
+}
+
+/* The place of a member's bytes in the archive, without a header of .npy. */
+static struct extent find_bytes(const struct tar_shard *shard, uint64_t row, unsigned column)
+{
+    const struct member_column *shows = &shard->shows[column];
+    const uint64_t *number = shard->table.column[shows->field].number;
+    uint64_t head = 0;
+
+    if (shows->shown == MEMBER_AS_ARRAY)
+        head = member_array_head(&shard->base.prepared.index, row, number);
+    return (struct extent){
+        shard->base.blob,
+        tar_number_at(shard, row, TAR_AT) +
+            TAR_BLOCK * tar_number_at(shard, row, number[TAR_FIELD_PLACE]) + head,
+        tar_number_at(shard, row, number[TAR_FIELD_PLACE] + 1) - head,
+    };
+}
+
+static bool tar_extent(const void *file, uint64_t row, unsigned column, struct extent *ret)
+{
+    const struct tar_shard *shard = file;
+
+    if (shard->shows[column].shown == MEMBER_AS_INTEGER || tar_number_at(shard, row, TAR_FAULT))
+        return false;
+    *ret = find_bytes(shard, row, column);
+    return ret->len > 0;
+}
+
+static int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned column,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct tar_shard *shard = file;
+    const struct member_column *shows = &shard->shows[column];
+    const uint64_t *number = shard->table.column[shows->field].number;
+    struct extent e;
+    int r = tar_fields_check_fault(shard, row, d);
+
+    if (r < 0)
+        return r;
+    switch (shows->shown) {
+    case MEMBER_AS_INTEGER:
+        member_integer_read(&shard->base.prepared.index, row, number, off, len, dst);
+        return 0;
+    case MEMBER_AS_ARRAY:
+        e = find_bytes(shard, row, column);
+        return member_array_read(rc, &e, &shard->base.prepared.index, row, number, off, len, dst,
+                                 d);
+    default:
+        e = find_bytes(shard, row, column);
+        return blob_read(rc, e.blob, dst, len, e.off + off, d);
+    }
+}
+
+/* ---- comparing an index by content ---- */
+
+/* What the index says of a sample: its key, its fields, their places and sizes, and the values that
+ * the index has. */
+struct verifying {
+    const struct tar_shard *shard;
+    uint64_t row, at; /* at: of the first header */
+    struct tar_walk walk;
+    size_t key_len;
+    uint8_t key[KEY_MAX];
+};
+
+/* Ask for all headers that the sample needs at once. */
+static int read_ahead(struct verifying *v, struct diag *d)
+{
+    uint8_t block[TAR_BLOCK];
+    int all = 0;
+
+    for (unsigned i = 0; i < v->shard->table.n; i++) {
+        uint64_t place =
+            tar_number_at(v->shard, v->row, tar_field_number(v->shard, i, TAR_FIELD_PLACE));
+
+        if (place && !missing_go_on(v->walk.window.rc,
+                                    blob_read(v->walk.window.rc, v->shard->base.blob, block,
+                                              sizeof(block), v->at + (place - 1) * TAR_BLOCK, d),
+                                    &all))
+            break;
+    }
+    return all;
+}
+
+/* Does the member have the sample's key? Keys that repeat end in "~" and a number, those too long
+ * for an index are numbers. */
+static bool tar_verify_is_key(const struct verifying *v, const uint8_t *name, size_t len)
+{
+    const struct index *index = &v->shard->base.prepared.index;
+
+    while (len > 2 && !memcmp(name, "./", 2)) {
+        name += 2;
+        len -= 2;
+    }
+    if (len > KEY_MAX)
+        return true;
+    if (v->key_len < len || memcmp(v->key, name, len) != 0)
+        return false;
+    return v->key_len == len || (index->renamed && v->key[len] == '~');
+}
+
+static int tar_verify_differs(const struct verifying *v, const char *what, struct diag *d)
+{
+    return diag_set(d, -EBADMSG, "byte %llu: expected %s of the sample, got another",
+                    (unsigned long long)v->at, what);
+}
+
+static int verify_array(struct verifying *v, const struct tar_member *m, const uint64_t *number,
+                        struct diag *d)
+{
+    const struct index *index = &v->shard->base.prepared.index;
+    uint64_t head = member_array_head(index, v->row, number), dim[RECORD_AXES] = {0};
+    const uint8_t *bytes;
+    struct npy_head found;
+    int r;
+
+    if (head > m->size || head > TAR_EXTRA_MAX || head < NPY_HEAD_START)
+        return tar_verify_differs(v, "an array", d);
+    r = tar_walk_bytes(&v->walk, m->at, (size_t)head, &bytes, d);
+    if (r < 0)
+        return r;
+    if (npy_head_bytes(bytes, (size_t)head) != head ||
+        npy_head_parse(bytes, (size_t)head, m->size, &found) ||
+        (uint64_t)found.dtype != number[MEMBER_TYPE] || found.ndim != number[MEMBER_AXES])
+        return tar_verify_differs(v, "an array", d);
+    if (member_array_word(&found) != tar_number_at(v->shard, v->row, number[MEMBER_VALUE]))
+        return tar_verify_differs(v, "the order of bytes and axes of an array", d);
+    member_array_dims(index, v->row, number, dim);
+    return memcmp(dim, found.dim, found.ndim * sizeof(*dim))
+               ? tar_verify_differs(v, "the axes of an array", d)
+               : 0;
+}
+
+static int verify_value(struct verifying *v, const struct tar_member *m, const uint64_t *number,
+                        struct diag *d)
+{
+    const uint8_t *bytes;
+    int64_t value;
+    int r;
+
+    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY)
+        return verify_array(v, m, number, d);
+    if (number[MEMBER_FORM] != MEMBER_AS_INTEGER)
+        return 0;
+    if (m->size > MEMBER_INTEGER_MAX)
+        return tar_verify_differs(v, "a number", d);
+    r = tar_walk_bytes(&v->walk, m->at, (size_t)m->size, &bytes, d);
+    if (r < 0)
+        return r;
+    return member_integer_parse(bytes, (size_t)m->size, &value) &&
+                   (uint64_t)value == tar_number_at(v->shard, v->row, number[MEMBER_VALUE])
+               ? 0
+               : tar_verify_differs(v, "a number", d);
+}
+
+static int verify_member(struct verifying *v, const struct tar_member *m, size_t ext,
+                         unsigned *n_found, struct diag *d)
+{
+    const uint64_t *number;
+    uint64_t place;
+    unsigned field;
+
+    if (!column_table_find(&v->shard->table, m->name + ext, m->name_len - ext, &field))
+        return v->shard->table.n < TAR_FIELDS_MAX ? tar_verify_differs(v, "the fields", d) : 0;
+    number = v->shard->table.column[field].number;
+    place = number[TAR_FIELD_PLACE];
+    if (m->type != TAR_FILE ||
+        tar_number_at(v->shard, v->row, place) != (m->at - v->at) / TAR_BLOCK ||
+        tar_number_at(v->shard, v->row, place + 1) != m->size)
+        return tar_verify_differs(v, "the places of files", d);
+    ++*n_found;
+    return verify_value(v, m, number, d);
+}
+
+static int verify_members(struct verifying *v, unsigned n, struct diag *d)
+{
+    struct tar_member m;
+    unsigned n_found = 0;
+    int r;
+
+    v->walk.at = v->at;
+    while (n_found < n && (r = tar_walk_next(&v->walk, &m, d)) != 0) {
+        struct tar_name name;
+
+        if (r < 0)
+            return r;
+        if ((m.type != TAR_FILE && m.type != TAR_SPARSE) ||
+            tar_name_split(m.name, m.name_len, &name) != TAR_NAME_SAMPLE)
+            continue;
+        if (!tar_verify_is_key(v, m.name, name.key_len))
+            return tar_verify_differs(v, "the key", d);
+        r = verify_member(v, &m, name.ext, &n_found, d);
+        if (r < 0)
+            return r;
+    }
+    return n_found == n ? 0 : tar_verify_differs(v, "all fields", d);
+}
+
+static int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
+{
+    const struct tar_shard *shard = file;
+    struct verifying v = {.shard = shard, .row = row};
+    unsigned n = 0;
+    int r;
+
+    v.at = tar_number_at(shard, row, TAR_AT);
+    if (tar_number_at(shard, row, TAR_FAULT))
+        return 0; /* it is not read */
+    for (unsigned i = 0; i < shard->table.n; i++)
+        n += tar_number_at(shard, row, tar_field_number(shard, i, TAR_FIELD_PLACE)) > 0;
+    v.key_len = index_key(&shard->base.prepared.index, row, v.key);
+    r = tar_walk_init(&v.walk, shard->base.blob);
+    v.walk.window.rc = rc;
+    if (r == 0)
+        r = read_ahead(&v, d);
+    if (r == 0)
+        r = verify_members(&v, n, d);
+    tar_walk_release(&v.walk);
+    return r;
+}
+
+/* ---- the format ---- */
 
 static bool file_is_beside(const struct source_file *file)
 {

@@ -59,20 +59,9 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
  * no, with the reason in d; or another -errno. */
 int tar_judge_start(const struct blob *blob, struct diag *d);
 
-/* ---- fields: fields.c ---- */
-
-/* Make the columns of a prepared shard. 0 or -ENOMEM. */
+/* Make the columns of a prepared shard (format.c). 0 or -ENOMEM. */
 int tar_columns_make(struct tar_shard *shard);
 
-/* The functions of struct record_format; file is a struct tar_shard. */
-bool tar_has(const void *file, uint64_t row, unsigned column);
-int tar_dims(const void *file, uint64_t row, unsigned column, uint64_t ret[static RECORD_AXES],
-             struct diag *d);
-bool tar_extent(const void *file, uint64_t row, unsigned column, struct extent *ret);
-int tar_read(struct read_context *rc, const void *file, uint64_t row, unsigned column, uint64_t off,
-             size_t len, uint8_t *dst, struct diag *d);
-
-/* verify() of struct record_format (verify.c). */
-int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
+extern const struct format format_tar;
 
 #endif

@@ -88,13 +88,13 @@ struct zip_unpacking {
     struct diag *d;
 };
 
-static int zip_bad_content(const struct zip_unpacking *u, const z_stream *z)
+static int zip_bad_content(const struct zip_unpacking *u, const char *fault)
 {
     return blob_bad(
         u->archive->blob, u->d,
         "member %.*s: expected %llu bytes with CRC-32 %08x in its deflated data, got %s",
         (int)min_u64(u->place->name_len, 100), u->archive->names + u->place->name,
-        (unsigned long long)u->size, u->place->crc, z->msg ? z->msg : "others");
+        (unsigned long long)u->size, u->place->crc, fault ? fault : "others");
 }
 
 static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
@@ -102,27 +102,18 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
     const struct zip_unpacking *u = ctx;
     size_t n = (size_t)u->place->packed_size, size = (size_t)u->size;
     AUTO_FREE uint8_t *packed = malloc(n + 1), *content = malloc(size + 1);
-    z_stream z = {.next_in = packed, .avail_in = (uInt)n};
+    struct zip_inflated made = {0};
     int r = !packed || !content ? -ENOMEM
                                 : zip_read_packed(u->rc, u->archive, u->place, 0, packed, n, u->d);
 
     if (r < 0)
         return r;
-    if (inflateInit2(&z, -15) != Z_OK)
-        return -ENOMEM;
-    z.next_out = content;
-    z.avail_out = (uInt)size + 1; /* one more would be seen */
-    r = inflate(&z, Z_FINISH);
-    if (r == Z_MEM_ERROR)
-        r = -ENOMEM;
-    else if (r != Z_STREAM_END || z.avail_in || z.total_out != size ||
-             crc32_z(0, content, size) != u->place->crc)
-        r = zip_bad_content(u, &z);
-    else
-        r = 0;
-    inflateEnd(&z);
-    if (r < 0)
+    r = zip_inflate(packed, n, content, size + 1, &made); /* one more would be seen */
+    if (r == -ENOMEM)
         return r;
+    if (r < 0 || !made.is_whole || made.used != n || made.len != size ||
+        crc32_z(0, content, size) != u->place->crc)
+        return zip_bad_content(u, made.fault);
     *ret = TAKE_PTR(content);
     *ret_size = size;
     return 0;

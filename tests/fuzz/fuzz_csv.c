@@ -28,15 +28,15 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     FUZZ_CHECK(csv_parse(line, number[ROW_BYTES], shape->delimiter, value, shape->columns, &bad) ==
                shape->columns);
     FUZZ_CHECK(bad == shape->columns);
-    FUZZ_CHECK(csv_dims(file, row, 0, dim, NULL) == 0);
+    FUZZ_CHECK(csv_records.dims(file, row, 0, dim, NULL) == 0);
     bytes = dim[0] * (file->doubles ? 8 : 4);
     once = malloc(bytes + 1);
     pieces = malloc(bytes + 1);
     FUZZ_CHECK(once && pieces);
-    FUZZ_CHECK(!bytes || csv_read(READ_WAITS, file, row, 0, 0, bytes, once, NULL) == 0);
+    FUZZ_CHECK(!bytes || csv_records.read(READ_WAITS, file, row, 0, 0, bytes, once, NULL) == 0);
     for (uint64_t at = 0; at < bytes; at += 3)
-        FUZZ_CHECK(csv_read(READ_WAITS, file, row, 0, at, (size_t)min_u64(3, bytes - at),
-                            pieces + at, NULL) == 0);
+        FUZZ_CHECK(csv_records.read(READ_WAITS, file, row, 0, at, (size_t)min_u64(3, bytes - at),
+                                    pieces + at, NULL) == 0);
     FUZZ_CHECK(!memcmp(once, pieces, bytes));
 }
 

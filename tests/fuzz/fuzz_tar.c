@@ -103,21 +103,23 @@ static void check_content(const struct tar_shard *shard, uint64_t row, unsigned 
     struct extent e;
 
     memcpy(dim, column->dim, sizeof(dim));
-    if (tar_dims(shard, row, i, dim, &d) < 0) {
+    if (format_tar.records->dims(shard, row, i, dim, &d) < 0) {
         FUZZ_CHECK(d.set);
         return;
     }
     for (unsigned k = 0; k < (numbers ? column->ndim : 1); k++)
         FUZZ_CHECK(checked_mul(bytes, dim[k], &bytes));
     FUZZ_CHECK(bytes <= shard->base.blob->size);
-    if (tar_extent(shard, row, i, &e))
+    if (format_tar.records->extent(shard, row, i, &e))
         FUZZ_CHECK(e.off <= shard->base.blob->size && e.len <= shard->base.blob->size - e.off);
     bytes = min_u64(bytes, READ_MOST);
     if (bytes < 2)
         return;
-    FUZZ_CHECK(tar_read(READ_WAITS, shard, row, i, 0, (size_t)bytes, whole, NULL) == 0);
-    FUZZ_CHECK(tar_read(READ_WAITS, shard, row, i, 0, 1, pieces, NULL) == 0);
-    FUZZ_CHECK(tar_read(READ_WAITS, shard, row, i, 1, (size_t)bytes - 1, pieces + 1, NULL) == 0);
+    FUZZ_CHECK(format_tar.records->read(READ_WAITS, shard, row, i, 0, (size_t)bytes, whole, NULL) ==
+               0);
+    FUZZ_CHECK(format_tar.records->read(READ_WAITS, shard, row, i, 0, 1, pieces, NULL) == 0);
+    FUZZ_CHECK(format_tar.records->read(READ_WAITS, shard, row, i, 1, (size_t)bytes - 1, pieces + 1,
+                                        NULL) == 0);
     FUZZ_CHECK(!memcmp(whole, pieces, (size_t)bytes));
 }
 
@@ -140,7 +142,7 @@ static void check_shard(struct blob *blob)
         while (r == 0);
         for (uint64_t row = 0; r == 1 && row < min_u64(shard->base.prepared.index.rows, 100); row++)
             for (unsigned i = 0; i < shard->base.n_columns; i++)
-                if (tar_has(shard, row, i))
+                if (format_tar.records->has(shard, row, i))
                     check_content(shard, row, i);
         record_file_drop(&shard->base);
     }

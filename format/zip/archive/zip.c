@@ -23,7 +23,9 @@
 #define FLAG_MASKED    0x2000u
 #define METHOD_AES     99
 #define MAKER_UNIX     3
-#define PEEK_PIECE     4096u
+#define PEEK_MORE                                                                                  \
+    4096u /* bytes that the start of deflated data may have more than what it makes                \
+           */
 
 #define LOCAL_MAGIC   UINT32_C(0x04034b50)
 #define ENTRY_MAGIC   UINT32_C(0x02014b50)
@@ -376,57 +378,42 @@ int zip_find(const struct blob *blob, struct zip *zip, struct diag *d)
     return r;
 }
 
-static int inflate_head(const struct blob *blob, const struct zip_member *m, z_stream *z,
-                        struct diag *d)
+int zip_inflate(uint8_t *packed, size_t len, void *ret, size_t size, struct zip_inflated *made)
 {
-    uint8_t in[PEEK_PIECE];
-    uint64_t at = 0;
-    int state = Z_OK;
+    z_stream z = {
+        .next_in = packed, .avail_in = (uInt)len, .next_out = ret, .avail_out = (uInt)size};
+    int state;
 
-    while (state == Z_OK && z->avail_out) {
-        int r;
-
-        if (!z->avail_in) {
-            size_t n = (size_t)min_u64(sizeof(in), m->packed_size - at);
-
-            if (!n)
-                break;
-            r = blob_read(READ_WAITS, blob, in, n, m->at + at, d);
-            if (r < 0)
-                return r;
-            at += n;
-            z->next_in = in;
-            z->avail_in = (uInt)n;
-        }
-        state = inflate(z, Z_NO_FLUSH);
-    }
-    if (state == Z_MEM_ERROR)
+    if (inflateInit2(&z, -15) != Z_OK)
         return -ENOMEM;
-    return state == Z_OK || state == Z_STREAM_END || state == Z_BUF_ERROR
-               ? 0
-               : blob_bad(blob, d, "member %.*s: deflated data: %s", (int)min_u64(m->name_len, 64),
-                          m->name, z->msg ? z->msg : "expected a valid stream, got damage");
+    state = inflate(&z, Z_SYNC_FLUSH);
+    inflateEnd(&z);
+    *made = (struct zip_inflated){z.total_in, z.total_out, state == Z_STREAM_END, z.msg};
+    return state == Z_MEM_ERROR                                             ? -ENOMEM
+           : state == Z_OK || state == Z_STREAM_END || state == Z_BUF_ERROR ? 0
+                                                                            : -EBADMSG;
 }
 
 int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,
              size_t *ret_len, struct diag *d)
 {
-    z_stream z = {.next_out = ret, .avail_out = (uInt)capacity};
-    int r;
+    bool stored = m->method == ZIP_STORED;
+    size_t n = (size_t)(stored ? min_u64(capacity, m->size)
+                               : min_u64(m->packed_size, (uint64_t)capacity + PEEK_MORE));
+    AUTO_FREE uint8_t *packed = stored ? NULL : malloc(n + 1);
+    struct zip_inflated made = {0};
+    int r = stored || packed ? 0 : -ENOMEM;
 
-    if (m->method == ZIP_STORED) {
-        size_t n = (size_t)min_u64(capacity, m->size);
-
-        r = n ? blob_read(READ_WAITS, blob, ret, n, m->at, d) : 0;
-        if (r == 0)
-            *ret_len = n;
+    if (r == 0 && n)
+        r = blob_read(READ_WAITS, blob, stored ? ret : packed, n, m->at, d);
+    if (r < 0 || stored) {
+        *ret_len = n;
         return r;
     }
-    if (inflateInit2(&z, -15) != Z_OK)
-        return -ENOMEM;
-    r = inflate_head(blob, m, &z, d);
-    if (r == 0)
-        *ret_len = capacity - z.avail_out;
-    inflateEnd(&z);
+    r = zip_inflate(packed, n, ret, capacity, &made);
+    if (r == -EBADMSG)
+        blob_bad(blob, d, "member %.*s: deflated data: %s", (int)min_u64(m->name_len, 64), m->name,
+                 made.fault ? made.fault : "expected a valid stream, got damage");
+    *ret_len = made.len;
     return r;
 }

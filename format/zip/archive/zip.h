@@ -58,6 +58,14 @@ int zip_ends(const struct blob *blob, const struct zip *zip, uint64_t *ret, stru
 /* Find all members, as zip_locate(). */
 int zip_find(const struct blob *blob, struct zip *zip, struct diag *d);
 
+/* Unpack deflated bytes to at most size bytes. 0, -ENOMEM; or -EBADMSG: they are none. */
+struct zip_inflated {
+    size_t used, len;  /* bytes that were read, and made */
+    bool is_whole;     /* the data has ended */
+    const char *fault; /* static, or NULL */
+};
+int zip_inflate(uint8_t *packed, size_t len, void *ret, size_t size, struct zip_inflated *made);
+
 /* Read the first bytes of a member's content, at most capacity, which may be unpacked for that. The
  * caller has called zip_check(). 0 or -errno. */
 int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,

@@ -1,5 +1,6 @@
 /* Which lines of a file are samples, and what a check says of them. */
 #include "format/jsonl/file.h"
+#include "format/records/record_set.h"
 
 #include <errno.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static void test_jsonl__lines__samples(void **state)
             assert_memory_equal(files[i].text + place.off, files[i].line[row], place.len);
         }
         assert_null(files[i].line[row]);
-        assert_int_equal(jsonl_is_lines(file), files[i].is_lines);
+        assert_int_equal(format_jsonl.records->lines_are_file(file), files[i].is_lines);
         record_file_drop(&file->base);
     }
 }

@@ -63,7 +63,7 @@ static void describe_content(const struct tar_shard *shard, uint64_t row, unsign
     AUTO_FREE uint8_t *content = NULL;
 
     memcpy(dim, column->dim, sizeof(dim));
-    if (tar_dims(shard, row, i, dim, NULL) < 0) {
+    if (format_tar.records->dims(shard, row, i, dim, NULL) < 0) {
         text_add(t, " %s:?", column->name);
         return;
     }
@@ -71,7 +71,7 @@ static void describe_content(const struct tar_shard *shard, uint64_t row, unsign
         bytes *= dim[k];
     content = malloc(bytes + 1);
     if (bytes)
-        assert_int_equal(tar_read(NULL, shard, row, i, 0, bytes, content, NULL), 0);
+        assert_int_equal(format_tar.records->read(NULL, shard, row, i, 0, bytes, content, NULL), 0);
     text_add(t, " %s:", column->name);
     if (shard->shows[i].shown == MEMBER_AS_INTEGER)
         text_add(t, "%lld", (long long)*(int64_t *)(void *)content);
@@ -90,7 +90,8 @@ static void describe(const struct tar_shard *shard, struct text *t)
     for (uint64_t row = 0; row < index->rows; row++) {
         text_add_bytes(t, (const char *)key, index_key(index, row, key));
         for (unsigned i = 0; i < shard->base.n_columns; i++)
-            if (tar_has(shard, row, i) && !(shard->column[i].without & RECORD_NOT_ARRAYS))
+            if (format_tar.records->has(shard, row, i) &&
+                !(shard->column[i].without & RECORD_NOT_ARRAYS))
                 describe_content(shard, row, i, t);
         text_add(t, "\n");
     }
@@ -389,15 +390,15 @@ static void test_arrays__one_type__shown(void **state)
     assert_int_equal(shard->base.n_columns, 2);
     assert_int_equal(shard->column[1].dim[0], DIM_VARIES);
     assert_int_equal(shard->column[1].dim[1], 3);
-    assert_int_equal(tar_read(NULL, shard, 0, 1, 0, 6, bytes, NULL), 0);
+    assert_int_equal(format_tar.records->read(NULL, shard, 0, 1, 0, 6, bytes, NULL), 0);
     assert_memory_equal(bytes, swapped, 6);
     for (size_t off = 0; off < 12; off++)
         for (size_t len = 1; off + len <= 12; len++) {
-            assert_int_equal(tar_read(NULL, shard, 1, 1, off, len, bytes, NULL), 0);
+            assert_int_equal(format_tar.records->read(NULL, shard, 1, 1, off, len, bytes, NULL), 0);
             assert_memory_equal(bytes, fortran + off, len);
         }
     for (size_t off = 0; off < 6; off++) {
-        assert_int_equal(tar_read(NULL, shard, 0, 1, off, 1, bytes, NULL), 0);
+        assert_int_equal(format_tar.records->read(NULL, shard, 0, 1, off, 1, bytes, NULL), 0);
         assert_int_equal(bytes[0], swapped[off]);
     }
 }
