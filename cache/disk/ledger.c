@@ -99,8 +99,6 @@ int allowance_refused(const struct allowance *a, const char *folder, struct diag
 
 /* ---- unused files, and shares ---- */
 
-/* Remove files of which may_go() says so until so many bytes of disk space are free. Returns how
- * many are. */
 uint64_t quota_remove_unused(struct quota *quota, const struct inventory *inventory,
                              bool (*may_go)(const void *ctx, const struct inventory_file *),
                              const void *ctx, uint64_t bytes)

@@ -119,7 +119,7 @@ int small_pieces_read(struct small_pieces *small, int fd, uint64_t size,
         map(small, fd, size);
     if (atomic_load(&small->state) != MAPPED || mapped_file_is_lost(&small->map))
         return -EOPNOTSUPP;
-    if (atomic_load_explicit(&small->is_slow, memory_order_relaxed))
+    if (atomic_load(&small->is_slow))
         ask_disk(small, pieces, n);
     began = monotonic_ns();
     for (size_t i = 0; i < n; i++) {

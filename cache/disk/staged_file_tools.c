@@ -178,43 +178,28 @@ static int look_at(const struct staged *staged, uint64_t block, uint8_t *buf)
     return staged_checksum(staged, block, buf) == record ? 1 : -EBADMSG;
 }
 
-/* The same for a file that this process may only read. A block that looks wrong may be one that is
- * being dropped or fetched: it counts as wrong if it is twice, and nobody claimed it in between. */
-static int check_block(const struct staged *staged, uint64_t block, uint8_t *buf)
+/* The same; drop a block that is wrong, if this process may write. A block that looks wrong may be
+ * one that another process drops or fetches: it counts as wrong if it is twice, and none has
+ * claimed it in between. */
+static int verify_block(const struct staged *staged, uint64_t block, uint8_t *buf, bool writes)
 {
-    struct flock claim = {.l_type = F_RDLCK,
-                          .l_whence = SEEK_SET,
-                          .l_start = (off_t)(LOCK_CLAIMS + block),
-                          .l_len = 1};
-    int r = look_at(staged, block, buf);
-
-    if (r == -EBADMSG && fcntl(staged->fd, F_OFD_GETLK, &claim) == 0 && claim.l_type != F_UNLCK)
-        return 0;
-    return r == -EBADMSG ? look_at(staged, block, buf) : r;
-}
-
-/* The same; drop a block that is wrong, unless another process has claimed it. A block that looks
- * wrong may be one that is being dropped or fetched, so only what is found under a claim counts. */
-static int verify_block(const struct staged *staged, uint64_t block, uint8_t *buf)
-{
-    int r = look_at(staged, block, buf), dropped;
+    int r = look_at(staged, block, buf), dropped = 0;
 
     if (r != -EBADMSG)
         return r;
-    if (!staged_claim(staged, block, 1))
+    if (!(writes ? staged_claim(staged, block, 1) : staged_unclaimed(staged, block, 1)))
         return 0;
     r = look_at(staged, block, buf);
-    if (r == -EBADMSG) {
+    if (r == -EBADMSG && writes) {
         dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
         if (dropped == 0) {
             dropped = staged_drop_wrong(staged, block, 1);
             file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, 0);
         }
-        if (dropped < 0 && dropped != -EOPNOTSUPP) /* its record is cleared all the same */
-            r = dropped;
     }
-    staged_unclaim(staged, block, 1);
-    return r;
+    if (writes)
+        staged_unclaim(staged, block, 1);
+    return dropped < 0 && dropped != -EOPNOTSUPP ? dropped : r; /* its record is cleared anyway */
 }
 
 static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_good,
@@ -226,7 +211,7 @@ static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_go
     if (!buf)
         return -ENOMEM;
     for (uint64_t block = 0; block < end; block++) {
-        int r = writes ? verify_block(staged, block, buf) : check_block(staged, block, buf);
+        int r = verify_block(staged, block, buf, writes);
 
         if (r < 0 && r != -EBADMSG)
             return r;
@@ -274,12 +259,6 @@ int staged_verify(const struct cache_group *group, const char *path, uint64_t *g
     return r == -ESTALE ? -ENOENT : r;
 }
 
-/* In versions before 3 the locks were in the one file that there was. */
-static int lock_old(const struct staged *staged)
-{
-    return file_lock(staged->records, F_WRLCK, LOCK_USE, 1, 0);
-}
-
 /* Remove both. The content has the locks, so it goes last; alone it is begun anew, or removed by
  * the next call. */
 static int remove_both(const struct cache_group *group, struct staged *staged, const char *path)
@@ -293,8 +272,8 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
         r = file_open_own(group, content, &staged->fd, NULL);
     if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, 0);
-    if (r == 0 && staged->records >= 0)
-        r = lock_old(staged);
+    if (r == 0 && staged->records >= 0) /* versions before 3 had the locks there */
+        r = file_lock(staged->records, F_WRLCK, LOCK_USE, 1, 0);
     if (r == 0)
         r = check_name(staged, path);
     if (r == 0 && file_has_lock(staged->fd, LOCK_SEALED, 1))

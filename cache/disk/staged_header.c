@@ -247,7 +247,6 @@ static int begin_of_other(const struct staged *staged, int use,
     return r;
 }
 
-/* Ensure that the file has that header, and a count of drops; LOCK_HEADER is held. */
 int staged_prepare(const struct staged *staged, int use, const uint8_t wanted[static HEADER_BYTES],
                    const char *path, struct diag *d)
 {

@@ -51,8 +51,8 @@ static int take_more_quota(struct run *run, uint64_t bytes)
 
 bool file_wants_parts(const struct file *file)
 {
-    return atomic_load_explicit(&file->stage->overflow.is_wasteful, memory_order_relaxed) &&
-           atomic_load_explicit(&file->ahead_at, memory_order_relaxed) == UINT64_MAX;
+    return atomic_load(&file->stage->overflow.is_wasteful) &&
+           atomic_load(&file->ahead_at) == UINT64_MAX;
 }
 
 /* Of the first block and of the last one, only what readers space of them need come. */
@@ -79,13 +79,6 @@ static int try_to_exclude_drops(const struct run *run)
     return run->steals && excludes < 0 ? excludes : 0;
 }
 
-static bool is_cache_full(struct stage *stage)
-{
-    LOCK_SCOPE(&stage->lock);
-
-    return keep_is_full_locked(stage);
-}
-
 /* Take disk space from the quota for what is to come; of a file that comes whole, which may be
  * larger than the cache, for the first write: write_blocks() takes the rest. False: there is none,
  * and no reader waits. */
@@ -98,7 +91,7 @@ bool run_take_quota(struct run *run)
 
     if (run->taken || run->refused)
         return true;
-    if (is_cache_full(stage)) { /* no block is worth the place of another one */
+    if (keep_is_full(stage)) { /* no block is worth the place of another one */
         trim_run(run);
         run->refused = run->skip || run->cut;
         if (run->refused)
@@ -178,11 +171,8 @@ static void keep_overflow(struct run *run, uint64_t n)
         uint32_t len = file_block_len(file, block), skip = block == run->first ? run->skip : 0,
                  cut = block == run->first + run->n - 1 ? run->cut : 0;
 
-        if (run->skip || run->cut)
-            overflow_add_part(&file->stage->overflow, file, block, at + skip, skip,
-                              len - skip - cut);
-        else
-            overflow_add(&file->stage->overflow, file, block, at, len);
+        overflow_add(&file->stage->overflow, file, block, at + skip, skip, len - skip - cut,
+                     run->skip || run->cut);
         at += len;
     }
 }
@@ -193,9 +183,8 @@ static void note_fetched_locked(struct file *file, uint64_t block)
     if (file_flags(file, block) & BLOCK_FETCHED)
         return;
     file_flag_locked(file, block, BLOCK_FETCHED, true);
-    atomic_fetch_add_explicit(&file->stage->counters.distinct_bytes,
-                              file_block_len(file, block) - file_stale_bytes_locked(file, block),
-                              memory_order_relaxed);
+    atomic_fetch_add(&file->stage->counters.distinct_bytes,
+                     file_block_len(file, block) - file_stale_bytes_locked(file, block));
 }
 
 /* Complete blocks at the front of the buffer, all of one kind: the run brings them; they pass by,
@@ -233,7 +222,7 @@ static void publish_blocks(struct run *run, const struct ready *ready)
             stage_note_full(file->stage, r);
         }
         run->refused = true;
-        atomic_fetch_add_explicit(&file->stage->counters.refused, n, memory_order_relaxed);
+        atomic_fetch_add(&file->stage->counters.refused, n);
     }
     if (r != 0)
         keep_overflow(run, n);
@@ -290,7 +279,7 @@ static bool is_urgent(const struct run *run, const struct ready *ready)
 
     if (run->fill == run->buffer_capacity || since > PUBLISH_MS * NS_PER_MS || ready->pass)
         return true;
-    return atomic_load_explicit(&run->why, memory_order_relaxed) == RUN_DEMAND &&
+    return atomic_load(&run->why) == RUN_DEMAND &&
            (ready->bytes >= DEMAND_GROUP || ends_a_wait(run, ready->n));
 }
 
@@ -343,8 +332,7 @@ static void count_bytes(struct run *run, size_t n)
         run->first_bytes = n;
     }
     run->bytes += n;
-    atomic_fetch_add_explicit(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n,
-                              memory_order_relaxed);
+    atomic_fetch_add(run->why == RUN_DEMAND ? &c->demand_bytes : &c->background_bytes, n);
 }
 
 /* The next n bytes of the run. bytes: NULL: they are stale, or do not come. */
@@ -382,7 +370,7 @@ bool run_data_came(struct transfer *transfer, const void *bytes, size_t n)
     lock_drop(&run->buffer_lock);
     if (refused && !run_is_wanted(run))
         return false;
-    return !atomic_load_explicit(&run->file->stage->ending, memory_order_relaxed);
+    return !atomic_load(&run->file->stage->ending);
 }
 
 bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const struct diag *d)
@@ -403,7 +391,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const stru
     lock_drop(&run->buffer_lock);
     if (r > 0)
         stage_tell(stage, error, d);
-    return r >= 0 && !atomic_load_explicit(&stage->ending, memory_order_relaxed);
+    return r >= 0 && !atomic_load(&stage->ending);
 }
 
 /* Bytes of cached blocks come again. They show that the remote is alive. */

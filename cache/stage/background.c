@@ -389,7 +389,7 @@ static enum step next_of_forecast(struct stage *stage, int64_t now)
         if (step != STEP_NONE)
             return step;
         stage->background->at++;
-        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+        if (atomic_load(&stage->ending))
             return STEP_HELD;
         if (passed >= AT_A_TIME) {
             LOCK_SCOPE(&stage->lock);
@@ -439,7 +439,7 @@ static enum step next_of_turn(struct stage *stage, int64_t now)
 
         if (step != STEP_NONE)
             return step;
-        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+        if (atomic_load(&stage->ending))
             return STEP_HELD;
         turn->file = atomic_load(&turn->file->next);
         turn->block = 0;
@@ -506,7 +506,7 @@ static void look_at_processors(struct stage *stage, int64_t now)
     lock_drop(&stage->lock);
     if (yield_looks(&stage->background->yield, now, under_way) &&
         yield_look(&stage->background->yield, now, stage->options.idle_ns()))
-        atomic_fetch_add_explicit(&stage->counters.rests, 1, memory_order_relaxed);
+        atomic_fetch_add(&stage->counters.rests, 1);
 }
 
 /* May the background start one more run? While a reader waits it has one at a time. */
@@ -529,8 +529,7 @@ static bool may_turn_locked(const struct stage *stage, int64_t now)
 {
     lock_assert_held(&stage->lock);
     return (!stage->full_error || now >= stage->full_until) &&
-           now >= stage->background->look_until &&
-           (!keep_is_full_locked(stage) || keep_held_all_locked(stage));
+           now >= stage->background->look_until && (!keep_is_full(stage) || keep_held_all(stage));
 }
 
 /* Start the next run. False: there is none now. */

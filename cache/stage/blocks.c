@@ -123,7 +123,7 @@ int file_open_error_locked(const struct file *file)
 
 uint64_t file_counted(const struct file *file)
 {
-    return atomic_load_explicit(&file->store->counted, memory_order_relaxed);
+    return atomic_load(&file->store->counted);
 }
 
 /* ---- states ---- */
@@ -138,7 +138,7 @@ bool file_may_fetch(const struct file *file, uint64_t block)
 
 void file_flag_locked(struct file *file, uint64_t block, uint8_t flag, bool on)
 {
-    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+    uint8_t state = atomic_load(&file->state[block]);
 
     lock_assert_held(&file->stage->lock);
     state = (uint8_t)(on ? state | flag : state & ~flag);
@@ -147,7 +147,7 @@ void file_flag_locked(struct file *file, uint64_t block, uint8_t flag, bool on)
 
 static void count_staged_locked(struct file *file, uint64_t block, bool is_staged)
 {
-    uint8_t state = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+    uint8_t state = atomic_load(&file->state[block]);
     struct stage_counters *c = &file->stage->counters;
     uint64_t len = file_block_len(file, block);
 
@@ -157,13 +157,13 @@ static void count_staged_locked(struct file *file, uint64_t block, bool is_stage
     file_flag_locked(file, block, BLOCK_COUNTED, is_staged);
     if (!is_staged)
         len = -len;
-    atomic_fetch_add_explicit(&c->staged_bytes, len, memory_order_relaxed);
-    atomic_fetch_add_explicit(&file->store->counted, len, memory_order_relaxed);
+    atomic_fetch_add(&c->staged_bytes, len);
+    atomic_fetch_add(&file->store->counted, len);
 }
 
 void file_set_locked(struct file *file, uint64_t block, enum block_state state)
 {
-    uint8_t old = atomic_load_explicit(&file->state[block], memory_order_relaxed);
+    uint8_t old = atomic_load(&file->state[block]);
 
     lock_assert_held(&file->stage->lock);
     file->store->coming += state == BLOCK_COMING;
@@ -221,8 +221,6 @@ static void await_drops_locked(struct file *file)
         clock_wait(clock, &file->stage->lock, &file->stage->gone, until);
 }
 
-/* Another process has dropped blocks since the count was drops, or the file was cut short, or is
- * used for another key. */
 void file_forget(struct file *file, uint64_t drops)
 {
     const struct staged_key key = staged_key_of(file);
@@ -263,7 +261,8 @@ static void close_locked(struct file *file)
 static bool is_in_use_locked(const struct file *file)
 {
     lock_assert_held(&file->stage->lock);
-    return atomic_load(&file->store->users) || file->store->coming || needs_file_waits_locked(file);
+    return atomic_load(&file->store->users) || file->store->coming ||
+           needs_wait_locked(file, 0, file->blocks);
 }
 
 /* Close files that were not used lately if too many are open. */
@@ -330,7 +329,7 @@ int file_take(struct file *file, struct diag *d)
     int r;
 
     atomic_fetch_add(&file->store->users, 1);
-    if (!atomic_load_explicit(&file->store->recent, memory_order_relaxed))
+    if (!atomic_load(&file->store->recent))
         atomic_store_explicit(&file->store->recent, true, memory_order_relaxed);
     if (atomic_load(&file->store->is_open))
         return 0;
@@ -430,7 +429,7 @@ static void drop_bad(struct file *file, uint64_t block)
     uint64_t mark = quota_mark(stage->quota);
     struct staged_dropped dropped;
 
-    atomic_fetch_add_explicit(&stage->counters.bad_blocks, 1, memory_order_relaxed);
+    atomic_fetch_add(&stage->counters.bad_blocks, 1);
     if (staged_drop_bad(&file->store->staged, block, &dropped) < 0)
         return;
     quota_freed(stage->quota, dropped.freed, mark);
@@ -516,7 +515,7 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_o
     for (uint64_t at = from; at < to; at += RECORDS) {
         size_t n = (size_t)min_u64(RECORDS, to - at);
 
-        if (atomic_load_explicit(&stage->ending, memory_order_relaxed))
+        if (atomic_load(&stage->ending))
             break;
         read_records(file, at, n, record);
         LOCK_SCOPE(&stage->lock);
@@ -614,7 +613,7 @@ int64_t look_at_others(struct stage *stage, int64_t now)
         look_elsewhere(store->file, now);
         lock_take(&stage->lock);
         next = TAILQ_NEXT(store, elsewhere_link);
-        waited = waited || needs_file_waits_locked(store->file);
+        waited = waited || needs_wait_locked(store->file, 0, store->file->blocks);
         if (!store->elsewhere) {
             TAILQ_REMOVE(elsewhere, store, elsewhere_link);
             store->in_elsewhere = false;

@@ -37,7 +37,7 @@ static void lose_blocks(struct file *file, uint64_t first, uint64_t end)
     for (uint64_t b = first; b < end; b++)
         if (file_state(file, b) == BLOCK_HERE)
             file_set_locked(file, b, BLOCK_ABSENT);
-    atomic_fetch_add_explicit(&file->stage->counters.bad_blocks, 1, memory_order_relaxed);
+    atomic_fetch_add(&file->stage->counters.bad_blocks, 1);
 }
 
 /* Copy the block's part of the range. 0; -EAGAIN: it is not there; or file_stale_error(). */
@@ -195,7 +195,7 @@ int file_verify(struct file *file, struct diag *d)
     file_set_trouble_locked(file, why.text);
     lock_drop(&file->stage->lock);
     if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
-        atomic_fetch_add_explicit(&file->stage->counters.bad_files, 1, memory_order_relaxed);
+        atomic_fetch_add(&file->stage->counters.bad_files, 1);
         atomic_store(&file->failed, -EBADMSG);
         file_drop_all(file);
     }
@@ -273,7 +273,7 @@ static void end_drop(struct file *file, const struct staged_range *ranges, size_
         dropped += end_drop_range(file, &ranges[i]);
     lock_take(&stage->lock);
     if (!atomic_load(&file->done))
-        atomic_fetch_add_explicit(&stage->counters.evictions, dropped, memory_order_relaxed);
+        atomic_fetch_add(&stage->counters.evictions, dropped);
     file_end_drop_locked(file, what);
     if (dropped && stage->options.keep == STAGE_PIN)
         stage->full_error = 0;
@@ -309,7 +309,7 @@ int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_
             if (r == 0)
                 quota_freed(stage->quota, dropped.freed, mark);
             else if (r == -EBUSY)
-                atomic_fetch_add_explicit(&stage->counters.held, 1, memory_order_relaxed);
+                atomic_fetch_add(&stage->counters.held, 1);
             end_drop(file, some, begun, r == 0 ? &dropped : NULL);
             result = r < 0 ? r : result;
         }

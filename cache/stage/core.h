@@ -102,7 +102,7 @@ struct stage {
     pthread_t thread;
     bool has_thread, resting, begun;
     bool kicked;                     /* there may be something to do */
-    uint64_t changes, jumps;         /* of the forecast, reported, ever */
+    _Atomic uint64_t changes, jumps; /* of the forecast, reported, ever */
     uint64_t missed;                 /* blocks found missing or forgotten, ever */
     int full_error;                  /* why what has come could not be kept; 0: it could */
     int64_t full_until;              /* when to look again */

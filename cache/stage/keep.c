@@ -56,6 +56,9 @@ struct displaced {
 };
 
 struct keeping {
+    _Atomic bool is_full;   /* a block had to be dropped */
+    _Atomic bool cannot;    /* the file system cannot drop blocks */
+    _Atomic bool holds_all; /* the cache has space for all of the source */
     /* Guarded by stage->lock: */
     struct victim *victim; /* [n], the latest need first; those before `at` have been taken */
     size_t n, at;
@@ -63,11 +66,9 @@ struct keeping {
     int64_t listed_at; /* stage_now() */
     unsigned passes;   /* lists made */
     bool listing;      /* a thread makes the list */
-    bool is_full;      /* a block had to be dropped */
-    bool cannot;       /* the file system cannot drop blocks */
-    bool holds_all;    /* the cache has space for all of the source */
-    int64_t holds_at;  /* when holds_all was computed */
-    /* Belong to the stage's thread: blocks that it fetched in the place of others, not used yet. */
+    /* Belong to the stage's thread: when holds_all was computed; blocks that it fetched in the
+     * place of others, not used yet. */
+    int64_t holds_at;
     struct displaced *ahead; /* [AHEAD_RUNS], a ring; NULL: none */
     size_t ahead_at, ahead_n;
     uint64_t ahead_bytes, ahead_jumps;
@@ -138,19 +139,20 @@ static size_t heap_offer(struct victim *heap, size_t n, size_t capacity, struct 
     return n + 1;
 }
 
-/* <0, 0, >0: by file, then by block. */
-static int latest_by_place(const struct victim *a, const struct victim *b)
+static int by_place(const void *a, const void *b)
 {
-    if (a->file != b->file)
-        return (uintptr_t)a->file < (uintptr_t)b->file ? -1 : 1;
-    return a->block < b->block ? -1 : a->block > b->block;
+    const struct victim *va = a, *vb = b;
+
+    if (va->file != vb->file)
+        return (uintptr_t)va->file < (uintptr_t)vb->file ? -1 : 1;
+    return va->block < vb->block ? -1 : va->block > vb->block;
 }
 
 static int latest_first(const void *a, const void *b)
 {
     const struct victim *va = a, *vb = b;
 
-    return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : latest_by_place(va, vb);
+    return va->when != vb->when ? (va->when > vb->when ? -1 : 1) : by_place(a, b);
 }
 
 /* Blocks with remembered times smaller than this must be asked for again. */
@@ -229,41 +231,25 @@ static void add_latest(struct latest *l, struct victim v)
         ask_latest(l);
 }
 
-static void add_blocks_in_memory(struct stage *stage, struct latest *l)
-{
-    AUTO_FREE struct overflow_place *place = NULL;
-    size_t places = overflow_list(&stage->overflow, &place);
-
-    for (size_t i = 0; i < places && !atomic_load(&stage->ending); i++)
-        add_latest(l, (struct victim){
-                          .file = (struct file *)(uintptr_t)place[i].owner,
-                          .block = place[i].block,
-                          .in_memory = true,
-                      });
-}
-
-static void look_at_all(struct stage *stage, struct file *files, struct latest *l)
-{
-    for (struct file *file = files; file; file = atomic_load(&file->next)) {
-        if (atomic_load(&stage->ending))
-            break;
-        for (uint64_t b = 0; b < file->blocks; b++)
-            if (file_is_on_disk(file, b))
-                add_latest(l, (struct victim){.file = file, .block = b});
-    }
-    add_blocks_in_memory(stage, l);
-    ask_latest(l);
-}
-
 /* List the capacity >= 1 blocks that are needed latest, the latest first. remembered: how many
  * blocks are on disk; 0: ask for all times again. Returns how many are listed. */
 static size_t latest_find(struct stage *stage, const struct stage_needs *needs, struct file *files,
                           size_t remembered, struct victim *ret, size_t capacity)
 {
+    AUTO_FREE struct overflow_place *place = NULL;
+    size_t places = overflow_list(&stage->overflow, &place);
     struct latest latest = {.needs = needs, .heap = ret, .capacity = capacity};
 
     latest.passed = remembered ? passed_before(needs, files, remembered) : UINT64_MAX;
-    look_at_all(stage, files, &latest);
+    for (struct file *file = files; file && !stage->ending; file = atomic_load(&file->next))
+        for (uint64_t b = 0; b < file->blocks; b++)
+            if (file_is_on_disk(file, b))
+                add_latest(&latest, (struct victim){.file = file, .block = b});
+    for (size_t i = 0; i < places && !stage->ending; i++)
+        add_latest(&latest, (struct victim){.file = (struct file *)(uintptr_t)place[i].owner,
+                                            .block = place[i].block,
+                                            .in_memory = true});
+    ask_latest(&latest);
     qsort(ret, latest.n, sizeof(*ret), latest_first);
     return latest.n;
 }
@@ -274,11 +260,6 @@ static bool is_kept(const struct victim *v)
 {
     return v->in_memory ? overflow_has(&v->file->stage->overflow, v->file, v->block)
                         : file_is_on_disk(v->file, v->block);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    return latest_by_place(a, b);
 }
 
 /* Make a new list, or wait for the thread that makes one. all: ignore remembered times. */
@@ -403,11 +384,8 @@ static void drop_of_file(struct stage *stage, const struct victim *group, size_t
         ranges = ranges_of_blocks_add(range, ranges, group[i].block);
     if (file_take(file, NULL) < 0)
         return;
-    if (file_drop_ranges(file, range, ranges) == -EOPNOTSUPP) {
-        LOCK_SCOPE(&stage->lock);
-
+    if (file_drop_ranges(file, range, ranges) == -EOPNOTSUPP)
         stage->keeping->cannot = true;
-    }
     file_put(file);
 }
 
@@ -459,7 +437,7 @@ static uint64_t own_limit(const struct stage *stage)
 /* Blocks that are coming are not counted in own_limit: they are few. */
 static int take_quota(struct stage *stage, uint64_t bytes)
 {
-    uint64_t staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
+    uint64_t staged = atomic_load(&stage->counters.staged_bytes);
 
     if (stage->options.own_limit && staged + bytes > stage->options.own_limit)
         return -ENOSPC;
@@ -485,18 +463,13 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
     r = keep_take_place(stage, bytes);
     if (r != -ENOSPC)
         return r;
-    staged = atomic_load_explicit(&stage->counters.staged_bytes, memory_order_relaxed);
+    staged = atomic_load(&stage->counters.staged_bytes);
     more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
     if (bytes > own_limit(stage) / 2)
         return r;
     for (unsigned i = 0; i < TRIES && r == -ENOSPC; i++) {
-        bool may;
-
-        lock_take(&stage->lock);
         stage->keeping->is_full = true;
-        may = !stage->keeping->cannot && !stage->ending;
-        lock_drop(&stage->lock);
-        if (!may || !make_room(stage, needs, bytes + more, when))
+        if (stage->keeping->cannot || stage->ending || !make_room(stage, needs, bytes + more, when))
             break;
         r = keep_take_place(stage, bytes);
     }
@@ -525,28 +498,19 @@ bool keep_holds_all(struct stage *stage, int64_t now)
 {
     struct keeping *k = stage->keeping;
     uint64_t total, staged, used, others;
-    bool holds;
 
     if (!atomic_load(&stage->forecast))
         return true;
-    lock_take(&stage->lock);
-    holds = k->holds_all;
-    if (k->holds_at && now - k->holds_at < NS_PER_S) {
-        lock_drop(&stage->lock);
-        return holds;
-    }
-    lock_drop(&stage->lock);
+    if (k->holds_at && now - k->holds_at < NS_PER_S)
+        return k->holds_all;
     total = atomic_load(&stage->counters.total_bytes);
     staged = atomic_load(&stage->counters.staged_bytes);
     used = quota_used(stage->quota);
     others = used > staged ? used - staged : 0;
-    holds = total + total / 32 + others <= quota_limit(stage->quota) &&
-            total + total / 32 <= own_limit(stage);
-    LOCK_SCOPE(&stage->lock);
-
-    k->holds_all = holds;
+    k->holds_all = total + total / 32 + others <= quota_limit(stage->quota) &&
+                   total + total / 32 <= own_limit(stage);
     k->holds_at = now;
-    return holds;
+    return k->holds_all;
 }
 
 /* Forget displacements whose bytes readers have used since: the forecast of needs gives a later
@@ -554,11 +518,8 @@ bool keep_holds_all(struct stage *stage, int64_t now)
 static void pass_used(struct stage *stage, const struct stage_needs *needs)
 {
     struct keeping *k = stage->keeping;
-    uint64_t jumps;
+    uint64_t jumps = stage->jumps;
 
-    lock_take(&stage->lock);
-    jumps = stage->jumps;
-    lock_drop(&stage->lock);
     if (jumps != k->ahead_jumps)
         k->ahead_n = k->ahead_bytes = 0;
     k->ahead_jumps = jumps;
@@ -578,16 +539,12 @@ uint64_t keep_ahead_left(struct stage *stage)
     const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = stage->keeping;
     uint64_t staged = atomic_load(&stage->counters.staged_bytes), most, worth;
-    bool is_full;
 
-    if (!needs)
+    if (!needs || !k->is_full)
         return UINT64_MAX;
     lock_take(&stage->lock);
-    is_full = k->is_full;
     worth = runs_worth_locked(stage);
     lock_drop(&stage->lock);
-    if (!is_full)
-        return UINT64_MAX;
     pass_used(stage, needs);
     most = max_u64(staged / AHEAD_SHARE, 2 * stage->options.jobs * worth);
     most = max_u64(min_u64(most, staged / AHEAD_LIMIT), 1);
@@ -599,7 +556,6 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = stage->keeping;
     uint64_t when;
-    bool is_full;
     int r;
 
     if (!needs)
@@ -610,10 +566,7 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
         return -ENOMEM;
     when = needs->when(needs->ctx, need->blob, need->off, need->len);
     r = keep_take_quota(stage, bytes, need->when);
-    lock_take(&stage->lock);
-    is_full = k->is_full;
-    lock_drop(&stage->lock);
-    if (r >= 0 && is_full && k->ahead_n < AHEAD_RUNS) {
+    if (r >= 0 && k->is_full && k->ahead_n < AHEAD_RUNS) {
         k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] =
             (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
         k->ahead_bytes += bytes - RUN_OVERHEAD;
@@ -621,15 +574,13 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
     return r;
 }
 
-bool keep_is_full_locked(const struct stage *stage)
+bool keep_is_full(const struct stage *stage)
 {
-    lock_assert_held(&stage->lock);
     return stage->keeping->is_full;
 }
 
-bool keep_held_all_locked(const struct stage *stage)
+bool keep_held_all(const struct stage *stage)
 {
-    lock_assert_held(&stage->lock);
     return stage->keeping->holds_all;
 }
 

@@ -140,8 +140,7 @@ static bool is_in_memory(const struct need *need, uint64_t block)
 static bool is_to_fetch(const struct need *need, uint64_t block)
 {
     return file_may_fetch(need->file, block) && !is_in_memory(need, block) &&
-           !(need->why == RUN_AHEAD && need == &need->file->needs->ahead &&
-             file_is_for_readers(need->file, block));
+           !(need == &need->file->needs->ahead && file_is_for_readers(need->file, block));
 }
 
 /* The blocks that the next run of a queued need brings. False: all its blocks are here, or come; it
@@ -211,16 +210,10 @@ void needs_again_locked(struct file *file, uint64_t first, uint64_t end)
         need_queue_locked(&w->need, max_u64(first, w->blocks.first));
 }
 
-bool needs_wait_locked(struct file *file, uint64_t first, uint64_t end)
+bool needs_wait_locked(const struct file *file, uint64_t first, uint64_t end)
 {
     lock_assert_held(&file->stage->lock);
     return wait_first_locked(file, first, end);
-}
-
-bool needs_file_waits_locked(const struct file *file)
-{
-    lock_assert_held(&file->stage->lock);
-    return file->needs->waits.n;
 }
 
 size_t needs_waits_locked(const struct stage *stage)
@@ -345,7 +338,7 @@ void waits_tell(struct stage *stage, struct wait *over, int error, const struct 
         if (w->reason)
             diag_set(&why, error, "%s", w->reason);
         if (error < 0 && error != -EINTR && w->waiter && !w->waiter->ahead)
-            atomic_fetch_add_explicit(&stage->counters.errors, 1, memory_order_relaxed);
+            atomic_fetch_add(&stage->counters.errors, 1);
         if (w->waiter)
             waiter_done(w->waiter, error, why.set ? &why : reason);
         free(w->reason);
@@ -394,7 +387,7 @@ static int64_t wait_progress_locked(struct wait *w, int64_t now)
 
     lock_assert_held(&stage->lock);
     if (w->need.is_queued && need_next_locked(&w->need, &unused)) {
-        least = atomic_load_explicit(&stage->progress, memory_order_relaxed);
+        least = atomic_load(&stage->progress);
         least = least > w->need.since ? least : w->need.since;
     }
     return runs_progress_locked(w->need.file, w->blocks.first, w->blocks.end, least);
@@ -412,10 +405,8 @@ static int64_t silence_locked(const struct stage *stage, int64_t since, int64_t 
     int64_t silent = now - since;
 
     lock_assert_held(&stage->lock);
-    return since && silent <= 2 * limit_ns(stage) &&
-                   atomic_load_explicit(&stage->progress, memory_order_relaxed) < since
-               ? silent
-               : -1;
+    return since && silent <= 2 * limit_ns(stage) && atomic_load(&stage->progress) < since ? silent
+                                                                                           : -1;
 }
 
 /* May a brief wait begin (struct waiter)? -EREMOTEIO: the remote has been silent for too long. */
@@ -487,7 +478,7 @@ int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret
         if (now - since <= patience)
             return since + patience + 1;
         progress = wait_progress_locked(w, now);
-        if (atomic_load_explicit(&stage->progress, memory_order_relaxed) < w->need.since)
+        if (atomic_load(&stage->progress) < w->need.since)
             progress -= w->early;
         if (now - progress > patience) {
             give_up_locked(w, now, ret_over);
@@ -521,7 +512,7 @@ static bool has_given_up(const struct wait *w)
     return needs->gave_up && w->blocks.first < needs->gave_up_end &&
            needs->gave_up_first < w->blocks.end &&
            stage_now(stage) - needs->gave_up < GAVE_UP_MS * NS_PER_MS &&
-           atomic_load_explicit(&stage->progress, memory_order_relaxed) < needs->gave_up;
+           atomic_load(&stage->progress) < needs->gave_up;
 }
 
 /* As needs_ask_locked(). */

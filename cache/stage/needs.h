@@ -41,9 +41,8 @@ void needs_again_locked(struct file *file, uint64_t first, uint64_t end);
 void needs_ahead_again_locked(struct file *file, uint64_t first);
 void needs_ahead_skip_locked(struct file *file, uint64_t first, uint64_t n);
 
-/* Does a reader wait for one of the blocks [first, end)? For any of the file, or of the stage? */
-bool needs_wait_locked(struct file *file, uint64_t first, uint64_t end);
-bool needs_file_waits_locked(const struct file *file);
+/* Does a reader wait for one of the blocks [first, end)? How many waits are there? */
+bool needs_wait_locked(const struct file *file, uint64_t first, uint64_t end);
 size_t needs_waits_locked(const struct stage *stage);
 
 /* Is there a wait for which only blocks of [first, end) are missing? */

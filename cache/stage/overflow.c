@@ -92,19 +92,6 @@ void overflow_release(struct overflow *overflow)
     lock_release(&overflow->lock);
 }
 
-static struct overflow_block *make(const void *owner, uint64_t block, const void *bytes,
-                                   size_t from, size_t len, bool is_part)
-{
-    struct overflow_block *made = malloc(sizeof(*made) + len);
-
-    if (!made)
-        return NULL;
-    *made = (struct overflow_block){
-        .owner = owner, .block = block, .from = from, .len = len, .is_part = is_part};
-    memcpy(made->bytes, bytes, len);
-    return made;
-}
-
 /* Half of the memory is for parts, and for none of the two until it is known what is needed. */
 static size_t most_of_blocks_locked(const struct overflow *overflow)
 {
@@ -130,37 +117,29 @@ static void drop_oldest_locked(struct overflow *overflow, const struct overflow_
 }
 
 int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
-                 size_t len)
+                 size_t from, size_t len, bool is_part)
 {
-    struct overflow_block *added = make(owner, block, bytes, 0, len, false), *old;
+    struct overflow_block *added = malloc(sizeof(*added) + len), *old;
 
     if (!added)
         return -ENOMEM;
+    *added = (struct overflow_block){
+        .owner = owner, .block = block, .from = from, .len = len, .is_part = is_part};
+    memcpy(added->bytes, bytes, len);
     LOCK_SCOPE(&overflow->lock);
 
-    old = overflow_find_locked(overflow, owner, block, true, 0, 0);
+    old = is_part ? NULL : overflow_find_locked(overflow, owner, block, true, 0, 0);
     if (old)
         remove_locked(overflow, old);
     LIST_INSERT_HEAD(bucket_of(overflow, owner, block), added, in_bucket);
-    TAILQ_INSERT_TAIL(&overflow->blocks, added, in_queue);
-    overflow->bytes += len;
-    overflow->n++;
-    drop_oldest_locked(overflow, added);
-    return 0;
-}
-
-int overflow_add_part(struct overflow *overflow, const void *owner, uint64_t block,
-                      const void *bytes, size_t from, size_t len)
-{
-    struct overflow_block *added = make(owner, block, bytes, from, len, true);
-
-    if (!added)
-        return -ENOMEM;
-    LOCK_SCOPE(&overflow->lock);
-
-    LIST_INSERT_HEAD(bucket_of(overflow, owner, block), added, in_bucket);
-    TAILQ_INSERT_TAIL(&overflow->parts, added, in_queue);
-    overflow->part_bytes += len;
+    if (is_part) {
+        TAILQ_INSERT_TAIL(&overflow->parts, added, in_queue);
+        overflow->part_bytes += len;
+    } else {
+        TAILQ_INSERT_TAIL(&overflow->blocks, added, in_queue);
+        overflow->bytes += len;
+        overflow->n++;
+    }
     drop_oldest_locked(overflow, added);
     return 0;
 }

@@ -37,14 +37,10 @@ struct overflow {
 void overflow_init(struct overflow *ret, size_t most);
 void overflow_release(struct overflow *overflow);
 
-/* Keep a copy of a block of the file that owner identifies; drops the oldest blocks if there are
- * too many bytes. 0 or -ENOMEM. */
+/* Keep a copy of a block of the file that owner identifies, or, is_part, of len bytes at byte from
+ * of it; drops the oldest blocks if there are too many bytes. 0 or -ENOMEM. */
 int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
-                 size_t len);
-
-/* Keep a copy of a part of a block: len bytes at byte from. */
-int overflow_add_part(struct overflow *overflow, const void *owner, uint64_t block,
-                      const void *bytes, size_t from, size_t len);
+                 size_t from, size_t len, bool is_part);
 
 /* Remove a block. Returns its bytes; 0: it is not there. */
 size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block);

@@ -25,8 +25,8 @@ uint64_t keep_ahead_left(struct stage *stage);
 
 /* Had a block to be dropped? Can the cache hold all of the source, as of the last keep_holds_all()?
  */
-bool keep_is_full_locked(const struct stage *stage);
-bool keep_held_all_locked(const struct stage *stage);
+bool keep_is_full(const struct stage *stage);
+bool keep_held_all(const struct stage *stage);
 bool keep_holds_all(struct stage *stage, int64_t now);
 
 /* In the stage's thread: list victims before a reader must wait for the list. */

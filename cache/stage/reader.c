@@ -25,7 +25,7 @@ static struct file *file_of(const struct blob *blob)
 static bool is_unverified(const struct file *file)
 {
     return file->has_sha256 && file->blob.size <= VERIFY_FIRST &&
-           atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_NOT_VERIFIED;
+           atomic_load(&file->verdict) == FILE_NOT_VERIFIED;
 }
 
 /* A read is a hit if all its bytes were on disk, not in memory. */
@@ -33,7 +33,7 @@ static void count_read(struct file *file, bool hit)
 {
     struct stage_counters *c = &file->stage->counters;
 
-    atomic_fetch_add_explicit(hit ? &c->hits : &c->misses, 1, memory_order_relaxed);
+    atomic_fetch_add(hit ? &c->hits : &c->misses, 1);
 }
 
 /* 0 or -errno. */
@@ -71,7 +71,7 @@ static int get_missing(struct read_context *rc, struct file *file, size_t len, u
 /* May a reader get bytes of the file? 0; -EAGAIN: not all of it is here. */
 static int check_first(struct file *file, struct diag *d)
 {
-    if (atomic_load_explicit(&file->verdict, memory_order_relaxed) == FILE_BAD)
+    if (atomic_load(&file->verdict) == FILE_BAD)
         return -EBADMSG; /* explain_failed() */
     return is_unverified(file) ? file_verify(file, d) : 0;
 }
@@ -111,7 +111,7 @@ static int stage_pread(struct read_context *rc, const struct blob *blob, void *b
         r = check_first(file, d);
         if (r == 0)
             r = file_read(file, buf, len, off, &overflow_block);
-        if (r == 0 && off + len > atomic_load_explicit(&file->ahead_at, memory_order_relaxed)) {
+        if (r == 0 && off + len > atomic_load(&file->ahead_at)) {
             lock_take(&file->stage->lock);
             needs_ahead_locked(file, off, len);
             lock_drop(&file->stage->lock);
@@ -129,7 +129,7 @@ static int stage_pread(struct read_context *rc, const struct blob *blob, void *b
     if (r == 0) {
         if (hit && !again)
             count_read(file, !overflow_block);
-        atomic_fetch_add_explicit(&file->stage->counters.served_bytes, len, memory_order_relaxed);
+        atomic_fetch_add(&file->stage->counters.served_bytes, len);
     }
     explain_failed(file, r, d);
     file_put(file);
@@ -143,7 +143,7 @@ static bool is_simple(const struct file *file, const struct blob_piece *piece)
              end = ceil_div(piece->off + piece->len, file->block_bytes);
 
     return file_count_here(file, first, end) == end - first &&
-           piece->off + piece->len <= atomic_load_explicit(&file->ahead_at, memory_order_relaxed);
+           piece->off + piece->len <= atomic_load(&file->ahead_at);
 }
 
 /* Read HERE blocks; valid if the count of drops still is `drops` afterwards. It is read once, after
@@ -164,8 +164,8 @@ static int read_cached_pieces(struct read_context *rc, struct file *file,
     if (r < 0 || staged_drops(file_staged(file)) != drops)
         return -EOPNOTSUPP;
     if (!rc || !rc->again)
-        atomic_fetch_add_explicit(&c->hits, n, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->served_bytes, total, memory_order_relaxed);
+        atomic_fetch_add(&c->hits, n);
+    atomic_fetch_add(&c->served_bytes, total);
     return r;
 }
 

@@ -82,9 +82,9 @@ void stage_waited(struct stage *stage, int64_t ns)
 
     while (class < STAGE_WAIT_CLASSES && ns > stage_wait_ms[class] * NS_PER_MS)
         class ++;
-    atomic_fetch_add_explicit(&c->waits, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->wait_ns, (uint64_t)ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->wait_class[class], 1, memory_order_relaxed);
+    atomic_fetch_add(&c->waits, 1);
+    atomic_fetch_add(&c->wait_ns, (uint64_t)ns);
+    atomic_fetch_add(&c->wait_class[class], 1);
 }
 
 struct stage_counters *stage_counters(struct stage *stage)

@@ -149,8 +149,7 @@ void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
 int64_t run_progress_locked(const struct run *run)
 {
     const struct stage *stage = run->file->stage;
-    int64_t its = atomic_load_explicit(&run->progress, memory_order_relaxed),
-            any = atomic_load_explicit(&stage->progress, memory_order_relaxed);
+    int64_t its = atomic_load(&run->progress), any = atomic_load(&stage->progress);
 
     lock_assert_held(&run->file->stage->lock);
     run->file->stage->runs->looks++;
@@ -161,7 +160,7 @@ void run_watch_from_locked(struct run *run, int64_t since)
 {
     lock_assert_held(&run->file->stage->lock);
     run->watched_at = since;
-    run->watched_bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
+    run->watched_bytes = atomic_load(&run->bytes);
 }
 
 bool run_is_waited_for_locked(const struct run *run)
@@ -286,7 +285,7 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
                             int64_t since)
 {
     struct run *run = calloc(1, sizeof(*run));
-    int64_t progress = atomic_load_explicit(&file->stage->progress, memory_order_relaxed);
+    int64_t progress = atomic_load(&file->stage->progress);
 
     lock_assert_held(&file->stage->lock);
     if (!run)
@@ -465,21 +464,29 @@ struct memory_held stage_buffers_held(void *owner)
                                 .limit = most * RUN_BUFFER};
 }
 
-/* Until the last of them is freed, the stage is not. */
-static void free_dead(struct stage *stage, struct run_list *dead)
+/* Drop a reference to `mine`, if it is not NULL, and free what has gone. Until the last run is
+ * freed the stage is not: so the thread that drops the last reference frees the run itself. */
+static void let_go_and_free(struct stage *stage, struct run *mine)
 {
+    struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
     uint64_t taken = 0;
     struct run *run;
 
-    if (TAILQ_EMPTY(dead))
+    lock_take(&stage->lock);
+    if (mine)
+        let_go_locked(mine);
+    TAILQ_CONCAT(&dead, &stage->runs->dead, link);
+    lock_drop(&stage->lock);
+    if (TAILQ_EMPTY(&dead))
         return;
-    TAILQ_FOREACH (run, dead, link)
+    TAILQ_FOREACH (run, &dead, link)
         taken += run->taken;
     if (taken)
         quota_give_back(stage->quota, taken);
-    lock_take(&stage->lock);
-    while ((run = TAILQ_FIRST(dead))) {
-        TAILQ_REMOVE(dead, run, link);
+    LOCK_SCOPE(&stage->lock);
+
+    while ((run = TAILQ_FIRST(&dead))) {
+        TAILQ_REMOVE(&dead, run, link);
         file_put(run->file);
         give_buffer_back_locked(run);
         lock_release(&run->buffer_lock);
@@ -487,29 +494,16 @@ static void free_dead(struct stage *stage, struct run_list *dead)
         stage->runs->alive--;
     }
     pthread_cond_broadcast(&stage->gone);
-    lock_drop(&stage->lock);
 }
 
 void runs_free_dead(struct stage *stage)
 {
-    struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
-
-    lock_take(&stage->lock);
-    TAILQ_CONCAT(&dead, &stage->runs->dead, link);
-    lock_drop(&stage->lock);
-    free_dead(stage, &dead);
+    let_go_and_free(stage, NULL);
 }
 
 void run_let_go(struct run *run)
 {
-    struct stage *stage = run->file->stage;
-    struct run_list dead = TAILQ_HEAD_INITIALIZER(dead);
-
-    lock_take(&stage->lock);
-    let_go_locked(run);
-    TAILQ_CONCAT(&dead, &stage->runs->dead, link);
-    lock_drop(&stage->lock);
-    free_dead(stage, &dead);
+    let_go_and_free(run->file->stage, run);
 }
 
 /* ---- stopping ---- */

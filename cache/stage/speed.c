@@ -152,8 +152,6 @@ int64_t speed_budget_locked(const struct stage *stage)
     return stage->speed->budget_ns;
 }
 
-/* Does a transfer take longer to begin than to come? Other background runs are made so long that
- * they do not. */
 bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t bytes)
 {
     uint64_t worth = runs_worth_locked(stage) / (why == RUN_BACKGROUND ? SMALL_SHARE : 1);
@@ -169,7 +167,7 @@ bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t
 static bool is_late_locked(struct run *run, int64_t now)
 {
     struct stage *stage = run->file->stage;
-    uint64_t bytes = atomic_load_explicit(&run->bytes, memory_order_relaxed);
+    uint64_t bytes = atomic_load(&run->bytes);
     double came = (double)(bytes - run->watched_bytes), ns = (double)(now - run->watched_at), again;
     uint64_t unwanted, pieces;
 
@@ -194,7 +192,7 @@ void runs_stop_late_locked(struct stage *stage, int64_t now)
         if (!run->watched_at || run->file->version.whole_only || run->steals || run->stopping ||
             run->why != RUN_DEMAND)
             continue;
-        if (run->state != RUN_RUNNING || !atomic_load_explicit(&run->bytes, memory_order_relaxed))
+        if (run->state != RUN_RUNNING || !atomic_load(&run->bytes))
             run_watch_from_locked(run, now); /* new transfers would wait for the same */
         else if (is_late_locked(run, now)) {
             run->is_late = true;

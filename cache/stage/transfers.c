@@ -114,7 +114,7 @@ static bool fail_once_locked(struct run *run, uint64_t retry_ms)
     }
     retry_ms = limiter_pause_ms(run->failures, random_of(run), retry_ms);
     run_sleep_locked(run, now + (int64_t)retry_ms * NS_PER_MS);
-    atomic_fetch_add_explicit(&stage->counters.retries, 1, memory_order_relaxed);
+    atomic_fetch_add(&stage->counters.retries, 1);
     return false;
 }
 
@@ -321,7 +321,7 @@ static void run_begin(struct run *run, unsigned begun)
     r = prepare_transfer(run);
     if (r == 0) {
         if (!stage->transport->counts_requests)
-            atomic_fetch_add_explicit(&stage->counters.requests, 1, memory_order_relaxed);
+            atomic_fetch_add(&stage->counters.requests, 1);
         r = transport_start(stage->transport, &run->transfer);
     }
     if (r == 0) {
@@ -398,8 +398,7 @@ static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
     uint64_t worth = min_u64(speed_near_worth_locked(stage), NEAR_MOST), tile = 1, from, to;
 
     lock_assert_held(&stage->lock);
-    if (!stage->begun || !stage->options.background || stage->options.rate ||
-        !keep_held_all_locked(stage))
+    if (!stage->begun || !stage->options.background || stage->options.rate || !keep_held_all(stage))
         return;
     while (2 * tile * file->block_bytes <= worth)
         tile *= 2;
