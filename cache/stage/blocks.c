@@ -441,28 +441,21 @@ static void drop_bad(struct file *file, uint64_t block)
     note_drop_locked(file, &dropped);
 }
 
-/* Is this still the block's record? If not, the block was dropped while it was read, and is not
- * bad. */
-static bool has_record(const struct file *file, uint64_t block, uint64_t record)
-{
-    uint64_t now;
-
-    staged_records(&file->store->staged, block, 1, &now);
-    return now == record;
-}
-
 /* Look at a block whose state is uncertain. drops: file->store->drops before the record was read.
  * buf: space for one block, allocated when it is needed. */
 static void look_at_block(struct file *file, uint64_t block, uint64_t record, uint64_t drops,
                           uint8_t **buf)
 {
     bool here = false;
+    uint64_t again;
 
     if (record) {
         if (!*buf)
             *buf = malloc(file->block_bytes);
         here = *buf && file_block_is_good(file, block, record, *buf);
-        if (*buf && !here && has_record(file, block, record))
+        if (*buf && !here) /* another record: it was dropped while it was read, and is not bad */
+            staged_records(&file->store->staged, block, 1, &again);
+        if (*buf && !here && again == record)
             drop_bad(file, block);
     }
     if (here || file_state(file, block) == BLOCK_UNKNOWN)
@@ -491,39 +484,22 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
-void file_count(struct file *file)
+/* As find_missing(); finds: false: none is looked for. */
+static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool finds,
+                            bool *ret_others)
 {
     uint64_t record[RECORDS];
 
-    for (uint64_t at = 0; at < file->blocks && !atomic_load(&file->stage->ending); at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, file->blocks - at);
+    for (uint64_t at = from; at < to && !file->stage->ending; at += RECORDS) {
+        size_t n = (size_t)min_u64(RECORDS, to - at);
 
         read_records(file, at, n, record);
         LOCK_SCOPE(&file->stage->lock);
 
-        for (size_t i = 0; i < n; i++)
-            if (record[i] && file_state(file, at + i) != BLOCK_COMING)
-                count_staged_locked(file, at + i, true);
-    }
-}
-
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
-{
-    struct stage *stage = file->stage;
-    uint64_t record[RECORDS];
-
-    for (uint64_t at = from; at < to; at += RECORDS) {
-        size_t n = (size_t)min_u64(RECORDS, to - at);
-
-        if (atomic_load(&stage->ending))
-            break;
-        read_records(file, at, n, record);
-        LOCK_SCOPE(&stage->lock);
-
         for (size_t i = 0; i < n; i++) {
             enum block_state state = file_state(file, at + i);
 
-            if (!record[i] && file_is_free(file, at + i))
+            if (finds && !record[i] && file_is_free(file, at + i))
                 return at + i;
             if (record[i] && state != BLOCK_COMING)
                 count_staged_locked(file, at + i, true);
@@ -531,6 +507,18 @@ uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_o
         }
     }
     return to;
+}
+
+void file_count(struct file *file)
+{
+    bool unused = false;
+
+    scan_blocks(file, 0, file->blocks, false, &unused);
+}
+
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
+{
+    return scan_blocks(file, from, to, true, ret_others);
 }
 
 /* ---- what other processes fetch ---- */

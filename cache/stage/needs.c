@@ -423,19 +423,6 @@ static int wait_brief_locked(struct wait *wait, int64_t now)
     return silent > limit_ns(stage) ? -EREMOTEIO : 0;
 }
 
-static void note_silence_locked(struct stage *stage, int64_t now, const struct diag *why)
-{
-    struct needs *needs = stage->needs;
-
-    lock_assert_held(&stage->lock);
-    if (silence_locked(stage, needs->silent_since, now) < 0) {
-        needs->silent_since = now;
-        needs->silent_waits = 0;
-        needs->silent_why = *why;
-    }
-    needs->silent_waits++;
-}
-
 unsigned stage_silent(struct stage *stage, struct diag *d)
 {
     LOCK_SCOPE(&stage->lock);
@@ -451,6 +438,7 @@ static void give_up_locked(struct wait *w, int64_t now, struct wait **over)
 {
     uint64_t first = w->blocks.first, end = w->blocks.end;
     struct file *file = w->need.file;
+    struct needs *needs = file->stage->needs;
     struct diag reason = DIAG_INIT;
 
     lock_assert_held(&file->stage->lock);
@@ -460,7 +448,12 @@ static void give_up_locked(struct wait *w, int64_t now, struct wait **over)
         file->needs->gave_up = now;
         file->needs->gave_up_first = first;
         file->needs->gave_up_end = end;
-        note_silence_locked(file->stage, now, &reason);
+        if (silence_locked(file->stage, needs->silent_since, now) < 0) {
+            needs->silent_since = now;
+            needs->silent_waits = 0;
+            needs->silent_why = reason;
+        }
+        needs->silent_waits++;
     }
     wait_end_locked(w, over);
     runs_give_up_locked(file, first, end, now - limit_ns(file->stage), over);
@@ -493,15 +486,6 @@ int64_t waits_give_up_locked(struct stage *stage, int64_t now, struct wait **ret
 
 /* ---- asking ---- */
 
-static uint64_t count_missing(const struct wait *w)
-{
-    uint64_t n = 0;
-
-    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
-        n += file_state(w->need.file, b) != BLOCK_HERE && !is_in_memory(&w->need, b);
-    return n;
-}
-
 /* Has the retry limit just ended a wait here, and has nothing come since? The kernel repeats a read
  * that fails once; its reader need not wait twice. */
 static bool has_given_up(const struct wait *w)
@@ -526,7 +510,8 @@ static int ask_locked(struct wait *w, uint64_t off, uint64_t len)
         return -EINTR;
     if (atomic_load(&file->failed) < 0)
         return atomic_load(&file->failed);
-    w->left = count_missing(w);
+    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
+        w->left += file_state(file, b) != BLOCK_HERE && !is_in_memory(&w->need, b);
     if (!w->left)
         return 0;
     if (has_given_up(w) ||
@@ -607,18 +592,13 @@ void needs_ahead_locked(struct file *file, uint64_t off, uint64_t len)
                           memory_order_relaxed);
 }
 
-void needs_ahead_again_locked(struct file *file, uint64_t first)
-{
-    lock_assert_held(&file->stage->lock);
-    if (first < file->needs->ahead.end)
-        need_queue_locked(&file->needs->ahead, first);
-}
-
-void needs_ahead_skip_locked(struct file *file, uint64_t first, uint64_t n)
+void needs_ahead_ended_locked(struct file *file, uint64_t first, uint64_t n, bool again)
 {
     struct need *ahead = &file->needs->ahead;
 
     lock_assert_held(&file->stage->lock);
-    if (ahead->is_queued && ahead->at >= first && ahead->at < first + n)
+    if (again && first < ahead->end)
+        need_queue_locked(ahead, first);
+    else if (!again && ahead->is_queued && ahead->at >= first && ahead->at < first + n)
         ahead->at = min_u64(first + n, ahead->end);
 }

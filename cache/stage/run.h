@@ -71,7 +71,6 @@ struct runs {
     unsigned buffers_spare;   /* the least n_buffers since the last runs_trim_buffers_locked(), */
     int64_t buffers_until;    /* and when the next is due */
     _Atomic unsigned buffers; /* of runs, and of those that have gone; RUN_BUFFER bytes each */
-    uint64_t looks;           /* looks at the progress of a run, ever: tests count them */
 };
 
 struct file_runs {

@@ -152,7 +152,6 @@ int64_t run_progress_locked(const struct run *run)
     int64_t its = atomic_load(&run->progress), any = atomic_load(&stage->progress);
 
     lock_assert_held(&run->file->stage->lock);
-    run->file->stage->runs->looks++;
     return run->state == RUN_ASLEEP && !run->failures && any > its ? any : its;
 }
 

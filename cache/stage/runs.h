@@ -17,7 +17,6 @@
 #define RUN_OVERHEAD 8192 /* bytes of disk space that a run may take besides its blocks */
 
 int runs_init(struct stage *stage);
-void runs_release(struct stage *stage);
 int file_runs_init(struct file *file);
 
 /* ---- runs.c ---- */
@@ -43,9 +42,8 @@ void runs_give_up_locked(struct file *file, uint64_t first, uint64_t end, int64_
 /* Stop the runs under way, and let the others leave. */
 void runs_stop_locked(struct stage *stage, struct wait **ret_over);
 
-/* Wait until all runs have gone. */
-void runs_await_gone_locked(struct stage *stage);
 bool runs_alive_locked(const struct stage *stage); /* is any not freed yet? */
+void runs_await_gone_locked(struct stage *stage);  /* wait until none is */
 
 bool runs_sleep_locked(const struct stage *stage); /* is any run ASLEEP? */
 

@@ -231,10 +231,9 @@ static void drop_run(struct run *run, bool again, int error, const struct diag *
     struct wait *over = NULL;
 
     lock_take(&stage->lock);
-    if (!again) /* else look-ahead would ask for the same blocks at once, for ever */
-        needs_ahead_skip_locked(run->file, run->first, run->n);
-    else if (run->why == RUN_AHEAD)
-        needs_ahead_again_locked(run->file, run->first);
+    if (!again ||
+        run->why == RUN_AHEAD) /* else look-ahead would ask for the same blocks for ever */
+        needs_ahead_ended_locked(run->file, run->first, run->n, again);
     run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
