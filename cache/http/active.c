@@ -165,7 +165,7 @@ void http_active_cut(struct http_active *active, enum http_end end, const char *
     finish(active, end, why);
 }
 
-static enum http_end end_of(CURLcode code)
+static enum http_end active_end_of(CURLcode code)
 {
     switch (code) {
     case CURLE_OK:
@@ -292,6 +292,6 @@ void http_active_settle(struct http_active *active, CURLcode code)
     } else {
         snprintf(why, sizeof(why), "%s",
                  active->message[0] ? active->message : curl_easy_strerror(code));
-        finish(active, end_of(code), code == CURLE_OK ? "" : why);
+        finish(active, active_end_of(code), code == CURLE_OK ? "" : why);
     }
 }

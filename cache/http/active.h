@@ -10,8 +10,8 @@
 #include <pthread.h>
 
 #include "base/lock.h"
-#include "cache/http/kept_target.h"
 #include "cache/http/parts.h"
+#include <stdint.h>
 
 #define HEAD_MOST    (256u << 10) /* bytes of heads that one request may receive */
 #define HANDLES_KEPT 16
@@ -27,7 +27,7 @@ struct http_active {
     char *url;             /* the URL asked now, without user info */
     char *user, *password; /* of the first URL, or NULL */
     bool foreign;          /* redirected to another origin */
-    bool kept;             /* without asking the first URL again: see kept_target.h */
+    bool kept;             /* without asking the first URL again: see target.c */
     bool paused;
     bool held;     /* libcurl holds bytes back until it is resumed */
     bool begun;    /* head() has been called */
@@ -102,6 +102,11 @@ bool http_target_settle(struct http_active *active, const char **ret_why);
 
 /* Ask the URL that the redirect names. NULL, or why not. */
 const char *http_target_next(struct http_active *active);
+
+/* Where redirects led; the loop's thread uses it. NULL: no memory. */
+struct kept_targets *kept_targets_new(void);
+void kept_targets_free(struct kept_targets *kept); /* takes NULL */
+void kept_target_drop(struct kept_targets *kept, const char *url);
 
 /* Set front_url and origin of a URL that is asked through the front. false: no memory. */
 bool http_target_front(struct http_active *active);

@@ -277,9 +277,7 @@ struct stat_one {
     unsigned tries;
     bool again; /* in the next round, after a pause */
     uint64_t retry_ms;
-    int error;
-    struct diag *why;
-    struct remote_version *ret;
+    struct http_file *file;
     /* The reply to HEAD has no ETag: the version that it has, until GET tells more. */
     struct remote_version head;
     bool has_head;
@@ -290,74 +288,80 @@ static void stat_done(struct http_request *request)
     round_done(((struct stat_one *)request)->round, request);
 }
 
+static void stat_end(struct stat_one *one, int error)
+{
+    one->file->error = error;
+    one->step = STAT_ENDED;
+}
+
 /* Send the request for one file. */
-static void stat_send(struct http *http, struct stat_one *one, struct round *round, const char *url)
+static void stat_send(struct http *http, struct stat_one *one, struct round *round)
 {
     int r;
 
-    *one->why = DIAG_INIT;
+    one->file->why = DIAG_INIT;
     one->again = false;
     one->round = round;
-    one->request = (struct http_request){.url = url, .shared = true, .done = stat_done};
+    one->request = (struct http_request){.url = one->file->url, .shared = true, .done = stat_done};
     if (one->step == STAT_HEAD)
         one->request.method = "HEAD";
     else
         one->request.len = 1;
-    r = round_send(http, round, &one->request, &one->signature, one->why);
-    if (r < 0) {
-        one->error = r;
-        one->step = STAT_ENDED;
-    }
+    r = round_send(http, round, &one->request, &one->signature, &one->file->why);
+    if (r < 0)
+        stat_end(one, r);
 }
 
 /* The server has been silent for too long. A server that fails for one URL may have the others.
  */
-static void stat_give_up(struct http *http, struct stat_one *one, const char *url, bool answered)
+static void stat_give_up(struct http *http, struct stat_one *one, bool answered)
 {
     bool fails_here = answered && one->request.reply.status;
     char name[HTTP_NAME_SIZE];
 
-    http_url_name(url, name, sizeof(name));
+    http_url_name(one->file->url, name, sizeof(name));
     one->again = false;
     one->step = STAT_ENDED;
     if (fails_here) {
-        one->error = diag_set(
-            one->why, -EREMOTEIO, "%s: failed for %lld s, the last time with status %u", name,
-            (long long)(http->retry_limit_ns / 1000000000), one->request.reply.status);
+        one->file->error = diag_set(
+            &one->file->why, -EREMOTEIO, "%s: failed for %lld s, the last time with status %u",
+            name, (long long)(http->retry_limit_ns / 1000000000), one->request.reply.status);
         return;
     }
-    one->error = round_say_silent(http, name, one->why);
+    one->file->error = round_say_silent(http, name, &one->file->why);
     round_give_up(http);
 }
 
 /* Take the reply, and choose the next step if there is one. crowded: too many requests may have
  * been under way. */
-static void stat_take(struct http *http, struct stat_one *one, const char *url, bool crowded)
+static void stat_take(struct http *http, struct stat_one *one, bool crowded)
 {
     const struct http_request *request = &one->request;
     unsigned status = request->reply.status;
     bool part = one->step == STAT_GET, reported;
     char name[HTTP_NAME_SIZE];
 
-    http_url_name(url, name, sizeof(name));
+    http_url_name(one->file->url, name, sizeof(name));
     reported =
         request->reply.complete &&
         (status == 200 || (part && (status == 206 || (status == 416 && request->reply.has_total))));
     if (reported && (part || request->end == HTTP_DONE)) {
-        one->error = http_reply_version(&request->reply, part, name, one->ret, one->why);
-        if (one->error == -EAGAIN && part)
-            one->error = diag_set(one->why, -EREMOTEIO,
-                                  "%s: expected the size of the file in Content-Length or "
-                                  "Content-Range, got neither",
-                                  name);
-        if (one->error == 0 && http_is_by_time(one->ret, http->by_time))
-            one->ret->etag[0] = '\0';
+        one->file->error =
+            http_reply_version(&request->reply, part, name, &one->file->version, &one->file->why);
+        if (one->file->error == -EAGAIN && part)
+            one->file->error = diag_set(&one->file->why, -EREMOTEIO,
+                                        "%s: expected the size of the file in Content-Length or "
+                                        "Content-Range, got neither",
+                                        name);
+        if (one->file->error == 0 && http_is_by_time(&one->file->version, http->by_time))
+            one->file->version.etag[0] = '\0';
     } else if (!part && request->end == HTTP_DONE &&
                (status == 403 || status == 405 || status == 501 ||
                 (status == 400 && one->signature))) {
-        one->error = -EAGAIN; /* a server that refuses HEAD may send parts, or say why not */
+        one->file->error = -EAGAIN; /* a server that refuses HEAD may send parts, or say why not */
     } else {
-        one->error = round_failure(http, request, one->signature, name, &one->again, one->why);
+        one->file->error =
+            round_failure(http, request, one->signature, name, &one->again, &one->file->why);
         one->tries += !crowded;
         one->again = one->again && one->tries < TRIES;
         one->retry_ms = crowded ? min_u64(request->reply.retry_ms, LIMITER_CROWDED_MS)
@@ -365,12 +369,12 @@ static void stat_take(struct http *http, struct stat_one *one, const char *url, 
         if (one->again)
             return;
     }
-    one->step = one->error == -EAGAIN ? STAT_GET : STAT_ENDED;
-    if (!part && one->error == 0 && !one->ret->etag[0] &&
-        !http_is_by_time(one->ret, http->by_time)) {
-        one->head = *one->ret;
+    one->step = one->file->error == -EAGAIN ? STAT_GET : STAT_ENDED;
+    if (!part && one->file->error == 0 && !one->file->version.etag[0] &&
+        !http_is_by_time(&one->file->version, http->by_time)) {
+        one->head = one->file->version;
         one->has_head = true;
-        one->step = one->ret->mtime.tv_sec ? STAT_ENDED : STAT_GET;
+        one->step = one->file->version.mtime.tv_sec ? STAT_ENDED : STAT_GET;
     }
 }
 
@@ -396,8 +400,8 @@ static uint64_t stat_pause(const struct round *round, const struct stat_one *all
 
 /* Send those that have a step to do, as many at once as the limiter says. *failed: some have
  * failed, in the round before and now. Returns whether there were any to send. */
-static bool stat_round(struct http *http, struct round *round, size_t n, const char *const *urls,
-                       struct stat_one *all, bool *failed)
+static bool stat_round(struct http *http, struct round *round, size_t n, struct stat_one *all,
+                       bool *failed)
 {
     AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
     int64_t began = clock_monotonic(round->clock);
@@ -407,7 +411,7 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
 
     for (size_t i = 0; i < n; i++) {
         if (all[i].step != STAT_ENDED && !turn)
-            all[i] = (struct stat_one){.error = -ENOMEM, .step = STAT_ENDED, .why = all[i].why};
+            stat_end(&all[i], -ENOMEM);
         if (all[i].step != STAT_ENDED)
             turn[sent++] = i;
     }
@@ -421,16 +425,16 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
 
         round_wait_below(round, limiter_most(&http->limiter));
         if (round_is_over(round, pause))
-            stat_give_up(http, one, urls[turn[i]], round_is_answered(round));
+            stat_give_up(http, one, round_is_answered(round));
         else
-            stat_send(http, one, round, urls[turn[i]]);
+            stat_send(http, one, round);
     }
     round_wait_below(round, 1);
     for (size_t i = 0; i < sent; i++) {
         struct stat_one *one = &all[turn[i]];
 
         if (one->step != STAT_ENDED)
-            stat_take(http, one, urls[turn[i]], crowded);
+            stat_take(http, one, crowded);
         *failed = *failed || one->again;
         http_signature_let_go(one->signature);
         one->signature = NULL;
@@ -441,77 +445,73 @@ static bool stat_round(struct http *http, struct round *round, size_t n, const c
 }
 
 /* Send all that have a step to do until none has. */
-static void stat_rounds(struct http *http, size_t n, const char *const *urls, struct stat_one *all)
+static void stat_rounds(struct http *http, size_t n, struct stat_one *all)
 {
     bool failed = false;
     struct round round;
 
     round_init(&round, http);
-    while (stat_round(http, &round, n, urls, all, &failed)) {
+    while (stat_round(http, &round, n, all, &failed)) {
     }
     round_release(&round);
 }
 
 /* Some servers send an ETag with GET, but none with HEAD. Whether this one does, the first file
  * tells that has a time and no ETag; then GET asks for the others. */
-static void stat_more(struct http *http, size_t n, const char *const *urls, struct stat_one *all)
+static void stat_more(struct http *http, size_t n, struct stat_one *all)
 {
     for (size_t i = 0; i < n && atomic_load(&http->get_tells) != HTTP_GET_SAME; i++) {
-        if (!all[i].has_head || !all[i].head.mtime.tv_sec || all[i].error < 0)
+        if (!all[i].has_head || !all[i].head.mtime.tv_sec || all[i].file->error < 0)
             continue;
         all[i].step = STAT_GET;
         if (atomic_load(&http->get_tells) == HTTP_GET_MORE)
             continue;
-        stat_rounds(http, n, urls, all);
-        if (all[i].error == 0)
-            atomic_store(&http->get_tells, all[i].ret->etag[0] ? HTTP_GET_MORE : HTTP_GET_SAME);
+        stat_rounds(http, n, all);
+        if (all[i].file->error == 0)
+            atomic_store(&http->get_tells,
+                         all[i].file->version.etag[0] ? HTTP_GET_MORE : HTTP_GET_SAME);
         else
             break; /* read() tells what is wrong */
     }
-    stat_rounds(http, n, urls, all);
+    stat_rounds(http, n, all);
     for (size_t i = 0; i < n; i++) {
-        if (all[i].has_head && all[i].error < 0) {
-            *all[i].ret = all[i].head;
-            all[i].error = 0;
+        if (all[i].has_head && all[i].file->error < 0) {
+            all[i].file->version = all[i].head;
+            all[i].file->error = 0;
         }
     }
 }
 
 /* Ask for one slice of the files, so that a million files do not need the memory of a million
  * requests. */
-static void stat_slice(struct http *http, size_t n, const char *const *urls,
-                       struct remote_version *ret, int *ret_error, struct diag *why)
+static void stat_slice(struct http *http, size_t n, struct http_file *file)
 {
     AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
     bool silent = round_is_given_up(http);
 
     for (size_t i = 0; i < n; i++) {
-        why[i] = DIAG_INIT;
-        ret_error[i] = no;
+        file[i].why = DIAG_INIT;
+        file[i].error = no;
         if (no == 0) {
-            all[i].why = &why[i];
-            all[i].ret = &ret[i];
+            all[i].file = &file[i];
             all[i].step = http->asks_by_reading ? STAT_GET : STAT_HEAD;
             if (silent)
-                stat_give_up(http, &all[i], urls[i], false);
+                stat_give_up(http, &all[i], false);
         }
     }
-    if (no < 0)
-        return;
-    stat_rounds(http, n, urls, all);
-    stat_more(http, n, urls, all);
-    for (size_t i = 0; i < n; i++)
-        ret_error[i] = all[i].error;
+    if (no == 0) {
+        stat_rounds(http, n, all);
+        stat_more(http, n, all);
+    }
 }
 
-void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
-               int *ret_error, struct diag *why)
+void http_stat(struct http *http, size_t n, struct http_file *file)
 {
     enum { SLICE = 1024 };
 
     for (size_t i = 0; i < n; i += SLICE)
-        stat_slice(http, min_u64(n - i, SLICE), urls + i, ret + i, ret_error + i, why + i);
+        stat_slice(http, min_u64(n - i, SLICE), file + i);
 }
 
 /* ---- URLs ---- */

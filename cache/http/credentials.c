@@ -124,10 +124,10 @@ static bool is_region(const char *region)
                len;
 }
 
-static int find_region(struct credentials *c, const char *given, struct diag *d)
+static int find_region(struct credentials *c, const char *named, struct diag *d)
 {
     AUTO_FREE char *of_profile = NULL;
-    const char *region = given ? given : credentials_variable("AWS_REGION");
+    const char *region = named ? named : credentials_variable("AWS_REGION");
     int r;
 
     if (!region)

@@ -8,7 +8,7 @@
 
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
-#include "cache/http/iso_time.h"
+#include "cache/http/xml.h"
 
 #define SECOND      INT64_C(1000000000)
 #define FILES_GOOD  (600 * SECOND)
@@ -67,7 +67,8 @@ static int refuse_others(const struct credentials *c, struct diag *d)
     return 0;
 }
 
-static int load_shared(const struct credentials *c, struct loaded *loaded, struct diag *d)
+static int credentials_places_load_shared(const struct credentials *c, struct loaded *loaded,
+                                          struct diag *d)
 {
     int r;
 
@@ -273,7 +274,7 @@ int credentials_load(const struct credentials *c, struct loaded *ret, struct dia
     if (r == 0 && !c->skip_environment)
         r = credentials_load_role(c, false, &loaded, d);
     if (r == 0)
-        r = load_shared(c, &loaded, d);
+        r = credentials_places_load_shared(c, &loaded, d);
     if (r == 0)
         r = load_container(c, &loaded, d);
     if (r == 0)

@@ -10,7 +10,6 @@
 
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
-#include "cache/http/iso_time.h"
 #include "cache/http/reply.h"
 #include "cache/http/xml.h"
 

@@ -76,7 +76,7 @@ static bool skip(struct http_active *active, const char *bytes, size_t n)
     return active->skipped <= SKIP_MOST;
 }
 
-static size_t on_body(char *bytes, size_t one, size_t n, void *ctx)
+static size_t easy_on_body(char *bytes, size_t one, size_t n, void *ctx)
 {
     struct http_active *active = ctx;
     struct http_request *request = active->request;
@@ -348,7 +348,7 @@ bool http_easy_set(struct http_active *active)
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->timeout_ns / 1000000));
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, active);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, easy_on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, active);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, active);

@@ -67,7 +67,7 @@ static int check_netrc(struct diag *d)
     return diag_set(d, -EINVAL, "%s: expected a regular file, got another kind of file", path);
 }
 
-static void rest(struct transport *transport)
+static void http_transport_rest(struct transport *transport)
 {
     struct http *http = http_of(transport);
 
@@ -83,7 +83,7 @@ static void transport_end(struct transport *transport)
 static const struct transport_ops transport_ops = {.start = http_transfer_start,
                                                    .stop = http_transfer_stop,
                                                    .pause = http_transfer_pause,
-                                                   .stop_threads = rest,
+                                                   .stop_threads = http_transport_rest,
                                                    .peers = http_via_peers,
                                                    .free = transport_end};
 

@@ -102,11 +102,18 @@ int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d);
 /* The text is not wanted: end the request and free ahead. Takes NULL. */
 void http_ahead_drop(struct http_ahead *ahead);
 
-/* Ask for the versions of n files at the same time. *ret_error[i]: 0 or -errno; reasons in why[i].
- * GET asks for the first byte where HEAD is refused, or tells neither ETag nor time, and where it
- * tells no ETag but GET does. Blocks, as http_get(). */
-void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
-               int *ret_error, struct diag *why);
+/* A file whose version is asked for. */
+struct http_file {
+    char *url; /* the caller's, percent-encoded */
+    struct remote_version version;
+    int error;       /* 0 or -errno, */
+    struct diag why; /* with the reason */
+};
+
+/* Ask for the versions of n files at the same time. GET asks for the first byte where HEAD is
+ * refused, or tells neither ETag nor time, and where it tells no ETag but GET does. Blocks, as
+ * http_get(). */
+void http_stat(struct http *http, size_t n, struct http_file *file);
 
 /* Has a text or a version been given up, and has the server answered none since then? With the
  * reason in d. Any thread. */

@@ -162,7 +162,7 @@ static void *loop_main(void *arg)
 
 /* ---- for other threads ---- */
 
-static int run_locked(struct http *http)
+static int loop_run_locked(struct http *http)
 {
     struct http_loop *loop = http->loop;
     int r;
@@ -181,7 +181,7 @@ int http_request_start(struct http *http, struct http_request *request)
     int r;
 
     lock_take(&loop->lock);
-    r = run_locked(http);
+    r = loop_run_locked(http);
     if (r == 0) {
         request->next = NULL;
         *loop->in_end = request;
@@ -262,7 +262,7 @@ int http_loop_new(const struct http *http, struct http_loop **ret)
                       (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
     curl_multi_setopt(loop->multi, CURLMOPT_MAX_CONCURRENT_STREAMS,
                       (long)max_u64(http->limiter.jobs, http->limiter.most) + 8);
-    loop->targets = http->by_url ? calloc(1, sizeof(*loop->targets)) : NULL;
+    loop->targets = http->by_url ? kept_targets_new() : NULL;
     lock_init(&loop->lock);
     loop->in_end = &loop->in;
     *ret = loop;

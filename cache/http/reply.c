@@ -148,7 +148,7 @@ static void take_peers(struct http_reply *reply, const char *value)
 }
 
 /* Those that were tried, "10.0.0.1:20001, 10.0.0.2:20001": the last one answers. */
-static void take_member(struct http_reply *reply, const char *value)
+static void reply_take_member(struct http_reply *reply, const char *value)
 {
     const char *last = strrchr(value, ' ');
 
@@ -217,20 +217,26 @@ static void take_header(struct http_reply *reply, const char *name, const char *
 {
     static const struct {
         const char *name;
-        void (*take)(struct http_reply *reply, const char *value);
+        void (*parse)(struct http_reply *reply, const char *value);
     } known[] = {
-        {"Content-Length", take_length},     {"Content-Range", take_range},
-        {"Content-Encoding", take_encoding}, {"ETag", take_etag},
-        {"Last-Modified", take_modified},    {"Accept-Ranges", take_ranges},
-        {"Location", take_location},         {"X-Epochfs-Peers", take_peers},
-        {"X-Epochfs-Member", take_member},   {"Link", take_link},
-        {"RateLimit", take_limit},           {"X-Error-Code", take_said_code},
+        {"Content-Length", take_length},
+        {"Content-Range", take_range},
+        {"Content-Encoding", take_encoding},
+        {"ETag", take_etag},
+        {"Last-Modified", take_modified},
+        {"Accept-Ranges", take_ranges},
+        {"Location", take_location},
+        {"X-Epochfs-Peers", take_peers},
+        {"X-Epochfs-Member", reply_take_member},
+        {"Link", take_link},
+        {"RateLimit", take_limit},
+        {"X-Error-Code", take_said_code},
         {"X-Error-Message", take_said},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (strcasecmp(name, known[i].name) == 0)
-            known[i].take(reply, value);
+            known[i].parse(reply, value);
     if (strcasecmp(name, "Retry-After") == 0)
         reply->retry_ms = http_retry_parse(value, now_s);
 }
@@ -322,18 +328,18 @@ static enum transfer_end ended(enum transfer_end how, struct diag *d, const char
     return how;
 }
 
-static enum transfer_end differs(struct diag *d, const char *name, const char *what, uint64_t want,
-                                 uint64_t found)
+static enum transfer_end differs(struct diag *d, const char *name, const char *what,
+                                 uint64_t wanted, uint64_t found)
 {
-    diag_set(d, 0, "%s: has changed: %s was %" PRIu64 ", is %" PRIu64, name, what, want, found);
+    diag_set(d, 0, "%s: has changed: %s was %" PRIu64 ", is %" PRIu64, name, what, wanted, found);
     return TRANSFER_CHANGED;
 }
 
-static bool is_by_etag(const struct http_want *want)
+static bool is_by_etag(const struct http_want *wanted)
 {
-    const struct remote_version *version = want->version;
+    const struct remote_version *version = wanted->version;
 
-    return version->etag[0] && !want->by_url && !http_is_by_time(version, want->by_time);
+    return version->etag[0] && !wanted->by_url && !http_is_by_time(version, wanted->by_time);
 }
 
 static enum transfer_end judge_etag(const struct http_reply *reply,
@@ -361,16 +367,17 @@ static enum transfer_end judge_etag(const struct http_reply *reply,
 }
 
 /* Is it another version, as far as size, ETag and time tell? */
-static enum transfer_end judge_version(const struct http_reply *reply, const struct http_want *want,
-                                       const char *name, struct diag *d)
+static enum transfer_end judge_version(const struct http_reply *reply,
+                                       const struct http_want *wanted, const char *name,
+                                       struct diag *d)
 {
-    const struct remote_version *version = want->version;
+    const struct remote_version *version = wanted->version;
 
     if (reply->status == 206 && reply->has_total && reply->total != version->size)
         return differs(d, name, "its size", version->size, reply->total);
     if (reply->status != 206 && reply->has_length && reply->length != version->size)
         return differs(d, name, "its size", version->size, reply->length);
-    if (is_by_etag(want) && reply->etag[0])
+    if (is_by_etag(wanted) && reply->etag[0])
         return judge_etag(reply, version, name, d);
     if (version->mtime.tv_sec && reply->has_modified && reply->modified != version->mtime.tv_sec)
         return differs(d, name, "its time (seconds since 1970)", (uint64_t)version->mtime.tv_sec,
@@ -411,31 +418,31 @@ static enum transfer_end judge_known(const struct http_reply *reply, const struc
 }
 
 /* Is the body of a 206 exactly the part that was asked for? */
-static enum transfer_end judge_part(const struct http_reply *reply, const struct http_want *want,
+static enum transfer_end judge_part(const struct http_reply *reply, const struct http_want *wanted,
                                     const char *name, struct diag *d)
 {
-    char wanted[64], found[128];
+    char range[64], found[128];
 
-    snprintf(wanted, sizeof(wanted), "bytes %" PRIu64 "-%" PRIu64, want->off,
-             want->off + want->len - 1);
-    if (!want->part)
+    snprintf(range, sizeof(range), "bytes %" PRIu64 "-%" PRIu64, wanted->off,
+             wanted->off + wanted->len - 1);
+    if (!wanted->part)
         return ended(TRANSFER_AGAIN, d, name, "the whole file", "status 206, a part");
     if (!reply->has_range)
-        return ended(TRANSFER_AGAIN, d, name, wanted, "status 206 without a Content-Range");
-    if (reply->first != want->off || reply->last != want->off + want->len - 1) {
+        return ended(TRANSFER_AGAIN, d, name, range, "status 206 without a Content-Range");
+    if (reply->first != wanted->off || reply->last != wanted->off + wanted->len - 1) {
         snprintf(found, sizeof(found), "bytes %" PRIu64 "-%" PRIu64, reply->first, reply->last);
-        return ended(TRANSFER_AGAIN, d, name, wanted, found);
+        return ended(TRANSFER_AGAIN, d, name, range, found);
     }
-    if (!reply->has_total && (!reply->etag[0] || !want->version->etag[0]))
-        return ended(TRANSFER_AGAIN, d, name, wanted, "neither the size of the file nor its ETag");
-    if (reply->has_length && reply->length != want->len) {
+    if (!reply->has_total && (!reply->etag[0] || !wanted->version->etag[0]))
+        return ended(TRANSFER_AGAIN, d, name, range, "neither the size of the file nor its ETag");
+    if (reply->has_length && reply->length != wanted->len) {
         snprintf(found, sizeof(found), "Content-Length %" PRIu64, reply->length);
-        return ended(TRANSFER_AGAIN, d, name, wanted, found);
+        return ended(TRANSFER_AGAIN, d, name, range, found);
     }
     return TRANSFER_DONE;
 }
 
-enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
+enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *wanted,
                                    const char *name, struct diag *d)
 {
     enum transfer_end how;
@@ -444,7 +451,7 @@ enum transfer_end http_reply_judge(const struct http_reply *reply, const struct 
     if (reply->status != 200 && reply->status != 206) {
         snprintf(found, sizeof(found), "status %u", reply->status);
         return ended(reply->status / 100 == 2 ? TRANSFER_AGAIN : http_status_end(reply->status), d,
-                     name, want->part ? "status 206" : "status 200", found);
+                     name, wanted->part ? "status 206" : "status 200", found);
     }
     if (!http_reply_is_stored(reply)) {
         snprintf(found, sizeof(found), "Content-Encoding: %s", reply->encoding);
@@ -453,14 +460,14 @@ enum transfer_end http_reply_judge(const struct http_reply *reply, const struct 
     if (reply->contradicts)
         return ended(TRANSFER_AGAIN, d, name, "one Content-Length and one Content-Range",
                      "what cannot be read, or two that differ");
-    how = judge_version(reply, want, name, d);
+    how = judge_version(reply, wanted, name, d);
     if (how != TRANSFER_DONE)
         return how;
     if (reply->status == 206)
-        how = judge_part(reply, want, name, d);
-    else if (want->part && (want->len != want->version->size || !reply->has_length))
+        how = judge_part(reply, wanted, name, d);
+    else if (wanted->part && (wanted->len != wanted->version->size || !reply->has_length))
         how = ended(TRANSFER_WHOLE, d, name, "a part", "the whole file (status 200)");
-    return how == TRANSFER_DONE ? judge_known(reply, want, name, d) : how;
+    return how == TRANSFER_DONE ? judge_known(reply, wanted, name, d) : how;
 }
 
 int http_reply_version(const struct http_reply *reply, bool part, const char *name,

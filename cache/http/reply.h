@@ -56,7 +56,7 @@ struct http_want {
 
 /* May the caller use the body? TRANSFER_DONE: yes, its first len bytes are what is wanted;
  * otherwise how the transfer ends, with the reason in d. name: the URL in messages. */
-enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *want,
+enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *wanted,
                                    const char *name, struct diag *d);
 
 /* Is the body what is stored, in spite of its Content-Encoding? So it is where a gzip file is

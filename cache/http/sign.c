@@ -49,7 +49,7 @@ void http_signature_let_go(struct http_signature *signature)
 }
 
 /* Ask the signer. This thread has set `asking`. */
-static int ask(struct http_signing *signing, struct diag *d)
+static int sign_ask(struct http_signing *signing, struct diag *d)
 {
     struct http_signature *made = calloc(1, sizeof(*made));
     int r = -ENOMEM;
@@ -114,7 +114,7 @@ int http_signing_get(struct http_signing *signing, bool blocks, struct http_sign
         return 0;
     }
     while ((r = take_remembered(signing, blocks, ret)) == 1) {
-        r = ask(signing, d);
+        r = sign_ask(signing, d);
         if (r < 0)
             break;
     }
@@ -173,7 +173,7 @@ static struct http_signing_wait *take_waiting(struct http_signing *signing)
 }
 
 /* Ask the signer, and call ready() of all that wait. */
-static void serve(struct http_signing *signing)
+static void sign_serve(struct http_signing *signing)
 {
     struct http_signature *signature = NULL;
     struct http_signing_wait *waiting;
@@ -197,7 +197,7 @@ static void *signing_main(void *arg)
     struct http_signing *signing = arg;
 
     while (await_waiting(signing))
-        serve(signing);
+        sign_serve(signing);
     return NULL;
 }
 

@@ -8,8 +8,122 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "cache/http/active.h"
+
+/* ---- where redirects led ---- */
+
+/* Redirects to another server lead to storage that a hub has signed a URL for. Asking the hub for
+ * each part of a file would cost a request more, and hubs count those. The URLs are secrets while
+ * they live: they are in memory only, and in no message. A newer URL takes the place of an older
+ * one. */
+#define KEPT_TARGETS 1024
+#define USUAL_S      600
+#define MARGIN_S     60
+#define MOST_S       86400
+
+struct kept_target {
+    char *url, *target; /* NULL: none */
+    int64_t until_s;    /* since 1970 */
+};
+
+struct kept_targets {
+    struct kept_target at[KEPT_TARGETS];
+};
+
+struct kept_targets *kept_targets_new(void)
+{
+    return calloc(1, sizeof(struct kept_targets));
+}
+
+static struct kept_target *kept_target_place_of(struct kept_targets *kept, const char *url)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (; *url; url++)
+        hash = (hash ^ (unsigned char)*url) * UINT64_C(1099511628211);
+    return &kept->at[(hash ^ hash >> 32) % KEPT_TARGETS];
+}
+
+static void kept_target_clear(struct kept_target *place)
+{
+    secret_free(&place->target);
+    free(place->url);
+    *place = (struct kept_target){0};
+}
+
+/* The number that a parameter of the query has; 0: none. */
+static int64_t kept_target_number_in(const char *url, const char *name)
+{
+    size_t len = strlen(name);
+    uint64_t value;
+
+    for (const char *at = strchr(url, '?'); at; at = strchr(at, '&'))
+        if (!strncmp(++at, name, len) && at[len] == '=' &&
+            number_parse(at + len + 1, strlen(at + len + 1), INT64_MAX / 2, &value))
+            return (int64_t)value;
+    return 0;
+}
+
+/* X-Amz-Expires counts from when the URL was signed, which was just now. */
+static int64_t kept_target_end_of(const char *target, int64_t now_s)
+{
+    int64_t at = kept_target_number_in(target, "Expires"),
+            seconds = kept_target_number_in(target, "X-Amz-Expires");
+
+    if (!at && seconds && seconds < MOST_S)
+        at = now_s + seconds;
+    if (!at)
+        return now_s + USUAL_S;
+    at -= MARGIN_S;
+    return at < now_s + MOST_S ? at : now_s + MOST_S;
+}
+
+/* Where url led; NULL: not known, or no longer valid. Valid until the next call. */
+static const char *kept_target_find(struct kept_targets *kept, const char *url, int64_t now_s)
+{
+    struct kept_target *place = kept_target_place_of(kept, url);
+
+    if (!place->url || strcmp(place->url, url) != 0)
+        return NULL;
+    if (now_s >= place->until_s) {
+        kept_target_clear(place);
+        return NULL;
+    }
+    return place->target;
+}
+
+/* Keep it until the query of target says that it ends, less a minute; otherwise for 10 minutes.
+ * Without memory it is not kept. */
+static void kept_target_add(struct kept_targets *kept, const char *url, const char *target,
+                            int64_t now_s)
+{
+    struct kept_target *place = kept_target_place_of(kept, url);
+
+    kept_target_clear(place);
+    *place = (struct kept_target){strdup(url), strdup(target), kept_target_end_of(target, now_s)};
+    if (!place->url || !place->target)
+        kept_target_clear(place);
+}
+
+void kept_target_drop(struct kept_targets *kept, const char *url)
+{
+    struct kept_target *place = kept_target_place_of(kept, url);
+
+    if (place->url && !strcmp(place->url, url))
+        kept_target_clear(place);
+}
+
+void kept_targets_free(struct kept_targets *kept)
+{
+    for (size_t i = 0; kept && i < KEPT_TARGETS; i++)
+        kept_target_clear(&kept->at[i]);
+    free(kept);
+}
+
+/* ---- which URL is asked ---- */
 
 /* Get a part of a URL, decoded; NULL: none. The caller frees it with curl_free(). */
 static char *url_part(CURLU *url, CURLUPart part, unsigned flags)

@@ -14,11 +14,11 @@ struct http_transfer {
     struct http_signing_wait wait;
     struct http *http;
     struct transfer *transfer;
-    struct http_want want;
+    struct http_want wanted;
     struct http_signature *signature; /* held; NULL: unsigned */
     /* A transfer is one request, or one after the other, each for a part: */
     uint64_t passed; /* bytes before the wanted ones, of a file that comes whole */
-    uint64_t given;  /* bytes of this part, to data() */
+    uint64_t handed; /* bytes of this part, to data() */
     uint64_t before; /* bytes of the parts before */
     bool judged;
     bool decided;
@@ -40,20 +40,20 @@ static bool on_aim(struct http_request *request, uint64_t slice)
 {
     struct http_transfer *t = (struct http_transfer *)request;
     const struct transfer *transfer = t->transfer;
-    uint64_t before = t->before + t->given;
+    uint64_t before = t->before + t->handed;
 
-    if (t->decided || before == transfer->len || (!t->want.part && before))
+    if (t->decided || before == transfer->len || (!t->wanted.part && before))
         return false;
     t->before = before;
-    t->given = t->passed = 0;
+    t->handed = t->passed = 0;
     t->judged = false;
-    t->want.off = transfer->off + t->before;
-    t->want.len = transfer->len - t->before;
+    t->wanted.off = transfer->off + t->before;
+    t->wanted.len = transfer->len - t->before;
     if (slice)
-        t->want.len = min_u64(t->want.len, slice - t->want.off % slice);
-    if (t->want.part) {
-        request->off = t->want.off;
-        request->len = t->want.len;
+        t->wanted.len = min_u64(t->wanted.len, slice - t->wanted.off % slice);
+    if (t->wanted.part) {
+        request->off = t->wanted.off;
+        request->len = t->wanted.len;
     }
     return true;
 }
@@ -61,7 +61,7 @@ static bool on_aim(struct http_request *request, uint64_t slice)
 static bool on_head(struct http_request *request)
 {
     struct http_transfer *t = (struct http_transfer *)request;
-    enum transfer_end how = http_reply_judge(&request->reply, &t->want, t->name, &t->why);
+    enum transfer_end how = http_reply_judge(&request->reply, &t->wanted, t->name, &t->why);
 
     t->judged = true;
     if (how != TRANSFER_DONE)
@@ -69,28 +69,28 @@ static bool on_head(struct http_request *request)
     return true;
 }
 
-static bool on_body(struct http_request *request, const void *bytes, size_t n)
+static bool transfer_on_body(struct http_request *request, const void *bytes, size_t n)
 {
     struct http_transfer *t = (struct http_transfer *)request;
     bool is_part = request->reply.status == 206;
-    size_t skip = is_part ? 0 : min_u64(n, t->want.off - t->passed),
-           take = min_u64(n - skip, t->want.len - t->given);
-    bool all = is_part || t->want.off + t->want.len == t->want.version->size;
+    size_t skip = is_part ? 0 : min_u64(n, t->wanted.off - t->passed),
+           used = min_u64(n - skip, t->wanted.len - t->handed);
+    bool all = is_part || t->wanted.off + t->wanted.len == t->wanted.version->size;
 
     if (skip && t->transfer->passed)
         t->transfer->passed(t->transfer, skip);
     t->passed += skip;
-    if (n - skip > take && all) {
-        diag_set(&t->why, 0, "%s: expected %" PRIu64 " bytes, got more", t->name, t->want.len);
+    if (n - skip > used && all) {
+        diag_set(&t->why, 0, "%s: expected %" PRIu64 " bytes, got more", t->name, t->wanted.len);
         return decide(t, TRANSFER_AGAIN);
     }
-    t->given += take;
-    if (take && !t->transfer->data(t->transfer, (const uint8_t *)bytes + skip, take)) {
+    t->handed += used;
+    if (used && !t->transfer->data(t->transfer, (const uint8_t *)bytes + skip, used)) {
         diag_set(&t->why, 0, "%s: stopped", t->name);
         return decide(t, TRANSFER_STOPPED);
     }
     /* A whole file may come where its end is not wanted. */
-    return all || t->given < t->want.len || decide(t, TRANSFER_DONE);
+    return all || t->handed < t->wanted.len || decide(t, TRANSFER_DONE);
 }
 
 /* The reply is an error: decide how the transfer ends. */
@@ -117,8 +117,8 @@ static void decide_status(struct http_transfer *t)
         diag_set(&t->why, 0,
                  "%s: the server limits requests, and allows them again in %" PRIu64 " s%s",
                  t->name, request->reply.retry_ms / 1000, said);
-    diag_set(&t->why, 0, "%s: expected status %s, got %u%s", t->name, t->want.part ? "206" : "200",
-             request->reply.status, said);
+    diag_set(&t->why, 0, "%s: expected status %s, got %u%s", t->name,
+             t->wanted.part ? "206" : "200", request->reply.status, said);
     decide(t, how);
 }
 
@@ -135,13 +135,13 @@ static void on_done(struct http_request *request)
         decide_status(t);
     } else if (request->end != HTTP_DONE) {
         diag_set(&t->why, 0, "%s: after %" PRIu64 " of %" PRIu64 " bytes: %s", t->name,
-                 t->before + t->given, t->transfer->len, request->why);
+                 t->before + t->handed, t->transfer->len, request->why);
         decide(t, request->end == HTTP_UNTRUSTED ? TRANSFER_REFUSED : TRANSFER_AGAIN);
     } else if (t->judged || on_head(request)) {
-        if (t->given < t->want.len)
+        if (t->handed < t->wanted.len)
             diag_set(&t->why, 0, "%s: expected %" PRIu64 " bytes, got %" PRIu64, t->name,
-                     t->want.len, t->given);
-        decide(t, t->given < t->want.len ? TRANSFER_AGAIN : TRANSFER_DONE);
+                     t->wanted.len, t->handed);
+        decide(t, t->handed < t->wanted.len ? TRANSFER_AGAIN : TRANSFER_DONE);
     }
     if (t->how == TRANSFER_CHANGED && t->http->transport.changed)
         t->http->transport.changed(t->http->transport.changed_user);
@@ -196,12 +196,12 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
         return NULL;
     t->http = http;
     t->transfer = transfer;
-    t->want = (struct http_want){.version = transfer->version,
-                                 .off = transfer->off,
-                                 .len = transfer->len,
-                                 .part = !transfer->version->whole_only,
-                                 .by_time = http->by_time,
-                                 .by_url = http->by_url};
+    t->wanted = (struct http_want){.version = transfer->version,
+                                   .off = transfer->off,
+                                   .len = transfer->len,
+                                   .part = !transfer->version->whole_only,
+                                   .by_time = http->by_time,
+                                   .by_url = http->by_url};
     if (!http->by_url && !http_is_by_time(transfer->version, http->by_time) &&
         http_etag_is_strong(transfer->version->etag))
         t->request.version = transfer->version->etag;
@@ -209,10 +209,10 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
     t->wait.ready = on_ready;
     t->request.url = transfer->url;
     /* What a ring of caches keeps must be one version, byte for byte. */
-    t->request.shared = t->request.in_slices = t->want.part && t->request.version;
+    t->request.shared = t->request.in_slices = t->wanted.part && t->request.version;
     t->request.aim = on_aim;
     t->request.head = on_head;
-    t->request.body = on_body;
+    t->request.body = transfer_on_body;
     t->request.done = on_done;
     t->request.release = on_release;
     return t;

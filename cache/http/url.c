@@ -100,7 +100,7 @@ int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag 
     return 0;
 }
 
-static int hex_digit(char c)
+static int url_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -117,8 +117,8 @@ bool url_decode(const char *text, size_t len, char *ret)
             *ret++ = text[i];
             continue;
         }
-        high = len - i > 2 ? hex_digit(text[i + 1]) : -1;
-        low = len - i > 2 ? hex_digit(text[i + 2]) : -1;
+        high = len - i > 2 ? url_hex_digit(text[i + 1]) : -1;
+        low = len - i > 2 ? url_hex_digit(text[i + 2]) : -1;
         if (high < 0 || low < 0 || !(high | low))
             return false;
         *ret++ = (char)(high << 4 | low);

@@ -97,4 +97,16 @@ void http_via_hear(struct http *http, const char *name);
 /* When it last gave something; 0: not lately. */
 int64_t http_via_heard(struct http *http, const char *name);
 
+/* ---- who listens on a port ---- */
+
+/* Who listens on a port of this machine: /proc/net/tcp and tcp6. */
+
+/* Is a line of such a table a socket that listens on the address, or on all addresses, and on its
+ * port? *ret_uid: whose it is. Pure; any text may come. */
+bool listener_line(const char *line, const struct sockaddr *address, uid_t *ret_uid);
+
+/* Do only these users listen there? False even if no process does. *ret_uid: another user who does;
+ * unchanged if there is none. True where the tables cannot be read. */
+bool listener_is_of(const struct sockaddr *address, const uid_t *users, size_t n, uid_t *ret_uid);
+
 #endif

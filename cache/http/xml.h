@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #define XML_DEPTH 8 /* nesting of elements */
 #define XML_NAME  64
@@ -21,5 +22,12 @@ struct xml_element {
  * such XML; -ENOMEM; or the result of use(). *ret_at: up to which byte it was read. */
 int xml_read(const char *xml, size_t len, int (*use)(void *user, struct xml_element *element),
              void *user, size_t *ret_at);
+
+/* ---- times ---- */
+
+/* Times as the services of AWS write them: 2026-11-21T18:15:22Z, with any fraction of a second. */
+
+/* false: not such a time, or not in the years 1970 to 9999. Fractions are dropped, as HTTP does. */
+bool iso_time_parse(const char *text, time_t *ret);
 
 #endif

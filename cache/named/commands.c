@@ -25,7 +25,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 #include "cache/named/child.h"
-#include "cache/source/roots.h"
+#include "cache/source/within.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
@@ -114,10 +114,11 @@ static void give_place_back(struct opener_run *run)
 /* Wait a little: until a place is free, or LOOK_MS have passed, or it is `until`. */
 static void pause_until(struct commands *commands, int64_t until)
 {
-    int64_t look = clock_monotonic(commands->clock) + LOOK_MS * NS_PER_MS;
+    int64_t next_look = clock_monotonic(commands->clock) + LOOK_MS * NS_PER_MS;
     LOCK_SCOPE(&commands->lock);
 
-    clock_wait(commands->clock, &commands->lock, &commands->freed, look < until ? look : until);
+    clock_wait(commands->clock, &commands->lock, &commands->freed,
+               next_look < until ? next_look : until);
 }
 
 static void end_run(struct opener_run *run)
@@ -256,11 +257,11 @@ static int wait_for(struct opener_run *run, struct child *child, int64_t until, 
     const struct clock *clock = run->commands->clock;
 
     for (;;) {
-        int64_t now = clock_monotonic(clock), look = now + QUOTA_LOOK_MS * NS_PER_MS;
+        int64_t now = clock_monotonic(clock), next_look = now + QUOTA_LOOK_MS * NS_PER_MS;
         int r;
 
         follow_output(run);
-        r = child_wait(child, clock, run->allowance.quota && look < until ? look : until,
+        r = child_wait(child, clock, run->allowance.quota && next_look < until ? next_look : until,
                        ret_status);
         if (r != 0 || now >= until)
             return r;
@@ -407,7 +408,7 @@ int commands_start(struct commands *commands, const char *command, struct opener
 }
 
 /* The child has succeeded: publish what it wrote as the entry. */
-static int publish(struct opener_run *run, struct diag *d)
+static int commands_publish(struct opener_run *run, struct diag *d)
 {
     uint64_t size = 0;
     int part_fd = TAKE_FD(run->part_fd), fd = -1;
@@ -429,17 +430,17 @@ static int publish(struct opener_run *run, struct diag *d)
 }
 
 /* The error for a status other than 0. of: "", or what was not done. */
-static int bad_status(struct opener_run *run, const char *of, struct child *child, int status,
+static int bad_status(struct opener_run *run, const char *part, struct child *child, int status,
                       struct diag *d)
 {
     const char *messages = child_messages(child), *colon = *messages ? ": " : "";
     char what[CHILD_MESSAGES + 512];
 
     if (WIFEXITED(status))
-        snprintf(what, sizeof(what), "%sexit status %d%s%s", of, WEXITSTATUS(status), colon,
+        snprintf(what, sizeof(what), "%sexit status %d%s%s", part, WEXITSTATUS(status), colon,
                  messages);
     else
-        snprintf(what, sizeof(what), "%skilled by signal %d (%s)%s%s", of, WTERMSIG(status),
+        snprintf(what, sizeof(what), "%skilled by signal %d (%s)%s%s", part, WTERMSIG(status),
                  strsignal(WTERMSIG(status)), colon, messages);
     return command_error(run, -EIO, what, d);
 }
@@ -480,7 +481,8 @@ static int poll_child(struct opener_run *run, int64_t until, struct diag *d)
     if (written)
         return bad_status(run, "its output cannot be written into the cache folder: ", &run->writer,
                           written, d);
-    return run->status ? bad_status(run, "", &run->child, run->status, d) : publish(run, d);
+    return run->status ? bad_status(run, "", &run->child, run->status, d)
+                       : commands_publish(run, d);
 }
 
 /* The same while another process runs the command. We poll, since nothing reports when it drops its

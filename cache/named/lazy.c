@@ -69,7 +69,7 @@ static void list_remove_locked(struct lazy_blob *lazy)
 }
 
 /* Use the descriptor if there is one. */
-static bool take_locked(struct lazy_blob *lazy)
+static bool lazy_take_locked(struct lazy_blob *lazy)
 {
     lock_assert_held(&lazy->pool->lock);
     if (lazy->fd < 0)
@@ -99,7 +99,7 @@ static void install(struct lazy_blob *lazy, int fd)
 
     while (lazy->fd < 0 && pool->n_open == pool->limit && !pool->oldest)
         lock_wait(&pool->lock, &pool->idle);
-    if (take_locked(lazy)) {
+    if (lazy_take_locked(lazy)) {
         unwanted = fd;
         return;
     }
@@ -111,7 +111,7 @@ static void install(struct lazy_blob *lazy, int fd)
 }
 
 /* Open the file again. 0, -ESTALE: it is of another version, or -errno. */
-static int open_again(const struct lazy_blob *lazy, int *ret_fd)
+static int lazy_open_again(const struct lazy_blob *lazy, int *ret_fd)
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
@@ -136,11 +136,11 @@ static int lazy_take(struct lazy_blob *lazy)
     int fd = -1, r;
 
     lock_take(&lazy->pool->lock);
-    taken = take_locked(lazy);
+    taken = lazy_take_locked(lazy);
     lock_drop(&lazy->pool->lock);
     if (taken)
         return 0;
-    r = open_again(lazy, &fd);
+    r = lazy_open_again(lazy, &fd);
     if (r == 0)
         install(lazy, fd);
     return r;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/diag.h"
-#include "cache/source/roots.h"
+#include "cache/source/within.h"
 
 struct resolver {
     struct roots roots; /* of SOURCE */

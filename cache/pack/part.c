@@ -142,8 +142,8 @@ static int make_blob(const struct part_job *job, int fd, struct blob **ret)
 }
 
 /* The entry for the content, whether it exists or not. */
-static int find_entry(const struct part_job *job, const struct cache_folder *cache,
-                      struct entry *ret, struct diag *d)
+static int part_find_entry(const struct part_job *job, const struct cache_folder *cache,
+                           struct entry *ret, struct diag *d)
 {
     AUTO_FREE char *identity = NULL, *whole = NULL;
     const struct packed_part *part = job->part;
@@ -177,7 +177,7 @@ int unpack_part(const struct blob *blob, const struct packed_part *part,
     job->blob = blob;
     job->part = part;
     job->watch = watch;
-    r = find_entry(job, cache, &entry, d);
+    r = part_find_entry(job, cache, &entry, d);
     if (r < 0)
         return r;
     r = entry_open_checked(&entry, &fd, &size);

@@ -116,8 +116,8 @@ static int replace_blob(struct blob **blob, int fd, uint64_t size)
 }
 
 /* The entry for the content of blob, whether it exists or not. */
-static int find_entry(const struct blob *blob, const struct cache_folder *cache, struct entry *ret,
-                      struct diag *d)
+static int unpack_find_entry(const struct blob *blob, const struct cache_folder *cache,
+                             struct entry *ret, struct diag *d)
 {
     AUTO_FREE char *identity = NULL;
     struct diag reason = DIAG_INIT;
@@ -132,7 +132,7 @@ int unpack_find(struct blob **blob, const struct cache_folder *cache, struct dia
 {
     struct entry entry;
     uint64_t size = 0;
-    int fd = -1, r = find_entry(*blob, cache, &entry, d);
+    int fd = -1, r = unpack_find_entry(*blob, cache, &entry, d);
 
     if (r == 0)
         r = entry_open_checked(&entry, &fd, &size);
@@ -154,7 +154,7 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
     struct entry entry;
     uint64_t size;
 
-    return looks_packed(blob) && find_entry(blob, cache, &entry, NULL) == 0 &&
+    return looks_packed(blob) && unpack_find_entry(blob, cache, &entry, NULL) == 0 &&
            entry_open(&entry, &fd, &size) == 0;
 }
 
@@ -178,7 +178,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
         if (r < 0 || !u.unpacker)
             return r;
     }
-    r = find_entry(*blob, cache, &entry, d);
+    r = unpack_find_entry(*blob, cache, &entry, d);
     if (r < 0)
         return r;
     r = entry_open_checked(&entry, &fd, &size);

@@ -98,33 +98,34 @@ static void give_turn_back(struct beside *beside)
     pthread_cond_signal(&beside->changed);
 }
 
-/* The arguments and results of http_stat(). */
 struct questions {
-    const char *url[AHEAD_MOST];
+    struct http_file file[AHEAD_MOST];
     struct source_entry *entry[AHEAD_MOST];
-    struct remote_version version[AHEAD_MOST];
-    int error[AHEAD_MOST];
-    struct diag why[AHEAD_MOST];
     size_t n;
 };
 
+static void questions_add(struct questions *q, struct source_entry *entry)
+{
+    q->file[q->n].url = entry->url;
+    q->entry[q->n++] = entry;
+}
+
 /* Ask for the versions. Returns the first one's result, with the reason in d. The others, if
  * unknown, are asked for again when they are needed. */
-static int ask(const struct source *source, struct questions *q, struct diag *d)
+static int beside_ask(const struct source *source, struct questions *q, struct diag *d)
 {
-    for (size_t i = 0; i < q->n; i++)
-        q->why[i] = DIAG_INIT;
-    http_stat(source->http, q->n, q->url, q->version, q->error, q->why);
+    http_stat(source->http, q->n, q->file);
     for (size_t i = 0; i < q->n; i++) {
-        struct remote_version *version = q->error[i] < 0 ? NULL : malloc(sizeof(*version));
-
-        if (q->error[i] == 0 && !version)
+        if (q->file[i].error < 0)
+            continue;
+        q->entry[i]->version = malloc(sizeof(*q->entry[i]->version));
+        if (!q->entry[i]->version)
             return -ENOMEM;
-        if (version)
-            *version = q->version[i];
-        q->entry[i]->version = version;
+        *q->entry[i]->version = q->file[i].version;
     }
-    return q->error[0] < 0 ? diag_set(d, q->error[0], "%s", diag_text(&q->why[0], q->error[0])) : 0;
+    return q->file[0].error < 0
+               ? diag_set(d, q->file[0].error, "%s", diag_text(&q->file[0].why, q->file[0].error))
+               : 0;
 }
 
 static int find_listed(const struct source *source, struct beside *beside, const char *path,
@@ -142,13 +143,11 @@ static int find_listed(const struct source *source, struct beside *beside, const
         if (!q)
             return -ENOMEM;
         for (struct source_entry *e = entry; e < list->entry + list->n && q->n < beside->ahead; e++)
-            if (!e->version && !e->error) {
-                q->entry[q->n] = e;
-                q->url[q->n++] = e->url;
-            }
+            if (!e->version && !e->error)
+                questions_add(q, e);
         if (beside->ahead < AHEAD_MOST)
             beside->ahead *= 2;
-        r = ask(source, q, d);
+        r = beside_ask(source, q, d);
     }
     if (r == 0)
         *ret = entry;
@@ -189,10 +188,8 @@ static int find_asked(const struct source *source, struct beside *beside, const 
     r = asked && q ? fill_asked(source, path, asked) : -ENOMEM;
     if (r < 0)
         return r;
-    q->entry[0] = &asked->entry;
-    q->url[0] = asked->entry.url;
-    q->n = 1;
-    r = ask(source, q, &why);
+    questions_add(q, &asked->entry);
+    r = beside_ask(source, q, &why);
     if (r < 0 && r != -ENOENT)
         return diag_set(d, r, "%s", diag_text(&why, r));
     if (!tsearch(asked, &beside->asked, compare_asked))

@@ -25,8 +25,8 @@ void source_list_sort(struct source_list *list)
 
 /* Compare, as strcmp(), the entry with the file called name in a folder whose path has folder_len
  * bytes. */
-static int compare_to(const struct source_entry *entry, const char *folder, size_t folder_len,
-                      const char *name)
+static int entries_compare_to(const struct source_entry *entry, const char *folder,
+                              size_t folder_len, const char *name)
 {
     int by_folder = strncmp(entry->folder, folder, folder_len);
 
@@ -42,7 +42,7 @@ struct source_entry *source_list_find(const struct source_list *list, const char
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_to(&list->entry[middle], path, folder_len, name);
+        int order = entries_compare_to(&list->entry[middle], path, folder_len, name);
 
         if (!order)
             return &list->entry[middle];

@@ -27,7 +27,7 @@ static const struct entity {
                 {"#32;", ' '},  {"#x27;", '\''}, {"#x22;", '"'}, {"#x26;", '&'}, {"#x3c;", '<'},
                 {"#x3e;", '>'}, {"#x20;", ' '},  {"#43;", '+'},  {"#x2b;", '+'}, {"#61;", '='}};
 
-static bool is_blank(char c)
+static bool index_page_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
 }
@@ -170,7 +170,7 @@ static struct tag attribute_value(const struct tag *tag, size_t *i)
         return value;
     }
     value.at = tag->at + *i;
-    while (*i < tag->len && !is_blank(tag->at[*i]))
+    while (*i < tag->len && !index_page_is_blank(tag->at[*i]))
         ++*i;
     value.len = (size_t)(tag->at + *i - value.at);
     return value;
@@ -181,16 +181,16 @@ static bool tag_href(const struct tag *tag, char *ret)
 {
     size_t i = 1;
 
-    if (tag->len < 2 || (tag->at[0] | 0x20) != 'a' || !is_blank(tag->at[1]))
+    if (tag->len < 2 || (tag->at[0] | 0x20) != 'a' || !index_page_is_blank(tag->at[1]))
         return false;
     while (i < tag->len) {
         size_t name;
         bool is_href;
 
-        while (i < tag->len && is_blank(tag->at[i]))
+        while (i < tag->len && index_page_is_blank(tag->at[i]))
             i++;
         name = i;
-        while (i < tag->len && tag->at[i] != '=' && !is_blank(tag->at[i]))
+        while (i < tag->len && tag->at[i] != '=' && !index_page_is_blank(tag->at[i]))
             i++;
         is_href = i - name == 4 && !strncasecmp(tag->at + name, "href", 4);
         if (i < tag->len && tag->at[i] == '=') {

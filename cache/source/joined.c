@@ -163,8 +163,8 @@ static int open_member(const struct local_joined *local, const char *path, int *
 /* Open a member, read a part of it (len 0: none), and give its descriptor to the caller. The
  * version is compared after the read: what was read before a change is of the version in the table.
  */
-static int take_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
-                       int *ret_fd, struct diag *d)
+static int joined_take_member(struct local_joined *local, size_t i, void *buf, size_t len,
+                              uint64_t off, int *ret_fd, struct diag *d)
 {
     const struct members *m = &local->joined.members;
     AUTO_CLOSE int fd = -1;
@@ -200,11 +200,11 @@ static int read_member(struct local_joined *local, size_t i, void *buf, size_t l
 {
     AUTO_CLOSE int fd = -1;
 
-    return take_member(local, i, buf, len, off, &fd, d);
+    return joined_take_member(local, i, buf, len, off, &fd, d);
 }
 
-static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
-                           struct diag *d)
+static int joined_local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
+                                  struct diag *d)
 {
     struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
     const struct members *m = &local->joined.members;
@@ -212,11 +212,11 @@ static int local_open_file(const struct blob *blob, uint64_t off, uint64_t len, 
 
     if (off != m->member[i].place || len != members_size(m, i))
         return -EOPNOTSUPP;
-    return take_member(local, i, NULL, 0, 0, ret_fd, d);
+    return joined_take_member(local, i, NULL, 0, 0, ret_fd, d);
 }
 
-static int local_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
-                       uint64_t off, struct diag *d)
+static int joined_local_pread(struct read_context *rc, const struct blob *blob, void *buf,
+                              size_t len, uint64_t off, struct diag *d)
 {
     struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
     const struct members *m = &local->joined.members;
@@ -247,13 +247,13 @@ static uint64_t local_in_files(const struct blob *blob, uint64_t least)
     return sum;
 }
 
-static int local_check(const struct blob *blob)
+static int joined_local_check(const struct blob *blob)
 {
     (void)blob;
     return 0;
 }
 
-static void local_free(struct blob *blob)
+static void joined_local_free(struct blob *blob)
 {
     struct local_joined *local = (struct local_joined *)blob;
 
@@ -262,12 +262,12 @@ static void local_free(struct blob *blob)
     free(local);
 }
 
-static const struct blob_ops local_ops = {.pread = local_pread,
-                                          .check = local_check,
+static const struct blob_ops local_ops = {.pread = joined_local_pread,
+                                          .check = joined_local_check,
                                           .identity = joined_blob_identity,
-                                          .free = local_free,
+                                          .free = joined_local_free,
                                           .in_files = local_in_files,
-                                          .open_file = local_open_file};
+                                          .open_file = joined_local_open_file};
 
 int joined_local(const struct source *source, const struct joined_head *head,
                  struct members *members, struct blob **ret, struct diag *d)

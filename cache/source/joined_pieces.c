@@ -37,7 +37,7 @@ void piece_free_locked(struct piece *piece)
     uint64_t spare;
 
     lock_assert_held(&piece->joined->lock);
-    spare = piece->came - piece->given - min_u64(piece->copied, piece->came - piece->given) +
+    spare = piece->came - piece->handed - min_u64(piece->copied, piece->came - piece->handed) +
             piece->passed;
     if (spare && piece->joined->transport.spare_bytes)
         atomic_fetch_add_explicit(piece->joined->transport.spare_bytes, spare,
@@ -84,15 +84,15 @@ const uint8_t *piece_sum(const struct piece *piece)
 bool piece_verify(struct joined *j, struct piece *piece)
 {
     AUTO_DIGEST struct digest *digest = NULL;
-    const uint8_t *want = piece_sum(piece);
+    const uint8_t *expected = piece_sum(piece);
     char want_text[DIGEST_TEXT_SIZE], found_text[DIGEST_TEXT_SIZE];
     uint8_t found[DIGEST_BYTES] = {0};
     bool known = digest_new(&digest) == 0 && digest_add(digest, piece->bytes, piece->len) == 0 &&
                  digest_finish(digest, found) == 0;
 
-    if (known && !memcmp(found, want, sizeof(found)))
+    if (known && !memcmp(found, expected, sizeof(found)))
         return true;
-    digest_text(want, want_text);
+    digest_text(expected, want_text);
     digest_text(found, found_text);
     LOCK_SCOPE(&j->lock);
 
@@ -166,7 +166,7 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
 static void keep_locked(struct joined *j, struct piece *piece)
 {
     lock_assert_held(&j->lock);
-    if (piece->given == piece->came || j->resting ||
+    if (piece->handed == piece->came || j->resting ||
         (piece_sum(piece) && piece->came < piece->len)) { /* it could not be compared */
         piece_free_locked(piece);
         return;
@@ -285,7 +285,7 @@ static struct piece *find_kept_locked(struct joined *j, const struct joined_file
 
     lock_assert_held(&j->lock);
     TAILQ_FOREACH (piece, &j->kept, link) {
-        uint64_t from = piece->at + piece->given;
+        uint64_t from = piece->at + piece->handed;
 
         if (piece->file != file)
             continue;
@@ -349,7 +349,7 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
     int error;
 
     lock_assert_held(&j->lock);
-    if (kept && (kept->at + kept->given < joint->made || kept_end_locked(kept) > end)) {
+    if (kept && (kept->at + kept->handed < joint->made || kept_end_locked(kept) > end)) {
         if (kept->state == PIECE_RUNS)
             return NULL;
         end = min_u64(end, kept->at + kept->came); /* it may be a part of its member */
@@ -391,7 +391,7 @@ static bool may_start_locked(struct joined *j, const struct joint *joint, const 
     if (first)
         return true;
     make_space_locked(j, more);
-    return j->held + more <= BUFFER_MOST && piece->at + piece->len <= joint->given + WINDOW &&
+    return j->held + more <= BUFFER_MOST && piece->at + piece->len <= joint->handed + WINDOW &&
            (piece->len <= SMALL_MOST || j->running < j->jobs) &&
            joint->running < max_u64(most / 2, 1);
 }
@@ -406,7 +406,7 @@ static struct piece *next_of_joint_locked(struct joined *j, struct joint *joint,
     TAILQ_FOREACH (piece, &joint->pieces, link)
         if (piece->state == PIECE_WAITS)
             return may_start_locked(j, joint, piece, most) ? piece : NULL;
-    while (joint->made < end && joint->made < joint->given + WINDOW) {
+    while (joint->made < end && joint->made < joint->handed + WINDOW) {
         piece = make_piece_locked(j, joint);
         if (!piece || piece->state == PIECE_WAITS)
             return piece && may_start_locked(j, joint, piece, most) ? piece : NULL;

@@ -54,13 +54,13 @@ struct piece {
     /* Guarded by joined->lock: */
     TAILQ_ENTRY(piece) link; /* in joint->pieces or joined->kept */
     enum piece_state state;
-    struct joint *joint;  /* NULL: it is an orphan, or kept */
-    uint64_t copied;      /* kept bytes that other pieces have copied */
-    uint64_t came, given; /* bytes of it: here, and given to data() */
-    uint64_t held;        /* its bytes in joined->held */
-    uint64_t passed;      /* bytes before it, of an object that comes whole, not reported yet */
-    bool paused, stopped; /* as the remote's transport was told */
-    uint64_t asked;       /* its number in file->asked */
+    struct joint *joint;   /* NULL: it is an orphan, or kept */
+    uint64_t copied;       /* kept bytes that other pieces have copied */
+    uint64_t came, handed; /* bytes of it: here, and given to data() */
+    uint64_t held;         /* its bytes in joined->held */
+    uint64_t passed;       /* bytes before it, of an object that comes whole, not reported yet */
+    bool paused, stopped;  /* as the remote's transport was told */
+    uint64_t asked;        /* its number in file->asked */
     bool refused_once;
     int error;             /* STALE: for readers */
     enum transfer_end how; /* FAILED, */
@@ -75,9 +75,9 @@ struct joint {
     struct joined_file *file;
     TAILQ_ENTRY(joint) link; /* in joined->joints */
     struct piece_list pieces;
-    uint64_t made, given; /* bytes of the joined file: up to where there are pieces; data() got */
-    unsigned running;     /* pieces */
-    uint64_t n_came;      /* pieces, so far */
+    uint64_t made, handed; /* bytes of the joined file: up to where there are pieces; data() got */
+    unsigned running;      /* pieces */
+    uint64_t n_came;       /* pieces, so far */
     bool failed, paused, stopped;
 };
 

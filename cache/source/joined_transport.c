@@ -20,7 +20,7 @@
 
 #define SCHEME "joined:"
 
-static struct joined *own(struct transport *transport)
+static struct joined *joined_of_transport(struct transport *transport)
 {
     return (struct joined *)transport;
 }
@@ -61,12 +61,12 @@ static enum work work_of_locked(const struct joined *j, const struct joint *join
 
     lock_assert_held(&j->lock);
     if (piece && !joint->stopped &&
-        ((piece->came > piece->given && !piece_sum(piece)) || piece->passed ||
+        ((piece->came > piece->handed && !piece_sum(piece)) || piece->passed ||
          piece->state == PIECE_CAME || (piece->state == PIECE_STALE && transfer->stale)))
         return WORK_GIVE;
     if (!joint->running &&
         (joint->stopped || joint->failed || (piece && piece->state == PIECE_STALE) ||
-         joint->given == transfer->off + transfer->len))
+         joint->handed == transfer->off + transfer->len))
         return WORK_END;
     return WORK_NONE;
 }
@@ -87,8 +87,8 @@ static struct gift gift_of(struct joined *j, const struct joint *joint)
 
     piece = TAILQ_FIRST(&joint->pieces);
     gift = (struct gift){.piece = piece,
-                         .from = piece->given,
-                         .n = piece->came - piece->given,
+                         .from = piece->handed,
+                         .n = piece->came - piece->handed,
                          .passed = piece->passed,
                          .whole = piece->state == PIECE_CAME,
                          .stale = piece->state == PIECE_STALE && joint->transfer->stale,
@@ -117,10 +117,10 @@ static void give(struct joined *j, struct joint *joint)
         goes_on = transfer->stale(transfer, piece->len - piece->came, gift.error, &piece->why);
     LOCK_SCOPE(&j->lock);
 
-    joint->given += gift.stale ? piece->len - gift.from : gift.n;
-    piece->given += gift.n;
+    joint->handed += gift.stale ? piece->len - gift.from : gift.n;
+    piece->handed += gift.n;
     joint->stopped = joint->stopped || !goes_on;
-    if (gift.stale || (piece->state == PIECE_CAME && piece->given == piece->came)) {
+    if (gift.stale || (piece->state == PIECE_CAME && piece->handed == piece->came)) {
         TAILQ_REMOVE(&joint->pieces, piece, link);
         piece_free_locked(piece);
     }
@@ -188,7 +188,7 @@ static struct joint *next_joint(struct joined *j, enum work *ret_work)
 }
 
 /* Do something for a joint. Returns whether there was something to do. */
-static bool serve(struct joined *j)
+static bool joined_transport_serve(struct joined *j)
 {
     enum work work = WORK_NONE;
     struct joint *joint = next_joint(j, &work);
@@ -234,7 +234,7 @@ static bool await(struct joined *j)
     return !j->resting;
 }
 
-static void *thread_main(void *arg)
+static void *joined_transport_thread_main(void *arg)
 {
     struct joined *j = arg;
 
@@ -242,7 +242,7 @@ static void *thread_main(void *arg)
         do {
             while (start_next(j))
                 continue;
-        } while (serve(j));
+        } while (joined_transport_serve(j));
     }
     return NULL;
 }
@@ -265,14 +265,14 @@ static struct joined_file *find_locked(struct joined *j, const char *url)
     return file;
 }
 
-static int run_locked(struct joined *j)
+static int joined_transport_run_locked(struct joined *j)
 {
     int r;
 
     lock_assert_held(&j->lock);
     if (j->runs)
         return 0;
-    r = thread_start(&j->thread, thread_main, j);
+    r = thread_start(&j->thread, joined_transport_thread_main, j);
     j->runs = r == 0;
     return r;
 }
@@ -291,14 +291,14 @@ static int start_joint(struct joined *j, struct transfer *transfer)
             r = -EINVAL;
     }
     if (r == 0)
-        r = run_locked(j);
+        r = joined_transport_run_locked(j);
     if (r < 0) {
         free(joint);
         return r;
     }
     TAILQ_INIT(&joint->pieces);
     joint->transfer = transfer;
-    joint->made = joint->given = transfer->off;
+    joint->made = joint->handed = transfer->off;
     transfer->impl = joint;
     TAILQ_INSERT_TAIL(&j->joints, joint, link);
     joined_kick_locked(j);
@@ -307,7 +307,7 @@ static int start_joint(struct joined *j, struct transfer *transfer)
 
 static int joined_start(struct transport *transport, struct transfer *transfer)
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
 
     if (is_joined(transfer))
         return start_joint(j, transfer);
@@ -318,7 +318,7 @@ static int joined_start(struct transport *transport, struct transfer *transfer)
 
 static void joined_stop(struct transport *transport, struct transfer *transfer)
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
 
     if (!is_joined(transfer)) {
         transport_stop(j->next, transfer);
@@ -332,7 +332,7 @@ static void joined_stop(struct transport *transport, struct transfer *transfer)
 
 static void joined_pause(struct transport *transport, struct transfer *transfer, bool paused)
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
 
     if (!is_joined(transfer)) {
         transport_pause(j->next, transfer, paused);
@@ -346,7 +346,7 @@ static void joined_pause(struct transport *transport, struct transfer *transfer,
 
 static void joined_rest(struct transport *transport)
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
     bool runs;
 
     lock_take(&j->lock);
@@ -376,7 +376,7 @@ static void file_free(struct joined_file *file)
 
 static void joined_free(struct transport *transport)
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
     struct joined_file *file;
     struct piece *piece;
 
@@ -399,7 +399,7 @@ static void joined_free(struct transport *transport)
 
 static bool joined_peers(struct transport *transport, struct transport_peers *ret)
 {
-    return transport_peers(own(transport)->next, ret);
+    return transport_peers(joined_of_transport(transport)->next, ret);
 }
 
 int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret)
@@ -433,7 +433,7 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
 int joined_transport_add(struct transport *transport, struct joined_parts *parts,
                          char ret_url[static JOINED_URL_SIZE])
 {
-    struct joined *j = own(transport);
+    struct joined *j = joined_of_transport(transport);
     struct joined_file *file = calloc(1, sizeof(*file));
 
     if (file) {

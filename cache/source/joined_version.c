@@ -19,7 +19,7 @@
 #include "cache/source/joined.h"
 #include "cache/stage/transport.h"
 
-enum kind { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
+enum form { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
 
 /* Of `more`: 40 bits of seconds, 17 of parts, a flag, the kind; then MEMBER_TEXT. */
 #define SECONDS_BITS 40
@@ -33,16 +33,16 @@ enum kind { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
 #define MD5_LEN   16
 #define PARTS_MIX UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t nanoseconds(const struct timespec *t)
+static uint64_t joined_version_nanoseconds(const struct timespec *t)
 {
     return (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec;
 }
 
 void joined_version_of_stat(const struct stat *st, struct member *ret)
 {
-    ret->version[0] = nanoseconds(&st->st_mtim);
+    ret->version[0] = joined_version_nanoseconds(&st->st_mtim);
     ret->version[1] = st->st_ino ^ st->st_dev * PARTS_MIX;
-    ret->more = nanoseconds(&st->st_ctim) & (LOCAL_MOST - 1);
+    ret->more = joined_version_nanoseconds(&st->st_ctim) & (LOCAL_MOST - 1);
 }
 
 bool joined_version_is(const struct members *m, size_t i, const struct stat *st)
@@ -70,7 +70,7 @@ static int hash_text(char *text, size_t n, uint64_t ret[static 2])
     return r;
 }
 
-static int hex_digit(char c)
+static int joined_version_hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -84,7 +84,8 @@ static bool parse_md5(const char *etag, uint8_t ret[static MD5_LEN], uint64_t *r
     if (strnlen(etag, n + 1) <= n || *etag != '"')
         return false;
     for (size_t i = 0; i < MD5_LEN; i++) {
-        int high = hex_digit(etag[1 + 2 * i]), low = hex_digit(etag[2 + 2 * i]);
+        int high = joined_version_hex_digit(etag[1 + 2 * i]),
+            low = joined_version_hex_digit(etag[2 + 2 * i]);
 
         if (high < 0 || low < 0)
             return false;
@@ -124,8 +125,8 @@ static void print_sized(uint64_t seconds, uint64_t size, char *ret, size_t capac
 }
 
 /* The version's kind, and what is to be packed. */
-static enum kind kind_of(const struct remote_version *version, uint8_t md5[static MD5_LEN],
-                         uint64_t *ret_parts)
+static enum form joined_version_kind_of(const struct remote_version *version,
+                                        uint8_t md5[static MD5_LEN], uint64_t *ret_parts)
 {
     char sized[64];
 
@@ -146,14 +147,15 @@ bool joined_version_needs_time(const struct remote_version *version)
     uint8_t md5[MD5_LEN];
     uint64_t parts;
 
-    return *version->etag && version->mtime.tv_sec && kind_of(version, md5, &parts) == KIND_TEXT;
+    return *version->etag && version->mtime.tv_sec &&
+           joined_version_kind_of(version, md5, &parts) == KIND_TEXT;
 }
 
 int joined_version_set(struct members *m, size_t i, const struct remote_version *version)
 {
     uint64_t parts, more, *hash = m->member[i].version;
     uint8_t md5[MD5_LEN];
-    enum kind kind = kind_of(version, md5, &parts);
+    enum form form = joined_version_kind_of(version, md5, &parts);
     char text[sizeof(version->etag) + 64];
     int n, r = 0;
 
@@ -165,7 +167,7 @@ int joined_version_set(struct members *m, size_t i, const struct remote_version 
     else
         n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
                      version->mtime.tv_nsec);
-    if (kind == KIND_MD5) {
+    if (form == KIND_MD5) {
         memcpy(hash, md5, sizeof(md5));
         hash[1] ^= parts * PARTS_MIX;
     } else {
@@ -173,8 +175,8 @@ int joined_version_set(struct members *m, size_t i, const struct remote_version 
     }
     if (r < 0)
         return r;
-    more = (uint64_t)kind << KIND_SHIFT | (version->whole_only ? WHOLE_ONLY : 0);
-    if (kind != KIND_TEXT)
+    more = (uint64_t)form << KIND_SHIFT | (version->whole_only ? WHOLE_ONLY : 0);
+    if (form != KIND_TEXT)
         return members_set_more(
             m, i, more | parts << SECONDS_BITS | (uint64_t)version->mtime.tv_sec, NULL);
     snprintf(text, sizeof(text), "%lld.%ld %s", (long long)version->mtime.tv_sec,
@@ -213,7 +215,7 @@ bool joined_version_get(const struct members *m, size_t i, struct remote_version
     if (text)
         return parse_text(text, ret);
     ret->mtime.tv_sec = (time_t)seconds;
-    switch ((enum kind)(member->more >> KIND_SHIFT & 3)) {
+    switch ((enum form)(member->more >> KIND_SHIFT & 3)) {
     case KIND_TIME:
         return true;
     case KIND_MD5:

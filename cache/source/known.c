@@ -66,7 +66,7 @@ int known_add_failed(struct known *known, const char *path, const char *error, i
     return r;
 }
 
-static bool is_same(const struct source_entry *a, const struct source_entry *b)
+static bool known_is_same(const struct source_entry *a, const struct source_entry *b)
 {
     return !strcmp(a->folder, b->folder) && !strcmp(a->name, b->name);
 }
@@ -77,7 +77,7 @@ static void sort_failed(struct source_list *list)
 
     source_list_sort(list);
     for (size_t i = 0; i < list->n; i++) {
-        if (kept && is_same(&list->entry[kept - 1], &list->entry[i]))
+        if (kept && known_is_same(&list->entry[kept - 1], &list->entry[i]))
             source_entry_release(&list->entry[i]);
         else
             list->entry[kept++] = list->entry[i];
@@ -240,7 +240,7 @@ static int compare_members(const void *a, const void *b, void *members)
 }
 
 /* Compare member i with a path. */
-static int compare_to(const struct members *m, size_t i, const char *path)
+static int known_compare_to(const struct members *m, size_t i, const char *path)
 {
     size_t len = folder_len(path);
     int order = members_compare_to(members_folder_of(m, i), path, len);
@@ -271,7 +271,7 @@ static int find_in_part(struct known_part *part, const char *path, size_t *ret)
         return -ENOMEM;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_to(part->members, part->by_path[middle], path);
+        int order = known_compare_to(part->members, part->by_path[middle], path);
 
         if (!order) {
             *ret = part->by_path[middle];
@@ -325,7 +325,7 @@ int known_taken(struct known *known, const struct members *members, const uint8_
 
 int known_drop(struct known *known, const uint8_t *taken)
 {
-    AUTO_MEMBERS struct members rest = {0};
+    AUTO_MEMBERS struct members left = {0};
     AUTO_FREE uint32_t *file = NULL;
     AUTO_FREE uint8_t *sha256 = NULL;
     size_t n = 0;
@@ -345,15 +345,15 @@ int known_drop(struct known *known, const uint8_t *taken)
             memcpy(sha256 + n * SHA256_LEN, known->sha256 + i * SHA256_LEN, SHA256_LEN);
         file[n++] = (uint32_t)i;
     }
-    r = members_pick(&known->files, "", file, n, &rest);
+    r = members_pick(&known->files, "", file, n, &left);
     if (r < 0)
         return r;
     members_release(&known->files);
     kept_index_release(&known->bytes);
     free(known->sha256);
-    known->files = rest;
+    known->files = left;
     known->sha256 = TAKE_PTR(sha256);
-    rest = (struct members){0};
+    left = (struct members){0};
     return 0;
 }
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cache/source/roots.h"
 #include "cache/source/source.h"
+#include "cache/source/within.h"
 
 static const char *without_scheme(const char *element)
 {
@@ -56,42 +56,42 @@ static int add_links(const char *list, struct roots *ret)
     return r;
 }
 
-static int list_make(struct source *source, const char *rest, const struct source_options *options,
+static int list_make(struct source *source, const char *spec, const struct source_options *options,
                      struct diag *d)
 {
     int r;
 
-    source->root = strdup(rest);
+    source->root = strdup(spec);
     r = source->root ? list_roots(source, &source->roots) : -ENOMEM;
     if (r == 0)
         r = add_links(source->root, &source->roots);
-    return r < 0 ? diag_set(d, r, "%s: %s", rest, strerror(-r))
+    return r < 0 ? diag_set(d, r, "%s: %s", spec, strerror(-r))
                  : local_stage_new(source, options, d);
 }
 
-static int add_file(struct source_list *list, const char *path, const struct stat *st)
+static int list_add_file(struct source_list *list, const char *path, const struct stat *st)
 {
     const char *slash = strrchr(path, '/');
 
     return st->st_size ? source_list_add(list, "", slash ? slash + 1 : path, path, NULL) : 0;
 }
 
-static int compare_names(const void *a, const void *b)
+static int list_compare_names(const void *a, const void *b)
 {
     return strcmp(((const struct source_entry *)a)->name, ((const struct source_entry *)b)->name);
 }
 
-static void scope_closedir(DIR **dir)
+static void list_scope_closedir(DIR **dir)
 {
     if (*dir)
         closedir(*dir);
 }
 
 /* Add the files of a folder except hidden ones: all, or those that match the pattern. */
-static int add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
-                      struct diag *d)
+static int list_add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
+                           struct diag *d)
 {
-    AUTO(scope_closedir) DIR *dir = opendir(folder);
+    AUTO(list_scope_closedir) DIR *dir = opendir(folder);
     const struct dirent *entry;
     size_t first = list->n;
 
@@ -106,12 +106,12 @@ static int add_folder(struct source_list *list, const char *folder, const regex_
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
             stat(path, &st) < 0 || !S_ISREG(st.st_mode))
             continue;
-        r = add_file(list, path, &st);
+        r = list_add_file(list, path, &st);
         if (r < 0)
             return r;
     }
     if (list->n > first)
-        qsort(&list->entry[first], list->n - first, sizeof(list->entry[0]), compare_names);
+        qsort(&list->entry[first], list->n - first, sizeof(list->entry[0]), list_compare_names);
     return 0;
 }
 
@@ -131,7 +131,7 @@ static int add_pattern(struct source_list *list, const char *element, struct dia
     if (regcomp(&pattern, whole, REG_EXTENDED | REG_NOSUB) != 0)
         return diag_set(d, -ENOENT, "%s: expected a file, a folder, or a regular expression",
                         element);
-    r = add_folder(list, folder, &pattern, d);
+    r = list_add_folder(list, folder, &pattern, d);
     regfree(&pattern);
     return r == 0 && list->n == first
                ? diag_set(d, -ENOENT,
@@ -149,11 +149,12 @@ static int add_element(struct source_list *list, const char *element, struct dia
         return diag_set(d, -EPROTONOSUPPORT, "%s: a list takes paths and file:// only", element);
     if (stat(path, &st) < 0)
         return add_pattern(list, path, d);
-    return S_ISDIR(st.st_mode) ? add_folder(list, path, NULL, d) : add_file(list, path, &st);
+    return S_ISDIR(st.st_mode) ? list_add_folder(list, path, NULL, d)
+                               : list_add_file(list, path, &st);
 }
 
 /* Add the side files of all files that the elements name. */
-static int add_sides(const char *const *sides, struct source_list *list)
+static int list_add_sides(const char *const *sides, struct source_list *list)
 {
     size_t n = list->n;
     int r = 0;
@@ -183,7 +184,7 @@ static int list_list(const struct source *source, const char *const *sides, stru
         if (r < 0)
             return r;
     }
-    return add_sides(sides, ret);
+    return list_add_sides(sides, ret);
 }
 
 static int list_open(const struct source *source, const struct source_entry *entry,

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "cache/source/access.h"
 #include "cache/source/listing.h"
 #include "cache/source/source.h"
+#include "cache/source/within.h"
 
 /* Depth of folders below SOURCE. Each one being scanned takes some stack. */
 #define DEPTH_MOST 100
@@ -55,16 +55,9 @@ static void names_release(struct names *names)
     free(names->name);
 }
 
-static int compare_names(const void *a, const void *b)
+static int listing_local_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
-}
-
-static int join(const char *a, const char *b, char ret[static PATH_MAX])
-{
-    int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
-
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 static int add_failed(const struct scan *scan, const char *folder, const char *name,
@@ -132,8 +125,9 @@ static void add_to_folder(struct listing_folder *f, bool first, const struct sta
     }
 }
 
-static int add_file(const struct scan *scan, uint32_t folder, const char *name, bool may_be_link,
-                    const char *path, const char *relative, const struct stat *st)
+static int listing_local_add_file(const struct scan *scan, uint32_t folder, const char *name,
+                                  bool may_be_link, const char *path, const char *relative,
+                                  const struct stat *st)
 {
     struct members *files = &scan->listing->files;
     bool first = !files->n || files->member[files->n - 1].folder != folder;
@@ -184,7 +178,7 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
     const char *name = marked + 1;
     struct stat st;
 
-    if (join(level->folder, name, relative) < 0 || join(level->path, name, path) < 0) {
+    if (path_below(level->folder, name, relative) < 0 || path_below(level->path, name, path) < 0) {
         snprintf(error, sizeof(error), "%.200s...: expected a path of at most %d bytes, got more",
                  level->folder, PATH_MAX - 1);
         return folders ? 0 : add_failed(scan, level->folder, name, error, -EINVAL);
@@ -197,11 +191,12 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
     if (folders)
         return S_ISDIR(st.st_mode) ? enter(scan, level, relative, path, &st) : 0;
     /* Not a device, a pipe, a socket. */
-    return S_ISREG(st.st_mode) ? add_file(scan, folder, name, *marked == 'l', path, relative, &st)
-                               : 0;
+    return S_ISREG(st.st_mode)
+               ? listing_local_add_file(scan, folder, name, *marked == 'l', path, relative, &st)
+               : 0;
 }
 
-static void scope_closedir(DIR **dir)
+static void listing_local_scope_closedir(DIR **dir)
 {
     if (*dir)
         closedir(*dir);
@@ -220,7 +215,7 @@ static int add_unread(const struct scan *scan, const char *folder, const char *e
 /* 0; 1: the folder cannot be read, which is listed; or -errno. */
 static int read_names(const struct scan *scan, const struct level *level, struct names *ret)
 {
-    AUTO(scope_closedir) DIR *dir = opendir(level->path);
+    AUTO(listing_local_scope_closedir) DIR *dir = opendir(level->path);
     char error[PATH_MAX + 128];
     struct diag outside = DIAG_INIT;
     const struct dirent *entry;
@@ -254,11 +249,11 @@ static int read_names(const struct scan *scan, const struct level *level, struct
         ret->name[ret->n++] = name;
     }
     if (ret->n)
-        qsort(ret->name, ret->n, sizeof(*ret->name), compare_names);
+        qsort(ret->name, ret->n, sizeof(*ret->name), listing_local_compare_names);
     return 0;
 }
 
-static uint64_t nanoseconds(const struct timespec *t)
+static uint64_t listing_local_nanoseconds(const struct timespec *t)
 {
     return (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec;
 }
@@ -266,11 +261,12 @@ static uint64_t nanoseconds(const struct timespec *t)
 void listing_state(const struct stat *st, struct listing_folder *ret)
 {
     ret->state[0] = st->st_ino;
-    ret->state[1] = nanoseconds(&st->st_mtim);
-    ret->state[2] = nanoseconds(&st->st_ctim);
+    ret->state[1] = listing_local_nanoseconds(&st->st_mtim);
+    ret->state[2] = listing_local_nanoseconds(&st->st_ctim);
 }
 
-static int add_folder(const struct scan *scan, const struct level *level, uint32_t *ret)
+static int listing_local_add_folder(const struct scan *scan, const struct level *level,
+                                    uint32_t *ret)
 {
     struct listing *listing = scan->listing;
     uint32_t n = listing->files.n_folders;
@@ -301,7 +297,7 @@ static int scan_folder(const struct scan *scan, const struct level *level)
         return r;
     /* One that cannot be read is a folder all the same, without files: as a class it has a number.
      */
-    r = add_folder(scan, level, &folder);
+    r = listing_local_add_folder(scan, level, &folder);
     for (size_t i = 0; i < names.n && r == 0; i++)
         if (*names.name[i] != 'd')
             r = scan_name(scan, level, folder, names.name[i], false);

@@ -14,20 +14,11 @@
 #include "cache/disk/local_blob.h"
 #include "cache/disk/local_file.h"
 #include "cache/pack/unpack.h"
-#include "cache/source/access.h"
 #include "cache/source/joined_blob.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/listing.h"
 #include "cache/source/path_transport.h"
-#include "cache/source/roots.h"
 #include "cache/source/within.h"
-
-static int join(const char *a, const char *b, char ret[static PATH_MAX])
-{
-    int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
-
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
 
 /* Is name in the list already? A list may name side files itself. */
 static bool is_listed(const struct source_list *list, const char *name)
@@ -51,7 +42,7 @@ int local_add_sides(const char *folder, const char *name, const char *const *sid
 
             if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
                          sides[i], packed) >= (int)sizeof(side) ||
-                join(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+                path_below(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
                 is_listed(ret, side))
                 continue;
             r = source_list_add(ret, "", side, list_paths ? path : NULL, NULL);
@@ -172,7 +163,8 @@ static int local_open(const struct source *source, const struct source_entry *en
 {
     char relative[PATH_MAX], path[PATH_MAX];
 
-    if (join(entry->folder, entry->name, relative) < 0 || join(source->root, relative, path) < 0)
+    if (path_below(entry->folder, entry->name, relative) < 0 ||
+        path_below(source->root, relative, path) < 0)
         return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
     return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
 }
@@ -209,21 +201,21 @@ static int local_is_missing(const char *spec, int error, struct diag *d)
                           spec, strerror(error), plain);
 }
 
-static int local_make(struct source *source, const char *rest, const struct source_options *options,
+static int local_make(struct source *source, const char *spec, const struct source_options *options,
                       struct diag *d)
 {
     struct stat st;
     char *slash;
     int r;
 
-    source->spelled = strdup(rest);
+    source->spelled = strdup(spec);
     if (!source->spelled)
         return -ENOMEM;
-    source->root = realpath(rest, NULL);
+    source->root = realpath(spec, NULL);
     if (!source->root || stat(source->root, &st) < 0)
-        return local_is_missing(rest, errno, d);
+        return local_is_missing(spec, errno, d);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "%s: expected a folder or a file", rest);
+        return diag_set(d, -EINVAL, "%s: expected a folder or a file", spec);
     if (S_ISREG(st.st_mode)) {
         slash = strrchr(source->root, '/');
         source->only_file = strdup(slash + 1);
@@ -233,7 +225,7 @@ static int local_make(struct source *source, const char *rest, const struct sour
     }
     r = local_roots(source, &source->roots);
     if (r < 0)
-        return diag_set(d, r, "%s: %s", rest, strerror(-r));
+        return diag_set(d, r, "%s: %s", spec, strerror(-r));
     return local_stage_new(source, options, d);
 }
 
@@ -243,7 +235,7 @@ static void local_access(const struct source *source, const char *path, struct a
     char whole[PATH_MAX], below[PATH_MAX];
     struct stat st;
 
-    if (join(source->root, path, whole) < 0) {
+    if (path_below(source->root, path, whole) < 0) {
         ret->mode = 0;
         return;
     }
@@ -251,26 +243,26 @@ static void local_access(const struct source *source, const char *path, struct a
     if (*path || !source->only_file || stat(whole, &st) < 0)
         return;
     *ret = (struct access){.uid = st.st_uid, .gid = st.st_gid};
-    if (join(whole, source->only_file, below) == 0)
+    if (path_below(whole, source->only_file, below) == 0)
         ret->mode = access_on_way(&source->roots, below, below, st.st_uid, st.st_gid);
     ret->mode |= ret->mode >> 2;
 }
 
 /* file:///path, file://localhost/path. */
-static int file_make(struct source *source, const char *rest, const struct source_options *options,
+static int file_make(struct source *source, const char *spec, const struct source_options *options,
                      struct diag *d)
 {
     static const char here[] = "localhost/";
 
-    if (!strncasecmp(rest, here, sizeof(here) - 1))
-        rest += sizeof(here) - 2;
-    if (*rest != '/')
+    if (!strncasecmp(spec, here, sizeof(here) - 1))
+        spec += sizeof(here) - 2;
+    if (*spec != '/')
         return diag_set(
             d, -EINVAL,
             "file://%.500s: expected file:// and an absolute path, as file:///data, got "
             "the host or folder '%.*s'; mount a path of this machine",
-            rest, (int)strcspn(rest, "/"), rest);
-    return local_make(source, rest, options, d);
+            spec, (int)strcspn(spec, "/"), spec);
+    return local_make(source, spec, options, d);
 }
 
 const struct remote remote_file = {.scheme = "file://",

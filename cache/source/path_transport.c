@@ -34,7 +34,7 @@ struct path_transport {
     pthread_t thread[]; /* [threads] of [jobs] */
 };
 
-static struct path_transport *own(struct transport *transport)
+static struct path_transport *path_transport_of(struct transport *transport)
 {
     return (struct path_transport *)transport;
 }
@@ -52,7 +52,7 @@ static void unlink_locked(struct path_transport *t, struct transfer **at)
 
 /* ---- a transfer ---- */
 
-static enum transfer_end end_of(int r)
+static enum transfer_end path_transport_end_of(int r)
 {
     switch (r) {
     case -ENOENT:
@@ -72,7 +72,7 @@ static enum transfer_end end_of(int r)
 static enum transfer_end fail(const struct transfer *transfer, int r, struct diag *d)
 {
     diag_set(d, r, "%s: %s", transfer->url, strerror(-r));
-    return end_of(r);
+    return path_transport_end_of(r);
 }
 
 static bool is_version(const struct remote_version *version, const struct stat *st)
@@ -172,7 +172,7 @@ static enum transfer_end run(struct path_transport *t, struct transfer *transfer
 
 /* ---- threads ---- */
 
-static struct transfer *take_locked(struct path_transport *t)
+static struct transfer *path_transport_take_locked(struct path_transport *t)
 {
     struct transfer *transfer = t->first;
 
@@ -181,7 +181,7 @@ static struct transfer *take_locked(struct path_transport *t)
     return transfer;
 }
 
-static void *thread_main(void *arg)
+static void *path_transport_thread_main(void *arg)
 {
     struct path_transport *t = arg;
 
@@ -198,7 +198,7 @@ static void *thread_main(void *arg)
         }
         if (!t->first)
             break;
-        transfer = take_locked(t);
+        transfer = path_transport_take_locked(t);
         lock_drop(&t->lock);
         how = run(t, transfer, &d);
         transfer->end(transfer, how, 0, &d);
@@ -214,7 +214,7 @@ static int add_thread_locked(struct path_transport *t)
     lock_assert_held(&t->lock);
     if (t->queued <= t->idle || t->threads == t->jobs)
         return 0;
-    t->threads += thread_start(&t->thread[t->threads], thread_main, t) == 0;
+    t->threads += thread_start(&t->thread[t->threads], path_transport_thread_main, t) == 0;
     return t->threads ? 0 : -EAGAIN;
 }
 
@@ -222,7 +222,7 @@ static int add_thread_locked(struct path_transport *t)
 
 static int path_start(struct transport *transport, struct transfer *transfer)
 {
-    struct path_transport *t = own(transport);
+    struct path_transport *t = path_transport_of(transport);
     struct transfer **at;
     int r;
     LOCK_SCOPE(&t->lock);
@@ -243,7 +243,7 @@ static int path_start(struct transport *transport, struct transfer *transfer)
 
 static void path_stop(struct transport *transport, struct transfer *transfer)
 {
-    struct path_transport *t = own(transport);
+    struct path_transport *t = path_transport_of(transport);
     LOCK_SCOPE(&t->lock);
 
     transfer->impl = STOP;
@@ -251,7 +251,7 @@ static void path_stop(struct transport *transport, struct transfer *transfer)
 
 static void path_rest(struct transport *transport)
 {
-    struct path_transport *t = own(transport);
+    struct path_transport *t = path_transport_of(transport);
     unsigned n;
 
     lock_take(&t->lock);
@@ -269,7 +269,7 @@ static void path_rest(struct transport *transport)
 
 static void path_free(struct transport *transport)
 {
-    struct path_transport *t = own(transport);
+    struct path_transport *t = path_transport_of(transport);
 
     path_rest(transport);
     pthread_cond_destroy(&t->wake);

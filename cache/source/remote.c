@@ -109,7 +109,8 @@ static int add_side_names(const struct source *source, const char *const *sides,
 }
 
 /* Add the side files that exist. */
-static int add_sides(const struct source *source, const char *const *sides, struct source_list *ret)
+static int remote_add_sides(const struct source *source, const char *const *sides,
+                            struct source_list *ret)
 {
     AUTO_SOURCE_LIST struct source_list found = {0};
     int r = add_side_names(source, sides, &found);
@@ -129,7 +130,7 @@ int remote_list_known(const struct source *source, const char *const *sides,
 
     (void)d;
     if (r == 0 && source->beside)
-        r = add_sides(source, sides, ret);
+        r = remote_add_sides(source, sides, ret);
     return r;
 }
 

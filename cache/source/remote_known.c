@@ -71,7 +71,7 @@ static void count_left_out(struct left_out *left_out, const char *why)
     left_out->lines[i]++;
 }
 
-static void note_left_out(struct source *source, const struct left_out *left_out, size_t of)
+static void note_left_out(struct source *source, const struct left_out *left_out, size_t total)
 {
     char reasons[400] = "";
     size_t all = 0, len = 0;
@@ -82,7 +82,7 @@ static void note_left_out(struct source *source, const struct left_out *left_out
             len += (size_t)snprintf(reasons + len, sizeof(reasons) - len, "%s%s (%zu)",
                                     i ? ", " : "", left_out->why[i], left_out->lines[i]);
     }
-    remote_note(source, "SHA256SUMS: %zu of %zu lines ignored: %s", all, of, reasons);
+    remote_note(source, "SHA256SUMS: %zu of %zu lines ignored: %s", all, total, reasons);
 }
 
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files)
@@ -138,46 +138,34 @@ int remote_end_beside(struct source *source, struct source_list *ret)
 
 /* ---- versions ---- */
 
-/* The arguments and results of http_stat(). */
 struct stats {
-    char *url[STAT_AT_ONCE]; /* each owned */
-    size_t file[STAT_AT_ONCE];
-    struct remote_version version[STAT_AT_ONCE];
-    int error[STAT_AT_ONCE];
-    struct diag why[STAT_AT_ONCE];
+    struct http_file file[STAT_AT_ONCE]; /* URLs are owned */
+    size_t number[STAT_AT_ONCE];
     size_t n;
 };
 
 static void stats_free(struct stats **stats)
 {
     for (size_t i = 0; *stats && i < (*stats)->n; i++)
-        free((*stats)->url[i]);
+        free((*stats)->file[i].url);
     free(*stats);
-}
-
-static void stats_ask(const struct source *source, struct stats *stats)
-{
-    if (stats->n)
-        http_stat(source->http, stats->n, (const char *const *)stats->url, stats->version,
-                  stats->error, stats->why);
 }
 
 static int use_list_stats(struct stats *stats, struct source_list *list)
 {
     for (size_t i = 0; i < stats->n; i++) {
-        struct source_entry *entry = &list->entry[stats->file[i]];
+        struct source_entry *entry = &list->entry[stats->number[i]];
+        const struct http_file *file = &stats->file[i];
 
-        if (stats->error[i] < 0) {
-            entry->error = strdup(diag_text(&stats->why[i], stats->error[i]));
-            entry->failure = stats->error[i];
-            if (!entry->error)
-                return -ENOMEM;
-            continue;
-        }
-        entry->version = malloc(sizeof(*entry->version));
-        if (!entry->version)
+        entry->failure = file->error;
+        if (file->error < 0)
+            entry->error = strdup(diag_text(&file->why, file->error));
+        else
+            entry->version = malloc(sizeof(*entry->version));
+        if (!entry->error && !entry->version)
             return -ENOMEM;
-        *entry->version = stats->version[i];
+        if (entry->version)
+            *entry->version = file->version;
     }
     return 0;
 }
@@ -196,12 +184,12 @@ int remote_stat_list(const struct source *source, struct source_list *list)
 
             if (entry->version || entry->error)
                 continue;
-            stats->url[stats->n] = strdup(entry->url);
-            if (!stats->url[stats->n])
+            stats->file[stats->n].url = strdup(entry->url);
+            if (!stats->file[stats->n].url)
                 return -ENOMEM;
-            stats->file[stats->n++] = at;
+            stats->number[stats->n++] = at;
         }
-        stats_ask(source, stats);
+        http_stat(source->http, stats->n, stats->file);
         r = use_list_stats(stats, list);
     }
     return r;
@@ -237,20 +225,21 @@ static int use_stats(struct source *source, struct stats *stats, struct sized *s
     int r = 0;
 
     for (size_t i = 0; i < stats->n && r == 0; i++) {
-        size_t file = stats->file[i];
+        const struct http_file *found = &stats->file[i];
+        size_t file = stats->number[i];
         char path[PATH_MAX];
 
-        if (stats->error[i] < 0) {
+        if (found->error < 0) {
             sized->keep[file] = 0;
             r = members_path(&known->files, file, path, sizeof(path));
             if (r == 0)
-                r = known_add_failed(known, path, diag_text(&stats->why[i], stats->error[i]),
-                                     stats->error[i]);
+                r = known_add_failed(known, path, diag_text(&found->why, found->error),
+                                     found->error);
             continue;
         }
-        sized->size[file] = stats->version[i].size;
-        r = joined_version_set(&known->files, file, &stats->version[i]);
-        if (r == 0 && !remote_version_is_known(&stats->version[i]))
+        sized->size[file] = found->version.size;
+        r = joined_version_set(&known->files, file, &found->version);
+        if (r == 0 && !remote_version_is_known(&found->version))
             set_unversioned(source, file);
     }
     return r;
@@ -271,14 +260,14 @@ static int stat_some(struct source *source, size_t *at, struct sized *sized, boo
         if (known_has_version(known, *at) && !source_asks_all(source))
             continue;
         r = known_entry(source, *at, &entry);
-        stats->file[stats->n] = *at;
+        stats->number[stats->n] = *at;
         if (r == 0)
-            stats->url[stats->n++] = TAKE_PTR(entry.url);
+            stats->file[stats->n++].url = TAKE_PTR(entry.url);
     }
     if (r < 0)
         return r;
     *asked = *asked || stats->n;
-    stats_ask(source, stats);
+    http_stat(source->http, stats->n, stats->file);
     return use_stats(source, stats, sized);
 }
 

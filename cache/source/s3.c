@@ -63,19 +63,19 @@ static void s3_release(struct s3 *s3)
 
 /* ---- where the bucket is ---- */
 
-static int split(struct s3 *s3, const char *rest, struct diag *d)
+static int s3_split(struct s3 *s3, const char *spec, struct diag *d)
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
     const char *scheme = s3->source->remote->scheme;
-    size_t len = strspn(rest, good), at = strlen(scheme);
+    size_t len = strspn(spec, good), at = strlen(scheme);
 
-    name_show(rest, s3->shown + at, sizeof(s3->shown) - at);
+    name_show(spec, s3->shown + at, sizeof(s3->shown) - at);
     memcpy(s3->shown, scheme, at);
-    if (!len || *rest == '.' || (rest[len] && rest[len] != '/'))
+    if (!len || *spec == '.' || (spec[len] && spec[len] != '/'))
         return diag_set(d, -EINVAL, "%s: expected %sbucket/prefix, got no name of a bucket",
                         s3->shown, scheme);
-    s3->bucket = strndup(rest, len);
-    s3->prefix = rest + len + (rest[len] == '/');
+    s3->bucket = strndup(spec, len);
+    s3->prefix = spec + len + (spec[len] == '/');
     return s3->bucket ? 0 : -ENOMEM;
 }
 
@@ -99,16 +99,16 @@ static int choose_endpoint(const struct s3 *s3, char **ret)
 
 static int find_endpoint(struct s3 *s3, struct diag *d)
 {
-    AUTO_FREE char *given = NULL;
+    AUTO_FREE char *named = NULL;
     struct url_parts at;
     size_t len;
-    int r = choose_endpoint(s3, &given);
+    int r = choose_endpoint(s3, &named);
 
-    if (r < 0 || !given)
+    if (r < 0 || !named)
         return r;
-    if (strncasecmp(given, "http://", 7) != 0 && strncasecmp(given, "https://", 8) != 0)
+    if (strncasecmp(named, "http://", 7) != 0 && strncasecmp(named, "https://", 8) != 0)
         return diag_set(d, -EINVAL, "endpoint: expected a URL with http:// or https://");
-    r = url_clean(given, &s3->endpoint, &at, d);
+    r = url_clean(named, &s3->endpoint, &at, d);
     if (r < 0)
         return r;
     if (s3->endpoint[at.query])
@@ -321,18 +321,18 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
 /* SOURCE is an object: list the folder that it is in, if that is not too large. */
 static int ask_all(struct source *source, struct diag *d);
 
-int s3_list_beside(const struct source *of, struct source_list *ret)
+int s3_list_beside(const struct source *first, struct source_list *ret)
 {
-    struct source source = {.remote = of->remote,
-                            .cache = of->cache,
-                            .root = of->root,
-                            .base = of->base,
-                            .http = of->http,
-                            .listing = of->listing,
-                            .impl = of->impl};
+    struct source source = {.remote = first->remote,
+                            .cache = first->cache,
+                            .root = first->root,
+                            .base = first->base,
+                            .http = first->http,
+                            .listing = first->listing,
+                            .impl = first->impl};
     struct s3 s3 = {.source = &source, .dialect = &aws, .most = BESIDE_MOST};
     /* "s3://bucket/folder/" */
-    const char *slash = strchr(of->root + strlen(of->remote->scheme), '/');
+    const char *slash = strchr(first->root + strlen(first->remote->scheme), '/');
     bool any;
     int r = list_folder(&s3, slash ? slash + 1 : "", &any, NULL);
 
@@ -372,8 +372,7 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     AUTO_FREE char *url = NULL, *encoded = NULL;
-    struct diag why = DIAG_INIT;
-    const char *urls[1];
+    struct http_file file;
     struct s3_walk walk;
     int r = 0;
 
@@ -391,10 +390,14 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
     r = http_encode(s3->prefix, true, &encoded);
     if (r == 0)
         r = text_print(&url, "%s/%s", s3->url, encoded);
-    urls[0] = url;
-    if (r == 0)
-        http_stat(s3->source->http, 1, urls, ret, &r, &why);
-    return r < 0 ? diag_set(d, r, "%s: %s", s3->shown, diag_text(&why, r)) : 0;
+    if (r < 0)
+        return r;
+    file = (struct http_file){.url = url};
+    http_stat(s3->source->http, 1, &file);
+    *ret = file.version;
+    return file.error < 0
+               ? diag_set(d, file.error, "%s: %s", s3->shown, diag_text(&file.why, file.error))
+               : 0;
 }
 
 static int open_object(struct s3 *s3, bool listed, struct diag *d)
@@ -437,7 +440,7 @@ static int use_sums(struct s3 *s3)
 /* ---- opening ---- */
 
 /* Open SOURCE as a folder, otherwise as an object. */
-static int open_any(struct s3 *s3, struct diag *d)
+static int s3_open_any(struct s3 *s3, struct diag *d)
 {
     size_t len = strlen(s3->prefix);
     bool is_folder = !len || s3->prefix[len - 1] == '/', any = false;
@@ -479,7 +482,7 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
         return r;
     if (!s3->dialect->endpoint) /* roles of AWS's machines mean nothing to others */
         credentials_set_http(source->impl, source->http);
-    r = open_any(s3, d);
+    r = s3_open_any(s3, d);
     return r < 0 ? r : ask_all(source, d);
 }
 
@@ -515,7 +518,7 @@ static int make_credentials(const struct s3 *s3, struct credentials **ret, struc
                            ret, d);
 }
 
-int s3_make_as(struct source *source, const char *rest, const struct source_options *options,
+int s3_make_as(struct source *source, const char *spec, const struct source_options *options,
                const struct s3_dialect *dialect, struct diag *d)
 {
     AUTO(s3_release)
@@ -526,7 +529,7 @@ int s3_make_as(struct source *source, const char *rest, const struct source_opti
                     .keeps = true};
     struct credentials *credentials = NULL;
     struct diag why = DIAG_INIT;
-    int r = split(&s3, rest, d);
+    int r = s3_split(&s3, spec, d);
 
     if (r == 0)
         r = make_credentials(&s3, &credentials, d);
@@ -549,10 +552,10 @@ int s3_make_as(struct source *source, const char *rest, const struct source_opti
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
 
-static int s3_make(struct source *source, const char *rest, const struct source_options *options,
+static int s3_make(struct source *source, const char *spec, const struct source_options *options,
                    struct diag *d)
 {
-    return s3_make_as(source, rest, options, &aws, d);
+    return s3_make_as(source, spec, options, &aws, d);
 }
 
 void s3_credentials(const struct source *source, char *ret, size_t capacity)

@@ -16,7 +16,6 @@
 
 #include "base/array.h"
 #include "base/number.h"
-#include "cache/http/iso_time.h"
 #include "cache/http/url.h"
 #include "cache/http/xml.h"
 

@@ -68,7 +68,7 @@ void s3_points_release(struct s3_points *points)
     *points = (struct s3_points){0};
 }
 
-static int ask(struct s3_walk *walk, struct looking *folder)
+static int s3_points_ask(struct s3_walk *walk, struct looking *folder)
 {
     const struct s3_question question = {
         .prefix = folder->prefix, .token = folder->token, .delimiter = "/"};
@@ -85,8 +85,8 @@ static int ask(struct s3_walk *walk, struct looking *folder)
 
 /* Take a page of a folder. An error ends the search there: the listing meets it again, or does not.
  */
-static int take(struct s3_walk *walk, struct looking *folder, struct s3_points *points,
-                struct level *below)
+static int s3_points_take(struct s3_walk *walk, struct looking *folder, struct s3_points *points,
+                          struct level *below)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_S3_PAGE struct s3_page page = {0};
@@ -113,8 +113,8 @@ static int take(struct s3_walk *walk, struct looking *folder, struct s3_points *
 }
 
 /* List the folders below those of a level, all side by side. */
-static int look(struct s3_walk *walk, struct level *level, struct s3_points *points,
-                struct level *below)
+static int s3_points_look(struct s3_walk *walk, struct level *level, struct s3_points *points,
+                          struct level *below)
 {
     bool any = true;
     int r = 0;
@@ -122,12 +122,12 @@ static int look(struct s3_walk *walk, struct level *level, struct s3_points *poi
     while (any) {
         any = false;
         for (size_t i = 0; i < level->n && r == 0; i++)
-            r = level->folder[i].done ? 0 : ask(walk, &level->folder[i]);
+            r = level->folder[i].done ? 0 : s3_points_ask(walk, &level->folder[i]);
         for (size_t i = 0; i < level->n && r == 0; i++) {
             if (level->folder[i].done)
                 continue;
             any = true;
-            r = take(walk, &level->folder[i], points, below);
+            r = s3_points_take(walk, &level->folder[i], points, below);
         }
         if (r < 0)
             return r;
@@ -172,7 +172,7 @@ int s3_points_find(struct s3_walk *walk, const char *after, struct s3_points *re
          depth++) {
         AUTO(level_release) struct level below = {0};
 
-        r = look(walk, &level, ret, &below);
+        r = s3_points_look(walk, &level, ret, &below);
         level_release(&level);
         level = below;
         below = (struct level){0};

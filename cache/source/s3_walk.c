@@ -70,7 +70,7 @@ static int add_range(struct ranges *ranges, const char *after, const char *upto)
 
 /* ---- requests ---- */
 
-static int ask(struct s3_walk *walk, struct range *range)
+static int s3_walk_ask(struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = walk->prefix,
                                          .token = range->token,
@@ -138,8 +138,8 @@ static int go_on(struct s3_walk *walk, struct range *range, struct s3_page *page
 
 /* Use a page of a range. 1: the range goes on; 0: it is done; -EAGAIN: the server does not sort; or
  * -errno with the reason in d. */
-static int use_page(struct s3_walk *walk, struct range *range, const struct text *text,
-                    struct diag *d)
+static int s3_walk_use_page(struct s3_walk *walk, struct range *range, const struct text *text,
+                            struct diag *d)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     uint64_t hash = s3_page_hash(text->data ? text->data : "", text->len);
@@ -177,13 +177,13 @@ static int step(struct s3_walk *walk, struct range *range, struct diag *d)
     int r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
 
     if (r == 0)
-        r = use_page(walk, range, &text, d);
-    return r == 1 ? (r = ask(walk, range)) < 0 ? r : 1 : r;
+        r = s3_walk_use_page(walk, range, &text, d);
+    return r == 1 ? (r = s3_walk_ask(walk, range)) < 0 ? r : 1 : r;
 }
 
 /* Split a range that goes on: others have the keys behind points that were guessed, and that it has
  * not passed meanwhile. The requests for empty ones are at most as many as the pages. */
-static int split(struct ranges *ranges, size_t at)
+static int s3_walk_split(struct ranges *ranges, size_t at)
 {
     AUTO(s3_points_release) struct s3_points points = ranges->range[at].split;
     AUTO_FREE char *upto = ranges->range[at].upto;
@@ -209,7 +209,7 @@ static int split_long(struct ranges *ranges, const size_t *active, size_t n)
         return 0;
     for (size_t i = 0; i < n; i++)
         if (ranges->range[active[i]].split.n)
-            return split(ranges, active[i]);
+            return s3_walk_split(ranges, active[i]);
     return 0;
 }
 
@@ -222,7 +222,7 @@ static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag 
     for (size_t i = 0;; i++) {
         while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
             active[n] = ranges->next++;
-            r = ask(walk, &ranges->range[active[n++]]);
+            r = s3_walk_ask(walk, &ranges->range[active[n++]]);
         }
         if (r < 0 || !n)
             return r;
@@ -281,7 +281,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     if (r == 0)
         r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
     if (r == 0)
-        r = use_page(walk, range, &text, d);
+        r = s3_walk_use_page(walk, range, &text, d);
     if (r == 1 && (r = ask_elsewhere(walk)) == 0)
         r = walk->ended ? 0 : 1;
     if (r != 1)
@@ -345,7 +345,7 @@ int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const si
     for (size_t i = 0; i < n && r == 0; i++) {
         r = add_range(&ranges, kept_page_text(kept, page[i]), NULL);
         if (r == 0)
-            r = ask(walk, &ranges.range[i]);
+            r = s3_walk_ask(walk, &ranges.range[i]);
     }
     for (size_t i = 0; i < n && r == 0 && same; i++) {
         AUTO_TEXT struct text text = {0};
@@ -377,4 +377,87 @@ void s3_walk_release(struct s3_walk *walk)
 {
     kept_list_release(&walk->pages);
     free(walk->same);
+}
+
+/* ---- pages ---- */
+
+/* Pages of a listing of S3, asked for one by one or ahead. */
+
+/* Add a parameter, which comes in the order that signing needs. */
+static int s3_ask_add_parameter(struct text *url, const char *name, const char *value)
+{
+    AUTO_FREE char *encoded = NULL;
+    int r = value ? http_encode(value, false, &encoded) : 0;
+
+    if (r == 0 && value)
+        text_add(url, "%c%s=%s", memchr(url->data, '?', url->len) ? '&' : '?', name, encoded);
+    return r;
+}
+
+int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
+{
+    AUTO_TEXT struct text url = {0};
+    char most[16];
+    int r = 0;
+
+    snprintf(most, sizeof(most), "%u", q->most);
+    const char *const parameters[][2] = {
+        {"continuation-token", q->token},
+        {"delimiter", q->delimiter},
+        {"encoding-type", "url"},
+        {"list-type", "2"},
+        {"max-keys", q->most ? most : NULL},
+        {"prefix", q->prefix},
+        {"start-after", q->token ? NULL : q->after},
+    };
+
+    text_add(&url, "%s", walk->listing);
+    for (size_t i = 0; i < ARRAY_LEN(parameters) && r == 0; i++)
+        r = url.failed ? -ENOMEM : s3_ask_add_parameter(&url, parameters[i][0], parameters[i][1]);
+    return r < 0 ? r : text_finish(&url, ret, NULL);
+}
+
+/* Get a page with nothing under way. */
+static int s3_ask_get_text(struct s3_walk *walk, const char *url, struct text *ret, struct diag *d)
+{
+    struct diag why = DIAG_INIT;
+    int r =
+        http_get(walk->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, ret, &why);
+
+    return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
+}
+
+int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
+                  struct diag *d)
+{
+    return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
+}
+
+int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
+                struct diag *d)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *url = NULL;
+    int r = s3_walk_url(walk, question, &url);
+
+    if (r == 0)
+        r = s3_ask_get_text(walk, url, &text, d);
+    return r < 0 ? r : s3_walk_parse(walk, &text, ret, d);
+}
+
+/* Take a page that was asked for ahead. One that failed is asked for again: its error has a body.
+ */
+int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
+                 struct diag *d)
+{
+    struct http_ahead *request = *ahead;
+    int r = -EAGAIN;
+
+    *ahead = NULL;
+    if (request)
+        r = http_ahead_take(request, ret, NULL);
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    text_release(ret);
+    return s3_ask_get_text(walk, url, ret, d);
 }

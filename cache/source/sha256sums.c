@@ -11,7 +11,7 @@
 
 #include "cache/http/url.h"
 
-static int hex_value(char c)
+static int sha256sums_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -23,7 +23,7 @@ static int hex_value(char c)
 static bool parse_hash(const char *text, uint8_t ret[static SHA256_LEN])
 {
     for (size_t i = 0; i < SHA256_LEN; i++) {
-        int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+        int high = sha256sums_hex_value(text[2 * i]), low = sha256sums_hex_value(text[2 * i + 1]);
 
         if (high < 0 || low < 0)
             return false;
@@ -33,7 +33,8 @@ static bool parse_hash(const char *text, uint8_t ret[static SHA256_LEN])
 }
 
 /* Write the decoded name to ret. NULL, or what is wrong. */
-static const char *parse_name(const char *name, size_t len, bool escaped, char ret[static PATH_MAX])
+static const char *sha256sums_parse_name(const char *name, size_t len, bool escaped,
+                                         char ret[static PATH_MAX])
 {
     size_t n = 0;
 
@@ -80,7 +81,7 @@ int sums_next(const char *text, size_t len, size_t *at, struct sum *ret, const c
         return -EINVAL;
     }
     line += 2 * SHA256_LEN + 2;
-    why = parse_name(line, (size_t)(end - line), escaped, ret->path);
+    why = sha256sums_parse_name(line, (size_t)(end - line), escaped, ret->path);
     if (why) {
         *ret_why = why;
         return -EINVAL;

@@ -48,7 +48,7 @@ static struct shared_table take_table(const struct source *source)
     return table;
 }
 
-static int read_table(struct shared_index *shared, struct shared_table *ret)
+static int shared_index_read_table(struct shared_index *shared, struct shared_table *ret)
 {
     AUTO_TEXT struct text t = {0};
     struct timespec written = {0};
@@ -82,7 +82,7 @@ static const struct shared_table *table_of(struct shared_index *shared)
         lock_drop(&shared->lock);
         if (shared->source->shared)
             table = take_table(shared->source);
-        else if (read_table(shared, &table) < 0)
+        else if (shared_index_read_table(shared, &table) < 0)
             shared_table_release(&table);
         lock_take(&shared->lock);
         shared->table = table;
@@ -165,8 +165,8 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
 }
 
 /* Get an index from `.epochfs/`. 0; -ENOENT: it is not there, or not good. */
-static int load_shared(struct shared_index *shared, const char *kind, const char *identity,
-                       struct text *ret, bool *ret_by_content)
+static int shared_index_load_shared(struct shared_index *shared, const char *type,
+                                    const char *identity, struct text *ret, bool *ret_by_content)
 {
     struct judging judging = {shared, table_of(shared), false};
     const struct shared_table *table = judging.table;
@@ -177,7 +177,7 @@ static int load_shared(struct shared_index *shared, const char *kind, const char
 
     if (!table->n_indexes)
         return -ENOENT;
-    r = shared_index_name(shared, kind, identity, sum_by_table, &judging, name);
+    r = shared_index_name(shared, type, identity, sum_by_table, &judging, name);
     if (r < 0)
         return r;
     line = shared_line_find(table->index, table->n_indexes, name);
@@ -192,7 +192,7 @@ static int load_shared(struct shared_index *shared, const char *kind, const char
 
 /* ---- `epochfs index` ---- */
 
-static int add_file(struct shared_index *shared, const struct shared_made *made)
+static int shared_index_add_file(struct shared_index *shared, const struct shared_made *made)
 {
     LOCK_SCOPE(&shared->lock);
 
@@ -221,17 +221,17 @@ static int sum_and_note(void *ctx, const struct blob *blob, char ret[static DIGE
     memcpy(made.sum, ret, sizeof(made.sum));
     made.name = name;
     made.version = text;
-    r = add_file(shared, &made);
+    r = shared_index_add_file(shared, &made);
     if (r == 0)
         name = text = NULL;
     return r;
 }
 
-static int add_use(struct shared_index *shared, const char *kind, const char *identity)
+static int add_use(struct shared_index *shared, const char *type, const char *identity)
 {
-    struct shared_use use = {strdup(kind), strdup(identity), ""};
-    int r = use.kind && use.identity
-                ? shared_index_name(shared, kind, identity, sum_and_note, shared, use.name)
+    struct shared_use use = {strdup(type), strdup(identity), ""};
+    int r = use.type && use.identity
+                ? shared_index_name(shared, type, identity, sum_and_note, shared, use.name)
                 : -ENOMEM;
     LOCK_SCOPE(&shared->lock);
 
@@ -241,16 +241,16 @@ static int add_use(struct shared_index *shared, const char *kind, const char *id
         shared->use[shared->n_uses++] = use;
         return 0;
     }
-    free(use.kind);
+    free(use.type);
     free(use.identity);
     return r;
 }
 
 /* Note a use while the blobs that its identity names are there. -ENOENT: it is good for this
  * machine only. */
-static void note_use(struct shared_index *shared, const char *kind, const char *identity)
+static void note_use(struct shared_index *shared, const char *type, const char *identity)
 {
-    int r = add_use(shared, kind, identity);
+    int r = add_use(shared, type, identity);
     LOCK_SCOPE(&shared->lock);
 
     if (r < 0 && r != -ENOENT && !shared->failed)
@@ -282,13 +282,14 @@ static char *content_identity(const char *identity)
 }
 
 /* Keep the bytes of a shared index, and return them. */
-static int use_shared(struct shared_index *shared, const char *kind, const char *identity,
-                      struct text *bytes, bool by_content, struct kept_index *ret)
+static int shared_index_use_shared(struct shared_index *shared, const char *type,
+                                   const char *identity, struct text *bytes, bool by_content,
+                                   struct kept_index *ret)
 {
     const struct iovec piece = {bytes->data, bytes->len};
     char *owned;
     size_t len;
-    int r = index_store_save(shared->inner, kind, identity, "", &piece, 1, ret, NULL);
+    int r = index_store_save(shared->inner, type, identity, "", &piece, 1, ret, NULL);
 
     if (r < 0) {
         r = text_finish(bytes, &owned, &len);
@@ -299,71 +300,72 @@ static int use_shared(struct shared_index *shared, const char *kind, const char 
     return r;
 }
 
-static int shared_load(const struct index_store *keep, const char *kind, const char *identity,
+static int shared_load(const struct index_store *keep, const char *type, const char *identity,
                        struct kept_index *ret)
 {
     struct shared_index *shared = shared_of(keep);
     AUTO_FREE char *content = NULL;
     AUTO_TEXT struct text bytes = {0};
     bool by_content = false;
-    int r = index_store_load(shared->inner, kind, identity, ret);
+    int r = index_store_load(shared->inner, type, identity, ret);
 
     if (shared->notes && r == 0)
-        note_use(shared, kind, identity);
+        note_use(shared, type, identity);
     if (r == 0 || shared->notes || !shared->source)
         return r;
     content = content_identity(identity);
     if (!content)
         return -ENOMEM;
-    if (index_store_load(shared->inner, kind, content, ret) == 0) {
+    if (index_store_load(shared->inner, type, content, ret) == 0) {
         ret->by_content = true;
         if (ret->size > 1)
             return 0;
         kept_index_release(ret);
         return -ENOENT;
     }
-    if (load_shared(shared, kind, identity, &bytes, &by_content) < 0)
+    if (shared_index_load_shared(shared, type, identity, &bytes, &by_content) < 0)
         return r;
-    return use_shared(shared, kind, by_content ? content : identity, &bytes, by_content, ret);
+    return shared_index_use_shared(shared, type, by_content ? content : identity, &bytes,
+                                   by_content, ret);
 }
 
-static int shared_save(const struct index_store *keep, const char *kind, const char *identity,
+static int shared_save(const struct index_store *keep, const char *type, const char *identity,
                        const char *source, const struct iovec *pieces, unsigned n,
                        struct kept_index *ret, struct diag *d)
 {
     struct shared_index *shared = shared_of(keep);
-    int r = index_store_save(shared->inner, kind, identity, source, pieces, n, ret, d);
+    int r = index_store_save(shared->inner, type, identity, source, pieces, n, ret, d);
 
     if (r == 0 && shared->notes)
-        note_use(shared, kind, identity);
+        note_use(shared, type, identity);
     return r;
 }
 
-static void shared_remove(const struct index_store *keep, const char *kind, const char *identity)
+static void shared_remove(const struct index_store *keep, const char *type, const char *identity)
 {
     const struct shared_index *shared = shared_of(keep);
     AUTO_FREE char *content = content_identity(identity);
     AUTO(kept_index_release) struct kept_index kept = {0}, again = {0};
     char mark[] = "-";
 
-    index_store_remove(shared->inner, kind, identity);
-    if (!content || index_store_load(shared->inner, kind, content, &kept) < 0)
+    index_store_remove(shared->inner, type, identity);
+    if (!content || index_store_load(shared->inner, type, content, &kept) < 0)
         return;
-    index_store_remove(shared->inner, kind, content);
-    index_store_save(shared->inner, kind, content, "", &(struct iovec){mark, 1}, 1, &again, NULL);
+    index_store_remove(shared->inner, type, content);
+    index_store_save(shared->inner, type, content, "", &(struct iovec){mark, 1}, 1, &again, NULL);
 }
 
 /* Kept files are this node's alone: no index beside the data has them. */
-static int shared_open(const struct index_store *keep, const char *kind, const char *identity,
+static int shared_open(const struct index_store *keep, const char *type, const char *identity,
                        struct kept_file *ret)
 {
-    return index_store_open(shared_of(keep)->inner, kind, identity, ret);
+    return index_store_open(shared_of(keep)->inner, type, identity, ret);
 }
 
-static int shared_begin(const struct index_store *keep, const char *kind, const char *identity,
+static int shared_begin(const struct index_store *keep, const char *type, const char *identity,
                         const char *source, struct kept_file *ret, struct diag *d)
 {
-    return index_store_begin(shared_of(keep)->inner, kind, identity, source, ret, d);
+    return index_store_begin(shared_of(keep)->inner, type, identity, source, ret, d);
 }
 
 static const struct index_store_ops shared_ops = {
@@ -394,7 +396,7 @@ void shared_index_release(struct shared_index *shared)
     if (!shared->keep.ops)
         return;
     for (size_t i = 0; i < shared->n_uses; i++) {
-        free(shared->use[i].kind);
+        free(shared->use[i].type);
         free(shared->use[i].identity);
     }
     for (size_t i = 0; i < shared->n_files; i++) {

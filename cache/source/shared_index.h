@@ -30,7 +30,7 @@ struct text;
 
 /* An index that is to be written. */
 struct shared_use {
-    char *kind, *identity; /* owned */
+    char *type, *identity; /* owned */
     char name[DIGEST_TEXT_SIZE];
 };
 
@@ -99,7 +99,7 @@ int shared_index_file(const struct blob *blob, char **ret);
 /* The name of the index of that kind and identity in `.epochfs/`. sum_of() is called for each file
  * that it depends on, and gives the SHA-256 of its blocks; an error of it ends the call. 0;
  * -ENOENT: it depends on no file that is known here; or -errno. */
-int shared_index_name(struct shared_index *shared, const char *kind, const char *identity,
+int shared_index_name(struct shared_index *shared, const char *type, const char *identity,
                       int (*sum_of)(void *ctx, const struct blob *blob,
                                     char ret[static DIGEST_TEXT_SIZE]),
                       void *ctx, char ret[static DIGEST_TEXT_SIZE]);

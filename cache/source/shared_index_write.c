@@ -63,7 +63,7 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
 {
     AUTO(kept_index_release) struct kept_index kept = {0};
     struct shared_made line = {.name = use->name, .version = ""};
-    int r = index_store_load(w->shared->inner, use->kind, use->identity, &kept);
+    int r = index_store_load(w->shared->inner, use->type, use->identity, &kept);
 
     if (r == -ENOENT)
         return diag_set(d, -EIO, "an index that was made is gone from the cache folder");
@@ -99,7 +99,7 @@ static int write_list(struct writing *w, struct text *table)
 
 /* Add the lines of a kind, sorted. Of a name that two files have, whose blocks differ, there is
  * none: no mount could tell which of them is meant. Returns how many. */
-static size_t add_lines(struct text *t, const char *kind, struct shared_made *line, size_t n)
+static size_t add_lines(struct text *t, const char *type, struct shared_made *line, size_t n)
 {
     size_t added = 0;
 
@@ -112,8 +112,8 @@ static size_t add_lines(struct text *t, const char *kind, struct shared_made *li
             is_one = is_one && !strcmp(line[i].sum, line[end].sum);
         if (!is_one)
             continue;
-        text_add(t, "%s %llu %s ", kind, (unsigned long long)line[i].size, line[i].sum);
-        if (!strcmp(kind, "file"))
+        text_add(t, "%s %llu %s ", type, (unsigned long long)line[i].size, line[i].sum);
+        if (!strcmp(type, "file"))
             text_add(t, "%s ", *line[i].version ? line[i].version : "-");
         text_add(t, "%s\n", line[i].name);
         added++;

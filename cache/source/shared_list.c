@@ -60,7 +60,7 @@ size_t shared_list_sample(size_t n, size_t ret[static SHARED_SAMPLES])
 }
 
 /* Read the table. 0; -ENOENT: there is none. */
-static int read_table(struct source *source)
+static int shared_list_read_table(struct source *source)
 {
     AUTO_TEXT struct text t = {0};
     struct shared_table *table = calloc(1, sizeof(*table));
@@ -119,8 +119,8 @@ int shared_list_load(struct source *source, struct kept_list *ret)
     AUTO_FREE char *identity = NULL;
     const struct shared_line *line;
 
-    if (source->indexes || source_asks_all(source) || source->shared || read_table(source) < 0 ||
-        !source->shared->listing.name)
+    if (source->indexes || source_asks_all(source) || source->shared ||
+        shared_list_read_table(source) < 0 || !source->shared->listing.name)
         return -ENOENT;
     line = &source->shared->listing;
     if (was_refused(source, line->sum))

@@ -154,7 +154,7 @@ int shared_index_file(const struct blob *blob, char **ret)
 
 /* ---- indexes ---- */
 
-int shared_index_name(struct shared_index *shared, const char *kind, const char *identity,
+int shared_index_name(struct shared_index *shared, const char *type, const char *identity,
                       int (*sum_of)(void *ctx, const struct blob *blob,
                                     char ret[static DIGEST_TEXT_SIZE]),
                       void *ctx, char ret[static DIGEST_TEXT_SIZE])
@@ -162,7 +162,7 @@ int shared_index_name(struct shared_index *shared, const char *kind, const char 
     AUTO_TEXT struct text t = {0};
     size_t n = 0, len;
 
-    text_add(&t, "%s", kind);
+    text_add(&t, "%s", type);
     for (const char *at = identity; at; at = at[len] ? at + len + 1 : NULL) {
         const struct blob *blob = blob_at(shared, at, &len);
         AUTO_FREE char *name = NULL;

@@ -63,7 +63,7 @@ static const char *take_version(const char *word)
 
 enum line_kind { LINE_FILE, LINE_INDEX, LINE_LISTING, LINE_NONE };
 
-static enum line_kind kind_of(const char *word)
+static enum line_kind shared_table_kind_of(const char *word)
 {
     return !strcmp(word, "file")      ? LINE_FILE
            : !strcmp(word, "index")   ? LINE_INDEX
@@ -77,21 +77,21 @@ static enum line_kind read_line(char *at, bool versions, struct shared_line *ret
 {
     const char *word = next_word(&at), *size = word ? next_word(&at) : NULL,
                *sum = size ? next_word(&at) : NULL;
-    enum line_kind kind = word ? kind_of(word) : LINE_NONE;
+    enum line_kind type = word ? shared_table_kind_of(word) : LINE_NONE;
 
     ret->version = "";
     if (!sum || !is_sum(sum, strlen(sum)) ||
         number_parse(size, strlen(size), UINT64_MAX, &ret->size) != strlen(size))
         return LINE_NONE;
     memcpy(ret->sum, sum, sizeof(ret->sum));
-    if (kind == LINE_FILE && versions)
+    if (type == LINE_FILE && versions)
         ret->version = take_version(next_word(&at));
     ret->name = at;
     if (!*at || !ret->version)
         return LINE_NONE;
-    if (kind != LINE_FILE && !(is_sum(at, strlen(at)) && ret->size <= SHARED_INDEX_MOST))
+    if (type != LINE_FILE && !(is_sum(at, strlen(at)) && ret->size <= SHARED_INDEX_MOST))
         return LINE_NONE;
-    return kind;
+    return type;
 }
 
 /* Add a line; the lines of a kind are sorted. 1; 0: it is out of order; or -ENOMEM. */
@@ -106,9 +106,9 @@ static int add_line(struct shared_line **lines, size_t *n, const struct shared_l
 }
 
 /* 1; 0: it is out of order, or none; or -ENOMEM. */
-static int use_line(struct shared_table *table, enum line_kind kind, const struct shared_line *line)
+static int use_line(struct shared_table *table, enum line_kind type, const struct shared_line *line)
 {
-    switch (kind) {
+    switch (type) {
     case LINE_FILE:
         return add_line(&table->file, &table->n_files, line);
     case LINE_INDEX:

@@ -41,8 +41,8 @@ struct remote {
     bool (*takes)(const char *spec);
 
     /* Set the fields of this kind in source, which is zeroed except remote and cache. The caller
-     * frees source on failure. rest: SOURCE without the scheme. */
-    int (*make)(struct source *source, const char *rest, const struct source_options *options,
+     * frees source on failure. spec: SOURCE without the scheme. */
+    int (*make)(struct source *source, const char *spec, const struct source_options *options,
                 struct diag *d);
     bool ordered; /* list() returns the files in their final order */
 

@@ -80,8 +80,8 @@ static int get_below(const struct source *source, const char *path, struct ahead
 
 /* A long SHA256SUMS: take the list beside the data, if it was made with the same one. 2: taken; 1:
  * there is none; or -errno. */
-static int use_shared(struct source *source, const struct text *sums, size_t n,
-                      struct kept_list *pages)
+static int web_use_shared(struct source *source, const struct text *sums, size_t n,
+                          struct kept_list *pages)
 {
     int r = kept_list_add(pages, WEB_SUMS, XXH3_64bits(sums->data, sums->len));
 
@@ -110,7 +110,7 @@ static int read_sums(struct source *source, bool lists, struct ahead *ahead,
     r = sums.len ? remote_use_sums(source, &sums, lists, &n) : 0;
     if (r < 0 || !n)
         return r;
-    return pages ? use_shared(source, &sums, n, pages) : 1;
+    return pages ? web_use_shared(source, &sums, n, pages) : 1;
 }
 
 /* ---- index pages ---- */
@@ -206,8 +206,8 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
 }
 
 /* Take all links of a page. *ret_links: how many. */
-static int use_page(struct crawl *crawl, const char *folder, const struct text *page,
-                    size_t *ret_links, struct diag *d)
+static int web_use_page(struct crawl *crawl, const char *folder, const struct text *page,
+                        size_t *ret_links, struct diag *d)
 {
     const char *base = crawl->source->base;
     AUTO_FREE char *encoded = NULL, *whole = NULL;
@@ -257,12 +257,12 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
         return r;
     if (!page.len || (sure && !index_page_is(page.data, page.len)))
         return 0;
-    r = use_page(crawl, "", &page, &links, d);
+    r = web_use_page(crawl, "", &page, &links, d);
     return r < 0 ? r : links || index_page_is(page.data, page.len);
 }
 
 /* Ask for the pages of the folders that are next. Without memory they are asked for later. */
-static void ask_pages(struct crawl *crawl)
+static void web_ask_pages(struct crawl *crawl)
 {
     size_t end = min_u64(min_u64(crawl->n, crawl->pages_most), crawl->next + PAGES_AHEAD);
 
@@ -309,7 +309,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
-        ask_pages(crawl);
+        web_ask_pages(crawl);
         r = get_below(crawl->source, folder, ahead, &page, &why);
         ahead_release(ahead);
         if (r == -ENOMEM)
@@ -317,7 +317,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         if (r < 0)
             r = add_broken(crawl, folder, diag_text(&why, r), r);
         else if (page.len)
-            r = use_page(crawl, folder, &page, &links, d);
+            r = web_use_page(crawl, folder, &page, &links, d);
         if (r >= 0)
             r = known_add_folder(&crawl->source->known, folder, strlen(folder) - 1);
         list = r < 0 ? 0 : use_list(crawl);
@@ -342,10 +342,10 @@ static int read_index(struct source *source, bool sure, struct ahead *first,
 
 /* A list beside the mount's own is made in a separate source, which shares the rest with the first
  * one. */
-static int http_list_beside(const struct source *of, struct source_list *ret)
+static int http_list_beside(const struct source *first, struct source_list *ret)
 {
     struct source source = {
-        .remote = of->remote, .root = of->root, .base = of->base, .http = of->http};
+        .remote = first->remote, .root = first->root, .base = first->base, .http = first->http};
     AUTO(crawl_release)
     struct crawl crawl = {
         .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
@@ -406,8 +406,8 @@ static int open_named(struct source *source, const char *files, struct diag *d)
 }
 
 /* The URL is one file with a known version. */
-static int open_file(struct source *source, const char *url, const struct url_parts *at,
-                     const struct remote_version *version, struct diag *d)
+static int web_open_file(struct source *source, const char *url, const struct url_parts *at,
+                         const struct remote_version *version, struct diag *d)
 {
     AUTO_FREE char *name = NULL;
     const char *slash = memrchr(url, '/', at->query);
@@ -470,40 +470,39 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 }
 
 /* Open a URL that may name a file or a folder. */
-static int open_unknown(struct source *source, const char *url, const struct url_parts *at,
+static int open_unknown(struct source *source, char *url, const struct url_parts *at,
                         struct kept_list *pages, struct diag *d)
 {
     AUTO_AHEAD struct ahead sums = {0};
-    struct remote_version version = {0};
-    struct diag why = DIAG_INIT;
+    struct http_file file = {.url = url};
     char users[ADVICE_SIZE];
-    int found, r;
+    int r;
 
     if (!url[at->query])
         ask_ahead(source, url, (size_t)(strrchr(url, '/') + 1 - url), "SHA256SUMS", &sums);
-    http_stat(source->http, 1, &url, &version, &found, &why);
-    if (!url[at->query] && (found < 0 || !is_surely_file(&version))) {
+    http_stat(source->http, 1, &file);
+    if (!url[at->query] && (file.error < 0 || !is_surely_file(&file.version))) {
         r = open_folder(source, true, pages, NULL);
         if (r > 0 || r == -ENOMEM)
             return r;
         known_release(&source->known);
         kept_list_release(pages);
     }
-    if (found < 0)
-        return diag_set(d, found, "%s%s%s", diag_text(&why, found),
-                        !url[at->query] && (found == -EACCES || found == -ENOENT)
+    if (file.error < 0)
+        return diag_set(d, file.error, "%s%s%s", diag_text(&file.why, file.error),
+                        !url[at->query] && (file.error == -EACCES || file.error == -ENOENT)
                             ? ". If it is a folder, it has neither SHA256SUMS nor an index "
                               "page" HELP_LISTING
                             : "",
-                        advice_of_users(source, found, users));
-    r = open_file(source, url, at, &version, d);
+                        advice_of_users(source, file.error, users));
+    r = web_open_file(source, url, at, &file.version, d);
     if (r == 0 && !url[at->query])
         r = read_sums(source, false, &sums, NULL, NULL);
     return r == -ENOMEM || r == -EINVAL ? r : 0;
 }
 
-static int open_any(struct source *source, const char *url, const struct url_parts *at,
-                    const char *files, struct kept_list *pages, struct diag *d)
+static int web_open_any(struct source *source, char *url, const struct url_parts *at,
+                        const char *files, struct kept_list *pages, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r;
@@ -530,8 +529,8 @@ static void forget_kept(void *user)
     }
 }
 
-static int http_make(struct source *source, const char *rest, const struct source_options *options,
-                     struct diag *d)
+static int http_make(struct source *source, const char *spec_rest,
+                     const struct source_options *options, struct diag *d)
 {
     AUTO_FREE char *spec = NULL, *url = NULL;
     AUTO_KEPT_LIST struct kept_list pages = {0};
@@ -539,7 +538,7 @@ static int http_make(struct source *source, const char *rest, const struct sourc
     bool asked;
     int r;
 
-    if (text_print(&spec, "%s%s", source->remote->scheme, rest) < 0)
+    if (text_print(&spec, "%s%s", source->remote->scheme, spec_rest) < 0)
         return -ENOMEM;
     r = url_clean(spec, &url, &at, d);
     if (r < 0)
@@ -551,7 +550,7 @@ static int http_make(struct source *source, const char *rest, const struct sourc
     if (r == 0)
         r = remote_connect(source, options, NULL, d);
     if (r == 0)
-        r = open_any(source, url, &at, options->files, &pages, d);
+        r = web_open_any(source, url, &at, options->files, &pages, d);
     if (r < 0)
         return r;
     http_transport(source->http)->changed = forget_kept;

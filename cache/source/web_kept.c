@@ -29,7 +29,8 @@ int web_kept_add(struct kept_list *pages, const char *folder, const struct text 
 }
 
 /* Is the page of that folder as it was? */
-static bool is_same(const struct kept_list *pages, const struct kept_list *kept, const char *path)
+static bool web_kept_is_same(const struct kept_list *pages, const struct kept_list *kept,
+                             const char *path)
 {
     size_t now = kept_list_find(pages, path), then = kept_list_find(kept, path);
 
@@ -40,10 +41,10 @@ static bool is_same(const struct kept_list *pages, const struct kept_list *kept,
 static void find_same(const struct members *files, const struct kept_list *pages,
                       const struct kept_list *kept, uint8_t *same)
 {
-    bool all = is_same(pages, kept, WEB_SUMS);
+    bool all = web_kept_is_same(pages, kept, WEB_SUMS);
 
     for (uint32_t f = 0; f < files->n_folders; f++)
-        same[f] = all || is_same(pages, kept, members_folder(files, f));
+        same[f] = all || web_kept_is_same(pages, kept, members_folder(files, f));
 }
 
 /* Set the version of file i from the kept list. 0; -ENOENT: it is not there. */
@@ -171,17 +172,20 @@ static bool are_same(const struct kept_list *pages, const struct kept_list *list
 
 /* What is asked for: pages, then versions of files. */
 struct samples {
-    char *url[2 * SHARED_SAMPLES]; /* each owned */
+    char *url[SHARED_SAMPLES]; /* each owned */
     struct http_ahead *ahead[SHARED_SAMPLES];
-    size_t page[SHARED_SAMPLES], file[SHARED_SAMPLES], n_pages, n_files;
+    struct http_file file[SHARED_SAMPLES]; /* URLs are owned */
+    size_t page[SHARED_SAMPLES], number[SHARED_SAMPLES], n_pages, n_files;
 };
 
 static void samples_release(struct samples *s)
 {
     for (size_t i = 0; i < s->n_pages; i++)
         http_ahead_drop(s->ahead[i]);
-    for (size_t i = 0; i < ARRAY_LEN(s->url); i++)
+    for (size_t i = 0; i < SHARED_SAMPLES; i++) {
         free(s->url[i]);
+        free(s->file[i].url);
+    }
 }
 
 static int ask_page(const struct source *source, const char *path, struct samples *s)
@@ -200,8 +204,8 @@ static int ask_page(const struct source *source, const char *path, struct sample
 }
 
 /* Ask for some pages that this mount has not read yet. */
-static int ask_pages(const struct source *source, const struct kept_list *pages,
-                     const struct kept_list *list, struct samples *s)
+static int web_kept_ask_pages(const struct source *source, const struct kept_list *pages,
+                              const struct kept_list *list, struct samples *s)
 {
     size_t number[SHARED_SAMPLES], n = shared_list_sample(list->n, number);
     int r = 0;
@@ -241,28 +245,28 @@ static bool take_pages(const struct source *source, const struct kept_list *list
 static int compare_files(const struct source *source, const struct members *files,
                          struct samples *s)
 {
-    struct remote_version now[SHARED_SAMPLES], then;
-    struct diag why[SHARED_SAMPLES];
-    int error[SHARED_SAMPLES], r = 0;
-    char **url = s->url + s->n_pages;
+    struct remote_version then;
+    int r = 0;
 
-    s->n_files = shared_list_sample(files->n, s->file);
+    s->n_files = shared_list_sample(files->n, s->number);
     for (size_t i = 0; i < s->n_files && r == 0; i++) {
         char path[PATH_MAX];
 
-        why[i] = DIAG_INIT;
-        r = members_path(files, s->file[i], path, sizeof(path));
+        r = members_path(files, s->number[i], path, sizeof(path));
         if (r == 0)
-            r = remote_url(source, path, &url[i]);
+            r = remote_url(source, path, &s->file[i].url);
     }
     if (r < 0)
         return r == -ENOMEM ? r : 0;
-    http_stat(source->http, s->n_files, (const char *const *)url, now, error, why);
-    for (size_t i = 0; i < s->n_files; i++)
-        if (error[i] < 0 || !joined_version_get(files, s->file[i], &then) ||
-            then.size != now[i].size || strcmp(then.etag, now[i].etag) != 0 ||
-            then.mtime.tv_sec != now[i].mtime.tv_sec)
+    http_stat(source->http, s->n_files, s->file);
+    for (size_t i = 0; i < s->n_files; i++) {
+        const struct remote_version *now = &s->file[i].version;
+
+        if (s->file[i].error < 0 || !joined_version_get(files, s->number[i], &then) ||
+            then.size != now->size || strcmp(then.etag, now->etag) != 0 ||
+            then.mtime.tv_sec != now->mtime.tv_sec)
             return 0;
+    }
     return 1;
 }
 
@@ -275,7 +279,7 @@ int web_kept_shared(struct source *source, const struct kept_list *pages)
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     if (are_same(pages, &list)) {
-        r = ask_pages(source, pages, &list, &s);
+        r = web_kept_ask_pages(source, pages, &list, &s);
         if (r == 0)
             r = compare_files(source, &list.files, &s);
         if (r == 1 && !take_pages(source, &list, &s))

@@ -2,17 +2,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
-#include "cache/source/access.h"
+#include "cache/source/source.h"
 
 int within_real_path(int fd, const char *path, char ret[static PATH_MAX])
 {
@@ -94,4 +99,192 @@ int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)
         return -EINVAL;
     *ret_fd = TAKE_FD(fd);
     return 0;
+}
+
+/* ---- roots ---- */
+
+void path_normalise(char *path)
+{
+    const char *from = path;
+    char *to = path; /* path .. to: normal, without a '/' at its end */
+
+    while (*from) {
+        size_t len = strcspn(++from, "/");
+
+        if (len == 2 && !memcmp(from, "..", 2)) {
+            while (to > path && *--to != '/')
+                continue;
+        } else if (len && !(len == 1 && *from == '.')) {
+            *to++ = '/';
+            memmove(to, from, len);
+            to += len;
+        }
+        from += len;
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
+}
+
+int path_join(const char *a, size_t a_len, const char *b, char ret[static PATH_MAX])
+{
+    if (snprintf(ret, PATH_MAX, "%.*s/%s", (int)a_len, a, b) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    path_normalise(ret);
+    return 0;
+}
+
+int path_below(const char *a, const char *b, char ret[static PATH_MAX])
+{
+    int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);
+
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+void roots_release(struct roots *roots)
+{
+    for (size_t i = 0; i < roots->n; i++)
+        free(roots->path[i]);
+    free(roots->path);
+    *roots = (struct roots){0};
+}
+
+int roots_add_path(struct roots *roots, const char *path)
+{
+    for (size_t i = 0; i < roots->n; i++)
+        if (!strcmp(roots->path[i], path))
+            return 0;
+    if (array_capacity(&roots->path, roots->n, sizeof(*roots->path)) < 0)
+        return -ENOMEM;
+    roots->path[roots->n] = strdup(path);
+    return roots->path[roots->n] ? (roots->n++, 0) : -ENOMEM;
+}
+
+/* Write the folder at path, or the folder that has path's last name. */
+static void folder_of(const char *path, char ret[static PATH_MAX])
+{
+    struct stat st;
+    char *slash;
+
+    snprintf(ret, PATH_MAX, "%s", path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return;
+    slash = strrchr(ret, '/');
+    if (slash)
+        slash[slash == ret] = '\0';
+    else
+        snprintf(ret, PATH_MAX, ".");
+}
+
+int roots_add(struct roots *roots, const char *path)
+{
+    char here[PATH_MAX] = "", folder[PATH_MAX], spelled[PATH_MAX], real[PATH_MAX], same[PATH_MAX];
+    int r;
+
+    folder_of(path, folder);
+    if (!realpath(folder, real))
+        return errno == ENOENT ? 0 : -errno; /* a missing path has no files */
+    if (*folder != '/' && !getcwd(here, sizeof(here)))
+        return -errno;
+    r = roots_add_path(roots, real);
+    /* link/.. without its ".." is another folder, outside SOURCE. */
+    if (r == 0 && path_join(here, strlen(here), folder, spelled) == 0 && realpath(spelled, same) &&
+        !strcmp(real, same))
+        r = roots_add_path(roots, spelled);
+    return r;
+}
+
+int roots_init(struct roots *ret, const struct source *source)
+{
+    AUTO_ROOTS struct roots roots = {0};
+    int r = source->remote->roots ? source->remote->roots(source, &roots) : 0;
+
+    if (r < 0)
+        return r;
+    *ret = roots;
+    roots = (struct roots){0};
+    return 0;
+}
+
+const char *roots_inside(const struct roots *roots, const char *path)
+{
+    for (size_t i = 0; i < roots->n; i++) {
+        size_t len = strlen(roots->path[i]);
+
+        if (len == 1)
+            return path + 1; /* the root is '/' */
+        if (!strncmp(path, roots->path[i], len) && (!path[len] || path[len] == '/'))
+            return path + len + (path[len] == '/');
+    }
+    return NULL;
+}
+
+/* ---- access ---- */
+
+unsigned access_bits(const char *path, const struct stat *st)
+{
+    bool has_acl = getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+
+    return st->st_mode & (has_acl ? 0700 : 0777);
+}
+
+/* The same, for the folders from the first root_len bytes of path on. */
+static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned gid)
+{
+    const char *slash = strrchr(path, '/');
+    size_t last = slash ? (size_t)(slash - path) : 0;
+    unsigned ret = 0444;
+
+    for (size_t len = root_len; ret && slash && len <= last; len++) {
+        char folder[PATH_MAX];
+        struct stat st;
+
+        if (len && path[len] != '/')
+            continue;
+        if (len >= sizeof(folder))
+            return 0;
+        memcpy(folder, path, len);
+        folder[len] = '\0';
+        if (!len)
+            memcpy(folder, "/", 2);
+        if (stat(folder, &st) < 0)
+            return 0;
+        ret &= access_classes(uid, gid, st.st_uid, st.st_gid, access_bits(folder, &st), 1);
+    }
+    return ret;
+}
+
+/* Length of the root that path lies in; 0: it lies in none. */
+static size_t root_of(const struct roots *roots, const char *path)
+{
+    const char *inside = roots_inside(roots, path);
+    size_t len = inside ? (size_t)(inside - path) : 0;
+
+    return len && path[len - 1] == '/' ? len - 1 : len;
+}
+
+unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
+                       unsigned gid)
+{
+    unsigned ret = on_way(real, root_of(roots, real), uid, gid);
+
+    if (strcmp(path, real) != 0 && roots_inside(roots, path))
+        ret &= on_way(path, root_of(roots, path), uid, gid);
+    return ret;
+}
+
+void access_of(const struct roots *roots, const char *path, struct access *ret)
+{
+    char real[PATH_MAX];
+    struct stat st;
+    unsigned bits, left;
+
+    *ret = (struct access){0};
+    if (!realpath(path, real) || stat(real, &st) < 0)
+        return;
+    bits = access_bits(real, &st);
+    left = access_on_way(roots, path, real, st.st_uid, st.st_gid);
+    if (S_ISDIR(st.st_mode))
+        left |= left >> 2;
+    *ret = (struct access){.uid = st.st_uid, .gid = st.st_gid, .mode = bits & left};
 }

@@ -6,10 +6,51 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/access.h"
 #include "base/diag.h"
-#include "cache/source/roots.h"
+#include "base/scope.h"
+
+/* ---- roots ---- */
+
+/* The folders that SOURCE consists of, and whether a path lies in one. */
+
+struct source;
+
+/* Absolute paths without "." and "..": of each folder its real path, and the path as the user
+ * spelled it. */
+struct roots {
+    char **path; /* no two are the same */
+    size_t n;
+};
+
+/* Find the roots of a source. 0 or -errno. */
+int roots_init(struct roots *ret, const struct source *source);
+void roots_release(struct roots *roots);
+#define AUTO_ROOTS AUTO(roots_release)
+
+/* Add the folder at path, or the folder of the file at path. 0 or -errno. */
+int roots_add(struct roots *roots, const char *path);
+
+/* Add an absolute, normalised path if it is new. 0 or -ENOMEM. */
+int roots_add_path(struct roots *roots, const char *path);
+
+/* The rest of an absolute, normalised path behind the root that it lies in, "" for the root itself;
+ * NULL: it lies in none. */
+const char *roots_inside(const struct roots *roots, const char *path);
+
+/* Remove "", "." and ".." from an absolute path, in place, as if there were no links. */
+void path_normalise(char *path);
+
+/* Write a, '/' and b, normalised; a is absolute, of a_len bytes. 0 or -ENAMETOOLONG. */
+int path_join(const char *a, size_t a_len, const char *b, char ret[static PATH_MAX]);
+
+/* Write a, '/' and b; just one of them if the other is "". The same errors. */
+int path_below(const char *a, const char *b, char ret[static PATH_MAX]);
+
+/* ---- within ---- */
 
 struct within {
     const struct roots *roots;
@@ -31,11 +72,31 @@ int within_check_real(const struct within *within, const char *real, const char 
                       struct diag *d);
 
 /* With allow_other, limit the mode of a file opened as path: only users that can get there may read
- * it (cache/source/access.h). real: where it lies; NULL: ask the kernel by fd. */
+ * it. real: where it lies; NULL: ask the kernel by fd. */
 unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
                      const struct stat *st);
 
 /* file_open() of an absolute path without links: -ELOOP if it has links by then. */
 int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);
+
+/* ---- access ---- */
+
+/* How the permissions of folders below SOURCE limit those of a file: a user that cannot get to a
+ * file cannot read it, though the file alone would allow it. SOURCE itself counts. Folders above it
+ * do not: the user that mounts SOURCE for others has decided that. */
+
+/* Which of owner, group and others of a file at path, absolute, can pass all folders on the way,
+ * from the root that it lies in, or from '/' if it lies in none. `real` is where path leads: its
+ * folders also count. No user, if that cannot be found out. */
+unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
+                       unsigned gid);
+
+/* The permission bits of a file or folder. If it has an ACL, only those of its owner: with an ACL
+ * the other bits mean something else. */
+unsigned access_bits(const char *path, const struct stat *st);
+
+/* Who may list the folder at path (0444) and pass it (0111), or read the file. If path does not
+ * exist, only root may. */
+void access_of(const struct roots *roots, const char *path, struct access *ret);
 
 #endif

@@ -152,20 +152,20 @@ void http_ahead_drop(struct http_ahead *ahead)
     free(ahead);
 }
 
-void http_stat(struct http *http, size_t n, const char *const *urls, struct remote_version *ret,
-               int *ret_error, struct diag *why)
+void http_stat(struct http *http, size_t n, struct http_file *file)
 {
     (void)http;
     for (size_t i = 0; i < n; i++) {
-        const struct fake_answer *answer = find(urls[i], NULL);
+        const struct fake_answer *answer = find(file[i].url, NULL);
 
         fake_http.stats++;
-        ret_error[i] = answer ? answer->error : -ENOENT;
-        if (ret_error[i] == 0)
-            ret[i] = answer->version;
+        file[i].why = DIAG_INIT;
+        file[i].error = answer ? answer->error : -ENOENT;
+        if (file[i].error == 0)
+            file[i].version = answer->version;
         else
-            diag_set(&why[i], ret_error[i], "%.*s: expected status 200, got 404",
-                     (int)strcspn(urls[i], "?"), urls[i]);
+            diag_set(&file[i].why, file[i].error, "%.*s: expected status 200, got 404",
+                     (int)strcspn(file[i].url, "?"), file[i].url);
     }
 }
 

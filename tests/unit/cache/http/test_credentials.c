@@ -7,7 +7,7 @@
 
 #include "cache/http/credentials.h"
 #include "cache/http/credentials_parse.h"
-#include "cache/http/iso_time.h"
+#include "cache/http/xml.h"
 #include "support/fake_http.h"
 #include "support/temp_folder.h"
 #include "support/test_clock.h"

@@ -1729,11 +1729,8 @@ static void test_http_stat(void **state)
         {"/forbidden", -EACCES, 0, false, "got 403 AccessDenied"},
     };
     enum { N = ARRAY_LEN(cases) };
-    struct remote_version found[N] = {0};
+    struct http_file file[N] = {0};
     char urls[N][128];
-    const char *url[N];
-    int error[N];
-    struct diag why[N];
     struct fixture f;
 
     (void)state;
@@ -1741,21 +1738,21 @@ static void test_http_stat(void **state)
     for (size_t i = 0; i < N; i++) {
         snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
                  cases[i].path);
-        url[i] = urls[i];
+        file[i].url = urls[i];
     }
-    http_stat(f.http, N, url, found, error, why);
+    http_stat(f.http, N, file);
     for (size_t i = 0; i < N; i++) {
-        if (error[i] != cases[i].error)
-            fail_msg("%s: %d: %s", cases[i].path, error[i], why[i].text);
-        if (error[i] == 0)
-            assert_int_equal(found[i].size, cases[i].size);
-        assert_int_equal(found[i].whole_only, cases[i].whole_only);
+        if (file[i].error != cases[i].error)
+            fail_msg("%s: %d: %s", cases[i].path, file[i].error, file[i].why.text);
+        if (file[i].error == 0)
+            assert_int_equal(file[i].version.size, cases[i].size);
+        assert_int_equal(file[i].version.whole_only, cases[i].whole_only);
         if (cases[i].message)
-            assert_diag_has(&why[i], cases[i].message);
-        assert_null(strstr(why[i].text, "secret"));
+            assert_diag_has(&file[i].why, cases[i].message);
+        assert_null(strstr(file[i].why.text, "secret"));
     }
-    assert_string_equal(found[0].etag, ETAG);
-    assert_int_equal(found[0].mtime.tv_sec, 784111777);
+    assert_string_equal(file[0].version.etag, ETAG);
+    assert_int_equal(file[0].version.mtime.tv_sec, 784111777);
     teardown(&f);
 }
 
@@ -1763,48 +1760,39 @@ static void test_http_stat(void **state)
 static void stat_many(struct fixture *f, const struct http_options *options, const char *path,
                       size_t n)
 {
-    struct remote_version *found = calloc(n, sizeof(*found));
-    const char **urls = calloc(n, sizeof(*urls));
-    struct diag *why = calloc(n, sizeof(*why));
-    int *error = calloc(n, sizeof(*error));
+    struct http_file *file = calloc(n, sizeof(*file));
     char url[64];
 
-    assert_true(found && urls && why && error);
+    assert_non_null(file);
     setup(f, options);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", script_server_port(f->server), path);
     for (size_t i = 0; i < n; i++)
-        urls[i] = url;
-    http_stat(f->http, n, urls, found, error, why);
+        file[i].url = url;
+    http_stat(f->http, n, file);
     for (size_t i = 0; i < n; i++) {
-        if (error[i] < 0)
-            fail_msg("%zu: %s", i, why[i].text);
-        assert_int_equal(found[i].size, 12345);
+        if (file[i].error < 0)
+            fail_msg("%zu: %s", i, file[i].why.text);
+        assert_int_equal(file[i].version.size, 12345);
     }
-    free(found);
-    free(urls);
-    free(why);
-    free(error);
+    free(file);
 }
 
 /* Ask for 100 versions of a file: they need so many requests, and have that ETag. */
 static void check_asked(const char *path, const char *etag, unsigned requests)
 {
     enum { N = 100 };
-    struct remote_version found[N];
-    const char *url[N];
+    struct http_file file[N] = {0};
     char text[128];
-    int error[N];
-    struct diag why[N];
     struct fixture f;
 
     setup(&f, &usual);
     snprintf(text, sizeof(text), "http://127.0.0.1:%u%s", script_server_port(f.server), path);
     for (size_t i = 0; i < N; i++)
-        url[i] = text;
-    http_stat(f.http, N, url, found, error, why);
+        file[i].url = text;
+    http_stat(f.http, N, file);
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(error[i], 0);
-        assert_string_equal(found[i].etag, etag);
+        assert_int_equal(file[i].error, 0);
+        assert_string_equal(file[i].version.etag, etag);
     }
     assert_int_equal(script_server_requests(f.server), requests);
     teardown(&f);

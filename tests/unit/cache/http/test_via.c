@@ -14,7 +14,6 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cache/http/listener.h"
 #include "cache/http/parts.h"
 #include "support/temp_folder.h"
 
