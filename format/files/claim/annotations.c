@@ -486,7 +486,7 @@ int annotating_finish_set(struct annotating *a, struct set *set)
 
     if (!set_has_pictures(set) || set->refused)
         return 0;
-    if (claim->n_views > 1) {
+    if (claim->n_views > 1 && !set->keeps_all) {
         claim_release_view(claim->view);
         memmove(claim->view, claim->view + 1, --claim->n_views * sizeof(*claim->view));
     } else if (set->named) {

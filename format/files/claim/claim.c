@@ -19,6 +19,7 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/recipe.h"
 #include "format/files/claim/recipe_print.h"
+#include "format/files/claim/sounds.h"
 #include "format/files/claim/words.h"
 
 /* ---- judging ---- */
@@ -186,7 +187,7 @@ static bool claim_has_values(const struct set *set)
     const struct files_claim *claim = set->claim;
 
     return claim->table || claim->n_views > 1 ||
-           (claim->n_views && (claim->view->values.n || claim->view->name));
+           (claim->n_views && (claim->view->values.n || claim->view->name || claim->view->label));
 }
 
 /* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
@@ -194,8 +195,12 @@ static int claim_sounds(struct search *s)
 {
     AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
     bool any = false;
-    int r;
+    int r = s->claims->open ? sounds_apply(s) : 0;
 
+    if (r == 1)
+        r = tables_apply(s);
+    if (r < 0 || s->n_sets)
+        return r < 0 ? r : claim_end_sets(s);
     for (size_t i = 0; i < s->m->n && !any; i++)
         any = !s->claims->taken[i] && (text_ends_with(members_name(s->m, i), ".csv") ||
                                        text_ends_with(members_name(s->m, i), ".tsv"));

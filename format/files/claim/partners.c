@@ -92,9 +92,9 @@ int pairs_add_notes(const struct search *s, struct set *set)
             const char *input = path_base(claim_path(s, i));
 
             if (!words_have_pictures(input) && i >= set->top && i < s->info[set->top].end)
-                r = set_add_note(set,
-                                 "the pictures are those of %s; files of %s are fields of them",
-                                 input, path_base(claim_path(s, pair->target)));
+                r = set_add_note(set, "the %s are those of %s; files of %s are fields of them",
+                                 files_media[s->media].word, input,
+                                 path_base(claim_path(s, pair->target)));
             if (set->notes)
                 return r; /* scenes are alike */
         }
