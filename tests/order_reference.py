@@ -368,6 +368,7 @@ def random_length_plan(draw):
         words = [f"batch={1 + draw(9)}", ""]
         words[1] = f"bucket={int(words[0][6:]) * (1 + draw(5))}"
     words += [pick("", f"quad={1 + draw(60)}"), pick("", f"group={1 + draw(9)}"), pick("", "take=10%:90%"),
+              pick("", "", f"length={draw(20)}:{21 + draw(20)}") if N > 60 else "",
               pick("", f"split={draw(2)}@2:1") if N > 5 else "", pick("", f"part={draw(2)}of2")]
     seed = pick("", f"seed={draw(1000)}")
     words += [seed, pick("", f"shuffle=window:{1 + draw(20)}") if seed else "", pick("", f"draw={draw(200)}:uniform") if N > 20 else ""]

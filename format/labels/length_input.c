@@ -13,12 +13,11 @@ static enum field_lengths_kind field_lengths(const struct field *f)
 {
     if (field_is_number(f))
         return OF_VALUE;
-    if (f->form == FORM_BYTES || f->form == FORM_TEXT ||
-        (f->dtype == DTYPE_TEXT && !f->ndim && !f->numbering))
+    if (f->numbering)
+        return OF_NOTHING;
+    if (f->form == FORM_BYTES || f->form == FORM_TEXT || (f->dtype == DTYPE_TEXT && !f->ndim))
         return OF_BYTES;
-    return (f->form == FORM_RAGGED || f->form == FORM_ITEM) && f->ndim && !f->numbering
-               ? OF_ROWS
-               : OF_NOTHING;
+    return (f->form == FORM_RAGGED || f->form == FORM_ITEM) && f->ndim ? OF_ROWS : OF_NOTHING;
 }
 
 /* For rows and bytes: the form of a sample is known without reading it. */
@@ -130,7 +129,8 @@ static int no_length(const struct dataset *ds, const char *word, const struct fi
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (field_lengths(&ds->field[i]) != OF_NOTHING && !ds->field[i].base_field)
+        if (field_lengths(&ds->field[i]) != OF_NOTHING && !ds->field[i].base_field &&
+            dataset_field(ds, ds->field[i].name) == &ds->field[i])
             text_add(&t, "%s%s", t.len ? ", " : "", ds->field[i].name);
     return diag_set(d, -EINVAL, "length %s: %s. Use bytes, or a field that has lengths: %s", word,
                     f ? "the field has one shape, and is no number" : "the dataset has none",

@@ -259,6 +259,46 @@ static int find_bounds(struct reading *r, const struct content *c, uint64_t *ret
     return 0;
 }
 
+/* The longest sample by a member that says where each begins, or has a number of each. 0; 1: there
+ * is none; or -errno. */
+static int find_longest(struct reading *r, const char *name, const char *suffix, struct diag *d)
+{
+    const struct zip_member *m = audit_batch_find_member(&r->zip, name, strlen(name), suffix);
+    uint64_t n = r->batch->n, before = 0;
+    struct content c;
+    int rc;
+
+    if (!m)
+        return 1;
+    if (!r->bound && !(r->bound = calloc(n + 1, sizeof(*r->bound))))
+        return -ENOMEM;
+    rc = open_content(r, m, &c, d);
+    if (rc == 0)
+        rc = audit_batch_read_column(r, &c, n + !!*suffix, NULL, r->bound, d);
+    for (uint64_t i = !!*suffix; i < n + !!*suffix && rc == 0; i++) {
+        r->batch->longest = max_u64(r->batch->longest, r->bound[i] - before);
+        before = *suffix ? r->bound[i] : 0;
+    }
+    return rc;
+}
+
+static int read_longest(struct reading *r, const char *how, struct diag *d)
+{
+    static const char *const frames[] = {"feats", "data"};
+    int rc = 1;
+
+    r->batch->longest = 0;
+    if (!strcmp(how, "rows"))
+        how = "indices";
+    for (unsigned i = 0; i < 2 && rc == 1 && !strcmp(how, "frames"); i++)
+        rc = find_longest(r, frames[i], "_offsets", d);
+    if (rc == 1)
+        rc = find_longest(r, how, "_offsets", d);
+    if (rc == 1)
+        rc = find_longest(r, how, "", d);
+    return rc < 0 ? rc : 0;
+}
+
 /* Continue the digest of a sample with bytes [at, at + len) of member c. */
 static int audit_batch_add_bytes(struct reading *r, const struct content *c, uint64_t at,
                                  uint64_t len, uint8_t digest[static DIGEST_BYTES], struct diag *d)
@@ -411,6 +451,8 @@ int audit_batch_read(const struct blob *blob, const struct audit_request *reques
         rc = read_named(&r, "source", NULL, ret->source, d);
     if (rc == 0 && request->field)
         rc = read_named(&r, request->field, ret->value, NULL, d);
+    if (rc == 0 && request->length)
+        rc = read_longest(&r, request->length, d);
     for (size_t i = 0; i < r.zip.n && rc == 0; i++) {
         struct content c;
 

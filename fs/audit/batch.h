@@ -17,6 +17,7 @@ struct audit_batch {
     uint64_t *number;                /* [n] the sample's number in its dataset, field `index` */
     uint64_t *source;                /* [n] of a mix: which source, field `source`; else 0 */
     double *value;                   /* [n] of the field that was asked for */
+    uint64_t longest;                /* of the lengths that were asked for; 0: not known */
     uint8_t (*digest)[DIGEST_BYTES]; /* [n] of all fields but `index` and `source` */
     uint8_t *buffer;                 /* for reading */
 };
@@ -24,6 +25,7 @@ struct audit_batch {
 /* What to read of batches. */
 struct audit_request {
     const char *field;   /* a scalar whose values are wanted; NULL: none */
+    const char *length;  /* how lengths are counted, as batch=HOW:N says; NULL: not at all */
     const char *members; /* only these are part of the digest, as audit_batch_members() writes them;
                             NULL: all but `index` and `source` */
 };

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,6 +61,7 @@ struct walk {
     struct audit_request request;
     int (*note)(struct audit_tally *tally, const struct audit_batch *batch, const char *name);
     struct audit_batch batch;
+    unsigned digits;        /* of the names of batches */
     uint64_t classes, each; /* of a batch, with classes=PxK; 0 */
     uint64_t rank;          /* whose batches are read, */
     uint64_t whole;         /* and how many batches of classes all ranks have before positions that
@@ -84,6 +86,22 @@ static int number_mix(struct walk *walk, bool is_list)
     return 0;
 }
 
+/* A batch of several samples holds its budget, where its lengths are known. */
+static void check_budget(struct walk *walk, const char *name)
+{
+    const struct plan *plan = &walk->call->plan;
+    double longest = (double)walk->batch.longest, n = (double)walk->batch.n;
+    double cost = longest + (plan->quad ? floor(longest * longest * 1e6 / (double)plan->quad) : 0);
+    char line[256];
+
+    if (!plan->budget || !walk->batch.longest || walk->batch.n < 2 ||
+        n * cost <= (double)plan->budget / 1e6)
+        return;
+    snprintf(line, sizeof(line), "%.100s: expected at most %.17g of %.60s, got %g times %g\n", name,
+             (double)plan->budget / 1e6, plan->length, n, cost);
+    audit_tally_fault(walk->tally, line);
+}
+
 static int note_batch(struct walk *walk, uint64_t number, const char *name, struct diag *d)
 {
     bool is_whole = number * walk->call->plan.ranks + walk->rank < walk->whole;
@@ -92,6 +110,8 @@ static int note_batch(struct walk *walk, uint64_t number, const char *name, stru
     if (r < 0)
         return diag_set(d, r, "%s: expected samples of the mix's sources, got others", name);
     r = walk->note(walk->tally, &walk->batch, name);
+    if (r == 0 && walk->note == audit_tally_epoch)
+        check_budget(walk, name);
     if (r == 0 && walk->classes && is_whole)
         r = audit_tally_runs(walk->tally, &walk->batch, name, walk->classes, walk->each);
     if (r == 0 && walk->has_shares)
@@ -110,11 +130,12 @@ static const char *shown_path(const struct audit_call *call, const char *path)
 static int read_batch(struct walk *walk, const char *folder, uint64_t number, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = NULL;
-    char path[PATH_MAX + 32];
+    char path[PATH_MAX + 40];
     struct stat st;
     int fd, r;
 
-    snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)number);
+    snprintf(path, sizeof(path), "%s/%0*llu.npz", folder, (int)walk->digits,
+             (unsigned long long)number);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0) {
         r = -errno;
@@ -158,7 +179,7 @@ static int cli_audit_refused(const struct audit_call *call, const char *folder, 
 
 /* Count the batches of a folder, which its names number from 0 on. */
 static int count_batches(const struct audit_call *call, const char *folder, uint64_t *ret,
-                         struct diag *d)
+                         unsigned *ret_digits, struct diag *d)
 {
     DIR *dir = opendir(folder);
     uint64_t n = 0, most = 0, number = 0;
@@ -170,10 +191,12 @@ static int count_batches(const struct audit_call *call, const char *folder, uint
     for (struct dirent *e; (errno = 0, e = readdir(dir));) {
         size_t len = strcspn(e->d_name, ".");
 
-        if (!padded_number_parse(e->d_name, len, 6, &number) ||
+        if (len > 20 ||
+            !padded_number_parse(e->d_name, len, len < 6 ? 6 : (unsigned)len, &number) ||
             strcmp(e->d_name + len, ".npz") != 0)
             continue;
         n++;
+        *ret_digits = (unsigned)len;
         most = max_u64(most, number + 1);
     }
     closedir(dir);
@@ -189,7 +212,7 @@ static int count_batches(const struct audit_call *call, const char *folder, uint
 static int read_folder(struct walk *walk, const char *folder, uint64_t *ret_n, struct diag *d)
 {
     uint64_t n = 0;
-    int r = count_batches(walk->call, folder, &n, d);
+    int r = count_batches(walk->call, folder, &n, &walk->digits, d);
 
     for (uint64_t i = 0; i < n && r == 0; i++)
         r = read_batch(walk, folder, i, d);
@@ -291,19 +314,22 @@ static int find_rule(const struct audit_call *call, const struct audit_tally *ta
     /* But with tail=keep, each rank has as many. */
     ret->elements = plan.tail == TAIL_KEEP ? s.positions : s.elements * plan.ranks;
     ret->read = call->all_ranks ? ret->elements : s.elements;
+    if (plan_is_by_length(&plan)) /* see rule_of_cuts() */
+        ret->read = call->all_ranks || plan.ranks == 1 ? s.positions : 0;
     return 0;
 }
 
 /* Add the bytes of a folder's batches. */
 static int cli_audit_measure(struct audit_call *call, const char *folder, struct diag *d)
 {
-    char path[PATH_MAX + 32];
+    char path[PATH_MAX + 40];
     struct stat st;
     uint64_t n = 0;
-    int r = count_batches(call, folder, &n, d);
+    unsigned digits = 0;
+    int r = count_batches(call, folder, &n, &digits, d);
 
     for (uint64_t i = 0; i < n && r == 0; i++) {
-        snprintf(path, sizeof(path), "%s/%06llu.npz", folder, (unsigned long long)i);
+        snprintf(path, sizeof(path), "%s/%0*llu.npz", folder, (int)digits, (unsigned long long)i);
         if (stat(path, &st) < 0)
             r = diag_set(d, -errno, "%s: %s", path, strerror(errno));
         else
@@ -358,6 +384,16 @@ static void begin_epoch(struct walk *walk, const struct audit_rule *rule)
         audit_shares_begin(&mix->shares, position, rule->positions);
 }
 
+/* How many samples a rank reads, or tail= leaves, follows from their lengths: as many as there are.
+ */
+static void rule_of_cuts(const struct plan *plan, uint64_t seen, struct audit_rule *rule)
+{
+    rule->read = seen;
+    rule->elements = plan->tail == TAIL_WRAP  ? max_u64(rule->positions, seen)
+                     : seen < rule->positions ? rule->positions
+                                              : seen;
+}
+
 static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *ret_batches,
                  struct audit_rule *ret_rule, struct diag *d)
 {
@@ -368,7 +404,9 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
     int r = call->dataset.mix->n ? cli_audit_read_members(call, &members, d) : 0;
 
     walk.request =
-        (struct audit_request){plan_field(&plan, call->dataset.label, &by_classes), members.data};
+        (struct audit_request){.field = plan_field(&plan, call->dataset.label, &by_classes),
+                               .length = plan.budget ? plan.length : NULL,
+                               .members = members.data};
     if (r == 0)
         r = cli_audit_read_list(&walk, d);
     if (r == 0)
@@ -381,6 +419,8 @@ static int audit(struct audit_call *call, struct audit_tally *tally, uint64_t *r
         plan.rank = walk.rank = rank;
         r = read_batches(&walk, &plan, ret_batches, d);
     }
+    if (plan_is_by_length(&plan) && (plan.tail != TAIL_KEEP || ret_rule->read < ret_rule->elements))
+        rule_of_cuts(&plan, audit_tally_elements(tally), ret_rule);
     audit_batch_release(&walk.batch);
     return r < 0 ? r : audit_tally_compare(tally, ret_rule);
 }

@@ -236,6 +236,20 @@ static uint64_t announced_epochs(const struct options *o, const struct plan *pla
     return plan->seeded || o->epochs < 2 ? o->epochs : UINT64_MAX;
 }
 
+/* Count the batches of the first epoch; those of a rank are its share. */
+static int planned_fill(struct planned *x)
+{
+    struct schedule *s = &x->schedule;
+    int r = length_batches_fill(length_batches_of(s->cuts), 0, &x->fill);
+
+    if (r < 0)
+        return r;
+    schedule_batches(s, 0, &s->batches);
+    s->elements = min_u64(s->elements, x->fill.samples / s->plan->ranks);
+    s->batch = ceil_div(x->fill.samples, max_u64(x->fill.batches, 1));
+    return 0;
+}
+
 static int planned_init(struct planned *ret, const struct planning *p,
                         const struct catalog_item *item, const struct plan *plan, struct diag *d)
 {
@@ -252,6 +266,8 @@ static int planned_init(struct planned *ret, const struct planning *p,
                -EAGAIN &&
            (r = list_labels_go_on(&p->opened.catalog.tools->labels, d)) == 0)
         ;
+    if (r == 0 && ret->schedule.cuts)
+        r = planned_fill(ret);
     if (r < 0)
         return r;
     cli_plan_find_bytes(p, ds, &bytes, &here);

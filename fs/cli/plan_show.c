@@ -95,6 +95,35 @@ void plan_print_source(const struct planning *p)
     print_rate(p);
 }
 
+static double padding_of(const struct length_fill *fill)
+{
+    return fill->area > 0 ? 1 - fill->used / fill->area : 0;
+}
+
+/* The share of the budget that lengths fill; NAN: there is no budget. quad= counts otherwise. */
+static double fill_of(const struct planned *x)
+{
+    const struct plan *plan = x->plan;
+    return plan->budget && !plan->quad && x->fill.batches
+               ? x->fill.used / ((double)x->fill.batches * x->fill.budget)
+               : NAN;
+}
+
+/* The first epoch stands for all: others differ little. */
+static void print_fill(const struct planned *x)
+{
+    double fill = fill_of(x);
+
+    plan_print_label("lengths");
+    printf("%.1f %% of an epoch's batches is padding", 100 * padding_of(&x->fill));
+    if (!isnan(fill))
+        printf("; they fill %.1f %% of the budget", 100 * fill);
+    if (x->fill.alone)
+        printf("; %llu sample%s longer than the budget, alone in a batch",
+               (unsigned long long)x->fill.alone, x->fill.alone == 1 ? " is" : "s are");
+    printf("\n");
+}
+
 static void print_samples(const struct planned *x)
 {
     const struct schedule *s = &x->schedule;
@@ -103,8 +132,10 @@ static void print_samples(const struct planned *x)
     printf("%llu", (unsigned long long)s->elements);
     if (s->elements != x->item->ds->samples)
         printf(" of %llu", (unsigned long long)x->item->ds->samples);
-    printf(" an epoch: %llu batch%s of %llu\n", (unsigned long long)s->batches,
-           s->batches == 1 ? "" : "es", (unsigned long long)s->batch);
+    printf(" an epoch: %llu batch%s of %s%llu\n", (unsigned long long)s->batches,
+           s->batches == 1 ? "" : "es", s->cuts ? "about " : "", (unsigned long long)s->batch);
+    if (s->cuts)
+        print_fill(x);
 }
 
 static void print_note(const struct planned *x)
@@ -281,6 +312,11 @@ void plan_json(struct text *t, const struct planned *x)
              (unsigned long long)x->item->ds->samples, (unsigned long long)x->schedule.elements);
     text_add(t, ", \"batch\": %llu, \"batches\": %llu", (unsigned long long)x->schedule.batch,
              (unsigned long long)x->schedule.batches);
+    if (x->schedule.cuts) {
+        plan_json_seconds(t, "padding", padding_of(&x->fill));
+        plan_json_seconds(t, "fill", fill_of(x));
+        text_add(t, ", \"longer_than_budget\": %llu", (unsigned long long)x->fill.alone);
+    }
     text_add(t, ", \"note\": ");
     text_add_json(t, note.data ? note.data : "");
     plan_json_bytes(t, "dataset_bytes", x->task.bytes);

@@ -7,6 +7,7 @@
 #include "fs/cli/plan_nodes.h"
 #include "fs/cli/progress.h"
 #include "fs/plan/forecast.h"
+#include "fs/plan/length_batches.h"
 #include "fs/plan/order.h"
 #include "fs/tree/tree.h"
 
@@ -50,6 +51,7 @@ struct planned {
     struct schedule schedule;
     struct forecast_task task;
     struct forecast f;
+    struct length_fill fill; /* of epoch 0, of a plan by length */
 };
 
 /* The source and its cache, and each plan, as lines on stdout. is_default: no -o plan= was given.

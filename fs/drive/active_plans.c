@@ -233,7 +233,7 @@ static void note_column(struct active_plan *active, unsigned column)
 
 unsigned active_plans_read(struct active_plans *active_plans, const struct node *node, uint64_t end)
 {
-    uint64_t unit = active_plan_unit(node);
+    uint64_t unit = active_plan_unit(node), units = node_units(node);
     int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *active;
     unsigned result = 0;
@@ -242,6 +242,8 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
 
     active = active_plan_find_locked(active_plans, node);
     was_live = active && active_plan_is_live(active);
+    if (active)
+        active->units = units; /* they may be counted by now */
     if (!active) {
         active = begin_locked(active_plans, node);
         reader_speed_jumped(&active->speed, now);

@@ -114,7 +114,7 @@ struct active_cursor {
     bool is_samples;
     bool is_last; /* nothing is planned for the next epoch */
     uint64_t epoch;
-    uint64_t at; /* element */
+    uint64_t at; /* element; of a plan with cuts, batch, as are from and read */
     /* Its reader began, or jumped to, element `from`, and has read those before `read` for certain:
      * pushed files it may still have to read. */
     uint64_t from, read;

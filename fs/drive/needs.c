@@ -71,7 +71,8 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
 static uint64_t horizon_of(const struct cursor *c)
 {
     const struct schedule *s = &c->schedule;
-    bool others = c->is_seeded && (s->order.ops != &order_permutation || s->elements < s->length);
+    bool others = c->is_seeded && (s->order.ops != &order_permutation || s->elements < s->length ||
+                                   (s->cuts && s->plan->ranks > 1));
 
     if (!c->goes_on)
         return c->elements - c->at;
@@ -168,7 +169,8 @@ static void needs_take_turn(struct needs *needs, const struct cursor *c, struct 
     needs->needs_run = c->run;
     needs->n_needs = needs->returned = 0;
     for (; i < n && needs->n_needs <= most; i++)
-        add_needs(needs, c, sample[i], cursor_time(c, distance + i));
+        if (sample[i] != SCHEDULE_NONE) /* another rank's */
+            add_needs(needs, c, sample[i], cursor_time(c, distance + i));
     merge_needs(needs);
     horizon->reported += i;
     needs->needs_end = horizon->reported;

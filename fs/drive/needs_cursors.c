@@ -44,9 +44,24 @@ static void needs_cursors_set_fields(struct cursor *c, const struct active_curso
     }
 }
 
+/* Batches that differ in their samples were counted, and not their elements. */
+static uint64_t cursor_element(const struct cursor *c, const struct active_cursor *active,
+                               uint64_t at)
+{
+    uint64_t batches;
+
+    if (c->schedule.cuts && !active->is_samples) {
+        if (schedule_batches(&c->schedule, active->epoch, &batches) && at >= batches)
+            return c->elements;
+        at = at ? schedule_begin(&c->schedule, active->epoch, at) : 0;
+    }
+    return min_u64(at, c->elements);
+}
+
 static void set_schedule(struct cursor *c, const struct active_cursor *active)
 {
     static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
+    uint64_t batches;
 
     if (active->plan)
         c->schedule = active->plan->schedule;
@@ -55,9 +70,11 @@ static void set_schedule(struct cursor *c, const struct active_cursor *active)
     c->elements = c->schedule.positions ? c->schedule.elements : 0;
     c->unit = active->is_samples ? 1 : max_u64(c->schedule.batch, 1);
     c->is_seeded = c->schedule.plan->seeded;
-    c->at = min_u64(active->at, c->elements);
-    c->from = min_u64(active->from, c->elements);
-    c->read = min_u64(active->read, c->elements);
+    if (c->schedule.cuts && schedule_batches(&c->schedule, c->epoch, &batches) && batches)
+        c->speed = active->speed * (c->elements / batches); /* of batches */
+    c->at = cursor_element(c, active, active->at);
+    c->from = cursor_element(c, active, active->from);
+    c->read = cursor_element(c, active, active->read);
 }
 
 static void set_orders(struct cursor *c, const struct cursor *before)

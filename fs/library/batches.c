@@ -80,8 +80,8 @@ static int batches_first_file(struct epochfs_batches *b, const char *path, struc
     struct node folder;
     int r = library_find(b->fs, path, &folder, d);
 
-    if (r == 0)
-        r = tree_list(b->fs->engine.tree, &folder, 0, &b->node, name);
+    while (r == 0 && (r = tree_list(b->fs->engine.tree, &folder, 0, &b->node, name)) == -EAGAIN)
+        r = handle_wait(b->fs, folder.item, d); /* batches that have to be counted */
     if (r >= 0 && b->node.type == NODE_BATCH)
         return 0;
     return diag_set(d, r < 0 ? r : -ENOENT, "%s: the plan has no batches", path);

@@ -32,7 +32,7 @@ struct length_batches {
 };
 
 /* They are const for schedules; sums and windows are not, behind locks. */
-static struct length_batches *of_cuts(const struct batch_cuts *cuts)
+struct length_batches *length_batches_of(const struct batch_cuts *cuts)
 {
     return (struct length_batches *)(uintptr_t)cuts;
 }
@@ -287,7 +287,7 @@ int length_batches_has(struct length_batches *b, uint64_t epoch, uint64_t g, boo
 
 static bool length_batches_count(const struct batch_cuts *cuts, uint64_t epoch, uint64_t *ret)
 {
-    struct length_batches *b = of_cuts(cuts);
+    struct length_batches *b = length_batches_of(cuts);
     struct epoch_sums *e;
     bool is_known = length_sums_hold(&b->sums, epoch, &e) == 0;
 
@@ -304,7 +304,7 @@ static bool length_batches_count(const struct batch_cuts *cuts, uint64_t epoch, 
 
 static bool length_batches_ask(const struct batch_cuts *cuts, uint64_t epoch)
 {
-    struct length_batches *b = of_cuts(cuts);
+    struct length_batches *b = length_batches_of(cuts);
     struct epoch_sums *e;
     bool is_wanted = false;
 
@@ -368,6 +368,7 @@ int length_batches_fill(struct length_batches *b, uint64_t epoch, struct length_
             length_sums_add(&b->sums, e, w, (size_t)n, pass.count);
     }
     length_sums_let_go(&b->sums, e);
+    all.budget = (double)b->cutter.budget;
     if (r == 0)
         *ret = all;
     return r;
@@ -421,7 +422,7 @@ static int hold_window(struct length_batches *b, uint64_t epoch, uint64_t g,
 static int length_batches_find(const struct batch_cuts *cuts, uint64_t epoch, uint64_t g,
                                struct cut_batch *ret)
 {
-    struct length_batches *b = of_cuts(cuts);
+    struct length_batches *b = length_batches_of(cuts);
     const struct length_window *window;
     struct memo_thing *thing;
     struct epoch_sums *e;
@@ -481,7 +482,7 @@ static void length_batches_elements(const struct batch_cuts *cuts, uint64_t epoc
                                     struct cut_rank rank, uint64_t first, size_t count,
                                     uint64_t *ret)
 {
-    struct length_batches *b = of_cuts(cuts);
+    struct length_batches *b = length_batches_of(cuts);
     struct epoch_sums *e;
     size_t some;
     int r = length_sums_hold(&b->sums, epoch, &e);
@@ -526,7 +527,7 @@ static uint64_t shown_at(const struct length_window *window, const struct cut_ra
 static uint64_t length_batches_element(const struct batch_cuts *cuts, uint64_t epoch,
                                        struct cut_rank rank, uint64_t position, uint64_t from)
 {
-    struct length_batches *b = of_cuts(cuts);
+    struct length_batches *b = length_batches_of(cuts);
     uint64_t w = position / b->cutter.window, base = w * b->cutter.window, at;
     const struct length_window *window;
     struct memo_thing *thing;
@@ -549,7 +550,7 @@ static uint64_t length_batches_element(const struct batch_cuts *cuts, uint64_t e
 
 static int length_batches_has_near(const struct batch_cuts *cuts, uint64_t epoch, uint64_t g)
 {
-    return length_batches_has(of_cuts(cuts), epoch, g, false);
+    return length_batches_has(length_batches_of(cuts), epoch, g, false);
 }
 
 static const struct batch_cuts_ops length_batches_ops = {

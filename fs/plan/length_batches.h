@@ -49,7 +49,8 @@ void length_batches_free(struct length_batches *b); /* takes NULL */
 /* Keep sums with that keeper; before any other call. */
 void length_batches_keep(struct length_batches *b, const struct length_keeper *keeper);
 
-/* As schedules see them; valid as long as b. */
+/* As schedules see them, valid as long as b; and back. */
+struct length_batches *length_batches_of(const struct batch_cuts *cuts);
 const struct batch_cuts *length_batches_cuts(const struct length_batches *b);
 
 /* Is there a batch number g, as batch_cuts_ops.has()? far: pass over all it takes, in this call. */
@@ -66,6 +67,7 @@ bool length_batches_wants(const struct length_batches *b); /* takes no lock */
 struct length_fill {
     uint64_t batches, samples;
     uint64_t alone; /* samples longer than the budget, each a batch of its own */
+    double budget;  /* of a batch, as lengths are counted */
     double used;    /* sum of all lengths */
     double area;    /* sum over batches of the number of samples times the longest */
 };

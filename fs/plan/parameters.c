@@ -112,6 +112,36 @@ static int print_batch(const struct plan *plan, char *buf, size_t capacity)
     return snprintf(buf, capacity, "%llu", (unsigned long long)plan->batch);
 }
 
+/* A:B or A:B:HOW; A may be 0. */
+static bool parse_range(struct plan *plan, const char *s, size_t len)
+{
+    const char *b = memchr(s, ':', len), *how;
+    size_t a_len, b_len;
+
+    if (!b++)
+        return false;
+    a_len = (size_t)(b - s) - 1;
+    how = memchr(b, ':', len - a_len - 1);
+    b_len = how ? (size_t)(how - b) : len - a_len - 1;
+    plan->ranges = true;
+    plan->length_from = 0;
+    return ((a_len == 1 && *s == '0') || parse_micro(s, a_len, &plan->length_from)) &&
+           parse_micro(b, b_len, &plan->length_to) && plan->length_from < plan->length_to &&
+           (!how || parameters_parse_word(how + 1, len - a_len - b_len - 2, plan->range_length));
+}
+
+static int print_range(const struct plan *plan, char *buf, size_t capacity)
+{
+    char a[32], b[32];
+
+    if (!plan->ranges)
+        return 0;
+    print_micro(plan->length_from, a, sizeof(a));
+    print_micro(plan->length_to, b, sizeof(b));
+    return snprintf(buf, capacity, "%s:%s%s%s", a, b, *plan->range_length ? ":" : "",
+                    plan->range_length);
+}
+
 static bool parse_bucket(struct plan *plan, const char *s, size_t len)
 {
     return parameters_parse_number(s, len, LENGTH_BATCHES_BUCKET_MOST, &plan->bucket) &&
@@ -535,6 +565,18 @@ const struct plan_parameter plan_parameters[] = {
         .not_in_mix = true,
         .parse = parse_take,
         .print = print_take,
+    },
+    {
+        .word = "length",
+        .foreign = "min_len|max_len|min_length|max_length|min_duration|max_duration",
+        .syntax = "A:B[:HOW]",
+        .expected = "A:B or A:B:HOW with A below B, both up to 10^12 with up to 6 digits behind "
+                    "the point",
+        .help = "samples of a length from A to below B, counted as in batch=HOW:N",
+        .makes_list = true,
+        .not_in_mix = true,
+        .parse = parse_range,
+        .print = print_range,
     },
     {
         .word = "split",

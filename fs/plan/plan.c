@@ -138,6 +138,11 @@ const char *plan_field(const struct plan *plan, const char *label, bool *ret_cla
 
 enum words { ALL_WORDS, LIST_WORDS, OTHER_WORDS };
 
+const char *plan_range_length(const struct plan *plan)
+{
+    return *plan->range_length ? plan->range_length : plan->length;
+}
+
 /* Write the canonical name with those words as snprintf() does; all have the required ones. */
 static size_t write_name(const struct plan *plan, enum words words, char *ret, size_t capacity)
 {
@@ -195,6 +200,12 @@ static void plan_keep(const struct plan *plan, enum words words, struct plan *re
 void plan_of_list(const struct plan *plan, struct plan *ret)
 {
     plan_keep(plan, LIST_WORDS, ret);
+    if (plan->budget && ret->ranges && !*ret->range_length)
+        memcpy(ret->range_length, plan->length, sizeof(ret->range_length));
+    if (plan->budget) {
+        ret->batch = ret->budget = ret->bucket = 0;
+        ret->length[0] = '\0';
+    }
 }
 
 void plan_without_list(const struct plan *plan, struct plan *ret)

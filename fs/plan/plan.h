@@ -1,6 +1,6 @@
 /* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
- *     batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G][,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
+ *     batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G][,only=NAME][,take=A:B][,length=A:B[:HOW]][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
  *         [,shuffle=full|window:M][,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]
  *         [,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]
  *
@@ -44,7 +44,10 @@ struct plan {
     char only[PLAN_WORD_SIZE];   /* name of a list; empty: all samples */
     bool takes;
     struct plan_place take_from, take_to;
-    unsigned split, splits; /* split < splits, the share; splits 0: there are none */
+    bool ranges; /* length=: those of a length from, and below, these millionths; */
+    uint64_t length_from, length_to;
+    char range_length[PLAN_WORD_SIZE]; /* HOW they are counted; empty: as in batches */
+    unsigned split, splits;            /* split < splits, the share; splits 0: there are none */
     uint32_t weight[PLAN_SPLITS_MOST];
     uint64_t part, parts; /* part < parts */
     uint64_t rank, ranks; /* rank < ranks */
@@ -99,6 +102,9 @@ void plan_help(struct text *t);
 /* The field that the plan's order is made from, and whether by its classes or its weights. label:
  * the field that has classes. NULL: no field. */
 const char *plan_field(const struct plan *plan, const char *label, bool *ret_classes);
+
+/* How length= counts; "": as the dataset does. */
+const char *plan_range_length(const struct plan *plan);
 
 /* Can that be a name in a plan, such as that of a list? From 1 to PLAN_WORD_SIZE - 1 characters. */
 bool plan_is_word(const char *s, size_t len);

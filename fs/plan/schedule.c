@@ -79,7 +79,7 @@ static void schedule_set_list(struct schedule *s, const struct plan_data *data)
         s->length = part->length;
         return;
     }
-    s->taken = schedule_range(plan, s->samples);
+    s->taken = plan->ranges ? (struct plan_range){0, s->samples} : schedule_range(plan, s->samples);
     share = schedule_split(plan, s->taken.length);
     plan_share(plan->part, plan->parts, share.length, &list.start, &list.length);
     s->length = list.length;
@@ -163,7 +163,8 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan, const str
 {
     uint64_t elements, n;
 
-    *ret = (struct schedule){.plan = plan, .only = plan->only[0] ? data->only : NULL, .unit = 1};
+    *ret = (struct schedule){
+        .plan = plan, .only = plan->only[0] || plan->ranges ? data->only : NULL, .unit = 1};
     ret->samples = ret->only ? ret->only->n : data->samples;
     schedule_set_list(ret, data);
     set_order(ret, data);
@@ -203,6 +204,9 @@ static int schedule_check_order(const struct schedule *s, struct diag *d)
                         "only: expected the name of a list that subset=NAME=FILE gives to "
                         "the mount, got '%s'",
                         plan->only);
+    if (plan->ranges && !s->only)
+        return diag_set(d, -EINVAL,
+                        "length: expected a dataset whose samples have lengths, got none");
     if (plan->draw == DRAW_WEIGHTS && !o->weights)
         return diag_set(d, -EINVAL, "draw: expected a field of weights, got no '%s'",
                         plan->draw_field);
@@ -266,7 +270,7 @@ void schedule_note(const struct schedule *s, struct text *t)
 {
     const struct plan *plan = s->plan;
 
-    if (plan->takes) {
+    if (plan->takes && !plan->ranges) {
         schedule_note_place(s, &plan->take_from, t);
         schedule_note_place(s, &plan->take_to, t);
     }

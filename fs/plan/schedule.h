@@ -22,15 +22,15 @@ struct plan_range {
 /* What a plan is applied to. NULL where there is none, or where the plan has no use for it. All of
  * it outlives the schedule. */
 struct plan_data {
-    uint64_t samples;                   /* of the dataset */
-    const struct plan_range *part;      /* the plan's part of it as the dataset's format cuts it;
-                                           NULL: in equal shares. Not used where only=, take= or
-                                           split= come before it */
-    const struct plan_list *only;       /* only=NAME */
-    const struct plan_classes *classes; /* of the plan's list, see plan_field() */
-    const struct plan_weights *weights; /* the same */
-    const struct plan_lengths *lengths; /* of batches by length, in which: */
-    const struct batch_cuts *cuts;      /* the list is cut */
+    uint64_t samples;              /* of the dataset */
+    const struct plan_range *part; /* the plan's part of it as the dataset's format cuts it;
+                                      NULL: in equal shares. Not used where only=, take= or
+                                      split= come before it */
+    const struct plan_list *only;  /* only=NAME; with length=, what only=, take= and it leave */
+    const struct plan_classes *classes;     /* of the plan's list, see plan_field() */
+    const struct plan_weights *weights;     /* the same */
+    const struct plan_lengths *lengths;     /* of batches by length, in which: */
+    const struct batch_cuts *cuts;          /* the list is cut */
     const struct order_spec *dataset_order; /* an order that belongs to the dataset: ops, length
                                      and impl. Its places are the samples */
 };

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/index_store.h"
 #include "format/core/format.h"
 #include "fs/plan/length_batches.h"
+#include "fs/plan/list_text.h"
 #include "fs/tree/list_labels.h"
 
 #define KIND         "batches"
@@ -33,6 +35,14 @@ struct sums_head {
     uint32_t zero;
 };
 
+/* The samples that length= leaves. */
+struct length_list {
+    struct length_list *next;
+    const struct dataset *ds;
+    char name[PLAN_NAME_SIZE]; /* of the plan that has those words alone */
+    struct plan_list list;
+};
+
 void length_plans_init(struct length_plans *ret, const struct format_setup *setup)
 {
     *ret = (struct length_plans){.setup = setup};
@@ -51,6 +61,11 @@ void length_plans_release(struct length_plans *all)
     for (struct length_plan *p = all->first, *next; p; p = next) {
         next = p->next;
         length_plan_free(p);
+    }
+    for (struct length_list *l = all->lists, *next; l; l = next) {
+        next = l->next;
+        list_release(&l->list);
+        free(l);
     }
     lock_release(&all->lock);
     *all = (struct length_plans){0};
@@ -188,6 +203,123 @@ int length_plans_get(struct length_plans *all, const struct dataset *ds, const s
         all->n++;
     }
     data->cuts = length_batches_cuts(p->cuts);
+    return 0;
+}
+
+/* ---- length= ---- */
+
+#define AT_ONCE 1024
+
+/* Write the samples that are in the range to ret, whose schedule has only= and take=. */
+static int select_lengths(const struct schedule *s, const struct plan *plan,
+                          const struct plan_lengths *lengths, uint32_t *ret, uint64_t *ret_n,
+                          struct diag *d)
+{
+    uint64_t unit = lengths->is_micro ? 1 : 1000000, sample[AT_ONCE];
+    uint64_t from = plan->length_from / unit, to = plan->length_to / unit;
+    uint32_t length[AT_ONCE];
+
+    *ret_n = 0;
+    if (plan->length_from % unit || plan->length_to % unit)
+        return diag_set(d, -EINVAL, "length: expected whole numbers of %s, got a fraction",
+                        lengths->word);
+    for (uint64_t at = 0, n; at < s->length; at += n) {
+        n = min_u64(AT_ONCE, s->length - at);
+        schedule_list(s, at, (size_t)n, sample);
+        lengths->ops->get(lengths, (size_t)n, sample, length);
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t counted = max_u64(length[i], 1);
+
+            if (counted >= from && counted < to)
+                ret[(*ret_n)++] = (uint32_t)sample[i];
+        }
+    }
+    return *ret_n ? 0
+                  : diag_set(d, -EINVAL,
+                             "length: expected a sample of such a length, got none of "
+                             "%llu samples",
+                             (unsigned long long)s->length);
+}
+
+static int length_list_make(const struct plan *plan, const struct plan_data *data,
+                            struct plan_list *ret, struct diag *d)
+{
+    struct plan before = *plan;
+    AUTO_FREE uint32_t *kept = NULL;
+    uint32_t *fitted;
+    struct schedule s;
+    uint64_t n;
+    int r;
+
+    before.ranges = false;
+    schedule_init_data(&s, &before, data);
+    kept = s.length < PLAN_LIST_MOST ? malloc((s.length + 1) * sizeof(*kept)) : NULL;
+    if (!kept)
+        return s.length < PLAN_LIST_MOST
+                   ? -ENOMEM
+                   : diag_set(d, -EINVAL, "length: expected fewer than 2^32 samples, got %llu",
+                              (unsigned long long)s.length);
+    r = select_lengths(&s, plan, data->lengths, kept, &n, d);
+    if (r < 0)
+        return r;
+    fitted = list_array(n, sizeof(*fitted));
+    if (!fitted)
+        return -ENOMEM;
+    memcpy(fitted, kept, n * sizeof(*fitted));
+    return list_make(fitted, n, true, ret);
+}
+
+static const struct length_list *find_list_locked(struct length_plans *all,
+                                                  const struct dataset *ds, const char *name)
+{
+    const struct length_list *l = all->lists;
+
+    lock_assert_held(&all->lock);
+    while (l && (l->ds != ds || strcmp(l->name, name) != 0))
+        l = l->next;
+    return l;
+}
+
+int length_plans_list(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
+                      struct plan_data *data, struct diag *d)
+{
+    struct plan words = {.parts = 1, .ranks = 1};
+    const struct length_list *found;
+    struct length_list *l;
+    char name[PLAN_NAME_SIZE];
+    int r;
+    LOCK_SCOPE(&all->lock);
+
+    memcpy(words.only, plan->only, sizeof(words.only));
+    memcpy(words.range_length, plan_range_length(plan), sizeof(words.range_length));
+    words.takes = plan->takes;
+    words.take_from = plan->take_from;
+    words.take_to = plan->take_to;
+    words.ranges = true;
+    words.length_from = plan->length_from;
+    words.length_to = plan->length_to;
+    plan_name(&words, name);
+    found = find_list_locked(all, ds, name);
+    if (!found && all->n_lists == LENGTH_PLANS_MAX)
+        return diag_set(d, -ENFILE,
+                        "this mount has %d lists of length=, and cannot have more; "
+                        "mount it again",
+                        LENGTH_PLANS_MAX);
+    if (!found) {
+        l = calloc(1, sizeof(*l));
+        r = l ? length_list_make(&words, data, &l->list, d) : -ENOMEM;
+        if (r < 0) {
+            free(l);
+            return r;
+        }
+        l->ds = ds;
+        memcpy(l->name, name, sizeof(name));
+        l->next = all->lists;
+        all->lists = l;
+        all->n_lists++;
+        found = l;
+    }
+    data->only = &found->list;
     return 0;
 }
 

@@ -10,10 +10,11 @@
 
 struct dataset;
 struct format_setup;
+struct length_list;
 struct length_plan;
 struct list_label;
 
-#define LENGTH_PLANS_MAX 4096
+#define LENGTH_PLANS_MAX 4096 /* and as many lists of length= */
 
 struct length_plans {
     const struct format_setup *setup; /* constant */
@@ -21,6 +22,8 @@ struct length_plans {
     /* Guarded by lock: */
     struct length_plan *first; /* each constant; the latest first */
     unsigned n;
+    struct length_list *lists; /* the same */
+    unsigned n_lists;
 };
 
 /* setup must outlive it. */
@@ -31,6 +34,11 @@ void length_plans_release(struct length_plans *all); /* no plan that uses it may
  * -EINVAL with the reason in d; -ENFILE, -ENOMEM. */
 int length_plans_get(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
                      struct plan_data *data, const struct list_label *label, struct diag *d);
+
+/* Replace data->only of a plan with length= by the samples that only=, take= and length= leave, of
+ * data->lengths. As length_plans_get(). */
+int length_plans_list(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
+                      struct plan_data *data, struct diag *d);
 
 /* Count an epoch that is wanted a step further. 0, with its dataset; -ENOENT: none is; -ENOMEM. One
  * thread at a time. */

@@ -302,7 +302,7 @@ static void get_lengths(const struct plan_lengths *lengths, size_t count, const 
         ret[i] = a->length[min_u64(sample[i], a->n - 1)];
 }
 
-static const struct plan_lengths_ops lengths_ops = {.get = get_lengths};
+static const struct plan_lengths_ops mapped_lengths_ops = {.get = get_lengths};
 
 /* ---- steps ---- */
 
@@ -329,9 +329,9 @@ static int list_labels_advance(struct list_label *l, struct read_context *rc)
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
     if (r == 1 && l->type == LABEL_LENGTHS) {
-        l->lengths =
-            (struct mapped_lengths){{&lengths_ops, l->whole->input.word, l->whole->input.is_micro},
-                                    &l->whole->labels.arrays};
+        l->lengths = (struct mapped_lengths){
+            {&mapped_lengths_ops, l->whole->input.word, l->whole->input.is_micro},
+            &l->whole->labels.arrays};
         return 1;
     }
     if (r == 1 && is_run(&l->schedule))

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "format/core/encoder.h"
 #include "format/mix/mix.h"
+#include "fs/plan/length_batches.h"
 #include "fs/plan/mix_order.h"
 #include "fs/tree/class_page.h"
 #include "fs/tree/tree.h"
@@ -91,6 +92,8 @@ static void add_orders(const struct dataset *ds, const char *indent, struct text
     text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
     for (size_t i = 0; i < n; i++)
         text_add(t, "%s\"%s\": %u", i ? ", " : "", order[i]->name, order[i]->version);
+    if (!mix_dataset_is(ds))
+        text_add(t, ", \"length batches\": %d", LENGTH_BATCHES_VERSION);
     text_add(t, "},\n");
 }
 

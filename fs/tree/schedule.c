@@ -25,6 +25,11 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
         *ret_label = NULL;
     if (plan->only[0] && catalog->tools)
         r = named_lists_get(&catalog->tools->lists, ds, plan->only, &data.only, d);
+    if (r == 0 && plan->ranges && catalog->tools)
+        r = list_labels_lengths(&catalog->tools->labels, ds, plan_range_length(plan), &data, NULL,
+                                d);
+    if (r == 0 && plan->ranges && catalog->tools)
+        r = length_plans_list(&catalog->tools->lengths, ds, plan, &data, d);
     if (r == 0 && catalog->tools)
         r = list_labels_get(&catalog->tools->labels, ds, plan, &data, ret_label, d);
     if (r == 0 && plan_is_by_length(plan) && catalog->tools)

@@ -36,9 +36,17 @@ def folder(plan: str, epoch: int) -> str:
     return f"{plan}/epoch={epoch}" if "seed" in words(plan) else plan
 
 
-def step_size(plan: str) -> int | None:
-    """Samples that all ranks together take in a step; None for batch=all."""
+def is_by_length(plan: str) -> bool:
+    """Have its batches different numbers of samples, and its epochs of batches?"""
     found = words(plan)
+    return "bucket" in found or ":" in found["batch"]
+
+
+def step_size(plan: str) -> int | None:
+    """Samples that all ranks together take in a step, or batches of a plan by length; None for batch=all."""
+    found = words(plan)
+    if is_by_length(plan):
+        found["batch"] = "1"
     if found["batch"] == "all":
         return None
     try:
@@ -49,5 +57,6 @@ def step_size(plan: str) -> int | None:
 
 def samples_of(plan: str) -> str:
     """The words that say which samples come in which order, however ranks and batches divide them, and whatever is made of their pictures."""
+    kept = "batch" if is_by_length(plan) else ""
     return ",".join(f"{name}={value}" for name, value in sorted(words(plan).items())
-                    if name not in ("batch", "rank", "tail", "picture", "image_size", "augment") and (name, value) != ("shuffle", "full"))
+                    if name == kept or name not in ("batch", "rank", "tail", "picture", "image_size", "augment") and (name, value) != ("shuffle", "full"))

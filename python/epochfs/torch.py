@@ -85,7 +85,8 @@ class Batches(IterableDataset):
         self._bfloat16 = [name for name, field in dataset.fields.items() if field.stored_as == "BF16"]
         self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
         self._owner = os.getpid()  # the process whose workers these are
-        self._count = self._open(epoch, 0).count  # of any epoch; a plan that does not open is an error here
+        self._varies = _plan.is_by_length(plan)
+        self._count = epoch, self._open(epoch, 0).count  # a plan that does not open is an error here
 
     def __copy__(self) -> Batches:
         found = object.__new__(type(self))
@@ -98,8 +99,14 @@ class Batches(IterableDataset):
         return self._position[0]
 
     def __len__(self) -> int:
-        """Batches of an epoch, also if a pass begins in the middle of one."""
-        return self._count
+        """Batches of the epoch of the next batch, also if a pass begins in the middle of one."""
+        return self._batches_of(self.epoch)
+
+    def _batches_of(self, epoch: int) -> int:
+        """Batches of an epoch; those by length differ in it."""
+        if self._varies and self._count[0] != epoch:
+            self._count = epoch, self._open(epoch, 0).count
+        return self._count[1]
 
     def set_epoch(self, epoch: int) -> None:
         """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch. Raises ValueError
@@ -108,7 +115,8 @@ class Batches(IterableDataset):
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """The next pass starts at this batch of this epoch. Raises ValueError if the epoch has no such batch."""
-        self.reached(_plan.number("epoch", epoch, EPOCH_MAX), _plan.number("batch", batch, len(self)))
+        epoch = _plan.number("epoch", epoch, EPOCH_MAX)
+        self.reached(epoch, _plan.number("batch", batch, self._batches_of(epoch)))
         if not self.counted:  # else its next pass does, and the workers of this one may yet have to look where it began
             self._tell_workers()
 
@@ -183,7 +191,7 @@ class Batches(IterableDataset):
 
     def reached(self, epoch: int, batch: int) -> None:
         """For `Loader`: so many batches of the epoch have been delivered."""
-        self._position = (epoch, batch) if batch < len(self) else (epoch + 1, 0)
+        self._position = (epoch, batch) if batch < self._batches_of(epoch) else (epoch + 1, 0)
 
     def _open(self, epoch: int, start: int) -> _batches.Batches:
         memory: Allocate = np.empty
@@ -260,13 +268,13 @@ class Loader(DataLoader):
                 k += 1
                 self.dataset.reached(epoch, k)
                 yield batch
-                if k < len(self.dataset):
+                if k < self.dataset._batches_of(epoch):
                     self.dataset.check(number)
         finally:
             if number == self.dataset.passes:
                 self.dataset.counted = False
-        if k < len(self.dataset):
-            raise Error(None, f"the workers have ended after batch {k} of {len(self.dataset)} of epoch {epoch}",
+        if k < self.dataset._batches_of(epoch):
+            raise Error(None, f"the workers have ended after batch {k} of {self.dataset._batches_of(epoch)} of epoch {epoch}",
                         self.dataset.plan)
 
     def set_epoch(self, epoch: int) -> None:

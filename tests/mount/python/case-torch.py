@@ -290,6 +290,20 @@ def check_ranks(train):
     expect(ValueError, ["'seed=7'", "'seed=8'"], lambda: Batches(train, "batch=24,seed=8").load_state_dict(state))
 
 
+def check_lengths(train):
+    """Epochs of batches by length have different numbers of them; a position is one of batches, whatever the ranks."""
+    batches = Batches(train, "batch=label:60,bucket=32,seed=7")
+    counts = []
+    for _ in range(4):
+        counts.append(len(batches))
+        equal(len(indexes(batches)), counts[-1], "batches of an epoch")
+    equal(len(set(counts)) > 1, True, f"counts {counts}")
+    batches.seek(0, 4)
+    ranks = Batches(train, "batch=label:60,bucket=32,rank=1of2,seed=7")
+    ranks.load_state_dict(batches.state_dict())
+    equal(indexes(ranks), indexes(batches)[1::2], "resumed by two ranks")
+
+
 def read_mix(mix, ranks, state, steps):
     """(source, sample) of each global step, its ranks interleaved, and the state after them."""
     found, own = [], [Batches(mix, f"batch={32 // ranks},rank={k}of{ranks},seed=7,tail=drop", fields=["source", "index"])
@@ -367,6 +381,7 @@ def main():
     check_copies(train, want)
     check_seek_inside(train, want)
     check_ranks(train)
+    check_lengths(train)
     check_mix(mount["mixed"])
     check_pinned(train)
     check_ends(train)

@@ -87,7 +87,7 @@ def check_readme():
 
 def check_pages(name, samples):
     page = json.loads(text(path(name, "dataset.json")))
-    equal(page["orders"], {"permutation": 1, "draw": 1, "classes": 1}, "versions of orders")
+    equal(page["orders"], {"permutation": 1, "draw": 1, "classes": 1, "length batches": 1}, "versions of orders")
     equal((page["dataset"], page["format"], page["samples"], page["order_version"]),
           (name, "idx", samples, 1), "dataset.json")
     fields = {f["name"]: (f["descr"], f["shape"], f["derived"]) for f in page["fields"]}

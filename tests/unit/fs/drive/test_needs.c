@@ -7,8 +7,10 @@
 
 #include "base/checked.h"
 #include "base/lock.h"
+#include "base/mix64.h"
 #include "format/core/extents.h"
 #include "fs/drive/extent_map.h"
+#include "fs/plan/length_batches.h"
 #include "support/random.h"
 #include "support/test_clock.h"
 #include "support/unit.h"
@@ -316,6 +318,85 @@ static void test_next__plans__every_element_once(void **state)
             c = cursor_init(f, 0, i < ARRAY_LEN(plans) ? &plan : NULL, k, elements * k / 3);
             check_next(f, c, k ? 50 : 7);
         }
+    }
+}
+
+/* ---- batches by length ---- */
+
+static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+                        uint32_t *ret)
+{
+    (void)lengths;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (uint32_t)(1 + mix64(sample[i]) % 40);
+}
+
+static struct length_batches *cut_plan(struct plan_entry *plan, const struct fixture *f)
+{
+    static const struct plan_lengths_ops ops = {.get = get_lengths};
+    static const struct plan_lengths lengths = {.ops = &ops, .word = "bytes"};
+    struct plan_data data = {.samples = f->ds->samples, .lengths = &lengths};
+    struct length_batches *b;
+
+    assert_int_equal(length_batches_new(&plan->plan, &data, NULL, &b, NULL), 0);
+    data.cuts = length_batches_cuts(b);
+    schedule_init_data(&plan->schedule, &plan->plan, &data);
+    return b;
+}
+
+/* The samples of the rank's batches from number `from` on. */
+static uint64_t list_cut(const struct plan_entry *plan, uint64_t epoch, uint64_t from,
+                         uint64_t *ret)
+{
+    struct epoch_order order;
+    uint64_t n = 0;
+
+    schedule_order(&plan->schedule, epoch, &order);
+    for (uint64_t k = from; schedule_has(&plan->schedule, epoch, k) == 0; k++) {
+        struct schedule_batch batch;
+
+        assert_int_equal(schedule_batch_init(&plan->schedule, epoch, k, &batch), 0);
+        schedule_samples(&plan->schedule, &order, &batch, 0, batch.count, ret + n);
+        n += batch.count;
+        schedule_batch_release(&batch);
+    }
+    return n;
+}
+
+/* Whole windows are told in the order in which their batches are read, and when() is not late. */
+static void test_next__batches_by_length__those_of_the_rank(void **state)
+{
+    static const char *const names[] = {"batch=bytes:400,bucket=64,seed=7",
+                                        "batch=bytes:400,bucket=64,rank=1of3,seed=7",
+                                        "batch=8,bucket=64,rank=2of3,seed=7"};
+    struct fixture *f = *state;
+    const struct field *field = &f->ds->field[0];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        uint64_t sample[SAMPLES], n, told = 0;
+        struct stage_need need[50];
+        struct length_batches *cuts;
+        struct plan_entry plan;
+        size_t some;
+
+        plan_init(&plan, f, names[i]);
+        cuts = cut_plan(&plan, f);
+        needs_free(f->needs);
+        use_dataset(f, (struct dataset *)(uintptr_t)f->ds);
+        cursor_init(f, 0, &plan, 2, 3)->is_last = true;
+        n = list_cut(&plan, 2, 3, sample);
+        while ((some = f->g->next(f->g->ctx, need, ARRAY_LEN(need))) > 0)
+            for (size_t k = 0; k < some; k++)
+                told += need[k].blob == field->blob ? need[k].len / field->stored_bytes : 0;
+        assert_int_equal(told, n);
+        for (uint64_t e = 0; e < n; e++) {
+            uint64_t when = f->g->when(f->g->ctx, field->blob,
+                                       field->offset + sample[e] * field->stored_bytes, 1);
+
+            assert_true(when <= plan.plan.ranks * (e + 128));
+        }
+        f->active_plans.n = 0;
+        length_batches_free(cuts);
     }
 }
 
@@ -1179,6 +1260,8 @@ static void test_guide__threads__times_only_grow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_next__batches_by_length__those_of_the_rank, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_next__plans__every_element_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__stored_order__merged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__files_of_one_field__only_that, setup, teardown),

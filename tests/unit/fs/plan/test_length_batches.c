@@ -33,10 +33,33 @@ static const struct plan_lengths lengths = {.ops = &lengths_ops, .word = "tokens
 
 struct made {
     struct plan plan;
-    struct plan_list some;
+    struct plan_list some, kept;
     struct length_batches *cuts;
     struct schedule s;
 };
+
+/* As fs/tree/ does. */
+static void keep_lengths(struct made *m, struct plan_data *data)
+{
+    struct plan before = m->plan;
+    uint32_t *kept = list_array(SHOWN_MOST, sizeof(*kept)), length;
+    uint64_t n = 0, sample;
+    struct schedule s;
+
+    before.ranges = false;
+    before.splits = 0;
+    before.parts = 1;
+    before.part = 0;
+    schedule_init_data(&s, &before, data);
+    for (uint64_t i = 0; i < s.length; i++) {
+        schedule_list(&s, i, 1, &sample);
+        get_lengths(&lengths, 1, &sample, &length);
+        if (length >= m->plan.length_from / 1000000 && length < m->plan.length_to / 1000000)
+            kept[n++] = (uint32_t)sample;
+    }
+    assert_int_equal(list_make(kept, n, true, &m->kept), 0);
+    data->only = &m->kept;
+}
 
 static void made_new(const char *name, uint64_t n, const struct plan_lengths *of, struct made *ret)
 {
@@ -51,6 +74,8 @@ static void made_new(const char *name, uint64_t n, const struct plan_lengths *of
         some[i] = 3 * i;
     ret->some = test_list(some, ARRAY_LEN(some));
     data.only = ret->plan.only[0] ? &ret->some : NULL;
+    if (ret->plan.ranges)
+        keep_lengths(ret, &data);
     if (length_batches_new(&ret->plan, &data, NULL, &ret->cuts, &d) < 0)
         fail_msg("%s: %s", name, d.text);
     data.cuts = length_batches_cuts(ret->cuts);
@@ -62,6 +87,7 @@ static void made_release(struct made *m)
 {
     length_batches_free(m->cuts);
     list_release(&m->some);
+    list_release(&m->kept);
 }
 
 static uint64_t batch_samples(const struct schedule *s, const struct epoch_order *order, uint64_t k,
@@ -177,6 +203,8 @@ static void test_length_batches__canonical_names(void **state)
         {"group=1,batch=tokens:120:4,bucket=32", "batch=tokens:120:4,bucket=32"},
         {"batch=seconds:12.500,quad=0.000001", "batch=seconds:12.5,quad=0.000001"},
         {"batch=4,bucket=16,seed=7", "batch=4,bucket=16,seed=7"},
+        {"batch=4,length=0:2.50", "batch=4,length=0:2.5"},
+        {"length=1:3:n,batch=bytes:4", "batch=bytes:4,length=1:3:n"},
     };
 
     (void)state;
@@ -205,6 +233,9 @@ static void test_length_batches__words_that_do_not_hold__refused(void **state)
         {"batch=tokens:5,bucket=1048577", "from 1 to 2^20"},
         {"batch=tokens:5,quad=0", "above 0"},
         {"batch=tokens:5,group=0", "from 1 to 2^20"},
+        {"batch=4,length=3:3", "with A below B"},
+        {"batch=4,length=3", "with A below B"},
+        {"batch=4,length=1:3:", "with A below B"},
         {"batch=4,group=2", "batches by length"},
         {"batch=4,quad=2", "batches by length"},
         {"batch=4,bucket=6", "a multiple of batch=4, got 6"},

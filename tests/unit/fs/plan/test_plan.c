@@ -374,7 +374,8 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
     (void)state;
     plan_syntax(&wide, "", 1000);
     assert_string_equal(wide.data, "batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G]"
-                                   "[,only=NAME][,take=A:B][,split=K@W0:W1:...][,part=KofN]"
+                                   "[,only=NAME][,take=A:B][,length=A:B[:HOW]]"
+                                   "[,split=K@W0:W1:...][,part=KofN]"
                                    "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
                                    "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
                                    "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
@@ -383,6 +384,7 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                                      "        [,bucket=W][,quad=Q]\n"
                                      "        [,group=G][,only=NAME]\n"
                                      "        [,take=A:B]\n"
+                                     "        [,length=A:B[:HOW]]\n"
                                      "        [,split=K@W0:W1:...]\n"
                                      "        [,part=KofN]\n"
                                      "        [,rank=KofN][,seed=S]\n"
