@@ -45,7 +45,7 @@ static int record_made_size(const struct record_made *m, const struct dataset *d
     uint64_t dim[RECORD_AXES] = {0};
     int r = m->maker->dims(m, ds, record, dim, d);
 
-    *ret = r == 0 ? (size_t)record_bytes(&m->strict.content, dim) : 0;
+    *ret = r == 0 ? (size_t)record_bytes(&m->like, dim) : 0;
     return r;
 }
 
@@ -545,6 +545,8 @@ void record_made_content(struct record_made *m, struct record_made_array *array,
 {
     array->made = m;
     array->content = *like;
+    if (like->ndim)
+        m->like = *like;
     if (!like->ops)
         array->content.ops = &record_made_ops;
     array->content.make_at_once =

@@ -58,6 +58,7 @@ struct record_made {
     const struct record_content *source[RECORD_MADE_SOURCES]; /* [n] the first that it has counts */
     unsigned n;
 
+    struct record_content like;      /* type and axes of the arrays */
     bool fills;                      /* batches have filled, not strict */
     struct record_made_array strict; /* fails where the file is bad */
     struct record_made_array filled; /* is zeros there */
