@@ -235,10 +235,6 @@ int augment_check(const struct dataset *ds, struct picture_plan *plan, struct di
     const struct plan_fields *fields = ds->plan_fields;
     const struct augment_impl *impl = fields ? fields->impl : NULL;
 
-    if (ds->ops && ds->ops->number)
-        return diag_set(d, -EINVAL,
-                        "picture= and augment=: expected a dataset of its own, got one that is "
-                        "made of others; use them with its sources");
     if (!fields)
         return diag_set(d, -EINVAL,
                         "picture= and augment=: expected a dataset of pictures, files or a uint8 "

@@ -92,6 +92,7 @@ static int mix_prepare(struct dataset *ds, struct diag *d)
     if (r == 0 && !set->has_fields) { /* ready() may have asked to be called again */
         r = mix_fields_make(ds, d);
         set->has_fields = r == 0;
+        mix_offer_pictures(ds);
     }
     if (r == 0)
         r = set->setup.ready(set->setup.ctx, ds, d);

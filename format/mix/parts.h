@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_FORMAT_MIX_PARTS_H
 #define EPOCHFS_FORMAT_MIX_PARTS_H
 
+#include "format/core/plan_fields.h"
 #include "format/mix/mix.h"
 #include "format/records/records.h"
 
@@ -20,6 +21,7 @@ struct mix_set {
     struct text left_out;
     uint64_t columns; /* of a sparse matrix */
     bool has_fields;
+    struct picture_source pictures; /* of the dataset, where all sources have pictures in files */
 };
 
 static inline struct mix_set *mix_set_of(const struct dataset *ds)
@@ -54,6 +56,9 @@ void mix_columns_free(struct mix_set *set);
 /* Do the names of columns and of classes mean the same in all sources? Notes of ds say where a
  * source has none. 0; -EINVAL with the lists in d: they differ; -ENOMEM. */
 int mix_names_check(struct dataset *ds, struct diag *d);
+
+/* Offer the pictures of sources that are ready, if they are files of one name in all of them. */
+void mix_offer_pictures(struct dataset *ds);
 
 /* Make room for the fields of the next column, and count it. 0 or -ENOMEM, with nothing to release.
  */

@@ -142,8 +142,26 @@ def check_pictures():
                   for name in os.listdir(path(folder, "samples", "raw"))]
         equal(sorted(os.listdir(path("m", "samples", "raw"))), sorted(listed), "files")
         equal(content(path("m", "preview.png"))[:4], b"\x89PNG", "preview.png")
-        expect_error(errno.ENOENT, os.stat, path("m", "batches", "batch=4,seed=7,picture=8x8"))
-        contains(log_text(), "picture= and augment=: expected a dataset of its own, got one that is made of others; use them with its sources")
+    check_made(where)
+
+
+def check_made(where):
+    """Numbers of a picture follow from index and place: where both are alike in the mix and in a source, so are its pictures."""
+    equally = 0
+    with mounted(where, "mix=m=cats*2+dogs*1,augment=t=rrc:scale=0.2-0.6+flip"):
+        for epoch in range(8):
+            plan = f"batch=all,seed=3,picture=16x16,augment=t/epoch={epoch}/npz/000000.npz"
+            mixed = arrays(path("m", "batches", plan))
+            for d, folder in enumerate(("cats", "dogs")):
+                own = arrays(path(folder, "batches", plan))
+                for place in range(len(own["index"])):
+                    if (mixed["source"][place], mixed["index"][place]) == (d, own["index"][place]):
+                        equal((mixed["image"][place] == own["image"][place]).all(), True, "pictures")
+                        equal(mixed["image_box"][place].tolist(), own["image_box"][place].tolist(), "boxes")
+                        equally += 1
+        twice = [np.flatnonzero((mixed["source"] == 0) & (mixed["index"] == i)) for i in range(12)]
+        equal(len({tuple(box) for box in mixed["image_box"].tolist()}), len(mixed["index"]), f"each time another part: {twice}")
+    equal(equally > 4, True, f"{equally} samples at one place")
 
 
 records("a", COUNT["a"], 0)
