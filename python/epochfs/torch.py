@@ -61,6 +61,9 @@ class Batches(IterableDataset):
     dataset: a dataset of a mount; the workers open its path.
     plan: "batch=32,rank=3of8,seed=7,tail=drop": each process of a distributed job names its rank.
     fields, encoding: as in `Dataset.batches()`. Without fields, a batch has all arrays of numbers.
+    pad: fields whose samples differ in length, each as one tensor [samples, longest, ...] filled with 0, or, from a dict such as
+    {"text": -1}, with that number; `<field>_len` (samples,) int64 has the lengths. Arrays that differ along several axes are filled
+    along each, and `<field>_len` is (samples, axes). pad_multiple: the longest is a multiple of this, as tensor cores like it.
     pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader);
     without an accelerator into other memory, with a warning.
 
@@ -71,13 +74,23 @@ class Batches(IterableDataset):
     """
 
     def __init__(self, dataset: Dataset, plan: str, *, fields: Collection[str] | None = None, encoding: str = "npz",
-                 epoch: int = 0, pin_memory: bool = False) -> None:
+                 epoch: int = 0, pin_memory: bool = False, pad: Collection[str] | dict[str, float] = (),
+                 pad_multiple: int = 1) -> None:
         super().__init__()
         self.dataset = dataset
         self.plan = plan
         self.fields = _batches.names_of(fields)
         self.encoding = encoding
         self.pin_memory = pin_memory
+        self.pad = dict(pad) if isinstance(pad, dict) else dict.fromkeys(_batches.names_of(pad) or (), 0)
+        self.pad_multiple = _plan.number("pad_multiple", pad_multiple, EPOCH_MAX)
+        if not self.pad_multiple:
+            raise ValueError("pad_multiple: expected 1 or more, got 0")
+        for name in self.pad:
+            if name not in dataset.fields or (self.fields is not None and name not in self.fields):
+                raise KeyError(f"{name}: pad= has it, but not {'fields=' if name in dataset.fields else 'the dataset'}")
+        if self.pad and encoding != "npz":
+            raise ValueError(f"pad: expected encoding='npz', got {encoding!r}")
         self.counted = False  # a Loader reads, and tells the position of what its workers have read
         self.passes = 0  # that have begun in this process; only the latest one goes on
         epoch = _plan.number("epoch", epoch, EPOCH_MAX)
@@ -132,7 +145,7 @@ class Batches(IterableDataset):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go to the position of `state_dict()`, of this plan by any number of ranks.
 
-        If ranks times batch differ now, the position is that of the same number of samples. Raises ValueError if there is
+        If ranks times batch differ now, the position is that of the same number of samples, or of batches that are made by length. Raises ValueError if there is
         none, or if the plan takes other samples or another order."""
         missing = [name for name in STATE if name not in state]
         if missing:
@@ -140,11 +153,11 @@ class Batches(IterableDataset):
         mine, size = _plan.samples_of(self.plan), _plan.step_size(self.plan)
         if state["samples_of"] != mine:
             raise ValueError(f"the state is of the plan {state['samples_of']!r}, this one is {mine!r}")
-        batch = state["batch"]
+        batch, unit = state["batch"], "batches" if self._varies else "samples"
         if state["step_size"] != size and batch:
             if size is None or state["step_size"] is None or batch * state["step_size"] % size:
-                raise ValueError(f"the state is of step {batch} of {state['step_size']} samples, "
-                                 f"and no step of {size} samples begins there")
+                raise ValueError(f"the state is of step {batch} of {state['step_size']} {unit}, "
+                                 f"and no step of {size} {unit} begins there")
             batch = batch * state["step_size"] // size
         self.seek(state["epoch"], batch)
 
@@ -194,13 +207,37 @@ class Batches(IterableDataset):
         self._position = (epoch, batch) if batch < self._batches_of(epoch) else (epoch + 1, 0)
 
     def _open(self, epoch: int, start: int) -> _batches.Batches:
-        memory: Allocate = np.empty
-        if self.pin_memory and get_worker_info() is None:
-            memory = _pinned
-        return self.dataset.batches_of(self.plan, epoch, start, self.fields, self.encoding, memory)
+        return self.dataset.batches_of(self.plan, epoch, start, self.fields, self.encoding, self._memory())
+
+    def _memory(self) -> Allocate:
+        return _pinned if self.pin_memory and get_worker_info() is None else np.empty
+
+    def _padded(self, arrays: dict[str, np.ndarray], name: str, fill: float) -> None:
+        """Replace a field that is one array after another by one array, and the lengths."""
+        data, offsets, axes = arrays[name], arrays.pop(f"{name}_offsets", None), arrays.pop(f"{name}_shape", None)
+        several = None in self.dataset.fields[name].shape[1:]  # in this batch they may differ along one axis, or none
+        if axes is None:
+            lengths = np.full(len(data), data.shape[1], np.int64) if offsets is None else np.diff(offsets)
+            alike = data.shape[2 if offsets is None else 1:]
+            axes = np.array([(n, *alike) if several else (n,) for n in lengths], np.int64)
+            data = data.reshape(-1) if several else data.reshape(-1, *alike)
+        most = axes.max(axis=0)
+        most[0] = -(-most[0] // self.pad_multiple) * self.pad_multiple
+        if name in self._bfloat16:
+            fill = torch.tensor(fill).bfloat16().view(torch.int16).item() & 0xffff
+        found = self._memory()((len(axes), *map(int, most), *data.shape[1:]), data.dtype)
+        found[...] = fill
+        inside = np.ones(found.shape[:1 + len(most)], bool)
+        for axis, n in enumerate(most):
+            inside &= (np.arange(n) < axes[:, axis, None]).reshape(len(axes), *[n if a == axis else 1 for a in range(len(most))])
+        found[inside] = data
+        arrays[name], arrays[f"{name}_len"] = found, axes if several else axes[:, 0]
 
     def _tensors(self, arrays: dict[str, np.ndarray]) -> Batch:
         batch: Batch = {}
+        for name, fill in self.pad.items():
+            if name in arrays:
+                self._padded(arrays, name, fill)
         for name, array in arrays.items():
             if array.dtype == np.uint64 and array.size and int(array.max()) >= 1 << 63:
                 raise Error(None, f"{name}: {array.max()} of uint64 is above what a tensor of int64 has", self.plan)
