@@ -64,6 +64,8 @@ void dataset_free(struct dataset *ds)
     for (unsigned i = 0; i < ds->n_blobs; i++)
         blob_free(ds->blob[i]);
     free(ds->blob);
+    free(ds->wanted_label);
+    free(ds->class_names);
     dataset_free_folders(ds);
     plan_fields_free(ds->plan_fields);
     notes_release(&ds->notes);

@@ -281,6 +281,8 @@ struct dataset {
      * and not owned. */
     const char *label;
     bool label_is_chosen; /* by the user */
+    char *wanted_label;   /* the name that the user gives, of this dataset; owned; NULL: none */
+    char *class_names;    /* of a label of texts: JSON strings with ", " between them; owned; NULL */
 
     /* What its owner does once prepare() is done, before the dataset is ready: it may add a field
      * (dataset_insert_field()). 0 or -errno. NULL: nothing. */

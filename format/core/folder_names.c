@@ -47,3 +47,19 @@ bool format_item_names(const char *item, const char *file)
         len = at - 1;
     return n && n == len && !memcmp(item, file, n);
 }
+
+bool format_label_of(const char *label, const char *dataset, char ret[static FORMAT_NAME])
+{
+    const char *item = label, *name = strchr(label, ':') ? NULL : label;
+    size_t len;
+
+    for (; !name && *item; item += strcspn(item, ";"), item += *item == ';')
+        if (format_item_names(item, dataset))
+            name = (const char *)memrchr(item, ':', strcspn(item, ";")) + 1;
+    len = name ? strcspn(name, name == label ? "" : ";") : 0;
+    if (!len || len >= FORMAT_NAME)
+        return false;
+    memcpy(ret, name, len);
+    ret[len] = '\0';
+    return true;
+}

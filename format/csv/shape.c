@@ -62,11 +62,17 @@ static int csv_shape_find_column(const struct csv_shape *shape, const char *opti
 }
 
 /* The column of label=, which names a field of any dataset: not each table has it. */
-static void find_label(struct csv_shape *shape, const struct format_options *options)
+static void find_label(struct csv_shape *shape, const struct format_options *options,
+                       const char *name)
 {
     static const char *const labels[] = {"label", "target", "y", "class"};
+    const char *slash = strrchr(name, '/');
+    char wanted[FORMAT_NAME];
 
     shape->label = options->label ? csv_shape_column(shape, options->label) : CSV_NONE;
+    if (options->label && shape->label == CSV_NONE &&
+        format_label_of(options->label, slash ? slash + 1 : name, wanted))
+        shape->label = csv_shape_column(shape, wanted);
     for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++)
         shape->label = csv_shape_find_name(shape, labels[i]);
 }
@@ -76,7 +82,7 @@ static int find_roles(struct csv_shape *shape, const struct format_options *opti
 {
     int r = 0;
 
-    find_label(shape, options);
+    find_label(shape, options, name);
     shape->weight = csv_shape_find_name(shape, "weight");
     if (options->label_column)
         r = csv_shape_find_column(shape, "label_column", options->label_column, name, &shape->label,

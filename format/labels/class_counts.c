@@ -16,7 +16,9 @@ const struct field *class_counts_field(const struct dataset *ds)
 {
     const struct field *f = dataset_field(ds, ds->label);
 
-    return f && field_is_number(f) && ds->samples && ds->samples < LABEL_SAMPLES_MAX ? f : NULL;
+    if (f && !field_is_number(f))
+        f = ds->label_is_chosen ? field_of_texts(ds, ds->label) : NULL;
+    return f && ds->samples && ds->samples < LABEL_SAMPLES_MAX ? f : NULL;
 }
 
 bool class_counts_are_known(const struct dataset *ds, const struct field *f)
@@ -26,7 +28,7 @@ bool class_counts_are_known(const struct dataset *ds, const struct field *f)
     for (uint64_t i = 0; i < LOOKED_AT; i++)
         if (dataset_extents(ds, (ds->samples - 1) * i / (LOOKED_AT - 1), f, extent))
             return false;
-    return !f->blob && ds->samples * f->width <= CHEAP_BYTES;
+    return !f->blob && field_is_number(f) && ds->samples * f->width <= CHEAP_BYTES;
 }
 
 /* All of it is on this machine, and small. */
@@ -54,6 +56,7 @@ void class_counts_release(struct class_counts *c)
 {
     free(c->value);
     free(c->count);
+    class_texts_release(&c->texts);
     *c = (struct class_counts){0};
 }
 
@@ -91,7 +94,7 @@ int class_counts_init(struct class_counts *ret, const struct dataset *ds, const 
 {
     AUTO(table_free) struct class_table *table = calloc(1, sizeof(*table));
     AUTO_FREE int64_t *value = malloc(8 * LABEL_READ);
-    struct field_input in;
+    AUTO(field_input_release) struct field_input in = {0};
     uint32_t number;
     int r = table && value ? field_input_init(&in, ds, f->name, LABEL_CLASSES, d) : -ENOMEM;
 
@@ -101,5 +104,14 @@ int class_counts_init(struct class_counts *ret, const struct dataset *ds, const 
         for (uint64_t i = 0; i < n && r == 0; i++)
             r = class_table_add(table, value[i], &number);
     }
-    return r < 0 ? r : sorted(table, ret);
+    if (r == 0 && in.input.number)
+        r = in.input.number(&in.input, table->value, table->n);
+    if (r == 0)
+        r = sorted(table, ret);
+    if (r == 0 && in.input.number) {
+        ret->texts = in.texts;
+        ret->has_texts = true;
+        in.texts = (struct class_texts){0};
+    }
+    return r;
 }

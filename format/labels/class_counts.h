@@ -3,15 +3,19 @@
 #define EPOCHFS_FORMAT_LABELS_CLASS_COUNTS_H
 
 #include "format/core/dataset.h"
+#include "format/labels/class_texts.h"
 
 struct class_counts {
     uint64_t n;           /* classes */
     int64_t *value;       /* [n] ascending; owned */
     uint64_t *count;      /* [n] samples, at least 1; owned */
     uint64_t least, most; /* classes with the fewest and the most samples; the first of several */
+    struct class_texts texts; /* of a field of texts: value i is text i in their order */
+    bool has_texts;
 };
 
-/* The label, if each sample has a number of that name (struct dataset). NULL: not. */
+/* The label, if each sample has a number, or a text that the user has chosen, of that name (struct
+ * dataset). NULL: not. */
 const struct field *class_counts_field(const struct dataset *ds);
 
 /* Are these numbers known without a source: from an index, or from names of folders? */

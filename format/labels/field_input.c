@@ -6,6 +6,7 @@
 
 #include "base/read_context.h"
 #include "format/core/format.h"
+#include "format/core/selection.h"
 
 #define SCATTERED   4096 /* samples that are read at a time, if each has its own place */
 #define ROUNDS_MOST 64   /* of reads that lacked bytes; then a read waits for each piece */
@@ -16,6 +17,34 @@ bool field_is_number(const struct field *f)
 
     return f->form == FORM_ITEM && !f->ndim && !f->numbering && strchr("uifb", letter) &&
            !f->stored_as && field_is_in(f, IN_PAGES);
+}
+
+/* Does the field show the text of one sample as it is? A file of it may have the end of a line. */
+static bool shows_text(const struct field *f, bool as_file)
+{
+    bool is_bytes = f->form == FORM_RAGGED && f->dtype == DTYPE_U1 && f->ndim == 1;
+    bool is_fixed = f->form == FORM_ITEM && !f->ndim && f->dtype == DTYPE_TEXT;
+    bool is_file = f->form == FORM_BYTES && field_is_in(f, IN_FILE_SAMPLES) && !f->names_file;
+
+    if (f->numbering || f->derived)
+        return false;
+    return as_file
+               ? is_file
+               : field_is_in(f, IN_NPZ_SAMPLES) && (is_bytes || is_fixed || f->form == FORM_TEXT);
+}
+
+const struct field *field_of_texts(const struct dataset *ds, const char *name)
+{
+    for (unsigned as_file = 0; as_file < 2; as_file++)
+        for (unsigned i = 0; i < ds->n_fields; i++)
+            if (!strcmp(ds->field[i].name, name) && shows_text(&ds->field[i], as_file))
+                return &ds->field[i];
+    return NULL;
+}
+
+void field_input_release(struct field_input *in)
+{
+    class_texts_release(&in->texts);
 }
 
 static bool is_float(const struct field *f)
@@ -92,6 +121,35 @@ static int read_once(const struct field_input *in, struct read_context *rc, uint
     return r < 0 ? r : f->ops->read(rc, in->ds, f, &sel, 0, len, ret, d);
 }
 
+/* A text, which may be longer than is allowed. */
+struct text_item {
+    uint64_t len;
+    uint8_t bytes[CLASS_TEXT_MAX];
+};
+
+/* The same of texts: struct text_item. */
+static int read_texts_once(const struct field_input *in, struct read_context *rc, uint64_t first,
+                           size_t count, uint8_t *ret, struct diag *d)
+{
+    struct text_item *item = (struct text_item *)(void *)ret;
+    int all = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct one_sample one;
+        struct form form;
+        int r;
+
+        one_sample_init(&one, first + i);
+        r = field_form(in->ds, in->field, &one.sel, &form, &item[i].len);
+        if (r == 0 && item[i].len <= CLASS_TEXT_MAX && item[i].len)
+            r = in->field->ops->read(rc, in->ds, in->field, &one.sel, 0, (size_t)item[i].len,
+                                     item[i].bytes, d);
+        if (!missing_go_on(rc, r, &all))
+            break;
+    }
+    return all;
+}
+
 /* All bytes that one round lacks are fetched at the same time. */
 static int field_input_read_items(const struct field_input *in, struct read_context *parent,
                                   uint64_t first, size_t count, uint8_t *ret, struct diag *d)
@@ -111,7 +169,8 @@ static int field_input_read_items(const struct field_input *in, struct read_cont
         if (read_cancelled(&rc))
             r = -EINTR;
         else
-            r = read_once(in, &rc, first, count, ret, d);
+            r = in->input.number ? read_texts_once(in, &rc, first, count, ret, d)
+                                 : read_once(in, &rc, first, count, ret, d);
         if (r == -EAGAIN) {
             int waited = missing_wait(&rc, false, d);
 
@@ -140,6 +199,63 @@ static int read_values(const struct label_input *input, struct read_context *rc,
         r = field_input_read_items(in, rc, first + at, n, items + at * f->width, d);
     }
     return r < 0 ? r : convert(in, first, count, items, ret, d);
+}
+
+/* The numbers of texts, as they first came. */
+static int add_texts(struct field_input *in, uint64_t first, size_t count,
+                     const struct text_item *item, int64_t *ret, struct diag *d)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t len = item[i].len;
+        char where[1024];
+        uint32_t number;
+        int r = 0;
+
+        while (in->field->form == FORM_ITEM && len && !item[i].bytes[len - 1])
+            len--; /* what fills it up */
+        if (len > CLASS_TEXT_MAX) {
+            in->input.where(&in->input, first + i, where, sizeof(where));
+            return diag_set(d, -EBADMSG, "%s: %s: expected a text of at most %d bytes, got %llu",
+                            in->name, where, CLASS_TEXT_MAX, (unsigned long long)len);
+        }
+        r = class_texts_add(&in->texts, item[i].bytes, (size_t)len, &number);
+        if (r == -E2BIG)
+            return diag_set(d, r,
+                            "%s: expected at most %llu classes, got more different texts up to "
+                            "sample %llu",
+                            in->name, (unsigned long long)LABEL_CLASSES_MAX,
+                            (unsigned long long)(first + i));
+        if (r < 0)
+            return r;
+        ret[i] = number;
+    }
+    return 0;
+}
+
+static int read_texts(const struct label_input *input, struct read_context *rc, uint64_t first,
+                      size_t count, void *ret, struct diag *d)
+{
+    struct field_input *in = (struct field_input *)(uintptr_t)input;
+    AUTO_FREE struct text_item *item = calloc(min_u64(SCATTERED, count), sizeof(*item));
+    int r = item ? check_all_have(in, first, count, d) : -ENOMEM;
+
+    for (size_t at = 0, n; at < count && r == 0; at += n) {
+        n = (size_t)min_u64(SCATTERED, count - at);
+        r = field_input_read_items(in, rc, first + at, n, (uint8_t *)item, d);
+        if (r == 0)
+            r = add_texts(in, first + at, n, item, (int64_t *)ret + at, d);
+    }
+    return r;
+}
+
+static int number_texts(const struct label_input *input, int64_t *value, uint32_t n)
+{
+    struct field_input *in = (struct field_input *)(uintptr_t)input;
+    int r = class_texts_sort(&in->texts);
+
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        value[i] = in->texts.rank[value[i]];
+    return r;
 }
 
 /* ---- which field ---- */
@@ -179,12 +295,14 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
                      enum label_kind type, struct diag *d)
 {
-    const struct field *f = dataset_field(ds, name);
+    const struct field *f = dataset_field(ds, name), *texts;
 
     if (!f)
         return no_such_field(ds, name, type, d);
-    if (!field_is_number(f))
+    texts = field_is_number(f) || type != LABEL_CLASSES ? NULL : field_of_texts(ds, name);
+    if (!field_is_number(f) && !texts)
         return no_number(f, name, d);
+    f = texts ? texts : f;
     if (ds->samples >= LABEL_SAMPLES_MAX)
         return diag_set(d, -EINVAL, "field %s: expected fewer than %llu samples, got %llu", name,
                         (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);
@@ -196,6 +314,11 @@ int field_input_init(struct field_input *ret, const struct dataset *ds, const ch
                                 .ds = ds,
                                 .field = f,
                                 .word = f->name};
+    if (texts) {
+        ret->input.are_floats = false;
+        ret->input.read = read_texts;
+        ret->input.number = number_texts;
+    }
     snprintf(ret->name, sizeof(ret->name), "%s %s",
              type == LABEL_CLASSES   ? "classes of field"
              : type == LABEL_LENGTHS ? "lengths of field"

@@ -3,6 +3,7 @@
 #define EPOCHFS_FORMAT_LABELS_FIELD_INPUT_H
 
 #include "format/core/dataset.h"
+#include "format/labels/class_texts.h"
 #include "format/labels/label_make.h"
 
 struct format_options;
@@ -14,10 +15,16 @@ struct field_input {
     char name[2 * FIELD_NAME_SIZE];
     const char *word; /* of LABEL_LENGTHS: what lengths are called; of the field, or static */
     bool is_micro;    /* the same: in millionths */
+    struct class_texts texts; /* of a field of texts: those that were read */
 };
 
 /* Name a sample in a message: see struct label_input. */
 void field_input_where(const struct label_input *input, uint64_t sample, char *ret, size_t size);
+
+void field_input_release(struct field_input *in); /* takes a zeroed one */
+
+/* The field that has the text of each sample, under that name. NULL: none has. */
+const struct field *field_of_texts(const struct dataset *ds, const char *name);
 
 /* Is it a number of each sample? */
 bool field_is_number(const struct field *f);

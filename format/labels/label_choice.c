@@ -91,6 +91,10 @@ static int label_choice_add_one_hot(struct dataset *ds, const struct field *labe
     uint64_t width = classes;
     int r = 1;
 
+    if (!field_is_number(label)) {
+        note_no_one_hot(ds, "its classes are texts");
+        return 0;
+    }
     if (is_made_of_others || !ds->samples || (has && has->base_field == label))
         return 0;
     if (has || has_numbers) {
@@ -119,24 +123,58 @@ static const struct field *label_choice_field(const struct dataset *ds, const ch
     return f;
 }
 
+#define NAMES_MAX (1u << 20) /* bytes */
+
+/* Keep the names of classes that are texts, for pages. 0 or -ENOMEM. */
+static int keep_names(struct dataset *ds, const struct field *f)
+{
+    AUTO_CLASS_COUNTS struct class_counts counts = {0};
+    AUTO_TEXT struct text t = {0};
+    struct diag d = DIAG_INIT;
+    int r = class_counts_are_cheap(ds, f) ? class_counts_init(&counts, ds, f, &d) : 1;
+
+    for (uint32_t i = 0; r == 0 && i < counts.texts.n && t.len < NAMES_MAX; i++) {
+        size_t len;
+        const char *name = class_texts_at(&counts.texts, i, &len);
+
+        text_add(&t, "%s", i ? ", " : "");
+        text_add_json_bytes(&t, (const uint8_t *)name, len);
+    }
+    if (r == -ENOMEM)
+        return r;
+    if (r == 0 && t.len < NAMES_MAX)
+        return text_finish(&t, &ds->class_names, NULL);
+    notes_add(&ds->notes, "label=%s: the names of its classes are not in dataset.json: %s", f->name,
+              r < 0   ? diag_text(&d, r)
+              : r > 0 ? "its texts are many, or far"
+                      : "there are too many");
+    return 0;
+}
+
 /* All of the dataset is prepared. */
 int label_choice_apply(const struct label_choice *choice, struct dataset *ds)
 {
     const struct field *f = choice->field ? label_choice_field(ds, choice->field) : NULL;
+    const char *name = f ? choice->field : ds->wanted_label;
     struct field_input input;
     struct diag d = DIAG_INIT;
     int r;
 
-    if (!choice->field)
+    if (!name)
         return 0;
+    f = f ? f : label_choice_field(ds, name);
     if (f) {
         ds->label = f->name;
         ds->label_is_chosen = true;
     }
-    r = field_input_init(&input, ds, f ? f->name : choice->field, LABEL_CLASSES, &d);
+    r = field_input_init(&input, ds, f ? f->name : name, LABEL_CLASSES, &d);
+    if (r == 0 && !field_is_number(f))
+        r = keep_names(ds, f);
     if (r == 0)
         return label_choice_add_one_hot(ds, f, choice->classes);
-    notes_add(&ds->notes, "label=%s: %s%s", choice->field, diag_text(&d, r),
+    if (r == -ENOMEM)
+        return r;
+    notes_add(&ds->notes, "label=%s: %s%s", name, diag_text(&d, r),
               f                            ? ""
               : dataset_field(ds, "label") ? ". Its classes are those of 'label'"
                                            : ". It has no classes");

@@ -6,8 +6,8 @@
 #include "format/core/dataset.h"
 
 struct label_choice {
-    const char *field; /* as the user names it: a field of datasets, or what a source calls the
-                        * field `label`; NULL: the field `label` of each dataset */
+    const char *field; /* what label= says (format_label_of()): a field of datasets, or what a
+                        * source calls the field `label`; NULL: the field `label` of each dataset */
     uint64_t classes;  /* columns of label1h; 0: the largest label + 1 */
 };
 

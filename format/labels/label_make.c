@@ -203,7 +203,7 @@ static int step_reading(struct label_making *m, struct read_context *rc, struct 
                         m->input->name, (unsigned long long)m->input->n);
     m->stage = classes ? PLACING : lengths ? SUMMING : ADDING;
     m->at = 0;
-    return 0;
+    return classes && m->input->number ? m->input->number(m->input, m->table.value, m->table.n) : 0;
 }
 
 /* ---- classes ---- */

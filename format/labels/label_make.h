@@ -24,6 +24,9 @@ struct label_input {
      * the reason in d. */
     int (*read)(const struct label_input *input, struct read_context *rc, uint64_t first,
                 size_t count, void *ret, struct diag *d);
+    /* Classes are numbered once all values are known: replace n of the values that read() has
+     * given, by those of their classes. 0 or -ENOMEM. NULL: they are the values themselves. */
+    int (*number)(const struct label_input *input, int64_t *value, uint32_t n);
     /* Name a sample in a message. */
     void (*where)(const struct label_input *input, uint64_t sample, char *ret, size_t size);
     const char *name; /* of dataset and field, for messages */

@@ -216,7 +216,7 @@ const struct option options_ours[] = {
      FLAG(format.transpose), .group = GROUP_FORMATS},
     {"label", "FIELD",
      "use this field as the label: balanced, classes=, label1h and the counts of epochfs info use "
-     "it. CSV: a column. Example: label=cls",
+     "it. CSV: a column. DATASET:FIELD;...: of that dataset. Example: label=cls",
      TEXT(format.label, "the name of a field that epochfs info lists"), .group = GROUP_FORMATS,
      .preset = "label"},
     {"layout", "FILE",

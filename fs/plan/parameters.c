@@ -274,9 +274,10 @@ static bool parameters_is_same(const char *s, size_t len, const char *word)
     return len == strlen(word) && !memcmp(s, word, len);
 }
 
-/* N:uniform, N:balanced, or N: and a field. */
+/* N:uniform, N:balanced, N:balanced: and a field, or N: and a field. */
 static bool parse_draw(struct plan *plan, const char *s, size_t len)
 {
+    static const char balanced[] = "balanced:";
     size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->draws);
 
     if (!used || used >= len || s[used] != ':')
@@ -286,6 +287,11 @@ static bool parse_draw(struct plan *plan, const char *s, size_t len)
     plan->draw = parameters_is_same(s, len, "uniform")    ? DRAW_UNIFORM
                  : parameters_is_same(s, len, "balanced") ? DRAW_BALANCED
                                                           : DRAW_WEIGHTS;
+    if (len > sizeof(balanced) - 1 && !memcmp(s, balanced, sizeof(balanced) - 1)) {
+        plan->draw = DRAW_BALANCED;
+        return parameters_parse_word(s + sizeof(balanced) - 1, len - (sizeof(balanced) - 1),
+                                     plan->class_field);
+    }
     return plan->draw != DRAW_WEIGHTS || parameters_parse_word(s, len, plan->draw_field);
 }
 
@@ -293,16 +299,23 @@ static int print_draw(const struct plan *plan, char *buf, size_t capacity)
 {
     const char *how[] = {"", "uniform", "balanced", plan->draw_field};
 
-    return plan->draw ? snprintf(buf, capacity, "%llu:%s", (unsigned long long)plan->draws,
-                                 how[plan->draw])
+    const char *field = plan->draw == DRAW_BALANCED ? plan->class_field : "";
+
+    return plan->draw ? snprintf(buf, capacity, "%llu:%s%s%s", (unsigned long long)plan->draws,
+                                 how[plan->draw], *field ? ":" : "", field)
                       : 0;
 }
 
-/* PxK, both from 1 on. */
+/* PxK, both from 1 on, and perhaps a field. */
 static bool parse_classes(struct plan *plan, const char *s, size_t len)
 {
     size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);
+    const char *colon = memchr(s, ':', len);
 
+    if (colon &&
+        !parameters_parse_word(colon + 1, len - (size_t)(colon + 1 - s), plan->class_field))
+        return false;
+    len = colon ? (size_t)(colon - s) : len;
     return used && used + 1 < len && s[used] == 'x' &&
            parameters_parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX,
                                    &plan->of_class) &&
@@ -312,8 +325,9 @@ static bool parse_classes(struct plan *plan, const char *s, size_t len)
 static int parameters_print_classes(const struct plan *plan, char *buf, size_t capacity)
 {
     return plan->of_class
-               ? snprintf(buf, capacity, "%llux%llu", (unsigned long long)plan->batch_classes,
-                          (unsigned long long)plan->of_class)
+               ? snprintf(buf, capacity, "%llux%llu%s%s", (unsigned long long)plan->batch_classes,
+                          (unsigned long long)plan->of_class, plan->class_field[0] ? ":" : "",
+                          plan->class_field)
                : 0;
 }
 
@@ -634,20 +648,21 @@ const struct plan_parameter plan_parameters[] = {
     {
         .word = "draw",
         .foreign = "replacement|sampler|weights|with_replacement",
-        .syntax = "N:uniform|balanced|FIELD",
-        .expected =
-            "N:uniform, N:balanced, or N: and the name of a field of weights, with N up to 2^48",
+        .syntax = "N:uniform|balanced[:FIELD]|FIELD",
+        .expected = "N:uniform, N:balanced, N:balanced:FIELD, or N: and the name of a field of "
+                    "weights, with N up to 2^48",
         .help = "N samples per epoch, some several times: all equally likely, "
-                "each class of label, or by a field",
+                "each class of label or FIELD, or by a field of weights",
         .not_in_mix = true,
         .parse = parse_draw,
         .print = print_draw,
     },
     {
         .word = "classes",
-        .syntax = "PxK",
-        .expected = "PxK, a number of classes and of samples of each, both from 1 to 2^48",
-        .help = "P classes of label in each batch, K samples of each; a batch is PxK",
+        .syntax = "PxK[:FIELD]",
+        .expected =
+            "PxK, a number of classes and of samples of each, both from 1 to 2^48, or PxK:FIELD",
+        .help = "P classes of label or FIELD in each batch, K samples of each; a batch is PxK",
         .not_in_mix = true,
         .parse = parse_classes,
         .print = parameters_print_classes,

@@ -133,6 +133,8 @@ static int check_seen(const struct plan *plan, uint32_t seen, struct diag *d)
 const char *plan_field(const struct plan *plan, const char *label, bool *ret_classes)
 {
     *ret_classes = plan->of_class || plan->draw == DRAW_BALANCED;
+    if (*ret_classes && plan->class_field[0])
+        label = plan->class_field;
     return *ret_classes ? label : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
 }
 

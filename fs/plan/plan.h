@@ -1,7 +1,9 @@
 /* A plan: which samples are in which batch, as the user writes it in a path or an option.
  *
- *     batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G][,only=NAME][,take=A:B][,length=A:B[:HOW]][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
- *         [,shuffle=full|window:M][,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]
+ *     batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G][,only=NAME][,take=A:B]
+ *         [,length=A:B[:HOW]][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
+ *         [,shuffle=full|window:M][,draw=N:uniform|balanced[:FIELD]|FIELD][,classes=PxK[:FIELD]]
+ *         [,limit=N]
  *         [,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]
  *
  * The canonical name has the parameters in that order, and leaves out defaults. */
@@ -57,6 +59,7 @@ struct plan {
     enum plan_draw draw;
     uint64_t draws;                   /* an epoch */
     char draw_field[PLAN_WORD_SIZE];  /* DRAW_WEIGHTS */
+    char class_field[PLAN_WORD_SIZE]; /* DRAW_BALANCED, classes=; empty: the label */
     uint64_t batch_classes, of_class; /* classes=PxK; 0: batches are not of classes */
     bool limits;
     uint64_t limit; /* positions of an epoch */

@@ -7,10 +7,16 @@ bool class_page_name(const struct dataset *ds, int64_t value, struct text *ret)
     return ds->ops && ds->ops->class_name && ds->ops->class_name(ds, value, ret) && ret->data;
 }
 
-/* The name of a class of the label: the field `label` alone has names. */
-static bool label_name(const struct dataset *ds, int64_t value, struct text *ret)
+/* The name of a class of the label: a text is one; of numbers the field `label` alone has names. */
+static bool label_name(const struct dataset *ds, const struct class_counts *c, int64_t value,
+                       struct text *ret)
 {
-    return !strcmp(ds->label, "label") && class_page_name(ds, value, ret);
+    size_t len;
+    const char *text = c->has_texts ? class_texts_at(&c->texts, (uint32_t)value, &len) : NULL;
+
+    if (text)
+        text_add_bytes(ret, text, len);
+    return text || (!strcmp(ds->label, "label") && class_page_name(ds, value, ret));
 }
 
 void class_page_words(const struct dataset *ds, const struct class_counts *c, struct text *t)
@@ -24,7 +30,7 @@ void class_page_words(const struct dataset *ds, const struct class_counts *c, st
         text_add(t, ", each %llu", (unsigned long long)c->count[c->most]);
     for (unsigned i = 0; i < 2 && differ; i++) {
         AUTO_TEXT struct text name = {0};
-        bool has_name = label_name(ds, c->value[shown[i]], &name);
+        bool has_name = label_name(ds, c, c->value[shown[i]], &name);
 
         text_add(t, ", the %s %llu (%lld%s%s)", i ? "most" : "least",
                  (unsigned long long)c->count[shown[i]], (long long)c->value[shown[i]],
@@ -38,7 +44,7 @@ static void json_class(const struct dataset *ds, const struct class_counts *c, u
     AUTO_TEXT struct text name = {0};
 
     text_add(t, "{\"value\": %lld, ", (long long)c->value[i]);
-    if (label_name(ds, c->value[i], &name)) {
+    if (label_name(ds, c, c->value[i], &name)) {
         text_add(t, "\"name\": ");
         text_add_json(t, name.data);
         text_add(t, ", ");

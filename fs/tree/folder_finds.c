@@ -31,6 +31,26 @@ static int folder_finish(struct dataset *ds, const void *ctx)
     return r < 0 ? r : augment_fields_add(ds, &tools->augment);
 }
 
+/* What label= says of the dataset, by its name or its path. 0 or -ENOMEM. */
+static int want_label(const struct catalog *catalog, const char *folder, const char *name,
+                      struct dataset *ds)
+{
+    const char *label = catalog->tools ? catalog->tools->label.field : NULL;
+    AUTO_FREE char *path = NULL;
+    char wanted[FORMAT_NAME];
+
+    if (!label)
+        return 0;
+    if (asprintf(&path, "%s/%s", folder, name) < 0) {
+        path = NULL;
+        return -ENOMEM;
+    }
+    if (!format_label_of(label, name, wanted) && !format_label_of(label, path, wanted))
+        return 0;
+    ds->wanted_label = strdup(wanted);
+    return ds->wanted_label ? 0 : -ENOMEM;
+}
+
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error)
 {
@@ -55,6 +75,8 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
         return -ENOMEM;
     if (!ds)
         return 0;
+    if (want_label(catalog, item.folder, item.name, ds) < 0)
+        return -ENOMEM;
     if (dataset_state(ds) == DATASET_READY)
         return folder_finish(ds, catalog->tools);
     ds->finish = folder_finish;

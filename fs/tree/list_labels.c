@@ -85,6 +85,7 @@ void list_labels_release(struct list_labels *all)
     for (struct dataset_label *w = all->datasets, *next; w; w = next) {
         next = w->next;
         labels_release(&w->labels);
+        field_input_release(&w->input);
         free(w->identity);
         free(w);
     }

@@ -148,6 +148,8 @@ static void pages_add_notes(const struct dataset *ds, const char *indent, struct
 
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
 {
+    size_t described;
+
     text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
              (unsigned long long)ds->samples);
     text_add(t, "%s\"fields\": [\n", indent);
@@ -161,8 +163,13 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
         text_add(t, ",\n");
     }
     pages_add_notes(ds, indent, t);
+    described = t->len;
     if (ds->ops && ds->ops->describe)
         ds->ops->describe(ds, indent, t);
+    if (ds->class_names) /* `classes` may be those of the field `label` */
+        text_add(t, "%s\"%sclasses\": [%s],\n", indent,
+                 t->data && strstr(t->data + described, "\"classes\": ") ? "label_" : "",
+                 ds->class_names);
     augment_describe(ds, indent, t);
     text_add(t, "%s\"encodings\": [", indent);
     add_encodings(ds, SCOPE_SAMPLES, t);

@@ -47,8 +47,8 @@ grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
 equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
 FORMS = {"<n|all|HOW:N[:MOST]>": ["8", "all", "bytes:9000", "bytes:9000:4"], "W": ["32"], "A:B[:HOW]": ["1:2000", "0:900.5:label"], "Q": ["50"], "G": ["3"],
          "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
-         "full|window:M": ["full", "window:16"], "N:uniform|balanced|FIELD": ["50:uniform", "50:balanced", "50:label"],
-         "PxK": ["2x4"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
+         "full|window:M": ["full", "window:16"], "N:uniform|balanced": ["50:uniform", "50:balanced", "50:balanced:label", "50:label"],
+         "PxK": ["2x4", "2x4:label"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
 PREFIX = {"batch": "", "quad": "batch=bytes:9000,", "group": "batch=bytes:9000,"}
 words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
 said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)

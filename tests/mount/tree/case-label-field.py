@@ -37,6 +37,10 @@ write("a/web.tar", tar_model.shard([(f"{k:05}.{ext}", data) for k, kind in enume
                                     for ext, data in (("txt", b"a text"), ("cls", b"%d\n" % kind))]))
 write("a/table.csv", ("one,kind,two\n" + "".join(f"{k / 2},{kind},{k}\n" for k, kind in enumerate(KIND))).encode())
 write("a/bare.csv", "".join(f"{k / 2},{kind},{k}\n" for k, kind in enumerate(KIND)).encode())
+NAMES = [b"", b"Zebra", b"a", b"a b\n", b"ab", "é".encode()]  # in the order of their bytes; the first has no samples
+write("text/web.tar", tar_model.shard([(f"{k:05}.txt", NAMES[kind]) for k, kind in enumerate(KIND)]))
+write("text/long.tar", tar_model.shard([("0.txt", b"x"), ("1.txt", b"y" * 257)]))
+write("text/lacks.tar", tar_model.shard([("0.txt", b"x"), ("0.cls", b"1"), ("1.cls", b"2")]))
 write("a/more.npz", npz(x=REAL, y=KIND))
 write("a/both.npz", npz(x=REAL, label=np.zeros(SAMPLES, np.int64), y=KIND))
 
@@ -113,14 +117,32 @@ with mounted(f"{SOURCE}/a/web.tar"):
 for file, option, words in (
         ("both.npz", "z", "label=z: the dataset has no field 'z'; its fields with a number in each sample: x, label, y. "),
         ("model.npz", "z", "Its classes are those of 'label'"), ("keras.npz", "z", "It has no classes"),
-        ("web.tar", "txt", "label=txt: field txt: expected a number in each sample, got uint8 "),
         ("keras.npz", "index", "label=index: field index: expected a field that the source has"),
         ("keras.npz", "x", "there is no label1h of x: classes of field x: sample 1 (keras.npz:")):
     found = json.loads(run("info", "--json", "-o", f"label={option}", f"{SOURCE}/a/{file}"))["datasets"][0]
     contains(" ".join(found["notes"]), words)
-with mounted(f"{SOURCE}/a/web.tar", "label=txt", log="refused"):
-    equal(os.path.exists(path("web.tar/batches/batch=8,seed=1,draw=100:balanced")), False, "a text has no classes")
-    contains(log_text("refused"), "field txt: expected a number in each sample")
+
+# Texts: classes in the order of their bytes, by the option, or by the words of a plan. The order is that of numbers.
+found = json.loads(run("info", "--json", "-o", "label=txt", f"{SOURCE}/text/web.tar"))["datasets"][0]
+equal([(c["value"], c["name"], c["samples"]) for c in found["class_counts"]["each"]],
+      [(value, name.decode(), int(n)) for value, (name, n) in enumerate(zip(NAMES[1:], counts[1:]))], "counts of texts")
+equal((found["label"], found["classes"]), ("txt", [name.decode() for name in NAMES[1:]]), "classes")
+contains(" ".join(found["notes"]), "there is no label1h of txt: its classes are texts")
+for plan in PLANS:
+    by_field = plan.replace("balanced", "balanced:txt").replace("4x2", "4x2:txt")
+    with mounted(f"{SOURCE}/text/web.tar", *["label=txt"] * ("take" in plan)):
+        equal(epoch("web.tar", plan if "take" in plan else by_field, "index")[0].tolist(), ORDER[plan].tolist(), by_field)
+with mounted(f"{SOURCE}/a/both.npz"):
+    equal(epoch("both", PLANS[0] + ":y", "y")[0].tolist(), ORDER[PLANS[0]].tolist(), "a field of the plan")
+with mounted(f"{SOURCE}/text", log="refused"):
+    for name, words in (("long.tar", "expected a text of at most 256 bytes, got 257"), ("lacks.tar", "sample 1 lacks it")):
+        equal(os.path.exists(path(name, "batches/batch=1,seed=1,draw=9:balanced:txt")), False, name)
+        contains(log_text("refused"), words)
+
+# A field for each dataset, by its name.
+with mounted(f"{SOURCE}/a", "label=keras:y;both:x;table.csv:two"):
+    equal([json.loads(text(path(name, "dataset.json"))).get("label") for name in ("keras", "both", "more")], ["y", "x", None], "labels")
+    equal(np.load(path("table.csv/batches/batch=9/npz/000000.npz"))["label"].tolist(), list(range(9)), "a column of one table")
 with mounted(f"{SOURCE}/a/both.npz", "label=z", log="missing"):
     equal(epoch("both", "batch=8,seed=1,draw=100:balanced", "label")[1].tolist(), [0] * 100, "its own label")
     contains(log_text("missing"), "label=z: the dataset has no field 'z'")

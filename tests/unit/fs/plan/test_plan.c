@@ -373,12 +373,13 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
 
     (void)state;
     plan_syntax(&wide, "", 1000);
-    assert_string_equal(wide.data, "batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G]"
-                                   "[,only=NAME][,take=A:B][,length=A:B[:HOW]]"
-                                   "[,split=K@W0:W1:...][,part=KofN]"
-                                   "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
-                                   "[,draw=N:uniform|balanced|FIELD][,classes=PxK][,limit=N]"
-                                   "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
+    assert_string_equal(wide.data,
+                        "batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G]"
+                        "[,only=NAME][,take=A:B][,length=A:B[:HOW]]"
+                        "[,split=K@W0:W1:...][,part=KofN]"
+                        "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
+                        "[,draw=N:uniform|balanced[:FIELD]|FIELD][,classes=PxK[:FIELD]][,limit=N]"
+                        "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
     plan_syntax(&narrow, "  ", 30);
     assert_string_equal(narrow.data, "  batch=<n|all|HOW:N[:MOST]>\n"
                                      "        [,bucket=W][,quad=Q]\n"
@@ -389,8 +390,8 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                                      "        [,part=KofN]\n"
                                      "        [,rank=KofN][,seed=S]\n"
                                      "        [,shuffle=full|window:M]\n"
-                                     "        [,draw=N:uniform|balanced|FIELD]\n"
-                                     "        [,classes=PxK]\n"
+                                     "        [,draw=N:uniform|balanced[:FIELD]|FIELD]\n"
+                                     "        [,classes=PxK[:FIELD]]\n"
                                      "        [,limit=N]\n"
                                      "        [,tail=keep|drop|wrap]\n"
                                      "        [,picture=HxW[ofS]]\n"
@@ -403,8 +404,9 @@ static void test_plan_help__a_line_for_each(void **state)
 
     (void)state;
     plan_help(&t);
-    assert_non_null(strstr(t.data, "  batch=<n|all|HOW:N[:MOST]>     samples of a batch;"));
-    assert_non_null(strstr(t.data, "\n  tail=keep|drop|wrap            a short last batch"));
+    assert_non_null(strstr(t.data, "  batch=<n|all|HOW:N[:MOST]>             samples of a batch;"));
+    assert_non_null(
+        strstr(t.data, "\n  tail=keep|drop|wrap                    a short last batch"));
 }
 
 int main(void)
