@@ -34,8 +34,8 @@ bool field_is_number(const struct field *f);
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
                      enum label_kind type, struct diag *d);
 
-/* The same for the lengths of samples. word: tokens, frames, bytes, rows, or a field; "": the first
- * of tokens, frames and bytes that the dataset has. */
+/* The same for the lengths of samples. word: tokens, seconds, frames, bytes, rows, or a field; "":
+ * the first of tokens, seconds, frames and bytes that the dataset has. */
 int length_input_init(struct field_input *ret, const struct dataset *ds, const char *word,
                       struct diag *d);
 

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/read_context.h"
+#include "format/core/durations.h"
 #include "format/core/extents.h"
 #include "format/labels/field_input.h"
 
@@ -77,6 +80,32 @@ static int read_bytes(const struct label_input *input, struct read_context *rc, 
     return 0;
 }
 
+/* Microseconds of audio, by the headers of its files. */
+static int read_seconds(const struct label_input *input, struct read_context *rc, uint64_t first,
+                        size_t count, void *ret, struct diag *d)
+{
+    const struct field_input *in = (const struct field_input *)input;
+    struct durations *durations = in->ds->durations;
+    int64_t *to = ret;
+    int r = 0;
+
+    while (r == 0)
+        r = read_cancelled(rc) ? -EINTR : durations->step(durations, d);
+    for (size_t i = 0; i < count && r == 1; i++) {
+        uint64_t frames, micro;
+        uint32_t rate;
+
+        if (!durations->get(durations, first + i, &frames, &rate) || !rate)
+            r = diag_set(d, -EBADMSG, "%s: sample %llu has no audio that can be read", in->name,
+                         (unsigned long long)(first + i));
+        else if (!checked_mul(frames, 1000000, &micro) || ceil_div(micro, rate) > INT64_MAX)
+            to[i] = INT64_MAX;
+        else
+            to[i] = (int64_t)ceil_div(micro, rate);
+    }
+    return r < 0 ? r : 0;
+}
+
 /* A matrix of numbers. */
 static bool is_frames(const struct field *f)
 {
@@ -107,7 +136,7 @@ static const struct field *rows_field(const struct dataset *ds, const char *name
 }
 
 /* The field that a word means. NULL: bytes, or none. */
-static const struct field *field_of(const struct dataset *ds, const char *word)
+static const struct field *length_field_of(const struct dataset *ds, const char *word)
 {
     if (!strcmp(word, "tokens"))
         return rows_field(ds, "tokens");
@@ -115,12 +144,16 @@ static const struct field *field_of(const struct dataset *ds, const char *word)
         return frames_field(ds);
     if (!strcmp(word, "rows"))
         return rows_field(ds, "indices");
-    return strcmp(word, "bytes") != 0 ? dataset_field(ds, word) : NULL;
+    return strcmp(word, "bytes") != 0 && strcmp(word, "seconds") != 0 ? dataset_field(ds, word)
+                                                                      : NULL;
 }
 
 static const char *default_word(const struct dataset *ds)
 {
-    return field_of(ds, "tokens") ? "tokens" : field_of(ds, "frames") ? "frames" : "bytes";
+    return length_field_of(ds, "tokens")   ? "tokens"
+           : ds->durations                 ? "seconds"
+           : length_field_of(ds, "frames") ? "frames"
+                                           : "bytes";
 }
 
 static int no_length(const struct dataset *ds, const char *word, const struct field *f,
@@ -147,29 +180,40 @@ static int value_input_init(struct field_input *ret, const struct dataset *ds, c
     return r;
 }
 
+/* How a word without a field is read; NULL: there is no such. */
+static int (*reader_of(const struct dataset *ds, const char *word))(const struct label_input *,
+                                                                    struct read_context *, uint64_t,
+                                                                    size_t, void *, struct diag *)
+{
+    return !strcmp(word, "bytes")                      ? read_bytes
+           : !strcmp(word, "seconds") && ds->durations ? read_seconds
+                                                       : NULL;
+}
+
 int length_input_init(struct field_input *ret, const struct dataset *ds, const char *word,
                       struct diag *d)
 {
-    bool is_bytes;
     const struct field *f;
 
     word = *word ? word : default_word(ds);
-    f = field_of(ds, word);
-    is_bytes = !f && !strcmp(word, "bytes");
+    f = length_field_of(ds, word);
     if (f && field_lengths(f) == OF_VALUE)
         return value_input_init(ret, ds, word, d);
-    if (!is_bytes && (!f || field_lengths(f) == OF_NOTHING))
+    if (f ? field_lengths(f) == OF_NOTHING : !reader_of(ds, word))
         return no_length(ds, word, f, d);
     if (ds->samples >= LABEL_SAMPLES_MAX)
         return diag_set(d, -EINVAL, "length %s: expected fewer than %llu samples, got %llu", word,
                         (unsigned long long)LABEL_SAMPLES_MAX, (unsigned long long)ds->samples);
     *ret = (struct field_input){.input = {.n = ds->samples,
-                                          .read = is_bytes ? read_bytes : length_input_read,
+                                          .read = f ? length_input_read : reader_of(ds, word),
                                           .where = field_input_where},
                                 .ds = ds,
                                 .field = f,
-                                .word = is_bytes ? "bytes" : f->name};
-    snprintf(ret->name, sizeof(ret->name), "lengths of %s%s", is_bytes ? "" : "field ", ret->word);
+                                .word = f                          ? f->name
+                                        : !strcmp(word, "seconds") ? "seconds"
+                                                                   : "bytes",
+                                .is_micro = !f && !strcmp(word, "seconds")};
+    snprintf(ret->name, sizeof(ret->name), "lengths of %s%s", f ? "field " : "", ret->word);
     ret->input.name = ret->name;
     return 0;
 }

@@ -1,9 +1,12 @@
 /* Bytes as the name of a plan, in a path and in an option. A good one has a canonical name that
  * means the same, and schedules whose samples are those of the dataset. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/mix64.h"
 #include "base/scope.h"
+#include "fs/plan/length_batches.h"
 #include "fs/plan/schedule.h"
 #include "fuzz.h"
 #include "support/test_labels.h"
@@ -70,6 +73,87 @@ static void add_labels(const struct plan *plan, struct plan_data *data, struct t
     data->weights = labels->weights.total ? &labels->weights : NULL;
 }
 
+/* ---- batches by length ---- */
+
+static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+                        uint32_t *ret)
+{
+    (void)lengths;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (uint32_t)mix64(sample[i]) >> mix64(sample[i]) % 32;
+}
+
+/* Sums as a hostile cache folder keeps them: little but the first is right. */
+static int load_sums(void *ctx, uint64_t epoch, size_t n, uint32_t *ret)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = epoch % 2 && i ? (uint32_t)(ret[i - 1] + mix64(epoch + i) % 9) : 0;
+    return epoch % 3 ? 0 : -ENOENT;
+}
+
+/* Whatever the sums say, a batch has samples of the list, or an error. */
+static void check_cut(const struct schedule *s, uint64_t epoch, uint64_t number, bool is_sound)
+{
+    struct schedule_batch batch;
+    struct epoch_order order;
+    uint64_t sample[16], begin;
+    int r = schedule_batch_init(s, epoch, number, &batch);
+
+    FUZZ_CHECK(r == 0 || (!is_sound && (r == -EIO || r == -ENOENT)));
+    if (r < 0)
+        return;
+    FUZZ_CHECK(batch.count > 0 && batch.count <= s->plan->bucket);
+    FUZZ_CHECK(!s->plan->batch || batch.count <= s->plan->batch);
+    schedule_order(s, epoch, &order);
+    begin = schedule_begin(s, epoch, number);
+    FUZZ_CHECK(begin <= s->elements);
+    for (uint64_t first = 0, some; first < batch.count; first += some) {
+        some = min_u64(batch.count - first, ARRAY_LEN(sample));
+        schedule_samples(s, &order, &batch, first, some, sample);
+        for (size_t i = 0; i < some; i++)
+            FUZZ_CHECK(is_sample(s, sample[i]));
+    }
+    schedule_elements(s, &order, begin - min_u64(begin, 8), 16, sample);
+    schedule_find(s, &order, sample[8], sample[8], begin);
+    schedule_batch_release(&batch);
+}
+
+static void check_cuts(const struct plan *plan, const struct plan_data *of)
+{
+    static const struct plan_lengths_ops ops = {.get = get_lengths};
+    const struct plan_lengths lengths = {&ops, "tokens", plan->seed % 2};
+    struct plan_data data = *of;
+    struct length_batches *b;
+    struct diag d = DIAG_INIT;
+    struct schedule s;
+    uint64_t batches;
+
+    schedule_init_data(&s, plan, &data);
+    if (s.positions > 100000)
+        return;
+    data.lengths = &lengths;
+    if (length_batches_new(plan, &data, NULL, &b, &d) < 0) {
+        FUZZ_CHECK(d.set && *d.text);
+        return;
+    }
+    data.cuts = length_batches_cuts(b);
+    length_batches_keep(b, &(struct length_keeper){.load = load_sums});
+    schedule_init_data(&s, plan, &data);
+    for (uint64_t epoch = 0; epoch < 2 && schedule_check(&s, &d) == 0; epoch++) {
+        while (s.cuts->ops->ask(s.cuts, epoch))
+            length_batches_step(b);
+        FUZZ_CHECK(schedule_batches(&s, epoch, &batches));
+        if (!batches)
+            continue;
+        check_cut(&s, epoch, 0, !epoch);
+        check_cut(&s, epoch, batches / 2, !epoch);
+        check_cut(&s, epoch, batches - 1, !epoch);
+        FUZZ_CHECK(schedule_has(&s, epoch, batches) == -ENOENT);
+    }
+    length_batches_free(b);
+}
+
 static void check_schedule(const struct plan *plan, uint64_t n)
 {
     static const uint32_t samples[] = {6, 0, 3, 0, 1};
@@ -82,7 +166,11 @@ static void check_schedule(const struct plan *plan, uint64_t n)
 
     if (!list.n)
         list = test_list(samples, ARRAY_LEN(samples));
+    if (plan->ranges) /* as if all were of these lengths */
+        data.only = &list;
     add_labels(plan, &data, &labels);
+    if (plan_is_by_length(plan))
+        check_cuts(plan, &data);
     schedule_init_data(&s, plan, &data);
     n = s.only ? s.only->n : n;
     FUZZ_CHECK(s.taken.start <= n && s.taken.length <= n - s.taken.start);
