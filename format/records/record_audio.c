@@ -214,7 +214,7 @@ static const char *lengths_reason(const struct record_audio *audio, uint64_t rec
     return NULL;
 }
 
-static const struct prepared_ops lengths_ops = {
+static const struct prepared_ops audio_lengths_ops = {
     .version = VERSION,
     .identity = lengths_identity,
     .load = lengths_load,
@@ -396,7 +396,7 @@ int record_audio_new(struct dataset *ds, const struct format_setup *setup,
     audio->ds = ds;
     audio->durations = (struct durations){durations_step, durations_get};
     audio->lengths = (struct prepared){
-        .ops = &lengths_ops,
+        .ops = &audio_lengths_ops,
         .impl = audio,
         .keep = setup->keep,
         .type = "tables",

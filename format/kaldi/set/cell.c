@@ -75,6 +75,15 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     return 0;
 }
 
+void kaldi_content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                         char ret[static RECORD_WHERE])
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
+             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
+}
+
 static bool is_wave(const struct kaldi_cell *cell)
 {
     return cell->table->type == KALDI_WAVE;

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "format/kaldi/set/set.h"
+#include "format/records/record_audio.h"
 #include "format/records/record_items.h"
 #include "format/records/records.h"
 
@@ -80,18 +81,9 @@ static int kaldi_fields_content_read(struct read_context *rc, const struct datas
     return 0;
 }
 
-static void kaldi_fields_content_where(const struct dataset *ds, const struct record_content *c,
-                                       uint64_t record, char ret[static RECORD_WHERE])
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-
-    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
-             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
-}
-
 static const struct record_ops content_ops = {.dims = kaldi_fields_content_dims,
                                               .read = kaldi_fields_content_read,
-                                              .where = kaldi_fields_content_where};
+                                              .where = kaldi_content_where};
 
 struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
                                const struct field *f)
@@ -195,21 +187,23 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
 
 size_t kaldi_fields_most(unsigned n)
 {
-    return (size_t)n * FIELDS_OF_COLUMN + RECORD_KEY_FIELDS;
+    return (size_t)n * FIELDS_OF_COLUMN + RECORD_AUDIO_FIELDS + RECORD_KEY_FIELDS;
 }
 
-int kaldi_fields_init(struct dataset *ds)
+int kaldi_fields_init(struct dataset *ds, const struct format_setup *setup)
 {
     struct kaldi_set *set = ds->impl;
     unsigned n = set->n_columns;
+    int r;
 
     set->content = calloc((size_t)n * N_CONTENTS, sizeof(*set->content));
     if (!set->content)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++)
         kaldi_fields_add_column(ds, i, &set->content[i * N_CONTENTS]);
+    r = kaldi_audio_init(ds, setup);
     records_add_keys(ds);
-    return 0;
+    return r;
 }
 
 /* Set the type and the axes of an array; a size that differs from cell to cell is DIM_VARIES. */

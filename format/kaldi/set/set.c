@@ -13,6 +13,7 @@
 #include "format/core/extents.h"
 #include "format/core/format.h"
 #include "format/encode/encode.h"
+#include "format/records/record_audio.h"
 #include "format/records/records.h"
 
 /* Add the notes of the tables and the join, as lines. */
@@ -89,14 +90,17 @@ static int set_finish(struct dataset *ds)
 static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
 {
     struct kaldi_set *set = ds->impl;
-    int r = shards_prepare(&set->parts.tables, d);
+    int r = set->is_known ? 1 : shards_prepare(&set->parts.tables, d);
 
-    if (r == 1 && set->join)
+    if (r == 1 && set->join && !set->is_known)
         r = kaldi_join_step(set->join, d);
     if (r != 1)
         return r;
-    r = set_finish(ds);
-    return r < 0 ? r : 1;
+    r = set->is_known ? 0 : set_finish(ds);
+    if (r < 0)
+        return r;
+    set->is_known = true;
+    return set->audio ? record_audio_prepare(ds, set->audio, d) : 1;
 }
 
 static void kaldi_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
@@ -118,11 +122,19 @@ static void add_cut(const struct kaldi_cell *cell, struct text *t)
     text_add(t, "]");
 }
 
+/* Is it a field of arrays of audio, or of their lengths? */
+static bool set_shows_audio(const struct field *f)
+{
+    const struct record_content *c = f->impl;
+
+    return c && c->ops->extent; /* Kaldi's have their own */
+}
+
 static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                        struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct record_content *content = only ? only->impl : NULL;
+    const struct record_content *content = only && !set_shows_audio(only) ? only->impl : NULL;
 
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_cell cell;
@@ -166,6 +178,8 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
 
     if (only && !content)
         return 0;
+    if (content && set_shows_audio(only))
+        return content->ops->extent(ds, content, sample, ret);
     for (unsigned i = 0; i < set->n_columns && n < EXTENTS_MOST; i++) {
         struct kaldi_cell cell;
 
@@ -195,18 +209,8 @@ static void kaldi_set_set_describe(const struct dataset *ds, const char *indent,
              (unsigned long long)bad, indent, (unsigned long long)left_out);
     if (set->join)
         kaldi_join_describe(set->join, indent, t);
-}
-
-/* Also the files that tables name. */
-static int kaldi_set_set_identity(const struct dataset *ds, struct text *t)
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        text_add(t, " %s=", set->column[i].table->name);
-        kaldi_table_identity(set->column[i].table, t);
-    }
-    return 0;
+    if (set->audio)
+        record_audio_describe(set->audio, indent, t);
 }
 
 static void set_report_lines(const char *lines, void (*report)(void *ctx, const char *text),
@@ -241,6 +245,8 @@ static void kaldi_set_set_free(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
 
     ds->n_blobs = 0; /* the tables and the set own them */
+    record_audio_free(set->audio);
+    free(set->recording);
     kaldi_join_free(set->join);
     kaldi_parts_release(&set->parts);
     free(set->column);
@@ -255,7 +261,7 @@ static const struct dataset_ops kaldi_ops = {
     .describe = kaldi_set_set_describe,
     .locate = set_locate,
     .extents = set_extents,
-    .identity = kaldi_set_set_identity,
+    .identity = kaldi_set_identity,
     .free = kaldi_set_set_free,
     .checks_reads = true,
     .walks = true,
@@ -316,7 +322,7 @@ int kaldi_set_new(const struct format *format, const struct format_setup *setup,
     if (r == 0 && n > 1)
         r = kaldi_join_new(set, setup->keep, &set->join);
     if (r == 0)
-        r = kaldi_fields_init(ds);
+        r = kaldi_fields_init(ds, setup);
     if (r == 0)
         r = dataset_add_folders(ds);
     if (r == 0)

@@ -32,14 +32,19 @@ struct kaldi_parts {
 void kaldi_parts_release(struct kaldi_parts *parts);
 #define AUTO_KALDI_PARTS AUTO(kaldi_parts_release)
 
+struct record_audio;
+
 struct kaldi_set {
     struct memo *memo;
     struct kaldi_parts parts;
     const struct kaldi_table *segments; /* NULL: there is none */
     unsigned n_columns;
-    struct kaldi_column *column;    /* [n_columns] owned */
-    struct kaldi_join *join;        /* owned; NULL: one table */
-    struct record_content *content; /* owned; the dataset's fields point into it */
+    struct kaldi_column *column;      /* [n_columns] owned */
+    struct kaldi_join *join;          /* owned; NULL: one table */
+    struct record_content *content;   /* owned; the dataset's fields point into it */
+    struct record_content *recording; /* owned: what audio is made of */
+    struct record_audio *audio;       /* owned; NULL: there are no recordings */
+    bool is_known;                    /* all but the lengths of audio */
 };
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
@@ -154,7 +159,7 @@ struct extent kaldi_view_span(const struct kaldi_view *view);
 size_t kaldi_fields_most(unsigned n);
 
 /* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
-int kaldi_fields_init(struct dataset *ds);
+int kaldi_fields_init(struct dataset *ds, const struct format_setup *setup);
 
 /* The contents of a cell: the arrays of its type, then: */
 enum {
@@ -177,5 +182,14 @@ int kaldi_fields_finish(struct dataset *ds);
 
 /* Archives and their scp files (format/kaldi/set/entries.c). */
 extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
+
+/* ---- audio.c: the arrays of recordings. 0 or -ENOMEM ---- */
+
+int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup);
+
+/* identity() of struct dataset_ops, and where() of contents. */
+int kaldi_set_identity(const struct dataset *ds, struct text *t);
+void kaldi_content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                         char ret[static RECORD_WHERE]);
 
 #endif

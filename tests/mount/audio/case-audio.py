@@ -94,6 +94,17 @@ for again in range(2):
         seen.append(batch["audio"].tobytes())
 equal(seen[0], seen[1])
 
+# Recordings of Kaldi, which segments cut; one that Kaldi does not read.
+os.makedirs(f"{PRIVATE}/kaldi")
+data, array = sound(8000)
+for name, text in (("r.wav", data), ("wav.scp", b"rec r.wav\n"), ("segments", b"u1 rec 0.1 0.25\nu2 rec 0.2 0.5\n"), ("utt2spk", b"u1 s\nu2 s\n")):
+    with open(f"{PRIVATE}/kaldi/{name}", "wb") as f:
+        f.write(text)
+with mounted(f"{PRIVATE}/kaldi", "audio=16000:mono"):
+    batch = dict(np.load(path("all/batches/batch=2/npz/000000.npz")).items())
+    equal(batch["audio_offsets"].tolist(), [0, 2400, 7200])
+    equal(batch["audio"].tobytes(), array[0][1600:4000].tobytes() + array[0][3200:8000].tobytes())
+
 world = pages.World()
 os.makedirs("/mnt/speech")
 for k in range(3):

@@ -98,5 +98,5 @@ for name, files in {
         "filelist": {**wavs("wavs/x0", "wavs/x1"), "train.txt": "wavs/x0.wav|3|hello\nwavs/x1.wav|4|there\n"},
         "twice": {**wavs("wav/a/1", "wav/b/1", "wav/b/2"), "text.txt": "1 hello\n"},
         "segments": {**wavs("train/sph/T"), "train/stm/T.stm": "T 1 S 0 1 <o> hello\n"}}.items():
-    text = run("info", make(name, files), code=2)
+    text = run("info", make(name, files), code=0 if name == "twice" else 2)
     contains(text, "not usable" if name == "twice" else "nothing usable")

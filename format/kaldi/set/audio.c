@@ -1,0 +1,122 @@
+/* Recordings as arrays, for -o audio=: of what raw shows of a cell. So a part of a recording that
+ * segments cut is a .wav file of that part, and a recording that is no RIFF is its file. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/kaldi/set/set.h"
+#include "format/records/record_audio.h"
+
+/* The cell of a recording. A file that Kaldi does not read is one, unless segments cut it. */
+static int audio_cell(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                      struct kaldi_cell *ret, struct diag *d)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    struct diag reason = DIAG_INIT;
+    int r = kaldi_cell(set, c->column, record, ret, &reason);
+
+    if (r < 0 && ret->row.blob && ret->row.is_whole && set->column[c->column].is_cut)
+        return diag_set(d, -EBADMSG,
+                        "%s: expected a RIFF file, which segments can cut, got another; convert it",
+                        blob_name(ret->row.blob));
+    if (r < 0 && ret->row.blob && ret->row.is_whole)
+        return 0;
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
+}
+
+static int audio_view(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                      struct kaldi_cell *cell, struct kaldi_view *ret, struct diag *d)
+{
+    int r = audio_cell(ds, c, record, cell, d);
+
+    if (r == 0)
+        kaldi_view_bytes(cell, KALDI_AS_STORED, ret);
+    return r;
+}
+
+static int kaldi_audio_dims(const struct dataset *ds, const struct record_content *c,
+                            uint64_t record, uint64_t ret_dim[static RECORD_AXES], struct diag *d)
+{
+    struct kaldi_cell cell;
+    struct kaldi_view view;
+    int r = audio_view(ds, c, record, &cell, &view, d);
+
+    ret_dim[0] = r == 0 ? kaldi_view_size(&view) : 0;
+    return r;
+}
+
+static int kaldi_audio_read(struct read_context *rc, const struct dataset *ds,
+                            const struct record_content *c, uint64_t record, uint64_t off,
+                            size_t len, uint8_t *dst, struct diag *d)
+{
+    struct kaldi_cell cell;
+    struct kaldi_view view;
+    int r = audio_view(ds, c, record, &cell, &view, d);
+
+    return r < 0 ? r : kaldi_view_read(rc, kaldi_set_of(ds), &view, off, len, dst, d);
+}
+
+static bool kaldi_audio_extent(const struct dataset *ds, const struct record_content *c,
+                               uint64_t record, struct extent *ret)
+{
+    struct kaldi_cell cell;
+    struct kaldi_view view;
+
+    if (audio_view(ds, c, record, &cell, &view, NULL) < 0 || cell.row.is_output)
+        return false;
+    *ret = kaldi_view_span(&view);
+    return ret->len > 0;
+}
+
+/* Also the files that tables name. */
+int kaldi_set_identity(const struct dataset *ds, struct text *t)
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        text_add(t, " %s=", set->column[i].table->name);
+        kaldi_table_identity(set->column[i].table, t);
+    }
+    return 0;
+}
+
+int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup)
+{
+    static const struct record_ops source_ops = {.dims = kaldi_audio_dims,
+                                                 .read = kaldi_audio_read,
+                                                 .extent = kaldi_audio_extent,
+                                                 .where = kaldi_content_where};
+    struct kaldi_set *set = ds->impl;
+    const struct record_content *source[RECORD_MADE_SOURCES];
+    const char *name = "audio";
+    unsigned n = 0;
+    int r;
+
+    set->recording = calloc(RECORD_MADE_SOURCES, sizeof(*set->recording));
+    if (!set->recording)
+        return -ENOMEM;
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        if (!strcmp(set->column[i].table->name, name))
+            name = "audio_array";
+        if (set->column[i].table->type != KALDI_WAVE || n)
+            continue; /* each sample has the first */
+        set->recording[n] = (struct record_content){
+            .ops = &source_ops, .column = i, .dtype = DTYPE_U1, .ndim = 1, .dim = {DIM_VARIES}};
+        source[n] = &set->recording[n];
+        n++;
+    }
+    if (!n || !setup->memo)
+        return 0;
+    /* A batch of arrays would fail by a recording that only `audio` shows. */
+    for (unsigned i = 0; i < ds->n_fields && setup->options.audio; i++) {
+        const struct record_content *content = ds->field[i].impl;
+
+        if (content && (content->what == SAMPLE_RATE || content->what < KALDI_ARRAYS_MAX) &&
+            set->column[content->column].table->type == KALDI_WAVE)
+            ds->field[i].in &= ~(unsigned)(IN_NPZ_SAMPLES | IN_NPZ_BATCHES);
+    }
+    r = record_audio_new(ds, setup, source, n, kaldi_set_identity, &set->audio);
+    if (r == 0 && setup->options.audio)
+        record_audio_add(ds, set->audio, setup, name, false);
+    return r;
+}
