@@ -252,14 +252,9 @@ static int tfrecord_find_array(struct read_context *rc, const struct dataset *ds
 static int tfrecord_find_feature(struct read_context *rc, const struct dataset *ds, uint64_t sample,
                                  const struct selection *sel, struct feature *x, struct diag *d)
 {
-    int64_t number = (int64_t)dataset_number(ds, sample);
-
-    if (!x->f->numbering)
-        return tfrecord_find_array(rc, ds, sample, sel, x, d);
-    if (!strcmp(x->f->name, "key"))
+    if (x->f->numbering && !strcmp(x->f->name, "key"))
         return make_key(ds, sample, x);
-    x->list = AS_INTEGERS;
-    return make_integers(x, &number, 1);
+    return tfrecord_find_array(rc, ds, sample, sel, x, d);
 }
 
 /* Find the features of a sample, and read its integers. */

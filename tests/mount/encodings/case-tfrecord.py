@@ -56,7 +56,7 @@ for k in range(5):
     np.save(os.path.join(SOURCE, f"f/a{k}.npy"), rng.random((2, k + 1)).astype("f4"))
 write("s/x.svm", "".join(f"{k} {k + 1}:0.5 {k + 70}:{k}\n" for k in range(9)).encode())
 
-with mounted(SOURCE):
+with mounted(SOURCE, "mix=both=n/good:split=0@1:1*1+n/good:split=1@1:1*3"):
     for k in (0, 1, 299):
         equal(file("t/a.tfrecord", f"samples/tfrecord/{k:06d}.tfrecord"), want[k], f"sample {k}")
     batch = path("t/a.tfrecord", "batches/batch=200,seed=4/epoch=2")
@@ -81,6 +81,11 @@ with mounted(SOURCE):
             else:
                 expected = ("int64", np.ravel(value).astype("i8").tolist())
             equal(row[name], expected, f"{name} of {k}")
+    mixed = path("both/batches/batch=12,seed=1/epoch=0")
+    found = [features(record) for record in model.records(content(f"{mixed}/tfrecord/000000.tfrecord"))]
+    batch = np.load(f"{mixed}/npz/000000.npz")
+    for name in "index", "source", "i2":
+        equal([row[name] for row in found], [("int64", np.ravel(v).tolist()) for v in batch[name]], f"{name} of a mix")
     for name, words in (("large", "expected integers below 2^63"), ("complex", "expected real numbers, got complex ones")):
         contains(run("cat", SOURCE, f"n/{name}/batches/batch=3/tfrecord/000000.tfrecord", code=2), words)
 

@@ -58,3 +58,17 @@ with Nginx(WWW) as server:
 for source, dataset, documents in (("m/x.idx", "x", True), ("d/z.ds", "z.ds", True)):
     with mounted(f"{WWW}/{source}", "seq=100"):
         compare(dataset, documents)
+
+
+def packed():
+    """What a mount shows of packed windows, also as records, whose sizes take reading."""
+    plan = path("m/x/batches/batch=16,seed=2/epoch=0")
+    return [content(f"{plan}/{name}") for name in ("tfrecord/000001.tfrecord", "npz/000000.npz", "npy/000002.doc.npy")]
+
+
+options = ("seq_len=100", "pack=20")
+with Nginx(WWW) as server:
+    with mounted(f"{server.url}/", *options, f"cache={CACHE}-packed"):
+        far = packed()
+with mounted(WWW, *options):
+    equal(far, packed(), "packed windows of a remote")
