@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
 
@@ -38,9 +37,6 @@ static int gs_make(struct source *source, const char *spec, const struct source_
 const struct remote remote_gs = {.scheme = "gs://",
                                  .help = "gs://BUCKET/PREFIX",
                                  .make = gs_make,
-                                 .list = remote_list_known,
-                                 .open = remote_open,
-                                 .join = joined_staged,
                                  .list_beside = s3_list_beside,
                                  .credentials = s3_credentials,
                                  .release = s3_release_impl,

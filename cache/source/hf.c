@@ -22,7 +22,6 @@
 #include "cache/source/hf_local.h"
 #include "cache/source/hf_reply.h"
 #include "cache/source/joined.h"
-#include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 
 #define FILES_MOST 4000000
@@ -549,9 +548,7 @@ static void hf_release(struct source *source)
 const struct remote remote_hf = {.scheme = "hf://",
                                  .help = "hf://datasets/OWNER/NAME",
                                  .make = hf_make,
-                                 .list = remote_list_known,
                                  .open = hf_open,
-                                 .join = joined_staged,
                                  .credentials = hf_credentials,
                                  .release = hf_release,
                                  .far = true,

@@ -118,8 +118,9 @@ int source_join(const struct source *source, const struct joined_head *head,
 {
     int r = -EOPNOTSUPP;
 
-    if (source->remote->join)
-        r = source->remote->join(source, head, members, ret, d);
+    if (source->remote->join || source->remote->far)
+        r = (source->remote->join ? source->remote->join : joined_staged)(source, head, members,
+                                                                          ret, d);
     members_release(members);
     return r;
 }

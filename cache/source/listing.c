@@ -92,7 +92,7 @@ static int remote_listing(const struct source *source, struct listing *ret)
 
 int source_listing(const struct source *source, int64_t now, struct listing *ret, struct diag *d)
 {
-    if (source->only_file || !source->remote->join)
+    if (source->only_file || (!source->remote->join && !source->remote->far))
         return -EOPNOTSUPP;
     return source->remote->far ? remote_listing(source, ret) : local_listing(source, now, ret, d);
 }

@@ -17,7 +17,6 @@
 #include "cache/http/credentials.h"
 #include "cache/http/url.h"
 #include "cache/source/joined.h"
-#include "cache/source/joined_blob.h"
 #include "cache/source/kept_list.h"
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
@@ -571,9 +570,6 @@ void s3_release_impl(struct source *source)
 const struct remote remote_s3 = {.scheme = "s3://",
                                  .help = "s3://BUCKET/PREFIX",
                                  .make = s3_make,
-                                 .list = remote_list_known,
-                                 .open = remote_open,
-                                 .join = joined_staged,
                                  .list_beside = s3_list_beside,
                                  .credentials = s3_credentials,
                                  .release = s3_release_impl,

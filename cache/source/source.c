@@ -10,17 +10,10 @@
 #include "cache/disk/quota.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/beside.h"
+#include "cache/source/remote.h"
 #include "cache/source/shared_table.h"
 
 #define WHOLE_MOST (UINT64_C(256) << 10) /* fetched whole: many small files at once */
-
-extern const struct remote remote_list, remote_file, remote_local, remote_http, remote_https,
-    remote_s3, remote_gs, remote_hf;
-
-/* The first entry that takes SOURCE opens it. */
-static const struct remote *const remotes[] = {&remote_http, &remote_https, &remote_s3,
-                                               &remote_gs,   &remote_hf,    &remote_list,
-                                               &remote_file, &remote_local};
 
 void source_options_init(struct source_options *ret, const struct cache_folder *cache)
 {
@@ -40,7 +33,7 @@ void source_options_init(struct source_options *ret, const struct cache_folder *
 
 void source_add_kinds(struct text *ret, const char *joint)
 {
-    for (size_t i = 0, n = 0; i < ARRAY_LEN(remotes); i++)
+    for (size_t i = 0, n = 0; i < n_remotes; i++)
         if (remotes[i]->help)
             text_add(ret, "%s%s", n++ ? joint : "", remotes[i]->help);
 }
@@ -80,7 +73,7 @@ int source_open(const char *spec, const struct source_options *options, struct s
         return -ENOMEM;
     while (!takes(remotes[i], spec)) /* the last entry takes all */
         i++;
-    if (remotes[i] == &remote_local && strstr(spec, "://"))
+    if (i + 1 == n_remotes && strstr(spec, "://"))
         return source_refuse_scheme(spec, d);
     source->remote = remotes[i];
     source->within = (struct within){&source->roots, options->allow_outside, options->for_others};
@@ -152,7 +145,8 @@ int source_list(const struct source *source, const char *const *sides, struct so
                 struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
-    int r = source->remote->list(source, sides, &list, d);
+    int r =
+        (source->remote->list ? source->remote->list : remote_list_known)(source, sides, &list, d);
 
     if (r < 0)
         return r;
@@ -168,7 +162,7 @@ int source_blob_packed(const struct source *source, const struct source_entry *e
 {
     if (entry->error)
         return diag_set(d, entry->failure, "%s", entry->error);
-    return source->remote->open(source, entry, ret_blob, d);
+    return (source->remote->open ? source->remote->open : remote_open)(source, entry, ret_blob, d);
 }
 
 int source_blob(const struct source *source, const struct source_entry *entry,

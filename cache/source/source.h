@@ -32,7 +32,8 @@ struct shared_table;
 struct transport;
 struct unpack_watch;
 
-/* The table of functions of a kind of source. */
+/* The table of functions of a kind of source. For a far one, make() and scheme suffice: it connects
+ * (remote_connect() of cache/source/remote.h), adds all files to source->known, and sorts them. */
 struct remote {
     const char *scheme; /* "file://"; "": takes every SOURCE that no other kind takes */
     const char *help;   /* SOURCE of this kind, as the help shows it; NULL: it does not */
@@ -46,9 +47,11 @@ struct remote {
                 struct diag *d);
     bool ordered; /* list() returns the files in their final order */
 
-    /* List every file below the source, in any order. sides: see source_list(). */
+    /* List every file below the source, in any order. sides: see source_list(). NULL: known files.
+     */
     int (*list)(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
+    /* NULL: through the stage, by its URL. */
     int (*open)(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 
@@ -62,7 +65,8 @@ struct remote {
      * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
     int (*list_beside)(const struct source *source, struct source_list *ret);
 
-    /* See source_join() (cache/source/joined.h): it may empty *members. NULL: -EOPNOTSUPP. */
+    /* See source_join() (cache/source/joined.h): it may empty *members. NULL: of a far one,
+     * through the stage; otherwise -EOPNOTSUPP. */
     int (*join)(const struct source *source, const struct joined_head *head,
                 struct members *members, struct blob **ret, struct diag *d);
 
@@ -78,6 +82,9 @@ struct remote {
     bool accepts_gzip;  /* see struct http_options */
     bool paths_decoded; /* source.root has paths as they are, not percent-encoded as in URLs */
 };
+
+extern const struct remote *const remotes[]; /* [n_remotes], cache/source/remotes.c */
+extern const unsigned n_remotes;
 
 struct source {
     const struct remote *remote;

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "cache/http/url.h"
 #include "cache/source/index_page.h"
-#include "cache/source/joined_blob.h"
 #include "cache/source/remote.h"
 #include "cache/source/shared_list.h"
 #include "cache/source/web_kept.h"
@@ -564,18 +563,12 @@ static int http_make(struct source *source, const char *spec_rest,
 const struct remote remote_http = {.scheme = "http://",
                                    .help = "http://",
                                    .make = http_make,
-                                   .list = remote_list_known,
-                                   .open = remote_open,
-                                   .join = joined_staged,
                                    .list_beside = http_list_beside,
                                    .credentials = remote_netrc,
                                    .far = true};
 const struct remote remote_https = {.scheme = "https://",
                                     .help = "https://",
                                     .make = http_make,
-                                    .list = remote_list_known,
-                                    .open = remote_open,
-                                    .join = joined_staged,
                                     .list_beside = http_list_beside,
                                     .credentials = remote_netrc,
                                     .far = true};
