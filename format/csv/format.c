@@ -188,7 +188,7 @@ static void csv_add_names(const struct csv_shape *shape, struct text *t)
         text_plain(t->data, "");
 }
 
-/* Columns are joined by their names where both files have names; else by their places. */
+/* Columns are joined by their names where both files have names; otherwise by their places. */
 static bool same_names(const struct csv_shape *a, const struct csv_shape *b)
 {
     return !b->has_header || (a->has_header && a->names.len == b->names.len &&

@@ -8,6 +8,12 @@
 
 #include "format/core/split_name.h"
 
+/* May they be the same letter? Most names are told apart by one. */
+static bool may_be_same(char a, char b)
+{
+    return (a | 0x20) == (b | 0x20);
+}
+
 static bool name_ends_in(const char *name, const char *const *ends)
 {
     size_t len = strlen(name);
@@ -15,7 +21,8 @@ static bool name_ends_in(const char *name, const char *const *ends)
     for (; *ends; ends++) {
         size_t n = strlen(*ends);
 
-        if (len > n && !strcasecmp(name + len - n, *ends))
+        if (len > n && may_be_same(name[len - 1], n ? (*ends)[n - 1] : name[len - 1]) &&
+            !strcasecmp(name + len - n, *ends))
             return true;
     }
     return false;
@@ -161,7 +168,7 @@ bool name_is_notice(const char *name)
                                          "checksum", "citation", "notice",  "._",     NULL};
 
     for (const char *const *s = starts; *s; s++)
-        if (!strncasecmp(name, *s, strlen(*s)))
+        if (may_be_same(*name, **s) && !strncasecmp(name, *s, strlen(*s)))
             return true;
     return name_ends_in(name, ends);
 }
