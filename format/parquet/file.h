@@ -131,8 +131,8 @@ enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum d
 
 /* Make n rows, or as many as there are, from the pages of each leaf of a column; the last is bad
  * with is_cut. ret starts as {0}; its marks are those of the rows. why: the first fault, which is
- * no error; set: a fault of the pages. 0 or -ENOMEM. */
-int parquet_rows_make(const struct parquet_column *column, const struct page_data *data, size_t n,
+ * no error; set: a fault of the pages. It may take the values of data. 0 or -ENOMEM. */
+int parquet_rows_make(const struct parquet_column *column, struct page_data *data, size_t n,
                       bool is_cut, struct values *ret, struct diag *why);
 /* Rows that the pages of a leaf begin. */
 size_t parquet_count_rows(const struct page_data *data);

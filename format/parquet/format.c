@@ -126,63 +126,58 @@ static size_t contents_width(const struct parquet_column *c)
     return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
 }
 
-/* Copy values of a good unit, up to the first of n rows that it has not. Returns how many. */
-static unsigned contents_copy(const struct values *slab, uint64_t first, const uint64_t *row,
-                              unsigned n, size_t width, size_t step, uint8_t *dst)
+/* Copy the values of a unit without marks to all of n rows that it has. */
+static void contents_copy(const struct values *slab, uint64_t first, const uint64_t *row,
+                          unsigned n, size_t step, uint8_t *dst, bool *is_done)
 {
-    unsigned i = 0;
+    for (unsigned i = 0; i < n; i++, dst += step) {
+        uint64_t at = row[i] - first;
 
-    if (slab->n_marks || slab->width != width)
-        return 0;
-    /* Sizes that are constants make a copy of one instruction. */
-    if (width == 8)
-        for (; i < n && row[i] - first < slab->n; i++)
-            memcpy(dst + i * step, slab->bytes + (row[i] - first) * 8, 8);
-    else if (width == 4)
-        for (; i < n && row[i] - first < slab->n; i++)
-            memcpy(dst + i * step, slab->bytes + (row[i] - first) * 4, 4);
-    else
-        for (; i < n && row[i] - first < slab->n; i++)
-            memcpy(dst + i * step, slab->bytes + (row[i] - first) * width, width);
-    return i;
+        if (at >= slab->n)
+            continue;
+        is_done[i] = true;
+        /* Sizes that are constants make a copy of one instruction. */
+        if (slab->width == 8)
+            memcpy(dst, slab->bytes + at * 8, 8);
+        else if (slab->width == 4)
+            memcpy(dst, slab->bytes + at * 4, 4);
+        else
+            memcpy(dst, slab->bytes + at * slab->width, slab->width);
+    }
 }
 
-/* Rows of one column, which go to dst, which is every step bytes. */
+/* Rows of one column, which go to dst, which is every step bytes: the rows of a unit together, in
+ * whatever order they are. */
 static int contents_column(struct read_context *rc, const struct parquet_file *file,
                            unsigned column, const uint64_t *row, unsigned n, size_t step,
                            uint8_t *dst, struct diag *d)
 {
-    size_t width = contents_width(&file->column[column]);
-    int all = 0;
+    AUTO_FREE bool *is_done = calloc(n, sizeof(*is_done));
+    size_t width = contents_width(&file->column[column]), len = width;
+    int all = is_done ? 0 : -ENOMEM;
 
-    for (unsigned i = 0; i < n;) {
+    for (unsigned i = 0; i < n && is_done; i++) {
         const struct values *slab = NULL;
         AUTO_MEMO struct memo_thing *thing = NULL;
-        uint64_t first = row[i];
-        unsigned copied = 0;
-        int r = parquet_unit_get(rc, file, column, row[i], &slab, &first, &thing, d);
+        const uint8_t *bytes;
+        uint64_t first;
+        int r =
+            is_done[i] ? 0 : parquet_unit_get(rc, file, column, row[i], &slab, &first, &thing, d);
 
         if (!missing_go_on(rc, r, &all))
             break;
-        if (r == 0)
-            copied = contents_copy(slab, first, row + i, n - i, width, step, dst + i * step);
-        i += copied;
-        /* What the unit lacks at its end cannot be read. */
-        for (unsigned k = i; r == 0 && i < n && !copied && (i == k || row[i] - first < slab->n);
-             i++) {
-            const uint8_t *bytes;
-            size_t len;
-
-            r = contents_bytes(file, column, row[i], slab, (size_t)(row[i] - first), &bytes, &len,
-                               d);
-            if (r == 0 && len != width)
-                r = contents_refuse(file, column, row[i], "the kept index has another size", d);
-            if (r == 0)
-                memcpy(dst + i * step, bytes, width);
-        }
-        if (r < 0 && r != -EAGAIN)
+        if (r < 0 || is_done[i])
+            continue;
+        if (!slab->n_marks && slab->width == width)
+            contents_copy(slab, first, row + i, n - i, step, dst + i * step, is_done + i);
+        if (is_done[i])
+            continue;
+        r = contents_bytes(file, column, row[i], slab, (size_t)(row[i] - first), &bytes, &len, d);
+        if (r == 0 && len != width)
+            r = contents_refuse(file, column, row[i], "the kept index has another size", d);
+        if (r < 0)
             return r;
-        i += r == -EAGAIN;
+        memcpy(dst + i * step, bytes, width);
     }
     return all;
 }

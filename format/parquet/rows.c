@@ -69,15 +69,9 @@ static int rows_make_numbers(struct rows *rows, size_t n)
 {
     const struct parquet_column *c = rows->c;
     const struct page_data *data = rows->data;
-    struct values some = data->v;
-    int r;
+    const struct values *v = &data->v;
+    int r = values_append_marked(rows->made, n, VALUE_GOOD);
 
-    if (c->convert == CONVERT_COPY && !some.n_marks && some.n == data->n) { /* as they are */
-        some.n = n;
-        some.len = n * c->width;
-        return values_append(rows->made, &some);
-    }
-    r = values_append_marked(rows->made, n, VALUE_GOOD);
     for (size_t i = 0, at = 0; i < n && r == 0; i++) {
         uint8_t *dst = rows->made->bytes + i * c->width;
         const uint8_t *value;
@@ -89,9 +83,9 @@ static int rows_make_numbers(struct rows *rows, size_t n)
                 r = values_set_mark(rows->made, i, VALUE_NULL);
             continue;
         }
-        value = values_at(&some, at, &len);
-        if (values_mark(&some, at) || !parquet_convert(c, value, len, dst)) {
-            rows_blame(rows, rows_why(&some, at));
+        value = values_at(v, at, &len);
+        if (values_mark(v, at) || !parquet_convert(c, value, len, dst)) {
+            rows_blame(rows, rows_why(v, at));
             r = values_set_mark(rows->made, i, VALUE_BAD);
         }
         at++;
@@ -327,7 +321,14 @@ static int rows_leaves(const struct parquet_column *c, const struct parquet_node
     return *ret ? 0 : -ENOMEM;
 }
 
-int parquet_rows_make(const struct parquet_column *column, const struct page_data *data, size_t n,
+/* Are the values the rows, as they are? */
+static bool rows_are_values(const struct parquet_column *c, const struct page_data *data, size_t n)
+{
+    return (c->shown == SHOWN_NUMBER || c->shown == SHOWN_BYTES) && c->convert == CONVERT_COPY &&
+           !data->v.n_marks && data->v.n == n && data->n == n;
+}
+
+int parquet_rows_make(const struct parquet_column *column, struct page_data *data, size_t n,
                       bool is_cut, struct values *ret, struct diag *why)
 {
     AUTO_FREE const struct parquet_node **leaf = NULL;
@@ -335,6 +336,11 @@ int parquet_rows_make(const struct parquet_column *column, const struct page_dat
     size_t have = parquet_count_rows(data), good;
     int r = rows_leaves(column, &leaf);
 
+    if (r == 0 && rows_are_values(column, data, n)) {
+        *ret = data->v;
+        data->v = (struct values){.width = ret->width};
+        return 0;
+    }
     ret->width = column->shown == SHOWN_NUMBER ? column->width : 0;
     good = n = have < n ? have : n;
     for (unsigned i = 0; is_cut && i < column->n_leaves; i++) {

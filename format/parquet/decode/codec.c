@@ -10,26 +10,10 @@
 #include "base/bytes.h"
 #include "base/scope.h"
 
-static const char *const codec_names[N_CODECS] = {
-    [CODEC_NONE] = "none", [CODEC_SNAPPY] = "Snappy", [CODEC_GZIP] = "gzip",
-    [CODEC_LZO] = "LZO",   [CODEC_BROTLI] = "Brotli", [CODEC_LZ4_HADOOP] = "LZ4 of Hadoop",
-    [CODEC_ZSTD] = "zstd", [CODEC_LZ4] = "LZ4_RAW",
-};
-
-const char *codec_name(uint64_t codec)
-{
-    return codec < N_CODECS ? codec_names[codec] : NULL;
-}
-
 bool codec_is_known(uint64_t codec)
 {
     return codec < N_CODECS && codec != CODEC_LZO && codec != CODEC_BROTLI &&
            codec != CODEC_LZ4_HADOOP;
-}
-
-uint32_t codec_crc32(uint32_t crc, const uint8_t *bytes, size_t len)
-{
-    return libdeflate_crc32(crc, bytes, len);
 }
 
 /* What is read from, and what is written. */

@@ -20,17 +20,11 @@ enum parquet_codec {
     N_CODECS,
 };
 
-/* For people; NULL: there is no such codec. */
-const char *codec_name(uint64_t codec);
-
 /* Is it read? */
 bool codec_is_known(uint64_t codec);
 
 /* Unpack len bytes to exactly size bytes. 0, -EBADMSG or -ENOMEM. */
 int codec_unpack(enum parquet_codec codec, const uint8_t *bytes, size_t len, uint8_t *dst,
                  size_t size);
-
-/* CRC-32 of zlib, of bytes after those that gave crc; 0 at first. */
-uint32_t codec_crc32(uint32_t crc, const uint8_t *bytes, size_t len);
 
 #endif

@@ -1,6 +1,7 @@
 #include "format/parquet/decode/page.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,7 +259,7 @@ int page_decode_levels(const struct page_column *column, const struct page_heade
 static int page_check_crc(const struct page_header *header, const uint8_t *body,
                           const char **ret_why)
 {
-    return header->has_crc && codec_crc32(0, body, (size_t)header->packed) != header->crc
+    return header->has_crc && libdeflate_crc32(0, body, (size_t)header->packed) != header->crc
                ? page_fail(ret_why, "expected the CRC of the header, got another")
                : 0;
 }

@@ -94,7 +94,7 @@ static int footer_check_chunk(struct footer_reading *f, struct parquet_chunk *ch
 
     if (number[META_TYPE] != leaf->type)
         return footer_bad(f, "expected the type of the schema, got another");
-    if (!codec_name((uint64_t)number[META_CODEC]))
+    if (number[META_CODEC] < 0 || number[META_CODEC] >= N_CODECS)
         return footer_bad(f, "expected a codec from 0 to 7, got another");
     if (number[META_VALUES] < 0 || number[META_UNPACKED] < 0 || number[META_PACKED] < 0)
         return footer_bad(f, "expected values and sizes of 0 or more, got others");
