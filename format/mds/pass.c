@@ -72,8 +72,9 @@ static int mds_learn_array(struct mds_seen *seen, uint64_t skip, enum dtype dtyp
     }
     if (l->dtype != dtype || l->ndim != ndim)
         l->ndim = 0;
-    if (memcmp(l->dim, dim, l->ndim * sizeof(*dim)) != 0)
-        l->dim[0] = DIM_VARIES;
+    for (unsigned i = 0; i < l->ndim; i++)
+        if (l->dim[i] != dim[i])
+            l->dim[0] = l->dim[i] = DIM_VARIES; /* the first one varies wherever one does */
     return 0;
 }
 
@@ -408,7 +409,7 @@ static void mds_release(void *p)
 
 const struct record_file_ops mds_file_ops = {
     .size = sizeof(struct mds_file),
-    .index = {.version = "mds 2",
+    .index = {.version = "mds 3",
               .identity = mds_identity,
               .keep = mds_keep,
               .load = mds_load,

@@ -29,8 +29,13 @@ def sample(i):
     return struct.pack("<II", len(array), len(picture)) + array + picture + struct.pack("<f", i / 2)
 
 
-def shard(numbers, change=None):
-    data, head = [sample(i) for i in numbers], b"{}"
+def wide(i):  # two axes, of which the second differs
+    array = bytes([8, 2, i % 3 + 1]) + np.arange(2 * (i % 3 + 1), dtype="<i2").tobytes()
+    return struct.pack("<I", len(array)) + array
+
+
+def shard(numbers, change=None, of=sample):
+    data, head = [of(i) for i in numbers], b"{}"
     at = [4 + 4 * (len(data) + 1) + len(head)]
     for d in data:
         at.append(at[-1] + len(d))
@@ -59,6 +64,9 @@ for name, data, n in (("0", one, 5), ("1", two, 7)):
     write(f"merged/{name}/shard.00000.mds", data)
 write("falling/index.json", index(entry("shard.00000.mds", falling, 5)))
 write("falling/shard.00000.mds", falling)
+axes = shard(range(5), of=wide)
+write("axes/index.json", index(entry("shard.00000.mds", axes, 5, column_names=["a"], column_encodings=CODES[:1], column_sizes=[None])))
+write("axes/shard.00000.mds", axes)
 refused = {
     "alone/shard.00000.mds": (None, ["expected index.json in its folder"]),
     "count": (index(entry("shard.00000.mds", one, 6)), ["expected 6 samples of index.json, got 5"]),
@@ -171,6 +179,9 @@ def check():
             equal(npz["f"][ends[k]:ends[k + 1]].tobytes(), b"\xff\xd8\xff" + bytes([i]) * i, f"{ds} {i}")
     equal([os.path.exists(path("merged", n)) for n in "01"], [False, False], "children of a merged index")
     equal([members("falling", i) is None for i in range(5)], [True, True, True, False, False], "offsets that fall")
+    npz = np.load(path("axes", "batches/batch=all/npz/000000.npz"))
+    equal(npz["a_shape"].tolist(), [[2, i % 3 + 1] for i in range(5)], "axes of arrays")
+    equal(npz["a"].tolist(), [k for i in range(5) for k in range(2 * (i % 3 + 1))], "arrays of several axes")
     for name, (_, words) in refused.items():
         contains(text(path(name, "ERROR.txt")), *words)
     for row in shared:
