@@ -7,18 +7,47 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "cache/disk/home.h"
 #include "cache/disk/local_file.h"
 
 #define MARKER_NAME    "EPOCHFS"
 #define MARKER_START   "epochfs cache folder, version "
 #define MARKER_VERSION "2"
 #define MARKER         MARKER_START MARKER_VERSION "\n"
+
+#define USER_FIRST ((size_t)1 << 10)
+#define USER_MOST  ((size_t)1 << 20) /* longer than any entry of a user */
+
+static bool path_fits(const char *folder, const char *name, char *ret, size_t capacity)
+{
+    int n = snprintf(ret, capacity, "%s%s", folder, name);
+
+    return n >= 0 && (size_t)n < capacity;
+}
+
+bool home_path(const char *name, char *ret, size_t capacity)
+{
+    const char *home = getenv("HOME");
+
+    if (home && *home)
+        return path_fits(home, name, ret, capacity);
+    for (size_t size = USER_FIRST; size <= USER_MOST; size *= 4) {
+        AUTO_FREE char *text = malloc(size);
+        struct passwd entry, *found = NULL;
+        int r = text ? getpwuid_r(geteuid(), &entry, text, size, &found) : ENOMEM;
+
+        if (r != ERANGE)
+            return r == 0 && found && *found->pw_dir &&
+                   path_fits(found->pw_dir, name, ret, capacity);
+    }
+    return false;
+}
 
 static const char *environment(const char *name)
 {

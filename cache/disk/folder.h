@@ -41,4 +41,11 @@ int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *re
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 
+/* Write the path of a file in the user's home folder: name is "/.netrc" or the like, "" for the
+ * folder itself. The folder is $HOME, otherwise, where that is unset or empty, as in a service of
+ * systemd, the one that the user database has; libcurl and the tools of AWS look in the same place.
+ * It need not exist. false: the user has none, or the path does not fit; ret is then unchanged or
+ * cut off. May block: the database may be on the network. */
+bool home_path(const char *name, char *ret, size_t capacity);
+
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cache/disk/home.h"
+#include "cache/disk/folder.h"
 #include "cache/disk/local_file.h"
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/scope.h"
-#include "cache/disk/home.h"
+#include "cache/disk/folder.h"
 #include "cache/disk/local_file.h"
 #include "cache/http/parts.h"
 

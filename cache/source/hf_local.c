@@ -15,7 +15,7 @@
 #include "base/lock.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "cache/disk/home.h"
+#include "cache/disk/folder.h"
 #include "cache/disk/local_file.h"
 #include "cache/http/url.h"
 #include "cache/source/hf_reply.h"

@@ -51,7 +51,7 @@ static int take_more_quota(struct run *run, uint64_t bytes)
 
 bool file_wants_parts(const struct file *file)
 {
-    return atomic_load(&file->stage->overflow.is_wasteful) &&
+    return overflow_is_wasteful(file->stage->overflow) &&
            atomic_load(&file->ahead_at) == UINT64_MAX;
 }
 
@@ -171,7 +171,7 @@ static void keep_overflow(struct run *run, uint64_t n)
         uint32_t len = file_block_len(file, block), skip = block == run->first ? run->skip : 0,
                  cut = block == run->first + run->n - 1 ? run->cut : 0;
 
-        overflow_add(&file->stage->overflow, file, block, at + skip, skip, len - skip - cut,
+        overflow_add(file->stage->overflow, file, block, at + skip, skip, len - skip - cut,
                      run->skip || run->cut);
         at += len;
     }

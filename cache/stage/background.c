@@ -214,7 +214,7 @@ static struct blocks with_worth(const struct file *file, struct blocks blocks, u
 static bool may_come(struct file *file, uint64_t block, bool planned)
 {
     return file_is_free(file, block) && !(planned && file->stage->options.keep != STAGE_PIN &&
-                                          overflow_has(&file->stage->overflow, file, block));
+                                          overflow_has(file->stage->overflow, file, block));
 }
 
 /* The missing blocks around the missing block `at`, without a gap. */

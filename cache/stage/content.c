@@ -46,7 +46,7 @@ static int read_overflow(struct file *file, uint64_t block, uint8_t *buf, size_t
     uint64_t start = block * file->block_bytes, from = max_u64(off, start),
              to = min_u64(off + len, start + file_block_len(file, block));
 
-    if (!overflow_read(&file->stage->overflow, file, block, buf + (from - off),
+    if (!overflow_read(file->stage->overflow, file, block, buf + (from - off),
                        (size_t)(from - start), (size_t)(to - from)))
         return -EAGAIN;
     return file_stale_error(file, from, to - from);

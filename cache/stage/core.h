@@ -83,8 +83,8 @@ struct stage {
     struct keeping *keeping;
     struct passing *passing;
     struct background *background;
+    struct overflow *overflow;
     struct stage_counters counters;
-    struct overflow overflow;
     const struct stage_listener *_Atomic listener; /* see stage_set_listener(); NULL: none */
     const struct stage_needs *_Atomic forecast;    /* set before stage_begin(); NULL: none */
     _Atomic bool ending;

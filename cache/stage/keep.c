@@ -237,7 +237,7 @@ static size_t latest_find(struct stage *stage, const struct stage_needs *needs, 
                           size_t remembered, struct victim *ret, size_t capacity)
 {
     AUTO_FREE struct overflow_place *place = NULL;
-    size_t places = overflow_list(&stage->overflow, &place);
+    size_t places = overflow_list(stage->overflow, &place);
     struct latest latest = {.needs = needs, .heap = ret, .capacity = capacity};
 
     latest.passed = remembered ? passed_before(needs, files, remembered) : UINT64_MAX;
@@ -258,7 +258,7 @@ static size_t latest_find(struct stage *stage, const struct stage_needs *needs, 
 
 static bool is_kept(const struct victim *v)
 {
-    return v->in_memory ? overflow_has(&v->file->stage->overflow, v->file, v->block)
+    return v->in_memory ? overflow_has(v->file->stage->overflow, v->file, v->block)
                         : file_is_on_disk(v->file, v->block);
 }
 
@@ -285,7 +285,7 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
     lock_drop(&stage->lock);
     on_disk = latest_count(files);
     capacity =
-        (size_t)max_u64((on_disk + overflow_count(&stage->overflow)) / LIST_SHARE, LIST_LEAST);
+        (size_t)max_u64((on_disk + overflow_count(stage->overflow)) / LIST_SHARE, LIST_LEAST);
     list = calloc(capacity, sizeof(*list));
     if (list)
         n = latest_find(stage, needs, files, all ? 0 : on_disk, list, capacity);
@@ -311,11 +311,12 @@ struct room_wanted {
 
 static struct room_wanted wanted_for(struct stage *stage, uint64_t bytes)
 {
-    uint64_t left = overflow_left(&stage->overflow);
+    uint64_t left = overflow_left(stage->overflow);
 
     return (struct room_wanted){
         .on_disk = bytes,
-        .in_memory = bytes > stage->overflow.most ? UINT64_MAX : bytes - min_u64(bytes, left),
+        .in_memory =
+            bytes > overflow_most(stage->overflow) ? UINT64_MAX : bytes - min_u64(bytes, left),
     };
 }
 
@@ -367,7 +368,7 @@ static size_t drop_from_memory(struct stage *stage, struct victim *group, size_t
 
     for (size_t i = 0; i < n; i++) {
         if (group[i].in_memory)
-            overflow_remove(&stage->overflow, group[i].file, group[i].block);
+            overflow_remove(stage->overflow, group[i].file, group[i].block);
         else
             group[left++] = group[i];
     }
@@ -449,7 +450,7 @@ static int keep_take_place(struct stage *stage, uint64_t bytes)
 {
     int r = take_quota(stage, bytes);
 
-    return r == -ENOSPC && overflow_left(&stage->overflow) >= bytes ? KEEP_IN_MEMORY : r;
+    return r == -ENOSPC && overflow_left(stage->overflow) >= bytes ? KEEP_IN_MEMORY : r;
 }
 
 int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)

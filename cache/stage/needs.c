@@ -131,8 +131,8 @@ static bool is_in_memory(const struct need *need, uint64_t block)
     uint64_t start = block * file->block_bytes, end = start + file_block_len(file, block),
              from = max_u64(start, need->from), to = min_u64(end, need->to);
 
-    return from >= to || overflow_covers(&file->stage->overflow, file, block,
-                                         (size_t)(from - start), (size_t)(to - from));
+    return from >= to || overflow_covers(file->stage->overflow, file, block, (size_t)(from - start),
+                                         (size_t)(to - from));
 }
 
 /* Blocks that memory still has need not come. What a reader in sequence will want does not include

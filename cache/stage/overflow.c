@@ -1,12 +1,18 @@
 #include "cache/stage/overflow.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
+
+#include "base/lock.h"
 
 #define ENOUGH 32   /* dropped blocks are enough to judge, ... */
 #define SHARE  0.75 /* by whether so much of them was read */
 #define LATEST 64   /* how many of them count */
+
+#define OVERFLOW_BUCKETS 1024
 
 struct overflow_block {
     LIST_ENTRY(overflow_block) in_bucket;
@@ -19,12 +25,43 @@ struct overflow_block {
     uint8_t bytes[];
 };
 
-void overflow_init(struct overflow *ret, size_t most)
+LIST_HEAD(overflow_bucket, overflow_block);
+
+struct overflow {
+    size_t most;              /* bytes */
+    _Atomic bool is_wasteful; /* most bytes of dropped blocks were not read */
+    struct lock lock;
+    /* Guarded by lock: */
+    size_t bytes, n;   /* of all blocks; how many there are */
+    size_t part_bytes; /* of all parts */
+    unsigned dropped;  /* blocks, up to a number that is enough to judge */
+    double read;       /* share of the bytes of dropped blocks that were read, the last ones */
+    struct overflow_bucket bucket[OVERFLOW_BUCKETS];
+    TAILQ_HEAD(overflow_queue, overflow_block) blocks, parts; /* the oldest first */
+};
+
+struct overflow *overflow_new(size_t most)
 {
-    *ret = (struct overflow){.most = most, .read = 1};
+    struct overflow *ret = calloc(1, sizeof(*ret));
+
+    if (!ret)
+        return NULL;
+    ret->most = most;
+    ret->read = 1;
     TAILQ_INIT(&ret->blocks);
     TAILQ_INIT(&ret->parts);
     lock_init(&ret->lock);
+    return ret;
+}
+
+size_t overflow_most(const struct overflow *overflow)
+{
+    return overflow->most;
+}
+
+bool overflow_is_wasteful(const struct overflow *overflow)
+{
+    return atomic_load_explicit(&overflow->is_wasteful, memory_order_relaxed);
 }
 
 static struct overflow_bucket *bucket_of(struct overflow *overflow, const void *owner,
@@ -81,8 +118,10 @@ static void displace_locked(struct overflow *overflow, struct overflow_block *ov
     remove_locked(overflow, overflow_block);
 }
 
-void overflow_release(struct overflow *overflow)
+void overflow_free(struct overflow *overflow)
 {
+    if (!overflow)
+        return;
     lock_take(&overflow->lock);
     while (!TAILQ_EMPTY(&overflow->blocks))
         remove_locked(overflow, TAILQ_FIRST(&overflow->blocks));
@@ -90,6 +129,7 @@ void overflow_release(struct overflow *overflow)
         remove_locked(overflow, TAILQ_FIRST(&overflow->parts));
     lock_drop(&overflow->lock);
     lock_release(&overflow->lock);
+    free(overflow);
 }
 
 /* Half of the memory is for parts, and for none of the two until it is known what is needed. */

@@ -7,35 +7,20 @@
 #ifndef EPOCHFS_CACHE_STAGE_OVERFLOW_H
 #define EPOCHFS_CACHE_STAGE_OVERFLOW_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
 
-#define OVERFLOW_BUCKETS 1024
+struct overflow;
 
-struct overflow_block;
-LIST_HEAD(overflow_bucket, overflow_block);
+struct overflow *overflow_new(size_t most);    /* bytes; NULL: no memory */
+void overflow_free(struct overflow *overflow); /* takes NULL */
+size_t overflow_most(const struct overflow *overflow);
 
-struct overflow {
-    size_t most;              /* bytes */
-    _Atomic bool is_wasteful; /* most bytes of dropped blocks were not read */
-    struct lock lock;
-    /* Guarded by lock: */
-    size_t bytes, n;   /* of all blocks; how many there are */
-    size_t part_bytes; /* of all parts */
-    unsigned dropped;  /* blocks, up to a number that is enough to judge */
-    double read;       /* share of the bytes of dropped blocks that were read, the last ones */
-    struct overflow_bucket bucket[OVERFLOW_BUCKETS];
-    TAILQ_HEAD(overflow_queue, overflow_block) blocks, parts; /* the oldest first */
-};
-
-void overflow_init(struct overflow *ret, size_t most);
-void overflow_release(struct overflow *overflow);
+/* Were most bytes of the dropped blocks not read? */
+bool overflow_is_wasteful(const struct overflow *overflow);
 
 /* Keep a copy of a block of the file that owner identifies, or, is_part, of len bytes at byte from
  * of it; drops the oldest blocks if there are too many bytes. 0 or -ENOMEM. */

@@ -120,17 +120,7 @@ struct quota *stage_quota(struct stage *stage)
 
 struct memory_held stage_overflow_held(void *owner)
 {
-    return overflow_held(&((struct stage *)owner)->overflow);
-}
-
-uint64_t stage_quota_used(struct stage *stage)
-{
-    return quota_used(stage->quota);
-}
-
-uint64_t stage_quota_limit(struct stage *stage)
-{
-    return quota_limit(stage->quota);
+    return overflow_held(((struct stage *)owner)->overflow);
 }
 
 bool stage_peers(struct stage *stage, struct transport_peers *ret)

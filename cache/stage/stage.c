@@ -103,6 +103,47 @@ static uint64_t make_nonce(const struct stage *stage)
     return number;
 }
 
+static void stage_file_free(void *arg)
+{
+    struct file *file = arg;
+
+    block_store_release(file);
+    free(file->blob.name);
+    free(file->blob.source);
+    free(file->blob.etag);
+    free(file->url);
+    free(file->key);
+    free(file->version_text);
+    free(file->trouble);
+    file_free_stale(file);
+    free(file->last);
+    free(file->when);
+    free(file->needs);
+    free(file->runs);
+    free(file);
+}
+
+/* No thread uses it. */
+static void stage_dispose(struct stage *stage)
+{
+    transport_free(stage->transport); /* after this none of its threads calls us */
+    tdestroy(stage->by_key, stage_file_free);
+    overflow_free(stage->overflow);
+    keep_release(stage);
+    free(stage->open_files);
+    free(stage->needs);
+    free(stage->runs);
+    free(stage->speed);
+    free(stage->passing);
+    free(stage->background);
+    quota_close(stage->quota);
+    limiter_release(&stage->own_limiter);
+    pthread_cond_destroy(&stage->wake);
+    pthread_cond_destroy(&stage->gone);
+    lock_release(&stage->lock);
+    free(stage);
+}
+
 int stage_new(const struct stage_options *options, const struct cache_folder *cache,
               struct transport *transport, struct stage **ret, struct diag *d)
 {
@@ -137,14 +178,15 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->trouble = stage->untold = DIAG_INIT;
     atomic_store(&stage->progress, stage_now(stage));
     quota_set_keeps(stage->quota, has_url, stage);
-    overflow_init(&stage->overflow, options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
+    stage->overflow = overflow_new(options->memory ? (size_t)options->memory : OVERFLOW_BYTES);
+    r = stage->overflow ? 0 : -ENOMEM;
     lock_init(&stage->lock);
     condition_init(&stage->wake);
     condition_init(&stage->gone);
     for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
         r = parts[i](stage);
     if (r < 0) {
-        stage_free(stage);
+        stage_dispose(stage);
         return r;
     }
     *ret = stage;
@@ -196,26 +238,6 @@ void stage_end(struct stage *stage)
     runs_free_dead(stage);
 }
 
-static void stage_file_free(void *arg)
-{
-    struct file *file = arg;
-
-    block_store_release(file);
-    free(file->blob.name);
-    free(file->blob.source);
-    free(file->blob.etag);
-    free(file->url);
-    free(file->key);
-    free(file->version_text);
-    free(file->trouble);
-    file_free_stale(file);
-    free(file->last);
-    free(file->when);
-    free(file->needs);
-    free(file->runs);
-    free(file);
-}
-
 void stage_free(struct stage *stage)
 {
     if (!stage)
@@ -226,22 +248,7 @@ void stage_free(struct stage *stage)
     runs_await_gone_locked(stage);
     runs_free_buffers_locked(stage);
     lock_drop(&stage->lock);
-    transport_free(stage->transport); /* after this none of its threads calls us */
-    tdestroy(stage->by_key, stage_file_free);
-    overflow_release(&stage->overflow);
-    keep_release(stage);
-    free(stage->open_files);
-    free(stage->needs);
-    free(stage->runs);
-    free(stage->speed);
-    free(stage->passing);
-    free(stage->background);
-    quota_close(stage->quota);
-    limiter_release(&stage->own_limiter);
-    pthread_cond_destroy(&stage->wake);
-    pthread_cond_destroy(&stage->gone);
-    lock_release(&stage->lock);
-    free(stage);
+    stage_dispose(stage);
 }
 
 void stage_rest(struct stage *stage)

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/memory.h"
-#include "cache/disk/folder.h"
+#include "cache/disk/quota.h"
 #include "cache/stage/transport.h"
 
 struct stage;
@@ -213,9 +213,7 @@ struct memory_held stage_buffers_held(void *owner);
 /* Does a group share the folder of the staged files? */
 bool stage_is_shared(const struct stage *stage);
 
-struct quota *stage_quota(struct stage *stage);  /* valid as long as stage */
-uint64_t stage_quota_used(struct stage *stage);  /* of the cache folder, bytes */
-uint64_t stage_quota_limit(struct stage *stage); /* 0: none */
+struct quota *stage_quota(struct stage *stage); /* of the cache folder; valid as long as stage */
 
 /* How much of the source the cache can hold. */
 struct stage_space {

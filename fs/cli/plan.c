@@ -49,8 +49,8 @@ static void look_at_cache(struct planning *p)
     stage_count(p->stage);
     p->bytes = cli_plan_load(&c->total_bytes);
     p->here = cli_plan_load(&c->staged_bytes);
-    p->used = stage_quota_used(p->stage);
-    p->limit = stage_quota_limit(p->stage);
+    p->used = quota_used(stage_quota(p->stage));
+    p->limit = quota_limit(stage_quota(p->stage));
     p->disk_free = UINT64_MAX;
     if (statvfs(p->opened.cache.path, &fs) == 0)
         p->disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;

@@ -167,8 +167,8 @@ static int say_no_space(const struct staging *s)
         "%s, and %s free on its disk; see cache_size= and `epochfs cache prune`",
         s->shown, s->opened.cache.path, human_bytes(total > staged ? total - staged : 0, needed),
         human_bytes(staged, have), human_bytes(total, all),
-        human_bytes(stage_quota_used(stage), used), human_bytes(stage_quota_limit(stage), limit),
-        left);
+        human_bytes(quota_used(stage_quota(stage)), used),
+        human_bytes(quota_limit(stage_quota(stage)), limit), left);
 }
 
 static int say_failed(const struct staging *s, int r, const struct diag *d)

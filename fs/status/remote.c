@@ -143,8 +143,8 @@ void status_remote_json(struct stage *stage, struct text *t)
         text_add(t, "      {\"le_ms\": %u, \"count\": %llu},\n", stage_wait_ms[i], waits[i]);
     text_add(t, "      {\"le_ms\": null, \"count\": %llu}\n    ],\n", waits[STAGE_WAIT_CLASSES]);
     text_add(t, "    \"cache_used_bytes\": %llu,\n    \"cache_limit_bytes\": %llu,\n",
-             (unsigned long long)stage_quota_used(stage),
-             (unsigned long long)stage_quota_limit(stage));
+             (unsigned long long)quota_used(stage_quota(stage)),
+             (unsigned long long)quota_limit(stage_quota(stage)));
     add_space_note(stage, t);
     add_peers(stage, t);
     stage_trouble(stage, trouble, sizeof(trouble));
@@ -175,9 +175,9 @@ void status_remote_metrics(struct stage *stage, struct text *t)
     metrics_add_rows(t, status_remote_rows, ARRAY_LEN(status_remote_rows), c);
     add_histogram(c, t);
     metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
-                stage_quota_used(stage));
+                quota_used(stage_quota(stage)));
     metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
-                stage_quota_limit(stage));
+                quota_limit(stage_quota(stage)));
     report_peers(stage, &peers);
     metrics_add(t, "epochfs_remote_peers_bytes_total", "Bytes of the remote that peers gave.",
                 peers.bytes);

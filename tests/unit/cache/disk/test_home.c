@@ -8,7 +8,6 @@
 
 #include "base/scope.h"
 #include "cache/disk/folder.h"
-#include "cache/disk/home.h"
 #include "support/unit.h"
 
 static void test_home_path__variable__taken(void **state)

@@ -626,7 +626,7 @@ static void expect_limit(struct fixture *f, const char *folder)
     FILE *du;
 
     /* A count during writes may count some blocks twice. */
-    assert_true(stage_quota_used(f->s.stage) <= LIMIT + LIMIT / 8);
+    assert_true(quota_used(stage_quota(f->s.stage)) <= LIMIT + LIMIT / 8);
     snprintf(line, sizeof(line), "du -sk --exclude=lost+found '%s/staged'", folder);
     du = popen(line, "r");
     if (!du || fscanf(du, "%llu", &kib) != 1)
@@ -676,7 +676,7 @@ static size_t read_epochs(struct fixture *f, struct order *o, const char *folder
 /* Besides the blocks the folder holds records, and the space that a run takes in advance. */
 static size_t blocks_that_fit(struct fixture *f)
 {
-    return (size_t)(LIMIT - stage_quota_used(f->s.stage) - BLOCKS * (8 + 16) - 8192) / BLOCK;
+    return (size_t)(LIMIT - quota_used(stage_quota(f->s.stage)) - BLOCKS * (8 + 16) - 8192) / BLOCK;
 }
 
 /* Hits of keep=pin with the same space. */

@@ -740,7 +740,7 @@ static void test_room__pin__the_rest_is_not_kept(void **state)
     for (unsigned epoch = 0; epoch < 3; epoch++)
         for (uint64_t i = 0; i < 300; i++)
             stage_fixture_read(&f, (i * 77 % 300) * BLOCK + i, 100);
-    assert_true(stage_quota_used(f.stage) <= SIZE / 2);
+    assert_true(quota_used(stage_quota(f.stage)) <= SIZE / 2);
     assert_true(f.counters->staged_bytes > SIZE / 4);
     assert_true(f.counters->refused > 0);
     assert_int_equal(f.counters->evictions, 0);
@@ -1353,7 +1353,7 @@ static void test_whole__larger_than_the_cache__takes_its_capacity(void **state)
     stage_fixture_read(&f, 0, BLOCK);
     stage_fixture_read(&f, 0, SIZE);
     assert_true(f.counters->staged_bytes > 20 * BLOCK && f.counters->staged_bytes <= options.limit);
-    assert_true(stage_quota_used(f.stage) <= options.limit);
+    assert_true(quota_used(stage_quota(f.stage)) <= options.limit);
     stage_fixture_close(&f);
 }
 
@@ -1398,9 +1398,9 @@ static void test_whole__holes__one_transfer_fills_all(void **state)
     assert_int_equal(f.counters->staged_bytes, SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
     stage_rest(f.stage);
-    used = stage_quota_used(f.stage);
+    used = quota_used(stage_quota(f.stage));
     assert_int_equal(quota_recount(stage_quota(f.stage)), 0);
-    assert_true(used <= stage_quota_used(f.stage) + BLOCK); /* none was written again */
+    assert_true(used <= quota_used(stage_quota(f.stage)) + BLOCK); /* none was written again */
     stage_fixture_close(&f);
 }
 
