@@ -61,23 +61,22 @@ static const struct packing *prepare(struct fixture *f, uint64_t tokens, uint64_
     return f->s.packing;
 }
 
-static int find(const struct fixture *f, uint64_t tokens, uint64_t sample, struct window *ret)
+static int find(const struct fixture *f, uint64_t sample, struct window *ret)
 {
     static const struct windows w;
 
     *ret = (struct window){.w = &w, .s = &f->s};
     ret->piece = &ret->one;
-    (void)tokens;
     return packing_find(READ_WAITS, f->s.packing, sample, ret, NULL);
 }
 
 /* All samples as "document:first+tokens", + between pieces and ; between samples. */
-static void show_found(const struct fixture *f, uint64_t tokens, struct text *t)
+static void show_found(const struct fixture *f, struct text *t)
 {
     for (uint64_t k = 0; k < f->s.packing->samples; k++) {
         AUTO_WINDOW struct window x;
 
-        assert_int_equal(find(f, tokens, k, &x), 0);
+        assert_int_equal(find(f, k, &x), 0);
         for (size_t i = 0; i < x.n; i++) {
             size_t d = 0;
 
@@ -160,7 +159,7 @@ static void test_packing__examples__as_the_page_has_them(void **state)
 
         fixture_init(&f, rows[i].length, rows[i].n);
         prepare(&f, rows[i].tokens, rows[i].together, &no_store);
-        show_found(&f, rows[i].tokens, &found);
+        show_found(&f, &found);
         show_expected(rows[i].length, rows[i].n, rows[i].tokens, rows[i].together, &expected);
         assert_string_equal(found.data ? found.data : "", rows[i].samples);
         assert_string_equal(expected.data ? expected.data : "", rows[i].samples);
@@ -191,7 +190,7 @@ static void test_packing__random_documents__as_the_rule(void **state)
             length[i] = random_below(&seed, most);
         fixture_init(&f, length, n);
         prepare(&f, tokens, together, &no_store);
-        show_found(&f, tokens, &found);
+        show_found(&f, &found);
         show_expected(length, n, tokens, together, &expected);
         assert_string_equal(found.data ? found.data : "", expected.data ? expected.data : "");
         fixture_release(&f);
@@ -336,7 +335,7 @@ static void test_packing__forged__right_or_refused(void **state)
         assert_int_equal(removed, rows[i].removed);
         for (uint64_t k = 0; k < f.s.packing->samples; k++) {
             AUTO_WINDOW struct window x;
-            int r = find(&f, 8, k, &x);
+            int r = find(&f, k, &x);
 
             assert_true(r == 0 || r == -ESTALE);
             text_add(&found, "%s%s", k ? " " : "", r ? "-" : "0");
