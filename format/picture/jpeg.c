@@ -187,19 +187,70 @@ static int jpeg_begin(struct jpeg *jpeg)
     return jpeg->row ? 0 : -ENOMEM;
 }
 
-/* The file is read to its end marker, also where the last rows are cut away: whether it is good
- * must not depend on the size that is wanted. */
-static void jpeg_read_rows(struct jpeg *jpeg)
+static void jpeg_read_rows(struct jpeg *jpeg, uint8_t *row, uint32_t end)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+
+    while (lib->output_scanline < end) {
+        jpeg_read_scanlines(lib, &row, 1);
+        if (lib->out_color_space == JCS_CMYK)
+            cmyk_to_rgb(row, lib->output_width);
+        scaler_row(&jpeg->job->scaler, jpeg->row);
+    }
+}
+
+#if JPEG_LIB_VERSION >= 70
+#define BLOCK_WIDTH(lib)  (lib)->min_DCT_h_scaled_size
+#define BLOCK_HEIGHT(lib) (lib)->min_DCT_v_scaled_size
+#else
+#define BLOCK_WIDTH(lib)  (lib)->min_DCT_scaled_size
+#define BLOCK_HEIGHT(lib) (lib)->min_DCT_scaled_size
+#endif
+
+/* Decode the columns that are needed. The outermost ones of what the library decodes are not those
+ * of the whole picture, since their neighbours are missing: so a unit more on each side. */
+static uint8_t *jpeg_crop(struct jpeg *jpeg, const struct scaler_box *box)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+    JDIMENSION unit = (JDIMENSION)(lib->max_h_samp_factor * BLOCK_WIDTH(lib));
+    JDIMENSION x = box->x - (JDIMENSION)min_u64(box->x, unit);
+    JDIMENSION width = (JDIMENSION)min_u64((uint64_t)box->x_end + unit, lib->output_width) - x;
+
+    jpeg_crop_scanline(lib, &x, &width);
+    return jpeg->row + (size_t)x * PIXEL_BYTES;
+}
+
+/* The rows and columns that are needed, from a unit above them on: those of the whole picture. The
+ * file is read to its end marker, also where the last rows are cut away: whether it is good must
+ * not depend on the size that is wanted. So its last row is decoded. */
+static void jpeg_read_part(struct jpeg *jpeg)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+    const struct scaler_box box = scaler_needs(&jpeg->job->scaler);
+    uint32_t unit = (uint32_t)(lib->max_v_samp_factor * BLOCK_HEIGHT(lib));
+    uint32_t begin = box.y > unit ? (box.y - unit) / (2 * unit) * (2 * unit) : 0;
+    uint64_t end = min_u64(ceil_div(box.y_end, unit) * unit, lib->output_height);
+    uint8_t *row = jpeg_crop(jpeg, &box);
+
+    if (begin) {
+        jpeg_skip_scanlines(lib, begin);
+        scaler_skip(&jpeg->job->scaler, begin);
+    }
+    jpeg_read_rows(jpeg, row, (uint32_t)end);
+    if (end + 1 < lib->output_height)
+        jpeg_skip_scanlines(lib, lib->output_height - 1 - (uint32_t)end);
+    jpeg_read_rows(jpeg, row, lib->output_height);
+}
+
+static void jpeg_read_pixels(struct jpeg *jpeg)
 {
     struct jpeg_decompress_struct *lib = &jpeg->lib;
 
     jpeg_start_decompress(lib);
-    while (lib->output_scanline < lib->output_height) {
-        jpeg_read_scanlines(lib, &jpeg->row, 1);
-        if (lib->out_color_space == JCS_CMYK)
-            cmyk_to_rgb(jpeg->row, lib->output_width);
-        scaler_row(&jpeg->job->scaler, jpeg->row);
-    }
+    if (lib->out_color_space == JCS_CMYK)
+        jpeg_read_rows(jpeg, jpeg->row, lib->output_height);
+    else
+        jpeg_read_part(jpeg);
     jpeg_finish_decompress(lib);
 }
 
@@ -214,7 +265,7 @@ static int jpeg_read(struct jpeg *jpeg)
     jpeg_read_header(&jpeg->lib, TRUE);
     r = jpeg_begin(jpeg);
     if (r == 0)
-        jpeg_read_rows(jpeg);
+        jpeg_read_pixels(jpeg);
     return r;
 }
 

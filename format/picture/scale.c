@@ -304,3 +304,16 @@ void scaler_row(struct scaler *s, const uint8_t *row)
     if (source_row & 1 || source_row + 1 == last->first + last->n)
         scale_add_pair(s, source_row & ~1u);
 }
+
+struct scaler_box scaler_needs(const struct scaler *s)
+{
+    const struct taps *x = &s->x.taps[s->x.length - 1], *y = &s->y.taps[s->y.length - 1];
+
+    return (struct scaler_box){s->x.taps[0].first, x->first + x->n, s->y.taps[0].first,
+                               y->first + y->n};
+}
+
+void scaler_skip(struct scaler *s, uint32_t rows)
+{
+    s->row = rows;
+}

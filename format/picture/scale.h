@@ -53,4 +53,13 @@ void scaler_release(struct scaler *s);   /* takes zeros */
  * can be read. Rows that nothing needs are passed over. */
 void scaler_row(struct scaler *s, const uint8_t *row);
 
+/* The pixels that are needed: of rows [y, y_end) those in columns [x, x_end). */
+struct scaler_box {
+    uint32_t x, x_end, y, y_end;
+};
+struct scaler_box scaler_needs(const struct scaler *s);
+
+/* Pass over the first rows, which are an even number and not needed. */
+void scaler_skip(struct scaler *s, uint32_t rows);
+
 #endif

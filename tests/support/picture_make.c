@@ -27,6 +27,8 @@ struct made_picture make_jpeg(const struct made_jpeg *how, const uint8_t *pixels
     jpeg_set_quality(&lib, 100, TRUE);
     for (int i = 0; i < lib.num_components; i++)
         lib.comp_info[i].h_samp_factor = lib.comp_info[i].v_samp_factor = 1;
+    lib.comp_info[0].h_samp_factor = how->along_x ? how->along_x : 1;
+    lib.comp_info[0].v_samp_factor = how->along_y ? how->along_y : 1;
     if (how->is_progressive)
         jpeg_simple_progression(&lib);
     jpeg_start_compress(&lib, TRUE);

@@ -12,14 +12,15 @@ struct made_picture {
 };
 
 /* A JPEG of [height][width][channels]: 1 grey, 3 colours, 4 CMYK as files have it, inverted. All
- * pixels have full colour (no subsampling), quality 100. exif: bytes of the segment APP1, or none.
- */
+ * pixels have full colour, or one for so many along each axis; quality 100. exif: bytes of the
+ * segment APP1, or none. */
 struct made_jpeg {
     uint32_t width, height;
     unsigned channels;
     bool is_progressive;
     const uint8_t *exif;
     size_t exif_len;
+    int along_x, along_y; /* pixels of one colour; 0: 1 */
 };
 struct made_picture make_jpeg(const struct made_jpeg *how, const uint8_t *pixels);
 

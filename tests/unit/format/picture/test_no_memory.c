@@ -20,7 +20,13 @@ static void test_picture__allocation_n_fails__enomem(void **state)
 
     (void)state;
     make_exif(false, 6, exif + 6);
-    made = make_jpeg(&(struct made_jpeg){WIDTH, HEIGHT, 3, false, exif, sizeof(exif)}, rgb);
+    made = make_jpeg(&(struct made_jpeg){.width = WIDTH,
+                                         .height = HEIGHT,
+                                         .channels = 3,
+                                         .is_progressive = false,
+                                         .exif = exif,
+                                         .exif_len = sizeof(exif)},
+                     rgb);
     file = (struct picture_file){"x.jpg", made.bytes, made.len};
     for (unsigned long n = 1; has_failed; n++) {
         long live;

@@ -2,6 +2,7 @@
 #include "format/picture/exif.h"
 #include "format/picture/picture.h"
 #include "support/picture_make.h"
+#include "support/random.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -52,7 +53,13 @@ static struct made_picture a_jpeg(unsigned channels, bool progressive)
     uint8_t pixels[WIDTH * HEIGHT * 4];
 
     draw(pixels, WIDTH, HEIGHT, channels);
-    return make_jpeg(&(struct made_jpeg){WIDTH, HEIGHT, channels, progressive, NULL, 0}, pixels);
+    return make_jpeg(&(struct made_jpeg){.width = WIDTH,
+                                         .height = HEIGHT,
+                                         .channels = channels,
+                                         .is_progressive = progressive,
+                                         .exif = NULL,
+                                         .exif_len = 0},
+                     pixels);
 }
 
 static void assert_near(const uint8_t *found, const uint8_t *want, size_t n, int most)
@@ -60,6 +67,99 @@ static void assert_near(const uint8_t *found, const uint8_t *want, size_t n, int
     for (size_t i = 0; i < n; i++)
         if (abs(found[i] - want[i]) > most)
             fail_msg("byte %zu: expected %d, got %d", i, want[i], found[i]);
+}
+
+/* ---- parts ---- */
+
+#define PART_HEIGHT 144 /* multiples of what is decoded at a time, and of reductions */
+#define PART_WIDTH  208
+#define PARTS       300
+
+struct part {
+    struct picture_cut cut;
+    uint8_t *pixels;
+};
+
+static int choose_part(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
+                       uint8_t **ret_pixels)
+{
+    const struct part *part = ctx;
+
+    assert_int_equal(height, PART_HEIGHT);
+    assert_int_equal(width, PART_WIDTH);
+    *ret_cut = part->cut;
+    *ret_pixels = part->pixels;
+    return 0;
+}
+
+static void decode_part(const struct made_picture *made, struct part *part)
+{
+    const struct picture_file file = {NAME, made->bytes, made->len};
+
+    assert_int_equal(picture_decode_part(&file, &(struct picture_chooser){choose_part, part}, NULL),
+                     0);
+}
+
+/* The whole picture, reduced, and then a part of it without scaling; against that part alone. */
+static void check_part(const struct made_picture *made, unsigned reduced, uint64_t *random)
+{
+    static uint8_t whole[PART_HEIGHT * PART_WIDTH * 3], want[sizeof(whole)], found[sizeof(whole)];
+    const uint32_t all_height = PART_HEIGHT / reduced, all_width = PART_WIDTH / reduced;
+    struct part all = {{.height = PART_HEIGHT,
+                        .width = PART_WIDTH,
+                        .scaled_height = all_height,
+                        .scaled_width = all_width,
+                        .made_height = all_height,
+                        .made_width = all_width},
+                       whole};
+    uint32_t height = 1 + (uint32_t)random_below(random, all_height);
+    uint32_t width = 1 + (uint32_t)random_below(random, all_width);
+    uint32_t top = (uint32_t)random_below(random, all_height - height + 1);
+    uint32_t left = (uint32_t)random_below(random, all_width - width + 1);
+    struct part part = {{.top = (uint64_t)top * reduced,
+                         .left = (uint64_t)left * reduced,
+                         .height = (uint64_t)height * reduced,
+                         .width = (uint64_t)width * reduced,
+                         .scaled_height = height,
+                         .scaled_width = width,
+                         .made_height = height,
+                         .made_width = width},
+                        found};
+
+    decode_part(made, &all);
+    decode_part(made, &part);
+    for (uint32_t y = 0; y < height; y++)
+        memcpy(want + (size_t)y * width * 3, whole + ((size_t)(top + y) * all_width + left) * 3,
+               (size_t)width * 3);
+    if (memcmp(want, found, (size_t)height * width * 3) != 0)
+        fail_msg("%u x %u from %u, %u, 1/%u", height, width, top, left, reduced);
+}
+
+static void test_picture__part_of_a_jpeg__that_of_the_whole(void **state)
+{
+    static const struct made_jpeg kinds[] = {
+        {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 1, 1},
+        {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 2, 1},
+        {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 2, 2},
+        {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 1, 2},
+        {PART_WIDTH, PART_HEIGHT, 3, true, NULL, 0, 2, 2},
+        {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 4, 1},
+        {PART_WIDTH, PART_HEIGHT, 1, false, NULL, 0, 1, 1},
+        {PART_WIDTH, PART_HEIGHT, 4, false, NULL, 0, 1, 1},
+    };
+    static uint8_t pixels[PART_HEIGHT * PART_WIDTH * 4];
+    uint64_t random = RANDOM_SEED;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        pixels[i] = (uint8_t)(random_below(&random, 40) + (i % 5 ? pixels[i - 1] : 0u));
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct made_picture made =
+            make_jpeg(&kinds[i % (sizeof(kinds) / sizeof(kinds[0]))], pixels);
+
+        check_part(&made, 1u << random_below(&random, 4), &random);
+        free(made.bytes);
+    }
 }
 
 static void test_picture__no_picture__ebadmsg(void **state)
@@ -111,7 +211,13 @@ static void test_picture__cmyk_jpeg__light_that_remains(void **state)
     (void)state;
     for (size_t i = 0; i < 8 * 8; i++)
         memcpy(pixels + 4 * i, (uint8_t[]){255, 128, 0, 128}, 4);
-    made = make_jpeg(&(struct made_jpeg){8, 8, 4, false, NULL, 0}, pixels);
+    made = make_jpeg(&(struct made_jpeg){.width = 8,
+                                         .height = 8,
+                                         .channels = 4,
+                                         .is_progressive = false,
+                                         .exif = NULL,
+                                         .exif_len = 0},
+                     pixels);
     assert_int_equal(decode(made.bytes, made.len, 8, 8, ret, NULL), 0);
     free(made.bytes);
     assert_near(ret, (uint8_t[]){128, 64, 0}, 3, 2);
@@ -358,7 +464,13 @@ static void test_picture__jpeg_with_exif__turned(void **state)
     (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     make_exif(false, 6, exif + 6);
-    made = make_jpeg(&(struct made_jpeg){WIDTH, HEIGHT, 3, false, exif, sizeof(exif)}, rgb);
+    made = make_jpeg(&(struct made_jpeg){.width = WIDTH,
+                                         .height = HEIGHT,
+                                         .channels = 3,
+                                         .is_progressive = false,
+                                         .exif = exif,
+                                         .exif_len = sizeof(exif)},
+                     rgb);
     assert_int_equal(decode(made.bytes, made.len, WIDTH, HEIGHT, ret, NULL), 0);
     free(made.bytes);
     for (uint32_t y = 0; y < WIDTH; y++)
@@ -381,7 +493,13 @@ static void test_picture__large_jpeg__same_places(void **state)
         rgb[3 * i + 1] = (uint8_t)(i / W / 2);
         rgb[3 * i + 2] = 77;
     }
-    jpeg = make_jpeg(&(struct made_jpeg){W, H, 3, false, NULL, 0}, rgb);
+    jpeg = make_jpeg(&(struct made_jpeg){.width = W,
+                                         .height = H,
+                                         .channels = 3,
+                                         .is_progressive = false,
+                                         .exif = NULL,
+                                         .exif_len = 0},
+                     rgb);
     png = make_png(&(struct made_png){W, H, PNG_COLOR_TYPE_RGB, 8, false, NULL, 0}, rgb);
     assert_int_equal(decode(jpeg.bytes, jpeg.len, 12, 16, found, NULL), 0);
     assert_int_equal(decode(png.bytes, png.len, 12, 16, want, NULL), 0);
@@ -480,6 +598,7 @@ static void test_picture__four_threads__the_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_picture__part_of_a_jpeg__that_of_the_whole),
         cmocka_unit_test(test_picture__no_picture__ebadmsg),
         cmocka_unit_test(test_picture__jpeg_of_that_size__near_what_was_stored),
         cmocka_unit_test(test_picture__grey_jpeg__three_equal_channels),
