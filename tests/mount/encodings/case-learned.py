@@ -224,7 +224,7 @@ def check_union():
     equal(sorted(npz.files), ["label", "more", "picture", "points"], "alone")
     same(array("kinds/two.lrn/batches/batch=2/npy/000000.points.npy"),
          np.stack([f["h", "points"] for _, f in two_records]), "stacked where all are alike")
-    equal(sorted(os.listdir(path("kinds/two.lrn/samples"))), ["npy", "npz", "raw", "tar"],
+    equal(sorted(os.listdir(path("kinds/two.lrn/samples"))), ["npy", "npz", "raw", "tar", "tfrecord"],
           "no folder without files")
 
 
