@@ -24,7 +24,8 @@ struct audio_reader {
     uint64_t block_at;
     size_t n_block;
     uint32_t channels;
-    SNDFILE *sound; /* or: */
+    bool has_format, has_ended; /* of mp3 */
+    SNDFILE *sound;             /* or: */
     mpg123_handle *mp3;
 };
 
@@ -119,6 +120,21 @@ static int reader_refuse(const struct audio_reader *reader, const char *got, str
     return diag_set(d, -EBADMSG, "%s: " EXPECTED ", got %s", reader->file.where, got);
 }
 
+/* Files begin so that are given to libsndfile, which would try others as formats that few need. */
+static bool sound_is_known(struct audio_reader *reader)
+{
+    static const char *const begins[] = {"RIFF", "RIFX", "RF64", "FORM", ".snd",
+                                         "dns.", "NIST", "OggS", "fLaC", "ID3"};
+    char head[4] = "";
+    bool found = false;
+
+    reader_bytes(reader, head, sizeof(head));
+    reader->at = 0;
+    for (size_t i = 0; i < ARRAY_LEN(begins) && !found; i++)
+        found = !memcmp(head, begins[i], strlen(begins[i]));
+    return found;
+}
+
 static bool sound_is_read(int format)
 {
     switch (format & SF_FORMAT_TYPEMASK) {
@@ -176,6 +192,8 @@ static int open_sound(struct audio_reader *reader, struct audio_info *ret, struc
     static SF_VIRTUAL_IO io = {sound_size, sound_seek, sound_read, NULL, sound_tell};
     SF_INFO info = {0};
 
+    if (!sound_is_known(reader))
+        return reader_refuse(reader, "a file that begins in another way", d);
     reader->sound = sf_open_virtual(&io, SFM_READ, &info, reader);
     if (!reader->sound)
         return reader_refuse(reader, sf_strerror(NULL), d);
@@ -220,9 +238,6 @@ static int open_mp3(struct audio_reader *reader, bool is_whole, struct audio_inf
         return reader_refuse(reader, mpg123_strerror(reader->mp3), d);
     if (encoding != MPG123_ENC_FLOAT_32)
         return reader_refuse(reader, "mp3 of another encoding", d);
-    /* It would change at a later frame of another rate: what comes from there on is no array. */
-    mpg123_format_none(reader->mp3);
-    mpg123_format(reader->mp3, rate, channels, MPG123_ENC_FLOAT_32);
     frames = is_whole ? mpg123_length(reader->mp3) : -1;
     ret->frames = frames < 0 ? UINT64_MAX : (uint64_t)frames;
     ret->rate = rate > 0 ? (uint32_t)rate : 0;
@@ -285,13 +300,15 @@ static int64_t mp3_frames(struct audio_reader *reader, float *ret, size_t n)
     size_t width = reader->channels * sizeof(*ret), done = 0, bytes = n * width;
     int r = MPG123_OK;
 
-    while (done < bytes && r == MPG123_OK) {
+    while (done < bytes && r == MPG123_OK && !reader->has_ended) {
         size_t some = 0;
 
         r = mpg123_read(reader->mp3, (unsigned char *)ret + done, bytes - done, &some);
         done += some;
-        if (r == MPG123_NEW_FORMAT && !done)
-            r = MPG123_OK; /* the first one */
+        if (r == MPG123_NEW_FORMAT && !reader->has_format && !done)
+            r = MPG123_OK; /* that of all that follow: at another, the array ends */
+        reader->has_format = true;
+        reader->has_ended = r != MPG123_OK;
     }
     return (int64_t)(done / width);
 }

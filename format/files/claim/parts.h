@@ -88,6 +88,7 @@ struct set {
     uint32_t top;              /* the folder that its samples are in, */
     bool whole;                /* with those in it */
     bool keeps_all;            /* it is a dataset itself, next to its lists */
+    bool has_texts;            /* that recipes do not express: of sounds */
     bool has_companions;       /* samples have several files of one stem */
     uint32_t *file;            /* [n] those of the samples, in order */
     size_t n;

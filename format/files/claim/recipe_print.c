@@ -342,6 +342,9 @@ static int print_dataset(struct printing *p, const char *name, bool is_pattern,
     } else if (p->shape->note) {
         print_key(&p->t, "note");
         text_add_json(&p->t, p->shape->note);
+    } else if (p->set->has_texts) {
+        print_key(&p->t, "note");
+        text_add_json(&p->t, "texts next to sounds are not in it");
     }
     print_key(&p->t, "pictures");
     print_texts(&p->t, &p->shape->pictures);
