@@ -15,8 +15,7 @@ void parquet_cursor_release(struct cursor *c)
 {
     parquet_walk_release(&c->walk);
     page_data_release(&c->pending);
-    free(c->state);
-    free(c->place);
+    free(c->made);
     free(c->unit);
     *c = (struct cursor){0};
 }
@@ -32,23 +31,13 @@ int parquet_cursor_add_unit(struct cursor *c, uint64_t at)
     return r;
 }
 
-/* Make space for the states of n rows; those before were used. */
-static int cursor_reserve(struct cursor *c, size_t n)
+static int cursor_add(struct cursor *c, uint64_t state, uint64_t place)
 {
-    uint64_t *state, *place;
+    int r = array_capacity(&c->made, c->n, sizeof(*c->made));
 
-    c->n = c->pos = 0;
-    if (n <= c->capacity)
-        return 0;
-    state = realloc(c->state, n * sizeof(*state));
-    if (state)
-        c->state = state;
-    place = state ? realloc(c->place, n * sizeof(*place)) : NULL;
-    if (!place)
-        return -ENOMEM;
-    c->place = place;
-    c->capacity = n;
-    return 0;
+    if (r == 0)
+        c->made[c->n++] = (struct cursor_row){state, place};
+    return r;
 }
 
 static void pass_fault(struct parquet_column *column, uint64_t rows, const char *why)
@@ -71,27 +60,25 @@ static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
                             const struct values *rows, size_t n, uint64_t at,
                             const struct diag *why)
 {
-    int r = cursor_reserve(c, n);
+    int r = parquet_cursor_add_unit(c, at);
 
-    if (r == 0)
-        r = parquet_cursor_add_unit(c, at);
+    c->n = c->pos = 0;
     for (size_t i = 0; i < n && r == 0; i++) {
         enum value_mark mark = i < rows->n ? values_mark(rows, i) : VALUE_BAD;
         const uint8_t *bytes;
         size_t len;
 
-        c->place[c->n] = 0;
         if (mark == VALUE_BAD) {
             pass_fault(column, 1, why->text);
-            c->state[c->n++] = STATE_BAD;
+            r = cursor_add(c, STATE_BAD, 0);
             continue;
         }
         bytes = values_at(rows, i, &len);
         if (len && !column->bytes_kind)
             column->bytes_kind = parquet_kind(bytes, len);
         column->has_null |= mark == VALUE_NULL;
-        c->state[c->n++] =
-            mark == VALUE_NULL ? STATE_NULL : STATE_SIZE + cursor_amount(column, len);
+        r = cursor_add(c, mark == VALUE_NULL ? STATE_NULL : STATE_SIZE + cursor_amount(column, len),
+                       0);
     }
     c->row += r == 0 ? n : 0;
     return r;
@@ -179,10 +166,8 @@ static int cursor_hop(struct parquet_file *file, struct cursor *c, struct parque
             return r;
         column->bytes_kind = parquet_kind(bytes, head);
     }
-    c->place[c->n] = w->at + *at + 4;
-    c->state[c->n++] = STATE_SIZE + len;
     *at += 4 + len;
-    return 0;
+    return cursor_add(c, STATE_SIZE + len, w->at + *at - len);
 }
 
 /* Make the page a unit, without its values. */
@@ -197,25 +182,21 @@ static int cursor_page_in_place(struct parquet_file *file, struct cursor *c,
     int r = cursor_levels(c, &levels, &values, &why, d);
 
     at = values;
-    if (r == 0 || r == -EBADMSG)
-        r = cursor_reserve(c, n) < 0 ? -ENOMEM : r;
+    c->n = c->pos = 0;
     for (size_t i = 0; i < n && r == 0; i++) {
         if (!levels.def || levels.def[i] == c->walk.column.max_def) {
             r = cursor_hop(file, c, column, &at, d);
             continue;
         }
         column->has_null = true;
-        c->place[c->n] = 0;
-        c->state[c->n++] = STATE_NULL;
+        r = cursor_add(c, STATE_NULL, 0);
     }
     if (r == -EBADMSG) {
         diag_set(&fault, r, "page at byte %llu: %s",
                  (unsigned long long)(c->walk.at - c->walk.header.len), why);
         pass_fault(column, n - c->n, fault.text);
-        for (r = 0; c->n < n; c->n++) {
-            c->state[c->n] = STATE_BAD;
-            c->place[c->n] = 0;
-        }
+        for (r = 0; c->n < n && r == 0;)
+            r = cursor_add(c, STATE_BAD, 0);
     }
     if (r == 0)
         r = parquet_cursor_add_unit(c, c->walk.at - c->walk.header.len);

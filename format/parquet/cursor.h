@@ -8,6 +8,11 @@
 #define PARQUET_UNIT_VALUES (UINT64_C(1) << 20)  /* with nulls: a unit of so many is full */
 #define PARQUET_UNIT_BYTES  (UINT64_C(64) << 10) /* of values, at least, except the last unit */
 
+/* What the index has of a row. */
+struct cursor_row {
+    uint64_t state, place;
+};
+
 struct cursor {
     struct parquet_walk walk;
     bool has_page;            /* walk is at a page that was not decoded */
@@ -16,8 +21,8 @@ struct cursor {
     uint64_t pending_at;
     unsigned group;
     uint64_t row, end;       /* rows of the file: the next to be made; of the group's end */
-    uint64_t *state, *place; /* [n] owned; made and not yet used: those from pos on */
-    size_t n, pos, capacity;
+    struct cursor_row *made; /* [n] owned; not yet used: those from pos on */
+    size_t n, pos;
     struct parquet_unit *unit; /* [n_units] of the group; owned */
     size_t n_units;
 };

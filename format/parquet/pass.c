@@ -127,9 +127,9 @@ static int pass_add_row(struct parquet_file *file, struct diag *d)
             r = parquet_cursor_fill(file, c, column, d);
         if (r < 0)
             return r;
-        pass->number[column->state] = c->state[c->pos];
+        pass->number[column->state] = c->made[c->pos].state;
         if (column->place != NO_SLOT)
-            pass->number[column->place] = c->place[c->pos];
+            pass->number[column->place] = c->made[c->pos].place;
     }
     r = index_add(file->base.prepared.builder, NULL, 0, pass->number);
     for (unsigned i = 0; i < file->n_columns && r == 0; i++)
