@@ -373,7 +373,7 @@ static void begin_epoch(struct walk *walk, const struct audit_rule *rule)
     walk->classes = plan->batch_classes;
     walk->each = plan->of_class;
     walk->whole = plan->of_class ? rule->positions / plan->batch : 0;
-    walk->has_shares = mix->n && plan->ranks == 1;
+    walk->has_shares = mix->n && plan->ranks == 1 && !plan_is_by_length(plan);
     if (!checked_mul(call->epoch, mix->epoch_samples, &position))
         position = AUDIT_POSITION_MAX;
     position = min_u64(position, AUDIT_POSITION_MAX);

@@ -150,7 +150,8 @@ static struct length_plan *length_plans_find_locked(struct length_plans *all,
 
 static int length_plan_new(struct length_plans *all, const struct dataset *ds,
                            const struct plan *plan, const struct plan_data *data,
-                           const struct list_label *label, struct length_plan **ret, struct diag *d)
+                           const struct length_source *source, struct length_plan **ret,
+                           struct diag *d)
 {
     struct length_plan *p = calloc(1, sizeof(*p));
     AUTO_TEXT struct text t = {0};
@@ -163,7 +164,10 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
     plan_name(plan, p->name);
     text_add(&t, "length batches %d %s %llu", LENGTH_BATCHES_VERSION, p->name,
              (unsigned long long)data->samples);
-    r = list_label_identity(label, data->only, &t);
+    r = t.failed ? -ENOMEM : 0;
+    text_add(&t, " %s", source->text);
+    for (unsigned i = 0; i < source->n && r == 0; i++)
+        r = list_label_identity(source->label[i], data->only, &t);
     if (r == 0)
         r = text_finish(&t, &p->identity, NULL);
     if (r == 0)
@@ -178,7 +182,7 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
 }
 
 int length_plans_get(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
-                     struct plan_data *data, const struct list_label *label, struct diag *d)
+                     struct plan_data *data, const struct length_source *source, struct diag *d)
 {
     struct length_plan *p = NULL;
     char name[PLAN_NAME_SIZE];
@@ -195,7 +199,7 @@ int length_plans_get(struct length_plans *all, const struct dataset *ds, const s
                         "it again",
                         LENGTH_PLANS_MAX);
     if (!p) {
-        r = length_plan_new(all, ds, &whole, data, label, &p, d);
+        r = length_plan_new(all, ds, &whole, data, source, &p, d);
         if (r < 0)
             return r;
         p->next = all->first;

@@ -30,10 +30,17 @@ struct length_plans {
 void length_plans_init(struct length_plans *ret, const struct format_setup *setup);
 void length_plans_release(struct length_plans *all); /* no plan that uses it may be left */
 
-/* Set data->cuts of a plan by length; data has all else that it needs. label: of data->lengths. 0;
+/* Where lengths come from: the label of a dataset, or those of the sources of a mix. */
+struct length_source {
+    const struct list_label *const *label; /* [n] */
+    unsigned n;
+    const char *text; /* of the mix; "" */
+};
+
+/* Set data->cuts of a plan by length; data has all else that it needs. source: of data->lengths. 0;
  * -EINVAL with the reason in d; -ENFILE, -ENOMEM. */
 int length_plans_get(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
-                     struct plan_data *data, const struct list_label *label, struct diag *d);
+                     struct plan_data *data, const struct length_source *source, struct diag *d);
 
 /* Replace data->only of a plan with length= by the samples that only=, take= and length= leave, of
  * data->lengths. As length_plans_get(). */

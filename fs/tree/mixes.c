@@ -14,6 +14,7 @@
 #include "base/values.h"
 #include "format/mix/mix.h"
 #include "fs/tree/folder_scan.h"
+#include "fs/tree/mix_lengths.h"
 #include "fs/tree/tree.h"
 
 #define MIX_FOLDER "" /* where mixes are shown: SOURCE itself */
@@ -92,6 +93,8 @@ void mixture_free(struct mixture *mixture)
     if (!mixture)
         return;
     mix_free(mixture->mix);
+    mix_lengths_free(mixture->lengths);
+    lock_release(&mixture->lock);
     free(mixture->order);
     free(mixture->ds);
     free(mixture->shown);
@@ -230,6 +233,7 @@ static int mixture_new(const struct mix_spec *spec, struct mixture **ret)
         return -ENOMEM;
     m->spec = spec;
     m->left_out = "";
+    lock_init(&m->lock);
     m->ds = calloc(spec->n_sources, sizeof(struct dataset *));
     m->shown = calloc(spec->n_sources, sizeof(*m->shown));
     m->item = calloc(spec->n_sources, sizeof(*m->item));

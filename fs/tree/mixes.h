@@ -15,7 +15,9 @@ struct mixture {
     struct mix *mix; /* these three are set when its dataset is ready */
     struct mix_order *order;
     struct order_spec dataset_order;
-    const char *left_out; /* fields that not all sources have; of the dataset */
+    struct lock lock;
+    struct mix_lengths *lengths; /* guarded by lock; owned */
+    const char *left_out;        /* fields that not all sources have; of the dataset */
 };
 
 /* Add the mixes of the options, which must outlive the catalog, as items without a folder. The

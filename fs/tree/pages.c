@@ -92,9 +92,7 @@ static void add_orders(const struct dataset *ds, const char *indent, struct text
     text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
     for (size_t i = 0; i < n; i++)
         text_add(t, "%s\"%s\": %u", i ? ", " : "", order[i]->name, order[i]->version);
-    if (!mix_dataset_is(ds))
-        text_add(t, ", \"length batches\": %d", LENGTH_BATCHES_VERSION);
-    text_add(t, "},\n");
+    text_add(t, ", \"length batches\": %d},\n", LENGTH_BATCHES_VERSION);
 }
 
 /* Only what is known without reading: the page is the same in all mounts. */

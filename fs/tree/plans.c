@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "format/augment/fields.h"
+#include "fs/tree/mix_lengths.h"
 #include "fs/tree/mixes.h"
 #include "fs/tree/parts.h"
 
@@ -13,6 +14,8 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
                        const struct plan *plan, struct schedule *ret,
                        const struct list_label **ret_label, struct diag *d)
 {
+    const struct list_label *labels[MIX_SOURCES_MAX];
+    struct plan_data data;
     int r;
 
     if (!item->mixture)
@@ -21,9 +24,20 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
     r = mixture_check_plan(item->mixture, plan, d);
     if (r < 0)
         return r;
-    schedule_init_data(ret, plan,
-                       &(struct plan_data){.samples = item->ds->samples,
-                                           .dataset_order = &item->mixture->dataset_order});
+    data = (struct plan_data){.samples = item->ds->samples,
+                              .dataset_order = &item->mixture->dataset_order};
+    if (plan_is_by_length(plan) && item->mixture->tools) {
+        r = mix_lengths_get(item->mixture, plan->length, &data, labels, d);
+        if (r == 0)
+            r = length_plans_get(&catalog->tools->lengths, item->ds, plan, &data,
+                                 &(struct length_source){labels, item->mixture->spec->n_sources,
+                                                         item->mixture->spec->text},
+                                 d);
+        if (r < 0)
+            return r;
+        *ret_label = labels[0];
+    }
+    schedule_init_data(ret, plan, &data);
     return schedule_check(ret, d);
 }
 

@@ -2,12 +2,18 @@
 #include "fs/tree/tree.h"
 
 static int tree_set_cuts(const struct catalog *catalog, const struct dataset *ds,
-                         const struct plan *plan, struct plan_data *data, struct diag *d)
+                         const struct plan *plan, struct plan_data *data,
+                         const struct list_label **ret_label, struct diag *d)
 {
     const struct list_label *label;
     int r = list_labels_lengths(&catalog->tools->labels, ds, plan->length, data, &label, d);
 
-    return r < 0 ? r : length_plans_get(&catalog->tools->lengths, ds, plan, data, label, d);
+    if (r < 0)
+        return r;
+    if (ret_label && !*ret_label)
+        *ret_label = label;
+    return length_plans_get(&catalog->tools->lengths, ds, plan, data,
+                            &(struct length_source){&label, 1, ""}, d);
 }
 
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
@@ -33,7 +39,7 @@ int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const
     if (r == 0 && catalog->tools)
         r = list_labels_get(&catalog->tools->labels, ds, plan, &data, ret_label, d);
     if (r == 0 && plan_is_by_length(plan) && catalog->tools)
-        r = tree_set_cuts(catalog, ds, plan, &data, d);
+        r = tree_set_cuts(catalog, ds, plan, &data, ret_label, d);
     if (r < 0)
         return r;
     schedule_init_data(ret, plan, &data);

@@ -124,7 +124,7 @@ def check_page(mix):
           [("one/train", 37, 0), ("two/train", 11, 37), ("three/train", 5, 48)], "sources")
     equal(page["mix"]["weights"], [{"position": 0, "weights": [14, 6, 1]}], "weights")
     equal(page["mix"]["epoch_samples"], mix.length, "epoch")
-    equal(page["orders"], {"mix": 1}, "orders")
+    equal(page["orders"], {"mix": 1, "length batches": 1}, "orders")
     equal(len(page["sources"]), 6, "files")
 
 

@@ -13,6 +13,7 @@ ref = order_reference.load_length()
 N = 400
 LENGTH = [1 + ref.mix(s) % 40 for s in range(N)]
 np.savez(write("w.npz", b""), x=np.zeros((N, 2), np.float32), n=np.array(LENGTH, np.int32))
+np.savez(write("v.npz", b""), x=np.zeros((90, 2), np.float32), n=np.arange(90, dtype=np.int32) % 40)
 with open("few.txt", "wb") as f:
     f.write(b"".join(b"#%d\n" % s for s in range(0, 300, 3)))
 DATA = {"lists": {"few": list(range(0, 300, 3))}}
@@ -40,13 +41,14 @@ def sums():
     return sorted(os.listdir(f"{CACHE}/batches"))
 
 
-with mounted(SOURCE, "subset=few=few.txt"):
+with mounted(SOURCE, "subset=few=few.txt", "mix=m=w*2+v*1"):
     for plan, epoch in PLANS:
         check(plan, epoch)
     kept = sums()
     equal(len(kept) >= len(PLANS) - 1, True, f"kept sums: {kept}")
     for plan in (PLANS[0][0], PLANS[3][0], PLANS[4][0]):
-        contains(run("audit", "--all-ranks", MOUNTPOINT, plan), "all equal to the stored order")
+        contains(run("audit", "--all-ranks", path("w"), plan), "all equal to the stored order")
+    contains(run("audit", "--epoch=1", path("m"), "batch=n:100,bucket=64,seed=7"), "490 samples", "all equal to the stored order")
     for plan, why in (("batch=n:9.5", "expected a whole number of n, got a fraction"), ("batch=tokens:9", "length tokens: the dataset has none"),
                       ("batch=4,length=90:99:n", "expected a sample of such a length")):
         equal(os.path.exists(path("w", "batches", plan)), False, plan)
@@ -63,7 +65,8 @@ with mounted(SOURCE, "subset=few=few.txt"):
 
 want = ref.LengthBatches(LENGTH, PLANS[0][0], 0)
 area = sum(len(b) * max(LENGTH[s] for s in b) for b in map(want.batch, range(want.batches)))
-said = json.loads(run("plan", "--dry-run", "--json", "-o", f"plan={PLANS[0][0].replace(',', '+')}", SOURCE))["plans"][0]
+said = json.loads(run("plan", "--dry-run", "--json", "-o", f"plan={PLANS[0][0].replace(',', '+')}", SOURCE))["plans"]
+said = next(row for row in said if row["dataset"] == "w")
 equal((said["batches"], round(said["padding"], 5)), (want.batches, round(1 - sum(LENGTH) / area, 5)), "epochfs plan")
 
 SHARED = os.path.join(os.environ.get("SHARED_DATA", "/"), "sequences")
