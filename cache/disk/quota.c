@@ -339,8 +339,7 @@ static int join_room(struct quota *quota, bool *ret_count)
     return r;
 }
 
-static int quota_start(struct quota *quota, const struct cache_group *group, uint64_t limit,
-                       unsigned percent, struct diag *d)
+static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, struct diag *d)
 {
     char path[PATH_MAX];
     struct statvfs fs;
@@ -349,7 +348,7 @@ static int quota_start(struct quota *quota, const struct cache_group *group, uin
 
     if (snprintf(path, sizeof(path), "%s/room", quota->folder.path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    r = open_room(group, path, &quota->fd, d);
+    r = open_room(&quota->folder.group, path, &quota->fd, d);
     if (r == 0 && percent && statvfs(quota->folder.path, &fs) < 0)
         r = -errno;
     if (r < 0)
@@ -362,17 +361,6 @@ static int quota_start(struct quota *quota, const struct cache_group *group, uin
                         "%s: expected version %d; choose another folder with -o cache_dir=DIR",
                         path, HEAD_VERSION);
     return r == 0 && count ? quota_recount(quota) : r;
-}
-
-/* A fault of DIR/room is a fault of the cache folder: all such errors become -EPROTO. */
-static int say_bad_file(const struct cache_folder *cache, int r, struct diag *d)
-{
-    bool is_other = r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO;
-
-    return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
-                    "cache folder %s: file room: %s; choose another folder with -o cache_dir=DIR",
-                    cache->path,
-                    is_other ? "expected a file of epochfs, got something else" : file_error(r));
 }
 
 int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percent,
@@ -391,14 +379,20 @@ int quota_open(const struct cache_folder *cache, uint64_t limit, unsigned percen
     r = cache_folder_sub(cache, "", path, sizeof(path), d);
     if (r == 0) {
         quota->folder = (struct cache_folder){.path = strdup(path), .group = cache->group};
-        r = quota->folder.path ? quota_start(quota, &cache->group, limit, percent, d) : -ENOMEM;
+        r = quota->folder.path ? quota_start(quota, limit, percent, d) : -ENOMEM;
     }
-    if (r < 0) {
-        quota_close(quota);
-        return say_bad_file(cache, r, d);
+    if (r == 0) {
+        *ret = quota;
+        return 0;
     }
-    *ret = quota;
-    return 0;
+    quota_close(quota);
+    /* A fault of DIR/room is a fault of the cache folder: most such errors become -EPROTO. */
+    return diag_set(d, r == -ENOMEM || r == -ENOSPC || r == -EROFS ? r : -EPROTO,
+                    "cache folder %s: file room: %s; choose another folder with -o cache_dir=DIR",
+                    cache->path,
+                    r == -EEXIST || r == -EISDIR || r == -ELOOP || r == -ENXIO
+                        ? "expected a file of epochfs, got something else"
+                        : file_error(r));
 }
 
 void quota_close(struct quota *quota)
@@ -447,25 +441,19 @@ uint64_t quota_could_free(struct quota *quota)
     return bytes;
 }
 
-/* One thread at a time; 30 s pass after all that was unused had gone. */
-static bool begin_to_free(struct quota *quota)
-{
-    LOCK_SCOPE(&quota->lock);
-
-    if (quota->is_freeing || clock_monotonic(quota->clock) < quota->next_free)
-        return false;
-    quota->is_freeing = true;
-    return true;
-}
-
 /* Remove files that no process uses until so many bytes fit, and what another call soon needs. Are
  * some removed? */
 static bool make_space(struct quota *quota, uint64_t bytes)
 {
     AUTO_INVENTORY struct inventory inventory = {0};
     uint64_t used = quota_used(quota), freed = 0;
+    bool may;
 
-    if (!begin_to_free(quota))
+    lock_take(&quota->lock);
+    may = !quota->is_freeing && clock_monotonic(quota->clock) >= quota->next_free;
+    quota->is_freeing = quota->is_freeing || may;
+    lock_drop(&quota->lock);
+    if (!may) /* one thread at a time; 30 s pass after all that was unused had gone */
         return false;
     bytes += used > quota->limit ? used - quota->limit : 0;
     bytes += quota->limit / FREE_SHARE;

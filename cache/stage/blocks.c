@@ -197,12 +197,6 @@ static void forget_blocks_locked(struct file *file)
     file->stage->missed++;
 }
 
-bool file_has_coming_locked(const struct file *file)
-{
-    lock_assert_held(&file->stage->lock);
-    return file->store->coming;
-}
-
 /* ---- open and closed ---- */
 
 static struct staged_key staged_key_of(const struct file *file)
@@ -400,12 +394,6 @@ static bool is_known(const struct file *file, uint64_t block)
     return state == BLOCK_HERE || state == BLOCK_COMING;
 }
 
-void file_begin_drop_locked(struct file *file)
-{
-    lock_assert_held(&file->stage->lock);
-    file->store->dropping++;
-}
-
 static void note_drop_locked(struct file *file, const struct staged_dropped *dropped)
 {
     lock_assert_held(&file->stage->lock);
@@ -413,12 +401,12 @@ static void note_drop_locked(struct file *file, const struct staged_dropped *dro
         atomic_store(&file->store->drops, dropped->after);
 }
 
-void file_end_drop_locked(struct file *file, const struct staged_dropped *what)
+void file_drops_locked(struct file *file, int change, const struct staged_dropped *what)
 {
     lock_assert_held(&file->stage->lock);
     if (what)
         note_drop_locked(file, what);
-    file->store->dropping--;
+    file->store->dropping += (unsigned)change;
     pthread_cond_broadcast(&file->stage->gone);
 }
 
@@ -484,7 +472,6 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
-/* As find_missing(); finds: false: none is looked for. */
 static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool finds,
                             bool *ret_others)
 {

@@ -115,15 +115,13 @@ uint64_t file_drops_to_write(struct file *file);
  * its blocks' states. No lock held. */
 void file_forget(struct file *file, uint64_t drops);
 
-/* A drop of this process begins; it has ended. Unless another process dropped blocks, the
- * other blocks' states stay valid. what: NULL: the drop has failed. */
-void file_begin_drop_locked(struct file *file);
-void file_end_drop_locked(struct file *file, const struct staged_dropped *what);
+/* A drop of this process begins (change 1), or has ended (-1). Unless another process dropped
+ * blocks, the other blocks' states are still valid. what: NULL: the drop begins, or has failed. */
+void file_drops_locked(struct file *file, int change, const struct staged_dropped *what);
 
 /* Count all blocks that are on disk. The file must have been taken; no lock held. */
 void file_count(struct file *file);
 uint64_t file_counted(const struct file *file); /* their bytes, as far as is known */
-bool file_has_coming_locked(const struct file *file);
 
 /* Does the block on disk match its record? buf: space for one block. */
 bool file_block_is_good(const struct file *file, uint64_t block, uint64_t record, uint8_t *buf);

@@ -274,7 +274,7 @@ static void end_drop(struct file *file, const struct staged_range *ranges, size_
     lock_take(&stage->lock);
     if (!atomic_load(&file->done))
         atomic_fetch_add(&stage->counters.evictions, dropped);
-    file_end_drop_locked(file, what);
+    file_drops_locked(file, -1, what);
     if (dropped && stage->options.keep == STAGE_PIN)
         stage->full_error = 0;
     for (size_t i = 0; i < n; i++)
@@ -299,7 +299,7 @@ int file_drop_ranges(struct file *file, const struct staged_range *ranges, size_
             begun += begin_drop_locked(file, &left, some + begun, DROP_AT_ONCE - begun);
         }
         if (begun)
-            file_begin_drop_locked(file);
+            file_drops_locked(file, 1, NULL);
         lock_drop(&stage->lock);
         if (begun) {
             uint64_t mark = quota_mark(stage->quota);

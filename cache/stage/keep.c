@@ -456,7 +456,7 @@ static int keep_take_place(struct stage *stage, uint64_t bytes)
 int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
 {
     const struct stage_needs *needs = needs_of(stage);
-    uint64_t staged, more;
+    uint64_t more;
     int r;
 
     if (!needs || when == STAGE_NEVER)
@@ -464,8 +464,7 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when)
     r = keep_take_place(stage, bytes);
     if (r != -ENOSPC)
         return r;
-    staged = atomic_load(&stage->counters.staged_bytes);
-    more = min_u64(GROUP_BYTES, staged / GROUP_SHARE);
+    more = min_u64(GROUP_BYTES, atomic_load(&stage->counters.staged_bytes) / GROUP_SHARE);
     if (bytes > own_limit(stage) / 2)
         return r;
     for (unsigned i = 0; i < TRIES && r == -ENOSPC; i++) {

@@ -21,6 +21,7 @@
 #include <sys/queue.h>
 
 #include "base/ranges.h"
+#include "base/scope.h"
 #include "cache/stage/blocks.h"
 #include "cache/stage/runs.h"
 #include "cache/stage/transport.h"
@@ -499,49 +500,36 @@ static bool has_given_up(const struct wait *w)
            atomic_load(&stage->progress) < needs->gave_up;
 }
 
-/* As needs_ask_locked(). */
-static int ask_locked(struct wait *w, uint64_t off, uint64_t len)
+int needs_ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter)
 {
-    struct file *file = w->need.file;
+    AUTO_FREE struct wait *w = calloc(1, sizeof(*w));
     struct stage *stage = file->stage;
 
     lock_assert_held(&stage->lock);
+    if (!w)
+        return -ENOMEM;
     if (stage->ending || stage->resting) /* no thread would end the wait */
         return -EINTR;
     if (atomic_load(&file->failed) < 0)
         return atomic_load(&file->failed);
-    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
-        w->left += file_state(file, b) != BLOCK_HERE && !is_in_memory(&w->need, b);
-    if (!w->left)
-        return 0;
-    if (has_given_up(w) ||
-        (w->waiter && w->waiter->brief && wait_brief_locked(w, stage_now(stage)) < 0))
-        return -EREMOTEIO;
-    runs_hurry_locked(file, w->blocks.first, w->blocks.end, w->need.why);
-    wait_begin_locked(w);
-    if (w->need.why == RUN_DEMAND)
-        needs_ahead_locked(file, off, len);
-    stage_kick_locked(stage);
-    return 1;
-}
-
-int needs_ask_locked(struct file *file, uint64_t off, uint64_t len, struct waiter *waiter)
-{
-    struct wait *w = calloc(1, sizeof(*w));
-    int r;
-
-    lock_assert_held(&file->stage->lock);
-    if (!w)
-        return -ENOMEM;
     w->blocks.first = off / file->block_bytes;
     w->blocks.end = ceil_div(off + len, file->block_bytes);
     w->need = (struct need){.file = file, .from = off, .to = off + len};
     w->need.why = waiter && waiter->ahead ? RUN_AHEAD : RUN_DEMAND;
     w->waiter = waiter;
-    r = ask_locked(w, off, len);
-    if (r <= 0)
-        free(w);
-    return r;
+    for (uint64_t b = w->blocks.first; b < w->blocks.end; b++)
+        w->left += file_state(file, b) != BLOCK_HERE && !is_in_memory(&w->need, b);
+    if (!w->left)
+        return 0;
+    if (has_given_up(w) || (waiter && waiter->brief && wait_brief_locked(w, stage_now(stage)) < 0))
+        return -EREMOTEIO;
+    runs_hurry_locked(file, w->blocks.first, w->blocks.end, w->need.why);
+    wait_begin_locked(w);
+    if (w->need.why == RUN_DEMAND)
+        needs_ahead_locked(file, off, len);
+    w = NULL; /* it is in the lists */
+    stage_kick_locked(stage);
+    return 1;
 }
 
 /* ---- readers in sequence: a window ahead of them that doubles while the sequence goes on ---- */

@@ -329,8 +329,6 @@ static void run_hurry_locked(struct run *run, enum run_why why)
 void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run_why why)
 {
     lock_assert_held(&file->stage->lock);
-    if (!file_has_coming_locked(file))
-        return;
     for (struct run *run = run_first_locked(file, first, end); run;
          run = run_next_locked(run, first, end))
         if (run->why > (int)why)
