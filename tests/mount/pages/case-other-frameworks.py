@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: dataset-fashion-mnist
+# plain: Python works with what other cases read
 """docs/other-frameworks.md: the source that Grain and MindSpore read; and each block whose framework is installed for
 /usr/bin/python3. Debian has none of the frameworks."""
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch
+# plain: Python works with what other cases read
 """epochfs.torch with samples that differ in length: pad=, and batches by length."""
 
 import io

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch
+# plain: torch trains on what other cases read
 """docs/tutorials/gpt-packed.md, done as a reader would."""
 
 
