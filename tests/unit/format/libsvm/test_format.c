@@ -248,7 +248,7 @@ static void check_files(const struct dataset *ds, const struct selection *sel, u
                 kind->field->item_bytes * sel->count > 2 << 20)
                 continue;
             r = render(READ_WAITS, ds, kind, sel, NULL, &whole);
-            if (r == -EFBIG && !strcmp(kind->folder, "csc") && has_many_columns(ds))
+            if (r == -EFBIG && !strncmp(kind->folder, "csc", 3) && has_many_columns(ds))
                 continue;
             assert_int_equal(r, 0);
             if (!ranges_agree(ds, kind, sel, &whole, ranges))
