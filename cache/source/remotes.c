@@ -8,6 +8,7 @@
     ROW(s3)                                                                                        \
     ROW(gs)                                                                                        \
     ROW(hf)                                                                                        \
+    ROW(command)                                                                                   \
     ROW(list)                                                                                      \
     ROW(file)                                                                                      \
     ROW(local)

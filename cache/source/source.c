@@ -111,6 +111,7 @@ void source_free(struct source *source)
     free(source->root);
     free(source->spelled);
     free(source->only_file);
+    free(source->command);
     free(source->base);
     free(source->listing);
     roots_release(&source->roots);

@@ -24,6 +24,7 @@
 #include "cache/source/within.h"
 
 struct source;
+struct opener;
 struct http;
 struct beside;
 struct joined_head;
@@ -95,6 +96,9 @@ struct source {
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
     struct roots roots;   /* for a local path and a list: the folders that its files lie in */
     struct within within; /* of these roots */
+
+    char *command;               /* SOURCE is its output; NULL: another kind */
+    const struct opener *opener; /* runs it; not owned, set once there is one */
 
     struct unpack_watch *watch; /* for source_blob(); not owned; NULL: none */
 

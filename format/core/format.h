@@ -20,6 +20,7 @@ struct members;
 struct record_format;
 struct siblings;
 
+enum { KALDI_LAYOUT_AUTO, KALDI_LAYOUT_ARK, KALDI_LAYOUT_SCP }; /* of a specifier's file */
 enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
@@ -54,6 +55,7 @@ struct format_options {
     bool audio_mono, audio_medium;          /* see struct audio_spec */
     unsigned kaldi_type;      /* enum kaldi_type of tables that do not state it; 0: find it out */
     const char *kaldi_tables; /* of single tables: FILE:TYPE, with ; between them; NULL */
+    unsigned kaldi_layout;    /* KALDI_LAYOUT_...: of all files, which are one table */
     const char *kaldi_join;   /* tables that are fields of `all`, with + between them; NULL */
     bool kaldi_permissive;    /* p: leave out objects that cannot be read */
     bool kaldi_sorted;        /* s: the user says that the keys are sorted */

@@ -224,6 +224,11 @@ int parse_command(int argc, char **argv, const struct command_line *line, const 
                     argc - optind == 1 ? "" : "s", line->name);
     for (int i = 0; i < words; i++)
         ret_word[i] = argv[optind + i];
+    if (line->options && words && !strncmp(line->word, "SOURCE", strlen("SOURCE"))) {
+        r = options_take_specifier(line->options, &ret_word[0], &d);
+        if (r < 0)
+            return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
+    }
     return -1;
 }
 

@@ -440,6 +440,9 @@ static int parse_call(int argc, char **argv, const char *letters, struct mount_c
                     argc - optind, argc - optind == 1 ? "" : "s");
     call->source = argv[optind];
     call->mountpoint = argv[optind + 1];
+    r = options_take_specifier(options, &call->source, &d);
+    if (r < 0)
+        return fail(code_for(r, EXIT_USAGE), "%s", diag_text(&d, r));
     if (passed_names(call->mountpoint))
         call->passed = passed_parse(call->mountpoint, &d);
     return d.set ? fail(EXIT_USAGE, "%s", d.text) : EXIT_DONE;

@@ -157,6 +157,8 @@ PUBLIC struct epochfs *epochfs_open(const char *source, const char *options,
     if (r == 0)
         r = library_check_options(&fs->options, &d);
     if (r == 0)
+        r = options_take_specifier(&fs->options, &source, &d);
+    if (r == 0)
         r = library_open_source(fs, source, &d);
     if (r == 0)
         r = library_make_engine(fs, &d);

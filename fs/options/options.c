@@ -84,6 +84,7 @@ void options_release(struct options *o)
     free((char *)o->format.weight_column);
     free((char *)o->format.kaldi_tables);
     free((char *)o->format.kaldi_join);
+    free(o->source_of_specifier);
     text_release(&o->for_fuse);
 }
 

@@ -53,8 +53,9 @@ struct options {
     uint64_t ahead;         /* bytes of the page cache that the push may fill ahead of readers */
     bool allow_other;
     enum open_mode open;
-    unsigned log_level;   /* enum log_level */
-    struct text for_fuse; /* options for libfuse and the kernel, comma-separated */
+    unsigned log_level;        /* enum log_level */
+    char *source_of_specifier; /* of options_take_specifier(); owned */
+    struct text for_fuse;      /* options for libfuse and the kernel, comma-separated */
 };
 
 void options_init(struct options *ret);
@@ -64,6 +65,10 @@ void options_release(struct options *o);
 /* Add the options of one comma-separated text. A backslash before a comma or a backslash makes that
  * character part of a value. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_parse(struct options *o, const char *text, struct diag *d);
+
+/* If *source is a specifier of Kaldi, and no file, set the options that it has, and *source to what
+ * is to be mounted, owned by o. 0, -EINVAL with the reason in d, or -ENOMEM. */
+int options_take_specifier(struct options *o, const char **source, struct diag *d);
 
 /* What stays in the cache, with the defaults of via=: what peers keep need not stay here, too. */
 void options_stage(const struct options *o, struct stage_options *ret);

@@ -232,7 +232,7 @@ static void say(const char *text)
     log_warning("%s", text);
 }
 
-static int make_tools(const struct source *source, const struct options *options,
+static int make_tools(struct source *source, const struct options *options,
                       struct catalog_tools **ret, struct diag *d)
 {
     AUTO(tools_scope_end) struct catalog_tools *tools = calloc(1, sizeof(*tools));
@@ -245,6 +245,7 @@ static int make_tools(const struct source *source, const struct options *options
     tools->cache.quota = source->cache.quota;
     if (r == 0)
         r = make_opener(source, options, tools);
+    source->opener = &tools->opener.opener;
     if (r == 0)
         r = memo_new(MEMO_BYTES, &tools->setup.memo);
     if (r == 0)
@@ -416,7 +417,7 @@ static int check_named_files(const struct source_list *list, const struct option
     return 0;
 }
 
-int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
+int catalog_open(struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};

@@ -63,7 +63,7 @@ int catalog_list(const struct source *source, struct source_list *ret, struct di
 
 /* Examine all files of the source. 0; -ENODATA: none can be used; or -errno, with the reason in d.
  * Blocks while packed files are unpacked. */
-int catalog_open(const struct source *source, const struct options *options, struct catalog *ret,
+int catalog_open(struct source *source, const struct options *options, struct catalog *ret,
                  struct diag *d);
 
 /* Is it a dataset of several files? Its preparing does them side by side, and the datasets of each

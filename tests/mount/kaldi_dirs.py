@@ -614,7 +614,8 @@ def check_sample(ds, i, encodings=None):
             elif enc == "ark":
                 check_ark(ds, folder, base, field, [i])
             elif items[i] == BAD:
-                expect_eio(file)
+                if (enc, field) != ("raw", "wav"):  # an audio file that Kaldi cannot read is shown as it is
+                    expect_eio(file)
             elif enc == "raw":
                 check_raw(file, items[i])
             elif enc == "wav":

@@ -12,25 +12,36 @@
 struct writer {
     const struct kaldi_written *o;
     uint8_t *at;
+    size_t len, keep;                /* bytes so far; keep: all bits, or 0: they are only counted */
     uint64_t used[KALDI_ARRAYS_MAX]; /* elements so far */
 };
 
+static inline void write_ends(struct writer *w, size_t n)
+{
+    w->at += n & w->keep;
+    w->len += n;
+}
+
 static void write_bytes(struct writer *w, const char *bytes)
 {
-    while (*bytes)
-        *w->at++ = (uint8_t)*bytes++;
+    size_t n = strlen(bytes);
+
+    memcpy(w->at, bytes, n);
+    write_ends(w, n);
 }
 
 static void write_int(struct writer *w, int32_t v)
 {
-    if (!w->o->as_text) {
+    size_t n = 4;
+
+    if (w->o->as_text) {
+        n = decimal_text_int(v, w->at);
+        w->at[n] = ' ';
+    } else {
         *w->at = 4;
         store_le32(w->at + 1, (uint32_t)v);
-        w->at += 5;
-        return;
     }
-    w->at += decimal_text_int(v, w->at);
-    *w->at++ = ' ';
+    write_ends(w, n + 1);
 }
 
 static int32_t next_int(struct writer *w, unsigned array)
@@ -59,12 +70,14 @@ static void write_reals(struct writer *w, unsigned array, uint64_t n)
     if (!n)
         return;
     if (!o->as_text) {
-        memcpy(w->at, o->array[array] + width * w->used[array], n * width);
-        w->at += n * width;
+        memcpy(w->at, o->array[array] + width * w->used[array], (n * width) & w->keep);
+        write_ends(w, n * width);
     }
     for (uint64_t i = 0; i < n && o->as_text; i++) {
-        w->at += decimal_text(real_at(o, array, w->used[array] + i), w->at);
-        *w->at++ = ' ';
+        size_t len = decimal_text(real_at(o, array, w->used[array] + i), w->at);
+
+        w->at[len] = ' ';
+        write_ends(w, len + 1);
     }
     w->used[array] += n;
 }
@@ -72,7 +85,7 @@ static void write_reals(struct writer *w, unsigned array, uint64_t n)
 static void write_real(struct writer *w, unsigned array)
 {
     if (!w->o->as_text)
-        *w->at++ = w->o->wide ? 8 : 4;
+        write_bytes(w, w->o->wide ? "\10" : "\4");
     write_reals(w, array, 1);
 }
 
@@ -150,8 +163,8 @@ static void write_object(struct writer *w)
     const struct kaldi_written *o = w->o;
 
     if (!o->as_text) {
-        *w->at++ = 0;
-        *w->at++ = 'B';
+        memcpy(w->at, "\0B", 2);
+        write_ends(w, 2);
     }
     if (o->type == KALDI_MATRIX)
         write_rows(w, 0, 'M', o->dim[0], o->dim[1]);
@@ -168,9 +181,9 @@ static void write_object(struct writer *w)
     else
         write_lists(w, &kaldi_lists[o->type]);
     if (o->as_text && o->type == KALDI_BOOL)
-        *w->at++ = ' ';
+        write_bytes(w, " ");
     if (o->as_text && o->type > KALDI_PACKED)
-        *w->at++ = '\n';
+        write_bytes(w, "\n");
 }
 
 /* Bytes that the object takes, at most. */
@@ -190,16 +203,21 @@ static bool most_bytes(const struct kaldi_written *o, uint64_t *ret)
 
 int kaldi_write(const struct kaldi_written *written, size_t head, uint8_t **ret, size_t *ret_len)
 {
-    struct writer w = {.o = written};
+    uint8_t scratch[2 * DECIMAL_TEXT], *bytes, *fit;
+    struct writer w = {.o = written, .at = scratch, .keep = ret ? SIZE_MAX : 0};
     uint64_t most = 0;
-    uint8_t *bytes = most_bytes(written, &most) ? malloc(head + (size_t)most) : NULL, *fit;
 
-    if (!bytes)
-        return -ENOMEM;
-    w.at = bytes + head;
+    if (ret) {
+        bytes = most_bytes(written, &most) ? malloc(head + (size_t)most) : NULL;
+        if (!bytes)
+            return -ENOMEM;
+        w.at = bytes + head;
+    }
     write_object(&w);
-    *ret_len = (size_t)(w.at - bytes) - head;
-    fit = realloc(bytes, head + *ret_len);
-    *ret = fit ? fit : bytes;
+    *ret_len = w.len;
+    if (ret) {
+        fit = realloc(bytes, head + w.len);
+        *ret = fit ? fit : bytes;
+    }
     return 0;
 }

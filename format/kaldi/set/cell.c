@@ -192,7 +192,8 @@ struct making {
     const struct kaldi_cell *cell;
     unsigned array; /* that is decoded, */
     enum dtype dtype;
-    bool as_text; /* or how the object is written */
+    bool as_text, counts; /* or how the object is written; counts: len alone */
+    size_t len;
     struct diag *d;
 };
 
@@ -339,18 +340,23 @@ static void free_arrays(uint8_t *(*array)[KALDI_ARRAYS_MAX])
 
 static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
 {
-    const struct making *w = ctx;
+    struct making *w = ctx;
     const struct kaldi_row *row = &w->cell->row;
     const struct kaldi_object *o = &row->object;
     AUTO(free_arrays) uint8_t *array[KALDI_ARRAYS_MAX] = {NULL};
     struct kaldi_written written = {
         .type = o->type, .as_text = w->as_text, .wide = w->dtype == DTYPE_F8};
     AUTO_FREE uint8_t *bytes = NULL;
-    uint8_t *text;
+    uint8_t *text = NULL;
+    uint64_t at;
     size_t len;
     int r = read_object(w, &bytes);
 
     for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
+        if (!row->is_cut && kaldi_plain(o, i, w->dtype, &at)) {
+            written.array[i] = bytes + at;
+            continue;
+        }
         r = decode_array(w, bytes, i, &array[i], &len);
         written.array[i] = array[i];
     }
@@ -363,8 +369,10 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         copy_cut(w->cell, dtype_info(w->dtype)->bytes, array[0], 0, len, array[0]);
     }
     if (r == 0)
-        r = kaldi_write(&written, sizeof(struct kaldi_made), &text, &len);
-    if (r < 0)
+        r = kaldi_write(&written, sizeof(struct kaldi_made), w->counts ? NULL : &text, &len);
+    if (r == 0)
+        w->len = len;
+    if (r < 0 || w->counts)
         return r;
     ((struct kaldi_made *)(void *)text)->len = len;
     *ret = text;
@@ -451,13 +459,14 @@ void kaldi_view_release(struct kaldi_view *view)
 }
 
 int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
-                   const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret,
-                   struct diag *d)
+                   const struct kaldi_cell *cell, enum kaldi_bytes way, bool counts,
+                   struct kaldi_view *ret, struct diag *d)
 {
     struct making work = {.rc = rc,
                           .cell = cell,
                           .dtype = kaldi_is_wide(&cell->row.object) ? DTYPE_F8 : DTYPE_F4,
                           .as_text = way == KALDI_AS_TEXT,
+                          .counts = counts,
                           .d = d};
     void *small = NULL;
     int r;
@@ -467,6 +476,11 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
         return 0;
     }
     *ret = (struct kaldi_view){.cell = cell, .body = VIEW_WRITTEN};
+    if (work.counts) {
+        r = kaldi_cell_write(&work, NULL, NULL);
+        ret->len = work.len;
+        return r;
+    }
     r = get_made(set, &work, kaldi_cell_write, &ret->thing, &small);
     if (r < 0)
         return r;

@@ -39,7 +39,7 @@ static int cell_of(const struct record_items *items, uint64_t sample, struct kal
 
 /* The entry that begins at byte at. The file of a single bad sample has no bytes at all. */
 static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sample, uint64_t at,
-                                  struct entry *ret, struct diag *d)
+                                  bool counts, struct entry *ret, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
     int r;
@@ -48,7 +48,7 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
         ret->is_bad = false;
         ret->lead = dataset_key(items->ds, sample, key) + 1;
         r = kaldi_view_any(items->rc ? items->rc : items->sel->rc, kaldi_set_of(items->ds),
-                           &ret->cell, kaldi_content_way(items->content), &ret->view, d);
+                           &ret->cell, kaldi_content_way(items->content), counts, &ret->view, d);
         ret->size = ret->lead + kaldi_view_size(&ret->view);
         return r;
     }
@@ -66,7 +66,8 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
 {
     struct record_items *items = ctx;
     AUTO_ENTRY struct entry entry = {0};
-    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->size, !items->sel->single, &entry,
+                                   items->reason);
 
     if (r == 0)
         ret->size = entry.size;
@@ -99,7 +100,7 @@ static int archive_item(struct record_items *items, uint64_t sample, const struc
     uint8_t head[KEY_SIZE + 1];
     AUTO_ENTRY struct entry entry = {0};
     size_t capacity;
-    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->size, false, &entry, d);
 
     if (r < 0)
         return r;
@@ -272,7 +273,7 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
     const struct record_items *items = &script->items;
     AUTO_ENTRY struct entry entry = {0};
     uint8_t key[KEY_SIZE];
-    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->other, false, &entry, items->reason);
 
     if (r < 0)
         return r;
@@ -298,7 +299,7 @@ static int script_item(struct record_items *items, uint64_t sample, const struct
     AUTO_FREE uint8_t *line = malloc(KEY_SIZE + script->file_len + 32);
     AUTO_ENTRY struct entry entry = {0};
     size_t n;
-    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->other, false, &entry, d);
 
     if (r < 0)
         return r;

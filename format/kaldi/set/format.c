@@ -178,12 +178,15 @@ struct folder_files {
     size_t n_found;
 };
 
-static enum kaldi_layout layout_of(const struct source_file *file)
+static enum kaldi_layout layout_of(const struct folder_files *files, const struct source_file *file)
 {
     const struct kaldi_known_file *known = kaldi_known_file(file->name);
     uint8_t head[FORMAT_HEAD];
     size_t len = (size_t)min_u64(sizeof(head), file->blob->size);
 
+    if (files->setup->options.kaldi_layout)
+        return files->setup->options.kaldi_layout == KALDI_LAYOUT_SCP ? KALDI_SCRIPT
+                                                                      : KALDI_ARCHIVE;
     if (known)
         return kaldi_ends_in(known->name, ".scp") ? KALDI_SCRIPT : KALDI_ARCHIVE;
     if (kaldi_ends_in(file->name, ".scp"))
@@ -216,7 +219,7 @@ static int open_table(struct folder_files *files, struct source_file *file, cons
     struct kaldi_table_setup setup = {
         .name = name,
         .folder = file->folder,
-        .layout = layout_of(file),
+        .layout = layout_of(files, file),
         .type = known ? known->type : KALDI_UNKNOWN,
         .format = files->setup,
     };
@@ -315,7 +318,7 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
 
 /* ---- folders ---- */
 
-/* Two known files make a data directory, with join= one; else it is a single table. */
+/* Two known files make a data directory, with join= one. Otherwise it is a single table. */
 static bool is_directory(const struct folder_files *files)
 {
     unsigned n = files->setup->options.kaldi_join != NULL;
@@ -385,10 +388,7 @@ static int take_known(struct folder_files *files, struct source_file *file, enum
     }
     kaldi_field_name(file->name, name);
     r = open_table(files, file, name, &parts->tables, d);
-    if (r == 0 && parts->tables.n > before) {
-        parts->has_segments = use == SEGMENTS;
-        r = take_material(files, (struct kaldi_table *)parts->tables.file[before], parts);
-    }
+    parts->has_segments = parts->has_segments || (use == SEGMENTS && parts->tables.n > before);
     return r;
 }
 
@@ -478,6 +478,10 @@ static int open_directory(struct folder_files *files, struct kaldi_parts *parts,
                 r = take_known(files, &files->file[i], use, parts, lost);
         }
     find_lost(files->finds, lost);
+    if (lost->set && !files->setup->options.kaldi_permissive)
+        return r; /* `all` will be an error, and the archives are datasets */
+    for (unsigned i = 0; i < parts->tables.n && r == 0; i++)
+        r = take_material(files, (struct kaldi_table *)parts->tables.file[i], parts);
     return r;
 }
 
@@ -504,7 +508,7 @@ static int open_layout(struct folder_files *files, enum kaldi_layout layout)
         struct found_table *found = &files->found[files->n_found];
         struct source_file *file = &files->file[i];
 
-        if (!file->blob || layout_of(file) != layout)
+        if (!file->blob || layout_of(files, file) != layout)
             continue;
         found->name = file->name;
         r = shards_init(&found->parts.tables, 1);
@@ -557,7 +561,7 @@ static int add_set(struct folder_files *files, const size_t *order, size_t n, co
         r = join_table(&set, name, all);
     else if (r == 0)
         r = kaldi_add_dataset(files, name, &set, true, missing, NULL);
-    return r;
+    return r < 0 ? r : files->setup->options.kaldi_layout != KALDI_LAYOUT_AUTO;
 }
 
 /* Find the sets among the tables. */
@@ -632,7 +636,9 @@ static int kaldi_open_folder(struct source_file *sources, size_t n,
                         (enum kaldi_layout[]){KALDI_SCRIPT, KALDI_ARCHIVE, KALDI_SINGLE}[i]);
     if (r == 0)
         r = kaldi_add_sets(&files, &all);
-    if (r == 0)
+    if (r == 1) /* a specifier's files are one table */
+        r = 0;
+    else if (r == 0)
         r = add_found(&files, &all);
     if (r == 0 && all.tables.n)
         refuse_join(&files, &all, &lost);
