@@ -104,6 +104,32 @@ static int axis_init(struct axis *axis, const struct axis_fit *fit, unsigned red
     return 0;
 }
 
+/* Let all pixels have as many taps, so that the processor foresees where its loop over them ends:
+ * what is added has the weight 0. end: of the given pixels; one more can be read. */
+static int axis_even_out(struct axis *axis, uint64_t end)
+{
+    int16_t *weight;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < axis->length; i++)
+        most = (uint32_t)max_u64(most, axis->taps[i].n);
+    most = (most + TAPS_ALIGNMENT - 1) / TAPS_ALIGNMENT * TAPS_ALIGNMENT;
+    weight = calloc((size_t)axis->length * most, sizeof(*weight));
+    if (!weight)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < axis->length; i++) {
+        struct taps *taps = &axis->taps[i];
+        uint32_t first = (uint32_t)min_u64(taps->first, end > most ? end - most : 0);
+
+        memcpy(weight + (size_t)i * most + (taps->first - first), axis->weight + taps->at,
+               taps->n * sizeof(*weight));
+        *taps = (struct taps){first, most, i * most};
+    }
+    free(axis->weight);
+    axis->weight = weight;
+    return 0;
+}
+
 /* The most pixels that two given pixels, of which the first has an even number, are part of. */
 static uint32_t most_users(const struct axis *axis)
 {
@@ -123,6 +149,8 @@ int scaler_init(struct scaler *s, const struct axis_fit *x, const struct axis_fi
 {
     int r = axis_init(&s->x, x, reduced);
 
+    if (r == 0)
+        r = axis_even_out(&s->x, ceil_div(x->first + x->size, reduced));
     if (r == 0)
         r = axis_init(&s->y, y, reduced);
     if (r < 0)
@@ -157,14 +185,14 @@ static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
 {
     const __m128i zero = _mm_setzero_si128();
     const __m128i half = _mm_set1_epi32(1 << (WEIGHT_BITS - LINE_BITS - 1));
+    const uint32_t n = x->taps[0].n;
+    const int16_t *weight = x->weight;
 
-    for (uint32_t i = 0; i < x->length; i++) {
-        const struct taps *taps = &x->taps[i];
-        const uint8_t *pixel = row + (size_t)taps->first * PIXEL_BYTES;
-        const int16_t *weight = x->weight + taps->at;
+    for (uint32_t i = 0; i < x->length; i++, weight += n) {
+        const uint8_t *pixel = row + (size_t)x->taps[i].first * PIXEL_BYTES;
         __m128i sum = half;
 
-        for (uint32_t k = 0; k < taps->n; k += 2) {
+        for (uint32_t k = 0; k < n; k += 2) {
             __m128i two = _mm_loadl_epi64((const __m128i *)(const void *)(pixel + 4 * (size_t)k));
             int32_t weights;
 
