@@ -202,6 +202,11 @@ int text_print(char **ret, const char *format, ...)
     return 0;
 }
 
+int texts_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 void secret_free(char **text)
 {
     if (*text)

@@ -51,6 +51,9 @@ int text_finish(struct text *t, char **ret_data, size_t *ret_len);
 /* asprintf(), but *ret is NULL where it fails. 0 or -ENOMEM. */
 int text_print(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Compares pointers to texts, for qsort(). */
+int texts_compare(const void *a, const void *b);
+
 /* Give back the memory beyond what the text needs, before it is kept for long. */
 void text_fit(struct text *t);
 

@@ -120,6 +120,24 @@ static bool link_name(const char *href, const char *url, struct index_link *ret)
     return true;
 }
 
+/* Does a link that has no name in the folder lead to another one, which is not above it? */
+static bool leads_elsewhere(const char *href, const char *url)
+{
+    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : url;
+    bool is_whole = !strncmp(href, "//", 2) || strstr(href, "://");
+
+    if (!*href || strpbrk(href, "?#") || !path || (has_scheme(href) && !is_whole))
+        return false;
+    if (is_whole) {
+        href = index_page_path(href, url);
+        if (!href)
+            return true;
+    }
+    if (*href == '/')
+        return strncmp(path, href, strlen(href)) != 0;
+    return strncmp(href, "../", 3) != 0 && strchr(href, '/') && strchr(href, '/')[1];
+}
+
 /* A tag: its bytes behind '<', without '>'. */
 struct tag {
     const char *at;
@@ -226,11 +244,15 @@ bool index_page_next(const char *page, size_t len, const char *url, size_t *at,
     char href[HREF_MOST];
     struct tag tag;
 
-    while (next_tag(page, len, at, &tag))
-        if (tag_href(&tag, href) && link_name(href, url, ret)) {
+    while (next_tag(page, len, at, &tag)) {
+        if (!tag_href(&tag, href))
+            continue;
+        if (link_name(href, url, ret)) {
             ret->has_time = has_time(page, len, *at);
             return true;
         }
+        ret->elsewhere += leads_elsewhere(href, url);
+    }
     return false;
 }
 

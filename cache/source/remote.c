@@ -15,6 +15,7 @@
 #include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/sha256sums.h"
+#include "cache/source/shared_list.h"
 
 /* Connections take descriptors: small transfers may use an eighth of these. Returns how many. */
 static unsigned fit_descriptors(struct stage_options *options)
@@ -24,6 +25,17 @@ static unsigned fit_descriptors(struct stage_options *options)
     getrlimit(RLIMIT_NOFILE, &files);
     options->small_jobs = (unsigned)min_u64(options->small_jobs, files.rlim_cur / 8);
     return options->small_jobs;
+}
+
+/* A file is not the one that was listed. A thread of the transport calls it. */
+static void remote_forget(void *user)
+{
+    struct source *source = user;
+
+    if (!atomic_exchange(&source->forgotten, true)) {
+        kept_list_forget(source);
+        shared_list_forget(source);
+    }
 }
 
 int remote_connect(struct source *source, const struct source_options *options,
@@ -54,6 +66,8 @@ int remote_connect(struct source *source, const struct source_options *options,
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
+    http_transport(source->http)->changed = remote_forget;
+    http_transport(source->http)->changed_user = source;
     r = joined_transport_new(http_transport(source->http), jobs, &source->joins);
     if (r == 0)
         r = stage_new(&stage, &source->cache, source->joins, &source->stage, d);
@@ -175,6 +189,22 @@ void remote_netrc(const struct source *source, char *ret, size_t capacity)
     host_of(source->root, host, sizeof(host));
     if (http_sends_user(source->http))
         snprintf(ret, capacity, "machine %s of ~/.netrc", host);
+}
+
+const char *remote_advice(const struct source *source, int r, char ret[static REMOTE_ADVICE_SIZE])
+{
+    char origin[300] = "";
+
+    if (source->remote->credentials)
+        source->remote->credentials(source, origin, sizeof(origin));
+    *ret = '\0';
+    if (r == -EPERM || r == -EACCES)
+        snprintf(ret, REMOTE_ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",
+                 *origin       ? origin
+                 : r == -EPERM ? "it expects a user"
+                               : "if it expects a user",
+                 *origin ? "" : ": put one into ~/.netrc");
+    return ret;
 }
 
 void source_listen_via(const struct source *source, void (*changed)(bool answers, const char *text))

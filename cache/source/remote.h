@@ -59,6 +59,10 @@ int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 void remote_netrc(const struct source *source, char *ret, size_t capacity); /* credentials() */
 
+/* Advice against -EPERM (401) and -EACCES (403) of a server; "": none. */
+#define REMOTE_ADVICE_SIZE 400
+const char *remote_advice(const struct source *source, int r, char ret[static REMOTE_ADVICE_SIZE]);
+
 /* ---- remote_find.c ---- */
 
 /* Find the file that a file in folder calls path: a path relative to that folder or one above it,

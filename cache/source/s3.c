@@ -485,15 +485,6 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
     return r < 0 ? r : ask_all(source, d);
 }
 
-/* An object is not the one that was listed. A thread of the transport calls it. */
-static void forget_list(void *user)
-{
-    struct source *source = user;
-
-    if (!atomic_exchange(&source->forgotten, true))
-        shared_list_forget(source);
-}
-
 static int make_credentials(const struct s3 *s3, struct credentials **ret, struct diag *d)
 {
     const struct source_options *options = s3->options;
@@ -543,10 +534,6 @@ int s3_make_as(struct source *source, const char *spec, const struct source_opti
         credentials_set_region(credentials, s3.region);
         why = DIAG_INIT;
         r = connect_and_open(&s3, &why);
-    }
-    if (r == 0) {
-        http_transport(source->http)->changed = forget_list;
-        http_transport(source->http)->changed_user = source;
     }
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }

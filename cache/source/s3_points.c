@@ -135,18 +135,13 @@ static int s3_points_look(struct s3_walk *walk, struct level *level, struct s3_p
     return 0;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sort the points; keep some, behind `after`, each once. */
 static void thin(struct s3_points *points, const char *after)
 {
     size_t n = 0, kept = 0;
 
     if (points->n)
-        qsort(points->key, points->n, sizeof(*points->key), compare_keys);
+        qsort(points->key, points->n, sizeof(*points->key), texts_compare);
     for (size_t i = 0; i < points->n; i++) {
         if (strcmp(points->key[i], n ? points->key[n - 1] : after) > 0)
             points->key[n++] = points->key[i];

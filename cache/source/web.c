@@ -37,12 +37,14 @@
 struct ahead {
     char *url;
     struct http_ahead *request;
+    struct http_heard heard; /* of the reply */
 };
 
 static void ahead_release(struct ahead *ahead)
 {
     http_ahead_drop(ahead->request);
     free(ahead->url);
+    free(ahead->heard.url);
     *ahead = (struct ahead){0};
 }
 #define AUTO_AHEAD AUTO(ahead_release)
@@ -55,26 +57,32 @@ static void ask_ahead(const struct source *source, const char *url, size_t base_
     text_print(&ret->url, "%.*s%s", (int)base_len, url, name);
     if (ret->url)
         ret->request = http_ahead_start(
-            source->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
+            source->http,
+            &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST, .heard = &ret->heard});
 }
 
-/* Get a text below base, which may have been requested ahead. 0 or -errno with the reason in d. */
+/* Get a text below base, which may have been requested ahead. *ret_url: where redirects led, or
+ * NULL; the caller frees it. 0 or -errno with the reason in d. */
 static int get_below(const struct source *source, const char *path, struct ahead *ahead,
-                     struct text *ret, struct diag *d)
+                     struct text *ret, char **ret_url, struct diag *d)
 {
-    AUTO_FREE char *url = NULL, *encoded = NULL;
-    struct http_ahead *request = ahead ? ahead->request : NULL;
-    int r = http_encode(path, true, &encoded);
+    AUTO_AHEAD struct ahead now = {0};
+    AUTO_FREE char *encoded = NULL;
+    struct ahead *asked = ahead && ahead->request ? ahead : &now;
+    int r = asked == ahead ? 0 : http_encode(path, true, &encoded);
 
-    if (request) {
-        ahead->request = NULL;
-        return http_ahead_take(request, ret, d);
+    if (r == 0 && asked == ahead) {
+        r = http_ahead_take(TAKE_PTR(ahead->request), ret, d);
+    } else if (r == 0) {
+        r = text_print(&now.url, "%s%s", source->base, encoded);
+        if (r == 0)
+            r = http_get(
+                source->http,
+                &(struct http_call){.url = now.url, .most = REMOTE_TEXT_MOST, .heard = &now.heard},
+                ret, d);
     }
-    if (r == 0)
-        r = text_print(&url, "%s%s", source->base, encoded);
-    return r < 0 ? r
-                 : http_get(source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST},
-                            ret, d);
+    *ret_url = TAKE_PTR(asked->heard.url);
+    return r;
 }
 
 /* A long SHA256SUMS: take the list beside the data, if it was made with the same one. 2: taken; 1:
@@ -98,9 +106,10 @@ static int read_sums(struct source *source, bool lists, struct ahead *ahead,
                      struct kept_list *pages, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
+    AUTO_FREE char *unused = NULL;
     struct diag why = DIAG_INIT;
     size_t n = 0;
-    int r = get_below(source, "SHA256SUMS", ahead, &sums, &why);
+    int r = get_below(source, "SHA256SUMS", ahead, &sums, &unused, &why);
 
     if (r == -ENOENT || r == -EACCES || r == -EFBIG)
         return 0;
@@ -126,6 +135,7 @@ struct crawl {
     size_t pages_most;
     struct kept_list *pages; /* those that show the times of their files; NULL: not wanted */
     bool looked_for_list;
+    size_t elsewhere; /* links that are ignored */
 };
 
 static void crawl_release(struct crawl *crawl)
@@ -157,18 +167,13 @@ static unsigned depth_of(const char *folder)
     return n;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Remove duplicates of folders that a page has named more than once. */
 static void crawl_unique(struct crawl *crawl, size_t first)
 {
     size_t kept = first;
 
     if (crawl->n > first)
-        qsort(&crawl->folder[first], crawl->n - first, sizeof(*crawl->folder), compare_texts);
+        qsort(&crawl->folder[first], crawl->n - first, sizeof(*crawl->folder), texts_compare);
     for (size_t i = first; i < crawl->n; i++) {
         if (kept > first && !strcmp(crawl->folder[kept - 1], crawl->folder[i]))
             free(crawl->folder[i]);
@@ -204,19 +209,39 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
     return crawl_add(crawl, folder, link->name);
 }
 
-/* Take all links of a page. *ret_links: how many. */
-static int web_use_page(struct crawl *crawl, const char *folder, const struct text *page,
-                        size_t *ret_links, struct diag *d)
+/* The bytes of a URL up to its last '/', without its query. */
+static size_t web_folder_len(const char *url)
 {
-    const char *base = crawl->source->base;
-    AUTO_FREE char *encoded = NULL, *whole = NULL;
-    struct index_link link, last = {.is_folder = true};
-    size_t at = 0, first = crawl->n, links = 0;
-    bool shows_times = true;
+    size_t len = strcspn(url, "?#");
+
+    while (len && url[len - 1] != '/')
+        len--;
+    return len;
+}
+
+/* The URL of a page, whose links are relative to it: where redirects led, or as it was asked for.
+ */
+static int web_page_url(const struct crawl *crawl, const char *folder, const char *led, char **ret)
+{
+    AUTO_FREE char *encoded = NULL;
+    size_t len = led ? web_folder_len(led) : 0;
     int r = http_encode(folder, true, &encoded);
 
-    if (r == 0)
-        r = text_print(&whole, "%s%s", base, encoded);
+    return r < 0 ? r
+                 : text_print(ret, "%.*s%s%s", (int)len, len ? led : "",
+                              len ? "" : crawl->source->base, len ? "" : encoded);
+}
+
+/* Take all links of a page. led: where redirects led to it; NULL: nowhere. *ret_links: how many. */
+static int web_use_page(struct crawl *crawl, const char *folder, const char *led,
+                        const struct text *page, size_t *ret_links, struct diag *d)
+{
+    AUTO_FREE char *whole = NULL;
+    struct index_link link = {.elsewhere = 0}, last = {.is_folder = true};
+    size_t at = 0, first = crawl->n, links = 0;
+    bool shows_times = true;
+    int r = web_page_url(crawl, folder, led, &whole);
+
     while (r == 0 && index_page_next(page->data, page->len, whole, &at, &link)) {
         if (!strcmp(link.name, last.name)) { /* an icon and a text, one link each */
             last.has_time = last.has_time || link.has_time;
@@ -227,6 +252,7 @@ static int web_use_page(struct crawl *crawl, const char *folder, const struct te
         last = link;
         r = use_link(crawl, folder, &link, d);
     }
+    crawl->elsewhere += link.elsewhere;
     crawl_unique(crawl, first);
     shows_times = shows_times && (last.is_folder || last.has_time);
     if (r == 0 && crawl->pages && shows_times)
@@ -244,20 +270,43 @@ static int add_broken(struct crawl *crawl, const char *folder, const char *why, 
     return path ? known_add_failed(&crawl->source->known, path, why, failure) : -ENOMEM;
 }
 
+/* SOURCE's page was redirected: its files are where it was found. A user of ~/.netrc is for the
+ * server that SOURCE names, so such a one stays there. */
+static int web_move(struct source *source, const char *led)
+{
+    size_t host = (size_t)(strstr(source->base, "://") + 3 - source->base);
+    size_t origin = host + strcspn(source->base + host, "/");
+    size_t len = web_folder_len(led);
+
+    if (!len || (http_sends_user(source->http) && strncmp(led, source->base, origin + 1) != 0))
+        return 0;
+    free(source->base);
+    return text_print(&source->base, "%.*s", (int)len, led);
+}
+
 /* Fetch the page of SOURCE itself, which must exist: is it an index page? sure: it must certainly
  * be one. */
 static int use_first(struct crawl *crawl, bool sure, struct diag *d)
 {
     AUTO_TEXT struct text page = {0};
+    AUTO_FREE char *led = NULL;
     size_t links = 0;
-    int r = get_below(crawl->source, "", crawl->first, &page, d);
+    int r = get_below(crawl->source, "", crawl->first, &page, &led, d);
+    bool is_index = r == 0 && page.len && index_page_is(page.data, page.len);
 
     if (r < 0)
         return r;
-    if (!page.len || (sure && !index_page_is(page.data, page.len)))
+    if (!page.len || (sure && !is_index))
         return 0;
-    r = web_use_page(crawl, "", &page, &links, d);
-    return r < 0 ? r : links || index_page_is(page.data, page.len);
+    r = web_use_page(crawl, "", led, &page, &links, d);
+    if (r == 0 && is_index && !links && crawl->elsewhere)
+        return diag_set(d, -ENODATA,
+                        "%s: expected links into this folder, got an index page whose %zu links "
+                        "lead elsewhere",
+                        crawl->source->root, crawl->elsewhere);
+    if (r == 0 && led && (links || is_index))
+        r = web_move(crawl->source, led);
+    return r < 0 ? r : links || is_index;
 }
 
 /* Ask for the pages of the folders that are next. Without memory they are asked for later. */
@@ -301,6 +350,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         return list < 0 ? list : 2;
     for (; crawl->next < crawl->n && r >= 0; crawl->next++) {
         AUTO_TEXT struct text page = {0};
+        AUTO_FREE char *led = NULL;
         struct diag why = DIAG_INIT;
         const char *folder = crawl->folder[crawl->next];
         struct ahead *ahead = &crawl->page[crawl->next % PAGES_AHEAD];
@@ -309,14 +359,14 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
         web_ask_pages(crawl);
-        r = get_below(crawl->source, folder, ahead, &page, &why);
+        r = get_below(crawl->source, folder, ahead, &page, &led, &why);
         ahead_release(ahead);
         if (r == -ENOMEM)
             return r;
         if (r < 0)
             r = add_broken(crawl, folder, diag_text(&why, r), r);
         else if (page.len)
-            r = web_use_page(crawl, folder, &page, &links, d);
+            r = web_use_page(crawl, folder, led, &page, &links, d);
         if (r >= 0)
             r = known_add_folder(&crawl->source->known, folder, strlen(folder) - 1);
         list = r < 0 ? 0 : use_list(crawl);
@@ -335,8 +385,12 @@ static int read_index(struct source *source, bool sure, struct ahead *first,
                           .entries_most = source->indexes ? INDEXED_MOST : ENTRIES_MOST,
                           .pages_most = SIZE_MAX,
                           .pages = pages};
+    int r = crawl_all(&crawl, sure, d);
 
-    return crawl_all(&crawl, sure, d);
+    if (r > 0 && crawl.elsewhere)
+        remote_note(source, "%zu links of index pages lead elsewhere, and are ignored",
+                    crawl.elsewhere);
+    return r;
 }
 
 /* A list beside the mount's own is made in a separate source, which shares the rest with the first
@@ -434,32 +488,13 @@ static bool is_surely_file(const struct remote_version *version)
     return *version->etag || version->mtime.tv_sec;
 }
 
-#define ADVICE_SIZE 400
-
-/* Advice against -EPERM (401) and -EACCES (403); "": none. */
-static const char *advice_of_users(const struct source *source, int r, char ret[static ADVICE_SIZE])
-{
-    char origin[300] = "";
-
-    if (source->remote->credentials)
-        source->remote->credentials(source, origin, sizeof(origin));
-    *ret = '\0';
-    if (r == -EPERM || r == -EACCES)
-        snprintf(ret, ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",
-                 *origin       ? origin
-                 : r == -EPERM ? "it expects a user"
-                               : "if it expects a user",
-                 *origin ? "" : ": put one into ~/.netrc");
-    return ret;
-}
-
 /* The folder's page cannot be fetched: say what helps where a server shows none. why: the request's
  * error. */
 static int no_listing(const struct source *source, int r, const struct diag *why, struct diag *d)
 {
-    char users[ADVICE_SIZE];
+    char users[REMOTE_ADVICE_SIZE];
 
-    advice_of_users(source, r, users);
+    remote_advice(source, r, users);
     if (r != 0 && r != -ENOENT && r != -EACCES)
         return diag_set(d, r, "%s%s", diag_text(why, r), users);
     return diag_set(d, r ? r : -ENODATA,
@@ -474,7 +509,7 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
 {
     AUTO_AHEAD struct ahead sums = {0};
     struct http_file file = {.url = url};
-    char users[ADVICE_SIZE];
+    char users[REMOTE_ADVICE_SIZE];
     int r;
 
     if (!url[at->query])
@@ -493,7 +528,7 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
                             ? ". If it is a folder, it has neither SHA256SUMS nor an index "
                               "page" HELP_LISTING
                             : "",
-                        advice_of_users(source, file.error, users));
+                        remote_advice(source, file.error, users));
     r = web_open_file(source, url, at, &file.version, d);
     if (r == 0 && !url[at->query])
         r = read_sums(source, false, &sums, NULL, NULL);
@@ -515,17 +550,6 @@ static int web_open_any(struct source *source, char *url, const struct url_parts
         return open_unknown(source, url, at, pages, d);
     r = open_folder(source, false, pages, &why);
     return r > 0 || r == -ENOMEM ? r : no_listing(source, r, &why, d);
-}
-
-/* A file is not the one that was listed. A thread of the transport calls it. */
-static void forget_kept(void *user)
-{
-    struct source *source = user;
-
-    if (!atomic_exchange(&source->forgotten, true)) {
-        kept_list_forget(source);
-        shared_list_forget(source);
-    }
 }
 
 static int http_make(struct source *source, const char *spec_rest,
@@ -550,25 +574,18 @@ static int http_make(struct source *source, const char *spec_rest,
         r = remote_connect(source, options, NULL, d);
     if (r == 0)
         r = web_open_any(source, url, &at, options->files, &pages, d);
-    if (r < 0)
-        return r;
-    http_transport(source->http)->changed = forget_kept;
-    http_transport(source->http)->changed_user = source;
-    r = remote_stat(source, &asked, d);
+    if (r >= 0)
+        r = remote_stat(source, &asked, d);
     if (r == 0 && asked)
         web_kept_save(source, &pages, now_ns());
     return r == 0 ? web_kept_note(source, &pages, now_ns()) : r;
 }
 
-const struct remote remote_http = {.scheme = "http://",
-                                   .help = "http://",
-                                   .make = http_make,
-                                   .list_beside = http_list_beside,
-                                   .credentials = remote_netrc,
-                                   .far = true};
-const struct remote remote_https = {.scheme = "https://",
-                                    .help = "https://",
-                                    .make = http_make,
-                                    .list_beside = http_list_beside,
-                                    .credentials = remote_netrc,
-                                    .far = true};
+#define WEB_REMOTE(prefix)                                                                         \
+    {                                                                                              \
+        .scheme = prefix, .help = prefix, .make = http_make, .list_beside = http_list_beside,      \
+        .credentials = remote_netrc, .far = true                                                   \
+    }
+
+const struct remote remote_http = WEB_REMOTE("http://");
+const struct remote remote_https = WEB_REMOTE("https://");

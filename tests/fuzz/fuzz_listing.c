@@ -13,7 +13,7 @@
 
 static void try_index(const char *text, size_t len)
 {
-    struct index_link link;
+    struct index_link link = {.elsewhere = 0};
     size_t at = 0, before = 0;
 
     index_page_is(text, len);

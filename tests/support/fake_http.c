@@ -82,6 +82,7 @@ static void hear(const struct http_call *call, const struct fake_answer *answer,
             continue;
         snprintf(ret->next, sizeof(ret->next), "%s", heard->next ? heard->next : "");
         snprintf(ret->code, sizeof(ret->code), "%s", heard->code ? heard->code : "");
+        ret->url = heard->target ? strdup(heard->target) : NULL;
     }
 }
 

@@ -15,7 +15,7 @@ struct fake_answer {
 
 /* What struct http_heard gets with the answer for a URL; NULL: "". */
 struct fake_heard {
-    const char *url, *next, *code;
+    const char *url, *next, *code, *target; /* target: where redirects led */
 };
 
 #define FAKE_REQUESTS 64

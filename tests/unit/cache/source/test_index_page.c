@@ -51,7 +51,7 @@ static const char apache[] =
 /* The names of a page, separated by '|'; folders end with '/'. */
 static void names_of(const char *page, const char *path, char *ret, size_t capacity)
 {
-    struct index_link link;
+    struct index_link link = {.elsewhere = 0};
     size_t at = 0, n = 0;
 
     *ret = '\0';
@@ -127,7 +127,7 @@ static void test_index_page__long_names__left_out(void **state)
     memcpy(page + n, "<a href=\"", 9);
     memset(page + n + 9, 'x', 19000 - (size_t)n);
     {
-        struct index_link link;
+        struct index_link link = {.elsewhere = 0};
         size_t at = 0, len = strlen(page);
 
         assert_true(index_page_next(page, len, "/", &at, &link));
@@ -140,7 +140,7 @@ static void test_index_page__long_names__left_out(void **state)
 static void check_times(const char *page, const char *want)
 {
     char found[64] = "";
-    struct index_link link;
+    struct index_link link = {.elsewhere = 0};
     size_t at = 0, n = 0;
 
     while (index_page_next(page, strlen(page), "/", &at, &link))

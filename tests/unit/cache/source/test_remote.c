@@ -112,6 +112,41 @@ static void test_http__folder_without_slash__index_pages(void **state)
     check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
 }
 
+static void test_http__page_redirected__its_links_and_files_there(void **state)
+{
+    static const struct fake_answer site[] = {
+        {"http://h/d/",
+         NULL,
+         0,
+         "<title>Index of /v2/</title><a href=\"/v2/x\">x</a><a href=\"http://h/v2/y\">y</a>"
+         "<a href=\"http://other/z\">z</a><a href=\"/d/z\">z</a><a href=\"../\">up</a>"
+         "<a href=\"?C=N\">sort</a><a href=\"mailto:a\">a</a>",
+         {0}},
+        {"http://cdn/v2/x", NULL, 0, NULL, {.size = 4, .etag = "\"1\""}},
+        {"http://h/e/",
+         NULL,
+         0,
+         "<title>Index of /e/</title><a href=\"http://other/z\">z</a>",
+         {0}},
+    };
+    static const struct fake_heard heard[] = {{.url = "http://h/d/", .target = "http://cdn/v2/"}};
+    AUTO_SOURCE struct source *source = NULL;
+    struct diag d = DIAG_INIT;
+
+    (void)state;
+    fake_http_set(site, ARRAY_LEN(site));
+    fake_http.heard = heard;
+    fake_http.n_heard = 1;
+    assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
+    check_files(source, no_sides, "x");
+    check_url(source, "x", "http://cdn/v2/x");
+    assert_string_equal(source_note(source),
+                        "3 links of index pages lead elsewhere, and are ignored\n");
+    source_free(TAKE_PTR(source));
+    assert_int_equal(open_source("http://h/e/", NULL, &source, &d), -ENODATA);
+    assert_diag_has(&d, "index page whose 1 links lead elsewhere");
+}
+
 static void test_http__sums__are_the_list(void **state)
 {
     static const struct fake_answer site[] = {
@@ -865,6 +900,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_http__index_pages__all_files),
         cmocka_unit_test(test_http__folder_without_slash__index_pages),
+        cmocka_unit_test(test_http__page_redirected__its_links_and_files_there),
         cmocka_unit_test(test_http__sums__are_the_list),
         cmocka_unit_test(test_http__files_given__those),
         cmocka_unit_test(test_http__one_file__its_sides),
