@@ -108,6 +108,10 @@ size_t active_plans_list(struct active_plans *active_plans,
         };
     }
     lock_drop(&active_plans->lock);
+    for (size_t i = 0; i < n; i++) /* they may be counted by now */
+        if (ret[i].plan && !ret[i].is_samples && ret[i].plan->schedule.cuts &&
+            ret[i].units != ret[i].unit)
+            schedule_batches(&ret[i].plan->schedule, ret[i].epoch, &ret[i].units);
     qsort(ret, n, sizeof(*ret), compare_recent);
     return n;
 }

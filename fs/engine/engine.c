@@ -19,6 +19,8 @@ static void engine_announce(struct engine *e, const struct catalog_item *item)
         return;
     while ((plan = tree_unannounced(e->tree, item))) {
         active_plans_announce(e->active_plans, plan);
+        if (plan->schedule.cuts) /* for the preparing thread, which calls this or begins later */
+            plan->schedule.cuts->ops->ask(plan->schedule.cuts, 0);
         engine_note_plan(e, plan);
     }
     if (e->setup.stage && e->setup.options->n_plans)
