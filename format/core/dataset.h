@@ -282,7 +282,7 @@ struct dataset {
     const char *label;
     bool label_is_chosen; /* by the user */
     char *wanted_label;   /* the name that the user gives, of this dataset; owned; NULL: none */
-    char *class_names;    /* of a label of texts: JSON strings with ", " between them; owned; NULL */
+    char *class_names; /* of a label of texts: JSON strings with ", " between them; owned; NULL */
 
     /* What its owner does once prepare() is done, before the dataset is ready: it may add a field
      * (dataset_insert_field()). 0 or -errno. NULL: nothing. */

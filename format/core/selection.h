@@ -35,6 +35,10 @@ struct selection {
     uint64_t epoch;
     void (*positions)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 
+    /* A plan of unit=: how many samples its units have up to and with each. NULL: it has none. */
+    const uint64_t *unit_end; /* [units] */
+    uint64_t units;
+
     const uint64_t *list; /* [count] the samples; NULL: ask samples() */
 
     /* Write the sample numbers at places first .. first + n - 1, below count. Any thread after the

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "format/index/index.h"
+#include "base/mix64.h"
 #include "format/labels/label_file.h"
 
 static const char *numbered_text(const struct class_texts *t, uint32_t number, size_t *ret_len)
@@ -17,11 +17,20 @@ static const char *numbered_text(const struct class_texts *t, uint32_t number, s
     return t->bytes.data + begin;
 }
 
+static uint64_t hash_of_text(const uint8_t *bytes, size_t len)
+{
+    uint64_t hash = len;
+
+    for (size_t i = 0; i < len; i++)
+        hash = mix64(hash ^ bytes[i]);
+    return hash;
+}
+
 /* Where the text is, or would be. slots > n. */
 static uint32_t *text_slot(const struct class_texts *t, uint32_t *slot, uint64_t slots,
                            const void *bytes, size_t len)
 {
-    for (uint64_t i = key_hash(bytes, len);; i++) {
+    for (uint64_t i = hash_of_text(bytes, len);; i++) {
         uint32_t *at = &slot[i & (slots - 1)];
         size_t found;
         const char *text = *at ? numbered_text(t, *at - 1, &found) : NULL;

@@ -17,7 +17,8 @@
 #define LABEL_CLASSES_MAX  (UINT64_C(1) << 20)
 #define LABEL_SAMPLES_MAX  (UINT64_C(1) << 32) /* fewer samples than this */
 
-enum label_kind { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2, LABEL_LENGTHS = 3 };
+/* LABEL_UNITS is in no file: they are runs of LABEL_CLASSES. */
+enum label_kind { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2, LABEL_LENGTHS = 3, LABEL_UNITS };
 
 /* The start of the file; zeros follow, up to the body. */
 struct label_head {

@@ -137,7 +137,7 @@ uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uin
 /* ---- the fields (format/libsvm/fields.c) ---- */
 
 /* Fill in ds->field, which has room for LIBSVM_FIELDS_MAX, and the fields' names. */
-#define LIBSVM_FIELDS_MAX 32
+#define LIBSVM_FIELDS_MAX 33
 int libsvm_fields_init(struct dataset *ds);
 
 /* Does the field need the text of rows? If not, it comes from memory: side files, the index. */

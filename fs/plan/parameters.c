@@ -459,6 +459,34 @@ static int print_tail(const struct plan *plan, char *buf, size_t capacity)
     return plan->tail == TAIL_KEEP ? 0 : snprintf(buf, capacity, "%s", tail_words[plan->tail]);
 }
 
+static bool parse_unit(struct plan *plan, const char *s, size_t len)
+{
+    return parameters_parse_word(s, len, plan->unit);
+}
+
+static int print_unit(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->unit[0] ? snprintf(buf, capacity, "%s", plan->unit) : 0;
+}
+
+/* Weights and classes are those of samples, lists and lengths name samples. */
+static int check_unit(const struct plan *plan, struct diag *d)
+{
+    const char *other = plan->only[0]               ? "only="
+                        : plan->ranges              ? "length="
+                        : plan->of_class            ? "classes="
+                        : plan->draw > DRAW_UNIFORM ? "draw= by classes or weights"
+                        : plan->augment[0]          ? "augment="
+                        : plan->budget && strcmp(plan->length, "rows") != 0 ? "batch=HOW:N"
+                                                                            : NULL;
+
+    return other ? diag_set(d, -EINVAL,
+                            "unit: expected a plan without %s, as that is about samples; of "
+                            "batch=HOW:N take rows:N",
+                            other)
+                 : 0;
+}
+
 /* HxW, or HxW and ofS. */
 static bool parse_picture(struct plan *plan, const char *s, size_t len)
 {
@@ -686,6 +714,17 @@ const struct plan_parameter plan_parameters[] = {
         .help = "a short last batch, none, or one filled up from the start",
         .parse = parse_tail,
         .print = print_tail,
+    },
+    {
+        .word = "unit",
+        .foreign = "groups|group_by|query",
+        .syntax = "FIELD",
+        .expected = "the name of a field with a number or a text in each sample",
+        .help = "all words count runs of one value of FIELD, such as qid, which stay together",
+        .not_in_mix = true,
+        .parse = parse_unit,
+        .print = print_unit,
+        .check = check_unit,
     },
     {
         .word = "picture",

@@ -4,7 +4,7 @@
  *         [,length=A:B[:HOW]][,split=K@W0:W1:...][,part=KofN][,rank=KofN][,seed=S]
  *         [,shuffle=full|window:M][,draw=N:uniform|balanced[:FIELD]|FIELD][,classes=PxK[:FIELD]]
  *         [,limit=N]
- *         [,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]
+ *         [,tail=keep|drop|wrap][,unit=FIELD][,picture=HxW[ofS]][,augment=NAME]
  *
  * The canonical name has the parameters in that order, and leaves out defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
@@ -64,6 +64,7 @@ struct plan {
     bool limits;
     uint64_t limit; /* positions of an epoch */
     enum plan_tail tail;
+    char unit[PLAN_WORD_SIZE]; /* field whose runs the words count; empty: they count samples */
     uint32_t picture_height, picture_width; /* of arrays of pictures; 0: as the mount has them */
     uint32_t picture_side; /* what their short side is scaled to first; 0: as little as covers */
     char augment[PLAN_WORD_SIZE]; /* name of a recipe; empty: none */

@@ -71,7 +71,7 @@ static struct plan_range schedule_split(const struct plan *plan, uint64_t n)
 static void schedule_set_list(struct schedule *s, const struct plan_data *data)
 {
     const struct plan *plan = s->plan;
-    const struct plan_range *part = data->part;
+    const struct plan_range *part = s->units ? NULL : data->part;
     struct plan_range share, list;
 
     if (part && !plan->takes && !plan->splits && !s->only) {
@@ -165,7 +165,8 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan, const str
 
     *ret = (struct schedule){
         .plan = plan, .only = plan->only[0] || plan->ranges ? data->only : NULL, .unit = 1};
-    ret->samples = ret->only ? ret->only->n : data->samples;
+    ret->units = plan->unit[0] ? data->units : NULL;
+    ret->samples = ret->units ? ret->units->n : ret->only ? ret->only->n : data->samples;
     schedule_set_list(ret, data);
     set_order(ret, data);
     n = ret->order.length;
@@ -245,6 +246,9 @@ int schedule_check(const struct schedule *s, struct diag *d)
 
     if (schedule_check_list(s, d) < 0 || schedule_check_order(s, d) < 0)
         return -EINVAL;
+    if (plan->unit[0] && !s->units)
+        return diag_set(d, -EINVAL, "unit: expected a dataset with the field '%s', got none",
+                        plan->unit);
     if (plan_is_by_length(plan) && !s->cuts)
         return diag_set(d, -EINVAL,
                         "bucket: expected a dataset whose samples have lengths, got none");
@@ -270,6 +274,12 @@ void schedule_note(const struct schedule *s, struct text *t)
 {
     const struct plan *plan = s->plan;
 
+    if (s->units && s->units->repeated)
+        text_add(t,
+                 "unit=%s: %llu of %llu units have a value that an earlier one has, and are "
+                 "units of their own; split= may put them into different shares",
+                 plan->unit, (unsigned long long)s->units->repeated,
+                 (unsigned long long)s->units->n);
     if (plan->takes && !plan->ranges) {
         schedule_note_place(s, &plan->take_from, t);
         schedule_note_place(s, &plan->take_to, t);
@@ -333,12 +343,13 @@ static int schedule_find_cut(const struct schedule *s, uint64_t epoch, uint64_t 
     return r;
 }
 
-int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t number,
-                        struct schedule_batch *ret)
+static int find_batch(const struct schedule *s, uint64_t epoch, uint64_t number,
+                      struct schedule_batch *ret)
 {
     struct cut_batch found;
     int r;
 
+    *ret = (struct schedule_batch){0};
     if (!s->cuts) {
         *ret = (struct schedule_batch){.number = number,
                                        .count = min_u64(s->batch, s->elements - number * s->batch)};
@@ -353,6 +364,7 @@ int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t numbe
 
 void schedule_batch_release(struct schedule_batch *batch)
 {
+    free(batch->unit);
     free(batch->at);
     *batch = (struct schedule_batch){0};
 }
@@ -461,8 +473,8 @@ static void schedule_map(const struct schedule *s, const struct epoch_order *ord
     map_list(s, order ? &order->split : NULL, count, x);
 }
 
-void schedule_positions(const struct schedule *s, const struct schedule_batch *batch,
-                        uint64_t first, size_t count, uint64_t *ret)
+static void plain_positions(const struct schedule *s, const struct schedule_batch *batch,
+                            uint64_t first, size_t count, uint64_t *ret)
 {
     for (size_t i = 0; batch->at && i < count; i++)
         ret[i] = batch->base + batch->at[first + i];
@@ -470,11 +482,83 @@ void schedule_positions(const struct schedule *s, const struct schedule_batch *b
         schedule_find_positions(s, batch->number * s->batch + first, count, ret);
 }
 
+void schedule_positions(const struct schedule *s, const struct schedule_batch *batch,
+                        uint64_t first, size_t count, uint64_t *ret)
+{
+    if (!batch->unit)
+        plain_positions(s, batch, first, count, ret);
+    for (size_t i = 0; batch->unit && i < count; i++)
+        ret[i] = first + i; /* no word that may stand with unit= asks for them */
+}
+
+/* Find the units of a batch, and count its samples. */
+static int expand_units(const struct schedule *s, uint64_t epoch, struct schedule_batch *batch)
+{
+    struct epoch_order order;
+    uint64_t samples = 0;
+
+    batch->units = batch->count;
+    batch->unit = calloc(batch->units + 1, 2 * sizeof(*batch->unit));
+    if (!batch->unit)
+        return -ENOMEM;
+    batch->end = batch->unit + batch->units;
+    schedule_order(s, epoch, &order);
+    plain_positions(s, batch, 0, (size_t)batch->units, batch->unit);
+    schedule_map(s, &order, (size_t)batch->units, batch->unit);
+    for (uint64_t i = 0; i < batch->units; i++) {
+        uint64_t unit = batch->unit[i] = min_u64(batch->unit[i], s->units->n - 1);
+
+        samples += s->units->start[unit + 1] - s->units->start[unit];
+        batch->end[i] = samples;
+    }
+    batch->count = samples;
+    return 0;
+}
+
+int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t number,
+                        struct schedule_batch *ret)
+{
+    struct schedule_batch found;
+    int r = find_batch(s, epoch, number, &found);
+
+    if (r == 0 && s->units)
+        r = expand_units(s, epoch, &found);
+    if (r == 0)
+        *ret = found;
+    else if (s->units)
+        schedule_batch_release(&found);
+    return r;
+}
+
+/* Samples first .. first + count - 1 of the units of a batch, one unit after another. */
+static void unit_samples(const struct schedule *s, const struct schedule_batch *batch,
+                         uint64_t first, size_t count, uint64_t *ret)
+{
+    uint64_t low = 0, n = batch->units;
+
+    while (n > 1) { /* the unit that has the first: those before it end at or before that */
+        uint64_t half = n / 2;
+
+        low = batch->end[low + half - 1] <= first ? low + half : low;
+        n -= half;
+    }
+    for (size_t i = 0; i < count; low++) {
+        uint64_t begin = low ? batch->end[low - 1] : 0;
+
+        for (; i < count && first + i < batch->end[low]; i++)
+            ret[i] = s->units->start[batch->unit[low]] + (first + i - begin);
+    }
+}
+
 void schedule_samples(const struct schedule *s, const struct epoch_order *order,
                       const struct schedule_batch *batch, uint64_t first, size_t count,
                       uint64_t *ret)
 {
-    schedule_positions(s, batch, first, count, ret);
+    if (batch->unit) {
+        unit_samples(s, batch, first, count, ret);
+        return;
+    }
+    plain_positions(s, batch, first, count, ret);
     schedule_map(s, order, count, ret);
 }
 
@@ -499,8 +583,11 @@ void schedule_elements(const struct schedule *s, const struct epoch_order *order
 {
     if (s->cuts) {
         cut_elements(s, order, first, count, ret);
-        return;
+    } else {
+        schedule_find_positions(s, first, count, ret);
+        schedule_map(s, order, count, ret);
     }
-    schedule_find_positions(s, first, count, ret);
-    schedule_map(s, order, count, ret);
+    for (size_t i = 0; s->units && i < count; i++)
+        if (ret[i] != SCHEDULE_NONE)
+            ret[i] = s->units->start[min_u64(ret[i], s->units->n - 1)];
 }

@@ -13,6 +13,7 @@
 #include "fs/plan/epoch_order.h"
 #include "fs/plan/list.h"
 #include "fs/plan/plan.h"
+#include "fs/plan/units.h"
 
 /* Consecutive samples of a dataset. */
 struct plan_range {
@@ -22,11 +23,12 @@ struct plan_range {
 /* What a plan is applied to. NULL where there is none, or where the plan has no use for it. All of
  * it outlives the schedule. */
 struct plan_data {
-    uint64_t samples;              /* of the dataset */
-    const struct plan_range *part; /* the plan's part of it as the dataset's format cuts it;
-                                      NULL: in equal shares. Not used where only=, take= or
-                                      split= come before it */
-    const struct plan_list *only;  /* only=NAME; with length=, what only=, take= and it leave */
+    uint64_t samples;               /* of the dataset */
+    const struct plan_range *part;  /* the plan's part of it as the dataset's format cuts it;
+                                       NULL: in equal shares. Not used where only=, take= or
+                                       split= come before it */
+    const struct plan_list *only;   /* only=NAME; with length=, what only=, take= and it leave */
+    const struct plan_units *units; /* of unit=; part is not used with it */
     const struct plan_classes *classes;     /* of the plan's list, see plan_field() */
     const struct plan_weights *weights;     /* the same */
     const struct plan_lengths *lengths;     /* of batches by length, in which: */
@@ -39,17 +41,18 @@ struct text;
 
 struct schedule {
     const struct plan *plan;
-    const struct plan_list *only; /* NULL: all samples */
-    uint64_t samples;             /* of those, before any other word */
-    struct plan_range taken;      /* samples of the dataset, or places of `only`, that the list is
-                                     of: without a split, it is */
-    uint64_t offset;              /* with a split: place of its permutation where the list begins */
-    uint64_t length;              /* places of the list */
-    struct order_spec order;      /* of those places */
-    uint64_t positions;           /* of the order, those that an epoch shows */
-    uint64_t unit;                /* elements that go to a rank together */
-    uint64_t elements;            /* of the rank, over all batches */
-    uint64_t batch;               /* samples of a batch but a short last one */
+    const struct plan_list *only;   /* NULL: all samples */
+    const struct plan_units *units; /* NULL: there are none; then samples are units, below */
+    uint64_t samples;               /* of those, before any other word */
+    struct plan_range taken;        /* samples of the dataset, or places of `only`, that the list is
+                                       of: without a split, it is */
+    uint64_t offset;         /* with a split: place of its permutation where the list begins */
+    uint64_t length;         /* places of the list */
+    struct order_spec order; /* of those places */
+    uint64_t positions;      /* of the order, those that an epoch shows */
+    uint64_t unit;           /* elements that go to a rank together */
+    uint64_t elements;       /* of the rank, over all batches */
+    uint64_t batch;          /* samples of a batch but a short last one */
     uint64_t batches;
     uint64_t wraps; /* how often the positions begin again before the epoch ends */
     /* Batches by length. Then elements are those of all ranks, and batches are at most so many. */
@@ -89,7 +92,7 @@ void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
 static inline bool schedule_has_order(const struct schedule *s)
 {
     return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only ||
-           s->cuts;
+           s->cuts || s->units;
 }
 
 /* ---- batches ----
@@ -110,6 +113,8 @@ struct schedule_batch {
     uint64_t number, count;
     uint64_t base; /* of batches by length: their positions are base + at[] */
     uint32_t *at;  /* [count] owned */
+    /* With unit=, its units, and how many samples they have up to and with each; owned. */
+    uint64_t units, *unit, *end; /* [units] */
 };
 
 /* *ret: the batches of an epoch. false: it is not known yet, and there are at most so many. */
@@ -148,7 +153,8 @@ void schedule_positions(const struct schedule *s, const struct schedule_batch *b
 /* The element that batch number begins with. */
 uint64_t schedule_begin(const struct schedule *s, uint64_t epoch, uint64_t number);
 
-/* The samples of count elements from first on; SCHEDULE_NONE where another rank reads them. */
+/* The samples of count elements from first on; SCHEDULE_NONE where another rank reads them. With
+ * unit= elements are units, and this is the first sample of each. */
 void schedule_elements(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        size_t count, uint64_t *ret);
 

@@ -364,19 +364,31 @@ static void find_some(const struct schedule *s, const struct epoch_order *order,
     look_at_rest(&search);
 }
 
+/* The units of some samples. */
+static struct plan_samples units_of(const struct schedule *s, struct plan_samples samples)
+{
+    return s->units ? (struct plan_samples){plan_units_of(s->units, samples.first),
+                                            plan_units_of(s->units, samples.last)}
+                    : samples;
+}
+
 void schedule_find_each(const struct schedule *s, const struct epoch_order *order, size_t count,
                         const struct plan_samples *wanted, uint64_t from, uint64_t *ret)
 {
+    struct plan_samples units[AT_ONCE];
+
     for (size_t n; count; count -= n, wanted += n, ret += n) {
         n = (size_t)min_u64(count, AT_ONCE);
-        find_some(s, order, n, wanted, from, ret);
+        for (size_t i = 0; s->units && i < n; i++)
+            units[i] = units_of(s, wanted[i]);
+        find_some(s, order, n, s->units ? units : wanted, from, ret);
     }
 }
 
 uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last, uint64_t from)
 {
-    const struct plan_samples wanted = {first, last};
+    const struct plan_samples wanted = units_of(s, (struct plan_samples){first, last});
     uint64_t element;
 
     find_some(s, order, 1, &wanted, from, &element);
@@ -386,7 +398,7 @@ uint64_t schedule_find(const struct schedule *s, const struct epoch_order *order
 uint64_t schedule_last(const struct schedule *s, const struct epoch_order *order, uint64_t first,
                        uint64_t last)
 {
-    const struct plan_samples wanted = {first, last};
+    const struct plan_samples wanted = units_of(s, (struct plan_samples){first, last});
     struct plan_samples found;
     struct search search;
 

@@ -107,6 +107,8 @@ static int batch_selection(struct file_samples *v)
         .pictures = entry->makes_pictures ? &entry->pictures : NULL,
         .epoch = node->epoch,
         .positions = batch_positions,
+        .unit_end = v->batch.end,
+        .units = v->batch.units,
     };
     v->sel.in_order = v->sel.count && schedule_in_order(&entry->schedule, &v->batch, &v->sel.first);
     return 0;

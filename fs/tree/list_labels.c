@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/pool.h"
@@ -55,6 +56,8 @@ struct list_label {
     struct run_classes classes;
     struct run_weights weights;
     struct mapped_lengths lengths;
+    struct plan_units units;
+    uint32_t *starts; /* of units; owned */
     uint64_t held;
 };
 
@@ -70,6 +73,7 @@ static void label_free(struct list_label *l)
 {
     labels_release(&l->labels);
     run_classes_release(&l->classes);
+    free(l->starts);
     run_weights_release(&l->weights);
     free(l->identity);
     free(l->name);
@@ -323,12 +327,59 @@ static int list_labels_finish(struct list_label *l, const struct label_arrays *a
     return r < 0 ? r : 1;
 }
 
+static void unit_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+                         uint32_t *ret)
+{
+    const struct plan_units *units = (const struct plan_units *)(const void *)lengths;
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t unit = plan_units_of(units, sample[i]);
+
+        ret[i] = units->start[unit + 1] - units->start[unit];
+    }
+}
+
+/* Find where the class of a sample differs from that before. */
+static int make_units(struct list_label *l, const struct label_arrays *a)
+{
+    static const struct plan_lengths_ops ops = {unit_lengths};
+    uint32_t *start = NULL;
+    int64_t before = 0;
+    size_t n = 0;
+
+    for (uint64_t i = 0; i <= a->n; i++) {
+        int64_t value = i < a->n ? list_labels_value_of(a, i) : 0;
+
+        if (i && i < a->n && value == before)
+            continue;
+        before = value;
+        if (array_capacity(&start, n, sizeof(*start)) < 0) {
+            free(start);
+            return -ENOMEM;
+        }
+        start[n++] = (uint32_t)i;
+    }
+    l->starts = start;
+    l->units = (struct plan_units){
+        .lengths = {.ops = &ops, .word = "rows"},
+        .n = a->n ? n - 1 : 0,
+        .start = start,
+        .repeated = a->n ? n - 1 - a->classes : 0,
+    };
+    l->held = 4 * n;
+    atomic_fetch_add(&l->all->memory.used, l->held);
+    return 1;
+}
+
 static int list_labels_advance(struct list_label *l, struct read_context *rc)
 {
-    int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, l->type, &l->whole, &l->reason);
+    enum label_kind type = l->type == LABEL_UNITS ? LABEL_CLASSES : l->type;
+    int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, type, &l->whole, &l->reason);
 
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
+    if (r == 1 && l->type == LABEL_UNITS)
+        return make_units(l, &l->whole->labels.arrays);
     if (r == 1 && l->type == LABEL_LENGTHS) {
         l->lengths = (struct mapped_lengths){
             {&mapped_lengths_ops, l->whole->input.word, l->whole->input.is_micro},
@@ -468,7 +519,9 @@ static int answer_locked(struct list_label *l, struct plan_data *data, struct di
     lock_assert_held(&l->all->lock);
     switch (l->state) {
     case READY:
-        if (l->type == LABEL_LENGTHS)
+        if (l->type == LABEL_UNITS)
+            data->units = &l->units;
+        else if (l->type == LABEL_LENGTHS)
             data->lengths = &l->lengths.lengths;
         else if (l->type == LABEL_CLASSES)
             data->classes = &l->classes.classes;
@@ -492,7 +545,7 @@ static int get_label(struct list_labels *all, const struct dataset *ds, const ch
 {
     struct list_label *l;
     struct field_input input;
-    int r = input_init(&input, ds, field, type, d);
+    int r = input_init(&input, ds, field, type == LABEL_UNITS ? LABEL_CLASSES : type, d);
 
     if (r < 0)
         return r;
@@ -527,6 +580,16 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
     return r < 0 ? r
                  : get_label(all, ds, field, by_classes ? LABEL_CLASSES : LABEL_WEIGHTS, &s, data,
                              ret_label, d);
+}
+
+int list_labels_units(struct list_labels *all, const struct dataset *ds, const char *field,
+                      struct plan_data *data, const struct list_label **ret_label, struct diag *d)
+{
+    static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
+    struct schedule s;
+
+    schedule_init(&s, &stored_order, ds->samples, NULL);
+    return get_label(all, ds, field, LABEL_UNITS, &s, data, ret_label, d);
 }
 
 int list_labels_lengths(struct list_labels *all, const struct dataset *ds, const char *word,

@@ -60,6 +60,10 @@ int list_labels_lengths(struct list_labels *all, const struct dataset *ds, const
 int list_label_identity(const struct list_label *label, const struct plan_list *only,
                         struct text *t);
 
+/* Set data->units for the field of unit=. As list_labels_get(). */
+int list_labels_units(struct list_labels *all, const struct dataset *ds, const char *field,
+                      struct plan_data *data, const struct list_label **ret_label, struct diag *d);
+
 /* Was the file of one cut short, so that what was computed with it does not count? Any thread. */
 bool list_label_is_lost(const struct list_label *label);
 

@@ -34,11 +34,11 @@ def opens(name, dataset):
 
 examples = [line.split()[0] for block in (
     take("docs/plans.md", "batch=128,seed=7/epoch"), take("docs/plans.md", "split=0@90:10,seed"),
-    take("docs/plans.md", "take=0:90%,seed"), take("docs/plans.md", "draw=60000:balanced"),
+    take("docs/plans.md", "take=0:90%,seed"), take("docs/plans.md", "draw=60000:balanced"), take("docs/plans.md", "unit=qid"),
     take("docs/plans.md", "rank=3of8,seed=7,tail"), take("docs/plans.md", "batch=tokens:16384")) for line in block.splitlines()]
-equal(len(examples), 13, "paths of examples")
+equal(len(examples), 15, "paths of examples")
 # Fashion-MNIST has ten classes, no field of weights, and no tokens or frames.
-LIKE = {"classes=16x4": "classes=8x8", ":weight": ":label", "tokens:": "bytes:", "frames:": "bytes:"}
+LIKE = {"classes=16x4": "classes=8x8", ":weight": ":label", "tokens:": "bytes:", "frames:": "bytes:", "unit=qid": "unit=label"}
 checks = "".join(opens(functools.reduce(lambda s, like: s.replace(*like), LIKE.items(), name), "/mnt/mnist/train")
                  for name in examples)
 world.file("examples.py", checks.encode())
@@ -48,7 +48,7 @@ equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the gram
 FORMS = {"<n|all|HOW:N[:MOST]>": ["8", "all", "bytes:9000", "bytes:9000:4"], "W": ["32"], "A:B[:HOW]": ["1:2000", "0:900.5:label"], "Q": ["50"], "G": ["3"],
          "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
          "full|window:M": ["full", "window:16"], "N:uniform|balanced": ["50:uniform", "50:balanced", "50:balanced:label", "50:label"],
-         "PxK": ["2x4", "2x4:label"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
+         "PxK": ["2x4", "2x4:label"], "FIELD": ["label"], "N": ["100"], "keep|drop|wrap": ["keep", "drop", "wrap"], "HxW": ["12x16", "12x16of20"]}
 PREFIX = {"batch": "", "quad": "batch=bytes:9000,", "group": "batch=bytes:9000,"}
 words = [word.split("=", 1) for word in re.findall(r"\w+=(?:<[^>]*>|[^][,]*)", grammar)]
 said = run("mount", "-o", "plan=batch=8+foo=1", "/data/mnist", "/mnt/mnist", code=1)

@@ -106,7 +106,7 @@ def weighted():
         f.writelines(f"{w}\n" for w in weights)
     want = xgboost.DMatrix(dense_of(values), label=labels, qid=np.arange(40) // 5, weight=weights)
     want = xgboost.train(options, want, 3).predict(xgboost.DMatrix(dense_of(values)))
-    for plan in "batch=10", "batch=8", "batch=2", "batch=all":  # queries end with batches, or do not
+    for plan in "batch=2,unit=qid", "batch=3,unit=qid", "batch=all,unit=qid":
         for name, lines in (("rank", [f"{y}:{weights[i // 5]} {row}" for i, (y, row) in enumerate(zip(labels, rows))]),
                             ("side", [f"{y} {row.partition(' ')[2]}" for y, row in zip(labels, rows)])):
             data, model = ranked(name, lines, plan)
@@ -115,8 +115,13 @@ def weighted():
             found = model.predict(xgboost.DMatrix(dense_of(values)))
             equal(np.allclose(found, want, atol=1e-5), True, f"{name}, {plan}: predictions")
     lines = [f"{y}:{1 + i % 2} {row}" for i, (y, row) in enumerate(zip(labels, rows))]
-    expect(ValueError, "rows of query 0 have different weights", lambda: ranked("differ", lines, "batch=10"))
-    expect(ValueError, "take a plan without seed=", lambda: ranked("shuffled", [f"{y} {row}" for y, row in zip(labels, rows)], "batch=10,seed=1"))
+    expect(ValueError, "rows of query 0 have different weights", lambda: ranked("differ", lines, "batch=10,unit=qid"))
+    expect(ValueError, "add unit=qid", lambda: ranked("cut", [f"{y} {row}" for y, row in zip(labels, rows)], "batch=10"))
+    plain = [f"{y}:{weights[i // 5]} {row}" for i, (y, row) in enumerate(zip(labels, rows))]
+    data, _ = ranked("shuffled", plain, "batch=3,seed=1,unit=qid")  # whole queries in another order, each with its weight
+    equal(np.diff(data.get_uint_info("group_ptr")).tolist(), [5] * 8, "queries of an epoch")
+    first = [weights.index(w) for w in data.get_weight().tolist() if weights.count(w) == 1]
+    equal((sorted(data.get_weight().tolist()), first != sorted(first)), (sorted(weights), True), "weights of an epoch")
 
 
 def dense_of(values):

@@ -179,6 +179,11 @@ static void test_plan_parse__malformed__einval(void **state)
         {"batch", "batch: expected"},
         {"batch=", "batch: expected"},
         {"batch=0", "got '0'"},
+        {"batch=2,unit=", "unit: expected"},
+        {"batch=2,unit=qid,only=a", "unit: expected a plan without only="},
+        {"batch=2,unit=qid,draw=9:balanced", "unit: expected a plan without draw= by classes"},
+        {"batch=4,unit=qid,classes=2x2,seed=1", "unit: expected a plan without classes="},
+        {"batch=tokens:9,unit=qid", "unit: expected a plan without batch=HOW:N"},
         {"batch=00", "got '00'"},
         {"batch=01", "got '01'"},
         {"batch=-1", "got '-1'"},
@@ -379,7 +384,7 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                         "[,split=K@W0:W1:...][,part=KofN]"
                         "[,rank=KofN][,seed=S][,shuffle=full|window:M]"
                         "[,draw=N:uniform|balanced[:FIELD]|FIELD][,classes=PxK[:FIELD]][,limit=N]"
-                        "[,tail=keep|drop|wrap][,picture=HxW[ofS]][,augment=NAME]\n");
+                        "[,tail=keep|drop|wrap][,unit=FIELD][,picture=HxW[ofS]][,augment=NAME]\n");
     plan_syntax(&narrow, "  ", 30);
     assert_string_equal(narrow.data, "  batch=<n|all|HOW:N[:MOST]>\n"
                                      "        [,bucket=W][,quad=Q]\n"
@@ -394,6 +399,7 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                                      "        [,classes=PxK[:FIELD]]\n"
                                      "        [,limit=N]\n"
                                      "        [,tail=keep|drop|wrap]\n"
+                                     "        [,unit=FIELD]\n"
                                      "        [,picture=HxW[ofS]]\n"
                                      "        [,augment=NAME]\n");
 }
