@@ -35,7 +35,7 @@ struct format_options {
     uint64_t classes;           /* width of one-hot labels; 0: the largest label + 1 */
     enum index_base index_base; /* of features in text */
     enum bad_rows bad_rows;
-    const char *label; /* see format_label_of(); NULL: the field `label` */
+    const char *label;                        /* see format_label_of(); NULL: the field `label` */
     const char *label_column, *weight_column; /* of CSV: a number from 0, or a name; NULL */
     char delimiter, comment;                  /* of CSV; 0: found out, none */
     enum csv_header header;                   /* is its first line names of columns? */
@@ -301,8 +301,8 @@ static inline bool format_opens_files(const struct format *format)
  * without ends such as .gz, .ark and the number of a part? */
 bool format_item_names(const char *item, const char *file);
 
-/* The field that label= names for that dataset: FIELD, or that of an item DATASET:FIELD, of which it
- * has some with ; between them. false: it names none. */
+/* The field that label= names for that dataset: FIELD, or that of an item DATASET:FIELD, of which
+ * it has some with ; between them. false: it names none. */
 bool format_label_of(const char *label, const char *dataset, char ret[static FORMAT_NAME]);
 
 /* Is it what format= calls by that name? */
