@@ -41,7 +41,8 @@ static void set_site(const struct hub_answer *site, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         answers[i] = site[i].answer;
-        heard[i] = (struct fake_heard){site[i].answer.url, site[i].next, site[i].code};
+        heard[i] = (struct fake_heard){
+            .url = site[i].answer.url, .next = site[i].next, .code = site[i].code};
     }
     fake_http_set(answers, n);
     fake_http.heard = heard;
