@@ -148,7 +148,9 @@ static void make_files(const struct dataset *ds, enum scope scope, const struct 
 
             layout_init(&l, ds, sel, NULL);
             r = kind->encoder->layout(&l, kind);
-            FUZZ_CHECK(r == 0 || r == -EFBIG);
+            /* The size of a record depends on its values. */
+            FUZZ_CHECK(r == 0 || r == -EFBIG ||
+                       (r == -EBADMSG && !strcmp(kind->folder, "tfrecord")));
             /* A CRC of very many dense bytes takes long. */
             if (r < 0 || (l.size > 1 << 20 && !kind->field))
                 continue;
