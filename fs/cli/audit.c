@@ -472,7 +472,8 @@ static int cli_audit_parse_words(struct audit_call *call)
     if (plan_parse(call->plan_text, strlen(call->plan_text), ',', &call->plan, &d) < 0)
         return fail(EXIT_USAGE, "%s: %s", call->plan_text, diag_text(&d, -EINVAL));
     if (call->plan.unit[0])
-        return fail(EXIT_USAGE, "%s: expected a plan of samples, got unit=%s, which audit cannot prove",
+        return fail(EXIT_USAGE,
+                    "%s: expected a plan of samples, got unit=%s, which audit cannot prove",
                     call->plan_text, call->plan.unit);
     if (call->all_ranks && call->plan.ranks > RANKS_MOST)
         return fail(EXIT_USAGE, "--all-ranks: expected at most %u ranks, got %llu", RANKS_MOST,

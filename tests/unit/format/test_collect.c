@@ -37,11 +37,12 @@ extern const struct encoder encoder_npz;
 
 /* ---- reading ---- */
 
-/* A memory for CRCs. */
+/* A memory for CRCs of the first slots. */
+#define SLOTS 64
 struct reports {
     struct layout_host host; /* first */
     uint64_t known;
-    struct layout_sum sum[64];
+    struct layout_sum sum[SLOTS];
 };
 
 static void recall(const struct layout_host *host, const struct layout_range *range, unsigned n,
@@ -50,7 +51,7 @@ static void recall(const struct layout_host *host, const struct layout_range *ra
     const struct reports *notes = (const struct reports *)host;
 
     for (unsigned i = 0; i < n; i++)
-        if (notes->known >> range[i].slot & 1)
+        if (range[i].slot < SLOTS && notes->known >> range[i].slot & 1)
             ret[i] = notes->sum[range[i].slot];
 }
 
@@ -60,6 +61,8 @@ static void remember(const struct layout_host *host, const struct layout_range *
     struct reports *notes = (struct reports *)(uintptr_t)host;
 
     for (unsigned i = 0; i < n; i++) {
+        if (range[i].slot >= SLOTS)
+            continue;
         notes->known |= UINT64_C(1) << range[i].slot;
         notes->sum[range[i].slot] = sum[i];
     }

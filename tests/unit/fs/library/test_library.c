@@ -216,7 +216,7 @@ static void test_calls__bad__errors(void **state)
     assert_error(ENOENT, "000009.npz");
     plan.plan = "batch=0,seed=7";
     assert_null(epochfs_batches_open(fs, &plan, &error));
-    assert_error(ENOENT, "expected a number of samples from 1 to 2^48, or all, got '0'");
+    assert_error(ENOENT, "expected a number of samples from 1 to 2^48, all, or HOW:N");
     plan.plan = PLAN;
     plan.fields = "image,colour";
     assert_null(epochfs_batches_open(fs, &plan, &error));
