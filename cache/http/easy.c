@@ -137,9 +137,12 @@ static int on_sent(CURL *easy, curl_infotype type, char *bytes, size_t n, void *
 
 /* ---- its options ---- */
 
-/* Let libcurl look into ~/.netrc, for this host and no other, and learn whether it finds a user. */
+/* Let libcurl look into ~/.netrc, for this host and no other, and learn whether it finds a user. If
+ * the first host had none, none is sent: that host may have named this one by a redirect. */
 static void set_netrc(struct http_active *active)
 {
+    if (atomic_load(&active->http->user) == HTTP_USER_NONE)
+        return;
     curl_easy_setopt(active->easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
     if (active->request->plain || atomic_load(&active->http->user) != HTTP_USER_UNKNOWN)
         return;

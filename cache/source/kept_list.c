@@ -166,7 +166,10 @@ int kept_list_parse(struct kept_list *ret, bool far)
 static int identity_of(const struct source *source, char **ret)
 {
     return text_print(ret, "list 3 %u:%u %d %s %s", (unsigned)geteuid(), (unsigned)getegid(),
-                      source->within.allow_outside, source->root, source->base ? source->base : "");
+                      source->within.allow_outside, source->root,
+                      source->named  ? source->named
+                      : source->base ? source->base
+                                     : "");
 }
 
 /* Most sources have too few files, and a mount of these makes no cache folder for a list, and says

@@ -151,10 +151,14 @@ int remote_list_known(const struct source *source, const char *const *sides,
 int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d)
 {
-    AUTO_FREE char *name = NULL, *key = strndup(entry->url, strcspn(entry->url, "?"));
+    AUTO_FREE char *name = NULL, *key = NULL;
     struct remote_version version = *entry->version;
+    size_t len = strcspn(entry->url, "?"), moved = source->named ? strlen(source->base) : 0;
 
-    if (!key ||
+    if (moved > len || strncmp(entry->url, source->base, moved) != 0)
+        moved = 0;
+    if (text_print(&key, "%s%.*s", moved ? source->named : "", (int)(len - moved),
+                   entry->url + moved) < 0 ||
         text_print(&name, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0)
         return -ENOMEM;
     version.time_counts = !source->etag_suffices && joined_version_needs_time(&version);

@@ -19,7 +19,8 @@ static int kept_identity(const char *sum, char **ret)
 
 static int refused_identity(const struct source *source, const char *sum, char **ret)
 {
-    return text_print(ret, "shared 3 %s wrong for %s", sum, source->base);
+    return text_print(ret, "shared 3 %s wrong for %s", sum,
+                      source->named ? source->named : source->base);
 }
 
 static bool was_refused(const struct source *source, const char *sum)

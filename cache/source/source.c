@@ -113,6 +113,7 @@ void source_free(struct source *source)
     free(source->only_file);
     free(source->command);
     free(source->base);
+    free(source->named);
     free(source->listing);
     roots_release(&source->roots);
     beside_free(source->beside);

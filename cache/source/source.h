@@ -108,14 +108,15 @@ struct source {
 
     /* For remotes: */
     struct known known;
-    atomic_bool forgotten;       /* what is kept of it was removed */
-    char *base;                  /* prefix of the URLs of files; ends with '/' */
-    struct http *http;           /* belongs to stage */
-    void *impl;                  /* of its remote, which frees it; NULL: none */
-    struct beside *beside;       /* for one file that may name others; otherwise NULL */
-    bool indexes;                /* as in the options */
-    bool etag_suffices;          /* files with an ETag are known by it alone */
-    struct text whole;           /* with indexes: the list of files, for .epochfs/; may be empty */
+    atomic_bool forgotten; /* what is kept of it was removed */
+    char *base;            /* prefix of the URLs of files; ends with '/' */
+    char *named;           /* the same as SOURCE names it, if redirects led elsewhere; else NULL */
+    struct http *http;     /* belongs to stage */
+    void *impl;            /* of its remote, which frees it; NULL: none */
+    struct beside *beside; /* for one file that may name others; otherwise NULL */
+    bool indexes;          /* as in the options */
+    bool etag_suffices;    /* files with an ETag are known by it alone */
+    struct text whole;     /* with indexes: the list of files, for .epochfs/; may be empty */
     struct shared_table *shared; /* of .epochfs/, if it was read for its list; NULL: it was not */
     char *shared_list;           /* the SHA-256 of that list, if it is used; NULL: it is not */
     char *listing;               /* for S3: the URL of a page of the listing, without its query */

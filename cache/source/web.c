@@ -224,7 +224,7 @@ static size_t web_folder_len(const char *url)
 static int web_page_url(const struct crawl *crawl, const char *folder, const char *led, char **ret)
 {
     AUTO_FREE char *encoded = NULL;
-    size_t len = led ? web_folder_len(led) : 0;
+    size_t len = led && !strchr(led, '?') ? web_folder_len(led) : 0;
     int r = http_encode(folder, true, &encoded);
 
     return r < 0 ? r
@@ -270,17 +270,23 @@ static int add_broken(struct crawl *crawl, const char *folder, const char *why, 
     return path ? known_add_failed(&crawl->source->known, path, why, failure) : -ENOMEM;
 }
 
-/* SOURCE's page was redirected: its files are where it was found. A user of ~/.netrc is for the
- * server that SOURCE names, so such a one stays there. */
+/* SOURCE's page was redirected: its files are where it was found, unless that place has a query,
+ * which is for the page alone. A user of ~/.netrc is for the server that SOURCE names, so files
+ * remain there. What is cached is known by SOURCE's name: the next mount may be led elsewhere. */
 static int web_move(struct source *source, const char *led)
 {
     size_t host = (size_t)(strstr(source->base, "://") + 3 - source->base);
     size_t origin = host + strcspn(source->base + host, "/");
     size_t len = web_folder_len(led);
 
-    if (!len || (http_sends_user(source->http) && strncmp(led, source->base, origin + 1) != 0))
+    if (!len || strchr(led, '?') ||
+        (http_sends_user(source->http) && strncmp(led, source->base, origin + 1) != 0))
         return 0;
-    free(source->base);
+    if (source->named)
+        free(source->base);
+    else
+        source->named = source->base;
+    source->base = NULL;
     return text_print(&source->base, "%.*s", (int)len, led);
 }
 

@@ -131,6 +131,8 @@ static void test_http__page_redirected__its_links_and_files_there(void **state)
     };
     static const struct fake_heard heard[] = {{.url = "http://h/d/", .target = "http://cdn/v2/"}};
     AUTO_SOURCE struct source *source = NULL;
+    AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+    AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
 
     (void)state;
@@ -140,6 +142,9 @@ static void test_http__page_redirected__its_links_and_files_there(void **state)
     assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
     check_files(source, no_sides, "x");
     check_url(source, "x", "http://cdn/v2/x");
+    assert_int_equal(known_find(source, "x", &entry), 0);
+    assert_int_equal(source_blob_packed(source, &entry, &blob, NULL), 0);
+    assert_string_equal(fake_staged_of(blob)->key, "http://h/d/x");
     assert_string_equal(source_note(source),
                         "3 links of index pages lead elsewhere, and are ignored\n");
     source_free(TAKE_PTR(source));
