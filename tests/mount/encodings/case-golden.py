@@ -36,6 +36,8 @@ SUMS = {
         "cafe37f52532811329e34a11a9b1a2a5",
     "train/samples/tar":
         "3b91c57d7c1df075897c4316322a7e2d",
+    "train/samples/tfrecord":
+        "3fbbe726239ed3d6e1c6f9708a37b34a",
     "train/batches/batch=8/idx":
         "705dc171e16ff07ffb051169e8c608aa",
     "train/batches/batch=8/npy":
@@ -50,6 +52,8 @@ SUMS = {
         "45e528d5a47abce2bfc7faca15f553e6",
     "train/batches/batch=8/tar":
         "bbadf0ed2ff36cd04a5fea2554ce09cd",
+    "train/batches/batch=8/tfrecord":
+        "d8b55cfce601146beff0fede9eb434f6",
     "train/batches/batch=8,seed=7/epoch=3/idx":
         "1a4d90dd51de1497aec827597a6187a1",
     "train/batches/batch=8,seed=7/epoch=3/npy":
@@ -64,6 +68,8 @@ SUMS = {
         "44fc93ddd0a0d606f3512677387cee66",
     "train/batches/batch=8,seed=7/epoch=3/tar":
         "7eee3844053d6b6c37604a3d42bf7d2c",
+    "train/batches/batch=8,seed=7/epoch=3/tfrecord":
+        "f1c29a960d2ee59d666bf3b904685c31",
     "train/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/idx":
         "a79b85d144841e14cd784cc304904989",
     "train/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/npy":
@@ -78,6 +84,8 @@ SUMS = {
         "89138433ea7ce2ceaaa420b34b3776d7",
     "train/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/tar":
         "27af641712286b4f05daf7cf8f5f3192",
+    "train/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/tfrecord":
+        "70ec1564eac790318c8684785be8f952",
     "train/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/idx":
         "7f8f757c26f4b837b6080c6513719b88",
     "train/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/npy":
@@ -92,6 +100,8 @@ SUMS = {
         "0b09a2b336ce75b0f8e8763011999444",
     "train/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/tar":
         "a87ceb5b5db96bde79ac1dd4648fd950",
+    "train/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/tfrecord":
+        "4acced2305dee7423b96d20bb8df9053",
     "other/samples/idx":
         "ef2fafb817646f7c54c1a92e83fa6add",
     "other/samples/npy":
@@ -102,6 +112,8 @@ SUMS = {
         "ef4bbe662f09b770fad0990304620ce9",
     "other/samples/tar":
         "189b66d6971d75c218f9480ba7f28340",
+    "other/samples/tfrecord":
+        "8f09f3106f2a65aede71299bd196eef6",
     "other/batches/batch=8/idx":
         "5b1af98aab68ed3b93e0e66663344d22",
     "other/batches/batch=8/npy":
@@ -112,6 +124,8 @@ SUMS = {
         "4a3ba7d9f6c8616d933d6f380e42da12",
     "other/batches/batch=8/tar":
         "6ee17a42323ad8c1f9cdcf3493dd3c4e",
+    "other/batches/batch=8/tfrecord":
+        "7f57f7a62bdd572341cb0264dfe18e19",
     "other/batches/batch=8,seed=7/epoch=3/idx":
         "6c480d939c6da58a629039da8aaf340a",
     "other/batches/batch=8,seed=7/epoch=3/npy":
@@ -122,6 +136,8 @@ SUMS = {
         "fcaa4e81d7efccdbfd7b924508da0309",
     "other/batches/batch=8,seed=7/epoch=3/tar":
         "d05c0a03511435b1a0e6fa11e6ab7722",
+    "other/batches/batch=8,seed=7/epoch=3/tfrecord":
+        "40eddf7c73425b7c1a7ee6960ecea2ae",
     "other/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/idx":
         "4a6bd382422b828cf7e29909ef06dc23",
     "other/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/npy":
@@ -132,6 +148,8 @@ SUMS = {
         "10b05a0da1b687801059bec0683a242b",
     "other/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/tar":
         "1db3534dbcc844371acb3047a2ff70fe",
+    "other/batches/batch=4,part=1of2,rank=0of3,seed=1,shuffle=window:2,tail=wrap/epoch=0/tfrecord":
+        "66b25b80b0c78b2950a39c9a09b6c598",
     "other/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/idx":
         "7bdf9df3c1ed13bca5bfc2c4659c34e4",
     "other/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/npy":
@@ -142,6 +160,8 @@ SUMS = {
         "d3c96bcf6f68cd158f50f22c402d875d",
     "other/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/tar":
         "e89339ad1d1aeecf715b350d88391785",
+    "other/batches/batch=all,seed=18446744073709551615/epoch=18446744073709551615/tfrecord":
+        "30bd2dfa54cf130ae016c648c7c1188b",
     "train/preview.png":
         "e71127756191aa6a46bbf8fc1290ab68",
 }
