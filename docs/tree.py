@@ -15,7 +15,7 @@ import tempfile
 
 SOURCE = "/usr/share/datasets/fashion-mnist"
 PLAN = "batch=128,seed=7"
-LINE, COLUMN, LEFT, TOP, NOTES, WIDTH = 21, 8.2, 20, 32, 360, 852  # pixels
+LINE, COLUMN, LEFT, TOP, NOTES, WIDTH = 21, 8.2, 20, 32, 416, 872  # pixels
 GRAYS = 6  # of a picture, white paper not counted
 PICTURE = 28  # pixels a side, as in the data
 
