@@ -6,6 +6,7 @@
 
 #include "base/values.h"
 #include "cache/disk/staged_file.h"
+#include "format/audio/audio.h"
 #include "format/picture/picture.h"
 #include "fs/options/help.h"
 #include "fs/options/setters.h"
@@ -203,7 +204,8 @@ const struct option options_ours[] = {
     {"audio", "RATE",
      "also show audio (WAV, FLAC, mp3, Ogg, Opus, AIFF, AU, SPHERE) as float32 arrays of this many "
      "frames per second, or native; :mono makes one channel: audio=16000:mono",
-     .group = GROUP_FORMATS, .set = option_set_audio},
+     .group = GROUP_FORMATS, .set = option_set_audio, .least = AUDIO_RATE_MIN,
+     .most = AUDIO_RATE_MAX},
     {"augment", "NAME=WORDS",
      "let plans make training images: augment=NAME in a plan applies these words, which are joined "
      "by +: augment=t=rrc+flip. It may be repeated",
