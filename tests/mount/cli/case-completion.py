@@ -121,6 +121,9 @@ def check_commands(shell):
             equal(shell.offered(f"epochfs {words} -") - {"-h", "--help"}, want, words)
 
 
+NEEDS = {"pack": "seq_len=2048,"}  # options that make no sense alone, and what they need
+
+
 def check_options(shell):
     options = {option.split("=")[0] for option in help_text.options(EPOCHFS)}
     with_value = {option.split("=")[0] for option in help_text.options(EPOCHFS) if "=" in option}
@@ -131,7 +134,7 @@ def check_options(shell):
         found = shell.offered(f"epochfs info -o transpose,{option}=")
         equal(found, set(help_text.words(EPOCHFS, option)) or found, f"values of {option}")
         for value in found:
-            text = help_text.said(EPOCHFS, "mount", "-o", f"{option}={value}", SOURCE, "/nowhere/mountpoint")
+            text = help_text.said(EPOCHFS, "mount", "-o", f"{NEEDS.get(option, '')}{option}={value}", SOURCE, "/nowhere/mountpoint")
             contains(text, "mountpoint /nowhere/mountpoint")
 
 
