@@ -367,7 +367,8 @@ def random_length_plan(draw):
     if draw(4) == 0:
         words = [f"batch={1 + draw(9)}", ""]
         words[1] = f"bucket={int(words[0][6:]) * (1 + draw(5))}"
-    words += [pick("", f"quad={1 + draw(60)}"), pick("", f"group={1 + draw(9)}"), pick("", "take=10%:90%"),
+    quad = pick("", f"quad={1 + draw(60)}")
+    words += [quad if ":" in words[0] else "", pick("", f"group={1 + draw(9)}"), pick("", "take=10%:90%"),
               pick("", "", f"length={draw(20)}:{21 + draw(20)}") if N > 60 else "",
               pick("", f"split={draw(2)}@2:1") if N > 5 else "", pick("", f"part={draw(2)}of2")]
     seed = pick("", f"seed={draw(1000)}")

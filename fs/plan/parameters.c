@@ -185,14 +185,21 @@ static int print_group(const struct plan *plan, char *buf, size_t capacity)
     return plan->group > 1 ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->group) : 0;
 }
 
-/* For quad= and group=. */
-static int check_by_length(const struct plan *plan, struct diag *d)
+/* Without a budget it would change nothing. */
+static int check_quad(const struct plan *plan, struct diag *d)
+{
+    return plan->budget ? 0
+                        : diag_set(d, -EINVAL,
+                                   "quad= is for batches by length with a budget: expected "
+                                   "batch=HOW:N");
+}
+
+static int check_group(const struct plan *plan, struct diag *d)
 {
     return plan->budget || plan->bucket
                ? 0
                : diag_set(d, -EINVAL,
-                          "quad= and group= are for batches by length: expected batch=HOW:N, or "
-                          "bucket=");
+                          "group= is for batches by length: expected batch=HOW:N, or bucket=");
 }
 
 /* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
@@ -570,7 +577,7 @@ const struct plan_parameter plan_parameters[] = {
         .help = "of HOW:N, a length L counts as L + L^2/Q, as attention costs",
         .parse = parse_quad,
         .print = print_quad,
-        .check = check_by_length,
+        .check = check_quad,
     },
     {
         .word = "group",
@@ -580,7 +587,7 @@ const struct plan_parameter plan_parameters[] = {
         .help = "G batches of similar length follow one another, as for G ranks",
         .parse = parse_group,
         .print = print_group,
-        .check = check_by_length,
+        .check = check_group,
     },
     {
         .word = "only",

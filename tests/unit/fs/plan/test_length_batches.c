@@ -238,6 +238,7 @@ static void test_length_batches__words_that_do_not_hold__refused(void **state)
         {"batch=4,length=1:3:", "with A below B"},
         {"batch=4,group=2", "batches by length"},
         {"batch=4,quad=2", "batches by length"},
+        {"batch=4,bucket=8,quad=2", "quad= is for batches by length with a budget"},
         {"batch=4,bucket=6", "a multiple of batch=4, got 6"},
         {"batch=all,bucket=6", "got batch=all"},
         {"batch=tokens:6,classes=2x3", "or batches by length"},
