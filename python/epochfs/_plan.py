@@ -57,6 +57,11 @@ def step_size(plan: str) -> int | None:
 
 def samples_of(plan: str) -> str:
     """The words that say which samples come in which order, however ranks and batches divide them, and whatever is made of their pictures."""
-    kept = "batch" if is_by_length(plan) else ""
-    return ",".join(f"{name}={value}" for name, value in sorted(words(plan).items())
-                    if name == kept or name not in ("batch", "rank", "tail", "picture", "image_size", "augment") and (name, value) != ("shuffle", "full"))
+    found = words(plan)
+    kept, defaults = ["batch"] if is_by_length(plan) else [], [("shuffle", "full"), ("group", "1")]
+    if ":" in found["batch"]:
+        defaults += [("bucket", "8192")]
+    elif found.get("tail") == "drop" and "bucket" in found:  # the last window has a batch less, and so another order
+        kept += ["tail"]
+    return ",".join(f"{name}={value}" for name, value in sorted(found.items())
+                    if name in kept or name not in ("batch", "rank", "tail", "picture", "image_size", "augment") and (name, value) not in defaults)

@@ -32,6 +32,11 @@ class Plan(unittest.TestCase):
     def test_samples_of(self):
         self.assertEqual(_plan.samples_of("batch=32,rank=3of8,seed=7,tail=drop"), "seed=7")
         self.assertEqual(_plan.samples_of("seed=7,take=0:9,batch=4"), _plan.samples_of("batch=8,take=0:9,seed=7"))
+        for one, other, same in [("batch=4,bucket=8,tail=keep", "batch=4,bucket=8,rank=1of2,tail=wrap", True),
+                                 ("batch=4,bucket=8", "batch=4,bucket=8,tail=drop", False),
+                                 ("batch=tokens:9", "batch=tokens:9,bucket=8192,group=1,tail=drop", True),
+                                 ("batch=8,bucket=8192", "batch=8,bucket=16", False)]:
+            self.assertEqual(_plan.samples_of(one) == _plan.samples_of(other), same, (one, other))
 
     def test_errors_pickle(self):
         for kind in (errors.Error, errors.MountError, errors.DeadMountError, errors.StaleSourceError, errors.PlanError,
