@@ -249,8 +249,10 @@ static int length_batches_reach(struct length_batches *b, struct epoch_sums *e, 
         if (!known && passed == 0)
             length_sums_load(&b->sums, e);
         if (length_sums_known(e) == known) {
-            if (!far && passed && passed + b->cutter.window > NEAR_PLACES)
-                return length_sums_want(&b->sums, e) ? -EAGAIN : 0;
+            /* Not wanted: a pass has just ended, and `known` says so below. */
+            if (!far && passed && passed + b->cutter.window > NEAR_PLACES &&
+                length_sums_want(&b->sums, e))
+                return -EAGAIN;
             r = count_windows(b, e, known, some);
             passed += some * b->cutter.window;
             some = far ? length_batches_step_of(b, known + some) : 1;
