@@ -194,7 +194,7 @@ static int check_quad(const struct plan *plan, struct diag *d)
                                    "batch=HOW:N");
 }
 
-static int check_group(const struct plan *plan, struct diag *d)
+static int check_grouping(const struct plan *plan, struct diag *d)
 {
     return plan->budget || plan->bucket
                ? 0
@@ -587,7 +587,7 @@ const struct plan_parameter plan_parameters[] = {
         .help = "G batches of similar length follow one another, as for G ranks",
         .parse = parse_group,
         .print = print_group,
-        .check = check_group,
+        .check = check_grouping,
     },
     {
         .word = "only",
