@@ -167,7 +167,7 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
     r = t.failed ? -ENOMEM : 0;
     text_add(&t, " %s", source->text);
     for (unsigned i = 0; i < source->n && r == 0; i++)
-        r = list_label_identity(source->label[i], data->only, &t);
+        r = list_label_identity(source->label[i], source->only[i], &t);
     if (r == 0)
         r = text_finish(&t, &p->identity, NULL);
     if (r == 0)

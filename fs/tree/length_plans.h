@@ -30,9 +30,11 @@ struct length_plans {
 void length_plans_init(struct length_plans *ret, const struct format_setup *setup);
 void length_plans_release(struct length_plans *all); /* no plan that uses it may be left */
 
-/* Where lengths come from: the label of a dataset, or those of the sources of a mix. */
+/* Where lengths come from, and which samples have them: those of a dataset, or of the sources of a
+ * mix. */
 struct length_source {
     const struct list_label *const *label; /* [n] */
+    const struct plan_list *const *only;   /* [n] of only= and length=; NULL: none */
     unsigned n;
     const char *text; /* of the mix; "" */
 };

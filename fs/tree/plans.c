@@ -15,6 +15,7 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
                        const struct list_label **ret_label, struct diag *d)
 {
     const struct list_label *labels[MIX_SOURCES_MAX];
+    const struct plan_list *only[MIX_SOURCES_MAX];
     struct plan_data data;
     int r;
 
@@ -27,10 +28,13 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
     data = (struct plan_data){.samples = item->ds->samples,
                               .dataset_order = &item->mixture->dataset_order};
     if (plan_is_by_length(plan) && item->mixture->tools) {
+        for (unsigned i = 0; i < item->mixture->order->n; i++)
+            only[i] = item->mixture->order->list[i].schedule.only;
         r = mix_lengths_get(item->mixture, plan->length, &data, labels, d);
         if (r == 0)
             r = length_plans_get(&catalog->tools->lengths, item->ds, plan, &data,
-                                 &(struct length_source){labels, item->mixture->spec->n_sources,
+                                 &(struct length_source){labels, only,
+                                                         item->mixture->spec->n_sources,
                                                          item->mixture->spec->text},
                                  d);
         if (r < 0)

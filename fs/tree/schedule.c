@@ -17,7 +17,7 @@ static int tree_set_cuts(const struct catalog *catalog, const struct dataset *ds
     if (data->units)
         data->lengths = &data->units->lengths;
     return length_plans_get(&catalog->tools->lengths, ds, plan, data,
-                            &(struct length_source){&label, 1, ""}, d);
+                            &(struct length_source){&label, &data->only, 1, ""}, d);
 }
 
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,

@@ -20,6 +20,7 @@ DATA = {"lists": {"few": list(range(0, 300, 3))}}
 PLANS = [("batch=n:120,bucket=64,seed=7", 3), ("batch=n:120:3,bucket=64", 0), ("batch=n:300,seed=1", 0),
          ("batch=n:120,bucket=32,group=4,quad=30,rank=1of4,seed=7,tail=drop", 0), ("batch=n:90,bucket=50,rank=2of3,seed=9,tail=wrap", 1),
          ("batch=n:200,only=few,take=10%:90%,length=5:30,split=0@3:1,seed=5", 0), ("batch=n:99,bucket=16,draw=500:uniform,seed=3", 2)]
+MIXED = "batch=n:100,bucket=64,seed=7"
 
 
 def folder(plan, epoch):
@@ -41,14 +42,15 @@ def sums():
     return sorted(os.listdir(f"{CACHE}/batches"))
 
 
-with mounted(SOURCE, "subset=few=few.txt", "mix=m=w*2+v*1"):
+with mounted(SOURCE, "subset=few=few.txt", "mix=m=w*2+v*1", "mix=f=w:only=few*1+v*1"):
     for plan, epoch in PLANS:
         check(plan, epoch)
     kept = sums()
     equal(len(kept) >= len(PLANS) - 1, True, f"kept sums: {kept}")
     for plan in (PLANS[0][0], PLANS[3][0], PLANS[4][0]):
         contains(run("audit", "--all-ranks", path("w"), plan), "all equal to the stored order")
-    contains(run("audit", "--epoch=1", path("m"), "batch=n:100,bucket=64,seed=7"), "490 samples", "all equal to the stored order")
+    for mix, n in (("m", 490), ("f", 190)):
+        contains(run("audit", "--epoch=1", path(mix), MIXED), f"{n} samples", "all equal to the stored order")
     for plan, why in (("batch=n:9.5", "expected a whole number of n, got a fraction"), ("batch=tokens:9", "length tokens: the dataset has none"),
                       ("batch=4,length=90:99:n", "expected a sample of such a length")):
         equal(os.path.exists(path("w", "batches", plan)), False, plan)
@@ -59,9 +61,13 @@ for name in kept:  # damaged: counted again
     with open(os.path.join(CACHE, "batches", name), "r+b") as f:
         f.seek(40)
         f.write(b"\xff" * 8)
+with open("long.txt", "wb") as f:  # another list of that name
+    f.write(b"".join(b"#%d\n" % s for s in sorted(range(N), key=LENGTH.__getitem__)[-100:]))
 with mounted(SOURCE, "subset=few=few.txt"):
     for plan, epoch in PLANS:
         check(plan, epoch)
+with mounted(SOURCE, "subset=few=long.txt", "mix=f=w:only=few*1+v*1"):
+    contains(run("audit", "--epoch=1", path("f"), MIXED), "190 samples", "all equal to the stored order")
 
 want = ref.LengthBatches(LENGTH, PLANS[0][0], 0)
 area = sum(len(b) * max(LENGTH[s] for s in b) for b in map(want.batch, range(want.batches)))
