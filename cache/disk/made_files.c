@@ -178,7 +178,8 @@ static void file_close(struct made_file *made)
 
 static const struct made_file_ops file_ops = {file_read, file_has, file_write, file_close};
 
-/* Any number of processes may do this at once: all write the same header. */
+/* Any number of processes may do this at once: all write the same header. Nothing stays of what was
+ * under another. */
 static int begin_file(const struct made_files *made, const struct entry *entry, struct rows *rows,
                       uint64_t size, struct diag *d)
 {
@@ -200,7 +201,9 @@ static int begin_file(const struct made_files *made, const struct entry *entry, 
         return 0;
     r = quota ? quota_take(quota, HEADER_BYTES) : 0;
     if (r == 0) {
-        r = file_pwrite(rows->fd, header, sizeof(header), 0);
+        r = ftruncate(rows->fd, 0) < 0 ? -errno : 0;
+        if (r == 0)
+            r = file_pwrite(rows->fd, header, sizeof(header), 0);
         if (r == 0 && ftruncate(rows->fd, (off_t)size) < 0)
             r = -errno;
         if (quota)

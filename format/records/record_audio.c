@@ -139,6 +139,8 @@ static int lengths_identity(void *impl, struct text *t)
 
     for (unsigned i = 0; i < audio->made.n; i++)
         text_add(t, " %u", audio->made.source[i]->column);
+    text_add(t, " ");
+    audio_add_versions(t); /* decoders may count other frames; a build without them none */
     return audio->made.identity(audio->ds, t);
 }
 
@@ -302,9 +304,12 @@ static int audio_make_array(const struct record_made *m, uint64_t record,
 static void audio_name(const struct record_made *m, struct text *t)
 {
     const struct record_audio *audio = audio_of(m);
+    size_t bytes = (audio->ds->samples + 1) * sizeof(*audio->unit);
 
     text_add(t, "%u %d %d ", audio->spec.rate, audio->spec.mono, audio->spec.medium);
     audio_add_versions(t);
+    /* A file that fails for a while has no units, and those of all others are elsewhere. */
+    text_add(t, " units=%llx", (unsigned long long)key_hash(audio->unit, bytes));
 }
 
 static uint64_t audio_unit(const struct record_made *m, uint64_t record)

@@ -77,6 +77,10 @@ int kaldi_set_identity(const struct dataset *ds, struct text *t)
         text_add(t, " %s=", set->column[i].table->name);
         kaldi_table_identity(set->column[i].table, t);
     }
+    if (set->segments) { /* which is no column */
+        text_add(t, " segments=");
+        kaldi_table_identity(set->segments, t);
+    }
     return 0;
 }
 
