@@ -48,27 +48,38 @@ static int take_words(struct options *o, const char *spec, size_t len, struct di
     return 1;
 }
 
-/* Add the files that a word names: as the shell, all that match, in the order of bytes. */
-static int add_word_files(const char *word, struct text *list)
+/* Add the files that a word names: as the shell, all that match, in the order of bytes. Others a
+ * list would take as a folder or an expression. 1, 0: a list cannot say their names, or -errno. */
+static int add_word_files(const char *word, struct text *list, struct diag *d)
 {
     glob_t found = {0};
-    int r = glob(word, GLOB_NOCHECK, NULL, &found);
+    int r = glob(word, GLOB_NOCHECK, NULL, &found) == 0 ? 1 : -ENOMEM;
 
-    for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
-        text_add(list, "%s%s", list->len ? ";" : "", found.gl_pathv[i]);
+    for (size_t i = 0; r == 1 && i < found.gl_pathc; i++) {
+        const char *path = found.gl_pathv[i];
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+            r = diag_set(d, -errno, "%s: %s", path, strerror(errno));
+        else if (!S_ISREG(st.st_mode))
+            r = diag_set(d, -EINVAL, "%s: expected a file, got a folder or something else", path);
+        else if (strchr(path, ';') || strstr(path, "://"))
+            r = 0;
+        text_add(list, "%s%s", list->len ? ";" : "", path);
+    }
     globfree(&found);
-    return r ? -ENOMEM : 0;
+    return r;
 }
 
 /* Add the files that a command writes out, unpacked, if it is one that does nothing else. 1, 0: it
- * is another one, or -ENOMEM. */
-static int safe_files(const char *command, struct text *list)
+ * is another one, and *list is of no use, or -errno. */
+static int safe_files(const char *command, struct text *list, struct diag *d)
 {
     static const char *const programs[] = {"cat", "zcat", "gunzip -c", "gzip -cd", "gzip -dc"};
     AUTO_FREE char *words = strdup(command);
     char *next = words, *word;
     size_t at = 0, len = 0;
-    int r = 0;
+    int r = 1;
 
     if (!words)
         return -ENOMEM;
@@ -81,12 +92,10 @@ static int safe_files(const char *command, struct text *list)
         if (!strncmp(command + at, programs[i], n) && strchr(BLANKS, command[at + n]))
             len = n;
     }
-    for (next += at + len; len && r == 0 && (word = strsep(&next, BLANKS));)
-        if (*word == '-')
-            return 0;
-        else if (*word)
-            r = add_word_files(word, list);
-    return r < 0 || list->failed ? -ENOMEM : list->len > 0;
+    for (next += at + len; len && r == 1 && (word = strsep(&next, BLANKS));)
+        if (*word)
+            r = *word == '-' ? 0 : add_word_files(word, list, d);
+    return r == 1 ? list->failed ? -ENOMEM : list->len > 0 : r;
 }
 
 static bool specifier_names_file(const char *path)
@@ -101,6 +110,7 @@ static int take_specified(const struct options *o, const char *spec, const char 
                           struct text *ret, struct diag *d)
 {
     AUTO_FREE char *command = NULL;
+    AUTO_TEXT struct text list = {0};
     size_t len = strlen(place);
     int r;
 
@@ -120,14 +130,14 @@ static int take_specified(const struct options *o, const char *spec, const char 
         return 0;
     }
     command = strndup(place, len - 1);
-    r = command ? safe_files(command, ret) : -ENOMEM;
+    r = command ? safe_files(command, &list, d) : -ENOMEM;
     if (r == 0 && !o->allow_commands)
         return diag_set(d, -EACCES,
                         "%s: expected a file, or cat, zcat, gunzip -c or gzip -cd of files, got a "
                         "command; give -o allow_commands to run it",
                         spec);
-    if (r == 0)
-        text_add(ret, "command:%s", command);
+    if (r >= 0)
+        text_add(ret, "%s%s", r ? "" : "command:", r ? list.data : command);
     return r < 0 ? r : 0;
 }
 

@@ -1,8 +1,10 @@
 /* SOURCE as a specifier of Kaldi: what is mounted for it, and what is refused. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "fs/options/options.h"
+#include "support/temp_folder.h"
 #include "support/unit.h"
 
 static void test_specifier__table__source_and_options(void **state)
@@ -20,13 +22,17 @@ static void test_specifier__table__source_and_options(void **state)
         {"o,ark,p:a b", "a b", KALDI_LAYOUT_ARK, 0, true, false, true},
         {"ark s,ns,bg,t,b:a", "a", KALDI_LAYOUT_ARK, 0, false, false, false},
         {"ark:s3://b/a:1", "s3://b/a:1", KALDI_LAYOUT_ARK, 0, false, false, false},
-        {"ark:gunzip -c no.gz|", "no.gz", KALDI_LAYOUT_ARK, 0, false, false, false},
+        {"ark:gunzip -c a.gz|", "a.gz", KALDI_LAYOUT_ARK, 0, false, false, false},
         {"ark: zcat no.1 no.2 |", "no white space", 0, -EINVAL, false, false, false},
-        {"ark:zcat no.1  no.2 |", "no.1;no.2", KALDI_LAYOUT_ARK, 0, false, false, false},
-        {"scp:gzip -cd\tno.gz |", "no.gz", KALDI_LAYOUT_SCP, 0, false, false, false},
-        {"ark:cat no.*|", "no.*", KALDI_LAYOUT_ARK, 0, false, false, false},
+        {"ark:zcat a.1  a.2 |", "a.1;a.2", KALDI_LAYOUT_ARK, 0, false, false, false},
+        {"scp:gzip -cd\ta.gz |", "a.gz", KALDI_LAYOUT_SCP, 0, false, false, false},
+        {"ark:cat a.*|", "a.1;a.2;a.gz", KALDI_LAYOUT_ARK, 0, false, false, false},
+        {"ark:cat a.1 a..|", "a..: No such file", 0, -ENOENT, false, false, false},
+        {"ark:cat a.1 folder|", "folder: expected a file", 0, -EINVAL, false, false, false},
+        {"ark:cat b*|", "allow_commands", 0, -EACCES, false, false, false},
         {"ark:cat no.1 | head|", "allow_commands", 0, -EACCES, false, false, false},
         {"ark:cat|", "allow_commands", 0, -EACCES, false, false, false},
+        {"ark:cat a.1 -n|", "allow_commands", 0, -EACCES, false, false, false},
         {"ark:cat -n no|", "allow_commands", 0, -EACCES, false, false, false},
         {"ark:catch no|", "allow_commands", 0, -EACCES, false, false, false},
         {"ark:cat $HOME|", "allow_commands", 0, -EACCES, false, false, false},
@@ -47,7 +53,13 @@ static void test_specifier__table__source_and_options(void **state)
         {"/", "/", KALDI_LAYOUT_AUTO, 0, false, false, false},
     };
 
-    (void)state;
+    static const char *const files[] = {"a.1", "a.2", "a.gz", "b;a.1"};
+    const char *folder = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        temp_write(folder, files[i], "", 0);
+    temp_folder(folder, "folder");
+    assert_int_equal(chdir(folder), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_OPTIONS struct options o;
         const char *source = cases[i].spec;
@@ -71,10 +83,27 @@ static void test_specifier__table__source_and_options(void **state)
     }
 }
 
+/* What a shell would run has none of the files that were found before. */
+static void test_specifier__commands__whole_or_files(void **state)
+{
+    AUTO_OPTIONS struct options o;
+    const char *source = "ark:cat a.1 -n|";
+
+    options_init(&o);
+    o.allow_commands = true;
+    temp_write(*state, "a.1", "", 0);
+    assert_int_equal(chdir(*state), 0);
+    assert_int_equal(options_take_specifier(&o, &source, NULL), 0);
+    assert_string_equal(source, "command:cat a.1 -n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specifier__table__source_and_options),
+        cmocka_unit_test_setup_teardown(test_specifier__table__source_and_options, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_specifier__commands__whole_or_files, temp_setup,
+                                        temp_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
