@@ -12,6 +12,15 @@
 
 #define BLANKS " \t\n\v\f\r"
 
+/* Is it a file after all? Ask only for what looks as a specifier: a stopped mount does not answer.
+ */
+static bool specifier_names_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
 /* The words before the colon: 1: one of them says that it is a specifier, and all are good, 0: it
  * is none, or -EINVAL. */
 static int take_words(struct options *o, const char *spec, size_t len, struct diag *d)
@@ -24,7 +33,7 @@ static int take_words(struct options *o, const char *spec, size_t len, struct di
         arks += n == 3 && !memcmp(spec + at, "ark", n);
         scps += n == 3 && !memcmp(spec + at, "scp", n);
     }
-    if (!arks && !scps)
+    if ((!arks && !scps) || specifier_names_file(spec))
         return 0;
     if (arks + scps > 1)
         return diag_set(d, -EINVAL, "%s: expected one of ark and scp, got both: write ark:FILE",
@@ -98,13 +107,6 @@ static int safe_files(const char *command, struct text *list, struct diag *d)
     return r == 1 ? list->failed ? -ENOMEM : list->len > 0 : r;
 }
 
-static bool specifier_names_file(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0;
-}
-
 /* What follows the colon. */
 static int take_specified(const struct options *o, const char *spec, const char *place,
                           struct text *ret, struct diag *d)
@@ -147,10 +149,8 @@ int options_take_specifier(struct options *o, const char **source, struct diag *
     AUTO_TEXT struct text t = {0};
     int r = 0;
 
-    if (specifier_names_file(spec))
-        return 0;
     if (!strcmp(spec, "-") || *spec == '|')
-        return take_specified(o, spec, spec, &t, d);
+        return specifier_names_file(spec) ? 0 : take_specified(o, spec, spec, &t, d);
     if (colon)
         r = take_words(o, spec, (size_t)(colon - spec), d);
     if (r == 1)
