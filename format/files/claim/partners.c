@@ -7,8 +7,7 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* The first file of a folder whose name is not before "<stem>.". */
-static size_t partners_first(const struct search *s, uint32_t folder, const char *stem, size_t len)
+size_t pairs_first(const struct search *s, uint32_t folder, const char *stem, size_t len)
 {
     size_t low = s->info[folder].first, high = s->info[folder].last;
 
@@ -42,7 +41,7 @@ static size_t partners_find(const struct search *s, uint32_t folder, size_t at, 
 
 bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len)
 {
-    size_t at = partners_first(s, folder, stem, len);
+    size_t at = pairs_first(s, folder, stem, len);
 
     while ((at = partners_find(s, folder, at, stem, len)) != SIZE_MAX) {
         if (name_is_of(s->media, members_name(s->m, at)))
@@ -79,7 +78,7 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
     if (!other)
         return SIZE_MAX;
     return partners_find(
-        s, target, after == SIZE_MAX ? partners_first(s, target, other, strlen(other)) : after + 1,
+        s, target, after == SIZE_MAX ? pairs_first(s, target, other, strlen(other)) : after + 1,
         other, strlen(other));
 }
 

@@ -209,6 +209,9 @@ bool pairs_are_scenes(const struct search *s, uint32_t folder);
 
 /* ---- partners.c ---- */
 
+/* The first file of a folder whose name is not before "<stem>.". */
+size_t pairs_first(const struct search *s, uint32_t folder, const char *stem, size_t len);
+
 /* Has a folder a picture with that stem? */
 bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len);
 

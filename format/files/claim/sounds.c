@@ -170,13 +170,14 @@ static int sounds_add_texts(struct search *s, struct set *set, uint32_t folder,
     for (unsigned i = 0; i < n && r == 0; i++) {
         uint32_t texts = pairs_same_below(s, folder, set->top, tree[i]);
 
-        for (size_t k = texts == NO_FOLDER ? 0 : s->info[texts].first;
+        for (size_t k = texts == NO_FOLDER ? 0 : pairs_first(s, texts, key, len);
              texts != NO_FOLDER && k < s->info[texts].last && r == 0; k++) {
             const char *name = members_name(s->m, k);
             char ext[EXT_MOST + 1];
 
-            if (name_stem_alone(name) != len || memcmp(name, key, len) != 0 ||
-                !name_may_be_beside(s->media, name))
+            if (strncmp(name, key, len) != 0 || name[len] != '.')
+                break;
+            if (name_stem_alone(name) != len || !name_may_be_beside(s->media, name))
                 continue;
             name_ext(name, len, ext);
             r = set_add_file(s, set, k, ext);
@@ -392,7 +393,8 @@ static bool sounds_speaker(const struct search *s, const struct set *set, size_t
         return false;
     if (!ret->chapter_len)
         return memmem(name, strlen(name), ret->speaker, ret->speaker_len);
-    return !strncmp(name, ret->speaker, ret->speaker_len) && strchr("-_", name[ret->speaker_len]) &&
+    return !strncmp(name, ret->speaker, ret->speaker_len) &&
+           (name[ret->speaker_len] == '-' || name[ret->speaker_len] == '_') &&
            !strncmp(name + ret->speaker_len + 1, ret->chapter, ret->chapter_len) &&
            strchr("-_.", name[ret->speaker_len + 1 + ret->chapter_len]);
 }

@@ -185,29 +185,34 @@ static int texts_type_columns(struct text_rows *rows)
     return 0;
 }
 
+/* The set of all those pictures, in the order of the rows. NULL: they are of several. */
+static struct set *texts_set(const struct sound_text *t, const uint32_t *picture, size_t n)
+{
+    struct set *set = pictures_set(&t->a->pictures, picture[0]);
+
+    for (size_t i = 1; i < n; i++)
+        if (pictures_set(&t->a->pictures, picture[i]) != set)
+            return NULL;
+    return set;
+}
+
 /* A dataset of the samples of rows, all of one set. NULL columns: none. 0, -EDOM: they are of
  * several sets, or -ENOMEM. */
 static int texts_add_view(struct sound_text *t, const char *name, const uint32_t *picture, size_t n,
                           struct value_columns *columns)
 {
     struct annotating *a = t->a;
-    struct set *set = n ? pictures_set(&a->pictures, picture[0]) : NULL;
-    uint32_t *sample = calloc(n + 1, sizeof(*sample));
+    struct set *set = n ? texts_set(t, picture, n) : NULL;
+    uint32_t *sample;
     int r;
 
+    if (!set)
+        return n ? -EDOM : 0;
+    sample = calloc(n, sizeof(*sample));
     if (!sample)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        if (pictures_set(&a->pictures, picture[i]) != set) {
-            free(sample);
-            return -EDOM;
-        }
+    for (size_t i = 0; i < n; i++)
         sample[i] = picture[i] - (uint32_t)set->base;
-    }
-    if (!set) {
-        free(sample);
-        return 0;
-    }
     r = annotating_add_view(a, (size_t)(set - a->s->set), a->s->m->member[t->file].folder, name,
                             sample, n);
     if (r == 0 && columns)
@@ -296,6 +301,9 @@ static int texts_add_lists(struct sound_text *t, const struct text_list *list)
             return -EDOM;
         return texts_add_view(t, name, list->picture[0], list->n[0], NULL);
     }
+    for (size_t i = 1; i <= PARTS; i++)
+        if (list->n[i] && !texts_set(t, list->picture[i], list->n[i]))
+            return -EDOM; /* before the first is added */
     for (size_t i = 1; i <= PARTS && r == 0; i++)
         r = texts_add_view(t, parts[i - 1], list->picture[i], list->n[i], NULL);
     return r;
@@ -411,8 +419,8 @@ static int texts_read_file(struct sounds *sounds, struct annotating *a, size_t f
         free(t.header[i]);
     if (r == -ENOMEM || r == 0)
         return r;
-    if (r == -EDOM || r == -EBADMSG)
-        return 0; /* no text */
+    if (r == -EDOM || (r == -EBADMSG && t.use == TEXT_NONE))
+        return 0; /* no text; but one that is damaged further on is refused */
     sounds->gained = true;
     return annotating_refuse(a, a->pictures.scope, diag_text(&d, r));
 }
@@ -504,6 +512,7 @@ int sounds_read_texts(struct sounds *t)
 {
     struct annotating a = {.s = t->s, .classes.has = annotating_has_class};
     struct sound_columns columns = {0};
+    struct set *set;
     unsigned files = 0;
     int r = pictures_init(&a.pictures, t->s);
 
@@ -514,6 +523,9 @@ int sounds_read_texts(struct sounds *t)
             break;
         r = texts_read_file(t, &a, i, &columns);
     }
+    set = annotating_first_set(&a, 0);
+    if (r == 0 && files > TEXTS_MOST && set)
+        r = set_add_note(set, "texts after the first %d are not read", TEXTS_MOST);
     for (size_t i = 0; i < t->s->n_sets && r == 0 && t->gained; i++)
         r = texts_end_set(&a, i, &columns);
     if (r == 0 && t->gained)

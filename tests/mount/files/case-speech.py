@@ -76,6 +76,10 @@ TREES = {
                "train/segments.txt": "10_7_1\thttp://x\t0\t1\n", "dev/transcripts.txt": "10_7_2\tthree\n"},
               {"train": {"10_7_1": {"txt": "one two", "speaker": "10", "chapter": "7"}}, "dev": {"10_7_2": {"txt": "three"}}},
               ("segments.txt is ignored: its columns have no names",)),
+    "parts": ({**wavs("train/a0", "train/a1", "dev/b0"), "text.txt": "a0 one\nb0 two\n",
+               "split.txt": "1 train/a0.wav\n1 train/a1.wav\n2 train/a0.wav\n2 dev/b0.wav\n"},
+              {"train": {"a0": {"txt": "one"}, "a1": {"txt": None}}, "dev": {"b0": {"txt": "two"}}},
+              ("split.txt is ignored: its sounds are of several datasets",)),
 }
 
 for name, (files, datasets, notes) in TREES.items():
@@ -96,7 +100,8 @@ for name, (files, datasets, notes) in TREES.items():
 # Nothing is guessed: numbers that may be speakers, one stem in two folders, other formats.
 for name, files in {
         "filelist": {**wavs("wavs/x0", "wavs/x1"), "train.txt": "wavs/x0.wav|3|hello\nwavs/x1.wav|4|there\n"},
+        "long": {**wavs("wavs/x0", "wavs/x1"), "text.txt": "x0 hello\n" * 70 + "x1 " + "a" * (2 << 20) + "\n"},
         "twice": {**wavs("wav/a/1", "wav/b/1", "wav/b/2"), "text.txt": "1 hello\n"},
         "segments": {**wavs("train/sph/T"), "train/stm/T.stm": "T 1 S 0 1 <o> hello\n"}}.items():
     text = run("info", make(name, files), code=0 if name == "twice" else 2)
-    contains(text, "not usable" if name == "twice" else "nothing usable")
+    contains(text, {"twice": "not usable", "long": "text.txt, line 71: expected at most"}.get(name, "nothing usable"))
