@@ -233,7 +233,7 @@ def check_refused():
     for _ in range(3):
         expect_error(errno.ENOENT, os.stat, path("train/batches/batch=4,sed=7/epoch=0"))
     reason = "train/batches/batch=4,sed=7: 'sed' is not a parameter of a plan; expected batch, bucket, quad, group, only, " \
-             "take, length, split, part, rank, seed, shuffle, draw, classes, limit, tail, picture or augment; is it 'batch=4,seed=7'?"
+             "take, length, split, part, rank, seed, shuffle, draw, classes, limit, tail, unit, picture or augment; is it 'batch=4,seed=7'?"
     contains(log_text(), f"no such name: {reason}\n")
     equal(log_text().count("batch=4,sed=7") - before, 1, "lines of the log")
     equal(status(MOUNTPOINT)["last_refused_name"], reason, "the name in the status")
