@@ -46,7 +46,7 @@ for args in (("open", (0, 0), 0o755, (0, 0), 0o644),
              ("blind", (0, 0), 0o711, (0, 0), 0o644),
              ("team", (ALICE, TEAM), 0o750, (ALICE, TEAM), 0o644),
              ("mixed", (BOB, TEAM), 0o750, (ALICE, OTHER_TEAM), 0o644),
-             ("deep/below", (0, 0), 0o755, (0, 0), 0o644),
+             ("deep/cellar", (0, 0), 0o755, (0, 0), 0o644),
              ("broken", (0, 0), 0o755, (0, 0), 0o600, True),
              ("acl", (0, 0), 0o755, (0, 0), 0o644)):
     os.makedirs(f"{SOURCE}/{args[0]}", exist_ok=True)
@@ -70,7 +70,7 @@ def check(where, options):
         names = [n for n in os.listdir(SOURCE)]
         for user in USERS:
             for name in names:
-                top = f"{name}/below" if name == "deep" else name
+                top = f"{name}/cellar" if name == "deep" else name
                 source = f"{SOURCE}/{top}/values-data"
                 may_read = as_user(user, "cat", source).returncode == 0
                 may_list = as_user(user, "ls", os.path.dirname(source)).returncode == 0
@@ -88,7 +88,7 @@ def check(where, options):
                     equal(len(read) > 3, True, f"{user} reads {source}: {read}")
         for file in ("README.txt", ".epochfs/status.json", ".epochfs/metrics"):
             seen = as_user("nobody", "cat", path(file)).stdout.decode()
-            for name in ("closed", "below", "mixed", "broken", "blind"):
+            for name in ("closed", "cellar", "mixed", "broken", "blind"):
                 equal(name in seen, False, f"{file} tells nobody of {name}: {seen}")
         contains(as_user("nobody", "cat", path("README.txt")).stdout.decode(), "open/")
         equal(as_user("nobody", "cat", path(".epochfs/status.json")).returncode, 1, "the status")
