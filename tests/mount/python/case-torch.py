@@ -292,14 +292,14 @@ def check_ranks(train):
 
 def check_lengths(train):
     """Epochs of batches by length have different numbers of them; a position is one of batches, whatever the ranks."""
-    batches = Batches(train, "batch=label:60,bucket=32,seed=7")
+    batches = Batches(train, "batch=label:30,bucket=32,seed=7")
     counts = []
     for _ in range(4):
         counts.append(len(batches))
         equal(len(indexes(batches)), counts[-1], "batches of an epoch")
     equal(len(set(counts)) > 1, True, f"counts {counts}")
     batches.seek(0, 4)
-    ranks = Batches(train, "batch=label:60,bucket=32,rank=1of2,seed=7")
+    ranks = Batches(train, "batch=label:30,bucket=32,rank=1of2,seed=7")
     ranks.load_state_dict(batches.state_dict())
     equal(indexes(ranks), indexes(batches)[1::2], "resumed by two ranks")
 

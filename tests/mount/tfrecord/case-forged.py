@@ -33,9 +33,9 @@ def forge(change):
 
 def leave_out(data):
     """Features were left out, and the first of them has no name: not even its kind."""
-    one = struct.pack("<IQII", 1, 0, 0, 2)
+    one = struct.pack("<4Q", 1, 0, 0, 2)
     equal(data.count(one), 1, "places where the features begin")
-    return data.replace(one, struct.pack("<IQII", 1, 7, 0, 2))
+    return data.replace(one, struct.pack("<4Q", 1, 7, 0, 2))
 
 
 write("x.tfrecord", b"".join(tf.frame(tf.example(x=tf.integers(i))) for i in range(20)))
