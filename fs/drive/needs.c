@@ -17,7 +17,7 @@
 #include "base/checked.h"
 #include "fs/drive/needs_parts.h"
 
-#define TURN_MOST    1024                /* elements */
+#define TURN_MOST    1024                /* elements, and samples */
 #define EMPTY_MOST   256                 /* turns without needs, in one call of next() */
 #define STEP         256                 /* samples of a map between two looks at the clock */
 #define PLACE_BLOBS  4096                /* of a dataset, whose sizes are added, */
@@ -57,7 +57,11 @@ static void set_cursors(struct needs *needs, const struct cursors *cursors)
 
         if (!before && c->from_run)
             before = find_horizon(needs, c->from_run);
-        horizon[i] = (struct horizon){c->run, max_u64(c->passed, before ? before->reported : 0)};
+        horizon[i] = (struct horizon){.run = c->run, .reported = c->passed};
+        if (before && before->reported >= c->passed) {
+            horizon[i].reported = before->reported;
+            horizon[i].within = before->within;
+        }
         needs_count = needs_count || (has_needs(needs, c) && c->passed < needs->needs_end);
     }
     memcpy(needs->horizon, horizon, cursors->n * sizeof(*horizon));
@@ -154,6 +158,16 @@ static void merge_needs(struct needs *needs)
     qsort(need, kept, sizeof(*need), by_time);
 }
 
+/* How many samples an element has that begins with this one. */
+static uint64_t samples_from(const struct cursor *c, uint64_t sample)
+{
+    const struct plan_units *units = c->schedule.units;
+
+    if (sample == SCHEDULE_NONE) /* another rank's */
+        return 0;
+    return units ? units->start[plan_units_of(units, sample) + 1] - sample : 1;
+}
+
 /* Find the needs of one batch, or of a part of it. Samples that are files of their own are read one
  * by one, but staged as if some were read together. */
 static void needs_take_turn(struct needs *needs, const struct cursor *c, struct horizon *horizon)
@@ -168,12 +182,19 @@ static void needs_take_turn(struct needs *needs, const struct cursor *c, struct 
     cursor_samples(c, distance, (size_t)n, sample);
     needs->needs_run = c->run;
     needs->n_needs = needs->returned = 0;
-    for (; i < n && needs->n_needs <= most; i++)
-        if (sample[i] != SCHEDULE_NONE) /* another rank's */
-            add_needs(needs, c, sample[i], cursor_time(c, distance + i));
+    for (unsigned k = 0; i < n && needs->n_needs <= most && k < TURN_MOST; k++) {
+        uint64_t count = samples_from(c, sample[i]);
+
+        if (horizon->within < count)
+            add_needs(needs, c, sample[i] + horizon->within++, cursor_time(c, distance + i));
+        if (horizon->within >= count) {
+            horizon->within = 0;
+            i++;
+        }
+    }
     merge_needs(needs);
     horizon->reported += i;
-    needs->needs_end = horizon->reported;
+    needs->needs_end = horizon->reported + (horizon->within > 0);
 }
 
 /* ---- maps ---- */

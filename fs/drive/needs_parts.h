@@ -20,7 +20,8 @@
 /* How far the needs of a cursor have been reported. */
 struct horizon {
     uint64_t run;
-    uint64_t reported; /* in elements like cursor.passed */
+    uint64_t reported; /* in elements like cursor.passed, */
+    uint64_t within;   /* and so many samples of the unit that comes next, if there are units */
 };
 
 #define CURSOR_SIZE 64 /* numbers of cursors; ACTIVE_PLANS_MAX: none */

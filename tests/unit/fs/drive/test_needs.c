@@ -323,11 +323,11 @@ static void test_next__plans__every_element_once(void **state)
 
 /* ---- batches by length ---- */
 
-static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
+static void get_lengths(const struct plan_lengths *lengths, size_t n, const uint64_t *sample,
                         uint32_t *ret)
 {
     (void)lengths;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < n; i++)
         ret[i] = (uint32_t)(1 + mix64(sample[i]) % 40);
 }
 
@@ -398,6 +398,37 @@ static void test_next__batches_by_length__those_of_the_rank(void **state)
         f->active_plans.n = 0;
         length_batches_free(cuts);
     }
+}
+
+/* Units that have more samples than one turn of a cursor. */
+static void test_next__units__each_sample_once(void **state)
+{
+    static const uint32_t starts[] = {0, 1, 2500, 2600, 3000};
+    const struct plan_units units = {.n = ARRAY_LEN(starts) - 1, .start = starts};
+    const struct plan_data data = {.samples = starts[units.n], .units = &units};
+    struct blob *blob[] = {
+        idx_blob_zeros("x-images", 0x08, 3, (uint32_t[]){starts[units.n], 2, 2}, NULL),
+        idx_blob_zeros("x-labels", 0x08, 1, (uint32_t[]){starts[units.n]}, NULL),
+    };
+    struct fixture *f = *state;
+    struct stage_need need[50];
+    struct plan_entry plan;
+    uint8_t told[3000] = {0};
+    size_t some;
+
+    needs_free(f->needs);
+    found_release(&f->found);
+    assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &f->found), 0);
+    use_dataset(f, f->found.item[0].ds);
+    plan_init(&plan, f, "batch=3,seed=1,unit=label");
+    schedule_init_data(&plan.schedule, &plan.plan, &data);
+    cursor_init(f, 0, &plan, 0, 0)->is_last = true;
+    while ((some = f->g->next(f->g->ctx, need, ARRAY_LEN(need))) > 0)
+        for (size_t i = 0; i < some; i++)
+            for (uint64_t k = 0; need[i].blob == f->ds->field[1].blob && k < need[i].len; k++)
+                told[need[i].off - f->ds->field[1].offset + k]++;
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        assert_int_equal(told[i], 1);
 }
 
 static uint64_t tell_all(const struct fixture *f, struct stage_need *ret, size_t capacity)
@@ -729,8 +760,8 @@ static void test_next__several__soonest_first(void **state)
         for (unsigned i = 0; i < 2; i++) {
             struct active_cursor *c = cursor_init(f, i, &plan[i], 3, 20 * i);
 
-            c->speed = 1000 / scale[i];
-            c->speed = speeds ? c->speed : i; /* a single known speed counts as none */
+            /* a single known speed counts as none */
+            c->speed = speeds ? 0.9 / (double)scale[i] : i;
             list_init(&list[i], f, c);
         }
         while (f->g->next(f->g->ctx, &need, 1)) {
@@ -1260,6 +1291,7 @@ static void test_guide__threads__times_only_grow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_next__units__each_sample_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_next__batches_by_length__those_of_the_rank, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_next__plans__every_element_once, setup, teardown),
