@@ -117,7 +117,9 @@ static void go_to(struct active_plan *active, uint64_t unit)
     open_units_start(&active->open, unit);
 }
 
-static struct active_plan *begin_locked(struct active_plans *active_plans, const struct node *node)
+/* units: node_units(node), which may read a file, so the caller asks before it takes the lock. */
+static struct active_plan *begin_locked(struct active_plans *active_plans, const struct node *node,
+                                        uint64_t units)
 {
     struct active_plan *active = active_plans_place_locked(active_plans);
     const bool samples = node->type == NODE_SAMPLE;
@@ -131,7 +133,7 @@ static struct active_plan *begin_locked(struct active_plans *active_plans, const
         .is_samples = samples,
         .epoch = node->epoch,
         .node = *node,
-        .units = node_units(node),
+        .units = units,
         .samples = samples ? 1 : node->plan->schedule.batch,
     };
     reader_start(&active->reader, samples, active_plan_unit(node));
@@ -198,7 +200,8 @@ static bool note_lost(struct active_plans *active_plans, struct active_plan *act
 /* The reader is elsewhere. If another one continues where this one was before, there are two
  * readers. */
 static struct active_plan *jump_locked(struct active_plans *active_plans,
-                                       struct active_plan *active, const struct node *node)
+                                       struct active_plan *active, const struct node *node,
+                                       uint64_t units)
 {
     uint64_t unit = active_plan_unit(node);
 
@@ -206,7 +209,7 @@ static struct active_plan *jump_locked(struct active_plans *active_plans,
     if (reader_is_sure(&active->reader))
         active_plan_count(&active_plans->counters.jumps, 1);
     if (reader_splits(&active->reader, unit))
-        return begin_locked(active_plans, node);
+        return begin_locked(active_plans, node, units);
     active->node = *node;
     go_to(active, unit);
     return active;
@@ -245,11 +248,11 @@ unsigned active_plans_read(struct active_plans *active_plans, const struct node 
     if (active)
         active->units = units; /* they may be counted by now */
     if (!active) {
-        active = begin_locked(active_plans, node);
+        active = begin_locked(active_plans, node, units);
         reader_speed_jumped(&active->speed, now);
         result = retire_others_locked(active_plans, active) ? ACTIVE_MOVED : ACTIVE_JUMPED;
     } else if (is_jump(active, unit)) {
-        active = jump_locked(active_plans, active, node);
+        active = jump_locked(active_plans, active, node, units);
         reader_speed_jumped(&active->speed, now);
         result = ACTIVE_JUMPED;
     } else {

@@ -118,7 +118,7 @@ struct active_cursor {
     /* Its reader began, or jumped to, element `from`, and has read those before `read` for certain:
      * pushed files it may still have to read. */
     uint64_t from, read;
-    uint64_t speed; /* elements per second, 0: not known */
+    double speed; /* elements per second, 0: not known */
 };
 
 /* All of them; returns how many. */

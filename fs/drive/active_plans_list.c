@@ -63,7 +63,7 @@ size_t active_plans_cursors(struct active_plans *active_plans,
             .at = active_plans_list_element_of(active, active_plans->options.ahead > 0),
             .from = active->reader.from * active->samples,
             .read = read_before(active) * active->samples,
-            .speed = (uint64_t)(active->speed.units_per_s * (double)active->samples),
+            .speed = active->speed.units_per_s * (double)active->samples,
         };
     }
     return n;

@@ -6,6 +6,7 @@
  * is set forward. */
 #include "fs/drive/needs_cursors.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -71,7 +72,7 @@ static void set_schedule(struct cursor *c, const struct active_cursor *active)
     c->unit = active->is_samples ? 1 : max_u64(c->schedule.batch, 1);
     c->is_seeded = c->schedule.plan->seeded;
     if (c->schedule.cuts && schedule_batches(&c->schedule, c->epoch, &batches) && batches)
-        c->speed = active->speed * (c->elements / batches); /* of batches */
+        c->speed = active->speed * (double)c->elements / (double)batches; /* of batches */
     c->at = cursor_element(c, active, active->at);
     c->from = cursor_element(c, active, active->from);
     c->read = cursor_element(c, active, active->read);
@@ -148,13 +149,13 @@ static void needs_cursors_set_progress(struct cursor *c, const struct cursors *b
  * scale stays until it is far off. */
 static void set_scales(struct cursors *cursors)
 {
-    uint64_t fastest = 0;
+    double fastest = 0;
 
     for (size_t i = 0; i < cursors->n; i++)
-        fastest = max_u64(fastest, cursors->cursor[i].speed);
+        fastest = fmax(fastest, cursors->cursor[i].speed);
     for (size_t i = 0; i < cursors->n; i++) {
         struct cursor *c = &cursors->cursor[i];
-        double scale = c->speed ? (double)fastest / (double)c->speed : 1;
+        double scale = c->speed > 0 ? fastest / c->speed : 1;
 
         scale = scale > SCALE_MOST ? SCALE_MOST : scale;
         if (scale > c->scale * 1.5 || scale * 1.5 < c->scale)

@@ -13,7 +13,7 @@ struct cursor {
     uint64_t id, jumps, epoch; /* as in struct active_cursor, and: */
     const struct catalog_item *item;
     const struct plan_entry *plan; /* NULL: samples in stored order */
-    uint64_t speed;
+    double speed;
 
     const struct dataset *ds;
     const struct field *field[KINDS_MAX]; /* [n_fields] the fields that are read; 0: all */
