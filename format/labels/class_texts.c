@@ -74,6 +74,7 @@ int class_texts_add(struct class_texts *t, const uint8_t *bytes, size_t len, uin
         text_add_bytes(&t->bytes, (const char *)bytes, len);
         if (r < 0 || t->bytes.failed)
             return -ENOMEM;
+        free(TAKE_PTR(t->rank)); /* of the texts before this one: a pass was begun again */
         t->end[t->n++] = t->bytes.len;
         *slot = t->n;
     }

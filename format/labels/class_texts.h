@@ -23,7 +23,7 @@ struct class_texts {
 /* Takes a zeroed one. 0; -E2BIG: more than LABEL_CLASSES_MAX; or -ENOMEM. */
 int class_texts_add(struct class_texts *t, const uint8_t *bytes, size_t len, uint32_t *ret);
 
-/* Sort them: none is added from then on. 0 or -ENOMEM. */
+/* Sort them, unless that is done and none was added since. 0 or -ENOMEM. */
 int class_texts_sort(struct class_texts *t);
 
 /* The text of that place in the order of bytes, once they are sorted; not ended by NUL. */

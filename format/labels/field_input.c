@@ -211,13 +211,13 @@ static int add_texts(struct field_input *in, uint64_t first, size_t count,
         uint32_t number;
         int r = 0;
 
-        while (in->field->form == FORM_ITEM && len && !item[i].bytes[len - 1])
-            len--; /* what fills it up */
         if (len > CLASS_TEXT_MAX) {
             in->input.where(&in->input, first + i, where, sizeof(where));
             return diag_set(d, -EBADMSG, "%s: %s: expected a text of at most %d bytes, got %llu",
                             in->name, where, CLASS_TEXT_MAX, (unsigned long long)len);
         }
+        while (in->field->form == FORM_ITEM && len && !item[i].bytes[len - 1])
+            len--; /* what fills it up */
         r = class_texts_add(&in->texts, item[i].bytes, (size_t)len, &number);
         if (r == -E2BIG)
             return diag_set(d, r,
@@ -341,6 +341,8 @@ static void add_options(const struct format_options *o, struct text *t)
              o->kaldi_tables ? o->kaldi_tables : "", o->kaldi_permissive, o->pair_off);
     if (o->audio)
         text_add(t, " audio %u %d %d", o->audio_rate, o->audio_mono, o->audio_medium);
+    if (o->pack)
+        text_add(t, " pack %llu %llu", (unsigned long long)o->pack, (unsigned long long)o->pad);
     if (o->kaldi_join)
         text_add(t, " join %s", o->kaldi_join);
     if (o->label) /* of CSV it decides which columns are fields */
