@@ -33,7 +33,8 @@ class Batches(xgboost.DataIter):
         check_numbers(dataset, x, y, *self._also)
         if "qid" in self._also and "unit=qid" not in plan.split(","):
             raise ValueError(f"qid: XGBoost needs whole queries, which a batch of {plan!r} may cut; add unit=qid, in {dataset.path}")
-        self._batches = dataset.batches(plan, epoch=epoch, fields=None if self._sparse else [x, y, *self._also])
+        fields = [x, y, *self._also, *(["index"] if "qid" in self._also else [])]
+        self._batches = dataset.batches(plan, epoch=epoch, fields=None if self._sparse else fields)
         self._dataset = dataset
         self._next = 0
 
@@ -55,7 +56,12 @@ class Batches(xgboost.DataIter):
     def _of_queries(self, rows: dict[str, Any], batch: Any) -> dict[str, Any]:
         """The rows with the sizes of their queries, and one weight for each."""
         qid = rows.pop("qid")
-        starts = batch["qid_offsets"] if "qid_offsets" in batch else np.append(np.flatnonzero(np.diff(qid, prepend=~qid[:1])), len(qid))
+        if "qid_offsets" in batch:
+            starts = batch["qid_offsets"]
+        else:
+            begins = np.ones(len(qid) + 1, bool)  # of a query, and the end: the next one may have the same qid, as draw= may take it twice
+            begins[1:-1] = (qid[1:] != qid[:-1]) | (np.diff(batch["index"]) != 1)
+            starts = np.flatnonzero(begins)
         sizes, starts = np.diff(starts), starts[:-1]
         rows["group"] = sizes
         if "weight" in rows:

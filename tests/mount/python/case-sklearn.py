@@ -85,11 +85,13 @@ def external(dataset, plan, x, want):
 def weighted():
     """Weights and queries come, too: XGBoost takes one weight for each query, and whole queries only."""
     def ranked(name, lines, plan):
-        with open(f"{SOURCE}/{name}.txt", "w", encoding="ascii") as f:
-            f.writelines(lines)
-        daemon = start(f"{SOURCE}/{name}.txt")
+        file = f"{name}.txt" if lines else name
+        if lines:
+            with open(f"{SOURCE}/{file}", "w", encoding="ascii") as f:
+                f.writelines(lines)
+        daemon = start(f"{SOURCE}/{file}")
         try:
-            rank = epochfs.open(MOUNTPOINT)[f"{name}.txt"]
+            rank = epochfs.open(MOUNTPOINT)[file.removesuffix(".npz")]
             data = xgboost.DMatrix(epochfs.xgboost.Batches(rank, plan, cache_prefix=f"{PRIVATE}/{name}"))
             model = xgboost.train(options, data, 3) if data.get_weight().size else None
             return data, model
@@ -120,6 +122,9 @@ def weighted():
     plain = [f"{y}:{weights[i // 5]} {row}" for i, (y, row) in enumerate(zip(labels, rows))]
     data, _ = ranked("shuffled", plain, "batch=3,seed=1,unit=qid")  # whole queries in another order, each with its weight
     equal(np.diff(data.get_uint_info("group_ptr")).tolist(), [5] * 8, "queries of an epoch")
+    np.savez(f"{SOURCE}/drawn.npz", x=values, label=labels, qid=np.arange(40) // 5)
+    drawn, _ = ranked("drawn.npz", (), "batch=8,draw=24:uniform,seed=1,unit=qid")  # one may follow itself
+    equal(np.diff(drawn.get_uint_info("group_ptr")).tolist(), [5] * 24, "queries that are drawn")
     first = [weights.index(w) for w in data.get_weight().tolist() if weights.count(w) == 1]
     equal((sorted(data.get_weight().tolist()), first != sorted(first)), (sorted(weights), True), "weights of an epoch")
 
