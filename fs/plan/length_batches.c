@@ -574,7 +574,7 @@ struct memory_held length_batches_held(struct length_batches *b)
     struct memory_held held = memo_held(b->windows);
     LOCK_SCOPE(&b->sums.lock);
 
-    held.bytes += b->sums.n * (sizeof(struct epoch_sums) + 4 * (b->sums.windows + 1));
-    held.limit += LENGTH_SUMS_EPOCHS * (sizeof(struct epoch_sums) + 4 * (b->sums.windows + 1));
+    held.bytes += b->sums.n * length_sums_size(&b->sums);
+    held.limit += length_sums_most(&b->sums) * length_sums_size(&b->sums);
     return held;
 }

@@ -49,7 +49,7 @@ static void length_sums_drop_oldest_locked(struct length_sums *s)
     for (struct epoch_sums **at = &s->latest; *at; at = &(*at)->next)
         if (!(*at)->users && !(*at)->is_wanted)
             oldest = at;
-    if (s->n <= LENGTH_SUMS_EPOCHS || !oldest)
+    if (s->n <= length_sums_most(s) || !oldest)
         return;
     e = *oldest;
     *oldest = e->next;

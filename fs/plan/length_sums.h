@@ -9,11 +9,13 @@
 
 #include <stdatomic.h>
 
+#include "base/checked.h"
 #include "base/lock.h"
 #include "fs/plan/length_batches.h"
 #include "fs/plan/schedule.h"
 
-#define LENGTH_SUMS_EPOCHS 64 /* whose sums are in memory */
+#define LENGTH_SUMS_EPOCHS 64                   /* whose sums are in memory, */
+#define LENGTH_SUMS_BYTES  (UINT64_C(64) << 20) /* in so many bytes, or two */
 
 struct epoch_sums {
     /* Constant: */
@@ -63,6 +65,17 @@ bool length_sums_want(struct length_sums *s, struct epoch_sums *e);
 
 /* Hold those that are wanted. False: none are. */
 bool length_sums_hold_wanted(struct length_sums *s, struct epoch_sums **ret);
+
+/* The memory of one epoch, and how many epochs are kept. */
+static inline uint64_t length_sums_size(const struct length_sums *s)
+{
+    return sizeof(struct epoch_sums) + (s->is_arithmetic ? 0 : 4 * (s->windows + 1));
+}
+
+static inline uint64_t length_sums_most(const struct length_sums *s)
+{
+    return max_u64(2, min_u64(LENGTH_SUMS_EPOCHS, LENGTH_SUMS_BYTES / length_sums_size(s)));
+}
 
 static inline uint64_t length_sums_known(const struct epoch_sums *e)
 {

@@ -246,6 +246,14 @@ int list_parse(const char *name, const char *text, size_t len, const struct list
     return r;
 }
 
+uint64_t list_bytes(const struct plan_list *list)
+{
+    uint64_t bytes = list->n * sizeof(*list->sample);
+
+    bytes += list->entry ? list->n * PLAN_ENTRY_BYTES + PLAN_ENTRY_PAD : 0;
+    return bytes + (list->start ? ((uint64_t)list->buckets + 1) * sizeof(*list->start) : 0);
+}
+
 void list_release(struct plan_list *list)
 {
     free((uint32_t *)(uintptr_t)list->sample);

@@ -30,6 +30,9 @@ void *list_array(uint64_t n, size_t size);
 /* Make the list of n samples, 0 < n < PLAN_LIST_MOST; owns them on success. 0 or -ENOMEM. */
 int list_make(uint32_t *sample, uint64_t n, bool back, struct plan_list *ret);
 
+/* The memory of its arrays. */
+uint64_t list_bytes(const struct plan_list *list);
+
 void list_release(struct plan_list *list); /* takes {0} */
 
 #endif

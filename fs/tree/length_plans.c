@@ -1,12 +1,14 @@
 #include "fs/tree/length_plans.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/index_store.h"
+#include "base/scope.h"
 #include "format/core/format.h"
 #include "fs/plan/length_batches.h"
 #include "fs/plan/list_text.h"
@@ -16,6 +18,7 @@
 #define SUMS_MAGIC   "epochsum"
 #define SUMS_VERSION 1
 #define SUMS_ORDER   UINT32_C(0x01020304) /* numbers are in the order of the machine */
+#define LISTS_SHARE  8                    /* of the machine's memory, one: for lists of length= */
 
 struct length_plan {
     struct length_plan *next;
@@ -45,7 +48,7 @@ struct length_list {
 
 void length_plans_init(struct length_plans *ret, const struct format_setup *setup)
 {
-    *ret = (struct length_plans){.setup = setup};
+    *ret = (struct length_plans){.setup = setup, .list_bytes.limit = memory_total() / LISTS_SHARE};
     lock_init(&ret->lock);
 }
 
@@ -56,6 +59,13 @@ static void length_plan_free(struct length_plan *p)
     free(p);
 }
 
+static void length_list_free(struct length_list **l)
+{
+    if (*l)
+        list_release(&(*l)->list);
+    free(*l);
+}
+
 void length_plans_release(struct length_plans *all)
 {
     for (struct length_plan *p = all->first, *next; p; p = next) {
@@ -64,8 +74,7 @@ void length_plans_release(struct length_plans *all)
     }
     for (struct length_list *l = all->lists, *next; l; l = next) {
         next = l->next;
-        list_release(&l->list);
-        free(l);
+        length_list_free(&l);
     }
     lock_release(&all->lock);
     *all = (struct length_plans){0};
@@ -181,31 +190,53 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
     return 0;
 }
 
+static struct length_plan *find_plan(struct length_plans *all, const struct dataset *ds,
+                                     const char *name)
+{
+    LOCK_SCOPE(&all->lock);
+
+    return length_plans_find_locked(all, ds, name);
+}
+
+/* Plans are made with no lock held. The one that another thread has made meanwhile, or else this
+ * one; NULL: there is no room. */
+static struct length_plan *length_plans_add(struct length_plans *all, struct length_plan *p)
+{
+    LOCK_SCOPE(&all->lock);
+    struct length_plan *found = length_plans_find_locked(all, p->ds, p->name);
+
+    if (found || all->n == LENGTH_PLANS_MAX)
+        return found;
+    p->next = all->first;
+    all->first = p;
+    all->n++;
+    return p;
+}
+
 int length_plans_get(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
                      struct plan_data *data, const struct length_source *source, struct diag *d)
 {
-    struct length_plan *p = NULL;
+    struct length_plan *p, *made;
     char name[PLAN_NAME_SIZE];
     struct plan whole;
-    int r = 0;
-    LOCK_SCOPE(&all->lock);
+    int r;
 
     without_rank(plan, &whole);
     plan_name(&whole, name);
-    p = length_plans_find_locked(all, ds, name);
-    if (!p && all->n == LENGTH_PLANS_MAX)
+    p = find_plan(all, ds, name);
+    if (!p) {
+        r = length_plan_new(all, ds, &whole, data, source, &made, d);
+        if (r < 0)
+            return r;
+        p = length_plans_add(all, made);
+        if (p != made)
+            length_plan_free(made);
+    }
+    if (!p)
         return diag_set(d, -ENFILE,
                         "this mount has batches by length of %d plans, and cannot have more; mount "
                         "it again",
                         LENGTH_PLANS_MAX);
-    if (!p) {
-        r = length_plan_new(all, ds, &whole, data, source, &p, d);
-        if (r < 0)
-            return r;
-        p->next = all->first;
-        all->first = p;
-        all->n++;
-    }
     data->cuts = length_batches_cuts(p->cuts);
     return 0;
 }
@@ -270,7 +301,10 @@ static int length_list_make(const struct plan *plan, const struct plan_data *dat
     if (!fitted)
         return -ENOMEM;
     memcpy(fitted, kept, n * sizeof(*fitted));
-    return list_make(fitted, n, true, ret);
+    r = list_make(fitted, n, true, ret);
+    if (r < 0)
+        free(fitted);
+    return r;
 }
 
 static const struct length_list *find_list_locked(struct length_plans *all,
@@ -284,15 +318,58 @@ static const struct length_list *find_list_locked(struct length_plans *all,
     return l;
 }
 
+static bool has_room_locked(const struct length_plans *all, uint64_t bytes)
+{
+    lock_assert_held(&all->lock);
+    return all->n_lists < LENGTH_PLANS_MAX &&
+           bytes <= all->list_bytes.limit - all->list_bytes.bytes;
+}
+
+/* The list of that name, if there is one. 0, or -ENFILE: there is none, and no room for another. */
+static int find_list(struct length_plans *all, const struct dataset *ds, const char *name,
+                     const struct length_list **ret)
+{
+    LOCK_SCOPE(&all->lock);
+
+    *ret = find_list_locked(all, ds, name);
+    return *ret || has_room_locked(all, sizeof(uint32_t)) ? 0 : -ENFILE;
+}
+
+/* Make a list, with no lock held, as it looks at all samples. Another thread may make the same one;
+ * then the first is kept. */
+static int length_plans_make(struct length_plans *all, const struct dataset *ds,
+                             const struct plan *words, const char *name,
+                             const struct plan_data *data, const struct length_list **ret,
+                             struct diag *d)
+{
+    AUTO(length_list_free) struct length_list *l = calloc(1, sizeof(*l));
+    int r = l ? length_list_make(words, data, &l->list, d) : -ENOMEM;
+    LOCK_SCOPE(&all->lock);
+
+    if (r < 0)
+        return r;
+    *ret = find_list_locked(all, ds, name);
+    if (*ret)
+        return 0;
+    if (!has_room_locked(all, list_bytes(&l->list)))
+        return -ENFILE;
+    l->ds = ds;
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    l->next = all->lists;
+    all->lists = l;
+    all->n_lists++;
+    all->list_bytes.bytes += list_bytes(&l->list);
+    *ret = TAKE_PTR(l);
+    return 0;
+}
+
 int length_plans_list(struct length_plans *all, const struct dataset *ds, const struct plan *plan,
                       struct plan_data *data, struct diag *d)
 {
     struct plan words = {.parts = 1, .ranks = 1};
     const struct length_list *found;
-    struct length_list *l;
     char name[PLAN_NAME_SIZE];
     int r;
-    LOCK_SCOPE(&all->lock);
 
     memcpy(words.only, plan->only, sizeof(words.only));
     memcpy(words.range_length, plan_range_length(plan), sizeof(words.range_length));
@@ -303,28 +380,17 @@ int length_plans_list(struct length_plans *all, const struct dataset *ds, const 
     words.length_from = plan->length_from;
     words.length_to = plan->length_to;
     plan_name(&words, name);
-    found = find_list_locked(all, ds, name);
-    if (!found && all->n_lists == LENGTH_PLANS_MAX)
-        return diag_set(d, -ENFILE,
-                        "this mount has %d lists of length=, and cannot have more; "
-                        "mount it again",
-                        LENGTH_PLANS_MAX);
-    if (!found) {
-        l = calloc(1, sizeof(*l));
-        r = l ? length_list_make(&words, data, &l->list, d) : -ENOMEM;
-        if (r < 0) {
-            free(l);
-            return r;
-        }
-        l->ds = ds;
-        memcpy(l->name, name, sizeof(name));
-        l->next = all->lists;
-        all->lists = l;
-        all->n_lists++;
-        found = l;
-    }
-    data->only = &found->list;
-    return 0;
+    r = find_list(all, ds, name, &found);
+    if (r == 0 && !found)
+        r = length_plans_make(all, ds, &words, name, data, &found, d);
+    if (r == -ENFILE)
+        return diag_set(d, r,
+                        "length: expected at most %d lists of length= in a mount, of %llu MiB "
+                        "together, got more; mount it again",
+                        LENGTH_PLANS_MAX, (unsigned long long)(all->list_bytes.limit >> 20));
+    if (r == 0)
+        data->only = &found->list;
+    return r;
 }
 
 /* ---- counting ---- */
@@ -339,16 +405,19 @@ static struct length_plan *length_plans_first(struct length_plans *all)
 
 int length_plans_step(struct length_plans *all, const struct dataset **ret_ds)
 {
-    for (struct length_plan *p = length_plans_first(all); p; p = p->next) {
-        int r;
+    int r = -ENOENT;
 
-        if (!length_batches_wants(p->cuts))
+    for (struct length_plan *p = length_plans_first(all); p; p = p->next) {
+        int step = length_batches_wants(p->cuts) ? length_batches_step(p->cuts) : -ENOENT;
+
+        if (step == -ENOENT)
             continue;
-        r = length_batches_step(p->cuts);
         *ret_ds = p->ds;
-        return r == 1 ? 0 : r;
+        if (step >= 0)
+            return 0;
+        r = step; /* another plan may need less memory */
     }
-    return -ENOENT;
+    return r;
 }
 
 bool length_plans_wanted(struct length_plans *all, const struct dataset *ds)
@@ -361,9 +430,13 @@ bool length_plans_wanted(struct length_plans *all, const struct dataset *ds)
 
 struct memory_held length_plans_held(void *owner)
 {
-    struct memory_held all = {0};
+    struct length_plans *plans = owner;
+    struct memory_held all;
 
-    for (struct length_plan *p = length_plans_first(owner); p; p = p->next) {
+    lock_take(&plans->lock);
+    all = plans->list_bytes;
+    lock_drop(&plans->lock);
+    for (struct length_plan *p = length_plans_first(plans); p; p = p->next) {
         struct memory_held held = length_batches_held(p->cuts);
 
         all.bytes += held.bytes;

@@ -24,6 +24,7 @@ struct length_plans {
     unsigned n;
     struct length_list *lists; /* the same */
     unsigned n_lists;
+    struct memory_held list_bytes; /* the limit is constant */
 };
 
 /* setup must outlive it. */

@@ -366,6 +366,9 @@ static void test_length_batches__many_epochs__few_are_held(void **state)
     assert_int_equal(batch_samples(&m.s, &order, 9, again), count);
     assert_memory_equal(sample, again, count * sizeof(*sample));
     made_release(&m);
+    made_new("batch=tokens:90,seed=7,bucket=512", UINT64_C(4000000000), &lengths, &m);
+    assert_in_range(length_batches_held(m.cuts).limit, 32 << 20, 100 << 20);
+    made_release(&m);
 }
 
 /* ---- how well they are filled ---- */
