@@ -1,6 +1,5 @@
 /* Bytes as SOURCE. What is mounted for a specifier is no specifier, the file is not empty, and what
  * is refused has a reason. Patterns are ignored: they would read folders. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     o.allow_commands = len % 2;
     r = options_take_specifier(&o, &source, &d);
-    FUZZ_CHECK(r == 0 || ((r == -EINVAL || r == -EACCES) && d.set));
+    FUZZ_CHECK(r == 0 || (r < 0 && d.set));
     FUZZ_CHECK(source == spec || (r == 0 && *source && o.format.kaldi_layout));
     FUZZ_CHECK(source == spec || o.allow_commands || strncmp(source, "command:", 8) != 0 ||
                strstr(spec, "command:"));
