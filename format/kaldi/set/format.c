@@ -112,7 +112,7 @@ static bool is_bracket(const uint8_t *at, size_t left)
 bool kaldi_is_single(const uint8_t *head, size_t len)
 {
     if (len > 4 && head[0] == 0 && head[1] == 'B')
-        return head[2] == '<' || (strchr("FDCS", head[2]) && strchr("MVP", head[3]));
+        return head[2] == '<' || (memchr("FDCS", head[2], 4) && memchr("MVP", head[3], 3));
     return len && (*head == ' ' || *head == '[') && is_bracket(head, len);
 }
 

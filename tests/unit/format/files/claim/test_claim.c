@@ -549,6 +549,8 @@ static void test_claim__class_folders_of_sounds__one_dataset(void **state)
     check("a/train/x/1.wav a/train/y/1.wav a/test/x/1.wav a/test/y/2.wav",
           "a:test sounds 1(wav) 2(wav)\na:train sounds x/1(wav) y/1(wav)\n");
     check("a/1.wav a/s/2.wav b/3.wav e/", ":all sounds 1(wav) 2(wav) 3(wav)\n");
+    /* No chapter follows the speaker: the name is not read after its end. */
+    check("a.wav/s/a.wav a.wav/xa.wav b/b.wav", ":all sounds xa(wav) a(wav) b(wav)\n");
     for (size_t i = 0; i < ARRAY_LEN(yes); i++)
         if (!name_is_of(FILES_SOUNDS, yes[i]))
             fail_msg("%s", yes[i]);
