@@ -318,8 +318,7 @@ static void refuse_join(const struct folder_files *files, const struct kaldi_par
                strcmp(((struct kaldi_table *)all->tables.file[i])->name, name) != 0)
             i++;
         if (i == all->tables.n)
-            diag_set(d, -EBADMSG, "%s: join=%s: no table is called that here",
-                     blob_name(all->tables.file[0]->blob), whole);
+            diag_set(d, -EBADMSG, "join=%s: no table has that name here", whole);
     }
 }
 
@@ -352,6 +351,8 @@ static int add_directory(struct folder_files *files, struct kaldi_parts *parts, 
 
     if (missing)
         return finds_incomplete(files->finds, JOINED, missing);
+    if (lost->set && !parts->tables.n && files->setup->options.kaldi_join)
+        return files->finds->error(files->finds, JOINED, lost->text);
     if (lost->set && parts->tables.n && !files->setup->options.kaldi_permissive)
         return lose_field(files->finds, lost);
     if (parts->tables.n <= parts->has_segments)
@@ -500,7 +501,7 @@ int kaldi_open_folder(struct source_file *sources, size_t n, const struct format
         r = 0;
     else if (r == 0)
         r = add_found(&files, &all);
-    if (r == 0 && all.tables.n)
+    if (r == 0 && !setup->is_list)
         refuse_join(&files, &all, &lost);
     if (r == 0)
         r = add_directory(&files, &all, &lost);

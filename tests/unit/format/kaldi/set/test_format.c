@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/index/index_bytes.h"
+#include "format/kaldi/set/folder.h"
 #include "format/registry.h"
 #include "support/kaldi_model.h"
 #include "support/memory_opener.h"
@@ -1475,17 +1476,27 @@ static void test_folder__files__datasets(void **state)
     }
 }
 
+/* A NUL in the place of a letter is no type of an object. */
+static void test_format__single_objects__by_their_letters(void **state)
+{
+    (void)state;
+    assert_true(kaldi_is_single((const uint8_t *)"\0BFM ", 5));
+    assert_false(kaldi_is_single((const uint8_t *)"\0B\0M ", 5));
+    assert_false(kaldi_is_single((const uint8_t *)"\0BF\0 ", 5));
+}
+
 /* join= makes tables fields of the data directory, or `all` of their common keys. */
 static void test_folder__join__fields_of_all(void **state)
 {
     static const struct {
         const char *join, *spk;
-        const char *want; /* of `all`; "": it is an error */
+        const char *want; /* of `all`, or a piece of its error */
         uint64_t samples;
     } cases[] = {
         {"t+ali", "utt2spk", "utt2spk ali t ", 2},
         {"ali.1.ark", "utt2spk", "utt2spk ali.1 ", 1},
-        {"ali+none", "utt2spk", "", 0},
+        {"ali+none", "utt2spk", "join=none: no table has that name here. So all would lack", 0},
+        {"typo", "x.ark", "join=typo: no table has that name here", 0},
         {"ali+x", "x.ark", "ali x ", 2},
     };
 
@@ -1508,7 +1519,10 @@ static void test_folder__join__fields_of_all(void **state)
         for (unsigned k = 0; ds && k < ds->n_fields; k++)
             if (!strcmp(ds->field[k].ext, "scp"))
                 text_add(&found, "%s ", ds->field[k].name);
-        assert_string_equal(found.data ? found.data : "", cases[i].want);
+        for (size_t k = 0; k < folder.found.n; k++)
+            if (!strcmp(folder.found.item[k].name, "all") && folder.found.item[k].reason)
+                text_add(&found, "%s", folder.found.item[k].reason);
+        assert_non_null(strstr(found.data ? found.data : "", cases[i].want));
         if (ds)
             assert_int_equal(ds->samples, cases[i].samples);
         kaldi_release(&folder);
@@ -1634,6 +1648,7 @@ int main(void)
         cmocka_unit_test(test_probe__heads__whose),
         cmocka_unit_test(test_probe__cut_anywhere__kaldi),
         cmocka_unit_test(test_folder__files__datasets),
+        cmocka_unit_test(test_format__single_objects__by_their_letters),
         cmocka_unit_test(test_folder__join__fields_of_all),
         cmocka_unit_test(test_folder__tables_by_speaker_and_recording__joined),
         cmocka_unit_test(test_folder__read_fails__no_sample_is_lost),
