@@ -9,7 +9,8 @@
 #include "format/index/index.h"
 #include "format/kaldi/object/walk.h"
 
-#define OPAQUE_LOOK 65536 /* bytes that are searched at a time */
+#define OPAQUE_LOOK 65536          /* bytes that are searched at a time */
+#define OPAQUE_MOST (256ull << 20) /* of an object: a line of an scp file reads no more */
 
 /* The marker that kaldiio writes before objects unknown to Kaldi; text never begins with it. NULL:
  * no such marker. */
@@ -56,6 +57,10 @@ int kaldi_opaque_measure(struct kaldi_walk *w, struct kaldi_object *o)
     while (o->start && r == 0 && w->at < w->in->size) {
         p = kaldi_in_at(w->in, w->at, OPAQUE_LOOK, &have);
         found = p ? memmem(p, have, end, len + 1) : NULL;
+        if (w->at - o->start > OPAQUE_MOST)
+            return kaldi_bad(w->in, w->at, w->diag,
+                             "expected %.*s after at most %llu bytes of an object", (int)len,
+                             (const char *)end, OPAQUE_MOST);
         w->at += found ? (size_t)(found - p) + len + 1 : have > len ? have - len : have;
         if (!p || found)
             r = p ? opaque_ends(w->in, w->at, end, len + 1) : w->in->error;

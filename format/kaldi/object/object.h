@@ -127,7 +127,8 @@ enum kaldi_type kaldi_type_called(const char *name, size_t len);
  * of reading.
  *
  * An opaque object at byte 0 is all of its file. Another one ends where the first "</Token> " of
- * its own class is followed by the end of the file, or by a key and an object of that class. */
+ * its own class is followed by the end of the file, or by a key and an object of that class,
+ * and has at most 256 MiB. */
 int kaldi_measure(struct kaldi_in *in, uint64_t at, enum kaldi_type type, struct kaldi_object *ret,
                   struct diag *d);
 

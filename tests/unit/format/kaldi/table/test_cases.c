@@ -616,6 +616,21 @@ static void test_opaque__ends__where_an_object_follows(void **state)
     }
 }
 
+/* A line of an scp file reads a part of its archive, however large it is. */
+static void test_opaque__no_end_in_256_mib__ebadmsg(void **state)
+{
+    AUTO_TEXT struct text t = {0};
+    struct diag d = DIAG_INIT;
+    struct kaldi_object o;
+
+    (void)state;
+    kaldi_put_text(&t, "k ");
+    kaldi_put_start(&t, "<A> ");
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 33, 2, KALDI_UNKNOWN, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "expected </A> after at most 268435456 bytes of an object");
+}
+
 static void test_types__named(void **state)
 {
     static const char *const names[] = {"",           "matrix",          "vector",    "packed",
@@ -656,6 +671,7 @@ int main(void)
         cmocka_unit_test(test_npy__bad_header__ebadmsg),
         cmocka_unit_test(test_measure__not_binary__ebadmsg),
         cmocka_unit_test(test_opaque__ends__where_an_object_follows),
+        cmocka_unit_test(test_opaque__no_end_in_256_mib__ebadmsg),
         cmocka_unit_test(test_types__named),
     };
 
