@@ -13,6 +13,7 @@
 #define MAGIC       UINT32_C(0xffffab01)
 #define STRING_MAX  65536 /* bytes of a name */
 #define COLUMNS_MAX (UINT64_C(1) << 32)
+#define STRINGS_MAX (UINT64_C(1) << 26) /* of a field; each is read when the file is opened */
 
 enum type { TYPE_F32 = 1, TYPE_F64, TYPE_U32, TYPE_U64, TYPE_STRING };
 
@@ -187,6 +188,9 @@ static int get_strings(struct head *h, const struct field_head *f, struct text *
 
     if (r == 0)
         r = head_has(h, *ret_n, 8, f->name);
+    if (r == 0 && *ret_n > STRINGS_MAX)
+        return fault(h, h->at - 8, "%s of at most 2^26 strings, got %llu", f->name,
+                     (unsigned long long)*ret_n);
     for (uint64_t i = 0; i < *ret_n && r == 0; i++) {
         size_t len;
 
@@ -318,6 +322,9 @@ static int check_counts(const struct head *h)
         bool is_one = i == DMATRIX_WEIGHTS || i == DMATRIX_LOWER || i == DMATRIX_UPPER;
         uint64_t rows = i == DMATRIX_FEATURE_WEIGHTS ? m->columns : m->rows;
 
+        if (i == DMATRIX_GROUPS && groups > m->rows)
+            return fault(h, v->at - 8, "at most %llu groups, as many as rows, got %llu",
+                         (unsigned long long)m->rows, (unsigned long long)groups);
         if (!v->n || i == DMATRIX_GROUPS || (i == DMATRIX_WEIGHTS && groups && v->n == groups))
             continue;
         if (!rows || v->n % rows || (is_one && v->n != rows))

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/libsvm/dmatrix.h"
 #include "format/libsvm/line.h"
 #include "support/libsvm_make.h"
 #include "support/one_store.h"
@@ -362,6 +363,7 @@ static const struct {
     {"num_row", -7, UINT64_C(0x04776f725f6d7578), 0,
      "expected field num_row of type 4, got 'xum_row'"},
     {"num_row", 2, 7, 0, "labels of a multiple of 7 numbers, got 12"},
+    {"num_row", 2, 3, 0, "at most 3 groups, as many as rows, got 4"},
     {"num_col", 2, UINT64_C(1) << 33, 0, "at most 2^32 columns"},
     {"num_nonzero", 2, 8, 0, "expected 8 entries as num_nonzero says, got 9"},
     {"labels", 2, 5, 0, "labels of 5 times 2 elements, got 12"},
@@ -416,6 +418,26 @@ static void test_dmatrix__bad_files__say_where_and_what(void **state)
     }
 }
 
+/* Names that a file with holes has room for. */
+static void test_dmatrix__many_names__refused_before_they_are_read(void **state)
+{
+    const uint64_t n = UINT64_C(1) << 27, count[] = {n, 1, n};
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_TEXT struct text t = {0};
+    struct diag d = DIAG_INIT;
+    struct dmatrix m;
+    size_t at;
+
+    (void)state;
+    make(&recipes[3], &t);
+    at = end_of(&t, "feature_names") + 2;
+    for (size_t i = 0; i < ARRAY_LEN(count); i++)
+        store_le64((uint8_t *)t.data + at + 8 * i, count[i]);
+    blob = memory_blob_new("a", t.data, at + sizeof(count), at + sizeof(count) + 8 * n, NULL);
+    assert_int_equal(dmatrix_read(blob, &m, &d), -EBADMSG);
+    assert_diag_has(&d, "feature_names of at most 2^26 strings, got 134217728");
+}
+
 /* The head of a file is good, so other rows can be read. */
 static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
 {
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_dmatrix__csc_value__sorted_with_nan_last),
         cmocka_unit_test(test_dmatrix__two_files__one_dataset),
         cmocka_unit_test(test_dmatrix__bad_files__say_where_and_what),
+        cmocka_unit_test(test_dmatrix__many_names__refused_before_they_are_read),
         cmocka_unit_test(test_dmatrix__index_beyond_num_col__that_row_fails),
     };
 
