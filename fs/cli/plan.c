@@ -256,13 +256,13 @@ static int planned_init(struct planned *ret, const struct planning *p,
     const struct dataset *ds = item->ds;
     const struct schedule *s = &ret->schedule;
     struct plan_distinct distinct;
-    const struct list_label *label;
+    struct plan_labels labels;
     uint64_t bytes, here, list;
     int r;
 
     *ret = (struct planned){.all = p, .item = item, .plan = plan};
     plan_name(plan, ret->name);
-    while ((r = tree_schedule_item(&p->opened.catalog, item, plan, &ret->schedule, &label, d)) ==
+    while ((r = tree_schedule_item(&p->opened.catalog, item, plan, &ret->schedule, &labels, d)) ==
                -EAGAIN &&
            (r = list_labels_go_on(&p->opened.catalog.tools->labels, d)) == 0)
         ;

@@ -27,7 +27,7 @@ static void find_samples(const struct file_samples *v, uint64_t first, size_t n,
     uint64_t last = v->node.item->ds->samples - 1;
 
     schedule_samples(&v->node.plan->schedule, &v->order, &v->batch, first, n, ret);
-    for (size_t i = 0; i < n && v->node.plan->label; i++)
+    for (size_t i = 0; i < n && v->node.plan->labels.n; i++)
         ret[i] = min_u64(ret[i], last);
 }
 

@@ -24,8 +24,10 @@ struct length_plan {
     struct length_plan *next;
     const struct dataset *ds;
     const struct format_setup *setup;
-    char name[PLAN_NAME_SIZE]; /* without what does not matter for the batches of all ranks */
-    char *identity;            /* without the epoch; owned */
+    char name[PLAN_NAME_SIZE];       /* without what does not matter for the batches of all ranks */
+    char *identity;                  /* without the epoch; owned, like: */
+    const struct list_label **label; /* [n_labels] of the lengths */
+    unsigned n_labels;
     struct length_batches *cuts;
 };
 
@@ -56,6 +58,7 @@ static void length_plan_free(struct length_plan *p)
 {
     length_batches_free(p->cuts);
     free(p->identity);
+    free(p->label);
     free(p);
 }
 
@@ -114,7 +117,8 @@ static int load_sums(void *ctx, uint64_t epoch, size_t n, uint32_t *ret)
     return r;
 }
 
-/* What cannot be kept is counted again by the next mount. */
+/* What cannot be kept, or was counted with an index that was cut short, is counted again by the
+ * next mount. */
 static void save_sums(void *ctx, uint64_t epoch, size_t n, const uint32_t *sums)
 {
     const struct length_plan *p = ctx;
@@ -125,6 +129,9 @@ static void save_sums(void *ctx, uint64_t epoch, size_t n, const uint32_t *sums)
     struct kept_index kept;
     struct diag d = DIAG_INIT;
 
+    for (unsigned i = 0; i < p->n_labels; i++)
+        if (list_label_is_lost(p->label[i]))
+            return;
     memcpy(head.magic, SUMS_MAGIC, sizeof(head.magic));
     if (add_epoch(p, epoch, &identity) == 0 &&
         index_store_save(p->setup->keep, KIND, identity.data, blob_source(p->ds->blob[0]), pieces,
@@ -171,9 +178,13 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
     p->ds = ds;
     p->setup = all->setup;
     plan_name(plan, p->name);
+    p->label = malloc(source->n * sizeof(*p->label));
+    if (p->label)
+        memcpy(p->label, source->label, source->n * sizeof(*p->label));
+    p->n_labels = source->n;
     text_add(&t, "length batches %d %s %llu", LENGTH_BATCHES_VERSION, p->name,
              (unsigned long long)data->samples);
-    r = t.failed ? -ENOMEM : 0;
+    r = t.failed || !p->label ? -ENOMEM : 0;
     text_add(&t, " %s", source->text);
     for (unsigned i = 0; i < source->n && r == 0; i++)
         r = list_label_identity(source->label[i], source->only[i], &t);

@@ -11,6 +11,7 @@ struct mix_lengths {
     struct plan_lengths lengths; /* first */
     struct mix_lengths *next;
     const struct mixture *m;
+    const struct list_label *label[MIX_SOURCES_MAX];
     const struct plan_lengths *lengths_of[]; /* [sources] */
 };
 
@@ -37,7 +38,8 @@ static void get_each(const struct plan_lengths *lengths, size_t count, const uin
 static const struct plan_lengths_ops mix_lengths_ops = {.get = get_each};
 
 static struct mix_lengths *mix_lengths_find_locked(struct mixture *m,
-                                                   const struct plan_lengths *const *lengths_of)
+                                                   const struct plan_lengths *const *lengths_of,
+                                                   const struct list_label *const *label)
 {
     size_t size = m->spec->n_sources * sizeof(struct plan_lengths *);
     struct mix_lengths *l = m->lengths;
@@ -53,18 +55,20 @@ static struct mix_lengths *mix_lengths_find_locked(struct mixture *m,
     *l = (struct mix_lengths){.lengths = *lengths_of[0], .next = m->lengths, .m = m};
     l->lengths.ops = &mix_lengths_ops;
     memcpy(l->lengths_of, lengths_of, size);
+    memcpy(l->label, label, m->spec->n_sources * sizeof(*label));
     return m->lengths = l;
 }
 
 int mix_lengths_get(struct mixture *m, const char *word, struct plan_data *data,
-                    const struct list_label **labels, struct diag *d)
+                    const struct list_label *const **ret_labels, struct diag *d)
 {
+    const struct list_label *label[MIX_SOURCES_MAX];
     const struct plan_lengths *lengths_of[MIX_SOURCES_MAX];
     struct mix_lengths *l;
 
     for (unsigned i = 0; i < m->spec->n_sources; i++) {
         struct plan_data source = {0};
-        int r = list_labels_lengths(&m->tools->labels, m->ds[i], word, &source, &labels[i], d);
+        int r = list_labels_lengths(&m->tools->labels, m->ds[i], word, &source, &label[i], d);
 
         if (r < 0)
             return r;
@@ -77,11 +81,12 @@ int mix_lengths_get(struct mixture *m, const char *word, struct plan_data *data,
                             lengths_of[0]->word, m->shown[0], lengths_of[i]->word, m->shown[i]);
     }
     lock_take(&m->lock);
-    l = mix_lengths_find_locked(m, lengths_of);
+    l = mix_lengths_find_locked(m, lengths_of, label);
     lock_drop(&m->lock);
     if (!l)
         return -ENOMEM;
     data->lengths = &l->lengths;
+    *ret_labels = l->label;
     return 0;
 }
 

@@ -26,13 +26,14 @@ static int mixes_set_list(const struct mixture *m, const struct dataset *ds, uns
 {
     struct mix_list *list = &m->order->list[i];
     const struct catalog catalog = {.tools = m->tools}; /* only= needs no more */
+    struct plan_labels labels;
     struct diag reason = DIAG_INIT;
     int r;
 
     list->first = mix_dataset_first(ds, i);
     list->samples = m->ds[i]->samples;
-    while ((r = tree_schedule(&catalog, m->ds[i], &m->spec->source[i].plan, &list->schedule, NULL,
-                              &reason)) == -EAGAIN &&
+    while ((r = tree_schedule(&catalog, m->ds[i], &m->spec->source[i].plan, &list->schedule,
+                              &labels, &reason)) == -EAGAIN &&
            (r = list_labels_go_on(&m->tools->labels, &reason)) == 0)
         ; /* the thread that prepares datasets makes labels, too */
     if (r < 0)

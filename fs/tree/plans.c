@@ -12,16 +12,15 @@
 
 int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
                        const struct plan *plan, struct schedule *ret,
-                       const struct list_label **ret_label, struct diag *d)
+                       struct plan_labels *ret_labels, struct diag *d)
 {
-    const struct list_label *labels[MIX_SOURCES_MAX];
     const struct plan_list *only[MIX_SOURCES_MAX];
     struct plan_data data;
     int r;
 
     if (!item->mixture)
-        return tree_schedule(catalog, item->ds, plan, ret, ret_label, d);
-    *ret_label = NULL;
+        return tree_schedule(catalog, item->ds, plan, ret, ret_labels, d);
+    *ret_labels = (struct plan_labels){0};
     r = mixture_check_plan(item->mixture, plan, d);
     if (r < 0)
         return r;
@@ -30,16 +29,16 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
     if (plan_is_by_length(plan) && item->mixture->tools) {
         for (unsigned i = 0; i < item->mixture->order->n; i++)
             only[i] = item->mixture->order->list[i].schedule.only;
-        r = mix_lengths_get(item->mixture, plan->length, &data, labels, d);
+        r = mix_lengths_get(item->mixture, plan->length, &data, &ret_labels->of_source, d);
         if (r == 0)
             r = length_plans_get(&catalog->tools->lengths, item->ds, plan, &data,
-                                 &(struct length_source){labels, only,
+                                 &(struct length_source){ret_labels->of_source, only,
                                                          item->mixture->spec->n_sources,
                                                          item->mixture->spec->text},
                                  d);
         if (r < 0)
             return r;
-        *ret_label = labels[0];
+        ret_labels->n_sources = item->mixture->spec->n_sources;
     }
     schedule_init_data(ret, plan, &data);
     return schedule_check(ret, d);
@@ -110,7 +109,7 @@ static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog
         if (r < 0)
             return r;
     }
-    return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->label, d);
+    return tree_schedule_item(catalog, item, &ret->plan, &ret->schedule, &ret->labels, d);
 }
 
 /* What that user has opened; NULL: nothing yet. */

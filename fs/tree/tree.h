@@ -65,16 +65,28 @@ struct node {
     unsigned snapshot;               /* of a live text, see fs/status/status.h */
 };
 
+/* The indexes that a schedule uses. */
+struct plan_labels {
+    const struct list_label *label[4]; /* [n] of its dataset */
+    unsigned n;
+    const struct list_label *const *of_source; /* [n_sources] of a mix by length */
+    unsigned n_sources;
+};
+
+/* Was one cut short, so that what was computed with it does not count? 0, or -EIO with the reason
+ * in d. Any thread. */
+int plan_labels_check(const struct plan_labels *labels, const struct plan *plan, struct diag *d);
+
 /* Apply a plan, which must outlive it, to a dataset of the catalog that is ready. 0; -EINVAL with
- * the reason in d: the plan's words do not hold for it; or as list_labels_get(). ret_label: see
- * there. */
+ * the reason in d: the plan's words do not hold for it; or as list_labels_get() and
+ * plan_labels_check(). */
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
-                  struct schedule *ret, const struct list_label **ret_label, struct diag *d);
+                  struct schedule *ret, struct plan_labels *ret_labels, struct diag *d);
 
 /* The same for the dataset of an item, which may be a mix. */
 int tree_schedule_item(const struct catalog *catalog, const struct catalog_item *item,
                        const struct plan *plan, struct schedule *ret,
-                       const struct list_label **ret_label, struct diag *d);
+                       struct plan_labels *ret_labels, struct diag *d);
 
 /* A plan that was opened, and its dataset. Constant but for the epochs. */
 struct plan_entry {
@@ -82,9 +94,9 @@ struct plan_entry {
     struct plan plan;
     char name[PLAN_NAME_SIZE]; /* canonical */
     struct schedule schedule;
-    const struct list_label *label; /* that the schedule uses; NULL: none */
-    uint64_t ino;                   /* of the plan's folder */
-    bool makes_pictures;            /* picture=, augment=: */
+    struct plan_labels labels;
+    uint64_t ino;        /* of the plan's folder */
+    bool makes_pictures; /* picture=, augment=: */
     struct picture_plan pictures;
     /* Guarded by the tree's lock: */
     enum { PLAN_OTHER, PLAN_UNANNOUNCED, PLAN_ANNOUNCED } of_options; /* one of the options */

@@ -125,14 +125,7 @@ int view_check_sources(const struct node *node, struct diag *d)
 
 int view_check_labels(const struct node *node, struct diag *d)
 {
-    const struct list_label *label = node->plan ? node->plan->label : NULL;
-
-    return label && list_label_is_lost(label)
-               ? diag_set(d, -EIO,
-                          "plan %s: the index of its labels in the cache folder was cut short; "
-                          "mount again",
-                          node->plan->name)
-               : 0;
+    return node->plan ? plan_labels_check(&node->plan->labels, &node->plan->plan, d) : 0;
 }
 
 static int read_rendered(struct read_context *rc, struct open_files *files, const struct node *node,

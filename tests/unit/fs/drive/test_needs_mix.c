@@ -75,7 +75,7 @@ static void setup_mix(struct fixture *f, const char *name, uint64_t epoch, uint6
     f->plan.item = f->mix;
     assert_int_equal(plan_parse(name, strlen(name), ',', &f->plan.plan, &d), 0);
     assert_int_equal(tree_schedule_item(&f->catalog, f->mix, &f->plan.plan, &f->plan.schedule,
-                                        &f->plan.label, &d),
+                                        &f->plan.labels, &d),
                      0);
     test_clock_init(&f->clock);
     lock_init(&f->active_plans.lock);

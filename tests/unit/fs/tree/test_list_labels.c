@@ -1,6 +1,6 @@
 /* Classes and weights of the lists of plans: made step by step from the labels of a dataset in
  * memory, shared by plans with the same list, refused, and asked for again. */
-#include "fs/tree/list_labels.h"
+#include "fs/tree/tree.h"
 #include "support/idx_make.h"
 #include "support/temp_folder.h"
 #include "support/test_labels.h"
@@ -8,8 +8,11 @@
 #include "support/unit.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/pool.h"
 #include "base/read_context.h"
@@ -253,6 +256,55 @@ static void test_list_labels__many_lists__all_but_too_many(void **state)
     end(&w);
 }
 
+static int schedule(struct catalog_tools *tools, const struct world *w, const char *name,
+                    struct plan *plan, struct plan_labels *ret, struct diag *d)
+{
+    const struct catalog catalog = {.tools = tools};
+    struct schedule s;
+    int r;
+
+    assert_int_equal(plan_parse(name, strlen(name), ',', plan, d), 0);
+    while ((r = tree_schedule(&catalog, w->ds, plan, &s, ret, d)) == -EAGAIN)
+        assert_int_equal(list_labels_go_on(&tools->labels, d), 0);
+    return r;
+}
+
+/* A plan knows each index that it uses, and does not count once one of them is cut short. */
+static void test_list_labels__one_of_two_cut_short__refused(void **state)
+{
+    const char *name = "batch=4,length=1:9:label,draw=9:balanced";
+    struct catalog_tools tools = {0};
+    struct plan_labels labels;
+    struct diag d = DIAG_INIT;
+    struct plan plan;
+    struct world w;
+    char path[PATH_MAX];
+    glob_t found;
+
+    begin(&w, *state);
+    list_labels_init(&tools.labels, &w.setup);
+    length_plans_init(&tools.lengths, &w.setup);
+    assert_int_equal(schedule(&tools, &w, "batch=4", &plan, &labels, &d), 0);
+    assert_int_equal(labels.n, 0);
+    assert_int_equal(schedule(&tools, &w, "batch=4,length=1:9:label", &plan, &labels, &d), 0);
+    assert_int_equal(labels.n, 1);
+    snprintf(path, sizeof(path), "%s/labels/*", (const char *)*state);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    assert_int_equal(schedule(&tools, &w, name, &plan, &labels, &d), 0);
+    assert_int_equal(labels.n, 2);
+    assert_int_equal(plan_labels_check(&labels, &plan, &d), 0);
+
+    assert_int_equal(truncate(found.gl_pathv[0], 0), 0);
+    globfree(&found);
+    assert_int_equal(schedule(&tools, &w, "batch=4,length=2:9:label", &plan, &labels, &d), -EIO);
+    assert_diag_has(&d, "plan batch=4,length=2:9:label: the index of its labels");
+    assert_int_equal(schedule(&tools, &w, name, &plan, &labels, &d), -EIO);
+    length_plans_release(&tools.lengths);
+    list_labels_release(&tools.labels);
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +312,7 @@ int main(void)
         IN_TEMP(test_list_labels__no_classes_or_weights__refused),
         IN_TEMP(test_list_labels__cancelled__asked_for_again),
         IN_TEMP(test_list_labels__many_lists__all_but_too_many),
+        IN_TEMP(test_list_labels__one_of_two_cut_short__refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
