@@ -165,7 +165,11 @@ enum opened_failure opened_catalog(const char *spec, const struct options *optio
     r = catalog_open(opened->source, options, &opened->catalog, d);
     opened->source->watch = NULL;
     *ret_error = r;
-    if (r < 0)
-        diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
-    return r < 0 ? OPENED_NO_SOURCE : OPENED_ALL;
+    if (r == 0)
+        return OPENED_ALL;
+    diag_set(d, r, "%s: %s", shown_source(spec, shown), strerror(-r));
+    /* The cache folder may have become unusable meanwhile, and no file usable without it. */
+    return make_cache_folder(spec, options, &opened->cache, &(struct diag){0}) < 0
+               ? OPENED_NO_CACHE
+               : OPENED_NO_SOURCE;
 }
