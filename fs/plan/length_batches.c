@@ -164,7 +164,8 @@ static int make_window(void *ctx, void **ret, size_t *ret_size)
                              before_window(task->b, task->e, task->w), ret, ret_size);
 }
 
-/* A window before which all are counted. */
+/* A window before which, and which, all are counted. -EIO: it has not the batches that were
+ * counted, and the next mount counts again. */
 static int get_window(struct length_batches *b, const struct epoch_sums *e, uint64_t w,
                       struct memo_thing **ret_thing, const struct length_window **ret)
 {
@@ -173,9 +174,15 @@ static int get_window(struct length_batches *b, const struct epoch_sums *e, uint
     int r = memo_get(b->windows, &key, &(struct memo_maker){.make = make_window, .ctx = &task},
                      ret_thing);
 
-    if (r == 0)
-        *ret = memo_bytes(*ret_thing);
-    return r;
+    if (r < 0)
+        return r;
+    *ret = memo_bytes(*ret_thing);
+    if (!e->start || e->start[w + 1] - e->start[w] == (*ret)->cuts)
+        return 0;
+    memo_let_go(*ret_thing);
+    if (b->sums.keeper.remove)
+        b->sums.keeper.remove(b->sums.keeper.ctx, e->epoch);
+    return -EIO;
 }
 
 /* ---- counting ---- */
@@ -435,11 +442,6 @@ static int length_batches_find(const struct batch_cuts *cuts, uint64_t epoch, ui
     if (r < 0)
         return r;
     place = (uint32_t)(g - window->before);
-    if (g - window->before >= window->cuts) { /* the lengths were changed since they were counted */
-        memo_let_go(thing);
-        length_sums_let_go(&b->sums, e);
-        return -EIO;
-    }
     cut = window_cut(window)[place];
     start = window_start(window)[cut];
     *ret = (struct cut_batch){.base = w * b->cutter.window,

@@ -36,6 +36,7 @@ struct length_keeper {
     /* Read n numbers. 0 or -errno: they are not kept. */
     int (*load)(void *ctx, uint64_t epoch, size_t n, uint32_t *ret);
     void (*save)(void *ctx, uint64_t epoch, size_t n, const uint32_t *sums);
+    void (*remove)(void *ctx, uint64_t epoch); /* they are wrong */
     void *ctx;
 };
 

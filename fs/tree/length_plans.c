@@ -117,6 +117,15 @@ static int load_sums(void *ctx, uint64_t epoch, size_t n, uint32_t *ret)
     return r;
 }
 
+static void remove_sums(void *ctx, uint64_t epoch)
+{
+    const struct length_plan *p = ctx;
+    AUTO_TEXT struct text identity = {0};
+
+    if (add_epoch(p, epoch, &identity) == 0)
+        index_store_remove(p->setup->keep, KIND, identity.data);
+}
+
 /* What cannot be kept, or was counted with an index that was cut short, is counted again by the
  * next mount. */
 static void save_sums(void *ctx, uint64_t epoch, size_t n, const uint32_t *sums)
@@ -196,7 +205,7 @@ static int length_plan_new(struct length_plans *all, const struct dataset *ds,
         length_plan_free(p);
         return r;
     }
-    length_batches_keep(p->cuts, &(struct length_keeper){load_sums, save_sums, p});
+    length_batches_keep(p->cuts, &(struct length_keeper){load_sums, save_sums, remove_sums, p});
     *ret = p;
     return 0;
 }

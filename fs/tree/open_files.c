@@ -181,6 +181,11 @@ int open_file_init(struct read_context *rc, struct open_file *f, struct open_fil
     f->read = 0;
     layout_init(&f->layout, node->item->ds, &f->samples.sel, &f->host);
     set_request(f, rc, d);
+    if (r == -EIO)
+        return diag_set(d, r,
+                        "plan %s: samples have other lengths than when its batches were counted; "
+                        "mount again",
+                        node->plan->name);
     return r < 0 ? r : add_parts(&f->layout, node);
 }
 

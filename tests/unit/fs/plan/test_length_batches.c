@@ -274,7 +274,7 @@ static void test_length_batches__a_fraction_of_tokens__refused(void **state)
 struct kept {
     uint32_t sums[SHOWN_MOST];
     uint64_t epoch;
-    size_t n, loads, saves;
+    size_t n, loads, saves, removed;
 };
 
 static int load(void *ctx, uint64_t epoch, size_t n, uint32_t *ret)
@@ -298,6 +298,14 @@ static void save(void *ctx, uint64_t epoch, size_t n, const uint32_t *sums)
     memcpy(kept->sums, sums, n * sizeof(*sums));
 }
 
+static void remove_kept(void *ctx, uint64_t epoch)
+{
+    struct kept *kept = ctx;
+
+    assert_int_equal(epoch, kept->epoch);
+    kept->removed++;
+}
+
 static _Atomic uint64_t asked;
 
 static void count_lengths(const struct plan_lengths *of, size_t count, const uint64_t *sample,
@@ -313,7 +321,7 @@ static void test_length_batches__kept_sums__one_window(void **state)
     static const struct plan_lengths_ops ops = {.get = count_lengths};
     static const struct plan_lengths counted = {.ops = &ops, .word = "tokens"};
     struct kept kept = {0};
-    const struct length_keeper keeper = {load, save, &kept};
+    const struct length_keeper keeper = {load, save, remove_kept, &kept};
     uint64_t first, sample[SHOWN_MOST];
     struct epoch_order order;
     struct made m;
@@ -344,6 +352,42 @@ static void test_length_batches__kept_sums__one_window(void **state)
     assert_int_equal(asked, 1000);
     assert_true(length_batches_held(m.cuts).bytes < 100000);
     made_release(&m);
+}
+
+/* Sums of other lengths, too small or too large: a window says so, and they are removed. */
+static void test_length_batches__wrong_sums__refused(void **state)
+{
+    const char *name = "batch=tokens:90,seed=7,bucket=100";
+    struct kept kept = {0};
+    const struct length_keeper keeper = {load, save, remove_kept, &kept};
+    uint64_t got[100];
+    struct made m;
+
+    (void)state;
+    for (int wrong = -1; wrong <= 1; wrong += 2) {
+        struct schedule_batch batch;
+        struct epoch_order order;
+
+        made_new(name, 1000, &lengths, &m);
+        length_batches_keep(m.cuts, &keeper);
+        assert_true(m.s.cuts->ops->ask(m.s.cuts, 3));
+        while (length_batches_wants(m.cuts))
+            assert_in_range(length_batches_step(m.cuts), 0, 1);
+        made_release(&m);
+        for (size_t w = 1; w < kept.n; w++)
+            kept.sums[w] += (uint32_t)wrong;
+        kept.removed = 0;
+
+        made_new(name, 1000, &lengths, &m);
+        length_batches_keep(m.cuts, &keeper);
+        schedule_order(&m.s, 3, &order);
+        schedule_elements(&m.s, &order, 0, ARRAY_LEN(got), got);
+        assert_int_equal(got[0], UINT64_MAX);
+        assert_int_equal(kept.removed, 1);
+        assert_int_equal(schedule_batch_init(&m.s, 3, 0, &batch), -EIO);
+        made_release(&m);
+        kept.n = 0;
+    }
 }
 
 static void test_length_batches__many_epochs__few_are_held(void **state)
@@ -411,6 +455,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_length_batches__words_that_do_not_hold__refused),
         cmocka_unit_test(test_length_batches__a_fraction_of_tokens__refused),
         cmocka_unit_test(test_length_batches__kept_sums__one_window),
+        cmocka_unit_test(test_length_batches__wrong_sums__refused),
         cmocka_unit_test(test_length_batches__many_epochs__few_are_held),
         cmocka_unit_test(test_length_batches__padding__small),
     };
