@@ -231,7 +231,8 @@ int audio_make(const struct audio_file *file, const struct audio_spec *spec,
         return -ENOMEM;
     r = audio_decode(file, info, spec->mono, first, frames, in ? in : ret, d);
     if (r == 0 && resamples)
-        r = audio_resample(spec, in, frames, info->rate, channels, made, out ? out : ret);
+        r = audio_resample(spec, file->where, in, frames, info->rate, channels, made,
+                           out ? out : ret, d);
     if (r < 0 || channels == 1)
         return r;
     for (uint32_t c = 0; c < channels; c++)

@@ -7,11 +7,12 @@
 #include "base/checked.h"
 #include "format/audio/parts.h"
 
-#define ID3_HEAD  10
-#define ID3_TAGS  4         /* at most, one after another */
-#define MP3_HEAD  192       /* bytes of the first frame that may have a header of the file */
-#define FLAC_TAIL (1 << 16) /* frames that are longer are decoded instead */
-#define ID3_END   128
+#define ID3_HEAD   10
+#define ID3_TAGS   4         /* at most, one after another */
+#define MP3_HEAD   192       /* bytes of the first frame that may have a header of the file */
+#define FLAC_TAIL  (1 << 16) /* frames that are longer are decoded instead */
+#define FLAC_TRIES 64 /* what looks like the head of a frame; by chance there is hardly one */
+#define ID3_END    128
 
 static int audio_bytes(const struct audio_file *file, uint64_t off, void *dst, size_t len,
                        struct diag *d)
@@ -85,9 +86,12 @@ int audio_flac_is_whole(const struct audio_file *file, uint64_t start, struct di
         return r;
     if (n > ID3_END && !memcmp(tail + n - ID3_END, "TAG", 3))
         n -= ID3_END;
-    for (size_t at = n; at-- > 0;)
-        if (flac_head(tail + at, n - at) && !flac_crc(tail + at, n - at, 16, 0x8005))
-            return 1;
+    for (size_t at = n, tries = 0; at-- > 0 && tries < FLAC_TRIES;)
+        if (flac_head(tail + at, n - at)) {
+            if (!flac_crc(tail + at, n - at, 16, 0x8005))
+                return 1;
+            tries++;
+        }
     return 0;
 }
 
@@ -97,12 +101,12 @@ int audio_mp3_is_whole(const struct audio_file *file, uint64_t start, struct dia
 {
     uint8_t head[MP3_HEAD] = {0};
     size_t n = (size_t)min_u64(file->size - start, MP3_HEAD), at;
-    unsigned has;
+    unsigned has, least;
     int r = n ? audio_bytes(file, start, head, n, d) : 0;
 
     if (r < 0 || n < 64 || head[0] != 0xff)
         return r < 0 ? r : 0;
-    /* Behind the side information: MPEG 1 or not, one channel or two. */
+    /* After the side information: MPEG 1 or not, one channel or two. */
     at = (head[1] & 8) ? ((head[3] & 0xc0) == 0xc0 ? 17 : 32) : ((head[3] & 0xc0) == 0xc0 ? 9 : 17);
     at += 4;
     if (memcmp(head + at, "Xing", 4) != 0 && memcmp(head + at, "Info", 4) != 0)
@@ -110,5 +114,9 @@ int audio_mp3_is_whole(const struct audio_file *file, uint64_t start, struct dia
     has = load_be32(head + at + 4);
     if (!(has & 1) || !(has & 2) || !load_be32(head + at + 8))
         return 0;
-    return load_be32(head + at + 12) > file->size - start ? -EBADMSG : 1;
+    least = head[1] & 8 ? 96 : 24; /* bytes of a frame: 32 or 8 kbit/s, at the highest rate */
+    return load_be32(head + at + 12) > file->size - start ||
+                   load_be32(head + at + 8) > (file->size - start) / least
+               ? -EBADMSG
+               : 1;
 }

@@ -32,15 +32,17 @@ int audio_find_container(const struct audio_file *file, enum audio_container *re
 /* Does a FLAC file end with a whole frame? 1, 0, or an error of read(). */
 int audio_flac_is_whole(const struct audio_file *file, uint64_t start, struct diag *d);
 
-/* Does an mp3 file have a header with the number of its frames, and as many bytes as it says? 1; 0:
- * no such header; -EBADMSG: fewer bytes; or an error of read(). */
+/* Does an mp3 file have a header with the number of its frames, and as many bytes as it says and as
+ * these take? 1; 0: no such header; -EBADMSG: fewer bytes; or an error of read(). */
 int audio_mp3_is_whole(const struct audio_file *file, uint64_t start, struct diag *d);
 
 /* ---- resample.c ---- */
 
-/* in: [frames] of channels that alternate; ret: [made][channels]. 0 or -errno. */
-int audio_resample(const struct audio_spec *spec, const float *in, uint64_t frames, uint32_t rate,
-                   uint32_t channels, uint64_t made, float *ret);
+/* in: [frames] of channels that alternate; ret: [made][channels]. where: in messages. 0;
+ * -EOPNOTSUPP with the reason in d: such rates are not resampled; or another -errno. */
+int audio_resample(const struct audio_spec *spec, const char *where, const float *in,
+                   uint64_t frames, uint32_t rate, uint32_t channels, uint64_t made, float *ret,
+                   struct diag *d);
 
 void audio_resampler_versions(struct text *t);
 

@@ -57,15 +57,19 @@ static int resample_parts(const struct audio_spec *spec, const float *in, uint64
     return r;
 }
 
-int audio_resample(const struct audio_spec *spec, const float *in, uint64_t frames, uint32_t rate,
-                   uint32_t channels, uint64_t made, float *ret)
+int audio_resample(const struct audio_spec *spec, const char *where, const float *in,
+                   uint64_t frames, uint32_t rate, uint32_t channels, uint64_t made, float *ret,
+                   struct diag *d)
 {
     double ratio = (double)spec->rate / rate;
     uint64_t zeros = ZEROS + rate / spec->rate;
     AUTO_FREE float *padded = NULL;
 
     if (!src_is_valid_ratio(ratio))
-        return -EOPNOTSUPP;
+        return diag_set(d, -EOPNOTSUPP,
+                        "%s: expected a rate from 1/256 to 256 times %u, got %u; use another rate, "
+                        "or audio=native",
+                        where, spec->rate, rate);
     if (channels == 1 && rate % spec->rate == 0 && made >= PARTS * PART_LEAST &&
         1.0 / ratio == (double)(rate / spec->rate))
         return resample_parts(spec, in, frames, rate / spec->rate, made, ret);

@@ -19,7 +19,8 @@
 #include "base/read_context.h"
 #include "format/records/record_items.h"
 
-#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
+#define MAKE_BYTES (UINT64_C(4) << 20)  /* of arrays that are made at once, of the likely size */
+#define MAKE_MOST  (UINT64_C(64) << 20) /* the same, of their real size */
 
 const struct record_content *record_made_source(const struct record_made *m,
                                                 const struct dataset *ds, uint64_t record)
@@ -469,16 +470,26 @@ int record_made_make(struct read_context *rc, const struct dataset *ds,
                      const struct record_content *c, const uint64_t *record, unsigned n,
                      unsigned n_needed)
 {
+    struct record_made *m = record_made_of(c);
     struct read_context peek;
     struct together t = {rc, &peek, ds, c, record, n_needed, false};
+    uint64_t sum = 0;
+    size_t size;
 
+    /* Those that are not made here are made one by one, when they are read. */
+    for (unsigned i = 0; i < n; i++) {
+        if (m->maker->dims && record_made_size(m, ds, record[i], &size, NULL) == 0)
+            sum += size;
+        if (i && sum > MAKE_MOST)
+            n = i;
+    }
     read_context_init(&peek, true);
     if (rc) {
         peek.cancelled = rc->cancelled;
         peek.ctx = rc->ctx;
         peek.clock = rc->clock;
     }
-    pool_run(record_made_of(c)->pool, n, make_one, &t);
+    pool_run(m->pool, n, make_one, &t);
     read_context_release(&peek);
     return t.is_missing ? -EAGAIN : 0;
 }

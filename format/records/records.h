@@ -45,9 +45,9 @@ struct record_ops {
     /* Contents that are costly to make, and are remembered for a while (see make_at_once): is it
      * made, so that read() is cheap? */
     bool (*is_made)(const struct dataset *ds, const struct record_content *c, uint64_t record);
-    /* Make the contents of n records at once, in the threads of a pool. The first n_needed are to
-     * be read now; what is missing of the others is not noted. 0, or -EAGAIN: bytes of the first
-     * n_needed are missing, and noted. Other errors are read()'s. */
+    /* Make the contents of n records at once, or of fewer that are large, in the threads of a pool.
+     * The first n_needed are to be read now; what is missing of the others is not noted. 0, or
+     * -EAGAIN: bytes of the first n_needed are missing, and noted. Other errors are read()'s. */
     int (*make)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
                 const uint64_t *record, unsigned n, unsigned n_needed);
 };

@@ -296,17 +296,23 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
     return true;
 }
 
-/* Get what make() makes, or make it, if it is small: then *ret_small is the caller's. */
-static int get_made(const struct kaldi_set *set, struct making *w,
+/* Get what make() makes of n arrays, or make it, if it is small: then *ret_small is the caller's.
+ */
+static int get_made(const struct kaldi_set *set, struct making *w, unsigned n,
                     int (*make)(void *ctx, void **ret, size_t *ret_size),
                     struct memo_thing **ret_thing, void **ret_small)
 {
     const struct kaldi_cell *cell = w->cell;
     const struct memo_key key = {{(uintptr_t)cell->table, cell->number, w->array,
                                   w->dtype + 256u * w->as_text, (uintptr_t)make}};
-    uint64_t size;
+    uint64_t size = 0, bytes;
 
-    if (kaldi_array_bytes(&cell->row.object, w->array, w->dtype, &size) && size <= SMALL)
+    for (unsigned i = 0; i < n && size <= SMALL; i++)
+        size =
+            kaldi_array_bytes(&cell->row.object, w->array + i, w->dtype, &bytes) && bytes <= SMALL
+                ? size + bytes
+                : SMALL + 1;
+    if (size <= SMALL)
         return make(w, ret_small, &(size_t){0});
     return memo_get(set->memo, &key, &(struct memo_maker){.make = make, .ctx = w}, ret_thing);
 }
@@ -322,7 +328,7 @@ static int view_values(struct read_context *rc, const struct kaldi_set *set,
     int r;
 
     work.dtype = view->dtype;
-    r = get_made(set, &work, kaldi_cell_decode, &thing, &small);
+    r = get_made(set, &work, 1, kaldi_cell_decode, &thing, &small);
     if (r < 0)
         return r;
     copy_cut(view->cell, dtype_info(view->dtype)->bytes, small ? small : memo_bytes(thing), off,
@@ -481,7 +487,8 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
         ret->len = work.len;
         return r;
     }
-    r = get_made(set, &work, kaldi_cell_write, &ret->thing, &small);
+    r = get_made(set, &work, kaldi_types[cell->row.object.type].n_arrays, kaldi_cell_write,
+                 &ret->thing, &small);
     if (r < 0)
         return r;
     ret->small = small;

@@ -322,6 +322,51 @@ static void test_measure__cut(void **state)
     free(b);
 }
 
+/* A header of an mp3 that says more frames than its bytes can be; silence. */
+static void test_measure__mp3_says_too_many(void **state)
+{
+    enum { FRAME = 104, FRAMES = 10 };
+    struct bytes *b = calloc(1, sizeof(*b));
+    uint8_t *tag = b->data + 4 + 17;
+
+    (void)state;
+    for (uint64_t said = FRAMES; said <= 100 * FRAMES; said *= 100) {
+        struct audio_info info;
+        uint64_t made;
+
+        b->size = (FRAMES + 1) * FRAME;
+        for (uint64_t i = 0; i <= FRAMES; i++)
+            memcpy(b->data + i * FRAME, "\xff\xfb\x10\xc4", 4);
+        memcpy(tag, "Xing\0\0\0\3", 8);
+        store_be32(tag + 8, (uint32_t)said);
+        store_be32(tag + 12, (uint32_t)b->size);
+        free(make(b, "native", &info, &made));
+        assert_in_range(info.frames, (FRAMES - 1) * 1152,
+                        FRAMES * 1152); /* but the decoder's delay */
+        assert_int_equal(info.is_cut, said > FRAMES);
+    }
+    free(b);
+}
+
+static void test_make__rates_too_far_apart(void **state)
+{
+    struct bytes *b = malloc(sizeof(*b));
+    struct diag d = DIAG_INIT;
+    const struct audio_spec spec = {16000, true, false};
+    struct audio_file file;
+    struct audio_info info;
+    AUTO_FREE float *array = NULL;
+
+    (void)state;
+    write_sound(b, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 40, 1, 100);
+    file = file_of(b);
+    assert_int_equal(audio_measure(&file, &info, &d), 0);
+    array = calloc(audio_made_frames(&spec, info.frames, info.rate), sizeof(*array));
+    assert_int_equal(audio_make(&file, &spec, &info, 0, info.frames, array, &d), -EOPNOTSUPP);
+    assert_diag_has(&d, "a file: expected a rate from 1/256 to 256 times 16000, got 40");
+    free(b);
+}
+
 static void test_measure__sizes_of_a_pipe(void **state)
 {
     struct bytes *b = malloc(sizeof(*b));
@@ -390,6 +435,8 @@ int main(void)
         cmocka_unit_test(test_make__rates),
         cmocka_unit_test(test_make__part),
         cmocka_unit_test(test_measure__cut),
+        cmocka_unit_test(test_measure__mp3_says_too_many),
+        cmocka_unit_test(test_make__rates_too_far_apart),
         cmocka_unit_test(test_measure__sizes_of_a_pipe),
         cmocka_unit_test(test_measure__no_audio),
         cmocka_unit_test(test_measure__read_fails),

@@ -1301,6 +1301,8 @@ static void test_probe__heads__whose(void **state)
         /* archives */
         {"x", HEAD("utt1 \0BFM \4\1\0\0\0"), "kaldi"},
         {"x", HEAD("1 \0B\4\1\0\0\0"), "kaldi"},
+        {"x", HEAD("\0BFV \4\1\0\0\0"), "kaldi"},
+        {"x", HEAD("\0B\0\0\4\1\0\0\0"), "none"},
         {"x", HEAD("utt1 RIFF\0\0\0\0WAVE"), "kaldi"},
         {"x", HEAD("utt1\tRIFX\0\0\0\0WAVE"), "kaldi"},
         {"x", HEAD("utt1  [\n  1 2\n  3 4 ]\n"), "kaldi"},
