@@ -357,6 +357,8 @@ int field_input_identity(const struct field_input *in, enum label_kind type,
     text_add(ret, "labels of a dataset %d %d %s %s %s %llu", LABEL_FILE_VERSION, (int)type,
              ds->format->name, in->field ? in->field->name : in->word,
              in->field ? dtype_info(in->field->dtype)->name : "", (unsigned long long)ds->samples);
+    if (type == LABEL_LENGTHS && !in->field)
+        text_add(ret, " counted 2"); /* 1: none for bytes whose place was not known */
     add_options(options, ret);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         AUTO_FREE char *identity = NULL;

@@ -60,7 +60,34 @@ static int length_input_read(const struct label_input *input, struct read_contex
     return 0;
 }
 
-/* Bytes of all fields as stored. */
+/* Bytes that the fields show of a sample. 0; -ENODATA: that takes reading it; or -errno. */
+static int shown_bytes(const struct dataset *ds, uint64_t sample, int64_t *ret)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
+        struct one_sample one;
+        struct form form;
+        uint64_t bytes;
+        int r;
+
+        if (f->base_field || f->derived || f->numbering || !dataset_has(ds, sample, f) ||
+            (f->form != FORM_ITEM && f->form != FORM_RAGGED && f->form != FORM_TEXT &&
+             f->form != FORM_BYTES))
+            continue;
+        one_sample_init(&one, sample);
+        r = f->form_reads ? -ENODATA : field_form(ds, f, &one.sel, &form, &bytes);
+        if (r < 0)
+            return r;
+        if (!checked_add(sum, bytes, &sum) || sum > INT64_MAX)
+            return -EFBIG;
+    }
+    *ret = (int64_t)sum;
+    return 0;
+}
+
+/* Bytes of all fields as stored, where it is known which these are. */
 static int read_bytes(const struct label_input *input, struct read_context *rc, uint64_t first,
                       size_t count, void *ret, struct diag *d)
 {
@@ -68,11 +95,18 @@ static int read_bytes(const struct label_input *input, struct read_context *rc, 
     int64_t *to = ret;
 
     (void)rc;
-    (void)d;
     for (size_t i = 0; i < count; i++) {
         struct extent extent[EXTENTS_MOST];
         unsigned n = dataset_extents(in->ds, first + i, NULL, extent);
+        int r = n && n < EXTENTS_MOST ? 0 : shown_bytes(in->ds, first + i, &to[i]);
 
+        if (r < 0)
+            return diag_set(d, -EBADMSG,
+                            "%s: sample %llu has no size that is known without reading it; "
+                            "expected batch=HOW:N with a field that has lengths",
+                            in->name, (unsigned long long)(first + i));
+        if (!n || n == EXTENTS_MOST)
+            continue;
         to[i] = 0;
         for (unsigned k = 0; k < n; k++)
             to[i] += (int64_t)extent[k].len;

@@ -18,6 +18,8 @@
 #include "base/read_context.h"
 #include "base/scope.h"
 #include "cache/disk/index_files.h"
+#include "format/core/extents.h"
+#include "format/labels/field_input.h"
 
 #define IN_TEMP(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
 
@@ -256,6 +258,45 @@ static void test_list_labels__many_lists__all_but_too_many(void **state)
     end(&w);
 }
 
+static unsigned no_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
+                           struct extent *ret)
+{
+    (void)ds;
+    (void)sample;
+    (void)only;
+    (void)ret;
+    return 0;
+}
+
+/* Bytes whose place is not known count as the fields show them; or they are not known. */
+static void test_list_labels__bytes_without_extents__of_fields(void **state)
+{
+    struct dataset_ops hides = {.extents = no_extents};
+    struct field_input in;
+    struct diag d = DIAG_INIT;
+    int64_t length[2] = {0};
+    struct dataset *ds;
+    struct world w;
+
+    begin(&w, *state);
+    ds = w.found.item[0].ds;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(length_input_init(&in, ds, "bytes", &d), 0);
+        assert_int_equal(in.input.read(&in.input, NULL, 7, 2, length, &d), 0);
+        assert_int_equal(length[0], 5);
+        assert_int_equal(length[1], 5);
+        if (ds->ops && !i) {
+            hides = *ds->ops;
+            hides.extents = no_extents;
+        }
+        ds->ops = &hides;
+    }
+    ds->field[0].form_reads = true;
+    assert_int_equal(in.input.read(&in.input, NULL, 7, 2, length, &d), -EBADMSG);
+    assert_diag_has(&d, "lengths of bytes: sample 7 has no size");
+    end(&w);
+}
+
 static int schedule(struct catalog_tools *tools, const struct world *w, const char *name,
                     struct plan *plan, struct plan_labels *ret, struct diag *d)
 {
@@ -312,6 +353,7 @@ int main(void)
         IN_TEMP(test_list_labels__no_classes_or_weights__refused),
         IN_TEMP(test_list_labels__cancelled__asked_for_again),
         IN_TEMP(test_list_labels__many_lists__all_but_too_many),
+        IN_TEMP(test_list_labels__bytes_without_extents__of_fields),
         IN_TEMP(test_list_labels__one_of_two_cut_short__refused),
     };
 
