@@ -206,19 +206,23 @@ static int too_large(const struct making *w)
                     (unsigned long long)DECODE_MOST >> 20);
 }
 
-/* The bytes of the object, which the caller frees. */
-static int read_object(const struct making *w, uint8_t **ret)
+/* Bytes of the source, which the caller frees. */
+static int read_source_bytes(const struct making *w, uint64_t off, uint64_t len, uint8_t **ret)
 {
-    const struct kaldi_object *o = &w->cell->row.object;
-    AUTO_FREE uint8_t *bytes = o->len > DECODE_MOST ? NULL : malloc(o->len + 1);
+    AUTO_FREE uint8_t *bytes = len > DECODE_MOST ? NULL : malloc(len + 1);
     int r;
 
     if (!bytes)
-        return o->len > DECODE_MOST ? too_large(w) : -ENOMEM;
-    r = kaldi_read(w->rc, w->cell->row.blob, o->start, (size_t)o->len, bytes, w->d);
+        return len > DECODE_MOST ? too_large(w) : -ENOMEM;
+    r = kaldi_read(w->rc, w->cell->row.blob, off, (size_t)len, bytes, w->d);
     if (r == 0)
         *ret = TAKE_PTR(bytes);
     return r;
+}
+
+static int read_object(const struct making *w, uint8_t **ret)
+{
+    return read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, ret);
 }
 
 static int decode_array(const struct making *w, const uint8_t *bytes, unsigned i, uint8_t **ret,
@@ -354,25 +358,32 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         .type = o->type, .as_text = w->as_text, .wide = w->dtype == DTYPE_F8};
     AUTO_FREE uint8_t *bytes = NULL;
     uint8_t *text = NULL;
+    struct kaldi_view part;
     uint64_t at;
     size_t len;
-    int r = read_object(w, &bytes);
+    int r;
 
-    for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
-        if (!row->is_cut && kaldi_plain(o, i, w->dtype, &at)) {
-            written.array[i] = bytes + at;
-            continue;
-        }
-        r = decode_array(w, bytes, i, &array[i], &len);
-        written.array[i] = array[i];
-    }
     memcpy(written.dim, o->dim, sizeof(written.dim));
-    if (r == 0 && row->is_cut) {
+    kaldi_view_array(w->cell, 0, w->dtype, &part);
+    if (row->is_cut && part.body == VIEW_STORED) { /* extents tell no more than that */
+        r = read_source_bytes(w, part.off, part.len, &bytes);
+        written.array[0] = bytes;
+    } else {
+        r = read_object(w, &bytes);
+        for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
+            if (!row->is_cut && kaldi_plain(o, i, w->dtype, &at)) {
+                written.array[i] = bytes + at;
+                continue;
+            }
+            r = decode_array(w, bytes, i, &array[i], &len);
+            written.array[i] = array[i];
+        }
+        if (r == 0 && row->is_cut)
+            copy_cut(w->cell, dtype_info(w->dtype)->bytes, array[0], 0, (size_t)part.len, array[0]);
+    }
+    if (row->is_cut) {
         written.dim[0] = row->n[0];
         written.dim[1] = row->n[1];
-        len = (size_t)(row->n[0] * (o->type == KALDI_MATRIX ? row->n[1] : 1) *
-                       dtype_info(w->dtype)->bytes);
-        copy_cut(w->cell, dtype_info(w->dtype)->bytes, array[0], 0, len, array[0]);
     }
     if (r == 0)
         r = kaldi_write(&written, sizeof(struct kaldi_made), w->counts ? NULL : &text, &len);

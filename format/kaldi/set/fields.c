@@ -94,9 +94,9 @@ struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_c
     if (c->what == SAMPLE_RATE || f->form == FORM_LENGTHS || f->form == FORM_OFFSETS ||
         f->names_file)
         return (struct extent){.blob = cell->row.blob}; /* the index has it */
-    if (c->what >= AS_BYTES && kaldi_is_written(cell, kaldi_content_way(c)))
+    if (c->what >= AS_BYTES && !cell->row.is_cut && kaldi_is_written(cell, kaldi_content_way(c)))
         return (struct extent){cell->row.blob, cell->row.object.start, cell->row.object.len};
-    content_view(set, c, cell, &view);
+    content_view(set, c, cell, &view); /* of a part: it is written from those bytes */
     return kaldi_view_span(&view);
 }
 
