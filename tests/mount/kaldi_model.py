@@ -242,6 +242,11 @@ def wave_bytes(samples, rate, big=False):
         b"data" + struct.pack(f"{e}I", len(data)) + data
 
 
+def letters(n):
+    """A number as letters: tables whose names differ by a number only are also one set."""
+    return "".join("abcdefghij"[int(d)] for d in f"{n:03d}")
+
+
 def write_ark(entries, offsets=None):
     """entries: (key, bytes of the object). offsets: a list that gets the start of each object."""
     out = b""

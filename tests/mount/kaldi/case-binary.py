@@ -14,8 +14,8 @@ import struct
 import numpy as np
 
 import kaldi_model
-from kaldi_model import (Table, check_archive, check_error_page, int32, random_compressed,
-                         read_ark, real, write, write_ark)
+from kaldi_model import (Table, check_archive, check_error_page, int32, letters,
+                         random_compressed, read_ark, real, write, write_ark)
 from lib import (MOUNTPOINT, SOURCE, contains, content, equal, expect_error, log_text, mounted,
                  path, run, start, stop, text, write as write_file)
 from model import npy_bytes
@@ -220,7 +220,7 @@ def check_errors():
                               ("last-bad", [(b"first", good), (b"bad", obj)])):
             if name == "first-bad" and type not in SAY_THEIR_TYPE and says_type(obj):
                 continue  # then it is a table of that, see check_asked()
-            data = files[f"{row}-{name}-{i:03d}.ark"] = write_ark(entries)
+            data = files[f"{row}-{name}-{letters(i)}.ark"] = write_ark(entries)
             objects, broken = read_ark(data, type)
             equal(([o.key for o in objects], broken and broken.key),
                   ([b"first"] if name != "first-bad" else [], b"bad"),
@@ -231,14 +231,16 @@ def check_errors():
 
 def check_type(type, files, encodings=None):
     """Files read as this type: their good objects, and the places of the bad ones. All in one
-    mount. An empty file among them is not shown."""
+    mount. An empty file among them is none of them, and its page says so."""
     fresh(files)
-    files = {name: data for name, data in files.items() if data}
     log = f"log.{type}"
     daemon = start(SOURCE, f"kaldi_type={type}", log=log)
     try:
         equal(sorted(os.listdir(MOUNTPOINT)), sorted([*files, "README.txt", ".epochfs"]),
               f"{type}: the top of the mount")
+        for name in [name for name, data in files.items() if not data]:
+            check_error_page(name, "is empty")
+            del files[name]
         tables = {name: check_archive(name, data, type, encodings=encodings)
                   for name, data in files.items()}
         check_memory(daemon.pid)
@@ -321,7 +323,7 @@ def check_truncated():
     for type, objects in GOOD.items():
         data = write_ark([(b"first", objects[0]), (b"second", objects[1])])
         equal(read_ark(data, type)[1], None, f"the model reads {type}")
-        check_type(type, {f"cut-{n:03d}.ark": data[:n] for n in range(len(data))},
+        check_type(type, {f"cut-{letters(n)}.ark": data[:n] for n in range(len(data))},
                    ["raw", "txt", "npy", "npz"])
 
 
@@ -333,7 +335,7 @@ def check_truncated_mixed():
         [(b"sm", write("matrix", [[0, 1, 0], [2, 0, 0]], "SM")),
          (b"empty", B + b"CM " + bytes(20)), (b"text", b" [\n  1 2 3 \n  4 5 6 ]\n")]
     data = write_ark(entries)
-    files = {f"cut-{n:03d}.ark": data[:n] for n in range(40, len(data) + 1, 3)}
+    files = {f"cut-{letters(n)}.ark": data[:n] for n in range(40, len(data) + 1, 3)}
     fresh(files)
     with mounted():
         for name, cut in files.items():
@@ -349,7 +351,7 @@ def check_flipped(data):
     for n in range(0, len(data), 2):
         bad = bytearray(data)
         bad[n] ^= rng.integers(1, 256)
-        files[f"flip-{n:03d}.ark"] = bytes(bad)
+        files[f"flip-{letters(n)}.ark"] = bytes(bad)
         offsets.append(n)
     fresh({**files, "good.ark": data})
     daemon = start(SOURCE, "kaldi_type=matrix", log="log.flipped")

@@ -15,7 +15,7 @@ import subprocess
 import numpy as np
 
 import kaldi_model
-from kaldi_model import Table, check_table, random_compressed, write, write_ark
+from kaldi_model import Table, check_table, letters, random_compressed, write, write_ark
 from lib import (MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal, log_text, mounted, path,
                  run, text, write as write_file)
 
@@ -176,14 +176,14 @@ def matrices():
            "matrix.sm8.ark": archive("matrix", sparse_values(), ["SM8"]),
            "matrix.fm-dm.ark": archive("matrix", values, ["FM", "DM"])}
     together = [(key, write("matrix", value, "FM")) for key, value in values]
-    for kind in ("CM", "CM2", "CM3"):
+    for kind, name in (("CM", "cm"), ("CM2", "cm-two"), ("CM3", "cm-three")):
         shapes = [(7, 5), (1, 5), (300, 5), (8, 5), (2, 5)]
         objects = [(b"%s-%d" % (kind.encode(), i),
                     write("matrix", random_compressed(kind, *shape, rng)))
                    for i, shape in enumerate(shapes)]
         if kind == "CM":  # As Kaldi writes an empty one: 4 bytes too many.
             objects.insert(2, (b"CM-empty", b"\0BCM \x20\x91\x25\xaa" + bytes(16)))
-        out[f"matrix.{kind.lower()}.ark"] = write_ark(objects)
+        out[f"matrix.{name}.ark"] = write_ark(objects)
         together += objects
     together += [(key, write("matrix", value, "SM")) for key, value in sparse_values()]
     lines = numbers(3, 5, special=False)
@@ -200,10 +200,10 @@ def check_self_describing():
     files = matrices()
     for type in ("vector", "packed"):
         for i, stores in enumerate((["binary"], ["binary8"], ["binary", "binary8"])):
-            files[f"{type}.{i}.ark"] = archive(type, values_of(type), stores)
+            files[f"{type}.{letters(i)}.ark"] = archive(type, values_of(type), stores)
     rows = [(key, row) for key, a in sparse_values() for row in a[:3]]
     for i, stores in enumerate((["SV"], ["FV", "SV"], ["SV8", "SV"])):
-        files[f"vector.sparse-{i}.ark"] = archive(
+        files[f"vector.sparse-{letters(i)}.ark"] = archive(
             "vector", [(b"%s-%d" % (key, n), row) for n, (key, row) in enumerate(rows)], stores)
     files["gauss-posterior.ark"] = archive("gauss-posterior", values_of("gauss-posterior"),
                                            ["binary"])

@@ -10,7 +10,7 @@ import shutil
 
 import numpy as np
 
-from kaldi_model import check_archive, read_ark, same_value
+from kaldi_model import check_archive, letters, read_ark, same_value
 from lib import MOUNTPOINT, SOURCE, contains, equal, log_text, mounted, path, run, text, write
 
 NAN, INF = float("nan"), float("inf")
@@ -193,7 +193,7 @@ def sources():
     for type, cases in GOOD.items():
         for i, (row, obj, want) in enumerate(cases):
             data = b"first " + obj + b"middle " + obj + b"last " + obj
-            found[type][f"{row}-good-{i:02d}.ark"] = data
+            found[type][f"{row}-good-{letters(i)}.ark"] = data
             objects, broken = read_ark(data, type)
             what = f"the model reads {obj!r} as {type}"
             equal((broken and broken.args, [o.key for o in objects]),
@@ -203,8 +203,8 @@ def sources():
         good = cases[0][1]
         for i, (row, obj) in enumerate(BAD.get(type, [])):
             data = b"first " + good + b"bad " + obj + b"last " + good
-            found[type][f"{row}-bad-{i:02d}.ark"] = data
-            found[type][f"{row}-first-bad-{i:02d}.ark"] = b"bad " + obj + b"last " + good
+            found[type][f"{row}-bad-{letters(i)}.ark"] = data
+            found[type][f"{row}-first-bad-{letters(i)}.ark"] = b"bad " + obj + b"last " + good
             objects, broken = read_ark(data, type)
             equal(([o.key for o in objects], broken and broken.key), ([b"first"], b"bad"),
                   f"the model reads {obj!r} as {type}")
@@ -214,7 +214,7 @@ def sources():
             equal(read_ark(data, type)[1] is None, type in OPEN_END,
                   f"the model reads {type} without a last line's end")
     for i, (row, type, data, keys, breaks) in enumerate(ARCHIVES):
-        found[type][f"{row}-archive-{i:02d}.ark"] = data
+        found[type][f"{row}-archive-{letters(i)}.ark"] = data
         objects, broken = read_ark(data, type)
         equal(([o.key.decode("latin-1") for o in objects], bool(broken)), (keys, breaks),
               f"the model reads {data!r} as {type}")
