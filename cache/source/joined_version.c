@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "cache/disk/sha256.h"
 #include "cache/source/joined.h"
 #include "cache/stage/transport.h"
@@ -228,4 +230,59 @@ bool joined_version_get(const struct members *m, size_t i, struct remote_version
         break;
     }
     return false;
+}
+
+/* ---- of a whole table ---- */
+
+/* What tells a member apart. A remote's time in `more` may differ where its ETag does not. */
+struct identified {
+    uint64_t place, version[2], ctime, folder;
+};
+
+static int digest_members(const struct members *m, struct digest *digest)
+{
+    struct identified some[64];
+    size_t n = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < m->n && r == 0; i++) {
+        const struct member *member = &m->member[i];
+
+        some[n++] = (struct identified){member->place,
+                                        {member->version[0], member->version[1]},
+                                        joined_version_ctime(member),
+                                        member->folder};
+        if (n == ARRAY_LEN(some) || i + 1 == m->n) {
+            r = digest_add(digest, some, n * sizeof(*some));
+            n = 0;
+        }
+    }
+    for (uint32_t i = 0; i < m->n_folders && r == 0; i++)
+        r = digest_add(digest, members_folder(m, i), strlen(members_folder(m, i)) + 1);
+    for (size_t i = 0; i < m->n && r == 0; i++)
+        r = digest_add(digest, members_name(m, i), strlen(members_name(m, i)) + 1);
+    return r;
+}
+
+int joined_identity(const struct members *members, const char *where, char **ret)
+{
+    const uint64_t head[] = {members->n, members->n_folders, members_end(members)};
+    AUTO_DIGEST struct digest *digest = NULL;
+    char hex[DIGEST_TEXT_SIZE];
+    uint8_t found[DIGEST_BYTES];
+    int r = digest_new(&digest);
+
+    if (r == 0)
+        r = digest_add(digest, head, sizeof(head));
+    if (r == 0)
+        r = digest_members(members, digest);
+    if (r == 0)
+        r = digest_add(digest, where, strlen(where));
+    if (r == 0)
+        r = digest_finish(digest, found);
+    if (r < 0)
+        return r;
+    digest_text(found, hex);
+    return text_print(ret, "joined %s %zu %llu", hex, members->n,
+                      (unsigned long long)members_end(members));
 }

@@ -1,10 +1,10 @@
-/* What s3_walk.c and s3_points.c share. */
+/* What s3_walk.c, s3_points.c and s3_ask.c share. */
 #ifndef EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
 #define EPOCHFS_CACHE_SOURCE_S3_WALK_PARTS_H
 
 #include "cache/source/s3_walk.h"
 
-/* ---- s3_walk.c ---- */
+/* ---- s3_ask.c: pages ---- */
 
 /* The URL of a page; the caller frees it. 0 or -ENOMEM. */
 int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, char **ret);

@@ -67,15 +67,22 @@ static inline unsigned mindrecord_column(unsigned field, enum mindrecord_field_n
     return MINDRECORD_ROW + field * MINDRECORD_NUMBERS + number;
 }
 
-/* ---- what rows show (format.c) ---- */
+static inline uint64_t mindrecord_number(const struct mindrecord *file, uint64_t row,
+                                         unsigned field, enum mindrecord_field_number number)
+{
+    return index_number(&file->base.prepared.index, row, mindrecord_column(field, number));
+}
 
-int mindrecord_set_columns(struct mindrecord *file); /* 0 or -ENOMEM */
+static inline bool mindrecord_is_fault(uint64_t state)
+{
+    return state > STATE_GOOD && state < KIND_BIN;
+}
 
-/* Has an array of that shape so many elements? Then *ret_axis is its axis that varies. */
+/* Has an array of that shape so many elements? Then *ret_axis is its axis that varies (pass.c). */
 bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis);
 
 /* Write n packed integers of len bytes as elements of that width. false: they are not that many, or
- * one does not fit. */
+ * one does not fit (format.c). */
 bool mindrecord_unpack(const uint8_t *packed, uint64_t len, uint64_t n, unsigned width,
                        uint8_t *dst);
 

@@ -28,17 +28,6 @@ static const char *const faults[] = {
     [FAULT_INDEX] = "the kept index is wrong",
 };
 
-static uint64_t mindrecord_number(const struct mindrecord *file, uint64_t row, unsigned field,
-                                  enum mindrecord_field_number number)
-{
-    return index_number(&file->base.prepared.index, row, mindrecord_column(field, number));
-}
-
-static bool mindrecord_is_fault(uint64_t state)
-{
-    return state > STATE_GOOD && state < KIND_BIN;
-}
-
 /* The bytes of a field in the file. */
 static uint64_t mindrecord_place(const struct mindrecord *file, uint64_t row, unsigned field)
 {
@@ -59,101 +48,6 @@ static int mindrecord_refuse(const struct mindrecord *file, uint64_t row, unsign
                     blob_name(file->base.blob), (unsigned long long)row,
                     (unsigned long long)index_number(&file->base.prepared.index, row, column),
                     f->name, faults[state]);
-}
-
-/* ---- the columns ---- */
-
-bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis)
-{
-    uint64_t product = 1;
-    bool varies = false;
-
-    for (unsigned i = 0; i < f->ndim; i++) {
-        varies |= f->dim[i] == DIM_VARIES;
-        if (f->dim[i] != DIM_VARIES && !checked_mul(product, f->dim[i], &product))
-            return false;
-    }
-    *ret_axis = varies && product ? elements / product : 0;
-    return elements == (varies ? *ret_axis * product : product);
-}
-
-/* If all rows that can be read have one size, arrays are of that shape. */
-static int mindrecord_add_array(struct mindrecord *file, struct record_column *column)
-{
-    const struct mindrecord_field *f = &file->header.field[column->field];
-    uint64_t least = UINT64_MAX, most = 0;
-    bool varies = false;
-
-    for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t axis;
-
-        if (mindrecord_is_fault(mindrecord_number(file, row, column->field, FIELD_STATE)) ||
-            !mindrecord_fits(f, mindrecord_number(file, row, column->field, FIELD_COUNT), &axis))
-            continue;
-        least = min_u64(least, axis);
-        most = max_u64(most, axis);
-    }
-    column->ndim = f->ndim;
-    for (unsigned i = 0; i < f->ndim; i++) {
-        column->dim[i] = f->dim[i] == DIM_VARIES && least == most ? most : f->dim[i];
-        varies |= column->dim[i] == DIM_VARIES;
-    }
-    if (varies)
-        column->dim[0] = DIM_VARIES;
-    return record_file_add(&file->base, column);
-}
-
-static int mindrecord_add_bytes(struct mindrecord *file, struct record_column *column)
-{
-    bool has[N_BYTES_KINDS] = {false};
-    unsigned kinds = 0;
-    int r = 0;
-
-    for (uint64_t row = 0; row < file->header.rows; row++) {
-        uint64_t state = mindrecord_number(file, row, column->field, FIELD_STATE);
-
-        if (state >= KIND_BIN && state < N_STATES)
-            has[state - KIND_BIN] = true;
-    }
-    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
-        kinds += has[i];
-    has[0] |= !kinds;
-    column->has_holes = kinds > 1;
-    for (unsigned i = 0; i < N_BYTES_KINDS && r == 0; i++) {
-        column->ext = bytes_kind_ext(i);
-        column->part = KIND_BIN + i;
-        if (has[i])
-            r = record_file_add(&file->base, column);
-    }
-    return r;
-}
-
-int mindrecord_set_columns(struct mindrecord *file)
-{
-    static const enum record_shown shown[] = {[TYPE_BYTES] = RECORD_BYTES,
-                                              [TYPE_ARRAY] = RECORD_NUMBERS,
-                                              [TYPE_TEXT] = RECORD_TEXT,
-                                              [TYPE_INTEGER] = RECORD_NUMBERS,
-                                              [TYPE_FLOAT] = RECORD_NUMBERS};
-    const struct mindrecord_header *header = &file->header;
-    unsigned n_bytes = 0;
-    int r = 0;
-
-    for (unsigned i = 0; i < header->n_fields; i++)
-        n_bytes += header->field[i].type == TYPE_BYTES;
-    for (unsigned i = 0; i < header->n_fields && r == 0; i++) {
-        const struct mindrecord_field *f = &header->field[i];
-        struct record_column column = {.name = f->name,
-                                       .shown = shown[f->type],
-                                       .dtype = f->dtype,
-                                       .field = i,
-                                       .unnamed = f->type == TYPE_BYTES && n_bytes == 1};
-
-        r = f->type == TYPE_BYTES   ? mindrecord_add_bytes(file, &column)
-            : f->type == TYPE_ARRAY ? mindrecord_add_array(file, &column)
-                                    : record_file_add(&file->base, &column);
-    }
-    return r;
 }
 
 /* ---- contents ---- */

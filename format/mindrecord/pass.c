@@ -82,6 +82,20 @@ static void mindrecord_fault(struct mindrecord *file, unsigned first, unsigned e
 
 /* ---- blobs ---- */
 
+bool mindrecord_fits(const struct mindrecord_field *f, uint64_t elements, uint64_t *ret_axis)
+{
+    uint64_t product = 1;
+    bool varies = false;
+
+    for (unsigned i = 0; i < f->ndim; i++) {
+        varies |= f->dim[i] == DIM_VARIES;
+        if (f->dim[i] != DIM_VARIES && !checked_mul(product, f->dim[i], &product))
+            return false;
+    }
+    *ret_axis = varies && product ? elements / product : 0;
+    return elements == (varies ? *ret_axis * product : product);
+}
+
 /* How many elements an array of that many bytes has. */
 static enum mindrecord_state mindrecord_count_elements(const struct mindrecord_field *f,
                                                        const uint8_t *p, uint64_t len,
@@ -415,6 +429,87 @@ static int mindrecord_load(void *impl, const struct index *index)
                    index->shape.columns == mindrecord_column(header->n_fields, 0)
                ? 0
                : -EBADMSG;
+}
+
+/* ---- the columns ---- */
+
+/* If all rows that can be read have one size, arrays are of that shape. */
+static int mindrecord_add_array(struct mindrecord *file, struct record_column *column)
+{
+    const struct mindrecord_field *f = &file->header.field[column->field];
+    uint64_t least = UINT64_MAX, most = 0;
+    bool varies = false;
+
+    for (uint64_t row = 0; row < file->header.rows; row++) {
+        uint64_t axis;
+
+        if (mindrecord_is_fault(mindrecord_number(file, row, column->field, FIELD_STATE)) ||
+            !mindrecord_fits(f, mindrecord_number(file, row, column->field, FIELD_COUNT), &axis))
+            continue;
+        least = min_u64(least, axis);
+        most = max_u64(most, axis);
+    }
+    column->ndim = f->ndim;
+    for (unsigned i = 0; i < f->ndim; i++) {
+        column->dim[i] = f->dim[i] == DIM_VARIES && least == most ? most : f->dim[i];
+        varies |= column->dim[i] == DIM_VARIES;
+    }
+    if (varies)
+        column->dim[0] = DIM_VARIES;
+    return record_file_add(&file->base, column);
+}
+
+static int mindrecord_add_bytes(struct mindrecord *file, struct record_column *column)
+{
+    bool has[N_BYTES_KINDS] = {false};
+    unsigned kinds = 0;
+    int r = 0;
+
+    for (uint64_t row = 0; row < file->header.rows; row++) {
+        uint64_t state = mindrecord_number(file, row, column->field, FIELD_STATE);
+
+        if (state >= KIND_BIN && state < N_STATES)
+            has[state - KIND_BIN] = true;
+    }
+    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
+        kinds += has[i];
+    has[0] |= !kinds;
+    column->has_holes = kinds > 1;
+    for (unsigned i = 0; i < N_BYTES_KINDS && r == 0; i++) {
+        column->ext = bytes_kind_ext(i);
+        column->part = KIND_BIN + i;
+        if (has[i])
+            r = record_file_add(&file->base, column);
+    }
+    return r;
+}
+
+static int mindrecord_set_columns(struct mindrecord *file)
+{
+    static const enum record_shown shown[] = {[TYPE_BYTES] = RECORD_BYTES,
+                                              [TYPE_ARRAY] = RECORD_NUMBERS,
+                                              [TYPE_TEXT] = RECORD_TEXT,
+                                              [TYPE_INTEGER] = RECORD_NUMBERS,
+                                              [TYPE_FLOAT] = RECORD_NUMBERS};
+    const struct mindrecord_header *header = &file->header;
+    unsigned n_bytes = 0;
+    int r = 0;
+
+    for (unsigned i = 0; i < header->n_fields; i++)
+        n_bytes += header->field[i].type == TYPE_BYTES;
+    for (unsigned i = 0; i < header->n_fields && r == 0; i++) {
+        const struct mindrecord_field *f = &header->field[i];
+        struct record_column column = {.name = f->name,
+                                       .shown = shown[f->type],
+                                       .dtype = f->dtype,
+                                       .field = i,
+                                       .unnamed = f->type == TYPE_BYTES && n_bytes == 1};
+
+        r = f->type == TYPE_BYTES   ? mindrecord_add_bytes(file, &column)
+            : f->type == TYPE_ARRAY ? mindrecord_add_array(file, &column)
+                                    : record_file_add(&file->base, &column);
+    }
+    return r;
 }
 
 static int mindrecord_ready(void *impl, struct diag *d)

@@ -7,8 +7,31 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "base/search.h"
 #include "format/mix/parts.h"
 #include "format/records/record_items.h"
+
+unsigned mix_dataset_find(const struct dataset *ds, uint64_t sample, uint64_t *ret_own)
+{
+    const struct mix_set *set = mix_set_of(ds);
+    unsigned i = (unsigned)search_last_up_to(set->first, sizeof(*set->first), set->setup.n, sample);
+
+    *ret_own = sample - set->first[i];
+    return i;
+}
+
+struct mix_origin mix_origin_of(const struct dataset *ds, const struct record_content *c,
+                                uint64_t sample)
+{
+    const struct mix_column *column = c ? mix_column_of(ds, c) : NULL;
+    struct mix_origin o;
+
+    o.source = mix_dataset_find(ds, sample, &o.sample);
+    o.ds = mix_set_of(ds)->setup.ds[o.source];
+    o.field = column ? column->field[o.source] : NULL;
+    o.record = column ? column->record[o.source] : NULL;
+    return o;
+}
 
 /* The axes that a file of this sample has. */
 static int form_of(const struct mix_origin *o, struct form *ret, uint64_t *ret_bytes,

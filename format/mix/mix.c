@@ -7,21 +7,11 @@
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "base/search.h"
 #include "format/core/encoder.h"
 #include "format/core/format.h"
 #include "format/mix/parts.h"
 
 #define PREFIX_MAX 8 /* bytes of the number of a source and what separates it */
-
-unsigned mix_dataset_find(const struct dataset *ds, uint64_t sample, uint64_t *ret_own)
-{
-    const struct mix_set *set = mix_set_of(ds);
-    unsigned i = (unsigned)search_last_up_to(set->first, sizeof(*set->first), set->setup.n, sample);
-
-    *ret_own = sample - set->first[i];
-    return i;
-}
 
 uint64_t mix_dataset_first(const struct dataset *ds, unsigned source)
 {
@@ -33,19 +23,6 @@ const char *mix_dataset_left_out(const struct dataset *ds)
     const char *names = mix_set_of(ds)->left_out.data;
 
     return names ? names : "";
-}
-
-struct mix_origin mix_origin_of(const struct dataset *ds, const struct record_content *c,
-                                uint64_t sample)
-{
-    const struct mix_column *column = c ? mix_column_of(ds, c) : NULL;
-    struct mix_origin o;
-
-    o.source = mix_dataset_find(ds, sample, &o.sample);
-    o.ds = mix_set_of(ds)->setup.ds[o.source];
-    o.field = column ? column->field[o.source] : NULL;
-    o.record = column ? column->record[o.source] : NULL;
-    return o;
 }
 
 /* ---- preparing ---- */

@@ -69,8 +69,11 @@ struct recordio {
 
 extern const struct record_file_ops recordio_file_ops; /* pass.c */
 
-/* Set the columns of a file whose index is ready (format.c). 0 or -ENOMEM. */
-int recordio_set_columns(struct recordio *file);
+/* How many labels a record has, by its numbers. */
+static inline uint64_t recordio_labels_of(const uint64_t *number)
+{
+    return number[RECORDIO_LABELS_OWN] ? number[RECORDIO_LABELS_OWN] : 1;
+}
 
 /* Write bytes [off, off + len) of the payload of a record, which has length bytes in n_parts parts
  * from byte at on (payload.c). */

@@ -1,7 +1,6 @@
 /* The format: which files are RecordIO, and what a record shows. A record that is shorter than its
  * headers say stays a record, so that its loss is seen: its fields cannot be read. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,98 +13,6 @@ static uint64_t recordio_columns_number_of(const struct recordio *file, uint64_t
                                            enum recordio_number number)
 {
     return index_number(&file->base.prepared.index, row, number);
-}
-
-/* ---- the columns ---- */
-
-/* What all records together say of their labels and pictures. */
-struct found {
-    uint64_t least, most; /* labels of a record */
-    bool has_lists;       /* a record has a list of labels */
-    bool whole;           /* each label is a whole number that text can give */
-    bool has_high, has_kind[N_KINDS];
-};
-
-static uint64_t labels_of(const uint64_t *number)
-{
-    return number[RECORDIO_LABELS_OWN] ? number[RECORDIO_LABELS_OWN] : 1;
-}
-
-static void recordio_columns_look_at_row(const struct recordio *file, uint64_t row,
-                                         struct found *found)
-{
-    uint64_t number[RECORDIO_NUMBERS], n;
-    float label;
-
-    index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
-    found->has_high |= number[RECORDIO_ID_HIGH] > 0;
-    found->has_kind[number[RECORDIO_KIND]] = true;
-    if (number[RECORDIO_KIND] < KIND_OTHER)
-        return;
-    n = labels_of(number);
-    found->has_lists |= number[RECORDIO_LABELS_OWN] > 0;
-    found->least = min_u64(found->least, n);
-    found->most = max_u64(found->most, n);
-    if (!found->whole || found->has_lists)
-        return;
-    label = f4_of_bits((uint32_t)number[RECORDIO_LABEL]);
-    found->whole = label >= 0 && label <= 16777216 && truncf(label) == label && !signbit(label);
-}
-
-static int add_label(struct recordio *file, const struct found *found)
-{
-    struct record_column label = {.name = "label", .dtype = DTYPE_F4, .part = COLUMN_LABEL};
-    int r = 0;
-
-    if (found->has_lists) {
-        label.ndim = 1;
-        label.dim[0] = found->least == found->most ? found->most : DIM_VARIES;
-    } else if (found->whole) {
-        label.without = RECORD_NOT_TAR;
-        r = record_file_add(&file->base,
-                            &(struct record_column){.name = "label",
-                                                    .shown = RECORD_BYTES,
-                                                    .ext = "cls",
-                                                    .without = RECORD_NOT_ARRAYS | RECORD_NOT_RAW,
-                                                    .part = COLUMN_CLASS});
-    }
-    return r < 0 ? r : record_file_add(&file->base, &label);
-}
-
-int recordio_set_columns(struct recordio *file)
-{
-    struct found found = {.least = UINT64_MAX, .whole = true};
-    struct record_column bytes = {.name = "record",
-                                  .shown = RECORD_BYTES,
-                                  .ext = "record",
-                                  .unnamed = true,
-                                  .part = COLUMN_RECORD};
-    struct record_column id = {.name = "id", .dtype = DTYPE_U8, .part = COLUMN_ID};
-    unsigned kinds = 0;
-    int r;
-
-    if (!file->has_pictures)
-        return record_file_add(&file->base, &bytes);
-    for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
-        recordio_columns_look_at_row(file, row, &found);
-    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
-        kinds += found.has_kind[type];
-    r = add_label(file, &found);
-    if (r == 0)
-        r = record_file_add(&file->base, &id);
-    id.name = "id2";
-    id.part = COLUMN_ID_HIGH;
-    if (r == 0 && found.has_high)
-        r = record_file_add(&file->base, &id);
-    bytes.name = "image";
-    bytes.has_holes = kinds > 1;
-    for (unsigned type = KIND_OTHER; type < N_KINDS && r == 0; type++) {
-        bytes.ext = bytes_kind_ext(type - KIND_OTHER);
-        bytes.part = COLUMN_PICTURE + type;
-        if (found.has_kind[type])
-            r = record_file_add(&file->base, &bytes);
-    }
-    return r;
 }
 
 static bool recordio_has_keys(const void *p)
@@ -212,7 +119,7 @@ static int recordio_dims(const void *p, uint64_t row, unsigned column,
         return r;
     if (shows == COLUMN_LABEL && file->base.column[column].ndim) {
         index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
-        ret[0] = labels_of(number);
+        ret[0] = recordio_labels_of(number);
     } else if (shows == COLUMN_CLASS) {
         ret[0] = class_text(file, row, text);
     } else if (shows >= COLUMN_PICTURE) {

@@ -13,25 +13,6 @@
 #include "format/tar/name.h"
 #include "format/tar/shard.h"
 
-/* ---- columns ---- */
-
-static bool tar_fields_is_complete(const void *ctx, unsigned field)
-{
-    const struct tar_shard *shard = ctx;
-
-    return tar_field_number(shard, field, MEMBER_ROWS) + shard->faults >=
-           shard->base.prepared.index.rows;
-}
-
-int tar_columns_make(struct tar_shard *shard)
-{
-    int r = member_columns_make(&shard->table, 0, tar_fields_is_complete, shard, &shard->shows,
-                                &shard->column, &shard->base.n_columns);
-
-    shard->base.column = shard->column;
-    return r;
-}
-
 /* ---- contents ---- */
 
 static uint64_t tar_number_at(const struct tar_shard *shard, uint64_t row, uint64_t column)

@@ -94,6 +94,23 @@ static int shard_load(void *impl, const struct index *index)
     return 0;
 }
 
+static bool tar_fields_is_complete(const void *ctx, unsigned field)
+{
+    const struct tar_shard *shard = ctx;
+
+    return tar_field_number(shard, field, MEMBER_ROWS) + shard->faults >=
+           shard->base.prepared.index.rows;
+}
+
+static int tar_columns_make(struct tar_shard *shard)
+{
+    int r = member_columns_make(&shard->table, 0, tar_fields_is_complete, shard, &shard->shows,
+                                &shard->column, &shard->base.n_columns);
+
+    shard->base.column = shard->column;
+    return r;
+}
+
 static int shard_ready(void *impl, struct diag *d)
 {
     struct tar_shard *shard = impl;

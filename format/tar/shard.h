@@ -59,9 +59,6 @@ void tar_pass_notes(const struct tar_pass *pass, const struct index *index, stru
  * no, with the reason in d; or another -errno. */
 int tar_judge_start(const struct blob *blob, struct diag *d);
 
-/* Make the columns of a prepared shard (format.c). 0 or -ENOMEM. */
-int tar_columns_make(struct tar_shard *shard);
-
 extern const struct format format_tar;
 
 #endif

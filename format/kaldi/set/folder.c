@@ -29,6 +29,7 @@ struct found_table {
 
 /* The files of a folder, while datasets are made from them. */
 struct folder_files {
+    const struct format *format;
     struct source_file *file;
     size_t n;
     const struct format_setup *setup;
@@ -218,9 +219,8 @@ static int kaldi_add_dataset(struct folder_files *files, const char *name,
                              struct kaldi_parts *parts, bool is_alone,
                              struct missing_parts *missing, const char *note)
 {
-    extern const struct format format_kaldi;
     struct dataset *ds = NULL;
-    int r = kaldi_set_new(&format_kaldi, files->setup, parts, is_alone, &ds);
+    int r = kaldi_set_new(files->format, files->setup, parts, is_alone, &ds);
 
     if (r == 0 && missing) {
         ds->missing = *missing;
@@ -479,10 +479,11 @@ static int add_found(struct folder_files *files, struct kaldi_parts *all)
     return r;
 }
 
-int kaldi_open_folder(struct source_file *sources, size_t n, const struct format_setup *setup,
-                      struct finds *finds)
+int kaldi_folder_open(const struct format *format, struct source_file *sources, size_t n,
+                      const struct format_setup *setup, struct finds *finds)
 {
-    struct folder_files files = {.file = sources, .n = n, .setup = setup, .finds = finds};
+    struct folder_files files = {
+        .format = format, .file = sources, .n = n, .setup = setup, .finds = finds};
     AUTO_FREE struct found_table *found = calloc(n, sizeof(*found));
     AUTO_KALDI_PARTS struct kaldi_parts all = {0};
     struct diag lost = DIAG_INIT;

@@ -1,4 +1,4 @@
-/* Which files belong to the format (format.c), and the datasets of those of a folder (folder.c). */
+/* Which files belong to the format (files.c), and the datasets of those of a folder (folder.c). */
 #ifndef EPOCHFS_FORMAT_KALDI_SET_FOLDER_H
 #define EPOCHFS_FORMAT_KALDI_SET_FOLDER_H
 
@@ -24,8 +24,11 @@ bool kaldi_is_script(const uint8_t *head, size_t len, bool whole);
 /* Is the file one object, without a key? In binary only types say so that have a token. */
 bool kaldi_is_single(const uint8_t *head, size_t len);
 
+/* probe() of the format. */
+enum claim kaldi_probe(const struct probed_file *file);
+
 /* open_folder() of the format. */
-int kaldi_open_folder(struct source_file *sources, size_t n, const struct format_setup *setup,
-                      struct finds *finds);
+int kaldi_folder_open(const struct format *format, struct source_file *sources, size_t n,
+                      const struct format_setup *setup, struct finds *finds);
 
 #endif
