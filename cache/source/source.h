@@ -190,7 +190,7 @@ void source_listen_via(const struct source *source,
 char *source_name(const struct source *source);
 
 /* List all files, recursively. Unreadable ones are listed with their error. If SOURCE names files,
- * the list has the files beside them, too, whose name is one of theirs followed by one of sides,
+ * the list also has the files next to them whose name is one of theirs followed by one of sides,
  * suffixes ended by NULL; either may be packed. */
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
