@@ -110,7 +110,7 @@ struct source {
     struct known known;
     atomic_bool forgotten; /* what is kept of it was removed */
     char *base;            /* prefix of the URLs of files; ends with '/' */
-    char *named;           /* the same as SOURCE names it, if redirects led elsewhere; else NULL */
+    char *named;           /* as SOURCE names it, if redirects led elsewhere; otherwise NULL */
     struct http *http;     /* belongs to stage */
     void *impl;            /* of its remote, which frees it; NULL: none */
     struct beside *beside; /* for one file that may name others; otherwise NULL */

@@ -1,0 +1,69 @@
+/* A field of texts of a fixed size, as the input of classes: what is too long, and what tells kept
+ * labels apart. */
+#include "format/labels/field_input.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "format/core/format.h"
+
+static const struct format format = {.name = "made"};
+static const struct field_ops ops = {0};
+static struct field texts = {.ops = &ops,
+                             .name = "s",
+                             .form = FORM_ITEM,
+                             .dtype = DTYPE_TEXT,
+                             .width = 300,
+                             .item_bytes = 300,
+                             .in = IN_NPZ_SAMPLES};
+static const struct dataset ds = {.format = &format, .samples = 2, .n_fields = 1, .field = &texts};
+
+static void begin(struct field_input *ret)
+{
+    struct diag d = DIAG_INIT;
+
+    assert_int_equal(field_input_init(ret, &ds, "s", LABEL_CLASSES, &d), 0);
+}
+
+static void test_texts__too_long__refused_with_their_size(void **state)
+{
+    struct diag d = DIAG_INIT;
+    struct field_input in;
+    int64_t number[2];
+
+    (void)state;
+    begin(&in);
+    assert_int_equal(in.input.read(&in.input, NULL, 0, 2, number, &d), -EBADMSG);
+    assert_non_null(strstr(d.text, "at most 256 bytes, got 300"));
+    field_input_release(&in);
+}
+
+static void test_identity__packed_otherwise__another(void **state)
+{
+    const struct format_options options[] = {
+        {.seq = 8}, {.seq = 8, .pack = 2}, {.seq = 8, .pack = 3}, {.seq = 8, .pack = 3, .pad = 1}};
+    struct text identity[ARRAY_LEN(options)] = {0};
+    struct field_input in;
+
+    (void)state;
+    begin(&in);
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        assert_int_equal(field_input_identity(&in, LABEL_CLASSES, &options[i], &identity[i]), 0);
+        if (i)
+            assert_string_not_equal(identity[i].data, identity[i - 1].data);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        text_release(&identity[i]);
+    field_input_release(&in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts__too_long__refused_with_their_size),
+        cmocka_unit_test(test_identity__packed_otherwise__another),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
