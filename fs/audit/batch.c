@@ -259,25 +259,32 @@ static int find_bounds(struct reading *r, const struct content *c, uint64_t *ret
     return 0;
 }
 
-/* The longest sample by a member that says where each begins, or has a number of each. 0; 1: there
- * is none; or -errno. */
-static int find_longest(struct reading *r, const char *name, const char *suffix, struct diag *d)
+/* The longest sample by the member name + suffix: a number of each, or are_bounds: where each
+ * begins. 0; 1: there is none, or it does not say lengths; or -errno. */
+static int find_longest(struct reading *r, const char *name, const char *suffix, bool are_bounds,
+                        struct diag *d)
 {
     const struct zip_member *m = audit_batch_find_member(&r->zip, name, strlen(name), suffix);
-    uint64_t n = r->batch->n, before = 0;
+    uint64_t n = r->batch->n + are_bounds;
+    double before = 0;
     struct content c;
     int rc;
 
-    if (!m)
+    /* Of arrays with several axes that differ, offsets count elements. */
+    if (!m || (are_bounds && audit_batch_find_member(&r->zip, name, strlen(name), "_shape")))
         return 1;
-    if (!r->bound && !(r->bound = calloc(n + 1, sizeof(*r->bound))))
-        return -ENOMEM;
     rc = open_content(r, m, &c, d);
-    if (rc == 0)
-        rc = audit_batch_read_column(r, &c, n + !!*suffix, NULL, r->bound, d);
-    for (uint64_t i = !!*suffix; i < n + !!*suffix && rc == 0; i++) {
-        r->batch->longest = max_u64(r->batch->longest, r->bound[i] - before);
-        before = *suffix ? r->bound[i] : 0;
+    if (rc == 0 && !is_column(&c, n))
+        return 1;
+    for (uint64_t i = 0; i < n && rc == 0; i++) {
+        double value = 0, length;
+        uint64_t whole;
+
+        rc = audit_batch_read_number(r, &c, i, &value, &whole, d);
+        length = fmin(value - before, UINT32_MAX); /* as in an index of lengths, */
+        if (i >= are_bounds)                       /* where a length below 1 is 1 */
+            r->batch->longest = max_u64(r->batch->longest, length > 1 ? (uint64_t)length : 1);
+        before = are_bounds ? value : 0;
     }
     return rc;
 }
@@ -288,14 +295,14 @@ static int read_longest(struct reading *r, const char *how, struct diag *d)
     int rc = 1;
 
     r->batch->longest = 0;
-    if (!strcmp(how, "rows"))
-        how = "indices";
     for (unsigned i = 0; i < 2 && rc == 1 && !strcmp(how, "frames"); i++)
-        rc = find_longest(r, frames[i], "_offsets", d);
+        rc = find_longest(r, frames[i], "_offsets", true, d);
+    if (!strcmp(how, "rows"))
+        rc = find_longest(r, "indptr", "", true, d);
     if (rc == 1)
-        rc = find_longest(r, how, "_offsets", d);
+        rc = find_longest(r, strcmp(how, "rows") != 0 ? how : "indices", "_offsets", true, d);
     if (rc == 1)
-        rc = find_longest(r, how, "", d);
+        rc = find_longest(r, how, "", false, d);
     return rc < 0 ? rc : 0;
 }
 

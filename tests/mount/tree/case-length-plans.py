@@ -12,7 +12,7 @@ from lib import CACHE, MOUNTPOINT, SOURCE, contains, equal, log_text, mounted, p
 ref = order_reference.load_length()
 N = 400
 LENGTH = [1 + ref.mix(s) % 40 for s in range(N)]
-np.savez(write("w.npz", b""), x=np.zeros((N, 2), np.float32), n=np.array(LENGTH, np.int32))
+np.savez(write("w.npz", b""), x=np.zeros((N, 2), np.float32), n=np.array(LENGTH, np.int32), f=np.array(LENGTH, np.float32) - 1)
 np.savez(write("v.npz", b""), x=np.zeros((90, 2), np.float32), n=np.arange(90, dtype=np.int32) % 40)
 with open("few.txt", "wb") as f:
     f.write(b"".join(b"#%d\n" % s for s in range(0, 300, 3)))
@@ -47,7 +47,7 @@ with mounted(SOURCE, "subset=few=few.txt", "mix=m=w*2+v*1", "mix=f=w:only=few*1+
         check(plan, epoch)
     kept = sums()
     equal(len(kept) >= len(PLANS) - 1, True, f"kept sums: {kept}")
-    for plan in (PLANS[0][0], PLANS[3][0], PLANS[4][0]):
+    for plan in (PLANS[0][0], PLANS[3][0], PLANS[4][0], "batch=f:100,bucket=64", "batch=x:9,bucket=64"):
         contains(run("audit", "--all-ranks", path("w"), plan), "all equal to the stored order")
     for mix, n in (("m", 490), ("f", 190)):
         contains(run("audit", "--epoch=1", path(mix), MIXED), f"{n} samples", "all equal to the stored order")
