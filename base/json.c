@@ -1,10 +1,36 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <malloc.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/diag.h"
+
+static atomic_uint wipers; /* threads that want it: then all that is freed is wiped */
+
+static void json_free_memory(void *memory)
+{
+    if (memory && atomic_load(&wipers))
+        explicit_bzero(memory, malloc_usable_size(memory));
+    free(memory);
+}
+
+/* All memory of jansson is malloc()'s, from before the first thread on. */
+__attribute__((constructor)) static void json_begin(void)
+{
+    json_set_alloc_funcs(malloc, json_free_memory);
+}
+
+void json_wipe(bool on)
+{
+    if (on)
+        atomic_fetch_add(&wipers, 1);
+    else
+        atomic_fetch_sub(&wipers, 1);
+}
 
 /* At most what jansson allocates for the values of the text, from the places where they begin. */
 static uint64_t memory_of(const char *text, size_t len)

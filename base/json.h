@@ -8,6 +8,7 @@
 #define EPOCHFS_BASE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/scope.h"
@@ -30,6 +31,10 @@ int json_read(const char *text, size_t len, const char *what, size_t budget, jso
 /* The same, but two members of one name are an error. */
 int json_read_unique(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
                      struct diag *d);
+
+/* For secrets: from a call with true to one with false, all memory of JSON is wiped as it is freed.
+ */
+void json_wipe(bool on);
 
 void json_free(json_t **value);
 #define AUTO_JSON AUTO(json_free)

@@ -1,7 +1,6 @@
 /* What the places of credentials read: the environment, the shared files of AWS's tools and files
  * of tokens. Texts are wiped when they are released. */
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,24 +201,22 @@ int profile_get(const char *text, size_t len, const char *profile, bool in_confi
 
 int json_member(const char *json, size_t len, const char *key, char **ret)
 {
-    AUTO_JSON json_t *object = NULL;
-    const char *value, *name;
-    json_t *member;
-    int r = json_read(json, len, "", json_budget(len), &object, NULL);
+    json_t *object = NULL;
+    const char *value;
+    int r;
 
-    if (r == 0 && !json_is_object(object))
+    json_wipe(true);
+    r = json_read(json, len, "", json_budget(len), &object, NULL);
+    if (r == 0 && json_is_object(object)) {
+        value = json_string_value(json_object_get(object, key));
+        *ret = value ? strdup(value) : NULL;
+        r = value ? *ret ? 1 : -ENOMEM : 0;
+    } else if (r != -ENOMEM) {
         r = -EBADMSG;
-    if (r < 0)
-        return r == -ENOMEM ? r : -EBADMSG;
-    value = json_string_value(json_object_get(object, key));
-    *ret = value ? strdup(value) : NULL;
-    json_object_foreach(object, name, member)
-    {
-        if (json_is_string(member)) /* jansson frees secrets as they are */
-            explicit_bzero((char *)(uintptr_t)json_string_value(member),
-                           json_string_length(member));
     }
-    return value ? *ret ? 1 : -ENOMEM : 0;
+    json_free(&object);
+    json_wipe(false);
+    return r;
 }
 
 /* ---- endpoints ---- */

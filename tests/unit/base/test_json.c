@@ -1,11 +1,26 @@
 /* json_read(): what is JSON, where it is none, and what it may take. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
 #include "base/json.h"
 #include "support/unit.h"
+
+#define SECRET "a long secret"
+
+static unsigned secrets; /* freed */
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+void __wrap_free(void *memory)
+{
+    if (memory)
+        secrets += memmem(memory, malloc_usable_size(memory), SECRET, strlen(SECRET)) != NULL;
+    __real_free(memory);
+}
 
 static int read_text(const char *text, json_t **ret, struct diag *d)
 {
@@ -75,12 +90,34 @@ static void test_memory__has_a_limit(void **state)
     json_free(&v);
 }
 
+/* Values are, and what was read of a text that turned out to be no JSON. */
+static void test_secrets__wiped(void **state)
+{
+    static const char *const texts[] = {"{\"" SECRET "\": [\"" SECRET "\"]}", "[\"" SECRET "\", x"};
+
+    (void)state;
+    for (unsigned wipe = 0; wipe < 2; wipe++)
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+            json_t *v = NULL;
+
+            secrets = 0;
+            if (wipe)
+                json_wipe(true);
+            assert_int_equal(
+                json_read(texts[i], strlen(texts[i]), "", json_budget(strlen(texts[i])), &v, NULL),
+                i ? -EBADMSG : 0);
+            json_free(&v);
+            if (wipe)
+                json_wipe(false);
+            assert_int_equal(secrets > 0, !wipe);
+        }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_no_json__line_and_column),
-        cmocka_unit_test(test_deep__no_crash),
+        cmocka_unit_test(test_secrets__wiped),           cmocka_unit_test(test_values),
+        cmocka_unit_test(test_no_json__line_and_column), cmocka_unit_test(test_deep__no_crash),
         cmocka_unit_test(test_memory__has_a_limit),
     };
 
