@@ -270,7 +270,7 @@ static int find_longest(struct reading *r, const char *name, const char *suffix,
     struct content c;
     int rc;
 
-    /* Of arrays with several axes that differ, offsets count elements. */
+    /* Offsets count elements where arrays differ in several axes. */
     if (!m || (are_bounds && audit_batch_find_member(&r->zip, name, strlen(name), "_shape")))
         return 1;
     rc = open_content(r, m, &c, d);

@@ -177,7 +177,8 @@ static int get_window(struct length_batches *b, const struct epoch_sums *e, uint
     if (r < 0)
         return r;
     *ret = memo_bytes(*ret_thing);
-    if (!e->start || e->start[w + 1] - e->start[w] == (*ret)->cuts)
+    if (!e->start ||
+        (e->start[w] == (*ret)->before && e->start[w + 1] - e->start[w] == (*ret)->cuts))
         return 0;
     memo_let_go(*ret_thing);
     if (b->sums.keeper.remove)
