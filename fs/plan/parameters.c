@@ -10,13 +10,11 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
-#include "fs/plan/length_batches.h"
+#include "fs/plan/parameters_parts.h"
 
 #define PLAN_PICTURE_MOST 4096 /* PICTURE_SIDE_MAX */
-#define PLAN_MICRO        1000000
-#define PLAN_MICRO_MOST   UINT64_C(1000000000000)
 
-static bool parameters_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
+bool plan_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
 {
     return len && number_parse(s, len, max, ret) == len;
 }
@@ -31,175 +29,13 @@ bool plan_is_word(const char *s, size_t len)
     return true;
 }
 
-static bool parameters_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
+bool plan_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
 {
     if (!plan_is_word(s, len))
         return false;
     memcpy(ret, s, len);
     ret[len] = '\0';
     return true;
-}
-
-/* A decimal number above 0 with up to 6 digits behind the point, in millionths. */
-static bool parse_micro(const char *s, size_t len, uint64_t *ret)
-{
-    size_t used = number_parse(s, len, PLAN_MICRO_MOST, ret), digits = 0;
-    uint64_t unit = PLAN_MICRO;
-
-    if (!used)
-        return false;
-    *ret *= PLAN_MICRO;
-    if (used < len && s[used] == '.')
-        for (used++; used < len && isdigit((unsigned char)s[used]) && digits < 6; digits++) {
-            unit /= 10;
-            *ret += unit * (uint64_t)(s[used++] - '0');
-        }
-    return used == len && *ret && s[len - 1] != '.';
-}
-
-static int print_micro(uint64_t micro, char *buf, size_t capacity)
-{
-    int digits = 6;
-    uint64_t fraction = micro % PLAN_MICRO;
-
-    for (; fraction && fraction % 10 == 0; digits--)
-        fraction /= 10;
-    return fraction
-               ? snprintf(buf, capacity, "%llu.%0*llu", (unsigned long long)(micro / PLAN_MICRO),
-                          digits, (unsigned long long)fraction)
-               : snprintf(buf, capacity, "%llu", (unsigned long long)(micro / PLAN_MICRO));
-}
-
-/* HOW:N or HOW:N:MOST. */
-static bool parse_budget(struct plan *plan, const char *s, size_t len, const char *colon)
-{
-    size_t how = (size_t)(colon - s), left = len - how - 1;
-    const char *n = colon + 1, *most = memchr(n, ':', left);
-    size_t n_len = most ? (size_t)(most - n) : left;
-
-    plan->batch = 0;
-    return parameters_parse_word(s, how, plan->length) && parse_micro(n, n_len, &plan->budget) &&
-           (!most ||
-            (parameters_parse_number(most + 1, left - n_len - 1, PLAN_NUMBER_MAX, &plan->batch) &&
-             plan->batch));
-}
-
-static bool parse_batch(struct plan *plan, const char *s, size_t len)
-{
-    const char *colon = memchr(s, ':', len);
-
-    if (colon)
-        return parse_budget(plan, s, len, colon);
-    if (len == 3 && !memcmp(s, "all", 3)) {
-        plan->batch = 0;
-        return true;
-    }
-    return parameters_parse_number(s, len, PLAN_NUMBER_MAX, &plan->batch) && plan->batch > 0;
-}
-
-static int print_batch(const struct plan *plan, char *buf, size_t capacity)
-{
-    char n[32], most[32] = "";
-
-    if (plan->budget) {
-        print_micro(plan->budget, n, sizeof(n));
-        if (plan->batch)
-            snprintf(most, sizeof(most), ":%llu", (unsigned long long)plan->batch);
-        return snprintf(buf, capacity, "%s:%s%s", plan->length, n, most);
-    }
-    if (!plan->batch)
-        return snprintf(buf, capacity, "all");
-    return snprintf(buf, capacity, "%llu", (unsigned long long)plan->batch);
-}
-
-/* A:B or A:B:HOW; A may be 0. */
-static bool parse_range(struct plan *plan, const char *s, size_t len)
-{
-    const char *b = memchr(s, ':', len), *how;
-    size_t a_len, b_len;
-
-    if (!b++)
-        return false;
-    a_len = (size_t)(b - s) - 1;
-    how = memchr(b, ':', len - a_len - 1);
-    b_len = how ? (size_t)(how - b) : len - a_len - 1;
-    plan->ranges = true;
-    plan->length_from = 0;
-    return ((a_len == 1 && *s == '0') || parse_micro(s, a_len, &plan->length_from)) &&
-           parse_micro(b, b_len, &plan->length_to) && plan->length_from < plan->length_to &&
-           (!how || parameters_parse_word(how + 1, len - a_len - b_len - 2, plan->range_length));
-}
-
-static int print_range(const struct plan *plan, char *buf, size_t capacity)
-{
-    char a[32], b[32];
-
-    if (!plan->ranges)
-        return 0;
-    print_micro(plan->length_from, a, sizeof(a));
-    print_micro(plan->length_to, b, sizeof(b));
-    return snprintf(buf, capacity, "%s:%s%s%s", a, b, *plan->range_length ? ":" : "",
-                    plan->range_length);
-}
-
-static bool parse_bucket(struct plan *plan, const char *s, size_t len)
-{
-    return parameters_parse_number(s, len, LENGTH_BATCHES_BUCKET_MOST, &plan->bucket) &&
-           plan->bucket;
-}
-
-static int print_bucket(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->bucket && (!plan->budget || plan->bucket != LENGTH_BATCHES_BUCKET)
-               ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->bucket)
-               : 0;
-}
-
-static int check_bucket(const struct plan *plan, struct diag *d)
-{
-    if (plan->budget || (plan->batch && plan->bucket % plan->batch == 0))
-        return 0;
-    if (!plan->batch)
-        return diag_set(d, -EINVAL, "bucket: expected batch=HOW:N, or batch=B, got batch=all");
-    return diag_set(d, -EINVAL, "bucket: expected a multiple of batch=%llu, got %llu",
-                    (unsigned long long)plan->batch, (unsigned long long)plan->bucket);
-}
-
-static bool parse_quad(struct plan *plan, const char *s, size_t len)
-{
-    return parse_micro(s, len, &plan->quad);
-}
-
-static int print_quad(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->quad ? print_micro(plan->quad, buf, capacity) : 0;
-}
-
-static bool parse_group(struct plan *plan, const char *s, size_t len)
-{
-    return parameters_parse_number(s, len, LENGTH_BATCHES_BUCKET_MOST, &plan->group) && plan->group;
-}
-
-static int print_group(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->group > 1 ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->group) : 0;
-}
-
-/* Without a budget it would change nothing. */
-static int check_quad(const struct plan *plan, struct diag *d)
-{
-    return plan->budget ? 0
-                        : diag_set(d, -EINVAL,
-                                   "quad= is for batches by length with a budget: expected "
-                                   "batch=HOW:N");
-}
-
-static int check_grouping(const struct plan *plan, struct diag *d)
-{
-    return plan->budget || plan->bucket
-               ? 0
-               : diag_set(d, -EINVAL,
-                          "group= is for batches by length: expected batch=HOW:N, or bucket=");
 }
 
 /* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
@@ -268,7 +104,7 @@ static int print_split(const struct plan *plan, char *buf, size_t capacity)
 
 static bool parse_only(struct plan *plan, const char *s, size_t len)
 {
-    return parameters_parse_word(s, len, plan->only);
+    return plan_parse_word(s, len, plan->only);
 }
 
 static int print_only(const struct plan *plan, char *buf, size_t capacity)
@@ -296,10 +132,10 @@ static bool parse_draw(struct plan *plan, const char *s, size_t len)
                                                           : DRAW_WEIGHTS;
     if (len > sizeof(balanced) - 1 && !memcmp(s, balanced, sizeof(balanced) - 1)) {
         plan->draw = DRAW_BALANCED;
-        return parameters_parse_word(s + sizeof(balanced) - 1, len - (sizeof(balanced) - 1),
-                                     plan->class_field);
+        return plan_parse_word(s + sizeof(balanced) - 1, len - (sizeof(balanced) - 1),
+                               plan->class_field);
     }
-    return plan->draw != DRAW_WEIGHTS || parameters_parse_word(s, len, plan->draw_field);
+    return plan->draw != DRAW_WEIGHTS || plan_parse_word(s, len, plan->draw_field);
 }
 
 static int print_draw(const struct plan *plan, char *buf, size_t capacity)
@@ -319,13 +155,11 @@ static bool parse_classes(struct plan *plan, const char *s, size_t len)
     size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);
     const char *colon = memchr(s, ':', len);
 
-    if (colon &&
-        !parameters_parse_word(colon + 1, len - (size_t)(colon + 1 - s), plan->class_field))
+    if (colon && !plan_parse_word(colon + 1, len - (size_t)(colon + 1 - s), plan->class_field))
         return false;
     len = colon ? (size_t)(colon - s) : len;
     return used && used + 1 < len && s[used] == 'x' &&
-           parameters_parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX,
-                                   &plan->of_class) &&
+           plan_parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX, &plan->of_class) &&
            plan->batch_classes && plan->of_class;
 }
 
@@ -366,7 +200,7 @@ static int check_classes(const struct plan *plan, struct diag *d)
 static bool parse_limit(struct plan *plan, const char *s, size_t len)
 {
     plan->limits = true;
-    return parameters_parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
+    return plan_parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
 }
 
 static int print_limit(const struct plan *plan, char *buf, size_t capacity)
@@ -382,7 +216,7 @@ static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *re
     if (!used || len - used < 3 || memcmp(s + used, "of", 2) != 0)
         return false;
     used += 2;
-    return parameters_parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
+    return plan_parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
 }
 
 /* The whole is the default. */
@@ -416,7 +250,7 @@ static int print_rank(const struct plan *plan, char *buf, size_t capacity)
 static bool parse_seed(struct plan *plan, const char *s, size_t len)
 {
     plan->seeded = true;
-    return parameters_parse_number(s, len, UINT64_MAX, &plan->seed);
+    return plan_parse_number(s, len, UINT64_MAX, &plan->seed);
 }
 
 static int print_seed(const struct plan *plan, char *buf, size_t capacity)
@@ -434,7 +268,7 @@ static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
         return true;
     }
     return len > prefix && !memcmp(s, window, prefix) &&
-           parameters_parse_number(s + prefix, len - prefix, PLAN_NUMBER_MAX, &plan->window) &&
+           plan_parse_number(s + prefix, len - prefix, PLAN_NUMBER_MAX, &plan->window) &&
            plan->window > 0;
 }
 
@@ -468,7 +302,7 @@ static int print_tail(const struct plan *plan, char *buf, size_t capacity)
 
 static bool parse_unit(struct plan *plan, const char *s, size_t len)
 {
-    return parameters_parse_word(s, len, plan->unit);
+    return plan_parse_word(s, len, plan->unit);
 }
 
 static int print_unit(const struct plan *plan, char *buf, size_t capacity)
@@ -507,7 +341,7 @@ static bool parse_picture(struct plan *plan, const char *s, size_t len)
     n = number_parse(s, len, PLAN_PICTURE_MOST, &width);
     if (!n || (n < len && (len - n < 3 || memcmp(s + n, "of", 2) != 0)))
         return false;
-    if (n < len && !parameters_parse_number(s + n + 2, len - n - 2, PLAN_PICTURE_MOST, &side))
+    if (n < len && !plan_parse_number(s + n + 2, len - n - 2, PLAN_PICTURE_MOST, &side))
         return false;
     plan->picture_height = (uint32_t)height;
     plan->picture_width = (uint32_t)width;
@@ -538,7 +372,7 @@ bool plan_is_name(const char *s, size_t len)
 
 static bool parse_augment(struct plan *plan, const char *s, size_t len)
 {
-    return plan_is_name(s, len) && parameters_parse_word(s, len, plan->augment);
+    return plan_is_name(s, len) && plan_parse_word(s, len, plan->augment);
 }
 
 static int print_augment(const struct plan *plan, char *buf, size_t capacity)
@@ -556,8 +390,8 @@ const struct plan_parameter plan_parameters[] = {
         .help = "samples of a batch; HOW:N: as many as have N tokens, frames, seconds, bytes or "
                 "a field's rows once padded, at most MOST",
         .is_required = true,
-        .parse = parse_batch,
-        .print = print_batch,
+        .parse = plan_parse_batch,
+        .print = plan_print_batch,
     },
     {
         .word = "bucket",
@@ -565,9 +399,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "W",
         .expected = "a number of samples from 1 to 2^20",
         .help = "batches of similar length: sorted in windows of W samples of the order",
-        .parse = parse_bucket,
-        .print = print_bucket,
-        .check = check_bucket,
+        .parse = plan_parse_bucket,
+        .print = plan_print_bucket,
+        .check = plan_check_bucket,
     },
     {
         .word = "quad",
@@ -575,9 +409,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "Q",
         .expected = "a number above 0, up to 10^12, with up to 6 digits behind the point",
         .help = "of HOW:N, a length L counts as L + L^2/Q, as attention costs",
-        .parse = parse_quad,
-        .print = print_quad,
-        .check = check_quad,
+        .parse = plan_parse_quad,
+        .print = plan_print_quad,
+        .check = plan_check_quad,
     },
     {
         .word = "group",
@@ -585,9 +419,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "G",
         .expected = "a number of batches from 1 to 2^20",
         .help = "G batches of similar length follow one another, as for G ranks",
-        .parse = parse_group,
-        .print = print_group,
-        .check = check_grouping,
+        .parse = plan_parse_group,
+        .print = plan_print_group,
+        .check = plan_check_grouping,
     },
     {
         .word = "only",
@@ -624,8 +458,8 @@ const struct plan_parameter plan_parameters[] = {
         .help = "samples of a length from A to below B, counted as in batch=HOW:N",
         .makes_list = true,
         .not_in_mix = true,
-        .parse = parse_range,
-        .print = print_range,
+        .parse = plan_parse_range,
+        .print = plan_print_range,
     },
     {
         .word = "split",

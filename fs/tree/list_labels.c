@@ -11,55 +11,10 @@
 #include "base/pool.h"
 #include "base/read_context.h"
 #include "cache/disk/sha256.h"
-#include "format/labels/field_input.h"
-#include "fs/tree/run_labels.h"
+#include "fs/tree/list_labels_parts.h"
 
 #define MEMORY_SHARE 8 /* of the machine's memory, for indexes that cannot be kept */
 #define AGAIN_NS     INT64_C(50000000)
-
-/* An index of the whole dataset. */
-struct dataset_label {
-    struct dataset_label *next;
-    char asked[FIELD_NAME_SIZE]; /* the field, or the word of lengths */
-    struct field_input input;
-    struct labels labels;
-    char *identity; /* owned */
-};
-
-/* The lengths of an index. */
-struct mapped_lengths {
-    struct plan_lengths lengths; /* first */
-    const struct label_arrays *arrays;
-};
-
-enum state { IDLE, WANTED, READY, REFUSED };
-
-/* The classes or weights of a list. */
-struct list_label {
-    struct list_label *next;
-    struct list_labels *all;
-    /* Constant: */
-    const struct dataset *ds;
-    enum label_kind type;
-    char field[FIELD_NAME_SIZE];
-    struct plan plan;         /* that made the list, */
-    struct schedule schedule; /* without an order */
-
-    enum state state; /* guarded by all->lock; and before READY or REFUSED: */
-    struct diag reason;
-
-    /* The stepping thread's, then constant: */
-    struct dataset_label *whole;
-    struct label_input input; /* of a list that is no run */
-    struct labels labels;
-    char *identity, *name; /* of it; owned */
-    struct run_classes classes;
-    struct run_weights weights;
-    struct mapped_lengths lengths;
-    struct plan_units units;
-    uint32_t *starts; /* of units; owned */
-    uint64_t held;
-};
 
 /* ---- memory ---- */
 
@@ -156,20 +111,6 @@ static int whole_of(struct list_labels *all, const struct dataset *ds, const cha
 static bool is_run(const struct schedule *s)
 {
     return !s->only && !s->plan->splits;
-}
-
-/* The class of a sample, as its value. */
-static int64_t list_labels_value_of(const struct label_arrays *a, uint64_t sample)
-{
-    uint64_t low = 0, n = a->classes, where = a->where[sample];
-
-    while (n > 1) {
-        uint64_t half = n / 2;
-
-        low = a->begin[low + half] <= where ? low + half : low;
-        n -= half;
-    }
-    return a->label[low];
 }
 
 #define PIECE 4096 /* places that a thread looks up at once */
@@ -296,19 +237,6 @@ int list_label_identity(const struct list_label *l, const struct plan_list *only
     return r < 0 ? r : t->failed ? -ENOMEM : 0;
 }
 
-/* The index may be changed while it is mapped: no sample is after the last, and any length will do.
- */
-static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
-                        uint32_t *ret)
-{
-    const struct label_arrays *a = ((const struct mapped_lengths *)lengths)->arrays;
-
-    for (size_t i = 0; i < count; i++)
-        ret[i] = a->length[min_u64(sample[i], a->n - 1)];
-}
-
-static const struct plan_lengths_ops mapped_lengths_ops = {.get = get_lengths};
-
 /* ---- steps ---- */
 
 static int list_labels_finish(struct list_label *l, const struct label_arrays *arrays,
@@ -327,50 +255,6 @@ static int list_labels_finish(struct list_label *l, const struct label_arrays *a
     return r < 0 ? r : 1;
 }
 
-static void unit_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
-                         uint32_t *ret)
-{
-    const struct plan_units *units = (const struct plan_units *)(const void *)lengths;
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t unit = plan_units_of(units, sample[i]);
-
-        ret[i] = units->start[unit + 1] - units->start[unit];
-    }
-}
-
-/* Find where the class of a sample differs from that before. */
-static int make_units(struct list_label *l, const struct label_arrays *a)
-{
-    static const struct plan_lengths_ops ops = {unit_lengths};
-    uint32_t *start = NULL;
-    int64_t before = 0;
-    size_t n = 0;
-
-    for (uint64_t i = 0; i <= a->n; i++) {
-        int64_t value = i < a->n ? list_labels_value_of(a, i) : 0;
-
-        if (i && i < a->n && value == before)
-            continue;
-        before = value;
-        if (array_capacity(&start, n, sizeof(*start)) < 0) {
-            free(start);
-            return -ENOMEM;
-        }
-        start[n++] = (uint32_t)i;
-    }
-    l->starts = start;
-    l->units = (struct plan_units){
-        .lengths = {.ops = &ops, .word = "rows"},
-        .n = a->n ? n - 1 : 0,
-        .start = start,
-        .repeated = a->n ? n - 1 - a->classes : 0,
-    };
-    l->held = 4 * n;
-    atomic_fetch_add(&l->all->memory.used, l->held);
-    return 1;
-}
-
 static int list_labels_advance(struct list_label *l, struct read_context *rc)
 {
     enum label_kind type = l->type == LABEL_UNITS ? LABEL_CLASSES : l->type;
@@ -379,10 +263,10 @@ static int list_labels_advance(struct list_label *l, struct read_context *rc)
     if (r == 0)
         r = labels_step(&l->whole->labels, rc, &l->reason);
     if (r == 1 && l->type == LABEL_UNITS)
-        return make_units(l, &l->whole->labels.arrays);
+        return list_labels_make_units(l, &l->whole->labels.arrays);
     if (r == 1 && l->type == LABEL_LENGTHS) {
         l->lengths = (struct mapped_lengths){
-            {&mapped_lengths_ops, l->whole->input.word, l->whole->input.is_micro},
+            {&list_labels_lengths_ops, l->whole->input.word, l->whole->input.is_micro},
             &l->whole->labels.arrays};
         return 1;
     }

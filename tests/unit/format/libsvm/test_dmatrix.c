@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/core/decimal.h"
 #include "format/libsvm/dmatrix.h"
 #include "format/libsvm/line.h"
 #include "support/libsvm_make.h"
@@ -213,6 +214,8 @@ static void check_text(const struct dataset *ds, const struct recipe *m)
 
         sample_init(&one, i);
         assert_int_equal(field_bytes(ds, "row", &one.sel, &found, NULL), 0);
+        found.at = realloc(found.at, found.len + DECIMAL_PAD);
+        assert_non_null(found.at);
         assert_int_equal(found.at[found.len - 1], '\n');
         assert_int_equal(libsvm_line_parse(found.at, found.len - 1, LIBSVM_ANY, &row, &fault), 0);
         assert_int_equal(row.n, offsets[i + 1] - offsets[i]);

@@ -153,7 +153,7 @@ static void test_places__random_rows__what_went_in(void **state)
 }
 
 /* Two rows: their numbers, and those after them. */
-static void build_numbers(const uint64_t forged[3][4], const struct index_shape *shape,
+static void build_numbers(const uint64_t forged[3][5], const struct index_shape *shape,
                           struct index_builder **ret_builder, struct index *ret)
 {
     assert_int_equal(index_builder_new(shape, ret_builder), 0);
@@ -165,17 +165,17 @@ static void build_numbers(const uint64_t forged[3][4], const struct index_shape 
 /* Numbers that rise, as index_open() checks, but are no places of rows. */
 static void test_places__forged__no_fit(void **state)
 {
-    static const uint64_t cases[][3][4] = {
-        {{3, 3, 0, 1}, {9, 4, 2, 1}, {20, 4, 5, 1}},    /* a good one */
-        {{3, 2, 0, 0}, {9, 4, 2, 0}, {20, 4, 5, 0}},    /* text before the first row */
-        {{3, 3, 1, 0}, {9, 4, 2, 0}, {20, 4, 5, 0}},    /* features before it */
-        {{3, 3, 0, 0}, {4, 4, 2, 0}, {20, 4, 5, 0}},    /* a row without any text */
-        {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 16, 5, 0}},   /* of negative length */
-        {{3, 4, 0, 0}, {9, 4, 2, 0}, {20, 4, 5, 0}},    /* more gaps than bytes */
-        {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 21, 5, 0}},   /* the same after the last row */
-        {{3, 3, 0, 0}, {9, 4, 2, 0}, {102, 4, 5, 0}},   /* behind the file */
-        {{3, 3, 0, 0}, {9, 4, 2, 0}, {20, 4, 50, 0}},   /* more features than bytes */
-        {{3, 3, 0, 1}, {9, 4, 2, 1}, {101, 4, 5, 100}}, /* a good one, up to the end */
+    static const uint64_t cases[][3][5] = {
+        {{3, 3, 0, 1, 0}, {9, 4, 2, 1, 0}, {20, 4, 5, 1, 0}},    /* a good one */
+        {{3, 2, 0, 0, 0}, {9, 4, 2, 0, 0}, {20, 4, 5, 0, 0}},    /* text before the first row */
+        {{3, 3, 1, 0, 0}, {9, 4, 2, 0, 0}, {20, 4, 5, 0, 0}},    /* features before it */
+        {{3, 3, 0, 0, 0}, {4, 4, 2, 0, 0}, {20, 4, 5, 0, 0}},    /* a row without any text */
+        {{3, 3, 0, 0, 0}, {9, 4, 2, 0, 0}, {20, 16, 5, 0, 0}},   /* of negative length */
+        {{3, 4, 0, 0, 0}, {9, 4, 2, 0, 0}, {20, 4, 5, 0, 0}},    /* more gaps than bytes */
+        {{3, 3, 0, 0, 0}, {9, 4, 2, 0, 0}, {20, 21, 5, 0, 0}},   /* the same after the last row */
+        {{3, 3, 0, 0, 0}, {9, 4, 2, 0, 0}, {102, 4, 5, 0, 0}},   /* behind the file */
+        {{3, 3, 0, 0, 0}, {9, 4, 2, 0, 0}, {20, 4, 50, 0, 0}},   /* more features than bytes */
+        {{3, 3, 0, 1, 0}, {9, 4, 2, 1, 0}, {101, 4, 5, 100, 0}}, /* a good one, up to the end */
     };
     static const struct index_shape shapes[] = {{.columns = 3, .rising = 7},
                                                 {.columns = 4, .rising = 7}};
