@@ -183,8 +183,8 @@ static void pass_keep_units(struct parquet_file *file, struct kept *k)
 
     if (!k->out) {
         free(file->unit);
-        file->unit = k->error ? NULL : calloc(n + 1, sizeof(*file->unit));
-        if (!file->unit && !k->error)
+        file->unit = k->at && !k->error ? calloc(n + 1, sizeof(*file->unit)) : NULL;
+        if (k->at && !file->unit && !k->error)
             k->error = -ENOMEM;
     }
     for (size_t i = 0; i < n && !k->error; i++) {
