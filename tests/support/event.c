@@ -1,13 +1,12 @@
 #include "support/event.h"
 
-#include "base/clock.h"
-
 static void event_done(struct waiter *waiter)
 {
     struct event *event = (struct event *)waiter;
     LOCK_SCOPE(&event->lock);
 
     event->over = true;
+    event->at = event->clock ? clock_monotonic(event->clock) : 0;
     pthread_cond_signal(&event->changed);
 }
 

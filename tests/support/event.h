@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/read_context.h"
 
@@ -11,7 +12,9 @@ struct event {
     struct waiter waiter; /* first: give it to blob_fetch() or missing_fetch() */
     struct lock lock;
     pthread_cond_t changed;
-    bool over; /* guarded by lock */
+    const struct clock *clock; /* set after event_init(); NULL: no time is noted */
+    bool over;                 /* guarded by lock, and so is the time when it was over */
+    int64_t at;
 };
 
 void event_init(struct event *event);
