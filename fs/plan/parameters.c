@@ -407,7 +407,7 @@ const struct plan_parameter plan_parameters[] = {
         .word = "quad",
         .foreign = "quadratic_duration",
         .syntax = "Q",
-        .expected = "a number above 0, up to 10^12, with up to 6 digits behind the point",
+        .expected = "a number above 0, up to 10^12, with up to 6 digits after the point",
         .help = "of HOW:N, a length L counts as L + L^2/Q, as attention costs",
         .parse = plan_parse_quad,
         .print = plan_print_quad,
@@ -453,7 +453,7 @@ const struct plan_parameter plan_parameters[] = {
         .word = "length",
         .foreign = "min_len|max_len|min_length|max_length|min_duration|max_duration",
         .syntax = "A:B[:HOW]",
-        .expected = "A:B or A:B:HOW with A below B, both up to 10^12 with up to 6 digits behind "
+        .expected = "A:B or A:B:HOW with A below B, both up to 10^12 with up to 6 digits after "
                     "the point",
         .help = "samples of a length from A to below B, counted as in batch=HOW:N",
         .makes_list = true,

@@ -9,7 +9,7 @@
 bool plan_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret);
 bool plan_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE]);
 
-/* Of batch=, length=, bucket=, quad= and group=: see struct plan_parameter. */
+/* For batch=, length=, bucket=, quad= and group=: see struct plan_parameter. */
 bool plan_parse_batch(struct plan *plan, const char *s, size_t len);
 bool plan_parse_range(struct plan *plan, const char *s, size_t len);
 bool plan_parse_bucket(struct plan *plan, const char *s, size_t len);
