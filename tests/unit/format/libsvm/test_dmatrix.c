@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "format/core/decimal.h"
+#include "format/core/extents.h"
 #include "format/libsvm/dmatrix.h"
 #include "format/libsvm/line.h"
 #include "support/libsvm_make.h"
@@ -239,8 +240,12 @@ static void check_dataset(const struct dataset *ds, const struct recipe *m)
     const int64_t qid[ROWS] = {0, 0, 2, 2, 2, 3};
     float weight[ROWS];
 
+    struct extent extent[EXTENTS_MOST];
+
     assert_int_equal(dataset_state(ds), DATASET_READY);
     assert_int_equal(ds->samples, ROWS);
+    for (unsigned i = 0; i < ds->n_fields; i++) /* also those that no byte of a file shows */
+        assert_in_range(dataset_extents(ds, 0, &ds->field[i], extent), 0, EXTENTS_MOST);
     assert_int_equal(dataset_field(ds, "x")->dim[0], COLUMNS);
     for (unsigned i = 0; i < ROWS; i++)
         weight[i] = numbers[m->weights == 4 ? (unsigned)qid[i] : i];
