@@ -180,6 +180,11 @@ static void check_sample(struct world *w, const struct dataset *ds, uint64_t sam
         }
     }
     check_same(ds, sample, NULL, all);
+    for (unsigned i = 0; i < ds->n_fields; i++) { /* also those that no file shows alone */
+        struct extent extent[EXTENTS_MOST];
+
+        assert_in_range(dataset_extents(ds, sample, &ds->field[i], extent), 0, EXTENTS_MOST);
+    }
 }
 
 static void check_source(const struct world_source *s)
