@@ -14,30 +14,6 @@
 
 #define PLAN_PICTURE_MOST 4096 /* PICTURE_SIDE_MAX */
 
-bool plan_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
-{
-    return len && number_parse(s, len, max, ret) == len;
-}
-
-bool plan_is_word(const char *s, size_t len)
-{
-    if (!len || len >= PLAN_WORD_SIZE || s[0] == '.')
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!isgraph((unsigned char)s[i]) || strchr(",+/:;&=", s[i]))
-            return false;
-    return true;
-}
-
-bool plan_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
-{
-    if (!plan_is_word(s, len))
-        return false;
-    memcpy(ret, s, len);
-    ret[len] = '\0';
-    return true;
-}
-
 /* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
 static size_t parse_place(const char *s, size_t len, struct plan_place *ret)
 {

@@ -11,6 +11,30 @@
 #define PLAN_MICRO      1000000
 #define PLAN_MICRO_MOST UINT64_C(1000000000000)
 
+bool plan_parse_number(const char *s, size_t len, uint64_t max, uint64_t *ret)
+{
+    return len && number_parse(s, len, max, ret) == len;
+}
+
+bool plan_is_word(const char *s, size_t len)
+{
+    if (!len || len >= PLAN_WORD_SIZE || s[0] == '.')
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isgraph((unsigned char)s[i]) || strchr(",+/:;&=", s[i]))
+            return false;
+    return true;
+}
+
+bool plan_parse_word(const char *s, size_t len, char ret[static PLAN_WORD_SIZE])
+{
+    if (!plan_is_word(s, len))
+        return false;
+    memcpy(ret, s, len);
+    ret[len] = '\0';
+    return true;
+}
+
 /* A decimal number above 0 with up to 6 digits behind the point, in millionths. */
 static bool parse_micro(const char *s, size_t len, uint64_t *ret)
 {

@@ -210,7 +210,9 @@ class Batches(IterableDataset):
         return self.dataset.batches_of(self.plan, epoch, start, self.fields, self.encoding, self._memory())
 
     def _memory(self) -> Allocate:
-        return _pinned if self.pin_memory and get_worker_info() is None else np.empty
+        if self.pin_memory and get_worker_info() is None:
+            return _pinned
+        return np.empty
 
     def _padded(self, arrays: dict[str, np.ndarray], name: str, fill: float) -> None:
         """Replace a field that is one array after another by one array, and the lengths."""
