@@ -55,7 +55,7 @@ bool file_wants_parts(const struct file *file)
            atomic_load(&file->ahead_at) == UINT64_MAX;
 }
 
-/* Of the first block and of the last one, only what readers space of them need come. */
+/* A run may begin and end inside a block: only the parts that its readers need are fetched. */
 static void trim_run(struct run *run)
 {
     struct file *file = run->file;

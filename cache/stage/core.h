@@ -12,7 +12,7 @@
  *   keep.c              which blocks are dropped when there is no space
  *   content.c           cached bytes; blocks that leave
  *   speed.c             how fast the remote is; runs that take too long
- *   needs.c runs.c      who wants what; runs are made, sleep, and leave
+ *   needs.c runs.c      which readers want which blocks; runs are made, wait, and are sent
  *   blocks.c            which blocks of a file are cached
  *   overflow.c limiter.c report.c
  *

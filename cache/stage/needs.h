@@ -1,4 +1,4 @@
-/* Who wants which blocks, how urgently, and how long a reader waits for them. */
+/* Which readers want which blocks, how urgently, and how long a reader waits for a block. */
 #ifndef EPOCHFS_CACHE_STAGE_NEEDS_H
 #define EPOCHFS_CACHE_STAGE_NEEDS_H
 
