@@ -1,5 +1,5 @@
-/* Numbers without a state: any number is mixed from what it stands for. docs/order.md defines both
- * functions, and they never change: orders and random numbers of a path follow from them. */
+/* Numbers without a state: any number is mixed from what it stands for. docs/spec/order.md defines
+ * both functions, and they never change: orders and random numbers of a path follow from them. */
 #ifndef EPOCHFS_BASE_MIX64_H
 #define EPOCHFS_BASE_MIX64_H
 

@@ -19,7 +19,7 @@ All nodes of a run mount at the same time; times count from the first command, s
 
 Nodes that read all of it, each in an order of its own, cannot be as fast as one node: least() says why, and by how much.
 
-Prints the rows of bench/run; --write-docs: docs/nodes.md and docs/nodes.svg, too. $EPOCHFS_BENCH_RESULTS: a file of
+Prints the rows of bench/run; --write-docs: docs/bench/nodes.md and docs/bench/nodes.svg, too. $EPOCHFS_BENCH_RESULTS: a file of
 runs that have been measured already, to which others are added: so it can be done in several parts.
 """
 

@@ -1,4 +1,4 @@
-"""docs/nodes.md and docs/nodes.svg: what bench/nodes.py has measured, and what epochfs plan says of a thousand nodes."""
+"""docs/bench/nodes.md and docs/bench/nodes.svg: what bench/nodes.py has measured, and what epochfs plan says of a thousand nodes."""
 
 import os
 import platform
@@ -148,7 +148,7 @@ def figure(x, cells, job):
 def write(x, cells, ranks, every, links, least):
     """least: seconds of the first epoch that the last of cells, nodes that read all each, must take."""
     thousand = "".join(f"    {line}\n" for line in said(*THOUSAND).splitlines())
-    with open(f"{DOCS}/nodes.md", "w", encoding="utf-8") as f:
+    with open(f"{DOCS}/bench/nodes.md", "w", encoding="utf-8") as f:
         f.write(PAGE.format(
             version=said("--version").split("\n", maxsplit=1)[0], cores=os.cpu_count(), kernel=platform.release(), batch=32,
             links=links, mb=ranks.mb, rate=ranks.rate // 1000000, node_rate=links * ranks.rate // 1000000, all_mb=every.mb,
@@ -156,5 +156,5 @@ def write(x, cells, ranks, every, links, least):
             nodes=cells[-1][1], least=least, least_ratio=least / x.runs[f"{every.name}1own"].epoch,
             ranks="\n".join(table(x, cells, ranks)), all="\n".join(table(x, cells, every)),
             predicted="\n".join(predicted(x, cells)), command=" ".join(THOUSAND), thousand=thousand))
-    with open(f"{DOCS}/nodes.svg", "w", encoding="utf-8") as f:
+    with open(f"{DOCS}/bench/nodes.svg", "w", encoding="utf-8") as f:
         f.write("\n".join(figure(x, cells, ranks)) + "\n")

@@ -1,4 +1,4 @@
-"""The orders of docs/order.md and docs/order-mix.md: their references, and with numpy shuffle=full for many positions at once."""
+"""The orders of docs/spec/order.md and docs/spec/order-mix.md: their references, and with numpy shuffle=full for many positions at once."""
 
 import os
 import sys
@@ -35,4 +35,4 @@ def check(seed=7, epoch=3, n=1000):
     s = REFERENCE.key(seed, epoch, 0, n)
     want = [REFERENCE.permute(s, n, i) for i in range(0, n, 37)]
     if [int(x) for x in full(seed, epoch, n)[::37]] != want:
-        raise AssertionError("orders.py is not the order of docs/order.md")
+        raise AssertionError("orders.py is not the order of docs/spec/order.md")

@@ -18,7 +18,7 @@ transfer: the file alone, under the same conditions; compute: all batches. All v
 same bytes, which is checked by checksums. Each begins with an empty cache and an empty page cache
 (root), but the server has the file in memory.
 
-Prints the rows of bench/run; --write-docs: docs/overlap.md and docs/overlap.svg, too.
+Prints the rows of bench/run; --write-docs: docs/bench/overlap.md and docs/bench/overlap.svg, too.
 """
 
 import collections
@@ -284,11 +284,11 @@ def versus(x, what, cell, variant, bound):
 def write_page(x):
     version = subprocess.run([EPOCHFS, "--version"], stdout=subprocess.PIPE, check=True,
                              text=True).stdout.split("\n", maxsplit=1)[0]
-    with open(f"{DOCS}/overlap.md", "w", encoding="utf-8") as f:
+    with open(f"{DOCS}/bench/overlap.md", "w", encoding="utf-8") as f:
         f.write(PAGE.format(version=version, cores=os.cpu_count(), kernel=platform.release(),
                             rate=RATE // 1000000, quick=" --quick" if QUICK else "",
                             rounds=ROUNDS, table="\n".join(table(x))))
-    with open(f"{DOCS}/overlap.svg", "w", encoding="utf-8") as f:
+    with open(f"{DOCS}/bench/overlap.svg", "w", encoding="utf-8") as f:
         f.write("\n".join(figure(x)) + "\n")
 
 

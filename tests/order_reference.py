@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # slow: all orders and plans, in Python
-"""The reference order: the Python block of docs/order.md, loaded as a module.
+"""The reference order: the Python block of docs/spec/order.md, loaded as a module.
 
     import order_reference; order_reference.load().order(seed, epoch, N, pos)
 
     order_reference.py vectors    write tests/order_vectors.txt, mix_vectors.txt and length_vectors.txt
     order_reference.py check      these files, the tables of the pages and the rules agree
 
-load_mix() is the same for docs/order-mix.md: load_mix().Mix("a*7+b*3", [100, 50]).at(seed, epoch, pos), and
-load_length() for docs/order-length.md: load_length().LengthBatches(lengths, "batch=tokens:9,seed=7", epoch).batch(k).
+load_mix() is the same for docs/spec/order-mix.md: load_mix().Mix("a*7+b*3", [100, 50]).at(seed, epoch, pos), and
+load_length() for docs/spec/order-length.md: load_length().LengthBatches(lengths, "batch=tokens:9,seed=7", epoch).batch(k).
 """
 
 import hashlib
@@ -20,11 +20,11 @@ import types
 import page_blocks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGE = os.path.join(HERE, "..", "docs", "order.md")
+PAGE = os.path.join(HERE, "..", "docs", "spec", "order.md")
 VECTORS = os.path.join(HERE, "order_vectors.txt")
-MIX_PAGE = os.path.join(HERE, "..", "docs", "order-mix.md")
+MIX_PAGE = os.path.join(HERE, "..", "docs", "spec", "order-mix.md")
 MIX_VECTORS = os.path.join(HERE, "mix_vectors.txt")
-LENGTH_PAGE = os.path.join(HERE, "..", "docs", "order-length.md")
+LENGTH_PAGE = os.path.join(HERE, "..", "docs", "spec", "order-length.md")
 LENGTH_VECTORS = os.path.join(HERE, "length_vectors.txt")
 
 
@@ -36,7 +36,7 @@ def page(path=PAGE):
 def load():
     """The reference as a module: mix, key, permute, unpermute, order, ..."""
     module = types.ModuleType("order_v1")
-    exec(compile(page_blocks.take("docs/order.md", "import bisect"), PAGE, "exec"), module.__dict__)
+    exec(compile(page_blocks.take("docs/spec/order.md", "import bisect"), PAGE, "exec"), module.__dict__)
     return module
 
 
@@ -44,7 +44,7 @@ def load_mix():
     """The reference of mixes as a module: table, Mix, and what load() has."""
     module = types.ModuleType("order_mix_v1")
     module.__dict__.update(load().__dict__)
-    exec(compile(page_blocks.take("docs/order-mix.md", "import heapq"), MIX_PAGE, "exec"), module.__dict__)
+    exec(compile(page_blocks.take("docs/spec/order-mix.md", "import heapq"), MIX_PAGE, "exec"), module.__dict__)
     return module
 
 
@@ -52,7 +52,7 @@ def load_length():
     """The reference of batches by length: LengthBatches, and what load() has."""
     module = types.ModuleType("order_length_v1")
     module.__dict__.update(load().__dict__)
-    exec(compile(page_blocks.take("docs/order-length.md", "LANE = 2**62"), LENGTH_PAGE, "exec"), module.__dict__)
+    exec(compile(page_blocks.take("docs/spec/order-length.md", "LANE = 2**62"), LENGTH_PAGE, "exec"), module.__dict__)
     return module
 
 
@@ -345,7 +345,7 @@ def check_mix(ref):
     with open(MIX_VECTORS, encoding="ascii") as f:
         text = f.read()
     if text != mix_vectors(ref):
-        sys.exit(f"{MIX_VECTORS}: differs from what docs/order-mix.md gives; after a release it never may")
+        sys.exit(f"{MIX_VECTORS}: differs from what docs/spec/order-mix.md gives; after a release it never may")
     check_mixes(ref)
     rows = check_mix_tables(ref)
     print(f"{text.count(chr(10))} vectors of mixes, {rows} rows of the page: ok")
@@ -419,7 +419,7 @@ def check_length(ref):
     with open(LENGTH_VECTORS, encoding="ascii") as f:
         text = f.read()
     if text != length_vectors(ref):
-        sys.exit(f"{LENGTH_VECTORS}: differs from what docs/order-length.md gives; after a release it never may")
+        sys.exit(f"{LENGTH_VECTORS}: differs from what docs/spec/order-length.md gives; after a release it never may")
     rows = [f"{N} {plan} {epoch} {batches} {k}: {samples}" for N, plan, epoch, batches, k, samples in length_rows()]
     assert len(rows) >= 15 and set(rows) <= set(text.splitlines()), rows
     print(f"{text.count(chr(10))} vectors of batches by length, {len(rows)} rows of the page: ok")
@@ -446,8 +446,8 @@ def formula(text, **values):
 
 def check_formulas(ref):
     """The page's formulas and its Python are the same functions."""
-    of_mix, of_key = page_blocks.take("docs/order.md", "z ^= z >> 30"), page_blocks.take("docs/order.md", "s = mix(seed + G)")
-    of_round, of_member = page_blocks.take("docs/order.md", "K = mix(s + (2r+1) G)"), page_blocks.take("docs/order.md", "K = floor(((u")
+    of_mix, of_key = page_blocks.take("docs/spec/order.md", "z ^= z >> 30"), page_blocks.take("docs/spec/order.md", "s = mix(seed + G)")
+    of_round, of_member = page_blocks.take("docs/spec/order.md", "K = mix(s + (2r+1) G)"), page_blocks.take("docs/spec/order.md", "K = floor(((u")
 
     def mix(z):
         return Word(formula(of_mix, z=z)["z"])
@@ -475,7 +475,7 @@ def check(ref):
     with open(VECTORS, encoding="ascii") as f:
         text = f.read()
     if text != vectors(ref):
-        sys.exit(f"{VECTORS}: differs from what docs/order.md gives; after a release it never may")
+        sys.exit(f"{VECTORS}: differs from what docs/spec/order.md gives; after a release it never may")
     check_formulas(ref)
     check_orders(ref)
     check_plans(ref)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The blocks of the pages for users: README.md, docs/*.md and docs/tutorials/*.md.
+"""The blocks of the pages: README.md and docs/**/*.md, except docs/internals.
 
 A block is fenced, or indented by four spaces below an empty line. The line above it may be a mark, which readers of the page
 do not see:
@@ -29,8 +29,8 @@ Block = collections.namedtuple("Block", "page line language text mark")
 
 
 def pages():
-    found = [f"{ROOT}/README.md", *glob.glob(f"{ROOT}/docs/*.md"), *glob.glob(f"{ROOT}/docs/tutorials/*.md")]
-    return sorted(os.path.relpath(page, ROOT) for page in found)
+    found = [f"{ROOT}/README.md", *glob.glob(f"{ROOT}/docs/**/*.md", recursive=True)]
+    return sorted(os.path.relpath(page, ROOT) for page in found if "/internals/" not in page)
 
 
 def blocks(page):

@@ -3,7 +3,7 @@
  * The name of an entry is an id: the SHA-256 of its kind and of the identity of what it was made
  * from. The holder of the lock of <id>.part writes the entry there; a trailer at its end repeats
  * the id and the size, and is compared when the entry is opened. The entry gets its final name when
- * it is whole: docs/cache-format.md. */
+ * it is whole: docs/spec/cache-format.md. */
 #ifndef EPOCHFS_CACHE_DISK_ENTRY_H
 #define EPOCHFS_CACHE_DISK_ENTRY_H
 

@@ -1,6 +1,6 @@
 /* The cache folder: where epochfs keeps what it staged and unpacked, on the node's own disk.
  *
- * epochfs changes or removes only files that it made. docs/cache-format.md says what is in the
+ * epochfs changes or removes only files that it made. docs/spec/cache-format.md says what is in the
  * folder. */
 #ifndef EPOCHFS_CACHE_DISK_FOLDER_H
 #define EPOCHFS_CACHE_DISK_FOLDER_H
@@ -33,11 +33,12 @@ int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *re
 
 /* Make the folder and sub inside it (0700, or 2770 of the group) where they are missing, and write
  * the path of sub; sub
- * "": of the folder itself. A folder that is new or empty gets a marker, see docs/cache-format.md.
- * Any number of processes may call it at once. 0, or -errno with the reason in d: -EPERM: a default
- * folder, or any folder that root uses, belongs to another user; the folder serves a group that
- * this process is not in, or this is root; -EINVAL: its path begins with "~/"; -EPROTO: the folder
- * is of another version, or is not empty and has no marker: it is left untouched. */
+ * "": of the folder itself. A folder that is new or empty gets a marker, see
+ * docs/spec/cache-format.md. Any number of processes may call it at once. 0, or -errno with the
+ * reason in d: -EPERM: a default folder, or any folder that root uses, belongs to another user; the
+ * folder serves a group that this process is not in, or this is root; -EINVAL: its path begins with
+ * "~/"; -EPROTO: the folder is of another version, or is not empty and has no marker: it is left
+ * untouched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 

@@ -1,6 +1,6 @@
 /* What is in a cache folder, for the tools that maintain it: what each file is, whether a process
  * uses it, whether it is whole. Files whose names are not of our form are ignored.
- * docs/cache-format.md. */
+ * docs/spec/cache-format.md. */
 #ifndef EPOCHFS_CACHE_DISK_INVENTORY_H
 #define EPOCHFS_CACHE_DISK_INVENTORY_H
 

@@ -1,5 +1,5 @@
 /* The made store of a cache folder: files DIR/made/<id> of arrays of one size, each with a
- * checksum. docs/cache-format.md has the bytes.
+ * checksum. docs/spec/cache-format.md has the bytes.
  *
  * A file is sparse and grows in any order. An array is written, then its record. Nothing is synced:
  * after a power failure a lost array does not match its record. Nothing else in the file is ever

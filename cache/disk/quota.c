@@ -1,5 +1,5 @@
 /* DIR/room has a head with the total, and a slot for each process with what it has in flight:
- * taken, and neither written nor returned. docs/cache-format.md has the tables. Invariants:
+ * taken, and neither written nor returned. docs/spec/cache-format.md has the tables. Invariants:
  *  1. total >= what the files take + what living processes have in flight. So the limit holds. The
  *     total is raised before the slot, because the slot's owner may be killed in between.
  *  2. A write moves bytes from the slot to the files; the total stays. So what a killed process had

@@ -3,7 +3,7 @@
  *
  * All processes that use the folder share the count, in DIR/room. A process takes quota before it
  * writes, so the limit holds at every moment; what a process took but did not write before it died
- * returns to the quota. docs/cache-format.md. Any thread. */
+ * returns to the quota. docs/spec/cache-format.md. Any thread. */
 #ifndef EPOCHFS_CACHE_DISK_QUOTA_H
 #define EPOCHFS_CACHE_DISK_QUOTA_H
 

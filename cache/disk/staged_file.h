@@ -5,7 +5,7 @@
  * at its place from byte 0 on; once it is sealed, it is the remote's file byte for byte, so that
  * the kernel can read it for a reader. Checksums detect what the disk has lost or changed, so
  * nothing is ever synced, and a process may die at any time. Any number of processes share both:
- * docs/cache-format.md.
+ * docs/spec/cache-format.md.
  *
  * The functions know nothing of remotes; any number of threads may call all but open and close at
  * once. */

@@ -15,7 +15,7 @@
 #include "cache/disk/sha256.h"
 #include "cache/disk/staged_file.h"
 
-/* The header: docs/cache-format.md has the table. */
+/* The header: docs/spec/cache-format.md has the table. */
 #define HEADER_BYTES        1536
 #define HEADER_MAGIC        "epochstg"
 #define HEADER_VERSION      4

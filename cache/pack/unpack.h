@@ -2,7 +2,7 @@
  *
  * An unpacked file is published by renaming: a file under its final name is whole. Its last 64
  * bytes say what it is. Two processes that need the same file take turns; the second finds it done.
- * The format is in docs/cache-format.md. unpackers[] is the registry. */
+ * The format is in docs/spec/cache-format.md. unpackers[] is the registry. */
 #ifndef EPOCHFS_CACHE_PACK_UNPACK_H
 #define EPOCHFS_CACHE_PACK_UNPACK_H
 

@@ -1,7 +1,7 @@
 /* Shared indexes: indexes that `epochfs index` wrote, and that lie beside the data in `.epochfs/`.
  *
  * It is an index store in front of the cache folder's: what is not kept there is looked for in
- * SOURCE/.epochfs/, and then kept. docs/index.md has the bytes of the files.
+ * SOURCE/.epochfs/, and then kept. docs/spec/index-format.md has the bytes of the files.
  *
  * Identities of kept indexes contain the versions of source files, such as an ETag or an inode
  * number, which no copy has. Here each is replaced by what is the same in all copies: the name of

@@ -1,5 +1,5 @@
-/* The table of contents of `.epochfs/`: a text that strangers may have written. docs/index.md has
- * its lines. */
+/* The table of contents of `.epochfs/`: a text that strangers may have written.
+ * docs/spec/index-format.md has its lines. */
 #ifndef EPOCHFS_CACHE_SOURCE_SHARED_TABLE_H
 #define EPOCHFS_CACHE_SOURCE_SHARED_TABLE_H
 

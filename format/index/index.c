@@ -1,4 +1,5 @@
-/* Reading indexes; format/index/index_make.c makes them. docs/cache-format.md describes the bytes.
+/* Reading indexes; format/index/index_make.c makes them. docs/spec/cache-format.md describes the
+ * bytes.
  *
  * Rows form groups of 128. The directory has an entry for each group: where its numbers and its
  * keys begin, and for each column the group's least number and the bits that the others need above

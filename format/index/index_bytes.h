@@ -1,4 +1,4 @@
-/* The bytes of an index (docs/cache-format.md), for the code that reads them and the code that
+/* The bytes of an index (docs/spec/cache-format.md), for the code that reads them and the code that
  * makes them. */
 #ifndef EPOCHFS_FORMAT_INDEX_INDEX_BYTES_H
 #define EPOCHFS_FORMAT_INDEX_INDEX_BYTES_H

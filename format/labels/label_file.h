@@ -1,5 +1,5 @@
-/* The bytes of an index of labels (docs/cache-format.md): of one scalar field of n samples, either
- * the classes of an integer field, or the sums of weights; or lengths.
+/* The bytes of an index of labels (docs/spec/cache-format.md): of one scalar field of n samples,
+ * either the classes of an integer field, or the sums of weights; or lengths.
  *
  * They are used where they are, mapped, and are hostile: label_file_check() looks at each number
  * once. Nothing of format/ is needed here but base/. */

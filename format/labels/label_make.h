@@ -52,8 +52,8 @@ int label_making_step(struct label_making *making, struct read_context *rc, stru
 /* How many values were read. */
 uint64_t label_making_done(const struct label_making *making);
 
-/* Weights as integers (docs/order.md): w * 2^k to the nearest, a half to the even one, but 1 for
- * less than 1; 0 for 0. most: the largest weight of n. */
+/* Weights as integers (docs/spec/order.md): w * 2^k to the nearest, a half to the even one, but 1
+ * for less than 1; 0 for 0. most: the largest weight of n. */
 int label_weight_shift(double most, uint64_t n);
 uint64_t label_weight(double w, int shift);
 

@@ -7,7 +7,7 @@
  *     any    -> FAILED   for good: the values have no index
  *
  * A kept one is mapped, so it takes no memory of its own; one process makes it, others wait for
- * that. docs/cache-format.md has the bytes. */
+ * that. docs/spec/cache-format.md has the bytes. */
 #ifndef EPOCHFS_FORMAT_LABELS_LABELS_H
 #define EPOCHFS_FORMAT_LABELS_LABELS_H
 

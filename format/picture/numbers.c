@@ -5,7 +5,7 @@
 
 #include "base/mix64.h"
 
-#define AUGMENT_LANE      ((UINT64_C(1) << 63) + 4) /* among those of docs/order.md */
+#define AUGMENT_LANE      ((UINT64_C(1) << 63) + 4) /* among those of docs/spec/order.md */
 #define NUMBERS_OF_A_WORD 256u
 #define MILLION           1000000u
 

@@ -1,5 +1,5 @@
 /* Cuts: batches of any number of samples, as a schedule sees them. An interface;
- * docs/order-length.md has the one that exists, batches by length (fs/plan/length_batches.h).
+ * docs/spec/order-length.md has the one that exists, batches by length (fs/plan/length_batches.h).
  *
  * The positions of an epoch are cut into batches, which are numbered over all ranks. How many there
  * are differs between epochs, and may take a pass over the epoch. Constant, as far as users see;

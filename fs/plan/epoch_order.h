@@ -2,8 +2,8 @@
  * of places 0 .. places-1. A place may have one position, several or none. Both ways are
  * arithmetic on (seed, epoch), so nothing is stored but what struct epoch_order holds.
  *
- * A kind of order is a table of functions. docs/order.md defines each kind, by its name and its
- * version, for ever. An order that belongs to a dataset, as that of a mix, is given to
+ * A kind of order is a table of functions. docs/spec/order.md defines each kind, by its name and
+ * its version, for ever. An order that belongs to a dataset, as that of a mix, is given to
  * schedule_init_data() and takes the place of the permutation; its places are the dataset's
  * samples. */
 #ifndef EPOCHFS_FS_PLAN_EPOCH_ORDER_H
@@ -26,7 +26,7 @@ struct order_walk {
 };
 
 struct order_ops {
-    const char *name; /* as docs/order.md has it */
+    const char *name; /* as docs/spec/order.md has it */
     unsigned version;
     /* Set up ret->of_kind for an epoch; NULL: there is nothing to set up. */
     void (*begin)(const struct order_spec *spec, uint64_t epoch, struct epoch_order *ret);

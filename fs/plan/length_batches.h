@@ -1,5 +1,5 @@
 /* Batches by length: the list of an epoch is cut into windows of W places, each window is sorted by
- * falling length and cut into batches, and the batches of a window are shuffled. docs/order.md
+ * falling length and cut into batches, and the batches of a window are shuffled. docs/spec/order.md
  * defines it, as length batches 1.
  *
  * Window w has the places wW .. wW + W - 1 of the epoch, so a batch is found by sorting one window,

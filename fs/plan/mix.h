@@ -4,7 +4,7 @@
  * The weights w of a stretch make a period of W = sum of w positions, which is a table: the jobs
  * (source, j), j < w[source], released at floor(j W / w) and due at ceil((j + 1) W / w), earliest
  * deadline first. So after any n positions of the stretch a source has had more than n w / W - 1 of
- * them and less than n w / W + 1. docs/order.md has the definition and the proof.
+ * them and less than n w / W + 1. docs/spec/order.md has the definition and the proof.
  *
  * Positions and elements have 128 bits: epochs are cut from the sequence, and any epoch opens.
  * A struct mix is constant; any thread. */

@@ -2,8 +2,8 @@
  *
  * Each round pairs every x with (mirror - x) mod n and swaps the two if the coin of the pair says
  * so. A round is its own inverse, any n works as well as any other (no cycle walking, no rounding
- * up to a power of two), and odd permutations are reached. docs/order.md has the definition, and
- * what 48 rounds achieve. */
+ * up to a power of two), and odd permutations are reached. docs/spec/order.md has the definition,
+ * and what 48 rounds achieve. */
 #include "fs/plan/order.h"
 
 #include <stdbool.h>

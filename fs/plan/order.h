@@ -1,7 +1,7 @@
 /* The order of an epoch: a permutation that is computed, not stored.
  *
- * Order version 1 of docs/order.md, which is the definition; it never changes. Position to sample
- * and back cost the same for any n up to 2^48 and need no memory beyond struct order. */
+ * Order version 1 of docs/spec/order.md, which is the definition; it never changes. Position to
+ * sample and back cost the same for any n up to 2^48 and need no memory beyond struct order. */
 #ifndef EPOCHFS_FS_PLAN_ORDER_H
 #define EPOCHFS_FS_PLAN_ORDER_H
 
@@ -20,7 +20,8 @@ struct permutation {
     uint64_t coin[ORDER_ROUNDS];
 };
 
-/* Permutations other than those of version 1 have lanes from here on; docs/order.md lists them. */
+/* Permutations other than those of version 1 have lanes from here on; docs/spec/order.md lists
+ * them. */
 #define ORDER_LANES  (UINT64_C(1) << 63)
 #define LANE_SPLIT   ORDER_LANES
 #define LANE_DRAW    (ORDER_LANES + 1)
@@ -28,10 +29,10 @@ struct permutation {
 #define LANE_MIX     (ORDER_LANES + 3)
 #define LANE_WINDOWS (UINT64_C(1) << 62) /* + the number of a window of length batches */
 
-/* key(seed, epoch, lane, n) of docs/order.md. */
+/* key(seed, epoch, lane, n) of docs/spec/order.md. */
 uint64_t order_key(uint64_t seed, uint64_t epoch, uint64_t lane, uint64_t n);
 
-/* The permutation with key(seed, epoch, lane, n) of docs/order.md. */
+/* The permutation with key(seed, epoch, lane, n) of docs/spec/order.md. */
 void permutation_init(struct permutation *ret, uint64_t seed, uint64_t epoch, uint64_t lane,
                       uint64_t n);
 
@@ -40,7 +41,7 @@ void permutation_send(const struct permutation *p, size_t count, uint64_t *x);
 void permutation_back(const struct permutation *p, size_t count, uint64_t *x);
 
 /* Any number of permutations with the keys of one: member (a, b) costs two rounds of mixing to set
- * up instead of a hundred, and no memory. See "A family of permutations" in docs/order.md. */
+ * up instead of a hundred, and no memory. See "A family of permutations" in docs/spec/order.md. */
 struct permutation_family {
     uint64_t mirror[ORDER_ROUNDS];
     uint64_t coin[ORDER_ROUNDS];

@@ -31,7 +31,7 @@ struct length_plan {
     struct length_batches *cuts;
 };
 
-/* The start of kept sums; the sums follow. docs/cache-format.md has the bytes. */
+/* The start of kept sums; the sums follow. docs/spec/cache-format.md has the bytes. */
 struct sums_head {
     uint8_t magic[8];
     uint32_t version, order;

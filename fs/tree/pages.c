@@ -80,7 +80,8 @@ static void add_encodings(const struct dataset *ds, enum scope scope, struct tex
     }
 }
 
-/* The versions of the orders that plans have, by the names of docs/order.md. A mix has its own. */
+/* The versions of the orders that plans have, by the names of docs/spec/order.md. A mix has its
+ * own. */
 static void add_orders(const struct dataset *ds, const char *indent, struct text *t)
 {
     static const struct order_ops *const orders[] = {&order_permutation, &order_draw,

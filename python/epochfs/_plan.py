@@ -1,4 +1,4 @@
-"""Plans as text: what a resumed job has to know of one. docs/use.md lists their words, docs/order.md defines them."""
+"""Plans as text: what a resumed job has to know of one. docs/use.md lists their words, docs/spec/order.md defines them."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class Mount:
 class Lasting:
     """A mount that lives as long as the soak: it must not grow.
 
-    Its memory: what it keeps (docs/memory.md) must stay below the limits that status.json says, all
+    Its memory: what it keeps (docs/internals/memory.md) must stay below the limits that status.json says, all
     of it. The rest must not grow with its READ requests; it is compared with the rest after the
     first round, when all its threads have worked. Its descriptors at the end are compared with
     their maximum while it settled."""

@@ -1,6 +1,6 @@
 /* slow: ten million draws */
-/* Are draws and classes (docs/order.md) as random as they should be? Chi-square tests over many
- * keys, with fixed seeds, so that every run prints the same figures.
+/* Are draws and classes (docs/spec/order.md) as random as they should be? Chi-square tests over
+ * many keys, with fixed seeds, so that every run prints the same figures.
  *
  *   draws_uniform [SCALE]    SCALE times as many keys, default 1
  *

@@ -1,6 +1,6 @@
 /* slow: a hundred million calls */
-/* Is the order of docs/order.md uniform? Chi-square tests over many keys, with fixed seeds, so that
- * every run prints the same figures.
+/* Is the order of docs/spec/order.md uniform? Chi-square tests over many keys, with fixed seeds, so
+ * that every run prints the same figures.
  *
  *   order_uniform [SCALE]    SCALE times as many keys, default 1
  *

@@ -1,5 +1,5 @@
 /* A literal model of plans: the list of an epoch is written out, ordered, dealt to the ranks and
- * cut into batches, element by element, as docs/order.md says in words. */
+ * cut into batches, element by element, as docs/spec/order.md says in words. */
 #ifndef EPOCHFS_TESTS_SUPPORT_PLAN_MODEL_H
 #define EPOCHFS_TESTS_SUPPORT_PLAN_MODEL_H
 

@@ -69,8 +69,8 @@ def check_size():
 
 
 def check_page():
-    """docs/nodes.md shows what the command prints."""
-    command, *shown = take("docs/nodes.md", "plan --nodes=1000").splitlines()
+    """docs/bench/nodes.md shows what the command prints."""
+    command, *shown = take("docs/bench/nodes.md", "plan --nodes=1000").splitlines()
     equal(run(*command.removeprefix("$ epochfs ").split()).splitlines(), shown, command)
 
 

@@ -83,13 +83,13 @@ check_readme(f"{SOURCE}/speech", "all", "assert x.shape[0] == 32 and x.shape[2] 
 # ---- README.md and docs/ ----
 
 def check_readme_md():
-    """README.md: its bars exist, and its chart has the figures of docs/overlap.md. The other picture is up to date."""
+    """README.md: its bars exist, and its chart has the figures of docs/bench/overlap.md. The other picture is up to date."""
     for group, bar in re.findall(r"`bench/run (\w+) ?(\w*)`", text(TOP, "README.md")):
         contains(re.search(r"^BARS=\((.*)\)", text(TOP, f"bench/groups/{group}.sh"), re.M)[1], bar)
-    row = re.search(r"^\| 1000 MB \| 1 \| 1 \|  \|(.*)", text(TOP, "docs/overlap.md"), re.M)[1]
+    row = re.search(r"^\| 1000 MB \| 1 \| 1 \|  \|(.*)", text(TOP, "docs/bench/overlap.md"), re.M)[1]
     transfer, _, loader, _, copy, ours = [cell.strip(" *") for cell in row.split("|")[:6]]
-    equal(re.findall(r"([\d.]+) s\b", text(TOP, "docs/performance.svg")), [copy, loader, ours, transfer], "seconds of the chart")
-    widths = re.findall(r'class="(?:other|ours)".* width="([\d.]+)"', text(TOP, "docs/performance.svg"))
+    equal(re.findall(r"([\d.]+) s\b", text(TOP, "docs/bench/performance.svg")), [copy, loader, ours, transfer], "seconds of the chart")
+    widths = re.findall(r'class="(?:other|ours)".* width="([\d.]+)"', text(TOP, "docs/bench/performance.svg"))
     equal([float(w) for w in widths], [round(20 * float(n), 1) for n in (copy, loader, ours)], "bars: 20 pixels a second")
     contains(text(TOP, "README.md"), f"download, then train {copy}; loader without prefetch {loader}; epochfs {ours}")
     do([f"{TOP}/docs/tree.py", EPOCHFS], f"{PRIVATE}/tree.svg")

@@ -17,7 +17,7 @@ def top():
 
 
 # A project: nothing to mount.
-for name in ("README.md", "Makefile", "src/a.c", "src/b.c", "docs/index.md"):
+for name in ("README.md", "Makefile", "src/a.c", "src/b.c", "docs/spec/index-format.md"):
     write(f"project/{name}", b"text of a project\n")
 for i in range(9):
     write(f"project/docs/images/{i}.png", PNG)

@@ -90,8 +90,8 @@ def mount_and_read(source, cache, server=None):
 
 
 def check_table(table):
-    """Each line has one of the forms of docs/index.md. Returns the forms that were found."""
-    page = take("docs/index.md", "epochfs-index 2").splitlines()
+    """Each line has one of the forms of docs/spec/index-format.md. Returns the forms that were found."""
+    page = take("docs/spec/index-format.md", "epochfs-index 2").splitlines()
     known = {re.sub(r"<[^>]*>", "<>", line): re.compile("".join(
         {"<bytes>": r"\d+", "<version>": r"(?:etag:\S+|time:\d+\.\d{9}|-)"}.get(piece) or
         (r"[0-9a-f]{64}" if piece.startswith("<SHA-256") else ".+" if piece.startswith("<") else re.escape(piece))

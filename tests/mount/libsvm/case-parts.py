@@ -165,7 +165,7 @@ def check_empty_part(dataset, k, n, features):
 
 
 def check_plan(dataset, files, k, n, plan, epoch):
-    """Within a share everything is as in docs/order.md. plan: the parameters after part=, with the
+    """Within a share everything is as in docs/spec/order.md. plan: the parameters after part=, with the
     batch before it."""
     batch, *others = plan.split(",")
     name = ",".join([batch, f"part={k}of{n}", *others])

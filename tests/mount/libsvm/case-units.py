@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # plain: arithmetic of plans, which fuzz_plan and others run with sanitizers
-"""unit=qid: batches of whole queries, against a model that orders queries by docs/order.md and shows their rows."""
+"""unit=qid: batches of whole queries, against a model that orders queries by docs/spec/order.md and shows their rows."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: every file of a mix
 """A mix of datasets of pictures: every file of it against the files of its sources, and its orders against the
-reference of docs/order-mix.md."""
+reference of docs/spec/order-mix.md."""
 
 import errno
 import io

@@ -44,7 +44,7 @@ checks = "".join(opens(functools.reduce(lambda s, like: s.replace(*like), LIKE.i
 world.file("examples.py", checks.encode())
 # The grammar, on two pages: its words are those that a plan may have, and each form opens.
 grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
-equal("".join(take("docs/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
+equal("".join(take("docs/spec/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
 FORMS = {"<n|all|HOW:N[:MOST]>": ["8", "all", "bytes:9000", "bytes:9000:4"], "W": ["32"], "A:B[:HOW]": ["1:2000", "0:900.5:label"], "Q": ["50"], "G": ["3"],
          "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
          "full|window:M": ["full", "window:16"], "N:uniform|balanced": ["50:uniform", "50:balanced", "50:balanced:label", "50:label"],

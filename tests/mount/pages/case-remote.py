@@ -30,7 +30,7 @@ os.environ["EPOCHFS_CACHE"] = "/local/cache"  # new, as the page has it
 world.run("docs/staging.md", {"stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
                               "cache_size=20G": "ls /mnt/mnist/t10k/batches"})
 world.run("docs/remotes.md", {"s3://bucket/prefix": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw"})
-world.run("docs/index.md", {"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
+world.run("docs/spec/index-format.md", {"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
                             "aws s3 cp": "test -s .epochfs/index.txt"})
 equal(s3.data("shards/.epochfs/index.txt"), content(world.folder(".epochfs"), "index.txt"), "what was uploaded")
 

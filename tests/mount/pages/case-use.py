@@ -44,7 +44,7 @@ world.file("/etc/fstab", " ".join(line).encode() + b"\n")
 os.symlink(os.environ["EPOCHFS"], "/usr/sbin/mount.epochfs")
 os.system("mount /mnt/mnist && test -e '/mnt/mnist/train/batches/batch=128,seed=7' && umount /mnt/mnist") == 0 or os.sys.exit(1)
 
-world.run("docs/memory.md", before=MOUNT)
+world.run("docs/internals/memory.md", before=MOUNT)
 kinds = {"JSON": "json.load(open({0!r}))", "Prometheus text": "assert open({0!r}).read().startswith('# HELP ')"}
 looks = ""
 for line in take("docs/status.md", "MOUNTPOINT/.epochfs/status.json").splitlines():

@@ -135,7 +135,7 @@ def check_warm(server):
 
 def check_cut(server):
     """A file is truncated under two mounts that know all of it to be good, then a fetch of the last
-    block makes it long again (docs/cache-format.md: the drops are at the end of the file): never a
+    block makes it long again (docs/spec/cache-format.md: the drops are at the end of the file): never a
     wrong byte."""
     name, second = "one-data", f"{PRIVATE}/second"
     size = len(DATA[name])
@@ -160,7 +160,7 @@ def check_cut(server):
 
 
 def later_version(file):
-    """docs/cache-format.md: a magic of 8 bytes, then the version."""
+    """docs/spec/cache-format.md: a magic of 8 bytes, then the version."""
     with open(file, "r+b") as f:
         head = f.read(12)
         if head[:4] == b"epoc":

@@ -32,7 +32,7 @@ SEED = int(os.environ.get("DAMAGE_SEED", "15"))
 ROUNDS = int(os.environ.get("DAMAGE_ROUNDS", "8" if SLOW else "30"))
 KEPT = f"{PRIVATE}/kept"
 SECOND = f"{PRIVATE}/second"
-HEADER = 1536  # docs/cache-format.md: a staged file
+HEADER = 1536  # docs/spec/cache-format.md: a staged file
 rng = random.Random(SEED)
 print(f"seed {SEED}, {ROUNDS} rounds", flush=True)
 
@@ -190,8 +190,8 @@ def damage_one():
 # ---- all of it ----
 
 def check_names():
-    """Each file of the folder has one of the names that docs/cache-format.md lists."""
-    names = [line.split()[0] for line in take("docs/cache-format.md", "DIR/EPOCHFS ").splitlines()]
+    """Each file of the folder has one of the names that docs/spec/cache-format.md lists."""
+    names = [line.split()[0] for line in take("docs/spec/cache-format.md", "DIR/EPOCHFS ").splitlines()]
     known = {name: re.compile(re.escape(name).replace("<id>", "[0-9a-f]{64}").replace(r"\*", "[^/]*")) for name in names}
     found = set()
     for file, _ in files_below(KEPT):

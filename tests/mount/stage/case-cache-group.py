@@ -69,7 +69,7 @@ def check_reader(reader, first=0, end=3):
 
 def make_shared():
     """As an administrator makes it."""
-    made = take("docs/cache-format.md", "install -d").replace("GROUP", str(GROUP)).replace("/local/epochfs", SHARED)
+    made = take("docs/spec/cache-format.md", "install -d").replace("GROUP", str(GROUP)).replace("/local/epochfs", SHARED)
     subprocess.run(["sh", "-ec", made], check=True)
     equal(oct(stat.S_IMODE(os.stat(SHARED).st_mode)), "0o2770", "mode of the folder")
 

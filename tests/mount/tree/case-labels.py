@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: many draws, against a reference in Python
 """Plans that draw by class or by weight, or that have classes, against the Python reference of
-docs/order.md; fields that have no classes or weights; the kept index: made once, damaged, cut
+docs/spec/order.md; fields that have no classes or weights; the kept index: made once, damaged, cut
 short, and not kept at all."""
 
 import contextlib

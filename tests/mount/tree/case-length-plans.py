@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Batches by length against the Python reference of docs/order-length.md: names, counts and samples of a mount, the kept sums, what is refused, `epochfs plan` and `epochfs audit`. Rows of the shared data where there is any."""
+"""Batches by length against the Python reference of docs/spec/order-length.md: names, counts and samples of a mount, the kept sums, what is refused, `epochfs plan` and `epochfs audit`. Rows of the shared data where there is any."""
 
 import json
 import os

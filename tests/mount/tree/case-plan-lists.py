@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plans that take a list of samples, and plans that draw: against the reference of docs/order.md, by
+"""Plans that take a list of samples, and plans that draw: against the reference of docs/spec/order.md, by
 ranks and batch by batch. Bad lists."""
 
 import errno

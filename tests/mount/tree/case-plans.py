@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # slow: many plans, against a reference in Python
-"""Plans and epochs against the Python reference of docs/order.md, and their listings."""
+"""Plans and epochs against the Python reference of docs/spec/order.md, and their listings."""
 
 import errno
 import itertools

@@ -436,7 +436,7 @@ static void test_inventory__staged_by_earlier_version__superseded(void **state)
     uint8_t header[1536];
 
     assert_int_equal(pread(staged.records, header, sizeof(header), 0), sizeof(header));
-    store_le32(header + 8, 2); /* docs/cache-format.md */
+    store_le32(header + 8, 2); /* docs/spec/cache-format.md */
     store_le32(header + 1520, (uint32_t)crc32_z(0, header, 1520));
     assert_int_equal(pwrite(staged.records, header, sizeof(header), 0), sizeof(header));
     staged_close(&staged);

@@ -25,7 +25,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define KIB (UINT64_C(1) << 10)
 
-/* Where things are in the file, by docs/cache-format.md. */
+/* Where things are in the file, by docs/spec/cache-format.md. */
 #define AT_VERSION 8
 #define AT_TOTAL   16
 #define AT_CRC     60

@@ -23,7 +23,7 @@
 
 #define BLOCK STAGED_BLOCK_LEAST
 
-/* Where things are in the file, by docs/cache-format.md. */
+/* Where things are in the file, by docs/spec/cache-format.md. */
 #define AT_VERSION 8
 #define AT_CRC     1520
 #define AT_RECORDS 1536
@@ -76,7 +76,7 @@ static const struct staged_key usual = {
     .url = "https://example.org/train.bin", .version = "etag \"1\"", .size = 10000, .block = BLOCK};
 #define ID_OF_USUAL                                                                                \
     "b5c439f9bf820e9e96df80558ed1d9e9"                                                             \
-    "91ee40f574bcffde39d9b97aeaec4aa6" /* docs/cache-format.md */
+    "91ee40f574bcffde39d9b97aeaec4aa6" /* docs/spec/cache-format.md */
 
 static struct cache_folder folder_of(const char *path)
 {

@@ -1081,7 +1081,7 @@ static void test_cut__and_long_again__no_wrong_byte(void **state)
     stage_fixture_close(&b);
 }
 
-#define LOCK_CLAIMS (INT64_C(1) << 61) /* docs/cache-format.md */
+#define LOCK_CLAIMS (INT64_C(1) << 61) /* docs/spec/cache-format.md */
 
 static bool is_claimed(int fd, uint64_t first, uint64_t n)
 {

@@ -43,7 +43,7 @@
 #define READERS     8
 #define CHILDREN    3
 #define WATCH_S     100  /* a case takes no longer */
-#define AT_RECORDS  1536 /* docs/cache-format.md, "A staged file" */
+#define AT_RECORDS  1536 /* docs/spec/cache-format.md, "A staged file" */
 #define LOCK_CLAIMS (UINT64_C(1) << 61)
 #define LOCK_DROP   ((UINT64_C(1) << 62) + 2)
 

@@ -10,7 +10,7 @@
 #include "support/random.h"
 #include "support/unit.h"
 
-/* Places in the bytes, from docs/cache-format.md. */
+/* Places in the bytes, from docs/spec/cache-format.md. */
 enum { AT_CRC = 12, AT_COLUMNS = 16, HEADER = 80 };
 
 static const char about[] = "what its maker\0added";
@@ -551,7 +551,7 @@ static void test_index__long_repeated__cut_and_different(void **state)
     check_built(&rows, &built); /* each is found at its row, so they differ */
 }
 
-/* The hash's mixing step, from docs/cache-format.md. */
+/* The hash's mixing step, from docs/spec/cache-format.md. */
 static uint64_t stir(uint64_t x)
 {
     x *= UINT64_C(0x9e3779b97f4a7c15);

@@ -421,7 +421,7 @@ static void test_schedule_check__nothing_given__einval(void **state)
     }
 }
 
-/* What docs/order.md's vectors are of: see data_of() in tests/order_reference.py. */
+/* What docs/spec/order.md's vectors are of: see data_of() in tests/order_reference.py. */
 struct vector_data {
     struct test_labels labels;
     struct plan_list list;

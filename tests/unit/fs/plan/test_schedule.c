@@ -1,5 +1,5 @@
 /* The schedule against a literal model: the list of an epoch is written out, dealt to the ranks
- * and cut into batches, element by element, as docs/order.md says in words. */
+ * and cut into batches, element by element, as docs/spec/order.md says in words. */
 #include "fs/plan/schedule.h"
 #include "support/plan_model.h"
 #include "support/unit.h"

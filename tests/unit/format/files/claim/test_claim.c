@@ -373,7 +373,9 @@ static void test_claim__other_things__left_alone(void **state)
     check("a9a a9a.t plot.png", "");
     check("a9a a1.png a2.png a3.png", "");
     /* Projects. */
-    check("README.md src/a.c src/b.c src/c.c docs/x.png docs/y.png docs/index.md Makefile", "");
+    check("README.md src/a.c src/b.c src/c.c docs/x.png docs/y.png docs/spec/index-format.md "
+          "Makefile",
+          "");
     check("setup.py icons/a/1.png icons/b/2.png icons/b/3.png", "");
     check("shard-0.tar shard-1.tar cover.jpg", "");
     check("data.tfrecord x.png y.png z.png", "");
