@@ -9,7 +9,7 @@ do not see:
     <!-- run by FILE where PROGRAM is installed -->   the same, but Debian does not have PROGRAM; elsewhere FILE skips
     <!-- until Ctrl-C -->                             run, and stopped as by Ctrl-C when it has printed a line
 
-A block without a mark, or with the last one, is run by the case of its page (tests/mount/tutorials.py).
+A block without a mark, or with the last one, is run by the case of its page or of its section (tests/mount/tutorials.py).
 
     page_blocks.py PAGE WORDS      prints what take(PAGE, WORDS) returns: for scripts of the shell
 """
@@ -25,7 +25,9 @@ UNTIL = "until Ctrl-C"
 MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|(?P<until>until Ctrl-C)) -->")
 
 # page: below ROOT. line: of its first line of text. language: of the fence; None: indented. mark: a match of MARK, or None.
-Block = collections.namedtuple("Block", "page line language text mark")
+# sections: the headings above it, the nearest last.
+Block = collections.namedtuple("Block", "page line language text mark sections")
+HEADING = re.compile(r"(#+) (.+)")
 
 
 def pages():
@@ -36,24 +38,36 @@ def pages():
 def blocks(page):
     with open(os.path.join(ROOT, page), encoding="utf-8") as f:
         lines = f.read().split("\n") + [""]
-    found, at = [], 0
+    found, at, sections = [], 0, []
     while at < len(lines):
+        heading = HEADING.fullmatch(lines[at])
+        if heading:
+            sections = [(level, name) for level, name in sections if level < len(heading[1])] + [(len(heading[1]), heading[2])]
+        names = tuple(name for _, name in sections)
         above = lines[at - 1].strip() if at else ""
         mark = MARK.fullmatch(above)
         fence = re.fullmatch(r"```(\w*)", lines[at])
         if fence:
             end = lines.index("```", at + 1)
-            found.append(Block(page, at + 2, fence[1], "\n".join(lines[at + 1:end]) + "\n", mark))
+            found.append(Block(page, at + 2, fence[1], "\n".join(lines[at + 1:end]) + "\n", mark, names))
         elif lines[at].startswith("    ") and (not above or mark):
             end = at
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end]):
                 end += 1
             body = "\n".join(line[4:] for line in lines[at:end]).rstrip("\n") + "\n"
-            found.append(Block(page, at + 1, None, body, mark))
+            found.append(Block(page, at + 1, None, body, mark, names))
             end -= 1
         else:
             end = at
         at = end + 1
+    return found
+
+
+def section(page, name=None):
+    """The blocks below that heading, or all."""
+    found = [block for block in blocks(page) if name is None or name in block.sections]
+    if not found:
+        raise AssertionError(f"{page}: there is no block below a heading {name!r}")
     return found
 
 

@@ -116,11 +116,11 @@ class World:
                           AWS_REQUEST_CHECKSUM_CALCULATION="when_required")  # so that a body of a PUT is the object
         return s3
 
-    def run(self, page, then=None, before=""):
-        """before: commands that the page takes for done."""
+    def run(self, page, section=None, then=None, before=""):
+        """The page, or what stands below that heading. before: commands that the page takes for done."""
         then, script, ran = dict(then or {}), tutorials.Script(), 0
         script.do(before)
-        for block in page_blocks.blocks(page):
+        for block in page_blocks.section(page, section):
             if block.mark and not block.mark["until"]:
                 continue
             script.text += "cd\n"

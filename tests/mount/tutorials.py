@@ -1,4 +1,4 @@
-"""Pages as tests: the blocks of docs/tutorials/<page>.md, or of another page (pages.py), done as by a reader.
+"""Pages as tests: the blocks of a page, or of a section of it, done as by a reader (see also pages.py).
 
     sh       commands: one bash runs them all, and stops at the first that fails
     console  the same behind $, and the lines that they print; another number is the same line
@@ -16,10 +16,9 @@ import subprocess
 import sys
 
 import page_blocks
-from lib import EPOCHFS, PRIVATE, contains, equal, text
+from lib import EPOCHFS, PRIVATE, equal, text
 
 CASES = os.path.dirname(os.path.abspath(__file__))
-PAGES = os.path.join(os.path.dirname(os.path.dirname(CASES)), "docs", "tutorials")
 HOME = os.path.join(PRIVATE, "home")
 LONG = 300  # seconds; the runner's limit comes first
 
@@ -70,21 +69,8 @@ def check_printed(printed, wanted, numbers=False):
             raise AssertionError(f"expected a line {want!r}, in order, in:\n{printed}")
 
 
-def check_pages():
-    """Every page has a case, and none uses glob, which takes a dead mount for an empty one."""
-    pages = {os.path.basename(page)[:-len(".md")] for page in glob.glob(f"{PAGES}/*.md")}
-    cases = {re.search("case-(.*).py", case)[1]
-             for case in glob.glob(f"{CASES}/tutorials/case-*.py")}
-    equal(cases, pages, "cases for the pages of docs/tutorials")
-    for page in sorted(pages):
-        for block in page_blocks.blocks(f"docs/tutorials/{page}.md"):
-            equal("glob." in block.text, False, f"{page}.md uses glob")
-
-
 def run(name):
     """A page of docs/tutorials."""
-    check_pages()
-    contains(text(PAGES, f"{name}.md"), "epochfs mount", "epochfs umount")
     run_page(f"docs/tutorials/{name}.md")
 
 
@@ -139,9 +125,11 @@ class Script:
             check_printed(text(PRIVATE, f"printed.{i}"), wanted, numbers)
 
 
-def run_page(page):
+def run_page(page, section=None):
+    """All of it, or what stands below that heading."""
     os.makedirs(HOME, exist_ok=True)
     script = Script()
-    for block in page_blocks.blocks(page):
+    for block in page_blocks.section(page, section):
+        equal("glob." in block.text, False, f"{page} uses glob, which takes a dead mount for an empty one")
         script.block(block)
     script.run(page)

@@ -36,7 +36,7 @@ for i, name in enumerate(("train/a", "train/b", "train/c", "train/d", "test/e", 
     world.file(f"dogs/{name}.jpg", out.getvalue())
 world.file("dogs/labels.csv", b"id,breed\na,boxer\nb,pug\nc,pug\nd,boxer\n")
 world.file("dogs/sample_submission.csv", b"id,breed\ne,0\nf,0\n")
-world.run("docs/files.md", {"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label", "class Batches": "seen = [label for _, label in "
+world.run("docs/files.md", then={"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label", "class Batches": "seen = [label for _, label in "
                             "Batches('/mnt/data/train/batches/batch=64,seed=7/epoch=0/tar')]\n"
                             "assert len(seen) == 100 and sum(seen) == 50, seen\n"
                             "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},

@@ -63,6 +63,6 @@ subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt,augment=few=f
 mixed = world.file("mixed.py", opens(take("docs/plans.md", "/mnt/data/corpus").strip(), "").encode())
 for i, name in enumerate(("web", "books", "code")):
     world.file(f"/data/{name}", idx_bytes(rng.integers(0, 9, (400 + i, 2, 2), dtype=np.uint8)))
-world.run("docs/plans.md", {"subset=clean": "test $(ls /mnt/train/*/batches/batch=128,only=clean,seed=7/epoch=0/npz | wc -l) = 1",
+world.run("docs/plans.md", then={"subset=clean": "test $(ls /mnt/train/*/batches/batch=128,only=clean,seed=7/epoch=0/npz | wc -l) = 1",
                  "mix=corpus": f"python3 {mixed}\nepochfs umount /mnt/data\nepochfs mount /data/mnist /mnt/mnist",
                  "audit --all-ranks": "python3 examples.py"})

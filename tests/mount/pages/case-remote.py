@@ -25,12 +25,12 @@ world.web({"mnist": "/data/mnist", "data": "/data/small", "shards": "/data/shard
 for name in ("mnist", "data", "prefix"):
     os.makedirs(f"/mnt/{name}")
 
-world.run("README.md", {"s3://bucket/clothes ~/mnt-s3": "test $(ls ~/mnt-s3/train/samples/npy/*.image.npy | wc -l) = 3; epochfs umount ~/mnt-s3"})
+world.run("README.md", then={"s3://bucket/clothes ~/mnt-s3": "test $(ls ~/mnt-s3/train/samples/npy/*.image.npy | wc -l) = 3; epochfs umount ~/mnt-s3"})
 os.environ["EPOCHFS_CACHE"] = "/local/cache"  # new, as the page has it
-world.run("docs/staging.md", {"stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
+world.run("docs/staging.md", then={"stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
                               "cache_size=20G": "ls /mnt/mnist/t10k/batches"})
-world.run("docs/remotes.md", {"s3://bucket/prefix": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw"})
-world.run("docs/spec/index-format.md", {"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
+world.run("docs/remotes.md", then={"s3://bucket/prefix": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw"})
+world.run("docs/spec/index-format.md", then={"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
                             "aws s3 cp": "test -s .epochfs/index.txt"})
 equal(s3.data("shards/.epochfs/index.txt"), content(world.folder(".epochfs"), "index.txt"), "what was uploaded")
 
@@ -40,5 +40,5 @@ os.chmod("/usr/local/bin/systemctl", 0o755)
 subprocess.run("rm -f /etc/nginx/sites-enabled/*; ip address add 10.0.0.1/8 dev lo", shell=True, check=True)
 world.file("/etc/fstab", b"")
 os.symlink(os.environ["EPOCHFS"], "/usr/sbin/mount.epochfs")
-world.run("docs/cluster.md", {"fstab-line": "test -e '/mnt/mnist/train/batches/batch=128,seed=7'",
+world.run("docs/cluster.md", then={"fstab-line": "test -e '/mnt/mnist/train/batches/batch=128,seed=7'",
                               "http://10.0.0.1": "cmp /mnt/mnist/train/source/train-labels-idx1-ubyte /data/mnist/train-labels-idx1-ubyte"})

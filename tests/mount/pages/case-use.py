@@ -28,7 +28,7 @@ os.makedirs("/mnt/mnist")
 os.makedirs("/mnt/more")
 MOUNT = "epochfs mount /data/mnist /mnt/mnist\n"
 REMOUNT = "epochfs umount {}\nepochfs mount {} /mnt\n"
-world.run("docs/use.md", {
+world.run("docs/use.md", then={
     "epochfs audit": MOUNT,
     "cd /mnt/mnist": "test \"$(cat samples/png/000007.label.cls)\" = 2\ntest $(ls batches/batch=128,seed=7/epoch=0/npz | wc -l) = 469",
     "image01": "import subprocess\nassert one.shape == (28, 28) and x.shape == (128, 28, 28) and y.shape == (128, 10)\n"
@@ -52,8 +52,8 @@ for line in take("docs/status.md", "MOUNTPOINT/.epochfs/status.json").splitlines
     looks += kinds[re.split("[,:]", kind)[0]].format(name.replace("MOUNTPOINT", "/mnt/mnist")) + "\n"
 equal(looks.count("\n"), 3, "files that status.md names")
 looks = world.file("looks.py", b"import json\n" + looks.encode())
-world.run("docs/status.md", {"--html": f"grep -q '</html>' status.html\npython3 {looks}"}, before=MOUNT)
-world.run("docs/containers.md", {"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
+world.run("docs/status.md", then={"--html": f"grep -q '</html>' status.html\npython3 {looks}"}, before=MOUNT)
+world.run("docs/containers.md", then={"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
 
 world.file("linked/a", b"\0\0\x08\x01\0\0\0\x02\x01\x02")
 os.symlink("/etc", f"{world.folder('linked')}/etc")
