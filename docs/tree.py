@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draw docs/tree.svg, the picture of docs/use.md, from a real mount.      docs/tree.py EPOCHFS [SVG]
+"""Draw docs/tree.svg, the picture of docs/concepts.md, from a real mount.      docs/tree.py EPOCHFS [SVG]
 
 EPOCHFS is the binary (build/release/epochfs), SVG the file to write (default: tree.svg beside this script).
 It mounts the Fashion-MNIST of Debian's package dataset-fashion-mnist on a temporary folder, takes every name, count and

@@ -50,7 +50,7 @@ def main():
         contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
     as_a_page_says("python", take("docs/python.md", "pip install build/python"))
     as_a_page_says("readme", take("README.md", "pip install ./python"))
-    as_a_page_says("use", take("docs/use.md", "pip install build/python"))
+    as_a_page_says("install", take("docs/install.md", "pip install build/python"))
 
 
 def as_a_page_says(name, lines):
