@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torchvision python3-pil
-"""docs/from-torchvision-and-mindspore.md: for each loader, data laid out as it wants them, mounted as the page says. They have
+"""docs/migration.md: for each loader, data laid out as it wants them, mounted as the page says. They have
 the datasets and fields of the page, and the number and labels of torchvision's samples, in its order."""
 
 import io
@@ -16,7 +16,7 @@ from PIL import Image
 from lib import PRIVATE, SOURCE, equal, mounted, path, run, text, write
 from page_blocks import ROOT, take
 
-PAGE = "docs/from-torchvision-and-mindspore.md"
+PAGE = "docs/migration.md"
 rng = np.random.default_rng(3)
 
 
@@ -222,9 +222,9 @@ def compare(name, dataset, samples):
 
 # ---- the page ----
 
-RECIPES = {"recipe 1": take("docs/from-torchvision-and-mindspore.md", "*.npy"),
-           "recipe 2": take("docs/from-torchvision-and-mindspore.md", "leftImg8bit"),
-           "recipe 4": take("docs/from-torchvision-and-mindspore.md", "{letter}")}
+RECIPES = {"recipe 1": take("docs/migration.md", "*.npy"),
+           "recipe 2": take("docs/migration.md", "leftImg8bit"),
+           "recipe 4": take("docs/migration.md", "{letter}")}
 
 
 def words(cell):
@@ -265,7 +265,7 @@ equal(sorted(set(COMPARED) - checked), [], "loaders that the page lacks")
 
 # OxfordIIITPet with the class from the name.
 with open(f"{PRIVATE}/recipe.json", "w", encoding="ascii") as f:
-    f.write(take("docs/from-torchvision-and-mindspore.md", "trimaps.png\":"))
+    f.write(take("docs/migration.md", "trimaps.png\":"))
 with mounted(at("OxfordIIITPet/oxford-iiit-pet"), f"layout={PRIVATE}/recipe.json"):
     for split in ("trainval", "test"):
         compare("OxfordIIITPet", split, list(loaders.OxfordIIITPet(at("OxfordIIITPet"), split)))

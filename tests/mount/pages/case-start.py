@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil python3-torch dataset-fashion-mnist
-"""The first pages of a user, done as by a reader: docs/quickstart.md and docs/cheat-sheet.md, with image folders, here and in a
+"""The first pages of a user, done as by a reader: docs/quickstart.md, migration.md and cheat-sheet.md, with image folders, here and in a
 bucket."""
 
 import os
@@ -19,4 +19,5 @@ for name, data in images.items():
     world.file(f"/data/{name}", data)
 world.s3(bucket | images)
 world.run("docs/quickstart.md")
+world.run("docs/migration.md")
 world.run("docs/cheat-sheet.md", then={"epochfs stage": "test $(ls ~/mnt/train/samples/raw | grep -c jpg) = 30; epochfs umount ~/mnt"})
