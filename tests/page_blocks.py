@@ -22,7 +22,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 UNTIL = "until Ctrl-C"
-MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|(?P<until>until Ctrl-C)) -->")
+MARK = re.compile(r"<!-- (?:run by (?P<taker>\S+)(?: where (?P<foreign>\S+) is installed)?|(?P<until>until Ctrl-C)|(?:end of )?table \S+) -->")
 
 # page: below ROOT. line: of its first line of text. language: of the fence; None: indented. mark: a match of MARK, or None.
 # sections: the headings above it, the nearest last.

@@ -160,7 +160,8 @@ const struct option options_ours[] = {
      "it has an ETag. time: ignore the ETag if it has a time",
      WORD(source.version, version_words), .group = GROUP_REMOTE},
     {"files", "NAMES",
-     "name the files of a web server that has neither SHA256SUMS nor an index page, separated by ;",
+     "name the files, with ; between them, of a web server that has neither SHA256SUMS nor an "
+     "index page",
      TEXT(source.files, "names of files, separated by ;"), .group = GROUP_REMOTE},
     {"ca_cert", "FILE", "trust these certificates in addition to those of the system",
      PATH(source.ca, "a file of certificates"), .group = GROUP_REMOTE, .old = "ca|ca_bundle"},

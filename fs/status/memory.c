@@ -55,14 +55,17 @@ void status_memory_metrics(const struct memory_holder *holder, unsigned n, struc
     static const char kept[] = "epochfs_memory_kept_bytes", most[] = "epochfs_memory_limit_bytes";
     const struct memory_used used = memory_used();
 
-    metrics_add(t, "epochfs_memory_resident_bytes", "Memory of the daemon.", used.resident);
-    metrics_add(t, "epochfs_memory_allocated_bytes", "Allocated and not freed.", used.allocated);
-    metrics_add(t, "epochfs_memory_unused_bytes", "Freed, and kept by the allocator.", used.unused);
-    metrics_begin(t, kept, NULL, "What is kept because it may save work.");
+    metrics_add(t, "epochfs_memory_resident_bytes",
+                "Bytes of the daemon that are in memory now; 0: not known.", used.resident);
+    metrics_add(t, "epochfs_memory_allocated_bytes", "Bytes allocated and not freed.",
+                used.allocated);
+    metrics_add(t, "epochfs_memory_unused_bytes",
+                "Bytes freed, which the allocator keeps for later.", used.unused);
+    metrics_begin(t, kept, NULL, "Bytes that are kept up to a limit, by their use.");
     for (unsigned i = 0; i < n; i++)
         text_add(t, "%s{what=\"%s\"} %llu\n", kept, holder[i].what,
                  number(held_by(&holder[i]).bytes));
-    metrics_begin(t, most, NULL, "How much of it may be kept.");
+    metrics_begin(t, most, NULL, "These limits.");
     for (unsigned i = 0; i < n; i++)
         text_add(t, "%s{what=\"%s\"} %llu\n", most, holder[i].what,
                  number(held_by(&holder[i]).limit));

@@ -138,23 +138,26 @@ static const struct metrics_row status_plans_counts[] = {
 #define AT(member) offsetof(struct active_plans_counters, member)
     {"files", "epochfs_push_files_total", "Files put into the page cache before they were read.",
      AT(pushed_files)},
-    {"bytes", "epochfs_push_bytes_total", "Bytes of them.", AT(pushed_bytes)},
+    {"bytes", "epochfs_push_bytes_total", "Bytes of the pushed files.", AT(pushed_bytes)},
     {"unknown_files", "epochfs_push_unknown_files_total",
      "Files that were not pushed, because the kernel did not know them.", AT(unknown_files)},
     {"overtaken", "epochfs_push_overtaken_total", "Reads that came before the push.",
      AT(overtaken)},
     {"lost", "epochfs_push_lost_total",
-     "Reads of pushed bytes that the kernel had dropped: memory was short.", AT(lost)},
+     "Reads of pushed bytes that the kernel had dropped because memory was short.", AT(lost)},
     {"jumps", "epochfs_push_jumps_total", "Times that a reader jumped to another place.",
      AT(jumps)},
     {"asked_bytes", "epochfs_push_asked_bytes_total",
-     "Bytes of a local source that were asked for before they were read.", AT(asked_bytes)},
-    {"asked_requests", "epochfs_push_asked_requests_total", "Requests for them.",
+     "Bytes of a local source that were requested from the disk before they were read.",
+     AT(asked_bytes)},
+    {"asked_requests", "epochfs_push_asked_requests_total", "Requests for these bytes.",
      AT(asked_requests)},
     {"sequence_bytes", "epochfs_push_sequence_bytes_total",
-     "Bytes of a local source that were asked for in the order of the file.", AT(sequence_bytes)},
+     "Bytes of a local source that were requested in the order of the file.", AT(sequence_bytes)},
     {"passed_bytes", "epochfs_push_passed_bytes_total",
-     "Bytes of a local source that left the page cache once they had been read.", AT(passed_bytes)},
+     "Bytes of a local source that left the page cache after they were read, because the source "
+     "exceeds the memory.",
+     AT(passed_bytes)},
 #undef AT
 };
 
@@ -185,17 +188,18 @@ static const struct gauge {
     const char *metric, *help;
     bool of_reads; /* no value before the first read */
 } gauges[] = {
-    {"epochfs_plan_batch", "Where the reader of an epoch is, as far as is known.", false},
-    {"epochfs_plan_batches", "Batches of the epoch, or samples if those are read.", false},
-    {"epochfs_plan_batch_samples", "Samples of a batch.", false},
+    {"epochfs_plan_batch", "Batch at which the reader is, as far as is known.", false},
+    {"epochfs_plan_batches", "Batches of the epoch, or samples if single samples are read.", false},
+    {"epochfs_plan_batch_samples", "Samples per batch.", false},
     {"epochfs_plan_pushed_batches", "Batches before this one have been pushed, or read.", false},
-    {"epochfs_plan_batches_per_second", "How fast it is read; 0: not known.", false},
-    {"epochfs_plan_wait_seconds", "Seconds that readers waited for the remote, in this epoch.",
+    {"epochfs_plan_batches_per_second", "Reading speed; 0: not known.", false},
+    {"epochfs_plan_wait_seconds", "Seconds that readers waited for the remote in this epoch.",
      false},
-    {"epochfs_plan_wait_ratio", "The same as a share of the time since its first read.", false},
+    {"epochfs_plan_wait_ratio",
+     "These seconds as a share of the time since the first read, 0 to 1.", false},
     {"epochfs_plan_age_seconds", "Seconds since the first read of this epoch.", true},
     {"epochfs_plan_quiet_seconds", "Seconds since the last read that reached the daemon.", true},
-    {"epochfs_plan_left_seconds", "Seconds to the end of the epoch, at this speed; NaN: not known.",
+    {"epochfs_plan_left_seconds", "Seconds to the end of the epoch at this speed; NaN: not known.",
      false},
     {"epochfs_plan_staged_ratio", "Share of the dataset's source bytes that are staged.", false},
 };

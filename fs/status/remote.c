@@ -12,35 +12,38 @@
 static const struct metrics_row status_remote_rows[] = {
 #define AT(member) offsetof(struct stage_counters, member)
     {"demand_bytes", "epochfs_remote_bytes_total{why=\"demand\"}",
-     "Bytes received from the remote: because a read waited, or in the background.",
+     "Bytes received from the remote because a read waited, or in the background.",
      AT(demand_bytes)},
     {"background_bytes", "epochfs_remote_bytes_total{why=\"background\"}", NULL,
      AT(background_bytes)},
     {"distinct_bytes", "epochfs_remote_distinct_bytes_total",
-     "Bytes of blocks that were fetched at least once.", AT(distinct_bytes)},
-    {"served_bytes", "epochfs_remote_served_bytes_total", "Bytes of the remote's files served.",
-     AT(served_bytes)},
+     "Bytes of blocks that were fetched at least once. Received / distinct = 1.00: no block was "
+     "fetched twice.",
+     AT(distinct_bytes)},
+    {"served_bytes", "epochfs_remote_served_bytes_total",
+     "Bytes of source files that were served to readers.", AT(served_bytes)},
     {"hits", "epochfs_remote_hits_total", "Reads whose bytes were all staged.", AT(hits)},
     {"misses", "epochfs_remote_misses_total", "Reads whose bytes were not all staged.", AT(misses)},
-    {"waits", NULL, NULL, AT(waits)},
-    {"requests", "epochfs_remote_requests_total", "Transfers begun.", AT(requests)},
-    {"retries", "epochfs_remote_retries_total", "Transfers begun again after a failure.",
+    {"waits", NULL, "Times that a read waited for bytes.", AT(waits)},
+    {"requests", "epochfs_remote_requests_total", "Transfers that were begun.", AT(requests)},
+    {"retries", "epochfs_remote_retries_total", "Transfers that were repeated after a failure.",
      AT(retries)},
-    {"errors", "epochfs_remote_errors_total", "Readers that got an error.", AT(errors)},
-    {"evictions", "epochfs_remote_evictions_total", "Blocks dropped from the cache.",
+    {"errors", "epochfs_remote_errors_total",
+     "Readers that got an error because the remote failed.", AT(errors)},
+    {"evictions", "epochfs_remote_evictions_total", "Blocks that were dropped from the cache.",
      AT(evictions)},
     {"held_drops", "epochfs_remote_held_drops_total",
-     "Drops refused because the kernel reads the file for its readers.", AT(held)},
+     "Drops that were refused because the kernel itself reads the file.", AT(held)},
     {"refused_inserts", "epochfs_remote_refused_inserts_total",
-     "Blocks not kept because the cache was full.", AT(refused)},
-    {"bad_blocks", "epochfs_remote_bad_blocks_total", "Blocks whose checksum was wrong.",
-     AT(bad_blocks)},
+     "Blocks that were not kept because the cache was full.", AT(refused)},
+    {"bad_blocks", "epochfs_remote_bad_blocks_total",
+     "Blocks with a wrong checksum, which are fetched again.", AT(bad_blocks)},
     {"bad_files", "epochfs_remote_bad_files_total", "Files that differ from SHA256SUMS.",
      AT(bad_files)},
     {"rests", "epochfs_remote_rests_total",
-     "Pauses of the background that leave all processors to a job.", AT(rests)},
-    {"staged_bytes", "epochfs_remote_staged_bytes", "Bytes of the source that are staged.",
-     AT(staged_bytes)},
+     "Pauses of background transfers, because no processor was idle.", AT(rests)},
+    {"staged_bytes", "epochfs_remote_staged_bytes",
+     "Bytes of the source that are staged. It falls when blocks are dropped.", AT(staged_bytes)},
     {"total_bytes", "epochfs_remote_source_bytes", "Bytes of the source.", AT(total_bytes)},
 #undef AT
 };
@@ -174,15 +177,19 @@ void status_remote_metrics(struct stage *stage, struct text *t)
 
     metrics_add_rows(t, status_remote_rows, ARRAY_LEN(status_remote_rows), c);
     add_histogram(c, t);
-    metrics_add(t, "epochfs_cache_used_bytes", "Disk space that the cache folder takes.",
+    metrics_add(t, "epochfs_cache_used_bytes",
+                "Disk space that the cache directory takes, with the files of other mounts.",
                 quota_used(stage_quota(stage)));
-    metrics_add(t, "epochfs_cache_limit_bytes", "Disk space that it may take; 0: no limit.",
+    metrics_add(t, "epochfs_cache_limit_bytes",
+                "Disk space that the cache directory may take; 0: no limit.",
                 quota_limit(stage_quota(stage)));
     report_peers(stage, &peers);
-    metrics_add(t, "epochfs_remote_peers_bytes_total", "Bytes of the remote that peers gave.",
+    metrics_add(t, "epochfs_remote_peers_bytes_total", "Bytes that came from peers (peers=).",
                 peers.bytes);
     metrics_add(t, "epochfs_remote_peers_failing",
-                "1 while peers are named and the remote is asked in their place.", !peers.answer);
+                "1 while the peers fail and the remote is read in their place, otherwise 0.",
+                !peers.answer);
     stage_trouble(stage, trouble, sizeof(trouble));
-    metrics_add(t, "epochfs_remote_failing", "1 while the remote fails.", *trouble != '\0');
+    metrics_add(t, "epochfs_remote_failing", "1 while the remote fails, otherwise 0.",
+                *trouble != '\0');
 }

@@ -145,7 +145,8 @@ static void add_json(struct status *s, struct text *t)
 /* What never changes: the version, the source and the mountpoint. */
 static void add_info(const struct status *s, struct text *t)
 {
-    metrics_begin(t, "epochfs_info", NULL, "The mount: what serves it, its source, where it is.");
+    metrics_begin(t, "epochfs_info", NULL,
+                  "Always 1; its labels are the version, the source and the mountpoint.");
     text_add(t, "epochfs_info{");
     metrics_add_label(t, "version", EPOCHFS_VERSION);
     text_add(t, ",");
@@ -162,29 +163,30 @@ static void add_metrics(struct status *s, struct text *t)
     sum_progress(s, &done, &total);
     add_info(s, t);
     metrics_begin(t, "epochfs_requests_total", NULL,
-                  "Requests of the kernel; warm reads do not cause any.");
+                  "Requests of the kernel, by kind; reads from its page cache cause none.");
     for (unsigned i = 0; i < N_REQUESTS; i++)
         text_add(t, "epochfs_requests_total{type=\"%s\"} %llu\n", request_names[i],
                  value(&s->request[i]));
-    metrics_add(t, "epochfs_served_bytes_total", "Bytes given to the kernel by reads.",
+    metrics_add(t, "epochfs_served_bytes_total", "Bytes that reads returned to the kernel.",
                 value(&s->bytes_served));
     metrics_add(t, "epochfs_passed_opens_total", "Opens of files that the kernel then read itself.",
                 value(&s->open.opens));
-    metrics_add(t, "epochfs_pictures_decoded_total", "Pictures that were decoded.",
+    metrics_add(t, "epochfs_pictures_decoded_total", "Images that were decoded.",
                 s->pictures ? value(&s->pictures->decoded) : 0);
     metrics_add(t, "epochfs_pictures_kept_total",
-                "Pictures that were read from the cache folder, decoded before (decoded_cache=).",
+                "Images that were read decoded from the cache directory (decoded_cache=).",
                 s->pictures ? value(&s->pictures->kept) : 0);
     metrics_add(t, "epochfs_pictures_zeroed_total",
-                "Times that zeros were shown for a picture that cannot be decoded (on_error=zero).",
+                "Times that zeros were shown for an image that cannot be decoded (on_error=zero).",
                 s->pictures ? value(&s->pictures->zeroed) : 0);
     metrics_add(t, "epochfs_read_errors_total", "Reads that failed.", value(&s->read_errors));
     metrics_add(t, "epochfs_read_twice_total",
-                "Utterances read twice in an epoch, against kaldi=o.", value(&s->read_twice));
+                "Utterances that were read twice in an epoch, with kaldi=o.",
+                value(&s->read_twice));
     metrics_add(t, "epochfs_read_backwards_total",
-                "Utterances read after a greater key, against kaldi=cs.",
+                "Utterances that were read after a greater key, with kaldi=cs.",
                 value(&s->read_backwards));
-    metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened.",
+    metrics_add(t, "epochfs_plans_opened_total", "Plans and epochs that were opened by their path.",
                 value(&s->plans_opened));
     metrics_add(t, "epochfs_datasets", "Datasets of the mount.", s->catalog->n_datasets);
     metrics_add(t, "epochfs_datasets_ready", "Datasets whose samples are known.",
@@ -192,7 +194,7 @@ static void add_metrics(struct status *s, struct text *t)
     metrics_add(t, "epochfs_index_bytes", "Bytes of text and archives to index.", total);
     metrics_add(t, "epochfs_indexed_bytes", "Bytes of text and archives that have been indexed.",
                 done);
-    metrics_add(t, "epochfs_start_time_seconds", "When the mount was made, Unix time.",
+    metrics_add(t, "epochfs_start_time_seconds", "Time of the mount, in seconds since 1970.",
                 (uint64_t)s->started);
     status_memory_metrics(s->holder, s->n_holders, t);
     if (s->active_plans)

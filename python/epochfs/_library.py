@@ -283,7 +283,7 @@ class Library(Mount):
         return LoadedDataset(self, name)
 
     def status(self) -> dict[str, Any]:
-        """What status.json of a mount has: docs/status.md describes it."""
+        """What status.json of a mount has: docs/reference/status.md describes it."""
         return json.loads(self.text(".epochfs/status.json"))
 
     def notes(self) -> list[str]:

@@ -221,7 +221,7 @@ class Mount(Mapping):
             close()
 
     def status(self) -> dict[str, Any]:
-        """The mount's status.json: docs/status.md describes it. Raises DeadMountError, and Error for another user's mount."""
+        """The mount's status.json: docs/reference/status.md describes it. Raises DeadMountError, and Error for another user's mount."""
         return errors.status(self.path)
 
     def read(self, function: Callable[..., Value], path: str, *arguments: Any) -> Value:

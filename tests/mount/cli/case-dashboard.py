@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """mount-scripts/grafana/epochfs.json: panels that lie beside one another, and queries whose metrics and labels are
-those of docs/status.md; no query of a counter without its growth. The alerts of docs/cluster.md have such metrics, too."""
+those of docs/reference/status.md; no query of a counter without its growth. The alerts of docs/cluster.md have such metrics, too."""
 
 import json
 import os
@@ -8,15 +8,11 @@ import re
 
 from lib import equal, text
 from page_blocks import take
+from status_page import METRICS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../../..")
 DASHBOARD = json.loads(text(ROOT, "mount-scripts/grafana/epochfs.json"))
-METRICS = {}
-for line in text(ROOT, "docs/status.md").split("\n## metrics\n")[1].splitlines():
-    if line.startswith("| `epochfs_"):
-        name, kind, labels = [cell.strip() for cell in line.strip("|").split("|")][:3]
-        METRICS[name.strip("`")] = kind, [word for word in labels.split(", ") if word]
 SHARED = {"mountpoint", "le", "instance"}  # that prometheus-textfile adds, that histograms have, that Prometheus adds for each node
 FUNCTIONS = {"rate", "increase", "sum", "without", "histogram_quantile", "label_values"}  # `by` would drop what Prometheus adds
 LEAST = 3  # minutes that a growth is taken over: prometheus-textfile runs once a minute
@@ -31,8 +27,8 @@ for title, query, legend in queries:
     known = []
     for match in re.finditer(r"\bepochfs_\w+", plain):
         name = re.sub(r"_(bucket|sum|count)$", "", match[0])
-        equal(name in METRICS, True, f"{title}: docs/status.md has {name}")
-        kind, labels = METRICS[name]
+        equal(name in METRICS, True, f"{title}: docs/reference/status.md has {name}")
+        kind, labels, _ = METRICS[name]
         grows = re.search(r"\b(rate|increase)\($", plain[:match.start()]) is not None
         whole = title == "Received / distinct"  # both since the start of the mount
         equal(grows, kind != "gauge" and not whole, f"{title}: growth of the {kind} {name}")
@@ -67,7 +63,7 @@ alerts = re.findall(r"^      - alert: (\w+)\n        expr: (.*)$", take("docs/cl
 equal(len(alerts), 5, "alerts of docs/cluster.md")
 for title, query in alerts:
     names = re.findall(r"\bepochfs_\w+", query)
-    equal([name for name in names if name not in METRICS and name != "epochfs_up"], [], f"{title}: metrics unknown to docs/status.md")
+    equal([name for name in names if name not in METRICS and name != "epochfs_up"], [], f"{title}: metrics unknown to docs/reference/status.md")
     for name in names:
         grows = f"increase({name}[" in query
         equal(grows, METRICS.get(name, ("gauge",))[0] != "gauge", f"{title}: growth of {name}")

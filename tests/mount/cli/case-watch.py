@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The line of `epochfs status --watch` in docs/staging-reference.md has the form of those that it prints while epochs of a
+"""The line of `epochfs status --watch` in docs/reference/commands.md has the form of those that it prints while epochs of a
 staged source are read: each part, and the unit of each number. What came from the remote shows in the lines."""
 
 import itertools
@@ -48,7 +48,7 @@ def read_epochs(enough, watch):
         watch.terminate()
 
 
-want = form_of(take("docs/staging-reference.md", "waited 2.5 s").strip())
+want = form_of(take("docs/reference/commands.md", "waited 2.5 s").strip())
 images, _ = small(12800, side=28)
 BATCHES = len(images) // 128
 with Nginx(SOURCE, limit_rate=4 * MiB) as server, mounted(f"{server.url}/", "prefetch=off"):

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # needs: dataset-fashion-mnist
-# slow: the commands of four pages
-"""The line of /etc/fstab in docs/install.md, and memory.md, status.md, local.md and containers.md, done as by a reader with the real
+# slow: the commands of three pages
+"""The line of /etc/fstab in docs/install.md, and memory.md, local.md and containers.md, done as by a reader with the real
 images."""
 
 import os
-import re
 
 import pages
 from lib import contains, content, equal, run
@@ -23,14 +22,6 @@ os.symlink(os.environ["EPOCHFS"], "/usr/sbin/mount.epochfs")
 os.system("mount /mnt/mnist && test -e '/mnt/mnist/train/batches/batch=128,seed=7' && umount /mnt/mnist") == 0 or os.sys.exit(1)
 
 world.run("docs/internals/memory.md", before=MOUNT)
-kinds = {"JSON": "json.load(open({0!r}))", "Prometheus text": "assert open({0!r}).read().startswith('# HELP ')"}
-looks = ""
-for line in take("docs/status.md", "MOUNTPOINT/.epochfs/status.json").splitlines():
-    name, kind = line.split(None, 1)
-    looks += kinds[re.split("[,:]", kind)[0]].format(name.replace("MOUNTPOINT", "/mnt/mnist")) + "\n"
-equal(looks.count("\n"), 3, "files that status.md names")
-looks = world.file("looks.py", b"import json\n" + looks.encode())
-world.run("docs/status.md", then={"--html": f"grep -q '</html>' status.html\npython3 {looks}"}, before=MOUNT)
 world.run("docs/containers.md", then={"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
 
 world.file("linked/a", b"\0\0\x08\x01\0\0\0\x02\x01\x02")
