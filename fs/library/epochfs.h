@@ -14,6 +14,11 @@
  * epochfs_batch_give(), which end what other threads may not use at that time. Several sources may
  * be open at once.
  *
+ * Closing. Do not use a source, or its batches, after epochfs_close(). In the thread that has
+ * closed it, such a call is an assertion that fails (SIGABRT) where the library was built without
+ * NDEBUG, and an error, ESHUTDOWN, where it was built with it, as what is installed is. Other
+ * threads may be late: they always get ESHUTDOWN.
+ *
  * fork(). A child may not use what its parent opened: such calls fail with ECHILD, and leave
  * everything as it is. The child opens the source itself; both share the cache directory.
  *
@@ -54,8 +59,8 @@ const char *epochfs_version(void);
 struct epochfs *epochfs_open(const char *source, const char *options, struct epochfs_error *error);
 
 /* Close a source. Calls that are under way in other threads end with ESHUTDOWN, and this waits for
- * them. Batches that were taken stay valid; struct epochfs_batches must still be closed. 0 or -1:
- * EINVAL: fs is NULL; ESHUTDOWN: it is closed; ECHILD. */
+ * them. Each struct epochfs_batch stays valid; struct epochfs_batches must still be closed. 0 or
+ * -1: EINVAL: fs is NULL; ESHUTDOWN: another thread closes it; ECHILD. */
 int epochfs_close(struct epochfs *fs, struct epochfs_error *error);
 
 /* Call each for the lines of what the mount would have logged as warnings and errors since the

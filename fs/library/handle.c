@@ -1,6 +1,7 @@
 /* A handle: calls that begin and end, their errors, and the paths that they name. */
 #include "fs/library/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,6 +73,8 @@ void library_unref(struct epochfs *fs)
 
 int library_enter(struct epochfs *fs, struct epochfs_error *error)
 {
+    bool is_mistake;
+
     if (!fs)
         return library_fail(error, EINVAL,
                             "expected a source that epochfs_open() has opened, got "
@@ -87,7 +90,10 @@ int library_enter(struct epochfs *fs, struct epochfs_error *error)
         lock_drop(&fs->lock);
         return 0;
     }
+    /* Another thread cannot know that it is late. */
+    is_mistake = fs->is_closed && pthread_equal(fs->closer, pthread_self());
     lock_drop(&fs->lock);
+    assert(!is_mistake && "a source is used after epochfs_close()");
     return library_fail(error, ESHUTDOWN, "the source is closed");
 }
 

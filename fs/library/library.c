@@ -189,6 +189,8 @@ PUBLIC int epochfs_close(struct epochfs *fs, struct epochfs_error *error)
     lock_take(&fs->lock);
     while (fs->calls)
         lock_wait(&fs->lock, &fs->wake);
+    fs->is_closed = true;
+    fs->closer = pthread_self();
     lock_drop(&fs->lock);
     library_release(fs);
     library_unref(fs);

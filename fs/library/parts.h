@@ -39,6 +39,8 @@ struct epochfs {
     pthread_cond_t wake;
     /* Guarded by lock: */
     bool has_preparer;
+    bool is_closed; /* epochfs_close() has returned, in the thread `closer` */
+    pthread_t closer;
     unsigned calls;                  /* that are under way */
     unsigned refs;                   /* the handle itself until it is closed, and batches */
     struct library_answer *answer;   /* [catalog.n] */
@@ -55,7 +57,7 @@ int library_fail(struct epochfs_error *error, int code, const char *format, ...)
 int library_fail_for(struct epochfs_error *error, int r, const struct diag *d, const char *what);
 
 /* A call begins: 0, or -1 with the error: fs is NULL, closed, or of another process. Each that
- * begins ends. */
+ * begins ends. An assertion fails in the thread that has closed fs. */
 int library_enter(struct epochfs *fs, struct epochfs_error *error);
 void library_leave(struct epochfs *fs);
 
