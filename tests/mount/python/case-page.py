@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# needs: python3-torch python3-sklearn python3-xgboost
+# plain: Python works with what other cases read
 """docs/python.md, done as a reader would."""
 
 

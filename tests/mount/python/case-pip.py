@@ -48,7 +48,6 @@ def main():
         equal(said[1], "30", "samples")
         contains(said[2], venv)
         contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
-    as_a_page_says("python", take("docs/python.md", "pip install build/python"))
     as_a_page_says("readme", take("README.md", "pip install ./python"))
     as_a_page_says("install", take("docs/install.md", "pip install build/python"))
 

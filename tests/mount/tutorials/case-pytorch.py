@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""docs/tutorials/pytorch.md, done as a reader would."""
+"""docs/pytorch.md, done as a reader would."""
 
 
 import tutorials
 from lib import need_fashion
 
 need_fashion()
-tutorials.run("pytorch")
+tutorials.run_page("docs/pytorch.md")

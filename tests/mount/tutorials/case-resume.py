@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""docs/tutorials/resume.md, done as a reader would."""
+"""docs/resume.md, done as a reader would."""
 
 
 import tutorials
 from lib import need_fashion
 
 need_fashion()
-tutorials.run("resume")
+tutorials.run_page("docs/resume.md")
