@@ -140,8 +140,12 @@ static int audio_doubts(const struct audio_file *file, uint64_t frames, bool *re
         *ret_cut = r == 0;
         return r < 0 ? r : !r || frames == UINT64_MAX;
     }
-    *ret_cut = frames == UINT64_MAX; /* Ogg without its end */
-    return *ret_cut;
+    if (container == AUDIO_OGG) {
+        r = audio_ogg_is_whole(file, d);
+        *ret_cut = r == 0;
+        return r < 0 ? r : !r || frames == UINT64_MAX;
+    }
+    return frames == UINT64_MAX;
 }
 
 int audio_measure(const struct audio_file *file, struct audio_info *ret, struct diag *d)

@@ -13,6 +13,9 @@
 #define FLAC_TAIL  (1 << 16) /* frames that are longer are decoded instead */
 #define FLAC_TRIES 64 /* what looks like the head of a frame; by chance there is hardly one */
 #define ID3_END    128
+#define OGG_HEAD   27
+#define OGG_LAST   4          /* flag of a stream's last page */
+#define OGG_TAIL   (2u << 16) /* two pages are at most as long */
 
 static int audio_bytes(const struct audio_file *file, uint64_t off, void *dst, size_t len,
                        struct diag *d)
@@ -41,6 +44,8 @@ int audio_find_container(const struct audio_file *file, enum audio_container *re
         return r;
     if (!memcmp(head, "fLaC", 4))
         *ret = AUDIO_FLAC;
+    else if (!memcmp(head, "OggS", 4))
+        *ret = AUDIO_OGG;
     else if (start || (head[0] == 0xff && (head[1] & 0xe0) == 0xe0 && (head[1] & 6)))
         *ret = AUDIO_MP3; /* layer 0 would be AAC */
     return 0;
@@ -92,6 +97,35 @@ int audio_flac_is_whole(const struct audio_file *file, uint64_t start, struct di
                 return 1;
             tries++;
         }
+    return 0;
+}
+
+/* ---- Ogg ---- */
+
+/* Bytes of the page that begins at p; 0: none does, or it is longer than n. */
+static size_t ogg_page(const uint8_t *p, size_t n)
+{
+    size_t len = OGG_HEAD;
+
+    if (n < OGG_HEAD || memcmp(p, "OggS", 4) != 0 || n < OGG_HEAD + (size_t)p[26])
+        return 0;
+    len += p[26];
+    for (unsigned i = 0; i < p[26]; i++)
+        len += p[OGG_HEAD + i];
+    return len <= n ? len : 0;
+}
+
+int audio_ogg_is_whole(const struct audio_file *file, struct diag *d)
+{
+    uint8_t tail[OGG_TAIL];
+    size_t n = (size_t)min_u64(file->size, OGG_TAIL);
+    int r = n ? audio_bytes(file, file->size - n, tail, n, d) : 0;
+
+    if (r < 0)
+        return r;
+    for (size_t at = n; at-- > 0;)
+        if (ogg_page(tail + at, n - at))
+            return (tail[at + 5] & OGG_LAST) != 0;
     return 0;
 }
 

@@ -25,12 +25,15 @@ void audio_reader_versions(struct text *t);
 /* ---- complete.c: what a file is by its first bytes, and is all of it there? ---- */
 
 /* Skips ID3v2 tags. 0 or an error of read(). */
-enum audio_container { AUDIO_OTHER, AUDIO_MP3, AUDIO_FLAC };
+enum audio_container { AUDIO_OTHER, AUDIO_MP3, AUDIO_FLAC, AUDIO_OGG };
 int audio_find_container(const struct audio_file *file, enum audio_container *ret,
                          uint64_t *ret_start, struct diag *d);
 
 /* Does a FLAC file end with a whole frame? 1, 0, or an error of read(). */
 int audio_flac_is_whole(const struct audio_file *file, uint64_t start, struct diag *d);
+
+/* Has the last whole page of an Ogg file the mark that its stream ends? As above. */
+int audio_ogg_is_whole(const struct audio_file *file, struct diag *d);
 
 /* Does an mp3 file have a header with the number of its frames, and as many bytes as it says and as
  * these take? 1; 0: no such header; -EBADMSG: fewer bytes; or an error of read(). */
