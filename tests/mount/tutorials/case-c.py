@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""docs/tutorials/c.md, done as a reader would; then its program where a batch is not what it wants, which it must say."""
+"""docs/library.md, files of a mount in C, done as a reader would; then its program where a batch is not what it wants, which it
+must say."""
 
 import errno
 import os
@@ -11,7 +12,7 @@ import tutorials
 from lib import MOUNTPOINT, SOURCE, contains, equal, idx_bytes, need_fashion, small, start, stop, write
 
 need_fashion()
-tutorials.run("c")
+tutorials.run_page("docs/library.md", "Read files of a mount in C")
 subprocess.run(["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=address,undefined",
                 "-fno-sanitize-recover=all", "-o", "try", "brightness.c"], cwd=tutorials.HOME, check=True)
 
@@ -31,7 +32,7 @@ daemon = start(SOURCE)
 good = f"{MOUNTPOINT}/other/train/batches/batch=128"
 contains(says(good, 0), "300 samples")
 contains(says(f"{MOUNTPOINT}/other/train/batches/batch=256"), "larger than a batch")
-contains(says(f"{MOUNTPOINT}/train/batches/batch=128"), "batch 0: expected pictures of 784 bytes")
+contains(says(f"{MOUNTPOINT}/train/batches/batch=128"), "batch 0: expected images of 784 bytes")
 contains(says(f"{MOUNTPOINT}/many/train/batches/batch=128"), "expected labels below 10, got 10")
 contains(says(f"{MOUNTPOINT}/none/train/batches/batch=128"), "No such file or directory")
 stop(daemon)

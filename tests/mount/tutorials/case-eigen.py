@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: g++ libeigen3-dev
-"""docs/tutorials/eigen.md, done as a reader would; then the header against files that are wrong."""
+"""docs/library.md, Eigen matrices, done as a reader would; then the header against files that are wrong."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ import tutorials
 from lib import content, contains, equal, need_fashion
 
 need_fashion()
-tutorials.run("eigen")
+tutorials.run_page("docs/library.md", "Eigen matrices in C++")
 
 # What a loader must never take for a matrix.
 lines = content(tutorials.HOME, "epochfs_eigen.h").count(b"\n")
