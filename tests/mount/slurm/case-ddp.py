@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch slurm-wlm root
-"""The program of docs/tutorials/ddp.md as a job of Slurm, by the line of the page: eight tasks on two nodes, each with its
+"""The program of docs/slurm.md as a job of Slurm, by the line of the page: eight tasks on two nodes, each with its
 mount; one of four tasks that was stopped goes on with two, and each step has the samples that it has without a stop."""
 
 import os
@@ -14,7 +14,7 @@ from page_blocks import take
 slurm.enter()
 
 STEPS = 4  # of 256 samples in an epoch
-TASK = take("docs/tutorials/ddp.md", "scontrol show")  # the nodes of the test are this machine, and its python3 may be another
+TASK = take("docs/slurm.md", "scontrol show")  # the nodes of the test are this machine, and its python3 may be another
 for page_has, here in ((re.search(r"\$\(scontrol .*?-n 1\)", TASK)[0], "127.0.0.1"),
                        ("\nexec python3 ddp.py", '\nexport GLOO_SOCKET_IFNAME=lo PYTHONPATH={dir}/python\nexec /usr/bin/python3 {dir}/ddp.py "$@"')):
     equal(page_has in TASK, True, f"{page_has!r} in the page's job")
@@ -29,7 +29,7 @@ def steps(output):
 def main():
     small(256 * STEPS, side=28)
     with slurm.Cluster() as cluster:
-        page = take("docs/tutorials/ddp.md", "# ddp.py\n")
+        page = take("docs/slurm.md", "# ddp.py\n")
         slurm.program(f"{cluster.dir}/ddp.py", page.replace("torch.nn.Linear(784", "torch.nn.Linear(28 * 29"))
         shutil.copytree(os.path.join(slurm.HERE, "../../python/epochfs"), f"{cluster.dir}/python/epochfs")
         task = slurm.program(f"{cluster.dir}/task.sh", TASK.format(dir=cluster.dir))
@@ -38,7 +38,7 @@ def main():
             return over(cluster.submit(f"--ntasks-per-node={tasks // 2}", f"{cluster.tools}/job.sh", SOURCE, task, *arguments))
 
         def as_the_page_says():
-            line = take("docs/tutorials/ddp.md", "sbatch -N2").split()
+            line = take("docs/slurm.md", "sbatch -N2").split()
             here = {"job.sh": f"{cluster.tools}/job.sh", "s3://bucket/fashion-mnist": SOURCE, "./task.sh": task}
             equal(sorted(set(line) & set(here)), sorted(here), f"words of {line}")
             line[1:1] = ["--parsable", f"--output={cluster.dir}/out/%j"]

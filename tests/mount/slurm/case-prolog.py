@@ -39,8 +39,8 @@ def reads(cluster):
 
 
 def page(cluster):
-    """The job script of docs/cluster.md, with another source, whose ./train lists the batches that it gets."""
-    lines = take("docs/cluster.md", "#SBATCH --nodes=2")
+    """The job script of docs/slurm.md, with another source, whose ./train lists the batches that it gets."""
+    lines = take("docs/slurm.md", "#SBATCH --nodes=2")
     contains(lines, "s3://bucket/mnist")
     script = slurm.program(f"{cluster.dir}/page.sh", "#!/bin/bash\n" + lines.replace("s3://bucket/mnist", SOURCE))
     train = slurm.program(f"{cluster.dir}/out/train", '#!/bin/bash\necho "$(basename "$1"): $(ls "$1/epoch=0/npy" | grep -c image01)"\n')

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""docs/tutorials/ddp.md, done as a reader would."""
+"""docs/slurm.md, "Try it on one machine", done as by a reader."""
 
 
 import tutorials
 from lib import need_fashion
 
 need_fashion()
-tutorials.run("ddp")
+tutorials.run_page("docs/slurm.md")
