@@ -1,6 +1,6 @@
 /* Operations that mix a picture with a duller or smoother one:
  * (65536 dull + factor (value - dull)) >> 16, clipped to 0 to 255. A factor of 0 is the dull one,
- * 65536 the picture as it is. Definitions: docs/pictures.md. */
+ * 65536 the picture as it is. Definitions: docs/spec/augment.md. */
 #ifndef EPOCHFS_FORMAT_PICTURE_COLOUR_H
 #define EPOCHFS_FORMAT_PICTURE_COLOUR_H
 

@@ -1,5 +1,5 @@
 /* Policies: which operations a picture gets, by its numbers, and the operations by their levels.
- * The words auto, rand, trivial and jitter of a recipe; definitions: docs/pictures.md. */
+ * The words auto, rand, trivial and jitter of a recipe; definitions: docs/spec/augment.md. */
 #ifndef EPOCHFS_FORMAT_PICTURE_POLICY_H
 #define EPOCHFS_FORMAT_PICTURE_POLICY_H
 

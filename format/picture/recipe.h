@@ -1,5 +1,5 @@
 /* Recipes: how pictures are augmented, as the option augment=NAME=WORD[+WORD..] says it. A WORD is
- * word[:value][:key=value..]; docs/augment.md has them all. */
+ * word[:value][:key=value..]; docs/spec/augment.md has them all. */
 #ifndef EPOCHFS_FORMAT_PICTURE_RECIPE_H
 #define EPOCHFS_FORMAT_PICTURE_RECIPE_H
 

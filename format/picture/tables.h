@@ -1,5 +1,5 @@
 /* Operations that give each value of a colour another one, whatever its neighbours are.
- * Definitions: docs/pictures.md. */
+ * Definitions: docs/spec/augment.md. */
 #ifndef EPOCHFS_FORMAT_PICTURE_TABLES_H
 #define EPOCHFS_FORMAT_PICTURE_TABLES_H
 

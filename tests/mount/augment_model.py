@@ -1,4 +1,4 @@
-"""Augmented pictures in Python, for cases: what docs/augment.md and docs/spec/order.md say, in integers. It knows base, rrc,
+"""Augmented pictures in Python, for cases: what docs/spec/augment.md and docs/spec/order.md say, in integers. It knows base, rrc,
 crop, flip, vflip, gray, erase and salt.
 
     model = Model("rrc+flip", seed=7)

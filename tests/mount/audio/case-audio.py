@@ -114,4 +114,4 @@ os.makedirs("/mnt/speech")
 for k in range(3):
     for i in range(20):
         world.file(f"/data/speech/train/c{k}/{k}-{i}.wav", sound(200 + 10 * i)[0])
-world.run("docs/audio.md", then={"audio_offsets": "assert x.dtype == 'f4' and len(offsets) == 33 and offsets[-1] == len(x)"})
+world.run("docs/audio.md", "Audio as arrays", then={"audio_offsets": "assert x.dtype == 'f4' and len(offsets) == 33 and offsets[-1] == len(x)"})

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/cifar.md, mindrecord.md, parquet.md, recordio.md, tfrecord.md, tar.md, pictures.md, augment.md and kaldi.md, done as by
+"""docs/cifar.md, mindrecord.md, parquet.md, recordio.md, tfrecord.md, tar.md, images.md and kaldi.md, done as by
 a reader with small files of those names."""
 
 import io
@@ -73,8 +73,8 @@ world.run("docs/tar.md", then={"cp /mnt/all": "test -s 000017.jpg", "first = PIL
 for i in range(64):
     world.file(f"/data/flowers/train/{('rose', 'tulip')[i % 2]}/{i}.jpg", PICTURES[i % 5])
 os.makedirs("/mnt/flowers")
-world.run("docs/pictures.md", then={"batch['image']": "assert x.shape == (32, 224, 224, 3) and y.shape == (32,) and y.dtype == 'i8'"})
-world.run("docs/augment.md", then={"image_norm": "assert x.shape == (32, 3, 224, 224) and x.dtype == 'f4' and y.dtype == 'i8'"})
+world.run("docs/images.md", "Images as arrays", then={"batch['image']": "assert x.shape == (32, 224, 224, 3) and y.shape == (32,) and y.dtype == 'i8'"})
+world.run("docs/images.md", "Random crops and flips", then={"image_norm": "assert x.shape == (32, 3, 224, 224) and x.dtype == 'f4' and y.dtype == 'i8'"})
 os.rmdir("/mnt/flowers")
 
 matrices = [(f"utt{i + 1}", kaldi_dirs.fm(rng.normal(size=(20 + i, 13)).astype(np.float32))) for i in range(40)]

@@ -222,7 +222,7 @@ static void test_measure__reads_ends(void **state)
     free(b);
 }
 
-/* src_simple() alone, as docs/audio.md has it. */
+/* src_simple() alone, as docs/spec/audio.md has it. */
 static float *resampled(const float *in, uint64_t frames, uint32_t rate, uint32_t to, uint64_t made)
 {
     uint64_t zeros = 64 + rate / to;

@@ -271,7 +271,7 @@ static void test_policy_choose__none__no_steps(void **state)
     assert_int_equal(policy_choose(&(struct policy){POLICY_NONE, 0, 2, 9}, &n, steps), 0);
 }
 
-/* The table of numbers in docs/pictures.md. */
+/* The table of numbers in docs/spec/augment.md. */
 static void test_policy_choose__written_down__as_written(void **state)
 {
     static const struct {

@@ -1,8 +1,0 @@
-#!/usr/bin/python3
-# needs: python3-torch
-"""docs/tutorials/pictures.md, done as a reader would."""
-
-
-import tutorials
-
-tutorials.run("pictures")
