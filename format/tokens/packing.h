@@ -1,6 +1,6 @@
 /* Packing (-o pack=W): the ends of documents that fill no window of T + 1 tokens, packed into
  * samples of T + 1 tokens by best fit, longest first, among W documents at a time. The rule, a
- * reference and examples: docs/tokens.md.
+ * reference and examples: docs/spec/packing.md.
  *
  * An index of pieces is kept. A piece is the end of a document, so its row needs the document
  * alone, and the samples before it; documents say where it begins. Full windows are found as

@@ -1,5 +1,5 @@
 /* A stream: the tokens of one file, one after another, and what its file, or files beside it, say
- * of them. The programs that write such files, and where they agree: docs/tokens.md. */
+ * of them. The programs that write such files, and where they agree: docs/spec/text.md. */
 #ifndef EPOCHFS_FORMAT_TOKENS_STREAM_H
 #define EPOCHFS_FORMAT_TOKENS_STREAM_H
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-xgboost
-"""docs/csv.md, libsvm.md, dmatrix.md, libfm.md, jsonl.md and tokens.md, done as by a reader with small files of those names."""
+"""docs/csv.md, libsvm.md, dmatrix.md, libfm.md, and text.md, done as by a reader with small files of those names."""
 
 import json
 import tempfile
@@ -39,10 +39,10 @@ world.file("train.ffm", (entry * ROWS).encode())
 world.run("docs/libfm.md", then={"load_npz": "assert x.shape[0] == 1024 and field.dtype == 'u4' and list(field[:3]) == [0, 1, 2]"})
 
 world.file("instructions/train.jsonl", "".join(json.dumps({"text": f"number {i}", "n": i}) + "\n" for i in range(100)).encode())
-world.run("docs/jsonl.md", then={"jsonl/000000": "assert len(rows) == 32 and rows[0]['text'] == f\"number {rows[0]['n']}\""})
+world.run("docs/text.md", "JSON lines", then={"jsonl/000000": "assert len(rows) == 32 and rows[0]['text'] == f\"number {rows[0]['n']}\""})
 
 tokens = rng.integers(0, 50000, 200 * 1024)
 world.file("data/train.bin", llmc(tokens))
 world.file("openwebtext/train.bin", tokens.astype("<u2").tobytes())
-world.run("docs/tokens.md", then={"batch['tokens']": "assert tokens.shape == (64, 1025) and tokens.dtype == 'u2' and (x[:, 1:] == y[:, :-1]).all()",
+world.run("docs/text.md", "Token windows", then={"batch['tokens']": "assert tokens.shape == (64, 1025) and tokens.dtype == 'u2' and (x[:, 1:] == y[:, :-1]).all()",
                              "openwebtext": "test -e /mnt/train.bin/samples/npy/000000.tokens.npy"})

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Packed windows of each kind of file against the reference of docs/packing.md: every field, kept packings, and what is refused."""
+"""Packed windows of each kind of file against the reference of docs/spec/packing.md: every field, kept packings, and what is refused."""
 
 import json
 import os
@@ -17,10 +17,10 @@ from page_blocks import ROOT, take  # noqa: E402
 
 rng = np.random.default_rng(9)
 reference = types.ModuleType("packing")
-exec(take("docs/packing.md", "def pack("), reference.__dict__)
+exec(take("docs/spec/packing.md", "def pack("), reference.__dict__)
 
 # The table of the page
-rows = re.findall(r"^\| ([\d ]+) \| (\d+) \| (\d+) \| (.*) \|$", content(f"{ROOT}/docs/packing.md").decode(), re.M)
+rows = re.findall(r"^\| ([\d ]+) \| (\d+) \| (\d+) \| (.*) \|$", content(f"{ROOT}/docs/spec/packing.md").decode(), re.M)
 for lengths, seq, together, want in rows:
     found = "; ".join("+".join("%d:%d+%d" % piece for piece in sample)
                       for sample in reference.pack([int(n) for n in lengths.split()], int(seq), int(together)))
@@ -89,9 +89,9 @@ some = [rng.integers(0, 65535, n).astype("u2") for n in rng.integers(1, 5000, 40
 index, data = megatron(some, range(len(some) + 1), "u2")
 write("page/train.idx", index)
 write("page/train.bin", data)
-with mounted(os.path.join(SOURCE, "page"), take("docs/packing.md", "epochfs mount").split()[3]):
+with mounted(os.path.join(SOURCE, "page"), take("docs/text.md", "pack=4096").split()[3]):
     space = {}
-    exec(take("docs/packing.md", "weight = ").replace("'/mnt/", f"'{path()}/"), space)
+    exec(take("docs/text.md", "cu = np.load").replace("'/mnt/", f"'{path()}/"), space)
     equal((space["x"].shape, space["weight"].shape), ((len(space["tokens"]), 2048),) * 2, "shapes")
     equal(int(space["weight"].sum()), sum(len(d) - 1 for d in some), "each token but a document's first is predicted once")
 write("raw/train.bin", data)

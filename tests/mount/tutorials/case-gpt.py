@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""docs/tutorials/gpt.md, done as a reader would."""
+"""docs/text.md, done as a reader would."""
 
 
 import tutorials
 
-tutorials.run("gpt")
+tutorials.run_page("docs/text.md", "Train a tiny GPT")
