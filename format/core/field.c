@@ -362,8 +362,15 @@ static void join_planes(const struct field *f, const uint8_t *src, uint64_t from
 {
     uint64_t planes = f->dim[2], pixels = f->dim[0] * f->dim[1];
     uint64_t pixel = from / planes, plane = from % planes;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    if (planes == 3 && plane == 0)
+        for (; i + 3 <= n; i += 3, pixel++) {
+            dst[i] = src[pixel];
+            dst[i + 1] = src[pixels + pixel];
+            dst[i + 2] = src[2 * pixels + pixel];
+        }
+    for (; i < n; i++) {
         dst[i] = src[plane * pixels + pixel];
         if (++plane == planes) {
             plane = 0;

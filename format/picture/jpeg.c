@@ -32,7 +32,10 @@ struct jpeg {
     struct jpeg_progress_mgr progress;
     jmp_buf jump;
     struct picture_job *job;
-    int error; /* -errno, before the jump */
+    int error;     /* -errno, before the jump */
+    uint8_t *line; /* owned */
+    /* In line. Not aligned: into rows that are, libjpeg-turbo writes past the processor's caches,
+     * and the scaler would wait for memory. */
     uint8_t *row;
 };
 
@@ -183,8 +186,11 @@ static int jpeg_begin(struct jpeg *jpeg)
                                ? JCS_CMYK
                                : JCS_EXT_RGBX;
     jpeg_calc_output_dimensions(lib);
-    jpeg->row = calloc((size_t)lib->output_width + 1, PIXEL_BYTES);
-    return jpeg->row ? 0 : -ENOMEM;
+    jpeg->line = calloc((size_t)lib->output_width + 2, PIXEL_BYTES);
+    if (!jpeg->line)
+        return -ENOMEM;
+    jpeg->row = jpeg->line + PIXEL_BYTES;
+    return 0;
 }
 
 static void jpeg_read_rows(struct jpeg *jpeg, uint8_t *row, uint32_t end)
@@ -220,9 +226,37 @@ static uint8_t *jpeg_crop(struct jpeg *jpeg, const struct scaler_box *box)
     return jpeg->row + (size_t)x * PIXEL_BYTES;
 }
 
-/* The rows and columns that are needed, from a unit above them on: those of the whole picture. The
- * file is read to its end marker, also where the last rows are cut away: whether it is good must
- * not depend on the size that is wanted. So its last row is decoded. */
+/* Is the rest of the file data of this scan, and then the end marker? A false answer says nothing.
+ */
+static bool jpeg_ends(const struct jpeg *jpeg)
+{
+    const uint8_t *at = jpeg->source.next_input_byte;
+    const uint8_t *end = at + jpeg->source.bytes_in_buffer;
+
+    if (jpeg->lib.unread_marker)
+        return jpeg->lib.unread_marker == JPEG_EOI;
+    while ((at = memchr(at, 0xff, (size_t)(end - at))) && ++at < end)
+        if (*at != 0 && *at != 0xff && (*at < JPEG_RST0 || *at > JPEG_RST0 + 7))
+            return *at == JPEG_EOI;
+    return false;
+}
+
+/* Whether a file is good must not depend on the size that is wanted: so the end marker is looked
+ * for. Where something else comes before it, the last row is decoded. */
+static void jpeg_find_end(struct jpeg *jpeg, uint8_t *row)
+{
+    struct jpeg_decompress_struct *lib = &jpeg->lib;
+
+    if (!jpeg_has_multiple_scans(lib) && lib->output_scanline < lib->output_height &&
+        jpeg_ends(jpeg))
+        return;
+    if (lib->output_scanline + 1 < lib->output_height)
+        jpeg_skip_scanlines(lib, lib->output_height - 1 - lib->output_scanline);
+    jpeg_read_rows(jpeg, row, lib->output_height);
+    jpeg_finish_decompress(lib);
+}
+
+/* The rows and columns that are needed, from a unit above them on: those of the whole picture. */
 static void jpeg_read_part(struct jpeg *jpeg)
 {
     struct jpeg_decompress_struct *lib = &jpeg->lib;
@@ -237,9 +271,7 @@ static void jpeg_read_part(struct jpeg *jpeg)
         scaler_skip(&jpeg->job->scaler, begin);
     }
     jpeg_read_rows(jpeg, row, (uint32_t)end);
-    if (end + 1 < lib->output_height)
-        jpeg_skip_scanlines(lib, lib->output_height - 1 - (uint32_t)end);
-    jpeg_read_rows(jpeg, row, lib->output_height);
+    jpeg_find_end(jpeg, row);
 }
 
 static void jpeg_read_pixels(struct jpeg *jpeg)
@@ -247,10 +279,11 @@ static void jpeg_read_pixels(struct jpeg *jpeg)
     struct jpeg_decompress_struct *lib = &jpeg->lib;
 
     jpeg_start_decompress(lib);
-    if (lib->out_color_space == JCS_CMYK)
-        jpeg_read_rows(jpeg, jpeg->row, lib->output_height);
-    else
+    if (lib->out_color_space != JCS_CMYK) {
         jpeg_read_part(jpeg);
+        return;
+    }
+    jpeg_read_rows(jpeg, jpeg->row, lib->output_height);
     jpeg_finish_decompress(lib);
 }
 
@@ -281,7 +314,7 @@ static int jpeg_decode(struct picture_job *job)
     jpeg.errors.output_message = on_output;
     r = jpeg_read(&jpeg);
     jpeg_destroy_decompress(&jpeg.lib);
-    free(jpeg.row);
+    free(jpeg.line);
     return r;
 }
 

@@ -267,6 +267,11 @@ static void picture_copy_array(const struct picture_array *array, const struct p
         const uint8_t *from = array->bytes + (cut->top + cut->start_y + y) * array->row_step +
                               (cut->left + cut->start_x) * array->pixel_step;
 
+        if (array->pixel_step == 3 && array->colour_step == 1) {
+            memcpy(ret, from, (size_t)cut->made_width * 3);
+            ret += (size_t)cut->made_width * 3;
+            continue;
+        }
         for (uint32_t x = 0; x < cut->made_width; x++, from += array->pixel_step)
             for (unsigned c = 0; c < 3; c++)
                 *ret++ = from[c * array->colour_step];
