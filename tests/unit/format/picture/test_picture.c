@@ -162,6 +162,38 @@ static void test_picture__part_of_a_jpeg__that_of_the_whole(void **state)
     }
 }
 
+/* Whether the end is missing is told also where no pixel of the end is wanted. */
+static void test_picture__top_of_a_jpeg_cut_short__ebadmsg(void **state)
+{
+    static uint8_t pixels[PART_HEIGHT * PART_WIDTH * 3], found[16 * 16 * 3];
+    struct part part = {{.height = 16,
+                         .width = 16,
+                         .scaled_height = 16,
+                         .scaled_width = 16,
+                         .made_height = 16,
+                         .made_width = 16},
+                        found};
+
+    (void)state;
+    for (unsigned progressive = 0; progressive < 2; progressive++) {
+        const struct made_jpeg kind = {PART_WIDTH, PART_HEIGHT, 3, progressive, NULL, 0, 2, 2};
+        struct made_picture made = make_jpeg(&kind, pixels);
+
+        for (size_t missing = 0; missing < 40; missing++) {
+            const struct picture_file file = {NAME, made.bytes, made.len - missing};
+
+            assert_int_equal(
+                picture_decode_part(&file, &(struct picture_chooser){choose_part, &part}, NULL),
+                missing ? -EBADMSG : 0);
+        }
+        memcpy(made.bytes + made.len - 2, "\xff\xfe", 2); /* a comment, and no end */
+        assert_int_equal(picture_decode_part(&(struct picture_file){NAME, made.bytes, made.len},
+                                             &(struct picture_chooser){choose_part, &part}, NULL),
+                         -EBADMSG);
+        free(made.bytes);
+    }
+}
+
 static void test_picture__no_picture__ebadmsg(void **state)
 {
     (void)state;
@@ -603,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_picture__jpeg_of_that_size__near_what_was_stored),
         cmocka_unit_test(test_picture__grey_jpeg__three_equal_channels),
         cmocka_unit_test(test_picture__cmyk_jpeg__light_that_remains),
+        cmocka_unit_test(test_picture__top_of_a_jpeg_cut_short__ebadmsg),
         cmocka_unit_test(test_picture__jpeg_cut_short__ebadmsg),
         cmocka_unit_test(test_picture__jpeg_cut_short_with_end_marker__decoded),
         cmocka_unit_test(test_picture__too_many_pixels__efbig),
