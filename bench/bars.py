@@ -35,7 +35,7 @@ def say(*words):
 
 
 def block_of(size):
-    """The bytes of a block of a file of `size` bytes, as block_size=auto has it (docs/staging-reference.md)."""
+    """The bytes of a block of a file of `size` bytes, as block_size=auto has it (docs/reference/options.md)."""
     block = 4 << 10
     while block < 128 << 10 and -(-size // block) > 1 << 18:
         block *= 2

@@ -57,7 +57,7 @@ Afterwards a node with an empty cache reads what its peers keep at {warm:.1f} MB
 
 ## What epochfs plan says
 
-`epochfs plan --nodes` computes the same from the links ([staging-reference.md](staging-reference.md#epochfs-plan-source)). With peers:
+`epochfs plan --nodes` computes the same from the links ([commands.md](../reference/commands.md#plan)). With peers:
 
 {predicted}
 
@@ -69,7 +69,7 @@ A thousand nodes, 100 TiB, one node in a hundred dead:
 Nobody has measured that here. Two things to know:
 
 * The origin answers 8 requests of 1 MiB of each node at once, and more where it is far away. Nodes that get nothing through the ring
-  for 5 s ask the origin themselves ([cluster.md](cluster.md#peers)), which the plan does not count.
+  for 5 s ask the origin themselves ([cluster.md](../cluster.md#peers)), which the plan does not count.
 * The first look of all nodes, listings and sizes, is one look for each 10 s.
 """
 

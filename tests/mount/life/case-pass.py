@@ -106,7 +106,7 @@ subprocess.run(["umount", "-l", MOUNTPOINT], check=True)
 # auto: where at least half of the bytes are in large samples.
 with mounted():
     equal(status()["open"]["mode"], "pass")
-    contains(log_text(), take("docs/large-files.md", "the kernel reads files"))
+    contains(log_text(), take("docs/performance.md", "the kernel reads files"))
 with mounted(SOURCE, "open=cached"):
     equal(status()["open"], {"mode": "cached", "reason": "passthrough=off", "passed": 0})
     name_is_right("c0/4.jpg")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-# slow: the commands of three pages
-"""docs/reference, done as by a reader, with the outputs that it shows."""
+# slow: the commands of five pages
+"""docs/reference, performance.md and containers.md, done as by a reader, with the outputs that they show."""
 
 import os
 
@@ -18,5 +18,7 @@ os.makedirs("/mnt/mnist")
 world.folder("mnt")
 os.environ["EPOCHFS_CACHE"] = "/local/cache"
 world.run("docs/reference/commands.md")
+world.run("docs/performance.md")
+world.run("docs/containers.md", then={"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
 world.run("docs/reference/options.md")
 world.run("docs/reference/status.md", then={"--html": "grep -q '</html>' status.html"})

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: awscli
-"""README.md, docs/staging.md, remotes.md, index.md and cluster.md, done as by a reader: a web server with HTTPS, a bucket, and the
+"""README.md, docs/remote.md, cache.md, index-format.md and cluster.md, done as by a reader: a web server with HTTPS, a bucket, and the
 site cache that the page sets up."""
 
 import os
@@ -27,9 +27,12 @@ for name in ("mnist", "data", "prefix"):
 
 world.run("README.md", then={"s3://bucket/clothes ~/mnt-s3": "test $(ls ~/mnt-s3/train/samples/npy/*.image.npy | wc -l) = 3; epochfs umount ~/mnt-s3"})
 os.environ["EPOCHFS_CACHE"] = "/local/cache"  # new, as the page has it
-world.run("docs/staging.md", then={"stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
-                              "cache_size=20G": "ls /mnt/mnist/t10k/batches"})
-world.run("docs/remotes.md", then={"s3://bucket/prefix": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw"})
+world.run("docs/remote.md", then={
+    "https://host/data/": "cmp /mnt/data/t10k/samples/raw/000009.image.raw /mnt/prefix/t10k/samples/raw/000009.image.raw",
+    "stage --verify": "test $(du -sm $EPOCHFS_CACHE | cut -f 1) -ge 44",
+    "policy.json": "python3 -m json.tool policy.json",
+    "aws s3 cp": "rm -r .epochfs"})
+world.run("docs/cache.md", then={"cache_size=20G": "ls /mnt/mnist/t10k/batches"})
 world.run("docs/spec/index-format.md", then={"/data/shards/.epochfs": "test -s /data/shards/.epochfs/index.txt",
                             "aws s3 cp": "test -s .epochfs/index.txt"})
 equal(s3.data("shards/.epochfs/index.txt"), content(world.folder(".epochfs"), "index.txt"), "what was uploaded")

@@ -1,19 +1,17 @@
 #!/usr/bin/python3
 # needs: dataset-fashion-mnist
-# slow: the commands of three pages
-"""The line of /etc/fstab in docs/install.md, and memory.md, local.md and containers.md, done as by a reader with the real
+# slow: the commands of two pages
+"""The line of /etc/fstab in docs/install.md, and memory.md and local.md, done as by a reader with the real
 images."""
 
 import os
 
 import pages
-from lib import contains, content, equal, run
+from lib import contains, run
 from page_blocks import take
 
 world = pages.World()
 world.fashion()
-world.fashion("/data/small", "t10k")
-world.s3({f"mnist/{name}": content("/data/small", name) for name in os.listdir("/data/small")})
 os.makedirs("/mnt/mnist")
 MOUNT = "epochfs mount /data/mnist /mnt/mnist\n"
 line = take("docs/install.md", "ro,allow_other").split()
@@ -22,7 +20,6 @@ os.symlink(os.environ["EPOCHFS"], "/usr/sbin/mount.epochfs")
 os.system("mount /mnt/mnist && test -e '/mnt/mnist/train/batches/batch=128,seed=7' && umount /mnt/mnist") == 0 or os.sys.exit(1)
 
 world.run("docs/internals/memory.md", before=MOUNT)
-world.run("docs/containers.md", then={"allow_other": "test -e /mnt/mnist/t10k/dataset.json"})
 
 world.file("linked/a", b"\0\0\x08\x01\0\0\0\x02\x01\x02")
 os.symlink("/etc", f"{world.folder('linked')}/etc")

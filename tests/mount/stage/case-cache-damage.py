@@ -5,7 +5,7 @@ swapped, removed, or replaced by a folder, a link, a pipe. Every read is right, 
 daemons live on; and the next mount of the rest gives right bytes, an error, or says why it cannot
 start.
 
-The exception of docs/staging.md ("What is checked, and when") is left out: content of a staged
+The exception of docs/cache.md ("What is checked, and when") is left out: content of a staged
 file, overwritten in place after a mount has compared it. All else of staged files is overwritten.
 
     DAMAGE_SEED=7 DAMAGE_ROUNDS=500    another seed, or a longer run

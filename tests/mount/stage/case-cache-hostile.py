@@ -105,7 +105,7 @@ def cut(name):
 
 
 def overwrite(name):
-    """All of it, but content that a mount has compared: docs/staging.md says what holds for that."""
+    """All of it, but content that a mount has compared: docs/cache.md says what holds for that."""
     if name.endswith(".content"):
         return
     with open(f"{SHARED}/{name}", "r+b") as f:
