@@ -27,4 +27,16 @@ int diag_set(struct diag *d, int err, const char *format, ...)
 /* The message, or strerror(-err) where none was set. Valid as long as d. */
 const char *diag_text(const struct diag *d, int err);
 
+/* Shows people what they have to know, on any thread. say NULL: it is ignored. */
+struct notices {
+    void (*say)(void *ctx, const char *text);
+    void *ctx;
+};
+
+static inline void notices_say(const struct notices *to, const char *text)
+{
+    if (to->say)
+        to->say(to->ctx, text);
+}
+
 #endif

@@ -108,8 +108,8 @@ static bool read_row(const struct rows *rows, uint64_t row, uint64_t record, uin
 
 static void stop(struct made_files *made, const char *why)
 {
-    if (!atomic_exchange(&made->is_full, true) && made->say)
-        made->say(why);
+    if (!atomic_exchange(&made->is_full, true))
+        notices_say(&made->notices, why);
 }
 
 static bool take_room(struct made_files *made, uint64_t bytes)
@@ -246,11 +246,11 @@ static int store_open(struct made_store *store, const char *identity, const char
 static const struct made_store_ops store_ops = {store_open};
 
 void made_files_init(struct made_files *ret, const struct cache_folder *folder, uint64_t limit,
-                     void (*say)(const char *text))
+                     const struct notices *notices)
 {
     *ret = (struct made_files){.store = {&store_ops},
                                .share = {.cache = folder, .folder = KIND, .limit = limit},
-                               .say = say};
+                               .notices = *notices};
     lock_init(&ret->share.lock);
 }
 

@@ -7,19 +7,20 @@
 #ifndef EPOCHFS_CACHE_DISK_MADE_FILES_H
 #define EPOCHFS_CACHE_DISK_MADE_FILES_H
 
+#include "base/diag.h"
 #include "base/made_store.h"
 #include "cache/disk/quota.h"
 
 struct made_files {
     struct made_store store;
     struct quota_share share; /* of all files in made/ */
-    void (*say)(const char *text);
+    struct notices notices;
     _Atomic bool is_full; /* nothing more is kept */
 };
 
-/* folder must outlive it. say: told once why nothing more is kept; any thread. */
+/* folder must outlive it. notices: say once why nothing more is kept. */
 void made_files_init(struct made_files *ret, const struct cache_folder *folder, uint64_t limit,
-                     void (*say)(const char *text));
+                     const struct notices *notices);
 void made_files_release(struct made_files *made);
 
 /* For tools that maintain the folder. group: of the cache folder; NULL: it is private. */

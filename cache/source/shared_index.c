@@ -29,14 +29,14 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
     is_first = !shared->has_said;
     shared->has_said = true;
     lock_drop(&shared->lock);
-    if (!is_first || !shared->say)
+    if (!is_first)
         return;
     text_add(&t,
              "%s of " SHARED_INDEX_FOLDER "/ next to the data is ignored, and the mount works as "
              "without: %s; `epochfs index` makes it again",
              what, why);
     if (!t.failed)
-        shared->say(t.data);
+        notices_say(&shared->source->notices, t.data);
 }
 
 /* The table was read for its list of files: it is used here, too. */
@@ -378,14 +378,13 @@ static const struct index_store_ops shared_ops = {
 };
 
 void shared_index_init(struct shared_index *ret, const struct index_store *inner,
-                       const struct source *source, void (*say)(const char *text))
+                       const struct source *source)
 {
     bool may_have = !source->only_file && !source->remote->ordered;
 
     *ret = (struct shared_index){.keep = {&shared_ops},
                                  .inner = inner,
                                  .source = may_have ? source : NULL,
-                                 .say = say,
                                  .far = source->remote->far};
     lock_init(&ret->lock);
     pthread_cond_init(&ret->read, NULL);

@@ -45,7 +45,6 @@ struct shared_index {
     struct index_store keep;
     const struct index_store *inner; /* that of the cache folder */
     const struct source *source;     /* NULL: it can have no `.epochfs/` */
-    void (*say)(const char *text);   /* what a user has to know; NULL: ignored */
     bool far;
     bool notes; /* `epochfs index`: `.epochfs/` is not used, uses are noted */
 
@@ -66,7 +65,7 @@ struct shared_index {
 
 /* inner and source must outlive it. */
 void shared_index_init(struct shared_index *ret, const struct index_store *inner,
-                       const struct source *source, void (*say)(const char *text));
+                       const struct source *source);
 void shared_index_release(struct shared_index *shared);
 
 /* Write the indexes that were used, and their table, to the folder dir, which is replaced as a

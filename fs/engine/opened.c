@@ -12,6 +12,7 @@
 #include "cache/pack/unpack.h"
 #include "fs/life/mounts.h"
 #include "fs/life/privileges.h"
+#include "fs/log/log.h"
 
 /* EIO counts, because remotes fail with other errors. */
 bool is_cache_error(int r)
@@ -151,6 +152,12 @@ enum opened_failure opened_source(const char *spec, const struct options *option
     return OPENED_ALL;
 }
 
+static void opened_log(void *ctx, const char *text)
+{
+    (void)ctx;
+    log_warning("%s", text);
+}
+
 enum opened_failure opened_catalog(const char *spec, const struct options *options,
                                    const struct opened_for *whom, struct opened *opened,
                                    int *ret_error, struct diag *d)
@@ -162,6 +169,8 @@ enum opened_failure opened_catalog(const char *spec, const struct options *optio
     if (failure != OPENED_ALL)
         return failure;
     opened->source->watch = whom->watch;
+    opened->source->notices =
+        whom->notices.say ? whom->notices : (struct notices){opened_log, NULL};
     r = catalog_open(opened->source, options, &opened->catalog, d);
     opened->source->watch = NULL;
     *ret_error = r;

@@ -32,6 +32,8 @@ struct opened_for {
     void (*removed)(const char *folder, uint64_t n, uint64_t bytes);
     /* The front of peers fails, or works again; until source_listen_via() says otherwise. */
     void (*via)(bool answers, const char *text);
+    /* What they should know of SOURCE later, when it is used. say NULL: it goes to the log. */
+    struct notices notices;
     struct unpack_watch *watch; /* sees files that are unpacked while the catalog is opened */
 };
 

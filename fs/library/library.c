@@ -38,6 +38,11 @@ static void library_note(void *ctx, enum log_level level, const char *text)
         text_add(&fs->notes, "%s", line.data);
 }
 
+static void library_said(void *ctx, const char *text)
+{
+    library_note(ctx, LOG_LEVEL_WARNING, text);
+}
+
 static void library_grown(void *ctx, uint64_t ino)
 {
     (void)ctx;
@@ -78,7 +83,7 @@ static int library_check_options(const struct options *o, struct diag *d)
 
 static int library_open_source(struct epochfs *fs, const char *source, struct diag *d)
 {
-    const struct opened_for whom = {0};
+    const struct opened_for whom = {.notices = {library_said, fs}};
     int r = 0;
 
     if (opened_catalog(source, &fs->options, &whom, &fs->opened, &r, d) != OPENED_ALL)

@@ -8,7 +8,6 @@
 #include "base/checked.h"
 #include "base/scope.h"
 #include "cache/pack/unpack.h"
-#include "fs/log/log.h"
 #include "fs/tree/parts.h"
 
 /* Nodes are made level by level, so that the children of a folder are neighbours; add_children()
@@ -354,13 +353,14 @@ int tree_open_listed(struct tree *tree, const struct catalog_item *item)
     for (size_t i = 0; i < options->n_plans; i++) {
         struct plan_entry *entry;
         bool is_new;
-        struct diag d = DIAG_INIT;
+        struct diag d = DIAG_INIT, said = DIAG_INIT;
         char name[PLAN_NAME_SIZE];
         int r = tree_open_plan(tree, item, &options->plan[i], TREE_OWNER, &entry, &is_new, &d);
 
         if (r == -EINVAL) {
             plan_name(&options->plan[i], name);
-            log_warning("%s: plan=%s: %s", item->name, name, d.text);
+            diag_set(&said, r, "%s: plan=%s: %s", item->name, name, d.text);
+            notices_say(&tree->catalog->tools->notices, said.text);
             continue;
         }
         if (r == -EAGAIN)

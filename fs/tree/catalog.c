@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "cache/pack/unpack.h"
 #include "format/registry.h"
-#include "fs/log/log.h"
 #include "fs/options/setters.h"
 #include "fs/tree/collections.h"
 #include "fs/tree/folder_scan.h"
@@ -227,11 +226,6 @@ static void tools_scope_end(struct catalog_tools **tools)
     tools_free(*tools);
 }
 
-static void say(const char *text)
-{
-    log_warning("%s", text);
-}
-
 static int make_tools(struct source *source, const struct options *options,
                       struct catalog_tools **ret, struct diag *d)
 {
@@ -240,7 +234,7 @@ static int make_tools(struct source *source, const struct options *options,
 
     if (!tools)
         return -ENOMEM;
-    made_files_init(&tools->made, &tools->cache, options->keep_made, say);
+    made_files_init(&tools->made, &tools->cache, options->keep_made, &source->notices);
     r = cache_folder_init(&tools->cache, options->cache);
     tools->cache.quota = source->cache.quota;
     if (r == 0)
@@ -251,8 +245,9 @@ static int make_tools(struct source *source, const struct options *options,
     if (r == 0)
         r = pool_new(&tools->setup.pool);
     index_files_init(&tools->keep, &tools->cache);
-    shared_index_init(&tools->shared, &tools->keep.keep, source, say);
+    shared_index_init(&tools->shared, &tools->keep.keep, source);
     tools->shared.notes = options->makes_index;
+    tools->notices = source->notices;
     tools->setup.made = options->keep_made ? &tools->made.store : NULL;
     tools->setup.counts = &tools->counts;
     tools->setup.keep = &tools->shared.keep;

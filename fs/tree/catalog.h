@@ -44,6 +44,7 @@ struct catalog_tools {
     struct length_plans lengths;
     struct label_choice label;
     struct augment_tools augment;
+    struct notices notices;
 };
 
 struct catalog {

@@ -131,7 +131,7 @@ static void test_inventory__many_list_and_open__undisturbed(void **state)
 
     close(make_entry(&cache, "unpacked", "a", path));
     assert_int_equal(entry_init(&entry, &cache, "unpacked", "a", "", NULL), 0);
-    made_files_init(&made, &cache, 1 << 20, NULL);
+    made_files_init(&made, &cache, 1 << 20, &(struct notices){0});
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(made_open(&made.store, "m", "m", 1, 16, &file, NULL), 0);
     made_close(file);
