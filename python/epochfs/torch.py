@@ -147,6 +147,8 @@ class Batches(IterableDataset):
 
         If ranks times batch differ now, the position is that of the same number of samples, or of batches that are made by length. Raises ValueError if there is
         none, or if the plan takes other samples or another order."""
+        if state.get("version", 1) != 1:  # those of this version say none
+            raise ValueError(f"the state is of version {state['version']}, this epochfs reads version 1. Use the epochfs that saved it")
         missing = [name for name in STATE if name not in state]
         if missing:
             raise ValueError(f"expected the state of epochfs.torch.Batches, got one without {', '.join(missing)}")

@@ -3,6 +3,7 @@
 """epochfs.torch with real torch: order with any number of workers, positions, ranks, memory."""
 
 import copy
+import glob
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import numpy as np
 
 import epochfs
 from lib import MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, equal, run, small, start, stop, write
+from page_blocks import ROOT
 
 import torch
 from torch.utils.data import DataLoader
@@ -158,8 +160,19 @@ def check_options(train):
         expect(ValueError, ["got one without", "samples_of"], lambda state=state: batches.load_state_dict(state))
     batches.seek(0, 3)
     again = Batches(train, f"{PLAN},shuffle=full")
+    expect(ValueError, ["version 2", "reads version 1"], lambda: batches.load_state_dict({**batches.state_dict(), "version": 2}))
     again.load_state_dict(batches.state_dict())
     equal(again.state_dict(), batches.state_dict(), "the same plan in other words")
+
+
+def check_releases():
+    """States that earlier releases have saved (docs/spec/versions.md)."""
+    for folder in glob.glob(f"{ROOT}/tests/compat/*/states.json"):
+        with open(folder, encoding="ascii") as f, epochfs.load(f"{os.path.dirname(folder)}/source/x.npy") as data:
+            for kept in json.load(f):
+                batches = Batches(data["x"], kept["plan"], fields=["index"])
+                batches.load_state_dict(kept["state"])
+                equal((next(iter(batches))["index"].tolist(), batches.epoch), (kept["next"], kept["state"]["epoch"]), f"{folder}: {kept}")
 
 
 def check_workers(train, want, context, workers):
@@ -385,6 +398,7 @@ def main():
     check_mix(mount["mixed"])
     check_pinned(train)
     check_ends(train)
+    check_releases()
     stop(daemon)
 
 
