@@ -1,5 +1,5 @@
 /* Which arrays are one dataset, by their names and numbers of samples. The rules are in
- * docs/arrays.md. */
+ * docs/spec/tables.md. */
 #ifndef EPOCHFS_FORMAT_ARRAY_PAIRS_H
 #define EPOCHFS_FORMAT_ARRAY_PAIRS_H
 

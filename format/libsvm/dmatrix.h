@@ -1,7 +1,7 @@
 /* The head of a file that XGBoost's save_binary() wrote, versions 1.0 to 3.x: a version, fields
  * that have names, and then a matrix by rows: where each begins, and its entries.
  * MetaInfo::SaveBinary() and SparsePage's SimpleDMatrix::SaveToLocalFile() of XGBoost are the
- * source of the layout; docs/dmatrix.md has it. */
+ * source of the layout; docs/spec/tables.md has it. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_DMATRIX_H
 #define EPOCHFS_FORMAT_LIBSVM_DMATRIX_H
 

@@ -4,7 +4,7 @@ the servers of the page answer.
     world = World()                     everything below / is there, what is changed is thrown away; no network but loopback
     world.web({"mnist": FOLDER})        http:// and https:// of HOSTS show these folders, and epochfs trusts their certificate: an Nginx
     world.s3({"mnist/a": bytes})        s3://bucket has these objects
-    world.run("docs/csv.md")            the blocks that have no mark, in their order; then={words of a block: more to run}
+    world.run("docs/tables.md")            the blocks that have no mark, in their order; then={words of a block: more to run}
 
 It is also the command that ends another:  pages.py until-ctrl-c COMMAND...
 """

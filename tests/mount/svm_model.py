@@ -1,4 +1,4 @@
-"""libsvm text, read in a plain way by docs/libsvm.md, and the files that a mount must show of it.
+"""libsvm text, read in a plain way by docs/spec/tables.md, and the files that a mount must show of it.
 
     ds = Dataset([("a.txt", bytes), ...], index_base="asis", skip=False)
     ds.rows                     every row: its text, its place, its values, or an error

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Blocks that show the form of files, held against such files: the arrays of docs/arrays.md, the layout of docs/idx.md, and
+"""Blocks that show the form of files, held against such files: the arrays of docs/tables.md, the layout of docs/spec/tables.md, and
 the lines of an scp file of docs/kaldi.md."""
 
 import os
@@ -15,7 +15,7 @@ rng = np.random.default_rng(11)
 
 
 def arrays():
-    archive, shown = take("docs/arrays.md", "x_train.npy  y_train.npy").splitlines()
+    archive, shown = take("docs/tables.md", "x_train.npy  y_train.npy").splitlines()
     name, members = archive.split(": ")
     datasets, fields = re.fullmatch(r"└── datasets (.*), each with the fields (.*)", shown).groups()
     datasets, fields = datasets.split(" and "), fields.split(" and ")
@@ -36,7 +36,7 @@ def arrays():
 
 def idx_parts():
     """The bytes of a file by the block, from its type, its dimensions and its elements."""
-    block = take("docs/idx.md", "offset 0   00 00")
+    block = take("docs/spec/tables.md", "offset 0   00 00")
     offset_of = {words: int(at) for at, words in re.findall(r"offset (\d+) +(\S.*?)(?=    |\n)", block)}
     last = re.search(r"^then +(.*)$", block, re.M)[1]
     order = {"big-endian": ">", "little-endian": "<"}
@@ -64,7 +64,7 @@ def idx_parts():
 
 def types():
     """(code, name) by the table below the block."""
-    codes, names = re.search(r"\| type \| (.*) \|\n\|[-|]+\|\n\| shown as \| (.*) \|", text(ROOT, "docs/idx.md")).groups()
+    codes, names = re.search(r"\| type \| (.*) \|\n\|[-|]+\|\n\| shown as \| (.*) \|", text(ROOT, "docs/spec/tables.md")).groups()
     found = [(int(code, 16), name) for code, name in zip(codes.split(" | "), names.split(" | "))]
     equal(len(found), 6, "types of the table")
     return found

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/cifar.md, mindrecord.md, parquet.md, recordio.md, tfrecord.md, tar.md, images.md and kaldi.md, done as by
+"""docs/tables.md, shards.md, images.md and kaldi.md, done as by
 a reader with small files of those names."""
 
 import io
@@ -37,7 +37,7 @@ def records(n):
 
 for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
     world.file(f"cifar-10-batches-bin/{name}", records(60))
-world.run("docs/cifar.md", then={"batch['image']": "assert x.shape == (128, 32, 32, 3) and x.dtype == 'u1' and y.shape == (128,)"})
+world.run("docs/tables.md", "CIFAR", then={"batch['image']": "assert x.shape == (128, 32, 32, 3) and x.dtype == 'u1' and y.shape == (128,)"})
 
 schema = {"label": {"type": "int64"}, "image": {"type": "bytes"}}
 names = [f"x.mindrecord{i}" for i in range(4)]
@@ -45,30 +45,30 @@ for i, name in enumerate(names):
     rows = [{"label": k, "image": PICTURES[k % 5]} for k in range(20 * i, 20 * i + 20)]
     world.file(f"train/{name}", mindrecord_model.make(schema, rows, shard=i, addresses=names))
     world.file(f"train/{name}.db", b"SQLite format 3\0" + bytes(84))
-world.run("docs/mindrecord.md", then={"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
+world.run("docs/shards.md", "MindRecord", then={"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
 
 nodes = [("image", "optional", [("bytes", "optional", parquet_model.BYTES), ("path", "optional", parquet_model.BYTES)]),
          ("label", "required", parquet_model.INT64)]
 for i in range(2):
     rows = [{"image": {"bytes": PICTURES[k % 5], "path": None}, "label": k} for k in range(40 * i, 40 * i + 40)]
     world.file(f"data/train-{i:05}-of-00002.parquet", parquet_model.make(nodes, rows))
-world.run("docs/parquet.md", then={"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
+world.run("docs/tables.md", "Parquet", then={"image_offsets": "assert label.shape == (64,) and first[:2] == b'\\xff\\xd8'"})
 
 os.sys.path.insert(0, os.path.join(os.environ["CASES"], "recordio"))
 import recordio_model  # noqa: E402
 
 world.file("train.rec", b"".join(recordio_model.record(recordio_model.picture(float(i % 3), i, PICTURES[i % 5])) for i in range(100)))
-world.run("docs/recordio.md", then={"image_offsets": "assert label.shape == (64,) and label.dtype == 'f4' and first[:2] == b'\\xff\\xd8'"})
+world.run("docs/shards.md", "RecordIO", then={"image_offsets": "assert label.shape == (64,) and label.dtype == 'f4' and first[:2] == b'\\xff\\xd8'"})
 
 world.file("train.tfrecord", b"".join(tfrecord_model.frame(tfrecord_model.example(
     label=tfrecord_model.integers(i), image=tfrecord_model.strings(PICTURES[i % 5]))) for i in range(130)))
-world.run("docs/tfrecord.md", then={"train.tfrecord": "assert images[0][:2] == b'\\xff\\xd8' and epoch == 2"}, before="epochfs mount train.tfrecord /mnt\n")
+world.run("docs/shards.md", "TFRecord", then={"train.tfrecord": "assert images[0][:2] == b'\\xff\\xd8' and epoch == 2"}, before="epochfs mount train.tfrecord /mnt\n")
 
 for s in range(3):
     world.file(f"shards/set-{s}.tar", shard([(f"{100 * s + i:06}.{ext}", data) for i in range(100) for ext, data in
                                              (("jpg", PICTURES[i % 5]), ("cls", b"%d" % (i % 7)))]))
 world.web({"imagenet": world.folder("shards")})
-world.run("docs/tar.md", then={"cp /mnt/all": "test -s 000017.jpg", "first = PIL": "assert first[0].size == (24, 24) and len(batch['key']) == 256"})
+world.run("docs/shards.md", "WebDataset", then={"cp /mnt/all": "test -s 000017.jpg", "first = PIL": "assert first[0].size == (24, 24) and len(batch['key']) == 256"})
 
 for i in range(64):
     world.file(f"/data/flowers/train/{('rose', 'tulip')[i % 2]}/{i}.jpg", PICTURES[i % 5])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: module:webdataset python3-pil
-"""The loader of docs/tar.md with the real webdataset: its samples are those of the epoch, in its order. Debian has no such package,
+"""The loader of docs/shards.md with the real webdataset: its samples are those of the epoch, in its order. Debian has no such package,
 so this runs where somebody has installed it for /usr/bin/python3."""
 
 import io
@@ -31,7 +31,7 @@ for first in range(0, 3 * SHARD, SHARD):
     world.file(f"/data/shards/{first:06}.tar", shard([(f"{i:06}.{ext}", data) for i in range(first, first + SHARD) for ext, data in
                                                    (("jpg", pictures[i % 7]), ("cls", b"%d" % i))]))
 run("mount", "/data/shards", "/mnt")
-loader = world.file("loader.py", take("docs/tar.md", "webdataset.WebDataset").encode() + b"""
+loader = world.file("loader.py", take("docs/shards.md", "webdataset.WebDataset").encode() + b"""
 import numpy, PIL.Image
 assert len(urls) == 2, urls
 index = numpy.concatenate([numpy.load(url.replace('tar', 'npz'))['index'] for url in sorted(urls)])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""docs/tutorials/arrays.md, done as a reader would."""
+"""docs/tables.md, done as a reader would."""
 
 import tutorials
 
-tutorials.run("arrays")
+tutorials.run_page("docs/tables.md", "Train on Keras' mnist.npz")

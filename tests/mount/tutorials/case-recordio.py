@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/tutorials/recordio.md, done as a reader would."""
+"""docs/shards.md, done as a reader would."""
 
 
 import tutorials
 
-tutorials.run("recordio")
+tutorials.run_page("docs/shards.md", "Read RecordIO without MXNet")

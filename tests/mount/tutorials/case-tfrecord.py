@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""docs/tutorials/tfrecord.md, done as a reader would."""
+"""docs/shards.md, done as a reader would."""
 
 import tutorials
 
-tutorials.run("tfrecord")
+tutorials.run_page("docs/shards.md", "Read TFRecord with NumPy")

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""docs/tutorials/webdataset.md, done as a reader would."""
+"""docs/shards.md, done as a reader would."""
 
 import tutorials
 from lib import need_fashion
 
 need_fashion()
-tutorials.run("webdataset")
+tutorials.run_page("docs/shards.md", "Stream batches as tar files")
