@@ -5,9 +5,9 @@
         for batch in data["train"].batches("batch=128,seed=7", epoch=0):
             batch["image"], batch["label"]      # (128, 28, 28) uint8, (128,) uint8
 
-`load()` reads in this process. `mount()` mounts the same as files, and `open()` takes a mount that is there.
+`load()` reads in this process. `mount()` mounts the same data as files, and `open()` uses an existing mount.
 `epochfs.torch`, `epochfs.sklearn` and `epochfs.xgboost` feed those libraries.
-Everything raises `Error`, an OSError, or one of its kinds; nothing ends early in silence.
+All errors are `Error`, an OSError, or one of its kinds. An epoch has all its batches, or raises.
 """
 
 from ._batches import Batches, csr

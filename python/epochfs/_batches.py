@@ -17,7 +17,7 @@ from ._read import Allocate, read_npy, read_npz
 if TYPE_CHECKING:
     from ._mount import Dataset
 
-NUMBERS = ("index", "source", "key")  # which samples a batch has: derived, but in archives, too; source is of mixes
+NUMBERS = ("index", "source", "key")  # which samples a batch has: derived, but also in archives; only mixes have source
 OF_ARCHIVES = ("npz", "csc", "csc_value")  # encodings with all arrays of a batch in one file
 PARTS = ("_offsets", "_shape", "_len")  # names of arrays that go with a field whose samples differ in shape
 NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
@@ -26,8 +26,8 @@ NAME = re.compile(r"([0-9]+)\.(?:(.+)\.npy|npz)")
 class Batches:
     """The batches of a plan in one epoch, from number `start` on: `Dataset.batches()` makes it.
 
-    Iterate over it, as often as you like; `len()` says how many come. Each batch is a dict of arrays, whose memory is its
-    own. An epoch ends early only with an exception: see `read()`.
+    Iterate over it as often as you like; `len()` is the number of batches that come. Each batch is a dict of arrays with their
+    own memory. An epoch that ends early raises: see `read()`.
     """
 
     def __init__(self, dataset: Dataset, plan: str, epoch: int = 0, start: int = 0,
@@ -66,16 +66,16 @@ class Batches:
     def read(self, k: int) -> dict[str, np.ndarray]:
         """Batch k of the epoch, 0 <= k < count, as arrays by their names.
 
-        npz: each field has shape (samples, *shape of the field); `index` (samples,) int64 and `key` (samples,) bytes say
-        which samples they are. A field whose samples differ in shape is one array after another, with `<field>_offsets`,
-        and where they differ along several axes flat, with `<field>_shape`.
+        npz: each field has the shape (samples, *shape of the field). `index` (samples,) int64 and `key` (samples,) bytes say
+        which samples they are. If samples differ in shape, they follow one another, with `<field>_offsets`. If they differ along
+        several axes, they are flat, with `<field>_shape`.
         Rows of libsvm text are `data`, `indices`, `indptr` and `shape`: see `csr()`.
         npy: as npz, but fields of different lengths are padded, with `<field>_len`, and sparse rows are dense.
 
-        With fields, these alone, and what says where their samples begin and end: `<field>_offsets`, `_shape` or `_len`.
+        If fields is given, the batch has only these, with their `<field>_offsets`, `_shape` or `_len`.
 
-        Raises IndexError, DeadMountError, StaleSourceError, BadBatchError, KeyError for a field that is not there, and
-        Error for what the mount cannot read, with its reason.
+        Raises IndexError, DeadMountError, StaleSourceError, BadBatchError, KeyError for a missing field, and Error with the
+        mount's reason for what the mount cannot read.
         """
         count, width, names = self._list()
         k = operator.index(k)
@@ -87,7 +87,7 @@ class Batches:
         return {name: self.dataset.mount.read(read_npy, f"{stem}.{name}.npy", self._memory) for name in names}
 
     def _list(self) -> tuple[int, int, tuple[str, ...]]:
-        """How many batches, digits of their names, and the fields of npy to read."""
+        """The number of batches, digits of their names, and the fields of npy to read."""
         if self._listed is None:
             last, width, files = self._scan()
             self._look_behind(last, width)
@@ -120,7 +120,7 @@ class Batches:
         return last, width, files
 
     def _look_behind(self, last: int, width: int) -> None:
-        """The listing leaves out a batch whose samples cannot be one array, as its last may be: looking at it tells why."""
+        """The listing omits a batch whose samples cannot be one array, such as the last one: looking at it raises the reason."""
         name = os.path.join(self._folder, f"{last + 1:0{width}d}.npz")
         try:
             if self.encoding in OF_ARCHIVES:
@@ -130,7 +130,7 @@ class Batches:
                 raise explain(e, self.dataset.mount.path, name) from e
 
     def _refused(self, error: Error) -> Error:
-        """Why a plan, an epoch or a batch is not there, as the mount tells: of this very name, or of the last one that it refused."""
+        """The mount's reason why a plan, an epoch or a batch does not exist: the reason for this name, or for the last rejected one."""
         folder = os.path.join(self.dataset.path, "batches")
         for name in _plan.folder(self.plan, self.epoch).split("/"):
             try:
@@ -164,7 +164,7 @@ def names_of(fields: Collection[str] | None) -> tuple[str, ...] | None:
 
 
 def csr(batch: dict[str, np.ndarray]) -> Any:
-    """The rows of a sparse batch (libsvm, LibFM) as scipy.sparse.csr_matrix, (samples, features), without a copy.
+    """The rows of a sparse batch (libsvm, LibFM) as a scipy.sparse.csr_matrix, (samples, features), without a copy.
 
     Raises KeyError if the batch has no sparse rows, ValueError if it has columns (of encoding csc), and ImportError without
     scipy."""

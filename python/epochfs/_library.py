@@ -91,14 +91,14 @@ def _functions() -> dict[str, Any]:
 
 
 def _raise(error: _Error, path: str | None = None) -> Any:
-    """Raise what the library says."""
+    """Raise the error of the library."""
     text = error.message.decode(errors="replace")
     kind = {errno.ESTALE: StaleSourceError, errno.ESHUTDOWN: DeadMountError, errno.ECHILD: DeadMountError}.get(error.code, Error)
     raise kind(error.code, text, None if path and text.startswith(path) else path)
 
 
 def _close(pid: int, handle: int) -> None:
-    if pid == os.getpid():  # a child that was forked leaves it to its parent
+    if pid == os.getpid():  # not in a forked child
         _functions()["close"](handle, None)
 
 
@@ -108,7 +108,7 @@ def _close_batches(pid: int, handle: int) -> None:
 
 
 class _File:
-    """A file of the library, as `_read.read_npz()` wants one."""
+    """A file of the library, as `_read.read_npz()` needs it."""
 
     def __init__(self, library: Library, path: str) -> None:
         self.path, self.library = path, library
@@ -127,7 +127,7 @@ class _File:
         return bytes(memory)
 
     def into(self, array: np.ndarray, offset: int) -> None:
-        """Fill the array with the bytes from offset on."""
+        """Fill the array with the bytes that begin at offset."""
         self._fill(array.ctypes.data, array.nbytes, offset)
 
     def _fill(self, memory: Any, size: int, offset: int) -> None:
@@ -139,14 +139,14 @@ class _File:
 class LoadedBatches(Batches):
     """The batches of a plan in one epoch, made by threads of this process.
 
-    The arrays of a batch share memory that the library uses again once none of them is kept: one that you keep stays as it is.
+    The arrays of a batch share memory, which the library reuses when you keep none of them. Arrays that you keep never change.
     """
 
     dataset: LoadedDataset
 
     def __init__(self, dataset: LoadedDataset, plan: str, epoch: int = 0, start: int = 0,
                  fields: Collection[str] | None = None, encoding: str = "npz", memory: Allocate = np.empty) -> None:
-        self._handle: tuple[int, int, int] | None = None  # of which process, and of which handle of the source
+        self._handle: tuple[int, int, int] | None = None  # the process, the handle of the source, the handle of the batches
         super().__init__(dataset, plan, epoch, start, fields, encoding, memory)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class LoadedBatches(Batches):
 
 
 class _Taken:
-    """A batch of the library, which is given back when its last array goes."""
+    """A batch of the library, which is given back with its last array."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -212,7 +212,7 @@ class _Taken:
             functions["batch_give"](self.handle)
 
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The arrays by their names; each keeps the batch."""
+        """The arrays by their names; each one keeps the batch alive."""
         array = _Array(ctypes.sizeof(_Array))
         for i in range(_loaded["batch_count"](self.handle)):
             _loaded["batch_array"](self.handle, i, array)
@@ -226,7 +226,7 @@ class _Taken:
 
 
 class LoadedDataset(Dataset):
-    """A dataset of a source that `load()` has opened: as `Dataset`."""
+    """A dataset of a source that `load()` has opened."""
 
     mount: Library
 
@@ -243,7 +243,7 @@ class LoadedDataset(Dataset):
 class Library(Mount):
     """A source that is open in this process: a mapping from names to datasets. `load()` makes it.
 
-    It pickles: each process opens the source itself, and they share the cache directory. So does a child that was forked.
+    It can be pickled. Each process, and each forked child, opens the source itself. They share the cache directory.
     """
 
     def __init__(self, source: str, options: str) -> None:
@@ -274,7 +274,7 @@ class Library(Mount):
         return self._open[1]
 
     def close(self) -> None:
-        """Close the source. Arrays of its batches stay as they are."""
+        """Close the source. Arrays of its batches remain valid."""
         self._is_closed = True
         super().close()
 
@@ -287,7 +287,7 @@ class Library(Mount):
         return json.loads(self.text(".epochfs/status.json"))
 
     def notes(self) -> list[str]:
-        """What a mount would have logged as warnings and errors by now: files that are not used, rows that are skipped."""
+        """Warnings and errors that a mount would have logged: files that are not used, rows that are skipped."""
         found: list[str] = []
 
         def each(_: Any, line: bytes) -> int:
@@ -299,7 +299,7 @@ class Library(Mount):
             _raise(error, self.source)
         return found
 
-    # ---- what Mount reads by the file system ----
+    # ---- reads that Mount does through the file system ----
 
     def text(self, path: str) -> str:
         """The text of a file."""
@@ -313,7 +313,7 @@ class Library(Mount):
                 return found.decode("utf-8", "replace")
 
     def names(self, path: str) -> list[str]:
-        """The entries of a folder."""
+        """The entries of a directory."""
         found: list[str] = []
 
         def each(_: Any, name: bytes) -> int:
@@ -326,7 +326,7 @@ class Library(Mount):
         return found
 
     def attribute(self, path: str, name: str) -> bytes:
-        """An extended attribute; OSError as it comes."""
+        """An extended attribute. Raises OSError."""
         memory, error = ctypes.create_string_buffer(PIECE), _Error(ctypes.sizeof(_Error))
         n = _functions()["attribute"](self.handle(), os.fsencode(path), name.encode(), memory, PIECE, error)
         if n < 0:
@@ -334,7 +334,7 @@ class Library(Mount):
         return memory.raw[:n]
 
     def is_folder(self, path: str) -> bool:
-        """Is it a folder?"""
+        """Is it a directory?"""
         return self._mode(path) == 0o040000
 
     def is_file(self, path: str) -> bool:
@@ -354,14 +354,14 @@ class Library(Mount):
             raise
 
     def stat_of(self, path: str) -> _Stat:
-        """What the library says of a file."""
+        """Size, type and times of a file."""
         found, error = _Stat(ctypes.sizeof(_Stat)), _Error(ctypes.sizeof(_Error))
         if _functions()["stat"](self.handle(), os.fsencode(path), found, error) < 0:
             _raise(error, path)
         return found
 
     def read_into(self, path: str, offset: int, memory: Any, size: int) -> int:
-        """Read bytes of a file into memory, fewer where it ends."""
+        """Read bytes of a file into memory, fewer at its end. Returns how many."""
         error, done = _Error(ctypes.sizeof(_Error)), 0
         address = memory if isinstance(memory, int) else ctypes.addressof(memory)
         while done < size:
@@ -375,15 +375,14 @@ class Library(Mount):
 
 
 def load(source: AnyPath, **options: object) -> Library:
-    """Open source in this process: a file, a folder or an address (http, https, s3). A context manager that closes it.
+    """Open source in this process: a file, a directory or a URL. A context manager that closes it.
 
-    It is what `mount()` gives, without a mount: neither /dev/fuse nor a privilege is needed. options are those of `epochfs mount
-    -o`; those that only a mount has are errors. Batches are made ahead by threads of this process, in memory of
-    up to readahead= ("256M").
+    The result is used like that of `mount()`, but needs neither /dev/fuse nor a privilege. options are those of `epochfs mount -o`;
+    options that only a mount has are errors. Threads of this process make batches ahead, in memory of up to readahead= ("256M").
 
-    What the mount would have logged, such as files that are not used, is a warning (UserWarning), and in `notes()`.
+    Lines that a mount would log, for example about unused files, are warnings (UserWarning) and in `notes()`.
 
-    Raises MountError with the reason, also where the library is not installed."""
+    Raises MountError with the reason, for example if the library is not installed."""
     words = ",".join(option_words(options))
     log.debug("load %s %s", os.fsdecode(source), words)
     library = Library(os.fsdecode(source), words)

@@ -26,25 +26,25 @@ AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Value = TypeVar("Value")
 log = logging.getLogger("epochfs")
 
-NAMED_MAX = 10  # datasets that the message of a wrong name names
+NAMED_MAX = 10  # datasets in the message about a wrong name
 # $0 is epochfs, $1 a temporary mountpoint. Its mount is unmounted if stdin ends without a line.
 GUARD = 'trap "" INT TERM HUP; read -r line || { "$0" umount "$1"; command -p rmdir "$1"; }'
 
 
 class Field(NamedTuple):
-    """What a sample has of a name."""
+    """A field of a dataset."""
 
     dtype: np.dtype
     shape: tuple[int | None, ...]
-    """of one sample; None: differs from sample to sample"""
+    """of one sample; None: it differs from sample to sample"""
     derived: bool
-    """made from other fields, and not in npz files unless it is `index` or `key`"""
+    """made from other fields; npz files have only `index` and `key` of these"""
     stored_as: str | None = None
-    """what the source calls the numbers whose bits dtype shows, as numpy has no such type: BF16"""
+    """the type in the source, if numpy lacks it and dtype shows only its bits: BF16"""
 
 
 class Missing(NamedTuple):
-    """A part that a dataset lacks."""
+    """A part that is missing in a dataset."""
 
     name: str
     reason: str
@@ -53,7 +53,7 @@ class Missing(NamedTuple):
 class Dataset:
     """A dataset of a mount: `mount["train"]`. `len()` is its number of samples; `dataset[i]` a sample.
 
-    Its files are read anew each time; the object keeps a path and what dataset.json says.
+    Each access reads its files again. The object keeps a path and the content of dataset.json.
     """
 
     def __init__(self, mount: Mount, name: str) -> None:
@@ -67,9 +67,9 @@ class Dataset:
         self.fields: dict[str, Field] = {f["name"]: Field(np.dtype(f["descr"]), tuple(f["shape"]), f["derived"], f.get("stored_as"))
                        for f in self.info["fields"]}
         self.notes: list[str] = self.info["notes"]
-        """what to know about it, such as bytes that are not read"""
+        """notes about it, such as bytes that are not read"""
         self.missing: list[Missing] = [Missing(m["name"], m["reason"]) for m in self.info["missing"]]
-        """the parts of its set that are not in it, such as a shard that was not found"""
+        """parts of its set that are missing, such as a shard that was not found"""
         self._keys: list[str] | None = None
 
     def __repr__(self) -> str:
@@ -79,10 +79,10 @@ class Dataset:
         return self.info["samples"]
 
     def __getitem__(self, sample: int | str | bytes) -> dict[str, np.ndarray]:
-        """A sample by its number, as in a list, or by its key, as `key` of a batch has it: its stored fields as arrays.
+        """The stored fields of a sample as arrays. sample: its number, as in a list, or its key, as `key` of a batch has it.
 
-        Shapes are those of `fields`; rows of libsvm text are a CSR matrix of one row (`csr()`).
-        Raises IndexError or KeyError if it is not there (keys above 180 bytes: take the number), and what
+        Shapes are those of `fields`. Rows of libsvm text are a CSR matrix of one row (`csr()`).
+        Raises IndexError or KeyError if there is no such sample (keys above 180 bytes: use the number), and what
         `Batches.read()` raises."""
         if isinstance(sample, (str, bytes)):
             for name in _names_of_key(sample):
@@ -98,7 +98,7 @@ class Dataset:
         return self._read(self._name(number), IndexError(sample))
 
     def __contains__(self, key: object) -> bool:
-        """Is there a sample of this key?"""
+        """Does a sample have this key?"""
         if not isinstance(key, (str, bytes)):
             raise TypeError(f"expected a key of a sample, got {key!r}")
         try:
@@ -112,14 +112,14 @@ class Dataset:
         """The batches of a plan ("batch=128,seed=7") in an epoch, from batch number start on.
 
         fields: names of the arrays to read; None: all of the file.
-        encoding: the folder that is read. "npz": what is stored; "npy": derived fields too, as image01 and label1h, and
-        padded ones; "csc": sparse rows by columns; "csc_value": their entries sorted by value.
-        Raises PlanError if the plan does not open, with the mount's reason, or has no batches, TypeError and ValueError for an
-        epoch that is none and a start that is not in it; `Batches.read()` says what reading raises."""
+        encoding: "npz": the stored fields; "npy": also derived fields, such as image01 and label1h, and padded ones; "csc": sparse
+        rows by columns; "csc_value": their entries sorted by value.
+        Raises PlanError with the mount's reason if the plan does not open or has no batches, and TypeError or ValueError for an
+        invalid epoch or start. `Batches.read()` says what reading raises."""
         return self.batches_of(plan, epoch, start, fields, encoding)
 
     def batches_of(self, *arguments: Any) -> Batches:
-        """For epochfs.torch: the batches that go with this kind of dataset, by the arguments of `Batches`."""
+        """For epochfs.torch: `Batches` of this kind of dataset, with the arguments of `Batches`."""
         return Batches(self, *arguments)
 
     def _read(self, name: str, missing: Exception) -> dict[str, np.ndarray]:
@@ -131,7 +131,7 @@ class Dataset:
             raise
 
     def _name(self, number: int) -> str:
-        """Samples are named by their numbers, or by keys, which may be numbers too: then the listing has them in order."""
+        """Samples are named by numbers or by keys, which may also be numbers: then the listing has them in order."""
         name = f"{number:0{max(6, len(str(len(self) - 1)))}d}"
         if self._keys is None:
             path = os.path.join(self.path, "samples", "npz", f"{name}.npz")
@@ -149,8 +149,8 @@ class Dataset:
 class Mount(Mapping):
     """A mount: a mapping from names to datasets. `open()` and `mount()` make it.
 
-    `mount["train"]` reads dataset.json, and waits until the mount knows the dataset. Listing all names walks through the
-    folders of the mount. Datasets pickle, so workers may have them.
+    `mount["train"]` reads dataset.json, and waits until the mount knows the dataset. A list of all names walks through the
+    directories of the mount. Datasets can be pickled, for example for workers.
     """
 
     def __init__(self, path: str) -> None:
@@ -167,8 +167,8 @@ class Mount(Mapping):
     __eq__ = object.__eq__
 
     def __getitem__(self, name: str) -> Dataset:
-        """Raises KeyError if there is no such dataset, and Error with the reason if it cannot be used: that of its ERROR.txt, or
-        why it could not be indexed."""
+        """Raises KeyError if there is no such dataset. If it cannot be used, raises Error with the reason: the text of its ERROR.txt,
+        or why it could not be indexed."""
         if not _is_name(name):
             raise self._missing(name)
         path = os.path.join(self.path, name)
@@ -186,7 +186,7 @@ class Mount(Mapping):
         return KeyError(f"{name}: no such dataset, expected one of {', '.join(some[:NAMED_MAX])}" + ", ..." * (len(some) > NAMED_MAX))
 
     def __contains__(self, name: object) -> bool:
-        """Is it a dataset that can be used?"""
+        """Is there a dataset of this name that can be used?"""
         if not _is_name(name):
             return False
         try:
@@ -197,7 +197,7 @@ class Mount(Mapping):
             raise
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all datasets; those of folders are like "audio/train"."""
+        """The names of all datasets; in directories they are like "audio/train"."""
         return self._walk("")
 
     def __len__(self) -> int:
@@ -212,10 +212,10 @@ class Mount(Mapping):
         except MountError as e:
             if kind is None:
                 raise
-            log.warning("%s", e)  # and the exception that ends the block goes on
+            log.warning("%s", e)  # and the exception that ended the block continues
 
     def close(self) -> None:
-        """Unmount what `mount()` has mounted; else nothing. Raises MountError."""
+        """Unmount if `mount()` has mounted it. Raises MountError."""
         if self._close:
             close, self._close = self._close, None
             close()
@@ -225,7 +225,7 @@ class Mount(Mapping):
         return errors.status(self.path)
 
     def read(self, function: Callable[..., Value], path: str, *arguments: Any) -> Value:
-        """function(path, *arguments), whose OSError become errors of this module, with the mount's reasons."""
+        """function(path, *arguments). Its OSError become errors of this module, with the mount's reasons."""
         try:
             return function(path, *arguments)
         except Error:
@@ -233,7 +233,7 @@ class Mount(Mapping):
         except OSError as e:
             raise explain(e, self.path, path) from e
 
-    # ---- what is read of a mount: `Library` reads the same without one ----
+    # ---- reads of a mount; `Library` overrides them ----
 
     def dataset(self, name: str) -> Dataset:
         """The dataset of that name, which must exist."""
@@ -244,15 +244,15 @@ class Mount(Mapping):
         return self.read(_load_text, path)
 
     def names(self, path: str) -> list[str]:
-        """The entries of a folder."""
+        """The entries of a directory."""
         return self.read(os.listdir, path)
 
     def attribute(self, path: str, name: str) -> bytes:
-        """An extended attribute; OSError as it comes."""
+        """An extended attribute. Raises the OSError of the system."""
         return os.getxattr(path, name)
 
     def is_folder(self, path: str) -> bool:
-        """Is it a folder?"""
+        """Is it a directory?"""
         return os.path.isdir(path)
 
     def is_file(self, path: str) -> bool:
@@ -274,7 +274,7 @@ class Mount(Mapping):
 
 
 def open(path: AnyPath) -> Mount:
-    """The mount at path, which somebody else mounts and unmounts.
+    """The existing mount at path. It stays mounted.
 
     Raises DeadMountError if none answers there, and Error if it is another user's, without allow_other."""
     found = Mount(os.path.realpath(os.fsdecode(path)))
@@ -283,12 +283,14 @@ def open(path: AnyPath) -> Mount:
 
 
 def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object) -> Mount:
-    """Mount source: a file, a folder or an address (http, https, s3). A context manager that unmounts at its end.
+    """Mount source: a file, a directory or a URL. A context manager that unmounts at its end.
 
-    mountpoint: an empty folder; the folders of its path that are missing are made, and removed at the end. None: a temporary
-    one. options are those of `epochfs mount -o`: image_size="224x224", no_sign_request=True, plan="batch=128,seed=7", plan=[...] for several.
-    Runs $EPOCHFS, else `epochfs`. Without `with`, `close()` or the end of the process unmounts. A process that is killed
-    leaves a mountpoint that was given mounted, and `epochfs umount` ends it; a temporary one goes with it all the same.
+    mountpoint: an empty directory. Missing directories of its path are created, and removed at the end. None: a temporary
+    directory. options are those of `epochfs mount -o`: image_size="224x224", no_sign_request=True, plan="batch=128,seed=7";
+    a list gives an option several times. Runs $EPOCHFS, or `epochfs`.
+
+    Without `with`, `close()` or the end of the process unmounts. If the process is killed, a temporary mountpoint disappears with
+    it. Another mountpoint stays mounted: end it with `epochfs umount`.
 
     Raises MountError with the command's message."""
     name = os.fsdecode(source)
@@ -314,7 +316,7 @@ def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object)
     except MountError:
         _remove(made)
         raise
-    except BaseException:  # Ctrl-C, while the command is at work or thereafter
+    except BaseException:  # Ctrl-C, while the command runs or later
         now = _daemon(where)
         _unmount(os.getpid(), None if now == before else now, program, where, made, None)
         raise
@@ -322,7 +324,7 @@ def mount(source: AnyPath, mountpoint: AnyPath | None = None, **options: object)
 
 
 def _make(folder: str, made: list[str]) -> None:
-    """Make the folder, and those of its path that are missing; made gets them, the innermost first."""
+    """Create the directory and the missing ones of its path; made gets them, the innermost first."""
     if not os.path.isdir(folder):
         _make(os.path.dirname(folder), made)
         try:
@@ -333,7 +335,7 @@ def _make(folder: str, made: list[str]) -> None:
 
 
 def _remove(made: list[str]) -> None:
-    """Remove folders that were made, until one is in use."""
+    """Remove created directories, until one is in use."""
     try:
         for folder in made:
             os.rmdir(folder)
@@ -343,8 +345,8 @@ def _remove(made: list[str]) -> None:
 
 
 def _guard(program: str, where: str) -> subprocess.Popen[bytes] | None:
-    """Unmounts a temporary mount if this process ends without that, as by kill -9: a shell that waits for the end of a pipe.
-    Children that were forked have the pipe, too, and are waited for."""
+    """A shell that waits for the end of a pipe. It unmounts a temporary mount if this process ends without unmounting, for
+    example by kill -9. Forked children also hold the pipe, so the shell waits for them."""
     try:
         return subprocess.Popen(["/bin/sh", "-c", GUARD, program, where], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, cwd="/", start_new_session=True)
@@ -368,7 +370,7 @@ def _unmount(pid: int, daemon: int | None, program: str, where: str, made: list[
 
 
 def _daemon(where: str) -> int | None:
-    """The process that answers there."""
+    """The process id of the daemon that answers at where."""
     try:
         return int(errors.status(where)["pid"])
     except Error:
@@ -376,7 +378,7 @@ def _daemon(where: str) -> int | None:
 
 
 def _is_there(where: str, daemon: int | None) -> bool:
-    """Is the mount of this daemon there, dead or alive, and not one of another?"""
+    """Is it the mount of this daemon, dead or alive, and not of another daemon?"""
     try:
         return bool(errors.status(where)["pid"] == daemon)
     except DeadMountError as e:
@@ -386,7 +388,7 @@ def _is_there(where: str, daemon: int | None) -> bool:
 
 
 def option_words(options: dict[str, object]) -> Iterator[str]:
-    """The words that -o joins by commas."""
+    """The words that -o joins with commas."""
     for name, values in options.items():
         for value in values if isinstance(values, (list, tuple)) else [values]:
             text = os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
@@ -396,15 +398,15 @@ def option_words(options: dict[str, object]) -> Iterator[str]:
 
 
 def _program() -> str:
-    """The command, by a path that holds when the process has gone to another folder."""
+    """The path of the command, which remains valid if the process changes its directory."""
     program = os.environ.get("EPOCHFS") or "epochfs"
     found = shutil.which(program)
     return os.path.abspath(found) if found else program
 
 
 def _run(program: str, *arguments: str) -> str:
-    """Run epochfs; what it says on stderr. Raises MountError."""
-    with tempfile.TemporaryFile() as said:  # and no pipe: the daemon has it, too
+    """Run epochfs and return its stderr. Raises MountError."""
+    with tempfile.TemporaryFile() as said:  # a pipe would stay open in the daemon
         try:
             code = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said).returncode
         except OSError as e:
@@ -417,13 +419,13 @@ def _run(program: str, *arguments: str) -> str:
 
 
 def _log(notes: str) -> None:
-    """What a command says although it succeeds: files that are not used, processes that still use the mount."""
+    """Log the notes of a successful command: files that are not used, processes that still use the mount."""
     for line in notes.splitlines():
         log.warning("%s", line)
 
 
 def _names_of_key(key: str | bytes) -> Iterator[str]:
-    """How the mount may call the files of the sample with this key: some formats escape all points, as theirs end names."""
+    """The possible file names of the sample with this key. Some formats escape all dots, because dots end their keys."""
     raw = os.fsencode(key)
     for dots in (False, True):
         begins = b"__" if dots and len(raw) > 1 else b"."
@@ -433,7 +435,7 @@ def _names_of_key(key: str | bytes) -> Iterator[str]:
 
 
 def _is_name(name: object) -> bool:
-    """Can it be the name of a dataset: folders, and what is in them?"""
+    """Can it be the name of a dataset, with its directories?"""
     return isinstance(name, str) and "\0" not in name and not {"", ".", ".."} & {*name.split("/")}
 
 

@@ -1,4 +1,4 @@
-"""Plans as text: what a resumed job has to know of one. docs/use.md lists their words, docs/spec/order.md defines them."""
+"""Plans as text: what a resumed job has to know of a plan. docs/plans.md lists their words, docs/spec/order.md defines them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ EPOCH_MAX = (1 << 64) - 1
 
 
 def words(plan: str) -> dict[str, str]:
-    """The parameters of "batch=128,seed=7" by their names. Raises PlanError for what cannot be the name of a folder, and
-    TypeError for what is no text; what a plan means is for the mount to say."""
+    """The parameters of "batch=128,seed=7" by their names. Raises PlanError if it cannot be the name of a directory,
+    and TypeError if it is no text. Only the mount knows what a plan means."""
     if not isinstance(plan, str):
         raise TypeError(f"plan: expected text as 'batch=128,seed=7', got {plan!r}")
     if "/" in plan or "\0" in plan or not plan.startswith("batch=") and ",batch=" not in plan:
@@ -20,7 +20,7 @@ def words(plan: str) -> dict[str, str]:
 
 
 def number(name: str, value: int, end: int) -> int:
-    """value, which may be a number of numpy or torch, as an int. Raises TypeError, and ValueError beyond 0 to end."""
+    """value, a number of Python, numpy or torch, as an int. Raises TypeError, or ValueError if it is not in 0 to end."""
     try:
         found = int(operator.index(value))
     except TypeError as e:
@@ -31,13 +31,13 @@ def number(name: str, value: int, end: int) -> int:
 
 
 def folder(plan: str, epoch: int) -> str:
-    """Where its encodings are, below batches/. Without a seed all epochs are the same, and no folder names one."""
+    """The directory of its encodings, below batches/. Without a seed all epochs are equal, and no directory names one."""
     epoch = number("epoch", epoch, EPOCH_MAX)
     return f"{plan}/epoch={epoch}" if "seed" in words(plan) else plan
 
 
 def is_by_length(plan: str) -> bool:
-    """Have its batches different numbers of samples, and its epochs of batches?"""
+    """Do its batches have different numbers of samples, and its epochs different numbers of batches?"""
     found = words(plan)
     return "bucket" in found or ":" in found["batch"]
 
@@ -56,7 +56,7 @@ def step_size(plan: str) -> int | None:
 
 
 def samples_of(plan: str) -> str:
-    """The words that say which samples come in which order, however ranks and batches divide them, and whatever is made of their pictures."""
+    """The words that select and order the samples, without those that divide them among ranks and batches or change their pictures."""
     found = words(plan)
     kept, defaults = ["batch"] if is_by_length(plan) else [], [("shuffle", "full"), ("group", "1")]
     if ":" in found["batch"]:

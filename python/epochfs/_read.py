@@ -1,7 +1,7 @@
 """Reads the files of a mount: .npy, and .npz archives whose members are stored, not deflated.
 
-A file becomes arrays whose memory belongs to them alone: the bytes go from the kernel's page cache into that memory and are
-copied nowhere else. numpy.load() does the same with six layers between; it takes 0.7 ms for a batch, this takes 0.05 ms.
+The arrays of a file have their own memory: the bytes go from the kernel's page cache into that memory and are copied nowhere
+else. numpy.load() does this through six layers and takes 0.7 ms for a batch; this module takes 0.05 ms.
 
 Every number in a file is checked against the size of the file before it is used.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from .errors import BadBatchError
 
 Allocate = Callable[["tuple[int, ...]", np.dtype], np.ndarray]
-"""Given shape and dtype, returns such an array, writable and in C order; what is in it does not matter."""
+"""Given shape and dtype, returns such an array, writable and in C order, with any content."""
 
 LOCAL = struct.Struct("<4sHHHHHIIIHH")  # a member's local header
 END = struct.Struct("<4sHHHHIIH")       # the end of the central directory
@@ -165,10 +165,10 @@ def _check_end(file: _File, offset: int, members: int) -> None:
 
 def read_npz(path: str, fields: Collection[str] | None = None, memory: Allocate = np.empty,
              parts: Collection[str] = (), opener: Callable[[str], Any] = _File) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by their names, in the file's order; if fields is given, these, and those of parts that are there.
-    opener makes what reads the file, as _File does.
+    """The arrays of a .npz file by their names, in the file's order; if fields is given, only these, and those of parts that exist.
+    opener makes a reader of the file, such as _File.
 
-    Raises OSError as the system does, BadBatchError, and KeyError for a field that is not there."""
+    Raises the OSError of the system, BadBatchError, and KeyError for a missing field."""
     arrays: dict[str, np.ndarray] = {}
     names: list[str] = []
     with opener(path) as file:

@@ -1,4 +1,4 @@
-"""What can go wrong, and how the module finds out why."""
+"""The errors, and how the module finds their reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Error(OSError):
-    """Base of all errors of a mount; `errno` and `filename` are set where they are known."""
+    """The base of all errors of a mount. `errno` and `filename` are set where they are known."""
 
     def __str__(self) -> str:
         text = super().__str__() if self.strerror is None else self.strerror
@@ -17,11 +17,11 @@ class Error(OSError):
 
 
 class MountError(Error):
-    """`epochfs mount` or `epochfs umount` failed; the message is the command's own."""
+    """`epochfs mount`, `epochfs umount` or `load()` failed; the message has the reason."""
 
 
 class DeadMountError(Error):
-    """The daemon of the mount has died, or nothing is mounted there any more."""
+    """The daemon has died, nothing is mounted, or the source is closed."""
 
 
 class StaleSourceError(Error):
@@ -29,11 +29,11 @@ class StaleSourceError(Error):
 
 
 class PlanError(Error):
-    """A plan that does not open; the message has the mount's reason."""
+    """The plan does not open, or has no batches; the message has the mount's reason."""
 
 
 class BadBatchError(Error):
-    """A file is shorter than it says, or not what the mount writes."""
+    """A file is shorter than its header says, or is not a file of a mount."""
 
 
 DEAD = (errno.ENOTCONN, errno.ECONNABORTED, errno.ESHUTDOWN)

@@ -1,4 +1,4 @@
-"""Batches for scikit-learn's partial_fit, or whatever takes rows and labels.
+"""Batches for scikit-learn's partial_fit, and for other programs that need rows and labels.
 
     for x, y in epochfs.sklearn.rows(mount["train"], "batch=1000,seed=7", epoch=0, x="image"):
         model.partial_fit(x, y, classes=range(10))
@@ -16,11 +16,11 @@ from ._mount import Dataset
 
 def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str = "x",
          y: str = "label") -> Iterator[tuple[Any, np.ndarray]]:
-    """The batches of a plan as (X, y), from batch number start of the epoch on.
+    """The batches of a plan as (X, y), beginning at batch number start of the epoch.
 
-    X: the field x as a matrix, (samples, numbers of a sample), without a copy; of libsvm and LibFM text the rows as
+    X: the field x as a matrix, (samples, numbers per sample), without a copy. For libsvm and LibFM text, X has the rows as
     scipy.sparse.csr_matrix, (samples, features). y: the field y, (samples,) or (samples, columns).
-    Raises KeyError for fields that are not there, ValueError for one whose shape differs from sample to sample, and what
+    Raises KeyError for missing fields, ValueError for a field whose shape differs from sample to sample, and what
     `Dataset.batches()` and `Batches.read()` raise."""
     sparse = is_sparse(dataset, x)
     check_numbers(dataset, x, y)
@@ -29,7 +29,7 @@ def rows(dataset: Dataset, plan: str, *, epoch: int = 0, start: int = 0, x: str 
 
 
 def check_numbers(dataset: Dataset, *names: str) -> None:
-    """Raises ValueError for a field that has the bits of numbers of which numpy has no type."""
+    """Raises ValueError for a field that has the bits of a type that numpy lacks."""
     for name in names:
         stored_as = dataset.fields[name].stored_as if name in dataset.fields else None
         if stored_as:
@@ -38,7 +38,7 @@ def check_numbers(dataset: Dataset, *names: str) -> None:
 
 
 def is_sparse(dataset: Dataset, x: str) -> bool:
-    """Is the field x derived from sparse rows, which npz files have as they are? Raises ValueError if samples are no rows."""
+    """Is the field x derived from sparse rows, which npz files store? Raises ValueError if samples are not rows."""
     if x in dataset.fields and None in dataset.fields[x].shape:
         raise ValueError(f"{x}: its shape differs from sample to sample, so a batch is no matrix, in {dataset.path}")
     return x == "x" and "nonzeros" in dataset.info

@@ -4,8 +4,9 @@
     for epoch in range(batches.epoch, 10):
         for batch in epochfs.torch.Loader(batches, num_workers=2):
             train(batch["image"], batch["label"])                               # uint8 (128, 28, 28), uint8 (128,)
-            state = {"model": model.state_dict(), "data": batches.state_dict()}   # after load_state_dict(state["data"])
-                                                                                # the next batch is the one that follows
+            state = {"model": model.state_dict(), "data": batches.state_dict()}
+
+After batches.load_state_dict(state["data"]), the loop continues at the next batch.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from ._read import Allocate
 from .errors import Error
 
 Batch = dict[str, Union[torch.Tensor, list[bytes]]]
-WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64, np.dtype("u8"): np.int64}  # torch cannot calculate with these
-EPOCH_MAX = (1 << 63) - 2  # so that the epoch after it is a number of int64, too
+WIDER = {np.dtype("u2"): np.int32, np.dtype("u4"): np.int64, np.dtype("u8"): np.int64}  # torch lacks arithmetic for these
+EPOCH_MAX = (1 << 63) - 2  # the epoch after it still is an int64
 STATE = ("epoch", "batch", "step_size", "samples_of")
 ELSEWHERE = {"batch_size": "the plan has it, as batch=128", "shuffle": "the plan has it, as seed=7",
              "sampler": "the plan has it, as seed=7", "batch_sampler": "the plan has it, as batch=128,seed=7",
              "drop_last": "the plan has it, as tail=drop", "pin_memory": "an option of Batches"}
-EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began, and, theirs to say, that nobody counts
+EPOCH, START, UNCOUNTED = range(3)  # what workers see: where the pass began; they set UNCOUNTED if no Loader counts
 
 
 def _pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     try:
         return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
-    except RuntimeError as e:  # as DataLoader does: a program also runs where no accelerator is
+    except RuntimeError as e:  # like DataLoader: the program also runs without an accelerator
         warnings.warn(f"pin_memory: memory cannot be pinned here: {str(e)[:60]}", stacklevel=2)
         return np.empty(shape, dtype)
 
@@ -49,28 +50,30 @@ def _pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 class Batches(IterableDataset):
     """The batches of a plan, epoch after epoch, as dicts of tensors.
 
-    It has a position, epoch and batch: a pass of a loop starts there, and goes to the end of that epoch. After the last batch
-    of an epoch the position is the start of the next one, so each pass is one epoch, in its own order; a pass that is left
-    early goes on at the next batch. If a pass begins while another one is under way, the other one raises RuntimeError when it is
-    asked for more.
+    It has a position, epoch and batch. A pass of a loop starts there and reads to the end of that epoch. After the last batch of an
+    epoch, the position is the start of the next epoch. Each pass is one epoch, in its own order. If you leave a pass early, the
+    next pass continues at the next batch. If a pass begins during another pass, the older pass raises RuntimeError at its next
+    batch.
 
-    In this process just iterate over it, or use `Loader` to read in workers. A plain DataLoader works as well (with
-    batch_size=None: these are batches already; any number of workers, fork or spawn, in the right order), but nobody
-    tells the position which batches it has delivered: call `set_epoch()` before each pass; `state_dict()` raises.
+    In this process, iterate over it, or use `Loader` to read in workers. A plain DataLoader with batch_size=None also works, with
+    any number of workers, fork or spawn, in the right order. But it does not count delivered batches: call `set_epoch()` before
+    each pass; `state_dict()` raises.
 
-    dataset: a dataset of a mount; the workers open its path.
+    dataset: of `load()`, `mount()` or `open()`; workers open it themselves.
     plan: "batch=32,rank=3of8,seed=7,tail=drop": each process of a distributed job names its rank.
     fields, encoding: as in `Dataset.batches()`. Without fields, a batch has all arrays of numbers.
-    pad: fields whose samples differ in length, each as one tensor [samples, longest, ...] filled with 0, or, from a dict such as
-    {"text": -1}, with that number; `<field>_len` (samples,) int64 has the lengths. Arrays that differ along several axes are filled
-    along each, and `<field>_len` is (samples, axes). pad_multiple: the longest is a multiple of this, as tensor cores like it.
-    pin_memory: bytes are read into pinned memory, without a further copy (in workers: copied there by the DataLoader);
-    without an accelerator into other memory, with a warning.
+    pad: fields whose samples differ in length. Each becomes one tensor [samples, longest, ...], filled with 0, or with the number of
+    a dict such as {"text": 32}; `<field>_len` (samples,) int64 has the lengths. Arrays that differ along several axes are filled
+    along each, and `<field>_len` is (samples, axes).
+    pad_multiple: rounds the longest up to a multiple of this, for tensor cores.
+    pin_memory: reads into pinned memory, without a further copy; in workers, the DataLoader copies. Without an accelerator,
+    reads into ordinary memory, with a warning.
 
-    A tensor has the shape and type of its array; uint16 becomes int32, uint32 and uint64 int64, and what safetensors files have as
-    bfloat16 is that. Bytes, as `key`, are lists
-    of bytes, and only there if fields has them. Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also
-    out of workers, and Error for a number of uint64 that is 2^63 or more.
+    A tensor has the shape and type of its array, but uint16 becomes int32, and uint32 and uint64 become int64. bfloat16 of
+    safetensors files is torch.bfloat16. Fields of bytes, such as `key`, become lists of bytes, if fields names them.
+
+    Raises what `Dataset.batches()` and `Batches.read()` of epochfs raise, also out of workers, and Error for a uint64 of 2^63 or
+    more.
     """
 
     def __init__(self, dataset: Dataset, plan: str, *, fields: Collection[str] | None = None, encoding: str = "npz",
@@ -91,19 +94,19 @@ class Batches(IterableDataset):
                 raise KeyError(f"{name}: pad= has it, but not {'fields=' if name in dataset.fields else 'the dataset'}")
         if self.pad and encoding != "npz":
             raise ValueError(f"pad: expected encoding='npz', got {encoding!r}")
-        self.counted = False  # a Loader reads, and tells the position of what its workers have read
+        self.counted = False  # a Loader reads, and counts what its workers have read
         self.passes = 0  # that have begun in this process; only the latest one goes on
         epoch = _plan.number("epoch", epoch, EPOCH_MAX)
         self._position = (epoch, 0)  # of the next batch; this process only
         self._bfloat16 = [name for name, field in dataset.fields.items() if field.stored_as == "BF16"]
-        self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # workers that persist see it, too
+        self._shared = torch.tensor([epoch, 0, 0]).share_memory_()  # persistent workers see it, as well
         self._owner = os.getpid()  # the process whose workers these are
         self._varies = _plan.is_by_length(plan)
         self._count = epoch, self._open(epoch, 0).count  # a plan that does not open is an error here
 
     def __copy__(self) -> Batches:
         found = object.__new__(type(self))
-        found.__dict__.update(self.__dict__, counted=False, _shared=self._shared.clone())  # workers of this one see nothing of it
+        found.__dict__.update(self.__dict__, counted=False, _shared=self._shared.clone())  # apart from the workers of this object
         return found
 
     @property
@@ -112,18 +115,18 @@ class Batches(IterableDataset):
         return self._position[0]
 
     def __len__(self) -> int:
-        """Batches of the epoch of the next batch, also if a pass begins in the middle of one."""
+        """Batches of the epoch of the next batch, even if a pass begins within the epoch."""
         return self._batches_of(self.epoch)
 
     def _batches_of(self, epoch: int) -> int:
-        """Batches of an epoch; those by length differ in it."""
+        """Batches of an epoch; by length, epochs have different numbers of them."""
         if self._varies and self._count[0] != epoch:
             self._count = epoch, self._open(epoch, 0).count
         return self._count[1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the start of an epoch; in that epoch already, as after `load_state_dict()`, stay at the batch. Raises ValueError
-        for an epoch below 0, or above 2^63 - 1."""
+        """Go to the start of an epoch. If the position is in that epoch, for example after `load_state_dict()`, keep it.
+        Raises ValueError for an epoch below 0 or above 2^63 - 1."""
         self.seek(epoch, self._position[1] if epoch == self.epoch else 0)
 
     def seek(self, epoch: int, batch: int = 0) -> None:
@@ -134,20 +137,20 @@ class Batches(IterableDataset):
             self._tell_workers()
 
     def state_dict(self) -> dict[str, Any]:
-        """The position, and what it means, as numbers and text. Inside of a loop its next batch comes next.
+        """The position of the next batch, with the step size and the selected samples.
 
-        The ranks of a step all have the same state, so rank 0 saves it for all of them."""
+        All ranks of a step have the same state, so rank 0 saves it for all."""
         if get_worker_info() is not None or int(self._shared[UNCOUNTED]):
             raise RuntimeError("workers have read batches that were not counted: use epochfs.torch.Loader "
                                "in place of DataLoader, and ask for the state in the main process")
         return dict(zip(STATE, (*self._position, _plan.step_size(self.plan), _plan.samples_of(self.plan))))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to the position of `state_dict()`, of this plan by any number of ranks.
+        """Go to the position of `state_dict()` of this plan, with any number of ranks.
 
-        If ranks times batch differ now, the position is that of the same number of samples, or of batches that are made by length. Raises ValueError if there is
-        none, or if the plan takes other samples or another order."""
-        if state.get("version", 1) != 1:  # those of this version say none
+        If ranks times batch differ now, the new position is after the same number of samples, or of batches if they are made by
+        length. Raises ValueError if no step begins there, or if the plan selects other samples or another order."""
+        if state.get("version", 1) != 1:  # states of this version have no version
             raise ValueError(f"the state is of version {state['version']}, this epochfs reads version 1. Use the epochfs that saved it")
         missing = [name for name in STATE if name not in state]
         if missing:
@@ -178,7 +181,7 @@ class Batches(IterableDataset):
             yield batch
 
     def _share(self, worker: int, workers: int) -> Iterator[Batch]:
-        """A DataLoader asks its workers in turn, so of n workers each has every nth batch."""
+        """A DataLoader asks its workers in turn, so each of n workers reads every nth batch."""
         if not self.counted:
             self._shared[UNCOUNTED] = 1
         epoch, start = int(self._shared[EPOCH]), int(self._shared[START])
@@ -187,25 +190,25 @@ class Batches(IterableDataset):
             yield self._tensors(batches.read(k))
 
     def begin(self) -> tuple[int, int]:
-        """For `Loader`: a pass begins at the position, in workers too, and no other one goes on. Returns the position."""
+        """For `Loader`: begin a pass at the position, also in workers, and end all others. Returns the position."""
         self.passes += 1
         self._tell_workers()
         return self._position
 
     def check(self, number: int) -> None:
-        """For `Loader`: may pass `number` take a further batch? Else RuntimeError."""
+        """For `Loader`: raise RuntimeError unless pass `number` may take a further batch."""
         if number != self.passes:
-            raise RuntimeError("another pass of these Batches has begun, and has their position: take copy.copy() of them "
-                               "to read at two places at once")
+            raise RuntimeError("another pass of these Batches has begun, and owns the position; "
+                               "to read at two places, iterate over copy.copy(batches)")
 
     def _tell_workers(self) -> None:
-        if self._owner != os.getpid() or not self._shared.is_shared():  # a child that was forked, or a copy: it has workers of its own
+        if self._owner != os.getpid() or not self._shared.is_shared():  # a forked child or a copy has its own workers
             self._shared, self._owner = self._shared.clone().share_memory_(), os.getpid()
         self._shared[EPOCH], self._shared[START] = self._position
         self._shared[UNCOUNTED] = 0
 
     def reached(self, epoch: int, batch: int) -> None:
-        """For `Loader`: so many batches of the epoch have been delivered."""
+        """For `Loader`: `batch` batches of the epoch have been delivered."""
         self._position = (epoch, batch) if batch < self._batches_of(epoch) else (epoch + 1, 0)
 
     def _open(self, epoch: int, start: int) -> _batches.Batches:
@@ -217,7 +220,7 @@ class Batches(IterableDataset):
         return np.empty
 
     def _padded(self, arrays: dict[str, np.ndarray], name: str, fill: float) -> None:
-        """Replace a field that is one array after another by one array, and the lengths."""
+        """Replace a field of arrays that follow one another by one array, and the lengths."""
         data, offsets, axes = arrays[name], arrays.pop(f"{name}_offsets", None), arrays.pop(f"{name}_shape", None)
         several = None in self.dataset.fields[name].shape[1:]  # in this batch they may differ along one axis, or none
         if axes is None:
@@ -262,14 +265,14 @@ def _end_with(process: int) -> None:
         ended.poll()
     except ProcessLookupError:
         pass
-    except OSError:  # a kernel without pidfd: DataLoader's own watch is all there is
+    except OSError:  # a kernel without pidfd: only DataLoader watches
         return
     os._exit(1)
 
 
 def _begin_worker(begin: Optional[Callable[[int], None]], worker: int) -> None:
-    """Watch over the process that this worker is for. DataLoader does so, too, but takes the process that it finds when its watch
-    begins: a worker whose training was killed before that would wait for ever, with the mount in use."""
+    """Watch the process that this worker serves. DataLoader also does, but it watches the parent process that it finds at its
+    start: if the training was killed before, the worker would wait forever and keep the mount in use."""
     training = multiprocessing.parent_process()
     if training and training.pid:
         threading.Thread(target=_end_with, args=(training.pid,), daemon=True).start()
@@ -278,12 +281,11 @@ def _begin_worker(begin: Optional[Callable[[int], None]], worker: int) -> None:
 
 
 class Loader(DataLoader):
-    """A DataLoader of `Batches` that tells them which batches it has delivered, so that `state_dict()` is exact however far
-    the workers are ahead.
+    """A DataLoader of `Batches` that counts the delivered batches: `state_dict()` is exact, however far the workers are ahead.
 
     options are those of a DataLoader: num_workers, collate_fn (called with each batch, in the worker),
-    multiprocessing_context, persistent_workers, prefetch_factor; those that plans and `Batches` have raise TypeError. Yields
-    what `Batches` yields, in the same order."""
+    multiprocessing_context, persistent_workers, prefetch_factor. Options that plans or `Batches` have raise TypeError. Yields
+    the batches of `Batches`, in the same order."""
 
     dataset: Batches
 

@@ -1,4 +1,4 @@
-"""Batches for XGBoost's external memory: data that do not fit into memory.
+"""Batches for XGBoost's external memory, for data that do not fit into memory.
 
     data = xgboost.DMatrix(epochfs.xgboost.Batches(mount["train.txt"], "batch=100000", cache_prefix="/tmp/cache"))
 """
@@ -16,12 +16,14 @@ from .sklearn import check_numbers, is_sparse
 
 
 class Batches(xgboost.DataIter):
-    """A DataIter of the batches of a plan: matrices as in `epochfs.sklearn.rows()`, with their labels, and the fields
-    `weight`, `qid` and `base_margin` where the dataset has them. Rows that have a qid need a plan with `unit=qid`, whose batches
-    have whole queries, in any order: XGBoost gets their sizes, and one weight for each. Another plan raises ValueError.
+    """A DataIter of the batches of a plan. It gives matrices and labels as `epochfs.sklearn.rows()` does, and the fields
+    `weight`, `qid` and `base_margin` where the dataset has them.
 
-    XGBoost makes several passes, and each one has the same batches in the same order: `epoch` is one epoch of the plan.
-    cache_prefix: begins the names of the files in which XGBoost keeps its pages; a DMatrix needs it.
+    Rows with a qid need a plan with `unit=qid`, whose batches have whole queries, in any order. XGBoost gets their sizes, and
+    one weight per query. Another plan raises ValueError.
+
+    XGBoost makes several passes. All have the same batches in the same order: those of the epoch `epoch`.
+    cache_prefix: the beginning of the names of XGBoost's page files; a DMatrix needs it.
     Raises out of DMatrix what `Dataset.batches()` and `Batches.read()` of epochfs raise."""
 
     def __init__(self, dataset: Dataset, plan: str, *, epoch: int = 0, x: str = "x", y: str = "label",
@@ -59,7 +61,7 @@ class Batches(xgboost.DataIter):
         if "qid_offsets" in batch:
             starts = batch["qid_offsets"]
         else:
-            begins = np.ones(len(qid) + 1, bool)  # of a query, and the end: the next one may have the same qid, as draw= may take it twice
+            begins = np.ones(len(qid) + 1, bool)  # of a query, and the end; draw= may select a query twice, so neighbours may have the same qid
             begins[1:-1] = (qid[1:] != qid[:-1]) | (np.diff(batch["index"]) != 1)
             starts = np.flatnonzero(begins)
         sizes, starts = np.diff(starts), starts[:-1]

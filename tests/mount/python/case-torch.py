@@ -138,7 +138,7 @@ def check_two_passes(train, want):
         found = [next(old)["index"].tolist() for _ in range(2)]
         new = iter(readable)
         found.append(next(new)["index"].tolist())
-        expect(RuntimeError, ["another pass of these Batches has begun", "copy.copy()"], lambda old=old: next(old))
+        expect(RuntimeError, ["another pass of these Batches has begun", "copy.copy(batches)"], lambda old=old: next(old))
         seen = [next(old, None)]
         batches.set_epoch(0)  # inside of a loop: workers of this pass may yet have to look where it began
         found += [b["index"].tolist() for b in new]
