@@ -274,7 +274,7 @@ static int cli_cache_verify(const struct cache_call *call, const struct cache_fo
                     "%s: %zu of %zu files are damaged, or cannot be read; what is damaged was "
                     "dropped",
                     inventory->path, found.bad, inventory->n);
-    printf("%s: %zu file%s, %s: all right\n", inventory->path, inventory->n,
+    printf("%s: %zu file%s, %s: no damage\n", inventory->path, inventory->n,
            inventory->n == 1 ? "" : "s", human_bytes(inventory->disk, all));
     return EXIT_DONE;
 }

@@ -142,7 +142,7 @@ int plan_nodes_print(const struct plan_nodes *nodes, const struct forecast_task 
            (unsigned long long)plan->epochs);
     printf("; to nodes with caches of their own %s\n", plan_shown_bytes(c.alone, a));
     plan_print_label("staging");
-    printf("%s, by the %s; the first batches are there after %s\n", plan_shown_time(c.staging, a),
+    printf("%s, by the %s; the first batches arrive after %s\n", plan_shown_time(c.staging, a),
            c.by_origin ? "origin's link" : "links of the nodes", plan_shown_time(c.first_batch, b));
     if (!isnan(c.first_epoch)) {
         plan_print_label("epochs");

@@ -169,7 +169,7 @@ static void print_staging(const struct planned *x)
         printf("%s must be fetched, at a rate that is not known\n",
                plan_shown_bytes(f->first.fetched, b));
     else
-        printf("%s for %s; the first batch is here after %s\n", plan_shown_time(f->staging, a),
+        printf("%s for %s; the first batch arrives after %s\n", plan_shown_time(f->staging, a),
                plan_shown_bytes(f->first.fetched, b),
                plan_shown_time(f->first_batch, (char[HUMAN_SIZE]){0}));
     if (f->fits)

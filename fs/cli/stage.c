@@ -253,7 +253,7 @@ static int say_done(const struct staging *s)
     if (s->unreadable)
         return fail(EXIT_SOURCE, "%s: %zu of %zu files could not be read", s->shown, s->unreadable,
                     s->n_files);
-    printf("%s: %zu file%s, %s: all here and right, in %s\n", s->shown, s->n_files,
+    printf("%s: %zu file%s, %s: complete and correct, in %s\n", s->shown, s->n_files,
            s->n_files == 1 ? "" : "s", human_bytes(bytes, all), s->opened.cache.path);
     return EXIT_DONE;
 }

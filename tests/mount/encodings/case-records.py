@@ -210,7 +210,7 @@ with Nginx(SOURCE) as nginx:
     with mounted(nginx.url, f"cache={CACHE}", "plan=batch=16+seed=3", "block=65536"):
         check_all(path("all"), a + b)
     check_once(nginx.log(), {"/one.rec": len(file_of(a)), "/two.rec": len(file_of(b))}, "records")
-    contains(run("stage", "-o", f"cache={CACHE}", nginx.url), "2 files", "all here and right")
+    contains(run("stage", "-o", f"cache={CACHE}", nginx.url), "2 files", "complete and correct")
 
 check_extents()
 

@@ -38,7 +38,7 @@ for what, source, options in (("path", WWW, ""), ("http", None, "")):
         with mounted(source, f"cache={PRIVATE}/cache-{what}"):
             equal(check(), want, f"batches, {what}")
         cache = f"cache={PRIVATE}/staged-{what}"
-        contains(run("stage", "-o", cache, source), "160 files", "all here and right")
+        contains(run("stage", "-o", cache, source), "160 files", "complete and correct")
         before = len(server.log())
         with mounted(source, cache):
             equal(check(), want, f"staged, {what}")

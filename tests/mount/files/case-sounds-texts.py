@@ -166,7 +166,7 @@ with Nginx(f"{SOURCE}/aclImdb") as server, mounted(server.url):
 # All is there after epochfs stage, also what is looked into.
 with Nginx(f"{SOURCE}/aclImdb") as server:
     cache = f"cache={PRIVATE}/staged"
-    contains(run("stage", "-o", cache, server.url), "all here and right")
+    contains(run("stage", "-o", cache, server.url), "complete and correct")
     server.forget()
     with mounted(server.url, cache):
         check_imdb()

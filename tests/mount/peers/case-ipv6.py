@@ -88,7 +88,7 @@ def check_ring(nodes, server, origin, port, names):
         equal(process.returncode, 0, f"peers up: {said}")
         contains(said, f"peers=http://127.0.0.1:{port},")
     for process in [stage(node, node.i, origin, port) for node in nodes]:
-        contains(process.communicate(timeout=DEADLINE)[0], "all here and right")
+        contains(process.communicate(timeout=DEADLINE)[0], "complete and correct")
     check_once(server.log(), SIZES, f"{NODES} nodes")
     said = nodes[0].run(TOOL, "status", "--folder", nodes[0].folder)
     contains(said, *(f"{name}: answers" for name in names))
@@ -114,7 +114,7 @@ def check_names(node, origin):
 def check_dead(nodes, server, origin, port, names):
     os.killpg(int(text(f"{nodes[2].folder}/pid")), signal.SIGKILL)
     server.forget()
-    contains(stage(nodes[0], "dead", origin, port).communicate(timeout=DEADLINE)[0], "all here and right")
+    contains(stage(nodes[0], "dead", origin, port).communicate(timeout=DEADLINE)[0], "complete and correct")
     equal(0 < sent(server.log()) < sum(SIZES.values()), True, f"bytes sent again: {sent(server.log())}")
     contains(nodes[0].run(TOOL, "status", "--folder", nodes[0].folder, code=2), f"{names[2]}: does not answer")
 

@@ -32,7 +32,7 @@ def check_together(origin, ring):
                                  f"{origin.url}/"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
                for i in range(STAGING)]
     for process in staging:
-        contains(process.communicate()[0].decode(), "all here and right")
+        contains(process.communicate()[0].decode(), "complete and correct")
     check_once(origin.log(), SIZES, f"{STAGING} of {NODES} nodes")
     print(f"the origin sent {sent(origin.log()) / TOTAL:.4f} of the dataset", flush=True)
     shares = [sum(st.st_size for _, st in files_below(f"{ring.at(i)}/share")) for i in range(NODES)]
@@ -75,7 +75,7 @@ def check_dead(origin, ring):
         ring.kill(i)
     origin.forget()
     said = run("stage", "-o", f"cache={PRIVATE}/cache.dead,{ring.options(0)}", f"{origin.url}/")
-    contains(said, "all here and right")
+    contains(said, "complete and correct")
     again = sent(origin.log())
     equal(0 < again <= shares[4] + shares[10], True, f"bytes sent again: {again}, of {shares[4]} and {shares[10]}")
     contains(tool("status", "--folder", ring.at(0), code=2), "127.0.1.5: does not answer",

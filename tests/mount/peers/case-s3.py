@@ -131,7 +131,7 @@ def check_refused(s3, ring):
     out = subprocess.run([EPOCHFS, "stage", "-o", f"cache={PRIVATE}/cache.wrong,endpoint={s3.endpoint},"
                           f"via={ring.front(0)},via_secret={wrong}", "s3://private/mnist"], timeout=DEADLINE,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True).stdout.decode()
-    contains(out, "refuses the secret of this job; the origin is asked in their place", "all here and right")
+    contains(out, "refuses the secret of this job; the origin is asked in their place", "complete and correct")
     equal(sum(len(ring.log(i)) for i in range(NODES)), before, "requests that backs answered")
     if os.geteuid() == 0:
         shutil.copy(EPOCHFS, f"{PRIVATE}/epochfs")

@@ -218,7 +218,7 @@ with Nginx(http) as nginx:
         for name in SMALL:
             want[name].check(f"{name}.rec")
     check_once(nginx.log(), {f"/{n}.rec": files[n] for n in SMALL}, "records")
-    contains(run("stage", "-o", f"cache={CACHE}.http", nginx.url), "3 files", "all here and right")
+    contains(run("stage", "-o", f"cache={CACHE}.http", nginx.url), "3 files", "complete and correct")
 
 large = [picture(1.0, i, image(JPG, 200_000)) for i in range(40)]
 for name, has_idx in (("hops", False), ("idx", True)):

@@ -71,14 +71,14 @@ says "would remove " " (" ", not in use)" "$cache: 1 file to remove, "
 
 # ---- verify: exit code 4 once ----
 expect 0 "$EPOCHFS" cache verify "$cache"
-says "1 file, " "all right"
+says "1 file, " "no damage"
 expect 0 "$EPOCHFS" cache verify --progress "$cache"
 says "100 %" "checked"
 truncate -s -1 "$cache"/unpacked/*
 expect 4 "$EPOCHFS" cache verify "$cache"
 says "$cache/unpacked/" "damaged" "1 of 1 files"
 expect 0 "$EPOCHFS" cache verify "$cache"
-says "0 files" "all right"
+says "0 files" "no damage"
 
 # A flipped byte in an index, of rows or of a table: after the headers, which have their own
 # checksums.
@@ -101,7 +101,7 @@ expect 0 "$EPOCHFS" cache list "$cache"
 says "rows/" " of $PRIVATE/text/a.libsvm" "tables/" " of $PRIVATE/text/b.ark"
 expect 0 "$EPOCHFS" cache verify "$cache"
 files=$(find "$cache/rows" "$cache/tables" -type f ! -name mine | wc -l)
-says "$files files, " "all right"
+says "$files files, " "no damage"
 for kind in rows tables; do
     file=$(find "$cache/$kind" -type f ! -name mine | head -n 1)
     [ -n "$file" ] || die "no index in $kind"
@@ -148,7 +148,7 @@ expect 0 "$EPOCHFS" cache list "$cache"
 says "commands/" " of $output" "# ?[31m" "xxx..."
 [[ $OUT != *"$esc"* && $OUT != *"$long"* ]] || die "a source is shown as it is: $OUT"
 expect 0 "$EPOCHFS" cache verify "$cache"
-says "all right"
+says "no damage"
 
 # A source that is no text, or too long; the trailer's own checksum is right.
 for bad in nul length; do
@@ -211,7 +211,7 @@ if [ "$(id -u)" = 0 ]; then
     }
     expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
     expect 0 read_only "$EPOCHFS" cache verify "$cache"
-    says "all right"
+    says "no damage"
     expect 4 read_only "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
     one_line
     says "$cache: " "cannot be written" "Read-only file system"

@@ -12,7 +12,7 @@ NOBODY = 65534
 
 write("rows.txt.gz", gzip.compress(b"1 1:1\n0 2:1\n"))
 options = ["-o", f"cache={CACHE}", SOURCE]
-contains(run("stage", *options), "all here and right")
+contains(run("stage", *options), "complete and correct")
 for name in ("staged", "unpacked"):
     folder = f"{CACHE}/{name}"
     for spoil, mend, words in (
@@ -32,4 +32,4 @@ for name in ("staged", "unpacked"):
     contains(run("info", *options, code=4), folder, "got a link")
     os.unlink(folder)
     os.rename(f"{CACHE}/kept", folder)
-contains(run("stage", *options), "all here and right")
+contains(run("stage", *options), "complete and correct")

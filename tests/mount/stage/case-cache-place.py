@@ -53,7 +53,7 @@ def check_repaired(url):
         stand(place, what)
         equal(read(url) == DATA, True, f"a {what}: the bytes of a mount")
         stand(place, what)
-        contains(run("stage", *options), "all here and right")
+        contains(run("stage", *options), "complete and correct")
         stand(place, what)
         contains(run("cache", "list", CACHE), "damaged")
         contains(run("cache", "verify", CACHE, code=4), os.path.basename(place), "removed")

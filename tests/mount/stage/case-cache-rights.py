@@ -84,7 +84,7 @@ def check_bucket():
     with FakeS3(objects) as s3:
         options = f"{OPTIONS},anonymous,endpoint={s3.endpoint}"
         said = ann.run("stage", "-o", options, "s3://data/set/")
-        contains(said, "all here and right")
+        contains(said, "complete and correct")
         bob.run("stage", "-o", options, "s3://data/set/")
         s3.forbidden = set(objects)
         for source in ("s3://data/set/", "s3://data/set/a-data"):
@@ -110,7 +110,7 @@ def check_path():
     for file in mine:
         os.chown(file, ann.uid, ann.uid)
         os.chmod(file, 0o600)
-    contains(ann.run("stage", "-o", OPTIONS, folder), "all here and right")
+    contains(ann.run("stage", "-o", OPTIONS, folder), "complete and correct")
     for command in ("stage", "info"):
         contains(bob.run(command, "-o", OPTIONS, mine[0], code=2), "Permission denied")
     bob.mount(folder, OPTIONS)
@@ -120,7 +120,7 @@ def check_path():
     bob.umount()
     for file in mine:
         os.chmod(file, 0o644)
-    contains(bob.run("stage", "-o", OPTIONS, folder), "all here and right")
+    contains(bob.run("stage", "-o", OPTIONS, folder), "complete and correct")
 
 
 check_web()

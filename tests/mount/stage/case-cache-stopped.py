@@ -169,7 +169,7 @@ def check_unpacking(server):
     unpacking.communicate(timeout=DEADLINE)
     kept = [path for path, _ in files_below(f"{SHARED}/unpacked")]
     equal((len(kept), [path for path in kept if path.endswith(".part")]), (1, []), "what is kept")
-    contains(bob.run("cache", "verify", SHARED), "all right")
+    contains(bob.run("cache", "verify", SHARED), "no damage")
 
 
 with open(f"{PRIVATE}/packed", "wb") as the_file:

@@ -20,9 +20,9 @@ one_line
 says "not in the cache"
 expect 0 "$EPOCHFS" stage -o "cache=$cache" "$SOURCE"
 one_line
-says "$SOURCE: 3 files, 20.0 MiB: all here and right, in $cache"
+says "$SOURCE: 3 files, 20.0 MiB: complete and correct, in $cache"
 expect 0 "$EPOCHFS" stage --check -o "cache=$cache" "$SOURCE"
-says "all here and right"
+says "complete and correct"
 expect 0 "$EPOCHFS" stage --progress -o "cache=$cache" "$SOURCE"
 says "100 %  staged 20.0 MiB of 20.0 MiB"
 expect 0 "$EPOCHFS" stage --check --progress -o "cache=$cache" "$SOURCE"
