@@ -34,9 +34,13 @@ static void check_columns(const struct value_columns *columns, const struct box_
         for (uint64_t k = 0; k < 3; k++)
             n[k] = value_items(c, k, &row[k]);
         FUZZ_CHECK(n[0] == n[2] && !n[1]);
+        fuzz_saw(c->name, strlen(c->name));
+        fuzz_saw(row[0], n[0] * value_item_bytes(c));
         FUZZ_CHECK(!n[0] || !memcmp(row[0], row[2], n[0] * value_item_bytes(c)));
         check_numbers(c, classes, has_names);
     }
+    for (size_t i = 0; i < classes->n; i++)
+        fuzz_saw(classes->item[i].name, strlen(classes->item[i].name));
     for (size_t i = 0; i < classes->n; i++)
         FUZZ_CHECK(classes->item[i].number == i &&
                    (!i || strcmp(classes->item[i - 1].name, classes->item[i].name) < 0));
@@ -61,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     for (int i = 0; i < 3 && r == 0; i++)
         r = box_reader_add(reader, i == 1 ? NULL : bytes, len, "file", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
+    fuzz_saw(&r, sizeof(r));
     if (r == 0)
         r = box_reader_finish(reader, &columns, &classes, &note);
     if (r == 0)

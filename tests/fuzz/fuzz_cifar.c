@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "format/cifar/record.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/render.h"
@@ -60,6 +61,7 @@ static void open_file(const uint8_t *data, size_t len, const struct cifar_layout
         for (uint64_t k = 0; k < ds->samples; k++)
             check_sample(ds, layout, data, k);
     }
+    saw_found(&found);
     found_release(&found);
 }
 

@@ -26,6 +26,7 @@ static int read_at(const uint8_t *data, size_t len, size_t before, struct coco *
     FUZZ_CHECK(blob);
     r = coco_read(blob, before, len, "x.json", ret, &d);
     FUZZ_CHECK(r == 0 || (r == -EBADMSG && d.set));
+    fuzz_saw(&r, sizeof(r));
     return r;
 }
 
@@ -131,6 +132,8 @@ static void check_columns(const struct coco *c, json_t *root, const uint8_t *dat
 
         FUZZ_CHECK(column->rows == coco_images(c) + 1);
         FUZZ_CHECK(value_is_hole(column, column->rows - 1));
+        fuzz_saw(column->name, strlen(column->name));
+        fuzz_saw(column->bytes, column->form == VALUE_PARTS ? 0 : column->len);
         if (root && column->is_list && column->form != VALUE_TEXT)
             FUZZ_CHECK(column->end[column->rows - 1] == annotations);
     }

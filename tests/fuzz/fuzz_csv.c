@@ -9,6 +9,7 @@
 #include "format/csv/file.h"
 #include "format/csv/row.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
@@ -53,6 +54,8 @@ static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_sh
     return n;
 }
 
+extern const struct format format_csv;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static const char delimiters[] = {0, ',', ' ', '|'};
@@ -72,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                                           : CSV_HEADER_AUTO;
     data++;
     len--;
+    saw_file(&format_csv, "x.csv", data, len, &setup);
     source.blob = memory_blob_new("x", data, len, len, NULL);
     FUZZ_CHECK(source.blob);
     if (record_file_open(&csv_file_ops, &(struct record_source){&source, 1, 0, &setup}, &file,

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "format/core/format.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
@@ -72,6 +73,8 @@ static void open_file(const uint8_t *data, size_t len, uint64_t fail_read)
             FUZZ_CHECK(ds->reason.text[0]);
         }
     }
+    if (!fail_read)
+        saw_found(&found);
     found_release(&found);
     memo_free(memo);
 }

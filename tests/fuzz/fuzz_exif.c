@@ -5,6 +5,7 @@
 static void check(unsigned orientation)
 {
     FUZZ_CHECK(orientation >= 1 && orientation <= 8);
+    fuzz_saw(&orientation, sizeof(orientation));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

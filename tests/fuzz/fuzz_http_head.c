@@ -26,6 +26,8 @@ static void check_fields(const struct http_reply *reply)
     FUZZ_CHECK(memchr(reply->etag, '\0', sizeof(reply->etag)));
     FUZZ_CHECK(memchr(reply->encoding, '\0', sizeof(reply->encoding)));
     FUZZ_CHECK(memchr(reply->location, '\0', sizeof(reply->location)));
+    fuzz_saw(&reply->retry_ms, sizeof(reply->retry_ms));
+    fuzz_saw(reply->location, strnlen(reply->location, sizeof(reply->location)));
     FUZZ_CHECK(reply->retry_ms <= HTTP_RETRY_MOST_MS);
     FUZZ_CHECK(reply->contradicts || !reply->has_range || reply->first <= reply->last);
     FUZZ_CHECK(!http_reply_redirects(reply) || reply->location[0]);
@@ -41,6 +43,7 @@ static void check_judged(const struct http_reply *reply, bool part)
     enum transfer_end how = http_reply_judge(reply, &want, "u", &d);
 
     FUZZ_CHECK(how == TRANSFER_DONE || d.set);
+    fuzz_saw(&how, sizeof(how));
     if (how != TRANSFER_DONE)
         return;
     FUZZ_CHECK(!reply->contradicts && (!reply->encoding[0]));
@@ -65,10 +68,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         int r = http_reply_version(&reply, part, "u", &version, &d);
 
         FUZZ_CHECK(r == 0 || r == -EAGAIN || d.set);
+        fuzz_saw(&r, sizeof(r));
+        fuzz_saw(&version.size, sizeof(version.size));
+        fuzz_saw(version.etag, strnlen(version.etag, sizeof(version.etag)));
         FUZZ_CHECK(r < 0 || memchr(version.etag, '\0', sizeof(version.etag)));
         check_judged(&reply, part);
     }
     http_error_code((const char *)data, len, code);
+    fuzz_saw(code, strnlen(code, sizeof(code)));
     FUZZ_CHECK(memchr(code, '\0', sizeof(code)));
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/render.h"
 
@@ -92,6 +93,7 @@ static void open_files(struct blob **blob, size_t n, const struct format_options
         else
             FUZZ_CHECK(found.item[i].reason[0] == 'x'); /* the name of the file */
     }
+    saw_found(&found);
     found_release(&found);
 }
 

@@ -29,6 +29,7 @@ static void check_numbers(const struct index *index, uint64_t row)
         unsigned n = index_numbers(index, row, column, group);
 
         FUZZ_CHECK(index_number(index, row, column) == number[column]);
+        fuzz_saw(&number[column], sizeof(number[column]));
         FUZZ_CHECK(group[0] == number[column]);
         FUZZ_CHECK(group[n - 1] == index_number(index, row + n - 1, column));
         if (!is_rising(&index->shape, column))
@@ -46,6 +47,7 @@ static void check_key(const struct index *index, uint64_t row)
     size_t len = index_key(index, row, key);
 
     FUZZ_CHECK(len <= KEY_MAX);
+    fuzz_saw(key, len);
     FUZZ_CHECK(!index_find(index, key, len, &found) || found < rows);
     FUZZ_CHECK(!index_find_hash(index, key_hash(key, len), is_any, &rows, &found));
 }
@@ -76,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         store_le32(bytes + AT_CRC, index_checksum(0, bytes + AT_COLUMNS, len - AT_COLUMNS));
     if (index_open(bytes, len, &index) < 0)
         return 0;
+    fuzz_saw(&index.rows, sizeof(index.rows));
     for (size_t i = 0; i < index.about_len; i++)
         sum += index.about[i];
     FUZZ_CHECK(sum <= 255 * index.about_len);

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "format/jsonl/file.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
@@ -42,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     size_t line_len;
     uint64_t row = 0, number[LINE_NUMBERS];
 
+    saw_file(&format_jsonl, "x.jsonl", data, len, &setup);
     source.blob = memory_blob_new("x", data, len, len, NULL);
     FUZZ_CHECK(source.blob &&
                record_file_open(&jsonl_file_ops, &(struct record_source){&source, 1, 0, &setup},

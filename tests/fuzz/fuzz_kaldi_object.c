@@ -40,6 +40,11 @@ static int measure(const struct input *input, uint64_t size, size_t window,
     }
     r = kaldi_measure(&in, input->start, input->want, ret, &d);
     FUZZ_CHECK(r == 0 || ((r == -EBADMSG || r == -ENOTSUP) && d.set));
+    fuzz_saw(&r, sizeof(r));
+    if (r == 0) {
+        fuzz_saw(&ret->len, sizeof(ret->len));
+        fuzz_saw(ret->dim, sizeof(ret->dim));
+    }
     return r;
 }
 
@@ -72,6 +77,7 @@ static void check_array(const struct kaldi_object *o, const uint8_t *bytes, unsi
         return;
     memcpy(copy, bytes, (size_t)o->len);
     first = decode(o, copy, i, dtype, len, true);
+    fuzz_saw(first, (size_t)len);
     if (kaldi_plain(o, i, dtype, &plain)) {
         FUZZ_CHECK(plain <= o->len && len <= o->len - plain);
         FUZZ_CHECK(!memcmp(first, bytes + plain, (size_t)len));

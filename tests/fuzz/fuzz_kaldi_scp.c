@@ -55,6 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     }
     FUZZ_CHECK(found.key >= line && found.key_len && found.key + found.key_len < found.path);
+    fuzz_saw(found.key, found.key_len);
+    fuzz_saw(found.path, found.path_len);
+    fuzz_saw(&found.place, sizeof(found.place));
+    fuzz_saw(&found.offset, sizeof(found.offset));
     FUZZ_CHECK(found.path_len && found.path + found.path_len <= line + len);
     FUZZ_CHECK(!memchr(found.path, '\0', found.path_len));
     FUZZ_CHECK(found.place == SCP_OFFSET || !found.offset);

@@ -76,6 +76,9 @@ static int decode(const struct kaldi_object *object, const uint8_t *bytes, unsig
     dst = malloc(capacity);
     memcpy(copy, bytes, object->len);
     r = kaldi_decode(object, copy, i, dtype, dst, "x.ark", d);
+    fuzz_saw(&r, sizeof(r));
+    if (r == 0)
+        fuzz_saw(dst, capacity);
     free(copy);
     free(dst);
     return r;
@@ -135,6 +138,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     r = kaldi_measure(&in, 1, type, &object, &d);
     FUZZ_CHECK(r == 0 || r == -EBADMSG);
     FUZZ_CHECK((r < 0) == d.set);
+    fuzz_saw(&r, sizeof(r));
+    if (r == 0)
+        fuzz_saw(object.dim, sizeof(object.dim));
     if (r == 0) {
         FUZZ_CHECK(object.type == type && object.start == 1);
         check_object(&object, data + 1, len - 1);

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "format/libsvm/rows.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
@@ -154,6 +155,7 @@ static void open_file(const uint8_t *data, size_t len, enum index_base base, boo
         if (ds->samples && dataset_field(ds, "x")->item_bytes <= 4 * COLUMNS_MOST)
             check_matrices(ds, &list.sel);
     }
+    saw_found(&found);
     found_release(&found);
     memo_free(memo);
 }

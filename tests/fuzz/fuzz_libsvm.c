@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "format/libsvm/rows.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/libsvm_make.h"
 
 #define PIECE     3000
@@ -454,6 +455,8 @@ static void open_parts(const struct slice *file, size_t n_files, const struct sl
     all = libsvm_dataset(&made, "all");
     if (all)
         check_files(all, file, n_files, options);
+    if (fuzz_takes(way >> 26, 0, 4))
+        saw_found(&made.found);
     libsvm_release(&made);
 }
 

@@ -19,6 +19,8 @@ static void try_index(const char *text, size_t len)
     index_page_is(text, len);
     while (index_page_next(text, len, "https://h/a/", &at, &link)) {
         FUZZ_CHECK(at > before && at <= len);
+        fuzz_saw(&at, sizeof(at));
+        fuzz_saw(link.name, strlen(link.name));
         before = at;
         FUZZ_CHECK(!name_wrong(link.name) && !name_hidden(link.name) && !strchr(link.name, '/'));
     }
@@ -34,6 +36,9 @@ static void try_sums(const char *text, size_t len)
     while ((r = sums_next(text, len, &at, &sum, &why)) != 0) {
         FUZZ_CHECK(at > before);
         before = at;
+        fuzz_saw(&r, sizeof(r));
+        if (r > 0)
+            fuzz_saw(sum.path, strlen(sum.path));
         FUZZ_CHECK(r < 0 || (!name_wrong(sum.path) && !name_hidden(sum.path)));
     }
 }
@@ -47,6 +52,8 @@ static void try_s3(const char *text, size_t len)
     if (s3_page_parse(text, len, "s3", &page, &d) == 0) {
         for (size_t i = 0; i < page.n; i++) {
             FUZZ_CHECK(page.object[i].key && page.object[i].version.size <= INT64_MAX);
+            fuzz_saw(page.object[i].key, strlen(page.object[i].key));
+            fuzz_saw(&page.object[i].version.size, sizeof(page.object[i].version.size));
             FUZZ_CHECK(
                 memchr(page.object[i].version.etag, '\0', sizeof(page.object[i].version.etag)));
         }
@@ -64,6 +71,7 @@ static void try_credentials(const char *text, size_t len)
     for (int in_config = 0; in_config < 2; in_config++) {
         FUZZ_CHECK(profile_get(text, len, "default", in_config, NULL, NULL) >= 0);
         FUZZ_CHECK(profile_get(text, len, "p", in_config, "aws_access_key_id", &value) >= 0);
+        fuzz_saw(value, value ? strlen(value) : 0);
         secret_free(&value);
     }
     json_member(text, len, "Token", &value);
@@ -76,6 +84,8 @@ static int use_entry(void *user, const struct hf_entry *entry, struct diag *d)
     (void)d;
     FUZZ_CHECK(entry->path &&
                (entry->is_folder || (hf_is_hash(entry->hash) && entry->size <= INT64_MAX)));
+    fuzz_saw(entry->path, strlen(entry->path));
+    fuzz_saw(&entry->size, entry->is_folder ? 0 : sizeof(entry->size));
     return 0;
 }
 
@@ -100,6 +110,7 @@ static void try_hub(const char *text, size_t len)
         FUZZ_CHECK(!http_link_next(line, next, sizeof(next)) ||
                    (*next && strlen(next) < sizeof(next)));
         FUZZ_CHECK(http_limit_parse(line) <= 600000);
+        fuzz_saw(next, http_link_next(line, next, sizeof(next)) ? strlen(next) : 0);
     }
 }
 

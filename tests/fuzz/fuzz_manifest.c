@@ -40,11 +40,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(r != 1 || manifest_head_says(bytes, len, true, true) == 1);
     r = manifest_line_parse(&line, bytes, len, "line", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
+    fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return 0;
     FUZZ_CHECK(*line.source && *line.usage && line.n <= MANIFEST_LABELS_MAX);
-    for (size_t i = 0; i < line.n; i++)
+    fuzz_saw(line.source, strlen(line.source));
+    fuzz_saw(line.usage, strlen(line.usage));
+    for (size_t i = 0; i < line.n; i++) {
         sum += strlen(line.label[i]);
+        fuzz_saw(line.label[i], strlen(line.label[i]));
+    }
     FUZZ_CHECK(sum <= 6 * len);
     fill(&m);
     found = manifest_find(&m, "set", "set/train", line.source);

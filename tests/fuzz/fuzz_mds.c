@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "format/mds/mds.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
@@ -58,6 +59,7 @@ static void check_source(const uint8_t *index, size_t index_len, const uint8_t *
                 check_field(ds, &ds->field[k], sample);
         FUZZ_CHECK(ds->ops->check(ds, ignore, NULL, NULL) == 0);
     }
+    saw_found(&found);
     found_release(&found);
 }
 

@@ -23,10 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     r = row_parse(&row, format, bytes, len, "row", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
     FUZZ_CHECK(r < 0 || format == TABLE_JSONL || row.n);
+    fuzz_saw(&r, sizeof(r));
     for (size_t i = 0; i < row.n && r == 0; i++) {
         const struct row_cell *cell = &row.cell[i];
 
         FUZZ_CHECK((format == TABLE_JSONL) == (cell->name != NULL));
+        fuzz_saw(cell->text, cell->type != CELL_NONE ? cell->len : 0);
         for (size_t k = 0; cell->type != CELL_NONE && k < cell->len; k++)
             sum += (unsigned char)cell->text[k];
         FUZZ_CHECK(cell->type == CELL_NONE || format == TABLE_JSONL || cell->len <= len);

@@ -14,6 +14,11 @@ static void check_pages(const struct mindrecord_header *header)
         const struct mindrecord_page *page = &header->page[i];
 
         FUZZ_CHECK(page->start == row && page->end >= row);
+        fuzz_saw(&page->at, sizeof(page->at));
+        fuzz_saw(&page->used, sizeof(page->used));
+        fuzz_saw(&page->raw_at, sizeof(page->raw_at));
+        fuzz_saw(&page->raw_end, sizeof(page->raw_end));
+        fuzz_saw(&page->end, sizeof(page->end));
         FUZZ_CHECK(page->end - row <= page->used / MINDRECORD_LENGTH);
         FUZZ_CHECK(page->at <= INT64_MAX && page->used <= INT64_MAX - page->at);
         FUZZ_CHECK(page->raw_at <= page->raw_end && page->raw_end <= INT64_MAX);
@@ -29,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     int r = mindrecord_header_parse((const char *)data, len, "x", 100000, &header, &d);
 
     FUZZ_CHECK(r == 0 || (r == -EBADMSG && d.set && !header.field && !header.page));
+    fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return 0;
     FUZZ_CHECK(header.n_fields && header.n_fields <= MINDRECORD_FIELDS && header.set);
@@ -36,6 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     for (unsigned i = 0; i < header.n_fields; i++) {
         FUZZ_CHECK((i < header.n_blobs) == (header.field[i].type < TYPE_TEXT));
         FUZZ_CHECK(*header.field[i].name && header.field[i].ndim <= RECORD_AXES);
+        fuzz_saw(header.field[i].name, strlen(header.field[i].name));
+        fuzz_saw(&header.field[i].type, sizeof(header.field[i].type));
+        fuzz_saw(header.field[i].dim, header.field[i].ndim * sizeof(header.field[i].dim[0]));
     }
     check_pages(&header);
     mindrecord_header_release(&header);

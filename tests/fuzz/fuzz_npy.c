@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "format/array/array.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/render.h"
 
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     } else {
         FUZZ_CHECK(found.item[0].reason[0]);
     }
+    saw_found(&found);
     found_release(&found);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "format/zip/archive/zip.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_opener.h"
 #include "support/render.h"
@@ -87,6 +88,8 @@ static void open_archive(const uint8_t *data, size_t len, bool pair_off, uint64_
             check_field(ds, &ds->field[k]);
         FUZZ_CHECK(!ds || ds->ops->check(ds, ignore, NULL, NULL) == 0);
     }
+    if (!fail_read)
+        saw_found(&found);
     found_release(&found);
 }
 

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "format/parquet/file.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
@@ -99,6 +100,8 @@ static void check_file(const uint8_t *bytes, size_t size)
     FUZZ_CHECK(!file.blob);
     if (found)
         check_dataset(found);
+    if (found)
+        saw_dataset(found);
     dataset_free(found);
     found = NULL;
 }

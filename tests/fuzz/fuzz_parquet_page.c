@@ -23,6 +23,7 @@ static void check_data(const struct page_column *column, const struct page_data 
         sum += len;
     }
     FUZZ_CHECK(sum == data->v.len);
+    fuzz_saw(data->v.bytes, data->v.len);
 }
 
 static void check_page(const struct page_column *column, struct page_header *header,
@@ -33,6 +34,7 @@ static void check_page(const struct page_column *column, struct page_header *hea
     int r = page_decode(column, header, body, dictionary, &data, &why);
 
     FUZZ_CHECK(r == 0 || (r == -EBADMSG && why));
+    fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return;
     check_data(column, &data, (size_t)header->n);

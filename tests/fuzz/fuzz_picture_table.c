@@ -22,12 +22,14 @@ static void check_columns(const struct value_columns *columns, uint64_t rows)
         const struct value_column *c = &columns->column[i];
 
         FUZZ_CHECK(c->rows == rows && *c->name);
+        fuzz_saw(c->name, strlen(c->name));
         for (unsigned k = 0; k < i; k++)
             FUZZ_CHECK(strcmp(columns->column[k].name, c->name) != 0);
         for (uint64_t row = 0; row < rows; row++) {
             const uint8_t *items;
             uint64_t n = value_items(c, row, &items) * value_item_bytes(c);
 
+            fuzz_saw(items, n);
             while (n)
                 sum += items[--n];
         }
@@ -45,6 +47,7 @@ static void try_table(const struct blob *blob, const char *file, const struct pi
     int r = picture_table_read(blob, 0, blob->size, file, names, options, &t, &reason, &d);
 
     FUZZ_CHECK(r == 0 || (r == -EDOM && reason.len) || (r == -EBADMSG && d.set));
+    fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return;
     check_columns(&t->columns, t->rows);

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "format/recordio/file.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
@@ -144,8 +145,10 @@ static void check_file(const uint8_t *idx, size_t idx_len, const uint8_t *bytes,
     FUZZ_CHECK(format_open_folder(&format_recordio, file, idx_len ? 2 : 1, &setup, &finds) == 0);
     if (n_found)
         check_dataset(found[0], bytes, size);
-    while (n_found)
-        dataset_free(found[--n_found]);
+    while (n_found) {
+        saw_dataset(found[--n_found]);
+        dataset_free(found[n_found]);
+    }
     blob_free(file[0].blob);
     blob_free(file[1].blob);
 }

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "format/core/format.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/render.h"
@@ -66,6 +67,8 @@ static void open_file(const uint8_t *data, size_t len, bool pair_off, uint64_t f
                 check_apart(f, ds->samples, &ds->field[m], ds->samples);
         }
     }
+    if (!fail_read)
+        saw_found(&found);
     found_release(&found);
 }
 

@@ -13,6 +13,9 @@ static void check_lines(const struct shared_line *line, size_t n, bool is_index)
         FUZZ_CHECK(strlen(line[i].sum) == DIGEST_TEXT_SIZE - 1);
         FUZZ_CHECK(strspn(line[i].sum, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1);
         FUZZ_CHECK(*line[i].name);
+        fuzz_saw(line[i].name, strlen(line[i].name));
+        fuzz_saw(line[i].version, strlen(line[i].version));
+        fuzz_saw(&line[i].size, sizeof(line[i].size));
         FUZZ_CHECK(strspn(line[i].version, "\t\n\r ") == 0);
         FUZZ_CHECK(!is_index ||
                    (line[i].size <= SHARED_INDEX_MOST && !strpbrk(line[i].name, "/.")));
@@ -33,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     text[len] = '\0';
     r = shared_table_read(text, len, &table, &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
+    fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return 0;
     check_lines(table.file, table.n_files, false);

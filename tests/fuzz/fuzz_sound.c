@@ -17,10 +17,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (sound_head_read(exact, len, &h)) {
         FUZZ_CHECK(h.data <= len && h.size <= len - h.data);
         FUZZ_CHECK(h.channels && h.width && h.width <= 8);
+        fuzz_saw(&h.channels, sizeof(h.channels));
+        fuzz_saw(&h.rate, sizeof(h.rate));
+        fuzz_saw(&h.data, sizeof(h.data));
         for (size_t at = 0; h.size - at >= h.width; at += h.width) {
             double v = sound_sample(&h, exact + h.data + at);
 
             FUZZ_CHECK(h.is_float || (v >= -1 && v <= 1));
+            fuzz_saw(&v, sizeof(v));
         }
     }
     free(exact);

@@ -110,6 +110,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(seen < 0 || info.damaged || info.present <= info.size);
     r = staged_verify(NULL, path, &good, &bad);
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -EPROTO);
+    fuzz_saw(&r, sizeof(r));
+    if (seen == 0)
+        fuzz_saw(&info.present, sizeof(info.present));
+    fuzz_saw(&good, sizeof(good));
+    fuzz_saw(&bad, sizeof(bad));
     FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == (info.damaged || info.older));
     r = use_opened();
     FUZZ_CHECK((r == -EPROTO) == (seen == -EPROTO));

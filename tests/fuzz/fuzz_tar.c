@@ -12,8 +12,10 @@
 #include "format/tar/name.h"
 #include "format/tar/shard.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/libsvm_make.h"
 #include "support/memory_blob.h"
+#include "support/one_store.h"
 #include "support/tar_make.h"
 
 #define READ_MOST 4096
@@ -167,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     for (size_t at = 0; way & 1 && at + TAR_BLOCK <= len; at += TAR_BLOCK)
         if (bytes[at])
             tar_make_sum(bytes + at);
+    saw_file(&format_tar, "x.tar", bytes, len, &(struct format_setup){.keep = &no_store});
     blob = memory_blob_new("x.tar", bytes, len, len + (uint64_t)(way >> 1) * 100, &faults);
     first = walk(blob, NULL);
     second = walk(blob, &faults);

@@ -12,8 +12,10 @@
 #include "format/tfrecord/file.h"
 #include "format/tfrecord/frame.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/libsvm_make.h"
 #include "support/memory_blob.h"
+#include "support/one_store.h"
 
 #define READ_MAX  65536 /* bytes of a content that are read */
 #define INDEX_CRC 12    /* where an index has its checksum, of all after it */
@@ -143,6 +145,8 @@ static void look_at_all(const uint8_t *bytes, size_t len, uint64_t hash)
 
     memory_keep_init(&keep, false);
     FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
+    saw_file(&format_tfrecord, "x.tfrecord", bytes, len,
+             &(struct format_setup){.keep = &no_store, .memo = memo});
     file = open_file(bytes, len, memo, &keep.keep);
     made = look_at(file, true);
     record_file_drop(&file->base);

@@ -95,6 +95,7 @@ static int parse(const uint8_t *data, size_t len, struct found *ret)
     r = example_parse(copy, len, look_at, ret, &fault);
     FUZZ_CHECK(r == 0 || r == -EBADMSG);
     FUZZ_CHECK(r == 0 ? !fault.wanted : fault.wanted && fault.at <= len);
+    fuzz_saw(&fault.at, sizeof(fault.at));
     ret->message = NULL;
     return r;
 }
@@ -106,5 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     FUZZ_CHECK(parse(data, len, &second) == r);
     FUZZ_CHECK(first.n == second.n && first.hash == second.hash);
+    fuzz_saw(&r, sizeof(r));
+    fuzz_saw(&first.n, sizeof(first.n));
+    fuzz_saw(&first.hash, sizeof(first.hash));
     return 0;
 }

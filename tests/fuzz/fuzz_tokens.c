@@ -13,6 +13,7 @@
 #include "format/core/format.h"
 #include "format/index/index.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
 
@@ -248,6 +249,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(format_tokens.open_folder(file, n, &setup, &finds) == 0);
     if (found && (flags & DOCUMENTS || dataset_field(found, "tokens")))
         check_dataset(found, (unsigned)setup.options.seq);
+    if (found)
+        saw_dataset(found);
     dataset_free(found);
     while (n)
         blob_free(file[--n].blob);

@@ -22,12 +22,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     r = yolo_names(bytes, len, name, &classes, &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
     FUZZ_CHECK(r == 0 || !classes.n);
+    fuzz_saw(&r, sizeof(r));
     for (size_t i = 0; i < classes.n; i++) {
         const char *s = classes.item[i].name;
         size_t n = strlen(s);
 
         FUZZ_CHECK(!i || classes.item[i - 1].number < classes.item[i].number);
         FUZZ_CHECK(n && n <= BOX_NAME_MAX);
+        fuzz_saw(s, n);
+        fuzz_saw(&classes.item[i].number, sizeof(classes.item[i].number));
         for (size_t k = 0; k < n; k += text_character(s + k, n - k))
             FUZZ_CHECK(text_character(s + k, n - k) > 0);
     }

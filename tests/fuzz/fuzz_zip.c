@@ -32,6 +32,9 @@ static void check_contents(const struct blob *blob, const struct members *m)
         int r = len ? blob_read(READ_WAITS, blob, whole, len, at, &d) : 0;
 
         FUZZ_CHECK(r == 0 || (d.set && (r == -EBADMSG || r == -EIO)));
+        fuzz_saw(members_name(m, i), strlen(members_name(m, i)));
+        fuzz_saw(&r, sizeof(r));
+        fuzz_saw(whole, r == 0 ? len : 0);
         if (r == 0 && len > 1) {
             FUZZ_CHECK(blob_read(READ_WAITS, blob, half, len / 2, at + len - len / 2, NULL) == 0);
             FUZZ_CHECK(!memcmp(half, whole + len - len / 2, len / 2));

@@ -1,10 +1,44 @@
 /* Runs every file of the folders given through the fuzz target, where libFuzzer is not at hand.
- * A folder without files is an error: nothing would be tested. */
+ * A folder without files is an error: nothing would be tested. With SUMS_WRITE set the sum of what
+ * the target saw replaces that of sums.txt; with SUMS_SHOW the sum of each file is printed. */
 #include <dirent.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "fuzz.h"
+
+static uint64_t seen, sum; /* of the file; of the folder, in any order of its files */
+static int is_seen;
+
+void fuzz_saw(const void *bytes, size_t len)
+{
+    seen = (seen ^ fuzz_hash(bytes, len)) * UINT64_C(0x9e3779b97f4a7c15);
+    seen ^= seen >> 29;
+    is_seen = 1;
+}
+
+/* The sum of the folder corpus/NAME is that of its line in sums.txt. */
+static int check_sum(const char *folder)
+{
+    const char *name = strrchr(folder, '/') + 1;
+    char path[PATH_MAX], line[100], found[100];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%.*s../sums.txt", (int)(name - folder), folder);
+    snprintf(found, sizeof(found), "%s %016llx\n", name, (unsigned long long)sum);
+    f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f)) {
+        if (strcmp(line, found))
+            continue;
+        fclose(f);
+        return 1;
+    }
+    if (f)
+        fclose(f);
+    fprintf(stderr, "%s: other bytes are shown: not in sums.txt: %s", folder, found);
+    return 0;
+}
 
 static int replay_file(const char *path)
 {
@@ -39,11 +73,15 @@ static int replay_folder(const char *folder)
         if (entry->d_name[0] == '.')
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        seen = fuzz_hash((const uint8_t *)entry->d_name, strlen(entry->d_name));
         if (!replay_file(path)) {
             fprintf(stderr, "%s: cannot be read\n", path);
             n = 0;
             break;
         }
+        sum += seen;
+        if (getenv("SUMS_SHOW"))
+            printf("%s %016llx\n", entry->d_name, (unsigned long long)seen);
         n++;
     }
     if (dir)
@@ -61,6 +99,8 @@ int main(int argc, char **argv)
             return 1;
         }
         printf("%s: %d files\n", argv[i], n);
+        if (is_seen && !check_sum(argv[i]))
+            return 1;
     }
     return argc < 2;
 }

@@ -1,0 +1,131 @@
+/* What datasets show, for the sum of a replay (fuzz_saw()). Names, shapes, bytes, keys, places and
+ * errno values; no messages. */
+#ifndef EPOCHFS_TESTS_FUZZ_SAW_H
+#define EPOCHFS_TESTS_FUZZ_SAW_H
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "format/core/extents.h"
+#include "fuzz.h"
+#include "support/idx_make.h"
+#include "support/libsvm_make.h"
+#include "support/memory_blob.h"
+
+#define SAW_SAMPLES 24
+#define SAW_BYTES   (1u << 16) /* of a field of a file that are read */
+
+static inline void saw_number(uint64_t n)
+{
+    fuzz_saw(&n, sizeof(n));
+}
+
+static inline void saw_field(const struct dataset *ds, const struct field *f,
+                             const struct selection *sel)
+{
+    uint8_t bytes[SAW_BYTES];
+    struct diag d = DIAG_INIT;
+    struct form form;
+    uint64_t size;
+    int r = field_form(ds, f, sel, &form, &size);
+
+    saw_number((uint64_t)r);
+    if (r < 0)
+        return;
+    saw_number(form.dtype);
+    saw_number(form.width);
+    fuzz_saw(form.dim, form.ndim * sizeof(*form.dim));
+    saw_number(size);
+    size = min_u64(size, sizeof(bytes));
+    r = f->ops->read(READ_WAITS, ds, f, sel, 0, (size_t)size, bytes, &d);
+    saw_number((uint64_t)r);
+    if (r == 0)
+        fuzz_saw(bytes, (size_t)size);
+    if (r == 0 && size > 1 &&
+        f->ops->read(READ_WAITS, ds, f, sel, size / 2, 1, bytes, &d) == 0) /* from inside */
+        fuzz_saw(bytes, 1);
+}
+
+static inline void saw_sample(const struct dataset *ds, uint64_t sample)
+{
+    struct extent extent[EXTENTS_MOST];
+    char name[KEY_NAME_SIZE];
+    uint8_t key[KEY_SIZE];
+    struct one_sample one;
+    unsigned n = dataset_extents(ds, sample, NULL, extent);
+    uint64_t number = 0;
+
+    fuzz_saw(key, dataset_key(ds, sample, key));
+    saw_number(dataset_find(ds, name, dataset_name(ds, sample, false, name), &number));
+    saw_number(number);
+    for (unsigned i = 0; i < n; i++) {
+        saw_number(extent[i].off);
+        saw_number(extent[i].len);
+    }
+    one_sample_init(&one, sample);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (dataset_has(ds, sample, &ds->field[i]))
+            saw_field(ds, &ds->field[i], &one.sel);
+}
+
+static inline void saw_fault(void *ctx, const char *text)
+{
+    (void)ctx;
+    (void)text;
+    saw_number(1);
+}
+
+static inline void saw_dataset(struct dataset *ds)
+{
+    uint64_t sample[SAW_SAMPLES + 1], n;
+    struct list_selection list;
+    struct diag d = DIAG_INIT;
+
+    while (!dataset_prepare(ds))
+        ;
+    saw_number((uint64_t)ds->failed);
+    if (dataset_state(ds) == DATASET_FAILED)
+        return;
+    saw_number(ds->samples);
+    n = min_u64(ds->samples, SAW_SAMPLES);
+    for (uint64_t i = 0; i < n; i++)
+        saw_sample(ds, i);
+    for (uint64_t i = 0; i < n; i++)
+        sample[i] = ds->samples - 1 - i;
+    sample[n] = ds->samples / 2;
+    mixed_init(&list, sample, n ? n + 1 : 0); /* with an id of its own */
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        fuzz_saw(ds->field[i].name, strlen(ds->field[i].name));
+        saw_number(ds->field[i].in);
+        saw_field(ds, &ds->field[i], &list.sel);
+    }
+    for (uint64_t part = 0; part < 3 && ds->ops && ds->ops->share; part++) {
+        ds->ops->share(ds, part, 3, &sample[0], &sample[1]);
+        fuzz_saw(sample, 2 * sizeof(*sample));
+    }
+    if (ds->ops && ds->ops->check)
+        saw_number((uint64_t)ds->ops->check(ds, saw_fault, NULL, &d));
+}
+
+static inline void saw_found(struct found *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        fuzz_saw(found->item[i].name, strlen(found->item[i].name));
+        if (found->item[i].ds)
+            saw_dataset(found->item[i].ds);
+    }
+}
+
+/* Bytes as a file of a format. */
+static inline void saw_file(const struct format *format, const char *name, const uint8_t *data,
+                            size_t len, const struct format_setup *setup)
+{
+    struct blob *blob = memory_blob_new(name, data, len, len, NULL);
+    struct found found;
+
+    FUZZ_CHECK(format_open(format, &blob, 1, setup, &found) == 0);
+    saw_found(&found);
+    found_release(&found);
+}
+
+#endif
