@@ -169,7 +169,7 @@ def check_wrong_shares():
 
 
 def check_digest():
-    """The digest, computed as fs/audit/batch.c defines it."""
+    """The digest, computed as python/epochfs/_audit_batch.py defines it."""
     whole = hashlib.sha256()
     with np.load(path("train", "batches", "batch=all", "npz", "000000.npz")) as batch:
         for i in range(N):
@@ -256,7 +256,7 @@ def check_wrong(folder):
             zipfile.ZipFile(f"{EPOCH}/000001.npz") as old:
         for name in old.namelist():
             z.writestr(name, old.read(name))
-    refused("expected a stored member")
+    refused("expected an array that is stored as it is")
 
 
 def check_usage(folder):
