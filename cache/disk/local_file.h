@@ -12,7 +12,7 @@
 #include "cache/disk/group_file.h"
 
 /* The identity of a local file: what tells two versions of it apart. mtime can be set back, as by
- * `touch -r` and `cp -p`; ctime cannot, but other changes of the inode move it, too: docs/local.md.
+ * `touch -r` and `cp -p`; ctime cannot, but other changes of the inode move it, too: docs/spec/local.md.
  */
 struct file_version {
     dev_t dev;

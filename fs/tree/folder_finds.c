@@ -243,7 +243,7 @@ static void add_fix(const struct folder_scan *scan, const struct foreign *foreig
         text_add(
             t,
             "A folder of pictures is a dataset, and class folders are%s%s. Mount the folder of "
-            "the pictures itself, or give them a manifest (docs/files.md)",
+            "the pictures itself, or give them a manifest (docs/folders.md)",
             scan->catalog->unmet ? "; these are not, because " : "",
             scan->catalog->unmet ? scan->catalog->unmet : "");
 }

@@ -1,5 +1,5 @@
 /* A model of the files of a dataset of Kaldi tables. It makes each file as a whole, from known
- * cells, by the rules of docs/kaldi.md. */
+ * cells, by the rules of docs/spec/kaldi.md. */
 #ifndef EPOCHFS_TESTS_SUPPORT_KALDI_MODEL_H
 #define EPOCHFS_TESTS_SUPPORT_KALDI_MODEL_H
 

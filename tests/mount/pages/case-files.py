@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch python3-pil
-"""docs/files.md: its loader for PyTorch over its folders of pictures, its class folders of sounds and texts, what `info` says of its
+"""docs/folders.md: its loader for PyTorch over its folders of pictures, its class folders of sounds and texts, what `info` says of its
 splits and of its tables."""
 
 import io
@@ -26,7 +26,7 @@ sound = io.BytesIO()
 with wave.open(sound, "wb") as file:
     file.setparams((1, 2, 16000, 0, "NONE", ""))
     file.writeframes(np.arange(500, dtype="<i2").tobytes())
-block = take("docs/files.md", "corpus/speech/yes").replace("──►", "")
+block = take("docs/folders.md", "corpus/speech/yes").replace("──►", "")
 classes, shown_classes = zip(*(line.split() for line in block.splitlines()))
 for name in classes:
     world.file(f"/data/{name}", sound.getvalue() if name.endswith(".wav") else b"A film.")
@@ -36,14 +36,18 @@ for i, name in enumerate(("train/a", "train/b", "train/c", "train/d", "test/e", 
     world.file(f"dogs/{name}.jpg", out.getvalue())
 world.file("dogs/labels.csv", b"id,breed\na,boxer\nb,pug\nc,pug\nd,boxer\n")
 world.file("dogs/sample_submission.csv", b"id,breed\ne,0\nf,0\n")
-world.run("docs/files.md", then={"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label", "class Batches": "seen = [label for _, label in "
+world.run("docs/folders.md", "What a folder means")
+world.run("docs/folders.md", "Tables next to images")
+world.run("docs/folders.md", "Audio and texts in class folders",
+          then={"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label"},
+          before="mkdir -p /mnt/corpus\nepochfs mount /data/corpus /mnt/corpus\n")
+world.run("docs/folders.md", "Read tar batches in PyTorch", then={"class Batches": "seen = [label for _, label in "
                             "Batches('/mnt/data/train/batches/batch=64,seed=7/epoch=0/tar')]\n"
                             "assert len(seen) == 100 and sum(seen) == 50, seen\n"
                             "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},
-          before="mkdir -p /mnt/data /mnt/corpus\nepochfs mount /data/data /mnt/data\n"
-          "epochfs mount /data/corpus /mnt/corpus\n")
+          before="mkdir -p /mnt/data\nepochfs mount /data/data /mnt/data\n")
 
-block = take("docs/files.md", "data/train/cat/001.jpg").replace("──►", "").replace("...", "any.jpg")
+block = take("docs/folders.md", "data/train/cat/001.jpg").replace("──►", "").replace("...", "any.jpg")
 source, shown = zip(*(line.split() for line in block.splitlines()))
 for name in source:
     world.file(name, b'{"caption": "a dog"}' if name.endswith(".json") else out.getvalue())
@@ -90,5 +94,5 @@ for i, (files, wanted) in enumerate((
     equal({d["dataset"]: (d["samples"], d.get("classes")) for d in json.loads(said)["datasets"]}, wanted, files)
     equal("equal names" in said, False, f"{files}: a note of equal names")
 
-line = json.loads(take("docs/files.md", '"reason"'))
+line = json.loads(take("docs/spec/folders.md", '"reason"'))
 equal([d["ignored"] for d in json.loads(run("info", "--json", world.folder("dogs")))["datasets"] if "ignored" in d], [[line]], "ignored")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: dataset-fashion-mnist
 # slow: the commands of two pages
-"""The line of /etc/fstab in docs/install.md, and memory.md and local.md, done as by a reader with the real
+"""The line of /etc/fstab in docs/install.md, and memory.md and spec/local.md, done as by a reader with the real
 images."""
 
 import os
@@ -23,4 +23,4 @@ world.run("docs/internals/memory.md", before=MOUNT)
 
 world.file("linked/a", b"\0\0\x08\x01\0\0\0\x02\x01\x02")
 os.symlink("/etc", f"{world.folder('linked')}/etc")
-contains(run("info", world.folder("linked")), take("docs/local.md", "etc: a link").strip())
+contains(run("info", world.folder("linked")), take("docs/spec/local.md", "etc: a link").strip())

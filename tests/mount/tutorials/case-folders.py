@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/tutorials/folders.md, done as a reader would."""
+"""docs/folders.md, done as a reader would."""
 
 
 import tutorials
 
-tutorials.run("folders")
+tutorials.run_page("docs/folders.md", "Read a folder by name")
