@@ -38,7 +38,7 @@ int blob_read(struct read_context *rc, const struct blob *blob, void *buf, size_
         return blob_say_changed(blob, d);
     if (r == -EAGAIN) /* nothing has failed */
         return r;
-    /* If the blob has set a reason, that one stays. */
+    /* If the blob has set a reason, that one remains. */
     return r < 0 ? diag_set(d, r, "%s: %zu bytes at %llu: %s", blob_name(blob), len,
                             (unsigned long long)off, strerror(-r))
                  : 0;

@@ -99,8 +99,8 @@ static inline bool blob_says_nothing(int r)
  * wrong, or if it does not exist. */
 bool blob_may_pass(int r);
 
-/* 0 if all that was read so far came from the version that the blob was made from, else -ESTALE.
- * Call it after the reads of a request and before their bytes are returned. */
+/* 0 if all that was read so far came from the version that the blob was made from, otherwise
+ * -ESTALE. Call it after the reads of a request and before their bytes are returned. */
 static inline int blob_check(const struct blob *blob)
 {
     return blob->ops->check(blob);
@@ -126,8 +126,8 @@ int blob_verify_used(struct read_context *rc, struct diag *d);
 int blob_read_many(struct read_context *rc, const struct blob *blob,
                    const struct blob_piece *pieces, size_t n, struct diag *d);
 
-/* Fetch these bytes before all others, and report to waiter (NULL: none) when they are here. Does
- * not wait. */
+/* Fetch these bytes before all others, and report to waiter (NULL: none) when they are present.
+ * Does not wait. */
 static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t len,
                               struct waiter *waiter)
 {
@@ -138,7 +138,7 @@ static inline void blob_fetch(const struct blob *blob, uint64_t off, uint64_t le
 /* Open the file of this machine that has bytes [off, off + len) of the blob, and no others, so that
  * readers can have the file itself. *ret_fd: for reading; the caller closes it. It was of the
  * blob's version when it was opened; a change after that is not seen. 0; -EOPNOTSUPP: there is no
- * such file; -EAGAIN: not now, as not all of it is here; -ESTALE: it has changed; -EMFILE and
+ * such file; -EAGAIN: not now, as not all of it is present; -ESTALE: it has changed; -EMFILE and
  * others, with the reason in d. Any thread. May read all of the file. */
 int blob_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                    struct diag *d);

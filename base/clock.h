@@ -17,7 +17,7 @@
 
 /* Any thread may call all of it. */
 struct clock {
-    /* Of a clock that is never set, for time limits. */
+    /* By a clock that is never set, for time limits. */
     int64_t (*monotonic)(const struct clock *clock);
     /* Since 1970. */
     int64_t (*wall)(const struct clock *clock);

@@ -29,7 +29,7 @@ struct kept_index {
 struct kept_file {
     int fd; /* closed by kept_file_release() */
     uint64_t size;
-    struct kept_making *making; /* while this process makes it: the store's; else NULL */
+    struct kept_making *making; /* while this process makes it: the store's; otherwise NULL */
 };
 
 struct kept_making_ops {
@@ -55,7 +55,7 @@ struct index_store_ops {
     void (*remove)(const struct index_store *keep, const char *type, const char *identity);
     /* See index_store_names(). NULL: ignored. */
     int (*names)(const struct index_store *keep, const struct blob *blob, const char *identity);
-    /* Of kept files. NULL: the store has none. */
+    /* For kept files. NULL: the store has none. */
     int (*open)(const struct index_store *keep, const char *type, const char *identity,
                 struct kept_file *ret);
     int (*begin)(const struct index_store *keep, const char *type, const char *identity,

@@ -1,7 +1,7 @@
 /* JSON of source files, read by jansson, with a limit of what it may allocate.
  *
- * Of two members of one name in an object the last counts. Whole numbers beyond int64 are an error,
- * and so are U+0000 in a string, text that is not UTF-8, and more than 2,047 levels.
+ * For two members of one name in an object the last counts. Whole numbers beyond int64 are an
+ * error, and so are U+0000 in a string, text that is not UTF-8, and more than 2,047 levels.
  *
  * Any thread may call json_read(); a value belongs to one thread at a time. */
 #ifndef EPOCHFS_BASE_JSON_H

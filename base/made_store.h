@@ -3,7 +3,7 @@
  *
  * cache/ implements it, format/ uses it. A file belongs to an identity: a text that differs
  * wherever an array of it may differ. Processes that use one file write the same bytes, so it needs
- * no claims: an array is good if its checksum is, whoever wrote it. */
+ * no claims: an array is good if its checksum is. */
 #ifndef EPOCHFS_BASE_MADE_STORE_H
 #define EPOCHFS_BASE_MADE_STORE_H
 

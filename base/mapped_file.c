@@ -70,7 +70,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     int saved = errno;
 
     if (!mapped_file_replace((uintptr_t)info->si_addr)) {
-        /* Not ours. If nobody handled it before, the fault comes again and ends the process. */
+        /* Not ours. If nothing handled it before, the fault comes again and ends the process. */
         if (other->sa_flags & SA_SIGINFO)
             other->sa_sigaction(number, info, context);
         else

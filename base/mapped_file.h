@@ -1,7 +1,7 @@
-/* Files mapped for reading that somebody else may cut short, or that the disk cannot read.
+/* Files mapped for reading that another process may cut short, or that the disk cannot read.
  *
  * Such a page kills a process that touches it, with SIGBUS. Here the mapping becomes zeros instead,
- * as a whole, and says that it is lost. So whoever computes from its bytes asks
+ * as a whole, and says that it is lost. So code that computes from its bytes asks
  * mapped_file_is_lost() afterwards, and checks every number that must not leave an array. */
 #ifndef EPOCHFS_BASE_MAPPED_FILE_H
 #define EPOCHFS_BASE_MAPPED_FILE_H

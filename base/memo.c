@@ -144,7 +144,7 @@ static void thing_free(struct memo_thing *thing)
     free(thing);
 }
 
-/* Drop things down to `limit` bytes if possible; last stays. */
+/* Drop things down to `limit` bytes if possible; last remains. */
 static void memo_evict_locked(struct memo *memo, size_t limit, const struct memo_thing *last)
 {
     struct memo_thing *thing = memo->oldest;

@@ -12,13 +12,13 @@ uint64_t memory_total(void);
 uint64_t memory_free(void);
 
 struct memory_used {
-    uint64_t resident; /* bytes that are in memory now, shared ones and those of files, too */
+    uint64_t resident; /* bytes that are in memory now, shared ones and those of files as well */
     uint64_t
         allocated;   /* bytes allocated and not freed; some were never touched, so not resident */
     uint64_t unused; /* bytes freed that the allocator keeps for later */
 };
 
-/* Of this process. All 0 where it is not known. */
+/* For this process. All 0 where it is not known. */
 struct memory_used memory_used(void);
 
 /* Memory that is kept because it may save work, as far as its limit. */

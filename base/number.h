@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An unsigned decimal number: digits only, no sign, no space, no leading zero but for "0".
+/* An unsigned decimal number: digits only, no sign, no space, no leading zero except "0".
  * Returns the number of characters used; 0: there is no such number, or it is above max. */
 static inline size_t number_parse(const char *s, size_t len, uint64_t max, uint64_t *ret)
 {

@@ -1,5 +1,5 @@
-/* A job is in the pool's list while it has parts that no thread has taken. Its caller takes parts,
- * too, and then waits for those that helpers still work on; so a job always ends, even if every
+/* A job is in the pool's list while it has parts that no thread has taken. Its caller also takes
+ * parts, and then waits for those that helpers still work on; so a job always ends, even if every
  * helper is busy, or none could be started. */
 #include "base/pool.h"
 

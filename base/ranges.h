@@ -1,6 +1,6 @@
 /* Ranges of numbers that may overlap, found by what they overlap: a treap in order of `first`, in
  * which each node knows the largest `end` below it. All operations take O(log n), each further
- * range of a search, too.
+ * range of a search as well.
  *
  * A range is embedded in the struct that it represents; nothing is allocated. No locks: the owner's
  * lock guards them. */
@@ -12,7 +12,7 @@
 
 struct range {
     uint64_t first, end; /* [first, end); an empty one overlaps nothing */
-    /* Of ranges.c: */
+    /* For ranges.c: */
     struct range *left, *right, *parent;
     uint64_t reach; /* the largest end of this one and those below */
     uint32_t weight;

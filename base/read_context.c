@@ -225,8 +225,8 @@ static struct sync_wait *sync_wait_new(bool ahead)
     return w;
 }
 
-/* Wait until all that was requested is here, or the read is cancelled. Frees w, or leaves that to
- * sync_wait_done(). */
+/* Wait until all that was requested is present, or the read is cancelled. Frees w, or leaves that
+ * to sync_wait_done(). */
 static int sync_wait_end(struct sync_wait *w, struct read_context *rc, struct diag *d)
 {
     const struct clock *clock = clock_or_real(read_clock(rc));

@@ -45,7 +45,7 @@ struct read_context {
     bool again;                   /* these reads were tried before, and are counted already */
     bool (*cancelled)(void *ctx); /* must the call end, with -EINTR? NULL: never. Any thread */
     void *ctx;
-    /* Of waits that look whether they are cancelled; NULL: the real one. */
+    /* For waits that look whether they are cancelled; NULL: the real one. */
     const struct clock *clock;
     bool checks_late; /* see blob_used() */
     struct lock lock;
@@ -112,8 +112,8 @@ static inline bool missing_go_on(struct read_context *rc, int r, int *all)
 
 /* Waits for bytes without blocking a thread. */
 struct waiter {
-    /* Called once, in any thread: all bytes are here, or error is set. It may free the waiter. It
-     * must not wait for bytes, because the thread that brings them may hold a lock of that
+    /* Called once, in any thread: all bytes are present, or error is set. It may free the waiter.
+     * It must not wait for bytes, because the thread that brings them may hold a lock of that
      * transfer. */
     void (*done)(struct waiter *waiter);
     /* Set when done() is called: 0 or -errno, with the reason. */
@@ -131,8 +131,8 @@ struct waiter {
  * perhaps before this returns. Empties rc. */
 void missing_fetch(struct read_context *rc, struct waiter *waiter);
 
-/* Request all missing ranges and wait until they are here; ahead: see struct waiter. 0, -EINTR: rc
- * was cancelled, -ENOMEM, or the -errno of what cannot be fetched, with the reason in d. Empties
+/* Request all missing ranges and wait until they are present; ahead: see struct waiter. 0, -EINTR:
+ * rc was cancelled, -ENOMEM, or the -errno of what cannot be fetched, with the reason in d. Empties
  * rc. Only this function and blob_wait() block a thread until bytes come. */
 int missing_wait(struct read_context *rc, bool ahead, struct diag *d);
 
@@ -140,8 +140,8 @@ int missing_wait(struct read_context *rc, bool ahead, struct diag *d);
 int blob_wait(struct read_context *rc, const struct blob *blob, uint64_t off, uint64_t len,
               struct diag *d);
 
-/* For blobs: waiter waits for one more thing; that thing is here, or (error < 0) cannot be fetched.
- * The caller of waiter_done() may hold no lock but that of the transfer. */
+/* For blobs: waiter waits for one more thing; that thing is present, or (error < 0) cannot be
+ * fetched. The caller of waiter_done() may hold no lock but that of the transfer. */
 void waiter_add(struct waiter *waiter);
 void waiter_done(struct waiter *waiter, int error, const struct diag *reason);
 

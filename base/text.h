@@ -12,7 +12,7 @@
 #include "base/scope.h"
 
 struct text {
-    char *data; /* NUL-terminated once anything was added, else NULL */
+    char *data; /* NUL-terminated once anything was added, otherwise NULL */
     size_t len;
     size_t capacity;
     bool failed;
@@ -41,7 +41,7 @@ bool text_ends_with(const char *name, const char *suffix);
  * 0: it is another one. */
 size_t text_command(const void *bytes, size_t len);
 
-/* Make a text safe for a terminal: what it would obey, but for characters in kept, becomes '?',
+/* Make a text safe for a terminal: what it would obey, except characters in kept, becomes '?',
  * each byte of it. Names and reasons from a source or a server may have any. */
 void text_plain(char *s, const char *kept);
 

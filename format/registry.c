@@ -21,7 +21,8 @@ extern const struct format format_files;
 extern const struct format format_zip;
 extern const struct format format_mds;
 
-/* Of two equal claims the first format has the file: what begins with a magic comes before text. */
+/* For two equal claims the first format has the file: what begins with a magic comes before text.
+ */
 const struct format *const formats[] = {
     &format_idx,    &format_npy,        &format_npz,      &format_safetensors, &format_parquet,
     &format_zip,    &format_mds,        &format_dmatrix,  &format_libfm,       &format_libsvm,

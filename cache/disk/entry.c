@@ -2,8 +2,8 @@
  *  1. A file named <id> is whole: content, source, then a trailer that repeats its id and their
  *     sizes.
  *  2. <id>.part is written by the holder of its flock only; a process that dies frees it, and the
- *     next one starts it anew. A command that writes to it holds the flock, too: it has inherited
- *     it with the descriptor. A process that waits takes the name from a file that grows too
+ *     next one starts it again. A command that writes to it holds the flock as well: it has
+ * inherited it with the descriptor. A process that waits takes the name from a file that grows too
  * slowly; its holder, which may only have been stopped, then keeps what it makes to itself. */
 #include "cache/disk/entry.h"
 
@@ -370,7 +370,7 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     return 0;
 }
 
-/* rename(), also if an empty folder is in the way. */
+/* rename(), even if an empty folder is in the way. */
 static int rename_over(const struct cache_group *group, const char *part, const char *done)
 {
     int r = group_rename(group, part, done);
@@ -405,7 +405,7 @@ static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t 
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
     file_mark_used(fd); /* before it can be found */
-    /* If another process has begun anew meanwhile, ours has no name, and ends with us. */
+    /* If another process has begun again meanwhile, ours has no name, and ends with us. */
     if (r == 0 && names(&entry->group, part, fd))
         r = rename_over(&entry->group, part, done);
     if (r == 0)
@@ -427,7 +427,7 @@ int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_siz
 void entry_abandon(const struct entry *entry, int fd)
 {
     char part[PATH_MAX];
-    int unused = ftruncate(fd, 0); /* free the space; the name is removed, too */
+    int unused = ftruncate(fd, 0); /* free the space; the name is removed as well */
 
     (void)unused;
     if (entry_path(entry, ".part", part) == 0 && names(&entry->group, part, fd))

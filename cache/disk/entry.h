@@ -73,7 +73,7 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
 /* Bytes that follow the content: the source and the trailer. */
 uint64_t entry_tail(const struct entry *entry);
 
-/* The content is whole: publish the entry. 0, or -errno and nothing of it stays. sync: see
+/* The content is whole: publish the entry. 0, or -errno and nothing of it remains. sync: see
  * entry_make(). Takes no quota: the caller does. */
 int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size);
 
@@ -94,7 +94,7 @@ int entry_expect(struct entry_sink *sink, uint64_t len);
 
 /* Make the entry unless another process was first, and open it. Blocks while another process makes
  * it. An empty folder at its path is removed; one that is not empty is -EISDIR. On error nothing of
- * the entry stays; if there was no space, d has the numbers. sync: the entry must be whole even
+ * the entry remains; if there was no space, d has the numbers. sync: the entry must be whole even
  * after a power cut; only content with a checksum of its own can do without. */
 int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *ctx, int *ret_fd,
                uint64_t *ret_size, struct diag *d);

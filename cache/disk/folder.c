@@ -133,7 +133,7 @@ void cache_folder_release(struct cache_folder *folder)
 /* mkdir -p; new folders have mode 0700. */
 static int make_folders(char *path)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) /* mostly those above it are there */
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) /* mostly those above it exist */
         return 0;
     for (char *at = path + 1;; at++) {
         char c = *at;
@@ -167,7 +167,7 @@ static int check_owner(const char *path, bool is_default, struct diag *d)
     return 0;
 }
 
-/* The same of a folder below it. Nobody else may put files there, either; a sticky folder, as /tmp
+/* The same of a folder below it. Nothing else may put files there, either; a sticky folder, as /tmp
  * is, keeps others from replacing ours. */
 static int check_sub(const char *path, bool must_own, struct diag *d)
 {

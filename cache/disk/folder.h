@@ -21,8 +21,8 @@ struct cache_folder {
     struct quota *quota;      /* of all its files; not owned; NULL: no limit */
 };
 
-/* path: what the user named, NULL for the default: $EPOCHFS_CACHE, else a folder of our own in
- * $SLURM_TMPDIR or $TMPDIR if they exist, else $XDG_CACHE_HOME/epochfs, ~/.cache/epochfs,
+/* path: what the user named, NULL for the default: $EPOCHFS_CACHE, otherwise a folder of our own in
+ * $SLURM_TMPDIR or $TMPDIR if they exist, otherwise $XDG_CACHE_HOME/epochfs, ~/.cache/epochfs,
  * /var/cache/epochfs. A folder of mode 2770 that the user named serves its group. Makes nothing
  * yet. 0 or -ENOMEM. */
 int cache_folder_init(struct cache_folder *ret, const char *path);

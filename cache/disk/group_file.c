@@ -244,7 +244,7 @@ static int open_up(int above, const char *name)
     return st.st_uid != geteuid() ? -EPERM : fchmod(fd, FOLDER_MODE) < 0 ? -errno : 0;
 }
 
-/* A folder gets its mode before it gets its name, too. */
+/* A folder gets its mode before it gets its name as well. */
 static int make_folder_in(int above, const char *name)
 {
     char part[64];

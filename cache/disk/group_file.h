@@ -1,12 +1,12 @@
 /* Files of a cache folder that a group shares.
  *
  * Members may be hostile, and all of them may write to the folder. So nothing in it is reached
- * through a link, or through a folder that somebody has put in the place of one of ours; and a file
- * counts only if it has the group's rights (regular, of that group, readable and writable by it).
- * A hard link to a file that its owner keeps to himself does not have them. Whatever the umask is,
- * new files and folders get them.
+ * through a link, or through a folder that another process has put in the place of one of ours; and
+ * a file counts only if it has the group's rights (regular, of that group, readable and writable by
+ * it). A hard link to a file that its owner keeps to himself does not have them. Whatever the umask
+ * is, new files and folders get them.
  *
- * Of a private folder, {0} or NULL, these are the plain system calls. */
+ * For a private folder, {0} or NULL, these are the plain system calls. */
 #ifndef EPOCHFS_CACHE_DISK_GROUP_FILE_H
 #define EPOCHFS_CACHE_DISK_GROUP_FILE_H
 
@@ -34,7 +34,7 @@ bool group_has_me(gid_t gid);
 int group_open(const struct cache_group *group, const char *path, int flags, struct diag *d);
 
 /* Make a regular file, which has the rights of the group from its first moment. Its descriptor for
- * reading and writing; -EEXIST: something is there; or -errno. */
+ * reading and writing; -EEXIST: something exists; or -errno. */
 int group_make(const struct cache_group *group, const char *path, struct diag *d);
 
 /* lstat(), unlink() and rename() of files in folders of the cache folder. 0 or -errno. */
@@ -46,7 +46,7 @@ int group_rename(const struct cache_group *group, const char *from, const char *
 int group_folder(const struct cache_group *group, const char *path, const char **ret_name,
                  struct diag *d);
 
-/* Make a folder at path, with the rights of the group, if nothing is there; then check that it has
+/* Make a folder at path, with the rights of the group, if nothing exists; then check that it has
  * them. 0, or -errno with the reason in d. */
 int group_make_folder(const struct cache_group *group, const char *path, struct diag *d);
 

@@ -17,7 +17,7 @@ struct inventory_file {
     const char *folder; /* the folder that it is in: "staged", "unpacked" ... */
     char id[ENTRY_ID_SIZE];
     bool is_staged;     /* a staged file */
-    bool is_sparse;     /* staged, or made: some of its content may be there; others are entries */
+    bool is_sparse;     /* staged, or made: some of its content may exist; others are entries */
     bool is_part;       /* a process is making it, or died before it was whole */
     bool in_use;        /* a process uses it; of parts: is making it */
     bool is_no_file;    /* a folder, link or pipe in the place of one; counts as damaged */

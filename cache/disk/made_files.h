@@ -26,7 +26,7 @@ void made_files_release(struct made_files *made);
 /* For tools that maintain the folder. group: of the cache folder; NULL: it is private. */
 struct made_info {
     uint64_t size;    /* bytes of all arrays */
-    uint64_t present; /* of those that are there */
+    uint64_t present; /* of those that exist */
     char *source;     /* owned; may have any bytes */
 };
 

@@ -2,8 +2,8 @@
  * taken, and neither written nor returned. docs/spec/cache-format.md has the tables. Invariants:
  *  1. total >= what the files take + what living processes have in flight. So the limit holds. The
  *     total is raised before the slot, because the slot's owner may be killed in between.
- *  2. A write moves bytes from the slot to the files; the total stays. So what a killed process had
- *     taken stays in the total, written or not, until the files are counted.
+ *  2. A write moves bytes from the slot to the files; the total remains. So what a killed process
+ * had taken stays in the total, written or not, until the files are counted.
  *  3. A count is what was in flight before it, plus the files, plus all that was taken since it
  *     began. Bytes written during the count may be counted twice, but are never missed.
  *  4. A slot has an owner while its byte is locked. Only the owner writes it, and keeps a copy of
@@ -225,7 +225,7 @@ static int count_files(const char *path, uint64_t *ret)
 }
 
 /* Before the files are counted: note what is in flight, and how much has been taken. A damaged head
- * is begun anew, and refuses everything until a count ends. */
+ * is begun again, and refuses everything until a count ends. */
 static int recount_begin_locked(struct quota *quota, struct head *head, uint64_t *ret_in_flight)
 {
     int r;
@@ -251,7 +251,7 @@ static int recount_end_locked(struct quota *quota, const struct head *before, ui
     lock_assert_held(&quota->lock);
     r = head_read(quota->fd, &head);
     if (r < 0)
-        return r == -EBADMSG ? -EAGAIN : r; /* the next recount begins it anew */
+        return r == -EBADMSG ? -EAGAIN : r; /* the next recount begins it again */
     if (head.taken < before->taken || !checked_add(files, in_flight, &head.total) ||
         !checked_add(head.total, head.taken - before->taken, &head.total) || head.total > UNKNOWN)
         head.total = UNKNOWN;

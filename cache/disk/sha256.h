@@ -16,7 +16,7 @@ int digest_new(struct digest **ret);
 void digest_free(struct digest *digest);                              /* takes NULL */
 int digest_add(struct digest *digest, const void *bytes, size_t len); /* 0 or -ENOMEM */
 int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES]);
-int digest_again(struct digest *digest); /* begin anew after digest_finish(); 0 or -ENOMEM */
+int digest_again(struct digest *digest); /* begin again after digest_finish(); 0 or -ENOMEM */
 
 #define DIGEST_TEXT_SIZE (2 * DIGEST_BYTES + 1)
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE]);

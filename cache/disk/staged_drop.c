@@ -99,8 +99,8 @@ static int punch(const struct staged *staged, uint64_t off, uint64_t len)
 
 /* Put the counter back behind a sealed content, with a number it never had. LOCK_DROP and
  * LOCK_SEALED are held. The header's number stays if the process dies in between, and means nothing
- * unless somebody cuts the content to its size: so no block may be dropped before it is 0. 0 or
- * -errno. */
+ * unless another process cuts the content to its size: so no block may be dropped before it is 0. 0
+ * or -errno. */
 static int unseal(const struct staged *staged)
 {
     int r;
@@ -146,7 +146,7 @@ static int drop_free(const struct staged *staged, uint64_t first, uint64_t n, ui
     return r;
 }
 
-/* Open a file once more, to have locks of its own; they end when it is closed. */
+/* Open a file again, to have locks of its own; they end when it is closed. */
 static int staged_open_again(int fd, int flags)
 {
     char path[64];
@@ -268,7 +268,7 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
 }
 
 /* The number of drops with which the header was that one. UINT64_MAX: it is another. Who begins a
- * file anew cuts the content first, and writes the number last. */
+ * file again cuts the content first, and writes the number last. */
 static uint64_t drops_with(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
     uint64_t drops = staged_drops(staged);

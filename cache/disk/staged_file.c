@@ -1,10 +1,10 @@
 /* Staged files. Invariants:
  *  1. The header is computed from the key alone. If it is damaged, or that of another key which
- *     nobody uses, the file is begun anew: content and records cut to nothing, then the header,
+ *     nothing uses, the file is begun again: content and records cut to nothing, then the header,
  *     then the counter of drops, behind the content, with a number it never had. No lock is needed
  *     against readers and writers: see 3 to 5.
  *  2. A writer has claimed the block. It writes the content, then the record.
- *  3. A dropper has claimed the block, too. It clears the record, then counts the drop, then
+ *  3. A dropper has claimed the block as well. It clears the record, then counts the drop, then
  *     punches the content. So a reader that reads the counter, then a record, finds either all of
  *     the block, or another counter afterwards.
  *  4. A process that knows the content of a block to be good knows it with a value of the counter:
@@ -24,9 +24,9 @@
  * it before they compared the blocks. Drops need it for themselves alone.
  *  8. Records are only hints: what counts is that the content was compared with them. So counter
  *     and locks belong to the content. Processes that have one content and different records open,
- *     because somebody has replaced the file, exclude one another all the same; those with
+ *     because another process has replaced the file, exclude one another all the same; those with
  *     different contents take each other's blocks for wrong, and fetch them.
- *  9. A file with the whole header of another key is not begun anew while others use it. A process
+ *  9. A file with the whole header of another key is not begun again while others use it. A process
  *     compares the header when the counter has changed, before it learns blocks again. And records
  *     are computed with a seed from all of the header: those of another key do not match.
  *

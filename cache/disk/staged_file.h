@@ -56,22 +56,22 @@ struct staged {
     struct staged_seal *seal;     /* what is remembered of a sealed content */
 };
 
-/* Open the staged file of a key; make it if there is none, begin it anew if it is damaged. 0, or
+/* Open the staged file of a key; make it if there is none, begin it again if it is damaged. 0, or
  * -errno with the reason in d: -EPROTO: the folder is of another version of epochfs, or the file of
  * a later one; -EBUSY: other processes use the file with that name for another key. */
 int staged_open(struct staged *ret, const struct cache_folder *cache, const struct staged_key *key,
                 struct diag *d);
 
 /* The same where the cache has no room for the file: an empty one, in memory, of this process
- * alone. Nobody may write blocks to it. */
+ * alone. Nothing may write blocks to it. */
 int staged_open_in_memory(struct staged *ret, const struct staged_key *key, struct diag *d);
-void staged_close(struct staged *staged); /* ends its claims, too */
+void staged_close(struct staged *staged); /* ends its claims as well */
 
 /* Bytes of a block; the last block may be shorter. */
 uint32_t staged_block_len(const struct staged *staged, uint64_t block);
 
 /* Before blocks are learned again: staged_drops() of a file that still has the header of its key.
- * If it was cut short, or its header is lost, it is begun anew: it then has no blocks, and the
+ * If it was cut short, or its header is lost, it is begun again: it then has no blocks, and the
  * number is one that it never had before. Mends the open file, whatever its path names by now. key:
  * as at staged_open(). UINT64_MAX: it cannot be mended, or is another key's now, and nothing that
  * it has may be read or written. May wait for threads and processes that drop blocks. */
@@ -129,12 +129,12 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
                        struct staged_dropped *ret);
 
 /* The same for a block whose bytes are wrong. If readers have the content open, its bytes stay
- * until they are written anew. */
+ * until they are written again. */
 int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_dropped *ret);
 
 /* Make the content the remote's file, byte for byte: all blocks have records, and nothing follows
- * them. staged_drops() is another number afterwards, so each process compares the blocks anew.
- * sha256: NULL, or the file's: its mark stays. 0, also if it is sealed; -ENODATA: a block is not
+ * them. staged_drops() is another number afterwards, so each process compares the blocks again.
+ * sha256: NULL, or the file's: its mark remains. 0, even if it is sealed; -ENODATA: a block is not
  * here; -EAGAIN: a drop is under way, or the file was cut short; or -errno. */
 int staged_seal(const struct staged *staged, const uint8_t *sha256);
 

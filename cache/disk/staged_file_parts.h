@@ -32,7 +32,7 @@
 #define HEADER_AT_CRC       1520
 /* Not in the checksum: */
 #define HEADER_AT_MARK   1524 /* set if the file has the right SHA-256 */
-#define HEADER_AT_SEALED 1528 /* of a sealed content: a number, else 0 */
+#define HEADER_AT_SEALED 1528 /* of a sealed content: a number, otherwise 0 */
 
 /* Bytes of the content that serve as locks, far behind its end. */
 #define LOCK_CLAIMS (UINT64_C(1) << 61) /* + block */

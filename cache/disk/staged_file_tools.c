@@ -259,7 +259,7 @@ int staged_verify(const struct cache_group *group, const char *path, uint64_t *g
     return r == -ESTALE ? -ENOENT : r;
 }
 
-/* Remove both. The content has the locks, so it goes last; alone it is begun anew, or removed by
+/* Remove both. The content has the locks, so it goes last; alone it is begun again, or removed by
  * the next call. */
 static int remove_both(const struct cache_group *group, struct staged *staged, const char *path)
 {

@@ -1,6 +1,6 @@
 /* The header of a staged file, and the counter of drops behind its content. Invariants 1, 5, 6 and
  * 9 of cache/disk/staged_file.c are kept here: a file whose header is damaged or of another key, or
- * whose counter cannot be told, is begun anew; but never one of another key that others use. */
+ * whose counter cannot be told, is begun again; but never one of another key that others use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -202,7 +202,7 @@ uint64_t staged_drops(const struct staged *staged)
 /* ---- a file that is begun ---- */
 
 /* Cut both files to nothing, the content first: what was known of it is over. But a content that
- * readers have open stays, sealed, with another number. */
+ * readers have open remains, sealed, with another number. */
 static int cut(const struct staged *staged, const uint8_t header[static HEADER_BYTES])
 {
     bool is_read =
@@ -233,7 +233,7 @@ static int begin_anew(const struct staged *staged, const uint8_t header[static H
     return r;
 }
 
-/* Another header than that of its key is in a file that should not be there. If another description
+/* Another header than that of its key is in a file that should not exist. If another description
  * has it open, the file is that one's: -EBUSY. use: what holds LOCK_USE for this process. */
 static int begin_of_other(const struct staged *staged, int use,
                           const uint8_t header[static HEADER_BYTES])

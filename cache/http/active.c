@@ -111,7 +111,7 @@ void http_active_resend(struct http_active *active)
     send_rest(active);
 }
 
-/* The front has not given what was asked for: ask it once more, then the origin. The handle has
+/* The front has not given what was asked for: ask it again, then the origin. The handle has
  * left the multi handle. */
 static void send_again(struct http_active *active, const char *why)
 {

@@ -35,7 +35,7 @@ struct http_active {
     unsigned redirects;
     int64_t first_sent_ns; /* when the URL was asked that gave the first of them */
     size_t head_bytes, skipped;
-    bool answered;    /* the head of this URL's reply is here */
+    bool answered;    /* the head of this URL's reply is present */
     int64_t given_ns; /* when the server last gave something; NEVER: there is no connection */
     int64_t heard_ns; /* since when the server has given less than its share: heard_bytes */
     uint64_t heard_bytes;

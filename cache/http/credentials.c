@@ -2,7 +2,7 @@
  *
  * A secret is loaded when it is first needed, and kept while it is valid. One thread loads, with no
  * lock held; others use the old secret until it expires, and then wait. Secrets from files count as
- * expiring, too: a tool may renew them there.
+ * expiring as well: a tool may renew them there.
  *
  *   (nothing)  -> loading   claim_locked()
  *   loading    -> kept      publish_locked(): a secret, or that there is none

@@ -16,7 +16,7 @@ int profile_get(const char *text, size_t len, const char *profile, bool in_confi
 int json_member(const char *json, size_t len, const char *key, char **ret);
 
 /* May credentials be asked for at that URL? https, or a host that is this machine or the container
- * service beside it. */
+ * service next to it. */
 bool container_url_is_good(const char *url);
 
 #endif

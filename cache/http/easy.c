@@ -330,7 +330,7 @@ static bool accept_stored(struct http_active *active)
            curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
 }
 
-/* Set all options anew: nothing of the previous request may stay. */
+/* Set all options again: nothing of the previous request may remain. */
 bool http_easy_set(struct http_active *active)
 {
     const struct http *http = active->http;

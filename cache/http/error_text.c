@@ -1,7 +1,7 @@
 /* What a server says of an error, in its own words: the code and message of an S3 error document,
  * the title of a page, the message of a JSON object, or the first line of a plain text.
  *
- * All of it is hostile: it is cut, made safe for a terminal, and left out if it repeats a part of
+ * All of it is hostile: it is cut, made safe for a terminal, and omitted if it repeats a part of
  * the query of the URL, which may be a secret. */
 #include <stdio.h>
 #include <stdlib.h>

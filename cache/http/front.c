@@ -7,7 +7,7 @@
  *
  * The head of a reply names the member that gives it, and so does the answer to a probe. If that
  * member has given something lately, to whichever request, or answers a probe, the request is not
- * sent again: the member waits for the origin. Before there is a head nobody knows where the
+ * sent again: the member waits for the origin. Before there is a head nothing knows where the
  * request is. Then sending it again costs no byte, because members finish what they have begun to
  * fetch.
  *

@@ -58,7 +58,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
  */
 bool http_sends_user(const struct http *http);
 
-/* Its transport, valid as long as http; transport_free() frees http, too. */
+/* Its transport, valid as long as http; transport_free() frees http as well. */
 struct transport *http_transport(struct http *http);
 
 /* A request for a text: a listing, a SHA256SUMS. At most `most` bytes; retried a few times, within
@@ -120,7 +120,7 @@ void http_stat(struct http *http, size_t n, struct http_file *file);
 bool http_is_silent(const struct http *http, struct diag *d);
 
 /* Call changed() when the front stops answering and when it answers again, with a text for the log;
- * now, if it does not answer. A thread of http calls it, no lock held. NULL: nobody. */
+ * now, if it does not answer. A thread of http calls it, no lock held. NULL: nothing. */
 void http_via_listen(struct http *http, void (*changed)(bool answers, const char *text));
 
 /* Percent-encode what is not allowed in the path of a URL ('/' is allowed), or in a value of its

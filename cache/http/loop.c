@@ -9,7 +9,7 @@
  * connections are plain memory: they survive a fork() after which only the child goes on.
  *
  * A request ends if the server gives nothing for the timeout, or less than transfer_share() in a
- * little more than the timeout. This is measured for the head, then for the body, anew each time
+ * little more than the timeout. This is measured for the head, then for the body, again each time
  * that much has come. */
 #include <errno.h>
 #include <inttypes.h>

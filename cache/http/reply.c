@@ -60,7 +60,7 @@ uint64_t http_retry_parse(const char *text, int64_t now_s)
 
 /* ---- lines ---- */
 
-/* Read a number; *text is behind it afterwards. */
+/* Read a number; *text is after it afterwards. */
 static bool number_take(const char **text, uint64_t *ret)
 {
     size_t n = number_parse(*text, strlen(*text), INT64_MAX - 1, ret);

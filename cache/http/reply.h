@@ -14,7 +14,7 @@
 
 struct http_reply {
     unsigned status; /* 0: there is no reply yet */
-    bool complete;   /* all lines of the head are here */
+    bool complete;   /* all lines of the head are present */
     /* Content-Length */
     bool has_length;
     uint64_t length;
@@ -38,7 +38,7 @@ struct http_reply {
     char location[4096];
 };
 
-/* Parse one line of a head, with or without its line end; a line "HTTP/..." begins a head anew.
+/* Parse one line of a head, with or without its line end; a line "HTTP/..." begins a head again.
  * Lines behind the empty one that ends a head (trailers) are ignored. now_s: since 1970. */
 void http_reply_line(struct http_reply *reply, const char *line, size_t len, int64_t now_s);
 

@@ -66,7 +66,7 @@ void http_signing_rest(struct http_signing *signing); /* end the thread; there m
 void http_signature_let_go(struct http_signature *signature); /* takes NULL */
 
 /* The server says that the secrets have expired (or that the clocks differ). Should the caller
- * retry with others? Not if secrets fetched after the first such answer get it, too. */
+ * retry with others? Not if secrets fetched after the first such answer get it as well. */
 /* Do status and code (of S3) of a reply say so? signature NULL: no. */
 bool http_is_of_secret(const struct http_signature *signature, unsigned status, const char *code);
 bool http_signing_expired(struct http_signing *signing, const struct http_signature *signature);

@@ -15,8 +15,8 @@ struct url_parts {
 };
 
 /* Make a URL as a server takes it: characters not allowed in a URL are percent-encoded, what is
- * encoded stays, and there is a path. The caller frees *ret. 0; -EINVAL: it is not a URL, or has a
- * user in it; -ENOMEM; with the reason in d, which does not show the query or the user. */
+ * encoded remains, and there is a path. The caller frees *ret. 0; -EINVAL: it is not a URL, or has
+ * a user in it; -ENOMEM; with the reason in d, which does not show the query or the user. */
 int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag *d);
 
 /* Decode percent-encoded bytes into ret, which has len + 1 bytes. false: the encoding is wrong, or

@@ -91,7 +91,7 @@ void http_via_trouble(struct http *http, const char *why);
 /* A request has got what it wants through the front. */
 void http_via_succeeded(struct http *http);
 
-/* A member has given something (name "": nobody knows which), now. */
+/* A member has given something (name "": it is unknown which), now. */
 void http_via_hear(struct http *http, const char *name);
 
 /* When it last gave something; 0: not lately. */

@@ -99,7 +99,7 @@ static void take_part_in_oom(pid_t pid)
     snprintf(path, sizeof(path), "/proc/%ld/oom_score_adj", (long)pid);
     theirs = open(path, O_WRONLY | O_CLOEXEC);
     if (theirs < 0 || write(theirs, no_favour, 1) < 0)
-        return; /* it is then spared, too */
+        return; /* it is then spared as well */
 }
 
 int child_start(struct child *ret, const char *command, const char *cwd, int in_fd, int out_fd)

@@ -45,7 +45,7 @@ struct opener_run {
     enum run_state state;
     bool has_place;
     struct entry entry;
-    int part_fd; /* RUNNING: the entry in the making; else -1 */
+    int part_fd; /* RUNNING: the entry in the making; otherwise -1 */
     struct child child;
     bool has_status; /* the child has ended, with: */
     int status;
@@ -207,7 +207,7 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
 }
 
 /* How much quota to take at a time: a part of the remaining quota, because other commands and
- * staged blocks need some, too. */
+ * staged blocks need some as well. */
 static uint64_t quota_ahead(const struct opener_run *run)
 {
     uint64_t limit = quota_limit(run->allowance.quota), used = quota_used(run->allowance.quota);

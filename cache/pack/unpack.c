@@ -53,7 +53,7 @@ size_t unpacked_name_len(const char *name)
     return len;
 }
 
-/* NULL: it is not packed. 0, or -errno of what cannot be read, for then nobody knows. */
+/* NULL: it is not packed. 0, or -errno of a part that cannot be read: then it is unknown. */
 static int unpacker_of(const struct blob *blob, const struct unpacker **ret, struct diag *d)
 {
     size_t len = (size_t)min_u64(blob->size, UNPACK_HEAD);

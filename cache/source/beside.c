@@ -3,7 +3,7 @@
  *
  * A listing of HTTP has no sizes. When a file is named, its size is asked for together with those
  * of the files that follow in the list, each time twice as many. So an scp that names one file
- * beside it costs one request, and one that names all files of a folder does not wait for each. */
+ * next to it costs one request, and one that names all files of a folder does not wait for each. */
 #include "cache/source/beside.h"
 
 #include <errno.h>

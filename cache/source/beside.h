@@ -1,4 +1,4 @@
-/* The files beside a SOURCE that is one file of a remote and names them, as an scp names its
+/* The files next to a SOURCE that is one file of a remote and names them, as an scp names its
  * archives.
  *
  * They are looked up when the first is named. If the folder has a listing, it decides; otherwise

@@ -29,8 +29,8 @@ struct source_list {
 };
 
 /* Add an entry; strings are copied. error and path may be NULL; with an error, failure is -EINVAL
- * until the caller sets it. The caller sets the fields of a remote, too, in list->entry[list->n -
- * 1]. 0 or -ENOMEM. */
+ * until the caller sets it. The caller sets the fields of a remote as well, in list->entry[list->n
+ * - 1]. 0 or -ENOMEM. */
 int source_list_add(struct source_list *list, const char *folder, const char *name,
                     const char *path, const char *error);
 

@@ -138,7 +138,7 @@ static bool leads_elsewhere(const char *href, const char *url)
     return strncmp(href, "../", 3) != 0 && strchr(href, '/') && strchr(href, '/')[1];
 }
 
-/* A tag: its bytes behind '<', without '>'. */
+/* A tag: its bytes after '<', without '>'. */
 struct tag {
     const char *at;
     size_t len;
@@ -173,7 +173,7 @@ static bool next_tag(const char *page, size_t len, size_t *at, struct tag *ret)
     return true;
 }
 
-/* Read the value of an attribute at *i; *i is behind it afterwards. */
+/* Read the value of an attribute at *i; *i is after it afterwards. */
 static struct tag attribute_value(const struct tag *tag, size_t *i)
 {
     char quote = *i < tag->len ? tag->at[*i] : '\0';

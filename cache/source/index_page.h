@@ -14,7 +14,7 @@ struct index_link {
     size_t elsewhere; /* counts links that lead out of the folder, but not to one above it */
 };
 
-/* Is it certainly an index page? Other pages have links, too. */
+/* Is it certainly an index page? Other pages have links as well. */
 bool index_page_is(const char *page, size_t len);
 
 /* Find the next link of the page after *at (0 at first). url: of the page, '/' at its end, after

@@ -3,7 +3,7 @@
  * 1. The first piece of a joint may always start. Others need space in the buffer (BUFFER_MOST of
  *    all joints, WINDOW of one), so no joint keeps another one from going on for ever.
  * 2. A joint has at most half of all requests under way, and the joint with the fewest has the next
- *    one. So one that a reader waits for begins at once beside those of the background.
+ *    one. So one that a reader waits for begins at once next to those of the background.
  * 3. What came behind a piece that failed is kept until the next try takes it, or newer bytes need
  *    the space. So no byte is asked for twice, though the stage tries again from the first byte
  *    that it did not get.
@@ -31,7 +31,7 @@ void joined_kick_locked(struct joined *j)
     pthread_cond_signal(&j->wake);
 }
 
-/* Bytes that nobody got count as received all the same. */
+/* Bytes that nothing got count as received all the same. */
 void piece_free_locked(struct piece *piece)
 {
     uint64_t spare;
@@ -314,8 +314,8 @@ static struct piece *new_piece_locked(struct joined *j, const struct joint *join
     return piece;
 }
 
-/* A piece that has the bytes [joint->made, end) of a kept one, which another transfer may need,
- * too. NULL: no memory. */
+/* A piece that has the bytes [joint->made, end) of a kept one, which another transfer may
+ * also need. NULL: no memory. */
 static struct piece *copy_kept_locked(struct joined *j, const struct joint *joint,
                                       struct piece *kept, uint64_t end)
 {

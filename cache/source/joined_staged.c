@@ -26,7 +26,7 @@ struct staged_parts {
     const struct source *source;
 };
 
-/* Of a remote: what was listed. */
+/* For a remote: what was listed. */
 static int where_remote(const struct joined_parts *parts, size_t i, char **ret_url,
                         struct remote_version *ret_version)
 {
@@ -41,8 +41,8 @@ static int where_remote(const struct joined_parts *parts, size_t i, char **ret_u
     return remote_url(staged->source, path, ret_url);
 }
 
-/* Of this machine: a member may be a link, or become one. As a file of its own it would be staged
- * under its real path, so that is what is opened here, too. */
+/* For this machine: a member may be a link, or become one. As a file of its own it would be staged
+ * under its real path, so that is what is opened here as well. */
 static int where_local(const struct joined_parts *parts, size_t i, char **ret_url,
                        struct remote_version *ret_version)
 {

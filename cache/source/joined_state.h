@@ -8,10 +8,10 @@
  *                                RUNS  -> FAILED  piece_end()    it may work later
  *                                RUNS  -> REFUSED piece_end()    the server refuses it
  *                             REFUSED  -> STALE   pieces_resolve_locked() it alone is refused
- *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for once more
+ *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for again
  *                             REFUSED  -> FAILED  pieces_resolve_locked() others may be, too
  *                                RUNS  -> WAITS   piece_end()    the remote sends whole objects
- *                                                                only: it is asked for anew
+ *                                                                only: it is asked for again
  *          A small piece that RUNS when its joint is stopped is an orphan from then on. The joint
  *          that needs it next takes it over, or waits for its end. */
 #ifndef EPOCHFS_CACHE_SOURCE_JOINED_STATE_H

@@ -23,7 +23,7 @@
 
 enum form { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
 
-/* Of `more`: 40 bits of seconds, 17 of parts, a flag, the kind; then MEMBER_TEXT. */
+/* For `more`: 40 bits of seconds, 17 of parts, a flag, the kind; then MEMBER_TEXT. */
 #define SECONDS_BITS 40
 #define PARTS_BITS   17
 #define WHOLE_ONLY   (UINT64_C(1) << 60)

@@ -38,7 +38,7 @@ static inline const char *kept_page_text(const struct kept_list *pages, size_t i
 /* Add a page. 0 or -ENOMEM. */
 int kept_list_add(struct kept_list *pages, const char *text, uint64_t hash);
 
-/* Sort by the texts; of each text one page stays. */
+/* Sort by the texts; of each text one page remains. */
 void kept_list_sort(struct kept_list *pages);
 
 /* Find a page by its text among sorted ones; pages->n: there is none. */

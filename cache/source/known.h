@@ -1,5 +1,5 @@
 /* The files of a remote SOURCE: the snapshot that a mount shows, packed in a table
- * (base/members.h), for there may be a million.
+ * (base/members.h), because there may be a million.
  *
  * One thread adds files while it opens the source, and sorts them. Then formats take collections,
  * and those files leave this list: they are in the tables of their joined blobs, which are added

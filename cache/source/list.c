@@ -2,7 +2,7 @@
  *
  * An element is a path, with or without file:// before it: a file; a folder, which means the files
  * in it, sorted, without folders below and hidden files; or, if nothing has that name, a regular
- * expression for whole names of files in its folder. Empty files are left out. dmlc:
+ * expression for whole names of files in its folder. Empty files are omitted. dmlc:
  * src/io/input_split_base.cc, ConvertToURIs(). */
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * What it cannot show: a file that was changed in place since then, for that does not change its
  * folder. Such a file gives -ESTALE when it is read; then the listing is dropped, so the next mount
- * makes it anew. */
+ * makes it again. */
 #ifndef EPOCHFS_CACHE_SOURCE_LISTING_H
 #define EPOCHFS_CACHE_SOURCE_LISTING_H
 

@@ -16,11 +16,11 @@ enum source_version {
 /* Texts are not owned; NULL: not given. */
 struct source_options {
     const struct cache_folder *cache; /* copied */
-    bool stages_local;                /* cache= was given: local files are staged, too */
+    bool stages_local;                /* cache= was given: local files are staged as well */
     bool allow_outside;               /* links that leave a local SOURCE are followed */
     bool for_others;                  /* allow_other: permissions on the way to files count */
     struct stage_options stage;
-    bool limits_all;   /* cache_size= was given: it counts without a stage, too */
+    bool limits_all;   /* cache_size= was given: it counts without a stage as well */
     const char *files; /* names below an HTTP source, with ';' between them */
     const char
         *endpoint;      /* of S3: a URL; NULL: $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL, AWS's own */
@@ -29,7 +29,7 @@ struct source_options {
     bool anonymous;      /* S3 requests are not signed */
     bool requester_pays;
     bool virtual_host;      /* the bucket is in the host's name; false: in the path */
-    const char *ca;         /* a file of certificates to trust, too */
+    const char *ca;         /* a file of certificates to trust as well */
     const char *via;        /* the URL of the front of a ring of caches; NULL: none */
     const char *via_secret; /* the file of its secret */
     bool indexes; /* `epochfs index`: `.epochfs/` is not used, and the list of files is kept

@@ -66,8 +66,8 @@ const char *remote_advice(const struct source *source, int r, char ret[static RE
 /* ---- remote_find.c ---- */
 
 /* Find the file that a file in folder calls path: a path relative to that folder or one above it,
- * also above SOURCE, or a URL below SOURCE's. If SOURCE is one file, the files beside it and below
- * count, too (cache/source/beside.h), and the call may block. 0, and the caller releases *ret;
+ * also above SOURCE, or a URL below SOURCE's. If SOURCE is one file, the files next to it and below
+ * count as well (`cache/source/beside.h`), and the call may block. 0, and the caller releases *ret;
  * -ENOENT; -EACCES: it lies outside SOURCE; or -errno; with the reason in d. */
 int remote_find(const struct source *source, const char *folder, const char *path,
                 struct source_entry *ret, struct diag *d);

@@ -51,7 +51,7 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
     return known_add_failed(&source->known, *name ? name : "_", error, -EINVAL);
 }
 
-/* Lines of SHA256SUMS that are left out, by the reason. */
+/* Lines of SHA256SUMS that are omitted, by the reason. */
 struct left_out {
     const char *why[8];
     size_t lines[8], n;

@@ -4,7 +4,7 @@
  * One listing (ListObjectsV2, cache/source/s3_walk.h) gives each object's key, size and ETag, so
  * objects need no requests of their own. SOURCE is the folder prefix/ if keys begin with that,
  * otherwise the object called prefix. Keys are any bytes: those that cannot be paths of files are
- * listed with an error. Some tools make a key that ends with '/' for a folder; it is left out.
+ * listed with an error. Some tools make a key that ends with '/' for a folder; it is omitted.
  *
  * Requests go to endpoint/bucket/key, or to AWS's own endpoint as https://bucket.s3.region... If
  * the server answers that the bucket is in another region, it is listed again there. */
@@ -224,7 +224,7 @@ static bool has_all(const struct members *list, const struct members *files)
     return true;
 }
 
-/* The list of many objects that lies beside them, if some pages of the bucket's are as they were.
+/* The list of many objects that lies next to them, if some pages of the bucket's are as they were.
  * The first one has other keys: those of .epochfs/ itself. */
 static int walk_is_long(struct s3_walk *walk)
 {

@@ -34,7 +34,7 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
 void s3_page_release(struct s3_page *page);
 #define AUTO_S3_PAGE AUTO(s3_page_release)
 
-/* The content of an error answer; "": absent. Control bytes are left out. */
+/* The content of an error answer; "": absent. Control bytes are omitted. */
 struct s3_error {
     char code[64], message[256], region[64], endpoint[256];
 };

@@ -2,7 +2,7 @@
  * what is in them. Where there are few, as train/ and val/, those below them are looked at.
  *
  * In a folder with very many objects, at guesses: what varies among the keys of a page,
- * "001000.jpg" to "001999.jpg", varies in front of it, too: "002", "003", ..., "01", "02", ...,
+ * "001000.jpg" to "001999.jpg", varies in front of it as well: "002", "003", ..., "01", "02", ...,
  * "1", "2", ... A guess without a key behind it costs a request. */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * A line: 64 hexadecimal digits, a space, a space or '*', a name. If the line begins with '\', the
  * name has "\\", "\n" and "\r" in it for these bytes. "./" before a name means nothing. A server
- * may send anything under the name SHA256SUMS: lines of another form are reported and left out. */
+ * may send anything under the name SHA256SUMS: lines of another form are reported and omitted. */
 #include "cache/source/sha256sums.h"
 
 #include <errno.h>

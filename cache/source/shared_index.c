@@ -19,7 +19,7 @@
 
 /* ---- reading `.epochfs/` ---- */
 
-/* Say once that something there is left aside. */
+/* Say once that something there is ignored. */
 static void leave_aside(struct shared_index *shared, const char *what, const char *why)
 {
     AUTO_TEXT struct text t = {0};
@@ -39,7 +39,7 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
         notices_say(&shared->source->notices, t.data);
 }
 
-/* The table was read for its list of files: it is used here, too. */
+/* The table was read for its list of files: it is used here as well. */
 static struct shared_table take_table(const struct source *source)
 {
     struct shared_table table = *source->shared;
@@ -246,7 +246,7 @@ static int add_use(struct shared_index *shared, const char *type, const char *id
     return r;
 }
 
-/* Note a use while the blobs that its identity names are there. -ENOENT: it is good for this
+/* Note a use while the blobs that its identity names exist. -ENOENT: it is good for this
  * machine only. */
 static void note_use(struct shared_index *shared, const char *type, const char *identity)
 {
@@ -355,7 +355,7 @@ static void shared_remove(const struct index_store *keep, const char *type, cons
     index_store_save(shared->inner, type, content, "", &(struct iovec){mark, 1}, 1, &again, NULL);
 }
 
-/* Kept files are this node's alone: no index beside the data has them. */
+/* Kept files are this node's alone: no index next to the data has them. */
 static int shared_open(const struct index_store *keep, const char *type, const char *identity,
                        struct kept_file *ret)
 {

@@ -1,4 +1,4 @@
-/* Shared indexes: indexes that `epochfs index` wrote, and that lie beside the data in `.epochfs/`.
+/* Shared indexes: indexes that `epochfs index` wrote, and that lie next to the data in `.epochfs/`.
  *
  * It is an index store in front of the cache folder's: what is not kept there is looked for in
  * SOURCE/.epochfs/, and then kept. docs/spec/index-format.md has the bytes of the files.

@@ -1,4 +1,4 @@
-/* Writes `.epochfs/`: into a new folder beside it, which takes its place when it is complete. */
+/* Writes `.epochfs/`: into a new folder next to it, which takes its place when it is complete. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
 
-#define TRIES 20 /* of putting a folder in place, beside other processes */
+#define TRIES 20 /* of putting a folder in place, next to other processes */
 
 struct writing {
     struct shared_index *shared;
@@ -97,7 +97,7 @@ static int write_list(struct writing *w, struct text *table)
     return r;
 }
 
-/* Add the lines of a kind, sorted. Of a name that two files have, whose blocks differ, there is
+/* Add the lines of a kind, sorted. For a name that two files have, whose blocks differ, there is
  * none: no mount could tell which of them is meant. Returns how many. */
 static size_t add_lines(struct text *t, const char *type, struct shared_made *line, size_t n)
 {

@@ -1,6 +1,6 @@
-/* The list of a remote's files that lies in `.epochfs/` beside them: the bytes of
+/* The list of a remote's files that lies in `.epochfs/` next to them: the bytes of
  * cache/source/kept_list.h. With it a mount of a million files asks for no page of a listing, and
- * for no version, but for those few that show whether it is current.
+ * for no version, except those few that show whether it is current.
  *
  * It is looked for where a listing takes many requests. A file that has changed since gives -ESTALE
  * when it is read, for requests name the version; then the list is not used again, until there is
@@ -26,7 +26,7 @@ void shared_list_refuse(struct source *source, const char *why);
 /* The numbers of some pages of a list, from the first to the last. Returns how many. */
 size_t shared_list_sample(size_t n, size_t ret[static SHARED_SAMPLES]);
 
-/* What is used does not show what is there: later mounts must not use it. Any thread. */
+/* What is used does not show what exists: later mounts must not use it. Any thread. */
 void shared_list_forget(const struct source *source);
 
 /* With `indexes`: keep the list for `.epochfs/`. 0 or -ENOMEM. */

@@ -34,8 +34,8 @@ struct shared_table {
     struct timespec written;    /* when; 0: not known */
 };
 
-/* Read the text of a table, which is taken over, on error, too. 0; -EBADMSG with the reason in d;
- * -ENOMEM. */
+/* Read the text of a table, which is taken over, on error as well. 0; -EBADMSG with the reason in
+ * d; -ENOMEM. */
 int shared_table_read(char *text, size_t len, struct shared_table *ret, struct diag *d);
 void shared_table_release(struct shared_table *table);
 

@@ -139,7 +139,7 @@ static inline bool source_asks_all(const struct source *source)
 }
 
 /* Open a source. spec: as the user gave it. For a remote this reads the list of files, and blocks
- * until it is there. 0; -ENOENT and others with the reason in d. */
+ * until it exists. 0; -ENOENT and others with the reason in d. */
 int source_open(const char *spec, const struct source_options *options, struct source **ret,
                 struct diag *d);
 

@@ -85,7 +85,7 @@ static int get_below(const struct source *source, const char *path, struct ahead
     return r;
 }
 
-/* A long SHA256SUMS: take the list beside the data, if it was made with the same one. 2: taken; 1:
+/* A long SHA256SUMS: take the list next to the data, if it was made with the same one. 2: taken; 1:
  * there is none; or -errno. */
 static int web_use_shared(struct source *source, const struct text *sums, size_t n,
                           struct kept_list *pages)
@@ -331,7 +331,7 @@ static void web_ask_pages(struct crawl *crawl)
     }
 }
 
-/* The pages will take many requests, or the versions of their files: is there the list beside the
+/* The pages will take many requests, or the versions of their files: is there the list next to the
  * data? It is looked for once. 1, 0 or -ENOMEM. */
 static int use_list(struct crawl *crawl)
 {
@@ -343,7 +343,8 @@ static int use_list(struct crawl *crawl)
     return web_kept_shared(crawl->source, crawl->pages);
 }
 
-/* Read all index pages. 1: done; 2: the list beside the data has all; 0: there are none; or -errno.
+/* Read all index pages. 1: done; 2: the list next to the data has all; 0: there are none; or
+ * -errno.
  */
 static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
@@ -399,7 +400,7 @@ static int read_index(struct source *source, bool sure, struct ahead *first,
     return r;
 }
 
-/* A list beside the mount's own is made in a separate source, which shares the rest with the first
+/* A list next to the mount's own is made in a separate source, which shares the rest with the first
  * one. */
 static int http_list_beside(const struct source *first, struct source_list *ret)
 {

@@ -14,7 +14,7 @@ int web_kept_add(struct kept_list *pages, const char *folder, const struct text 
 /* What stands for the page of all folders if a SHA256SUMS lists them: no folder has this path. */
 #define WEB_SUMS "/SHA256SUMS"
 
-/* Use the list beside the files, if it is current; it replaces what is known so far. pages: those
+/* Use the list next to the files, if it is current; it replaces what is known so far. pages: those
  * that this mount has read; a few others, and a few versions, are asked for, to compare. 1; 0: no
  * list is used; -ENOMEM. */
 int web_kept_shared(struct source *source, const struct kept_list *pages);

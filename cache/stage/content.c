@@ -221,7 +221,7 @@ static bool may_drop_locked(struct file *file, uint64_t block)
 }
 
 /* Begin to drop the droppable blocks of *range: they are COMING, so that no run is made for them.
- * Blocks of a file that is no longer needed are dropped where they may be here. Returns how many
+ * Blocks of a file that is no longer needed are dropped where they may be present. Returns how many
  * ranges *ret has. *range becomes the rest, which is empty when all is done. */
 static size_t begin_drop_locked(struct file *file, struct staged_range *range,
                                 struct staged_range *ret, size_t capacity)

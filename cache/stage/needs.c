@@ -144,8 +144,8 @@ static bool is_to_fetch(const struct need *need, uint64_t block)
            !(need == &need->file->needs->ahead && file_is_for_readers(need->file, block));
 }
 
-/* The blocks that the next run of a queued need brings. False: all its blocks are here, or come; it
- * has left its queue. */
+/* The blocks that the next run of a queued need brings. False: all its blocks are present, or come;
+ * it has left its queue. */
 static bool need_next_locked(struct need *need, struct wanted *ret)
 {
     struct file *file = need->file;

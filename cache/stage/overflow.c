@@ -142,7 +142,7 @@ static size_t most_of_blocks_locked(const struct overflow *overflow)
                                               : overflow->most / 2;
 }
 
-/* Drop the oldest until all have a place. The last one is `added`, and stays. */
+/* Drop the oldest until all have a place. The last one is `added`, and remains. */
 static void drop_oldest_locked(struct overflow *overflow, const struct overflow_block *added)
 {
     struct overflow_block *oldest;

@@ -1,7 +1,7 @@
 /* The blob of a file: answers its readers.
  *
  * A read of bytes that are all here needs no lock. A reader that collects missing ranges gets the
- * missing bytes noted there. Any other reader sleeps in blob_wait() until they are here. */
+ * missing bytes noted there. Any other reader sleeps in blob_wait() until they are present. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static int get_missing(struct read_context *rc, struct file *file, size_t len, u
                               : file_wait(rc, file, off, len, d);
 }
 
-/* May a reader get bytes of the file? 0; -EAGAIN: not all of it is here. */
+/* May a reader get bytes of the file? 0; -EAGAIN: not all of it is present. */
 static int check_first(struct file *file, struct diag *d)
 {
     if (atomic_load(&file->verdict) == FILE_BAD)

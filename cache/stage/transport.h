@@ -33,7 +33,7 @@ static inline uint64_t transfer_share(uint64_t seconds, uint64_t n)
 struct remote_version {
     uint64_t size;
     struct timespec mtime; /* {0}: not reported */
-    char etag[160];        /* as the server spells it, with quotes; "": none. Of a path:
+    char etag[160];        /* as the server spells it, with quotes; "": none. For a path:
                               file_version_print() */
     bool time_counts; /* with the ETag, which alone does not tell that the bytes are the same */
     bool whole_only;  /* the server sends no parts: a transfer begins at the first byte */

@@ -59,7 +59,7 @@ static int archives_read(const struct archives *a, struct blob *blob, uint64_t *
                   : blob_bad(held->blob, d, "expected %s, got none", a->format->many);
 }
 
-/* Read one file. 0, also if it was reported; or -ENOMEM. */
+/* Read one file. 0, even if it was reported; or -ENOMEM. */
 static int archives_add_file(struct archives *a, struct source_file *file, uint64_t *left,
                              struct finds *finds)
 {

@@ -18,7 +18,7 @@
 /* A blob that several arrays, and datasets of them, are in. One thread counts. */
 struct held_blob {
     struct blob *blob;       /* owned */
-    struct held_blob *under; /* held, too: the source of what blob has. NULL: none */
+    struct held_blob *under; /* held as well: the source of what blob has. NULL: none */
     unsigned users;
     const void *last_set; /* the last dataset that has; for comparison only */
 };
@@ -37,7 +37,7 @@ static inline void held_blob_scope_end(struct held_blob **held)
 
 /* The rows of an array that are in one file. */
 struct array_part {
-    struct held_blob *held; /* one user; NULL if the array is left out */
+    struct held_blob *held; /* one user; NULL if the array is omitted */
     uint64_t offset;        /* of the first element in that blob */
     uint64_t samples;       /* of an array in several files, and */
     uint64_t number;        /* the file's among its siblings */
@@ -51,18 +51,18 @@ struct array {
     struct array_part here;  /* its rows in that file */
     struct array_part *part; /* [n_parts] owned; 0: it is in one file */
     size_t n_parts;
-    bool is_part;         /* another array has it as a part */
-    size_t set;           /* of siblings that its file is in, from 1; 0: none */
-    char *remark;         /* what people have to know; owned; NULL: nothing */
-    char *name;           /* safe for the name of a file; owned */
-    struct npy_head head; /* type and shape; fortran only until array_in_c_order() */
-    uint64_t samples;     /* head.dim[0]; of an array in parts: of all; of one left out: if known */
-    uint64_t row_bytes;   /* of one sample */
-    uint64_t extra;       /* bytes that follow it in its file, and are not read */
+    bool is_part;          /* another array has it as a part */
+    size_t set;            /* of siblings that its file is in, from 1; 0: none */
+    char *remark;          /* what people have to know; owned; NULL: nothing */
+    char *name;            /* safe for the name of a file; owned */
+    struct npy_head head;  /* type and shape; fortran only until array_in_c_order() */
+    uint64_t samples;      /* head.dim[0]; of an array in parts: of all; of one omitted: if known */
+    uint64_t row_bytes;    /* of one sample */
+    uint64_t extra;        /* bytes that follow it in its file, and are not read */
     const char *type_name; /* what its file calls the type, if numpy has no such; NULL */
     bool repeats;          /* an array before it has its name */
     char *left_out;        /* why it is in no dataset; owned. NULL: it is in one */
-    bool is_beside;        /* one left out, without which others can be used: texts, scalars */
+    bool is_beside;        /* one omitted, without which others can be used: texts, scalars */
 };
 
 /* Arrays of a file, or of the files of a folder. Starts as {0}. */
@@ -82,7 +82,7 @@ void arrays_drop_last(struct arrays *arrays);
 void arrays_release(struct arrays *arrays);
 #define AUTO_ARRAYS AUTO(arrays_release)
 
-/* Leave it out of datasets; the first reason stays. 0 or -ENOMEM. */
+/* Omit it of datasets; the first reason remains. 0 or -ENOMEM. */
 int array_leave_out(struct array *a, const char *reason);
 
 /* The same for a reason that begins with the name `what`. */
@@ -93,9 +93,9 @@ int array_leave_out_by(struct array *a, const struct diag *reason, const char *w
 int array_set_shape(struct array *a, const char *what, struct diag *d);
 
 /* Read the header of the .npy at bytes [off, off + len) of its blob, and set the members that
- * follow from it. exact: the array ends where these bytes do; else bytes may follow. what: its name
- * in messages. 0; -ENODATA: it is good, but no array that samples could be made of; -EBADMSG and
- * others, with the reason in d. */
+ * follow from it. exact: the array ends where these bytes do; otherwise bytes may follow. what: its
+ * name in messages. 0; -ENODATA: it is good, but no array that samples could be made of; -EBADMSG
+ * and others, with the reason in d. */
 int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char *what,
              struct diag *d);
 

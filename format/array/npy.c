@@ -1,4 +1,4 @@
-/* The header of a .npy, and what it says of the bytes behind it. The header is hostile: it is
+/* The header of a .npy, and what it says of the bytes after it. The header is hostile: it is
  * parsed by hand (format/core/npy_head.c), and nothing is ever unpickled. */
 #include <errno.h>
 #include <stdio.h>

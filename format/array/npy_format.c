@@ -11,7 +11,7 @@
 
 extern const struct format format_npy;
 
-/* Read one file. 1: its array was added, perhaps as one that is left out; 0: the file was reported
+/* Read one file. 1: its array was added, perhaps as one that is omitted; 0: the file was reported
  * only; or -ENOMEM. */
 static int array_npy_add_file(struct arrays *arrays, struct source_file *file, uint64_t *left,
                               struct finds *finds)
@@ -52,7 +52,7 @@ static int array_npy_add_file(struct arrays *arrays, struct source_file *file, u
     return bad;
 }
 
-/* The split of an unread file that is called .npy; NULL: none. false: it is not called so. */
+/* The split of an unread file that is called .npy; NULL: none. false: it has another name. */
 static bool unread_split(const struct unread_file *file, const char **ret)
 {
     size_t n = strlen(file->name), len = array_name_without(file->name, n, ".npy");

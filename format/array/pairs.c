@@ -272,7 +272,7 @@ static bool parts_differ(const struct array *one, const struct array *other)
     return false;
 }
 
-/* Would an array that is left out be in the group? */
+/* Would an array that is omitted be in the group? */
 static bool would_be_in(const struct arrays *arrays, const struct array_group *group,
                         const struct array *a)
 {

@@ -33,7 +33,7 @@ struct array_groups {
  * name. NULL: none. */
 const char *array_split(const char *name, const char **ret_rest, size_t *ret_len);
 
-/* Group the arrays that are not left out; pair: false: each is alone. Groups of a split come first;
+/* Group the arrays that are not omitted; pair: false: each is alone. Groups of a split come first;
  * members are in the order of the arrays. 0 or -ENOMEM. */
 int arrays_pair(const struct arrays *arrays, bool pair, struct array_groups *ret);
 void array_groups_release(struct array_groups *groups);
@@ -43,7 +43,7 @@ void array_groups_release(struct array_groups *groups);
 void array_field_name(const struct arrays *arrays, const struct array_group *group, size_t member,
                       char ret[static ARRAY_NAME_MAX + 8]);
 
-/* An array that is left out, and without which the group is not what its file says: numbers of its
+/* An array that is omitted, and without which the group is not what its file says: numbers of its
  * samples that cannot be read, or whatever else would be half of a pair. NULL: there is none. */
 const struct array *array_group_lacks(const struct arrays *arrays, const struct array_group *group);
 

@@ -16,7 +16,7 @@ struct arrays_source {
     const struct array_sets *sets; /* says what datasets lack: format/array/shards.h */
 };
 
-/* Make the datasets of the arrays: groups by arrays_pair(). Arrays that are left out are listed in
+/* Make the datasets of the arrays: groups by arrays_pair(). Arrays that are omitted are listed in
  * each of them. What cannot be used is reported to finds. 0 or -ENOMEM. */
 int arrays_make_sets(struct arrays *arrays, const struct arrays_source *source,
                      const struct format_setup *setup, struct finds *finds);

@@ -10,12 +10,12 @@
 
 /* Join the arrays of each set of siblings, whose name number i is that of array i, into the first
  * one, if they agree in type and shape. A remark says which rule was taken. Three or more that
- * differ in their rows only are probably a sample each: they are left out, and reported to finds. 0
+ * differ in their rows only are probably a sample each: they are omitted, and reported to finds. 0
  * or -ENOMEM. */
 int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds);
 
-/* Are two arrays of one type, with as many axes, two at least? Of many such arrays each is probably
- * a sample. */
+/* Are two arrays of one type, with as many axes, two at least? For many such arrays each is
+ * probably a sample. */
 bool arrays_may_be_samples(const struct array *a, const struct array *b);
 
 /* Has the group two arrays of one type and shape, of different files, whose names differ by numbers

@@ -86,7 +86,7 @@ static bool has_file(const struct probed_file *file, const char *name)
     return folder_names_has(&file->folder, name, strlen(name));
 }
 
-/* Does something beside it, or the folder's name, say that train.bin and test.bin are CIFAR-100's?
+/* Does something next to it, or the folder's name, say that train.bin and test.bin are CIFAR-100's?
  */
 static bool is_in_cifar_100(const struct probed_file *file)
 {
@@ -94,7 +94,7 @@ static bool is_in_cifar_100(const struct probed_file *file)
            (file->folder_name && !strncmp(file->folder_name, "cifar-100", 9));
 }
 
-/* Are there records beside a file that names classes? */
+/* Are there records next to a file that names classes? */
 static bool has_records(const struct probed_file *file, const struct cifar_layout *layout)
 {
     for (size_t i = 0; i < file->folder.n; i++) {

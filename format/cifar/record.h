@@ -22,7 +22,7 @@ struct cifar_layout {
     struct {
         const char *field;
         const char *list; /* the key of its classes in dataset.json */
-        const char *file; /* the file beside it that names them, one a line */
+        const char *file; /* the file next to it that names them, one a line */
         unsigned classes;
     } label[CIFAR_LABELS]; /* in the order of the bytes */
 };

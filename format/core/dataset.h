@@ -93,7 +93,7 @@ struct field_ops {
     field_read *read;
     /* The form of that array. NULL: the items of the samples, one after another. 0, or -errno with
      * the reason in sel->reason; -EDOM: the items of the selected samples differ, so one array
-     * cannot hold them; -ENODATA: this selection needs no such array, and an archive leaves it out.
+     * cannot hold them; -ENODATA: this selection needs no such array, and an archive omits it.
      * form() never reads the sources, except with form_reads: then it reads as read() does, with
      * sel->rc. */
     int (*form)(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -142,8 +142,8 @@ struct field {
     /* Where the field comes from; blob is NULL where it is not stored. */
     const struct blob *blob; /* owned by the dataset */
     uint64_t offset;         /* of sample 0 in blob */
-    /* Of samples that are stored in several places, else NULL; the first is blob, offset, and the
-     * others rise. Owned by the format. Reads check the blobs that they use. */
+    /* For samples that are stored in several places, otherwise NULL; the first is blob, offset, and
+     * the others rise. Owned by the format. Reads check the blobs that they use. */
     const struct field_run *run;
     unsigned n_runs;
     uint64_t stored_step; /* bytes from a sample to the next; 0: stored_bytes */
@@ -209,7 +209,7 @@ struct dataset_ops {
      * may cover the same bytes. NULL: the extents of its stored fields. */
     unsigned (*extents)(const struct dataset *ds, uint64_t sample, const struct field *only,
                         struct extent *ret);
-    /* See dataset_copy(). NULL: with extents(), no file is; else those of stored fields. */
+    /* See dataset_copy(). NULL: with extents(), no file is; otherwise those of stored fields. */
     bool (*copy)(const struct dataset *ds, uint64_t sample, const struct field *field,
                  struct extent *ret);
     /* The same of the file of all samples in their stored order: see dataset_copy_of_all(). NULL:
@@ -220,7 +220,7 @@ struct dataset_ops {
     void (*free)(struct dataset *ds);
     /* Does the sample have that field? NULL: each has all fields. */
     bool (*has)(const struct dataset *ds, uint64_t sample, const struct field *field);
-    /* Of a dataset that is made of others: the number of a sample that `index` shows, its key, its
+    /* For a dataset that is made of others: the number of a sample that `index` shows, its key, its
      * name, and the sample of a name, as dataset_number() and the others below say. NULL: the
      * number itself, and what ds->keys has. */
     uint64_t (*number)(const struct dataset *ds, uint64_t sample);
@@ -266,14 +266,14 @@ struct dataset {
     struct durations *durations;     /* of its audio: format/core/durations.h. NULL: it has none */
     struct plan_fields *plan_fields; /* of plans that make pictures; owned; NULL: no plan may */
 
-    struct memo *memo; /* results kept for samples that differ in size; not owned; else NULL */
+    struct memo *memo; /* results kept for samples that differ in size; not owned; otherwise NULL */
 
     /* The files that the encoders offer, see encoder.h. Owned. */
     unsigned n_folders;
     struct folder *folder;
     bool late_folders; /* named at opening, filled once the fields are known */
 
-    bool unlisted; /* one of very many: it opens by its name, but listings leave it out */
+    bool unlisted; /* one of very many: it opens by its name, but listings omit it */
 
     const char *rule; /* by which its format has found it, for people; not owned; NULL: by none */
 

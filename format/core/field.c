@@ -86,7 +86,8 @@ static bool walk_next(struct walk *w, struct run *ret)
     return true;
 }
 
-/* The result r of a read of blob. Of a field in many blobs only those that are read are checked. */
+/* The result r of a read of blob. For a field in many blobs only those that are read are checked.
+ */
 static int read_checked(struct read_context *rc, const struct field *f, const struct blob *blob,
                         int r, struct diag *d)
 {
@@ -475,7 +476,7 @@ static int field_make_key(struct read_context *rc, const struct dataset *ds, con
     return 0;
 }
 
-/* Read runs of neighbours, so many at a time that finding a number costs little beside copying
+/* Read runs of neighbours, so many at a time that finding a number costs little next to copying
  * it. */
 static int field_read_number(struct read_context *rc, const struct dataset *ds,
                              const struct field *f, const struct selection *sel, uint64_t off,

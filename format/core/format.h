@@ -24,7 +24,7 @@ enum { KALDI_LAYOUT_AUTO, KALDI_LAYOUT_ARK, KALDI_LAYOUT_SCP }; /* of a specifie
 enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO };
 enum index_base { INDEX_AS_IS, INDEX_FROM_ONE, INDEX_AUTO };
 
-/* What becomes of what cannot be read: it fails; rows of text are left out; pictures are zeros in
+/* What becomes of what cannot be read: it fails; rows of text are omitted; pictures are zeros in
  * batches, because their places are known before they are decoded. */
 enum bad_rows { BAD_ROWS_ERROR, BAD_ROWS_SKIP, BAD_ROWS_ZERO };
 
@@ -40,7 +40,7 @@ struct format_options {
     char delimiter, comment;                  /* of CSV; 0: found out, none */
     enum csv_header header;                   /* is its first line names of columns? */
     bool doubles;                             /* numbers of CSV are shown as float64 */
-    uint64_t seq;      /* tokens of a window, but for the last; 0: a sample is a document */
+    uint64_t seq;      /* tokens of a window, except the last; 0: a sample is a document */
     uint64_t stride;   /* from a window to the next; 0: seq */
     bool split_docs;   /* windows lie inside documents */
     uint64_t pack;     /* documents that are packed together; 0: none are */
@@ -57,7 +57,7 @@ struct format_options {
     const char *kaldi_tables; /* of single tables: FILE:TYPE, with ; between them; NULL */
     unsigned kaldi_layout;    /* KALDI_LAYOUT_...: of all files, which are one table */
     const char *kaldi_join;   /* tables that are fields of `all`, with + between them; NULL */
-    bool kaldi_permissive;    /* p: leave out objects that cannot be read */
+    bool kaldi_permissive;    /* p: omit objects that cannot be read */
     bool kaldi_sorted;        /* s: the user says that the keys are sorted */
     bool pair_off;            /* each array is a dataset of its own */
     bool shows_layout;        /* the recipe of what is found is made, to be shown */
@@ -72,7 +72,7 @@ struct format_setup {
     struct memo *memo;           /* keeps decoded data */
     struct pool *pool;           /* threads that decode */
     struct made_store *made;     /* keeps decoded pictures between mounts; NULL: none does */
-    struct made_counts *counts;  /* NULL: nobody asks */
+    struct made_counts *counts;  /* NULL: nothing asks */
     bool is_list;                /* the user has named the files */
 };
 
@@ -96,7 +96,7 @@ struct unread_file {
 /* A file of the folder that is in no dataset. */
 struct left_out_file {
     char *name; /* as in source_file; of a packing that is not read, the name that it would have */
-    char *packed; /* then the name of the file; else NULL */
+    char *packed; /* then the name of the file; otherwise NULL */
     char *reason; /* for people; NULL: it is empty, and nothing is missing without it */
 };
 

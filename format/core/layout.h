@@ -46,7 +46,7 @@ struct layout_range {
 /* What the caller that reads bytes provides: a memory for checksums that outlasts the layout, and
  * memory for bytes. recall() and remember() get all n ranges of a pass at once, and may be NULL. */
 struct layout_host {
-    /* Set ret[i] to what is known of range[i]; where nothing is known it stays. */
+    /* Set ret[i] to what is known of range[i]; where nothing is known it is kept. */
     void (*recall)(const struct layout_host *host, const struct layout_range *range, unsigned n,
                    struct layout_sum *ret);
     /* Remember sum[i] for range[i], where it is further than what is known. */

@@ -1,5 +1,5 @@
 /* What people have to know of a dataset that can be used all the same: notes, which are lines, and
- * the parts that it lacks. Both are bounded, and count what they leave out. */
+ * the parts that it lacks. Both are bounded, and count what they omit. */
 #ifndef EPOCHFS_FORMAT_CORE_NOTES_H
 #define EPOCHFS_FORMAT_CORE_NOTES_H
 
@@ -15,13 +15,13 @@
 /* Starts as {0}. Running out of memory loses notes, and is no error. */
 struct notes {
     struct text text; /* the lines that are kept, each with its end */
-    size_t n;         /* lines, with those that are left out */
+    size_t n;         /* lines, with those that are omitted */
 };
 
 /* Add each line of the text that is not empty. */
 void notes_add(struct notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the lines to t, with a last one that counts those that are left out. */
+/* Add the lines to t, with a last one that counts those that are omitted. */
 void notes_show(const struct notes *notes, struct text *t);
 void notes_release(struct notes *notes);
 #define AUTO_NOTES AUTO(notes_release)

@@ -30,8 +30,9 @@ size_t npy_head_bytes(const uint8_t *start, size_t len);
  * ..., got ...". */
 const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret);
 
-/* The same, complex numbers too. *ret_other (also on failure): the header is good, but for the
- * type, which is not of numbers: its letter, '[' of records; else 0. Then *ret has the shape. */
+/* The same, complex numbers too. *ret_other (also on failure): the header is good, except the
+ * type, which is not of numbers: its letter, '[' of records; otherwise 0. Then *ret has the shape.
+ */
 const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
                                  struct npy_head *ret, char *ret_other);
 

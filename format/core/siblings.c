@@ -110,7 +110,7 @@ static bool find_range(const char *name, struct sibling *ret)
 
 /* ---- sets ---- */
 
-/* By what the names have beside their numbers, then by number. */
+/* By what the names have next to their numbers, then by number. */
 static int compare_rest(const struct sibling *a, const struct sibling *b, const char *const *name)
 {
     const char *x = name[a->file], *y = name[b->file];

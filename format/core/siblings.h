@@ -1,7 +1,7 @@
 /* Siblings: files of one folder whose names differ by a number only, such as emb_0.npy and
  * emb_1.npy, or t-00000-of-00002 and t-00001-of-00002. They are parts of one set.
  *
- * Of several numbers in a name the last one counts that another name differs by. In <n>-of-<N> it
+ * For several numbers in a name the last one counts that another name differs by. In <n>-of-<N> it
  * is n, and N names the set: files of another N are of another set. Names that differ by a range,
  * such as emb-0-1000.npy and emb-1000-2000.npy, are those of siblings if ranges follow each other.
  * Folds are no parts: each is a dataset (fold1, fold2). A number has at most 18 digits. */
@@ -59,7 +59,7 @@ int sibling_set_lacks(const struct siblings *siblings, size_t set, uint64_t numb
                       const char *reason, struct missing_parts *ret);
 
 /* Add the names of members that a set lacks: those up to <N>; without <N>, those between others,
- * if numbers begin with 0 or 1 and at least as many are there. exists(ctx, name): is there such a
+ * if numbers begin with 0 or 1 and at least as many exist. exists(ctx, name): is there such a
  * file all the same? Then it is not added. NULL: there is none. 0 or -ENOMEM. */
 int sibling_set_missing(const struct siblings *siblings, size_t set,
                         bool (*exists)(const void *ctx, const char *name), const void *ctx,

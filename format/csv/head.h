@@ -10,7 +10,7 @@
 struct csv_head {
     const uint8_t *text;
     size_t len;
-    bool whole;     /* text is all of the file; else its last line may go on */
+    bool whole;     /* text is all of the file; otherwise its last line may go on */
     char comment;   /* 0: there are none */
     bool begun;     /* a line with cells has been read */
     size_t at;      /* byte of the next line */
@@ -49,7 +49,8 @@ static inline bool csv_is_row(const struct csv_cells *cells)
     return cells->numbers + cells->empty == cells->n;
 }
 
-/* What is between the cells of the next lines: the first comma, tab or semicolon, else blanks. */
+/* What is between the cells of the next lines: the first comma, tab or semicolon, otherwise blanks.
+ */
 char csv_find_delimiter(struct csv_head head);
 
 enum csv_first { CSV_FIRST_ROW, CSV_FIRST_NAMES, CSV_FIRST_MIXED };

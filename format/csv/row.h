@@ -20,7 +20,7 @@ struct csv_cell {
 
 /* The cell that begins at p; *ret_next: the byte behind its delimiter, NULL: it was the last. A
  * text in quotes holds no quote, and no delimiter counts in it. Delimiter ' ': cells are between
- * blanks, any number of them, before the first and after the last, too. */
+ * blanks, any number of them, before the first and after the last as well. */
 void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_cell *ret,
               const uint8_t **ret_next);
 

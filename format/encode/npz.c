@@ -46,7 +46,7 @@ static size_t central_size(const struct field *f, uint64_t bytes, uint64_t offse
     return ZIP_CENTRAL + strlen(f->name) + 4 + (extra ? 4 + extra : 0);
 }
 
-/* Bit 11 says that the name is UTF-8; else readers take it for code page 437. */
+/* Bit 11 says that the name is UTF-8; otherwise readers take it for code page 437. */
 static uint16_t flags_of(const char *name)
 {
     bool is_ascii = true;

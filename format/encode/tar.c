@@ -6,8 +6,8 @@
  * same samples give the same bytes everywhere. WebDataset takes the key from the name up to the
  * first dot, so dots of keys are escaped. It takes neighbours with one key for one sample, so a
  * sample that follows itself (tail=wrap can repeat it) has its place after the key:
- * `<key>~<place>`. If all samples take the same space, a multiplication finds any of them; else
- * sums over the selection do. */
+ * `<key>~<place>`. If all samples take the same space, a multiplication finds any of them;
+ * otherwise sums over the selection do. */
 #include "format/core/encoder.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define KEY_SIZE_PLACED (KEY_NAME_SIZE + 24)
 #define NAME_SIZE       (KEY_SIZE_PLACED + SUFFIX_SIZE)
 
-/* Write octal if it fits, else GNU's base-256 (sizes of 8 GiB and more). */
+/* Write octal if it fits, otherwise GNU's base-256 (sizes of 8 GiB and more). */
 static void encode_tar_put_number(uint8_t *at, size_t capacity, uint64_t v)
 {
     if (v >> (3 * (capacity - 1)) == 0) {

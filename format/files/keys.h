@@ -1,6 +1,6 @@
 /* Keys of samples: those that a table says; or the stem where no other sample of the dataset has
- * it; else the path below the top without the extension, where that is unique; else the path with
- * it. */
+ * it; otherwise the path below the top without the extension, where that is unique; failing that,
+ * the path with it. */
 #ifndef EPOCHFS_FORMAT_FILES_KEYS_H
 #define EPOCHFS_FORMAT_FILES_KEYS_H
 

@@ -46,7 +46,7 @@ static bool idx_folder_is_joint(char c)
     return c == '-' || c == '.' || c == '_';
 }
 
-/* The length of "-idx3-ubyte", or of "-idx3", at s; 0 if neither is there. */
+/* The length of "-idx3-ubyte", or of "-idx3", at s; 0 if neither exists. */
 static size_t idx_part(const char *s)
 {
     size_t n = 1;

@@ -9,7 +9,7 @@
  * by groups of rows, as the difference from the least of the group; a column that is constant in a
  * group takes no space but its least number, and a learned one that is constant in all rows 10
  * bytes. A key shares its beginning with the key before, and the lookup of keys
- * takes about 6 bytes a row. docs/spec/cache-format.md describes the bytes.
+ * takes about 6 bytes per row. docs/spec/cache-format.md describes the bytes.
  *
  * The bytes are hostile: whatever they are, no access leaves them, loops for ever, or gives a key
  * longer than KEY_MAX. index_open() finds accidental damage by a checksum. Forged bytes with a

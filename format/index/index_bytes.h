@@ -28,7 +28,7 @@
 /* The last three are empty without keys. */
 enum { GROUPS, NUMBERS, KEYS, STARTS, ROWS, PRINTS, N_PARTS };
 
-/* Of the header. */
+/* For the header. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8,
@@ -46,11 +46,11 @@ enum {
     AT_FIXED = 76 /* only with LEARNED */
 };
 
-/* Of a column that was learned: its slot, and the number that all rows have where it has none. */
+/* For a column that was learned: its slot, and the number that all rows have where it has none. */
 enum { AT_SLOT = 0, AT_CONSTANT = 2, LEARNED_BYTES = 10 };
 #define NO_SLOT 0xffff
 
-/* Of a group: where its numbers begin; for each slot the width, then for each the least number;
+/* For a group: where its numbers begin; for each slot the width, then for each the least number;
  * with keys, where these begin, and after that its blocks. A slot is a column that is packed: of an
  * index that learns columns, those that are constant have none. */
 enum { AT_NUMBERS = 0, AT_WIDTHS = 8 };
@@ -111,7 +111,7 @@ static inline uint8_t print_of(uint64_t hash)
     return (uint8_t)hash;
 }
 
-/* crc32_z() would start anew for NULL bytes. */
+/* crc32_z() would start again for NULL bytes. */
 static inline uint32_t index_checksum(uint32_t crc, const void *bytes, size_t len)
 {
     return len ? (uint32_t)crc32_z(crc, bytes, len) : crc;

@@ -1,5 +1,5 @@
 /* Columns that an index learns while it is made. Each entry of the directory of groups has slots
- * for more columns than there are, so that it is seldom written anew: their number doubles. In the
+ * for more columns than there are, so that it is seldom written again: their number doubles. In the
  * end the columns that are constant in all rows lose their slots, so that a file may have very many
  * columns of which each group has few. */
 #include <assert.h>

@@ -471,7 +471,7 @@ static void number_repeats(const struct index *index, struct repeats *repeats)
     }
 }
 
-/* Write all keys anew, the repeats with their new names. */
+/* Write all keys again, the repeats with their new names. */
 static int rename_repeats(struct index_builder *b, const struct repeats *repeats)
 {
     struct memory old = b->part[KEYS];

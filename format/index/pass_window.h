@@ -17,7 +17,7 @@ struct pass_window {
     uint8_t *bytes; /* [capacity] */
 };
 
-/* Has it the len bytes at byte at? Else pass_window_at() reads. */
+/* Has it the len bytes at byte at? Otherwise, pass_window_at() reads. */
 static inline bool pass_window_has(const struct pass_window *w, uint64_t at, uint64_t len)
 {
     return at >= w->start && len <= w->have && at - w->start <= w->have - len;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLASS_TABLE_SMALL 65536 /* values from 0 on that need no search */
+#define CLASS_TABLE_SMALL 65536 /* values from 0 that need no search */
 
 struct class_table {
     uint32_t n;

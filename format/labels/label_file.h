@@ -31,19 +31,19 @@ struct label_head {
     uint64_t classes; /* 0 for others */
 };
 
-/* What the bytes say; points into them, but for label and begin. */
+/* What the bytes say; points into them, except label and begin. */
 struct label_arrays {
     enum label_kind type;
     uint64_t n; /* samples */
 
-    /* Of classes: the distinct values, in ascending order, none without samples. */
+    /* For classes: the distinct values, in ascending order, none without samples. */
     uint64_t classes;
     const int64_t *label;   /* [classes] */
     const uint64_t *begin;  /* [classes + 1] where each begins in member */
     const uint32_t *member; /* [n] samples, class after class, ascending within each */
     const uint32_t *where;  /* [n] member[where[sample]] = sample */
 
-    /* Of weights: */
+    /* For weights: */
     const uint64_t *sum; /* [n + 1] of the weights of the samples before each */
 
     const uint32_t *length; /* [n] of lengths */

@@ -16,7 +16,7 @@ struct read_context;
 /* Where the values come from. */
 struct label_input {
     uint64_t n;       /* values, < LABEL_SAMPLES_MAX */
-    bool are_floats;  /* values are doubles, else int64_t */
+    bool are_floats;  /* values are doubles, otherwise int64_t */
     unsigned digits;  /* of floats: binary ones that their type has */
     bool are_lengths; /* for messages */
     bool are_sums;    /* LABEL_WEIGHTS: integer weights that are taken as they are */

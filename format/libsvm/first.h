@@ -16,8 +16,8 @@ struct libsvm_header {
     bool no_labels; /* the rows after it begin with a feature: a matrix */
 };
 
-/* Of whole lines. known: enum libsvm_columns that the format and the options say. false: no row can
- * be read. The text is followed by LIBSVM_PAD bytes. */
+/* For whole lines. known: enum libsvm_columns that the format and the options say. false: no row
+ * can be read. The text is followed by LIBSVM_PAD bytes. */
 bool libsvm_first_rows(const uint8_t *text, size_t len, unsigned known, unsigned *ret_columns,
                        struct libsvm_header *ret_header);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Of a row: its first byte; gaps, features and left-out lines before it; the number of its run. */
+/* For a row: its first byte; gaps, features and left-out lines before it; the number of its run. */
 enum { COLUMN_START, COLUMN_GAP, COLUMN_FEATURES, COLUMN_LEFT_OUT, COLUMN_RUN };
 
 int places_add(struct places *places, struct index_builder *b, const struct row_place *place,

@@ -64,7 +64,7 @@ static bool is_alike_field(const uint8_t *line, size_t len)
     return false;
 }
 
-/* A colon; of LibFM two for each feature, beside that of a weight. */
+/* A colon; of LibFM two for each feature, next to that of a weight. */
 static bool has_values(const uint8_t *line, size_t len, const struct libsvm_row *row, bool fields)
 {
     uint64_t colons = 0, weight = row->columns & LIBSVM_WEIGHT ? 1 : 0;

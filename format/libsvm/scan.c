@@ -14,7 +14,7 @@ struct plain {
     uint64_t largest, largest_field;
     bool has_zero;
     bool is_plain;
-    bool has_fields, in_index; /* each index is behind a field; the next colon ends an index */
+    bool has_fields, in_index; /* each index is after a field; the next colon ends an index */
 };
 
 /* Take account of the index, or the field, that ends before the colon at p. */

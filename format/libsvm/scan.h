@@ -32,14 +32,14 @@ struct libsvm_totals {
     bool has_features;   /* any index at all */
     bool has_zero;       /* an index 0 */
     uint64_t labels;     /* of the row with the most */
-    uint64_t skipped;    /* rows left out because they cannot be read */
+    uint64_t skipped;    /* rows omitted because they cannot be read */
     uint64_t text_lines; /* lines that have ended */
 };
 
 struct libsvm_scan {
     /* In, constant: */
     unsigned columns; /* enum libsvm_columns: what the rows have */
-    bool skip_bad;    /* leave out rows that cannot be read */
+    bool skip_bad;    /* omit rows that cannot be read */
     /* Called for each row that cannot be read; may be NULL. The line comes without its end. */
     void (*bad)(struct libsvm_scan *scan, const uint8_t *line, size_t len,
                 const struct libsvm_fault *fault);

@@ -36,7 +36,7 @@ struct libsvm_side {
     struct diag reason;
 };
 
-/* Read the side files of a file with that many rows, after skipped rows were left out; by their qid
+/* Read the side files of a file with that many rows, after skipped rows were omitted; by their qid
  * they are as many groups, unless a side file says what groups they are. A side file
  * that cannot be used sets its own failed. 0, or, with the reason in d, an error of which
  * blob_says_nothing() is true: the next call tries again. */

@@ -394,7 +394,7 @@ static int mindrecord_open_folder(struct source_file *source, size_t n,
 /* ---- the format ---- */
 
 /* MindSpore's index of file x is x.db, a file of SQLite, which is never opened. SQLite itself may
- * leave more beside it. */
+ * leave more next to it. */
 static bool mindrecord_is_database(const char *name, size_t *ret_len)
 {
     static const char *const ends[] = {".db", ".db-journal", ".db-wal", ".db-shm"};

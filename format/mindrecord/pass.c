@@ -400,7 +400,7 @@ static int mindrecord_begin(void *impl)
                                  mindrecord_column(file->header.n_fields, 0));
 }
 
-/* ---- what is kept beside the rows ---- */
+/* ---- what is kept next to the rows ---- */
 
 static int mindrecord_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {

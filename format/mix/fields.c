@@ -1,8 +1,8 @@
 /* Which fields all sources have, and what they are together.
  *
  * Fields are the same if they have one name and are of one kind: arrays of one type whose axes
- * agree but for the first, texts, or files of one extension. A field that a source lacks is left
- * out. One that is of another type somewhere is an error, because the samples would not be what
+ * agree except the first, texts, or files of one extension. A field that a source lacks is
+ * omitted. One that is of another type somewhere is an error, because the samples would not be what
  * their name says. */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static enum column_type mix_fields_type_of(const struct field *f)
         return field_is_in(f, IN_ARRAYS | IN_PREVIEW) ? COLUMN_ARRAY : COLUMN_NONE;
     case FORM_TEXT:
         return COLUMN_TEXT;
-    case FORM_BYTES: /* keys as lines are made anew; archives with keys in them would have the
+    case FORM_BYTES: /* keys as lines are made again; archives with keys in them would have the
                         wrong ones */
         return !strcmp(f->name, "key") || !strcmp(f->folder, "ark") ? COLUMN_NONE : COLUMN_FILE;
     default:
@@ -139,7 +139,7 @@ static bool is_same_type(const struct field *f, const struct field *g)
              !strcmp(f->stored_as ? f->stored_as : "", g->stored_as ? g->stored_as : "")));
 }
 
-/* Find the fields of the sources for f, one of the first. 1: all have it; 0: it is left out. */
+/* Find the fields of the sources for f, one of the first. 1: all have it; 0: it is omitted. */
 static int mix_fields_find_fields(struct mix_set *set, const struct field *f, struct mix_column *c,
                                   struct diag *d)
 {

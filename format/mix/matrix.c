@@ -106,7 +106,7 @@ static int add_values(struct dataset *ds, const char *name, struct field **ret_o
 int mix_matrix_add(struct dataset *ds, struct diag *d)
 {
     static const char *const members[] = {"data", "indices", "indptr", "format", "shape"};
-    static const char *const values[] = {"indices", "field"}; /* beside data */
+    static const char *const values[] = {"indices", "field"}; /* next to data */
     struct mix_set *set = mix_set_of(ds);
     struct field *offsets = NULL;
     int r = 0;

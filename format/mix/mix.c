@@ -148,7 +148,7 @@ static void mix_locate(const struct dataset *ds, uint64_t sample, const struct f
     dataset_locate(o.ds, o.sample, o.field, t);
 }
 
-/* Of all fields, those that the mix shows. */
+/* For all fields, those that the mix shows. */
 static unsigned mix_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                             struct extent *ret)
 {

@@ -1,4 +1,5 @@
-/* Operations that move pixels: shears, translations, rotations. Definitions: docs/spec/augment.md. */
+/* Operations that move pixels: shears, translations, rotations. Definitions: docs/spec/augment.md.
+ */
 #ifndef EPOCHFS_FORMAT_PICTURE_AFFINE_H
 #define EPOCHFS_FORMAT_PICTURE_AFFINE_H
 

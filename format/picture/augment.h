@@ -1,6 +1,6 @@
 /* One augmented picture: the part that a recipe's numbers choose of a file or an array, scaled,
- * flipped, changed and erased. docs/spec/augment.md has the definitions; the bytes are the same on every
- * machine, for one version of the decoders. */
+ * flipped, changed and erased. docs/spec/augment.md has the definitions; the bytes are the same on
+ * every machine, for one version of the decoders. */
 #ifndef EPOCHFS_FORMAT_PICTURE_AUGMENT_H
 #define EPOCHFS_FORMAT_PICTURE_AUGMENT_H
 

@@ -3,7 +3,7 @@
  *
  * An error leaves the library by longjmp() to jpeg_read(), which has no variables of its own that
  * change. A file that ends before its end marker is an error; what the library only warns of, bad
- * data from which it goes on, is none. PIL has it so, too. */
+ * data from which it goes on, is none. PIL does likewise. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h> /* jpeglib.h needs it before */

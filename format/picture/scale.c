@@ -63,7 +63,7 @@ static void find_taps(const struct weights *w, uint64_t begin, uint64_t n, uint3
 }
 
 /* Each weight is the step between two rounded shares of the sum, which is below 2^42: if the source
- * has more pixels than are made, 2^20 weights are below 2^22; else a few are below 2^38. */
+ * has more pixels than are made, 2^20 weights are below 2^22; otherwise a few are below 2^38. */
 static void set_weights(const struct weights *w, const struct taps *taps, int16_t *weight)
 {
     uint64_t sum = 0, before = 0, share = 0;

@@ -49,7 +49,7 @@ int scaler_init(struct scaler *s, const struct axis_fit *x, const struct axis_fi
 void scaler_release(struct scaler *s);   /* takes zeros */
 #define AUTO_SCALER AUTO(scaler_release) /* of a scaler that starts as {0} */
 
-/* Take the next row of the picture, all of whose pixels are there, with one more behind them that
+/* Take the next row of the picture, all of whose pixels exist, with one more behind them that
  * can be read. Rows that nothing needs are passed over. */
 void scaler_row(struct scaler *s, const uint8_t *row);
 

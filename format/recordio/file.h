@@ -28,7 +28,7 @@ enum recordio_number {
     RECORDIO_AT, /* of the first part; rises */
     RECORDIO_LENGTH,
     RECORDIO_N_PARTS,
-    /* Of pictures, else 0: */
+    /* For pictures, otherwise 0: */
     RECORDIO_LABELS_OWN, /* labels in the record: 0: the one of its header */
     RECORDIO_LABEL,      /* bits of that one */
     RECORDIO_ID,
@@ -63,7 +63,7 @@ struct recordio {
     /* What the pass found out, kept with the rows: */
     bool has_pictures;
     bool has_other_ids; /* ids repeat, or need more than 64 bits: keys are numbers */
-    char *reason;       /* why what follows the records is left out; "" or NULL: nothing is */
+    char *reason;       /* why what follows the records is omitted; "" or NULL: nothing is */
     char *side;         /* why the .idx is not used; "" or NULL: there is none, or it is */
 };
 

@@ -1,5 +1,6 @@
-/* The pass that makes the index of a file of records: from the header of a part to the next. Of
- * pictures the bytes before them are read too. The first records decide whether they are pictures.
+/* The pass that makes the index of a file of records: from the header of a part to the next. For
+ * pictures, the bytes before them are also read. The first records decide whether they are
+ * pictures.
  *
  * An .idx says where all records are, so their headers are fetched ahead, all at once, where the
  * file is on another machine. It is used as a hint only, and must agree with what is found. */
@@ -309,7 +310,7 @@ static int recordio_pass_step(void *impl, struct diag *d)
     return end_pass(file, d);
 }
 
-/* ---- what is kept beside the rows ---- */
+/* ---- what is kept next to the rows ---- */
 
 static int recordio_pass_about(void *impl, const struct index *index, struct text *ret,
                                struct diag *d)

@@ -136,7 +136,7 @@ static bool is_array_called(const struct column_union *u, const char *name, size
     return false;
 }
 
-/* Is the name of an array that of another, or of one that the dataset has beside it? */
+/* Is the name of an array that of another, or of one that the dataset has next to it? */
 static bool column_union_is_taken(const struct column_union *u, unsigned i)
 {
     static const char *const suffixes[] = {"_len", "_offsets", "_shape"};

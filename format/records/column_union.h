@@ -10,7 +10,7 @@
 struct column_union {
     struct record_column *column; /* [n] sorted by name; their names are unique among arrays */
     unsigned n, n_files;
-    bool is_full;   /* columns behind the last were left out */
+    bool is_full;   /* columns behind the last were omitted */
     uint16_t **map; /* [n_files] of each file: [n] its number of a column, or NO_COLUMN; files that
                      * follow each other may share one */
     char (*name)[RECORD_NAME_MAX + 1]; /* [n] those that were changed */

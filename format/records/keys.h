@@ -5,7 +5,7 @@
 #include "format/index/index.h"
 
 /* The keys of several files in sequence, as one index, so that a lookup does not ask each file. A
- * key that repeats one of an earlier file is renamed as within a file. It is made anew by each
+ * key that repeats one of an earlier file is renamed as within a file. It is made again by each
  * mount. One thread. */
 struct keys {
     struct index index; /* once it is ready */

@@ -23,7 +23,7 @@ enum member_shown {
 /* The numbers of a learned column. */
 enum {
     MEMBER_OWN,   /* the format's own */
-    MEMBER_VALUE, /* a column of the index, 0: none yet. Of integers: the value; of arrays: the
+    MEMBER_VALUE, /* a column of the index, 0: none yet. For integers: the value; of arrays: the
                    * bytes of the header with MEMBER_ARRAY_..., and in the next ones each axis */
     MEMBER_FORM,  /* enum member_shown */
     MEMBER_ROWS,  /* samples that have it */
@@ -32,7 +32,7 @@ enum {
     MEMBER_DIM,   /* and [RECORD_AXES] their sizes, DIM_VARIES where they differ */
 };
 
-/* Beside the bytes of a header of .npy, which are shifted by MEMBER_ARRAY_SHIFT. */
+/* Next to the bytes of a header of .npy, which are shifted by MEMBER_ARRAY_SHIFT. */
 enum { MEMBER_ARRAY_BIG_ENDIAN = 1, MEMBER_ARRAY_FORTRAN = 2, MEMBER_ARRAY_SHIFT = 2 };
 
 /* How a member of that extension is shown, if the contents of all allow it. */
@@ -83,7 +83,7 @@ void member_column_make(const struct learned_column *learned, unsigned field,
                         enum member_shown shown, bool has_holes, struct member_column *ret_shows,
                         struct record_column *ret);
 
-/* Make those of all learned columns: as bytes, and those of values and texts in that form, too.
+/* Make those of all learned columns: as bytes, and those of values and texts in that form as well.
  * Sets the arrays, which have room for `more` columns behind them. is_complete(ctx, field): each
  * sample has it. 0 or -ENOMEM. */
 int member_columns_make(const struct column_table *table, unsigned more,

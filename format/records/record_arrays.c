@@ -1,7 +1,7 @@
-/* Arrays of records: stacked if they have one shape; else one after another with offsets, or padded
- * with lengths. A record's array then has its own length along its first axis. Where the other axes
- * differ, too, arrays are flat, one after another, with the shape of each, or padded along each
- * axis (record_axes.c). */
+/* Arrays of records: stacked if they have one shape; otherwise one after another with offsets, or
+ * padded with lengths. A record's array then has its own length along its first axis. Where the
+ * other axes differ as well, arrays are flat, one after another, with the shape of each, or padded
+ * along each axis (record_axes.c). */
 #include "format/records/record_axes.h"
 #include "format/records/record_ops.h"
 #include "format/records/record_slabs.h"
@@ -31,7 +31,7 @@ static int record_arrays_differs(const struct record_items *items, uint64_t samp
                     where, expected, axis, has);
 }
 
-/* Counts the rows of the array. An array without rows fits beside any other. */
+/* Counts the rows of the array. An array without rows fits next to any other. */
 static int count_rows(void *ctx, uint64_t sample, const struct sums_pair *before,
                       struct sums_pair *ret)
 {

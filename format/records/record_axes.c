@@ -8,7 +8,7 @@
 #include "base/memo.h"
 #include "base/read_context.h"
 
-#define FEW        32   /* samples of a selection whose axes are found anew each time */
+#define FEW        32   /* samples of a selection whose axes are found again each time */
 #define LOOK_EVERY 4096 /* samples of a walk between two looks whether its reader still waits */
 
 /* What a walk over a selection finds. */

@@ -1,13 +1,13 @@
 /* The axes of arrays that are one array in a batch. Behind the first axis they are the same in the
- * whole selection; or, with pads_axes of struct record_content, they may differ, too: then arrays
- * are padded along each axis, or lie one after another as flat elements. */
+ * whole selection; or, with pads_axes of struct record_content, they may differ as well: then
+ * arrays are padded along each axis, or lie one after another as flat elements. */
 #ifndef EPOCHFS_FORMAT_RECORDS_RECORD_AXES_H
 #define EPOCHFS_FORMAT_RECORDS_RECORD_AXES_H
 
 #include "format/records/record_items.h"
 
 /* Find the axes of a selection: sets items->axis, ->tail; where they differ, ->differs and ->most.
- * An array without rows fits beside any other. 0, -EINTR, -ENOMEM; or what dims() of the content
+ * An array without rows fits next to any other. 0, -EINTR, -ENOMEM; or what dims() of the content
  * has returned. */
 int record_axes_find(struct record_items *items);
 

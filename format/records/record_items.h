@@ -16,7 +16,7 @@ struct record_items {
     struct diag *reason; /* while sums are made */
     uint64_t extra;      /* what else the sums depend on */
 
-    /* Of arrays: the axes behind the first, which are the same in the whole selection. */
+    /* For arrays: the axes behind the first, which are the same in the whole selection. */
     bool has_tail;
     uint64_t axis[RECORD_AXES]; /* [ndim], the first unused */
     uint64_t tail;              /* their product: elements per row of each array */

@@ -17,7 +17,7 @@ struct record_pictures {
     struct made_counts *plan_counts;   /* may be NULL */
     const struct record_content *mask; /* NULL: there are none */
     struct record_bases *bases;        /* NULL: none are kept */
-    /* Of thumbnails: */
+    /* For thumbnails: */
     const char *ext[RECORD_MADE_SOURCES]; /* [n] of the sources, without a dot */
     struct record_made_array boxed;       /* a crossed box where the picture is bad */
 };

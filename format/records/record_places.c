@@ -1,5 +1,5 @@
 /* Which columns have files of their own. A folder has KINDS_MAX files of a sample at most, so
- * columns that most records have come first: a rare one never hides one that all have. Of a large
+ * columns that most records have come first: a rare one never hides one that all have. For a large
  * dataset some records are looked at. */
 #include <errno.h>
 #include <stdlib.h>

@@ -264,7 +264,7 @@ static int set_keys(struct dataset *ds, struct diag *d)
     return 1;
 }
 
-/* The files are ready: so are their records and columns, but for the lengths of audio. */
+/* The files are ready: so are their records and columns, except the lengths of audio. */
 static int record_set_know(struct dataset *ds, struct diag *d)
 {
     struct record_set *set = ds->impl;

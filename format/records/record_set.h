@@ -1,7 +1,7 @@
 /* A dataset of records: the files of a format, their records in sequence, and a field or more for
  * each content. A format says how a file is opened and prepared, which columns it has, and how
- * large a content of a record is and where; all else is here. See docs/internals/formats.md, "Write
- * a format in a day".
+ * large a content of a record is and where; all else is present. See docs/internals/formats.md,
+ * "Write a format in a day".
  *
  * Columns are the same in all files, or each file learns its own while it is prepared. A dataset of
  * several files has the union of their columns, sorted by name. A record may lack a column: a hole.
@@ -11,7 +11,7 @@
  * Columns that have one name and show arrays must be of one kind in all files: numbers of one type,
  * or bytes of one extension, or text. Where they are not, all of them are shown, and the name of
  * each says its kind: "label_int64", "label_text", "image_jpg". Their shapes may differ: an axis
- * that does varies, and a number beside an array of one axis is an array of one element. */
+ * that does varies, and a number next to an array of one axis is an array of one element. */
 #ifndef EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
 #define EPOCHFS_FORMAT_RECORDS_RECORD_SET_H
 
@@ -34,7 +34,7 @@ enum {
 
 #define RECORD_NAME_MAX 55 /* bytes of the name of a column, which "_offsets" may follow */
 
-/* Columns of a dataset; those that come after them in the order of names are left out. */
+/* Columns of a dataset; those that come after them in the order of names are omitted. */
 #define RECORD_COLUMNS_MAX 1024
 
 struct record_column {
@@ -57,7 +57,7 @@ struct record_column {
 struct record_format {
     const struct format *format;
     const struct record_file_ops *file; /* NULL: no folder is opened: record_set_new() alone */
-    /* Is it a file beside others, which has no dataset of its own? NULL: none is. */
+    /* Is it a file next to others, which has no dataset of its own? NULL: none is. */
     bool (*is_beside)(const struct source_file *file);
     bool has_groups; /* files <set>-<n>-of-<N> are also a dataset, called like the set */
     /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
@@ -73,7 +73,7 @@ struct record_format {
      * order: see struct record_file. Until then raw, npy, npz, tar, txt and text_folder are the
      * folders that may be. The functions below get the number of a column in that array,
      * and a file that is the format's struct. They are called for prepared files only, by any
-     * thread, and but for read() they never read a source. */
+     * thread, and except read() they never read a source. */
     const struct record_column *column; /* [n_columns] */
     unsigned n_columns;
 
@@ -114,7 +114,7 @@ struct record_format {
                      const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
 
     /* Compare what the index says of a row with the file: see prepared_doubts(). It is called
-     * before contents of such a row are read. 0; -EBADMSG: it is not so, with the reason in d; or
+     * before contents of such a row are read. 0; -EBADMSG: it is another, with the reason in d; or
      * another -errno, -EAGAIN by the rule of missing_go_on() included. NULL: read() finds it. */
     int (*verify)(struct read_context *rc, const void *file, uint64_t row, struct diag *d);
 
@@ -126,7 +126,8 @@ struct record_format {
      * byte? NULL: no. */
     bool (*lines_are_file)(const void *file);
     /* What is wrong with a prepared file that can be used all the same, such as a tail that cannot
-     * be read: added to t, lines. The notes have it, too, and a check reports it. NULL: nothing. */
+     * be read: added to t, lines. The notes have it as well, and a check reports it. NULL: nothing.
+     */
     void (*damage)(const void *file, struct text *t);
     /* What else a user has to know of a prepared file: added to t, lines. NULL: nothing. */
     void (*note)(const void *file, struct text *t);

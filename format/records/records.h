@@ -59,8 +59,8 @@ struct record_content {
     unsigned make_at_once; /* records whose contents are made together, at most; 0: none is made */
     bool is_parsed;        /* there may be faults in it: records_check() looks at it */
     bool is_number;        /* a number, or none, in each record: an axis that a record has not */
-    bool pads_axes;        /* where another axis than the first differs in a batch, too, arrays are
-                              one all the same: see record_axes.h; else -EDOM: it has no such file */
+    bool pads_axes; /* where another axis than the first differs in a batch as well, arrays are
+                       one all the same: see record_axes.h; otherwise -EDOM: it has no such file */
     const struct record_slabs *slabs; /* of FORM_ITEM: it is read with others; NULL: one by one */
     size_t slab_at;                   /* where it is in a record's bytes there */
 

@@ -28,7 +28,7 @@ struct row_walk {
     enum table_format format;
     char delimiter; /* of CSV; 0: a comma */
     uint64_t at, end;
-    uint64_t line;    /* of the row that came last, from 1 on */
+    uint64_t line;    /* of the row that came last, from 1 */
     const char *name; /* of the table, in messages; the caller's */
 
     /* Private: */

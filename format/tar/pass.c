@@ -18,7 +18,7 @@
 #define LOOK             64       /* headers between two readings of the clock */
 #define JUDGED           64       /* samples from which the fields say whether they are samples */
 #define FIRST_LEN        200      /* bytes of a name in notes */
-#define COLUMNS_OF_FIELD 3        /* of the index, but for arrays */
+#define COLUMNS_OF_FIELD 3        /* of the index, except arrays */
 
 /* The sample whose members are being read. */
 struct sample {
@@ -216,7 +216,7 @@ static int tar_pass_read_value(struct tar_pass *pass, struct diag *d)
     return r;
 }
 
-/* Find the field of an extension. 0, -E2BIG: it is left out, or -ENOMEM. */
+/* Find the field of an extension. 0, -E2BIG: it is omitted, or -ENOMEM. */
 static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, unsigned *ret)
 {
     struct column_table *table = &pass->shard->table;

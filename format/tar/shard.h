@@ -5,7 +5,7 @@
 #include "format/records/member_values.h"
 #include "format/records/record_set.h"
 
-#define TAR_FIELDS_MAX 300 /* of a shard: others are left out, and a note says so */
+#define TAR_FIELDS_MAX 300 /* of a shard: others are omitted, and a note says so */
 
 /* Columns of the index that every shard has; fields have more, see TAR_FIELD_... */
 enum {
@@ -16,7 +16,7 @@ enum {
 
 enum tar_fault { TAR_NO_FAULT, TAR_TWICE, TAR_IS_SPARSE, TAR_CUT, N_TAR_FAULTS };
 
-/* Of a field's numbers in the table of the shard, the one of its own: its first column of the
+/* For a field's numbers in the table of the shard, the one of its own: its first column of the
  * index, which has (place - TAR_AT) / 512, 0: the sample has it not; the next one has its size. */
 #define TAR_FIELD_PLACE MEMBER_OWN
 

@@ -20,7 +20,7 @@ struct text_masks {
 };
 
 /* The masks of words * 64 bytes, which begin a line. needs_number: a byte behind a mark that no
- * number begins with is odd, too. */
+ * number begins with is odd as well. */
 void text_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
                      struct text_masks *ret);
 

@@ -25,11 +25,11 @@ struct pass {
     unsigned columns; /* of the index */
     uint64_t number[INDEX_LEARNED];
 
-    /* Of one record: */
+    /* For one record: */
     unsigned n; /* entries */
     struct example_feature entry[EXAMPLE_FEATURES];
     unsigned last[COLUMNS_LEARNED]; /* of each feature: 1 + its last entry; 0 between records */
-    /* The feature of entry i of the records before: mostly it is that of this one, too. */
+    /* The feature of entry i of the records before: mostly it is that of this one as well. */
     unsigned expected[EXAMPLE_FEATURES];
     uint8_t name[1 + EXAMPLE_NAME_MAX];
 };
@@ -51,7 +51,7 @@ static int tfrecord_pass_bytes(struct pass *pass, uint64_t at, uint64_t len, con
     return pass_window_at(&pass->window, blob, at, len, blob->size, ret, d);
 }
 
-/* Of data that no message can have: 1: they match their checksum, 0: they do not. */
+/* For data that no message can have: 1: they match their checksum, 0: they do not. */
 static int check_long(struct pass *pass, uint64_t len, struct diag *d)
 {
     uint64_t at = pass->at + FRAME_HEAD, end = at + len, n;
@@ -139,7 +139,7 @@ static int learn_feature(struct pass *pass, struct learned_column *c,
     return 0;
 }
 
-/* Of entries of one name the last one counts. */
+/* For entries of one name the last one counts. */
 static int learn_entries(struct pass *pass, const uint8_t *message)
 {
     unsigned feature[EXAMPLE_FEATURES];

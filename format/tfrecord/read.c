@@ -226,7 +226,8 @@ static int make_record(void *ctx, void **ret, size_t *ret_size)
 
 /* ---- bytes ---- */
 
-/* Does the feature as it is read have that many elements? Else the index is not of this record. */
+/* Does the feature as it is read have that many elements? Otherwise, the index is not of this
+ * record. */
 static bool agrees(const struct tfrecord_file *file, const struct record_column *what,
                    const struct example_feature *f, uint64_t end)
 {

@@ -1,11 +1,11 @@
-/* datatrove's <name>.ds, tokens without a header, and what lies beside it:
+/* datatrove's <name>.ds, tokens without a header, and what lies next to it:
  *
  *     <name>.ds.index    u64 the end of each document, in tokens
  *     <name>.ds.metadata three lines: "<tokenizer>|<bytes of a token>", tokens, their number for
  *                        people
  *     <name>.ds.loss     a byte for each token: does it count in the loss?
  *
- * Files without a header that nothing describes are read here, too: TOKENS_RAW. */
+ * Files without a header that nothing describes are read here as well: TOKENS_RAW. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@ extern const struct format format_tokens;
 
 /* A row of the index has one number: the tokens before the document. */
 enum { START, N_NUMBERS };
-/* Beside the tokens a file has losses, or modes, or neither. */
+/* Next to the tokens a file has losses, or modes, or neither. */
 enum { TOKENS, LOSS_OR_MODE, N_COLUMNS };
 
 struct document_file {

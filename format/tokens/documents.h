@@ -21,7 +21,7 @@ struct documents {
     uint64_t n;              /* documents */
     uint64_t tokens;         /* of the stream */
 
-    /* Of DOCUMENTS_SEQUENCES: */
+    /* For DOCUMENTS_SEQUENCES: */
     uint64_t sequences;
     uint64_t pointers; /* byte of i64 [sequences]: the byte of the stream that each begins with, */
     uint64_t numbers;  /* byte of i64 [n + 1]: the sequence that each document begins with; */
@@ -29,8 +29,8 @@ struct documents {
     bool by_sequence; /* a document is a sequence: numbers is not used */
     uint64_t base;    /* the byte of the first sequence */
     unsigned width;   /* bytes of a token */
-    /* [sequences + 1] tokens before each, where they do not follow each other in their file; else
-     * NULL: the pointers say it. Not owned. */
+    /* [sequences + 1] tokens before each, where they do not follow each other in their file;
+     * otherwise NULL: the pointers say it. Not owned. */
     const uint64_t *before;
 };
 

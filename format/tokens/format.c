@@ -19,7 +19,7 @@
 
 static const char *const beside_ds[] = {".index", ".metadata", ".loss"};
 
-/* Is it a file beside a .ds that is there? */
+/* Is it a file next to a .ds that is there? */
 static bool is_beside_ds(const char *name, const struct folder_names *folder)
 {
     for (size_t i = 0; i < ARRAY_LEN(beside_ds); i++) {
@@ -59,7 +59,7 @@ static enum claim tokens_probe(const struct probed_file *file)
     const struct format_options *options = file->options;
     bool is_bin = text_ends_with(file->name, ".bin");
 
-    /* What nanoGPT writes beside its tokens. It is never read. */
+    /* What nanoGPT writes next to its tokens. It is never read. */
     if (options && options->tokens_given && !strcmp(file->name, "meta.pkl"))
         return CLAIM_ASIDE;
     if (megatron_starts(file->head, file->len))
@@ -70,7 +70,7 @@ static enum claim tokens_probe(const struct probed_file *file)
         return CLAIM_NAMED;
     if (llmc_starts(file->head, file->len))
         return CLAIM_STRONG;
-    /* SOURCE is this one file: what lies beside it is looked for when it is opened. */
+    /* SOURCE is this one file: what lies next to it is looked for when it is opened. */
     if (text_ends_with(file->name, ".ds") && file->folder.n <= 1)
         return CLAIM_WEAK;
     return options && options->tokens_given && is_bin ? CLAIM_WEAK : CLAIM_NONE;
@@ -86,7 +86,7 @@ struct tokens_folder {
     size_t left_out;              /* finds->n_left_out before this folder */
     struct source_file **by_name; /* [n_sources] */
     struct token_stream **stream; /* [n] each with this as one of its users */
-    struct record_file **file;    /* [n] if documents are samples, their indexes; else NULL */
+    struct record_file **file;    /* [n] if documents are samples, their indexes; otherwise NULL */
     unsigned n;
 };
 
@@ -111,7 +111,7 @@ static struct source_file *tokens_find_file(const struct tokens_folder *o, const
 }
 
 /* Open the file that has the first stem_len bytes of a file's name and a suffix: of the folder; or,
- * if SOURCE is one file, the one that lies beside it. NULL in *ret: there is none. 0, or -errno of
+ * if SOURCE is one file, the one that lies next to it. NULL in *ret: there is none. 0, or -errno of
  * one that cannot be opened with the reason in d. */
 static int tokens_open_beside(const struct tokens_folder *o, const struct source_file *file,
                               size_t stem_len, const char *suffix, struct blob **ret,

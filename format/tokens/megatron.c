@@ -1,4 +1,4 @@
-/* Megatron-LM's .idx beside its .bin: little-endian, nothing aligned.
+/* Megatron-LM's .idx next to its .bin: little-endian, nothing aligned.
  *
  *     0        "MMIDIDX" 00 00
  *     9        u64 version, 1

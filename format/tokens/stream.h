@@ -1,4 +1,4 @@
-/* A stream: the tokens of one file, one after another, and what its file, or files beside it, say
+/* A stream: the tokens of one file, one after another, and what its file, or files next to it, say
  * of them. The programs that write such files, and where they agree: docs/spec/text.md. */
 #ifndef EPOCHFS_FORMAT_TOKENS_STREAM_H
 #define EPOCHFS_FORMAT_TOKENS_STREAM_H
@@ -69,7 +69,7 @@ int stream_prepare(struct token_stream *s, struct diag *d);
 /* Request what stream_prepare() will read, without waiting for it. */
 void stream_fetch(const struct token_stream *s);
 
-/* Check all that the files beside it say, and all pointers. 0, or -errno with the reason in d. */
+/* Check all that the files next to it say, and all pointers. 0, or -errno with the reason in d. */
 int stream_check(const struct token_stream *s, struct diag *d);
 
 /* The token at p, as stored; int64 in two's complement. */
@@ -91,7 +91,7 @@ static inline void stream_scope_end(struct token_stream **s)
 
 /* ---- for the layouts ---- */
 
-/* The stream takes over blob, also if there is no memory: then NULL. */
+/* The stream takes over blob, even if there is no memory: then NULL. */
 struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype);
 
 /* A stream of all tokens that follow a header of so many bytes; the same of blob. 0; -EBADMSG with
@@ -99,7 +99,7 @@ struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enu
 int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, uint64_t header,
                  struct token_stream **ret, struct diag *d);
 
-/* An index of more bytes is checked at both ends only, until somebody asks for all. */
+/* An index of more bytes is checked at both ends only, until another process asks for all. */
 #define STREAM_INDEX_CHECKED (UINT64_C(16) << 20)
 
 int megatron_prepare(struct token_stream *s, struct diag *d);

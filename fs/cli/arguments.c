@@ -1,5 +1,5 @@
 /* The kernel shows the memory in which it put the arguments at program start: one after another,
- * each with a NUL. We write them there anew, without secrets, and fill the rest with NULs; the
+ * each with a NUL. We write them there again, without secrets, and fill the rest with NULs; the
  * kernel takes anything else at the end for a name that the process has given itself. */
 #include "fs/cli/arguments.h"
 

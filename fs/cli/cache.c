@@ -281,7 +281,7 @@ static int cli_cache_verify(const struct cache_call *call, const struct cache_fo
 
 /* ---- prune ---- */
 
-/* Why a file is removed; NULL: it stays. left: bytes that all files take now. */
+/* Why a file is removed; NULL: it remains. left: bytes that all files take now. */
 static const char *why_remove(const struct cache_call *call, const struct inventory_file *file,
                               uint64_t left)
 {

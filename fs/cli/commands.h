@@ -78,7 +78,7 @@ int open_catalog(const char *spec, const struct options *options, struct opened 
 void log_source_note(const struct source *source);
 
 /* Has the remote failed for so long that something is missing? Then say why, and return
- * EXIT_SOURCE; else EXIT_DONE. least: so many files must have failed. */
+ * EXIT_SOURCE; otherwise EXIT_DONE. least: so many files must have failed. */
 int check_remote(const char *spec, const struct opened *opened, unsigned least);
 
 /* Print "epochfs: <what>" to stderr. */

@@ -459,8 +459,8 @@ static bool is_audio(const struct dataset *ds, const struct field *f)
     return false;
 }
 
-/* Thumbnails, else the first picture in colours, else the first field with axes that is not a row
- * of a matrix, nor text. NULL: there is none. */
+/* Thumbnails, otherwise the first picture in colours, or the first field with axes that is not a
+ * row of a matrix, nor text. NULL: there is none. */
 static const struct field *field_with_axes(const struct dataset *ds)
 {
     const struct field *first = NULL;

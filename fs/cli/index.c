@@ -1,4 +1,4 @@
-/* epochfs index: writes what a mount would have to find out, for a folder beside the data. */
+/* epochfs index: writes what a mount would have to find out, for a folder next to the data. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

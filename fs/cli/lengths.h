@@ -11,7 +11,7 @@ bool lengths_is_text_file(const struct field *f);
 bool lengths_is_sound_file(const struct field *f);
 
 /* Add two lines for each of the first fields of a ready dataset whose items differ in length:
- * least, middle and largest length, and the bars. Of many samples, evenly spaced ones count. Reads
+ * least, middle and largest length, and the bars. For many samples, evenly spaced ones count. Reads
  * nothing of the source. */
 void lengths_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t);
 

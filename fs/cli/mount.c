@@ -456,7 +456,7 @@ static int run_mount(int argc, char **argv, const char *letters, bool helper)
 
     options_init(&options);
     code = parse_call(argc, argv, letters, &call, &options);
-    options.source.stage.idle_ns = processors_idle_ns; /* because a job computes beside a mount */
+    options.source.stage.idle_ns = processors_idle_ns; /* because a job computes next to a mount */
     return code == EXIT_DONE ? mount_source(&call, &options) : code;
 }
 

@@ -1,8 +1,8 @@
 /* epochfs plan: what staging will take, before a job.
  *
- * Asks the source what it has, the cache what of that is here, and, unless the user gives it, the
- * remote how fast it is. fs/plan/forecast.c does the arithmetic. Bytes fetched to find out go into
- * the cache as usual, so nothing is fetched in vain. */
+ * Asks the source what it has, the cache what of that is present, and, unless the user gives it,
+ * the remote how fast it is. fs/plan/forecast.c does the arithmetic. Bytes fetched to find out go
+ * into the cache as usual, so nothing is fetched in vain. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ static int find_rate(struct planning *p)
 
 /* ---- a plan ---- */
 
-/* The bytes of a dataset, and what of them is here, by the extents of some samples. False:
+/* The bytes of a dataset, and what of them is present, by the extents of some samples. False:
  * unknown. */
 static bool find_extents(const struct planning *p, const struct dataset *ds, uint64_t *ret_bytes,
                          uint64_t *ret_here)
@@ -181,8 +181,8 @@ static double bytes_of_part(const struct dataset *ds, uint64_t bytes, uint64_t s
            (double)bytes;
 }
 
-/* The bytes of the source files of a dataset, and what of them is here. A file that only says where
- * others are counts as those; if they are unknown, as all of the source. */
+/* The bytes of the source files of a dataset, and what of them is present. A file that only says
+ * where others are counts as those; if they are unknown, as all of the source. */
 static void cli_plan_find_bytes(const struct planning *p, const struct dataset *ds,
                                 uint64_t *ret_bytes, uint64_t *ret_here)
 {

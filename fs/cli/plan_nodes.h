@@ -13,7 +13,7 @@
 struct plan_nodes {
     uint64_t nodes; /* 0: not given */
     uint64_t dead;
-    uint64_t node_rate, origin_rate; /* bytes a second */
+    uint64_t node_rate, origin_rate; /* bytes per second */
     uint64_t bytes;                  /* of data that is not looked at; 0: there is a SOURCE */
     bool each;                       /* of such data: each node reads all of it */
 };

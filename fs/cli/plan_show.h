@@ -30,7 +30,7 @@ struct planning {
     struct opened opened;
     char shown[PATH_MAX]; /* SOURCE */
     struct stage *stage;  /* NULL: it is read in place */
-    /* Of a stage: */
+    /* For a stage: */
     uint64_t bytes, here; /* of the source */
     uint64_t used, limit; /* of the cache folder */
     uint64_t unused;      /* bytes in it that make place */

@@ -25,7 +25,7 @@ unsigned percent_of(uint64_t done, uint64_t total);
 struct progress {
     const char *what; /* "staged": precedes the numbers */
     bool shown;
-    bool rewrites; /* rewrites one line of a terminal; else writes a line a second */
+    bool rewrites; /* rewrites one line of a terminal; otherwise writes a line per second */
     bool line_is_open;
     unsigned n;                      /* samples taken so far */
     int64_t last_ns;                 /* when a line was last shown */

@@ -13,8 +13,8 @@ struct sample_array {
 void sample_array_release(struct sample_array *a);
 #define AUTO_SAMPLE_ARRAY AUTO(sample_array_release) /* of an array that starts as {0} */
 
-/* Read the array, or as many of its elements as fit in `most` bytes. Blocks until they are here. 0
- * or -errno, with the reason in d. */
+/* Read the array, or as many of its elements as fit in `most` bytes. Blocks until they are present.
+ * 0 or -errno, with the reason in d. */
 int sample_array_read(const struct dataset *ds, const struct field *f, uint64_t sample,
                       uint64_t most, struct sample_array *ret, struct diag *d);
 

@@ -190,7 +190,7 @@ static mode_t usual_mode(void)
     return 0666 & ~mask;
 }
 
-/* Write a file under a name of its own first, which nobody has and nobody can put a link to, so
+/* Write a file under a name of its own first, which is new, and to which no user can put a link, so
  * that a browser never sees a part of it, and a file that was there stays if the new one cannot be
  * written. It keeps that file's permissions. */
 static int write_anew(const char *name, mode_t mode, const struct text *t)

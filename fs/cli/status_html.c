@@ -1,5 +1,5 @@
 /* The page is plain HTML with drawings in SVG. A drawing is stretched to the width of its column
- * and has no text of its own: labels are HTML beside it, so they stay readable at any width. */
+ * and has no text of its own: labels are HTML next to it, so they stay readable at any width. */
 #include "fs/cli/status_html.h"
 
 #include <limits.h>
@@ -117,7 +117,7 @@ static struct moment moment_of(const json_t *sample)
                            status_real(sample, "batches_per_second")};
 }
 
-/* Of moments before the clock was set back nobody knows when they were: they are left out. */
+/* For moments before the clock was set back their time is unknown: they are omitted. */
 static void read_history(const json_t *history, struct moments *ret)
 {
     const json_t *samples = status_value(history, "samples");

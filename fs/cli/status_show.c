@@ -1,4 +1,4 @@
-/* Uses the text alone, and leaves out what is not in it, so that mounts of other versions are shown
+/* Uses the text alone, and omits what is not in it, so that mounts of other versions are shown
  * as well as possible. */
 #include "fs/cli/status_show.h"
 
@@ -373,8 +373,8 @@ static void add_from_remote(const json_t *json, const struct status_look *last, 
             human_rate((uint64_t)((double)(fetched - last->fetched) / (double)ns * 1e9), rate));
 }
 
-/* Add the line of a mount where no plan is read. Our own looks are reads, too: they do not count as
- * a change. */
+/* Add the line of a mount where no plan is read. Our own looks are reads as well: they do not count
+ * as a change. */
 static void add_mount_line(const json_t *json, const struct status_look *last, int64_t ns,
                            struct status_lines *lines, struct text *key, struct text *t)
 {

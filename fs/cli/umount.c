@@ -6,9 +6,9 @@
  *   its daemon hangs             the same at once, and its readers get errors: it is aborted
  *
  * While it pushes, the daemon itself briefly lists folders of its mount now and then, even if the
- * readers have just ended; indexers and shells do so, too. So a mount that is in use is tried again
- * for a while. Only a watched child touches the mount itself. When the command succeeds, the daemon
- * has ended and released its cache. */
+ * readers have just ended; so do indexers and shells. So a mount that is in use is tried
+ * again for a while. Only a watched child touches the mount itself. When the command succeeds, the
+ * daemon has ended and released its cache. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
  *
  * An epoch of a plan becomes active when one of its batches is read, or by -o plan=. Reads that
  * reach us show how far its reader is; reads that the kernel serves from its page cache do not
- * reach us. So now and then a pushed file is a mark: its last page is left out, and the read of
+ * reach us. So now and then a pushed file is a mark: its last page is omitted, and the read of
  * that page shows how far the reader is. Samples that are read one after another are an active plan
  * of their own, in stored order.
  *
@@ -40,7 +40,7 @@ void active_plans_announce(struct active_plans *active_plans, const struct plan_
 
 /* A read, up to byte end, of the file of a batch or sample has reached us. Returns bits, or 0.
  * ACTIVE_MOVED: the reader is further on, so there is more to push and to stage. ACTIVE_JUMPED: it
- * is elsewhere, so all that was planned begins anew. */
+ * is elsewhere, so all that was planned begins again. */
 enum { ACTIVE_MOVED = 1, ACTIVE_JUMPED = 2 };
 unsigned active_plans_read(struct active_plans *active_plans, const struct node *node,
                            uint64_t end);
@@ -66,7 +66,7 @@ struct push_file {
 };
 
 /* The next file, from the active plan with the least pushed ahead of its reader. capacity: bytes
- * that may be pushed in all, where memory is short; else UINT64_MAX. */
+ * that may be pushed in all, where memory is short; otherwise UINT64_MAX. */
 enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_t capacity,
                                       struct push_file *ret);
 

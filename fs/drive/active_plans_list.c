@@ -18,7 +18,7 @@ static uint64_t active_plans_list_element_of(struct active_plan *active, bool pu
     return min_u64(open_units_first(&active->open, front), active->units) * active->samples;
 }
 
-/* The units before this one its reader has read for certain. Of pushed units it reads in the page
+/* The units before this one its reader has read for certain. For pushed units it reads in the page
  * cache, and of marks, we hear late: workers may be READER_SLACK units apart. */
 static uint64_t read_before(const struct active_plan *active)
 {

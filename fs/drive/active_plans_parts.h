@@ -67,8 +67,8 @@ static inline bool active_plan_is_quiet(const struct active_plan *active, int64_
     return reader_speed_is_quiet(&active->speed, PUSH_WINDOW_STRIDE, now);
 }
 
-/* The active plan that a read belongs to: one that has the unit open or whose reader is close, else
- * the one of that folder that was read last. NULL: none. */
+/* The active plan that a read belongs to: one that has the unit open or whose reader is close,
+ * otherwise the one of that folder that was read last. NULL: none. */
 struct active_plan *active_plan_find_locked(struct active_plans *active_plans,
                                             const struct node *node);
 

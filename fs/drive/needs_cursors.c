@@ -145,7 +145,7 @@ static void needs_cursors_set_progress(struct cursor *c, const struct cursors *b
     c->scale = same ? same->scale : 1;
 }
 
-/* The time that an element of each reader counts for, beside one of the fastest. Speeds vary, so a
+/* The time that an element of each reader counts for, next to one of the fastest. Speeds vary, so a
  * scale stays until it is far off. */
 static void set_scales(struct cursors *cursors)
 {

@@ -52,14 +52,14 @@ void cursors_make(const struct cursors *before, const struct active_cursor *acti
 void cursor_samples(const struct cursor *c, uint64_t distance, size_t count, uint64_t *ret);
 
 /* The distances of the next elements that read one of count ranges of samples each, at most
- * CURSOR_ASKED_MOST. UINT64_MAX: none does before the end of the next epoch. Of very many samples,
+ * CURSOR_ASKED_MOST. UINT64_MAX: none does before the end of the next epoch. For very many samples,
  * not all are looked at. */
 #define CURSOR_ASKED_MOST 96
 void cursor_distances(const struct cursor *c, size_t count, const struct plan_samples *wanted,
                       uint64_t *ret);
 
 /* The last element that reads one of samples first .. last, as far as is planned: `elements` if an
- * epoch is planned after this one. UINT64_MAX: none since the reader began. Of very many samples,
+ * epoch is planned after this one. UINT64_MAX: none since the reader began. For very many samples,
  * the last element of the epoch. */
 uint64_t cursor_last(const struct cursor *c, uint64_t first, uint64_t last);
 

@@ -1,4 +1,5 @@
-/* The cursors of one moment: made anew from the active plans, held by the threads that use them. */
+/* The cursors of one moment: made again from the active plans, held by the threads that use them.
+ */
 #include <stdlib.h>
 
 #include "fs/drive/needs_parts.h"
@@ -32,8 +33,8 @@ void needs_let_go_of_cursors(struct needs *needs, struct cursors *cursors)
     free(cursors);
 }
 
-/* May this thread make the cursors anew? One thread at a time may. must: wait for its turn; else
- * return false at once. */
+/* May this thread make the cursors again? One thread at a time may. must: wait for its turn;
+ * otherwise return false at once. */
 static bool begin_refresh(struct needs *needs, bool must, struct cursors **ret_before,
                           struct cursors **ret)
 {

@@ -98,7 +98,7 @@ static inline struct cursor_part needs_part(const struct needs *needs, const str
 struct cursors *needs_hold_cursors(struct needs *needs);
 void needs_let_go_of_cursors(struct needs *needs, struct cursors *cursors);
 
-/* Make the cursors anew from the active plans, unless they are fresh. must: even then. Without
+/* Make the cursors again from the active plans, unless they are fresh. must: even then. Without
  * memory they stay as they were. */
 void needs_refresh(struct needs *needs, bool must);
 

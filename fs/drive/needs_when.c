@@ -14,7 +14,7 @@
 #define WAYS 4 /* slots that an answer may be in */
 
 /* The samples for fields whose items are all alike: their neighbours in the source are all
- * neighbours in the dataset, too. Of a source of a mix, any of its fields may be one that is
+ * neighbours in the dataset as well. For a source of a mix any of its fields may be one that is
  * read. */
 static unsigned stored_samples(const struct cursor *c, const struct dataset *ds,
                                const struct blob *blob, uint64_t off, uint64_t len,
@@ -58,7 +58,7 @@ static unsigned samples_of_part(const struct cursor *c, const struct cursor_part
 }
 
 /* Which samples that the cursor reads have some of these bytes? Returns how many ranges of them.
- * *known becomes false while a map is missing. Of very many ranges the last one covers some that
+ * *known becomes false while a map is missing. For very many ranges the last one covers some that
  * are none. */
 static unsigned samples_of(const struct needs *needs, const struct cursor *c,
                            const struct blob *blob, uint64_t off, uint64_t len,

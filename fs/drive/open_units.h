@@ -9,10 +9,10 @@
  *  1. Unit u has the place u % OPEN_UNITS_MAX, so two open units are less than OPEN_UNITS_MAX
  * apart, or the earlier one is forgotten.
  *  2. A unit opens when its reader has reached it before the push; so do up to READER_SLACK units
- *     before it that were left out: other workers read them. It closes when all bytes of all
+ *     before it that were skipped: other workers read them. It closes when all bytes of all
  *     columns that are read were returned, or when it was stored in the page cache. It does not
  * open again but by a read of itself.
- *  3. The reported place only grows, but for units that are pushed again and for a jump.
+ *  3. The reported place only grows, except units that are pushed again and for a jump.
  *
  * The active plans' lock guards them. */
 #ifndef EPOCHFS_FS_DRIVE_OPEN_UNITS_H

@@ -5,7 +5,7 @@
  * last page of each of its files stays out, and the read of that page tells where the reader is.
  *
  * Invariants:
- *  1. done <= pushed. Units from stored on and before done are, or were, in the page cache, but for
+ *  1. done <= pushed. Units from stored on and before done are, or were, in the page cache, except
  *     marks; those from done on and before pushed are made and about to be stored.
  *  2. A reader at `at` has not passed the next mark. Marks ascend, and all are before pushed, or
  *     are pushed itself.
@@ -50,8 +50,8 @@ struct push_window {
     uint64_t lost_unit;    /* the last of them */
 };
 
-/* The reader begins, or has jumped to that unit: the push begins anew behind it. What is known of
- * the size of a unit stays, and a file that is being made ends. */
+/* The reader begins, or has jumped to that unit: the push begins again behind it. What is known of
+ * the size of a unit remains, and a file that is being made ends. */
 void push_window_start(struct push_window *window, uint64_t unit);
 
 /* Push from that unit on, perhaps again. The marks from there on are forgotten. */
@@ -77,10 +77,10 @@ void push_window_grows(struct push_window *window);
 void push_window_keeps_up(struct push_window *window);
 
 /* It has reached a unit from done on, so before it was stored. If the unit is made, and about to be
- * stored, so are those behind it, and the push goes on where it is: none is made twice. Else it has
- * overtaken the push, which goes on behind that unit. True: either happened so often that the push
- * rests, because a push that is always late only takes processor time. What happens during a rest
- * does not count. */
+ * stored, so are those behind it, and the push goes on where it is: none is made twice. Otherwise,
+ * it has overtaken the push, which goes on behind that unit. True: either happened so often that
+ * the push rests, because a push that is always late only takes processor time. What happens during
+ * a rest does not count. */
 bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t now);
 
 /* It has read a unit that had been stored, so memory is short: the window is halved. True: so many

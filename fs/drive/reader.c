@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 
-#define SURE_GAP 8 /* units that a reader of samples may leave out before it is known */
+#define SURE_GAP 8 /* units that a reader of samples may omit before it is known */
 
 /* The reader is at that unit, and what it read before tells nothing any more. */
 static void reader_place(struct reader *reader, uint64_t unit)

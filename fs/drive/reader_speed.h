@@ -2,7 +2,7 @@
  *
  * Invariants:
  *  1. Times are those of the active plans' clock, in nanoseconds; 0: nothing was read yet.
- *  2. first_ns <= moved_ns <= last_ns, but for a jump: it sets moved_ns alone.
+ *  2. first_ns <= moved_ns <= last_ns, except a jump: it sets moved_ns alone.
  *  3. units_per_s is a moving average, and 0 until the reader has moved once.
  *
  * The active plans' lock guards it. */

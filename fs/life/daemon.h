@@ -11,7 +11,7 @@ void daemon_close_inherited(int keep);
  * -errno. */
 int daemon_leave_session(void);
 
-/* Close the caller's standard files, too. */
+/* Close the caller's standard files as well. */
 void daemon_leave_files(void);
 
 #endif

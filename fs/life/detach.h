@@ -1,5 +1,5 @@
-/* Unmounting, by umount2(2) where we may, else by fusermount3; each step in a child with a time
- * limit. */
+/* Unmounting, by umount2(2) where we may, otherwise by fusermount3; each step in a child with a
+ * time limit. */
 #ifndef EPOCHFS_FS_LIFE_DETACH_H
 #define EPOCHFS_FS_LIFE_DETACH_H
 

@@ -105,7 +105,7 @@ static bool mount_users_is_ours(const char *number)
     return pid == getpid() || pid == getppid();
 }
 
-/* In a child, because reading the table of a hung process may hang, too; processes found before
+/* In a child, because reading the table of a hung process may hang as well; processes found before
  * that are reported. */
 static int mount_users_search(const void *what, int out)
 {

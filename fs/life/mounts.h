@@ -40,7 +40,7 @@ bool mounts_find_mine(const char *path, struct mount_entry *ret);
  * path is a mountpoint itself. Does not touch the mount. */
 bool mounts_find_above(const char *path, char ret[static PATH_MAX]);
 
-/* Is mount, which was there, no longer the topmost one on path? An unmount may succeed after our
+/* Is mount, which existed, no longer the topmost one on path? An unmount may succeed after our
  * time limit. */
 bool mounts_is_gone(const char *path, const struct mount_entry *mount);
 

@@ -26,7 +26,7 @@ say_line(const struct remote_log *log, const char *format, ...)
     log->say(log->ctx, line);
 }
 
-/* Is it the same file, and the same reason but for its numbers? */
+/* Is it the same file, and the same reason except its numbers? */
 static bool log_remote_is_same(const char *a, const char *b)
 {
     const char *reason = strstr(a, ": ");

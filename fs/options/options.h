@@ -39,7 +39,7 @@ struct options {
     bool keep_given;              /* keep= was */
     struct source_options source; /* its texts are owned; see options_source() */
     bool stages_local;            /* even without cache=, for epochfs stage */
-    bool makes_index;             /* for epochfs index: `.epochfs/` beside the data is not used */
+    bool makes_index;             /* for epochfs index: `.epochfs/` next to the data is not used */
     bool finds_in_lists;          /* even where nothing is staged, for epochfs plan */
     struct format_options format;
     struct augment_options augment; /* its recipes are owned */
@@ -70,7 +70,8 @@ int options_parse(struct options *o, const char *text, struct diag *d);
  * is to be mounted, owned by o. 0, -EINVAL with the reason in d, or -ENOMEM. */
 int options_take_specifier(struct options *o, const char **source, struct diag *d);
 
-/* What stays in the cache, with the defaults of via=: what peers keep need not stay here, too. */
+/* What stays in the cache, with the defaults of via=: what peers keep need not stay here as well.
+ */
 void options_stage(const struct options *o, struct stage_options *ret);
 
 /* The options of the source, valid as long as o and the cache folder live. */

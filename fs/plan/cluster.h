@@ -12,7 +12,7 @@
  *
  * The arithmetic assumes links that carry as much in each direction, data that is spread evenly
  * over the nodes, and nodes that read at the same time: where each reads all of it, shuffled, in an
- * order of its own. Of the dead nodes it assumes that they die
+ * order of its own. For the dead nodes it assumes that they die
  * after the first epoch, with what they keep, and that a job whose ranks share the data goes on
  * with as many ranks on fewer nodes. */
 #ifndef EPOCHFS_FS_PLAN_CLUSTER_H
@@ -31,7 +31,7 @@ struct cluster_task {
     struct forecast_task plan; /* of a rank with an empty cache; the rate does not matter */
     uint64_t ranks;            /* of the plan; 1: each node reads all of it */
     uint64_t nodes, dead;      /* 2 or more; fewer than these */
-    double node_rate;          /* of a node's link, bytes a second */
+    double node_rate;          /* of a node's link, bytes per second */
     double origin_rate;        /* of the origin's link */
 };
 
@@ -50,7 +50,7 @@ struct cluster {
     double reads; /* bytes of blocks that a node reads in an epoch */
     double staging;     /* seconds until all that the first epoch needs is on the nodes */
     bool by_origin;     /* its link is the slowest */
-    double first_batch; /* seconds until the first batches are there */
+    double first_batch; /* seconds until the first batches exist */
     double first_epoch, later_epoch; /* seconds */
     double share, share_after;       /* bytes of the ring on a node's disk; when nodes have died */
     double link,

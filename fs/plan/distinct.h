@@ -12,7 +12,7 @@ struct plan_distinct {
     bool repeats;         /* it reads some again, to fill up the last batch */
 };
 
-/* The schedule has what its plan needs. Of a long list some places are looked at. */
+/* The schedule has what its plan needs. For a long list some places are looked at. */
 void plan_distinct(const struct schedule *s, struct plan_distinct *ret);
 
 #endif

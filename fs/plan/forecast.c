@@ -134,7 +134,7 @@ static double seconds_of(const struct forecast_task *t, double bytes)
     return t->rate > 0 ? bytes / t->rate : NAN;
 }
 
-/* Batch number i of those that are evaluated, from 1 on; closer together at the start. */
+/* Batch number i of those that are evaluated, from 1; closer together at the start. */
 static double point(const struct forecast_task *t, unsigned i, unsigned n)
 {
     double x = n > 1 ? (double)i / (n - 1) : 1;

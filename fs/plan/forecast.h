@@ -35,10 +35,10 @@ struct forecast_task {
     uint64_t window;  /* of a shuffle; 0: full */
     /* The cache: */
     double block;    /* bytes */
-    double capacity; /* bytes that it can hold, beside what is here */
+    double capacity; /* bytes that it can hold, next to what is present */
     enum forecast_keep keep;
-    uint64_t announced; /* with keep=once: epochs whose blocks stay, while there is space, until the
-                           last of them has begun */
+    uint64_t announced; /* with keep=once: epochs whose blocks remain, while there is space, until
+                           the last of them has begun */
     bool ahead;         /* bytes are staged before they are read */
     /* The job: */
     double rate;    /* of the remote, bytes per second; 0: not known */
@@ -60,8 +60,8 @@ struct forecast {
     double here, missing; /* of `epoch`, before the job */
     bool fits;            /* all_epochs, in the cache */
     double holds;         /* of all_epochs, bytes that the cache can hold */
-    double staging;       /* seconds until the first epoch's bytes are here */
-    double first_batch;   /* seconds until the first batch is here */
+    double staging;       /* seconds until the first epoch's bytes are present */
+    double first_batch;   /* seconds until the first batch is present */
     double compute;       /* seconds, an epoch */
     double hides_at; /* seconds a batch, from which on the job waits only for the first batch */
     bool hides;      /* with this compute, that holds within 1 %; false: not known */

@@ -1,8 +1,8 @@
 /* The list of only=NAME: samples of the dataset, in the order in which a plan takes them. Read-only
  * arrays that outlive the schedules that use them.
  *
- * A list takes 4 bytes a line. If samples are looked for in it, for staging, the way back takes up
- * to 1/2 more in ascending order, otherwise 5 1/2. Samples that are looked for together wait for
+ * A list takes 4 bytes per line. If samples are looked for in it, for staging, the way back takes
+ * up to 1/2 more in ascending order, otherwise 5 1/2. Samples that are looked for together wait for
  * memory together. */
 #ifndef EPOCHFS_FS_PLAN_LIST_H
 #define EPOCHFS_FS_PLAN_LIST_H

@@ -17,7 +17,7 @@ struct list_samples {
 };
 
 /* Make the list: one entry for each line that is not empty, in their order. 0; -EINVAL with the
- * reason in d, which begins with name: no line is there, or some have no sample, of which the first
+ * reason in d, which begins with name: no line exists, or some have no sample, of which the first
  * three and the number of others are named; -ENOMEM. list_release() frees it. back: samples are
  * looked for in it; making the way back takes O(n log n). */
 int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,

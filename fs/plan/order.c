@@ -407,7 +407,7 @@ static inline __attribute__((always_inline)) void family_all(const struct permut
             for (unsigned k = 0; k < LANES; k++)
                 x[i + k] = family_round(f, &m[(i + k) * step], backward ? ORDER_ROUNDS - 1 - r : r,
                                         x[i + k]);
-    for (unsigned r = 0; r < ORDER_ROUNDS; r++) /* the rest, side by side, too */
+    for (unsigned r = 0; r < ORDER_ROUNDS; r++) /* the rest, also side by side */
         for (size_t k = i; k < count; k++)
             x[k] = family_round(f, &m[k * step], backward ? ORDER_ROUNDS - 1 - r : r, x[k]);
 }

@@ -125,7 +125,7 @@ static int print_draw(const struct plan *plan, char *buf, size_t capacity)
                       : 0;
 }
 
-/* PxK, both from 1 on, and perhaps a field. */
+/* PxK, both from 1, and perhaps a field. */
 static bool parse_classes(struct plan *plan, const char *s, size_t len)
 {
     size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);

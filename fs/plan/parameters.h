@@ -12,14 +12,14 @@ struct plan_parameter {
     const char *help;     /* what it does: a line of README.txt of the mount */
     const char *alias;    /* another word for it; canonical names have `word`. NULL: none */
     const char *foreign;  /* what other programs call it, see value_names(); NULL: nothing */
-    const char *needs;    /* the word of a parameter that must be given, too; NULL: none */
+    const char *needs;    /* the word of a parameter that must be given as well; NULL: none */
     bool is_required;
     bool makes_list; /* it says which samples there are, before they are ordered */
     bool in_sources; /* a source of a mix may have it, */
     bool not_in_mix; /* but a plan of a mix may not */
     /* Set the parameter in plan. False: value does not have the form. */
     bool (*parse)(struct plan *plan, const char *value, size_t len);
-    /* Write the value as snprintf() does. 0: it has its default, so canonical names leave it out.
+    /* Write the value as snprintf() does. 0: it has its default, so canonical names omit it.
      */
     int (*print)(const struct plan *plan, char *buf, size_t capacity);
     /* Does it contradict other parameters of the plan, in which it is? 0, or -EINVAL with the

@@ -6,7 +6,7 @@
  *         [,limit=N]
  *         [,tail=keep|drop|wrap][,unit=FIELD][,picture=HxW[ofS]][,augment=NAME]
  *
- * The canonical name has the parameters in that order, and leaves out defaults. */
+ * The canonical name has the parameters in that order, and omits defaults. */
 #ifndef EPOCHFS_FS_PLAN_PLAN_H
 #define EPOCHFS_FS_PLAN_PLAN_H
 

@@ -60,7 +60,7 @@ struct schedule {
 };
 
 /* plan must outlive ret. The list is right without classes and weights; the rest needs those that
- * plan_field() asks for, so whoever makes them calls this once before and once after. */
+ * plan_field() asks for, so their maker calls this once before and once after. */
 void schedule_init_data(struct schedule *ret, const struct plan *plan,
                         const struct plan_data *data);
 
@@ -87,8 +87,8 @@ void schedule_list(const struct schedule *s, uint64_t first, size_t count, uint6
 void plan_share(uint64_t part, uint64_t parts, uint64_t n, uint64_t *ret_start,
                 uint64_t *ret_length);
 
-/* Is the order another than the stored one? In each epoch another with a seed, else always the same
- * one. */
+/* Is the order another than the stored one? In each epoch another with a seed, otherwise always the
+ * same one. */
 static inline bool schedule_has_order(const struct schedule *s)
 {
     return s->order.seeded || s->order.ops != &order_permutation || s->plan->splits || s->only ||

@@ -217,8 +217,8 @@ static bool clip_to_taken(const struct schedule *s, struct plan_samples *range)
 }
 
 /* Samples of the dataset are looked for in what the list is taken from: `taken`, or those places of
- * only=. Clip count ranges of samples, at most AT_ONCE, to what `taken` has, as its places from 0
- * on; or to the entries of the list. What has nothing gets first > last. */
+ * only=. Clip count ranges of samples, at most AT_ONCE, to what `taken` has, as its places from 0;
+ * or to the entries of the list. What has nothing gets first > last. */
 static void clip_all(const struct schedule *s, size_t count, const struct plan_samples *wanted,
                      struct plan_samples *ret)
 {

@@ -43,7 +43,7 @@ struct store {
     size_t len;
     uint8_t *bytes;
     bool is_whole; /* its result is reported to active_plans_stored(), */
-    int result;    /* else it is here */
+    int result;    /* else it is present */
 };
 
 /* A thread that makes files, with a store thread that stores them: small files while the next ones
@@ -156,7 +156,7 @@ static void list_from(struct push *push, int fd, const struct node *node)
 }
 
 /* Have the kernel list the folder from the file on, so that it knows the inodes of the files. From
- * a listing in its cache it learns nothing new, so the file itself is looked up, too. */
+ * a listing in its cache it learns nothing new, so the file itself is looked up as well. */
 static int make_known(struct push *push, const struct node *node)
 {
     char name[TREE_NAME_SIZE], stem[KEY_NAME_SIZE];

@@ -1,6 +1,6 @@
 /* Answers of the requests that may take long or have to wait: lookup, getattr, read, listings,
  * getxattr. A serving thread tries for a short time. A request that is not answered by then is
- * parked, see fs/serve/slow.c, and answered anew from the start.
+ * parked, see fs/serve/slow.c, and answered again from the start.
  *
  * An answer either replies once or parks its request: after that the request is not ours. */
 #include "fs/serve/parts.h"

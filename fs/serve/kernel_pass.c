@@ -1,5 +1,5 @@
-/* Passthrough on the wire. libfuse knows it from 3.17 on, and Linux' headers from 6.9 on, so what
- * the kernel wants stands here: the same bytes for each libfuse, but for the first reply. */
+/* Passthrough on the wire. libfuse knows it since 3.17, and Linux' headers since 6.9, so what
+ * the kernel wants stands here: the same bytes for each libfuse, except the first reply. */
 #include <errno.h>
 #include <linux/fuse.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ void kernel_pass_negotiate(struct server *s, struct fuse_conn_info *conn)
  * one lookup or listing of a folder wait for another: a parked lookup would block all others in its
  * folder, and they could not even be interrupted. So write_reply() completes the reply to INIT, the
  * first of a session (a notification, which is no reply, has no number and may come before it);
- * that of passthrough, too. */
+ * that of passthrough as well. */
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     struct server *s = userdata;

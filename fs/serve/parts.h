@@ -51,7 +51,7 @@ struct call {
     fuse_ino_t ino;
     size_t size;
     off_t off;
-    const char *name; /* of lookup and getxattr; else NULL */
+    const char *name; /* of lookup and getxattr; otherwise NULL */
     unsigned rounds;  /* how often the request has waited for bytes */
 };
 
@@ -147,7 +147,7 @@ extern const struct slow_ends serve_parked;
 
 /* ---- fs/serve/attributes.c ---- */
 
-/* The error number for the kernel: one that makes sense to a reader of files, else EIO. */
+/* The error number for the kernel: one that makes sense to a reader of files, otherwise EIO. */
 int serve_errno(int r);
 
 /* Seconds that the kernel may keep what it knows of a node. */
@@ -172,7 +172,7 @@ bool refused_name(struct server *s, const struct node *parent, const char *name,
 /* Have the live texts show all memory that is kept; once all that keeps some is made. */
 void serve_show_memory(struct server *s);
 
-/* Called each second: free some of it while the machine is short of memory. */
+/* Called every second: free some of it while the machine is short of memory. */
 void serve_let_memory_go(const struct server *s);
 
 /* ---- fs/serve/kernel_pass.c ---- */
@@ -197,7 +197,7 @@ int kernel_pass_reply(fuse_req_t req, int backing, bool counts, bool is_live);
 void slow_park(struct server *s, fuse_req_t req, const struct call *call,
                const struct catalog_item *waits_for);
 
-/* The same, as soon as the missing bytes are here. */
+/* The same, as soon as the missing bytes are present. */
 void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct read_context *rc);
 
 /* Answer the requests that wait for the item now, or (error < 0) fail them for that reason. */
@@ -205,7 +205,7 @@ void slow_answer(struct server *s, const struct catalog_item *item, int error,
                  const struct diag *reason);
 
 /* The threads run from start to stop: slow workers, which finish parked requests, and the thread
- * that prepares datasets. start: 0 or -errno; call stop after an error, too. stop ends requests
+ * that prepares datasets. start: 0 or -errno; call stop after an error as well. stop ends requests
  * under way with EINTR, and refuses later ones that would have to wait. stop may be called again,
  * by one thread at a time. ends must live as long as the threads run. */
 int slow_start(struct server *s, const struct slow_ends *ends);

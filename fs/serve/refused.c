@@ -1,4 +1,4 @@
-/* Names that are no plans although somebody may look for them. Status names the latest. */
+/* Names that are no plans although a program may look for them. Status names the latest. */
 #include "fs/serve/parts.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  *
  *  A parked request:  QUEUED -> TAKEN     slow_take(), take_released()   by a thread, which replies
  *                     QUEUED -> released  slow_interrupted()   its reader has gone: EINTR at once
- *                     WAITING -> QUEUED   bytes_came()   the missing bytes are here, or failed
+ *                     WAITING -> QUEUED   bytes_came()   the missing bytes are present, or failed
  *                     WAITING -> DEAD     slow_interrupted()   as above; bytes_came() frees it
  *
  * libfuse holds the request's own lock while it calls slow_interrupted(), which takes slow.lock. So
@@ -146,7 +146,7 @@ static void tell_wait(struct server *s, fuse_ino_t ino, int64_t ns)
         active_plans_waited(s->engine.active_plans, &node, ns);
 }
 
-/* The missing bytes are here, or could not be fetched. */
+/* The missing bytes are present, or could not be fetched. */
 static void bytes_came(struct waiter *waiter)
 {
     struct parked *parked = (struct parked *)waiter;
@@ -191,8 +191,8 @@ void slow_wait(struct server *s, fuse_req_t req, const struct call *call, struct
         missing_fetch(rc, &parked->waiter);
 }
 
-/* The first parked request that can be worked on: what it needs is here, and no other slow worker
- * is at the same file. NULL: none. slow.lock held. */
+/* The first parked request that can be worked on: what it needs is present, and no other slow
+ * worker is at the same file. NULL: none. slow.lock held. */
 static struct parked *slow_next_locked(struct slow *slow)
 {
     lock_assert_held(&slow->lock);

@@ -44,7 +44,7 @@ struct history_sources {
     struct active_plans *active_plans;
 };
 
-/* Take a sample if one is due. Cheap; call it about each second. After a pause (the machine slept)
+/* Take a sample if one is due. Cheap; call it about every second. After a pause (the machine slept)
  * samples are simply missing. */
 void history_note(struct history *history, const struct history_sources *sources,
                   const struct clock *clock);

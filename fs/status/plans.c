@@ -25,7 +25,7 @@ struct shown {
 
 static double bounded(double v)
 {
-    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN becomes 0, too */
+    return v >= 0 ? fmin(v, NUMBER_MOST - 1) : 0; /* NAN becomes 0 as well */
 }
 
 static double staged_share(const struct dataset *ds)

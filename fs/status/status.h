@@ -4,7 +4,7 @@
  * The size of a live text changes all the time, and all readers of an inode share one page cache,
  * in which two versions of the text would mix. So each lookup of a live text gets an inode of its
  * own, a snapshot, with the text of that moment, which never changes. Snapshots are reused in turn.
- * Snapshot 0 is what a listing shows: nobody reads it, and its text is renewed. */
+ * Snapshot 0 is what a listing shows: nothing reads it, and its text is renewed. */
 #ifndef EPOCHFS_FS_STATUS_STATUS_H
 #define EPOCHFS_FS_STATUS_STATUS_H
 
@@ -87,7 +87,7 @@ struct status {
     size_t snapshot_bytes[N_LIVES]; /* capacity of the snapshots' texts */
 };
 
-/* s: all zero but for what is set before serving. */
+/* s: all zero except what is set before serving. */
 void status_init(struct status *s);
 void status_release(struct status *s);
 
@@ -106,7 +106,7 @@ static inline void status_count(struct status *s, enum request request)
     atomic_fetch_add_explicit(&s->request[request], 1, memory_order_relaxed);
 }
 
-/* Take a sample for the history if one is due; about each second. */
+/* Take a sample for the history if one is due; about every second. */
 void status_note(struct status *s);
 
 void status_text(struct status *s, enum live which, struct text *ret);

@@ -90,7 +90,7 @@ static int add_dataset_children(struct builder *b, const struct catalog_item *it
 }
 
 /* Add README.txt of batches/: what to type where no plan was opened yet. The text is the same
- * everywhere. It is there, or not, for the whole life of the mount: listings only grow. */
+ * everywhere. It exists, or not, for the whole life of the mount: listings only grow. */
 static int add_plans_page(struct builder *b)
 {
     AUTO_TEXT struct text t = {0};
@@ -364,7 +364,7 @@ int tree_open_listed(struct tree *tree, const struct catalog_item *item)
             continue;
         }
         if (r == -EAGAIN)
-            continue; /* it opens once its labels are there */
+            continue; /* it opens once its labels exist */
         if (r < 0)
             return r;
         lock_take(&tree->lock);

@@ -22,7 +22,7 @@ struct catalog_item {
     char *name;              /* unique among the items and folders of folder */
     struct dataset *ds;      /* NULL: */
     char *error;             /* why not, for people */
-    struct mixture *mixture; /* of a dataset that is a mix; else NULL. Owned */
+    struct mixture *mixture; /* of a dataset that is a mix; otherwise NULL. Owned */
     bool is_mixed;           /* a mix has it as a source */
     bool is_folder;          /* it has the name of the folder of SOURCE that it is made of */
     /* With allow_other: */
@@ -55,10 +55,11 @@ struct catalog {
     struct catalog_tools *tools; /* owned */
     char *recipe; /* what was found in folders of files, as a recipe; NULL: nothing was */
     char *unmet;  /* the first rule by which pictures are no dataset; NULL: none */
-    const struct source *source; /* with allow_other, to ask which users may see what; else NULL */
+    const struct source
+        *source; /* with allow_other, to ask which users may see what; otherwise NULL */
 };
 
-/* List all files of the source, and the side files beside those it names. 0, or -errno with the
+/* List all files of the source, and the side files next to those it names. 0, or -errno with the
  * reason in d. */
 int catalog_list(const struct source *source, struct source_list *ret, struct diag *d);
 

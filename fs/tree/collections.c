@@ -34,7 +34,7 @@ static int collections_join(const struct source *source, const struct listing *l
 }
 
 /* The collection that a failed file is below; NULL: none. What lies in SOURCE itself is shown, and
- * what stays what it is beside class folders. */
+ * what stays what it is next to class folders. */
 static struct collection *find_above(const struct claims *claims, const struct source_entry *entry)
 {
     for (size_t i = 0; i < claims->n && *entry->folder; i++) {
@@ -47,7 +47,7 @@ static struct collection *find_above(const struct claims *claims, const struct s
     return NULL;
 }
 
-/* May what failed have samples of the collection? Not a file beside its class folders. */
+/* May what failed have samples of the collection? Not a file next to its class folders. */
 static bool may_have_samples(const struct listing *listing, const struct collection *c,
                              const struct source_entry *entry)
 {

@@ -21,7 +21,7 @@ static void make_order(struct file_samples *v)
     v->has_order = true;
 }
 
-/* An index of labels may be changed while it is mapped: no sample is behind the last. */
+/* An index of labels may be changed while it is mapped: no sample is after the last. */
 static void find_samples(const struct file_samples *v, uint64_t first, size_t n, uint64_t *ret)
 {
     uint64_t last = v->node.item->ds->samples - 1;

@@ -172,7 +172,7 @@ static bool folder_scan_is_of(const struct folder_scan *scan, const struct sourc
 }
 
 /* The format for which the file called name is a side file of another file of the folder, or
- * n_formats. Of formats with the same suffix the one that the other file is of; if it is of none
+ * n_formats. For formats with the same suffix the one that the other file is of; if it is of none
  * for sure, the last. */
 static unsigned format_of_side(const struct folder_scan *scan, const char *name)
 {
@@ -309,7 +309,7 @@ static bool is_source(const struct folder_scan *scan, const struct source_entry 
     return scan->source->only_file && !strcmp(entry->name, scan->source->only_file);
 }
 
-/* Is it what programs leave beside data for themselves: checksums, marks of Hadoop, Spark and
+/* Is it what programs leave next to data for themselves: checksums, marks of Hadoop, Spark and
  * Databricks that a job is done, what file managers keep? Nothing is said of it. */
 static bool is_housekeeping(const struct folder_scan *scan, const struct source_entry *entry)
 {

@@ -4,7 +4,7 @@
 
 #include "fs/tree/catalog.h"
 
-/* Bytes of a file that is fetched whole, for there are few files. */
+/* Bytes of a file that is fetched whole, because there are few files. */
 #define FOLDER_SCAN_WHOLE 65536
 
 /* Add an item to catalog for each dataset of the listed files, and for each file that cannot be
@@ -21,7 +21,7 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
 bool folder_scan_takes(const struct probed_file *file);
 
 /* May the one file of a remote that SOURCE is have side files? Not if it cannot be read, or is of a
- * format that has none. Blocks until its head is here. */
+ * format that has none. Blocks until its head is present. */
 bool folder_scan_wants_sides(const struct source *source);
 
 #endif

@@ -43,7 +43,7 @@ void list_labels_init(struct list_labels *ret, const struct format_setup *setup)
 void list_labels_release(struct list_labels *all); /* no plan that uses it may be left */
 
 /* Set the classes or weights in data that a plan needs of a dataset that is ready; what else it
- * needs is there. 0; -EAGAIN: they are not ready, and wanted from now on; -EINVAL with the reason
+ * needs exists. 0; -EAGAIN: they are not ready, and wanted from now on; -EINVAL with the reason
  * in d: the dataset cannot have them; -ENFILE, -ENOMEM. Any thread. *ret_label (may be NULL): for
  * list_label_is_lost(); NULL: the plan needs none. */
 int list_labels_get(struct list_labels *all, const struct dataset *ds, const struct plan *plan,

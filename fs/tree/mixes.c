@@ -35,7 +35,7 @@ static int mixes_set_list(const struct mixture *m, const struct dataset *ds, uns
     while ((r = tree_schedule(&catalog, m->ds[i], &m->spec->source[i].plan, &list->schedule,
                               &labels, &reason)) == -EAGAIN &&
            (r = list_labels_go_on(&m->tools->labels, &reason)) == 0)
-        ; /* the thread that prepares datasets makes labels, too */
+        ; /* the thread that prepares datasets makes labels as well */
     if (r < 0)
         return diag_set(d, r, "mix %s: %s: %s", m->spec->name, m->shown[i], diag_text(&reason, r));
     if (!list->schedule.positions)

@@ -204,7 +204,7 @@ static const struct known_list *find_known(struct named_lists *lists, const stru
     return k;
 }
 
-/* Look the lines up, and keep what comes of it. Two threads may do so at once; both stay. */
+/* Look the lines up, and keep what comes of it. Two threads may do so at once; both remain. */
 static int named_lists_look_up(struct named_lists *lists, const struct dataset *ds,
                                struct named_list *from, const struct known_list **ret,
                                struct diag *d)

@@ -70,7 +70,7 @@ static void open_files_host_recall(const struct layout_host *host, const struct 
     }
 }
 
-/* Of two concurrent requests for a file, the other may be further. A sum of no bytes would only
+/* For two concurrent requests for a file, the other may be further. A sum of no bytes would only
  * displace another one. */
 static void open_files_host_remember(const struct layout_host *host,
                                      const struct layout_range *range, unsigned n,

@@ -18,7 +18,7 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
 /* Lines as a JSON list of texts. */
 void page_lines(const char *lines, struct text *t);
 
-/* Does a short description name the field? It leaves out the numbering, and what is derived from
+/* Does a short description name the field? It omits the numbering, and what is derived from
  * other fields. */
 bool page_shows(const struct field *f);
 

@@ -22,7 +22,7 @@ static uint64_t first_member(const uint32_t *member, uint64_t low, uint64_t high
     return low;
 }
 
-/* The last i whose element is at most v, from 0 on; 0: none is. */
+/* The last i whose element is at most v, from 0; 0: none is. */
 static uint64_t last_at_most(const uint64_t *sum, uint64_t n, uint64_t v)
 {
     uint64_t low = 0;
@@ -65,7 +65,7 @@ static void class_find(const struct plan_classes *classes, uint64_t place, uint6
 
 static const struct plan_classes_ops classes_ops = {class_count, class_place, class_find};
 
-/* Find the samples of the run in each class, and leave out classes that have none. */
+/* Find the samples of the run in each class, and omit classes that have none. */
 static int cut_classes(struct run_classes *r, uint64_t length)
 {
     const struct label_arrays *a = r->arrays;

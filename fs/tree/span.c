@@ -155,7 +155,7 @@ static bool span_is_same(const struct span *a, const struct span *b)
 }
 
 /* Find the place of wanted: the first place from its hash on that is its own or free. 0 with its
- * index and base; *ret_found: it is there. -ENFILE: no place is left. */
+ * index and base; *ret_found: it exists. -ENFILE: no place is left. */
 static int span_search(const struct spans *spans, const struct span *wanted, size_t *ret_index,
                        uint64_t *ret_base, bool *ret_found)
 {

@@ -88,7 +88,7 @@ int tree_schedule_item(const struct catalog *catalog, const struct catalog_item 
                        const struct plan *plan, struct schedule *ret,
                        struct plan_labels *ret_labels, struct diag *d);
 
-/* A plan that was opened, and its dataset. Constant but for the epochs. */
+/* A plan that was opened, and its dataset. Constant except the epochs. */
 struct plan_entry {
     const struct catalog_item *item;
     struct plan plan;
@@ -159,14 +159,14 @@ int tree_node(struct tree *tree, uint64_t ino, struct node *ret);
  * malformed plan), -ENOTDIR, -ENFILE (PLANS_MAX reached), -ENOMEM; -EAGAIN: the dataset of parent,
  * or the labels of its samples, must be ready first; -EIO, -ESTALE: it never will be, with the
  * reason in d. *ret_changed (may be NULL): the inode number of a folder whose listing has grown by
- * this lookup, else 0.
+ * this lookup, otherwise 0.
  *
  * A user other than TREE_OWNER may open no more plans than are left for others: -ENFILE, with the
  * reason in d. */
 int tree_lookup(struct tree *tree, const struct node *parent, const char *name, uid_t user,
                 struct node *ret, uint64_t *ret_changed, struct diag *d);
 
-/* The entry at place index of a folder, and its name. 0; 1: listings leave it out; -ENOENT: behind
+/* The entry at place index of a folder, and its name. 0; 1: listings omit it; -ENOENT: behind
  * the last; -EAGAIN and -EIO
  * as tree_lookup(). Places are stable: entries are only added at the end. */
 int tree_list(struct tree *tree, const struct node *parent, uint64_t index, struct node *ret,

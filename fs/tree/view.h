@@ -60,7 +60,7 @@ extern const char *const attribute_names[N_ATTRIBUTES];
 #define ATTRIBUTE_WHY "user.epochfs.why."
 
 /* Does the node have that attribute? dtype and shape belong to files that hold one array; index is
- * left out if the list of a batch exceeds the kernel's limit of 64 KiB. */
+ * omitted if the list of a batch exceeds the kernel's limit of 64 KiB. */
 bool view_has_attribute(const struct node *node, enum attribute attribute);
 
 /* The text of an attribute. 0, -ENODATA, -ENOMEM or the error of a field's form. */

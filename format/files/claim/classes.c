@@ -5,11 +5,11 @@
  *                 other file, and the folder above is no dataset of classes.
  *   two classes   one folder of sounds says nothing of classes. So Hugging Face's audiofolder has
  *                 it, and so no folder of a few notes becomes a dataset.
- *   Kaldi         where SOURCE has an scp file, sounds are left to it, for it may name them.
+ *   Kaldi         where SOURCE has an scp file, sounds are left to it, because it may name them.
  *   a look        names say little of texts. A few files are looked into, the largest among them:
  *                 if another format takes one of these, or one is no text, none is taken.
  *
- * Files beside class folders stay what they are: see stays_beside(). */
+ * Files next to class folders stay what they are: see stays_beside(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* Files that are looked into, at most: of SOURCE, and of a dataset. Of one with more files, some
+/* Files that are looked into, at most: of SOURCE, and of a dataset. For one with more files, some
  * from the first to the last, and the largest. */
 #define LOOKS_SOURCE  128u
 #define LOOKS_FOLDER  16u

@@ -48,7 +48,7 @@ int manifest_head_says(const void *head, size_t len, bool whole, bool named)
         if (r <= 0)
             return r;
     }
-    /* Of a line that is longer than the head its words must do. */
+    /* For a line that is longer than the head its words must do. */
     return lines || (manifests_has_word(text, (size_t)(end - text), "\"source\"") &&
                      manifests_has_word(text, (size_t)(end - text), "\"usage\""));
 }
@@ -109,7 +109,7 @@ int search_named_manifests(struct search *s)
     return pictures && s->claims->heads ? manifests_read_heads(s, file, n) : 0;
 }
 
-/* May a file that is in no sample be one? What lies beside most datasets is not looked into. */
+/* May a file that is in no sample be one? What lies next to most datasets is not looked into. */
 static bool manifests_may_be(const char *name)
 {
     size_t len = strlen(name);

@@ -17,7 +17,7 @@ struct diag;
 
 /* Do the first len bytes of a file say that it is one? whole: they are all of it. named: it is
  * called *.manifest, so one line that has a source or a usage is enough: what is wrong with the
- * others is reported later. Else each line must be a JSON object with both, as texts. 1, 0 or
+ * others is reported later. Otherwise, each line must be a JSON object with both, as texts. 1, 0 or
  * -ENOMEM. */
 int manifest_head_says(const void *head, size_t len, bool whole, bool named);
 

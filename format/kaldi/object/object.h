@@ -72,7 +72,7 @@ enum kaldi_store {
  *     POSTERIOR    frames, entries in all
  *     GAUSS_POST   frames, entries in all, values in all
  *     OPAQUE       none
- *     WAVE         samples of a channel, channels, samples a second
+ *     WAVE         samples of a channel, channels, samples per second
  */
 #define KALDI_DIMS 3
 

@@ -24,7 +24,7 @@ struct kaldi_text {
     enum kaldi_type type;
     struct diag *d;
     struct kaldi_values v;  /* wide: real numbers are also read as double */
-    uint64_t rows, columns; /* of matrices; columns: of sparse vectors, too */
+    uint64_t rows, columns; /* of matrices; columns: of sparse vectors as well */
     uint64_t first, end;    /* of tokens: the bytes of the blob where they begin and end */
 };
 

@@ -47,7 +47,7 @@ static inline void kaldi_scan_need(struct kaldi_scan *s, size_t n)
         kaldi_scan_more(s, n);
 }
 
-/* The byte at p; 0 at the end, too. */
+/* The byte at p; 0 at the end as well. */
 static inline uint8_t kaldi_scan_peek(struct kaldi_scan *s)
 {
     kaldi_scan_need(s, 1);
@@ -65,7 +65,7 @@ void kaldi_scan_skip_blanks(struct kaldi_scan *s);
 void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to white space */
 
 /* Parse the number at p by the rules of C++ streams, and move p past it. The caller judges what
- * follows. False, and p stays: no number, or one out of range. */
+ * follows. False, and p remains: no number, or one out of range. */
 bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret);
 bool kaldi_scan_double(struct kaldi_scan *s, double *ret);
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret);

@@ -10,7 +10,7 @@
 #include "format/core/encoder.h"
 #include "format/kaldi/set/folder.h"
 
-/* The field for the example: features, else audio, else the first. */
+/* The field for the example: features, or audio, or the first. */
 static const struct field *main_field(const struct dataset *ds)
 {
     static const char *const names[] = {"feats", "wav"};

@@ -76,7 +76,7 @@ int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, s
 /* The number of a sample's row in the table of a column. */
 uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_t sample);
 
-/* Is the object of a cell one that cannot be read? false, too, if the index is damaged. */
+/* Is the object of a cell one that cannot be read? false as well, if the index is damaged. */
 bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sample);
 
 /* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be

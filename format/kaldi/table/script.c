@@ -102,7 +102,7 @@ static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
     return name_len(a) == name_len(b) && !memcmp(a->parsed.path, b->parsed.path, name_len(a));
 }
 
-/* The file of a line, if an earlier line named it; else 0, the table's own. */
+/* The file of a line, if an earlier line named it; otherwise 0, the table's own. */
 static size_t kaldi_script_known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
     uint32_t known = 0;
@@ -157,7 +157,7 @@ static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t 
 
 /* ---- scp files ---- */
 
-/* Move the parser's window to a file; for the same file it stays. */
+/* Move the parser's window to a file; for the same file it remains. */
 static void turn_to(struct kaldi_pass *pass, size_t file)
 {
     if (pass->object_file == file && file)

@@ -187,7 +187,8 @@ static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t 
     return 0;
 }
 
-/* Try all objects of the archive, or of its first bytes. 0: all can be read so; -EBADMSG: not. */
+/* Try all objects of the archive, or of its first bytes. 0: all can be read this way; -EBADMSG:
+ * not. */
 static int try_archive(struct attempt *try, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};

@@ -70,7 +70,7 @@ struct kaldi_table {
     enum kaldi_type asked; /* for objects that do not state their type, */
     bool asked_of_all;     /* as for those of all tables; then: */
     enum kaldi_type looks; /* what these would be without, if it is another */
-    bool permissive;       /* leave out rows that cannot be read */
+    bool permissive;       /* omit rows that cannot be read */
     bool has_mark;         /* a byte order mark, which Kaldi takes for a part of the first key */
     bool sorted;           /* the user says that the keys are */
 
@@ -112,9 +112,9 @@ void kaldi_table_identity(const struct kaldi_table *table, struct text *t);
 
 /* ---- finding out the type (format/kaldi/table/sniff.c) ---- */
 
-/* The type that the first object of an archive states itself; else asked, if that is known; else
- * the only type as which the objects can be read, for text the most specific one. 0, or -EBADMSG
- * with the reason in d. */
+/* The type that the first object of an archive states itself; otherwise asked, if that is known;
+ * else the only type as which the objects can be read, for text the most specific one. 0, or
+ * -EBADMSG with the reason in d. */
 int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
                         struct diag *d);
 

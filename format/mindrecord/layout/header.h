@@ -12,7 +12,7 @@
  * Integers of arrays are packed in version 3.0: u32 count, big-endian; 2 bits for each, which say
  * 1, 2, 4 or 8 bytes, first in the high bits; then those bytes, signed.
  *
- * The file of SQLite beside it is never opened: the pages say all that it says. */
+ * The file of SQLite next to it is never opened: the pages say all that it says. */
 #ifndef EPOCHFS_FORMAT_MINDRECORD_LAYOUT_HEADER_H
 #define EPOCHFS_FORMAT_MINDRECORD_LAYOUT_HEADER_H
 

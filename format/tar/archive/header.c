@@ -131,7 +131,7 @@ static void tar_header_take_name(const uint8_t *block, struct tar_header *h)
     h->name_len += len;
 }
 
-/* A type that nobody knows is a file, as POSIX has it. */
+/* A type that nothing knows is a file, as POSIX has it. */
 static void tar_header_take_type(uint8_t type, struct tar_header *h)
 {
     h->has_data = true;
@@ -225,7 +225,7 @@ static const char *take_path(struct tar_pax *pax, const uint8_t *value, size_t l
 
 static const char *take_size(struct tar_pax *pax, const uint8_t *value, size_t len)
 {
-    /* Zeros before a number are POSIX's, too. */
+    /* Zeros before a number are POSIX's as well. */
     while (len > 1 && *value == '0') {
         value++;
         len--;

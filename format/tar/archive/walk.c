@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_LEAST 2048u /* bytes that are read after a hop: headers of a small member, too */
+#define STEP_LEAST 2048u /* bytes that are read after a hop: headers of a small member as well */
 #define STEP_MOST  (256u << 10)  /* of small members one after another */
 #define REST_LOOK  TAR_EXTRA_MAX /* bytes after the end */
 #define MAP_MOST   4096u         /* blocks of a sparse file's map, 21 pieces in each */
 
-/* Of a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is between
- * the headers of smaller members is fetched, too, ahead of them; a job reads it soon. */
+/* For a remote, asking for a header takes as long as 1 MiB or more takes to come. So what is
+ * between the headers of smaller members is fetched as well, ahead of them; a job reads it soon. */
 #define FETCH_GAP   (1u << 20)
 #define FETCH_AHEAD (1u << 20)
 #define FETCH_AFTER 8 /* headers that were so near to each other */

@@ -1,4 +1,4 @@
-/* A walk through an archive, from header to header. Content is not read, but for small members,
+/* A walk through an archive, from header to header. Content is not read, except small members,
  * where reading on takes less time than a hop; of a remote, that is members of less than 1 MiB. It
  * can be gone on with after an error that says nothing of the file. One thread. */
 #ifndef EPOCHFS_FORMAT_TAR_ARCHIVE_WALK_H

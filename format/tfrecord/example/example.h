@@ -36,7 +36,7 @@ struct example_feature {
     uint64_t bytes; /* of all byte strings together */
     uint64_t steps; /* of a feature list */
     /* Where the message has the values one after another as they are read: a single byte string,
-     * floats that are packed in one list. Else EXAMPLE_NOT_PLAIN. */
+     * floats that are packed in one list. Otherwise, EXAMPLE_NOT_PLAIN. */
     uint32_t plain;
     /* For example_read(): */
     uint32_t at, len; /* the map entry */

@@ -189,7 +189,7 @@ static int features_by_name(const void *a, const void *b)
                               : x->name[0] - y->name[0];
 }
 
-/* The bytes of records have files of their own; beside features, arrays would say all twice. */
+/* The bytes of records have files of their own; next to features, arrays would say all twice. */
 static int features_add_record(struct record_file *file, bool has_arrays)
 {
     struct record_column column = {.name = "record",
