@@ -24,7 +24,7 @@ from lib import PRIVATE, equal
 from servers import end_process, wait_until
 
 OBJECTS, OBJECT = 200, 100_000
-RATE, DELAY = 80_000_000, 0.01  # bytes a second, seconds until an answer begins
+RATE, DELAY = 80_000_000, 0.01  # bytes per second, seconds until an answer begins
 MEMBERS, MEMBER, READ = 3000, 12_000, 300
 rng = random.Random(7)
 

@@ -378,7 +378,7 @@ def axis_cache():
 # ---- datasets ----
 
 def datasets_folder(n):
-    """n folders with two pictures each, which are datasets: the archive beside them says that they are no classes."""
+    """n folders with two pictures each, which are datasets: the archive next to them says that they are no classes."""
     root = fresh(f"datasets-{n}")
     with open(f"{root}/beside.tar", "wb") as f:
         f.write(bytes(1024))
@@ -403,7 +403,7 @@ def axis_datasets():
 # ---- entries of an scp file ----
 
 def scp_folder(name, n):
-    """A table in random order beside its archive."""
+    """A table in random order next to its archive."""
     folder = ark_folder(name, n)
     with mounted(folder, "readahead=0") as (_, at):
         with open(only(f"{at}/batches/batch=all/ark", ".scp"), "rb") as f:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `.epochfs/` beside the data spares (bench/groups/collections.sh): index_bars.py BAR
+"""What `.epochfs/` next to the data spares (bench/groups/collections.sh): index_bars.py BAR
 
 Prints the rows of the table as cache_bars.py does: seconds from `epochfs mount` to the first batch of a shuffled
 epoch, of far data, with and without `.epochfs/`.
@@ -74,7 +74,7 @@ def first_batch(server, source_of, *options):
 
 
 def measure(what, turn, server, source_of, *options, limit):
-    """turn(True) puts .epochfs/ beside the data, turn(False) takes it away."""
+    """turn(True) puts .epochfs/ next to the data, turn(False) takes it away."""
     seconds, asked = {True: [], False: []}, {}
     for _ in range(ROUNDS):
         for has in (False, True):

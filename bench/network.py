@@ -3,7 +3,7 @@
     network.enter()                      first of all, before other modules are used
     with Network(8, rate, origin_rate) as n:   n.at(i), n.prefix(i), n.address(i), n.traffic()
 
-enter() starts the program anew as process 1 of namespaces for network, processes and mounts. So no interface of the
+enter() starts the program again as process 1 of namespaces for network, processes and mounts. So no interface of the
 machine is touched, and when the program ends, in whatever way, the kernel ends all its processes, and its interfaces
 and mounts are gone. The program itself is the origin's machine. Needs root, and tbf in the kernel.
 """
@@ -46,13 +46,13 @@ def call(*words):
 
 
 def limit(device, rate, *space):
-    """What leaves by the device: rate bytes a second."""
+    """What leaves by the device: rate bytes per second."""
     call(*space, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate * 8}bit", "burst", str(BURST),
          "limit", str(QUEUE))
 
 
 class Network:
-    """n nodes, counted from 0, and a site's machine; rates in bytes a second, of each direction of a link."""
+    """n nodes, counted from 0, and a site's machine; rates in bytes per second, of each direction of a link."""
 
     def __init__(self, n, rate, origin_rate):
         self.n = n

@@ -3,7 +3,7 @@
 
     overlap.py [--quick] [--write-docs]      (by bench/run overlap)
 
-The experiment of runtime file staging: a remote of RATE bytes a second, a job that reads the
+The experiment of runtime file staging: a remote of RATE bytes per second, a job that reads the
 batches of a shuffled plan and computes for a given time after each. The ways to load, with what the
 job waits for:
 
@@ -18,7 +18,7 @@ transfer: the file alone, under the same conditions; compute: all batches. All v
 same bytes, which is checked by checksums. Each begins with an empty cache and an empty page cache
 (root), but the server has the file in memory.
 
-Prints the rows of bench/run; --write-docs: docs/bench/overlap.md and docs/bench/overlap.svg, too.
+Prints the rows of bench/run; --write-docs: docs/bench/overlap.md and docs/bench/overlap.svg as well.
 """
 
 import collections

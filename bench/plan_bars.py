@@ -3,7 +3,7 @@
 
 The benefits of the plan: the first batch of a cold cache, batches that are in the page cache before
 they are read, a cache that keeps what is needed next, epochs of any length. Prints rows as
-cache_bars.py does. Leaves out options that this epochfs does not know, and says so.
+cache_bars.py does. Omits options that this epochfs does not know, and says so.
 """
 
 import collections

@@ -71,7 +71,7 @@ def shuffled(x, y, rng):
 
 
 def module(at, epoch, workers=0):
-    """The batches of the module: in this process Batches, else its Loader."""
+    """The batches of the module: in this process Batches, otherwise its Loader."""
     batches = epochfs.torch.Batches(epochfs.open(at)["train"], PLAN, fields=FIELDS, epoch=epoch)
     for batch in epochfs.torch.Loader(batches, num_workers=workers) if workers else batches:
         yield batch["image"], batch["label"]

@@ -80,7 +80,7 @@ def write_hints(path):
 
 
 def bar_hints():
-    """Until the samples of a far shard of larger members can be listed: with DALI's index beside it,
+    """Until the samples of a far shard of larger members can be listed: with DALI's index next to it,
     against without."""
     took = {"without": [], "with": []}
     n = make(f"{WWW}/without/a.tar", 200e6, 150000)

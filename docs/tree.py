@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Draw docs/tree.svg, the picture of docs/concepts.md, from a real mount.      docs/tree.py EPOCHFS [SVG]
 
-EPOCHFS is the binary (build/release/epochfs), SVG the file to write (default: tree.svg beside this script).
+EPOCHFS is the binary (build/release/epochfs), SVG the file to write (default: tree.svg next to this script).
 It mounts the Fashion-MNIST of Debian's package dataset-fashion-mnist on a temporary folder, takes every name, count and
 picture from there, and unmounts. It needs nothing but Python. The test mount_cli-readme draws it again and compares.
 """
@@ -40,7 +40,7 @@ class Drawing:
         self.row += 1
 
     def pictures(self, left, images):
-        """Beside the last line, from left on."""
+        """Next to the last line, from left on."""
         y = TOP + (self.row - 1) * LINE - 14
         for i, image in enumerate(images):
             self.parts.append(picture(image, left + i * (PICTURE + 3), y))
@@ -82,7 +82,7 @@ def draw(mount):
     samples = json.loads(read(train, "dataset.json"))["samples"]
 
     def entry(stems, path, note="", shown=None):
-        """A line for what is at this path; it must be there."""
+        """A line for what is at this path; it must exist."""
         d.line(stems, shown or os.path.basename(path), note, os.path.isdir(path))
 
     def others(stems, folder, but, note=""):

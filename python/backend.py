@@ -4,7 +4,7 @@
 With --with-library, the wheel is one for this machine: it has libepochfs.so.0 of $EPOCHFS_LIBRARY, or of build/release.
 
 In place of setuptools: the module is a folder of Python files, so a wheel is a zip of it with four texts. This way `pip install`
-of this folder or of the sdist works offline, in an empty venv of any Python from 3.9 on, where setuptools would first be
+of this folder or of the sdist works offline, in an empty venv of any Python since 3.9, where setuptools would first be
 downloaded; and the same files make the same bytes.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Run a test where nothing that it starts can leave the machine, or say why it is left out:  needs.py TEST [ARGUMENTS]
+"""Run a test where nothing that it starts can leave the machine, or say why it is omitted:  needs.py TEST [ARGUMENTS]
     needs.py --of SOURCE PROGRAM [ARGUMENTS]      the same for a program of this source in C
 
 A test says what it needs beyond the build and Python, in comments above its first statement:
@@ -32,7 +32,7 @@ CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
-# What is looked for: a program, module:NAME or file:PATTERN. All of it must be there.
+# What is looked for: a program, module:NAME or file:PATTERN. All of it must exist.
 PACKAGES = {
     "awscli": ["/usr/bin/aws"],
     "ceph": ["ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "/usr/bin/aws"],

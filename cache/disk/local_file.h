@@ -12,7 +12,8 @@
 #include "cache/disk/group_file.h"
 
 /* The identity of a local file: what tells two versions of it apart. mtime can be set back, as by
- * `touch -r` and `cp -p`; ctime cannot, but other changes of the inode move it, too: docs/spec/local.md.
+ * `touch -r` and `cp -p`; ctime cannot, but other changes of the inode move it as well:
+ * docs/spec/local.md.
  */
 struct file_version {
     dev_t dev;
@@ -92,7 +93,7 @@ void file_pause(unsigned *step);
 int file_open_own(const struct cache_group *group, const char *path, int *ret_fd, struct diag *d);
 
 /* Remove what is at path in the cache folder if it is not a regular file. 0: nothing of that kind
- * is there any more; else as file_open_own(). */
+ * is there any more; otherwise as file_open_own(). */
 int file_clear_place(const struct cache_group *group, const char *path, struct diag *d);
 
 /* Fill the head, all but ops and name, of a blob of the first size bytes of a file. */

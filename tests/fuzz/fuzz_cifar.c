@@ -1,4 +1,4 @@
-/* Bytes as a file of CIFAR, of both kinds, and as names of classes beside it. Each sample of what
+/* Bytes as a file of CIFAR, of both kinds, and as names of classes next to it. Each sample of what
  * opens has its labels and planes where arithmetic says; a size that is no whole number of records
  * is refused. */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Bytes as a table. Whatever the pass takes by its bit masks, the parser takes too: each row has
- * the columns of the first, all numbers; no line of numbers is left out; what is read in pieces is
+ * the columns of the first, all numbers; no line of numbers is omitted; what is read in pieces is
  * what is read at once. */
 #include <errno.h>
 #include <math.h>

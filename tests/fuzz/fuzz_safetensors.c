@@ -1,5 +1,5 @@
 /* Bytes as a safetensors file. It is refused with a reason; or the tensors of its datasets lie
- * behind the header, each on its own bytes, and each sample of them can be read. Reads that fail
+ * after the header, each on its own bytes, and each sample of them can be read. Reads that fail
  * change nothing but that. */
 #include <errno.h>
 #include <string.h>

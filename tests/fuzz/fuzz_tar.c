@@ -59,7 +59,7 @@ static void check_array(const struct blob *blob, const struct tar_member *m)
     FUZZ_CHECK(head.bytes == len && head.ndim <= NPY_AXES && head.array_bytes <= m->size - len);
 }
 
-/* faults: NULL: no read fails; else each second one. */
+/* faults: NULL: no read fails; otherwise every second one. */
 static struct walked walk(const struct blob *blob, struct blob_faults *faults)
 {
     AUTO(tar_walk_release) struct tar_walk w = {0};

@@ -1,6 +1,6 @@
-/* Bytes as a TFRecord file. A first byte with bit 0: the rest as it is. Else records, each after a
- * byte that says what is wrong with it (1: the data's checksum, 2: the length's) and two for the
- * length of its data; their checksums are made here, since no input would find them.
+/* Bytes as a TFRecord file. A first byte with bit 0: the rest as it is. Otherwise, records, each
+ * after a byte that says what is wrong with it (1: the data's checksum, 2: the length's) and two
+ * for the length of its data; their checksums are made here, since no input would find them.
  *
  * What the file's index says of a record can be read, in any pieces, and is the same from the kept
  * index. A kept index that was forged may say anything, but nothing is read outside of records. */

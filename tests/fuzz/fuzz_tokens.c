@@ -1,4 +1,4 @@
-/* Bytes as token files of each kind, and what lies beside them. Whatever comes out: no window
+/* Bytes as token files of each kind, and what lies next to them. Whatever comes out: no window
  * leaves its file, what is read in pieces is what is read at once, x and y are the tokens, and doc,
  * pos and cu agree.
  *

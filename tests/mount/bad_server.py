@@ -36,7 +36,7 @@ PIECE = 16 << 10
 
 class Reply:
     """The planned answer. body: the bytes after the headers; end: what happens after `cut` bytes of
-    it ("close", "reset", "stall"), None: all of it is sent and the connection stays."""
+    it ("close", "reset", "stall"), None: all of it is sent and the connection remains."""
 
     def __init__(self, server, request):
         data, tag = server.file(request.path)
@@ -221,7 +221,7 @@ def delay(seconds):
 
 
 def without(*names):
-    """Leave out these headers."""
+    """Omit these headers."""
     def act(reply):
         for name in names:
             reply.headers.pop(name, None)

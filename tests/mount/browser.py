@@ -47,7 +47,7 @@ class Browser:
         return self.ask("POST", "/execute/sync", script=script, args=[])
 
     def messages(self):
-        """What the console has said since the last call, but for the browser's own pages, which miss a network."""
+        """What the console has said since the last call, except the browser's own pages, which miss a network."""
         return [f"{m['level']}: {m['message']}" for m in self.ask("POST", "/se/log", type="browser")
                 if m["level"] != "DEBUG" and not m["message"].startswith("chrome://")]
 

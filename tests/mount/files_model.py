@@ -1,5 +1,5 @@
 """Folders of files, read without epochfs: what torchvision's ImageFolder lists, with the files that
-lie beside a picture; and checks of a mount against it."""
+lie next to a picture; and checks of a mount against it."""
 
 import io
 import os
@@ -45,7 +45,7 @@ def name_of(key):
 
 
 def with_keys(root, samples):
-    """Set keys: the stem if it is the only one, else the path without the extension."""
+    """Set keys: the stem if it is the only one, otherwise the path without the extension."""
     stems = {}
     for s in samples:
         stems.setdefault(s.key, []).append(s)

@@ -11,7 +11,7 @@ mount must show of them. Where Kaldi ends with an assertion, this model has an e
 Values: matrix, vector, packed, int-vector: an array; int, float, double, bool: a scalar;
 int-vectors: a list of arrays; int-pairs, float-pairs: an array [n, 2]; posterior: a list of
 (indexes, values); gauss-posterior: a list of lists of (index, vector); token, tokens: bytes; wave:
-(samples a second, int16 [samples, channels]).
+(samples per second, int16 [samples, channels]).
 """
 
 import ctypes
@@ -876,7 +876,7 @@ class Table:
         return len(self.keys)
 
     def names(self):
-        """Of the arrays: data, data_counts, ..."""
+        """For the arrays: data, data_counts, ..."""
         return [self.field + suffix for suffix in self.arrays[0]]
 
     def array(self, sample, name):

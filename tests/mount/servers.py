@@ -192,7 +192,7 @@ http {{
 class Nginx:
     """nginx in one process, so that a signal can stop it and its log is in order.
 
-    certificate: a .pem with its .key beside; http2: offered there. limit_rate: bytes per second and
+    certificate: a .pem with its .key next to it; http2: offered there. limit_rate: bytes per second and
     connection. more: text for the server's block. connections: to it, at most."""
 
     count = 0

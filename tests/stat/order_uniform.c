@@ -294,7 +294,7 @@ static void test_large_order(const struct walk *w, const char *label, uint64_t n
     snprintf(name, sizeof(name), "one-order-%s-stride-%" PRIu64, label, stride);
     verdict_cells(w->name, name, counts, 64 * 64, total);
     snprintf(name, sizeof(name), "one-order-%s-inverse", label);
-    if (stride == 1) /* else the same once more */
+    if (stride == 1) /* else the same again */
         verdict_cells(w->name, name, back, 64 * 64, total);
     free(counts);
     free(back);
@@ -334,7 +334,7 @@ static void test_window_blocks(const struct walk *w, size_t blocks, uint64_t win
 }
 
 /* Windows: the order inside a group. Whichever blocks are in it, the rank of its samples among
- * themselves is a uniform permutation, anew in every group: position x rank, over all groups; and
+ * themselves is a uniform permutation, again in every group: position x rank, over all groups; and
  * the first ranks of two neighbouring groups against each other. */
 static void test_window_inside(const struct walk *w, size_t groups, uint64_t window)
 {

@@ -230,7 +230,7 @@ static void model_make(const struct plan *p, const struct model_data *data,
             break;
         if (len - at < each && p->tail == TAIL_KEEP)
             each = len - at;
-        for (uint64_t i = 0; i < each; i++) /* whole batches but for units of one element */
+        for (uint64_t i = 0; i < each; i++) /* whole batches except units of one element */
             ret->sample[at + i] =
                 at + i < len ? rank[at + i] : list[((at + i) * p->ranks + p->rank) % n];
         ret->count[ret->batches++] = each;
@@ -238,7 +238,7 @@ static void model_make(const struct plan *p, const struct model_data *data,
     }
 }
 
-/* ---- the schedule beside it ---- */
+/* ---- the schedule next to it ---- */
 
 static void init(const struct plan *p, const struct model_data *data, struct test_labels *l,
                  struct schedule *ret)

@@ -113,7 +113,7 @@ void kaldi_table_identity(const struct kaldi_table *table, struct text *t);
 /* ---- finding out the type (format/kaldi/table/sniff.c) ---- */
 
 /* The type that the first object of an archive states itself; otherwise asked, if that is known;
- * else the only type as which the objects can be read, for text the most specific one. 0, or
+ * or the only type as which the objects can be read, for text the most specific one. 0, or
  * -EBADMSG with the reason in d. */
 int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
                         struct diag *d);

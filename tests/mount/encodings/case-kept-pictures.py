@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: python3-pil
 """-o keep_made=SIZE: a second epoch and a second mount decode nothing and show the same bytes; so
-after kills, damage, a full disk; a source or a size that differs is decoded anew."""
+after kills, damage, a full disk; a source or a size that differs is decoded again."""
 
 import concurrent.futures
 import errno

@@ -192,7 +192,7 @@ found = [line for line in run("info", "--check", SOURCE, code=2).split("\n") if 
 equal(len(found), 63, "records that are reported")
 equal([line for line in found if "expected a JPEG, PNG or WebP picture, got bytes" not in line], [], "other reports")
 
-# The index is kept: a later mount takes it, and one that is damaged is made anew.
+# The index is kept: a later mount takes it, and one that is damaged is made again.
 files = kept()
 equal(len(files), 2, f"kept indexes: {files}")
 before = [os.stat(f).st_ino for f in files]

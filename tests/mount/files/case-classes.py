@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Class folders: the samples, labels and classes of torchvision's ImageFolder, numeric names (F-6) and a class
-without a picture (F-4) included; files beside a picture; every encoding; splits; shuffled batches."""
+without a picture (F-4) included; files next to a picture; every encoding; splits; shuffled batches."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What looks like something else stays what it is: IDX, libsvm and Kaldi with pictures beside them, projects,
-manifests; and what stands beside a dataset is counted."""
+"""What looks like something else stays what it is: IDX, libsvm and Kaldi with pictures next to them, projects,
+manifests; and what stands next to a dataset is counted."""
 
 import os
 
@@ -41,7 +41,7 @@ equal(found.count("not usable: "), 5, "files that are not usable")
 equal(run("info", "--json", f"{SOURCE}/code").count('"reason"'), 41, "reasons")
 equal(run("info", "--check", f"{SOURCE}/code", code=2).count("not usable: "), 41, "with --check")
 
-# IDX with a picture beside it.
+# IDX with a picture next to it.
 small(name="idx/")
 write("idx/preview.png", PNG)
 with mounted(f"{SOURCE}/idx"):
@@ -64,7 +64,7 @@ for i in range(20):
 found = run("info", f"{SOURCE}/kaldi")
 contains(found, "Kaldi" if "Kaldi" in found else "kaldi", "plots/0.png")
 
-# What is beside a dataset of pictures.
+# What is next to a dataset of pictures.
 for i in range(4):
     write(f"mixed/set/cat/{i}.jpg", b"jpg")
 write("mixed/set/cat/notes.txt", b"notes")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Manifests of MindSpore: a dataset for each usage (F-20), labels numbered over the whole manifest (F-21), pictures
-found beside it or by the longest tail of their path (F-18), and never outside of SOURCE (F-19); the real ones, made
+found next to it or by the longest tail of their path (F-18), and never outside of SOURCE (F-19); the real ones, made
 ones, what is wrong with them (F-22), and with their pictures (F-23)."""
 
 import errno
@@ -215,7 +215,7 @@ with Nginx(WWW) as server:
     equal(heads.count("/any/notes.json"), 1, f"requests: {heads}")
     stop(daemon)
 
-# Usages where they are hard to find: beside one of an annotation, escaped, under an escaped name; one too long.
+# Usages where they are hard to find: next to one of an annotation, escaped, under an escaped name; one too long.
 inner = '{"source": "1.jpg", "annotation": [{"name": "a", "property": {"usage": "inner"}}], "usage": "TRAIN"}\n'
 odd = f"{SOURCE}/odd"
 for name, text in (("inner", inner * 2), ("text", line("1.jpg", "T\\u0045ST").replace("\\\\", "\\")),

@@ -3,7 +3,7 @@
 """A bucket of many pictures: the first mount lists ranges of keys side by side, the second one asks for each
 page once and reads those that have changed; both show what a listing page after page shows.
 
-MANY=1300000 prints how long a million files take, also from the list beside the data, and the memory of the daemon in
+MANY=1300000 prints how long a million files take, also from the list next to the data, and the memory of the daemon in
 a shuffled epoch."""
 
 import os
@@ -73,7 +73,7 @@ with FakeS3([key(i) for i in range(N)]) as s3:
         print(f"in a shuffled epoch: {resident(daemon.pid)} MiB", flush=True)
     stop(daemon)
 
-    if MANY:  # the list beside the data, for nodes that were never here
+    if MANY:  # the list next to the data, for nodes that were never here
         run("index", "s3://data/set/", "-o", f"{PRIVATE}/out", "-o", "anonymous")
         for file in os.listdir(f"{PRIVATE}/out"):
             s3.put(f"set/.epochfs/{file}", content(PRIVATE, "out", file))

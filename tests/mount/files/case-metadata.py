@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tables of metadata beside pictures (F-15, F-16, F-17): a row is a sample; its columns are fields; files that are
+"""Tables of metadata next to pictures (F-15, F-16, F-17): a row is a sample; its columns are fields; files that are
 not there, or not below the folder; tables that are wrong; CSV as RFC 4180 has it."""
 
 import csv

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: data:files
-"""Real folders of pictures, against what is known of them (EXPECTED-collections.md beside the data)."""
+"""Real folders of pictures, against what is known of them (EXPECTED-collections.md next to the data)."""
 
 import hashlib
 import json

@@ -108,7 +108,7 @@ contains(found, "samples  26\n", "ignored: 2 .md (README.md and 1 more), 1 witho
 os.rmdir(f"{SOURCE}/speech/zero")
 SOUNDS[0].remove(b"zero")
 
-# What lies beside class folders stays what it is, and the dataset is in the folder with it.
+# What lies next to class folders stays what it is, and the dataset is in the folder with it.
 write("speech/testing_list.txt", b"up/x.wav\n")
 write("speech/rows.svm", b"1 1:2\n")
 with mounted(f"{SOURCE}/speech"):
@@ -182,7 +182,7 @@ for ext in ("wav", "txt"):
         asked[ext] = s3.objects
 equal((asked["wav"] <= 1, 0 < asked["txt"] - asked["wav"] <= LOOKS), (True, True), f"objects that info asked for: {asked}")
 
-# One that cannot be read is missed beside the dataset, not in it.
+# One that cannot be read is missed next to the dataset, not in it.
 with Nginx(f"{SOURCE}/aclImdb", more="location /train/labeledBow.feat { return 403; }") as server, mounted(server.url):
     contains(text(path("train/labeledBow.feat/ERROR.txt")), "403")
     model.check_samples(path("train/texts"), TEXTS["train"][1])
@@ -206,7 +206,7 @@ seen = json.loads(run("info", "--json", f"{SOURCE}/rows"))["datasets"]
 equal(sorted({d["format"] for d in seen}), ["csv", "jsonl", "libfm", "libsvm"], "formats of rows")
 equal("files" in {d["format"] for d in seen}, False, "rows are no texts")
 
-# One file of rows among forty texts; bytes that are no text; arrays beside sounds; tables of Kaldi; mixed kinds.
+# One file of rows among forty texts; bytes that are no text; arrays next to sounds; tables of Kaldi; mixed kinds.
 for i in range(40):
     write(f"one/{'ab'[i % 2]}/{i}.txt", prose(30))
 write("one/a/rows.txt", ROWS["libsvm"] * 40)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A folder on a web server with a SHA256SUMS: a picture that is not what it says gives EIO, and so does none of
-those beside it."""
+those next to it."""
 
 import errno
 

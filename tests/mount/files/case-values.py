@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files beside pictures that are values: .npy as arrays, .cls, .index and .id as integers, in one folder and in
+"""Files next to pictures that are values: .npy as arrays, .cls, .index and .id as integers, in one folder and in
 class folders; locally, over HTTP, with a kept index. What cannot be a value is shown as it is, and says why;
 an object that the server refuses fails its sample alone."""
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: many files on servers
-"""The list of a folder of many files beside the data, on a web server and on S3: the first mount of anybody fetches
-it, looks at a few pages and versions, and asks for no other; one that is not current is left aside, and no sample
+"""The list of a folder of many files next to the data, on a web server and on S3: the first mount of anybody fetches
+it, looks at a few pages and versions, and asks for no other; one that is not current is ignored, and no sample
 has the bytes of another version."""
 
 import errno
@@ -77,7 +77,7 @@ def check_web(sums):
         stop(daemon)
         web.index()
 
-        # Whoever comes first fetches the list, and the one index; the next mount of that node neither.
+        # The first mount fetches the list, and the one index; the next mount of that node neither.
         daemon, ours, pages, heads, all_ = web.mount(f"{name}-first")
         equal((ours, heads), (3, SAMPLES), f"{name}: files of .epochfs/, and versions")
         equal(pages <= SAMPLES + 2, True, f"{name}: {pages} pages")
@@ -130,7 +130,7 @@ def check_web(sums):
         else:
             os.unlink(f"{web.root}/SHA256SUMS")
 
-        # A list of somebody else's files, and one that is none.
+        # A list of another user's files, and one that is none.
         web.index()
         table = content(OUT, "index.txt")
         list_name = next(line.split()[3] for line in table.decode().splitlines() if line.startswith("listing"))

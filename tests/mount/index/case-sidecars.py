@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Indexes of other tools beside files on a web server: DALI's .idx of tar shards, MXNet's .idx of RecordIO. A stale
+"""Indexes of other tools next to files on a web server: DALI's .idx of tar shards, MXNet's .idx of RecordIO. A stale
 one, one that is cut short, one of another file, one that is none: samples are right, and few bytes more are read
 than without any. MindRecord's .db is never asked for (mindrecord/case-far.py)."""
 

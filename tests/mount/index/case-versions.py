@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # slow: many versions of files
-"""Indexes beside the data against files that have changed in ways that are hard to see: the same size, the same
+"""Indexes next to the data against files that have changed in ways that are hard to see: the same size, the same
 four blocks, and a time that is old, or not known. No byte of a sample is ever wrong: what has moved is ESTALE, the
 rest is right, and the next mount is right everywhere. Copies, whose versions differ, use the index."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The archives that the mount shows, and the scp files beside them: an independent reader finds
+"""The archives that the mount shows, and the scp files next to them: an independent reader finds
 every object on the mounted path, sequentially and by offset."""
 
 import os

@@ -144,7 +144,7 @@ BAD = [
 # Objects that state no type: by their content alone these make no dataset.
 OPAQUE = [obj for row, type, obj in BAD if row in ("egs", "lattice", "kaldiio", "htk")
           and type == "matrix"]
-# An index that no row has: what is behind is all right, so it may show when it is read only.
+# An index that no row has: what is after is all right, so it may show when it is read only.
 SPARSE_INDEX = [B + b"SM " + int32(1) + b"SV " + int32(3, 1, i) + real(1, "<f4")
                 for i in (3, -1, MAX, MIN)]
 
@@ -257,7 +257,7 @@ def check_type(type, files, encodings=None):
 
 
 def check_frames():
-    """More frames than Kaldi takes, though they are there; vectors that end with the file."""
+    """More frames than Kaldi takes, though they exist; vectors that end with the file."""
     good = GOOD["posterior"][0]
     empty = [[(3, numbers(0)), (4, numbers(0))], []]
     for type, data, n in (
@@ -279,7 +279,7 @@ def check_memory(pid):
 
 
 def check_opaque():
-    """Without a type: a file of its own, with a good one beside."""
+    """Without a type: a file of its own, with a good one next to it."""
     files = {f"opaque-{i}.ark": write_ark([(b"a", obj), (b"b", obj)])
              for i, obj in enumerate(OPAQUE)}
     good = write_ark([(b"a", GOOD["matrix"][0]), (b"b", GOOD["matrix"][1])])

@@ -310,7 +310,7 @@ def check_kept_damage():
         with mounted(SOURCE, "allow_commands"):
             kd.check(Dataset(path("t.scp"), ["u"], {"data": [m]}))
     equal(counted() > 1, True, "it ran again")
-    for where in (f"{SOURCE}/m.mat", "/dev/null/x"):  # no cache folder can be there
+    for where in (f"{SOURCE}/m.mat", "/dev/null/x"):  # no cache folder can exist
         os.environ["EPOCHFS_CACHE"] = where
         kd.script("u.scp", ["a m.mat", f"b cat {file} |"])
         with mounted(SOURCE, "allow_commands", log="log.nowhere"):
@@ -411,7 +411,7 @@ def check_time_limit():
                         f"d cat {file}; (trap '' TERM; cat {pipes[2]}) & |", f"e cat {file} |"])
     begin = time.monotonic()
     with mounted(SOURCE, "allow_commands", "command_timeout=1", log="log.limit"):
-        # What a shell leaves behind when it ends is ended, too.
+        # What a shell leaves behind when it ends is ended as well.
         ds = Dataset(path("t.scp"), "abcde", {"data": [m, BAD, BAD, m, m]})
         kd.check(ds)
         equal(0.9 < time.monotonic() - begin < AT_ONCE + 5, True, "a limit of 1 s, seconds")

@@ -118,7 +118,7 @@ def check_reuse():
     equal(times(kept()), files, "the second mount wrote nothing")
     run("info", SOURCE)
     equal(times(kept()), files, "info wrote nothing")
-    # The archive alone, and a table beside it, leave the index of the first as it is.
+    # The archive alone, and a table next to it, leave the index of the first as it is.
     more = table("zz-more", 30)
     with mounted():
         check(ds)
@@ -127,7 +127,7 @@ def check_reuse():
 
 
 def check_archive():
-    """Of an archive without an scp, of a text archive, of a data directory."""
+    """For an archive without an scp, of a text archive, of a data directory."""
     fresh()
     ark = table("plain", 500)
     os.unlink(f"{SOURCE}/plain.scp")

@@ -134,7 +134,7 @@ CUT = re.compile(rb"(.*)%~([0-9a-f]{16})")
 
 
 def check_long():
-    """A key's name is whole if it fits, else cut, and still each key has its own file."""
+    """A key's name is whole if it fits, otherwise cut, and still each key has its own file."""
     lengths = [1, 100, 150, 190, 200, 210, 220, 230, 240, 245, 250, 255, 256, 300, 500, 800, 1000,
                1024]
     keys = [bytes([97 + i]) * n for i, n in enumerate(lengths)]

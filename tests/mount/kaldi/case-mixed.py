@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Matrices of 2 and of 3 columns in one archive: a batch of both does not fit into one array. The
-listing leaves out such files, so cp -r and rsync copy everything listed; opening one still reports
+listing omits such files, so cp -r and rsync copy everything listed; opening one still reports
 why, and status names it."""
 
 import errno

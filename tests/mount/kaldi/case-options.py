@@ -159,7 +159,7 @@ def calm(now):
 
 
 def read(*files):
-    """Read files anew: not from the kernel's pages."""
+    """Read files again: not from the kernel's pages."""
     for file in files:
         fd = os.open(file, os.O_RDONLY)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -130,7 +130,7 @@ def check_only():
 
 
 def check_cwd():
-    """The cwd counts where it is in SOURCE, or outside is allowed; else the search goes on."""
+    """The cwd counts where it is in SOURCE, or outside is allowed; otherwise the search goes on."""
     fresh()
     put(f"{OUTSIDE}/x/m.ark", secret)
     put(f"{SOURCE}/x/m.ark", inside)
@@ -211,7 +211,7 @@ def check_exchanged():
         for file in ("samples/raw/u1.data.raw", "samples/npy/u2.data.npy",
                      "samples/npy/u1.data.npy",
                      "batches/batch=all/npz/000000.npz", "batches/batch=all/ark/000000.ark"):
-            with contextlib.suppress(OSError):  # ESTALE, or what was there
+            with contextlib.suppress(OSError):  # ESTALE, or what existed
                 data = content(path("t.scp", file))
                 equal(outside.value.tobytes()[:40] in data, False, f"{file}: bytes of outside")
                 equal(inside.value.tobytes() in data, True, f"{file}: what was there")

@@ -260,7 +260,7 @@ def check_messages():
 
 
 def check_batches():
-    """Ranges of one archive beside whole objects, in batches: Kaldi's way to cut utterances."""
+    """Ranges of one archive next to whole objects, in batches: Kaldi's way to cut utterances."""
     arrays = [a(20, 3), a(31, 3), a(7, 3)]
     data, at = kd.archive([(f"r{i}", kd.fm(x)) for i, x in enumerate(arrays)])
     write("cuts/f.ark", data)

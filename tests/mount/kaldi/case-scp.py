@@ -185,7 +185,7 @@ def write_table(places):
 
 
 def check_table(found, permissive, log):
-    """permissive: lines with objects that cannot be read are left out."""
+    """permissive: lines with objects that cannot be read are omitted."""
     for name, (keys, items, told) in found.items():
         every = list(zip(keys, items))
         samples = [pair for pair in every if not permissive or pair[1] is not BAD]

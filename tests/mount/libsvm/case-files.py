@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-scipy
-"""Files of libsvm text: alone, joined, in lists, packed, with side files, beside other files, with
+"""Files of libsvm text: alone, joined, in lists, packed, with side files, next to other files, with
 bad rows; and info, dataset.json, attributes and README.txt about them."""
 
 import errno
@@ -281,7 +281,7 @@ def check_side(files, name, fields, data=None):
         equal(sorted(s["file"] for s in page["sources"]), sorted(files), "sources")
         check_page(page, name, ds, [s["file"] for s in page["sources"]])
     run("info", "--check", SOURCE)
-    if name in files:  # Side files are found beside a single file too.
+    if name in files:  # Side files are found next to a single file too.
         for source in (f"{SOURCE}/{name}", f"{SOURCE}/{name};"):
             with mounted(source):
                 check(name, ds)
@@ -369,7 +369,7 @@ def check_side_errors():
         contains(run("info", "--check", SOURCE, code=2), f"t.{suffix}")
 
 
-# ---- other files beside, and bad rows ----
+# ---- other files next to it, and bad rows ----
 
 def check_mixed():
     """A folder with IDX files, libsvm files, and other text."""

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Text about the data beside files of libsvm rows: what looks like rows here and there is no part
+"""Text about the data next to files of libsvm rows: what looks like rows here and there is no part
 of `all`, unless it is named."""
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: root
-"""open=pass where the kernel refuses the files as backing files, for they lie on a file system that lies on
+"""open=pass where the kernel refuses the files as backing files, because they lie on a file system that lies on
 another one: an overlay, and a mount of FUSE. Every read is right through the daemon, and the log says why, once."""
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: thousands of mounts, reads and plans
 """The daemon must not grow with what was done: each kind of work is done so many times, and then so
-many times again, and what is allocated may then be no more than it was, but for what status.json
+many times again, and what is allocated may then be no more than it was, except what status.json
 says is kept, which has a limit. GROWTH=N does all of it N times as often."""
 
 import contextlib

@@ -68,7 +68,7 @@ def containers(spec):
 
 
 def check_pod(spec, where):
-    """Each volume is mounted, each mount has its volume, what the propagation of a mount asks for is there, and a pod that is to end
+    """Each volume is mounted, each mount has its volume, what the propagation of a mount asks for exists, and a pod that is to end
     has no container that does not: one that mounts is a sidecar, with a probe that the others wait for."""
     defined = [volume["name"] for volume in spec.get("volumes", [])]
     used = [(c, mount) for c in containers(spec) for mount in c.get("volumeMounts", [])]

@@ -248,10 +248,10 @@ def check_shards():
     contains(text(path("M-8last/all/ERROR.txt")), "none that is shard 2")
 
 
-# ---- the files beside ----
+# ---- the files next to ----
 
 def check_beside():
-    """No file of SQLite is opened, whatever it is; and each is left out."""
+    """No file of SQLite is opened, whatever it is; and each is omitted."""
     for name in beside:
         equal(sorted(os.listdir(path(name))), ["x.mindrecord"], name)
         for i in range(6):

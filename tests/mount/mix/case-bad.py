@@ -99,7 +99,7 @@ def check_meanings():
 
 def check_shapes():
     """The first axis may differ: then arrays are ragged, and batches of npy padded. Fields that not all have are
-    left out; `source` of a source has another name."""
+    omitted; `source` of a source has another name."""
     with mounted(SOURCE, "mix=m=a*1+tall*1"):
         batch = arrays(path("m", "batches", "batch=4", "npz", "000000.npz"))
         equal(sorted(batch), ["image", "image_offsets", "index", "key", "label", "source", "source~2"], "members")

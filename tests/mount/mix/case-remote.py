@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A mix of datasets on a web server: its files are those of the same mix on a disk, each byte is fetched once, in the
-order of need; with a cache too small for all, too; and sources that must be indexed first."""
+order of need; with a cache too small for all as well; and sources that must be indexed first."""
 
 import os
 
@@ -10,7 +10,7 @@ from lib import CACHE, SOURCE, content, equal, idx_bytes, status, stop, write
 from servers import Nginx, check_once, remote, sent, start_at, wait_until
 
 SIDE = 200
-COUNTS = {"a": 120, "b": 40, "c": 9}  # 40 KB a sample
+COUNTS = {"a": 120, "b": 40, "c": 9}  # 40 KB per sample
 TEXT = "a*3+b*2+c*1+a*1/150"
 PLAN = "batch=10,seed=5"
 MIX = f"mix=m={TEXT},plan={PLAN.replace(',', '+')}"

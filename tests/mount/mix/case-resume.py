@@ -56,7 +56,7 @@ with mounted(SOURCE, f"mix=m={TEXT}"):
     alone = read(1, everything)
     equal({tuple(step["source"].unique().tolist()) for step in alone} >= {(0, 1, 2), (0, 2)}, True, "sources, and later two")
     four = read(4, everything[:5])
-for ranks in (2, 8):  # the job is started anew, and so is the mount
+for ranks in (2, 8):  # the job is started again, and so is the mount
     with mounted(SOURCE, f"mix=m={TEXT}"):
         check(four + read(ranks, everything[5:]), alone)
 # Weights that change later were not known before: what was read then is the same.

@@ -76,7 +76,7 @@ def check_not_up(secret):
 
 
 def check_resolver(secret):
-    """Name servers that nginx cannot take, as an address with a zone, are left out; so is a list of none."""
+    """Name servers that nginx cannot take, as an address with a zone, are omitted; so is a list of none."""
     if os.geteuid() != 0:
         return
     for servers in ("nameserver fe80::1%eth0\nnameserver ::1\n", "nameserver fe80::1%eth0\n", "nameserver #none\n", ""):
@@ -94,7 +94,7 @@ def read_all(daemon):
 
 
 def check_disagree(origin, ring):
-    """Node 2 has a list without node 1: it is left out by the others, and leaves them out."""
+    """Node 2 has a list without node 1: it is omitted by the others, and omits them."""
     tool("down", "--folder", ring.at(2))
     arguments = ring.arguments(2, 0)
     arguments[arguments.index("--nodes") + 1] = f"{address(0)},{address(2)}"

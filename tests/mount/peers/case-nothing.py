@@ -2,7 +2,7 @@
 # slow: waits for members that hang
 """A front that is alive, and whose ring gives nothing for data: readers get their bytes from the origin, whatever
 timeout= is, within 2 s if members do not answer, and within 5 s if they do. While all that the ring gives takes long, because the origin is slow, the origin is not asked
-beside it; and a request whose member is alive is not sent again, but one whose member has been replaced is."""
+next to it; and a request whose member is alive is not sent again, but one whose member has been replaced is."""
 
 import http.server
 import re

@@ -93,7 +93,7 @@ def check_late(origin, ring):
 
 
 def check_dead(origin, ring):
-    """A dead node: its share is fetched once more, by the others together."""
+    """A dead node: its share is fetched again, by the others together."""
     shares = [sum(st.st_size for _, st in files_below(f"{ring.at(i)}/share")) for i in range(NODES)]
     ring.kill(3)
     origin.forget()
@@ -182,7 +182,7 @@ def check_front(origin, ring):
           DATA["sub/two-data"][2 * MiB:2 * MiB + PIECE], "with all of the ring dead")
     took(time.monotonic() - begin, "a read with all of the ring dead", 2)
     stop(daemon)
-    # A mount begins without it, too.
+    # A mount begins without it as well.
     daemon = start(f"{origin.url}/", f"cache={PRIVATE}/cache.gone,{ring.options(2)}")
     equal(content(daemon.at, in_mount("sub/two-data")) == DATA["sub/two-data"], True, "a mount without its ring")
     contains(log_text(), "the origin is asked in their place")

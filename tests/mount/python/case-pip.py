@@ -53,7 +53,7 @@ def main():
 
 
 def as_a_page_says(name, lines):
-    """The block of a page, in a copy of the checkout and an empty venv; what pip would fetch is left out."""
+    """The block of a page, in a copy of the checkout and an empty venv; what pip would fetch is omitted."""
     venv, checkout = f"{PRIVATE}/venv-{name}", f"{PRIVATE}/checkout-{name}"
     run(sys.executable, "-m", "venv", venv)
     shutil.copytree(f"{ROOT}/python", f"{checkout}/python", ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Plans with typos: each of many ranks gets the reason of its own, every time, also if others have the same typo or another one."""
+"""Plans with typos: each of many ranks gets the reason of its own, every time, even if others have the same typo or another one."""
 
 import errno
 import multiprocessing
@@ -35,7 +35,7 @@ with mounted():
     with multiprocessing.get_context("fork").Pool(RANKS) as pool:
         for round_ in range(2):
             equal([found for found in pool.map(ask, range(RANKS), 1) if found], [], f"reasons, round {round_}")
-    # With a shell: the status has the last one, also if the kernel knows that name.
+    # With a shell: the status has the last one, even if the kernel knows that name.
     for name in ("batch=10,sed=7", "batch=0", "batch=10,sed=7"):
         expect_error(errno.ENOENT, os.stat, path(f"train/batches/{name}"))
         contains(status()["last_refused_name"], f"train/batches/{name}: ", PLANS[name])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """RecordIO that is not as it should be: what is good before a fault is served, and the file says what
-is left out; a record whose headers lie fails alone; a file whose first record is bad is ERROR.txt."""
+is omitted; a record whose headers lie fails alone; a file whose first record is bad is ERROR.txt."""
 
 import errno
 import gzip

@@ -163,13 +163,13 @@ for name, (payloads, pictures, keys) in made.items():
     write(f"{name}/{name}.rec", data)
     want[name] = File(data, pictures, keys)
 
-# Two files as one: ids that are unique in both are keys, else there are numbers.
+# Two files as one: ids that are unique in both are keys, otherwise there are numbers.
 write("pair/a.rec", b"".join(map(record, plain[:20])))
 write("pair/b.rec", b"".join(map(record, plain[20:])))
 write("same/a.rec", b"".join(map(record, twice[::2])))
 write("same/b.rec", b"".join(map(record, twice[1::2])))
 
-# What is beside: an .idx that is right, or wrong in one way or another, changes nothing.
+# What is next to it: an .idx that is right, or wrong in one way or another, changes nothing.
 places = [p for p, _ in read(b"".join(map(record, plain)))]
 right = [f"{100 + i * 7}\t{p}\n" for i, p in enumerate(places)]
 beside = {

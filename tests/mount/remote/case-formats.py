@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: python3-scipy
 """libsvm text and Kaldi data directories on a web server: indexed, joined and read as on a disk,
-each byte fetched once; the files that an scp names are beside it on the server."""
+each byte fetched once; the files that an scp names are next to it on the server."""
 
 import gzip
 import os
@@ -70,7 +70,7 @@ with Nginx(SOURCE) as server:
                {p: n for p, n in SIZES.items() if p != "/kaldi/spk2utt"}, "libsvm and Kaldi")
     stop(daemon)
     before = len(server.log())
-    with mounted(f"{server.url}/"):  # the indices are kept, too
+    with mounted(f"{server.url}/"):  # the indices are kept as well
         check_svm()
         check_kaldi()
     equal(len(server.log()), before, "requests for data after a remount")
@@ -80,7 +80,7 @@ with Nginx(SOURCE) as server:
         ds, _ = full.dataset(path("all"))
         kd.check_sample(ds, 5, ["wav"])
 
-    # A single table, by its scp; its archive beside it.
+    # A single table, by its scp; its archive next to it.
     with mounted(f"{server.url}/kaldi/feats.scp", f"cache={PRIVATE}/single"):
         at = path("feats.scp")
         equal(len(os.listdir(f"{at}/samples/npy")), 20, "samples of feats.scp")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: many processes at once
 """Packed files of a server, staged by many processes at once: each byte is fetched once, whichever
-process unpacks them first and drops the packed bytes; also if that process is killed."""
+process unpacks them first and drops the packed bytes; even if that process is killed."""
 
 import gzip
 import subprocess

@@ -5,7 +5,7 @@
     task.py epoch      the epoch, once; <job>.<task>.read.npy has the samples read
     task.py forever    one epoch after another; makes <job>.<task>.reading when it has begun
 
-The files are made in the current folder. Each image must equal that of images.npy beside this
+The files are made in the current folder. Each image must equal that of images.npy next to this
 program.
 """
 

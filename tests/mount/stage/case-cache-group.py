@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: several users, one after the other
 """A cache folder of mode 2770 serves all users of its group, whatever their umasks are: each byte is
-fetched once for all of them, also if one is killed; cache_size= counts once; a user outside the
+fetched once for all of them, even if one is killed; cache_size= counts once; a user outside the
 group gets nothing, and what a file's rights forbid is reported by its name."""
 
 import base64
@@ -75,7 +75,7 @@ def make_shared():
 
 
 def check_rights():
-    """All files and folders are the group's, whoever made them."""
+    """All files and folders are the group's."""
     owners = set()
     for at, folders, names in os.walk(SHARED):
         for name in folders:
@@ -171,7 +171,7 @@ def check_records(server):
 
 
 def check_outside(server):
-    """Somebody else gets nothing, and is told why; so is a member that cannot open a file."""
+    """Another process else gets nothing, and is told why; so is a member that cannot open a file."""
     source = f"{server.url}/big-data"
     bob.run("cache", "prune", "--all", SHARED)
     ann.run("stage", "-o", OPTIONS, source)
@@ -190,7 +190,7 @@ def check_outside(server):
     server.forget()
     bob.run("stage", "-o", OPTIONS, source)
     equal(fetched(server), [], "bob fetches nothing")
-    # A folder, too.
+    # A folder as well.
     os.chmod(f"{SHARED}/staged", 0o700)
     contains(bob.run("stage", "-o", OPTIONS, source, code=4), f"{SHARED}/staged", "mode 2770",
              "mode 0700")
@@ -198,7 +198,7 @@ def check_outside(server):
 
 
 def check_refused(server):
-    """What ann has staged is not for bob if the remote refuses him: whatever it answers, also if it
+    """What ann has staged is not for bob if the remote refuses him: whatever it answers, even if it
     answers HEAD to everybody, and if it is dead."""
     source = f"{server.url}/big-data"
     ann.run("stage", "-o", OPTIONS, source)

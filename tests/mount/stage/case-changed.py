@@ -124,7 +124,7 @@ def check_change(change):
     equal(np.array_equal(got["image"], images[got["index"]]), True, "another dataset, anew")
 
 
-for change in CHANGES:  # a mount for each: a log holds 20 lines a second
+for change in CHANGES:  # a mount for each: a log holds 20 lines per second
     with mounted(log=f"log.{change.__name__}"):
         check_change(change)
     contains(log_text(f"log.{change.__name__}"), f"{change.__name__}-data: ",

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A cache folder that other datasets have filled: what no process uses makes place, the oldest first. What is in use
-stays, and the mount says so, with what to type."""
+remains, and the mount says so, with what to type."""
 
 import contextlib
 import os

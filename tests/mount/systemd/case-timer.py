@@ -29,7 +29,7 @@ with machine.booted():
     machine.run(f"{COMMAND} --unit=metrics {line}")
     equal(machine.show("metrics.timer", "ActiveState"), "active", "the timer")
     contains(machine.run("systemctl cat metrics.timer"), "OnCalendar=minutely")
-    machine.run("systemctl start metrics.service")  # what the timer does each minute
+    machine.run("systemctl start metrics.service")  # what the timer does every minute
     machine.wait_state("metrics.service", "inactive dead")
     found = prometheus.parse(content(OUT, "epochfs.prom"))
     equal(prometheus.value_of(found, "epochfs_up", mountpoint="/mnt/mnist"), 1, "epochfs_up")

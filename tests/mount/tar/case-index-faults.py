@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""`epochfs index` of a bucket, whose mounts then use what lies beside the data; on a full disk, and interrupted:
-nothing is left behind, and what was there before stays."""
+"""`epochfs index` of a bucket, whose mounts then use what lies next to the data; on a full disk, and interrupted:
+nothing is left behind, and what was there before remains."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def plain(found):
 
 
 def check_bucket():
-    """What `epochfs index` writes of a bucket is put beside the data; a new mount then reads less."""
+    """What `epochfs index` writes of a bucket is put next to the data; a new mount then reads less."""
     with FakeS3({f"set/s-{i}.tar": data for i, data in enumerate(DATA)}) as s3:
         os.environ["AWS_ENDPOINT_URL"] = s3.endpoint
         asked = {}
@@ -95,7 +95,7 @@ def check_interrupted(good):
 
 
 def check_two_writers(good):
-    """Several at once write the same folder, which is new, or is replaced: each ends well, and one is there."""
+    """Several at once write the same folder, which is new, or is replaced: each ends well, and one exists."""
     out = f"{PRIVATE}/two/.epochfs"
     os.mkdir(os.path.dirname(out))
     for _ in range(5):

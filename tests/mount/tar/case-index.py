@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Indexes beside the data: `epochfs index` writes the same bytes for the same source; a mount that
-finds them makes none; whatever is wrong with them is left aside, and what is read stays right."""
+"""Indexes next to the data: `epochfs index` writes the same bytes for the same source; a mount that
+finds them makes none; whatever is wrong with them is ignored, and what is read stays right."""
 
 import io
 import os

@@ -228,7 +228,7 @@ def check_members():
 
 
 def check_extensions():
-    """10^5 extensions: the first 300 are fields, the others are left aside with a note."""
+    """10^5 extensions: the first 300 are fields, the others are ignored with a note."""
     fresh()
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""An index beside the data that was forged, with checksums that fit: it is left aside, and the
+"""An index next to the data that was forged, with checksums that fit: it is ignored, and the
 mount makes its own."""
 
 import hashlib
@@ -32,7 +32,7 @@ def forge(change):
 
 
 def leave_out(data):
-    """Features were left out, and the first of them has no name: not even its kind."""
+    """Features were omitted, and the first of them has no name: not even its kind."""
     one = struct.pack("<4Q", 1, 0, 0, 2)
     equal(data.count(one), 1, "places where the features begin")
     return data.replace(one, struct.pack("<4Q", 1, 7, 0, 2))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: reads 2 GiB
 """A record that is larger than a message can be, in a sparse file: its bytes are served, and so are
-the records beside it."""
+the records next to it."""
 
 import errno
 import os

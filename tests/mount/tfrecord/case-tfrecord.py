@@ -262,7 +262,7 @@ single("twice", b"".join(map(tf.frame, TWICE)))
 
 
 def check_twice():
-    """Of features of one name the last one counts."""
+    """For features of one name the last one counts."""
     equal(array("rows/twice/twice/batches/batch=2/npy/000000.i.npy").tolist(), [1, 2], "i")
 
 
@@ -322,7 +322,7 @@ single("many", b"".join(tf.frame(tf.example(**{f"k{r}x{k}": tf.integers(k) for k
 
 
 def check_wide():
-    """10^5 features in a record: it is shown as a record only; in a file: those beyond 1,024 are left out."""
+    """10^5 features in a record: it is shown as a record only; in a file: those beyond 1,024 are omitted."""
     ds = "rows/wide/wide"
     for i, data in enumerate(WIDE):
         equal(content(ds, "samples/raw", f"{i:06}.record"), data, f"record {i}")

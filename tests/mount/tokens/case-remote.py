@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tokens on a web server: a folder of all kinds, and one file with those beside it; no byte comes twice."""
+"""Tokens on a web server: a folder of all kinds, and one file with those next to it; no byte comes twice."""
 
 import json
 import os
@@ -47,7 +47,7 @@ with Nginx(WWW) as server:
         compare("d/z.ds", True)
         state = remote()
         assert state["demand_bytes"] + state["background_bytes"] <= sum(map(len, files.values())), state
-    # One file, and what it needs beside it
+    # One file, and what it needs next to it
     for source, dataset, documents in (("m/x.idx", "x", True), ("d/z.ds", "z.ds", True), ("l/y.bin", "y.bin", False)):
         with mounted(f"{server.url}/{source}", "seq=100", f"cache={CACHE}"):
             compare(dataset, documents)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: python3-pil
 """Rows I-1 to I-18 of the IDX table, pointers, odd files and odd names: each gives an ERROR.txt or
-a dataset, and the good files beside it work."""
+a dataset, and the good files next to it work."""
 
 import json
 import os

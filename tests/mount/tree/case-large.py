@@ -16,7 +16,7 @@ rng = random.Random(9)
 
 
 def sparse(name, dims, marks, code=8):
-    """An IDX file of zeros but for marks: byte offset in the payload -> bytes."""
+    """An IDX file of zeros except marks: byte offset in the payload -> bytes."""
     file = write(name, idx_header(code, dims))
     head = 4 + 4 * len(dims)
     size = {8: 1, 13: 4}[code]

@@ -254,7 +254,7 @@ with mounted():
     check_malformed()
     check_combinations()
 said = log_text().splitlines()
-most = 60 + 51 * (time.monotonic() - BEGIN) / 10  # 50 in 10 s, and a line that says how many are left out
+most = 60 + 51 * (time.monotonic() - BEGIN) / 10  # 50 in 10 s, and a line that says how many are omitted
 equal(20 < len(said) < most and all(re.match("epochfs: (no such name:|[a-z]+/batches/|[0-9]+ messages? omitted$)", line)
                                   for line in said),
       True, f"what was mistyped, and no more of it than anybody reads: {said}")

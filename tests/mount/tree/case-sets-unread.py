@@ -82,7 +82,7 @@ def check_remote(server, want, file, sets):
 
 
 def check_bad_for_good(want):
-    """What is wrong in the content of a file is wrong everywhere: it is left out."""
+    """What is wrong in the content of a file is wrong everywhere: it is omitted."""
     write("svm/d.txt.gz", gzip.compress(rows(300, 30))[:-20])
     os.symlink("nowhere", f"{SOURCE}/svm/e.txt")
     os.symlink("/etc/hostname", f"{SOURCE}/svm/f.txt")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files beside the data that no format reads: the reason is said once for those that follow one another, and each has an
+"""Files next to the data that no format reads: the reason is said once for those that follow one another, and each has an
 ERROR.txt of its own. What programs leave for themselves (checksums, marks that a job is done) is not even that."""
 
 import os

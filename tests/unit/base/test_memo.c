@@ -105,7 +105,7 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     assert_true(touch(memo, 5, 1000)); /* all others go */
     for (uint64_t i = 0; i <= 4; i++)
         assert_false(has(memo, i));
-    assert_true(has(memo, 5)); /* used last, it stays, and is not made again */
+    assert_true(has(memo, 5)); /* used last, it remains, and is not made again */
     assert_false(touch(memo, 5, 1000));
     assert_true(touch(memo, 6, 1));
     assert_true(!has(memo, 5) && has(memo, 6));
@@ -150,7 +150,7 @@ static void test_memo__in_use__stays(void **state)
     assert_false(has(memo, 3));
     assert_ptr_equal(memo_bytes(again), memo_bytes(first));
     memo_let_go(first);
-    assert_true(has(memo, 1)); /* used once more */
+    assert_true(has(memo, 1)); /* used again */
     memo_let_go(second);
     assert_false(has(memo, 2));
     memo_let_go(again);

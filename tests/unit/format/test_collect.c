@@ -1,7 +1,7 @@
 /* Files with absent bytes. One pass of the reading code collects all missing ranges, so one fetch
  * suffices for a file; the memo keeps nothing made from unread bytes; and a remote that fails, or
  * bytes that are lost again, only cost time. Every file of datasets of each format is compared with
- * the same file of sources that are here. */
+ * the same file of sources that are present. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,7 +256,7 @@ static void test_collect__every_file__one_fetch(void **state)
     assert_true(files > LEAST_FILES && fetched > files / 2);
 }
 
-/* Half of the time lose everything again, else sometimes a part. */
+/* Half of the time lose everything again, otherwise sometimes a part. */
 static void lose(struct file *file, uint64_t *rng)
 {
     uint64_t what = random_below(rng, 8);

@@ -195,8 +195,8 @@ static void test_room__percent__of_file_system(void **state)
 
 /* ---- damage ---- */
 
-/* Damage to each byte of the head and of our slot, and each length: files are counted anew, and the
- * limit holds. */
+/* Damage to each byte of the head and of our slot, and each length: files are counted again, and
+ * the limit holds. */
 static void test_room__damaged__counted_anew(void **state)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB), *other = NULL;

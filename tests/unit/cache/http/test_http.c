@@ -702,7 +702,8 @@ static const struct remote_version no_version = {.size = FILE_SIZE};
 static const struct remote_version whole_only = {
     .size = FILE_SIZE, .etag = ETAG, .whole_only = true};
 
-/* Pauses between requests end at once; else time stands still, unless a script lets it pass. */
+/* Pauses between requests end at once; otherwise time stands still, unless a script lets it pass.
+ */
 static void setup(struct fixture *f, const struct http_options *of)
 {
     struct http_options options = *of;

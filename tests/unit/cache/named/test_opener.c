@@ -929,7 +929,7 @@ static void test_command__too_long__killed(void **state)
     check_too_long(f, run, 2,
                    "killed after 2 s; if it may take longer, mount with a larger "
                    "command_timeout=");
-    wait_for_death(fifo); /* sleep, too */
+    wait_for_death(fifo); /* sleep as well */
     assert_int_equal(count_entries(*state), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }
@@ -1196,7 +1196,7 @@ static void test_command__two_at_once__run_once(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
-/* It looks each 20 ms whether the other process has ended. */
+/* It looks every 20 ms whether the other process has ended. */
 static void test_command__other_goes_on__poll_waits_no_longer(void **state)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);

@@ -23,7 +23,7 @@ static uint8_t content[CONTENT], packed[2 * CONTENT];
 static struct packed_part part;
 static struct quota *limit;
 
-/* A file with the part at OFF, and bytes behind it. */
+/* A file with the part at OFF, and bytes after it. */
 static void make(const char *folder)
 {
     z_stream z = {
@@ -86,7 +86,7 @@ static void test_part__content_name_and_once(void **state)
     }
 }
 
-/* nothing of such a member stays. */
+/* nothing of such a member remains. */
 static void check_bad(const char *folder, const char *want)
 {
     struct diag d = DIAG_INIT;

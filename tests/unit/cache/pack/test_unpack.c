@@ -152,7 +152,7 @@ static void check_bad(const char *folder, const struct packed *p, const char *me
     assert_int_equal(unpack_bytes(folder, p, &blob, &d), -EBADMSG);
     assert_diag_has(&d, "sub/f.gz");
     assert_diag_has(&d, message);
-    assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file stays */
+    assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file remains */
     assert_false(find_unpacked(folder, DONE_LEN, path));
 }
 
@@ -505,7 +505,7 @@ static void test_unpack__new_version__unpacked_anew(void **state)
     check_good(*state, p, "hello again", 11);
 }
 
-/* Spoil the unpacked file; the next open makes it anew. */
+/* Spoil the unpacked file; the next open makes it again. */
 static void check_spoiled(const char *folder, void (*spoil)(const char *path))
 {
     AUTO_FREE struct packed *p = packed_new();

@@ -62,7 +62,7 @@ static void members_fill(void)
     stage_fixture_content(content, size);
 }
 
-/* Of the members, for tests that set it; NULL: unknown. */
+/* For the members, for tests that set it; NULL: unknown. */
 static uint8_t *sums;
 
 static int where(const struct joined_parts *parts, size_t i, char **ret_url,
@@ -324,7 +324,7 @@ static void test_joined__first_comes_last__window_in_order(void **state)
     job_start(&job, &w, 0, size);
     job_await_bytes(&job, 10);
     fake_wait_stalled(w.fake, 1);
-    /* What comes behind it is bounded. */
+    /* What comes after it is bounded. */
     fake_wait_given(w.fake, window - 2 * (UINT64_C(1) << 20));
     assert_true(fake_given(w.fake) <= window);
     assert_int_equal(job.got, 10);
@@ -514,7 +514,7 @@ static void test_joined__other_sha256__its_bytes_are_bad(void **state)
     sums = NULL;
 }
 
-/* One is refused and those beside it come: its readers alone get an error, and it is not asked for
+/* One is refused and those next to it come: its readers alone get an error, and it is not asked for
  * for ever. */
 static void test_joined__one_refused__the_others_come(void **state)
 {
@@ -692,7 +692,7 @@ static void test_joined__stopped__next_in_the_middle_waits(void **state)
     world_close(&w);
 }
 
-/* A piece that goes on and fails is asked for anew, from the byte that it did not bring. */
+/* A piece that goes on and fails is asked for again, from the byte that it did not bring. */
 static void test_joined__stopped__piece_fails__asked_for_anew(void **state)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 1, .stalls = true}, .times = 1};
@@ -764,7 +764,7 @@ static void test_joined__stopped_in_a_large_member__ends_at_once(void **state)
     world_close(&w);
 }
 
-/* What nobody asks for again counts as received, too. */
+/* What nothing asks for again counts as received as well. */
 static void test_joined__kept_in_vain__counted(void **state)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};

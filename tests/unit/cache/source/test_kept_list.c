@@ -1,4 +1,4 @@
-/* Kept lists of remotes: the same again; anything else is refused, for it comes from a file. */
+/* Kept lists of remotes: the same again; anything else is refused, because it comes from a file. */
 #include "cache/source/kept_list.h"
 
 #include <errno.h>

@@ -184,7 +184,7 @@ static void test_listing__just_changed_few_or_unreadable__not_kept(void **state)
     }
 }
 
-/* Any byte of a kept listing changed, or the end cut off: it is made anew. */
+/* Any byte of a kept listing changed, or the end cut off: it is made again. */
 static void test_listing__damaged__made_anew(void **state)
 {
     AUTO_WORLD struct world w = {0};

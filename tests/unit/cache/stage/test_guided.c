@@ -405,7 +405,7 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
     order_release(&order);
 }
 
-/* A block beside it that is needed much later does not come with it: what is needed before that
+/* A block next to it that is needed much later does not come with it: what is needed before that
  * would wait. */
 static void test_guide__neighbour_of_much_later__does_not_come_along(void **state)
 {
@@ -556,7 +556,7 @@ static void test_guide__once_passed__not_fetched_again(void **state)
 }
 
 /* Several samples to a block: it stays until the last one of them was read. A reader without a plan
- * gets a block that has gone, and it stays. */
+ * gets a block that has gone, and it remains. */
 static void test_guide__once_samples_share_blocks__the_last_one_counts(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, false);

@@ -259,7 +259,7 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
     return n;
 }
 
-/* keep=once: a block is needed last in its phase of each second period. */
+/* keep=once: a block is needed last in its phase of every second period. */
 static uint64_t needs_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
 {
     struct slot *slot = ctx;
@@ -278,7 +278,7 @@ static uint64_t needs_now(void *ctx, uint64_t *ret_version)
     return atomic_load(&slot->time);
 }
 
-/* A reader has read once more, or has jumped. */
+/* A reader has read again, or has jumped. */
 static void needs_tell(struct slot *slot, uint64_t *x)
 {
     bool jumps = chance(x, 3);

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-/* Names with numbers of samples, "x_train:5 y_train:5"; a number of 0 is left out. */
+/* Names with numbers of samples, "x_train:5 y_train:5"; a number of 0 is omitted. */
 static void make(struct arrays *arrays, const char *words)
 {
     char copy[4096], *rest = copy, *word;

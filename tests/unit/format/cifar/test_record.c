@@ -1,4 +1,4 @@
-/* Which files are CIFAR-10's and CIFAR-100's: by their names, the first labels, what lies beside
+/* Which files are CIFAR-10's and CIFAR-100's: by their names, the first labels, what lies next to
  * them, and what the user says. */
 #include "format/cifar/record.h"
 

@@ -1,4 +1,4 @@
-/* Which names lie beside a file. */
+/* Which names lie next to a file. */
 #include <stdlib.h>
 #include <string.h>
 

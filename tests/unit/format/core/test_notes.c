@@ -1,4 +1,4 @@
-/* Notes of a dataset, and the parts that it lacks: bounded, whole lines, and what is left out is
+/* Notes of a dataset, and the parts that it lacks: bounded, whole lines, and what is omitted is
  * counted. */
 #include <stdio.h>
 #include <stdlib.h>

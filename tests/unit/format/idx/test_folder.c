@@ -252,7 +252,7 @@ static void test_idx_folder__no_files__nothing(void **state)
     assert_int_equal(found.n, 0);
 }
 
-/* The role of a single file: by its name, else by the two familiar magics. */
+/* The role of a single file: by its name, otherwise by the two familiar magics. */
 static void test_idx_folder__one_file__role(void **state)
 {
     static const struct {

@@ -392,7 +392,7 @@ static void test_prepared__may_differ__not_kept(void **state)
     assert_true(keep.saves == 0 && s.not_kept == 0);
 }
 
-/* One that is cheap is made anew each time, and takes no more memory than a kept one. */
+/* One that is cheap is made again each time, and takes no more memory than a kept one. */
 static void test_prepared__is_cheap__neither_kept_nor_loaded(void **state)
 {
     AUTO_KEEP struct memory_keep keep;

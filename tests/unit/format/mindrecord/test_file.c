@@ -130,7 +130,7 @@ static void open_holed(struct holed *h)
     assert_non_null(found);
 }
 
-/* The bytes of each row are there. */
+/* The bytes of each row exist. */
 static void check_rows(void)
 {
     unsigned fields = 0;

@@ -173,14 +173,14 @@ static void test_exif__directory_or_entry_outside__as_stored(void **state)
         assert_int_equal(app1_of(exif, len), 1);
     }
     assert_int_equal(app1_of(exif, 22), 6);
-    store_be32(exif + 4, 24); /* the directory: two bytes are there, its number of entries */
+    store_be32(exif + 4, 24); /* the directory: two bytes exist, its number of entries */
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     store_be32(exif + 4, 25);
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     store_be32(exif + 4, UINT32_MAX);
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     make_exif(true, 6, exif);
-    exif[8] = 0xff; /* 65,281 entries, of which one is there */
+    exif[8] = 0xff; /* 65,281 entries, of which one exists */
     assert_int_equal(app1_of(exif, sizeof(exif)), 6);
 }
 

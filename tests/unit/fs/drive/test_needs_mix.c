@@ -40,7 +40,7 @@ struct fixture {
     struct needs *needs;
     const struct stage_needs *g;
     struct plan_entry plan;
-    /* Of this epoch from `at` on, then of the next: */
+    /* For this epoch from `at` on, then of the next: */
     uint64_t n, sample[2 * LIST_MOST];
 };
 
@@ -115,7 +115,7 @@ static bool touches(const struct fixture *f, uint64_t sample, const struct blob 
     return false;
 }
 
-/* Of each 4 KiB of each source. */
+/* For each 4 KiB of each source. */
 static void check_when(const struct fixture *f)
 {
     for (unsigned k = 0; k < f->mix->ds->n_blobs; k++) {

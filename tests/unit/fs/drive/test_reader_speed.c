@@ -44,7 +44,7 @@ static void test_speed__quiet__after_a_minute_or_four_marks(void **state)
     assert_true(fabs(reader_speed_quiet(&s, 201 * S) - 1) < 1e-9);
     assert_false(reader_speed_is_quiet(&s, 64, 260 * S));
     assert_true(reader_speed_is_quiet(&s, 64, 261 * S));
-    s.units_per_s = 2; /* a read that reaches us each 32 s */
+    s.units_per_s = 2; /* a read that reaches us every 32 s */
     assert_false(reader_speed_is_quiet(&s, 64, (260 + 128) * S));
     assert_true(reader_speed_is_quiet(&s, 64, (261 + 128) * S));
 }

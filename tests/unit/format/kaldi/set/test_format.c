@@ -499,7 +499,7 @@ static void test_kaldi__waves__files_as_the_model(void **state)
 /* ---- data directories ---- */
 
 /* Features in an archive, words, speakers, and parts of two recordings; utterances that a table
- * lacks are left out. */
+ * lacks are omitted. */
 static void test_kaldi__directory_with_segments__files_as_the_model(void **state)
 {
     static const char *const keys[] = {"u3", "u1", "u2"};
@@ -1037,7 +1037,7 @@ static void repair(struct memory_keep *keep)
                index_checksum(0, keep->bytes + AT_COLUMNS, keep->size - AT_COLUMNS));
 }
 
-/* Make the files with an index made anew. */
+/* Make the files with an index made again. */
 static void render_raw(const struct kaldi_folder *folder, bool scp, struct text *ret)
 {
     const struct dataset *ds = ready_dataset(folder, scp ? "a.scp" : "m.ark");

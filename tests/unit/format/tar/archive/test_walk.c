@@ -289,7 +289,7 @@ static void test_sparse(void **state)
     assert_walk(&tar, 0, "s a.db 6@1536\ns b.db 6@2560\nf c.db 1@3584\nend 4096\n");
 }
 
-/* Writers make up a path for such a file, and give its name beside it. */
+/* Writers make up a path for such a file, and give its name next to it. */
 static void test_sparse_name__is_the_name(void **state)
 {
     AUTO_TAR tar = {0};

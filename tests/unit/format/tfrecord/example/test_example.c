@@ -337,7 +337,7 @@ static void test_example__value_before_name__same(void **state)
     check_features(m, "y int64 5");
 }
 
-/* Of every wire type, at every level, and with large numbers. */
+/* For every wire type, at every level, and with large numbers. */
 static void add_unknown(struct message *m, unsigned number)
 {
     add_tag(m, number, 0);
@@ -478,7 +478,7 @@ static void test_example__length_beyond_its_message__fault(void **state)
     struct message *m = scratch();
 
     (void)state;
-    add_bytes(m, "\x0a\x06\x0a\x03\x0a\x01x", 7); /* Features: 6 bytes, of which 5 are there */
+    add_bytes(m, "\x0a\x06\x0a\x03\x0a\x01x", 7); /* Features: 6 bytes, of which 5 exist */
     check_fault(m, "a field that ends inside its message", 0);
     m->n = 0;
     add_bytes(m, "\x0a\x05\x0a\x04\x0a\x01x", 7); /* the map entry: 4 of 3 */
