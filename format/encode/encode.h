@@ -1,5 +1,5 @@
 /* The encoders. encoders[] is the registry. A new encoder is a file, a line there, a line of
- * CMakeLists.txt, a test and a line of docs/encodings.md. */
+ * CMakeLists.txt, a test and a line of docs/reference/plans.md. */
 #ifndef EPOCHFS_FORMAT_ENCODE_ENCODE_H
 #define EPOCHFS_FORMAT_ENCODE_ENCODE_H
 

@@ -43,7 +43,7 @@ checks = "".join(opens(functools.reduce(lambda s, like: s.replace(*like), LIKE.i
                  for name in examples)
 world.file("examples.py", checks.encode())
 # The grammar, on two pages: its words are those that a plan may have, and each form opens.
-grammar = "".join(take("docs/use.md", "[,only=NAME]").split())
+grammar = "".join(take("docs/reference/plans.md", "[,only=NAME]").split())
 equal("".join(take("docs/spec/order.md", "[,only=NAME]").split()), grammar, "the grammar on both pages")
 FORMS = {"<n|all|HOW:N[:MOST]>": ["8", "all", "bytes:9000", "bytes:9000:4"], "W": ["32"], "A:B[:HOW]": ["1:2000", "0:900.5:label"], "Q": ["50"], "G": ["3"],
          "NAME": ["few"], "A:B": ["1:50"], "K@W0:W1:...": ["1@8:1:1"], "KofN": ["1of2"], "S": ["7"],
@@ -63,6 +63,8 @@ subprocess.run(["bash", "-ec", f"epochfs mount -o list=few=few.txt,augment=few=f
 mixed = world.file("mixed.py", opens(take("docs/plans.md", "/mnt/data/corpus").strip(), "").encode())
 for i, name in enumerate(("web", "books", "code")):
     world.file(f"/data/{name}", idx_bytes(rng.integers(0, 9, (400 + i, 2, 2), dtype=np.uint8)))
-world.run("docs/plans.md", then={"subset=clean": "test $(ls /mnt/train/*/batches/batch=128,only=clean,seed=7/epoch=0/npz | wc -l) = 1",
-                 "mix=corpus": f"python3 {mixed}\nepochfs umount /mnt/data\nepochfs mount /data/mnist /mnt/mnist",
-                 "audit --all-ranks": "python3 examples.py"})
+world.run("docs/plans.md", "A list of samples",
+          then={"subset=clean": "test $(ls /mnt/train/*/batches/batch=128,only=clean,seed=7/epoch=0/npz | wc -l) = 1"})
+world.run("docs/plans.md", "Mixing datasets", then={"mix=corpus": f"python3 {mixed}"})
+world.run("docs/plans.md", "Prove an epoch", then={"audit --all-ranks": "python3 examples.py"},
+          before="epochfs mount /data/mnist /mnt/mnist\n")

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""docs/tutorials/mixing.md, done as a reader would."""
+"""docs/plans.md, done as a reader would."""
 
 
 import tutorials
 from lib import need_fashion
 
 need_fashion()
-tutorials.run("mixing")
+tutorials.run_page("docs/plans.md", "Train on a mix that changes")
