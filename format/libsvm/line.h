@@ -1,5 +1,5 @@
-/* One line of libsvm text, or of LibFM text, whose features also have a field. docs/spec/tables.md has
- * the grammars, and where their readers disagree. */
+/* One line of libsvm text, or of LibFM text, whose features also have a field. docs/spec/tables.md
+ * has the grammars, and where their readers disagree. */
 #ifndef EPOCHFS_FORMAT_LIBSVM_LINE_H
 #define EPOCHFS_FORMAT_LIBSVM_LINE_H
 
