@@ -2,7 +2,7 @@
 """Images per second of a job that trains (busy_job.py), with the default options and with nothing
 done ahead of its reads, in turn. (By bench/run busy.) all: torch has all processors; one: it leaves
 one free. remote_all, remote_one: the same from a server, with an empty cache; the server also has a
-large file that the job does not read, so that staging continues next to the job."""
+large file that the job does not read, so that staging continues during the job."""
 
 import contextlib
 import gzip

@@ -23,7 +23,7 @@ SIDE, RATE, BATCH = 387, 80_000_000, 32  # 150 KB per sample
 
 def least(order, pace, transfer):
     """The seconds that any program takes that transfers the samples of an epoch once: without a pause, in the order in which
-    they are needed, and a batch computes once the last of its samples is present. transfer: seconds of all of them."""
+    they are needed, and a batch computes once the last of its samples has come. transfer: seconds of all of them."""
     come, here, done = 0, set(), 0
     each = transfer / len(set(order))
     for first in range(0, len(order), BATCH):

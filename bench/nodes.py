@@ -19,7 +19,7 @@ All nodes of a run mount at the same time; times count from the first command, s
 
 Nodes that read all of it, each in an order of its own, cannot be as fast as one node: least() says why, and by how much.
 
-Prints the rows of bench/run; --write-docs: docs/bench/nodes.md and docs/bench/nodes.svg as well. $EPOCHFS_BENCH_RESULTS: a file of
+Prints the rows of bench/run; --write-docs: also docs/bench/nodes.md and docs/bench/nodes.svg. $EPOCHFS_BENCH_RESULTS: a file of
 runs that have been measured already, to which others are added: so it can be done in several parts.
 """
 
@@ -60,7 +60,7 @@ Job = collections.namedtuple("Job", "name mb rate")
 RANKS = Job("ranks", *((200, 40_000_000) if QUICK else (1000, 40_000_000)))
 ALL = Job("all", *((200, 20_000_000) if QUICK else (600, 20_000_000)))
 
-# For one run. first, epoch: seconds of the slowest node; link: name -> [bytes in, bytes out]; busy, machine: share of the
+# One run. first, epoch: seconds of the slowest node; link: name -> [bytes in, bytes out]; busy, machine: share of the
 # processors that our processes used, and all of the machine.
 Run = collections.namedtuple("Run", "first epoch origin link busy machine")
 

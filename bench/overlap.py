@@ -18,7 +18,7 @@ transfer: the file alone, under the same conditions; compute: all batches. All v
 same bytes, which is checked by checksums. Each begins with an empty cache and an empty page cache
 (root), but the server has the file in memory.
 
-Prints the rows of bench/run; --write-docs: docs/bench/overlap.md and docs/bench/overlap.svg as well.
+Prints the rows of bench/run; --write-docs: also docs/bench/overlap.md and docs/bench/overlap.svg.
 """
 
 import collections

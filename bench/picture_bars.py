@@ -4,7 +4,7 @@
 A job reads shuffled batches of 64 arrays of 224 x 224 from JPEGs of 500 x 375: from a mount with
 picture=, and from two worker processes that decode, scale and cut with PIL, and stack. Each reader
 touches its arrays once. The other job trains a small CNN with torch, on arrays of 64 x 64 of the same
-pictures in class folders: from batches of a mount that begins again each time, and from torchvision's
+pictures in class folders: from batches of a mount that starts again each time, and from torchvision's
 ImageFolder with two workers. Prints rows as cache_bars.py does.
 """
 

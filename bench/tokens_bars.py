@@ -89,7 +89,7 @@ def bar_batches():
 
 
 def ask_windows(far, order, jobs):
-    """Each window by a request of its own range, jobs at once, over connections that remain."""
+    """Each window by a request of its own range, jobs at once, over connections that are kept."""
     def work(part):
         connection = http.client.HTTPConnection("127.0.0.1", far.ports[0])
         for k in part:

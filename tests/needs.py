@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Run a test where nothing that it starts can leave the machine, or say why it is omitted:  needs.py TEST [ARGUMENTS]
+"""Run a test where nothing that it starts can leave the machine, or say why it is skipped:  needs.py TEST [ARGUMENTS]
     needs.py --of SOURCE PROGRAM [ARGUMENTS]      the same for a program of this source in C
 
 A test says what it needs beyond the build and Python, in comments above its first statement:

@@ -107,7 +107,7 @@ DATA_PLANS = [
 
 
 def data_of(N):
-    """The fields and the list of the vectors of plans, which tests/unit/fs/plan/test_vectors.c has as well."""
+    """The fields and the list of the vectors of plans, which tests/unit/fs/plan/test_vectors.c also has."""
     return {"fields": {"label": [i * i % 7 for i in range(N)], "weight": [float(i % 5) for i in range(N)]},
             "lists": {"some": [(7 * i + 3) % N for i in range(N // 2)]}}
 

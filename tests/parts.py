@@ -2,8 +2,8 @@
 """For tests/run: what tests need to be built, and how a run of them has ended.
 
     parts.py targets BUILD NAME...   the targets of the tests whose names contain a NAME, one a line
-    parts.py counts FILE [HINT]      of the tests in a file of ctest --output-junit: passed, failed, omitted and why;
-                                     HINT: what is said of those omitted
+    parts.py counts FILE [HINT]      of the tests in a file of ctest --output-junit: passed, failed, skipped and why;
+                                     HINT: what is said of those skipped
 """
 
 import collections

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* For an input's bytes: by it libFuzzer's inputs take different ways. */
+/* A hash of an input's bytes: by it libFuzzer's inputs take different ways. */
 static inline uint64_t fuzz_hash(const uint8_t *data, size_t len)
 {
     uint64_t h = len;

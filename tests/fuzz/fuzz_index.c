@@ -1,4 +1,4 @@
-/* Bytes as an index, of an attacker: the checksum is made right. Whatever comes out, no
+/* Bytes as a hostile index: the checksum is made right. Whatever comes out, no
  * access leaves the bytes, no key is too long, no number of a rising column falls, and rows that
  * are found are rows. If it passes for the places of rows of text, none of these leaves the file.
  */

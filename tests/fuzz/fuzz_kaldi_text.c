@@ -31,7 +31,7 @@ static unsigned n_arrays(enum kaldi_type type)
     }
 }
 
-/* For array i: elements x bytes of one. */
+/* Bytes of array i: elements x bytes of one. */
 static uint64_t array_bytes(const struct kaldi_object *object, unsigned i, enum dtype dtype)
 {
     bool real = i + 1 == n_arrays(object->type);

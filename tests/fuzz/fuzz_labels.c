@@ -1,4 +1,4 @@
-/* Bytes as an index of labels, of an attacker: the checksum is made right, and the body
+/* Bytes as a hostile index of labels: the checksum is made right, and the body
  * is put where it belongs. Whatever passes, classes and weights of any run of it answer within
  * their bounds, and both ways agree as far as the check goes; and a file that is changed after the
  * check leads nowhere else. */

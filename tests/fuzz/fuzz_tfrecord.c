@@ -1,4 +1,4 @@
-/* Bytes as a TFRecord file. A first byte with bit 0: the rest as it is. Otherwise, records, each
+/* Bytes as a TFRecord file. A first byte with bit 0: the rest as it is. Otherwise records, each
  * after a byte that says what is wrong with it (1: the data's checksum, 2: the length's) and two
  * for the length of its data; their checksums are made here, since no input would find them.
  *

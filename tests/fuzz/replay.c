@@ -50,7 +50,7 @@ static int replay_file(const char *path)
     if (good) {
         size_t len = (size_t)st.st_size;
 
-        bytes = malloc(len ? len : 1); /* of that very size, so that ASan sees what is after */
+        bytes = malloc(len ? len : 1); /* of that very size, so that ASan sees reads past its end */
         good = bytes && fread(bytes, 1, len, f) == len;
         if (good)
             LLVMFuzzerTestOneInput(bytes, len);

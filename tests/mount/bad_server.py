@@ -36,7 +36,7 @@ PIECE = 16 << 10
 
 class Reply:
     """The planned answer. body: the bytes after the headers; end: what happens after `cut` bytes of
-    it ("close", "reset", "stall"), None: all of it is sent and the connection remains."""
+    it ("close", "reset", "stall"), None: all of it is sent and the connection is kept."""
 
     def __init__(self, server, request):
         data, tag = server.file(request.path)

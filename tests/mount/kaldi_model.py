@@ -876,7 +876,7 @@ class Table:
         return len(self.keys)
 
     def names(self):
-        """For the arrays: data, data_counts, ..."""
+        """The names of the arrays: data, data_counts, ..."""
         return [self.field + suffix for suffix in self.arrays[0]]
 
     def array(self, sample, name):

@@ -1,7 +1,7 @@
 """A root of its own for the blocks of a page, so that they run as they are written: /data, /mnt and /etc are the case's, and
 the servers of the page answer.
 
-    world = World()                     everything below / exists, what is changed is thrown away; no network but loopback
+    world = World()                     everything below / can be used, changes are thrown away; no network but loopback
     world.web({"mnist": FOLDER})        http:// and https:// of HOSTS show these folders, and epochfs trusts their certificate: an Nginx
     world.s3({"mnist/a": bytes})        s3://bucket has these objects
     world.run("docs/tables.md")            the blocks that have no mark, in their order; then={words of a block: more to run}

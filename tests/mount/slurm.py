@@ -366,7 +366,7 @@ class Cluster:
                 for path in glob.glob(f"{self.dir}/{kind}.{node}/*")]
 
     def check_nothing_left(self, what, caches=None):
-        """caches: a folder with caches that remain."""
+        """caches: a folder with caches that are kept."""
         equal((self.mounts(), self.daemons(), self.left()), ([], [], []),
               f"{what}: mounts, processes and files that are left")
         if caches:

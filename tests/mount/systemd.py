@@ -35,7 +35,7 @@ HOMES = "/data/home"
 STARTED = {"dbus.service", "dbus.socket", "systemd-journald.service", "systemd-journald.socket",
            "systemd-journald-dev-log.socket", "systemd-logind.service", "systemd-user-sessions.service"}
 GENERATORS = {"systemd-fstab-generator"}
-# For the folders below / of the case, the machine has its own /dev, /proc, /run and /sys. $1: where systemd reports that it has
+# From the folders below / of the case, the machine has its own /dev, /proc, /run and /sys. $1: where systemd reports that it has
 # booted. What would change the kernel that all share is read-only.
 INSIDE = f"""
 mount --make-rprivate /
@@ -66,7 +66,7 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin co
 
 
 def number_inside(path):
-    """For the process, in its own namespace."""
+    """The files of the process, in its own namespace."""
     return next(line.split()[-1] for line in text(path, "status").splitlines() if line.startswith("NSpid:"))
 
 
@@ -131,7 +131,7 @@ class Machine:
             Machine.write(f"/etc/systemd/system/epochfs@{name}.service.d/test.conf", drop_in)
 
     def make_homes(self):
-        """Nothing but systemd has written to /var, and all homes are empty."""
+        """Only systemd has written to /var, and all homes are empty."""
         for folder in ("/var/cache", "/var/lib/systemd"):
             self.empty(folder)
         for file, line in (("passwd", "{0}:x:{1}:{1}::{2}/{0}:/bin/bash\n"), ("group", "{0}:x:{1}:\n"),

@@ -48,7 +48,7 @@ def samples(data):
 
 
 def escaped(key, dots=False):
-    """The name of a key as a file; in tar batches dots are escaped as well."""
+    """The name of a key as a file; in tar batches dots are also escaped."""
     while key.startswith("./") and len(key) > 2:
         key = key[2:]
     return "".join(f"%{ord(c):02X}" if c in "/%" or (c == "." and (dots or i == 0)) or

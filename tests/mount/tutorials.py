@@ -24,7 +24,7 @@ LONG = 300  # seconds; the runner's limit comes first
 
 
 def file_name(block):
-    """For a comment in the first line: # train.py, // a.go or /* means.c */; None: it has none."""
+    """The file that a comment in the first line names: # train.py, // a.go or /* means.c */; None: it has none."""
     named = re.fullmatch(r"(?:#|//|/\*) (\w+\.\w+)(?: \*/)?", block.split("\n")[0])
     return named[1] if named else None
 

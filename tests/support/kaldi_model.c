@@ -218,7 +218,7 @@ static void put_ragged(struct text *t, const struct array *a)
     put_npy(t, a->descr, a->ndim, (uint64_t[]){a->sum, a->tail}, &items);
 }
 
-/* For one sample, or scalars of many. */
+/* The array of one sample, or scalars of many. */
 static void put_own(struct text *t, const struct array *a, bool single)
 {
     AUTO_TEXT struct text items = {0};

@@ -17,7 +17,7 @@ struct script_request {
     char method[16], path[512];
     bool has_range;
     uint64_t first, last; /* of Range */
-    unsigned nth;         /* request of this path, from 1 */
+    unsigned nth;         /* request of this path; the first is 1 */
 };
 
 struct script {

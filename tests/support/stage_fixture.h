@@ -52,7 +52,7 @@ void stage_fixture_read(const struct stage_fixture *f, uint64_t off, size_t len)
 void stage_fixture_read_in(struct read_context *rc, const struct stage_fixture *f, uint64_t off,
                            size_t len);
 
-/* Start the background, if nothing has, and wait until every file is staged. The clock runs
+/* Start the background, if no test has, and wait until every file is staged. The clock runs
  * meanwhile. */
 void stage_fixture_stage_all(struct stage_fixture *f);
 

@@ -169,7 +169,7 @@ def check_all():
     check("two/a-train", XY)
     check("two/b-train", {"x": X[:7], "y": Y[:7]})
     check("two/b-classes", {"data": np.arange(10)})
-    # what is no array of samples is omitted, and listed
+    # members that are no array of samples are omitted, and listed
     check("A-44/a", XY)
     left = described("A-44/a")["left_out"]
     equal([line.split(":")[0] for line in left], ["names", "count", "things"], "left out")

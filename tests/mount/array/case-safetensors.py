@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tensors of safetensors files: each type, pairing, what is omitted, and what is refused. Each check names its row of
+"""Tensors of safetensors files: each type, pairing, omitted and rejected ones. Each check names its row of
 the table of cases."""
 
 import json

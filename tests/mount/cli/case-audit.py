@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """epochfs audit: epochs of mounts of several formats are what their plans say; what is not right is named.
 
-What is not right is a copy of a mount's files: audit reads files and asks nothing else."""
+What is not right is a copy of a mount's files: audit reads files and nothing else."""
 
 import hashlib
 import io

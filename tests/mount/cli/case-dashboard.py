@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """mount-scripts/grafana/epochfs.json: panels that lie next to one another, and queries whose metrics and labels are
-those of docs/reference/status.md; no query of a counter without its growth. The alerts of docs/cluster.md have such metrics as well."""
+those of docs/reference/status.md; no query of a counter without its growth. The alerts of docs/cluster.md also have such metrics."""
 
 import json
 import os

@@ -78,7 +78,7 @@ def check_s3():
 
 
 def check_sounds():
-    """For long files of audio the beginnings are drawn."""
+    """The beginnings of long audio files are drawn."""
     www, n, size, begin = f"{PRIVATE}/sounds", 6, 4 << 20, 1 << 20
     fmt = struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
     head = b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16) + fmt + b"data" + struct.pack("<I", size)

@@ -3,7 +3,7 @@
 """mount-scripts/quickstart: what it refuses, a second run, and what a run that ends early leaves.
 
 The script is a copy in a checkout with nothing in it. `cmake --build` is the binary of this build, and the
-packages exist, or not, as each test has it: tests/empty-system does it with the real ones.
+packages are installed, or not, as each test has it: tests/empty-system does it with the real ones.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ def quickstart(*arguments, code=0, **kwargs):
 
 
 def nothing_left(*but):
-    """For what quickstart makes."""
+    """The path of a file that quickstart makes."""
     equal(os.listdir(TMP), list(but), "left in /tmp")
     logs = [name for name in os.listdir(f"{CHECKOUT}/build")] if os.path.isdir(f"{CHECKOUT}/build") else []
     equal([name for name in logs if name.startswith("quickstart-")], [], "logs left")
@@ -226,7 +226,7 @@ def does_not_list_the_samples():
 
 
 def says_what_its_lines_need():
-    """For those that it shows to be typed, one needs NumPy."""
+    """The commands that it shows to be typed; one needs NumPy."""
     for code, needs in ((0, False), (1, True)):
         tool("python3", f"exit {code}")
         said = quickstart(SOURCE)

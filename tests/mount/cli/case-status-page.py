@@ -78,7 +78,7 @@ def others():
 
 
 def names():
-    """What bears the name under which a page is written first belongs to no process, and a page that cannot be written is no loss."""
+    """What bears the name under which a page is written first belongs to no page, and a page that cannot be written is no loss."""
     page, new = f"{PRIVATE}/kept.html", f"{PRIVATE}/kept.html.new"
     before = set(os.listdir(PRIVATE)) | {"kept.html", "kept.html.new"}
     for target in (new, f"{PRIVATE}/linked"):

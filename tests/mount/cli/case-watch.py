@@ -37,7 +37,7 @@ def form_of(line):
 
 
 def read_epochs(enough, watch):
-    """Ends the watch, so that nothing waits for a line that no read causes."""
+    """Ends the watch, so that the test does not wait for a line that no read causes."""
     try:
         for epoch, batch in itertools.product(range(EPOCHS), range(BATCHES)):
             if enough.is_set():
@@ -55,7 +55,7 @@ with Nginx(SOURCE, limit_rate=4 * MiB) as server, mounted(f"{server.url}/", "pre
     done = threading.Event()
     watch = subprocess.Popen([EPOCHFS, "status", "--watch", MOUNTPOINT], stdout=subprocess.PIPE, text=True)
     reader = threading.Thread(target=read_epochs, args=(done, watch))
-    # Lines come for other states as well (not read yet, finished, no rate yet); on a slow machine many come before this one.
+    # Lines also come for other states (not read yet, finished, no rate yet); on a slow machine many come before this one.
     lines, fetched = [], False
     for line in watch.stdout:
         if not lines:

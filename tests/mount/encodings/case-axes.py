@@ -14,7 +14,7 @@ from lib import PRIVATE, SOURCE, content, equal, mounted, path, run, write
 
 rng = np.random.default_rng(11)
 N = 96
-# For each field: its type, and the shape of sample i.
+# Each field: its type, and the shape of sample i.
 FIELDS = {
     "same": ("<f4", lambda i: (3, 2)),
     "rows": ("<i2", lambda i: (i % 5, 4)),

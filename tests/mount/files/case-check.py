@@ -57,7 +57,7 @@ for name in bad | other:
 equal([line for line in run("info", "--check", SOURCE).splitlines() if ": set/" in line], [], "whole pictures")
 contains(run("info", "--check", SOURCE), "samples  6")
 
-# The file has its path as well, where a table or a manifest names it.
+# The file also has its path where a table or a manifest names it.
 write(f"{SOURCE}/set/b/cut.jpg", bad["b/cut.jpg"])
 write(f"{SOURCE}/set/metadata.csv", b"file_name,n\nb/cut.jpg,1\n")
 contains(run("info", "--check", SOURCE, code=2), ": set/b/cut.jpg (", "cut short")

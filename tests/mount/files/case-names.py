@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Names that are hard (F-13, F-14): not UTF-8, with newlines, '%', 255 bytes, dots, spaces; equal except case; links
+"""Names that are hard (F-13, F-14): not UTF-8, with newlines, '%', 255 bytes, dots, spaces; equal except for case; links
 (F-7) within SOURCE, out of it, in circles, to nothing."""
 
 import errno

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: makes each kind of index
 """Each kind of index that a mount keeps is written by `epochfs index`, and used by a mount that finds it on a server:
-no index is made there, and all samples are as without. A copy of the folder elsewhere shows the same samples as well."""
+no index is made there, and all samples are as without. A copy of the folder elsewhere also shows the same samples."""
 
 import hashlib
 import os

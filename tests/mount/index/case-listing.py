@@ -130,7 +130,7 @@ def check_web(sums):
         else:
             os.unlink(f"{web.root}/SHA256SUMS")
 
-        # A list of another user's files, and one that is none.
+        # A list of other files, and a file that is no list.
         web.index()
         table = content(OUT, "index.txt")
         list_name = next(line.split()[3] for line in table.decode().splitlines() if line.startswith("listing"))

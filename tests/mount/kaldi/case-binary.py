@@ -144,7 +144,7 @@ BAD = [
 # Objects that state no type: by their content alone these make no dataset.
 OPAQUE = [obj for row, type, obj in BAD if row in ("egs", "lattice", "kaldiio", "htk")
           and type == "matrix"]
-# An index that no row has: what is after is all right, so it may show when it is read only.
+# An index that no row has: the rest is all right, so it may show when it is read only.
 SPARSE_INDEX = [B + b"SM " + int32(1) + b"SV " + int32(3, 1, i) + real(1, "<f4")
                 for i in (3, -1, MAX, MIN)]
 
@@ -279,7 +279,7 @@ def check_memory(pid):
 
 
 def check_opaque():
-    """Without a type: a file of its own, with a good one next to it."""
+    """Without a type: a file of its own, next to a good one."""
     files = {f"opaque-{i}.ark": write_ark([(b"a", obj), (b"b", obj)])
              for i, obj in enumerate(OPAQUE)}
     good = write_ark([(b"a", GOOD["matrix"][0]), (b"b", GOOD["matrix"][1])])

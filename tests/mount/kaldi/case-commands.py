@@ -411,7 +411,7 @@ def check_time_limit():
                         f"d cat {file}; (trap '' TERM; cat {pipes[2]}) & |", f"e cat {file} |"])
     begin = time.monotonic()
     with mounted(SOURCE, "allow_commands", "command_timeout=1", log="log.limit"):
-        # What a shell leaves behind when it ends is ended as well.
+        # Processes that a shell leaves behind when it ends are also ended.
         ds = Dataset(path("t.scp"), "abcde", {"data": [m, BAD, BAD, m, m]})
         kd.check(ds)
         equal(0.9 < time.monotonic() - begin < AT_ONCE + 5, True, "a limit of 1 s, seconds")

@@ -127,7 +127,7 @@ def check_reuse():
 
 
 def check_archive():
-    """For an archive without an scp, of a text archive, of a data directory."""
+    """Indexes of an archive without an scp, of a text archive, of a data directory."""
     fresh()
     ark = table("plain", 500)
     os.unlink(f"{SOURCE}/plain.scp")

@@ -211,7 +211,7 @@ def check_exchanged():
         for file in ("samples/raw/u1.data.raw", "samples/npy/u2.data.npy",
                      "samples/npy/u1.data.npy",
                      "batches/batch=all/npz/000000.npz", "batches/batch=all/ark/000000.ark"):
-            with contextlib.suppress(OSError):  # ESTALE, or what existed
+            with contextlib.suppress(OSError):  # ESTALE, or the old content
                 data = content(path("t.scp", file))
                 equal(outside.value.tobytes()[:40] in data, False, f"{file}: bytes of outside")
                 equal(inside.value.tobytes() in data, True, f"{file}: what was there")

@@ -281,7 +281,7 @@ def check_same_words():
 
 
 def check_recording_order():
-    """segments decides the order where there is no utt2spk, feats.scp next to it."""
+    """segments decides the order where there is no utt2spk, or feats.scp next to it."""
     fresh()
     folder = kd.Folder(rng, "d", 6, 2).keep("feats", "text")
     folder.write()

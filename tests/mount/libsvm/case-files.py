@@ -369,7 +369,7 @@ def check_side_errors():
         contains(run("info", "--check", SOURCE, code=2), f"t.{suffix}")
 
 
-# ---- other files next to it, and bad rows ----
+# ---- other files, and bad rows ----
 
 def check_mixed():
     """A folder with IDX files, libsvm files, and other text."""

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """open=pass: the kernel reads files of this machine itself. Right bytes without any READ; files that
-change; users that remain; what `auto` decides. Without the right to do it: case-user.py."""
+change; users that do not end; what `auto` decides. Without the right to do it: case-user.py."""
 
 import errno
 import mmap
@@ -86,7 +86,7 @@ for name, data in DATA.items():
         os.unlink(f"{SOURCE}/{name}")
     write(name, data)
 
-# Users that remain: the mount ends, or is killed; an open file goes on.
+# Users that do not end: the mount ends, or is killed; an open file goes on.
 daemon = start(SOURCE, "open=pass")
 f = open(where("c0/2.jpg"), "rb")
 equal(f.read(5), DATA["c0/2.jpg"][:5])

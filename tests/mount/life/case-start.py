@@ -170,7 +170,7 @@ def check_privileges(source, *flags):
 
 
 def check_chosen_oom_score():
-    """A score chosen by the user remains."""
+    """A score chosen by the user is kept."""
     done = subprocess.run(["sh", "-c", 'echo 300 >/proc/self/oom_score_adj && exec "$@"', "sh",
                            EPOCHFS, "mount", SOURCE, MOUNTPOINT], timeout=DEADLINE, check=False)
     equal(done.returncode, 0, "mount")

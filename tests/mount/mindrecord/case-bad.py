@@ -248,7 +248,7 @@ def check_shards():
     contains(text(path("M-8last/all/ERROR.txt")), "none that is shard 2")
 
 
-# ---- the files next to ----
+# ---- the files next to it ----
 
 def check_beside():
     """No file of SQLite is opened, whatever it is; and each is omitted."""

@@ -196,7 +196,7 @@ for again in range(2):  # the second mount takes the kept indexes
         for ds, want in sets.items():
             want.check(ds)
 
-# Real files. For all of a folder the shards are in the order of their names.
+# Real files. Among all files of a folder, shards are in the order of their names.
 if os.path.isdir(SHARED):
     real = {}
     for folder in sorted({os.path.dirname(f) for f in glob.glob(f"{SHARED}/**/*.db", recursive=True)}):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A mix of datasets on a web server: its files are those of the same mix on a disk, each byte is fetched once, in the
-order of need; with a cache too small for all as well; and sources that must be indexed first."""
+order of need; also with a cache too small for all; and sources that must be indexed first."""
 
 import os
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: module:webdataset python3-pil
 """The loader of docs/shards.md with the real webdataset: its samples are those of the epoch, in its order. Debian has no such package,
-so this runs where another process has installed it for /usr/bin/python3."""
+so this runs where it is installed for /usr/bin/python3."""
 
 import io
 import subprocess

@@ -94,7 +94,7 @@ def read_all(daemon):
 
 
 def check_disagree(origin, ring):
-    """Node 2 has a list without node 1: it is omitted by the others, and omits them."""
+    """Node 2 has a list without node 1: the others ignore it, and it ignores them."""
     tool("down", "--folder", ring.at(2))
     arguments = ring.arguments(2, 0)
     arguments[arguments.index("--nodes") + 1] = f"{address(0)},{address(2)}"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A member that waits for a slow origin is alive: while it fetches a slice of which a reader has got its part already, it
-answers other requests of that reader's node at once, so that nothing asks another member, which would fetch again."""
+answers other requests of that reader's node at once, so that none asks another member, which would fetch again."""
 
 import http.client
 import http.server

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: nginx-light
 # slow: commands that wait for nodes
-"""`peers up` that fails or is killed, `peers down` whatever was killed before: nothing of the ring remains, and nothing
+"""`peers up` that fails or is killed, `peers down` whatever was killed before: nothing of the ring remains afterwards, and nothing
 else is touched: neither processes whose numbers are in its files, nor files that it has not made."""
 
 import http.client

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """An HTTPS origin through peers: the front is asked by http on loopback, the backs check the origin's
-certificate. Where that fails the origin is asked, which checks it as well."""
+certificate. Where that fails the origin is asked, which also checks it."""
 
 import os
 

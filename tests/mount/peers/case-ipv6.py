@@ -2,7 +2,7 @@
 # needs: root iproute2
 """Peers on nodes that have IPv6 addresses: three network namespaces as nodes, named by address, and spelled in
 other ways than the system does. The origin sends each byte once, only the nodes may ask, `peers status` names the
-addresses, and a node that is killed is missed by nothing."""
+addresses, and no reader misses a node that is killed."""
 
 import os
 import signal

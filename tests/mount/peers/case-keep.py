@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-# slow: four nodes, with nothing next to them
+# slow: four nodes, with nothing else running
 """What a node's disk holds with peers, for each keep=, counted: D bytes of data, N nodes. Its share of about
 D/N, and with keep=pin all of D, otherwise what the plan needs next: no more than cache_size=. The origin sends
-each byte once in two epochs whatever remains."""
+each byte once in two epochs whatever is kept."""
 
 import os
 import threading

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # needs: ceph root
 """The first look of a thousand nodes at a bucket that only signed requests may read: each signs for itself, with its
-own time, so no two requests are equal; but the ring asks the gateway once for every 10 s of the clock. A
-wrong signature is refused, and that refusal is nothing else's."""
+own time, so no two requests are equal; but the ring asks the gateway once per 10 s of the clock. A
+wrong signature is refused, and no other reader gets that refusal."""
 
 import concurrent.futures
 import datetime
@@ -93,7 +93,7 @@ def check_thousand(s3, ring):
 
 
 def check_refused(s3, ring):
-    """What nothing has asked for yet, with a wrong key, then with the right one."""
+    """Bytes that no mount has asked for yet, with a wrong key, then with the right one."""
     start, query = threading.Event(), "list-type=2&prefix=mnist%2Ft"
     start.set()
     equal(look(s3, ring, 0, "GET", "/private", query, start, secret="wrong")[0], 403, "with a wrong key")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # slow: a thousand nodes
-"""The first look of a thousand nodes is one: listings and HEAD are asked of the origin once for every 10 s
+"""The first look of a thousand nodes is one: listings and HEAD are asked of the origin once per 10 s
 of the clock, however many ask through the ring at once."""
 
 import concurrent.futures

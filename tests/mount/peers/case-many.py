@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-# slow: twelve members, with nothing next to them
+# slow: twelve members, with nothing else running
 """A ring of twelve members: the origin sends each byte once to nodes that stage at the same time, each member
-keeps a share, and one that dies is missed by nothing. `epochfs index` and `epochfs plan` go through the ring, and
+keeps a share, and no reader misses one that dies. `epochfs index` and `epochfs plan` go through the ring, and
 say what they say without peers."""
 
 import filecmp

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: root iproute2
-# slow: four nodes, with nothing next to them
+# slow: four nodes, with nothing else running
 """The commands of docs/cluster.md on four nodes, as written: each node is a network, a host name and disks of its own, the origin
 speaks HTTPS, and no two nodes share more than the bridge and the page's secret. The origin sends each byte once to all
 four, and `peers down` ends the ring of its node alone."""

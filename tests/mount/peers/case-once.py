@@ -182,7 +182,7 @@ def check_front(origin, ring):
           DATA["sub/two-data"][2 * MiB:2 * MiB + PIECE], "with all of the ring dead")
     took(time.monotonic() - begin, "a read with all of the ring dead", 2)
     stop(daemon)
-    # A mount begins without it as well.
+    # A mount also begins without it.
     daemon = start(f"{origin.url}/", f"cache={PRIVATE}/cache.gone,{ring.options(2)}")
     equal(content(daemon.at, in_mount("sub/two-data")) == DATA["sub/two-data"], True, "a mount without its ring")
     contains(log_text(), "the origin is asked in their place")

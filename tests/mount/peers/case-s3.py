@@ -55,7 +55,7 @@ def check_signed(s3, ring):
     times = int(time.time() / 10) - int(begin / 10) + 1
     one = listings(s3) - before
     print(f"{NODES} mounts: {one} listings, {sent(s3.log()) / TOTAL:.2f} of the bytes", flush=True)
-    # A mount sends a few: each once for every 10 s.
+    # A mount sends a few: each once per 10 s.
     mounts = subprocess.run([EPOCHFS, "info", "-o", f"cache={PRIVATE}/cache.alone,endpoint={s3.endpoint}",
                              "s3://private/mnist"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE)
     contains(mounts.stdout.decode(), "900")

@@ -231,7 +231,7 @@ def fail_in_block():
 
 
 def given():
-    """A folder that is given remains, one that is made goes; options."""
+    """A folder that is given is kept, one that is made goes; options."""
     with epochfs.mount(SOURCE, MOUNTPOINT, plan=[PLAN, "batch=4"], epochs=2, anonymous=True, cache_size="1G",
                        rate=None, transpose=False) as mount:
         equal(mount.path, MOUNTPOINT, "mountpoint")

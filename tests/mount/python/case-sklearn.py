@@ -83,7 +83,7 @@ def external(dataset, plan, x, want):
 
 
 def weighted():
-    """Weights and queries come as well: XGBoost takes one weight for each query, and whole queries only."""
+    """Weights and queries also come: XGBoost takes one weight for each query, and whole queries only."""
     def ranked(name, lines, plan):
         file = f"{name}.txt" if lines else name
         if lines:

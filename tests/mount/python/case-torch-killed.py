@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""A training that is killed while its workers begin: they end as well, and hold neither its pipes nor the mount."""
+"""A training that is killed while its workers begin: they also end, and hold neither its pipes nor the mount."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ with mounted():
         training = subprocess.Popen([sys.executable, f"{PRIVATE}/training.py", MOUNTPOINT, how], stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, start_new_session=True)
         try:
-            said = training.communicate(timeout=DEADLINE)  # until nothing has its pipes any more
+            said = training.communicate(timeout=DEADLINE)  # until no process has its pipes any more
         except subprocess.TimeoutExpired:
             os.killpg(training.pid, signal.SIGKILL)
             raise

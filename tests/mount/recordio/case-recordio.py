@@ -169,7 +169,7 @@ write("pair/b.rec", b"".join(map(record, plain[20:])))
 write("same/a.rec", b"".join(map(record, twice[::2])))
 write("same/b.rec", b"".join(map(record, twice[1::2])))
 
-# What is next to it: an .idx that is right, or wrong in one way or another, changes nothing.
+# Other files: an .idx that is right, or wrong in one way or another, changes nothing.
 places = [p for p, _ in read(b"".join(map(record, plain)))]
 right = [f"{100 + i * 7}\t{p}\n" for i, p in enumerate(places)]
 beside = {

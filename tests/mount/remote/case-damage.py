@@ -176,7 +176,7 @@ def refused(server, before, *words):
 
 
 def check_foreign(server):
-    """Foreign files remain; a folder of another version, or of another user, is refused."""
+    """Foreign files are kept; a folder of another version, or of another user, is refused."""
     restore()
     others = {"notes.txt": b"mine", "staged/notes": b"mine, too", "staged/0123.part": b"and this",
               "staged/" + "0" * 31: b"a name that is nearly one of ours", "sub/folder/file": b"x",

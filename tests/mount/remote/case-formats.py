@@ -70,7 +70,7 @@ with Nginx(SOURCE) as server:
                {p: n for p, n in SIZES.items() if p != "/kaldi/spk2utt"}, "libsvm and Kaldi")
     stop(daemon)
     before = len(server.log())
-    with mounted(f"{server.url}/"):  # the indices are kept as well
+    with mounted(f"{server.url}/"):  # the indices are also kept
         check_svm()
         check_kaldi()
     equal(len(server.log()), before, "requests for data after a remount")

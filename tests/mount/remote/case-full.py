@@ -84,7 +84,7 @@ def check_limit(server, size, limit, *options):
 
 
 def check_pin(server):
-    """Cached blocks remain: a share c of the dataset in the cache gives a share c of hits, in every
+    """Cached blocks are kept: a share c of the dataset in the cache gives a share c of hits, in every
     epoch, and after a remount."""
     cache = fresh()
     options = f"cache={cache},cache_size=8M,block=4K,keep=pin,stage=off,ahead=0"
@@ -136,7 +136,7 @@ def check_once_beside_push(server, pace):
 
 def check_once_kept(server):
     """keep=once: what a plan's reader has passed is dropped; a second epoch fetches it again, and
-    counts that. What is read without a plan remains, on disk and in memory, until others need the
+    counts that. Bytes that are read without a plan are kept, on disk and in memory, until others need the
     space."""
     cache = fresh()
     daemon = start(f"{server.url}/", f"cache={cache},cache_size=4M,block=4K,keep=once")

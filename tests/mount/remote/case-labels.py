@@ -125,7 +125,7 @@ def check_dead(kind):
 
 
 def check_interrupt():
-    """Ctrl-C and kill release the reader at once; the mount ends at once as well."""
+    """Ctrl-C and kill release the reader at once; the mount also ends at once."""
     with BadServer(WWW) as server:
         daemon = start_at("interrupt", f"{server.url}/big/",
                           f"{OPTIONS},patience=600,cache={PRIVATE}/cache-interrupt")

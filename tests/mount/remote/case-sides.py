@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """SOURCE is one file of a remote: names of its side files are guesses. They are asked for only if the
 file's format has side files, a server that answers every name makes no datasets of them, and one that
-cannot be read makes the file an error. Here, content decides what is a side file as well."""
+cannot be read makes the file an error. Here, content also decides what is a side file."""
 
 import os
 

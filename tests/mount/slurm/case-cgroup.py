@@ -51,7 +51,7 @@ def step_killed(cluster):
 
 
 def prolog(cluster):
-    """Steps come and go, and the mount remains; a task that outlives the first step is ended."""
+    """Steps come and go, and the mount is kept; a task that outlives the first step is ended."""
     job = cluster.batch(f"""
         srun -N2 -n2 bash -c 'setsid sleep 1000 & cat "$EPOCHFS_MOUNT/README.txt" >/dev/null'
         srun {cluster.task} epoch

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: slurm-wlm root
-"""The time limit of a job, a disk that is full, a cache that remains: as slurm/case-ends.py."""
+"""The time limit of a job, a disk that is full, a cache that is kept: as slurm/case-ends.py."""
 
 import re
 import subprocess

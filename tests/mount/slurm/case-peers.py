@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # needs: slurm-wlm root
 """A job that says peers: its nodes are one cache, by prolog and by job.sh. The origin sends each byte once
-to both nodes, nothing is left afterwards however the job ends, and without peers the job works as well."""
+to both nodes, nothing is left afterwards however the job ends, and the job also works without peers."""
 
 import os
 import re
@@ -84,7 +84,7 @@ def cancelled(origin, cluster):
 
 
 def without(origin, cluster):
-    """Nodes whose names nothing knows: the job works without peers."""
+    """Nodes whose names are unknown: the job works without peers."""
     subprocess.run(["umount", "/etc/hosts"], check=True)
     job = cluster.batch(f"srun {cluster.task} epoch", f"--comment=epochfs:{origin.url}/ peers")
     cluster.wait_over(job)

@@ -5,7 +5,7 @@ swapped, removed, or replaced by a folder, a link, a pipe. Every read is right, 
 daemons live on; and the next mount of the rest gives right bytes, an error, or says why it cannot
 start.
 
-The exception of docs/cache.md ("What is checked, and when") is omitted: content of a staged
+The exception of docs/cache.md ("What is checked, and when") is not tested: content of a staged
 file, overwritten in place after a mount has compared it. All else of staged files is overwritten.
 
     DAMAGE_SEED=7 DAMAGE_ROUNDS=500    another seed, or a longer run
@@ -110,7 +110,7 @@ def cut_and_grow(file):
 
 
 def places(file):
-    """The places to overwrite under a mount: all but the blocks of a staged file. For its content
+    """The places to overwrite under a mount: all but the blocks of a staged file. In its content
     that leaves the count of drops, after them."""
     size = size_of(file)
     if not file.endswith(".content"):

@@ -75,7 +75,7 @@ def make_shared():
 
 
 def check_rights():
-    """All files and folders are the group's."""
+    """All files and folders are the group's, whichever user made them."""
     owners = set()
     for at, folders, names in os.walk(SHARED):
         for name in folders:
@@ -171,7 +171,7 @@ def check_records(server):
 
 
 def check_outside(server):
-    """Another process else gets nothing, and is told why; so is a member that cannot open a file."""
+    """Another user gets nothing, and is told why; so is a member that cannot open a file."""
     source = f"{server.url}/big-data"
     bob.run("cache", "prune", "--all", SHARED)
     ann.run("stage", "-o", OPTIONS, source)
@@ -190,7 +190,7 @@ def check_outside(server):
     server.forget()
     bob.run("stage", "-o", OPTIONS, source)
     equal(fetched(server), [], "bob fetches nothing")
-    # A folder as well.
+    # The same with a folder.
     os.chmod(f"{SHARED}/staged", 0o700)
     contains(bob.run("stage", "-o", OPTIONS, source, code=4), f"{SHARED}/staged", "mode 2770",
              "mode 0700")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""cache_size= counts all that a staged file takes on disk: its header and records as well, which for
+"""cache_size= counts all that a staged file takes on disk: also its header and records, which for
 small files is most of it. A file for whose header there is no room is served, and not staged."""
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Staged files of two sources whose sizes and ETags are the same, and whose files are put in each
-other's place: each mount has the bytes of its own source, in any order, and after a kill. A
+other's place: each mount has the bytes of its own source, whichever was first, and after a kill. A
 file that a mount uses is not begun again for another source. Files of earlier versions are removed."""
 
 import os

@@ -24,7 +24,7 @@ for name in ("staged", "unpacked"):
         contains(run("stage", *options, code=4), folder, *words)
         contains(run("info", *options, code=4), folder, *words)
         mend()
-    os.chmod(folder, 0o1777)  # sticky: nothing replaces what is ours
+    os.chmod(folder, 0o1777)  # sticky: no other user replaces what is ours
     run("info", *options)
     os.chmod(folder, 0o700)
     os.rename(folder, f"{CACHE}/kept")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What is in the place of a staged file, an entry or a part and is no file of ours: links, pipes and
 empty folders go, and what they name is not touched; a folder with something in it is named, with what
-to do, by the next process, and nothing waits for it."""
+to do, by the mount that meets it, and no mount waits for it."""
 
 import gzip
 import os

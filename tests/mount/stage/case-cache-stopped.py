@@ -2,7 +2,7 @@
 # slow: waits for members that are stopped
 """A member of the group that shares a cache folder is stopped, or hostile, at a moment at which his process holds a
 lock: those that processes hold for a moment, and that of a file that is being unpacked. Others go on: they read right
-bytes, which are then not staged, or are told who is in the way; nothing waits for ever."""
+bytes, which are then not staged, or are told who is in the way; no mount waits for ever."""
 
 import contextlib
 import gzip
@@ -148,7 +148,7 @@ def check_many():
 
 
 def check_unpacking(server):
-    """ann is stopped while she unpacks. bob unpacks himself; she ends well as well, and what one of them made remains."""
+    """ann is stopped while she unpacks. bob unpacks himself; she also ends well, and what one of them made is kept."""
     server.script("/packed-data.gz", bad.stall(after=100000), first=2)
     unpacking = ann.start(ann.binary, "mount", "-f", "-o", OPTIONS, f"{server.url}/packed-data.gz", ann.mountpoint)
     server.wait_stalled()

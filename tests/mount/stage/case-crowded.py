@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A cache folder that other datasets have filled: what no process uses makes place, the oldest first. What is in use
-remains, and the mount says so, with what to type."""
+is kept, and the mount says so, with what to type."""
 
 import contextlib
 import os

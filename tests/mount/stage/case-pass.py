@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # slow: drops and removes files again and again
 """open=pass and staged files: the kernel reads the content of a file that is whole and compared, and
-no other. Drops and removal while it is open; damage; a changed source; users that remain; file systems
+no other. Drops and removal while it is open; damage; a changed source; users that do not end; file systems
 that lie on others; PASS_KILLS=300 daemons that are killed, with every byte compared."""
 
 import os

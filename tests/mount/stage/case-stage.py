@@ -61,7 +61,7 @@ def check_whole(server):
             base = os.path.basename(name)
             equal(content(path(name, "source", base)) == data, True, f"{name}, the server is gone")
     server.up()
-    # For one file; of a path.
+    # The size of one file; of a path.
     options = fresh()
     run("stage", "-o", options, f"{server.url}/one-data")
     equal({r.path for r in server.data()}, {"/one-data"}, "stage of one file")

@@ -54,7 +54,7 @@ def with_the_network(machine):
 
 
 def idle(machine):
-    """It is unmounted; the cache remains, and it is mounted at the next access."""
+    """It is unmounted; the cache is kept, and it is mounted at the next access."""
     equal(sees(machine, "/mnt/idle"), True, "the first access")
     machine.wait_state("mnt-idle.mount", "inactive dead")
     blocks = machine.run("du -s /var/cache/idle")

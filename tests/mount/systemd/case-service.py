@@ -70,7 +70,7 @@ with machine.booted():
     check_home(machine, s3.endpoint)
     equal(os.listdir(machine.at("/var/cache/epochfs")) != [], True, "its cache is in the folder that the unit makes")
 
-# At boot as well.
+# Also at boot.
 with machine.booted():
     equal(machine.show("epochfs@mnist", "ActiveState"), "active", "state after a boot")
     equal(machine.show("reader", "Result"), "success", machine.journal("reader"))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: systemd root cgroup2
-"""docs/cluster.md, the service that is stopped, and the service whose mount another process has unmounted."""
+"""docs/cluster.md, the service that is stopped, and the service whose mount was unmounted by hand."""
 
 import contextlib
 import os
@@ -59,7 +59,7 @@ def nobody_uses_it(machine):
 
 
 def a_file_is_open(machine):
-    """It can be read until it is closed; nothing can open others."""
+    """It can be read until it is closed; no other file can be opened."""
     daemon = start(machine)
     with reader(machine) as process, machine.start("systemctl stop epochfs@mnist") as stop:
         wait_until(lambda: machine.mount_type("/mnt/mnist") is None, "it is unmounted", stop)

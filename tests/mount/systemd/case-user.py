@@ -109,7 +109,7 @@ def outlives_its_session(machine):
 
 
 def without_polkit(machine):
-    """Only root may say that a user's services remain."""
+    """Only root may say that a user's services are kept."""
     session(machine, "! loginctl enable-linger")
     machine.run("loginctl enable-linger ann")
     session(machine, f"{RUN}\nls -d {AT}/t10k")

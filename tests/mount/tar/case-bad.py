@@ -61,7 +61,7 @@ def check_cut():
         check_first("header.tar", 7, f"byte {header}", "end of the file", "samples before it")
         check_first("body.tar", 7, f"byte {header + 512}", "'007.bin'", "cut short")
         check_first("second.tar", 7, "'007.cls'", "cut short")
-        for name in ("body.tar", "second.tar"):  # the sample that is cut exists, and an error
+        for name in ("body.tar", "second.tar"):  # the sample that is cut is listed, and an error
             expect_error(errno.EIO, content, path(name), "samples/raw/007.bin")
         check_first("damaged.tar", 7, f"byte {header}", "checksum")
         check_first("half.tar", 7, f"byte {second}", "checksum")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """`epochfs index` of a bucket, whose mounts then use what lies next to the data; on a full disk, and interrupted:
-nothing is left behind, and what was there before remains."""
+nothing is left behind, and the old files are kept."""
 
 import os
 import signal
@@ -95,7 +95,7 @@ def check_interrupted(good):
 
 
 def check_two_writers(good):
-    """Several at once write the same folder, which is new, or is replaced: each ends well, and one exists."""
+    """Several at once write the same folder, which is new, or is replaced: each ends well, and one folder is left."""
     out = f"{PRIVATE}/two/.epochfs"
     os.mkdir(os.path.dirname(out))
     for _ in range(5):

@@ -47,7 +47,7 @@ def check_once_all():
         check_once(server.log(), sizes, "shards")
         stop(daemon)
         before = len(server.log())
-        with mounted(f"{server.url}/", f"cache={CACHE}"):  # the indexes are kept as well
+        with mounted(f"{server.url}/", f"cache={CACHE}"):  # the indexes are also kept
             ds.check_plan("batch=32,seed=4", 1)
         equal(len(server.log()), before, "requests after a remount")
         run("stage", "--check", "-o", f"cache={CACHE}", f"{server.url}/")
@@ -122,7 +122,7 @@ def check_hints():
 
 
 def check_changed():
-    """A shard that is replaced on the server: what was fetched remains, the rest is ESTALE."""
+    """A shard that is replaced on the server: fetched bytes are kept, the rest is ESTALE."""
     folder = f"{PRIVATE}/changed"
     os.mkdir(folder)
     made = entries(0, 6, 4_000_000)

@@ -262,7 +262,7 @@ single("twice", b"".join(map(tf.frame, TWICE)))
 
 
 def check_twice():
-    """For features of one name the last one counts."""
+    """If features have the same name, the last one counts."""
     equal(array("rows/twice/twice/batches/batch=2/npy/000000.i.npy").tolist(), [1, 2], "i")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # slow: looks up 70,000 names
-"""A mount opens so many plans, and no more: the log, the status and the Python module say why; what was opened remains. Epochs that
+"""A mount opens so many plans, and no more: the log, the status and the Python module say why; open plans are kept. Epochs that
 follow one another count as one."""
 
 import errno

@@ -79,7 +79,7 @@ with mounted():
     page = json.loads(text(path("all/dataset.json")))
     equal(page["missing"], [{"name": "t-00002-of-00003", "reason": "no such file"}], "dataset.json")
 
-make({"m-00001-of-00002.jsonl": rows(1), "m-00002-of-00002.jsonl": rows(2)})  # numbers from 1
+make({"m-00001-of-00002.jsonl": rows(1), "m-00002-of-00002.jsonl": rows(2)})  # numbers that begin at 1
 equal((samples(look()[0])["all"], missing(look()[0]["all"])), (2, []), "numbers from 1 on")
 check(0)
 

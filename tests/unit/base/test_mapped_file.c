@@ -88,7 +88,7 @@ static void test_close__last_file__handler_as_before(void **state)
     close(fd);
 }
 
-/* Other mappings remain. */
+/* Other mappings are kept. */
 static void test_open__cut_short__zeros_and_lost(void **state)
 {
     struct mapped_file file = {0}, other = {0};
@@ -102,7 +102,7 @@ static void test_open__cut_short__zeros_and_lost(void **state)
     assert_false(mapped_file_is_lost(&file));
     for (size_t i = 0; i < SIZE; i++)
         sum += ((const volatile uint8_t *)file.bytes)[i];
-    assert_true(sum <= 7 * 4096); /* what was read before the fault exists */
+    assert_true(sum <= 7 * 4096); /* what was read before the fault has come */
     assert_int_equal(file.bytes[0], 0);
     assert_true(mapped_file_is_lost(&file));
     assert_false(mapped_file_is_lost(&other));

@@ -105,7 +105,7 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     assert_true(touch(memo, 5, 1000)); /* all others go */
     for (uint64_t i = 0; i <= 4; i++)
         assert_false(has(memo, i));
-    assert_true(has(memo, 5)); /* used last, it remains, and is not made again */
+    assert_true(has(memo, 5)); /* used last, it is kept, and is not made again */
     assert_false(touch(memo, 5, 1000));
     assert_true(touch(memo, 6, 1));
     assert_true(!has(memo, 5) && has(memo, 6));

@@ -349,7 +349,7 @@ static void test_wait__cancelled__leaves_the_bytes_behind(void **state)
     assert_false(d.set);
     waiter_done(late.waiter, 0, NULL); /* they come later: this frees what waited */
     add(f, 0, 0, 1);
-    assert_int_equal(missing_wait(&f->rc, false, &d), 0); /* all is present: nothing asks */
+    assert_int_equal(missing_wait(&f->rc, false, &d), 0); /* all is cached: no request */
     assert_int_equal(looks, 1);
 }
 

@@ -1,7 +1,7 @@
 /* Files with absent bytes. One pass of the reading code collects all missing ranges, so one fetch
  * suffices for a file; the memo keeps nothing made from unread bytes; and a remote that fails, or
  * bytes that are lost again, only cost time. Every file of datasets of each format is compared with
- * the same file of sources that are present. */
+ * the same file of local sources. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -67,7 +67,7 @@ static void only_file(const char *folder, const char *kind, char ret[static PATH
     globfree(&found);
 }
 
-/* Whatever happens to the file, loaded bytes remain: nothing is mapped. */
+/* Whatever happens to the file, loaded bytes are kept: nothing is mapped. */
 static void test_keep__changed_while_loaded__stays(void **state)
 {
     const struct cache_folder folder = {.path = *state};

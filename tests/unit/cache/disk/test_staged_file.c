@@ -457,7 +457,7 @@ static void test_staged__any_length_of_records__what_is_left(void **state)
     staged_close(&writer);
 }
 
-/* A file with a damaged header is begun again under a reader that has it open. That reader must
+/* A file with a damaged header is started again under a reader that has it open. That reader must
  * forget what it knows, and so must one that publishes a block at that moment. */
 static void test_staged__begun_anew__noticed(void **state)
 {
@@ -579,7 +579,7 @@ static void expect_busy(const char *folder, const struct staged_key *key)
     assert_diag_has(&d, "another process uses it for another source");
 }
 
-/* The file that one source uses is not begun again for the other, and serves it no block; neither
+/* The file that one source uses is not started again for the other, and serves it no block; neither
  * while it is open nor once it has been closed, by a process that was killed or not. */
 static void check_same_id(const char *folder, bool victim_first, bool seals)
 {
@@ -649,7 +649,7 @@ static void test_same_id__header_planted_under_reader__not_learned(void **state)
         assert_int_equal(reader_read(&reader, i, buf), 0);
     }
     staged_close(&other);
-    assert_true(staged_mend(&victim, &usual) == staged_drops(&victim)); /* alone: begun again */
+    assert_true(staged_mend(&victim, &usual) == staged_drops(&victim)); /* alone: started again */
     fetch_all(&victim);
     staged_close(&victim);
     assert_int_equal(read_anew(*state), 3);
@@ -792,7 +792,7 @@ static void test_drop__block__gone_and_freed(void **state)
     fetch_all(&other);
     assert_int_equal(read_all(&reader), 3);
     assert_int_equal(staged_drop(&other, 1, 2, &dropped), 0);
-    assert_int_equal(dropped.freed, BLOCK); /* the last one's page has the count as well */
+    assert_int_equal(dropped.freed, BLOCK); /* the last one's page also has the count */
     assert_int_equal(staged_drops(&reader.staged), drops + 1);
     staged_records(&reader.staged, 0, 3, record);
     assert_true(record[0] && !record[1] && !record[2]);
@@ -885,7 +885,7 @@ static void test_cut__written_to_behind__drops_are_not_reported(void **state)
     staged_close(&one);
 }
 
-/* A file that has lost its name is begun again, but the file that has that name now is not. */
+/* A file that has lost its name is started again, but the file that has that name now is not. */
 static void test_mend__name_is_of_another__only_the_open_file(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)}, other;
@@ -907,7 +907,7 @@ static void test_mend__name_is_of_another__only_the_open_file(void **state)
     staged_close(&other.staged);
 }
 
-/* Claimed blocks remain, whichever process has claimed them. */
+/* Claimed blocks are kept, whichever process has claimed them. */
 static void test_drop__claimed__stays(void **state)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
@@ -1122,8 +1122,7 @@ static void test_sealed__bad_block_while_open__mended_in_place(void **state)
     staged_close(&reader.staged);
 }
 
-/* A header that another process has damaged: the file is begun again, but what readers have open
- * remains. */
+/* A damaged header: the file is started again, but what readers have open is kept. */
 static void test_sealed__begun_anew_while_open__bytes_stay(void **state)
 {
     struct staged staged = open_key(*state, &usual);
@@ -1227,7 +1226,7 @@ static void test_files__one_is_gone__begun_anew_or_removed(void **state)
 
 /* ---- several processes ---- */
 
-/* The processes open the file at once and publish a block each; none begins it again after
+/* The processes open the file at once and publish a block each; none starts it again after
  * another. */
 static void test_open__many_processes__one_file(void **state)
 {

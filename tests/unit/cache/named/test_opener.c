@@ -929,7 +929,7 @@ static void test_command__too_long__killed(void **state)
     check_too_long(f, run, 2,
                    "killed after 2 s; if it may take longer, mount with a larger "
                    "command_timeout=");
-    wait_for_death(fifo); /* sleep as well */
+    wait_for_death(fifo); /* also sleep */
     assert_int_equal(count_entries(*state), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all were reaped */
 }

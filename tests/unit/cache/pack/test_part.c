@@ -86,7 +86,7 @@ static void test_part__content_name_and_once(void **state)
     }
 }
 
-/* nothing of such a member remains. */
+/* nothing of such a member is kept. */
 static void check_bad(const char *folder, const char *want)
 {
     struct diag d = DIAG_INIT;

@@ -152,7 +152,7 @@ static void check_bad(const char *folder, const struct packed *p, const char *me
     assert_int_equal(unpack_bytes(folder, p, &blob, &d), -EBADMSG);
     assert_diag_has(&d, "sub/f.gz");
     assert_diag_has(&d, message);
-    assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file remains */
+    assert_false(find_unpacked(folder, PART_LEN, path)); /* no half file is left */
     assert_false(find_unpacked(folder, DONE_LEN, path));
 }
 

@@ -174,7 +174,7 @@ static void test_joined__changed__the_reason_names_the_member(void **state)
     assert_non_null(strstr(d.text, "s/b: "));
 }
 
-/* A link that leaves SOURCE after the listing leads nowhere, with the right version as well. */
+/* A link that leaves SOURCE after the listing leads nowhere, even with the right version. */
 static void test_joined__link_out_of_source__estale(void **state)
 {
     AUTO_WORLD struct world w = {0};

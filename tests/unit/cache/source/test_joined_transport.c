@@ -62,7 +62,7 @@ static void members_fill(void)
     stage_fixture_content(content, size);
 }
 
-/* For the members, for tests that set it; NULL: unknown. */
+/* The size of the members, for tests that set it; NULL: unknown. */
 static uint8_t *sums;
 
 static int where(const struct joined_parts *parts, size_t i, char **ret_url,
@@ -764,7 +764,7 @@ static void test_joined__stopped_in_a_large_member__ends_at_once(void **state)
     world_close(&w);
 }
 
-/* What nothing asks for again counts as received as well. */
+/* Bytes that are not asked for again also count as received. */
 static void test_joined__kept_in_vain__counted(void **state)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};

@@ -89,7 +89,7 @@ static void take_end(struct transfer *transfer, enum transfer_end how, uint64_t 
     lock_drop(&lock);
 }
 
-/* For the file as it is now. */
+/* The version of the file as it is now. */
 static void set_version(struct job *job, const struct stat *st)
 {
     struct file_version version = file_version_of(st);

@@ -348,7 +348,7 @@ static void test_ahead__no_space__is_given_up(void **state)
     ask_one(&f, &waiting[0], 0);
     ask_one(&f, &waiting[1], 1);
     wait_over(&f, 2);
-    stage_rest(f.s.stage); /* the runs have ended as well: their connections are free */
+    stage_rest(f.s.stage); /* the runs have also ended: their connections are free */
     ask_one(&f, &waiting[2], 2);
     assert_false(is_ahead_queued(&f));
     let_pass(&f, UINT32_MAX);

@@ -556,7 +556,7 @@ static void test_guide__once_passed__not_fetched_again(void **state)
 }
 
 /* Several samples to a block: it stays until the last one of them was read. A reader without a plan
- * gets a block that has gone, and it remains. */
+ * gets a block that has gone, and it is kept. */
 static void test_guide__once_samples_share_blocks__the_last_one_counts(void **state)
 {
     struct stage_options options = usual(STAGE_ONCE, false);

@@ -142,7 +142,7 @@ static void test_late__what_comes_next__goes_on(void **state)
     expect_second_goes_on(&f, FIRST + 1);
 }
 
-/* A new transfer would wait for its first byte as well. */
+/* A new transfer would also wait for its first byte. */
 static void test_late__nothing_came_yet__goes_on(void **state)
 {
     struct fixture f;

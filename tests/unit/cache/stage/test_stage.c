@@ -840,7 +840,7 @@ static void open_once(struct stage_fixture *f, const char *folder, struct stage_
     stage_begin(f->stage);
 }
 
-/* Readers pass blocks that are present, and the stage drops them. */
+/* Readers pass cached blocks, and the stage drops them. */
 static void pass(const struct stage_fixture *f, uint64_t off, size_t len)
 {
     uint64_t first = off / BLOCK, end = ceil_div(off + len, BLOCK),
@@ -980,7 +980,7 @@ static void check_out_of_descriptors(const struct blob *blob)
     close(fd);
 }
 
-/* A file that readers read without the stage: it is opened only when all of it is present, and
+/* A file that readers read without the stage: it is opened only when all of it is cached, and
  * nothing of it is dropped until it is closed. Then it is. */
 static void test_sealed__open__held(void **state)
 {
@@ -1293,7 +1293,7 @@ static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
     drop_meanwhile(*state, &answer);
 }
 
-/* What has come remains: the next transfer passes over it. */
+/* What has come is kept: the next transfer passes over it. */
 static void test_whole__breaks__goes_on_where_it_was(void **state)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 100 * BLOCK + 7, .whole = true}};
@@ -1332,7 +1332,7 @@ static void test_whole__many_at_once__one_brings_all(void **state)
         assert_int_equal(blob_pread(&rc, f.blob, buf, sizeof(buf), i * BLOCK + 50), -EAGAIN);
     assert_int_equal(missing_wait(&rc, false, NULL), 0);
     read_context_release(&rc);
-    stage_rest(f.stage); /* until what nothing waits for has come as well */
+    stage_rest(f.stage); /* until bytes without a reader have also come */
     assert_int_equal(fake_given(f.fake), SIZE);
     assert_int_equal(f.counters->demand_bytes + f.counters->background_bytes, SIZE);
     assert_int_equal(fake_started(f.fake), 5);

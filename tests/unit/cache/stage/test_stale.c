@@ -101,7 +101,7 @@ static void test_read__two_stages__each_finds_out(void **state)
     assert_int_equal(read_error(&f, STALE, BLOCK), -ESTALE);
     stage_fixture_read(&other, STALE, BLOCK);
     stage_fixture_read(&other, STALE_END, BLOCK);
-    assert_int_equal(read_error(&f, STALE, BLOCK), -ESTALE); /* what a mount has found remains */
+    assert_int_equal(read_error(&f, STALE, BLOCK), -ESTALE); /* what a mount has found is final */
     stage_fixture_read(&f, STALE_END, BLOCK);
     stage_fixture_close(&other);
     stage_fixture_close(&f);

@@ -142,7 +142,7 @@ static void test_refused(void **state)
     }
 }
 
-/* A file that cannot be read now may be in the set: none is made, and the others remain. */
+/* A file that cannot be read now may be in the set: none is made, and the others are kept. */
 static void test_unread__its_set_is_an_error(void **state)
 {
     const struct format_setup setup = {.made = NULL};

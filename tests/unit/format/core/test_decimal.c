@@ -384,7 +384,7 @@ static void test_decimal__no_number__null(void **state)
                     fail_msg("'%s' and bytes %02x: expected no number", texts[i], behind);
 }
 
-/* The text after a number remains. */
+/* The text after a number is kept. */
 static void test_decimal__more_behind__left(void **state)
 {
     static const struct {

@@ -106,7 +106,7 @@ static void test_sample_window__any_walk__right(void **state)
     }
 }
 
-/* A selection that knows its samples asks nothing. */
+/* A selection that knows its samples asks no source. */
 static void test_selection__in_order_or_listed__not_asked(void **state)
 {
     static const uint64_t list[] = {9, 2, 2, 5};

@@ -20,7 +20,7 @@
 static int decode(const void *bytes, size_t len, uint32_t height, uint32_t width, uint8_t *ret,
                   struct diag *d)
 {
-    /* For that very size, so that the address sanitizer sees what is behind. */
+    /* Memory of that very size, so that the address sanitizer sees reads past its end. */
     AUTO_FREE uint8_t *copy = malloc(len ? len : 1);
     struct picture_file file = {NAME, copy, len};
 

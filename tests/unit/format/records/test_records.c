@@ -24,7 +24,7 @@ static struct world {
     uint64_t length[N_COLUMNS][RECORDS]; /* of the first axis */
     int fails[N_COLUMNS][RECORDS];       /* -errno of read(), with one text for all contents */
     int no_dims[N_COLUMNS][RECORDS];     /* -errno of dims(), with a text of its own */
-    uint64_t read[N_COLUMNS][RECORDS];   /* bytes that were read, from 0 */
+    uint64_t read[N_COLUMNS][RECORDS];   /* bytes that were read, from byte 0 */
 } world;
 
 static int dims(const struct dataset *ds, const struct record_content *c, uint64_t record,
@@ -159,7 +159,7 @@ static void test_records__contents_of_each_kind__their_fields(void **state)
     assert_int_equal(ds->field[ds->n_fields - 1].width, 7); /* of the longest key */
 }
 
-/* Where a later axis differs as well, some batches cannot be one array. */
+/* Where a later axis also differs, some batches cannot be one array. */
 static void test_records__later_axis_varies__mixed(void **state)
 {
     AUTO_DATASET struct dataset *ds = NULL;
@@ -232,7 +232,7 @@ static void test_records_pads_axes__forms_follow_from_the_batch(void **state)
     assert_int_equal(records_finish(ds, ds->keys->rows), 0);
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_false(ds->field[i].mixed);
-    assert_forms(ds, 0, 3, /* one without rows fits next to any other */
+    assert_forms(ds, 0, 3, /* one without rows fits with any other */
                  "points (5, 4); points (3, 3, 4); points_len (3,); points_offsets (4,); "
                  "points_shape none");
     assert_forms(ds, 2, 1,
@@ -443,7 +443,7 @@ static void test_records__costly_contents__made_together_ahead(void **state)
     assert_int_equal(read_made(NULL, false, list, 6, 0, 12, got), 0);
     assert_int_equal(makes.calls, 2); /* from the first on: not 1, 4, 0 again */
     assert_memory_equal(got, (&(uint8_t[]){70, 71, 10, 11, 40, 41, 0, 1, 20, 21, 60, 61}), 12);
-    /* What comes after one that is made is made together as well. */
+    /* What comes after one that is made is also made together. */
     makes = (struct makes){.is_made = UINT64_C(1) << 7};
     assert_int_equal(read_made(NULL, false, list, 6, 0, 10, got), 0);
     assert_int_equal(makes.calls, 1);

@@ -46,7 +46,7 @@ static void compare(const uint8_t *text, size_t len, size_t piece, bool lf_only)
         size_t some = len - at < step ? len - at : step;
         struct text_lines lines = text_lines_of(buffer, some, masks, before);
 
-        memset(buffer, '\n', sizeof(buffer)); /* what is after the text does not count */
+        memset(buffer, '\n', sizeof(buffer)); /* bytes after the text do not count */
         memcpy(buffer, text + at, some);
         make(buffer, some, lf_only, masks);
         for (; text_lines_next(&lines, &found); seen++) {

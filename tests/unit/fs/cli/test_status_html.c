@@ -104,7 +104,7 @@ static void test_status_html__drawings(void **state)
     assert_has(&none, "None is read.");
 }
 
-/* As epochfs status says it: no exponents, and a plan that nothing reads any more has no time left.
+/* As epochfs status says it: no exponents, and a plan without readers has no time left.
  */
 static void test_status_html__figures(void **state)
 {

@@ -132,7 +132,7 @@ struct pages {
     bool is_marked[SAMPLES];
     uint64_t last_mark;
     unsigned n;
-    bool marks_are_out; /* of has as well */
+    bool marks_are_out; /* also of has */
 };
 
 /* Push every file that may be pushed, each of size bytes. Returns how many were stored. */
@@ -270,7 +270,7 @@ static bool give_unit(struct world *w, const struct node *first, uint64_t unit)
     return active_plans_given(w->active_plans, &node, 0, 100, 100);
 }
 
-/* What was not pushed counts as read once it was given; a unit that was omitted does not. */
+/* What was not pushed counts as read once it was given; a unit that was skipped does not. */
 static void test_read__not_pushed__what_was_given(void **state)
 {
     struct node first;
@@ -287,14 +287,14 @@ static void test_read__not_pushed__what_was_given(void **state)
     assert_int_equal(cursor_of(&w).read, 1);
     assert_true(give_unit(&w, &first, 1));
     assert_int_equal(cursor_of(&w).read, 3);
-    give_unit(&w, &first, 1000); /* a jump: what it omitted is not read */
+    give_unit(&w, &first, 1000); /* a jump: what it skipped is not read */
     assert_int_equal(cursor_of(&w).from, 1000);
     assert_int_equal(cursor_of(&w).read, 1001);
     world_end(&w);
 }
 
-/* For pushed units the reader may still have to read 32; at the end of the epoch it has read all.
- */
+/* The reader may still have to read 32 of the pushed units; at the end of the epoch it has read
+ * all. */
 static void test_read__pushed__what_workers_have_passed(void **state)
 {
     struct push_file file;
@@ -670,7 +670,7 @@ static void pass(struct world *w, const struct node *first, struct pages *pages,
             read_unit(w, first, unit);
             active_plans_given(w->active_plans, &node, 0, PAGE, PAGE);
             push_all(w, PAGE, pages);
-            pages->has[unit] |= bit; /* the mark has come with that read as well */
+            pages->has[unit] |= bit; /* the mark has also come with that read */
         }
     }
 }

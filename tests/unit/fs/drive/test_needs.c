@@ -659,8 +659,8 @@ static void test_next__epochs_of_some_samples__the_next_one_too(void **state)
     }
 }
 
-/* For many ranges of bytes at once, of images, labels and nothing, some asked for before; of two
- * readers, one of which is near the end of its epoch. */
+/* Needs of many ranges of bytes at once, of images, labels and nothing, some asked for before; of
+ * two readers, one of which is near the end of its epoch. */
 static void test_when_each__many_ranges__as_one_by_one(void **state)
 {
     struct fixture *f = *state;
@@ -682,8 +682,7 @@ static void test_when_each__many_ranges__as_one_by_one(void **state)
     f->g->when_each(f->g->ctx, ARRAY_LEN(need), need);
     for (uint64_t i = 0; i < ARRAY_LEN(need); i++) {
         const struct blob *blob = need[i].blob;
-        uint64_t len = need[i].len,
-                 one = blob == images ? 1 : 0; /* the same samples, asked again */
+        uint64_t len = need[i].len, one = blob == images ? 1 : 0; /* the same samples again */
 
         assert_int_equal(f->g->when(f->g->ctx, blob, need[i].off, len), need[i].when);
         if (len > one)
@@ -949,7 +948,7 @@ static void test_last__plans__over_when_all_was_read(void **state)
     }
 }
 
-/* What the reader omitted by a jump it has not read, and what the next epoch needs is not over. */
+/* What the reader skipped by a jump it has not read, and what the next epoch needs is not over. */
 static void test_last__not_read__not_over(void **state)
 {
     struct fixture *f = *state;

@@ -40,7 +40,7 @@ struct fixture {
     struct needs *needs;
     const struct stage_needs *g;
     struct plan_entry plan;
-    /* For this epoch from `at` on, then of the next: */
+    /* Needs of this epoch from `at` on, then of the next: */
     uint64_t n, sample[2 * LIST_MOST];
 };
 
@@ -115,7 +115,7 @@ static bool touches(const struct fixture *f, uint64_t sample, const struct blob 
     return false;
 }
 
-/* For each 4 KiB of each source. */
+/* The first need of each 4 KiB of each source. */
 static void check_when(const struct fixture *f)
 {
     for (unsigned k = 0; k < f->mix->ds->n_blobs; k++) {

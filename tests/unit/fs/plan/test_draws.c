@@ -58,7 +58,7 @@ static struct plan parse(const char *name)
     return p;
 }
 
-/* Does such a plan hold for the data? Those of the combinations that do not are omitted. */
+/* Does such a plan hold for the data? Combinations that do not are skipped. */
 static bool holds(const struct plan *p, const struct model_data *data)
 {
     struct plan_data of = {.samples = data->samples, .only = data->only};

@@ -124,7 +124,8 @@ static void test_first_refusal_of_all__off(void **state)
     }
 }
 
-/* While it is open without a backing file, nothing gets one; afterwards the kernel is asked again.
+/* While it is open without a backing file, no reader gets one; afterwards the kernel is asked
+ * again.
  */
 static void test_refusal_of_a_file__it_is_served_as_long_as_it_is_open(void **state)
 {

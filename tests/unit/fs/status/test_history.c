@@ -28,7 +28,7 @@ static size_t read_samples(struct history *h, uint64_t *ret_first, uint64_t *ret
     return n;
 }
 
-/* A sample each ten seconds, however often it is asked; the last 360 remain. */
+/* A sample every ten seconds, however often it is asked; the last 360 are kept. */
 static void test_history_note(void **state)
 {
     const struct history_sources sources = {&served, NULL, NULL};

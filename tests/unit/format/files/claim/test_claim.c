@@ -115,7 +115,7 @@ static int open_file(const struct claims *claims, size_t file, struct blob **ret
     return *ret ? 0 : -ENOMEM;
 }
 
-/* Another format takes files that begin this way. */
+/* Another format takes files that begin like this. */
 static bool is_taken(const struct claims *claims, size_t file, const uint8_t *head, size_t len)
 {
     (void)claims;
@@ -365,7 +365,7 @@ static void test_claim__case_alone_differs__both(void **state)
 static void test_claim__other_things__left_alone(void **state)
 {
     (void)state;
-    /* A Kaldi data directory with its audio, and one with pictures next to it. */
+    /* A Kaldi data directory with its audio, and one with pictures in it. */
     check("wav.scp text wav/1.wav wav/2.wav", "");
     check("feats.scp feats.ark plots/a.png plots/b.png", "");
     /* IDX, libsvm. */
@@ -435,7 +435,7 @@ static void test_claim__manifest_by_content__any_name(void **state)
                   "set:list.a manifest 1(jpg)\n");
     check_content("lists/all.txt images/1.jpg images/2.jpg", "all.txt", TRAIN "{\"source\": 1", 1,
                   ":all.txt flat refused\n"); /* whose faults are reported */
-    /* Each line that is there is one; other files next to them are not looked into. */
+    /* Each line that is there is one; whatever else lies next to it is not looked into. */
     check_content("a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", TRAIN "[]\n", 2,
                   ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .md (README.md), 1 .json (x.json), 1 "
                   "without an extension (.x)\n");
@@ -601,7 +601,7 @@ static void test_claim__sounds_and_other_kinds__left_alone(void **state)
     check("d1/84/1.flac d1/84/84.trans.txt d1/85/1.flac d1/85/85.trans.txt", "");
 }
 
-/* Other files keep their meaning; then the dataset is in the folder, because others may exist. */
+/* What lies next to them is kept; then the dataset is in the folder, because it may have others. */
 static void test_claim__files_beside_class_folders__stay(void **state)
 {
     AUTO_MEMBERS struct members m = {0};

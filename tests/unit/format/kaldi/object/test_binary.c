@@ -177,7 +177,7 @@ static void test_decode__any_byte_changed__no_byte_outside(void **state)
         kaldi_make(&m, &kaldi_kinds[i], &random);
         for (size_t at = 0; at < m.bytes.len * ARRAY_LEN(masks); at++) {
             for (unsigned k = 0; k < kaldi_types[m.object.type].n_arrays; k++) {
-                /* For exactly that size, so that ASan finds any access past the end. */
+                /* Memory of exactly that size, so that ASan finds any access past the end. */
                 AUTO_FREE char *bytes = malloc(m.bytes.len);
                 uint8_t *array;
 

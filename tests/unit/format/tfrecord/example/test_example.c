@@ -337,7 +337,7 @@ static void test_example__value_before_name__same(void **state)
     check_features(m, "y int64 5");
 }
 
-/* For every wire type, at every level, and with large numbers. */
+/* Fields of every wire type, at every level, and with large numbers. */
 static void add_unknown(struct message *m, unsigned number)
 {
     add_tag(m, number, 0);
