@@ -69,11 +69,6 @@ def check_printed(printed, wanted, numbers=False):
             raise AssertionError(f"expected a line {want!r}, in order, in:\n{printed}")
 
 
-def run(name):
-    """A page of docs/tutorials."""
-    run_page(f"docs/tutorials/{name}.md")
-
-
 def commands_of(console):
     """The commands of a block with $, and the lines of output."""
     commands = re.sub(r"^(?!\$ ).*\n", "", console, flags=re.M)
