@@ -10,7 +10,7 @@ import signal
 import sys
 import types
 
-TOOLS = {"audit": "_audit"}
+TOOLS = {"audit": "_audit", "status": "_status_page"}
 SYSTEM = 6  # exit code of epochfs
 
 

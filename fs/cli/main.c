@@ -25,7 +25,7 @@ static const char *const exit_codes[] = {
     [EXIT_MOUNT] = "mount: it cannot be mounted or unmounted, or its daemon does not answer",
     [EXIT_CACHE] = "cache: its directory cannot be used or is full, or data in it is damaged",
     [EXIT_AUDIT] = "audit: the epoch is not what the plan says",
-    [EXIT_SYSTEM] = "system: out of memory, no standard output, or no Python for `audit`",
+    [EXIT_SYSTEM] = "system: out of memory, no standard output, or no Python for a command",
 };
 
 static void cli_main_print_help(FILE *out)

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -33,23 +34,12 @@ static bool python_folder(char ret[static PATH_MAX])
     return false;
 }
 
-/* Make a text what stdin reads. */
-static int python_give(const struct text *input)
-{
-    AUTO_CLOSE int fd = memfd_create("epochfs", MFD_CLOEXEC);
-
-    if (fd < 0 || write(fd, input->data, input->len) != (ssize_t)input->len ||
-        lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0)
-        return -errno;
-    return 0;
-}
-
-int python_become(const char *tool, const char *word, const struct text *input)
+/* Become the tool. Returns only an exit code, of what was printed. */
+static int python_exec(const char *tool, const char *word)
 {
     const char *chosen = secure_getenv("EPOCHFS_PYTHON");
     const char *program = chosen && *chosen ? chosen : "/usr/bin/python3";
     char folder[PATH_MAX];
-    int r;
 
     if (*program != '/' || access(program, X_OK) < 0)
         return fail(
@@ -59,11 +49,75 @@ int python_become(const char *tool, const char *word, const struct text *input)
             tool, program);
     if (!python_folder(folder))
         return fail(EXIT_SYSTEM, "%s: its Python files are missing: install epochfs again", tool);
-    fflush(stdout);
-    r = input->failed ? -ENOMEM : python_give(input);
-    if (r == 0) {
-        execl(program, "python3", "-I", "-B", "-X", "utf8", folder, tool, word, (char *)NULL);
-        r = -errno;
+    execl(program, "python3", "-I", "-B", "-X", "utf8", folder, tool, word, (char *)NULL);
+    return fail(EXIT_SYSTEM, "%s: %s: %s", tool, program, strerror(errno));
+}
+
+/* Write all of a text, and that it ends there. 0 or -errno. */
+static int python_send(int fd, const struct text *input)
+{
+    if (input->failed)
+        return -ENOMEM;
+    for (size_t at = 0; at < input->len;) {
+        ssize_t n = send(fd, input->data + at, input->len - at, MSG_NOSIGNAL);
+
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        at += n > 0 ? (size_t)n : 0;
     }
-    return fail(EXIT_SYSTEM, "%s: %s: %s", tool, program, strerror(-r));
+    return shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
+}
+
+static int python_receive(int fd, struct text *ret)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    while ((n = recv(fd, bytes, sizeof(bytes), 0)) != 0)
+        if (n > 0)
+            text_add_bytes(ret, bytes, (size_t)n);
+        else if (errno != EINTR)
+            return -errno;
+    return ret->failed ? -ENOMEM : 0;
+}
+
+int python_become(const char *tool, const char *word, const struct text *input)
+{
+    int fd[2], r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0 ? -errno : 0;
+
+    if (r == 0)
+        r = python_send(fd[0], input); /* it fits in the socket's buffer */
+    if (r == 0 && dup2(fd[1], STDIN_FILENO) < 0)
+        r = -errno;
+    return r < 0 ? fail(EXIT_SYSTEM, "%s: %s", tool, strerror(-r)) : python_exec(tool, word);
+}
+
+int python_run(const char *tool, const struct text *input, struct text *ret)
+{
+    int fd[2], status = 0, sent = 0, r;
+    pid_t child;
+
+    fflush(stdout);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
+        return fail(EXIT_SYSTEM, "%s: %s", tool, strerror(errno));
+    child = fork();
+    if (!child)
+        _exit(dup2(fd[1], STDIN_FILENO) < 0 || dup2(fd[1], STDOUT_FILENO) < 0
+                  ? EXIT_SYSTEM
+                  : python_exec(tool, NULL));
+    r = child < 0 ? -errno : 0;
+    close(fd[1]);
+    if (r == 0) {
+        sent = python_send(fd[0], input); /* all of it is read before anything is written */
+        r = python_receive(fd[0], ret);
+    }
+    close(fd[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_DONE)
+        return WEXITSTATUS(status);
+    r = r == 0 ? sent : r;
+    if (r == 0 && !WIFEXITED(status))
+        r = -EIO;
+    return r < 0 ? fail(EXIT_SYSTEM, "%s: %s", tool, strerror(-r)) : EXIT_DONE;
 }

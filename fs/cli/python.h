@@ -12,4 +12,8 @@
  * from PYTHONPATH or from the home of the user: root may run it anywhere. */
 int python_become(const char *tool, const char *word, const struct text *input);
 
+/* Run the tool, and get what it writes to stdout. EXIT_DONE, or an exit code, of what was printed.
+ */
+int python_run(const char *tool, const struct text *input, struct text *ret);
+
 #endif

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "fs/cli/commands.h"
-#include "fs/cli/status_html.h"
+#include "fs/cli/python.h"
 #include "fs/cli/status_mounts.h"
 #include "fs/cli/status_show.h"
 #include "fs/cli/status_values.h"
@@ -231,8 +231,24 @@ static int cli_status_write_file(const char *name, const struct text *t)
     return fd < 0 ? -errno : cli_status_write_all(fd, t);
 }
 
+/* Where each plan is, in words. */
+static void status_add_places(const char *status, struct text *t)
+{
+    AUTO_JSON json_t *json = status_parse(status);
+    const json_t *plans = status_value(json, "plans");
+
+    for (size_t i = 0; i < json_array_size(plans); i++) {
+        AUTO_TEXT struct text place = {0};
+
+        status_show_place(json_array_get(plans, i), &place);
+        text_add(t, i ? ", " : "");
+        text_add_json(t, place.data);
+    }
+}
+
 static int show_html(struct status_call *call)
 {
+    AUTO_TEXT struct text about = {0};
     AUTO_TEXT struct text json = {0};
     AUTO_TEXT struct text history = {0};
     AUTO_TEXT struct text page = {0};
@@ -242,8 +258,14 @@ static int show_html(struct status_call *call)
         code = read_live(call, "history.json", "samples", &history);
     if (code != EXIT_DONE)
         return code;
-    status_html(json.data, history.data, now_ns(), &page);
-    r = page.failed ? -ENOMEM : cli_status_write_file(call->html, &page);
+    text_add(&about, "{\"now\": %lld, \"status\": %s, \"history\": %s, \"places\": [",
+             (long long)(now_ns() / 1000000000), json.data, history.data);
+    status_add_places(json.data, &about);
+    text_add(&about, "]}");
+    code = python_run("status", &about, &page);
+    if (code != EXIT_DONE)
+        return code;
+    r = cli_status_write_file(call->html, &page);
     return r < 0 ? fail(EXIT_MOUNT, "%s: %s", call->html, strerror(-r)) : EXIT_DONE;
 }
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from browser import browser
-from lib import EPOCHFS, MOUNTPOINT, PRIVATE, contains, equal, mounted, path, run, small, text
+from lib import MOUNTPOINT, PRIVATE, contains, equal, mounted, path, run, small, text
 
 # What is too small, too faint or too wide, of all elements that have text of their own.
 LOOK = """
@@ -108,7 +108,7 @@ def names():
 
 small(200)
 PAGE = f"{PRIVATE}/page.html"
-made = os.path.join(os.path.dirname(EPOCHFS), "tests/unit/test_fs_cli_status_html")
+made = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python/test_status_page.py")
 with mounted():
     for name in sorted(os.listdir(path("train/batches/batch=16,seed=1/epoch=0/npz"))):
         with open(path("train/batches/batch=16,seed=1/epoch=0/npz", name), "rb") as f:
@@ -124,11 +124,10 @@ with mounted():
     contains(text(MOUNTPOINT, ".epochfs/history.json"), '"interval_seconds": 10', '"batches_per_second"')
 with browser() as b:
     check(b, PAGE, 0, "mount")
-    if os.path.exists(made):
-        subprocess.run([made, f"{PRIVATE}/made.html"], check=True)
-        check(b, f"{PRIVATE}/made.html", 5, "made")
-        b.ask("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": []})
-        blue = re.compile(rb"\.18\d* \.43\d* \.74\d* rg")  # var(--mark), as bars and lines are
-        printed, whole = (len(blue.findall(b.pdf(backgrounds))) for backgrounds in (False, True))
-        equal((printed, printed > 5), (whole, True), "bars are printed, as lines are")
-        equal(b.run("return document.title"), "epochfs /mnt/<b>x", "the title of the made one")
+    subprocess.run([made, f"{PRIVATE}/made.html"], check=True)
+    check(b, f"{PRIVATE}/made.html", 5, "made")
+    b.ask("POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": []})
+    blue = re.compile(rb"\.18\d* \.43\d* \.74\d* rg")  # var(--mark), as bars and lines are
+    printed, whole = (len(blue.findall(b.pdf(backgrounds))) for backgrounds in (False, True))
+    equal((printed, printed > 5), (whole, True), "bars are printed, as lines are")
+    equal(b.run("return document.title"), "epochfs /mnt/<b>x", "the title of the made one")
