@@ -94,6 +94,7 @@ int library_enter(struct epochfs *fs, struct epochfs_error *error)
     is_mistake = fs->is_closed && pthread_equal(fs->closer, pthread_self());
     lock_drop(&fs->lock);
     assert(!is_mistake && "a source is used after epochfs_close()");
+    (void)is_mistake; /* without assertions */
     return library_fail(error, ESHUTDOWN, "the source is closed");
 }
 

@@ -1,0 +1,9 @@
+# shellcheck shell=bash disable=SC2034,SC2153,SC2154 # names of and for bench/lib.sh
+# What the field measures: nets that train while their data is staged, and storage that keeps an accelerator busy, with the file
+# systems and loaders that users would choose instead. bench/field.py has the measurements.
+# --quick: less data; --write-docs: also writes docs/bench/field.md and .svg.
+
+PACKAGES=(nginx-light curl fuse3 erofs-utils squashfs-tools squashfuse python3 python3-numpy)
+BARS=(field)
+
+bar_field() { python_bars field.py "${FLAGS[@]}"; }
