@@ -103,6 +103,10 @@ static void check_view(const struct files_claim *claim, const struct files_view 
     FUZZ_CHECK(view->sample || view->n == claim->n_samples);
     for (size_t i = 0; i < view->n && view->label && view->n_classes; i++)
         FUZZ_CHECK(view->label[i] >= 0 && (uint64_t)view->label[i] < view->n_classes);
+    fuzz_saw(view->sample, view->sample ? view->n * sizeof(*view->sample) : 0);
+    fuzz_saw(view->label, view->label ? view->n * sizeof(*view->label) : 0);
+    for (size_t i = 0; i < view->n_classes; i++)
+        fuzz_saw(view->class_name[i], strlen(view->class_name[i]));
     for (unsigned i = 0; i < view->values.n; i++)
         FUZZ_CHECK(view->values.column[i].rows == view->n);
 }
@@ -115,6 +119,8 @@ static void check_collection(const struct members *m, const struct collection *c
     for (size_t i = 0; i < c->n; i++)
         FUZZ_CHECK(c->file[i] < m->n);
     FUZZ_CHECK(claim->first[claim->n_samples] == c->n);
+    fuzz_saw(c->file, c->n * sizeof(*c->file));
+    fuzz_saw(claim->first, claim->n_samples * sizeof(*claim->first));
     for (size_t i = 0; i < claim->n_views && !c->missing; i++)
         check_view(claim, &claim->view[i]);
 }
@@ -142,6 +148,7 @@ static void check_printed(const char *recipe)
     AUTO_RECIPE struct recipe read = {0};
     struct diag d = DIAG_INIT;
 
+    fuzz_saw(recipe, recipe ? strlen(recipe) : 0);
     FUZZ_CHECK(!recipe || recipe_read(&read, "printed", recipe, strlen(recipe), &d) == 0);
 }
 

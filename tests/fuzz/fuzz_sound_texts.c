@@ -73,6 +73,7 @@ static void check_view(const struct files_claim *claim, const struct files_view 
             const uint8_t *items;
 
             FUZZ_CHECK(value_items(c, row, &items) <= c->len);
+            fuzz_saw(items, value_items(c, row, &items) * value_item_bytes(c));
         }
     }
 }
@@ -85,6 +86,7 @@ static void check_claims(const struct members *m, struct claims *claims)
 
         for (size_t k = 0; k < c->n; k++)
             FUZZ_CHECK(c->file[k] < m->n);
+        fuzz_saw(c->file, c->n * sizeof(*c->file));
         for (size_t k = 0; k < claim->n_views && !c->missing; k++)
             check_view(claim, &claim->view[k]);
         files_free_claim(c->impl);
@@ -95,6 +97,7 @@ static void check_claims(const struct members *m, struct claims *claims)
         free(c->missing);
     }
     free(claims->collection);
+    fuzz_saw(claims->recipe, claims->recipe ? strlen(claims->recipe) : 0);
     free(claims->recipe);
     free(claims->unmet);
     free(claims->taken);

@@ -20,6 +20,14 @@ static inline void saw_number(uint64_t n)
     fuzz_saw(&n, sizeof(n));
 }
 
+/* The numbers in a text for people, whose words may change. */
+static inline void saw_numbers(const char *text)
+{
+    for (; text && *text; text++)
+        if ((*text >= '0' && *text <= '9') || *text == '-')
+            fuzz_saw(text, 1);
+}
+
 static inline void saw_field(const struct dataset *ds, const struct field *f,
                              const struct selection *sel)
 {
@@ -71,8 +79,7 @@ static inline void saw_sample(const struct dataset *ds, uint64_t sample)
 static inline void saw_fault(void *ctx, const char *text)
 {
     (void)ctx;
-    (void)text;
-    saw_number(1);
+    saw_numbers(text);
 }
 
 static inline void saw_dataset(struct dataset *ds)
@@ -80,12 +87,24 @@ static inline void saw_dataset(struct dataset *ds)
     uint64_t sample[SAW_SAMPLES + 1], n;
     struct list_selection list;
     struct diag d = DIAG_INIT;
+    AUTO_TEXT struct text text = {0};
 
-    while (!dataset_prepare(ds))
+    while (dataset_state(ds) == DATASET_PREPARING && !dataset_prepare(ds))
         ;
     saw_number((uint64_t)ds->failed);
-    if (dataset_state(ds) == DATASET_FAILED)
+    if (dataset_state(ds) == DATASET_FAILED) {
+        saw_numbers(ds->reason.text);
         return;
+    }
+    notes_show(&ds->notes, &text);
+    dataset_locate(ds, 0, NULL, &text);
+    if (ds->ops && ds->ops->describe)
+        ds->ops->describe(ds, "", &text);
+    for (int64_t i = 0; i < 3 && ds->ops && ds->ops->class_name; i++)
+        saw_number(ds->ops->class_name(ds, i, &text));
+    if (ds->ops && ds->ops->identity)
+        saw_number((uint64_t)ds->ops->identity(ds, &text));
+    saw_numbers(text.data);
     saw_number(ds->samples);
     n = min_u64(ds->samples, SAW_SAMPLES);
     for (uint64_t i = 0; i < n; i++)
@@ -111,6 +130,7 @@ static inline void saw_found(struct found *found)
 {
     for (size_t i = 0; i < found->n; i++) {
         fuzz_saw(found->item[i].name, strlen(found->item[i].name));
+        saw_numbers(found->item[i].reason);
         if (found->item[i].ds)
             saw_dataset(found->item[i].ds);
     }
