@@ -125,15 +125,19 @@ static int slot_write(int fd, unsigned slot, uint64_t in_flight)
     return file_pwrite(fd, bytes, sizeof(bytes), HEAD_BYTES + (uint64_t)slot * SLOT_BYTES);
 }
 
-/* What other living processes have in flight; UNKNOWN if a slot is damaged. LOCK_TOTAL is held. */
+/* What other living processes have in flight; UNKNOWN if a slot is damaged. LOCK_TOTAL is held, so
+ * who owns a slot has written it: of those after the end of the file one question is enough. */
 static uint64_t others_in_flight(const struct quota *quota)
 {
     uint8_t all[SLOTS * SLOT_BYTES] = {0};
+    ssize_t n = pread(quota->fd, all, sizeof(all), HEAD_BYTES);
+    unsigned written = n < 0 ? 0 : (unsigned)((size_t)n / SLOT_BYTES);
     uint64_t sum = 0;
 
-    if (pread(quota->fd, all, sizeof(all), HEAD_BYTES) < 0)
+    if (n < 0 ||
+        (written < SLOTS && file_has_lock(quota->fd, LOCK_SLOTS + written, SLOTS - written)))
         return UNKNOWN;
-    for (unsigned i = 0; i < SLOTS; i++) {
+    for (unsigned i = 0; i < written; i++) {
         const uint8_t *at = all + (size_t)i * SLOT_BYTES;
         bool good = load_le32(at + 12) == (uint32_t)crc32_z(0, at, 12) && load_le32(at + 8) == i;
 

@@ -90,9 +90,10 @@ static bool run_is_done_elsewhere(const struct run *run)
 
 /* ---- the end of a transfer ---- */
 
+/* Processes that have failed together come back apart, and so do their runs. */
 static uint64_t random_of(const struct run *run)
 {
-    return ((uint64_t)run->began ^ (uint64_t)(uintptr_t)run) >> 12;
+    return (((uint64_t)run->began >> 12) + run->first) ^ run->file->stage->nonce >> 1;
 }
 
 /* A transfer has failed and may work later. True: the run leaves. */
