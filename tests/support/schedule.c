@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ static struct thread {
 
 static unsigned n_threads, now_runs;
 static uint64_t state, seed_now, choices, trace;
-static unsigned early_now, stay;
+static unsigned early_now, stay, lazy; /* a thread that is chosen less often */
 static int64_t now;
 static const char *scenario_now = "";
 static bool is_on;
@@ -149,7 +150,7 @@ static void switch_to(unsigned next)
 
 static void choose(void)
 {
-    unsigned which[THREADS_MOST], n = 0;
+    unsigned which[THREADS_MOST], n = 0, next;
     char text[1000];
 
     if (++choices > CHOICES_MOST)
@@ -163,7 +164,10 @@ static void choose(void)
     } while (!n && time_goes_on());
     if (!n)
         schedule_fail("a deadlock: %s", describe(text, sizeof(text)));
-    switch_to(which[schedule_random(n)]);
+    next = which[schedule_random(n)];
+    for (unsigned i = 0; next == lazy && i < 4; i++)
+        next = which[schedule_random(n)];
+    switch_to(next);
 }
 
 /* A place at which another thread may go on. */
@@ -361,34 +365,28 @@ WRAPPED(ssize_t, getrandom, void *buf, size_t len, unsigned flags)
     return (ssize_t)len;
 }
 
-ssize_t __real_pread64(int fd, void *buf, size_t len, off_t off);
-ssize_t __real_pwrite64(int fd, const void *buf, size_t len, off_t off);
+/* Another thread may go on before and after an access to a file. */
+#define ACCESS(type, name, parameters, arguments)                                                  \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        type found;                                                                                \
+        int error;                                                                                 \
+                                                                                                   \
+        point();                                                                                   \
+        found = __real_##name arguments;                                                           \
+        error = errno;                                                                             \
+        point();                                                                                   \
+        errno = error;                                                                             \
+        return found;                                                                              \
+    }
 
-WRAPPED(ssize_t, pread64, int fd, void *buf, size_t len, off_t off)
-{
-    ssize_t n;
-    int error;
-
-    point();
-    n = __real_pread64(fd, buf, len, off);
-    error = errno;
-    point();
-    errno = error;
-    return n;
-}
-
-WRAPPED(ssize_t, pwrite64, int fd, const void *buf, size_t len, off_t off)
-{
-    ssize_t n;
-    int error;
-
-    point();
-    n = __real_pwrite64(fd, buf, len, off);
-    error = errno;
-    point();
-    errno = error;
-    return n;
-}
+ACCESS(ssize_t, pread64, (int fd, void *buf, size_t len, off_t off), (fd, buf, len, off))
+ACCESS(ssize_t, pwrite64, (int fd, const void *buf, size_t len, off_t off), (fd, buf, len, off))
+ACCESS(ssize_t, preadv64v2, (int fd, const struct iovec *to, int n, off_t off, int flags),
+       (fd, to, n, off, flags))
+ACCESS(int, fallocate64, (int fd, int mode, off_t off, off_t len), (fd, mode, off, len))
 
 /* ---- runs ---- */
 
@@ -409,6 +407,7 @@ void schedule_begin(const char *scenario, uint64_t seed, unsigned early)
     choices = trace = 0;
     early_now = early;
     stay = (1U << seed % 4) - 1; /* a thread goes on for 1, 2, 4 or 8 points, about */
+    lazy = (unsigned)schedule_random(8);
     is_on = true;
 }
 

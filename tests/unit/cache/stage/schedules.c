@@ -139,8 +139,8 @@ static void *reader_main(void *arg)
     struct blob *const *blobs = arg;
     uint8_t buf[SIZE];
 
-    for (unsigned i = 0; i < (run.scenario->limit ? 4 : 2); i++) {
-        uint64_t off = schedule_random(SIZE);
+    for (unsigned i = 0; i < (run.scenario->limit || run.scenario->is_dropped ? 4 : 2); i++) {
+        uint64_t off = schedule_random(run.scenario->is_dropped ? 2 * BLOCK : SIZE);
         size_t len = 1 + schedule_random(min_u64(SIZE - off, 3 * BLOCK));
         unsigned f = (unsigned)schedule_random(n_files());
         struct diag d = {0};
@@ -167,9 +167,10 @@ static void *dropper_main(void *arg)
     if (cache_folder_init(&cache, folder) < 0 || staged_open(&staged, &cache, &key, &d) < 0)
         schedule_fail("staged_open(): %s", d.text);
     for (unsigned i = 0; i < 4; i++) {
-        uint64_t first = schedule_random(staged.blocks);
+        uint64_t first = schedule_random(3);
 
-        staged_drop(&staged, first, 1 + schedule_random(staged.blocks - first), &dropped);
+        schedule_pause((unsigned)schedule_random(100));
+        staged_drop(&staged, first, 1 + schedule_random(2), &dropped);
     }
     staged_close(&staged);
     cache_folder_release(&cache);
