@@ -11,16 +11,19 @@ import re
 from lib import equal, text
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-WHEN_OF = {"remote": "stage", "push": "always"}
+WHEN = {"every mount": "always", "plans": "plan", "staging": "stage"}
+OF_PLANS = ["dataset", "plan", "epoch", "encoding"]
 FIELDS, METRICS, SAME = {}, {}, {}
 
 
-def tables(columns):
-    """Rows of the page's tables that have so many columns; the first one is a name."""
+def rows():
+    """(when, cells) of the rows of tables below headings such as "Fields of plans"; the first cell is a name."""
+    when = None
     for line in text(ROOT, "docs/reference/status.md").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| `") and len(cells) == columns:
-            yield cells[0].strip("`"), *cells[1:]
+        if line.startswith("#"):
+            when = WHEN.get(re.sub("^### (Fields|Metrics) of ", "", line))
+        elif when and line.startswith("| `"):
+            yield when, [cell.strip().strip("`") for cell in line.strip("|").split("|")]
 
 
 def new(kind, name, row):
@@ -28,21 +31,27 @@ def new(kind, name, row):
     kind[name] = row
 
 
-for name, *cells in tables(5):
-    if name.startswith("epochfs_"):
-        new(METRICS, name, (cells[0], [word for word in cells[1].split(", ") if word], cells[2]))
-    else:
-        new(FIELDS, name, (cells[0].split(" or "), cells[2]))
-for name, metric, _ in tables(3):
-    group = name.split(".")[0]
-    if group not in WHEN_OF:
+def add_metric(full, when, meaning=""):
+    name, *labels = re.findall(r"[a-z]\w*", re.sub(r'"\w*"', "", full))
+    kind = "histogram" if name == "epochfs_remote_wait_seconds" else "counter" if name.endswith("_total") else "gauge"
+    if meaning.endswith("Only after the first read."):
+        when = "read"
+    new(METRICS, name, (kind, OF_PLANS if when in ("plan", "read") else labels, when))
+    return name, labels
+
+
+for when, cells in rows():
+    if len(cells) == 2:
+        add_metric(cells[0], when, cells[1])
         continue
-    new(FIELDS, name, (["integer"], WHEN_OF[group]))
-    full = metric.strip("`")
-    metric = full.split("{")[0]
-    if metric:
-        new(METRICS, metric, ("counter" if metric.endswith("_total") else "gauge", re.findall(r'(\w+)="', full), WHEN_OF[group]))
-        if metric == full:
+    name, second, _ = cells
+    if second and not second.startswith("epochfs_"):
+        new(FIELDS, name, (re.sub(r" \(.*", "", second).split(" or "), when))
+        continue
+    new(FIELDS, name, (["integer"], when))
+    if second:
+        metric, labels = add_metric(second, when)
+        if not labels:
             SAME[metric] = name
 equal(len(FIELDS) > 100 and len(METRICS) > 60, True, f"{len(FIELDS)} fields and {len(METRICS)} metrics")
 SAME |= {name: field for name in METRICS for field in [re.sub("^epochfs_|_total$", "", name)] if FIELDS.get(field, [0])[0] == ["integer"]}
