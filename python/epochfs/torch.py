@@ -66,8 +66,8 @@ class Batches(IterableDataset):
     a dict such as {"text": 32}; `<field>_len` (samples,) int64 has the lengths. Arrays that differ along several axes are filled
     along each, and `<field>_len` is (samples, axes).
     pad_multiple: rounds the longest up to a multiple of this, for tensor cores.
-    pin_memory: reads into pinned memory, without a further copy; in workers, the DataLoader copies. Without an accelerator,
-    reads into ordinary memory, with a warning.
+    pin_memory: tensors in pinned memory. With a mount, bytes are read into it; after `load()` and in workers they are copied.
+    Without an accelerator, ordinary memory, with a warning.
 
     A tensor has the shape and type of its array, but uint16 becomes int32, and uint32 and uint64 become int64. bfloat16 of
     safetensors files is torch.bfloat16. Fields of bytes, such as `key`, become lists of bytes, if fields names them.

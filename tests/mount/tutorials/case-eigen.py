@@ -17,7 +17,7 @@ with open(f"{tutorials.HOME}/try.cpp", "w", encoding="ascii") as f:
     f.write('#include "epochfs_eigen.h"\n#include <iostream>\nint main(int, char **argv) {\n'
             'try { const auto m = epochfs::read_npy(argv[1]); std::cout << m.rows() << " x " << m.cols() << ": " << m.sum(); }\n'
             'catch (const std::exception &e) { std::cout << e.what(); } }\n')
-subprocess.run(["g++", "-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror",
+subprocess.run(["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror",
                 "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-isystem", "/usr/include/eigen3",
                 "-o", "try", "try.cpp"], cwd=tutorials.HOME, check=True)
 
