@@ -57,7 +57,7 @@ static void check_source(const uint8_t *index, size_t index_len, const uint8_t *
         for (uint64_t sample = 0; sample < ds->samples && sample < 20; sample++)
             for (unsigned k = 0; k < ds->n_fields; k++)
                 check_field(ds, &ds->field[k], sample);
-        FUZZ_CHECK(ds->ops->check(ds, ignore, NULL, NULL) == 0);
+        FUZZ_CHECK(ds->ops->check(ds, ignore, NULL, &(struct diag){.set = false}) == 0);
     }
     saw_found(&found);
     found_release(&found);

@@ -8,6 +8,8 @@
 
 #include "fuzz.h"
 
+#define CHANGED 9 /* inputs that are made of each */
+
 static uint64_t seen, sum; /* of the file; of the folder, in any order of its files */
 static int is_seen;
 
@@ -40,6 +42,27 @@ static int check_sum(const char *folder)
     return 0;
 }
 
+/* The input again, each time cut or with a byte changed, the same way in each run. */
+static void replay_changed(const uint8_t *bytes, size_t len)
+{
+    static const uint8_t change[] = {1, 2, 0x10, 0x20, 0x7f, 0x80, 0xff};
+    uint64_t way = fuzz_hash(bytes, len);
+
+    for (unsigned i = 0; i < CHANGED && len; i++) {
+        size_t n = i ? len : (size_t)(way % len);
+        uint8_t *copy = malloc(n ? n : 1);
+
+        if (!copy)
+            abort();
+        memcpy(copy, bytes, n);
+        if (i)
+            copy[way % len] ^= change[(way >> 32) % sizeof(change)];
+        LLVMFuzzerTestOneInput(copy, n);
+        free(copy);
+        way = (way ^ way >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+}
+
 static int replay_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
@@ -52,8 +75,10 @@ static int replay_file(const char *path)
 
         bytes = malloc(len ? len : 1); /* of that very size, so that ASan sees reads past its end */
         good = bytes && fread(bytes, 1, len, f) == len;
-        if (good)
+        if (good) {
             LLVMFuzzerTestOneInput(bytes, len);
+            replay_changed(bytes, len);
+        }
     }
     free(bytes);
     if (f)
