@@ -10,7 +10,7 @@ import signal
 import sys
 import types
 
-TOOLS = {"audit": "_audit", "status": "_status_page"}
+TOOLS = {"audit": "_audit", "drawing": "_drawing", "status": "_status_page"}
 SYSTEM = 6  # exit code of epochfs
 
 

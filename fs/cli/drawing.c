@@ -1,18 +1,19 @@
 /* The fields determine what is drawn: the first field with axes is the picture, and fields without
- * axes are the caption. A picture in colours comes before all others, and is drawn grey. An array
- * of two axes or more is a panel of pixels, several side by side. An array of one axis is a line of
- * bars; so are audio and the rows of a sparse matrix.
+ * axes are the caption. A picture in colours comes before all others. An array of two axes or more
+ * is a panel of pixels, several side by side. An array of one axis is a line of bars; so are audio
+ * and the rows of a sparse matrix. python/epochfs/_drawing.py draws.
  *
  * Only the first samples are read, and at most READ_MOST of each. */
 #include "fs/cli/drawing.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "format/core/sound_head.h"
-#include "fs/cli/lengths.h"
-#include "fs/cli/sample_array.h"
+#include "fs/cli/commands.h"
+#include "fs/cli/python.h"
 #include "fs/tree/pages.h"
 
 #define INDENT        4
@@ -22,432 +23,92 @@
 #define PANEL_WIDTH   64
 #define TIME_WIDTH    36 /* pixels, of a matrix whose first axis is time */
 #define CAPTION_WIDTH 20 /* columns at least, more if the panel is wider */
-#define BARS          64 /* at most */
-#define BAR_LINES     5
-#define WORDS_MOST    40         /* columns of the text before bars */
+#define LINES         5
 #define READ_MOST     (8u << 20) /* bytes of one array */
 #define SOUND_MOST    (1u << 20) /* bytes of one file of audio, of which the beginning is drawn */
 #define TEXT_MOST     400        /* bytes of one text */
+#define MEASURED      10000      /* samples whose lengths are asked for */
+#define MEASURED_MOST 2          /* fields */
 
-/* ---- captions ---- */
+typedef unsigned long long ull;
 
-static void caption_add(const struct dataset *ds, const struct field *f, uint64_t sample,
-                        struct text *t)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
-    struct diag d = DIAG_INIT;
-
-    if (sample_array_read(ds, f, sample, TEXT_MOST, &a, &d) < 0) {
-        text_add(t, "  %s ?", f->name);
-        return;
-    }
-    if ((a.form.ndim && !lengths_is_text_file(f)) || !a.n)
-        return;
-    if (!a.form.ndim && a.form.dtype != DTYPE_TEXT) {
-        text_add(t, "  %s %.6g", f->name, sample_array_element(&a, 0));
-        return;
-    }
-    while (a.n && (a.bytes[a.n - 1] == '\0' || a.bytes[a.n - 1] == '\n'))
-        a.n--;
-    text_add(t, "  ");
-    text_add_bytes(t, (const char *)a.bytes, a.n);
-}
-
-/* A file of text, but JSON only where there is nothing else to show. */
-static bool is_caption(const struct dataset *ds, const struct field *f)
-{
-    unsigned others = 0;
-
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        others += &ds->field[i] != f && page_shows(&ds->field[i]) && !ds->field[i].derived &&
-                  ds->field[i].ndim;
-    return lengths_is_text_file(f) && (!others || !strstr(f->name, "json"));
-}
-
-/* Add the key of a sample, and its numbers and text. */
-static void caption(const struct dataset *ds, uint64_t sample, struct text *t)
-{
-    char key[KEY_NAME_SIZE];
-
-    dataset_name(ds, sample, false, key);
-    text_add(t, "%s", key);
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        const struct field *f = &ds->field[i];
-
-        if (page_shows(f) && !f->derived && (!f->ndim || is_caption(ds, f)) &&
-            dataset_has(ds, sample, f))
-            caption_add(ds, f, sample, t);
-    }
-}
-
-/* ---- panels ---- */
-
-#define COLOURS 3
-
-/* A rectangle of an array: the first element of (x, y) is origin + x * step_x + y * step_y. */
-struct plane {
-    uint64_t width, height;
-    uint64_t origin;
-    int64_t step_x, step_y;
-    unsigned more; /* elements of (x, y) behind the first */
+/* What the tool gets: a line of JSON, and the bytes that it speaks of. */
+struct drawing {
+    const struct dataset *ds;
+    const struct glyphs *glyphs;
+    struct text json, bytes;
 };
 
-struct panel {
-    unsigned width, height; /* pixels */
-    unsigned columns;       /* with the caption below */
-    struct text caption;
-    float pixel[PANEL_HEIGHT * PANEL_WIDTH];
-};
+/* ---- which fields ---- */
+
+/* Is it a file with one of those extensions? A list ends with NULL. */
+static bool has_extension(const struct field *f, const char *const *known)
+{
+    const char *dot = strrchr(f->name, '.'), *ext = *f->ext ? f->ext : dot ? dot + 1 : f->name;
+
+    for (; f->dtype == DTYPE_U1 && f->ndim == 1 && f->dim[0] == DIM_VARIES && *known; known++)
+        if (!strcmp(ext, *known))
+            return true;
+    return false;
+}
+
+static bool is_text_file(const struct field *f)
+{
+    static const char *const known[] = {"txt", "text", "caption", "json", "jsonl", NULL};
+
+    return has_extension(f, known);
+}
+
+static bool is_sound_file(const struct field *f)
+{
+    static const char *const known[] = {"wav", "sph", NULL};
+
+    return has_extension(f, known);
+}
 
 /* A picture with an axis of colours, which may be one grey; in some records its first axis may be
  * 0. */
 static bool is_colour(const struct field *f)
 {
-    return f->dtype == DTYPE_U1 && f->ndim == 3 && (f->dim[2] == COLOURS || f->dim[2] == 1);
+    return f->dtype == DTYPE_U1 && f->ndim == 3 && (f->dim[2] == 3 || f->dim[2] == 1);
 }
 
-/* Is its first axis time? Then time runs to the right, and the second axis upwards. Any other array
- * is drawn as stored. */
-static bool is_timed(const struct field *f)
+static bool is_shown(const struct field *f)
 {
-    return f->ndim && f->dim[0] == DIM_VARIES && !is_colour(f);
+    return page_shows(f) && !f->derived;
 }
 
-/* The last two axes of the array, those of colours aside, as far as it was read. */
-static void plane_of(const struct field *f, const struct sample_array *a, struct plane *ret)
+/* A number or a text, or a file of text, but JSON only where there is nothing else to show. */
+static bool is_caption(const struct dataset *ds, const struct field *f)
 {
-    unsigned each = is_colour(f) ? (unsigned)f->dim[2] : 1;
-    unsigned last = a->form.ndim - (is_colour(f) ? 2 : 1);
-    uint64_t columns = a->form.dim[last], step = columns * each;
-    uint64_t rows = columns ? min_u64(a->form.dim[last - 1], a->n / step) : 0;
+    unsigned others = 0;
 
-    if (is_timed(f))
-        *ret = (struct plane){rows, columns, columns ? columns - 1 : 0, (int64_t)columns, -1, 0};
-    else
-        *ret = (struct plane){columns, rows, 0, each, (int64_t)step, each - 1};
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        others += &ds->field[i] != f && is_shown(&ds->field[i]) && ds->field[i].ndim;
+    return is_shown(f) && (!f->ndim || (is_text_file(f) && (!others || !strstr(f->name, "json"))));
 }
 
-/* The mean of the numbers between two corners; NaN: there is none. */
-static float mean(const struct sample_array *a, const struct plane *p, const uint64_t x[static 2],
-                  const uint64_t y[static 2])
+/* Thumbnails, or the first picture in colours, or the first field with axes that is not a row
+ * of a matrix, nor text. NULL: there is none. */
+static const struct field *field_with_axes(const struct dataset *ds)
 {
-    double sum = 0;
-    uint64_t n = 0;
+    const struct field *first = NULL;
 
-    for (uint64_t j = y[0]; j < y[1]; j++)
-        for (uint64_t i = x[0]; i < x[1]; i++) {
-            int64_t at = (int64_t)p->origin + (int64_t)i * p->step_x + (int64_t)j * p->step_y;
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (field_is_in(&ds->field[i], IN_PREVIEW))
+            return &ds->field[i];
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *f = &ds->field[i];
 
-            for (unsigned c = 0; c <= p->more; c++) {
-                double v = sample_array_element(a, (uint64_t)at + c);
-
-                if (isfinite(v)) {
-                    sum += v;
-                    n++;
-                }
-            }
-        }
-    return n ? (float)(sum / (double)n) : NAN;
-}
-
-/* Part i of n of an axis; none is empty, because n is at most length. */
-static void drawing_cut(uint64_t length, unsigned i, unsigned n, uint64_t ret[static 2])
-{
-    ret[0] = length * i / n;
-    ret[1] = length * (i + 1) / n;
-}
-
-static void shrink(const struct sample_array *a, const struct plane *p, struct panel *ret)
-{
-    uint64_t x[2], y[2];
-
-    for (unsigned j = 0; j < ret->height; j++) {
-        drawing_cut(p->height, j, ret->height, y);
-        for (unsigned i = 0; i < ret->width; i++) {
-            drawing_cut(p->width, i, ret->width, x);
-            ret->pixel[j * ret->width + i] = mean(a, p, x, y);
-        }
+        if (!is_shown(f) || f->dtype == DTYPE_TEXT || !f->ndim ||
+            dtype_info(f->dtype)->letter == 'c')
+            continue;
+        if (is_colour(f))
+            return f;
+        if (!is_text_file(f) && (!first || (is_sound_file(f) && !is_sound_file(first))))
+            first = f;
     }
-}
-
-/* Scale to 0 .. 1: bytes from their full range, other numbers from their minimum and maximum. */
-static void drawing_stretch(float *v, unsigned n, bool are_bytes)
-{
-    float least = are_bytes ? 0 : INFINITY, most = are_bytes ? UINT8_MAX : -INFINITY;
-
-    for (unsigned i = 0; i < n && !are_bytes; i++) {
-        least = fminf(least, v[i]);
-        most = fmaxf(most, v[i]);
-    }
-    for (unsigned i = 0; i < n; i++)
-        v[i] = most > least && isfinite(v[i]) ? (v[i] - least) / (most - least) : 0;
-}
-
-/* The size of a panel: never larger than the plane, with its proportions unless one axis is time.
- */
-static void panel_size(const struct field *f, const struct plane *p, unsigned capacity,
-                       struct panel *ret)
-{
-    uint64_t widest = min_u64(is_timed(f) ? TIME_WIDTH : PANEL_WIDTH, capacity);
-    double down = fmax((double)p->height / PANEL_HEIGHT, (double)p->width / (double)widest);
-    double by = is_timed(f) ? 1 : fmax(down, 1);
-
-    ret->width = (unsigned)min_u64((uint64_t)((double)p->width / by), widest);
-    ret->height = (unsigned)min_u64((uint64_t)((double)p->height / by), PANEL_HEIGHT);
-    ret->width = ret->width ? ret->width : 1;
-    ret->height = ret->height ? ret->height : 1;
-    ret->columns = (unsigned)max_u64(ret->width, CAPTION_WIDTH);
-}
-
-/* Draw one sample into a panel of up to capacity columns; an array without elements gives no
- * pixels. 0 or -errno. */
-static int panel_draw(const struct dataset *ds, const struct field *f, uint64_t sample,
-                      unsigned capacity, struct panel *ret, struct diag *d)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
-    struct plane p;
-    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
-
-    if (r < 0)
-        return r;
-    *ret = (struct panel){.columns = CAPTION_WIDTH};
-    plane_of(f, &a, &p);
-    if (p.width && p.height) {
-        panel_size(f, &p, capacity, ret);
-        shrink(&a, &p, ret);
-        drawing_stretch(ret->pixel, ret->width * ret->height, a.form.dtype == DTYPE_U1);
-    }
-    caption(ds, sample, &ret->caption);
-    return 0;
-}
-
-/* Add line number `line` of a panel. */
-static void panel_line(const struct glyphs *g, const struct panel *p, unsigned line, struct text *t)
-{
-    static const float nothing[PANEL_WIDTH];
-    unsigned y = 2 * line;
-    unsigned width = y < p->height ? p->width : 0;
-
-    if (width)
-        glyphs_add_pixels(g, p->pixel + y * width,
-                          y + 1 < p->height ? p->pixel + (y + 1) * width : nothing, width, t);
-    text_add(t, "%*s", (int)(p->columns - width), "");
-}
-
-static void add_panels(const struct glyphs *g, const struct panel *panel, unsigned n,
-                       struct text *t)
-{
-    unsigned lines = 0;
-
-    for (unsigned i = 0; i < n; i++)
-        lines = (unsigned)max_u64(lines, (panel[i].height + 1) / 2);
-    for (unsigned line = 0; line < lines; line++) {
-        for (unsigned i = 0; i < n; i++) {
-            text_add(t, "%*s", i ? GAP : INDENT, "");
-            panel_line(g, &panel[i], line, t);
-        }
-        text_add(t, "\n");
-    }
-    for (unsigned i = 0; i < n; i++) {
-        text_add(t, "%*s", i ? GAP : INDENT, "");
-        glyphs_add_words(g, panel[i].caption.data, panel[i].caption.len, panel[i].columns, t);
-    }
-    text_add(t, "\n");
-}
-
-/* Draw as many of the first samples, side by side, as fit. */
-static int draw_panels(const struct dataset *ds, const struct field *f, const struct glyphs *g,
-                       struct text *t, struct diag *d)
-{
-    unsigned n = 0, left = g->columns - INDENT;
-    struct panel panel[PANELS];
-    int r = 0;
-
-    while (n < min_u64(PANELS, ds->samples) && left) {
-        r = panel_draw(ds, f, n, g->columns - INDENT, &panel[n], d);
-        if (r < 0)
-            break;
-        if (panel[n].columns > left) {
-            text_release(&panel[n].caption);
-            break;
-        }
-        left -= (unsigned)min_u64(panel[n++].columns + GAP, left);
-    }
-    if (n)
-        add_panels(g, panel, n, t);
-    for (unsigned i = 0; i < n; i++)
-        text_release(&panel[i].caption);
-    return r;
-}
-
-/* ---- lines of bars ---- */
-
-struct line {
-    struct text caption;
-    unsigned n; /* bars */
-    float height[BARS];
-};
-
-/* Divide by the maximum, unless that is 0. */
-static void level(float *v, unsigned n)
-{
-    float most = 0;
-
-    for (unsigned i = 0; i < n; i++)
-        most = fmaxf(most, v[i]);
-    for (unsigned i = 0; i < n && most > 0; i++)
-        v[i] = isfinite(v[i]) ? v[i] / most : 0;
-}
-
-/* The loudest of each part. */
-static int draw_audio(const struct dataset *ds, const struct field *f, uint64_t sample,
-                      struct line *ret, struct diag *d)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
-    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
-
-    if (r < 0)
-        return r;
-    ret->n = (unsigned)min_u64(ret->n, a.n);
-    for (unsigned i = 0; i < ret->n; i++) {
-        uint64_t part[2];
-
-        drawing_cut(a.n, i, ret->n, part);
-        ret->height[i] = 0;
-        for (uint64_t k = part[0]; k < part[1]; k++)
-            ret->height[i] = fmaxf(ret->height[i], (float)fabs(sample_array_element(&a, k)));
-    }
-    level(ret->height, ret->n);
-    return 0;
-}
-
-/* The same of a file of audio; what is no such file has no bars. */
-static int draw_sound(const struct dataset *ds, const struct field *f, uint64_t sample,
-                      struct line *ret, struct diag *d)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
-    struct sound_head head;
-    unsigned most = ret->n;
-    uint64_t n;
-    int r = sample_array_read(ds, f, sample, SOUND_MOST, &a, d);
-
-    ret->n = 0;
-    if (r < 0 || !sound_head_read(a.bytes, a.n, &head))
-        return r;
-    n = head.size / head.width;
-    ret->n = (unsigned)min_u64(most, n);
-    for (unsigned i = 0; i < ret->n; i++) {
-        uint64_t part[2];
-
-        drawing_cut(n, i, ret->n, part);
-        ret->height[i] = 0;
-        for (uint64_t k = part[0]; k < part[1]; k++) {
-            double v = fabs(sound_sample(&head, a.bytes + head.data + k * head.width));
-
-            ret->height[i] = fmaxf(ret->height[i], isfinite(v) ? (float)v : 0);
-        }
-    }
-    level(ret->height, ret->n);
-    return 0;
-}
-
-/* The means of a vector's parts. */
-static int draw_vector(const struct dataset *ds, const struct field *f, uint64_t sample,
-                       struct line *ret, struct diag *d)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array a = {0};
-    int r = sample_array_read(ds, f, sample, READ_MOST, &a, d);
-    const struct plane p = {.width = a.n, .height = 1, .step_x = 1};
-    const uint64_t whole[2] = {0, 1};
-
-    if (r < 0)
-        return r;
-    ret->n = (unsigned)min_u64(ret->n, a.n);
-    for (unsigned i = 0; i < ret->n; i++) {
-        uint64_t part[2];
-
-        drawing_cut(a.n, i, ret->n, part);
-        ret->height[i] = mean(&a, &p, part, whole);
-    }
-    drawing_stretch(ret->height, ret->n, false);
-    return 0;
-}
-
-/* The largest feature of each part of a row of `features`. */
-static int draw_row(const struct dataset *ds, const struct field *values, uint64_t sample,
-                    struct line *ret, struct diag *d)
-{
-    AUTO_SAMPLE_ARRAY struct sample_array value = {0}, index = {0};
-    uint64_t features = dataset_field(ds, "x")->dim[0];
-    int r = sample_array_read(ds, values, sample, READ_MOST, &value, d);
-
-    if (r == 0)
-        r = sample_array_read(ds, dataset_field(ds, "indices"), sample, READ_MOST, &index, d);
-    if (r < 0)
-        return r;
-    ret->n = (unsigned)min_u64(ret->n, features);
-    for (unsigned i = 0; i < ret->n; i++)
-        ret->height[i] = 0;
-    for (uint64_t k = 0; k < min_u64(value.n, index.n); k++) {
-        double place = sample_array_element(&index, k) / (double)features * ret->n;
-        unsigned i = (unsigned)min_u64((uint64_t)place, ret->n - 1);
-
-        ret->height[i] = fmaxf(ret->height[i], (float)fabs(sample_array_element(&value, k)));
-    }
-    level(ret->height, ret->n);
-    return 0;
-}
-
-/* Make up to ret->n bars of one sample. 0 or -errno. */
-typedef int draw_fn(const struct dataset *ds, const struct field *f, uint64_t sample,
-                    struct line *ret, struct diag *d);
-
-static void drawing_add_line(const struct glyphs *g, const struct line *line, unsigned words,
-                             struct text *t)
-{
-    text_add(t, "%*s", INDENT, "");
-    glyphs_add_words(g, line->caption.data, line->caption.len, words, t);
-    text_add(t, "%*s", GAP, "");
-    glyphs_add_bars(g, line->height, line->n, t);
-    text_add(t, "\n");
-}
-
-/* Draw a line for each of the first samples. draw NULL: they have no axes, only text. */
-static int draw_lines(const struct dataset *ds, const struct field *f, draw_fn *draw,
-                      const struct glyphs *g, struct text *t, struct diag *d)
-{
-    unsigned n = 0, words = 0, widest = g->columns - INDENT - GAP;
-    struct line line[BAR_LINES];
-    int r = 0;
-
-    if (draw)
-        widest = (unsigned)min_u64(widest / 2, WORDS_MOST);
-    while (n < min_u64(BAR_LINES, ds->samples) && r == 0) {
-        line[n] = (struct line){.n = (unsigned)min_u64(g->columns - INDENT - GAP - widest, BARS)};
-        if (draw)
-            r = draw(ds, f, n, &line[n], d);
-        else
-            line[n].n = 0;
-        if (r < 0)
-            break;
-        caption(ds, n, &line[n].caption);
-        words =
-            (unsigned)max_u64(words, glyphs_columns(g, line[n].caption.data, line[n].caption.len));
-        n++;
-    }
-    words = (unsigned)min_u64(words, widest);
-    for (unsigned i = 0; i < n; i++) {
-        drawing_add_line(g, &line[i], words, t);
-        text_release(&line[i].caption);
-    }
-    return r;
-}
-
-/* ---- what is drawn ---- */
-
-static bool drawing_is_sparse(const struct field *f)
-{
-    return f && f->form == FORM_WHOLE;
+    return first;
 }
 
 /* Audio also offers its bytes as .wav. */
@@ -459,52 +120,269 @@ static bool is_audio(const struct dataset *ds, const struct field *f)
     return false;
 }
 
-/* Thumbnails, otherwise the first picture in colours, or the first field with axes that is not a
- * row of a matrix, nor text. NULL: there is none. */
-static const struct field *field_with_axes(const struct dataset *ds)
+/* ---- samples ---- */
+
+/* Add the array of a field, or as many of its elements as fit in `most` bytes. 0 or -errno. */
+static int drawing_read(const struct drawing *drawn, const struct field *f, uint64_t sample,
+                        uint64_t most, struct form *ret, struct text *t, struct diag *d)
 {
-    const struct field *first = NULL;
+    AUTO_FREE uint8_t *bytes = NULL;
+    struct one_sample one;
+    uint64_t n;
+    int r;
 
-    for (unsigned i = 0; i < ds->n_fields; i++)
-        if (field_is_in(&ds->field[i], IN_PREVIEW))
-            return &ds->field[i];
-    for (unsigned i = 0; i < ds->n_fields; i++) {
-        const struct field *f = &ds->field[i];
-
-        if (!page_shows(f) || f->derived || f->dtype == DTYPE_TEXT || !f->ndim ||
-            dtype_info(f->dtype)->letter == 'c')
-            continue;
-        if (is_colour(f))
-            return f;
-        if (!lengths_is_text_file(f))
-            first =
-                !first || (lengths_is_sound_file(f) && !lengths_is_sound_file(first)) ? f : first;
-    }
-    return first;
+    one_sample_init(&one, sample);
+    one.sel.reason = d;
+    r = field_form(drawn->ds, f, &one.sel, ret, &n);
+    if (r < 0)
+        return r;
+    if (ret->dtype != DTYPE_TEXT)
+        most -= most % ret->width;
+    n = min_u64(n, most);
+    bytes = malloc(n + 1);
+    if (!bytes)
+        return -ENOMEM;
+    if (n)
+        r = f->ops->read(READ_WAITS, drawn->ds, f, &one.sel, 0, n, bytes, d);
+    if (r == 0)
+        text_add_bytes(t, (const char *)bytes, n);
+    return r == 0 && t->failed ? -ENOMEM : r;
 }
 
-void drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t)
+/* Add an array to the bytes, and a member that describes it. */
+static int drawing_add_array(struct drawing *drawn, const char *name, const struct field *f,
+                             uint64_t sample, struct form *ret, struct diag *d)
+{
+    size_t before = drawn->bytes.len;
+    char descr[DTYPE_DESCR_SIZE];
+    int r = drawing_read(drawn, f, sample, READ_MOST, ret, &drawn->bytes, d);
+
+    if (r < 0)
+        return r;
+    dtype_descr(ret->dtype, ret->width, false, descr);
+    text_add(&drawn->json, ", \"%s\": [\"%s\", %zu]", name, descr, drawn->bytes.len - before);
+    return 0;
+}
+
+/* Add the key of a sample, and its numbers and text. */
+static void drawing_add_caption(struct drawing *drawn, uint64_t sample)
+{
+    size_t before = drawn->bytes.len;
+    struct text *t = &drawn->bytes;
+    char key[KEY_NAME_SIZE];
+
+    dataset_name(drawn->ds, sample, false, key);
+    text_add(t, "%s", key);
+    for (unsigned i = 0; i < drawn->ds->n_fields; i++) {
+        const struct field *f = &drawn->ds->field[i];
+        AUTO_TEXT struct text a = {0};
+        struct diag d = DIAG_INIT;
+        struct form form;
+
+        if (!is_caption(drawn->ds, f) || !dataset_has(drawn->ds, sample, f))
+            continue;
+        if (drawing_read(drawn, f, sample, TEXT_MOST, &form, &a, &d) < 0) {
+            text_add(t, "  %s ?", f->name);
+        } else if (a.len && !form.ndim && form.dtype != DTYPE_TEXT) {
+            text_add(t, "  %s %.6g", f->name, dtype_real(form.dtype, (const uint8_t *)a.data));
+        } else if (a.len) {
+            while (a.len && (a.data[a.len - 1] == '\0' || a.data[a.len - 1] == '\n'))
+                a.len--;
+            text_add(t, "  ");
+            text_add_bytes(t, a.data, a.len);
+        }
+    }
+    text_add(&drawn->json, ", \"caption\": %zu}", drawn->bytes.len - before);
+}
+
+/* Is its first axis time? Then time runs to the right, and the second axis upwards. Any other array
+ * is drawn as stored: its last two axes, those of colours aside. The size of a panel is never
+ * larger than these, with their proportions unless one axis is time. Returns its columns. */
+static unsigned drawing_add_size(struct drawing *drawn, const struct field *f,
+                                 const struct form *form, uint64_t n)
+{
+    bool colour = is_colour(f), timed = f->ndim && f->dim[0] == DIM_VARIES && !colour;
+    uint64_t each = colour ? f->dim[2] : 1, columns = form->dim[form->ndim - (colour ? 2 : 1)];
+    uint64_t rows = columns ? min_u64(form->dim[form->ndim - (colour ? 3 : 2)],
+                                      n / form->width / columns / each)
+                            : 0;
+    uint64_t width = timed ? rows : columns, height = timed ? columns : rows;
+    uint64_t most = min_u64(timed ? TIME_WIDTH : PANEL_WIDTH, drawn->glyphs->columns - INDENT);
+    double down = fmax((double)height / PANEL_HEIGHT, (double)width / (double)most);
+    double by = timed ? 1 : fmax(down, 1);
+    uint64_t panel_width = 0, panel_height = 0;
+
+    if (width && height) {
+        panel_width = max_u64(min_u64((uint64_t)((double)width / by), most), 1);
+        panel_height = max_u64(min_u64((uint64_t)((double)height / by), PANEL_HEIGHT), 1);
+    }
+    text_add(&drawn->json,
+             ", \"rows\": %llu, \"columns\": %llu, \"each\": %llu, \"timed\": %d, \"width\": %llu, "
+             "\"height\": %llu",
+             (ull)rows, (ull)columns, (ull)each, timed, (ull)panel_width, (ull)panel_height);
+    return (unsigned)max_u64(panel_width, CAPTION_WIDTH);
+}
+
+/* As many of the first samples, side by side, as fit. */
+static int drawing_add_panels(struct drawing *drawn, const struct field *f, struct diag *d)
+{
+    unsigned left = drawn->glyphs->columns - INDENT;
+    int r = 0;
+
+    for (unsigned i = 0; i < min_u64(PANELS, drawn->ds->samples) && left; i++) {
+        size_t json = drawn->json.len, bytes = drawn->bytes.len;
+        struct form form;
+        unsigned columns;
+
+        text_add(&drawn->json, "%s{\"sample\": %u", i ? ", " : "", i);
+        r = drawing_add_array(drawn, "array", f, i, &form, d);
+        columns = r < 0 ? UINT32_MAX : drawing_add_size(drawn, f, &form, drawn->bytes.len - bytes);
+        if (columns > left) { /* it is not shown */
+            drawn->json.len = json;
+            drawn->bytes.len = bytes;
+            break;
+        }
+        drawing_add_caption(drawn, i);
+        left -= (unsigned)min_u64(columns + GAP, left);
+    }
+    return r;
+}
+
+/* The samples of a file of audio as float32; what is no such file has none. */
+static int drawing_add_sound(struct drawing *drawn, const struct field *f, uint64_t sample,
+                             struct diag *d)
+{
+    AUTO_TEXT struct text a = {0};
+    struct sound_head head;
+    struct form form;
+    int r = drawing_read(drawn, f, sample, SOUND_MOST, &form, &a, d);
+    size_t n = 0;
+
+    if (r == 0 && sound_head_read((const uint8_t *)a.data, a.len, &head))
+        n = head.size / head.width;
+    for (size_t i = 0; i < n; i++) {
+        float v = (float)sound_sample(&head, (const uint8_t *)a.data + head.data + i * head.width);
+
+        text_add_bytes(&drawn->bytes, (const char *)&v, sizeof(v));
+    }
+    text_add(&drawn->json, ", \"array\": [\"<f4\", %zu]", n * sizeof(float));
+    return r;
+}
+
+/* A line for each of the first samples. f NULL: they have no axes, only text. */
+static int drawing_add_lines(struct drawing *drawn, const char *drawn_as, const struct field *f,
+                             struct diag *d)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < min_u64(LINES, drawn->ds->samples); i++) {
+        size_t json = drawn->json.len, bytes = drawn->bytes.len;
+        struct form form;
+
+        text_add(&drawn->json, "%s{\"sample\": %u", i ? ", " : "", i);
+        if (f)
+            r = !strcmp(drawn_as, "sound") ? drawing_add_sound(drawn, f, i, d)
+                                           : drawing_add_array(drawn, "array", f, i, &form, d);
+        if (r == 0 && !strcmp(drawn_as, "row"))
+            r = drawing_add_array(drawn, "index", dataset_field(drawn->ds, "indices"), i, &form, d);
+        if (r < 0) {
+            drawn->json.len = json;
+            drawn->bytes.len = bytes;
+            break;
+        }
+        drawing_add_caption(drawn, i);
+    }
+    return r;
+}
+
+/* ---- lengths ---- */
+
+/* Text: bytes. An array: its longest axis, which is that of time in audio. 0: the sample has none.
+ */
+static uint64_t drawing_length(const struct dataset *ds, const struct field *f, uint64_t sample)
+{
+    struct one_sample one;
+    struct form form;
+    uint64_t bytes, longest = 0;
+
+    one_sample_init(&one, sample);
+    if (!dataset_has(ds, sample, f) || field_form(ds, f, &one.sel, &form, &bytes) < 0)
+        return 0;
+    for (unsigned i = 0; i < form.ndim; i++)
+        longest = max_u64(longest, form.dim[i]);
+    return form.dtype == DTYPE_TEXT ? bytes : longest;
+}
+
+/* The lengths of the first fields whose items differ in it. Files but those of text have sizes that
+ * say little. Evenly spaced samples count where there are many. Reads nothing of the source. */
+static void drawing_add_lengths(struct drawing *drawn)
+{
+    const struct dataset *ds = drawn->ds;
+    uint64_t asked = min_u64(ds->samples, MEASURED);
+    unsigned shown = 0;
+
+    for (unsigned i = 0; i < ds->n_fields && shown < MEASURED_MOST; i++) {
+        const struct field *f = &ds->field[i];
+        bool is_file = f->dtype == DTYPE_U1 && f->ndim == 1, is_text = f->dtype == DTYPE_TEXT;
+        uint64_t least = UINT64_MAX, most = 0;
+        size_t before = drawn->json.len;
+
+        if (!is_shown(f) || f->numbering || (is_text && f->ndim) ||
+            (!is_text && (!f->ndim || f->dim[0] != DIM_VARIES || (is_file && !is_text_file(f)))))
+            continue;
+        text_add(&drawn->json, "%s{\"name\": ", shown ? ", " : "");
+        text_add_json(&drawn->json, f->name);
+        text_add(&drawn->json, ", \"are_bytes\": %d, \"lengths\": [0", is_file || is_text);
+        for (uint64_t k = 0; k < asked; k++) {
+            uint64_t length = drawing_length(
+                ds, f, k * (ds->samples / asked) + k * (ds->samples % asked) / asked);
+
+            text_add(&drawn->json, ", %llu", (ull)length);
+            least = min_u64(least, length ? length : least);
+            most = max_u64(most, length);
+        }
+        text_add(&drawn->json, "]}");
+        if (least < most && (!is_text || most > 32)) /* others are names, or as long */
+            shown++;
+        else
+            drawn->json.len = before;
+    }
+}
+
+bool drawing_add(const struct dataset *ds, const struct glyphs *glyphs, struct text *t)
 {
     const struct field *values = dataset_field(ds, "data"), *f = field_with_axes(ds);
+    bool is_sparse = values && values->form == FORM_WHOLE;
+    const char *drawn_as = is_sparse          ? "row"
+                           : !f               ? "words"
+                           : is_sound_file(f) ? "sound"
+                           : is_audio(ds, f)  ? "audio"
+                           : f->ndim == 1     ? "vector"
+                                              : "panels";
+    struct drawing drawn = {.ds = ds, .glyphs = glyphs};
     struct diag d = DIAG_INIT;
+    bool good;
     int r;
 
     if (!ds->samples || glyphs->columns < INDENT + CAPTION_WIDTH + GAP)
-        return;
-    text_add(t, "\n");
-    if (drawing_is_sparse(values))
-        r = draw_lines(ds, values, draw_row, glyphs, t, &d);
-    else if (!f)
-        r = draw_lines(ds, NULL, NULL, glyphs, t, &d);
-    else if (lengths_is_sound_file(f))
-        r = draw_lines(ds, f, draw_sound, glyphs, t, &d);
-    else if (is_audio(ds, f))
-        r = draw_lines(ds, f, draw_audio, glyphs, t, &d);
-    else if (f->ndim == 1)
-        r = draw_lines(ds, f, draw_vector, glyphs, t, &d);
-    else
-        r = draw_panels(ds, f, glyphs, t, &d);
-    if (r < 0)
-        text_add(t, "%*s(not drawn: %s)\n", INDENT, "", diag_text(&d, r));
-    lengths_add(ds, glyphs, t);
+        return true;
+    text_add(&drawn.json,
+             "{\"screen\": %u, \"unicode\": %d, \"greys\": %d, \"kind\": \"%s\", \"features\": "
+             "%llu, \"samples\": [",
+             glyphs->columns, glyphs->unicode, glyphs->greys, drawn_as,
+             is_sparse ? (ull)dataset_field(ds, "x")->dim[0] : 0);
+    r = !strcmp(drawn_as, "panels")
+            ? drawing_add_panels(&drawn, f, &d)
+            : drawing_add_lines(&drawn, drawn_as, is_sparse ? values : f, &d);
+    text_add(&drawn.json, "], \"error\": ");
+    text_add_json(&drawn.json, r < 0 ? diag_text(&d, r) : NULL);
+    text_add(&drawn.json, ", \"lengths\": [");
+    drawing_add_lengths(&drawn);
+    text_add(&drawn.json, "]}\n");
+    text_add_bytes(&drawn.json, drawn.bytes.data ? drawn.bytes.data : "", drawn.bytes.len);
+    drawn.json.failed |= drawn.bytes.failed;
+    good = python_run("drawing", &drawn.json, t) == EXIT_DONE;
+    text_release(&drawn.json);
+    text_release(&drawn.bytes);
+    return good;
 }

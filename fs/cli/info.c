@@ -43,12 +43,12 @@ static const char *why_unusable(const struct catalog_item *item)
 }
 
 /* Print a few samples. Reading them may take a while, so all else is printed first. */
-static void print_drawing(const struct dataset *ds, const struct glyphs *glyphs)
+static void print_drawing(const struct dataset *ds, struct glyphs *glyphs)
 {
     AUTO_TEXT struct text t = {0};
 
     fflush(stdout);
-    drawing_add(ds, glyphs, &t);
+    glyphs->no_drawings = !drawing_add(ds, glyphs, &t);
     fputs(t.data ? t.data : "", stdout);
 }
 
@@ -124,7 +124,7 @@ static void print_lines(const char *word, const char *note)
     }
 }
 
-static void print_item(const struct catalog_item *item, const struct glyphs *glyphs, bool check)
+static void print_item(const struct catalog_item *item, struct glyphs *glyphs, bool check)
 {
     char path[TREE_NAME_SIZE * 4];
     AUTO_TEXT struct text t = {0}, notes = {0}, missing = {0};
@@ -168,7 +168,7 @@ static void print_item(const struct catalog_item *item, const struct glyphs *gly
     print_lines("note", notes.data);
     missing_parts_show(&item->ds->missing, check ? SIZE_MAX : MISSING_SHOWN, &missing);
     print_lines("missing", missing.data);
-    if (glyphs)
+    if (glyphs && !glyphs->no_drawings)
         print_drawing(item->ds, glyphs);
 }
 

@@ -239,8 +239,15 @@ def check_lengths():
     contains("\n".join(told), "lengths of tokens: 4 to 30, half of them up to 6")
 
 
+def check_no_python():
+    """What it prints has no drawings then."""
+    told = on_terminal(f"{SOURCE}/texts", **COLOURS, EPOCHFS_PYTHON=f"{SOURCE}/none")
+    equal("\n".join(told) + "\n", run("info", f"{SOURCE}/texts"), "without Python")
+
+
 check_audio()
 check_lengths()
+check_no_python()
 others()
 check_others()
 check_unreadable()
