@@ -1,4 +1,4 @@
-"""Plans as text: what a resumed job has to know of a plan. docs/plans.md lists their words, docs/spec/order.md defines them."""
+"""Plans as text: what a resumed job has to know of a plan. docs/reference/plans.md lists their words, docs/spec/order.md defines them."""
 
 from __future__ import annotations
 
