@@ -7,7 +7,7 @@
 /* Become the tool, with a word and what it reads from stdin. Returns only if there is no Python, or
  * the tool is not installed: an exit code, of what was printed.
  *
- * Python is EPOCHFS_PYTHON, or the first python3 in PATH; relative folders of PATH do not count.
+ * Python is EPOCHFS_PYTHON, an absolute path, or /usr/bin/python3.
  * The tool is found from where this program is, and imports nothing from the working directory,
  * from PYTHONPATH or from the home of the user: root may run it anywhere. */
 int python_become(const char *tool, const char *word, const struct text *input);
