@@ -91,6 +91,8 @@ static int measure_text(struct kaldi_in *in, enum kaldi_type type,
         return kaldi_bad(
             in, o->start, d,
             "expected an object that says its type, got text; -o kaldi_type= names it");
+    if (type == KALDI_OPAQUE)
+        return kaldi_bad(in, o->start, d, "expected 00 'B' of an opaque object, got text");
     return kaldi_text_measure(in, values, o, d);
 }
 

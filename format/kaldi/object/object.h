@@ -36,7 +36,7 @@ enum kaldi_type {
 /* How an object's bytes are encoded. */
 enum kaldi_store {
     KALDI_BAD,  /* the object cannot be read: only in tables */
-    KALDI_TEXT, /* as text, and so of any type but KALDI_WAVE */
+    KALDI_TEXT, /* as text, and so of any type but KALDI_WAVE and KALDI_OPAQUE */
     KALDI_FM,   /* the stores of KALDI_MATRIX: float, double, ... */
     KALDI_DM,
     KALDI_CM,

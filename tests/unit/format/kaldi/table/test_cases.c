@@ -559,6 +559,7 @@ static void test_measure__not_binary__ebadmsg(void **state)
         {"\0BFM", 4, KALDI_MATRIX, "byte 2: expected matrix, got \"FM\" and the end of the file"},
         {"", 0, KALDI_MATRIX, "expected an object, got the end of the file"},
         {" [ 1 ]\n", 7, KALDI_UNKNOWN, "got text; -o kaldi_type="},
+        {" [ 1 ]\n", 7, KALDI_OPAQUE, "expected 00 'B' of an opaque object, got text"},
         {"NPY\1\x80", 5, KALDI_UNKNOWN, "got \"NPY\": an object of kaldiio, which Kaldi cannot"},
         {"AUDIO\1\x80", 7, KALDI_WAVE, "expected "},
         {"AUDIO\1\x80", 7, KALDI_MATRIX, "expected matrix, got \"AUDIO\": an object of kaldiio"},
