@@ -125,8 +125,9 @@ static int cli_index_run(int argc, char **argv)
             "Finds out where the samples of archives, records, text and tables are, and which "
             "files a server or a bucket with 4,096 files or more has. Put DIR next to the data "
             "as the directory .epochfs/: every mount then fetches it instead of searching. "
-            "The exit code is 2 if SOURCE has nothing to index, or if a part of it cannot be "
-            "used (the rest is written), and 4 if DIR or the cache cannot be written.",
+            "The exit code is 2 if SOURCE has nothing to index. It is also 2 if a part of it "
+            "cannot be used; the rest is then written. It is 4 if DIR or the cache cannot be "
+            "written.",
         .example = "index /data/shards --output /data/shards/.epochfs",
         .options = &options,
         .flag = {{"output", " DIR", .text = &call.dir,

@@ -337,8 +337,8 @@ static int cli_stage_run(int argc, char **argv)
         .usage = command_stage.usage,
         .about = "Fetches all of SOURCE into the cache, even if it is local. An interrupted "
                  "command continues where it stopped. The exit code is 0 if every byte is in the "
-                 "cache and correct, 2 if the remote or one of its files cannot be read, and 4 if "
-                 "the cache is full (cache_size=).",
+                 "cache and correct. It is 2 if the remote or one of its files cannot be read, "
+                 "and 4 if the cache is full (cache_size=).",
         .example = "stage -o cache_size=200G s3://bucket/images",
         .options = &options,
         .flag = {{"verify", .set = &call.check, .old = "check",
