@@ -501,10 +501,11 @@ static int cli_plan_run(int argc, char **argv)
         .name = "plan",
         .word = "[SOURCE]",
         .usage = command_plan.usage,
-        .about = "Estimates staging. For each plan of -o plan= it prints the bytes of an epoch, how "
-                 "many of them are staged, whether the cache can hold them, and how long the "
-                 "transfer takes. Without a plan it uses batch=128 in stored order. With --nodes "
-                 "it also estimates a job on nodes that are one cache (peers).",
+        .about =
+            "Estimates staging. For each plan of -o plan= it prints the bytes of an epoch, how "
+            "many of them are staged, whether the cache can hold them, and how long the "
+            "transfer takes. Without a plan it uses batch=128 in stored order. With --nodes "
+            "it also estimates a job on nodes that are one cache (peers).",
         .example = "plan -o plan=batch=128+seed=7 --compute=0.25 s3://bucket/images",
         .options = &options,
         .flag = {
