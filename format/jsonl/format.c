@@ -237,8 +237,10 @@ static const uint8_t *object_end(const uint8_t *p, const uint8_t *end)
 
     for (; p < end && *p != '\n'; p++) {
         if (in_string) {
-            p += *p == '\\';
-            in_string = p >= end || *p != '"';
+            if (*p != '\\')
+                in_string = *p != '"';
+            else if (p + 1 < end && p[1] != '\n')
+                p++;
         } else if (*p == '"') {
             in_string = true;
         } else if (*p == '{' || *p == '[') {

@@ -64,14 +64,17 @@ static bool is_alike_field(const uint8_t *line, size_t len)
     return false;
 }
 
-/* A colon; of LibFM two for each feature, next to that of a weight. */
+/* A colon, that of a query id alone as well; of LibFM two for each feature, next to that of a
+ * weight. */
 static bool has_values(const uint8_t *line, size_t len, const struct libsvm_row *row, bool fields)
 {
     uint64_t colons = 0, weight = row->columns & LIBSVM_WEIGHT ? 1 : 0;
 
     for (size_t i = 0; i < len; i++)
         colons += line[i] == ':';
-    return row->n && (fields ? colons >= 2 * row->n + weight : colons > 0);
+    if (fields)
+        return row->n && colons >= 2 * row->n + weight;
+    return colons > 0 && (row->n || row->columns & LIBSVM_QID);
 }
 
 /* A row without values. */

@@ -85,10 +85,34 @@ static void test_jsonl_check__no_object__its_line(void **state)
     }
 }
 
+static void test_jsonl_probe__quotes_in_texts__recognised(void **state)
+{
+    static const struct {
+        const char *head;
+        enum claim want;
+    } files[] = {
+        {"{\"a\": \"5\\\" disk\"}\n", CLAIM_STRONG}, {"{\"\\\"\": \"}\"}", CLAIM_STRONG},
+        {"{\"a\": \"\\\\\"}\n", CLAIM_STRONG},       {"{\"a\": \"\\\"}\n", CLAIM_NONE},
+        {"{\"a\": \"\\\n\"}\n", CLAIM_NONE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        const struct probed_file file = {.name = "x.jsonl",
+                                         .head = (const uint8_t *)files[i].head,
+                                         .len = strlen(files[i].head),
+                                         .whole = true};
+
+        if (format_jsonl.probe(&file) != files[i].want)
+            fail_msg("%s: expected %d", files[i].head, (int)files[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jsonl__lines__samples),
+        cmocka_unit_test(test_jsonl_probe__quotes_in_texts__recognised),
         cmocka_unit_test(test_jsonl_check__no_object__its_line),
     };
 
