@@ -51,6 +51,7 @@ PACKAGES = {
     "lua5.3": ["lua5.3"],
     "man-db": ["man"],
     "mandoc": ["mandoc"],
+    "mkdocs": ["mkdocs"],
     "nginx-light": ["nginx"],
     "openssl": ["openssl"],
     "polkitd": ["pkcheck"],

@@ -14,7 +14,45 @@ from lib import PRIVATE, equal
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--hide-scrollbars", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"]
+         "--hide-scrollbars", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+
+# What is too small, too faint or too wide, of all elements that have text of their own.
+LOOK = """
+const bad = [];
+function luminance(c) {
+  const f = c.map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2];
+}
+const rgb = s => (s.match(/[\\d.]+/g) || []).map(Number);
+function behind(e) {
+  for (; e; e = e.parentElement) {
+    const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length == 3 || c[3] > 0) return c.slice(0, 3);
+  }
+  return [255, 255, 255];
+}
+function scrolls(e) {
+  for (; e; e = e.parentElement)
+    if (/auto|scroll/.test(getComputedStyle(e).overflowX)) return true;
+  return false;
+}
+let seen = 0;
+for (const e of document.body.querySelectorAll('*')) {
+  if (![...e.childNodes].some(n => n.nodeType == 3 && n.data.trim())) continue;
+  const style = getComputedStyle(e), r = e.getBoundingClientRect(), what = e.textContent.trim().slice(0, 30);
+  if (!r.width || r.right <= 0 || style.visibility == 'hidden') continue;  // a menu that is shut
+  seen++;
+  if (parseFloat(style.fontSize) < 13) bad.push('small: ' + what + ' ' + style.fontSize);
+  if ((r.left < -1 || r.right > innerWidth + 1) && !scrolls(e)) bad.push('beside the window: ' + what);
+  const a = luminance(rgb(style.color).slice(0, 3)), b = luminance(behind(e));
+  const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (contrast < 4.5) bad.push('faint: ' + what + ' ' + contrast.toFixed(2));
+}
+if (document.documentElement.scrollWidth > innerWidth) bad.push('wider than the window');
+return {seen: seen, bad: bad, drawings: [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height),
+        scripts: document.scripts.length, title: document.title,
+        fetched: performance.getEntriesByType('resource').map(r => r.name)};
+"""
 
 
 class Browser:
