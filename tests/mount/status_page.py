@@ -1,4 +1,4 @@
-"""The tables of docs/reference/status.md.
+"""The tables of docs/reference/status.md and docs/spec/status.md.
 
     FIELDS["remote.hits"]              [types, when] of a field of status.json
     METRICS["epochfs_datasets"]        (type, labels, when)
@@ -19,7 +19,7 @@ FIELDS, METRICS, SAME = {}, {}, {}
 def rows():
     """(when, cells) of the rows of tables below headings such as "Fields of plans"; the first cell is a name."""
     when = None
-    for line in text(ROOT, "docs/reference/status.md").splitlines():
+    for line in (text(ROOT, "docs/reference/status.md") + text(ROOT, "docs/spec/status.md")).splitlines():
         if line.startswith("#"):
             when = WHEN.get(re.sub("^### (Fields|Metrics) of ", "", line))
         elif when and line.startswith("| `"):
@@ -27,7 +27,7 @@ def rows():
 
 
 def new(kind, name, row):
-    equal(kind.get(name, row), row, f"{name} stands in one row of docs/reference/status.md")
+    equal(kind.get(name, row), row, f"{name} stands in one row of the pages of status")
     kind[name] = row
 
 

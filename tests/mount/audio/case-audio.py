@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""-o audio=: WAV as arrays, at its rate and at another; a file that is cut, and one that is none; kept ones; docs/audio.md."""
+"""-o audio=: WAV as arrays, at its rate and at another; a file that is cut, and one that is none; kept ones; docs/speech.md."""
 
 import errno
 import io
@@ -114,4 +114,4 @@ os.makedirs("/mnt/speech")
 for k in range(3):
     for i in range(20):
         world.file(f"/data/speech/train/c{k}/{k}-{i}.wav", sound(200 + 10 * i)[0])
-world.run("docs/audio.md", "Audio as arrays", then={"audio_offsets": "assert x.dtype == 'f4' and len(offsets) == 33 and offsets[-1] == len(x)"})
+world.run("docs/speech.md", "Audio as arrays", then={"audio_offsets": "assert x.dtype == 'f4' and len(offsets) == 33 and offsets[-1] == len(x)"})

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: program:copy-feats
-"""The command of docs/kaldi.md with Kaldi's own copy-feats: it prints the utterances of the batch, in its order. Debian has no
+"""The command of docs/speech.md with Kaldi's own copy-feats: it prints the utterances of the batch, in its order. Debian has no
 Kaldi, so this runs where copy-feats is installed."""
 
 import re
@@ -19,7 +19,7 @@ stored = {f"utt{i}": rng.normal(size=(20 + i, 13)).astype(np.float32) for i in r
 kd.table("train/feats", [(key, kd.fm(matrix)) for key, matrix in stored.items()])
 kd.table("train/cmvn", [(key, kd.fm(np.ones((2, 14), np.float32))) for key in stored])
 run("mount", f"{SOURCE}/train", "/mnt")
-said = subprocess.run(["bash", "-ec", take("docs/kaldi.md", "copy-feats")], stdout=subprocess.PIPE, check=True).stdout.decode()
+said = subprocess.run(["bash", "-ec", take("docs/speech.md", "copy-feats")], stdout=subprocess.PIPE, check=True).stdout.decode()
 keys = text("/mnt/all/batches/batch=32,seed=7/epoch=0/npy/000000.key.txt").split()
 copied = re.findall(r"^(\S+)  \[\n(.*?) ?\]$", said, re.M | re.S)
 equal([key for key, _ in copied], keys, "utterances that copy-feats prints")

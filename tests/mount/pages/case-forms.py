@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Blocks that show the form of files, held against such files: the arrays of docs/tables.md, the layout of docs/spec/tables.md, and
-the lines of an scp file of docs/kaldi.md."""
+the lines of an scp file of docs/speech.md."""
 
 import os
 import re
@@ -114,7 +114,7 @@ def command(name, program):
 
 
 def scp():
-    lines, said = zip(*(re.split(" {2,}", line) for line in take("docs/kaldi.md", "sph2pipe -f wav").splitlines()))
+    lines, said = zip(*(re.split(" {2,}", line) for line in take("docs/speech.md", "sph2pipe -f wav").splitlines()))
     at, part, whole, output = lines
     archive, offset = at.split()[1].rsplit(":", 1)
     first, last, left, right = map(int, re.fullmatch(rf"\S+ {re.escape(archive)}:{offset}\[(\d+):(\d+),(\d+):(\d+)\]", part).groups())

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-pil
-"""docs/tables.md, shards.md, images.md and kaldi.md, done as by
+"""docs/tables.md, shards.md, images.md and speech.md, done as by
 a reader with small files of those names."""
 
 import io
@@ -84,5 +84,5 @@ write("train/text", "".join(f"{key} one two\n" for key, _ in matrices).encode())
 write("train/utt2spk", "".join(f"{key} {key}\n" for key, _ in matrices).encode())
 world.folder("data")
 shutil.move(f"{SOURCE}/train", world.folder("data"))
-world.run("docs/kaldi.md", "Read a data directory", then={"cat /mnt/all": "test \"$(cat /mnt/all/samples/txt/utt1.text.txt)\" = 'one two'",
+world.run("docs/speech.md", "Read a data directory", then={"cat /mnt/all": "test \"$(cat /mnt/all/samples/txt/utt1.text.txt)\" = 'one two'",
                             "keys = open": "assert x.shape[0] == 32 and x.shape[2] == 13 and len(keys) == 32"})

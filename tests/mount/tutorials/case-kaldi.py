@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # slow: the commands of a long page
-"""docs/kaldi.md, done as a reader would."""
+"""docs/speech.md, done as a reader would."""
 
 import os
 
@@ -13,4 +13,4 @@ from lib import SOURCE
 kaldi_dirs.Folder(np.random.default_rng(3), "train", 20, 3, dim=40).keep("feats", "text", "utt2spk").write()
 os.makedirs(f"{tutorials.HOME}/data")
 os.rename(f"{SOURCE}/train", f"{tutorials.HOME}/data/train")
-tutorials.run_page("docs/kaldi.md", "Compare arrays and archives")
+tutorials.run_page("docs/speech.md", "Compare arrays and archives")
