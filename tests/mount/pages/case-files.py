@@ -41,11 +41,7 @@ world.run("docs/folders.md", "Tables next to images")
 world.run("docs/folders.md", "Audio and texts in class folders",
           then={"import io, wave": "assert samples.tolist() == list(range(500)) and label in (0, 1), label"},
           before="mkdir -p /mnt/corpus\nepochfs mount /data/corpus /mnt/corpus\n")
-world.run("docs/folders.md", "Read tar batches in PyTorch", then={"class Batches": "seen = [label for _, label in "
-                            "Batches('/mnt/data/train/batches/batch=64,seed=7/epoch=0/tar')]\n"
-                            "assert len(seen) == 100 and sum(seen) == 50, seen\n"
-                            "assert Image.open('/mnt/data/train/samples/raw/002.jpg').size == (8, 8)"},
-          before="mkdir -p /mnt/data\nepochfs mount /data/data /mnt/data\n")
+os.makedirs("/mnt/data")
 
 block = take("docs/folders.md", "data/train/cat/001.jpg").replace("──►", "").replace("...", "any.jpg")
 source, shown = zip(*(line.split() for line in block.splitlines()))

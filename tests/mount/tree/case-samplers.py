@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-torch
-"""The samplers of MindSpore and PyTorch, each with the plan of docs/reference/plans.md that shows the same samples as often. PyTorch's
+"""The samplers of MindSpore and PyTorch, each with the plan of docs/spec/plans.md that shows the same samples as often. PyTorch's
 run here; MindSpore's are written out from what its documentation and sources say."""
 
 import collections
@@ -23,8 +23,8 @@ LABELS = [i * i % 5 for i in range(N)]  # 0, 1 and 4
 write("data.libsvm", "".join(f"{LABELS[i]}:{WEIGHTS[i]:g} 1:{i}\n" for i in range(N)).encode())
 with open(f"{PRIVATE}/some", "w", encoding="ascii") as some:
     some.writelines(f"#{i}\n" for i in SOME)
-with open(os.path.join(HERE, "../../../docs/reference/plans.md"), encoding="utf-8") as page:
-    PAGE = page.read().split("## From samplers")[1]
+with open(os.path.join(HERE, "../../../docs/spec/plans.md"), encoding="utf-8") as page:
+    PAGE = page.read().split("## Samplers of MindSpore")[1]
 used = set()
 
 
@@ -151,4 +151,4 @@ with mounted(SOURCE, f"list=some={PRIVATE}/some"):
     check_drawn()
     check_classes()
 missing = [words for words in used if words and f"`{words}`" not in PAGE]
-equal(missing, [], "plans that docs/reference/plans.md lacks")
+equal(missing, [], "plans that docs/spec/plans.md lacks")
