@@ -4,6 +4,7 @@
 splits and of its tables."""
 
 import io
+import os
 import json
 import subprocess
 import wave
