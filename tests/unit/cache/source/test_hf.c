@@ -175,6 +175,33 @@ static void test_hf__paths_and_revisions(void **state)
                 false);
 }
 
+static void test_hf__owner_like_datasets__model(void **state)
+{
+    static const struct hub_answer site[] = {
+        {{"http://127.0.0.1:1/api/models/datasets-o/n/revision/main",
+          NULL,
+          0,
+          "{\"id\":\"datasets-o/n\",\"sha\":\"" COMMIT "\"}",
+          {0}},
+         NULL,
+         NULL},
+        {{"http://127.0.0.1:1/api/models/datasets-o/n/tree/" COMMIT ALL,
+          NULL,
+          0,
+          "[" FILE_ENTRY("x", "1") "]",
+          {0}},
+         NULL,
+         NULL},
+    };
+    AUTO_SOURCE struct source *source = NULL;
+    struct diag d;
+
+    set_environment(*state);
+    set_site(site, ARRAY_LEN(site));
+    assert_int_equal(open_hub("hf://datasets-o/n", &source, &d), 0);
+    check_entry(source, "x", 1, "http://127.0.0.1:1/datasets-o/n/resolve/" COMMIT "/x", false);
+}
+
 static void check_wrong(const char *spec, const struct hub_answer *site, size_t n, int want,
                         const char *piece)
 {
@@ -328,6 +355,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hf__tree_of_pages__files_of_the_commit, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_hf__paths_and_revisions, temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_hf__owner_like_datasets__model, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_hf__wrong__message, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_hf_token__places_and_renewal, temp_setup,
                                         temp_teardown),
