@@ -11,6 +11,8 @@ import collections
 import contextlib
 import glob
 import hashlib
+import hmac
+import http.client
 import os
 import random
 import re
@@ -534,6 +536,24 @@ class Ceph:
                      **self.environment))
         equal(done.returncode, code, f"aws {arguments}: {done.stdout[-2000:]}")
         return done.stdout.decode(errors="replace")
+
+    def put(self, folder, to, **headers):
+        """The files of a folder as objects s3://<to>/..., as `aws s3 cp --recursive` makes them, for a tenth of its processor time."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
+        for file, _ in files_below(folder):
+            body, where = content(file), urllib.parse.quote(f"/{to}/{os.path.relpath(file, folder)}", safe="/-_.~")
+            now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+            signed = {"host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), "x-amz-date": now, **headers}
+            names, scope = sorted(signed), f"{now[:8]}/default/s3/aws4_request"
+            asked = "\n".join(["PUT", where, "", *(f"{n}:{signed[n]}" for n in names), "", ";".join(names), signed["x-amz-content-sha256"]])
+            key = f"AWS4{self.SECRET}".encode()
+            for word in (*scope.split("/"), f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"):
+                key = hmac.digest(key, word.encode(), "sha256")
+            signed["authorization"] = f"AWS4-HMAC-SHA256 Credential={self.KEY}/{scope},SignedHeaders={';'.join(names)},Signature={key.hex()}"
+            connection.request("PUT", where, body, signed)
+            reply = connection.getresponse()
+            equal(reply.status, 200, f"PUT {where}: {reply.read()}")
+        connection.close()
 
     def log(self):
         """The gateway's log: the requests for objects that delivered bytes, including presigned

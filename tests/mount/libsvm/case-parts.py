@@ -4,12 +4,10 @@
 """part=KofN of libsvm text: dmlc's byte rule, against the rule on bytes and against XGBoost."""
 
 import gzip
-import json
+import multiprocessing
 import os
 import random
 import re
-import subprocess
-import sys
 
 import numpy as np
 import scipy.sparse
@@ -195,38 +193,24 @@ def check_combinations(dataset, files, count):
 
 # ---- against XGBoost ----
 
-WORKER = """
-import json, sys, xgboost
-from xgboost import collective
-uris, environment = json.load(sys.stdin)
-collective.init(**environment)
-found = []
-for uri in uris:
-    data = xgboost.DMatrix(uri)
-    found.append([data.get_label().tolist(), data.num_nonmissing()])
-print(json.dumps([collective.get_rank(), found]))
-collective.finalize()
-"""
+def worker(uris, environment):
+    """The rank of this process, and the rows that it reads from each uri."""
+    import xgboost
+    from xgboost import collective
+    collective.init(**environment)
+    rank, data = collective.get_rank(), [xgboost.DMatrix(uri) for uri in uris]
+    collective.finalize()
+    return rank, [(rows.get_label().tolist(), rows.num_nonmissing()) for rows in data]
 
 
 def xgboost_parts(uris, n):
     """The rows that each of n workers of XGBoost reads from each uri: [uri][worker] = (labels,
-    features)."""
+    features). Each waits for the others; all have what this process has loaded."""
     from xgboost.tracker import RabitTracker
     tracker = RabitTracker(host_ip="127.0.0.1", n_workers=n)
     tracker.start(n)
-    call = json.dumps([uris, tracker.worker_envs()]).encode()
-    workers = [subprocess.Popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE) for _ in range(n)]
-    for worker in workers:
-        worker.stdin.write(call)
-        worker.stdin.close()
-    found = {}
-    for worker in workers:
-        said = worker.stdout.read().splitlines()
-        equal(worker.wait(60), 0, "a worker of XGBoost")
-        rank, labels = json.loads(said[-1])  # the lines before are its messages
-        found[rank] = labels
+    with multiprocessing.get_context("fork").Pool(n) as pool:
+        found = dict(pool.starmap(worker, [(uris, tracker.worker_envs())] * n, 1))
     tracker.join()
     return [[found[k][u] for k in range(n)] for u in range(len(uris))]
 

@@ -128,7 +128,7 @@ with Ceph() as the_s3:
     for file in os.listdir(SOURCE):
         place(f"{PRIVATE}/up", file, content(SOURCE, file))
     the_s3.aws("s3api", "create-bucket", "--bucket", "private")
-    the_s3.aws("s3", "cp", "--quiet", "--recursive", f"{PRIVATE}/up", "s3://private/mnist/")
+    the_s3.put(f"{PRIVATE}/up", "private/mnist")
     with Ring(NODES, the_s3.endpoint) as the_ring:
         timed(check_thousand, the_s3, the_ring)
         check_refused(the_s3, the_ring)

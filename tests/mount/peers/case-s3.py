@@ -27,7 +27,7 @@ def upload(s3):
     for name in os.listdir(SOURCE):
         place(f"{UP}/mnist", name, content(SOURCE, name))
     s3.aws("s3api", "create-bucket", "--bucket", "private")
-    s3.aws("s3", "cp", "--quiet", "--recursive", f"{UP}/mnist", "s3://private/mnist/")
+    s3.put(f"{UP}/mnist", "private/mnist")
 
 
 def wait_logged(s3, due, since=0):

@@ -12,6 +12,7 @@ from page_blocks import take
 
 ROOT = os.path.dirname(os.path.dirname(os.environ["CASES"]))
 TOOLS = f"{PRIVATE}/tools"
+EMPTY = f"{PRIVATE}/venv"  # pip takes seconds to come into a venv: one is enough
 PROGRAM = f"""
 import importlib.metadata, epochfs
 with epochfs.mount({SOURCE!r}) as mount:
@@ -36,31 +37,32 @@ def main():
     for tool in ("fusermount3", "mount", "umount"):
         if shutil.which(tool):
             os.symlink(shutil.which(tool), f"{TOOLS}/{tool}")
+    run(sys.executable, "-m", "venv", EMPTY)
     built = run(sys.executable, f"{ROOT}/python/backend.py", f"{PRIVATE}/built").split()
     equal([os.path.basename(b).partition("-")[0] for b in built], ["epochfs"] * 2, "what is built")
     contains(open(f"{ROOT}/Makefile", encoding="utf-8").read(), "python3 python/backend.py build/python")
     for n, package in enumerate(built):
         venv = f"{PRIVATE}/venv{n}"
-        # NumPy is Debian's: pip could not fetch it here.
-        run(sys.executable, "-m", "venv", "--system-site-packages", venv)
-        run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "--ignore-installed", "--no-deps", package)
+        # NumPy is Debian's: pip could not fetch it here. The pip of the other venv installs into this one.
+        run(sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", venv)
+        pip = [f"{EMPTY}/bin/python", "-m", "pip", "--python", f"{venv}/bin/python", "install", "--no-index"]
+        run(*pip, "--ignore-installed", "--no-deps", package)
         said = run(f"{venv}/bin/python", "-c", PROGRAM).split()
         equal(said[1], "30", "samples")
         contains(said[2], venv)
-        contains(run(f"{venv}/bin/python", "-m", "pip", "install", "--no-index", "epochfs"), "already satisfied: numpy")
+        contains(run(*pip, "epochfs"), "already satisfied: numpy")
     as_a_page_says("readme", take("README.md", "pip install ./python"))
     as_a_page_says("install", take("docs/install.md", "pip install build/python"))
 
 
 def as_a_page_says(name, lines):
-    """The block of a page, in a copy of the checkout and an empty venv; what pip would fetch is omitted."""
-    venv, checkout = f"{PRIVATE}/venv-{name}", f"{PRIVATE}/checkout-{name}"
-    run(sys.executable, "-m", "venv", venv)
+    """The block of a page, in a copy of the checkout and the venv without it; what pip would fetch is omitted."""
+    checkout = f"{PRIVATE}/checkout-{name}"
     shutil.copytree(f"{ROOT}/python", f"{checkout}/python", ignore=shutil.ignore_patterns("__pycache__"))
-    env = {"PATH": f"{venv}/bin:{os.path.dirname(shutil.which('sh'))}", "HOME": PRIVATE, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1",
+    env = {"PATH": f"{EMPTY}/bin:{os.path.dirname(shutil.which('sh'))}", "HOME": PRIVATE, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1",
            "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     subprocess.run(["sh", "-ec", lines], cwd=checkout, env=env, check=True)
-    contains(run(f"{venv}/bin/python", "-m", "pip", "list"), "epochfs")
+    contains(run(f"{EMPTY}/bin/python", "-m", "pip", "uninstall", "--yes", "epochfs"), "Successfully uninstalled")
 
 
 main()

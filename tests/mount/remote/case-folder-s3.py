@@ -33,9 +33,8 @@ for i in range(N):
 local = start_at("local", f"{UP}/train", "cache=off")
 with Ceph() as s3:
     os.environ.update(s3.environment, HOME=PRIVATE, AWS_ENDPOINT_URL=s3.endpoint)
-    s3.aws("configure", "set", "default.s3.max_concurrent_requests", "20")
     s3.aws("s3api", "create-bucket", "--bucket", "data")
-    s3.aws("s3", "cp", "--quiet", "--recursive", f"{UP}/train", "s3://data/train")
+    s3.put(f"{UP}/train", "data/train")
 
     one = start("s3://data/train/", f"cache={PRIVATE}/cache")
     for i in range(0, N, 7):

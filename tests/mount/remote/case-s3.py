@@ -33,13 +33,11 @@ def upload(s3):
     place(f"{UP}/data/beside", "feats.scp", b"u1 sub/feats.ark:3\n")  # which names another object
     place(f"{UP}/data/beside", "sub/feats.ark",
           b"u1 \0BFV \4" + len(VECTOR).to_bytes(4, "little") + VECTOR.tobytes())
-    s3.aws("configure", "set", "default.s3.max_concurrent_requests", "20")
     for bucket in ("data", "public"):
         s3.aws("s3api", "create-bucket", "--bucket", bucket)
-    s3.aws("s3", "cp", "--quiet", "--recursive", f"{UP}/data", "s3://data/")
+    s3.put(f"{UP}/data", "data")
     s3.aws("s3api", "put-object", "--bucket", "data", "--key", "mnist/")  # as consoles make folders
-    s3.aws("s3", "cp", "--quiet", "--recursive", "--acl", "public-read", f"{UP}/data/mnist",
-           "s3://public/mnist/")
+    s3.put(f"{UP}/data/mnist", "public/mnist", **{"x-amz-acl": "public-read"})
     s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
 
 

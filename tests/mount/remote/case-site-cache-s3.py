@@ -19,9 +19,9 @@ SIZES = {f"/public/mnist/{n}": os.path.getsize(f"{SOURCE}/{n}") for n in os.list
 def upload(s3):
     for name in os.listdir(SOURCE):
         place(f"{UP}/mnist", name, content(SOURCE, name))
-    for bucket, acl in (("public", ["--acl", "public-read"]), ("private", [])):
+    for bucket, acl in (("public", {"x-amz-acl": "public-read"}), ("private", {})):
         s3.aws("s3api", "create-bucket", "--bucket", bucket)
-        s3.aws("s3", "cp", "--quiet", "--recursive", *acl, f"{UP}/mnist", f"s3://{bucket}/mnist/")
+        s3.put(f"{UP}/mnist", f"{bucket}/mnist", **acl)
     s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
 
 

@@ -237,10 +237,13 @@ static void test_file__absolute__not_looked_for_in_folders(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(*state, "", "", (struct cache_opener_options){0});
     AUTO_BLOB struct blob *blob = NULL;
-    const char *folder = *state; /* /tmp/name */
+    const char *folder = *state; /* /tmp/name or /dev/shm/name */
     char path[PATH_MAX];
 
-    temp_folder(folder, "tmp");
+    for (const char *end = folder; (end = strchr(end + 1, '/'));) {
+        snprintf(path, sizeof(path), "%.*s", (int)(end - folder - 1), folder + 1);
+        temp_folder(folder, path);
+    }
     temp_folder(folder, folder + 1);
     temp_write(folder, "x", "x", 1);
     temp_path(folder, "x", path);
