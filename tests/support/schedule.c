@@ -25,6 +25,7 @@
 #define THREADS_MOST 64
 #define STACK_BYTES  (256 << 10)
 #define CHOICES_MOST 1000000 /* of a run: more are a loop */
+#define CHOICE_NS    1000    /* the time of what a thread does between two choices */
 #define TIME_START   (1000 * INT64_C(1000000000))
 #define TIME_MOST    (3600 * INT64_C(1000000000))
 #define NEVER        INT64_MAX
@@ -155,6 +156,12 @@ static void choose(void)
 
     if (++choices > CHOICES_MOST)
         schedule_fail("the threads go on without end: %s", describe(text, sizeof(text)));
+    now += CHOICE_NS;
+    for (struct thread *t = threads; t < threads + n_threads; t++)
+        if ((t->state == ON_CONDITION || t->state == ON_TIME) && t->until <= now) {
+            t->state = READY;
+            t->is_too_late = true;
+        }
     if (early_now && schedule_random(1000) < early_now)
         time_goes_on();
     do {

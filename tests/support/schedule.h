@@ -1,8 +1,8 @@
-/* Threads that run one at a time, in an order that a seed decides, by a clock that stands still
- * while any of them can run. The same seed gives the same run.
+/* Threads that run one at a time, in an order that a seed decides, by a clock of their own: a
+ * choice takes a microsecond. The same seed gives the same run.
  *
  * The linker puts these functions in the place of pthread_*(), clock_gettime() and others
- * (SCHEDULED in tests/unit/CMakeLists.txt), so the code under test does not know. A thread is a
+ * (tests/unit/CMakeLists.txt), so the code under test does not know. A thread is a
  * stack of its own in the one thread of the process. The next one is chosen at each lock, unlock,
  * wait, signal, start and end, and at each access to a file. If none can run, time goes on to the
  * next time limit; if there is none, they wait for one another: a deadlock, which ends the process
