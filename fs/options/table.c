@@ -83,7 +83,7 @@ static void show_transfers(const struct options *o, struct text *t)
 static void show_formats(const struct options *o, struct text *t)
 {
     (void)o;
-    text_add(t, "recognized by content; one of: ");
+    text_add(t, "recognised by content; one of: ");
     option_add_formats(t, ", ");
 }
 

@@ -120,11 +120,11 @@ class Script:
             check_printed(text(PRIVATE, f"printed.{i}"), wanted, numbers)
 
 
-def run_page(page, section=None):
-    """All of it, or what stands below that heading."""
+def run_page(page, section=None, then=None):
+    """All of it, or what stands below that heading. then: {words of a block: more of its language}, as in pages.py."""
     os.makedirs(HOME, exist_ok=True)
     script = Script()
     for block in page_blocks.section(page, section):
         equal("glob." in block.text, False, f"{page} uses glob, which takes a dead mount for an empty one")
-        script.block(block)
+        script.block(block, "".join(more for words, more in (then or {}).items() if words in block.text))
     script.run(page)
