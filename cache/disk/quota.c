@@ -16,7 +16,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +31,14 @@
 #include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 
-#define HEAD_BYTES   64
-#define HEAD_MAGIC   "epochrom"
-#define HEAD_VERSION 1
-#define SLOT_BYTES   16
-#define SLOTS        1024
-
-#define LOCK_SLOTS (UINT64_C(1) << 61) /* + slot: it has an owner */
-#define LOCK_TOTAL (UINT64_C(1) << 62) /* held to change the head */
-
-#define UNKNOWN         (UINT64_MAX >> 1) /* a total that refuses all until a count */
+#define HEAD_BYTES      64
+#define HEAD_MAGIC      "epochrom"
+#define HEAD_VERSION    1
+#define SLOT_BYTES      16
+#define SLOTS           1024
+#define LOCK_SLOTS      (UINT64_C(1) << 61) /* + slot: it has an owner */
+#define LOCK_TOTAL      (UINT64_C(1) << 62) /* held to change the head */
+#define UNKNOWN         (UINT64_MAX >> 1)   /* a total that refuses all until a count */
 #define RECOUNT_AGAIN_S 3
 #define WAIT_AGAIN_S    30 /* after a lock that did not come in time */
 #define NS_PER_S        INT64_C(1000000000)
