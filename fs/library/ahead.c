@@ -139,15 +139,19 @@ static unsigned ahead_move_locked(struct epochfs_batches *b, uint64_t k, struct 
     return n;
 }
 
-/* Take what a slot has, once it is READY. */
-static int ahead_take_slot_locked(struct epochfs_batches *b, struct batch_slot *slot,
-                                  struct epochfs_batch **ret, struct diag *d)
+/* Take what was made ahead for batch k, once it is READY. -EAGAIN: nothing was. Other threads may
+ * want the same batch, or go elsewhere: then its slot is soon that of another batch. */
+static int ahead_take_slot_locked(struct epochfs_batches *b, uint64_t k, struct epochfs_batch **ret,
+                                  struct diag *d)
 {
+    struct batch_slot *slot;
     int r;
 
     lock_assert_held(&b->lock);
-    while (slot->state == SLOT_MAKING && !b->ending)
+    while ((slot = ahead_find_locked(b, k)) && slot->state == SLOT_MAKING && !b->ending)
         lock_wait(&b->lock, &b->wake);
+    if (!slot)
+        return -EAGAIN;
     if (slot->state != SLOT_READY)
         return -EINTR;
     r = slot->error;
@@ -163,22 +167,19 @@ static int ahead_take_slot_locked(struct epochfs_batches *b, struct batch_slot *
 int batches_take(struct epochfs_batches *b, uint64_t k, struct epochfs_batch **ret, struct diag *d)
 {
     struct epochfs_batch *stale[AHEAD_MOST];
-    struct batch_slot *slot;
     unsigned n_stale;
-    int r = 0;
+    int r;
 
     lock_take(&b->lock);
     n_stale = ahead_move_locked(b, k, stale);
-    slot = ahead_find_locked(b, k);
-    if (slot)
-        r = ahead_take_slot_locked(b, slot, ret, d);
+    r = ahead_take_slot_locked(b, k, ret, d);
     if (b->goes_on && b->has_last && b->n_makers == 0 && b->bytes)
         ahead_start_locked(b);
     pthread_cond_broadcast(&b->wake);
     lock_drop(&b->lock);
     for (unsigned i = 0; i < n_stale; i++)
         buffers_give(stale[i]);
-    return slot ? r : batches_make(b, k, ret, d);
+    return r == -EAGAIN ? batches_make(b, k, ret, d) : r;
 }
 
 void batches_stop(struct epochfs_batches *b)

@@ -418,6 +418,59 @@ static void test_close__readers_under_way__they_end(void **state)
 }
 
 /* Batches outlive what they come from. */
+static int64_t first_sample[BATCHES];
+
+struct taker {
+    pthread_t id;
+    struct epochfs_batches *batches;
+    unsigned first;
+};
+
+/* Take all batches, again and again: each is the one that was asked for. */
+static void *taker_main(void *arg)
+{
+    struct taker *taker = arg;
+    struct epochfs_error why = {.size = sizeof(why)};
+    intptr_t wrong = 0;
+
+    for (unsigned i = taker->first; i < 200 * BATCHES; i++) {
+        struct epochfs_batch *batch = epochfs_batches_take(taker->batches, i % BATCHES, &why);
+        const struct epochfs_array index =
+            batch ? array_of(batch, "index") : (struct epochfs_array){0};
+
+        wrong += !batch || *(const int64_t *)index.data != first_sample[i % BATCHES];
+        epochfs_batch_give(batch);
+    }
+    return (void *)wrong;
+}
+
+/* They share what was made ahead, and what one of them waits for another may take, or drop. */
+static void test_batches__threads_at_the_same_places__each_its_own(void **state)
+{
+    struct epochfs *fs = open_it(state, "readahead=64K");
+    struct epochfs_batches *batches = open_batches(fs, "index");
+    struct taker taker[6];
+
+    for (unsigned k = 0; k < BATCHES; k++) {
+        struct epochfs_batch *batch = epochfs_batches_take(batches, k, &error);
+
+        first_sample[k] = *(const int64_t *)array_of(batch, "index").data;
+        epochfs_batch_give(batch);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        taker[i] = (struct taker){.batches = batches, .first = i / 3};
+        assert_int_equal(pthread_create(&taker[i].id, NULL, taker_main, &taker[i]), 0);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        void *wrong;
+
+        pthread_join(taker[i].id, &wrong);
+        assert_int_equal((intptr_t)wrong, 0);
+    }
+    epochfs_batches_close(batches);
+    assert_int_equal(epochfs_close(fs, &error), 0);
+}
+
 static void test_batch__given_after_close(void **state)
 {
     struct epochfs *fs = open_it(state, "");
@@ -684,6 +737,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_close__readers_under_way__they_end, setup,
                                         temp_teardown),
+        cmocka_unit_test_setup_teardown(test_batches__threads_at_the_same_places__each_its_own,
+                                        setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_batch__given_after_close, setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_fork__child__may_not, setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_fork__reads_under_way__errors_at_once, setup,
