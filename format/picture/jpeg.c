@@ -208,10 +208,29 @@ static void jpeg_read_rows(struct jpeg *jpeg, uint8_t *row, uint32_t end)
 #if JPEG_LIB_VERSION >= 70
 #define BLOCK_WIDTH(lib)  (lib)->min_DCT_h_scaled_size
 #define BLOCK_HEIGHT(lib) (lib)->min_DCT_v_scaled_size
+#define ENLARGED(c)       (c)->DCT_h_scaled_size
 #else
 #define BLOCK_WIDTH(lib)  (lib)->min_DCT_scaled_size
 #define BLOCK_HEIGHT(lib) (lib)->min_DCT_scaled_size
+#define ENLARGED(c)       (c)->DCT_scaled_size
 #endif
+
+/* Can columns be cut off? Not where the transform enlarges colours by a part of what they need, as
+ * in halved 4:1:0: then the library's upsampler takes another width, and stops in the middle of a
+ * row. */
+static bool jpeg_can_crop(const struct jpeg_decompress_struct *lib)
+{
+    for (int i = 0; i < lib->num_components; i++) {
+        const jpeg_component_info *c = &lib->comp_info[i];
+        int size = ENLARGED(c);
+
+        if (size != BLOCK_WIDTH(lib) &&
+            (c->h_samp_factor * size != lib->max_h_samp_factor * BLOCK_WIDTH(lib) ||
+             c->v_samp_factor * size != lib->max_v_samp_factor * BLOCK_WIDTH(lib)))
+            return false;
+    }
+    return true;
+}
 
 /* Decode the columns that are needed. The outermost ones of what the library decodes are not those
  * of the whole picture, since their neighbours are missing: so a unit more on each side. */
@@ -222,6 +241,8 @@ static uint8_t *jpeg_crop(struct jpeg *jpeg, const struct scaler_box *box)
     JDIMENSION x = box->x - (JDIMENSION)min_u64(box->x, unit);
     JDIMENSION width = (JDIMENSION)min_u64((uint64_t)box->x_end + unit, lib->output_width) - x;
 
+    if (!jpeg_can_crop(lib))
+        return jpeg->row;
     jpeg_crop_scanline(lib, &x, &width);
     return jpeg->row + (size_t)x * PIXEL_BYTES;
 }
