@@ -84,5 +84,5 @@ write("train/text", "".join(f"{key} one two\n" for key, _ in matrices).encode())
 write("train/utt2spk", "".join(f"{key} {key}\n" for key, _ in matrices).encode())
 world.folder("data")
 shutil.move(f"{SOURCE}/train", world.folder("data"))
-world.run("docs/speech.md", "Read a data directory", then={"cat /mnt/all": "test \"$(cat /mnt/all/samples/txt/utt1.text.txt)\" = 'one two'",
+world.run("docs/speech.md", "Read a Kaldi data directory", then={"cat /mnt/all": "test \"$(cat /mnt/all/samples/txt/utt1.text.txt)\" = 'one two'",
                             "keys = open": "assert x.shape[0] == 32 and x.shape[2] == 13 and len(keys) == 32"})
