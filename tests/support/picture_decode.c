@@ -1,36 +1,39 @@
-/* Pictures as arrays, for tests in Python:  epochfs-picture HEIGHT WIDTH FILE
+/* Pictures as arrays, for tests in Python:  epochfs-picture
  *
- * Writes the array to stdout, or the reason to stderr and exits with 1. */
+ * Reads lines "HEIGHT WIDTH BYTES", each with the bytes of a picture after it, and writes for each
+ * a line, which is empty and the array comes after it, or is the reason why there is none. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "format/picture/picture.h"
 
-#define FILE_MAX (64 << 20)
-
-int main(int argc, char **argv)
+static int show(uint32_t height, uint32_t width, size_t len)
 {
-    AUTO_FREE uint8_t *bytes = malloc(FILE_MAX), *ret = NULL;
+    AUTO_FREE uint8_t *bytes = malloc(len); /* of that very size, so that ASan sees reads past it */
+    AUTO_FREE uint8_t *ret = malloc((size_t)height * width * 3);
     struct diag d = DIAG_INIT;
-    struct picture_file file;
-    uint32_t height, width;
-    FILE *f;
     int r;
 
-    if (argc != 4 || !bytes)
+    if (!bytes || !ret || fread(bytes, 1, len, stdin) != len)
         return 2;
-    height = (uint32_t)strtoul(argv[1], NULL, 10);
-    width = (uint32_t)strtoul(argv[2], NULL, 10);
-    f = fopen(argv[3], "rb");
-    ret = malloc((size_t)height * width * 3);
-    if (!f || !ret)
-        return 2;
-    file = (struct picture_file){argv[3], bytes, fread(bytes, 1, FILE_MAX, f)};
-    fclose(f);
-    r = picture_decode(&file, height, width, ret, &d);
-    if (r < 0) {
-        fprintf(stderr, "%s\n", diag_text(&d, r));
-        return 1;
-    }
-    return fwrite(ret, 3, (size_t)height * width, stdout) != (size_t)height * width;
+    r = picture_decode(&(struct picture_file){"picture", bytes, len}, height, width, ret, &d);
+    printf("%s\n", r < 0 ? diag_text(&d, r) : "");
+    if (r == 0)
+        fwrite(ret, 3, (size_t)height * width, stdout);
+    return fflush(stdout) ? 2 : 0;
+}
+
+int main(void)
+{
+    uint32_t height, width;
+    char line[80];
+    size_t len;
+    int r = 0;
+
+    while (r == 0 && fgets(line, sizeof(line), stdin))
+        r = sscanf(line, "%" SCNu32 " %" SCNu32 " %zu", &height, &width, &len) == 3
+                ? show(height, width, len)
+                : 2;
+    return r;
 }

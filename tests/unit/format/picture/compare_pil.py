@@ -12,7 +12,6 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 import warnings
 
@@ -43,13 +42,14 @@ def picture(width, height, seed=1):
 
 
 def ours(data, height, width):
-    with tempfile.NamedTemporaryFile() as f:
-        f.write(data)
-        f.flush()
-        done = subprocess.run([TOOL, str(height), str(width), f.name], capture_output=True)
-    if done.returncode:
-        raise ValueError(done.stderr.decode())
-    return np.frombuffer(done.stdout, np.uint8).reshape(height, width, 3)
+    tool.stdin.write(f"{height} {width} {len(data)}\n".encode() + data)
+    tool.stdin.flush()
+    reason = tool.stdout.readline()
+    if not reason:
+        raise RuntimeError(f"the program ended: {tool.wait()}")
+    if reason != b"\n":
+        raise ValueError(reason.decode())
+    return np.frombuffer(tool.stdout.read(height * width * 3), np.uint8).reshape(height, width, 3)
 
 
 def pil(data, height, width):
@@ -190,4 +190,7 @@ class Compare(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    with subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tool:
+        done = unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful()
+        tool.stdin.close()
+        sys.exit(tool.wait() or not done)
