@@ -11,6 +11,7 @@ load_mix() is the same for docs/spec/order-mix.md: load_mix().Mix("a*7+b*3", [10
 load_length() for docs/spec/order-length.md: load_length().LengthBatches(lengths, "batch=tokens:9,seed=7", epoch).batch(k).
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -37,6 +38,8 @@ def load():
     """The reference as a module: mix, key, permute, unpermute, order, ..."""
     module = types.ModuleType("order_v1")
     exec(compile(page_blocks.take("docs/spec/order.md", "import bisect"), PAGE, "exec"), module.__dict__)
+    for name in ("permute", "unpermute"):  # a place is asked for several times
+        setattr(module, name, functools.lru_cache(1 << 20)(getattr(module, name)))
     return module
 
 
@@ -53,6 +56,7 @@ def load_length():
     module = types.ModuleType("order_length_v1")
     module.__dict__.update(load().__dict__)
     exec(compile(page_blocks.take("docs/spec/order-length.md", "LANE = 2**62"), LENGTH_PAGE, "exec"), module.__dict__)
+    module.LengthBatches.cuts = functools.lru_cache(1 << 12)(module.LengthBatches.cuts)
     return module
 
 
