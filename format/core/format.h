@@ -280,6 +280,9 @@ struct format {
      * nothing. */
     const char *const *kinds;
 
+    /* A file of no bytes is one without records, and no file that was cut. */
+    bool has_empty_files;
+
     const char *title; /* what it reads, for people */
 
     /* Python lines that read a dataset at root, for README.txt. */

@@ -344,6 +344,7 @@ const struct format format_csv = {
     .open_folder = csv_open_folder,
     .hint = csv_hint,
     .option = csv_option,
+    .has_empty_files = true,
     .title = "CSV of numbers",
     .example = "  batch = np.load(root + '/batches/batch=1024,seed=7/epoch=0/npz/000000.npz')\n"
                "  x = batch['x']\n",

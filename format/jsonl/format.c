@@ -306,6 +306,7 @@ const struct format format_jsonl = {
     .name = "jsonl",
     .probe = jsonl_probe,
     .records = &jsonl,
+    .has_empty_files = true,
     .title = "JSON lines",
     .example = "  with open(root + '/batches/batch=32,seed=7/epoch=0/jsonl/000000.jsonl') as f:\n"
                "      rows = [json.loads(line) for line in f]\n",

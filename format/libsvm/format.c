@@ -432,6 +432,7 @@ const struct format format_libsvm = {
     .probe = libsvm_probe,
     .open_folder = libsvm_open_folder,
     .sides = libsvm_side_suffixes,
+    .has_empty_files = true,
     .title = "libsvm text",
     .add_example = libsvm_example,
 };
@@ -441,6 +442,7 @@ const struct format format_libfm = {
     .probe = libfm_probe,
     .open_folder = libfm_open_folder,
     .sides = libsvm_side_suffixes,
+    .has_empty_files = true,
     .title = "LibFM text",
     .add_example = libsvm_example,
 };

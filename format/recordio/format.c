@@ -232,6 +232,7 @@ const struct format format_recordio = {
     .name = "recordio",
     .probe = recordio_probe,
     .records = &recordio,
+    .has_empty_files = true,
     .title = "RecordIO of MXNet and dmlc: pictures of im2rec, or any records",
     .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
                "  first = batch['image'][:batch['image_offsets'][1]].tobytes()\n",

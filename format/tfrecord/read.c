@@ -382,6 +382,7 @@ const struct format format_tfrecord = {
     .name = "tfrecord",
     .probe = tfrecord_probe,
     .records = &tfrecord_records,
+    .has_empty_files = true,
     .title = "TFRecord",
     .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
                "  for field in batch.files: print(field, batch[field].shape)\n",

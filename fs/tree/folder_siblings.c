@@ -208,6 +208,19 @@ static void offer(const struct folder_scan *scan, struct placed_file *placed, un
     }
 }
 
+/* Is a file of no bytes a part of a set of that format? It is none of gzip either: what is packed
+ * has a header. */
+static bool is_empty_part(const struct folder_scan *scan, const struct placed_file *placed,
+                          unsigned format)
+{
+    const struct source_entry *entry = &scan->entry[placed - scan->placed];
+    AUTO_BLOB struct blob *packed = NULL;
+
+    if (!formats[format]->has_empty_files || !is_packed(entry))
+        return formats[format]->has_empty_files;
+    return source_blob_packed(scan->source, entry, &packed, NULL) == 0 && packed->size;
+}
+
 /* Is there a file whose siblings may decide about it, or are there files of several formats? */
 static bool are_mixed(const struct folder_scan *scan)
 {
@@ -237,6 +250,8 @@ static int folder_siblings_join_set(struct folder_scan *scan, const struct sibli
             offer(scan, placed, format);
             continue;
         }
+        if (!is_empty_part(scan, placed, format))
+            continue;
         r = folder_found_empty(&scan->finds, placed->file.name);
         free(placed->reason);
         placed->reason = NULL;

@@ -12,6 +12,7 @@ import tarfile
 
 import numpy as np
 
+from array_model import npy
 from lib import SOURCE, contains, equal, idx_bytes, mounted, path, run, text, write
 
 
@@ -102,6 +103,14 @@ for what, files, n in (
     datasets, unusable = look()
     equal((samples(datasets).get("all"), datasets["all"]["missing"] if "all" in datasets else None, unusable), (n, [], {}), what)
     check(0)
+
+# ---- parts of no bytes, where a whole file has some ----
+
+for what, end, one in (("packed JSON lines", "jsonl.gz", gzip.compress(rows(1).encode())), ("arrays", "npy", npy(np.zeros((1, 2)))), ("archives", "tar", tar_bytes("a.txt", b"a"))):
+    make({f"part-0.{end}": one, f"part-1.{end}": "", f"part-2.{end}": one})
+    datasets, unusable = look()
+    equal([missing(d) for d in datasets.values() if d["dataset"] in ("all", "part")], [[f"part-1.{end.removesuffix('.gz')}"]], what)
+    check(2)
 
 # ---- one decision for a set ----
 
