@@ -4,6 +4,7 @@ FOLDER has this file, and the files of the module that a tool needs. All of the 
 package is made here, without its __init__.py.
 """
 
+import errno
 import importlib
 import os
 import signal
@@ -17,6 +18,9 @@ SYSTEM = 6  # exit code of epochfs
 def main():
     for number in (signal.SIGINT, signal.SIGPIPE):  # end as a program in C does
         signal.signal(number, signal.SIG_DFL)
+    if sys.stdout is None:
+        print(f"epochfs: standard output: {os.strerror(errno.EBADF)}", file=sys.stderr)
+        return SYSTEM
     package = types.ModuleType("epochfs")
     package.__path__ = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "epochfs")]
     sys.modules["epochfs"] = package

@@ -34,6 +34,8 @@ write(f"{PRIVATE}/bare", '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n', 0o755)  #
 contains(run(*NONE, code=6, env={**kept, "EPOCHFS_PYTHON": f"{PRIVATE}/bare"}), "lacks the module numpy: install NumPy", "EPOCHFS_PYTHON")
 for python in (f"{PRIVATE}/no-such", "python3", "./python3"):
     contains(run(*NONE, code=6, cwd=HOSTILE, env={**kept, "EPOCHFS_PYTHON": python}), f"needs Python 3 with NumPy, and {python} is no program")
+closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", EPOCHFS, *NONE], env=kept, stderr=subprocess.PIPE, check=False)
+equal((closed.returncode, closed.stderr), (6, b"epochfs: standard output: Bad file descriptor\n"), "no standard output")
 alone = shutil.copy(EPOCHFS, f"{PRIVATE}/epochfs")
 done = subprocess.run([alone, *NONE], env=kept, stderr=subprocess.PIPE, check=False)
 equal(done.returncode, 6, "exit code of a program whose tools are not installed")
