@@ -70,6 +70,14 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {  # result, arguments
 _loaded: dict[str, Any] = {}
 
 
+def _encode(text: AnyPath) -> bytes:
+    """The bytes of a path or of options, for C. Raises ValueError where they would end early."""
+    found = os.fsencode(text)
+    if b"\0" in found:
+        raise ValueError(f"expected text without NUL characters, got {text!r}")
+    return found
+
+
 def _functions() -> dict[str, Any]:
     """The functions of the library, by their names. Raises MountError where there is none."""
     if not _loaded:
@@ -158,9 +166,12 @@ class LoadedBatches(Batches):
         if self._handle is None or self._handle[:2] != (os.getpid(), source):
             _plan.folder(self.plan, self.epoch)  # checks both
             error = _Error(ctypes.sizeof(_Error))
-            fields = None if self.fields is None else ",".join(self.fields).encode()
-            plan = _Plan(ctypes.sizeof(_Plan), os.fsencode(self.dataset.name), os.fsencode(self.plan), self.epoch, fields,
-                         self.encoding.encode())
+            for name in self.fields or ():
+                if not name or "," in name:  # the library takes names with commas between them
+                    raise KeyError(f"{name}: expected the name of a field, without a comma")
+            fields = None if self.fields is None else _encode(",".join(self.fields))
+            plan = _Plan(ctypes.sizeof(_Plan), _encode(self.dataset.name), _encode(self.plan), self.epoch, fields,
+                         _encode(self.encoding))
             found = _functions()["batches_open"](source, plan, error)
             if not found:
                 self._refuse(error)
@@ -266,7 +277,7 @@ class Library(Mount):
             raise DeadMountError(errno.ESHUTDOWN, "this source is closed", self.source)
         if self._open is None or self._open[0] != os.getpid():
             error = _Error(ctypes.sizeof(_Error))
-            handle = _functions()["open"](os.fsencode(self.source), os.fsencode(self.options), error)
+            handle = _functions()["open"](_encode(self.source), _encode(self.options), error)
             if not handle:
                 raise MountError(error.code, error.message.decode(errors="replace"))
             self._open = os.getpid(), handle
@@ -321,14 +332,14 @@ class Library(Mount):
             return 0
 
         error = _Error(ctypes.sizeof(_Error))
-        if _functions()["list"](self.handle(), os.fsencode(path), EACH(each), None, error) < 0:
+        if _functions()["list"](self.handle(), _encode(path), EACH(each), None, error) < 0:
             _raise(error, path)
         return found
 
     def attribute(self, path: str, name: str) -> bytes:
         """An extended attribute. Raises OSError."""
         memory, error = ctypes.create_string_buffer(PIECE), _Error(ctypes.sizeof(_Error))
-        n = _functions()["attribute"](self.handle(), os.fsencode(path), name.encode(), memory, PIECE, error)
+        n = _functions()["attribute"](self.handle(), _encode(path), _encode(name), memory, PIECE, error)
         if n < 0:
             raise OSError(error.code, error.message.decode(errors="replace"), path)
         return memory.raw[:n]
@@ -356,7 +367,7 @@ class Library(Mount):
     def stat_of(self, path: str) -> _Stat:
         """Size, type and times of a file."""
         found, error = _Stat(ctypes.sizeof(_Stat)), _Error(ctypes.sizeof(_Error))
-        if _functions()["stat"](self.handle(), os.fsencode(path), found, error) < 0:
+        if _functions()["stat"](self.handle(), _encode(path), found, error) < 0:
             _raise(error, path)
         return found
 
@@ -365,7 +376,7 @@ class Library(Mount):
         error, done = _Error(ctypes.sizeof(_Error)), 0
         address = memory if isinstance(memory, int) else ctypes.addressof(memory)
         while done < size:
-            n = _functions()["read"](self.handle(), os.fsencode(path), offset + done, address + done, size - done, error)
+            n = _functions()["read"](self.handle(), _encode(path), offset + done, address + done, size - done, error)
             if n < 0:
                 _raise(error, path)
             if n == 0:

@@ -107,6 +107,22 @@ assert [str(w.message) for w in seen] == notes and len(notes) == 1 and notes[0].
 assert seen[0].filename == "<string>", seen[0]
 """))
 
+# What C would take for another name: it ends at a NUL, and a comma is between two.
+print(python(ALL + f"""
+data = epochfs.load({SOURCE!r})
+train = data["train"]
+for kind, call in ((ValueError, lambda: epochfs.load({SOURCE!r} + "\\0x")), (ValueError, lambda: epochfs.load({SOURCE!r}, label="label\\0x")),
+                   (ValueError, lambda: train.batches("batch=8", fields=["image\\0"]).read(0)),
+                   (KeyError, lambda: train.batches("batch=8", fields=["image,label"]).read(0)),
+                   (KeyError, lambda: train.batches("batch=8", fields=[""]).read(0))):
+    try:
+        call()
+    except kind as e:
+        assert "NUL" in str(e) or "without a comma" in str(e), e
+    else:
+        raise AssertionError(kind)
+"""))
+
 # A loader of PyTorch, where it is installed: the state is exact, and each worker opens the source itself.
 if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0:
     python(ALL + f"""
