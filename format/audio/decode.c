@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/audio/parts.h"
 
 #define BLOCK   4096 /* bytes that are read at once while a header is looked at */
 #define LOG     2048
+#define CHUNKS  64        /* of a WAV file before its data, at most */
 #define DECODER "generic" /* of libmpg123: the same on every processor */
 
 struct audio_reader {
@@ -23,6 +25,7 @@ struct audio_reader {
     uint8_t block[BLOCK]; /* [n_block] from byte block_at on */
     uint64_t block_at;
     size_t n_block;
+    uint64_t endless_at; /* of a size in the header that is shown as 2^32 - 1; 0: none */
     uint32_t channels;
     bool has_format, has_ended; /* of mp3 */
     SNDFILE *sound;             /* or: */
@@ -60,6 +63,9 @@ static int64_t reader_bytes(struct audio_reader *reader, void *dst, int64_t n)
         reader->n_block = 0;
     if (r < 0)
         return 0;
+    for (uint64_t at = reader->endless_at; at && at < reader->endless_at + 4; at++)
+        if (at >= reader->at && at - reader->at < len)
+            ((uint8_t *)dst)[at - reader->at] = 0xff;
     reader->at += len;
     return (int64_t)len;
 }
@@ -135,6 +141,42 @@ static bool sound_is_known(struct audio_reader *reader)
     return found;
 }
 
+/* A size of 0 that a pipe has left stands for all that follows, as for Kaldi; libsndfile takes it
+ * for no frames. Where another chunk follows, the data is empty. */
+static void sound_find_endless(struct audio_reader *reader)
+{
+    uint8_t head[12] = "", next[8];
+    uint64_t at = sizeof(head);
+    bool big;
+
+    reader_bytes(reader, head, sizeof(head));
+    big = !memcmp(head, "RIFX", 4);
+    for (unsigned i = 0; i < CHUNKS && (big || !memcmp(head, "RIFF", 4)); i++) {
+        uint32_t size;
+
+        reader->at = at;
+        if (at >= reader->file.size || reader_bytes(reader, head + 4, 8) < 8)
+            break;
+        size = big ? load_be32(head + 8) : load_le32(head + 8);
+        at += 8;
+        if (memcmp(head + 4, "data", 4) != 0) {
+            at += (uint64_t)size + (size & 1);
+            continue;
+        }
+        if (!size && at < reader->file.size) {
+            bool is_chunk = reader_bytes(reader, next, 8) == 8;
+
+            size = big ? load_be32(next + 4) : load_le32(next + 4);
+            for (unsigned k = 0; k < 4; k++)
+                is_chunk = is_chunk && next[k] >= ' ' && next[k] <= '~';
+            if (!is_chunk || size > reader->file.size - at - 8)
+                reader->endless_at = at - 4;
+        }
+        break;
+    }
+    reader->at = 0;
+}
+
 static bool sound_is_read(int format)
 {
     switch (format & SF_FORMAT_TYPEMASK) {
@@ -194,6 +236,7 @@ static int open_sound(struct audio_reader *reader, struct audio_info *ret, struc
 
     if (!sound_is_known(reader))
         return reader_refuse(reader, "a file that begins in another way", d);
+    sound_find_endless(reader);
     reader->sound = sf_open_virtual(&io, SFM_READ, &info, reader);
     if (!reader->sound)
         return reader_refuse(reader, sf_strerror(NULL), d);

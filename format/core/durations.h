@@ -14,7 +14,7 @@ struct durations {
      * go on. One thread at a time. */
     int (*step)(struct durations *durations, struct diag *d);
     /* Then, any thread: frames and frames per second of a sample. false: it has no audio, or none
-     * that can be read. */
+     * that can be read; where batches have zeros instead, both numbers are 0. */
     bool (*get)(const struct durations *durations, uint64_t sample, uint64_t *ret_frames,
                 uint32_t *ret_rate);
 };

@@ -129,9 +129,11 @@ static int read_seconds(const struct label_input *input, struct read_context *rc
         uint64_t frames, micro;
         uint32_t rate;
 
-        if (!durations->get(durations, first + i, &frames, &rate) || !rate)
+        if (!durations->get(durations, first + i, &frames, &rate))
             r = diag_set(d, -EBADMSG, "%s: sample %llu has no audio that can be read", in->name,
                          (unsigned long long)(first + i));
+        else if (!rate)
+            to[i] = 0;
         else if (!checked_mul(frames, 1000000, &micro) || ceil_div(micro, rate) > INT64_MAX)
             to[i] = INT64_MAX;
         else

@@ -139,7 +139,7 @@ static int lengths_identity(void *impl, struct text *t)
 
     for (unsigned i = 0; i < audio->made.n; i++)
         text_add(t, " %u", audio->made.source[i]->column);
-    text_add(t, " ");
+    text_add(t, " 2 ");    /* 1: WAV data of size 0 was empty */
     audio_add_versions(t); /* decoders may count other frames; a build without them none */
     return audio->made.identity(audio->ds, t);
 }
@@ -245,7 +245,7 @@ static bool durations_get(const struct durations *durations, uint64_t sample, ui
     index_row(&audio->lengths.index, sample, number);
     *ret_frames = number[FRAMES];
     *ret_rate = (uint32_t)number[RATE];
-    return number[STATE] < NO_FILE;
+    return number[STATE] < NO_FILE || (number[STATE] == BAD && audio->made.fills);
 }
 
 /* ---- the arrays ---- */
@@ -335,7 +335,7 @@ static bool audio_has_rate(const struct dataset *ds, const struct record_content
     uint64_t frames;
     uint32_t rate;
 
-    return ds->durations->get(ds->durations, record, &frames, &rate) || !c->ndim;
+    return (ds->durations->get(ds->durations, record, &frames, &rate) && rate) || !c->ndim;
 }
 
 static int audio_rate_dims(const struct dataset *ds, const struct record_content *c,

@@ -78,6 +78,7 @@ for words in ("on_error=skip", "on_error=zero"):
         equal(batch["audio_shape"].tolist(), [list(FILES[n][1].shape) if n != "none" else [0, 0] for n in KEYS])
         equal(batch["audio"].tobytes(), b"".join(FILES[n][1].tobytes() for n in KEYS))
         equal(batch["audio_rate"].tolist(), [16000, 16000, 16000, 0, 8000])
+        equal(load("batches/batch=seconds:100/npz/000000.npz")["index"].tolist(), [4, 0, 1, 2, 3])
 
 # Kept arrays are the same, and nothing is decoded again.
 kept = ("audio=16000:mono", "on_error=zero", f"cache_dir={PRIVATE}/cache", "decoded_cache=1G")

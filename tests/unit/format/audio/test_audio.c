@@ -322,6 +322,41 @@ static void test_measure__cut(void **state)
     free(b);
 }
 
+/* A size of 0 that a pipe has left stands for all that follows, except other chunks. */
+static void test_measure__wav_data_of_size_0(void **state)
+{
+    static const struct {
+        uint32_t riff;
+        const char *data;
+        uint64_t frames;
+    } row[] = {
+        {0, NULL, 1000},
+        {36 + 2000, NULL, 1000},
+        {0, "LIST\4\0\0\0abcd", 0},
+        {0, "LIST\5\0\0\0abcd", 6}, /* no chunk of this file */
+        {0, "LIST", 2},
+    };
+    struct bytes *b = malloc(sizeof(*b));
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+        struct audio_info info;
+        uint64_t made;
+
+        write_sound(b, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, 1000);
+        store_le32(b->data + 4, row[i].riff);
+        store_le32(b->data + 40, 0);
+        if (row[i].data) {
+            b->size = 44 + (row[i].frames ? row[i].frames * 2 : 12);
+            memcpy(b->data + 44, row[i].data, b->size - 44);
+        }
+        free(make(b, "native", &info, &made));
+        assert_int_equal(made, row[i].frames);
+        assert_false(info.is_cut);
+    }
+    free(b);
+}
+
 /* A header of an mp3 that says more frames than its bytes can be; silence. */
 static void test_measure__mp3_says_too_many(void **state)
 {
@@ -435,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_make__rates),
         cmocka_unit_test(test_make__part),
         cmocka_unit_test(test_measure__cut),
+        cmocka_unit_test(test_measure__wav_data_of_size_0),
         cmocka_unit_test(test_measure__mp3_says_too_many),
         cmocka_unit_test(test_make__rates_too_far_apart),
         cmocka_unit_test(test_measure__sizes_of_a_pipe),
