@@ -2,7 +2,8 @@
  *
  * Each file is written under another name and then gets its own, so a file that has its name is
  * whole. A command that was interrupted goes on: it writes the files that are missing, or have
- * another size. */
+ * another size. The folder says of which export its files are: those of another seed have the same
+ * names, and the same sizes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -18,11 +19,13 @@
 #include "fs/cli/commands.h"
 #include "fs/plan/plan.h"
 
+#define MARK ".epochfs-export"
+
 #define AT_A_TIME 1024 /* files that are given to the pool at once */
 
 struct exporting {
     /* Set before files are written: */
-    const char *plan, *folder, *encoding, *dataset;
+    const char *source, *options, *plan, *folder, *encoding, *dataset;
     uint64_t epoch;
     struct epochfs *fs;
     struct text from; /* the folder of the batches */
@@ -118,6 +121,63 @@ static int cli_export_all(struct exporting *e)
     return atomic_load(&e->code);
 }
 
+/* ---- whose files the folder has ---- */
+
+/* What decides about the bytes: no query of a URL, which may be a secret. */
+static int cli_export_describe(struct exporting *e, struct text *ret)
+{
+    AUTO_FREE char *local = realpath(e->source, NULL);
+    const char *source = local ? local : e->source;
+    struct epochfs_stat st = {.size = sizeof(st)};
+    AUTO_TEXT struct text first = {0};
+
+    text_add(&first, "%s/%s", e->from.data, e->n ? e->name[0] : "");
+    if (first.failed || epochfs_stat(e->fs, first.data, &st, NULL) < 0)
+        return -ENOMEM;
+    text_add(ret, "%.*s\n%s\n%s\n%lld\n", (int)(local ? strlen(source) : strcspn(source, "?")),
+             source, e->options ? e->options : "", e->from.data, (long long)st.mtime_ns);
+    return ret->failed ? -ENOMEM : 0;
+}
+
+/* Is one of the files there? */
+static bool cli_export_has_any(const struct exporting *e, int folder)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (faccessat(folder, e->name[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
+/* Begin a folder, or go on in one of the same export. 0; -EEXIST: it has files of another one. */
+static int cli_export_begin(struct exporting *e)
+{
+    AUTO_CLOSE int folder = open(e->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    AUTO_TEXT struct text mark = {0};
+    AUTO_FREE char *found = NULL;
+    int r = folder < 0 ? -errno : cli_export_describe(e, &mark);
+
+    if (r < 0)
+        return r;
+    fd = openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        found = malloc(mark.len + 1);
+        if (!found)
+            return -ENOMEM;
+        return read(fd, found, mark.len + 1) == (ssize_t)mark.len &&
+                       !memcmp(found, mark.data, mark.len)
+                   ? 0
+                   : -EEXIST;
+    }
+    if (errno != ENOENT)
+        return -errno;
+    if (cli_export_has_any(e, folder))
+        return -EEXIST;
+    fd = openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    return write(fd, mark.data, mark.len) == (ssize_t)mark.len ? 0 : -ENOSPC;
+}
+
 /* ---- what there is ---- */
 
 static int cli_export_add_name(void *ctx, const char *name)
@@ -195,6 +255,7 @@ static int cli_export_epoch(struct exporting *e)
     struct epochfs_error error = {.size = sizeof(error)};
     struct diag d = DIAG_INIT;
     struct plan plan;
+    int r;
 
     if (plan_parse(e->plan, strlen(e->plan), ',', &plan, &d) < 0)
         return fail(EXIT_USAGE, "%s", diag_text(&d, -EINVAL));
@@ -210,7 +271,14 @@ static int cli_export_epoch(struct exporting *e)
         return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     if (mkdir(e->folder, 0777) < 0 && errno != EEXIST)
         return fail(EXIT_SYSTEM, "%s: %s", e->folder, strerror(errno));
-    return cli_export_all(e);
+    r = cli_export_begin(e);
+    if (r == -EEXIST)
+        return fail(
+            EXIT_USAGE,
+            "%s: has files of another export: expected the source, its version, the "
+            "options, plan and epoch that .epochfs-export in it names. Use another directory",
+            e->folder);
+    return r < 0 ? fail(EXIT_SYSTEM, "%s: %s", e->folder, strerror(-r)) : cli_export_all(e);
 }
 
 static int cli_export_source(struct exporting *e, const char *source, const struct text *words)
@@ -239,7 +307,7 @@ static int cli_export_run(int argc, char **argv)
         .about = "Writes the batches of an epoch as files of the directory DIR, in parallel, "
                  "without a mount. PLAN is the name of a directory in batches/. An interrupted "
                  "command continues where it stopped: files of the right size are not written "
-                 "again.",
+                 "again. DIR has the files of one export: another one is refused.",
         .example = "export --encoding=tar ~/images batch=1000,seed=7 /scratch/shards",
         .options = &options,
         .option_words = &words,
@@ -257,6 +325,8 @@ static int cli_export_run(int argc, char **argv)
     code = parse_command(argc, argv, &line, word);
     if (code >= 0)
         return code;
+    e.source = word[0];
+    e.options = words.data;
     e.plan = word[1];
     e.folder = word[2];
     lock_init(&e.lock);

@@ -20,7 +20,7 @@ def cat(name, *options):
 
 
 def names(folder):
-    return sorted(os.listdir(folder))
+    return sorted(name for name in os.listdir(folder) if name != ".epochfs-export")
 
 
 with mounted(SOURCE, "one_hot=12"):
@@ -41,9 +41,17 @@ before = {name: os.stat(f"{OUT}-npz/{name}").st_mtime_ns for name in names(f"{OU
 whole = content(f"{OUT}-npz/000001.npz")
 os.truncate(f"{OUT}-npz/000001.npz", 100)
 os.unlink(f"{OUT}-npz/000002.npz")
-contains(run("export", "--dataset=train", SOURCE, "batch=16,seed=7", f"{OUT}-npz"), "4 files, 2 of them existed")
+SAME = ("export", "-o", "one_hot=12", "--dataset=train", SOURCE, "batch=16,seed=7")
+contains(run(*SAME, f"{OUT}-npz"), "4 files, 2 of them existed")
 equal(content(f"{OUT}-npz/000001.npz"), whole)
 equal([name for name in before if os.stat(f"{OUT}-npz/{name}").st_mtime_ns == before[name]], ["000000.npz", "000003.npz"])
+
+# Another export has files of the same names and sizes.
+for other in (("--epoch=1", *SAME[1:]), (*SAME[1:-1], "batch=16,seed=8"), SAME[3:], ("-o", "one_hot=12", "--dataset=t10k", *SAME[4:])):
+    contains(run("export", *other, f"{OUT}-npz", code=1), "out-npz: has files of another export: expected the source")
+equal(content(f"{OUT}-npz/000001.npz"), whole)
+os.unlink(f"{OUT}-npz/.epochfs-export")
+contains(run(*SAME, f"{OUT}-npz", code=1), "has files of another export")
 
 contains(run("cat", SOURCE, "train/nothing", code=2), "epochfs: train/nothing: No such file or directory\n")
 contains(run("cat", SOURCE, "train", code=2), "epochfs: train: Is a directory\n")
