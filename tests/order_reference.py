@@ -222,7 +222,7 @@ def check_data_plans(ref):
             if P > len(set(labels)):
                 continue
             for seed in ("", ",seed=5"):
-                p = ref.Plan(N, f"batch={P * K},classes={P}x{K}{seed}", **data)
+                p = ref.Plan(N, f"batch={P * K},classes={P}x{K}{':label' if P == 2 else ''}{seed}", **data)
                 shown = epoch_of(p, 3)
                 for b in range(0, len(shown), P * K):
                     of = [labels[x] for x in shown[b:b + P * K]]
