@@ -26,17 +26,26 @@ static void csv_shape_read_names(const uint8_t *line, size_t len, char delimiter
     }
 }
 
-/* The column of that name; CSV_NONE: there is none. */
-static size_t csv_shape_find_name(const struct csv_shape *shape, const char *name)
+/* The column of that name, from column `from` on; CSV_NONE: there is none. */
+static size_t csv_shape_find(const struct csv_shape *shape, const char *name, size_t from,
+                             int (*differ)(const char *a, const char *b))
 {
     size_t at = 0;
 
     for (size_t i = 0; i < shape->columns && at < shape->names.len; i++) {
-        if (!strcasecmp(shape->names.data + at, name))
+        if (i >= from && !differ(shape->names.data + at, name))
             return i;
         at += strlen(shape->names.data + at) + 1;
     }
     return CSV_NONE;
+}
+
+/* The column of just that name; otherwise of the name in other letters; CSV_NONE. */
+static size_t csv_shape_find_name(const struct csv_shape *shape, const char *name)
+{
+    size_t found = csv_shape_find(shape, name, 0, strcmp);
+
+    return found != CSV_NONE ? found : csv_shape_find(shape, name, 0, strcasecmp);
 }
 
 size_t csv_shape_column(const struct csv_shape *shape, const char *value)
@@ -73,8 +82,18 @@ static void find_label(struct csv_shape *shape, const struct format_options *opt
     if (options->label && shape->label == CSV_NONE &&
         format_label_of(options->label, slash ? slash + 1 : name, wanted))
         shape->label = csv_shape_column(shape, wanted);
-    for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++)
+    for (size_t i = 0; i < ARRAY_LEN(labels) && shape->label == CSV_NONE; i++) {
+        size_t first = csv_shape_find(shape, labels[i], 0, strcasecmp), second = CSV_NONE;
+
         shape->label = csv_shape_find_name(shape, labels[i]);
+        if (first != CSV_NONE)
+            second = csv_shape_find(shape, labels[i], first + 1, strcasecmp);
+        if (second != CSV_NONE && !options->label_column)
+            text_add(&shape->note,
+                     "%s: columns %zu and %zu are named %s: the label is column %zu, and the other "
+                     "a part of x. -o label_column= with a number chooses\n",
+                     name, first, second, labels[i], shape->label);
+    }
 }
 
 static int find_roles(struct csv_shape *shape, const struct format_options *options,

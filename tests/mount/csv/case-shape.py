@@ -80,6 +80,8 @@ put({
     "lacking.csv": (b",5.1,3.5\n4.9,3.0,1.4\n", [[NAN, 5.1, 3.5], [4.9, 3, 1.4]], ()),
     "missing.csv": (b",1,2\n,3,4\n", [[NAN, 1, 2], [NAN, 3, 4]], ()),
     "count.csv": (b"1,2,3,4\n1.5,2,3,4\n", [[1, 2, 3, 4], [1.5, 2, 3, 4]], ("is used as a row", "-o csv_header=yes")),
+    "both.csv": (b"Label,a,label\n1,2,0\n3,4,5\n", [[1, 2], [3, 4]], ("columns 0 and 2 are named label: the label is column 2",)),
+    "same.csv": (b"y,y,a\n1,2,0\n", [[2, 0]], ("columns 0 and 1 are named y: the label is column 0",)),
     "lone.csv": (b"0,1,2\n", [[0, 1, 2]], ()),
 })
 put({"range.csv": (b"0,1,2\n1.5,2,3\n", [[0, 1, 2], [1.5, 2, 3]], ()),
