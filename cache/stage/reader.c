@@ -170,20 +170,27 @@ static int read_cached_pieces(struct read_context *rc, struct file *file,
 }
 
 /* Read what may be missing, and if nothing is, the others: a pass that lacks bytes is made again as
- * a whole, and what it reads is in vain. */
+ * a whole, and what it reads is in vain. Blocks come and go meanwhile, so what was read is noted.
+ */
 static int collect_pieces(struct read_context *rc, struct file *file,
                           const struct blob_piece *pieces, size_t n)
 {
+    AUTO_FREE bool *is_read = calloc(n, sizeof(*is_read));
     int all = 0;
 
+    if (!is_read)
+        return -EOPNOTSUPP;
     for (unsigned present = 0; present < 2 && all == 0; present++)
-        for (size_t i = 0; i < n; i++)
-            if (is_simple(file, &pieces[i]) == present &&
-                !missing_go_on(
+        for (size_t i = 0; i < n; i++) {
+            if (is_read[i] || (!present && is_simple(file, &pieces[i])))
+                continue;
+            is_read[i] = true;
+            if (!missing_go_on(
                     rc,
                     stage_pread(rc, &file->blob, pieces[i].buf, pieces[i].len, pieces[i].off, NULL),
                     &all))
                 return all;
+        }
     return all;
 }
 

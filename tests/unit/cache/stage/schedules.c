@@ -28,6 +28,8 @@
 #define FILES   2
 #define JOBS    2
 #define SMALL   8
+#define PIECES  6
+#define ROUNDS  6 /* then it waits for each piece: blocks may be dropped before it reads again */
 #define RUNS    2000
 #define AGAIN   28 /* runs that are compared with a second one */
 
@@ -119,17 +121,25 @@ static int read_waiting(struct blob *blob, uint8_t *buf, size_t len, uint64_t of
     return blob_read(READ_WAITS, blob, buf, len, off, d);
 }
 
-/* As a request of the kernel: what is missing is noted, and comes before it is read again. */
+/* As a request of the kernel: what is missing is noted, and comes before it is read again. In
+ * pieces, as a batch is. */
 static int read_collecting(struct blob *blob, uint8_t *buf, size_t len, uint64_t off,
                            struct diag *d)
 {
+    struct blob_piece piece[PIECES];
     struct read_context rc;
+    size_t n = 0, step = 1 + schedule_random(len);
     int r;
 
+    step = max_u64(step, ceil_div(len, PIECES));
+    for (size_t at = 0; at < len; at += step)
+        piece[n++] = (struct blob_piece){buf + at, min_u64(step, len - at), off + at};
     read_context_init(&rc, true);
-    while ((r = blob_read(&rc, blob, buf, len, off, d)) == -EAGAIN)
+    for (unsigned round = 0; (r = blob_read_many(&rc, blob, piece, n, d)) == -EAGAIN; round++) {
+        rc.collects = round < ROUNDS;
         if ((r = missing_wait(&rc, false, d)) < 0)
             break;
+    }
     read_context_release(&rc);
     return r;
 }
@@ -144,7 +154,10 @@ static void *reader_main(void *arg)
         size_t len = 1 + schedule_random(min_u64(SIZE - off, 3 * BLOCK));
         unsigned f = (unsigned)schedule_random(n_files());
         struct diag d = {0};
-        int r = (schedule_random(2) ? read_waiting : read_collecting)(blobs[f], buf, len, off, &d);
+        int r;
+
+        memset(buf, 0, sizeof(buf));
+        r = (schedule_random(2) ? read_waiting : read_collecting)(blobs[f], buf, len, off, &d);
 
         if (r < 0 && r != run.scenario->error)
             schedule_fail("a read of %zu bytes at %llu: %d %s", len, (unsigned long long)off, r,
