@@ -18,6 +18,8 @@ SYSTEM = 6  # exit code of epochfs
 def main():
     for number in (signal.SIGINT, signal.SIGPIPE):  # end as a program in C does
         signal.signal(number, signal.SIG_DFL)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
     if sys.stdout is None:
         print(f"epochfs: standard output: {os.strerror(errno.EBADF)}", file=sys.stderr)
         return SYSTEM

@@ -6,11 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/scope.h"
 #include "fs/cli/commands.h"
+
+/* Is the path of root, of the program's owner, or of this user? Next to a copy of the
+ * program in /tmp, other users may make files. */
+static bool python_is_ours(const char *path, uid_t owner)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && !(st.st_mode & S_IWOTH) &&
+           (st.st_uid == 0 || st.st_uid == owner || st.st_uid == geteuid());
+}
 
 /* The folder of the tools: installed, or of a build. false: there is none. */
 static bool python_folder(char ret[static PATH_MAX])
@@ -18,18 +29,20 @@ static bool python_folder(char ret[static PATH_MAX])
     static const char *const places[] = {EPOCHFS_TOOLS, "python"};
     char program[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program));
+    struct stat st;
 
-    if (n <= 0 || n == sizeof(program))
+    if (n <= 0 || n == sizeof(program) || stat("/proc/self/exe", &st) < 0)
         return false;
     while (n && program[n - 1] != '/')
         n--;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         int len = snprintf(ret, PATH_MAX, "%.*s%s/__main__.py", (int)n, program, places[i]);
 
-        if (len >= PATH_MAX || access(ret, R_OK) < 0)
+        if (len >= PATH_MAX || access(ret, R_OK) < 0 || !python_is_ours(ret, st.st_uid))
             continue;
         *strrchr(ret, '/') = '\0';
-        return true;
+        if (python_is_ours(ret, st.st_uid))
+            return true;
     }
     return false;
 }
@@ -49,7 +62,8 @@ static int python_exec(const char *tool, const char *word)
             tool, program);
     if (!python_folder(folder))
         return fail(EXIT_SYSTEM, "%s: its Python files are missing: install epochfs again", tool);
-    execl(program, "python3", "-I", "-B", "-X", "utf8", folder, tool, word, (char *)NULL);
+    /* By its own name: of "python3" it would take the first of PATH for its home. */
+    execl(program, program, "-I", "-B", "-X", "utf8", folder, tool, word, (char *)NULL);
     return fail(EXIT_SYSTEM, "%s: %s: %s", tool, program, strerror(errno));
 }
 

@@ -20,7 +20,7 @@ from typing import Any, Generator, Iterator
 
 import numpy as np
 
-from ._audit_batch import MOUNT, Batch, Failed, bad, failed, is_frame, longest_of
+from ._audit_batch import AUDIT, MOUNT, Batch, Failed, bad, failed, is_frame, longest_of
 from ._human import Progress
 from ._read import read_npz
 from .errors import BadBatchError
@@ -476,6 +476,10 @@ def main(mountpoint: str) -> int:
         return Audit({"mountpoint": mountpoint, **json.load(sys.stdin)}).run()
     except Failed as e:
         code, reason = e.code, str(e)
+    except BadBatchError as e:
+        code, reason = AUDIT, str(e)
+    except OSError as e:
+        code, reason = MOUNT, f"{e.filename or mountpoint}: {e.strerror or e}"
     except MemoryError:
         code, reason = SYSTEM, os.strerror(errno.ENOMEM)
     print(f"epochfs: {reason}", file=sys.stderr)

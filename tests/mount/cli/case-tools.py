@@ -40,3 +40,15 @@ alone = shutil.copy(EPOCHFS, f"{PRIVATE}/epochfs")
 done = subprocess.run([alone, *NONE], env=kept, stderr=subprocess.PIPE, check=False)
 equal(done.returncode, 6, "exit code of a program whose tools are not installed")
 contains(done.stderr.decode(), "audit: its Python files are missing")
+
+# The first python3 of PATH is another environment, which would lack NumPy.
+write(f"{PRIVATE}/venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n")
+os.makedirs(f"{PRIVATE}/venv/bin")
+os.symlink("/usr/bin/python3", f"{PRIVATE}/venv/bin/python3")
+contains(run(*NONE, code=3, env={**kept, "PATH": f"{PRIVATE}/venv/bin:/usr/bin:/bin"}), "none: No such file")
+contains(run(*NONE, code=6, env={**kept, "EPOCHFS_PYTHON": f"{PRIVATE}/venv/bin/python3"}), "lacks the module numpy")
+
+# Files next to a copy of the program, which another user has made.
+write(f"{PRIVATE}/python/__main__.py", f"open({RAN!r}, 'w')\n", 0o666)
+done = subprocess.run([alone, *NONE], env=kept, stderr=subprocess.PIPE, check=False)
+equal((done.returncode, os.path.exists(RAN)), (6, False), "files that everybody may write")
