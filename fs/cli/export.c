@@ -129,11 +129,16 @@ static int cli_export_describe(struct exporting *e, struct text *ret)
     AUTO_FREE char *local = realpath(e->source, NULL);
     const char *source = local ? local : e->source;
     struct epochfs_stat st = {.size = sizeof(st)};
+    struct epochfs_error error = {.size = sizeof(error)};
     AUTO_TEXT struct text first = {0};
 
     text_add(&first, "%s/%s", e->from.data, e->n ? e->name[0] : "");
-    if (first.failed || epochfs_stat(e->fs, first.data, &st, NULL) < 0)
+    if (first.failed)
         return -ENOMEM;
+    if (epochfs_stat(e->fs, first.data, &st, &error) < 0) {
+        exporting_fail(e, EXIT_SOURCE, "", error.message);
+        return -EIO;
+    }
     text_add(ret, "%.*s\n%s\n%s\n%lld\n", (int)(local ? strlen(source) : strcspn(source, "?")),
              source, e->options ? e->options : "", e->from.data, (long long)st.mtime_ns);
     return ret->failed ? -ENOMEM : 0;
@@ -148,34 +153,56 @@ static bool cli_export_has_any(const struct exporting *e, int folder)
     return false;
 }
 
+/* Is the folder marked? 0: by this export; -EEXIST: by another one; -ENOENT: no; or -errno. */
+static int cli_export_find_mark(int folder, const struct text *mark)
+{
+    AUTO_CLOSE int fd = openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FREE char *found = fd < 0 ? NULL : malloc(mark->len + 1);
+
+    if (fd < 0)
+        return -errno;
+    if (!found)
+        return -ENOMEM;
+    return read(fd, found, mark->len + 1) == (ssize_t)mark->len &&
+                   !memcmp(found, mark->data, mark->len)
+               ? 0
+               : -EEXIST;
+}
+
+/* Mark it, whole or not at all. Results as above. */
+static int cli_export_mark(int folder, const struct text *mark)
+{
+    AUTO_CLOSE int fd = -1;
+    char name[64];
+    ssize_t n;
+    int r;
+
+    snprintf(name, sizeof(name), MARK ".%ld", (long)getpid());
+    fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    n = write(fd, mark->data, mark->len);
+    r = n < 0 ? -errno : n < (ssize_t)mark->len ? -ENOSPC : 0;
+    if (r == 0 && linkat(folder, name, folder, MARK, 0) < 0)
+        r = -errno;
+    if (r == -EPERM || r == -EOPNOTSUPP) /* a file system without hard links */
+        return renameat(folder, name, folder, MARK) < 0 ? -errno : 0;
+    unlinkat(folder, name, 0);
+    return r == -EEXIST ? cli_export_find_mark(folder, mark) : r;
+}
+
 /* Begin a folder, or go on in one of the same export. 0; -EEXIST: it has files of another one. */
 static int cli_export_begin(struct exporting *e)
 {
-    AUTO_CLOSE int folder = open(e->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    AUTO_CLOSE int folder = open(e->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO_TEXT struct text mark = {0};
-    AUTO_FREE char *found = NULL;
     int r = folder < 0 ? -errno : cli_export_describe(e, &mark);
 
-    if (r < 0)
+    if (r == 0)
+        r = cli_export_find_mark(folder, &mark);
+    if (r != -ENOENT)
         return r;
-    fd = openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0) {
-        found = malloc(mark.len + 1);
-        if (!found)
-            return -ENOMEM;
-        return read(fd, found, mark.len + 1) == (ssize_t)mark.len &&
-                       !memcmp(found, mark.data, mark.len)
-                   ? 0
-                   : -EEXIST;
-    }
-    if (errno != ENOENT)
-        return -errno;
-    if (cli_export_has_any(e, folder))
-        return -EEXIST;
-    fd = openat(folder, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -errno;
-    return write(fd, mark.data, mark.len) == (ssize_t)mark.len ? 0 : -ENOSPC;
+    return cli_export_has_any(e, folder) ? -EEXIST : cli_export_mark(folder, &mark);
 }
 
 /* ---- what there is ---- */
@@ -272,11 +299,14 @@ static int cli_export_epoch(struct exporting *e)
     if (mkdir(e->folder, 0777) < 0 && errno != EEXIST)
         return fail(EXIT_SYSTEM, "%s: %s", e->folder, strerror(errno));
     r = cli_export_begin(e);
+    if (atomic_load(&e->code) != EXIT_DONE)
+        return atomic_load(&e->code);
     if (r == -EEXIST)
         return fail(
             EXIT_USAGE,
             "%s: has files of another export: expected the source, its version, the "
-            "options, plan and epoch that .epochfs-export in it names. Use another directory",
+            "options, plan and epoch of .epochfs-export in it, got others or no such file. Use "
+            "another directory",
             e->folder);
     return r < 0 ? fail(EXIT_SYSTEM, "%s: %s", e->folder, strerror(-r)) : cli_export_all(e);
 }
