@@ -53,6 +53,7 @@ def main():
         whole = as_the_page_says()
         contains(whole, "8 ranks", "done")
         equal(len(steps(whole)), 2 * STEPS, f"steps: {whole}")
+        os.remove(f"{cluster.dir}/out/checkpoint.pt")
         broken = run("1", "1")
         equal(len(steps(broken)), STEPS + 1, f"steps until the stop: {broken}")
         rest = run(tasks=2)
