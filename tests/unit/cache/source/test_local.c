@@ -224,20 +224,26 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
     assert_int_equal(blob_check(blob), 0);
 }
 
+/* On a disk: a file system in memory cannot say. */
 static void test_memory__a_file__says_what_is_in_it(void **state)
 {
-    const char *folder = *state;
+    char folder[] = "/tmp/epochfs-test-XXXXXX";
     AUTO_BLOB struct blob *blob = NULL;
     char path[PATH_MAX];
     int r;
 
+    (void)state;
+    assert_non_null(mkdtemp(folder));
     temp_write(folder, "f", "hello", 5);
     temp_path(folder, "f", path);
     blob = open_blob(folder, "f");
     check_read(blob, "hello");
     r = blob_memory(blob, BLOB_PEEK, 0, 1);
-    if (r == -EOPNOTSUPP)
-        skip(); /* this filesystem cannot say */
+    if (r == -EOPNOTSUPP) {
+        blob_scope_end(&blob);
+        temp_remove(folder);
+        skip();
+    }
     assert_int_equal(r, 1);
     assert_int_equal(blob_memory(blob, BLOB_BRING, 0, 5), 0);
     assert_int_equal(blob_memory(blob, BLOB_LEAVE, 0, 5), 0);
@@ -248,6 +254,7 @@ static void test_memory__a_file__says_what_is_in_it(void **state)
     assert_int_equal(blob_memory(blob, BLOB_LEAVE, 0, 5), 0);
     assert_int_equal(blob_memory(blob, BLOB_PEEK, 0, 1), 0);
     assert_int_equal(blob_check(blob), -ESTALE);
+    temp_remove(folder);
 }
 
 static void test_open_file__whole_file_alone(void **state)
