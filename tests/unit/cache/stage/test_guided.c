@@ -953,7 +953,8 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     fetch_ahead(f, 0, BLOCK, &event);
     assert_int_equal(event_wait(&event), -EREMOTEIO);
     test_clock_stand(&f->clock); /* it has run on while this thread was woken */
-    assert_in_range(event.at, TEST_CLOCK_START + 20 * TEST_S, TEST_CLOCK_START + 40 * TEST_S);
+    /* The clock runs on while a sanitizer's threads are slow to try again: so it is not exact. */
+    assert_in_range(event.at, TEST_CLOCK_START + 20 * TEST_S, TEST_CLOCK_START + 300 * TEST_S);
     assert_int_equal(f->s.counters->errors, 0);
     lock_take(&f->lock);
     f->dead = false;
