@@ -143,6 +143,8 @@ static int audio_doubts(const struct audio_file *file, uint64_t frames, bool *re
     if (container == AUDIO_OGG) {
         r = audio_ogg_is_whole(file, d);
         *ret_cut = r == 0;
+        if (r == -ENODATA)
+            return 1;
         return r < 0 ? r : !r || frames == UINT64_MAX;
     }
     return frames == UINT64_MAX;

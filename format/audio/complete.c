@@ -15,7 +15,8 @@
 #define ID3_END    128
 #define OGG_HEAD   27
 #define OGG_LAST   4          /* flag of a stream's last page */
-#define OGG_TAIL   (2u << 16) /* two pages are at most as long */
+#define OGG_LIKELY (1u << 14) /* has a page of nearly all files, */
+#define OGG_TAIL   (1u << 17) /* and this has one of all: two pages are at most as long */
 
 static int audio_bytes(const struct audio_file *file, uint64_t off, void *dst, size_t len,
                        struct diag *d)
@@ -118,15 +119,18 @@ static size_t ogg_page(const uint8_t *p, size_t n)
 int audio_ogg_is_whole(const struct audio_file *file, struct diag *d)
 {
     uint8_t tail[OGG_TAIL];
-    size_t n = (size_t)min_u64(file->size, OGG_TAIL);
-    int r = n ? audio_bytes(file, file->size - n, tail, n, d) : 0;
 
-    if (r < 0)
-        return r;
-    for (size_t at = n; at-- > 0;)
-        if (ogg_page(tail + at, n - at))
-            return (tail[at + 5] & OGG_LAST) != 0;
-    return 0;
+    for (size_t most = OGG_LIKELY; most <= OGG_TAIL; most *= OGG_TAIL / OGG_LIKELY) {
+        size_t n = (size_t)min_u64(file->size, most);
+        int r = n ? audio_bytes(file, file->size - n, tail, n, d) : 0;
+
+        if (r < 0)
+            return r;
+        for (size_t at = n; at-- > 0;)
+            if (ogg_page(tail + at, n - at))
+                return (tail[at + 5] & OGG_LAST) != 0;
+    }
+    return -ENODATA;
 }
 
 /* ---- mp3 ---- */

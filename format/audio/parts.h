@@ -32,7 +32,8 @@ int audio_find_container(const struct audio_file *file, enum audio_container *re
 /* Does a FLAC file end with a whole frame? 1, 0, or an error of read(). */
 int audio_flac_is_whole(const struct audio_file *file, uint64_t start, struct diag *d);
 
-/* Has the last whole page of an Ogg file the mark that its stream ends? As above. */
+/* Has the last whole page of an Ogg file the mark that its stream ends? 1, 0, -ENODATA: other bytes
+ * follow the pages, or an error of read(). */
 int audio_ogg_is_whole(const struct audio_file *file, struct diag *d);
 
 /* Does an mp3 file have a header with the number of its frames, and as many bytes as it says and as

@@ -357,6 +357,23 @@ static void test_measure__wav_data_of_size_0(void **state)
     free(b);
 }
 
+/* Foreign bytes after the pages, more than are looked at, say nothing about the sound. */
+static void test_measure__ogg_with_a_long_end__is_whole(void **state)
+{
+    struct bytes *b = malloc(sizeof(*b));
+    struct audio_info info;
+    uint64_t made;
+
+    (void)state;
+    write_sound(b, SF_FORMAT_OGG | SF_FORMAT_VORBIS, 16000, 1, 20000);
+    memset(b->data + b->size, 'x', 200000);
+    b->size += 200000;
+    free(make(b, "native", &info, &made));
+    assert_int_equal(info.frames, 20000);
+    assert_false(info.is_cut);
+    free(b);
+}
+
 /* A header of an mp3 that says more frames than its bytes can be; silence. */
 static void test_measure__mp3_says_too_many(void **state)
 {
@@ -470,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_make__rates),
         cmocka_unit_test(test_make__part),
         cmocka_unit_test(test_measure__cut),
+        cmocka_unit_test(test_measure__ogg_with_a_long_end__is_whole),
         cmocka_unit_test(test_measure__wav_data_of_size_0),
         cmocka_unit_test(test_measure__mp3_says_too_many),
         cmocka_unit_test(test_make__rates_too_far_apart),
