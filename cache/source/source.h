@@ -101,7 +101,7 @@ struct source {
     const struct opener *opener; /* runs it; not owned, set once there is one */
 
     struct unpack_watch *watch; /* for source_blob(); not owned; NULL: none */
-    struct notices notices;     /* of what is used, or not, once it is open */
+    struct notices notices;     /* what a user has to know of a source that is open */
 
     struct quota *quota;     /* owned; NULL: the stage has it, or there is no limit */
     struct stage *stage;     /* files are read through it; NULL: they are read in place */

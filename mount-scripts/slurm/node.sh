@@ -19,7 +19,7 @@
 jobs=/var/lib/epochfs/jobs # on the node's own disk, because it contains caches
 caches=                    # a folder in which each user has a permanent cache; empty: each job has its own
 cache_days=14              # after so many days without use, files are removed from permanent caches
-options=                   # options of every mount, before those of the user
+options=                   # options for every mount; those of the user follow
 mount_limit=30             # seconds that a prolog waits for a mount
 end_limit=5                # seconds that each step of unmounting may take
 all_limit=40               # seconds that all work of an epilog may take, or what a prolog does before the mount
