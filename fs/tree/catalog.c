@@ -173,17 +173,18 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
     return 0;
 }
 
+/* list: all files; empty if SOURCE has an index of whole collections. */
 static int nothing_usable(const struct source *source, const struct catalog *catalog,
-                          size_t n_files, struct diag *d)
+                          const struct source_list *list, struct diag *d)
 {
     AUTO_FREE char *root = source_name(source);
     AUTO_TEXT struct text shown = {0};
     struct extensions extensions = {.n = 0};
-    size_t typical = 0; /* a file with the most frequent extension */
+    size_t typical = 0; /* an item with the most frequent extension */
 
     if (!root)
         return -ENOMEM;
-    if (!n_files && !catalog->n)
+    if (!list->n && !catalog->n)
         return diag_set(d, -ENODATA, "%s: no files found", root);
     if (!catalog->n)
         return diag_set(
@@ -191,12 +192,12 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
             "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
             "with nothing else in them, or through an scp file that names it (wav.scp); an index "
             "through the records next to it",
-            root, n_files, n_files > 1 ? "s" : "");
-    if (catalog->n == 1)
+            root, list->n, list->n > 1 ? "s" : "");
+    if (list->n <= 1 || catalog->n == 1)
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,
-                        n_files == 1 ? " among 1 file" : "", catalog->item[0].error);
-    for (size_t i = 0; i < catalog->n; i++)
-        extensions_add(&extensions, catalog->item[i].name);
+                        list->n == 1 ? " among 1 file" : "", catalog->item[0].error);
+    for (size_t i = 0; i < list->n; i++)
+        extensions_add(&extensions, list->entry[i].name);
     extensions_show(&extensions, false, &shown);
     if (shown.data)
         text_plain(shown.data, "");
@@ -204,7 +205,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
            !extension_has(&extensions.count[0], catalog->item[typical].name))
         typical++;
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
-                    catalog->n, shown.data ? shown.data : "", catalog->item[typical].error);
+                    list->n, shown.data ? shown.data : "", catalog->item[typical].error);
 }
 
 static int make_opener(const struct source *source, const struct options *options,
@@ -439,7 +440,7 @@ int catalog_open(struct source *source, const struct options *options, struct ca
         return r;
     if (!catalog.n_datasets) {
         ret->recipe = TAKE_PTR(catalog.recipe); /* of what is refused, to be edited */
-        return nothing_usable(source, &catalog, list.n, d);
+        return nothing_usable(source, &catalog, &list, d);
     }
     r = make_names_unique(&catalog, &list);
     if (r == 0)

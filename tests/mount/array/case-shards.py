@@ -216,7 +216,8 @@ MELS = {f"{i:03}.npy": numbers(80, 50 + i % 7) for i in range(20)}
 for what, files in (("flat", MELS), ("class folders", {f"{kind}/{name}": a for kind in ("cat", "dog") for name, a in MELS.items()}),
                     ("names", {f"utt-{chr(97 + i // 26)}{chr(97 + i % 26)}.npy": numbers(80, 50 + i) for i in range(80)})):
     make(files)
-    contains(run("info", SOURCE, code=2), "probably one sample each", "(80, 50)", "tar ", "-o pair=off")
+    contains(run("info", SOURCE, code=2), "probably one sample each", "(80, 50)", "tar ", "-o pair=off",
+             "among 40 files (40 .npy)" if what == "class folders" else "nothing usable: ")
 make({"x.npz": npz(**{f"u{chr(97 + i // 26)}{chr(97 + i % 26)}": numbers(80, 50 + i) for i in range(80)})})
 contains(run("info", SOURCE, code=2), "probably one sample each")
 equal(len(look("-o", "pair=off")[0]), 80, "pair=off")
