@@ -12,6 +12,7 @@ import numpy as np
 
 TOOL, FOLDER = sys.argv[1], os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "augment")
 if not os.path.isdir(FOLDER):
+    print("skipped: ../shared/data/augment")
     sys.exit(77)
 arrays = np.load(f"{FOLDER}/expected.npz")
 with open(f"{FOLDER}/EXPECTED-augment.json", encoding="utf-8") as f:
