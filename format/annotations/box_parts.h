@@ -14,7 +14,7 @@
 /* Bytes of a file, in memory. */
 struct box_file {
     const uint8_t *at, *end; /* what is not yet read; DECIMAL_PAD zero bytes follow the end */
-    uint64_t line;           /* for messages, 1 or more; 0: not begun */
+    uint64_t line;           /* for messages, 1 or more; 0: none */
     const char *name;
     struct diag *d;
 };

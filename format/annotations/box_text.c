@@ -19,8 +19,9 @@ int box_bad(const struct box_file *file, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    return diag_set(file->d, -EBADMSG, "%s: line %llu: %s", file->name,
-                    (unsigned long long)file->line, text);
+    return file->line ? diag_set(file->d, -EBADMSG, "%s: line %llu: %s", file->name,
+                                 (unsigned long long)file->line, text)
+                      : diag_set(file->d, -EBADMSG, "%s: %s", file->name, text);
 }
 
 static int box_bad_cell(const struct box_file *file, struct box_cell cell, const char *what,
