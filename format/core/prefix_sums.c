@@ -50,7 +50,9 @@ static int prefix_sums_walk(const struct sums *s, uint64_t from, uint64_t to, st
         selection_samples(s->sel, place, n, samples);
         for (size_t i = 0; i < n; i++, place++) {
             struct sums_pair single = {0}, before = *sum;
-            int r = prefix_sums_count(s, samples[i], sum, &single);
+            int r = s->costly && read_cancelled(s->sel->rc)
+                        ? -EINTR
+                        : prefix_sums_count(s, samples[i], sum, &single);
 
             if (r == 0 && visit)
                 visit(ctx, place, &before, &single);
@@ -99,13 +101,14 @@ static int prefix_sums_make_table(void *ctx, void **ret, size_t *ret_size)
 }
 
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
-              const struct selection *sel, sums_fn *number, void *ctx)
+              const struct selection *sel, sums_fn *number, bool costly, void *ctx)
 {
     const struct memo_maker table = {.make = prefix_sums_make_table, .ctx = ret, .rc = sel->rc};
     int r;
 
-    *ret = (struct sums){.sel = sel, .number = number, .ctx = ctx, .window = {.sel = sel}};
-    if (sel->count <= FEW) {
+    *ret = (struct sums){
+        .sel = sel, .number = number, .costly = costly, .ctx = ctx, .window = {.sel = sel}};
+    if (sel->count <= FEW && !costly) {
         size_t size;
 
         r = prefix_sums_make_table(ret, &ret->memory, &size);

@@ -20,6 +20,7 @@ typedef int sums_fn(void *ctx, uint64_t sample, const struct sums_pair *before,
 struct sums {
     const struct selection *sel;
     sums_fn *number;
+    bool costly;
     void *ctx;
     struct memo_thing *thing; /* NULL: of few samples, */
     void *memory;             /* the table, owned */
@@ -27,10 +28,10 @@ struct sums {
     struct sample_window window; /* for sums_after() */
 };
 
-/* memo, key: where the sums are kept. 0, -EINTR: cancelled, -EFBIG: a sum exceeds 2^63, -ENOMEM, or
- * what number() returned. */
+/* memo, key: where the sums are kept; of few samples only if costly: number() reads and computes.
+ * 0, -EINTR: cancelled, -EFBIG: a sum exceeds 2^63, -ENOMEM, or what number() returned. */
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
-              const struct selection *sel, sums_fn *number, void *ctx);
+              const struct selection *sel, sums_fn *number, bool costly, void *ctx);
 void sums_close(struct sums *s);
 #define AUTO_SUMS AUTO(sums_close) /* of one that starts as {0} */
 

@@ -278,7 +278,7 @@ static int open_sums(const struct layout *l, struct counting *counting, struct s
         {(uintptr_t)l->dataset, id[0], id[1], id[2], (uintptr_t)sample_bytes}};
 
     *counting = (struct counting){.l = l, .walk.window.sel = l->selection};
-    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, counting);
+    return sums_open(ret, l->dataset->memo, &key, l->selection, sample_bytes, false, counting);
 }
 
 /* The members of samples that differ in size. */

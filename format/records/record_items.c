@@ -84,7 +84,7 @@ int record_items_sums(struct record_items *items, sums_fn *number, struct sums *
     const struct memo_key key = {
         {(uintptr_t)owner, id[0], id[1], id[2], (uintptr_t)number, items->extra}};
 
-    return sums_open(ret, items->ds->memo, &key, items->sel, number, items);
+    return sums_open(ret, items->ds->memo, &key, items->sel, number, items->costly, items);
 }
 
 int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit,

@@ -15,6 +15,7 @@ struct record_items {
     const struct selection *sel;
     struct diag *reason; /* while sums are made */
     uint64_t extra;      /* what else the sums depend on */
+    bool costly;         /* the sums: number() reads and computes */
 
     /* For arrays: the axes behind the first, which are the same in the whole selection. */
     bool has_tail;

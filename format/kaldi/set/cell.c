@@ -10,7 +10,8 @@
 
 #define DECODE_MOST (UINT64_C(1) << 30) /* bytes of an object, and of its values, held at once */
 #define CHUNK       16384
-#define SMALL       16384 /* bytes of values too few to be kept in the memo */
+#define SMALL       16384 /* bytes of values that are decoded again rather than kept in the memo */
+#define SMALL_TEXT  64    /* the same of values that are written: that takes longer */
 
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */
 #define HEADER_VECTOR 10
@@ -186,7 +187,7 @@ static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, ui
 /* ---- arrays ---- */
 
 /* What is made of the whole object of a row. The memo keeps it, since other reads need it too, but
- * not if it has few bytes. */
+ * not if it has at most `small` bytes of values. */
 struct making {
     struct read_context *rc;
     const struct kaldi_cell *cell;
@@ -301,8 +302,8 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
 }
 
 /* Get what make() makes of n arrays, or make it, if it is small: then *ret_small is the caller's.
- */
-static int get_made(const struct kaldi_set *set, struct making *w, unsigned n,
+ * What the memo has is good only while the source is the version that it was made of. */
+static int get_made(const struct kaldi_set *set, struct making *w, unsigned n, uint64_t small,
                     int (*make)(void *ctx, void **ret, size_t *ret_size),
                     struct memo_thing **ret_thing, void **ret_small)
 {
@@ -310,15 +311,19 @@ static int get_made(const struct kaldi_set *set, struct making *w, unsigned n,
     const struct memo_key key = {{(uintptr_t)cell->table, cell->number, w->array,
                                   w->dtype + 256u * w->as_text, (uintptr_t)make}};
     uint64_t size = 0, bytes;
+    int r;
 
-    for (unsigned i = 0; i < n && size <= SMALL; i++)
+    for (unsigned i = 0; i < n && size <= small; i++)
         size =
-            kaldi_array_bytes(&cell->row.object, w->array + i, w->dtype, &bytes) && bytes <= SMALL
+            kaldi_array_bytes(&cell->row.object, w->array + i, w->dtype, &bytes) && bytes <= small
                 ? size + bytes
-                : SMALL + 1;
-    if (size <= SMALL)
+                : small + 1;
+    if (size <= small)
         return make(w, ret_small, &(size_t){0});
-    return memo_get(set->memo, &key, &(struct memo_maker){.make = make, .ctx = w}, ret_thing);
+    r = blob_verify(cell->row.blob, w->d);
+    return r < 0
+               ? r
+               : memo_get(set->memo, &key, &(struct memo_maker){.make = make, .ctx = w}, ret_thing);
 }
 
 /* Write bytes [off, off + len) of the values that count. */
@@ -332,7 +337,7 @@ static int view_values(struct read_context *rc, const struct kaldi_set *set,
     int r;
 
     work.dtype = view->dtype;
-    r = get_made(set, &work, 1, kaldi_cell_decode, &thing, &small);
+    r = get_made(set, &work, 1, SMALL, kaldi_cell_decode, &thing, &small);
     if (r < 0)
         return r;
     copy_cut(view->cell, dtype_info(view->dtype)->bytes, small ? small : memo_bytes(thing), off,
@@ -498,8 +503,8 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
         ret->len = work.len;
         return r;
     }
-    r = get_made(set, &work, kaldi_types[cell->row.object.type].n_arrays, kaldi_cell_write,
-                 &ret->thing, &small);
+    r = get_made(set, &work, kaldi_types[cell->row.object.type].n_arrays, SMALL_TEXT,
+                 kaldi_cell_write, &ret->thing, &small);
     if (r < 0)
         return r;
     ret->small = small;

@@ -9,6 +9,7 @@
 #include "format/records/record_items.h"
 
 #define RUN_BYTES (4u << 20)  /* of an archive, read at once */
+#define KEPT      (16u << 20) /* of a written archive: objects that the reads after its size find */
 #define PAGE      (64u << 10) /* at least the page size of every system */
 
 /* ---- sums ---- */
@@ -61,12 +62,14 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
     return 0;
 }
 
+/* The sums are one walk, which makes what it counts: written objects stay in the memo for the reads
+ * that follow, unless they would displace each other. */
 static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *before,
                        struct sums_pair *ret)
 {
     struct record_items *items = ctx;
     AUTO_ENTRY struct entry entry = {0};
-    int r = kaldi_entries_entry_of(items, sample, before->size, !items->sel->single, &entry,
+    int r = kaldi_entries_entry_of(items, sample, before->size, before->size > KEPT, &entry,
                                    items->reason);
 
     if (r == 0)
@@ -82,6 +85,7 @@ static int archive_form(const struct dataset *ds, const struct field *f,
     struct record_items items;
 
     record_items_init(&items, NULL, ds, f, sel);
+    items.costly = f->form_reads && !sel->single;
     return record_items_form(&items, count_entry, ret);
 }
 
@@ -228,6 +232,7 @@ static int archive_read(struct read_context *rc, const struct dataset *ds, const
 
     record_items_init(&items, rc, ds, f, sel);
     items.reason = d;
+    items.costly = f->form_reads && !sel->single;
     r = record_items_sums(&items, count_entry, &walk.sums);
     if (r == 0 && len)
         r = sums_find(&walk.sums, off, &walk.place, &walk.before);

@@ -115,7 +115,7 @@ static void fixture_free(struct fixture **f)
 
 static int open_sums(struct fixture *f, uint64_t key, struct sums *ret)
 {
-    return sums_open(ret, f->memo, &(struct memo_key){{key}}, &f->sel, number, f);
+    return sums_open(ret, f->memo, &(struct memo_key){{key}}, &f->sel, number, false, f);
 }
 
 #define assert_pair(found, want)                                                                   \
@@ -236,6 +236,25 @@ static void test_sums__same_key__walked_once(void **state)
     assert_int_equal(f->calls, 1000);
 }
 
+/* Sums of few samples are made again, unless that is costly: then each sample may be the last. */
+static void test_sums__of_few_samples__kept_if_costly(void **state)
+{
+    (void)state;
+    for (unsigned costly = 0; costly < 2; costly++) {
+        AUTO_FIXTURE struct fixture *f = fixture_new(20);
+        const struct memo_key key = {{1}};
+
+        for (unsigned i = 0; i < 3; i++) {
+            AUTO_SUMS struct sums sums = {0};
+
+            f->cancel_at = i ? 0 : 8;
+            assert_int_equal(sums_open(&sums, f->memo, &key, &f->sel, number, costly, f),
+                             costly && !i ? -EINTR : 0);
+        }
+        assert_int_equal(f->calls, costly ? 7 + 20 : 3 * 20);
+    }
+}
+
 static void test_sums__two_keys__each_its_own(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(70000), *g = fixture_new(300);
@@ -244,7 +263,8 @@ static void test_sums__two_keys__each_its_own(void **state)
     (void)state;
     assert_int_equal(open_sums(f, 1, &a), 0);
     assert_int_equal(
-        sums_open(&b, f->memo, &(struct memo_key){{1, 0, 0, 0, 0, 1}}, &g->sel, number, g), 0);
+        sums_open(&b, f->memo, &(struct memo_key){{1, 0, 0, 0, 0, 1}}, &g->sel, number, false, g),
+        0);
     assert_pair(sums_total(&a), f->before[70000]);
     assert_pair(sums_total(&b), g->before[300]);
     assert_int_equal(f->calls, 70000);
@@ -393,7 +413,8 @@ static void test_sums__past_2_63__efbig(void **state)
         AUTO_FIXTURE struct fixture *f = fixture_new(0);
         AUTO_SUMS struct sums sums = {0};
         struct large large = cases[i].large;
-        int r = sums_open(&sums, f->memo, &(struct memo_key){{1}}, &sel, large_number, &large);
+        int r =
+            sums_open(&sums, f->memo, &(struct memo_key){{1}}, &sel, large_number, false, &large);
 
         if (r != cases[i].want)
             fail_msg("case %zu: %d", i, r);
@@ -409,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_sums__one_that_is_not_empty__found),
         cmocka_unit_test(test_sums__places_one_after_another__samples_asked_for_together),
         cmocka_unit_test(test_sums__same_key__walked_once),
+        cmocka_unit_test(test_sums__of_few_samples__kept_if_costly),
         cmocka_unit_test(test_sums__two_keys__each_its_own),
         cmocka_unit_test(test_sums__larger_than_the_memo__usable),
         cmocka_unit_test(test_sums__cancelled__eintr_and_not_remembered),

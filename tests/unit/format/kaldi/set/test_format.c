@@ -1226,6 +1226,50 @@ static void test_kaldi__file_changed__estale(void **state)
     kept_tables_release(&t);
 }
 
+/* The size of a file that is written takes writing it: what its readers get in pieces is that. */
+static void test_kaldi__written_batch__each_object_read_once(void **state)
+{
+    static const uint64_t counts[] = {1, 2, 50};
+    uint64_t sample[50];
+
+    (void)state;
+    for (uint64_t i = 0; i < ARRAY_LEN(sample); i++)
+        sample[i] = i;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct blob_faults faults = {0};
+        AUTO_TEXT struct text ark = {0};
+        struct memory_file file;
+        struct memory_opener opener;
+        struct kaldi_folder folder;
+        struct list_selection list;
+        struct bytes found = {0};
+        const struct file_kind *kind;
+        const struct dataset *ds;
+
+        for (uint64_t k = 0; k < ARRAY_LEN(sample); k++) {
+            text_add(&ark, "k%02u ", (unsigned)k);
+            put_floats(&ark, 9, 2, k, 0);
+        }
+        file = file_of("m.ark", &ark);
+        file.faults = &faults;
+        opener = (struct memory_opener){.file = &file, .n_files = 1};
+        open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
+        ds = ready_dataset(&folder, "m.ark");
+        kind = find_file_kind(ds, SCOPE_BATCHES, "ark,t", ".ark");
+        list_selection_init(&list, sample, counts[i]);
+        faults.reads = 0;
+        assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, NULL, &found), 0);
+        assert_true(ranges_agree(ds, kind, &list.sel, &found, 20));
+        assert_int_equal(faults.reads, counts[i]);
+        free(found.at);
+        found.at = NULL;
+        faults.stale = true; /* the objects that are kept are of the old version */
+        assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, NULL, &found), -ESTALE);
+        free(found.at);
+        kaldi_release(&folder);
+    }
+}
+
 /* Read number n fails, for n = 1, 2, 3 ... until none does. */
 static void test_kaldi__read_fails__error_or_nothing(void **state)
 {
@@ -1646,6 +1690,7 @@ int main(void)
         cmocka_unit_test(test_kaldi__kept_index__taken_until_something_changes),
         cmocka_unit_test(test_kaldi__file_missing__not_kept),
         cmocka_unit_test(test_kaldi__file_changed__estale),
+        cmocka_unit_test(test_kaldi__written_batch__each_object_read_once),
         cmocka_unit_test(test_kaldi__read_fails__error_or_nothing),
         cmocka_unit_test(test_probe__heads__whose),
         cmocka_unit_test(test_probe__cut_anywhere__kaldi),
