@@ -54,22 +54,22 @@ static inline void store_be32(uint8_t *p, uint32_t v)
     p[3] = (uint8_t)v;
 }
 
-static inline void store_le16(uint8_t *p, uint16_t v)
+static inline void store_le64(uint8_t *p, uint64_t v)
 {
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
+    v = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap64(v);
+    memcpy(p, &v, sizeof(v));
 }
 
 static inline void store_le32(uint8_t *p, uint32_t v)
 {
-    store_le16(p, (uint16_t)v);
-    store_le16(p + 2, (uint16_t)(v >> 16));
+    v = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v : __builtin_bswap32(v);
+    memcpy(p, &v, sizeof(v));
 }
 
-static inline void store_le64(uint8_t *p, uint64_t v)
+static inline void store_le16(uint8_t *p, uint16_t v)
 {
-    store_le32(p, (uint32_t)v);
-    store_le32(p + 4, (uint32_t)(v >> 32));
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
 }
 
 /* A number of 7 bits a byte, the lowest first, as Thrift and protobuf have it; *p goes behind it.

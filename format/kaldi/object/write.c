@@ -66,19 +66,20 @@ static void write_reals(struct writer *w, unsigned array, uint64_t n)
 {
     const struct kaldi_written *o = w->o;
     unsigned width = o->wide ? 8 : 4;
+    uint8_t *at = w->at;
+    size_t len = 0, one;
 
     if (!n)
         return;
     if (!o->as_text) {
-        memcpy(w->at, o->array[array] + width * w->used[array], (n * width) & w->keep);
-        write_ends(w, n * width);
+        len = n * width;
+        memcpy(at, o->array[array] + width * w->used[array], len & w->keep);
     }
-    for (uint64_t i = 0; i < n && o->as_text; i++) {
-        size_t len = decimal_text(real_at(o, array, w->used[array] + i), w->at);
-
-        w->at[len] = ' ';
-        write_ends(w, len + 1);
+    for (uint64_t i = 0; i < n && o->as_text; i++, len += one, at += one & w->keep) {
+        one = decimal_text(real_at(o, array, w->used[array] + i), at) + 1;
+        at[one - 1] = ' ';
     }
+    write_ends(w, len);
     w->used[array] += n;
 }
 
