@@ -98,16 +98,17 @@ static const char *fields_norm_lacks(const struct dataset *ds, const struct fiel
 
 /* ---- fields of plans ---- */
 
-static void plan_fields_add(struct plan_fields *fields, const char *name,
-                            const struct field_ops *ops, enum dtype dtype, uint64_t width)
+static void plan_fields_add(struct plan_fields *fields, const char *name, const struct shown *shown)
 {
     struct field *f = &fields->field[fields->n++];
+    struct form form;
 
-    *f = (struct field){.ops = ops,
+    shown->form(fields->impl, &(struct picture_plan){0}, &form);
+    *f = (struct field){.ops = &shown->ops,
                         .in = IN_NPY_BATCHES | IN_NPZ_BATCHES,
                         .base_field = fields->base,
-                        .dtype = dtype,
-                        .width = width,
+                        .dtype = form.dtype,
+                        .width = form.width,
                         .impl = fields->impl};
     snprintf(f->name, sizeof(f->name), "%s", name);
 }
@@ -148,19 +149,18 @@ static void fields_fill_plan(struct plan_fields *fields, const struct normalize 
     struct augment_impl *impl = fields->impl;
     char name[FIELD_NAME_SIZE + 8];
 
-    plan_fields_add(fields, fields->replaced, &made_image_ops, DTYPE_U1, 1);
+    plan_fields_add(fields, fields->replaced, &made_image);
     snprintf(name, sizeof(name), "%s_box", fields->replaced);
-    plan_fields_add(fields, name, &made_box_ops, DTYPE_F4, 4);
+    plan_fields_add(fields, name, &made_box);
     if (impl->files && impl->files->zeros_bad) {
         snprintf(name, sizeof(name), "%s_ok", fields->replaced);
-        plan_fields_add(fields, name, &made_ok_ops, DTYPE_BOOL, 1);
+        plan_fields_add(fields, name, &made_ok);
     }
     if (impl->mask_channels)
-        plan_fields_add(fields, MASK, &made_mask_ops, DTYPE_U1, 1);
+        plan_fields_add(fields, MASK, &made_mask);
     if (n->channels == impl->channels) {
         impl->normalize = n;
-        plan_fields_add(fields, IMAGE_NORM, &made_norm_ops, n->is_half ? DTYPE_F2 : DTYPE_F4,
-                        normalize_width(n));
+        plan_fields_add(fields, IMAGE_NORM, &made_norm);
         fields->field[fields->n - 1].in = IN_NPY_BATCHES;
     }
 }

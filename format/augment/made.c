@@ -1,5 +1,6 @@
 /* As format/records/record_pictures.c remembers decoded pictures, with the place in the selection
- * in the key: a made picture belongs to one place of one epoch of one plan. */
+ * in the key: a made picture belongs to one place of one epoch of one plan. Small pictures of an
+ * array are read, made and remembered several at once, as a block. */
 #include "format/augment/made.h"
 
 #include <errno.h>
@@ -13,17 +14,9 @@
 #include "base/scope.h"
 #include "format/picture/mask.h"
 
-#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
-
-struct made_shape augment_shape(const struct augment_impl *impl, const struct picture_plan *plan)
-{
-    const struct field *array = impl->array;
-
-    if (impl->is_planar)
-        return (struct made_shape){3, {NORMALIZE_CHANNELS, plan->height, plan->width}};
-    return (struct made_shape){array ? array->ndim : 3,
-                               {plan->height, plan->width, impl->channels}};
-}
+#define MAKE_BYTES  (UINT64_C(4) << 20) /* of arrays that are made at once */
+#define BLOCK_BYTES (256u << 10)        /* of a block, at most, as it is read and as it is made */
+#define BLOCK_MOST  16                  /* pictures of a block */
 
 struct picture_array augment_layout(const struct augment_impl *impl, uint32_t height,
                                     uint32_t width, const uint8_t *bytes)
@@ -48,48 +41,56 @@ static size_t made_bytes(const struct augment_impl *impl, const struct picture_p
     return (size_t)plan->height * plan->width * impl->channels;
 }
 
-/* ---- one picture ---- */
+/* From a picture of a block to the next. */
+static size_t made_step(size_t bytes)
+{
+    return (sizeof(struct made_picture) + bytes + 7) / 8 * 8;
+}
+
+/* ---- one block ---- */
 
 struct making {
     const struct made_walk *walk;
     struct read_context *rc;
-    uint64_t place, sample, position;
+    uint64_t place;                     /* the first */
+    unsigned n;                         /* 1 of files */
+    const uint64_t *sample, *position;  /* [n] */
     const struct made_picture *picture; /* whose mask it is; NULL: it is a picture */
     struct diag *d;
     bool is_read;
-    uint8_t *bytes; /* [len] the file, or the item; owned; NULL: it is bad already: */
+    uint8_t *bytes; /* [len] the file, or the items; owned; NULL: it is bad already: */
     size_t len;
     struct picture_base base; /* owned; without pixels: the file is decoded */
     struct diag reason;
 };
 
-static bool made_is_bad(int r)
+/* Is it a file that is bad for good, which is remembered? */
+static bool making_is_bad(const struct making *m, int r)
 {
-    return r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP;
+    return m->walk->impl->files && (r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP);
 }
 
 static int making_read(struct making *m)
 {
     const struct augment_impl *impl = m->walk->impl;
     const struct dataset *ds = m->walk->ds;
-    struct one_sample one;
-    int r;
+    int r = -ENOMEM;
 
     if (impl->files) {
-        r = impl->files->read(m->rc, ds, m->sample, m->picture, &m->bytes, &m->len, &m->reason);
+        r = impl->files->read(m->rc, ds, *m->sample, m->picture, &m->bytes, &m->len, &m->reason);
     } else {
-        one_sample_init(&one, m->sample);
-        m->len = (size_t)impl->array->item_bytes;
+        m->len = (size_t)impl->array->item_bytes * m->n;
         m->bytes = malloc(m->len);
-        r = m->bytes ? impl->array->ops->read(m->rc, ds, impl->array, &one.sel, 0, m->len, m->bytes,
-                                              &m->reason)
-                     : -ENOMEM;
+        if (m->bytes)
+            r = impl->array->ops->read(m->rc, ds, impl->array, m->walk->sel,
+                                       m->place * impl->array->item_bytes, m->len, m->bytes,
+                                       &m->reason);
     }
     if (r < 0) {
         free(m->bytes);
         m->bytes = NULL;
     }
-    m->is_read = r == 0 || made_is_bad(r);
+    m->is_read = r == 0 || making_is_bad(m, r);
     if (m->is_read) /* what is made of it is remembered */
         return blob_verify_used(m->rc, m->d);
     return m->reason.set ? diag_set(m->d, r, "%s", m->reason.text) : r;
@@ -135,17 +136,19 @@ static bool making_keeps(const struct making *m)
 static bool making_find_kept(struct making *m)
 {
     return making_keeps(m) &&
-           m->walk->impl->files->kept(m->rc, m->walk->ds, m->sample,
+           m->walk->impl->files->kept(m->rc, m->walk->ds, *m->sample,
                                       m->walk->sel->pictures->recipe.base, &m->base);
 }
 
-static int making_pixels(struct making *m, const struct pixels *pixels, struct augment_done *done)
+/* Make picture i of the block. */
+static int making_pixels(struct making *m, unsigned i, const struct pixels *pixels,
+                         struct augment_done *done)
 {
     const struct augment_impl *impl = m->walk->impl;
     const struct picture_plan *plan = m->walk->sel->pictures;
-    struct augment_numbers n =
-        augment_numbers_of(plan->seed, m->walk->sel->epoch, dataset_number(m->walk->ds, m->sample),
-                           m->position, plan->recipe.salt);
+    struct augment_numbers n = augment_numbers_of(plan->seed, m->walk->sel->epoch,
+                                                  dataset_number(m->walk->ds, m->sample[i]),
+                                                  m->position[i], plan->recipe.salt);
     AUTO_TEXT struct text where = {0};
     struct picture_array array;
     int r;
@@ -154,16 +157,17 @@ static int making_pixels(struct making *m, const struct pixels *pixels, struct a
         bool planar = impl->is_planar;
 
         array = augment_layout(impl, (uint32_t)impl->array->dim[planar],
-                               (uint32_t)impl->array->dim[planar + 1], m->bytes);
+                               (uint32_t)impl->array->dim[planar + 1],
+                               m->bytes + i * impl->array->item_bytes);
         return augment_array(&array, plan, &n, pixels, done);
     }
     if (m->base.rgb)
         return augment_base(&m->base, plan, &n, pixels, done);
-    impl->files->where(m->walk->ds, m->sample, false, &where);
+    impl->files->where(m->walk->ds, *m->sample, false, &where);
     r = augment_file(&(struct picture_file){where.data ? where.data : "picture", m->bytes, m->len},
                      plan, &n, pixels, done, making_keeps(m) ? &m->base : NULL, &m->reason);
     if (r == 0 && m->base.rgb)
-        impl->files->keep(m->walk->ds, m->sample, plan->recipe.base, &m->base);
+        impl->files->keep(m->walk->ds, *m->sample, plan->recipe.base, &m->base);
     return r;
 }
 
@@ -178,11 +182,11 @@ static int making_make_mask(struct making *m, void **ret, size_t *ret_size)
 
     if (!made)
         return -ENOMEM;
-    impl->files->where(m->walk->ds, m->sample, true, &where);
+    impl->files->where(m->walk->ds, *m->sample, true, &where);
     r = mask_make(&(struct picture_file){where.data ? where.data : "mask", m->bytes, m->len}, plan,
                   &m->picture->done, impl->mask_channels, made->bytes, &m->reason);
     if (r < 0)
-        return made_is_bad(r) ? making_bad(m, ret, ret_size) : r;
+        return making_is_bad(m, r) ? making_bad(m, ret, ret_size) : r;
     *ret = TAKE_PTR(made);
     *ret_size = sizeof(struct made_picture) + size;
     return 0;
@@ -194,11 +198,9 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
     struct making *m = ctx;
     const struct augment_impl *impl = m->walk->impl;
     const struct picture_plan *plan = m->walk->sel->pictures;
-    size_t count = (size_t)plan->height * plan->width, size = made_bytes(impl, plan);
-    AUTO_FREE struct made_picture *made = NULL;
-    AUTO_FREE uint8_t *rgb = NULL, *scratch = NULL;
+    size_t count = (size_t)plan->height * plan->width, step = made_step(made_bytes(impl, plan));
+    AUTO_FREE uint8_t *block = NULL, *rgb = NULL, *scratch = NULL;
     bool is_direct = impl->channels == NORMALIZE_CHANNELS && !impl->is_planar;
-    struct pixels pixels;
     int r;
 
     if (!m->is_read && !making_find_kept(m))
@@ -207,23 +209,28 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
         return making_bad(m, ret, ret_size);
     if (m->picture)
         return making_make_mask(m, ret, ret_size);
-    made = calloc(1, sizeof(*made) + size);
+    block = malloc(step * m->n);
     scratch = malloc(count * NORMALIZE_CHANNELS);
     if (!is_direct)
         rgb = malloc(count * NORMALIZE_CHANNELS);
-    if (!made || !scratch || (!is_direct && !rgb))
+    if (!block || !scratch || (!is_direct && !rgb))
         return -ENOMEM;
-    pixels = (struct pixels){.rgb = is_direct ? made->bytes : rgb,
-                             .scratch = scratch,
-                             .height = plan->height,
-                             .width = plan->width};
-    r = making_pixels(m, &pixels, &made->done);
-    if (r < 0)
-        return made_is_bad(r) ? making_bad(m, ret, ret_size) : r;
-    if (!is_direct)
-        made_lay_out(impl, rgb, count, made->bytes);
-    *ret = TAKE_PTR(made);
-    *ret_size = sizeof(struct made_picture) + size;
+    for (unsigned i = 0; i < m->n; i++) {
+        struct made_picture *made = (void *)(block + i * step);
+        const struct pixels pixels = {.rgb = is_direct ? made->bytes : rgb,
+                                      .scratch = scratch,
+                                      .height = plan->height,
+                                      .width = plan->width};
+
+        *made = (struct made_picture){0};
+        r = making_pixels(m, i, &pixels, &made->done);
+        if (r < 0)
+            return making_is_bad(m, r) ? making_bad(m, ret, ret_size) : r;
+        if (!is_direct)
+            made_lay_out(impl, rgb, count, made->bytes);
+    }
+    *ret = TAKE_PTR(block);
+    *ret_size = step * m->n;
     return 0;
 }
 
@@ -269,6 +276,19 @@ static int making_get(struct making *m, struct memo_thing **ret)
 
 /* ---- several at once ---- */
 
+/* The block from that place on, which is looked up. */
+static struct making made_walk_making(const struct made_walk *w, uint64_t place,
+                                      struct read_context *rc, struct diag *d)
+{
+    return (struct making){.walk = w,
+                           .rc = rc,
+                           .place = place,
+                           .n = (unsigned)min_u64(w->each, w->sel->count - place),
+                           .sample = w->sample + (place - w->first),
+                           .position = w->position + (place - w->first),
+                           .d = d};
+}
+
 struct made_together {
     struct made_walk *walk;
     struct read_context *peek; /* notes what comes next, which nothing waits for */
@@ -278,12 +298,10 @@ struct made_together {
 static void made_one(void *ctx, unsigned i)
 {
     struct made_together *t = ctx;
-    bool is_needed = i < t->walk->n_needed;
-    struct making m = {.walk = t->walk,
-                       .rc = is_needed ? t->walk->rc : t->peek,
-                       .place = t->walk->first + i,
-                       .sample = t->walk->sample[i],
-                       .position = t->walk->position[i]};
+    struct made_walk *w = t->walk;
+    bool is_needed = i * w->each < w->n_needed;
+    struct making m =
+        made_walk_making(w, w->first + i * w->each, is_needed ? w->rc : t->peek, NULL);
     AUTO_MEMO struct memo_thing *thing = NULL;
 
     if (!is_needed && atomic_load(&t->is_missing))
@@ -295,29 +313,42 @@ static void made_one(void *ctx, unsigned i)
 void made_walk_init(struct made_walk *w, struct read_context *rc, const struct dataset *ds,
                     const struct augment_impl *impl, const struct selection *sel, bool masks)
 {
+    uint64_t bytes = made_bytes(impl, sel->pictures);
+
     w->masks = masks;
     w->rc = rc;
     w->ds = ds;
     w->impl = impl;
     w->sel = sel;
+    w->each = 1;
+    if (!impl->files)
+        w->each = (unsigned)min_u64(
+            max_u64(BLOCK_BYTES / max_u64(bytes, impl->array->item_bytes), 1), BLOCK_MOST);
     w->first = w->missing = 0;
     w->n = w->n_needed = 0;
+    w->thing = NULL;
 }
 
-/* Look up the samples from a place on, and make what is needed of them with what comes next. */
+void made_walk_release(struct made_walk *w)
+{
+    memo_let_go(w->thing);
+}
+
+/* Look up the samples from the block of a place on, and make what is needed of them with what comes
+ * next. */
 static int made_walk_go_on(struct made_walk *w, uint64_t place, uint64_t needed)
 {
-    uint64_t at_once = MAKE_BYTES / made_bytes(w->impl, w->sel->pictures);
-    const struct memo_key key = made_key(w, place, w->masks);
+    uint64_t at_once = min_u64(MAKE_BYTES / made_bytes(w->impl, w->sel->pictures), MADE_AT_ONCE);
+    const struct memo_key key = made_key(w, place - place % w->each, w->masks);
     struct read_context peek;
     struct made_together together = {w, &peek, false};
 
-    w->first = place;
-    w->n = (unsigned)min_u64(max_u64(min_u64(at_once, MADE_AT_ONCE), 1), w->sel->count - place);
-    w->n_needed = (unsigned)min_u64(needed, w->n);
-    selection_samples(w->sel, place, w->n, w->sample);
-    w->sel->positions(w->sel, place, w->n, w->position);
-    if (w->n < 2 || memo_has(w->impl->memo, &key))
+    w->first = place - place % w->each;
+    w->n = (unsigned)min_u64(max_u64(at_once / w->each, 1) * w->each, w->sel->count - w->first);
+    w->n_needed = (unsigned)min_u64(place - w->first + needed, w->n);
+    selection_samples(w->sel, w->first, w->n, w->sample);
+    w->sel->positions(w->sel, w->first, w->n, w->position);
+    if (w->n <= w->each || memo_has(w->impl->memo, &key))
         return 0;
     read_context_init(&peek, true);
     if (w->rc) {
@@ -325,28 +356,34 @@ static int made_walk_go_on(struct made_walk *w, uint64_t place, uint64_t needed)
         peek.ctx = w->rc->ctx;
         peek.clock = w->rc->clock;
     }
-    pool_run(w->impl->pool, w->n, made_one, &together);
+    pool_run(w->impl->pool, (unsigned)ceil_div(w->n, w->each), made_one, &together);
     read_context_release(&peek);
     if (!together.is_missing)
         return 0;
-    w->missing = place + w->n_needed;
+    w->missing = w->first + w->n_needed;
     return -EAGAIN;
 }
 
-int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed, struct memo_thing **ret,
-                 struct diag *d)
+int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed,
+                 const struct made_picture **ret, struct diag *d)
 {
-    struct making m = {.walk = w, .rc = w->rc, .place = place, .d = d};
-    int r;
+    uint64_t first = place - place % w->each;
+    int r = 0;
 
     if (place < w->missing)
         return -EAGAIN;
-    if (place < w->first || place >= w->first + w->n) {
+    if (place < w->first || place >= w->first + w->n)
         r = made_walk_go_on(w, place, needed);
-        if (r < 0)
-            return r;
+    if (r == 0 && (!w->thing || w->thing_first != first)) {
+        struct making m = made_walk_making(w, first, w->rc, d);
+
+        made_walk_release(w);
+        w->thing = NULL;
+        w->thing_first = first;
+        r = making_get(&m, &w->thing);
     }
-    m.sample = w->sample[place - w->first];
-    m.position = w->position[place - w->first];
-    return making_get(&m, ret);
+    if (r == 0)
+        *ret = (const void *)((const uint8_t *)memo_bytes(w->thing) +
+                              (place - first) * made_step(made_bytes(w->impl, w->sel->pictures)));
+    return r;
 }

@@ -35,13 +35,6 @@ struct made_picture {
         bytes[]; /* the item, in the layout of the field, or a mask; or why it is bad, as text */
 };
 
-/* The axes of an item of `image`. */
-struct made_shape {
-    unsigned ndim;
-    uint64_t dim[3];
-};
-struct made_shape augment_shape(const struct augment_impl *impl, const struct picture_plan *plan);
-
 /* Where the colors of an item of that shape are, for an item at bytes. */
 struct picture_array augment_layout(const struct augment_impl *impl, uint32_t height,
                                     uint32_t width, const uint8_t *bytes);
@@ -54,27 +47,39 @@ struct made_walk {
     const struct augment_impl *impl;
     const struct selection *sel;
     bool masks;     /* it is over their masks */
-    uint64_t first; /* places first to first + n - 1 are looked up: */
+    unsigned each;  /* how many pictures are one block, which is remembered as one thing */
+    uint64_t first; /* of a block; places first to first + n - 1 are looked up: */
     unsigned n, n_needed;
     uint64_t sample[MADE_AT_ONCE], position[MADE_AT_ONCE];
-    uint64_t missing; /* bytes of those before this place are missing */
+    uint64_t missing;         /* bytes of those before this place are missing */
+    struct memo_thing *thing; /* of the block from this place on; NULL: of none */
+    uint64_t thing_first;
 };
 void made_walk_init(struct made_walk *w, struct read_context *rc, const struct dataset *ds,
                     const struct augment_impl *impl, const struct selection *sel, bool masks);
+void made_walk_release(struct made_walk *w);
 
-/* The picture at a place; needed: how many from there on are to be read. The caller lets go of
- * *ret, a struct made_picture. 0, or -errno with the reason in d; -EAGAIN by the rule of
- * missing_go_on(). */
-int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed, struct memo_thing **ret,
-                 struct diag *d);
+/* The picture at a place, until the next call; needed: how many from there on are to be read. 0, or
+ * -errno with the reason in d; -EAGAIN by the rule of missing_go_on(). */
+int made_walk_at(struct made_walk *w, uint64_t place, uint64_t needed,
+                 const struct made_picture **ret, struct diag *d);
 
 /* Write bytes [off, off + len) of the normalized item [channels][height][width] of the pixels.
  * done: of a made picture, whose erased box is 0; NULL. */
 void norm_write(const struct normalize *n, const struct picture_array *pixels,
                 const struct augment_done *done, uint64_t off, size_t len, uint8_t *dst);
 
-extern const struct field_ops made_image_ops, made_box_ops, made_ok_ops, made_norm_ops,
-    made_mask_ops;
+/* A field of plans, as the impl of its plan fields says. */
+struct shown {
+    struct field_ops ops;
+    /* The form of its array, without the number of items. */
+    void (*form)(const struct augment_impl *impl, const struct picture_plan *plan,
+                 struct form *ret);
+    /* Write bytes [off, off + len) of the item of a picture that is not bad. */
+    void (*write)(const struct augment_impl *impl, const struct picture_plan *plan,
+                  const struct made_picture *made, uint64_t off, size_t len, uint8_t *dst);
+};
+extern const struct shown made_image, made_box, made_ok, made_norm, made_mask;
 extern const struct field_ops stored_norm_ops; /* without impl, which is the format's */
 
 /* Is a field of pictures: uint8 items of one shape? */

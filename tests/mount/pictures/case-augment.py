@@ -120,12 +120,12 @@ with mounted(SOURCE, *options):
 
 for name in os.listdir(SOURCE):
     os.unlink(os.path.join(SOURCE, name))
-gray, planes = rng.integers(0, 256, (6, 28, 28), dtype=np.uint8), rng.integers(0, 256, (6, 3, 10, 14), dtype=np.uint8)
+gray, planes = rng.integers(0, 256, (40, 28, 28), dtype=np.uint8), rng.integers(0, 256, (6, 3, 10, 14), dtype=np.uint8)
 write("train-images-idx3-ubyte", idx_bytes(gray))
-write("train-labels-idx1-ubyte", idx_bytes(np.arange(6, dtype=np.uint8)))
+write("train-labels-idx1-ubyte", idx_bytes(np.arange(40, dtype=np.uint8)))
 np.savez(os.path.join(SOURCE, "planes.npz"), image=planes, label=np.arange(6))
 with mounted(SOURCE, *options, "augment=d=crop:3+flip", "normalize=0.5/0.25"):
-    got = batch("batch=6,seed=7,augment=d", root="train")
+    got = batch("batch=40,seed=7,augment=d", root="train")
     for i, index in enumerate(got["index"]):
         want = Model("crop:3+flip", SEED).picture(np.repeat(gray[index][..., None], 3, -1), 28, 28, 0, int(index), i)[0][..., 0]
         equal(got["image"][i].tobytes(), want.tobytes())
