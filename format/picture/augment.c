@@ -19,7 +19,8 @@ struct augmenting {
     const struct pixels *pixels;
     struct augment_done *done;
     struct picture_cut cut; /* what is decoded: what of the made array is not black */
-    bool is_black;          /* nothing is */
+    struct pixel_rows rows; /* where that is in it */
+    bool is_black;          /* nothing is decoded that is shown */
     bool has_base;
     uint8_t *base; /* [done->base_height][done->base_width][3] */
     const char *name;
@@ -76,12 +77,35 @@ static uint32_t augment_inside(int64_t start, uint32_t length, uint64_t scaled, 
     return end > first ? (uint32_t)(end - first) : 0;
 }
 
+/* What is decoded is at (y, x) of the made array, before that is flipped: the rest is black. */
+static void augment_choose_rows(struct augmenting *a, uint32_t y, uint32_t x)
+{
+    const struct pixels *p = a->pixels;
+    size_t row = (size_t)p->width * 3;
+
+    if (a->cut.made_height < p->height || a->cut.made_width < p->width)
+        memset(p->rgb, 0, pixels_count(p) * 3);
+    if (a->done->flipped)
+        x = p->width - a->cut.made_width - x;
+    if (a->done->vflipped)
+        y = p->height - 1 - y;
+    a->rows =
+        (struct pixel_rows){p->rgb + y * row + (size_t)x * 3,
+                            a->done->vflipped ? -(ptrdiff_t)row : (ptrdiff_t)row, a->done->flipped};
+}
+
 /* Choose the part of a picture, or of what `base` makes of it, and what of it is decoded. */
 static void augment_choose_part(struct augmenting *a)
 {
-    const struct augment_done *done = a->done;
+    const struct recipe *recipe = &a->plan->recipe;
+    struct augment_done *done = a->done;
 
-    if (a->plan->recipe.part == RECIPE_RRC)
+    done->flipped = recipe->flips &&
+                    augment_chance(a->numbers, augment_fixed(recipe->flip, 32), AUGMENT_FLIP, 0);
+    done->vflipped = recipe->vflips &&
+                     augment_chance(a->numbers, augment_fixed(recipe->vflip, 32), AUGMENT_VFLIP, 0);
+
+    if (recipe->part == RECIPE_RRC)
         augment_choose_rrc(a);
     else
         augment_choose_cut(a);
@@ -99,16 +123,11 @@ static void augment_choose_part(struct augmenting *a)
     if (a->is_black) { /* the file is decoded all the same: it may be bad */
         a->cut.start_y = a->cut.start_x = 0;
         a->cut.made_height = a->cut.made_width = 1;
+        augment_choose_rows(a, 0, 0);
+        return;
     }
-}
-
-/* Where the decoded pixels go: at once to their place if they are all of it. */
-static uint8_t *augment_target(const struct augmenting *a)
-{
-    bool is_whole = a->cut.made_height == a->plan->height && a->cut.made_width == a->plan->width &&
-                    !a->is_black;
-
-    return is_whole ? a->pixels->rgb : a->pixels->scratch;
+    augment_choose_rows(a, (uint32_t)((int64_t)a->cut.start_y - done->start_y),
+                        (uint32_t)((int64_t)a->cut.start_x - done->start_x));
 }
 
 /* The sizes of the file's picture and of its base are known. 0, -EFBIG, -ENOMEM. */
@@ -140,37 +159,23 @@ static int augment_choose_base(struct augmenting *a, uint32_t height, uint32_t w
 }
 
 static int augment_choose(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                          uint8_t **ret_pixels)
+                          struct pixel_rows *ret_rows)
 {
     struct augmenting *a = ctx;
     int r = augment_choose_base(a, height, width, ret_cut);
 
     if (r < 0)
         return r;
-    *ret_pixels = a->base;
+    *ret_rows = (struct pixel_rows){a->base, (ptrdiff_t)a->done->base_width * 3, false};
     if (a->has_base)
         return 0;
     augment_choose_part(a);
     *ret_cut = a->cut;
-    *ret_pixels = augment_target(a);
+    *ret_rows = a->rows;
     return 0;
 }
 
 /* ---- pixels ---- */
-
-/* What was decoded is less than what is made: put it in its place, on black. */
-static void augment_pad(const struct augmenting *a)
-{
-    const struct pixels *p = a->pixels;
-    uint64_t row_bytes = (uint64_t)a->cut.made_width * 3;
-    int64_t y = (int64_t)a->cut.start_y - a->done->start_y;
-    int64_t x = (int64_t)a->cut.start_x - a->done->start_x;
-
-    memset(p->rgb, 0, pixels_count(p) * 3);
-    for (uint32_t i = 0; i < a->cut.made_height && !a->is_black; i++)
-        memcpy(p->rgb + (((uint64_t)y + i) * p->width + (uint64_t)x) * 3,
-               p->scratch + i * row_bytes, row_bytes);
-}
 
 static void augment_erase(const struct augmenting *a)
 {
@@ -204,22 +209,13 @@ static void augment_policies(const struct augmenting *a)
         jitter_apply(&jitter[i], a->pixels);
 }
 
-/* The part is in its target. */
+/* The part is in its place, flipped. */
 static void augment_change(const struct augmenting *a)
 {
     const struct recipe *recipe = &a->plan->recipe;
-    struct augment_done *done = a->done;
 
-    if (augment_target(a) != a->pixels->rgb)
-        augment_pad(a);
-    done->flipped = recipe->flips &&
-                    augment_chance(a->numbers, augment_fixed(recipe->flip, 32), AUGMENT_FLIP, 0);
-    done->vflipped = recipe->vflips &&
-                     augment_chance(a->numbers, augment_fixed(recipe->vflip, 32), AUGMENT_VFLIP, 0);
-    if (done->flipped)
-        pixels_flip(a->pixels);
-    if (done->vflipped)
-        pixels_flip_vertically(a->pixels);
+    if (a->is_black)
+        memset(a->pixels->rgb, 0, pixels_count(a->pixels) * 3);
     augment_policies(a);
     if (recipe->grays &&
         augment_chance(a->numbers, augment_fixed(recipe->gray, 32), AUGMENT_GRAY, 0))
@@ -238,7 +234,7 @@ static int augment_cut_base(struct augmenting *a)
                                        .colour_step = 1};
 
     augment_choose_part(a);
-    return picture_cut_array(&base, &a->cut, augment_target(a));
+    return picture_cut_array(&base, &a->cut, &a->rows);
 }
 
 int augment_file(const struct picture_file *file, const struct picture_plan *plan,
@@ -292,13 +288,13 @@ int augment_array(const struct picture_array *array, const struct picture_plan *
     struct augmenting a = {
         .plan = plan, .numbers = n, .pixels = ret, .done = ret_done, .name = "array"};
     struct picture_cut cut;
-    uint8_t *target;
+    struct pixel_rows rows;
     int r;
 
     *ret_done = (struct augment_done){0};
-    r = augment_choose(&a, array->height, array->width, &cut, &target);
+    r = augment_choose(&a, array->height, array->width, &cut, &rows);
     if (r == 0)
-        r = picture_cut_array(array, &cut, target);
+        r = picture_cut_array(array, &cut, &rows);
     if (r == 0 && a.has_base)
         r = augment_cut_base(&a);
     if (r == 0)

@@ -46,7 +46,7 @@ static bool mask_fits(const struct mask_pixels *m)
 }
 
 static int mask_choose(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                       uint8_t **ret_pixels)
+                       struct pixel_rows *ret_rows)
 {
     struct mask_pixels *m = ctx;
     uint64_t bytes = (uint64_t)height * width * 3;
@@ -67,7 +67,8 @@ static int mask_choose(void *ctx, uint32_t height, uint32_t width, struct pictur
                                     .scaled_width = width,
                                     .made_height = height,
                                     .made_width = width};
-    m->rgb = *ret_pixels = malloc(bytes);
+    m->rgb = malloc(bytes);
+    *ret_rows = (struct pixel_rows){m->rgb, (ptrdiff_t)width * 3, false};
     return m->rgb ? 0 : -ENOMEM;
 }
 

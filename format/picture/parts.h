@@ -23,9 +23,9 @@ struct picture_job {
     bool as_numbers; /* see picture_decode_numbers() */
     /* From picture_begin() on: */
     struct picture_cut cut;
-    uint8_t *ret; /* [cut.made_height][cut.made_width][3] */
+    struct pixel_rows ret; /* cut.made_height of cut.made_width pixels */
     unsigned orientation;
-    uint8_t *stored; /* what is wanted, as stored: not turned yet; ret, or owned */
+    uint8_t *stored; /* what is wanted, as stored: not turned yet; owned. NULL: ret */
     struct scaler scaler;
 };
 

@@ -129,6 +129,7 @@ int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsi
                   unsigned most, unsigned *ret_reduced)
 {
     bool swaps = orientation_swaps(orientation);
+    struct pixel_rows dst;
     struct axis_fit x, y;
     uint64_t pixels = 0;
     int r;
@@ -146,14 +147,16 @@ int picture_begin(struct picture_job *job, uint64_t width, uint64_t height, unsi
                              (uint32_t)(swaps ? height : width), &job->cut, &job->ret);
     if (r < 0)
         return r;
-    job->stored = job->ret;
-    if (orientation != ORIENTATION_AS_STORED)
-        job->stored = malloc((size_t)job->cut.made_height * job->cut.made_width * 3);
-    if (!job->stored)
-        return -ENOMEM;
     fit_stored(job, width, height, &x, &y);
+    dst = job->ret;
+    if (orientation != ORIENTATION_AS_STORED) {
+        job->stored = malloc((size_t)y.length * x.length * 3);
+        if (!job->stored)
+            return -ENOMEM;
+        dst = (struct pixel_rows){job->stored, (ptrdiff_t)x.length * 3, false};
+    }
     *ret_reduced = reduction(&x, &y, most);
-    return scaler_init(&job->scaler, &x, &y, *ret_reduced, job->stored);
+    return scaler_init(&job->scaler, &x, &y, *ret_reduced, &dst);
 }
 
 int picture_too_large(const struct picture_job *job, uint64_t bytes)
@@ -171,10 +174,11 @@ static void picture_turn(const struct picture_job *job)
     bool swaps = orientation_swaps(job->orientation);
     uint32_t made_height = job->cut.made_height, made_width = job->cut.made_width;
     uint32_t width = swaps ? made_height : made_width, height = swaps ? made_width : made_height;
-    uint8_t *dst = job->ret;
 
     for (uint32_t y = 0; y < made_height; y++)
-        for (uint32_t x = 0; x < made_width; x++, dst += 3) {
+        for (uint32_t x = 0; x < made_width; x++) {
+            uint8_t *dst = job->ret.rgb + y * job->ret.row_step +
+                           (size_t)(job->ret.is_mirrored ? made_width - 1 - x : x) * 3;
             uint32_t from_x = swaps ? y : x, from_y = swaps ? x : y;
 
             if (orientation_flips_x(job->orientation))
@@ -207,10 +211,9 @@ static int picture_do(struct picture_job *job)
     if (!decoder)
         return unknown(job->file, job->d);
     r = decoder->decode(job);
-    if (r == 0 && job->stored != job->ret)
+    if (r == 0 && job->stored)
         picture_turn(job);
-    if (job->stored != job->ret)
-        free(job->stored);
+    free(job->stored);
     scaler_release(&job->scaler);
     return r;
 }
@@ -235,12 +238,12 @@ struct middle {
 };
 
 static int choose_middle(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                         uint8_t **ret_pixels)
+                         struct pixel_rows *ret_rows)
 {
     const struct middle *middle = ctx;
 
     picture_centre_cut(height, width, middle->height, middle->width, 0, ret_cut);
-    *ret_pixels = middle->pixels;
+    *ret_rows = (struct pixel_rows){middle->pixels, (ptrdiff_t)middle->width * 3, false};
     return 0;
 }
 
@@ -261,25 +264,31 @@ static bool picture_cut_is_copy(const struct picture_cut *cut)
 }
 
 static void picture_copy_array(const struct picture_array *array, const struct picture_cut *cut,
-                               uint8_t *ret)
+                               const struct pixel_rows *ret)
 {
+    const size_t colour = array->colour_step, last = (cut->made_width - 1) * array->pixel_step;
+    const ptrdiff_t step = (ptrdiff_t)array->pixel_step * (ret->is_mirrored ? -1 : 1);
+
     for (uint32_t y = 0; y < cut->made_height; y++) {
         const uint8_t *from = array->bytes + (cut->top + cut->start_y + y) * array->row_step +
-                              (cut->left + cut->start_x) * array->pixel_step;
+                              (cut->left + cut->start_x) * array->pixel_step +
+                              (ret->is_mirrored ? last : 0);
+        uint8_t *to = ret->rgb + y * ret->row_step;
 
-        if (array->pixel_step == 3 && array->colour_step == 1) {
-            memcpy(ret, from, (size_t)cut->made_width * 3);
-            ret += (size_t)cut->made_width * 3;
+        if (step == 3 && colour == 1) {
+            memcpy(to, from, (size_t)cut->made_width * 3);
             continue;
         }
-        for (uint32_t x = 0; x < cut->made_width; x++, from += array->pixel_step)
-            for (unsigned c = 0; c < 3; c++)
-                *ret++ = from[c * array->colour_step];
+        for (uint32_t x = 0; x < cut->made_width; x++, from += step, to += 3) {
+            to[0] = from[0];
+            to[1] = from[colour];
+            to[2] = from[2 * colour];
+        }
     }
 }
 
 int picture_cut_array(const struct picture_array *array, const struct picture_cut *cut,
-                      uint8_t *ret)
+                      const struct pixel_rows *ret)
 {
     AUTO_SCALER struct scaler scaler = {0};
     AUTO_FREE uint8_t *row = NULL;

@@ -14,6 +14,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "format/picture/scale.h"
 
 #define PICTURE_SIDE_MAX        4096 /* of the wanted size */
 #define PICTURE_SOURCE_SIDE_MAX (1u << 20)
@@ -52,10 +53,10 @@ void picture_centre_cut(uint32_t height, uint32_t width, uint32_t made_height, u
                         uint32_t short_side, struct picture_cut *ret);
 
 /* Says what is wanted of a picture once its size, as it is shown, is known: *ret_cut, and where the
- * pixels go, [made_height][made_width][3]. 0, or -errno, which picture_decode_part() returns. */
+ * made_height rows of made_width pixels go. 0, or -errno, which picture_decode_part() returns. */
 struct picture_chooser {
     int (*choose)(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                  uint8_t **ret_pixels);
+                  struct pixel_rows *ret_rows);
     void *ctx;
 };
 int picture_decode_part(const struct picture_file *file, const struct picture_chooser *chooser,
@@ -76,7 +77,7 @@ struct picture_array {
 
 /* The same of an array. 0 or -ENOMEM. */
 int picture_cut_array(const struct picture_array *array, const struct picture_cut *cut,
-                      uint8_t *ret);
+                      const struct pixel_rows *ret);
 
 /* Add the names and versions of what decodes and scales, with commas. */
 void picture_add_versions(struct text *t);

@@ -145,7 +145,7 @@ static uint32_t most_users(const struct axis *axis)
 }
 
 int scaler_init(struct scaler *s, const struct axis_fit *x, const struct axis_fit *y,
-                unsigned reduced, uint8_t *dst)
+                unsigned reduced, const struct pixel_rows *dst)
 {
     int r = axis_init(&s->x, x, reduced);
 
@@ -158,7 +158,7 @@ int scaler_init(struct scaler *s, const struct axis_fit *x, const struct axis_fi
     s->slots = most_users(&s->y);
     s->line = calloc((size_t)2 * x->length * PIXEL_BYTES, sizeof(*s->line));
     s->sum = calloc((size_t)s->slots * x->length * PIXEL_BYTES, sizeof(*s->sum));
-    s->dst = dst;
+    s->dst = *dst;
     return s->line && s->sum ? 0 : -ENOMEM;
 }
 
@@ -284,16 +284,18 @@ static int32_t *scale_sum_of(const struct scaler *s, uint32_t y)
  * one replaces. */
 static void finish_row(const struct scaler *s, uint32_t y)
 {
-    const int32_t *sum = scale_sum_of(s, y);
-    uint8_t *dst = s->dst + (size_t)y * s->x.length * 3;
+    const ptrdiff_t last = (ptrdiff_t)PIXEL_BYTES * (s->x.length - 1);
+    const ptrdiff_t step = s->dst.is_mirrored ? -PIXEL_BYTES : PIXEL_BYTES;
+    const int32_t *sum = scale_sum_of(s, y) + (s->dst.is_mirrored ? last : 0);
+    uint8_t *dst = s->dst.rgb + y * s->dst.row_step;
     uint32_t pixel;
 
-    for (uint32_t i = 0; i + 1 < s->x.length; i++) {
-        pixel = finish_pixel(sum + (size_t)PIXEL_BYTES * i);
-        memcpy(dst + (size_t)3 * i, &pixel, 4);
+    for (uint32_t i = 0; i + 1 < s->x.length; i++, sum += step, dst += 3) {
+        pixel = finish_pixel(sum);
+        memcpy(dst, &pixel, 4);
     }
-    pixel = finish_pixel(sum + (size_t)PIXEL_BYTES * (s->x.length - 1));
-    memcpy(dst + (size_t)3 * (s->x.length - 1), &pixel, 3);
+    pixel = finish_pixel(sum);
+    memcpy(dst, &pixel, 3);
 }
 
 static int16_t weight_at(const struct axis *axis, const struct taps *taps, uint32_t source_row)

@@ -4,6 +4,8 @@
 #ifndef EPOCHFS_FORMAT_PICTURE_SCALE_H
 #define EPOCHFS_FORMAT_PICTURE_SCALE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/scope.h"
@@ -32,6 +34,13 @@ struct axis {
     int16_t *weight;   /* owned */
 };
 
+/* Where pixels of three bytes go: row y begins at rgb + y * row_step. */
+struct pixel_rows {
+    uint8_t *rgb;
+    ptrdiff_t row_step;
+    bool is_mirrored; /* each row from right to left */
+};
+
 struct scaler {
     struct axis x, y;
     uint32_t row;   /* that is given next */
@@ -39,13 +48,14 @@ struct scaler {
     uint32_t slots; /* rows that are being summed up */
     int16_t *line;  /* [2][x.length][PIXEL_BYTES]: rows that were given, scaled along x; owned */
     int32_t *sum;   /* [slots][x.length][PIXEL_BYTES]; owned */
-    uint8_t *dst;   /* [y.length][x.length][3] */
+    struct pixel_rows dst;
 };
 
-/* reduced: the rows that are given have one pixel for reduced x reduced of the source. dst outlives
- * the scaler. 0 or -ENOMEM; the scaler is to be released in either case. */
+/* reduced: the rows that are given have one pixel for reduced x reduced of the source. dst, which
+ * gets y->length rows of x->length pixels, outlives the scaler. 0 or -ENOMEM; the scaler is to be
+ * released in either case. */
 int scaler_init(struct scaler *s, const struct axis_fit *x, const struct axis_fit *y,
-                unsigned reduced, uint8_t *dst);
+                unsigned reduced, const struct pixel_rows *dst);
 void scaler_release(struct scaler *s);   /* takes zeros */
 #define AUTO_SCALER AUTO(scaler_release) /* of a scaler that starts as {0} */
 

@@ -25,11 +25,11 @@ static int decode(const struct picture_file *file, uint32_t height, uint32_t wid
 
 /* The whole picture, as it is. */
 static int choose_all(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                      uint8_t **ret_pixels)
+                      struct pixel_rows *ret_rows)
 {
     FUZZ_CHECK((uint64_t)height * width <= PIXELS_MOST);
     *ret_cut = (struct picture_cut){0, 0, height, width, height, width, 0, 0, height, width};
-    *ret_pixels = ctx;
+    *ret_rows = (struct pixel_rows){ctx, (ptrdiff_t)width * 3, false};
     return 0;
 }
 

@@ -78,17 +78,22 @@ static void assert_near(const uint8_t *found, const uint8_t *want, size_t n, int
 struct part {
     struct picture_cut cut;
     uint8_t *pixels;
+    bool is_turned; /* by 180 degrees: mirrored, the last row first */
 };
 
 static int choose_part(void *ctx, uint32_t height, uint32_t width, struct picture_cut *ret_cut,
-                       uint8_t **ret_pixels)
+                       struct pixel_rows *ret_rows)
 {
     const struct part *part = ctx;
+    ptrdiff_t row = (ptrdiff_t)part->cut.made_width * 3;
 
     assert_int_equal(height, PART_HEIGHT);
     assert_int_equal(width, PART_WIDTH);
     *ret_cut = part->cut;
-    *ret_pixels = part->pixels;
+    *ret_rows = (struct pixel_rows){part->pixels, row, false};
+    if (part->is_turned)
+        *ret_rows =
+            (struct pixel_rows){part->pixels + (part->cut.made_height - 1) * row, -row, true};
     return 0;
 }
 
@@ -111,7 +116,8 @@ static void check_part(const struct made_picture *made, unsigned reduced, uint64
                         .scaled_width = all_width,
                         .made_height = all_height,
                         .made_width = all_width},
-                       whole};
+                       whole,
+                       false};
     uint32_t height = 1 + (uint32_t)random_below(random, all_height);
     uint32_t width = 1 + (uint32_t)random_below(random, all_width);
     uint32_t top = (uint32_t)random_below(random, all_height - height + 1);
@@ -124,13 +130,19 @@ static void check_part(const struct made_picture *made, unsigned reduced, uint64
                          .scaled_width = width,
                          .made_height = height,
                          .made_width = width},
-                        found};
+                        found,
+                        random_below(random, 2)};
+    size_t last = (size_t)height * width - 1;
 
     decode_part(made, &all);
     decode_part(made, &part);
     for (uint32_t y = 0; y < height; y++)
-        memcpy(want + (size_t)y * width * 3, whole + ((size_t)(top + y) * all_width + left) * 3,
-               (size_t)width * 3);
+        for (uint32_t x = 0; x < width; x++) {
+            size_t at = (size_t)y * width + x;
+
+            memcpy(want + (part.is_turned ? last - at : at) * 3,
+                   whole + ((size_t)(top + y) * all_width + left + x) * 3, 3);
+        }
     if (memcmp(want, found, (size_t)height * width * 3) != 0)
         fail_msg("%u x %u from %u, %u, 1/%u", height, width, top, left, reduced);
 }
@@ -172,7 +184,8 @@ static void test_picture__top_of_a_jpeg_cut_short__ebadmsg(void **state)
                          .scaled_width = 16,
                          .made_height = 16,
                          .made_width = 16},
-                        found};
+                        found,
+                        false};
 
     (void)state;
     for (unsigned progressive = 0; progressive < 2; progressive++) {

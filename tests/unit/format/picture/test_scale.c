@@ -29,7 +29,9 @@ static void scale(const struct sizes *z, const uint8_t *pixels, uint8_t *ret)
     struct axis_fit y = fit_of(z->height, z->scaled_height, z->top, z->out_height);
     size_t w = (size_t)ceil_div(z->width, z->reduced), h = (size_t)ceil_div(z->height, z->reduced);
 
-    assert_int_equal(scaler_init(&s, &x, &y, z->reduced, ret), 0);
+    assert_int_equal(scaler_init(&s, &x, &y, z->reduced,
+                                 &(struct pixel_rows){ret, (ptrdiff_t)z->out_width * 3, false}),
+                     0);
     for (size_t row = 0; row < h; row++) {
         AUTO_FREE uint8_t *one = calloc(w + 1, PIXEL_BYTES);
 
@@ -152,17 +154,18 @@ static void test_scale__widest_picture__scaled(void **state)
     struct axis_fit long_way = fit_of(side, 1, 0, 1), one = fit_of(1, 4096, 0, 8);
     AUTO_FREE uint8_t *row = calloc(side + 1, PIXEL_BYTES), *ret = calloc(8 * 3, 4096);
     AUTO_SCALER struct scaler s = {0}, t = {0};
+    const struct pixel_rows rows = {ret, (ptrdiff_t)3 * 4096, false};
 
     (void)state;
     assert_non_null(row);
     assert_non_null(ret);
     memset(row, 200, side * PIXEL_BYTES);
-    assert_int_equal(scaler_init(&s, &wide, &one, 1, ret), 0);
+    assert_int_equal(scaler_init(&s, &wide, &one, 1, &rows), 0);
     scaler_row(&s, row);
     assert_int_equal(s.ready, 8);
     assert_int_equal(ret[0], 200);
     assert_int_equal(ret[8 * 4096 * 3 - 1], 200);
-    assert_int_equal(scaler_init(&t, &long_way, &long_way, 1, ret), 0);
+    assert_int_equal(scaler_init(&t, &long_way, &long_way, 1, &rows), 0);
     for (uint64_t y = 0; y < side; y++)
         if (y < 3 || y + 3 > side || y % 65536 == 0)
             scaler_row(&t, row);
