@@ -31,6 +31,12 @@ static bool member_ends_with(const struct probed_file *file, const char *suffix)
     return len >= n && 30 + len <= file->len && !memcmp(file->head + 30 + len - n, suffix, n);
 }
 
+/* As datasets.save_to_disk() writes it: the magic alone may begin any numbers. */
+static bool is_arrow_stream(const struct probed_file *file)
+{
+    return text_ends_with(file->name, ".arrow");
+}
+
 static bool is_torch(const struct probed_file *file)
 {
     return member_ends_with(file, "/data.pkl") || member_ends_with(file, "/byteorder");
@@ -237,7 +243,8 @@ static bool is_double_colon(const struct probed_file *file)
         name, "", true                                                                             \
     }
 #define ARRAYS "Save its arrays with numpy.save()"
-#define ROWS   "Write its rows as CSV or JSON lines, or its columns with numpy.save()"
+#define ROWS   "Write its rows as Parquet or JSON lines, or its columns with numpy.save()"
+#define TABLE  "Write its columns as numbers, or its rows as JSON lines or Parquet"
 #define VIDEO  "Store its frames as pictures in class folders, or the whole files in tar shards"
 #define AUDIO                                                                                      \
     "Audio is read in class folders, two or more with nothing else in them, in tar shards, and "   \
@@ -268,6 +275,9 @@ static const struct foreign_type foreign_types[] = {
     {{"Ogg audio or video", AUDIO, false}, MAGIC("OggS"), .offset = 0},
     {{"MP3 audio", AUDIO, false}, MAGIC("ID3"), .offset = 0},
     {{"Arrow", ROWS, false}, MAGIC("ARROW1"), .offset = 0},
+    {{"Arrow", "load_from_disk(FOLDER).to_parquet(FILE) of datasets writes Parquet", false},
+     MAGIC("\xff\xff\xff\xff"),
+     .test = is_arrow_stream},
     {{"Feather", ROWS, false}, MAGIC("FEA1"), .offset = 0},
     {{"ORC", ROWS, false}, MAGIC("ORC"), .offset = 0},
     {{"Avro", ROWS, false}, MAGIC("Obj\x01"), .offset = 0},
@@ -315,14 +325,8 @@ static const struct foreign_type foreign_types[] = {
       false},
      NULL,
      .test = is_double_colon},
-    {{"CSV that is not of numbers", "Write its columns as numbers, or its rows as JSON lines",
-      false},
-     NULL,
-     .test = is_csv},
-    {{"TSV that is not of numbers", "Write its columns as numbers, or its rows as JSON lines",
-      false},
-     NULL,
-     .test = is_tsv},
+    {{"CSV that is not of numbers", TABLE, false}, NULL, .test = is_csv},
+    {{"TSV that is not of numbers", TABLE, false}, NULL, .test = is_tsv},
 };
 
 static const struct foreign_type *foreign_find_type(const struct probed_file *file)

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -173,6 +174,17 @@ static int make_names_unique(struct catalog *catalog, const struct source_list *
     return 0;
 }
 
+/* Are files with the extension mostly there to say something of other files? */
+static bool says_of_data(const struct extension_count *count)
+{
+    static const char *const ends[] = {"", ".json", ".md", ".txt", ".yaml", ".yml", ".html"};
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(ends) && strcasecmp(count->ext, ends[i]) != 0)
+        i++;
+    return i < ARRAY_LEN(ends);
+}
+
 /* list: all files; empty if SOURCE has an index of whole collections. */
 static int nothing_usable(const struct source *source, const struct catalog *catalog,
                           const struct source_list *list, struct diag *d)
@@ -180,7 +192,8 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     AUTO_FREE char *root = source_name(source);
     AUTO_TEXT struct text shown = {0};
     struct extensions extensions = {.n = 0};
-    size_t typical = 0; /* an item with the most frequent extension */
+    size_t typical = 0; /* an item with the most frequent extension of data */
+    unsigned end = 0;
 
     if (!root)
         return -ENOMEM;
@@ -201,8 +214,10 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     extensions_show(&extensions, false, &shown);
     if (shown.data)
         text_plain(shown.data, "");
+    while (end + 1 < extensions.n && says_of_data(&extensions.count[end]))
+        end++;
     while (typical + 1 < catalog->n &&
-           !extension_has(&extensions.count[0], catalog->item[typical].name))
+           !extension_has(&extensions.count[end], catalog->item[typical].name))
         typical++;
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
                     list->n, shown.data ? shown.data : "", catalog->item[typical].error);

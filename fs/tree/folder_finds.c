@@ -254,6 +254,22 @@ static bool is_zeros(const uint8_t *head, size_t len)
     return len >= 16 && !head[0] && !memcmp(head, head + 1, len - 1);
 }
 
+#define TEXT_SHOWN 40 /* bytes, or a few more, of what a text begins with */
+
+/* The begin of the first line, if it is text of at least 4 bytes: its length. Otherwise 0. */
+static int first_text(const uint8_t *head, size_t len)
+{
+    size_t at = 0, n;
+
+    while (at < len && at < TEXT_SHOWN && head[at] != '\n' && head[at] != '\r') {
+        n = head[at] == '\t' ? 1 : text_character(head + at, len - at);
+        if (!n || (head[at] != '\t' && text_command(head + at, len - at)))
+            return 0;
+        at += n;
+    }
+    return at < 4 ? 0 : (int)at;
+}
+
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
                             const struct probed_file *file, struct text *t)
 {
@@ -280,8 +296,13 @@ int folder_describe_unknown(const struct folder_scan *scan, const struct blob *b
                  "it again",
                  len);
     } else {
-        text_add(t, "is of no format that epochfs knows; it begins with");
-        for (size_t i = 0; i < min_u64(len, 4); i++)
+        int shown = first_text(head, len);
+
+        text_add(t, "is %sof no format that epochfs knows; it begins with", shown ? "text " : "");
+        if (shown)
+            text_add(t, " `%.*s`. Texts are read as JSON lines, or as files in class folders",
+                     shown, (const char *)head);
+        for (size_t i = 0; !shown && i < min_u64(len, 4); i++)
             text_add(t, " %02x", head[i]);
         for (unsigned i = 0; i < n_formats; i++) {
             const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;

@@ -19,7 +19,12 @@ write("hub/README.md", b"# A dataset\n")
 write("hub/LICENSE", b"MIT\n")
 for i in range(3):
     write(f"hub/train-0000{i}.arrow", ARROW)
-refused("hub", "among 5 files (3 .arrow, 1 without an extension, 1 .md)", "train-00000.arrow: is Arrow", "CSV or JSON lines")
+refused("hub", "among 5 files (3 .arrow, 1 without an extension, 1 .md)", "train-00000.arrow: is Arrow", "Parquet or JSON lines")
+# As datasets.save_to_disk() writes them: a page of JSON for each.
+write("saved/data-00000-of-00001.arrow", b"\xff\xff\xff\xff\x88\1\0\0" + bytes(200))
+for name in ("dataset_info.json", "state.json"):
+    write(f"saved/{name}", b"{}\n")
+refused("saved", "among 3 files (2 .json, 1 .arrow)", "data-00000-of-00001.arrow: is Arrow", "to_parquet(")
 
 # Pictures: what keeps them from being a dataset.
 for i in range(3):
@@ -34,6 +39,6 @@ refused("beside", "x.h5 next to them is of another format")
 for i in range(8):
     write(f"few/{i}.cfg", b"names: [a, b]\n")
 write("few/a/0.jpg", JPEG)
-refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is of no format that epochfs knows")
+refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is text of no format that epochfs knows; it begins with `names: [a, b]`. Texts are read as JSON lines")
 write("one.jpg", JPEG)
 contains(run("info", f"{SOURCE}/one.jpg", code=2), "Mount the folder of the pictures")

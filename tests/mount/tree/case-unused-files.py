@@ -7,7 +7,7 @@ import os
 from lib import MOUNTPOINT, contains, equal, log_text, mounted, path, small, text, write
 
 small()
-UNKNOWN = {"LICENSE": b"MIT\n", "README.md": b"# A page\n", "src/a b.py": b"import os\n", "src/c.py": b"def c():\n    pass\n"}
+UNKNOWN = {"LICENSE": b"MIT License\n", "README.md": b"# A page\n", "src/a b.py": b"import os\n", "src/c.py": b"def c():\n    pass\n"}
 ZEROS = {"zeros": bytes(5000), "zeros.jpg": bytes(16)}
 for name, data in UNKNOWN.items():
     write(name, data)
@@ -22,7 +22,9 @@ with mounted():
     zeros = [text(path("zeros", name, "ERROR.txt")).strip() for name in ZEROS]
     contains(text(path("README.txt")), *(f"  {name}\n" for name in errors))
 for name, data in UNKNOWN.items():
-    equal(errors[name], f"{name}: is of no format that epochfs knows; it begins with {data[:4].hex(' ')}")
+    line = data.decode().split("\n")[0]
+    shown = f"it begins with `{line}`. Texts are read" if len(line) > 3 else f"it begins with {data[:4].hex(' ')}"
+    contains(errors[name], f"{name}: is {'text ' * (len(line) > 3)}of no format that epochfs knows; {shown}")
 equal(errors["empty"], "empty: is empty")
 equal(zeros, ["zeros/zeros: begins with 5000 zeros, as a file does whose content was never written. Copy it again",
               "zeros/zeros.jpg: begins with 16 zeros, as a file does whose content was never written. Copy it again"], "no IDX file")
