@@ -16,14 +16,20 @@ static const struct blob *view_source_of(const struct node *node)
     return node->item->ds->blob[node->number];
 }
 
+/* Does the size of the file take reading its samples? */
+static bool view_size_reads(const struct node *node)
+{
+    return (node->type == NODE_BATCH || node->type == NODE_SAMPLE) &&
+           (node->file->encoder->reads || (node->file->field && node->file->field->form_reads));
+}
+
 bool view_size_is_near(const struct node *node)
 {
     struct schedule_batch batch;
     uint64_t first;
     bool is_near;
 
-    if ((node->type == NODE_BATCH || node->type == NODE_SAMPLE) &&
-        (node->file->encoder->reads || (node->file->field && node->file->field->form_reads)))
+    if (view_size_reads(node))
         return false;
     if (node->type != NODE_BATCH || !node->item->ds->ops || !node->item->ds->ops->prepare)
         return true;
@@ -40,6 +46,7 @@ int view_size(struct read_context *rc, struct open_files *files, const struct no
               uint64_t *ret, struct diag *d)
 {
     AUTO_OPEN_FILE struct open_file f = {0};
+    struct open_file *kept;
     size_t len;
     int r;
 
@@ -54,6 +61,14 @@ int view_size(struct read_context *rc, struct open_files *files, const struct no
     }
     if (open_files_size(files, node, ret))
         return 0;
+    if (view_size_reads(node)) { /* so that the first READ does not read them again */
+        r = open_files_take(rc, files, node, &kept, d);
+        if (r < 0)
+            return r;
+        *ret = kept->layout.size;
+        open_files_give(kept, 0);
+        return 0;
+    }
     r = open_file_init(rc, &f, files, node, d);
     if (r == 0)
         *ret = f.layout.size;

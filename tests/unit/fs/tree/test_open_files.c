@@ -297,6 +297,26 @@ static void test_open_files__read_again__no_new_layout(void **state)
     assert_int_equal(forms, 0);
 }
 
+/* The size of a record file takes reading its samples: the first read finds what that has made. */
+static void test_open_files__size_that_reads__kept_for_the_read(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct node epoch, node;
+    unsigned of_size;
+    uint64_t size = 0;
+
+    (void)state;
+    records_open(&r, "batch=40,seed=7", false);
+    epoch = epoch_of(&r.mount, &r.mount.item[0], "batch=40,seed=7");
+    assert_int_equal(tree_lookup(r.mount.tree, &epoch, "tfrecord", TREE_OWNER, &r.npz, NULL, NULL),
+                     0);
+    node = npz_at(&r, 0);
+    assert_int_equal(view_size(READ_WAITS, r.mount.files, &node, &size, NULL), 0);
+    of_size = forms;
+    assert_true(size > PIECE && of_size >= 40);
+    assert_true(forms_of_read(&r, 0) < of_size);
+}
+
 static void test_open_files__read_whole__not_kept(void **state)
 {
     AUTO_RECORDS struct records r = {0};
@@ -632,6 +652,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_files__read_in_pieces__the_same_bytes),
         cmocka_unit_test(test_open_files__read_again__no_new_layout),
+        cmocka_unit_test(test_open_files__size_that_reads__kept_for_the_read),
         cmocka_unit_test(test_open_files__read_whole__not_kept),
         cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
         cmocka_unit_test(test_open_files__many_fields__memory_is_bounded),
