@@ -172,7 +172,7 @@ static bool members_is_sorted(const struct members *m)
     return true;
 }
 
-/* Number the folders in the order of their paths. */
+/* Number the folders in the order of their paths; those of one path become one. */
 static int sort_folders(struct members *m)
 {
     struct renumber {
@@ -180,6 +180,7 @@ static int sort_folders(struct members *m)
     };
     AUTO_FREE struct renumber *all = calloc(m->n_folders + 1, sizeof(*all));
     AUTO_FREE uint32_t *by_place = calloc(m->n_folders + 1, sizeof(*by_place));
+    uint32_t n = 0;
 
     if (!all || !by_place)
         return -ENOMEM;
@@ -187,9 +188,11 @@ static int sort_folders(struct members *m)
         all[i] = (struct renumber){m->folder[i], i};
     qsort_r(all, m->n_folders, sizeof(*all), members_compare_folders, m->names);
     for (uint32_t i = 0; i < m->n_folders; i++) {
-        m->folder[i] = all[i].name;
-        by_place[all[i].old] = i;
+        if (!n || strcmp(m->names + all[i].name, members_folder(m, n - 1)) != 0)
+            m->folder[n++] = all[i].name;
+        by_place[all[i].old] = n - 1;
     }
+    m->n_folders = n;
     for (size_t i = 0; i < m->n; i++)
         m->member[i].folder = by_place[m->member[i].folder];
     return 0;

@@ -110,8 +110,8 @@ int members_compare_paths(const char *a, const char *b);
 /* The same, where b has len bytes. */
 int members_compare_to(const char *a, const char *b, size_t len);
 
-/* Sort by the path of the folder, in that order, then by name; number the folders in that order. 0
- * or -ENOMEM. */
+/* Sort by the path of the folder, in that order, then by name; number the folders in that order,
+ * those that were added several times once. 0 or -ENOMEM. */
 int members_sort(struct members *m);
 
 /* Make a table of the n files of m with these numbers, in this order, and of all folders of m at

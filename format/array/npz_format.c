@@ -16,10 +16,19 @@ extern const struct format format_npz;
 /* An archive that is being read. */
 struct npz {
     struct arrays *arrays;
-    struct held_blob *held; /* of the archive */
+    struct held_blob *held; /* of the archive, and */
+    const struct zip *zip;  /* its directory */
     uint64_t *left;         /* see struct archive_format */
     const struct format_setup *setup;
 };
+
+/* Read the start of a member's content. */
+static int array_npz_peek(const struct npz *npz, struct zip_member *m, uint8_t *head, size_t most,
+                          size_t *ret_len, struct diag *d)
+{
+    *ret_len = (size_t)min_u64(most, m->size);
+    return *ret_len ? zip_content(READ_WAITS, npz->held->blob, npz->zip, m, head, *ret_len, d) : 0;
+}
 
 /* Make the array's blob the unpacked content of a deflated member. */
 static int unpack_member(const struct npz *npz, const struct zip_member *m, struct array *a,
@@ -56,7 +65,7 @@ static int array_npz_read_array(const struct npz *npz, const struct zip_member *
     return r < 0 ? r : array_in_c_order(a, npz->left, what, d);
 }
 
-static int array_npz_add_member(const struct npz *npz, const struct zip_member *m, uint8_t *head,
+static int array_npz_add_member(const struct npz *npz, struct zip_member *m, uint8_t *head,
                                 struct diag *d)
 {
     const struct blob *blob = npz->held->blob;
@@ -64,11 +73,11 @@ static int array_npz_add_member(const struct npz *npz, const struct zip_member *
     struct diag reason = DIAG_INIT;
     char what[WHAT_SIZE];
     struct array *a;
-    int r = zip_peek(blob, m, head, NPY_HEAD_START, &len, d);
+    int r = array_npz_peek(npz, m, head, NPY_HEAD_START, &len, d);
 
     if (r < 0 || len < 6 || memcmp(head, "\x93NUMPY", 6) != 0) /* no array */
         return r;
-    r = zip_peek(blob, m, head, NPY_HEAD_MAX, &len, d);
+    r = array_npz_peek(npz, m, head, NPY_HEAD_MAX, &len, d);
     if (r < 0)
         return r;
     a = arrays_add(npz->arrays, m->name, min_u64(name, ARRAY_NAME_MAX));
@@ -101,22 +110,28 @@ static bool is_sparse(const struct arrays *arrays)
 static int array_npz_read(struct held_blob *held, const struct format_setup *setup, uint64_t *left,
                           struct arrays *ret, struct diag *d)
 {
-    const struct npz npz = {ret, held, left, setup};
+    AUTO_ZIP struct zip zip = {0};
+    const struct npz npz = {ret, held, &zip, left, setup};
     const struct blob *blob = held->blob;
     AUTO_FREE uint8_t *head = malloc(NPY_HEAD_MAX);
-    AUTO_ZIP struct zip zip = {0};
-    int r = !head ? -ENOMEM : zip_read(blob, &zip, d);
+    int r = !head ? -ENOMEM : zip_read(blob, false, &zip, d);
 
     if (r < 0)
         return r;
     if (!zip.n)
         return blob_bad(blob, d, "expected arrays, got an empty archive");
-    for (size_t i = 0; i < zip.n && r == 0; i++)
-        r = zip_check(blob, &zip.member[i], d);
-    if (r == 0)
-        r = zip_find(blob, &zip, d);
-    for (size_t i = 0; i < zip.n && r == 0; i++)
-        r = array_npz_add_member(&npz, &zip.member[i], head, d);
+    for (size_t i = 0; i < zip.n && r == 0; i++) {
+        struct zip_member m = zip_member(&zip, i);
+
+        r = zip_locate(READ_WAITS, blob, &zip, &m, d);
+    }
+    for (size_t i = 0; i < zip.n && r == 0; i++) {
+        struct zip_member m = zip_member(&zip, i);
+
+        r = zip_locate(READ_WAITS, blob, &zip, &m, d);
+        if (r == 0)
+            r = array_npz_add_member(&npz, &m, head, d);
+    }
     if (r == 0 && is_sparse(ret))
         return blob_bad(
             blob, d,

@@ -223,7 +223,7 @@ struct claims {
      * -errno with the reason in d. NULL with heads. */
     int (*open)(const struct claims *claims, size_t file, struct blob **ret, struct diag *d);
     /* Would a format take a file of the listing for itself, by its name and its first len bytes,
-     * at most FORMAT_HEAD? NULL with heads. */
+     * at most FORMAT_HEAD? NULL: none would, or NULL with heads. */
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
     bool format_given;                /* the user says of which format all files are, */
     const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */

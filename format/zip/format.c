@@ -1,6 +1,5 @@
 /* Archives of files: format/files finds its datasets in them as in folders. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -9,12 +8,15 @@
 #include "format/files/file.h"
 #include "format/zip/archive.h"
 
-/* ---- what format/files asks of an archive ---- */
-
 struct zip_claims {
     struct claims claims;
     struct zip_archive *archive;
+    const char *top;    /* folder of the archive */
+    struct text others; /* which files are in no collection, and */
+    size_t n_others;    /* how many */
 };
+
+/* ---- what format/files asks of an archive ---- */
 
 static int zip_read_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
                           uint8_t *bytes, int *len)
@@ -22,9 +24,17 @@ static int zip_read_heads(const struct claims *claims, const size_t *file, unsig
     const struct zip_archive *archive = ((const struct zip_claims *)claims)->archive;
 
     for (unsigned i = 0; i < n; i++) {
-        len[i] = zip_view_head(archive, file[i], bytes + i * size, size);
-        if (len[i] == -ENOMEM)
-            return -ENOMEM;
+        struct zip_member m = zip_archive_member(archive, &archive->listing, file[i]);
+
+        int r = 0;
+
+        len[i] = (int)min_u64(size, m.size);
+        if (len[i])
+            r = zip_content(READ_WAITS, archive->blob, &archive->zip, &m, bytes + i * size,
+                            (size_t)len[i], NULL);
+        if (r == -ENOMEM)
+            return r;
+        len[i] = r < 0 ? r : len[i];
     }
     return 0;
 }
@@ -40,163 +50,105 @@ static int zip_open_listed(const struct claims *claims, size_t file, struct blob
                         &members, d);
 }
 
-/* No other format looks into an archive. */
-static bool zip_is_taken(const struct claims *claims, size_t file, const uint8_t *head, size_t len)
-{
-    (void)claims;
-    (void)file;
-    (void)head;
-    (void)len;
-    return false;
-}
-
 /* ---- datasets ---- */
 
-/* Gets datasets of a collection, and hands them on under their whole paths. */
-struct zip_finds {
-    struct finds finds;
-    struct finds *outer;
-    const char *top, *folder; /* of the archive, of the collection */
-    size_t n;                 /* datasets and errors so far */
-};
-
-/* A collection of the whole archive is called like the archive, not `all`. */
-static char *zip_path_of(const struct zip_finds *finds, const char *name)
+/* Make the name of a collection its whole path. One of all of SOURCE is of the archive. */
+static int zip_name_collection(struct collection *c, const char *top)
 {
-    AUTO_FREE char *path = NULL;
-    char *ret = NULL;
+    AUTO_FREE char *path = NULL, *name = c->name;
+    bool whole = !strcmp(name, "all");
+    int r = text_print(&path, "/%s%s%s", c->folder, *c->folder ? "/" : "", name);
 
-    if (asprintf(&path, "%s%s%s", finds->folder, *finds->folder ? "/" : "", name) < 0)
-        return path = NULL;
-    if (*name == '/')
-        ret = strdup(name);
-    else if (members_is_below(path, finds->top) && asprintf(&ret, "/%s", path) < 0)
-        return NULL;
-    else if (!ret && asprintf(&ret, "/%s%s%s", finds->top, !strcmp(name, "all") ? "" : "/",
-                              !strcmp(name, "all") ? "" : name) < 0)
-        return NULL;
-    return ret;
+    c->name = NULL;
+    if (r == 0 && members_is_below(path + 1, top))
+        c->name = TAKE_PTR(path);
+    else if (r == 0)
+        r = text_print(&c->name, "/%s%s%s", top, whole ? "" : "/", whole ? "" : name);
+    return r;
 }
 
-static int zip_found_dataset(struct finds *base, const char *name, struct dataset *ds)
+/* Count the files that are in no collection, and say which. */
+static int zip_count_others(struct zip_claims *claims)
 {
-    struct zip_finds *finds = (struct zip_finds *)base;
-    AUTO_FREE char *path = zip_path_of(finds, name);
-
-    if (!path) {
-        dataset_free(ds);
-        return -ENOMEM;
-    }
-    finds->n++;
-    return finds->outer->dataset(finds->outer, path, ds);
-}
-
-static int zip_found_error(struct finds *base, const char *name, const char *reason)
-{
-    struct zip_finds *finds = (struct zip_finds *)base;
-    AUTO_FREE char *path = zip_path_of(finds, name);
-
-    finds->n++;
-    return path ? finds->outer->error(finds->outer, path, reason) : -ENOMEM;
-}
-
-static int zip_found_failed(struct finds *base, const char *name, int error, const char *reason)
-{
-    (void)error;
-    return zip_found_error(base, name, reason);
-}
-
-/* Count the files that are in no collection, and say which; n_aside of the archive are others. */
-static int zip_count_others(const struct zip_archive *archive, const struct claims *claims,
-                            uint64_t *ret_n, struct text *t)
-{
+    const struct zip_archive *archive = claims->archive;
+    struct text *t = &claims->others;
     struct extensions others = {.n = 0};
 
-    *ret_n = archive->n_aside;
+    claims->n_others = (size_t)archive->n_aside;
     for (size_t i = 0; i < archive->listing.n; i++)
-        if (!claims->taken[i]) {
+        if (!claims->claims.taken[i]) {
             extensions_add(&others, members_name(&archive->listing, i));
-            ++*ret_n;
+            claims->n_others++;
         }
-    if (archive->aside)
-        text_add(t, "%s", archive->aside);
+    if (archive->aside.set)
+        text_add(t, "%s", archive->aside.text);
     if (others.n || others.others) {
         text_add(t, "%sother formats are not read inside of an archive; unpack it: ",
-                 archive->aside ? ". And " : "");
+                 archive->aside.set ? ". And " : "");
         extensions_show(&others, false, t);
     }
     return t->failed ? -ENOMEM : 0;
 }
 
-static int zip_open_collections(struct zip_archive *archive, struct claims *claims,
-                                struct zip_finds *finds)
+static int zip_open_collection(struct zip_claims *claims, struct collection *c, struct finds *finds)
 {
-    AUTO_TEXT struct text others = {0};
-    uint64_t n = 0;
-    int r = zip_count_others(archive, claims, &n, &others);
+    struct zip_archive *archive = claims->archive;
+    const struct members *members = NULL;
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    int r = zip_name_collection(c, claims->top);
 
-    for (size_t i = 0; i < claims->n && r == 0; i++) {
-        struct collection *c = &claims->collection[i];
-        const struct members *members = NULL;
-        struct blob *blob = NULL;
-        struct diag d = DIAG_INIT;
-
-        if (!c->n)
-            continue;
-        c->n_unread = n;
-        c->unread = n ? strdup(others.data) : NULL;
-        finds->folder = c->folder;
-        r = n && !c->unread ? -ENOMEM
-                            : zip_view_new(archive, c->root, c->file, c->n, &blob, &members, &d);
-        if (r == 0)
-            r = format_files.open_collection(c, blob, members, archive->setup, &finds->finds);
-        else if (r != -ENOMEM)
-            r = zip_found_error(&finds->finds, c->name, diag_text(&d, r));
-    }
-    return r;
+    c->n_unread = claims->n_others;
+    if (r == 0 && c->n_unread)
+        r = text_print(&c->unread, "%s", claims->others.data);
+    if (r < 0)
+        return r;
+    r = zip_view_new(archive, c->root, c->file, c->n, &blob, &members, &d);
+    if (r == 0)
+        return format_files.open_collection(c, blob, members, archive->setup, finds);
+    return r == -ENOMEM ? r : finds->error(finds, c->name, diag_text(&d, r));
 }
 
 /* Nothing in the archive is a dataset: say what there is. */
-static int zip_say_unusable(const struct zip_archive *archive, const struct zip_claims *claims,
-                            const char *file_name, struct finds *finds)
+static int zip_say_unusable(const struct zip_claims *claims, const char *file_name,
+                            struct finds *finds)
 {
+    const struct zip_archive *archive = claims->archive;
     AUTO_TEXT struct text t = {0};
-    uint64_t n = 0;
-    int r;
 
     text_add(&t, "%s: expected files that are samples, as in a folder, got ",
              blob_name(archive->blob));
     if (archive->listing.n)
         text_add(&t, "%zu files of which none is: ", archive->listing.n);
     else
-        text_add(&t, "an archive without files%s", archive->aside ? ": " : "");
-    r = zip_count_others(archive, &claims->claims, &n, &t);
-    if (r == 0 && claims->claims.unmet)
+        text_add(&t, "an archive without files%s", archive->aside.set ? ": " : "");
+    text_add_bytes(&t, claims->others.data, claims->others.len);
+    if (claims->claims.unmet)
         text_add(&t, ". %s", claims->claims.unmet);
-    return r < 0 || t.failed ? -ENOMEM : finds->failed(finds, file_name, -EBADMSG, t.data);
+    return t.failed ? -ENOMEM : finds->failed(finds, file_name, -EBADMSG, t.data);
 }
 
 static int zip_find_datasets(struct zip_archive *archive, const char *top, const char *file_name,
                              struct finds *finds)
 {
-    struct zip_finds inner = {.finds = {.dataset = zip_found_dataset,
-                                        .error = zip_found_error,
-                                        .failed = zip_found_failed},
-                              .outer = finds,
-                              .top = top};
     AUTO_FREE uint8_t *taken = calloc(archive->listing.n + 1, 1);
-    struct zip_claims claims = {{.taken = taken,
-                                 .heads = zip_read_heads,
-                                 .open = zip_open_listed,
-                                 .is_taken = zip_is_taken},
-                                archive};
+    struct zip_claims claims = {{.taken = taken, .heads = zip_read_heads, .open = zip_open_listed},
+                                .archive = archive,
+                                .top = top};
+    size_t n = 0;
     int r = taken ? format_files.claim_names(&archive->listing, &claims.claims) : -ENOMEM;
 
     if (r == 0)
-        r = zip_open_collections(archive, &claims.claims, &inner);
-    if (r == 0 && !inner.n)
-        r = zip_say_unusable(archive, &claims, file_name, finds);
+        r = zip_count_others(&claims);
+    for (size_t i = 0; i < claims.claims.n && r == 0; i++)
+        if (claims.claims.collection[i].n) {
+            r = zip_open_collection(&claims, &claims.claims.collection[i], finds);
+            n++;
+        }
+    if (r == 0 && !n)
+        r = zip_say_unusable(&claims, file_name, finds);
     claims_release(&claims.claims, &format_files);
+    text_release(&claims.others);
     return r;
 }
 
@@ -205,16 +157,15 @@ static int zip_open_file(struct source_file *file, const struct format_setup *se
                          struct finds *finds)
 {
     size_t len = strlen(file->name) - (text_ends_with(file->name, ".zip") ? 4 : 0);
-    AUTO_FREE char *stem = strndup(file->name, len), *top = NULL;
+    AUTO_FREE char *top = NULL;
     AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
     struct diag d = DIAG_INIT;
-    int r;
+    int r =
+        text_print(&top, "%s%s%.*s", file->folder, *file->folder ? "/" : "", (int)len, file->name);
 
-    if (!stem || asprintf(&top, "%s%s%s", file->folder, *file->folder ? "/" : "", stem) < 0) {
-        top = NULL;
-        return -ENOMEM;
-    }
-    r = zip_archive_open(TAKE_PTR(file->blob), top, stem, setup, &archive, &d);
+    if (r == 0)
+        r = zip_archive_open(TAKE_PTR(file->blob), top, top + strlen(top) - len, setup, &archive,
+                             &d);
     if (r == -ENOMEM)
         return r;
     return r < 0 ? finds->failed(finds, file->file_name, r, diag_text(&d, r))

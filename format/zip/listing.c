@@ -7,9 +7,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "base/array.h"
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "format/zip/archive.h"
 
 #define FLAG_UTF8     0x800u
@@ -17,26 +15,20 @@
 #define MAKER_DOS     0
 #define NAME_LONGEST  255u /* bytes of a name of a folder or a file */
 
-struct zip_file {
-    size_t path; /* in paths: "" or a folder, NUL, the name, NUL; a name "" is the folder's entry */
-    size_t name;
-    uint32_t member;
-};
-
 struct zip_listing {
-    const struct zip *zip;
-    struct text paths;
-    struct zip_file *file; /* [n] */
-    size_t n;
+    struct zip_archive *archive;
     bool turns_slashes; /* names have backslashes for slashes */
-    uint64_t n_aside;   /* members that are no files, for which there is a reason */
-    struct diag aside;  /* the first reason */
+    const char
+        *above; /* path of the folder that paths in the archive are below; "" or ends in '/' */
+    struct text path; /* above, and the path of the member that is looked at */
+    struct text last; /* the folder that was added last, and */
+    uint32_t folder;  /* its number */
 };
 
 static void zip_listing_release(struct zip_listing *l)
 {
-    text_release(&l->paths);
-    free(l->file);
+    text_release(&l->path);
+    text_release(&l->last);
 }
 
 /* ---- names ---- */
@@ -79,53 +71,36 @@ static void zip_add_437(struct text *t, const char *bytes, size_t len)
     }
 }
 
-/* The name in the extra field for Unicode, if it is that of this name. NULL: there is none. */
-static const char *zip_unicode_name(const struct zip_member *m, size_t *ret_len)
-{
-    const uint8_t *field = m->extra;
-    size_t left = m->extra_len, len;
-
-    for (; left >= 4; field += 4 + len, left -= 4 + len) {
-        len = load_le16(field + 2);
-        if (len > left - 4)
-            return NULL;
-        if (load_le16(field) != FIELD_UNICODE || len <= 5 || field[4] != 1 ||
-            load_le32(field + 5) != crc32_z(0, (const Bytef *)m->name, m->name_len))
-            continue;
-        *ret_len = len - 5;
-        return (const char *)field + 9;
-    }
-    return NULL;
-}
-
 static void zip_decode_name(const struct zip_member *m, struct text *t)
 {
-    size_t len = m->name_len;
-    const char *unicode = m->flags & FLAG_UTF8 ? NULL : zip_unicode_name(m, &len);
+    size_t len = 0;
+    const uint8_t *unicode = m->flags & FLAG_UTF8 ? NULL : zip_extra(m, FIELD_UNICODE, &len);
 
-    if (unicode)
-        text_add_bytes(t, unicode, len);
-    else if (m->flags & FLAG_UTF8 || zip_is_utf8(m->name, len))
-        text_add_bytes(t, m->name, len);
+    /* The field has a version and the CRC-32 of the name that it replaces. */
+    if (unicode && len > 5 && unicode[0] == 1 &&
+        load_le32(unicode + 1) == crc32_z(0, (const Bytef *)m->name, m->name_len))
+        text_add_bytes(t, (const char *)unicode + 5, len - 5);
+    else if (m->flags & FLAG_UTF8 || zip_is_utf8(m->name, m->name_len))
+        text_add_bytes(t, m->name, m->name_len);
     else
-        zip_add_437(t, m->name, len);
+        zip_add_437(t, m->name, m->name_len);
 }
 
 /* Clean `./` and `//` in place: path has len bytes and a NUL. Returns why it is no path of a file
  * below a folder, or NULL. */
-static const char *zip_clean_path(char *path, size_t *len)
+static const char *zip_clean_path(char *path, size_t len)
 {
     size_t to = 0;
 
-    if (strlen(path) != *len)
+    if (strlen(path) != len)
         return "its name has a NUL";
-    if (*len >= PATH_MAX / 2)
+    if (len >= PATH_MAX / 2)
         return "its path is too long";
-    if (!*len || *path == '/' || (path[1] == ':' && (path[2] == '/' || path[2] == '\\')))
-        return !*len ? "it has no name" : "its name is an absolute path";
+    if (!len || *path == '/' || (path[1] == ':' && (path[2] == '/' || path[2] == '\\')))
+        return !len ? "it has no name" : "its name is an absolute path";
     if (strchr(path, '\\'))
         return "its name has a backslash";
-    for (size_t at = 0; at < *len;) {
+    for (size_t at = 0; at < len;) {
         size_t n = strcspn(path + at, "/");
         bool is_folder = path[at + n] == '/';
 
@@ -142,7 +117,6 @@ static const char *zip_clean_path(char *path, size_t *len)
         at += n + is_folder;
     }
     path[to] = '\0';
-    *len = to;
     return NULL;
 }
 
@@ -154,11 +128,11 @@ static bool zip_turns_slashes(const struct zip *zip)
     bool found = false;
 
     for (size_t i = 0; i < zip->n; i++) {
-        const struct zip_member *m = &zip->member[i];
+        struct zip_member m = zip_member(zip, i);
 
-        if (m->maker != MAKER_DOS || memchr(m->name, '/', m->name_len))
+        if (m.maker != MAKER_DOS || memchr(m.name, '/', m.name_len))
             return false;
-        found = found || memchr(m->name, '\\', m->name_len);
+        found = found || memchr(m.name, '\\', m.name_len);
     }
     return found;
 }
@@ -172,105 +146,106 @@ static bool zip_is_housekeeping(const char *path)
            !strcmp(name, "desktop.ini");
 }
 
-/* Why a member is no file of the listing, or NULL. */
-static const char *zip_why_aside(const struct zip_member *m)
+/* Set l->path to that of a member. *ret_why: why it is no file or folder of the listing; "": that
+ * is not worth a note; NULL: it is one. 0 or -ENOMEM. */
+static int zip_find_path(struct zip_listing *l, const struct zip_member *m, const char **ret_why)
 {
-    const char *method = zip_foreign_method(m);
+    struct text *t = &l->path;
+    size_t start;
+    char *path;
 
-    if (m->mode && !S_ISREG(m->mode) && !S_ISDIR(m->mode) && m->mode & S_IFMT)
-        return "it is a link or a device";
-    return method ? method : NULL;
-}
-
-/* Add a member, or note why it is ignored. 0 or -ENOMEM. */
-static int zip_list_member(struct zip_listing *l, uint32_t number)
-{
-    const struct zip_member *m = &l->zip->member[number];
-    const char *why = zip_why_aside(m);
-    struct text *t = &l->paths;
-    size_t start = t->len, len;
-    char *path, *slash;
-    const char *bad;
-
+    t->len = 0;
+    text_add_bytes(t, l->above, strlen(l->above));
+    start = t->len;
     zip_decode_name(m, t);
     text_add_bytes(t, "", 1);
-    if (t->failed || array_capacity(&l->file, l->n, sizeof(*l->file)) < 0)
+    if (t->failed)
         return -ENOMEM;
     path = t->data + start;
-    len = t->len - start - 1;
     for (char *c = path; l->turns_slashes && (c = strchr(c, '\\'));)
         *c = '/';
-    bad = zip_clean_path(path, &len);
-    t->len = start;
-    if (bad || !len || zip_is_housekeeping(path) || why) {
-        if (bad || (why && len && !zip_is_housekeeping(path)))
-            diag_set(&l->aside, -EINVAL, why && !bad ? "%.100s: %s%s" : "%.100s: %s", path,
-                     bad                     ? bad
-                     : zip_foreign_method(m) ? "is packed by "
-                                             : why,
-                     zip_foreign_method(m) ? why : "");
-        l->n_aside += bad || (why && len && !zip_is_housekeeping(path));
-        return 0;
-    }
-    slash = strrchr(path, '/');
-    l->file[l->n] = (struct zip_file){.path = start, .name = start + len + 1, .member = number};
-    if (slash) {
-        *slash = '\0';
-        l->file[l->n].name = start + (size_t)(slash - path) + 1;
-    } else { /* the name, after a folder "" */
-        memmove(path + 1, path, len + 1);
-        *path = '\0';
-        l->file[l->n].name = start + 1;
-    }
-    t->len = start + len + 2;
-    l->n++;
+    *ret_why = zip_clean_path(path, t->len - start - 1);
+    if (!*ret_why && (!*path || zip_is_housekeeping(path)))
+        *ret_why = "";
+    else if (!*ret_why && m->mode & S_IFMT && !S_ISREG(m->mode) && !S_ISDIR(m->mode))
+        *ret_why = "it is a link or a device";
+    else if (!*ret_why)
+        *ret_why = zip_foreign_method(m);
     return 0;
 }
 
-static int zip_compare_files(const void *a, const void *b, void *paths)
+/* Are all files below the folder stem? 1, 0 or -ENOMEM. */
+static int zip_has_one_folder(struct zip_listing *l, const char *stem)
 {
-    const struct zip_file *x = a, *y = b;
-    const char *base = paths;
-    int order = members_compare_paths(base + x->path, base + y->path);
+    const struct zip *zip = &l->archive->zip;
+    size_t len = strlen(stem), n = 0;
 
-    return order ? order : strcmp(base + x->name, base + y->name);
+    for (size_t i = 0; i < zip->n; i++) {
+        struct zip_member m = zip_member(zip, i);
+        const char *why, *path;
+
+        if (zip_find_path(l, &m, &why) < 0)
+            return -ENOMEM;
+        path = l->path.data + strlen(l->above);
+        if (!why && (strncmp(path, stem, len) != 0 || path[len] != '/'))
+            return 0;
+        n += !why;
+    }
+    return n > 0;
 }
 
-/* Are all files below the folder stem? */
-static bool zip_has_one_folder(const struct zip_listing *l, const char *stem)
+/* Add the folder, and those above it that the one before, which was added, is not below. One that
+ * is added again is the same one once the table is sorted. */
+static int zip_add_folders(struct zip_listing *l, char *folder)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (!members_is_below(l->paths.data + l->file[i].path, stem))
-            return false;
-    return l->n > 0;
-}
-
-/* Add the folder, and those above it that the one before, which was added, is not below. */
-static int zip_add_folders(struct members *m, const char *top, const char *before,
-                           const char *folder, uint32_t *ret)
-{
+    char *end = folder;
     int r = 0;
 
-    for (size_t len = 0; r == 0 && folder[len];) {
-        AUTO_FREE char *path = NULL, *below = NULL;
+    do {
+        char cut;
 
-        len += folder[len] == '/';
-        len += strcspn(folder + len, "/");
-        below = strndup(folder, len);
-        if (!below || asprintf(&path, "%s%s%s", top, *top ? "/" : "", below) < 0)
-            return -ENOMEM;
-        if (!before || !members_is_below(before, below))
-            r = members_add_folder(m, path, ret);
-    }
-    return r;
+        end += *end == '/';
+        end += strcspn(end, "/");
+        cut = *end;
+        *end = '\0';
+        if (!cut || !members_is_below(l->last.data, folder))
+            r = members_add_folder(&l->archive->listing, folder, &l->folder);
+        *end = cut;
+    } while (r == 0 && *end);
+    l->last.len = 0;
+    text_add(&l->last, "%s", folder);
+    return l->last.failed ? -ENOMEM : r;
 }
 
-/* Add the folders from SOURCE to top. */
-static int zip_add_top(struct members *m, const char *top, uint32_t *ret)
+/* Add a member, or note why it is ignored. */
+static int zip_add_member(struct zip_listing *l, uint64_t i)
 {
-    int r = members_add_folder(m, "", ret);
+    struct zip_archive *archive = l->archive;
+    struct zip_member m = zip_member(&archive->zip, i);
+    char *path, *slash, *name, *folder;
+    const char *why;
+    int r = zip_find_path(l, &m, &why);
 
-    return r < 0 ? r : zip_add_folders(m, "", NULL, top, ret);
+    if (r < 0)
+        return r;
+    path = l->path.data;
+    if (why) {
+        archive->n_aside += *why != '\0';
+        if (*why)
+            diag_set(&archive->aside, -EINVAL, "%.100s: %s%s", path + strlen(l->above),
+                     why == zip_foreign_method(&m) ? "is packed by " : "", why);
+        return 0;
+    }
+    slash = strrchr(path, '/');
+    name = slash ? slash + 1 : path;
+    folder = slash ? path : path + strlen(path);
+    if (slash)
+        *slash = '\0';
+    if (strcmp(folder, l->last.data) != 0)
+        r = zip_add_folders(l, folder);
+    return r == 0 && *name
+               ? members_add(&archive->listing, l->folder, name, m.size, (uint64_t[2]){i, 0})
+               : r;
 }
 
 /* The same name twice, or a file that is also a folder. */
@@ -293,51 +268,62 @@ static int zip_check_names(const struct zip_archive *archive, struct diag *d)
     return 0;
 }
 
-static int zip_fill(struct zip_archive *archive, struct zip_listing *l, const char *top,
-                    struct diag *d)
+static int zip_list(struct zip_archive *archive, const char *top, const char *stem, struct diag *d)
 {
-    struct members *m = &archive->listing;
-    const char *before = NULL;
-    uint32_t folder = 0, root = 0;
-    int r = zip_add_top(m, top, &root);
+    AUTO(zip_listing_release)
+    struct zip_listing l = {
+        .archive = archive, .turns_slashes = zip_turns_slashes(&archive->zip), .above = ""};
+    AUTO_FREE char *above = NULL;
+    int r = text_print(&above, "%s%s", top, *top ? "/" : "");
 
-    for (size_t i = 0; i < l->n && r == 0; i++) {
-        const struct zip_file *file = &l->file[i];
-        const char *path = l->paths.data + file->path, *name = l->paths.data + file->name;
-
-        if (!*path)
-            folder = root;
-        else if (!before || strcmp(before, path) != 0)
-            r = zip_add_folders(m, top, before, path, &folder);
-        before = *path ? path : before;
-        if (r == 0 && *name)
-            r = members_add(m, folder, name, l->zip->member[file->member].size,
-                            (uint64_t[2]){file->member, 0});
-    }
     if (r == 0)
-        r = members_sort(m);
+        r = zip_has_one_folder(&l, stem);
+    if (r == 1) /* it is top */
+        above[strlen(top) - strlen(stem)] = '\0';
+    l.above = above;
+    if (r >= 0)
+        r = zip_add_folders(&l, (char[]){""});
+    for (size_t i = 0; i < archive->zip.n && r == 0; i++)
+        r = zip_add_member(&l, i);
+    if (r == 0)
+        r = members_sort(&archive->listing);
     return r == 0 ? zip_check_names(archive, d) : r;
 }
 
-int zip_list(struct zip_archive *archive, const struct zip *zip, const char *top, const char *stem,
-             struct diag *d)
-{
-    AUTO(zip_listing_release)
-    struct zip_listing l = {.zip = zip, .turns_slashes = zip_turns_slashes(zip)};
-    AUTO_FREE char *above = NULL;
-    const char *slash = strrchr(top, '/');
-    int r = 0;
+/* ---- archives ---- */
 
-    for (uint32_t i = 0; i < zip->n && r == 0; i++)
-        r = zip_list_member(&l, i);
+void zip_archive_drop(struct zip_archive *archive)
+{
+    if (--archive->users)
+        return;
+    blob_free(archive->blob);
+    zip_release(&archive->zip);
+    members_release(&archive->listing);
+    free(archive);
+}
+
+int zip_archive_open(struct blob *blob, const char *top, const char *stem,
+                     const struct format_setup *setup, struct zip_archive **ret, struct diag *d)
+{
+    static _Atomic(uint64_t) archives;
+    AUTO_ZIP_ARCHIVE struct zip_archive *archive = calloc(1, sizeof(*archive));
+    int r;
+
+    if (!archive) {
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    archive->users = 1;
+    archive->blob = blob;
+    archive->setup = setup;
+    archive->number = atomic_fetch_add(&archives, 1) + 1;
+    r = zip_read(blob, true, &archive->zip, d);
+    if (r == 0)
+        r = zip_list(archive, top, stem, d);
+    if (r == 0)
+        r = blob_verify(blob, d);
     if (r < 0)
         return r;
-    if (l.n)
-        qsort_r(l.file, l.n, sizeof(*l.file), zip_compare_files, l.paths.data);
-    above = strndup(top, slash ? (size_t)(slash - top) : 0);
-    archive->n_aside = l.n_aside;
-    archive->aside = l.aside.set ? strdup(l.aside.text) : NULL;
-    if (!above || (l.aside.set && !archive->aside))
-        return -ENOMEM;
-    return zip_fill(archive, &l, zip_has_one_folder(&l, stem) ? above : top, d);
+    *ret = TAKE_PTR(archive);
+    return 0;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/checked.h"
 #include "base/memo.h"
@@ -12,11 +11,10 @@
 
 #define IN_MEMORY                                                                                  \
     (UINT64_C(64) << 20) /* bytes of a deflated file; a larger one is unpacked to disk */
-#define LOCAL_BYTES 30u  /* of a local header, before the name */
-#define LOCAL_EXTRA 64u  /* bytes that its extra field usually has at most */
 
 struct zip_view {
     struct blob blob;
+    struct blob_ops ops; /* with fetch if the archive's has it */
     struct zip_archive *archive;
     struct members members;
     struct blob **unpacked; /* [members.n] of large files, others NULL; NULL: there are none */
@@ -27,101 +25,33 @@ static const struct zip_view *zip_view_of(const struct blob *blob)
     return (const struct zip_view *)blob;
 }
 
-static struct zip_place *zip_place_of(const struct zip_archive *archive, const struct members *m,
-                                      size_t i)
-{
-    return &archive->place[m->member[i].version[0]];
-}
-
-static struct zip_member zip_member_of(const struct zip_archive *archive,
-                                       const struct zip_place *place, uint64_t size)
-{
-    return (struct zip_member){.name = archive->names + place->name,
-                               .name_len = place->name_len,
-                               .method = place->method,
-                               .crc = place->crc,
-                               .packed_size = place->packed_size,
-                               .size = size,
-                               .header = place->header};
-}
-
-/* ---- reading ---- */
-
-/* Find where packed bytes begin. */
-static int zip_find_bytes(struct read_context *rc, const struct zip_archive *archive,
-                          struct zip_place *place, uint64_t *ret, struct diag *d)
-{
-    uint32_t skip = atomic_load_explicit(&place->skip, memory_order_relaxed);
-    struct zip_member m = zip_member_of(archive, place, 0);
-    int r;
-
-    if (!skip) {
-        r = zip_locate(rc, archive->blob, &m, place->end, d);
-        if (r < 0)
-            return r;
-        skip = (uint32_t)(m.at - place->header);
-        atomic_store_explicit(&place->skip, skip, memory_order_relaxed);
-    }
-    *ret = place->header + skip;
-    return 0;
-}
-
-/* Read packed bytes. Where the local header is not here yet, they are missed with it. */
-static int zip_read_packed(struct read_context *rc, const struct zip_archive *archive,
-                           struct zip_place *place, uint64_t off, void *buf, size_t len,
-                           struct diag *d)
-{
-    const struct blob *blob = archive->blob;
-    uint64_t at = 0;
-    int r = zip_find_bytes(rc, archive, place, &at, d);
-
-    if (r == -EAGAIN)
-        blob_pread(rc, blob, buf, len, place->header + LOCAL_BYTES + place->name_len + off);
-    return r < 0 ? r : blob->ops->pread(rc, blob, buf, len, at + off, d);
-}
-
 struct zip_unpacking {
     struct read_context *rc;
     const struct zip_archive *archive;
-    struct zip_place *place;
-    uint64_t size;
+    struct zip_member member;
     struct diag *d;
 };
 
-static int zip_bad_content(const struct zip_unpacking *u, const char *fault)
-{
-    return blob_bad(
-        u->archive->blob, u->d,
-        "member %.*s: expected %llu bytes with CRC-32 %08x in its deflated data, got %s",
-        (int)min_u64(u->place->name_len, 100), u->archive->names + u->place->name,
-        (unsigned long long)u->size, u->place->crc, fault ? fault : "others");
-}
-
 static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
 {
-    const struct zip_unpacking *u = ctx;
-    size_t n = (size_t)u->place->packed_size, size = (size_t)u->size;
-    AUTO_FREE uint8_t *packed = malloc(n + 1), *content = malloc(size + 1);
-    struct zip_inflated made = {0};
-    int r = !packed || !content ? -ENOMEM
-                                : zip_read_packed(u->rc, u->archive, u->place, 0, packed, n, u->d);
+    struct zip_unpacking *u = ctx;
+    size_t size = (size_t)u->member.size;
+    AUTO_FREE uint8_t *content = malloc(size + 1);
+    int r = content ? zip_content(u->rc, u->archive->blob, &u->archive->zip, &u->member, content,
+                                  size, u->d)
+                    : -ENOMEM;
 
     if (r < 0)
         return r;
-    r = zip_inflate(packed, n, content, size + 1, &made); /* one more would be seen */
-    if (r == -ENOMEM)
-        return r;
-    if (r < 0 || !made.is_whole || made.used != n || made.len != size ||
-        crc32_z(0, content, size) != u->place->crc)
-        return zip_bad_content(u, made.fault);
     *ret = TAKE_PTR(content);
     *ret_size = size;
     return 0;
 }
 
-static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uint64_t off)
+static int zip_read_deflated(struct zip_unpacking *u, uint64_t member, void *buf, size_t len,
+                             uint64_t off)
 {
-    const struct memo_key key = {{(uintptr_t)u->archive, (uintptr_t)u->place, u->archive->number}};
+    const struct memo_key key = {{(uintptr_t)u->archive, member, u->archive->number}};
     const struct memo_maker maker = {zip_make_content, u, u->rc};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(u->archive->setup->memo, &key, &maker, &thing);
@@ -135,14 +65,14 @@ static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uin
 static int zip_read_member(struct read_context *rc, const struct zip_view *view, size_t i,
                            void *buf, size_t len, uint64_t off, struct diag *d)
 {
-    struct zip_place *place = zip_place_of(view->archive, &view->members, i);
-    struct zip_unpacking u = {rc, view->archive, place, members_size(&view->members, i), d};
+    const struct zip_archive *archive = view->archive;
+    struct zip_unpacking u = {rc, archive, zip_archive_member(archive, &view->members, i), d};
 
     if (view->unpacked && view->unpacked[i])
         return blob_read(rc, view->unpacked[i], buf, len, off, d);
-    if (place->method == ZIP_STORED)
-        return zip_read_packed(rc, view->archive, place, off, buf, len, d);
-    return zip_read_deflated(&u, buf, len, off);
+    if (u.member.method == ZIP_STORED)
+        return zip_pread(rc, archive->blob, &archive->zip, &u.member, off, buf, len, d);
+    return zip_read_deflated(&u, view->members.member[i].version[0], buf, len, off);
 }
 
 static int zip_view_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
@@ -201,13 +131,12 @@ static void zip_view_fetch(const struct blob *blob, uint64_t off, uint64_t len,
 
     for (size_t i = members_find(&view->members, off);
          i < view->members.n && view->members.member[i].place < end; i++) {
-        const struct zip_place *place = zip_place_of(view->archive, &view->members, i);
-        uint64_t last = min_u64(place->end, place->header + LOCAL_BYTES + place->name_len +
-                                                LOCAL_EXTRA + place->packed_size);
+        struct zip_member m = zip_archive_member(view->archive, &view->members, i);
+        uint64_t last = zip_end(&view->archive->zip, &m);
 
         if (!waiter)
-            blob_fetch(archive, place->header, last - place->header, NULL);
-        from = min_u64(from, place->header);
+            blob_fetch(archive, m.header, last - m.header, NULL);
+        from = min_u64(from, m.header);
         to = last > to ? last : to;
     }
     if (waiter)
@@ -235,13 +164,6 @@ static const struct blob_ops zip_view_ops = {
     .identity = zip_view_identity,
     .free = zip_view_free,
 };
-static const struct blob_ops zip_far_ops = {
-    .pread = zip_view_pread,
-    .check = zip_view_check,
-    .identity = zip_view_identity,
-    .free = zip_view_free,
-    .fetch = zip_view_fetch,
-};
 
 /* ---- making ---- */
 
@@ -253,17 +175,19 @@ static int zip_unpack_large(struct zip_view *view, struct diag *d)
     int r = 0;
 
     for (size_t i = 0; i < m->n && r == 0; i++) {
-        struct zip_place *place = zip_place_of(archive, m, i);
+        struct zip_member member = zip_archive_member(archive, m, i);
         struct packed_part part = {.name = members_name(m, i),
-                                   .len = place->packed_size,
-                                   .size = members_size(m, i),
-                                   .crc = place->crc};
+                                   .len = member.packed_size,
+                                   .size = member.size,
+                                   .crc = member.crc};
 
-        if (place->method == ZIP_STORED || max_u64(part.size, part.len) <= IN_MEMORY)
+        if (member.method == ZIP_STORED || max_u64(part.size, part.len) <= IN_MEMORY)
             continue;
         if (!view->unpacked)
             view->unpacked = calloc(m->n, sizeof(*view->unpacked));
-        r = view->unpacked ? zip_find_bytes(READ_WAITS, archive, place, &part.off, d) : -ENOMEM;
+        r = view->unpacked ? zip_locate(READ_WAITS, archive->blob, &archive->zip, &member, d)
+                           : -ENOMEM;
+        part.off = member.at;
         if (r == 0)
             r = opener_unpack(archive->setup->opener, archive->blob, &part, &view->unpacked[i], d);
     }
@@ -280,7 +204,7 @@ int zip_view_new(struct zip_archive *archive, const char *root, const uint32_t *
 
     if (!view)
         return -ENOMEM;
-    *blob = (struct blob){.ops = from->ops->fetch ? &zip_far_ops : &zip_view_ops,
+    *blob = (struct blob){.ops = &view->ops,
                           .name = strdup(blob_name(from)),
                           .source = strdup(blob_source(from)),
                           .etag = from->etag ? strdup(from->etag) : NULL,
@@ -288,6 +212,8 @@ int zip_view_new(struct zip_archive *archive, const char *root, const uint32_t *
                           .mode = from->mode,
                           .uid = from->uid,
                           .gid = from->gid};
+    view->ops = zip_view_ops;
+    view->ops.fetch = from->ops->fetch ? zip_view_fetch : NULL;
     view->archive = archive;
     archive->users++;
     r = members_pick(&archive->listing, root, file, n, &view->members);
@@ -300,17 +226,4 @@ int zip_view_new(struct zip_archive *archive, const char *root, const uint32_t *
     *ret_members = &view->members;
     *ret = TAKE_PTR(blob);
     return 0;
-}
-
-int zip_view_head(const struct zip_archive *archive, size_t file, uint8_t *ret, size_t size)
-{
-    const struct members *m = &archive->listing;
-    struct zip_place *place = zip_place_of(archive, m, file);
-    struct zip_member member = zip_member_of(archive, place, members_size(m, file));
-    size_t len = 0;
-    int r = zip_find_bytes(READ_WAITS, archive, place, &member.at, NULL);
-
-    if (r == 0)
-        r = zip_peek(archive->blob, &member, ret, (size_t)min_u64(size, member.size), &len, NULL);
-    return r < 0 ? r : (int)len;
 }

@@ -20,21 +20,27 @@ extern const struct format format_npz;
 static void check_directory(const struct blob *blob)
 {
     AUTO_ZIP struct zip zip = {0};
+    struct zip_member member[100];
     struct diag d = DIAG_INIT;
 
-    if (zip_read(blob, &zip, &d) < 0 || zip_find(blob, &zip, &d) < 0) {
+    if (zip_read(blob, false, &zip, &d) < 0) {
         FUZZ_CHECK(d.set);
         return;
     }
     FUZZ_CHECK(zip.directory <= blob->size);
-    for (size_t i = 0; i < zip.n; i++) {
-        const struct zip_member *m = &zip.member[i];
+    for (size_t i = 0; i < zip.n && i < ARRAY_LEN(member); i++) {
+        struct zip_member *m = &member[i];
 
+        *m = zip_member(&zip, i);
+        if (zip_locate(READ_WAITS, blob, &zip, m, &d) < 0) {
+            FUZZ_CHECK(d.set);
+            return;
+        }
         FUZZ_CHECK(m->at >= 30 && m->at <= zip.directory);
         FUZZ_CHECK(m->packed_size <= zip.directory - m->at);
-        for (size_t k = 0; k < i && i < 100; k++)
-            FUZZ_CHECK(m->at + m->packed_size <= zip.member[k].header ||
-                       zip.member[k].at + zip.member[k].packed_size <= m->header);
+        for (size_t k = 0; k < i; k++)
+            FUZZ_CHECK(m->at + m->packed_size <= member[k].header ||
+                       member[k].at + member[k].packed_size <= m->header);
     }
 }
 
@@ -100,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     uint64_t way = fuzz_hash(data, len);
 
     check_directory(blob);
-    if (zip_read(blob, &zip, NULL) < 0) {
+    if (zip_read(blob, false, &zip, NULL) < 0) {
         open_archive(data, len, false, 0);
     } else if (zip.n <= FOUND_MAX) {
         if (fuzz_takes(way, 0, 3))

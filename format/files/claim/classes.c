@@ -134,8 +134,9 @@ static int classes_are_texts(const struct claims *claims, const struct looks *lo
     for (unsigned i = 0; i < looks->n && r == 0; i++) {
         const uint8_t *head = bytes + (size_t)i * FORMAT_HEAD;
 
-        if (len[i] >= 0 && (memchr(head, 0, (size_t)len[i]) ||
-                            claims->is_taken(claims, looks->file[i], head, (size_t)len[i])))
+        if (len[i] >= 0 &&
+            (memchr(head, 0, (size_t)len[i]) ||
+             (claims->is_taken && claims->is_taken(claims, looks->file[i], head, (size_t)len[i]))))
             return 0;
     }
     return r < 0 ? r : 1;
@@ -150,7 +151,7 @@ static int classes_look(struct search *s, uint32_t folder)
     if (!files_media[s->media].is_looked_into)
         return 1;
     classes_choose(s, folder, &looks);
-    if (!claims->heads || !claims->is_taken || s->n_class_heads + looks.n > LOOKS_SOURCE)
+    if (!claims->heads || s->n_class_heads + looks.n > LOOKS_SOURCE)
         return 0;
     s->n_class_heads += looks.n;
     return classes_are_texts(claims, &looks);

@@ -1,8 +1,10 @@
 /* The directory of a ZIP archive (PKWARE's APPNOTE, 4.3), which is at its end. It is hostile: what
- * it says is inside of the archive, and no two members overlap. */
+ * it says is inside of the archive, and no two members overlap. It is kept as it is stored, and an
+ * entry is parsed whenever it is asked for. */
 #ifndef EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 #define EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,54 +23,60 @@ struct zip_member {
     uint64_t packed_size; /* bytes in the archive, from at on */
     uint64_t size;        /* bytes of its content */
     uint64_t header;      /* offset of its local header */
-    uint64_t at;          /* of its bytes; set by zip_find() */
+    uint64_t at;          /* of its bytes; set by zip_locate() */
+};
+
+/* In the order of the archive. */
+struct zip_place {
+    uint64_t header; /* offset of a local header */
+    uint32_t member;
+    _Atomic(uint32_t) skip; /* bytes from there to the packed ones; 0: not known yet */
 };
 
 struct zip {
-    struct zip_member *member; /* [n] in the order of the directory; owned */
+    uint8_t *bytes;          /* of the directory; owned */
+    uint64_t directory;      /* its offset: members end before it */
+    uint32_t *entry;         /* [n] where each is in bytes; owned */
+    struct zip_place *place; /* [n + 1] the last one is the directory's; owned */
     size_t n;
-    uint64_t directory; /* its offset: members end before it */
-    uint8_t *bytes;     /* of the directory; owned */
 };
 
-/* Read the directory. 0, -EBADMSG or another -errno, with the reason in d. */
-int zip_read(const struct blob *blob, struct zip *ret, struct diag *d);
+/* Read the directory, and check it as a whole: no member is encrypted, or of a size that it cannot
+ * have; none is packed in another way than deflate, except with foreign, for a caller that ignores
+ * those. 0, -EBADMSG or another -errno, with the reason in d. */
+int zip_read(const struct blob *blob, bool foreign, struct zip *ret, struct diag *d);
 void zip_release(struct zip *zip);
 #define AUTO_ZIP AUTO(zip_release)
+
+/* A member, in the order of the directory. */
+struct zip_member zip_member(const struct zip *zip, size_t i);
+
+/* -EBADMSG with "member <name>: " and the reason in d. */
+int zip_bad(const struct blob *blob, const struct zip_member *m, struct diag *d, const char *format,
+            ...) __attribute__((format(printf, 4, 5)));
 
 /* The name of the member's packing, if it is neither stored nor deflated; NULL: it is. */
 const char *zip_foreign_method(const struct zip_member *m);
 
-/* Is the member encrypted, or its name? */
-bool zip_is_encrypted(const struct zip_member *m);
+/* A field of the member's extra field, and its length; NULL: it has none. */
+const uint8_t *zip_extra(const struct zip_member *m, unsigned id, size_t *ret_len);
 
-/* What can be read of a member: neither encrypted, nor packed in another way than deflate, and of a
- * size that it can have. 0 or -EBADMSG. */
-int zip_check(const struct blob *blob, const struct zip_member *m, struct diag *d);
+/* Where the member's bytes end, if its local header is no longer than usual; at most where the next
+ * member, or the directory, begins. */
+uint64_t zip_end(const struct zip *zip, const struct zip_member *m);
 
-/* Read the local header of a member, which says where its bytes are, and set `at`. They end before
- * byte `end`. 0 or -errno. */
-int zip_locate(struct read_context *rc, const struct blob *blob, struct zip_member *m, uint64_t end,
-               struct diag *d);
+/* Set `at`, by the member's local header, which is read once. 0 or -errno. */
+int zip_locate(struct read_context *rc, const struct blob *blob, const struct zip *zip,
+               struct zip_member *m, struct diag *d);
 
-/* Do members overlap, as far as the directory says? For each member the bytes where the next one
- * begins, to ret[n]. 0, -EBADMSG or -ENOMEM. */
-int zip_ends(const struct blob *blob, const struct zip *zip, uint64_t *ret, struct diag *d);
+/* Read bytes [off, off + len) of the member as they are stored, and its local header if need be; if
+ * that is missing (-EAGAIN), so are they, as far as is known. */
+int zip_pread(struct read_context *rc, const struct blob *blob, const struct zip *zip,
+              struct zip_member *m, uint64_t off, void *buf, size_t len, struct diag *d);
 
-/* Find all members, as zip_locate(). */
-int zip_find(const struct blob *blob, struct zip *zip, struct diag *d);
-
-/* Unpack deflated bytes to at most size bytes. 0, -ENOMEM; or -EBADMSG: they are none. */
-struct zip_inflated {
-    size_t used, len;  /* bytes that were read, and made */
-    bool is_whole;     /* the data has ended */
-    const char *fault; /* static, or NULL */
-};
-int zip_inflate(uint8_t *packed, size_t len, void *ret, size_t size, struct zip_inflated *made);
-
-/* Read the first bytes of a member's content, at most capacity, which may be unpacked for that. The
- * caller has called zip_check(). 0 or -errno. */
-int zip_peek(const struct blob *blob, const struct zip_member *m, uint8_t *ret, size_t capacity,
-             size_t *ret_len, struct diag *d);
+/* Read the first len bytes of the member's content, at most its size, which are unpacked for that.
+ * All of a deflated member is compared with its CRC-32. 0 or -errno. */
+int zip_content(struct read_context *rc, const struct blob *blob, const struct zip *zip,
+                struct zip_member *m, void *ret, size_t len, struct diag *d);
 
 #endif

@@ -95,7 +95,7 @@ static void check_paths(const struct made *made, size_t n, const char *expected,
                  members_name(&archive->listing, i));
     assert_string_equal(t.data ? t.data : "", expected);
     assert_int_equal(archive->n_aside, aside);
-    assert_true(!aside == !archive->aside);
+    assert_true(!aside == !archive->aside.set);
 }
 
 #define CHECK_PATHS(expected, aside, ...)                                                          \
@@ -110,6 +110,10 @@ static void test_zip_listing__names__files_below_the_top(void **state)
     CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\nin/x/a/b/3.jpg\nin/x/a-b/4.jpg\n", 0,
                 {.name = "a-b/4.jpg", .content = ""}, {.name = "a/b/3.jpg", .content = ""},
                 {.name = "1.jpg", .content = ""}, {.name = "a//./2.jpg", .content = ""});
+    CHECK_PATHS("in/x/a/1\nin/x/a/3\nin/x/a/c/5\nin/x/b/2\nin/x/b/4\n", 0, /* folders come again */
+                {.name = "a/1", .content = ""}, {.name = "b/2", .content = ""},
+                {.name = "a/3", .content = ""}, {.name = "b/4", .content = ""},
+                {.name = "a/c/5", .content = ""});
     CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\n", 0, {.name = "x/1.jpg", .content = ""},
                 {.name = "x/a/2.jpg", .content = ""});
     CHECK_PATHS("in/x/\xc3\xb6.jpg\nin/x/\xe2\x94\x80\n", 0, {.name = "\x94.jpg", .content = ""},
