@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "format/array/shards.h"
 
-#define JOINED_MAX 1024 /* arrays of a file of a set */
+#define JOINED_MAX    1024 /* arrays of a file of a set */
+#define SAMPLES_LEAST 3    /* files that can be one sample each */
 
 /* A file, or several of a set, whose arrays are those of the first. */
 struct archive {
@@ -177,11 +178,11 @@ static uint64_t archives_count_left_out(const struct parts *p, size_t i)
     return samples;
 }
 
-/* Make the first file the set. */
-static int join_parts(struct archives *a, struct parts *p, size_t set)
+/* Make the first file the set. doubt: an array that may be one sample in each file, or NULL. */
+static int join_parts(struct archives *a, struct parts *p, size_t set, const struct array *doubt)
 {
     struct arrays *first = &p->archive[0]->arrays;
-    struct diag d = DIAG_INIT;
+    AUTO_TEXT struct text t = {0};
     char name[NAME_MAX + 1];
     int r = 0;
 
@@ -204,11 +205,72 @@ static int join_parts(struct archives *a, struct parts *p, size_t set)
     }
     if (r == 0 && !p->archive[0]->stem)
         return -ENOMEM;
-    diag_set(&d, 0,
+    text_add(&t,
              "%s to %s are one set of %zu files, because their names differ by a number only; with "
              "-o pair=off each array of each is a dataset",
              p->archive[0]->file, p->archive[p->n - 1]->file, p->n);
-    return r < 0 ? r : array_archives_remark(first, d.text);
+    if (doubt)
+        arrays_add_doubt(doubt, &t);
+    return r < 0 ? r : t.failed ? -ENOMEM : array_archives_remark(first, t.data);
+}
+
+/* Array i of the first file, and those of that name: can each be one sample? *ret_other: another
+ * file's, one of another shape if there is any. */
+static bool may_be_samples(const struct parts *p, size_t i, struct array **ret_other)
+{
+    struct array *a = &p->archive[0]->arrays.array[i];
+
+    *ret_other = NULL;
+    for (size_t k = 1; k < p->n; k++) {
+        struct array *other = find_array(&p->archive[k]->arrays, a->name, i);
+
+        if (!other || other->left_out || !arrays_may_be_samples(a, other))
+            return false;
+        if (!*ret_other || arrays_are_alike((struct array *[]){a, *ret_other}, 2))
+            *ret_other = other;
+    }
+    return p->n >= SAMPLES_LEAST;
+}
+
+/* Is each file probably one sample: arrays of one name differ in the shape of their rows, or there
+ * is a number next to the arrays, and no list of labels? If it only may be, *ret_one is an array
+ * that may, otherwise NULL. */
+static bool are_samples(const struct parts *p, struct array **ret_one, struct array **ret_other)
+{
+    struct arrays *first = &p->archive[0]->arrays;
+    bool numbers = false, lists = false, alike = true;
+
+    *ret_one = NULL;
+    for (size_t i = 0; i < first->n && alike; i++) {
+        struct array *a = &first->array[i], *other;
+
+        numbers = numbers || (a->left_out && a->is_beside && !a->head.ndim);
+        lists = lists || (!a->left_out && a->head.ndim == 1);
+        if (a->left_out || !may_be_samples(p, i, &other))
+            continue;
+        *ret_one = a;
+        *ret_other = other;
+        alike = arrays_are_alike((struct array *[]){a, other}, 2);
+    }
+    if (*ret_one && (!alike || (numbers && !lists)))
+        return true;
+    if (*ret_one && (lists || (*ret_one)->head.dim[0] != (*ret_other)->head.dim[0]))
+        *ret_one = NULL;
+    return false;
+}
+
+/* Report files that are one sample each. 0 or -ENOMEM. */
+static int archives_refuse_samples(struct archives *a, struct parts *p, size_t set,
+                                   const struct array *one, const struct array *other,
+                                   struct finds *finds)
+{
+    char name[NAME_MAX + 1];
+
+    for (size_t k = 0; k < p->n; k++)
+        p->archive[k]->is_part = true;
+    if (!array_set_name(&a->sets.siblings, set, a->format->suffix, name))
+        snprintf(name, sizeof(name), "all");
+    return arrays_refuse_samples(one, other, p->n, name, finds);
 }
 
 /* A file of the set that cannot be read now. NULL: none. */
@@ -234,6 +296,7 @@ static int array_archives_join_set(struct archives *a, size_t set, struct finds 
     AUTO_FREE uint64_t *number = calloc(s->n, sizeof(*number));
     AUTO_FREE struct array **array = calloc(s->n, sizeof(struct array *));
     struct parts p = {archive, number, array, 0};
+    struct array *one, *other;
     const struct unread_file *unread;
     struct diag d = DIAG_INIT;
     char name[NAME_MAX + 1];
@@ -260,7 +323,9 @@ static int array_archives_join_set(struct archives *a, size_t set, struct finds 
         archive[0]->arrays.array[i].set = set + 1;
     if (p.n == 1)
         return 0;
-    return array_archives_differ(&p, &d) ? remark_each(&p, d.text) : join_parts(a, &p, set);
+    if (are_samples(&p, &one, &other))
+        return archives_refuse_samples(a, &p, set, one, other, finds);
+    return array_archives_differ(&p, &d) ? remark_each(&p, d.text) : join_parts(a, &p, set, one);
 }
 
 static int join_sets(struct archives *a, struct finds *finds)

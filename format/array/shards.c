@@ -101,6 +101,13 @@ static void add_shape(const struct array *a, struct text *t)
     text_add(t, ")");
 }
 
+void arrays_add_doubt(const struct array *a, struct text *t)
+{
+    text_add(t, "; each is ");
+    add_shape(a, t);
+    text_add(t, ": if each is one sample, store them as members of a tar archive");
+}
+
 bool arrays_may_be_samples(const struct array *a, const struct array *b)
 {
     return a->head.dtype == b->head.dtype && a->head.ndim == b->head.ndim && a->head.ndim > 1;
@@ -156,11 +163,8 @@ static int array_shards_remark(struct array *const *a, size_t n, bool joined)
             "%s to %s are one array in %zu files, because their names differ by a number only; "
             "with -o pair=off each is a dataset",
             a[0]->file, a[n - 1]->file, n);
-        if (array_shards_may_be_samples(a, n)) {
-            text_add(&t, "; each is ");
-            add_shape(a[0], &t);
-            text_add(&t, ": if each is one sample, store them as members of a tar archive");
-        }
+        if (array_shards_may_be_samples(a, n))
+            arrays_add_doubt(a[0], &t);
         return text_finish(&t, &a[0]->remark, NULL);
     }
     text_add(&t, "%s and %s are not one array in several files: ", a[0]->file, a[other]->file);

@@ -14,6 +14,9 @@
  * or -ENOMEM. */
 int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds);
 
+/* Add what to do if an array that was joined with others of its shape is one sample. */
+void arrays_add_doubt(const struct array *a, struct text *t);
+
 /* Are two arrays of one type, with as many axes, two at least? For many such arrays each is
  * probably a sample. */
 bool arrays_may_be_samples(const struct array *a, const struct array *b);

@@ -188,6 +188,18 @@ for end, pack in ("npz", npz), ("safetensors", safetensors):
     make({f"d0.{end}": pack(x=X[0], y=Y[0]), f"d1.{end}": pack(x=X[1], y=Y[0])})
     equal(shapes(look()[0]), {"x": {"data": [12, 4, 4]}, "y": {"data": [14]}}, f"{end}: rows that do not fit")
 
+    # A file for each sample, not for some of the rows.
+    make({f"case{i}.{end}": pack(x=numbers(4, 5 + i)) for i in range(3)})
+    contains(run("info", SOURCE, code=2), "case: 3 arrays", "probably one sample each")
+    make({f"case{i}.{end}": pack(x=numbers(4, 5), y=np.arange(4)) for i in range(3)})
+    equal((shapes(look()[0]), "one sample" in look()[0]["case"]["notes"][0]), ({"case": {"x": [12, 5], "y": [12]}}, False), f"{end}: rows")
+    make({f"case{i}.{end}": pack(x=numbers(4, 5), mask=numbers(4, 5)) for i in range(3)})
+    contains(look()[0]["case"]["notes"][0], "each is float32 (4, 5): if each is one sample")
+
+make({f"case{i}.npz": npz(x=numbers(4, 5), y=np.int64(i)) for i in range(3)})
+contains(run("info", SOURCE, code=2), "case: 3 arrays", "probably one sample each")
+make({f"case{i}.npz": npz(x=numbers(4, 5), y=np.arange(4), rate=np.int64(16000)) for i in range(3)})
+equal(shapes(look()[0]), {"case": {"x": [12, 5], "y": [12]}}, "a number next to rows with labels")
 TEXTS = np.array(["a", "b", "c"])
 make({f"d{i}.npz": npz(x=EQUAL[i], y=TEXTS) for i in (0, 1)})
 contains(run("info", SOURCE, code=2), "array y cannot be read", "got strings", "-o pair=off")
