@@ -145,7 +145,7 @@ static bool is_plain(const struct csv_scan *scan, const struct csv_shape *shape,
 }
 
 static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t *text, size_t len,
-                       size_t column, const char *expected, struct diag *d)
+                       size_t column, const char *expected, const char *fix, struct diag *d)
 {
     const uint8_t *p = text;
     struct csv_cell cell = {0};
@@ -157,9 +157,9 @@ static int refuse_cell(const struct csv_file *file, uint64_t line, const uint8_t
             return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got byte %02x",
                             blob_name(file->base.blob), (unsigned long long)line, column, expected,
                             cell.text[i]);
-    return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got '%.*s'",
+    return diag_set(d, -EBADMSG, "%s: line %llu, column %zu: expected %s, got '%.*s'%s",
                     blob_name(file->base.blob), (unsigned long long)line, column, expected,
-                    (int)min_u64(cell.len, 40), (const char *)cell.text);
+                    (int)min_u64(cell.len, 40), (const char *)cell.text, fix);
 }
 
 static bool csv_scan_is_missing(const float *value, size_t column)
@@ -176,16 +176,19 @@ static int csv_check_line(const struct csv_file *file, uint64_t line, const uint
     size_t bad, n = csv_parse(text, len, shape->delimiter, value, shape->columns, &bad);
 
     if (bad < shape->columns)
-        return refuse_cell(file, line, text, len, bad, "a number", d);
+        return refuse_cell(file, line, text, len, bad, "a number",
+                           ". Leave missing numbers empty; write text as numbers, or the rows as "
+                           "JSON lines or Parquet",
+                           d);
     if (n != shape->columns)
         return diag_set(d, -EBADMSG,
                         "%s: line %llu: expected %zu columns, as in the first line, got "
                         "%zu",
                         blob_name(file->base.blob), (unsigned long long)line, shape->columns, n);
     if (csv_scan_is_missing(value, shape->label))
-        return refuse_cell(file, line, text, len, shape->label, "a number as the label", d);
+        return refuse_cell(file, line, text, len, shape->label, "a number as the label", "", d);
     if (csv_scan_is_missing(value, shape->weight))
-        return refuse_cell(file, line, text, len, shape->weight, "a number as the weight", d);
+        return refuse_cell(file, line, text, len, shape->weight, "a number as the weight", "", d);
     return 0;
 }
 

@@ -176,7 +176,7 @@ bad = {
     "decimalcomma": (b"1,2;3,4\n1,5;2\n", "expected"),
     "nul": (b"1,2\n3,\x004\n", "line 2, column 1: expected a number, got byte 00"),  # S-19
     "utf8": (b"1,2\n3,\xe4\n", "line 2, column 1: expected a number, got byte e4"),
-    "minus": (b"1,2\n-,4\n", "line 2, column 0: expected a number, got '-'"),
+    "minus": (b"1,2\n-,4\n", "line 2, column 0: expected a number, got '-'. Leave missing numbers empty; write text"),
     "dots": (b"1,2\n1.2.3,4\n", "got '1.2.3'"),
     "point": (b"1,2\n.,4\n", "got '.'"),
     "signs": (b"1,2\n1-2,4\n", "got '1-2'"),
