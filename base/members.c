@@ -70,6 +70,29 @@ int members_add_folder(struct members *m, const char *path, uint32_t *ret)
     return 0;
 }
 
+int members_add_way(struct members *m, const char *path, size_t len, uint32_t *ret)
+{
+    uint32_t last = m->n_folders ? m->folder[m->n_folders - 1] : 0;
+    bool any = m->n_folders;
+    int r = 0;
+
+    *ret = m->n_folders - any;
+    if (any && !strncmp(m->names + last, path, len) && !m->names[last + len])
+        return 0;
+    for (size_t end = 0;;) { /* "", each folder on the way, the folder itself */
+        AUTO_FREE char *way = strndup(path, end);
+
+        if (!way)
+            return -ENOMEM;
+        if (!any || end == len || !members_is_below(m->names + last, way))
+            r = members_add_folder(m, way, ret);
+        if (r < 0 || end == len)
+            return r;
+        end += end > 0;
+        end += strcspn(path + end, "/");
+    }
+}
+
 int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
                 const uint64_t version[static 2])
 {

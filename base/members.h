@@ -82,6 +82,10 @@ int members_path(const struct members *m, size_t i, char *ret, size_t capacity);
 /* Add a folder; *ret: its number. 0; -ENOMEM; or -E2BIG: more than 4 GiB of names. */
 int members_add_folder(struct members *m, const char *path, uint32_t *ret);
 
+/* Add the folder whose path is the first len bytes of path, and those on the way to it that are not
+ * on the way to the last one, unless it is the last one. *ret: its number. The same errors. */
+int members_add_way(struct members *m, const char *path, size_t len, uint32_t *ret);
+
 /* Add a file at the end. The same errors; also -E2BIG when the bytes of all exceed 2^63. */
 int members_add(struct members *m, uint32_t folder, const char *name, uint64_t size,
                 const uint64_t version[static 2]);

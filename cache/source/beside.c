@@ -1,5 +1,5 @@
 /* One thread at a time has the turn: it alone uses the fields below `taken`, and may ask the
- * server. What a caller got does not change any more.
+ * server.
  *
  * A listing of HTTP has no sizes. When a file is named, its size is asked for together with those
  * of the files that follow in the list, each time twice as many. So an scp that names one file
@@ -11,17 +11,12 @@
 #include <search.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/lock.h"
 #include "cache/http/url.h"
 #include "cache/source/remote.h"
 
 #define AHEAD_MOST 1024
-
-/* A file that the server was asked for, where there is no listing. */
-struct asked {
-    char *path;
-    struct source_entry entry; /* version NULL: it is not there */
-};
 
 struct beside {
     struct lock lock;
@@ -33,7 +28,8 @@ struct beside {
     bool listed;             /* there is a listing: */
     struct source_list list; /* sorted */
     size_t ahead;            /* files to ask for next */
-    void *asked;             /* a tree of struct asked, by path */
+    void *asked; /* without a listing: a tree of struct source_entry by their URLs, each asked for;
+                    version NULL, failure -ENOENT: it is not there */
 };
 
 int beside_new(struct beside **ret)
@@ -51,23 +47,13 @@ int beside_new(struct beside **ret)
 
 static void asked_free(void *asked)
 {
-    struct asked *a = asked;
-
-    if (!a)
-        return;
-    source_entry_release(&a->entry);
-    free(a->path);
-    free(a);
-}
-
-static void asked_scope_end(struct asked **asked)
-{
-    asked_free(*asked);
+    source_entry_release(asked);
+    free(asked);
 }
 
 static int compare_asked(const void *a, const void *b)
 {
-    return strcmp(((const struct asked *)a)->path, ((const struct asked *)b)->path);
+    return strcmp(((const struct source_entry *)a)->url, ((const struct source_entry *)b)->url);
 }
 
 void beside_free(struct beside *beside)
@@ -98,110 +84,67 @@ static void give_turn_back(struct beside *beside)
     pthread_cond_signal(&beside->changed);
 }
 
-struct questions {
-    struct http_file file[AHEAD_MOST];
-    struct source_entry *entry[AHEAD_MOST];
-    size_t n;
-};
-
-static void questions_add(struct questions *q, struct source_entry *entry)
+/* Ask for the versions of some files. Returns the first one's result, with the reason in d. The
+ * others, if unknown, are asked for again when they are needed. */
+static int beside_ask(const struct source *source, struct source_entry *entry, size_t n,
+                      struct diag *d)
 {
-    q->file[q->n].url = entry->url;
-    q->entry[q->n++] = entry;
-}
+    int r = remote_stat_list(source, &(struct source_list){n, entry});
 
-/* Ask for the versions. Returns the first one's result, with the reason in d. The others, if
- * unknown, are asked for again when they are needed. */
-static int beside_ask(const struct source *source, struct questions *q, struct diag *d)
-{
-    http_stat(source->http, q->n, q->file);
-    for (size_t i = 0; i < q->n; i++) {
-        if (q->file[i].error < 0)
-            continue;
-        q->entry[i]->version = malloc(sizeof(*q->entry[i]->version));
-        if (!q->entry[i]->version)
-            return -ENOMEM;
-        *q->entry[i]->version = q->file[i].version;
-    }
-    return q->file[0].error < 0
-               ? diag_set(d, q->file[0].error, "%s", diag_text(&q->file[0].why, q->file[0].error))
-               : 0;
+    if (r == 0 && entry->error)
+        r = diag_set(d, entry->failure, "%s", entry->error);
+    for (size_t i = 0; i < n; i++)
+        if (entry[i].url) /* others are listed with their error */
+            free(TAKE_PTR(entry[i].error));
+    return r;
 }
 
 static int find_listed(const struct source *source, struct beside *beside, const char *path,
-                       const struct source_entry **ret, struct diag *d)
+                       struct source_entry *ret, struct diag *d)
 {
-    struct source_list *list = &beside->list;
+    const struct source_list *list = &beside->list;
     struct source_entry *entry = source_list_find(list, path);
-    AUTO_FREE struct questions *q = NULL;
     int r = 0;
 
     if (!entry)
         return -ENOENT;
     if (!entry->version && !entry->error) {
-        q = calloc(1, sizeof(*q));
-        if (!q)
-            return -ENOMEM;
-        for (struct source_entry *e = entry; e < list->entry + list->n && q->n < beside->ahead; e++)
-            if (!e->version && !e->error)
-                questions_add(q, e);
+        size_t left = (size_t)(list->entry + list->n - entry);
+
+        r = beside_ask(source, entry, (size_t)min_u64(beside->ahead, left), d);
         if (beside->ahead < AHEAD_MOST)
             beside->ahead *= 2;
-        r = beside_ask(source, q, d);
     }
-    if (r == 0)
-        *ret = entry;
-    return r;
-}
-
-static int fill_asked(const struct source *source, const char *path, struct asked *ret)
-{
-    const char *slash = strrchr(path, '/');
-
-    ret->path = strdup(path);
-    ret->entry.folder = strndup(path, slash ? (size_t)(slash - path) : 0);
-    ret->entry.name = strdup(slash ? slash + 1 : path);
-    return ret->path && ret->entry.folder && ret->entry.name
-               ? remote_url(source, path, &ret->entry.url)
-               : -ENOMEM;
+    return r < 0 ? r : source_entry_copy(entry, ret);
 }
 
 /* Ask the server, unless it was asked before. */
 static int find_asked(const struct source *source, struct beside *beside, const char *path,
-                      const struct source_entry **ret, struct diag *d)
+                      struct source_entry *ret, struct diag *d)
 {
-    AUTO(asked_scope_end) struct asked *asked = NULL;
-    const struct asked like = {.path = (char *)path};
-    struct asked *const *found = tfind(&like, &beside->asked, compare_asked);
-    AUTO_FREE struct questions *q = NULL;
+    const char *slash = strrchr(path, '/');
+    AUTO_SOURCE_LIST struct source_list one = {0};
+    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
     struct diag why = DIAG_INIT;
-    int r;
+    struct source_entry **found;
+    int r = folder ? source_list_add(&one, folder, slash ? slash + 1 : path, NULL, NULL) : -ENOMEM;
 
-    if (found && !(*found)->entry.version)
-        return -ENOENT;
-    if (found) {
-        *ret = &(*found)->entry;
-        return 0;
-    }
-    asked = calloc(1, sizeof(*asked));
-    q = calloc(1, sizeof(*q));
-    r = asked && q ? fill_asked(source, path, asked) : -ENOMEM;
-    if (r < 0)
-        return r;
-    questions_add(q, &asked->entry);
-    r = beside_ask(source, q, &why);
+    if (r == 0)
+        r = remote_url(source, path, &one.entry->url);
+    found = r == 0 ? tsearch(one.entry, &beside->asked, compare_asked) : NULL;
+    if (!found)
+        return -ENOMEM;
+    if (*found == one.entry)
+        one = (struct source_list){0}; /* the tree has it */
+    if (!(*found)->version && (*found)->failure != -ENOENT)
+        r = beside_ask(source, *found, 1, &why);
     if (r < 0 && r != -ENOENT)
         return diag_set(d, r, "%s", diag_text(&why, r));
-    if (!tsearch(asked, &beside->asked, compare_asked))
-        return -ENOMEM;
-    if (r == 0)
-        *ret = &asked->entry;
-    asked = NULL;
-    return r;
+    return (*found)->version ? source_entry_copy(*found, ret) : -ENOENT;
 }
 
 static int find_in_turn(const struct source *source, struct beside *beside, const char *path,
-                        const struct source_entry **ret, struct diag *d)
+                        struct source_entry *ret, struct diag *d)
 {
     if (!beside->looked) {
         int r =
@@ -215,7 +158,7 @@ static int find_in_turn(const struct source *source, struct beside *beside, cons
     return (beside->listed ? find_listed : find_asked)(source, beside, path, ret, d);
 }
 
-int beside_find(const struct source *source, const char *path, const struct source_entry **ret,
+int beside_find(const struct source *source, const char *path, struct source_entry *ret,
                 struct diag *d)
 {
     int r;

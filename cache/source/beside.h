@@ -11,10 +11,9 @@
 int beside_new(struct beside **ret); /* 0 or -ENOMEM */
 void beside_free(struct beside *beside);
 
-/* Find the file at path, relative to the folder of SOURCE. 0, and *ret stays valid and unchanged as
- * long as source; -ENOENT; or -errno with the reason in d: the next call asks again. Blocks. Any
- * thread. */
-int beside_find(const struct source *source, const char *path, const struct source_entry **ret,
+/* Find the file at path, relative to the folder of SOURCE. 0, and the caller releases *ret;
+ * -ENOENT; or -errno with the reason in d: the next call asks again. Blocks. Any thread. */
+int beside_find(const struct source *source, const char *path, struct source_entry *ret,
                 struct diag *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* The packed list of a remote's files. */
+/* The packed list of the files of SOURCE. */
 #include "cache/source/known.h"
 
 #include <errno.h>
@@ -35,13 +35,9 @@ static const char *base_name(const char *path)
 int known_add(struct known *known, const char *path, const struct remote_version *version)
 {
     struct members *files = &known->files;
-    size_t len = folder_len(path);
-    uint32_t folder = files->n ? files->member[files->n - 1].folder : 0;
-    const char *last = files->n ? members_folder(files, folder) : NULL;
-    int r = 0;
+    uint32_t folder;
+    int r = members_add_way(files, path, folder_len(path), &folder);
 
-    if (!last || strncmp(last, path, len) != 0 || last[len])
-        r = folder_set_way(&known->folders, files, path, len, &folder);
     if (r == 0)
         r = members_add(files, folder, base_name(path), version ? version->size : 0,
                         (const uint64_t[2]){0, 0});
@@ -52,7 +48,7 @@ int known_add_folder(struct known *known, const char *path, size_t len)
 {
     uint32_t folder;
 
-    return folder_set_way(&known->folders, &known->files, path, len, &folder);
+    return members_add_way(&known->files, path, len, &folder);
 }
 
 int known_add_failed(struct known *known, const char *path, const char *error, int failure)
@@ -94,6 +90,7 @@ static bool is_twice(const struct members *m, size_t i)
 void known_use(struct known *known, struct kept_list *kept)
 {
     known->files = kept->files;
+    known->folder = kept->folder;
     known->bytes = kept->bytes;
     *kept = (struct kept_list){0};
 }
@@ -117,7 +114,6 @@ int known_sort(struct known *known)
     AUTO_FREE uint8_t *keep = malloc(files->n + 1);
     int r = keep ? members_sort(files) : -ENOMEM;
 
-    folder_set_release(&known->folders);
     for (size_t i = 0; i < files->n && r == 0; i++)
         keep[i] = !is_twice(files, i);
     return r < 0 ? r : known_keep(known, keep, NULL);
@@ -186,10 +182,10 @@ static int make_entry(const struct source *source, const struct members *m, cons
     entry.name = strdup(members_name(m, i));
     if (!entry.folder || !entry.name)
         return -ENOMEM;
-    r = url_of(source, &entry, &entry.url);
+    r = source->base ? url_of(source, &entry, &entry.url) : 0;
     if (r < 0)
         return r;
-    if (joined_version_get(m, i, &version)) {
+    if (source->base && joined_version_get(m, i, &version)) {
         entry.version = malloc(sizeof(version));
         if (!entry.version)
             return -ENOMEM;
@@ -206,26 +202,35 @@ static int make_entry(const struct source *source, const struct members *m, cons
     return 0;
 }
 
-int known_entry(const struct source *source, size_t i, struct source_entry *ret)
+int known_entry(const struct source *source, const struct known *known, size_t i,
+                struct source_entry *ret)
 {
-    return make_entry(source, &source->known.files, source->known.sha256, i, ret);
+    return make_entry(source, &known->files, known->sha256, i, ret);
 }
 
-int known_list(const struct source *source, struct source_list *ret)
+int known_list(const struct source *source, const struct known *known, const uint8_t *taken,
+               struct source_list *ret)
 {
-    const struct known *known = &source->known;
+    AUTO_SOURCE_LIST struct source_list list = {0};
     int r = 0;
 
-    for (size_t i = 0; i < known->files.n && r == 0; i++) {
+    for (size_t i = 0; i < known->files.n + known->failed.n && r == 0; i++) {
         struct source_entry entry;
 
-        r = known_entry(source, i, &entry);
+        if (taken && taken[i])
+            continue;
+        r = i < known->files.n
+                ? known_entry(source, known, i, &entry)
+                : source_entry_copy(&known->failed.entry[i - known->files.n], &entry);
         if (r == 0)
-            r = source_list_take(ret, &entry);
+            r = source_list_take(&list, &entry);
     }
-    for (size_t i = 0; i < known->failed.n && r == 0; i++)
-        r = source_list_copy(ret, &known->failed.entry[i]);
-    return r;
+    if (r < 0)
+        return r;
+    source_list_sort(&list);
+    *ret = list;
+    list = (struct source_list){0};
+    return 0;
 }
 
 /* ---- what collections have taken ---- */
@@ -293,7 +298,7 @@ int known_find(const struct source *source, const char *path, struct source_entr
     int r = -ENOENT;
 
     if (i < known->files.n)
-        return known_entry(source, i, ret);
+        return known_entry(source, known, i, ret);
     failed = source_list_find(&known->failed, path);
     if (failed)
         return source_entry_copy(failed, ret);
@@ -360,8 +365,9 @@ int known_drop(struct known *known, const uint8_t *taken)
 void known_release(struct known *known)
 {
     members_release(&known->files);
+    if (!known->bytes.bytes)
+        free(known->folder);
     kept_index_release(&known->bytes);
-    folder_set_release(&known->folders);
     free(known->sha256);
     source_list_release(&known->failed);
     free(known->only_url);

@@ -1,11 +1,12 @@
-/* The files of a remote SOURCE: the snapshot that a mount shows, packed in a table
- * (base/members.h), because there may be a million.
+/* The files of SOURCE, packed in a table (base/members.h), because there may be a million: names,
+ * sizes and versions. Of a remote it is the snapshot that a mount shows; of a local folder it is a
+ * listing (cache/source/listing.h), which lives as long as datasets are opened.
  *
  * One thread adds files while it opens the source, and sorts them. Then formats take collections,
  * and those files leave this list: they are in the tables of their joined blobs, which are added
  * here (known_taken()), so that they are found all the same. After that it is constant. Every name
- * in it passed name_wrong(), so nothing that a server sends leads out of SOURCE, in the tree of a
- * mount or in URLs. */
+ * of a remote passed name_wrong(), so nothing that a server sends leads out of SOURCE, in the tree
+ * of a mount or in URLs. */
 #ifndef EPOCHFS_CACHE_SOURCE_KNOWN_H
 #define EPOCHFS_CACHE_SOURCE_KNOWN_H
 
@@ -15,10 +16,18 @@
 #include "base/lock.h"
 #include "base/members.h"
 #include "cache/source/entries.h"
-#include "cache/source/folder_set.h"
 
 struct source;
 struct kept_list;
+
+/* What holds for the files of a local folder. */
+struct listing_folder {
+    uint64_t state[3]; /* inode, time of change, time of change of the inode */
+    int64_t latest_s;  /* time of the latest file */
+    uint32_t latest_ns;
+    uint32_t mode; /* permission bits that all files have */
+    uint32_t uid, gid;
+};
 
 /* The members of a joined blob, which lives as long as the list is asked. */
 struct known_part {
@@ -28,14 +37,15 @@ struct known_part {
 };
 
 struct known {
-    struct members files;      /* sorted, once known_sort() has returned */
-    struct folder_set folders; /* while files are added */
-    uint8_t *sha256;           /* [files.n] of 32 bytes each, zeros: unknown; NULL: all are */
-    struct source_list failed; /* what cannot be read, with its reason */
-    char *only_url;            /* of the one file, if SOURCE is one; NULL: below source->base */
-    struct lock *lock;         /* of the parts; NULL: there are none */
-    struct known_part *part;   /* [n_parts] */
-    struct kept_index bytes;   /* of files, if the list was kept */
+    struct members files; /* a folder, its files, then the folders below, by name, once it is
+                             sorted. Each folder on the way to a file is in it */
+    struct listing_folder *folder; /* [files.n_folders] of this machine; NULL: of a remote */
+    uint8_t *sha256;               /* [files.n] of 32 bytes each, zeros: unknown; NULL: all are */
+    struct source_list failed;     /* what cannot be read, with its reason */
+    char *only_url;                /* of the one file, if SOURCE is one; NULL: below source->base */
+    struct lock *lock;             /* of the parts; NULL: there are none */
+    struct known_part *part;       /* [n_parts] */
+    struct kept_index bytes;       /* of files and folder, if the list was kept */
     size_t n_parts;
 };
 
@@ -70,15 +80,19 @@ const uint8_t *known_sha256(const struct known *known, size_t i);
 /* Set the SHA-256 of a file in the sorted list if it has none. 0 or -ENOMEM. */
 int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256);
 
-/* Make an entry of file i, which the caller releases; its version may be NULL. 0 or -ENOMEM. */
-int known_entry(const struct source *source, size_t i, struct source_entry *ret);
+/* Make an entry of file i of a list of source, which the caller releases; its version may be NULL.
+ * 0 or -ENOMEM. */
+int known_entry(const struct source *source, const struct known *known, size_t i,
+                struct source_entry *ret);
 
 /* Find the file at path, also in the parts, and make an entry of it. 0; -ENOENT; -ENOMEM. Any
  * thread once the source is open. */
 int known_find(const struct source *source, const char *path, struct source_entry *ret);
 
-/* Add entries of all files, and of those that failed. 0 or -ENOMEM. */
-int known_list(const struct source *source, struct source_list *ret);
+/* Entries of all files, and of those that failed, sorted; taken [files.n + failed.n]: only of those
+ * whose taken[i] is 0; NULL: of all. 0 or -ENOMEM. */
+int known_list(const struct source *source, const struct known *known, const uint8_t *taken,
+               struct source_list *ret);
 
 /* A joined blob has these files, and lives as long as the list is asked for one. 0 or -ENOMEM. */
 int known_taken(struct known *known, const struct members *members, const uint8_t *sha256);
@@ -87,5 +101,6 @@ int known_taken(struct known *known, const struct members *members, const uint8_
 int known_drop(struct known *known, const uint8_t *taken);
 
 void known_release(struct known *known); /* of one that starts as {0} */
+#define AUTO_KNOWN AUTO(known_release)
 
 #endif

@@ -1,10 +1,11 @@
-/* Listings: kept between mounts, and as lists of files for those that look at each file. */
+/* Listings of local folders, kept between mounts. */
 #include "cache/source/listing.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cache/source/kept_list.h"
 #include "cache/source/source.h"
@@ -13,8 +14,6 @@
 /* A folder that was changed so shortly before it was listed may be changed again without another
  * time: clocks of file systems are coarse, and may differ from ours. */
 #define SETTLED_NS INT64_C(2000000000)
-
-/* ---- kept ---- */
 
 /* Are all folders as they were? */
 static bool is_current(const struct source *source, const struct kept_list *kept)
@@ -37,7 +36,7 @@ static bool is_current(const struct source *source, const struct kept_list *kept
 
 /* Nothing may have changed while the listing was made, or so shortly before that it cannot be
  * seen. */
-static bool has_settled(const struct listing *listing, int64_t now)
+static bool has_settled(const struct known *listing, int64_t now)
 {
     uint64_t most = (uint64_t)(now - SETTLED_NS);
 
@@ -47,7 +46,7 @@ static bool has_settled(const struct listing *listing, int64_t now)
     return true;
 }
 
-static int local_listing(const struct source *source, int64_t now, struct listing *ret,
+static int local_listing(const struct source *source, int64_t now, struct known *ret,
                          struct diag *d)
 {
     AUTO_KEPT_LIST struct kept_list kept = {0};
@@ -55,8 +54,7 @@ static int local_listing(const struct source *source, int64_t now, struct listin
 
     if (kept_list_load(source, NULL, &kept) == 0) {
         if (is_current(source, &kept)) {
-            *ret = (struct listing){.files = kept.files, .folder = kept.folder, .kept = kept.bytes};
-            kept = (struct kept_list){0};
+            known_use(ret, &kept);
             return 0;
         }
         kept_list_forget(source);
@@ -67,96 +65,26 @@ static int local_listing(const struct source *source, int64_t now, struct listin
     return r;
 }
 
-/* ---- of remotes ---- */
-
-/* The files are those of source->known, in the same table. */
-static int remote_listing(const struct source *source, struct listing *ret)
+int source_listing(const struct source *source, int64_t now, struct known *own, struct known **ret,
+                   struct diag *d)
 {
-    const struct known *known = &source->known;
-    AUTO_LISTING struct listing listing = {.files = known->files};
-    int r = 0;
+    bool far = source->remote->far;
 
-    listing.files.borrowed = true;
-    for (size_t i = 0; i < known->failed.n && r == 0; i++)
-        r = source_list_copy(&listing.failed, &known->failed.entry[i]);
-    listing.folder = calloc(listing.files.n_folders + 1, sizeof(*listing.folder));
-    if (r < 0 || !listing.folder)
-        return r < 0 ? r : -ENOMEM;
-    for (uint32_t i = 0; i < listing.files.n_folders; i++)
-        listing.folder[i] =
-            (struct listing_folder){.mode = 0444, .uid = geteuid(), .gid = getegid()};
-    *ret = listing;
-    listing = (struct listing){0};
-    return 0;
-}
-
-int source_listing(const struct source *source, int64_t now, struct listing *ret, struct diag *d)
-{
-    if (source->only_file || (!source->remote->join && !source->remote->far))
+    if (source->only_file || (!source->remote->join && !far))
         return -EOPNOTSUPP;
-    return source->remote->far ? remote_listing(source, ret) : local_listing(source, now, ret, d);
+    *ret = far ? known_of(source) : own;
+    return far ? 0 : local_listing(source, now, own, d);
 }
 
-/* ---- what is made of it ---- */
-
-int listing_entry(const struct source *source, const struct listing *listing, size_t i,
-                  struct source_entry *ret)
-{
-    const struct members *files = &listing->files;
-
-    if (source->remote->far)
-        return known_entry(source, i, ret);
-    *ret = (struct source_entry){.folder = strdup(members_folder_of(files, i)),
-                                 .name = strdup(members_name(files, i))};
-    if (ret->folder && ret->name)
-        return 0;
-    source_entry_release(ret);
-    return -ENOMEM;
-}
-
-static int add_rest(const struct source *source, const struct listing *listing, size_t i,
-                    struct source_list *ret)
-{
-    struct source_entry entry;
-    int r = listing_entry(source, listing, i, &entry);
-
-    return r < 0 ? r : source_list_take(ret, &entry);
-}
-
-int listing_rest(const struct source *source, const struct listing *listing, const uint8_t *taken,
-                 struct source_list *ret)
-{
-    AUTO_SOURCE_LIST struct source_list list = {0};
-    int r = 0;
-
-    for (size_t i = 0; i < listing->files.n && r == 0; i++)
-        if (!taken || !taken[i])
-            r = add_rest(source, listing, i, &list);
-    for (size_t i = 0; i < listing->failed.n && r == 0; i++)
-        r = source_list_copy(&list, &listing->failed.entry[i]);
-    if (r < 0)
-        return r;
-    source_list_sort(&list);
-    *ret = list;
-    list = (struct source_list){0};
-    return 0;
-}
-
-int listing_end(const struct source *source, struct listing *listing, const uint8_t *joined)
-{
-    int r = source->remote->far ? known_drop(known_of(source), joined) : 0;
-
-    listing_release(listing); /* its files may be gone */
-    return r;
-}
-
-void listing_head(const struct listing *listing, const uint32_t *file, size_t n,
+void listing_head(const struct known *listing, const uint32_t *file, size_t n,
                   struct joined_head *ret)
 {
     uint32_t last = UINT32_MAX;
 
     *ret = (struct joined_head){.mode = 0777};
-    for (size_t i = 0; i < n; i++) {
+    if (!listing->folder)
+        *ret = (struct joined_head){.mode = 0444, .uid = geteuid(), .gid = getegid()};
+    for (size_t i = 0; listing->folder && i < n; i++) {
         uint32_t number = listing->files.member[file[i]].folder;
         const struct listing_folder *f = &listing->folder[number];
 

@@ -16,16 +16,6 @@
 /* Depth of folders below SOURCE. Each one being scanned takes some stack. */
 #define DEPTH_MOST 100
 
-void listing_release(struct listing *listing)
-{
-    members_release(&listing->files);
-    if (!listing->kept.bytes)
-        free(listing->folder);
-    source_list_release(&listing->failed);
-    kept_index_release(&listing->kept);
-    *listing = (struct listing){0};
-}
-
 /* A folder being scanned, and its parents: links may form circles. */
 struct level {
     const struct level *above;
@@ -37,7 +27,7 @@ struct level {
 
 struct scan {
     const struct source *source;
-    struct listing *listing;
+    struct known *listing;
     struct diag *d;
 };
 
@@ -58,17 +48,6 @@ static void names_release(struct names *names)
 static int listing_local_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
-}
-
-static int add_failed(const struct scan *scan, const char *folder, const char *name,
-                      const char *error, int failure)
-{
-    struct source_list *list = &scan->listing->failed;
-    int r = source_list_add(list, folder, name, NULL, error);
-
-    if (r == 0)
-        list->entry[list->n - 1].failure = failure;
-    return r;
 }
 
 /* Describe why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns
@@ -140,7 +119,7 @@ static int listing_local_add_file(const struct scan *scan, uint32_t folder, cons
     if (may_be_link && lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && realpath(path, real))
         r = within_check_real(&scan->source->within, real, relative, &outside);
     if (r < 0)
-        return add_failed(scan, members_folder(files, folder), name, outside.text, r);
+        return known_add_failed(scan->listing, relative, outside.text, r);
     joined_version_of_stat(st, &version);
     r = members_add(files, folder, name, (uint64_t)st->st_size, version.version);
     if (r == 0)
@@ -181,12 +160,13 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
     if (path_below(level->folder, name, relative) < 0 || path_below(level->path, name, path) < 0) {
         snprintf(error, sizeof(error), "%.200s...: expected a path of at most %d bytes, got more",
                  level->folder, PATH_MAX - 1);
-        return folders ? 0 : add_failed(scan, level->folder, name, error, -EINVAL);
+        return folders ? 0
+                       : source_list_add(&scan->listing->failed, level->folder, name, NULL, error);
     }
     if (stat(path, &st) < 0) {
         int failure = describe_dangling(path, relative, errno, error, sizeof(error));
 
-        return folders ? 0 : add_failed(scan, level->folder, name, error, failure);
+        return folders ? 0 : known_add_failed(scan->listing, relative, error, failure);
     }
     if (folders)
         return S_ISDIR(st.st_mode) ? enter(scan, level, relative, path, &st) : 0;
@@ -200,16 +180,6 @@ static void listing_local_scope_closedir(DIR **dir)
 {
     if (*dir)
         closedir(*dir);
-}
-
-/* List a folder that cannot be read, with the reason. */
-static int add_unread(const struct scan *scan, const char *folder, const char *error, int failure)
-{
-    const char *slash = strrchr(folder, '/');
-    char parent[PATH_MAX];
-
-    snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - folder) : 0, folder);
-    return add_failed(scan, parent, slash ? slash + 1 : folder, error, failure);
 }
 
 /* 0; 1: the folder cannot be read, which is listed; or -errno. */
@@ -227,11 +197,11 @@ static int read_names(const struct scan *scan, const struct level *level, struct
         int failure = -errno;
 
         snprintf(error, sizeof(error), "%s: %s", level->folder, strerror(-failure));
-        r = add_unread(scan, level->folder, error, failure);
+        r = known_add_failed(scan->listing, level->folder, error, failure);
         return r < 0 ? r : 1;
     }
     if (within_check(&scan->source->within, dirfd(dir), level->path, level->folder, &outside) < 0) {
-        r = add_unread(scan, level->folder, outside.text, -EXDEV);
+        r = known_add_failed(scan->listing, level->folder, outside.text, -EXDEV);
         return r < 0 ? r : 1;
     }
     while ((entry = readdir(dir))) {
@@ -268,7 +238,7 @@ void listing_state(const struct stat *st, struct listing_folder *ret)
 static int listing_local_add_folder(const struct scan *scan, const struct level *level,
                                     uint32_t *ret)
 {
-    struct listing *listing = scan->listing;
+    struct known *listing = scan->listing;
     uint32_t n = listing->files.n_folders;
 
     if (array_capacity(&listing->folder, n, sizeof(*listing->folder)) < 0)
@@ -290,7 +260,7 @@ static int scan_folder(const struct scan *scan, const struct level *level)
                  "%s: expected at most %d folders on the way from SOURCE, got more; mount a folder "
                  "further down",
                  level->folder, DEPTH_MOST);
-        return add_unread(scan, level->folder, error, -EINVAL);
+        return known_add_failed(scan->listing, level->folder, error, -EINVAL);
     }
     r = read_names(scan, level, &names);
     if (r < 0)
@@ -307,19 +277,12 @@ static int scan_folder(const struct scan *scan, const struct level *level)
     return r;
 }
 
-int listing_scan(const struct source *source, struct listing *ret, struct diag *d)
+int listing_scan(const struct source *source, struct known *ret, struct diag *d)
 {
-    AUTO_LISTING struct listing listing = {0};
-    struct scan scan = {source, &listing, d};
+    struct scan scan = {source, ret, d};
     struct level top = {.folder = "", .path = source->root};
-    int r;
 
-    if (stat(source->root, &top.st) < 0)
-        return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
-    r = scan_folder(&scan, &top);
-    if (r < 0)
-        return r;
-    *ret = listing;
-    listing = (struct listing){0};
-    return 0;
+    return stat(source->root, &top.st) < 0
+               ? diag_set(d, -errno, "%s: %s", source->root, strerror(errno))
+               : scan_folder(&scan, &top);
 }

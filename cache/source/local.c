@@ -56,7 +56,7 @@ int local_add_sides(const char *folder, const char *name, const char *const *sid
 static int local_list(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d)
 {
-    AUTO_LISTING struct listing listing = {0};
+    AUTO_KNOWN struct known listing = {0};
     int r;
 
     if (source->only_file) {
@@ -65,7 +65,7 @@ static int local_list(const struct source *source, const char *const *sides,
         return r < 0 ? r : local_add_sides(source->root, source->only_file, sides, false, ret);
     }
     r = listing_scan(source, &listing, d);
-    return r < 0 ? r : listing_rest(source, &listing, NULL, ret);
+    return r < 0 ? r : known_list(source, &listing, NULL, ret);
 }
 
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d)

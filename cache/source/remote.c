@@ -140,7 +140,7 @@ static int remote_add_sides(const struct source *source, const char *const *side
 int remote_list_known(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d)
 {
-    int r = known_list(source, ret);
+    int r = known_list(source, &source->known, NULL, ret);
 
     (void)d;
     if (r == 0 && source->beside)

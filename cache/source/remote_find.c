@@ -13,13 +13,9 @@
 static int find(const struct source *source, const char *path, struct source_entry *ret,
                 struct diag *d)
 {
-    const struct source_entry *beside;
     int r = known_find(source, path, ret);
 
-    if (r != -ENOENT || !source->beside)
-        return r;
-    r = beside_find(source, path, &beside, d);
-    return r < 0 ? r : source_entry_copy(beside, ret);
+    return r == -ENOENT && source->beside ? beside_find(source, path, ret, d) : r;
 }
 
 /* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,

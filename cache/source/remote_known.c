@@ -126,7 +126,7 @@ int remote_end_beside(struct source *source, struct source_list *ret)
     int r = known_sort(&source->known);
 
     if (r == 0)
-        r = known_list(source, &list);
+        r = known_list(source, &source->known, NULL, &list);
     known_release(&source->known);
     if (r < 0)
         return r;
@@ -138,61 +138,35 @@ int remote_end_beside(struct source *source, struct source_list *ret)
 
 /* ---- versions ---- */
 
-struct stats {
-    struct http_file file[STAT_AT_ONCE]; /* URLs are owned */
-    size_t number[STAT_AT_ONCE];
-    size_t n;
-};
-
-static void stats_free(struct stats **stats)
+int remote_stat_list(const struct source *source, struct source_list *list)
 {
-    for (size_t i = 0; *stats && i < (*stats)->n; i++)
-        free((*stats)->file[i].url);
-    free(*stats);
-}
+    AUTO_FREE struct http_file *file = calloc(list->n + 1, sizeof(*file));
+    size_t n = 0;
 
-static int use_list_stats(struct stats *stats, struct source_list *list)
-{
-    for (size_t i = 0; i < stats->n; i++) {
-        struct source_entry *entry = &list->entry[stats->number[i]];
-        const struct http_file *file = &stats->file[i];
+    if (!file)
+        return -ENOMEM;
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->entry[i].version && !list->entry[i].error)
+            file[n++].url = list->entry[i].url;
+    http_stat(source->http, n, file);
+    n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        struct source_entry *entry = &list->entry[i];
 
-        entry->failure = file->error;
-        if (file->error < 0)
-            entry->error = strdup(diag_text(&file->why, file->error));
+        if (entry->version || entry->error)
+            continue;
+        entry->failure = file[n].error;
+        if (entry->failure < 0)
+            entry->error = strdup(diag_text(&file[n].why, entry->failure));
         else
             entry->version = malloc(sizeof(*entry->version));
         if (!entry->error && !entry->version)
             return -ENOMEM;
         if (entry->version)
-            *entry->version = file->version;
+            *entry->version = file[n].version;
+        n++;
     }
     return 0;
-}
-
-int remote_stat_list(const struct source *source, struct source_list *list)
-{
-    int r = 0;
-
-    for (size_t at = 0; at < list->n && r == 0;) {
-        AUTO(stats_free) struct stats *stats = calloc(1, sizeof(*stats));
-
-        if (!stats)
-            return -ENOMEM;
-        for (; at < list->n && stats->n < STAT_AT_ONCE; at++) {
-            const struct source_entry *entry = &list->entry[at];
-
-            if (entry->version || entry->error)
-                continue;
-            stats->file[stats->n].url = strdup(entry->url);
-            if (!stats->file[stats->n].url)
-                return -ENOMEM;
-            stats->number[stats->n++] = at;
-        }
-        http_stat(source->http, stats->n, stats->file);
-        r = use_list_stats(stats, list);
-    }
-    return r;
 }
 
 /* What becomes of the files: those that have no version are removed, the others have a size. */
@@ -219,56 +193,53 @@ static void set_unversioned(struct source *source, size_t file)
         memcpy(member->version, sha256, sizeof(member->version));
 }
 
-static int use_stats(struct source *source, struct stats *stats, struct sized *sized)
+/* Set the version of a file that was asked for, or move it to those that failed. */
+static int use_stat(struct source *source, size_t file, struct source_entry *entry,
+                    struct sized *sized)
 {
     struct known *known = &source->known;
-    int r = 0;
+    int r;
 
-    for (size_t i = 0; i < stats->n && r == 0; i++) {
-        const struct http_file *found = &stats->file[i];
-        size_t file = stats->number[i];
-        char path[PATH_MAX];
-
-        if (found->error < 0) {
-            sized->keep[file] = 0;
-            r = members_path(&known->files, file, path, sizeof(path));
-            if (r == 0)
-                r = known_add_failed(known, path, diag_text(&found->why, found->error),
-                                     found->error);
-            continue;
-        }
-        sized->size[file] = found->version.size;
-        r = joined_version_set(&known->files, file, &found->version);
-        if (r == 0 && !remote_version_is_known(&found->version))
-            set_unversioned(source, file);
+    if (entry->error) {
+        sized->keep[file] = 0;
+        free(TAKE_PTR(entry->url));
+        return source_list_take(&known->failed, entry);
     }
+    sized->size[file] = entry->version->size;
+    r = joined_version_set(&known->files, file, entry->version);
+    if (r == 0 && !remote_version_is_known(entry->version))
+        set_unversioned(source, file);
     return r;
 }
 
 /* Ask for the versions of some files, from *at on. */
 static int stat_some(struct source *source, size_t *at, struct sized *sized, bool *asked)
 {
-    AUTO(stats_free) struct stats *stats = calloc(1, sizeof(*stats));
+    AUTO_SOURCE_LIST struct source_list list = {0};
     struct known *known = &source->known;
-    int r = stats ? 0 : -ENOMEM;
+    size_t number[STAT_AT_ONCE];
+    int r = 0;
 
-    for (; r == 0 && *at < known->files.n && stats->n < STAT_AT_ONCE; ++*at) {
-        AUTO_SOURCE_ENTRY struct source_entry entry = {0};
+    for (; r == 0 && *at < known->files.n && list.n < STAT_AT_ONCE; ++*at) {
+        struct source_entry entry;
 
         sized->keep[*at] = 1;
         sized->size[*at] = members_size(&known->files, *at);
         if (known_has_version(known, *at) && !source_asks_all(source))
             continue;
-        r = known_entry(source, *at, &entry);
-        stats->number[stats->n] = *at;
-        if (r == 0)
-            stats->file[stats->n++].url = TAKE_PTR(entry.url);
+        number[list.n] = *at;
+        r = known_entry(source, known, *at, &entry);
+        if (r < 0)
+            return r;
+        free(TAKE_PTR(entry.version));
+        r = source_list_take(&list, &entry);
     }
-    if (r < 0)
-        return r;
-    *asked = *asked || stats->n;
-    http_stat(source->http, stats->n, stats->file);
-    return use_stats(source, stats, sized);
+    *asked = *asked || list.n;
+    if (r == 0)
+        r = remote_stat_list(source, &list);
+    for (size_t i = 0; i < list.n && r == 0; i++)
+        r = use_stat(source, number[i], &list.entry[i], sized);
+    return r;
 }
 
 /* Say how many files have no version. */

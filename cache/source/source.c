@@ -210,6 +210,6 @@ int source_only(const struct source *source, struct source_entry *ret)
 
     if (!source->only_file || known->files.n + known->failed.n != 1)
         return -ENOENT;
-    return known->files.n ? known_entry(source, 0, ret)
+    return known->files.n ? known_entry(source, known, 0, ret)
                           : source_entry_copy(&known->failed.entry[0], ret);
 }

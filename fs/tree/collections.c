@@ -19,7 +19,7 @@
 #include "fs/tree/folder_scan.h"
 
 /* Make the blob of a collection. 0, or -errno with the reason in d. */
-static int collections_join(const struct source *source, const struct listing *listing,
+static int collections_join(const struct source *source, const struct known *listing,
                             const struct collection *c, struct blob **ret, struct diag *d)
 {
     AUTO_MEMBERS struct members members = {0};
@@ -48,7 +48,7 @@ static struct collection *find_above(const struct claims *claims, const struct s
 }
 
 /* May what failed have samples of the collection? Not a file next to its class folders. */
-static bool may_have_samples(const struct listing *listing, const struct collection *c,
+static bool may_have_samples(const struct known *listing, const struct collection *c,
                              const struct source_entry *entry)
 {
     const struct members *files = &listing->files;
@@ -68,7 +68,7 @@ static bool may_have_samples(const struct listing *listing, const struct collect
 }
 
 /* A collection of which something cannot be read, but perhaps later, or by others, is an error. */
-static int collections_note_missing(const struct listing *listing, struct claims *claims,
+static int collections_note_missing(const struct known *listing, struct claims *claims,
                                     const struct source_entry *entry)
 {
     for (size_t i = 0; i < claims->n; i++) {
@@ -83,39 +83,31 @@ static int collections_note_missing(const struct listing *listing, struct claims
     return 0;
 }
 
-/* Move files that cannot be read, and are below a collection, to a note of it: they would be shown
- * in a folder called like the dataset. */
-static int take_failed(struct listing *listing, struct claims *claims)
+/* Files that cannot be read, and are below a collection, become a note of it: they would be shown
+ * in a folder called like the dataset. taken: of them, from files.n on. */
+static int take_failed(const struct known *listing, struct claims *claims, uint8_t *taken)
 {
-    size_t kept = 0;
     int r = 0;
 
-    for (size_t i = 0; i < listing->failed.n; i++) {
-        struct source_entry *entry = &listing->failed.entry[i];
-        struct collection *c = find_above(claims, entry);
+    for (size_t i = 0; i < listing->failed.n && r == 0; i++) {
+        const struct source_entry *entry = &listing->failed.entry[i];
+        struct collection *c = taken[i] ? NULL : find_above(claims, entry);
 
-        if (r == 0)
+        if (!taken[i])
             r = collections_note_missing(listing, claims, entry);
-
-        if (!c) {
-            struct source_entry moved = *entry;
-
-            *entry = (struct source_entry){0};
-            listing->failed.entry[kept++] = moved;
+        if (!c)
             continue;
-        }
-        if (!c->n_unread++)
-            c->unread = TAKE_PTR(entry->error);
-        source_entry_release(entry);
+        taken[i] = 1;
+        if (!c->n_unread++ && !(c->unread = strdup(entry->error)))
+            return -ENOMEM;
     }
-    listing->failed.n = kept;
     return r;
 }
 
 /* Hand over what one format has claimed. -EOPNOTSUPP: nothing was, for this source joins no files.
  */
 static int add_claimed(const struct source *source, struct collections_user *user,
-                       const struct format *format, const struct listing *listing,
+                       const struct format *format, const struct known *listing,
                        const struct claims *claims)
 {
     int r = 0;
@@ -142,7 +134,7 @@ static int add_claimed(const struct source *source, struct collections_user *use
 struct claiming {
     struct claims claims;
     const struct source *source;
-    const struct listing *listing;
+    const struct known *listing;
     const struct format_options *options;
 };
 
@@ -171,7 +163,7 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
     for (unsigned i = 0; i < n && r == 0; i++) {
         struct source_entry entry;
 
-        r = listing_entry(claiming->source, claiming->listing, file[i], &entry);
+        r = known_entry(claiming->source, claiming->listing, file[i], &entry);
         if (r == 0)
             r = source_list_take(&list, &entry);
         if (r == 0)
@@ -189,7 +181,7 @@ static int collections_open_file(const struct claims *claims, size_t file, struc
 {
     const struct claiming *claiming = (const struct claiming *)claims;
     AUTO_SOURCE_ENTRY struct source_entry entry = {0};
-    int r = listing_entry(claiming->source, claiming->listing, file, &entry);
+    int r = known_entry(claiming->source, claiming->listing, file, &entry);
 
     return r < 0 ? r : source_blob_packed(claiming->source, &entry, ret, d);
 }
@@ -241,10 +233,10 @@ static int collections_read_layout(const char *path, char **ret, struct diag *d)
 }
 
 static int add_collections(const struct source *source, const struct format_options *options,
-                           struct collections_user *user, struct listing *listing,
+                           struct collections_user *user, struct known *listing,
                            struct source_list *ret_rest, struct diag *d)
 {
-    AUTO_FREE uint8_t *taken = calloc(listing->files.n + 1, 1);
+    AUTO_FREE uint8_t *taken = calloc(listing->files.n + listing->failed.n + 1, 1);
     AUTO_FREE char *layout = NULL;
     int r = taken ? 0 : -ENOMEM;
 
@@ -271,7 +263,7 @@ static int add_collections(const struct source *source, const struct format_opti
             continue;
         r = formats[f]->claim_names(&listing->files, claims);
         if (r == 0)
-            r = take_failed(listing, claims);
+            r = take_failed(listing, claims, taken + listing->files.n);
         if (r == 0)
             r = add_claimed(source, user, formats[f], listing, claims);
         if (claims->recipe && user->recipe && !*user->recipe)
@@ -281,21 +273,22 @@ static int add_collections(const struct source *source, const struct format_opti
         claims_release(claims, formats[f]);
     }
     if (r == -EOPNOTSUPP)
-        return listing_rest(source, listing, NULL, ret_rest);
+        return known_list(source, listing, NULL, ret_rest);
     if (r == 0)
-        r = listing_rest(source, listing, taken, ret_rest);
+        r = known_list(source, listing, taken, ret_rest);
     for (size_t i = 0; i < listing->files.n; i++)
         taken[i] = taken[i] == CLAIMS_SAMPLE;
-    return r < 0 ? r : listing_end(source, listing, taken);
+    return r < 0 || !source->remote->far ? r : known_drop(listing, taken);
 }
 
 int collections_each(const struct source *source, const struct format_options *options,
                      struct collections_user *user, struct source_list *ret_rest, struct diag *d)
 {
-    AUTO_LISTING struct listing listing = {0};
-    int r = source_listing(source, now_ns(), &listing, d);
+    AUTO_KNOWN struct known own = {0};
+    struct known *listing;
+    int r = source_listing(source, now_ns(), &own, &listing, d);
 
-    return r < 0 ? r : add_collections(source, options, user, &listing, ret_rest, d);
+    return r < 0 ? r : add_collections(source, options, user, listing, ret_rest, d);
 }
 
 /* ---- for the catalog ---- */

@@ -67,7 +67,7 @@ static void test_known__twice_and_unsorted__each_found(void **state)
         assert_true(has(&w, *path));
     for (size_t i = 0; i < ARRAY_LEN(none); i++)
         assert_false(has(&w, none[i]));
-    assert_int_equal(known_list(&w.source, &list), 0);
+    assert_int_equal(known_list(&w.source, &w.source.known, NULL, &list), 0);
     assert_int_equal(list.n, 6);
 }
 
@@ -111,11 +111,11 @@ static void test_known__taken_by_a_collection__found_there(void **state)
         assert_true(has(&w, *path));
     for (size_t i = 0; i < ARRAY_LEN(none); i++)
         assert_false(has(&w, none[i]));
-    assert_int_equal(known_entry(&w.source, 2, &entry), 0);
+    assert_int_equal(known_entry(&w.source, &w.source.known, 2, &entry), 0);
     assert_string_equal(entry.name, "w");
     assert_memory_equal(entry.sha256, want, 32);
     source_entry_release(&entry);
-    assert_int_equal(known_entry(&w.source, 1, &entry), 0);
+    assert_int_equal(known_entry(&w.source, &w.source.known, 1, &entry), 0);
     assert_null(entry.sha256);
     source_entry_release(&entry);
     assert_int_equal(known_find(&w.source, "b/a", &entry), 0);
@@ -141,6 +141,26 @@ static void test_known__files_of_s3__40_bytes_and_the_name(void **state)
     assert_int_equal(known->files.names_len, names + 1); /* and the folder's */
 }
 
+static void test_known__folders_in_any_order__each_once_with_those_on_the_way(void **state)
+{
+    const char *const paths[] = {"a/b/c/1", "x/1", "a/b/2", "a/bb/1", "a/b/c/0", NULL};
+    const char *const folders[] = {"", "a", "a/b", "a/b/c", "a/bb", "empty", "empty/below", "x"};
+    AUTO_KNOWN struct known known = {0};
+
+    (void)state;
+    for (size_t i = 0; paths[i]; i++)
+        assert_int_equal(known_add(&known, paths[i], &one), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(known_add_folder(&known, "empty/below/", 11), 0);
+    assert_int_equal(known_sort(&known), 0);
+    assert_int_equal(known.files.n, 5);
+    assert_int_equal(known.files.n_folders, ARRAY_LEN(folders));
+    for (uint32_t i = 0; i < ARRAY_LEN(folders); i++)
+        assert_string_equal(members_folder(&known.files, i), folders[i]);
+    assert_string_equal(members_name(&known.files, 1), "0");
+    assert_string_equal(members_folder_of(&known.files, 1), "a/b/c");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_known__failed__found_with_the_error),
         cmocka_unit_test(test_known__taken_by_a_collection__found_there),
         cmocka_unit_test(test_known__files_of_s3__40_bytes_and_the_name),
+        cmocka_unit_test(test_known__folders_in_any_order__each_once_with_those_on_the_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

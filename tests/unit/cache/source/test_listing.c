@@ -56,9 +56,12 @@ static void make_files(const struct world *w, unsigned n)
     }
 }
 
-static void list(const struct world *w, int64_t now, struct listing *ret)
+static void list(const struct world *w, int64_t now, struct known *own)
 {
-    assert_int_equal(source_listing(w->source, now, ret, NULL), 0);
+    struct known *found;
+
+    assert_int_equal(source_listing(w->source, now, own, &found, NULL), 0);
+    assert_ptr_equal(found, own);
 }
 
 /* The path of the one kept listing; false: there is none. */
@@ -83,7 +86,7 @@ static bool find_kept(const struct world *w, char ret[static PATH_MAX])
 
 static void test_listing__folders_and_files__sorted_with_versions(void **state)
 {
-    AUTO_LISTING struct listing listing = {0};
+    AUTO_KNOWN struct known listing = {0};
     AUTO_WORLD struct world w = {0};
     struct member version;
     char path[PATH_MAX];
@@ -119,7 +122,7 @@ static void test_listing__nothing_changed__kept(void **state)
     open_world(&w, *state);
     make_files(&w, LISTING_KEPT);
     for (unsigned turn = 0; turn < 2; turn++) {
-        AUTO_LISTING struct listing listing = {0};
+        AUTO_KNOWN struct known listing = {0};
 
         list(&w, LATER, &listing);
         assert_int_equal(listing.files.n, LISTING_KEPT);
@@ -130,7 +133,7 @@ static void test_listing__nothing_changed__kept(void **state)
     }
     kept_list_forget(w.source);
     for (unsigned turn = 0; turn < 2; turn++) {
-        AUTO_LISTING struct listing listing = {0};
+        AUTO_KNOWN struct known listing = {0};
 
         list(&w, LATER, &listing);
         assert_int_equal(members_size(&listing.files, 0), 6);
@@ -145,7 +148,7 @@ static void test_listing__file_added_or_removed__made_anew(void **state)
     open_world(&w, *state);
     make_files(&w, LISTING_KEPT);
     for (unsigned turn = 0; turn < 3; turn++) {
-        AUTO_LISTING struct listing listing = {0};
+        AUTO_KNOWN struct known listing = {0};
 
         list(&w, LATER, &listing);
         assert_int_equal(listing.files.n, LISTING_KEPT + (turn == 1));
@@ -166,7 +169,7 @@ static void test_listing__just_changed_few_or_unreadable__not_kept(void **state)
     open_world(&w, *state);
     make_files(&w, LISTING_KEPT - 1);
     for (unsigned turn = 0; turn < 3; turn++) {
-        AUTO_LISTING struct listing listing = {0};
+        AUTO_KNOWN struct known listing = {0};
 
         if (turn == 1)
             make_files(&w, LISTING_KEPT);
@@ -195,7 +198,7 @@ static void test_listing__damaged__made_anew(void **state)
     open_world(&w, *state);
     make_files(&w, LISTING_KEPT);
     for (unsigned turn = 0; turn < 40; turn++) {
-        AUTO_LISTING struct listing listing = {0};
+        AUTO_KNOWN struct known listing = {0};
         AUTO_FREE char *identity = NULL;
         uint8_t byte;
         off_t at;
