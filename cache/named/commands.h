@@ -8,7 +8,7 @@
 #include "base/lock.h"
 #include "base/opener.h"
 #include "cache/disk/folder.h"
-#include "cache/named/lazy.h"
+#include "cache/disk/local_blob.h"
 
 /* Runs belong to the process that started them: a forked child has none. */
 struct commands {
