@@ -115,57 +115,12 @@ static int run_part(void *ctx, struct entry_sink *sink, struct diag *d)
     return r < 0 ? r : check_end(job, ended, at, d);
 }
 
-/* The content, open as fd. */
-static int make_blob(const struct part_job *job, int fd, struct blob **ret)
-{
-    const struct blob *from = job->blob;
-    AUTO_FREE char *name = NULL;
-    AUTO_BLOB struct blob *content = NULL;
-    int r;
-
-    if (text_print(&name, "%s/%s", blob_name(from), job->part->name) < 0) {
-        close(fd);
-        return -ENOMEM;
-    }
-    r = local_blob_new(fd, name, job->part->size, true, &content);
-    if (r < 0)
-        return r;
-    content->source = from->source ? strdup(from->source) : NULL;
-    if (from->source && !content->source)
-        return -ENOMEM;
-    content->mtime = from->mtime;
-    content->mode = from->mode;
-    content->uid = from->uid;
-    content->gid = from->gid;
-    *ret = TAKE_PTR(content);
-    return 0;
-}
-
-/* The entry for the content, whether it exists or not. */
-static int part_find_entry(const struct part_job *job, const struct cache_folder *cache,
-                           struct entry *ret, struct diag *d)
-{
-    AUTO_FREE char *identity = NULL, *whole = NULL;
-    const struct packed_part *part = job->part;
-    struct diag reason = DIAG_INIT;
-    int r = blob_identity(job->blob, &whole);
-
-    if (r == 0)
-        r = text_print(&identity, "%s part %llu+%llu=%llu %08x", whole,
-                       (unsigned long long)part->off, (unsigned long long)part->len,
-                       (unsigned long long)part->size, part->crc);
-    if (r == 0)
-        r = entry_init(ret, cache, "unpacked", identity, blob_source(job->blob), &reason);
-    return r < 0 ? diag_set(d, r, "%s: member %s: %s", blob_name(job->blob), part->name,
-                            diag_text(&reason, r))
-                 : 0;
-}
-
 int unpack_part(const struct blob *blob, const struct packed_part *part,
                 const struct cache_folder *cache, struct unpack_watch *watch, struct blob **ret,
                 struct diag *d)
 {
     AUTO(part_job_free) struct part_job *job = calloc(1, sizeof(*job));
+    AUTO_FREE char *place = NULL, *shown = NULL, *name = NULL;
     struct diag reason = DIAG_INIT;
     struct entry entry;
     uint64_t size = 0;
@@ -177,7 +132,12 @@ int unpack_part(const struct blob *blob, const struct packed_part *part,
     job->blob = blob;
     job->part = part;
     job->watch = watch;
-    r = part_find_entry(job, cache, &entry, d);
+    if (text_print(&place, " part %llu+%llu=%llu %08x", (unsigned long long)part->off,
+                   (unsigned long long)part->len, (unsigned long long)part->size, part->crc) < 0 ||
+        text_print(&shown, "%s: member %s", blob_name(blob), part->name) < 0 ||
+        text_print(&name, "%s/%s", blob_name(blob), part->name) < 0)
+        return -ENOMEM;
+    r = unpack_entry(blob, place, shown, cache, &entry, d);
     if (r < 0)
         return r;
     r = entry_open_checked(&entry, &fd, &size);
@@ -189,9 +149,8 @@ int unpack_part(const struct blob *blob, const struct packed_part *part,
         return diag_set(d, r, "%s: unpacking member %s into %s: %s", blob_name(blob), part->name,
                         entry.folder, diag_text(&reason, r));
     if (size == part->size)
-        return make_blob(job, fd, ret);
+        return unpack_content(blob, fd, name, size, ret);
     close(fd);
-    return diag_set(d, -EBADMSG, "%s: member %s: the cache holds %llu bytes of it, expected %llu",
-                    blob_name(blob), part->name, (unsigned long long)size,
-                    (unsigned long long)part->size);
+    return diag_set(d, -EBADMSG, "%s: the cache holds %llu bytes of it, expected %llu", shown,
+                    (unsigned long long)size, (unsigned long long)part->size);
 }

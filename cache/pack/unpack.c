@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cache/disk/local_blob.h"
 
 extern const struct unpacker unpacker_bzip2, unpacker_gzip, unpacker_zlib, unpacker_zstd;
@@ -95,37 +96,58 @@ static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
     return r < 0 ? r : blob_verify(u->in.packed, d);
 }
 
+int unpack_content(const struct blob *packed, int fd, const char *name, uint64_t size,
+                   struct blob **ret)
+{
+    AUTO_BLOB struct blob *content = NULL;
+    int r = local_blob_new(fd, name, size, true, &content);
+
+    if (r < 0)
+        return r;
+    content->source = packed->source ? strdup(packed->source) : NULL;
+    if (packed->source && !content->source)
+        return -ENOMEM;
+    content->mtime = packed->mtime;
+    content->mode = packed->mode;
+    content->uid = packed->uid;
+    content->gid = packed->gid;
+    *ret = TAKE_PTR(content);
+    return 0;
+}
+
 /* Replace the blob by its content, open as fd. */
 static int replace_blob(struct blob **blob, int fd, uint64_t size)
 {
     struct blob *content;
-    int r = local_blob_new(fd, blob_name(*blob), size, true, &content);
+    int r = unpack_content(*blob, fd, blob_name(*blob), size, &content);
 
     if (r < 0)
         return r;
-    content->source = TAKE_PTR((*blob)->source);
     content->etag = TAKE_PTR((*blob)->etag);
-    content->mtime = (*blob)->mtime;
-    content->mode = (*blob)->mode;
-    content->uid = (*blob)->uid;
-    content->gid = (*blob)->gid;
     blob_done(*blob);
     blob_free(*blob);
     *blob = content;
     return 0;
 }
 
-/* The entry for the content of blob, whether it exists or not. */
+int unpack_entry(const struct blob *blob, const char *part, const char *shown,
+                 const struct cache_folder *cache, struct entry *ret, struct diag *d)
+{
+    AUTO_FREE char *identity = NULL, *whole = NULL;
+    struct diag reason = DIAG_INIT;
+    int r = blob_identity(blob, &whole);
+
+    if (r == 0)
+        r = text_print(&identity, "%s%s", whole, part);
+    if (r == 0)
+        r = entry_init(ret, cache, "unpacked", identity, blob_source(blob), &reason);
+    return r < 0 ? diag_set(d, r, "%s: %s", shown, diag_text(&reason, r)) : 0;
+}
+
 static int unpack_find_entry(const struct blob *blob, const struct cache_folder *cache,
                              struct entry *ret, struct diag *d)
 {
-    AUTO_FREE char *identity = NULL;
-    struct diag reason = DIAG_INIT;
-    int r = blob_identity(blob, &identity);
-
-    if (r == 0)
-        r = entry_init(ret, cache, "unpacked", identity, blob_source(blob), &reason);
-    return r < 0 ? diag_set(d, r, "%s: %s", blob_name(blob), diag_text(&reason, r)) : 0;
+    return unpack_entry(blob, "", blob_name(blob), cache, ret, d);
 }
 
 int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d)

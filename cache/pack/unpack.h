@@ -63,6 +63,16 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache);
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
                 struct diag *d);
 
+/* The entry for the content of blob, or of a part of it (a text; "": all of it), whether it exists
+ * or not. shown: for messages. 0, or -errno with the reason in d. */
+int unpack_entry(const struct blob *blob, const char *part, const char *shown,
+                 const struct cache_folder *cache, struct entry *ret, struct diag *d);
+
+/* A blob of the first size bytes of content that is open as fd, which is taken over; with the
+ * source, times and owner of the packed blob. 0 or -errno. */
+int unpack_content(const struct blob *packed, int fd, const char *name, uint64_t size,
+                   struct blob **ret);
+
 /* What may follow the name of a file: number 0 is "", a file that is not packed, then the suffix of
  * each packing. NULL: no more. */
 const char *packed_suffix(size_t i);
