@@ -18,7 +18,7 @@ static int s3_ask_add_parameter(struct text *url, const char *name, const char *
     return r;
 }
 
-int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
+static int page_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
 {
     AUTO_TEXT struct text url = {0};
     char most[16];
@@ -41,14 +41,39 @@ int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **
     return r < 0 ? r : text_finish(&url, ret, NULL);
 }
 
-/* Get a page with nothing under way. */
-static int s3_ask_get_text(struct s3_walk *walk, const char *url, struct text *ret, struct diag *d)
+int s3_walk_ask(const struct s3_walk *walk, const struct s3_question *question,
+                struct s3_asking *ret)
 {
-    struct diag why = DIAG_INIT;
-    int r =
-        http_get(walk->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, ret, &why);
+    int r;
 
+    free(TAKE_PTR(ret->url));
+    r = page_url(walk, question, &ret->url);
+    if (r == 0)
+        ret->ahead = http_ahead_start(
+            walk->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
+    return r;
+}
+
+/* A page that failed is asked for again: its error has a body. */
+int s3_walk_take(struct s3_walk *walk, struct s3_asking *asking, struct text *ret, struct diag *d)
+{
+    const struct http_call call = {.url = asking->url, .most = REMOTE_TEXT_MOST};
+    struct http_ahead *ahead = TAKE_PTR(asking->ahead);
+    struct diag why = DIAG_INIT;
+    int r = ahead ? http_ahead_take(ahead, ret, NULL) : -EAGAIN;
+
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    text_release(ret);
+    r = http_get(walk->http, &call, ret, &why);
     return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
+}
+
+void s3_asking_release(struct s3_asking *asking)
+{
+    http_ahead_drop(asking->ahead);
+    free(asking->url);
+    *asking = (struct s3_asking){0};
 }
 
 int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
@@ -57,31 +82,20 @@ int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3
     return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
 }
 
+int s3_walk_text(struct s3_walk *walk, const struct s3_question *question, struct text *ret,
+                 struct diag *d)
+{
+    AUTO(s3_asking_release) struct s3_asking asking = {0};
+    int r = page_url(walk, question, &asking.url);
+
+    return r < 0 ? r : s3_walk_take(walk, &asking, ret, d);
+}
+
 int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
                 struct diag *d)
 {
     AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *url = NULL;
-    int r = s3_walk_url(walk, question, &url);
+    int r = s3_walk_text(walk, question, &text, d);
 
-    if (r == 0)
-        r = s3_ask_get_text(walk, url, &text, d);
     return r < 0 ? r : s3_walk_parse(walk, &text, ret, d);
-}
-
-/* Take a page that was asked for ahead. One that failed is asked for again: its error has a body.
- */
-int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
-                 struct diag *d)
-{
-    struct http_ahead *request = *ahead;
-    int r = -EAGAIN;
-
-    *ahead = NULL;
-    if (request)
-        r = http_ahead_take(request, ret, NULL);
-    if (r == 0 || r == -ENOMEM)
-        return r;
-    text_release(ret);
-    return s3_ask_get_text(walk, url, ret, d);
 }

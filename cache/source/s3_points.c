@@ -21,8 +21,8 @@
 /* A folder whose folders are being listed. */
 struct looking {
     char *prefix;
-    char *token, *url;
-    struct http_ahead *ahead;
+    char *token;
+    struct s3_asking asking;
     unsigned pages;
     bool done;
 };
@@ -35,10 +35,9 @@ struct level {
 static void level_release(struct level *level)
 {
     for (size_t i = 0; i < level->n; i++) {
-        http_ahead_drop(level->folder[i].ahead);
+        s3_asking_release(&level->folder[i].asking);
         free(level->folder[i].prefix);
         free(level->folder[i].token);
-        free(level->folder[i].url);
     }
     free(level->folder);
     *level = (struct level){0};
@@ -68,19 +67,12 @@ void s3_points_release(struct s3_points *points)
     *points = (struct s3_points){0};
 }
 
-static int s3_points_ask(struct s3_walk *walk, struct looking *folder)
+static int s3_points_ask(const struct s3_walk *walk, struct looking *folder)
 {
     const struct s3_question question = {
         .prefix = folder->prefix, .token = folder->token, .delimiter = "/"};
-    int r;
 
-    free(folder->url);
-    folder->url = NULL;
-    r = s3_walk_url(walk, &question, &folder->url);
-    if (r == 0)
-        folder->ahead = http_ahead_start(
-            walk->http, &(struct http_call){.url = folder->url, .most = REMOTE_TEXT_MOST});
-    return r;
+    return s3_walk_ask(walk, &question, &folder->asking);
 }
 
 /* Take a page of a folder. An error ends the search there: the listing meets it again, or does not.
@@ -90,7 +82,7 @@ static int s3_points_take(struct s3_walk *walk, struct looking *folder, struct s
 {
     AUTO_TEXT struct text text = {0};
     AUTO_S3_PAGE struct s3_page page = {0};
-    int r = s3_walk_take(walk, folder->url, &folder->ahead, &text, NULL);
+    int r = s3_walk_take(walk, &folder->asking, &text, NULL);
 
     if (r == 0)
         r = s3_walk_parse(walk, &text, &page, NULL);

@@ -24,10 +24,8 @@ struct range {
     char *token; /* of its next page; NULL: it begins behind `after` */
     unsigned empty;
     unsigned pages;
-    struct s3_points split; /* where others may go on, guessed from its last page */
-    /* The request that is under way: */
-    char *url;
-    struct http_ahead *ahead;
+    struct s3_points split;  /* where others may go on, guessed from its last page */
+    struct s3_asking asking; /* its next page */
 };
 
 struct ranges {
@@ -39,11 +37,10 @@ struct ranges {
 
 static void range_release(struct range *range)
 {
-    http_ahead_drop(range->ahead);
+    s3_asking_release(&range->asking);
     free(range->after);
     free(range->upto);
     free(range->token);
-    free(range->url);
     s3_points_release(&range->split);
     *range = (struct range){0};
 }
@@ -70,20 +67,13 @@ static int add_range(struct ranges *ranges, const char *after, const char *upto)
 
 /* ---- requests ---- */
 
-static int s3_walk_ask(struct s3_walk *walk, struct range *range)
+static int ask_range(const struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = walk->prefix,
                                          .token = range->token,
                                          .after = *range->after ? range->after : NULL};
-    int r;
 
-    free(range->url);
-    range->url = NULL;
-    r = s3_walk_url(walk, &question, &range->url);
-    if (r == 0) /* without memory it is asked for when it is needed */
-        range->ahead = http_ahead_start(
-            walk->http, &(struct http_call){.url = range->url, .most = REMOTE_TEXT_MOST});
-    return r;
+    return s3_walk_ask(walk, &question, &range->asking);
 }
 
 /* ---- pages ---- */
@@ -174,11 +164,11 @@ static int s3_walk_use_page(struct s3_walk *walk, struct range *range, const str
 static int step(struct s3_walk *walk, struct range *range, struct diag *d)
 {
     AUTO_TEXT struct text text = {0};
-    int r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
+    int r = s3_walk_take(walk, &range->asking, &text, d);
 
     if (r == 0)
         r = s3_walk_use_page(walk, range, &text, d);
-    return r == 1 ? (r = s3_walk_ask(walk, range)) < 0 ? r : 1 : r;
+    return r == 1 ? (r = ask_range(walk, range)) < 0 ? r : 1 : r;
 }
 
 /* Split a range that goes on: others have the keys behind points that were guessed, and that it has
@@ -222,7 +212,7 @@ static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag 
     for (size_t i = 0;; i++) {
         while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
             active[n] = ranges->next++;
-            r = s3_walk_ask(walk, &ranges->range[active[n++]]);
+            r = ask_range(walk, &ranges->range[active[n++]]);
         }
         if (r < 0 || !n)
             return r;
@@ -277,9 +267,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     if (r < 0)
         return r;
     range = &first.range[0];
-    r = s3_walk_url(walk, &(struct s3_question){.prefix = walk->prefix}, &range->url);
-    if (r == 0)
-        r = s3_walk_take(walk, range->url, &range->ahead, &text, d);
+    r = s3_walk_text(walk, &(struct s3_question){.prefix = walk->prefix}, &text, d);
     if (r == 0)
         r = s3_walk_use_page(walk, range, &text, d);
     if (r == 1 && (r = ask_elsewhere(walk)) == 0)
@@ -345,13 +333,13 @@ int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const si
     for (size_t i = 0; i < n && r == 0; i++) {
         r = add_range(&ranges, kept_page_text(kept, page[i]), NULL);
         if (r == 0)
-            r = s3_walk_ask(walk, &ranges.range[i]);
+            r = ask_range(walk, &ranges.range[i]);
     }
     for (size_t i = 0; i < n && r == 0 && same; i++) {
         AUTO_TEXT struct text text = {0};
         struct range *range = &ranges.range[i];
 
-        r = s3_walk_take(walk, range->url, &range->ahead, &text, NULL);
+        r = s3_walk_take(walk, &range->asking, &text, NULL);
         same = r == 0 &&
                s3_page_hash(text.data ? text.data : "", text.len) == kept->page[page[i]].hash;
     }

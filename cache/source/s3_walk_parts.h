@@ -6,12 +6,25 @@
 
 /* ---- s3_ask.c: pages ---- */
 
-/* The URL of a page; the caller frees it. 0 or -ENOMEM. */
-int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, char **ret);
+/* A page that is asked for, perhaps ahead. */
+struct s3_asking {
+    char *url;
+    struct http_ahead *ahead; /* NULL: it is not under way */
+};
 
-/* Get a page that was asked for ahead, which may be NULL; *ahead is NULL then. */
-int s3_walk_take(struct s3_walk *walk, const char *url, struct http_ahead **ahead, struct text *ret,
+/* Ask for a page; what was asked for before has been taken. It need not be under way afterwards. 0
+ * or -ENOMEM. */
+int s3_walk_ask(const struct s3_walk *walk, const struct s3_question *question,
+                struct s3_asking *ret);
+
+/* Get the page that was asked for. 0 or -errno with the reason in d. */
+int s3_walk_take(struct s3_walk *walk, struct s3_asking *asking, struct text *ret, struct diag *d);
+
+/* Get a page with no other under way. The same. */
+int s3_walk_text(struct s3_walk *walk, const struct s3_question *question, struct text *ret,
                  struct diag *d);
+
+void s3_asking_release(struct s3_asking *asking); /* of one that starts as {0} */
 
 /* Parse a page. 0, or -errno with the reason in d. */
 int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
