@@ -120,7 +120,8 @@ static void make_trailer(const char *id, uint64_t size, uint32_t named, uint32_t
     store_le32(ret + 8, TRAILER_VERSION);
     store_le32(ret + 12, named);
     store_le64(ret + 16, size);
-    digest_parse(id, ret + 24); /* the tools' id of an older version is no digest: its place is 0 */
+    hex_parse(id, DIGEST_BYTES,
+              ret + 24); /* the tools' id of an older version is no digest: its place is 0 */
     store_le32(ret + 56, sum);
     store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
 }

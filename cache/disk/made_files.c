@@ -65,7 +65,7 @@ static void make_header(const struct entry *entry, const struct rows *rows,
     store_le32(ret + 12, (uint32_t)len);
     store_le64(ret + 16, rows->n);
     store_le64(ret + 24, rows->row_bytes);
-    digest_parse(entry->id, ret + HEADER_ID);
+    hex_parse(entry->id, DIGEST_BYTES, ret + HEADER_ID);
     memcpy(ret + HEADER_TEXT, entry->source, len);
     store_le32(ret + HEADER_SUM, (uint32_t)crc32(0, ret, HEADER_SUM));
 }
@@ -280,7 +280,7 @@ static int made_open_named(const struct cache_group *group, const char *path, in
              memcmp(header, MAGIC, 8) != 0 || load_le32(header + 8) != VERSION ||
              load_le32(header + HEADER_SUM) != (uint32_t)crc32(0, header, HEADER_SUM) ||
              load_le32(header + 12) > ENTRY_SOURCE_MAX || strlen(name) != ENTRY_ID_SIZE - 1 ||
-             !digest_parse(name, id) || memcmp(header + HEADER_ID, id, sizeof(id)) != 0)
+             !hex_parse(name, sizeof(id), id) || memcmp(header + HEADER_ID, id, sizeof(id)) != 0)
         r = -EBADMSG;
     rows.n = load_le64(header + 16);
     rows.row_bytes = load_le64(header + 24);

@@ -40,13 +40,13 @@ int digest_again(struct digest *digest)
     return EVP_DigestInit_ex((EVP_MD_CTX *)digest, NULL, NULL) == 1 ? 0 : -ENOMEM;
 }
 
-void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE])
+void hex_print(const uint8_t *bytes, size_t n, char *ret)
 {
-    for (size_t i = 0; i < DIGEST_BYTES; i++)
-        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+    for (size_t i = 0; i < n; i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static int digest_digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -54,16 +54,36 @@ static int digest_digit(char c)
                                   : -1;
 }
 
-bool digest_parse(const char *text, uint8_t ret[static DIGEST_BYTES])
+bool hex_parse(const char *text, size_t n, uint8_t *ret)
 {
-    for (size_t i = 0; i < DIGEST_BYTES; i++) {
-        int high = digest_digit(text[2 * i]), low = high < 0 ? -1 : digest_digit(text[2 * i + 1]);
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(text[2 * i]), low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
 
         if (low < 0)
             return false;
         ret[i] = (uint8_t)(high << 4 | low);
     }
     return true;
+}
+
+void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE])
+{
+    hex_print(digest, DIGEST_BYTES, ret);
+}
+
+int digest_text_of(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE])
+{
+    AUTO_DIGEST struct digest *digest = NULL;
+    uint8_t sum[DIGEST_BYTES];
+    int r = digest_new(&digest);
+
+    if (r == 0)
+        r = digest_add(digest, bytes, len);
+    if (r == 0)
+        r = digest_finish(digest, sum);
+    if (r == 0)
+        digest_text(sum, ret);
+    return r;
 }
 
 int digest_fields(const struct iovec *field, size_t n, uint8_t ret[static DIGEST_BYTES])

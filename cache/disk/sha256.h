@@ -18,11 +18,16 @@ int digest_add(struct digest *digest, const void *bytes, size_t len); /* 0 or -E
 int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES]);
 int digest_again(struct digest *digest); /* begin again after digest_finish(); 0 or -ENOMEM */
 
+/* n bytes as 2n digits in small letters, NUL-terminated. And back: capitals are accepted. false:
+ * there is something else among the 2n bytes at text. */
+void hex_print(const uint8_t *bytes, size_t n, char *ret);
+bool hex_parse(const char *text, size_t n, uint8_t *ret);
+
 #define DIGEST_TEXT_SIZE (2 * DIGEST_BYTES + 1)
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE]);
 
-/* Parse the 64 digits at text; upper case is accepted. False: they are something else. */
-bool digest_parse(const char *text, uint8_t ret[static DIGEST_BYTES]);
+/* The digest of some bytes as text. 0 or -ENOMEM. */
+int digest_text_of(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE]);
 
 /* The digest of n fields, each with its length before it: so other fields give other bytes, however
  * they are cut. 0 or -ENOMEM. */

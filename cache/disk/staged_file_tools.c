@@ -48,7 +48,7 @@ static int open_ours(const struct cache_group *group, const char *path, int flag
         (strlen(name) != DIGEST_TEXT_SIZE - 1 && strlen(name) != STAGED_OLD_DIGITS))
         return -EINVAL;
     if (strlen(name) == DIGEST_TEXT_SIZE - 1)
-        digest_parse(name, ret->digest);
+        hex_parse(name, DIGEST_BYTES, ret->digest);
     if (r == 0)
         r = open_regular(group, path, flags, &ret->records);
     if (r < 0)

@@ -23,35 +23,21 @@ void source_list_sort(struct source_list *list)
         qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
 }
 
-/* Compare, as strcmp(), the entry with the file called name in a folder whose path has folder_len
- * bytes. */
-static int entries_compare_to(const struct source_entry *entry, const char *folder,
-                              size_t folder_len, const char *name)
+static int compare_path(const void *path, const void *of)
 {
-    int by_folder = strncmp(entry->folder, folder, folder_len);
+    const struct source_entry *entry = of;
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash - (const char *)path) : 0;
+    int by_folder = strncmp(path, entry->folder, len);
 
-    if (!by_folder && entry->folder[folder_len])
-        by_folder = 1;
-    return by_folder ? by_folder : strcmp(entry->name, name);
+    if (!by_folder && entry->folder[len])
+        by_folder = -1;
+    return by_folder ? by_folder : strcmp(slash ? slash + 1 : path, entry->name);
 }
 
 struct source_entry *source_list_find(const struct source_list *list, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t folder_len = slash ? (size_t)(slash - path) : 0, low = 0, high = list->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = entries_compare_to(&list->entry[middle], path, folder_len, name);
-
-        if (!order)
-            return &list->entry[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return list->n ? bsearch(path, list->entry, list->n, sizeof(*list->entry), compare_path) : NULL;
 }
 
 int source_list_add(struct source_list *list, const char *folder, const char *name,

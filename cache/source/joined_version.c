@@ -72,27 +72,15 @@ static int hash_text(char *text, size_t n, uint64_t ret[static 2])
     return r;
 }
 
-static int joined_version_hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* An ETag as S3 makes it: "<32 digits>", or with "-<parts>" behind them. */
 static bool parse_md5(const char *etag, uint8_t ret[static MD5_LEN], uint64_t *ret_parts)
 {
     uint64_t parts = 0;
     size_t n = 1 + 2 * MD5_LEN;
 
-    if (strnlen(etag, n + 1) <= n || *etag != '"')
+    if (*etag != '"' || strspn(etag + 1, "0123456789abcdef") != n - 1 ||
+        !hex_parse(etag + 1, MD5_LEN, ret))
         return false;
-    for (size_t i = 0; i < MD5_LEN; i++) {
-        int high = joined_version_hex_digit(etag[1 + 2 * i]),
-            low = joined_version_hex_digit(etag[2 + 2 * i]);
-
-        if (high < 0 || low < 0)
-            return false;
-        ret[i] = (uint8_t)(high << 4 | low);
-    }
     if (etag[n] == '-') {
         size_t digits = etag[n + 1] >= '1' && etag[n + 1] <= '9'
                             ? number_parse(etag + n + 1, strspn(etag + n + 1, "0123456789"),
@@ -110,12 +98,9 @@ static bool parse_md5(const char *etag, uint8_t ret[static MD5_LEN], uint64_t *r
 static void print_md5(const uint64_t version[static 2], uint64_t parts, char *ret, size_t capacity)
 {
     const uint64_t words[2] = {version[0], version[1] ^ parts * PARTS_MIX};
-    uint8_t md5[MD5_LEN];
     char digits[2 * MD5_LEN + 1], tail[32] = "";
 
-    memcpy(md5, words, sizeof(md5));
-    for (size_t i = 0; i < MD5_LEN; i++)
-        snprintf(digits + 2 * i, 3, "%02x", md5[i]);
+    hex_print((const uint8_t *)words, MD5_LEN, digits);
     if (parts)
         snprintf(tail, sizeof(tail), "-%" PRIu64, parts);
     snprintf(ret, capacity, "\"%s%s\"", digits, tail);

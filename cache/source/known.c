@@ -244,13 +244,19 @@ static int compare_members(const void *a, const void *b, void *members)
     return order ? order : strcmp(members_name(m, i), members_name(m, k));
 }
 
-/* Compare member i with a path. */
-static int known_compare_to(const struct members *m, size_t i, const char *path)
-{
-    size_t len = folder_len(path);
-    int order = members_compare_to(members_folder_of(m, i), path, len);
+/* What is looked for in a part. */
+struct sought {
+    const struct members *members;
+    const char *path;
+};
 
-    return order ? order : strcmp(members_name(m, i), base_name(path));
+static int compare_sought(const void *sought, const void *number)
+{
+    const struct sought *s = sought;
+    const size_t i = *(const uint32_t *)number;
+    int order = members_compare_to(members_folder_of(s->members, i), s->path, folder_len(s->path));
+
+    return order ? -order : strcmp(base_name(s->path), members_name(s->members, i));
 }
 
 static int make_by_path(struct known_part *part)
@@ -270,24 +276,15 @@ static int make_by_path(struct known_part *part)
 /* Look for a file in a part. 0, and *ret is its number; -ENOENT; -ENOMEM. */
 static int find_in_part(struct known_part *part, const char *path, size_t *ret)
 {
-    size_t low = 0, high = part->members->n;
+    const struct sought sought = {part->members, path};
+    const uint32_t *found;
 
     if (!part->by_path && make_by_path(part) < 0)
         return -ENOMEM;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = known_compare_to(part->members, part->by_path[middle], path);
-
-        if (!order) {
-            *ret = part->by_path[middle];
-            return 0;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -ENOENT;
+    found = bsearch(&sought, part->by_path, part->members->n, sizeof(*found), compare_sought);
+    if (found)
+        *ret = *found;
+    return found ? 0 : -ENOENT;
 }
 
 int known_find(const struct source *source, const char *path, struct source_entry *ret)

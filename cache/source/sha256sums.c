@@ -9,28 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cache/disk/sha256.h"
 #include "cache/http/url.h"
-
-static int sha256sums_hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static bool parse_hash(const char *text, uint8_t ret[static SHA256_LEN])
-{
-    for (size_t i = 0; i < SHA256_LEN; i++) {
-        int high = sha256sums_hex_value(text[2 * i]), low = sha256sums_hex_value(text[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        ret[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
 
 /* Write the decoded name to ret. NULL, or what is wrong. */
 static const char *sha256sums_parse_name(const char *name, size_t len, bool escaped,
@@ -75,7 +55,7 @@ int sums_next(const char *text, size_t len, size_t *at, struct sum *ret, const c
         return -ENODATA;
     escaped = *line == '\\';
     line += escaped;
-    if (end - line < 2 * SHA256_LEN + 3 || !parse_hash(line, ret->sha256) ||
+    if (end - line < 2 * SHA256_LEN + 3 || !hex_parse(line, SHA256_LEN, ret->sha256) ||
         line[2 * SHA256_LEN] != ' ' || !strchr(" *", line[2 * SHA256_LEN + 1])) {
         *ret_why = "no line of sha256sum";
         return -EINVAL;

@@ -39,40 +39,29 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
         notices_say(&shared->source->notices, t.data);
 }
 
-/* The table was read for its list of files: it is used here as well. */
-static struct shared_table take_table(const struct source *source)
+/* The table was read for its list of files, and is used here as well; or it is read now. Without
+ * lines if there is none. */
+static struct shared_table shared_index_table(struct shared_index *shared)
 {
-    struct shared_table table = *source->shared;
+    struct shared_table table = {0}, *read = shared->source->shared;
+    struct diag d = DIAG_INIT;
+    int r;
 
-    *source->shared = (struct shared_table){0};
+    if (read) {
+        table = *read;
+        *read = (struct shared_table){0};
+        return table;
+    }
+    r = shared_read_table(shared->source, &table, &d);
+    if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
+        leave_aside(shared, SHARED_INDEX_TABLE, diag_text(&d, r));
     return table;
 }
 
-static int shared_index_read_table(struct shared_index *shared, struct shared_table *ret)
-{
-    AUTO_TEXT struct text t = {0};
-    struct timespec written = {0};
-    struct diag d = DIAG_INIT;
-    char *text;
-    size_t len;
-    int r =
-        shared_read_file(shared->source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &written, &d);
-
-    if (r == 0)
-        r = text_finish(&t, &text, &len);
-    if (r == 0)
-        r = shared_table_read(text, len, ret, &d);
-    if (r == 0)
-        ret->written = written;
-    if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
-        leave_aside(shared, SHARED_INDEX_TABLE, diag_text(&d, r));
-    return r;
-}
-
-/* The table, read by the first thread that needs it; without lines if there is none. */
+/* The same, by the first thread that needs it. */
 static const struct shared_table *table_of(struct shared_index *shared)
 {
-    struct shared_table table = {0};
+    struct shared_table table;
 
     lock_take(&shared->lock);
     while (shared->state == SHARED_READING)
@@ -80,10 +69,7 @@ static const struct shared_table *table_of(struct shared_index *shared)
     if (shared->state == SHARED_UNREAD) {
         shared->state = SHARED_READING;
         lock_drop(&shared->lock);
-        if (shared->source->shared)
-            table = take_table(shared->source);
-        else if (shared_index_read_table(shared, &table) < 0)
-            shared_table_release(&table);
+        table = shared_index_table(shared);
         lock_take(&shared->lock);
         shared->table = table;
         shared->state = SHARED_READ;
@@ -192,16 +178,6 @@ static int shared_index_load_shared(struct shared_index *shared, const char *typ
 
 /* ---- `epochfs index` ---- */
 
-static int shared_index_add_file(struct shared_index *shared, const struct shared_made *made)
-{
-    LOCK_SCOPE(&shared->lock);
-
-    if (array_capacity(&shared->file, shared->n_files, sizeof(*made)) < 0)
-        return -ENOMEM;
-    shared->file[shared->n_files++] = *made;
-    return 0;
-}
-
 static int sum_and_note(void *ctx, const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
 {
     struct shared_index *shared = ctx;
@@ -219,12 +195,15 @@ static int sum_and_note(void *ctx, const struct blob *blob, char ret[static DIGE
     if (r < 0)
         return r;
     memcpy(made.sum, ret, sizeof(made.sum));
-    made.name = name;
-    made.version = text;
-    r = shared_index_add_file(shared, &made);
-    if (r == 0)
-        name = text = NULL;
-    return r;
+    LOCK_SCOPE(&shared->lock);
+
+    r = array_capacity(&shared->file, shared->n_files, sizeof(made));
+    if (r < 0)
+        return r;
+    made.name = TAKE_PTR(name);
+    made.version = TAKE_PTR(text);
+    shared->file[shared->n_files++] = made;
+    return 0;
 }
 
 static int add_use(struct shared_index *shared, const char *type, const char *identity)

@@ -105,16 +105,12 @@ int shared_index_name(struct shared_index *shared, const char *type, const char 
 
 /* ---- shared_read.c ---- */
 
-/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. 0, -ENOENT,
- * or -errno with a reason in d if there is more to say. */
-int shared_read_file(const struct source *source, const char *name, size_t most, struct text *ret,
-                     struct timespec *ret_time, struct diag *d);
+/* Read the table. 0; -ENOENT: there is none; or -errno, with a reason in d if there is more to say.
+ */
+int shared_read_table(const struct source *source, struct shared_table *ret, struct diag *d);
 
 /* Read the file that a line of the table describes. The same; -EBADMSG: it is another one. */
 int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
                      struct diag *d);
-
-/* The SHA-256 of some bytes. 0 or -ENOMEM. */
-int shared_index_digest(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE]);
 
 #endif

@@ -69,7 +69,7 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
         return diag_set(d, -EIO, "an index that was made is gone from the cache folder");
     line.size = kept.size;
     if (r == 0)
-        r = shared_index_digest(kept.bytes, kept.size, line.sum);
+        r = digest_text_of(kept.bytes, kept.size, line.sum);
     if (r == 0)
         r = write_file(w->dir, use->name, kept.bytes, kept.size);
     if (r == 0)
@@ -88,7 +88,7 @@ static int write_list(struct writing *w, struct text *table)
 
     if (!source || !source->whole.len)
         return 0;
-    r = shared_index_digest(source->whole.data, source->whole.len, sum);
+    r = digest_text_of(source->whole.data, source->whole.len, sum);
     if (r == 0)
         r = write_file(w->dir, sum, source->whole.data, source->whole.len);
     if (r == 0)

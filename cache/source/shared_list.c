@@ -63,25 +63,14 @@ size_t shared_list_sample(size_t n, size_t ret[static SHARED_SAMPLES])
 /* Read the table. 0; -ENOENT: there is none. */
 static int shared_list_read_table(struct source *source)
 {
-    AUTO_TEXT struct text t = {0};
     struct shared_table *table = calloc(1, sizeof(*table));
-    struct timespec ignored;
     struct diag d = DIAG_INIT;
-    char *text;
-    size_t len;
-    int r = table ? 0 : -ENOMEM;
+    int r = table ? shared_read_table(source, table, &d) : -ENOMEM;
 
-    if (r == 0)
-        r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &ignored, &d);
-    if (r == 0)
-        r = text_finish(&t, &text, &len);
-    if (r == 0)
-        r = shared_table_read(text, len, table, &d);
     if (r < 0 && r != -ENOENT && r != -EACCES)
         remote_note(source, SHARED_INDEX_FOLDER "/" SHARED_INDEX_TABLE ": ignored: %s",
                     diag_text(&d, r));
-    if (table)
-        source->shared = table; /* without lines, if it is not there: it is not asked for again */
+    source->shared = table; /* without lines, if it is not there: it is not asked for again */
     return r < 0 ? -ENOENT : 0;
 }
 

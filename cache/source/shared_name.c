@@ -101,7 +101,7 @@ int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
         AUTO_FREE char *identity = NULL;
         int r = joined_identity(joined_members(blob), "", &identity);
 
-        return r < 0 ? r : shared_index_digest(identity, strlen(identity), ret);
+        return r < 0 ? r : digest_text_of(identity, strlen(identity), ret);
     }
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(blob->size >> 8 * i);
@@ -115,7 +115,7 @@ int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
         if (r < 0)
             return r;
     }
-    return blob_check(blob) < 0 ? -ESTALE : shared_index_digest(bytes, at, ret);
+    return blob_check(blob) < 0 ? -ESTALE : digest_text_of(bytes, at, ret);
 }
 
 int shared_index_version(bool far, const struct blob *blob, struct text *ret)
@@ -184,5 +184,5 @@ int shared_index_name(struct shared_index *shared, const char *type, const char 
     }
     if (!n)
         return -ENOENT;
-    return t.failed ? -ENOMEM : shared_index_digest(t.data, t.len, ret);
+    return t.failed ? -ENOMEM : digest_text_of(t.data, t.len, ret);
 }

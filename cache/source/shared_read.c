@@ -10,21 +10,6 @@
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
 
-int shared_index_digest(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE])
-{
-    AUTO_DIGEST struct digest *digest = NULL;
-    uint8_t sum[DIGEST_BYTES];
-    int r = digest_new(&digest);
-
-    if (r == 0)
-        r = digest_add(digest, bytes, len);
-    if (r == 0)
-        r = digest_finish(digest, sum);
-    if (r == 0)
-        digest_text(sum, ret);
-    return r;
-}
-
 static int read_local(const struct source *source, const char *name, size_t most, struct text *ret,
                       struct timespec *ret_time)
 {
@@ -50,8 +35,9 @@ static int read_local(const struct source *source, const char *name, size_t most
     return r;
 }
 
-int shared_read_file(const struct source *source, const char *name, size_t most, struct text *ret,
-                     struct timespec *ret_time, struct diag *d)
+/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. */
+static int shared_read_file(const struct source *source, const char *name, size_t most,
+                            struct text *ret, struct timespec *ret_time, struct diag *d)
 {
     AUTO_FREE char *path = NULL, *url = NULL;
     int r;
@@ -76,9 +62,26 @@ int shared_read_line(const struct source *source, const struct shared_line *line
     int r = shared_read_file(source, line->name, (size_t)line->size, ret, &ignored, d);
 
     if (r == 0)
-        r = ret->failed ? -ENOMEM : shared_index_digest(ret->data, ret->len, sum);
+        r = ret->failed ? -ENOMEM : digest_text_of(ret->data, ret->len, sum);
     if (r == 0 && (ret->len != line->size || strcmp(sum, line->sum) != 0))
         r = diag_set(d, -EBADMSG, "expected %llu bytes of SHA-256 %.8s..., got %zu of %.8s...",
                      (unsigned long long)line->size, line->sum, ret->len, sum);
+    return r;
+}
+
+int shared_read_table(const struct source *source, struct shared_table *ret, struct diag *d)
+{
+    AUTO_TEXT struct text t = {0};
+    struct timespec written = {0};
+    char *text;
+    size_t len;
+    int r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &written, d);
+
+    if (r == 0)
+        r = text_finish(&t, &text, &len);
+    if (r == 0)
+        r = shared_table_read(text, len, ret, d);
+    if (r == 0)
+        ret->written = written;
     return r;
 }

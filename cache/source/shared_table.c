@@ -14,23 +14,15 @@ void shared_table_release(struct shared_table *table)
     *table = (struct shared_table){0};
 }
 
+static int compare_name(const void *name, const void *line)
+{
+    return strcmp(name, ((const struct shared_line *)line)->name);
+}
+
 const struct shared_line *shared_line_find(const struct shared_line *line, size_t n,
                                            const char *name)
 {
-    size_t low = 0, high = n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(line[middle].name, name);
-
-        if (!order)
-            return &line[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return n ? bsearch(name, line, n, sizeof(*line), compare_name) : NULL;
 }
 
 static bool is_sum(const char *text, size_t len)
