@@ -3,7 +3,6 @@
  * its marker, so a folder with contents but no marker is not ours. */
 #include "cache/disk/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "cache/disk/local_file.h"
 
 #define MARKER_NAME    "EPOCHFS"
@@ -237,20 +237,15 @@ static int read_marker(const char *folder, struct diag *d)
  * is none. 0 or -errno. */
 static int find_foreign(const char *folder, char ret[static NAME_MAX + 1])
 {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
+    AUTO_DIR DIR *dir = opendir(folder);
+    const char *name;
 
     if (!dir)
         return -errno;
     *ret = '\0';
-    while (!*ret && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0 &&
-            strncmp(name, MARKER_NAME, strlen(MARKER_NAME)) != 0)
+    while (!*ret && (name = folder_next(dir)))
+        if (strcmp(name, "lost+found") != 0 && strncmp(name, MARKER_NAME, strlen(MARKER_NAME)) != 0)
             snprintf(ret, NAME_MAX + 1, "%s", name);
-    }
-    closedir(dir);
     return 0;
 }
 

@@ -3,7 +3,6 @@
  * time. */
 #include "cache/disk/inventory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/folder.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/made_files.h"
 #include "cache/disk/staged_file.h"
@@ -304,25 +304,18 @@ static int inventory_add_file(struct inventory *inventory, const struct file_sor
 
 static int inventory_add_folder(struct inventory *inventory, const struct file_sort *sort)
 {
+    AUTO_DIR DIR *dir = NULL;
     char path[PATH_MAX];
-    const struct dirent *entry;
-    int r = 0, fd;
-    DIR *dir;
+    const char *name;
+    int r = 0;
 
     if (snprintf(path, sizeof(path), "%s/%s", inventory->path, sort->folder) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) /* a link is not ours */
+    dir = folder_open(AT_FDCWD, path);
+    if (!dir) /* a link is not ours */
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
-    dir = fdopendir(fd);
-    if (!dir) {
-        r = -errno;
-        close(fd);
-        return r;
-    }
-    while (r == 0 && (entry = readdir(dir)))
-        r = inventory_add_file(inventory, sort, entry->d_name);
-    closedir(dir);
+    while (r == 0 && (name = folder_next(dir)))
+        r = inventory_add_file(inventory, sort, name);
     return r;
 }
 
@@ -508,18 +501,15 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
 
 static bool has_older(const char *folder)
 {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
+    AUTO_DIR DIR *dir = opendir(folder);
+    const char *name;
     bool found = false;
 
-    if (!dir)
-        return false;
-    while (!found && (entry = readdir(dir))) {
-        size_t digits = strspn(entry->d_name, "0123456789abcdef");
+    while (dir && !found && (name = folder_next(dir))) {
+        size_t digits = strspn(name, "0123456789abcdef");
 
-        found = digits == STAGED_OLD_DIGITS && strchr(".", entry->d_name[digits]);
+        found = digits == STAGED_OLD_DIGITS && strchr(".", name[digits]);
     }
-    closedir(dir);
     return found;
 }
 

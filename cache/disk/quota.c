@@ -13,7 +13,6 @@
  * with its parent; threads also need struct lock. */
 #include "cache/disk/quota.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/scope.h"
 #include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
@@ -182,10 +182,10 @@ static void quota_unlock(struct quota *quota)
  */
 static int count_thing(int folder, const char *name, dev_t device, unsigned depth, uint64_t *sum)
 {
-    const struct dirent *entry;
+    AUTO_DIR DIR *dir = NULL;
+    const char *below;
     struct stat st;
-    int r = 0, fd;
-    DIR *dir;
+    int r = 0;
 
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : -errno;
@@ -194,22 +194,12 @@ static int count_thing(int folder, const char *name, dev_t device, unsigned dept
     *sum += S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_blocks * 512;
     if (!S_ISDIR(st.st_mode) || depth == 0)
         return S_ISDIR(st.st_mode) ? -ELOOP : 0;
-    fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    dir = folder_open(folder, name);
+    if (!dir)
         return errno == ENOENT ? 0 : -errno;
-    dir = fdopendir(fd);
-    if (!dir) {
-        r = -errno;
-        close(fd);
-        return r;
-    }
-    for (errno = 0; r == 0 && (entry = readdir(dir)); errno = 0)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = count_thing(fd, entry->d_name, device, depth - 1, sum);
-    if (r == 0 && errno)
-        r = -errno;
-    closedir(dir);
-    return r;
+    for (errno = 0; r == 0 && (below = folder_next(dir)); errno = 0)
+        r = count_thing(dirfd(dir), below, device, depth - 1, sum);
+    return r == 0 && errno ? -errno : r;
 }
 
 static int count_files(const char *path, uint64_t *ret)

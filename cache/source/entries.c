@@ -23,9 +23,9 @@ void source_list_sort(struct source_list *list)
         qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
 }
 
-static int compare_path(const void *path, const void *of)
+static int compare_path(const void *path, const void *element)
 {
-    const struct source_entry *entry = of;
+    const struct source_entry *entry = element;
     const char *slash = strrchr(path, '/');
     size_t len = slash ? (size_t)(slash - (const char *)path) : 0;
     int by_folder = strncmp(path, entry->folder, len);

@@ -14,38 +14,25 @@
 #include "base/checked.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
-#include "cache/source/joined_blob.h"
 #include "cache/source/kept_list.h"
 #include "cache/source/source.h"
 
+/* A joined blob that is read in place; the others are blobs of a stage. */
+struct local_joined {
+    struct blob blob;
+    struct members members;      /* owned */
+    const struct source *source; /* which outlives it */
+    int root;                    /* its folder, open */
+    atomic_bool forgotten;       /* a member had changed, so the kept listing was dropped */
+};
+
 /* ---- any joined blob ---- */
-
-int joined_blob_init(struct joined_blob *ret, const struct joined_head *head,
-                     struct members *members)
-{
-    ret->members = *members;
-    *members = (struct members){0};
-    ret->blob.name = strdup(*head->name ? head->name : ".");
-    ret->blob.size = members_end(&ret->members);
-    ret->blob.mtime = head->mtime;
-    ret->blob.mode = head->mode;
-    ret->blob.uid = head->uid;
-    ret->blob.gid = head->gid;
-    return ret->blob.name ? 0 : -ENOMEM;
-}
-
-void joined_blob_release(struct joined_blob *joined)
-{
-    free(joined->blob.name);
-    free(joined->blob.source);
-    members_release(&joined->members);
-}
 
 const struct members *joined_members(const struct blob *blob)
 {
     const struct members *staged = stage_parts(blob);
 
-    return staged ? staged : &((const struct joined_blob *)blob)->members;
+    return staged ? staged : &((const struct local_joined *)blob)->members;
 }
 
 static const struct blob_ops local_ops;
@@ -53,11 +40,6 @@ static const struct blob_ops local_ops;
 bool joined_is(const struct blob *blob)
 {
     return blob->ops == &local_ops || stage_parts(blob);
-}
-
-int joined_blob_identity(const struct blob *blob, char **ret)
-{
-    return joined_identity(joined_members(blob), blob_source(blob), ret);
 }
 
 int source_join(const struct source *source, const struct joined_head *head,
@@ -73,13 +55,6 @@ int source_join(const struct source *source, const struct joined_head *head,
 }
 
 /* ---- local files, read in place ---- */
-
-struct local_joined {
-    struct joined_blob joined;
-    const struct source *source; /* which outlives it */
-    int root;                    /* its folder, open */
-    atomic_bool forgotten;       /* a member had changed, so the kept listing was dropped */
-};
 
 /* Open a member. The kernel follows no link that leaves the folder; a link that does, or has an
  * absolute path, is judged by where it leads (cache/source/within.h). */
@@ -114,7 +89,7 @@ static int open_member(const struct local_joined *local, const char *path, int *
 static int joined_take_member(struct local_joined *local, size_t i, void *buf, size_t len,
                               uint64_t off, int *ret_fd, struct diag *d)
 {
-    const struct members *m = &local->joined.members;
+    const struct members *m = &local->members;
     AUTO_CLOSE int fd = -1;
     char path[PATH_MAX];
     struct stat st;
@@ -155,7 +130,7 @@ static int joined_local_open_file(const struct blob *blob, uint64_t off, uint64_
                                   struct diag *d)
 {
     struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
-    const struct members *m = &local->joined.members;
+    const struct members *m = &local->members;
     size_t i = members_find(m, off);
 
     if (off != m->member[i].place || len != members_size(m, i))
@@ -167,7 +142,7 @@ static int joined_local_pread(struct read_context *rc, const struct blob *blob, 
                               size_t len, uint64_t off, struct diag *d)
 {
     struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
-    const struct members *m = &local->joined.members;
+    const struct members *m = &local->members;
     size_t i = members_find(m, off);
 
     (void)rc;
@@ -195,6 +170,11 @@ static uint64_t local_in_files(const struct blob *blob, uint64_t least)
     return sum;
 }
 
+static int joined_local_identity(const struct blob *blob, char **ret)
+{
+    return joined_identity(joined_members(blob), blob_source(blob), ret);
+}
+
 static int joined_local_check(const struct blob *blob)
 {
     (void)blob;
@@ -206,13 +186,15 @@ static void joined_local_free(struct blob *blob)
     struct local_joined *local = (struct local_joined *)blob;
 
     scope_close(&local->root);
-    joined_blob_release(&local->joined);
+    free(blob->name);
+    free(blob->source);
+    members_release(&local->members);
     free(local);
 }
 
 static const struct blob_ops local_ops = {.pread = joined_local_pread,
                                           .check = joined_local_check,
-                                          .identity = joined_blob_identity,
+                                          .identity = joined_local_identity,
                                           .free = joined_local_free,
                                           .in_files = local_in_files,
                                           .open_file = joined_local_open_file};
@@ -225,13 +207,21 @@ int joined_local(const struct source *source, const struct joined_head *head,
 
     if (!local)
         return -ENOMEM;
-    blob = &local->joined.blob;
-    blob->ops = &local_ops;
+    local->members = *members;
+    *members = (struct members){0};
+    blob = &local->blob;
+    *blob = (struct blob){.ops = &local_ops,
+                          .name = strdup(*head->name ? head->name : "."),
+                          .size = members_end(&local->members),
+                          .mtime = head->mtime,
+                          .mode = head->mode,
+                          .uid = head->uid,
+                          .gid = head->gid};
     local->source = source;
     local->root = open(source->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (local->root < 0)
         return diag_set(d, -errno, "%s: %s", source->root, strerror(errno));
-    if (joined_blob_init(&local->joined, head, members) < 0 ||
+    if (!blob->name ||
         text_print(&blob->source, "%s%s%s", source->root, *head->name ? "/" : "", head->name) < 0)
         return -ENOMEM;
     *ret = TAKE_PTR(blob);

@@ -36,6 +36,13 @@ struct joined_head {
 int source_join(const struct source *source, const struct joined_head *head,
                 struct members *members, struct blob **ret, struct diag *d);
 
+/* join() of local sources whose files are read in place, and of sources with a stage: the blob is
+ * one of the stage. */
+int joined_local(const struct source *source, const struct joined_head *head,
+                 struct members *members, struct blob **ret, struct diag *d);
+int joined_staged(const struct source *source, const struct joined_head *head,
+                  struct members *members, struct blob **ret, struct diag *d);
+
 /* The members of a joined blob that source_join() made, for code that has the blob. */
 const struct members *joined_members(const struct blob *blob);
 

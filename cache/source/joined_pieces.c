@@ -48,26 +48,6 @@ void piece_free_locked(struct piece *piece)
     free(piece);
 }
 
-static bool has_bit(const uint8_t *bits, size_t member)
-{
-    return bits[member / 8] >> member % 8 & 1;
-}
-
-static void set_bit(uint8_t *bits, size_t member)
-{
-    bits[member / 8] |= (uint8_t)(1 << member % 8);
-}
-
-/* The error of a stale member; 0: it is not stale. */
-static int stale_error_locked(const struct joined *j, const struct joined_file *file, size_t member)
-{
-    lock_assert_held(&j->lock);
-    return has_bit(file->refused, member) ? -EACCES
-           : has_bit(file->bad, member)   ? -EBADMSG
-           : has_bit(file->stale, member) ? -ESTALE
-                                          : 0;
-}
-
 const uint8_t *piece_sum(const struct piece *piece)
 {
     static const uint8_t unknown[DIGEST_BYTES];
@@ -96,10 +76,8 @@ bool piece_verify(struct joined *j, struct piece *piece)
     digest_text(found, found_text);
     LOCK_SCOPE(&j->lock);
 
-    set_bit(piece->file->stale, piece->member);
-    set_bit(piece->file->bad, piece->member);
+    piece->file->wrong[piece->member] = EBADMSG;
     piece->state = PIECE_STALE;
-    piece->error = -EBADMSG;
     diag_set(&piece->why, 0, "%s: SHA-256: expected %s as SHA256SUMS says, got %s",
              members_name(piece->file->parts->members, piece->member), want_text,
              known ? found_text : "no memory to compute it");
@@ -146,8 +124,7 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
         return PIECE_CAME;
     }
     if (how == TRANSFER_CHANGED) {
-        set_bit(file->stale, piece->member);
-        piece->error = -ESTALE;
+        file->wrong[piece->member] = ESTALE;
         return PIECE_STALE;
     }
     if (how == TRANSFER_REFUSED && !piece->came && piece->joint && !piece->joint->stopped) {
@@ -346,7 +323,7 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
         min_u64(min_u64(m->member[member + 1].place, joint->transfer->off + joint->transfer->len),
                 joint->made + PIECE_MOST);
     struct piece *kept = find_kept_locked(j, joint->file, joint->made, &end), *piece;
-    int error;
+    uint8_t wrong;
 
     lock_assert_held(&j->lock);
     if (kept && (kept->at + kept->handed < joint->made || kept_end_locked(kept) > end)) {
@@ -364,14 +341,13 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
     }
     if (!piece)
         return NULL;
-    error = kept ? 0 : stale_error_locked(j, joint->file, member);
-    if (error < 0) {
+    wrong = kept ? 0 : joint->file->wrong[member];
+    if (wrong) {
         piece->state = PIECE_STALE;
-        piece->error = error;
         diag_set(&piece->why, 0,
-                 error == -EACCES    ? "%s: the server refuses it"
-                 : error == -EBADMSG ? "%s: its SHA-256 is not what SHA256SUMS says"
-                                     : "%s: it has changed since it was listed, or is gone",
+                 wrong == EACCES    ? "%s: the server refuses it"
+                 : wrong == EBADMSG ? "%s: its SHA-256 is not what SHA256SUMS says"
+                                    : "%s: it has changed since it was listed, or is gone",
                  members_name(m, member));
     }
     piece->joint = joint;
@@ -453,9 +429,7 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint)
         if (piece->state != PIECE_REFUSED)
             continue;
         if (file->came_asked > piece->asked || (piece->refused_once && joint->n_came > refused)) {
-            set_bit(file->stale, piece->member);
-            set_bit(file->refused, piece->member);
-            piece->error = -EACCES;
+            file->wrong[piece->member] = EACCES;
             piece->state = PIECE_STALE;
         } else if (!piece->refused_once && !joint->stopped) {
             piece->refused_once = true;

@@ -13,7 +13,7 @@
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
-#include "cache/source/joined_blob.h"
+#include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"

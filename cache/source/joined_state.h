@@ -32,9 +32,8 @@ struct joined_file {
     uint64_t number;
     struct joined_file *next;
     /* Guarded by joined->lock: */
-    uint8_t *stale;             /* a bit for each member */
-    uint8_t *refused;           /* the same: it is stale, for the server refuses it */
-    uint8_t *bad;               /* the same: for it is not what its SHA-256 says */
+    uint8_t *wrong; /* [members->n] 0; ESTALE: the member has changed; EACCES: the server refuses
+                       it; EBADMSG: it is not what its SHA-256 says */
     uint64_t asked, came_asked; /* pieces so far; the number of the latest one that came */
     bool whole_only;
 };
@@ -62,7 +61,6 @@ struct piece {
     bool paused, stopped;  /* as the remote's transport was told */
     uint64_t asked;        /* its number in file->asked */
     bool refused_once;
-    int error;             /* STALE: for readers */
     enum transfer_end how; /* FAILED, */
     uint64_t retry_ms;     /* with this Retry-After */
     struct diag why;

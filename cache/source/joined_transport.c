@@ -92,7 +92,7 @@ static struct gift gift_of(struct joined *j, const struct joint *joint)
                          .passed = piece->passed,
                          .whole = piece->state == PIECE_CAME,
                          .stale = piece->state == PIECE_STALE && joint->transfer->stale,
-                         .error = piece->error};
+                         .error = -piece->file->wrong[piece->member]};
     piece->passed = 0;
     return gift;
 }
@@ -142,9 +142,9 @@ static enum transfer_end end_of_locked(const struct joined *j, const struct join
             continue;
         *ret_why = piece->why;
         *ret_retry_ms = piece->retry_ms;
-        return piece->state == PIECE_FAILED ? piece->how
-               : piece->error == -EACCES    ? TRANSFER_REFUSED
-                                            : TRANSFER_CHANGED;
+        return piece->state == PIECE_FAILED                  ? piece->how
+               : piece->file->wrong[piece->member] == EACCES ? TRANSFER_REFUSED
+                                                             : TRANSFER_CHANGED;
     }
     return TRANSFER_DONE;
 }
@@ -368,9 +368,7 @@ static void joined_rest(struct transport *transport)
 static void file_free(struct joined_file *file)
 {
     file->parts->free(file->parts);
-    free(file->stale);
-    free(file->refused);
-    free(file->bad);
+    free(file->wrong);
     free(file);
 }
 
@@ -436,20 +434,14 @@ int joined_transport_add(struct transport *transport, struct joined_parts *parts
     struct joined *j = joined_of_transport(transport);
     struct joined_file *file = calloc(1, sizeof(*file));
 
-    if (file) {
-        size_t bytes = parts->members->n / 8 + 1;
-
-        file->parts = parts;
-        file->stale = calloc(bytes, 1);
-        file->refused = calloc(bytes, 1);
-        file->bad = calloc(bytes, 1);
-    }
-    if (file && !(file->stale && file->refused && file->bad)) {
-        file_free(file);
-        return -ENOMEM;
-    }
     if (!file) {
         parts->free(parts);
+        return -ENOMEM;
+    }
+    file->parts = parts;
+    file->wrong = calloc(parts->members->n + 1, 1);
+    if (!file->wrong) {
+        file_free(file);
         return -ENOMEM;
     }
     LOCK_SCOPE(&j->lock);

@@ -1,6 +1,6 @@
 /* The files of SOURCE, packed in a table (base/members.h), because there may be a million: names,
- * sizes and versions. Of a remote it is the snapshot that a mount shows; of a local folder it is a
- * listing (cache/source/listing.h), which lives as long as datasets are opened.
+ * sizes and versions. For a remote it is the snapshot that a mount shows; for a local folder it is
+ * a listing (cache/source/listing.h), which lives as long as datasets are opened.
  *
  * One thread adds files while it opens the source, and sorts them. Then formats take collections,
  * and those files leave this list: they are in the tables of their joined blobs, which are added

@@ -4,7 +4,6 @@
  * in it, sorted, without folders below and hidden files; or, if nothing has that name, a regular
  * expression for whole names of files in its folder. Empty files are omitted. dmlc:
  * src/io/input_split_base.cc, ConvertToURIs(). */
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <regex.h>
@@ -13,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "cache/source/source.h"
 #include "cache/source/within.h"
 
@@ -81,29 +81,23 @@ static int list_compare_names(const void *a, const void *b)
     return strcmp(((const struct source_entry *)a)->name, ((const struct source_entry *)b)->name);
 }
 
-static void list_scope_closedir(DIR **dir)
-{
-    if (*dir)
-        closedir(*dir);
-}
-
 /* Add the files of a folder except hidden ones: all, or those that match the pattern. */
 static int list_add_folder(struct source_list *list, const char *folder, const regex_t *pattern,
                            struct diag *d)
 {
-    AUTO(list_scope_closedir) DIR *dir = opendir(folder);
-    const struct dirent *entry;
+    AUTO_DIR DIR *dir = opendir(folder);
+    const char *name;
     size_t first = list->n;
 
     if (!dir)
         return diag_set(d, -errno, "%s: %s", folder, strerror(errno));
-    while ((entry = readdir(dir))) {
+    while ((name = folder_next(dir))) {
         char path[PATH_MAX];
         struct stat st;
         int r;
 
-        if (entry->d_name[0] == '.' || (pattern && regexec(pattern, entry->d_name, 0, NULL, 0)) ||
-            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
+        if (*name == '.' || (pattern && regexec(pattern, name, 0, NULL, 0)) ||
+            snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
             stat(path, &st) < 0 || !S_ISREG(st.st_mode))
             continue;
         r = list_add_file(list, path, &st);

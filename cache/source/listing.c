@@ -65,15 +65,15 @@ static int local_listing(const struct source *source, int64_t now, struct known 
     return r;
 }
 
-int source_listing(const struct source *source, int64_t now, struct known *own, struct known **ret,
-                   struct diag *d)
+int source_listing(const struct source *source, int64_t now, struct known *local,
+                   struct known **ret, struct diag *d)
 {
     bool far = source->remote->far;
 
     if (source->only_file || (!source->remote->join && !far))
         return -EOPNOTSUPP;
-    *ret = far ? known_of(source) : own;
-    return far ? 0 : local_listing(source, now, own, d);
+    *ret = far ? known_of(source) : local;
+    return far ? 0 : local_listing(source, now, local, d);
 }
 
 void listing_head(const struct known *listing, const uint32_t *file, size_t n,

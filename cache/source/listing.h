@@ -15,11 +15,11 @@ struct source;
 
 #define LISTING_KEPT 4096 /* files, at least, of a listing that is kept */
 
-/* All files of a source: *ret is what is known of a remote; otherwise own, which becomes the
+/* All files of a source: *ret is what is known of a remote; otherwise local, which becomes the
  * listing of a local folder. now: the time of day, in ns: a folder that has just been changed is
  * not kept. 0; -EOPNOTSUPP: this kind of source has no listing; or -errno with the reason in d. */
-int source_listing(const struct source *source, int64_t now, struct known *own, struct known **ret,
-                   struct diag *d);
+int source_listing(const struct source *source, int64_t now, struct known *local,
+                   struct known **ret, struct diag *d);
 
 /* What all n files with these numbers have in common; the caller sets the name. */
 void listing_head(const struct known *listing, const uint32_t *file, size_t n,

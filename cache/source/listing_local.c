@@ -1,6 +1,5 @@
 /* The listing of a local folder: a walk over all folders below it. The files of a folder are added
  * before its folders are entered, both in the order of their names. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/folder.h"
 #include "cache/source/listing.h"
 #include "cache/source/source.h"
 #include "cache/source/within.h"
@@ -176,16 +176,10 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
                : 0;
 }
 
-static void listing_local_scope_closedir(DIR **dir)
-{
-    if (*dir)
-        closedir(*dir);
-}
-
 /* 0; 1: the folder cannot be read, which is listed; or -errno. */
 static int read_names(const struct scan *scan, const struct level *level, struct names *ret)
 {
-    AUTO(listing_local_scope_closedir) DIR *dir = opendir(level->path);
+    AUTO_DIR DIR *dir = opendir(level->path);
     char error[PATH_MAX + 128];
     struct diag outside = DIAG_INIT;
     const struct dirent *entry;

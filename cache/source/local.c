@@ -14,7 +14,7 @@
 #include "cache/disk/local_blob.h"
 #include "cache/disk/local_file.h"
 #include "cache/pack/unpack.h"
-#include "cache/source/joined_blob.h"
+#include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/listing.h"
 #include "cache/source/path_transport.h"

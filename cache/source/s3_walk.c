@@ -67,7 +67,7 @@ static int add_range(struct ranges *ranges, const char *after, const char *upto)
 
 /* ---- requests ---- */
 
-static int ask_range(const struct s3_walk *walk, struct range *range)
+static int range_ask(const struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = walk->prefix,
                                          .token = range->token,
@@ -168,7 +168,7 @@ static int step(struct s3_walk *walk, struct range *range, struct diag *d)
 
     if (r == 0)
         r = s3_walk_use_page(walk, range, &text, d);
-    return r == 1 ? (r = ask_range(walk, range)) < 0 ? r : 1 : r;
+    return r == 1 ? (r = range_ask(walk, range)) < 0 ? r : 1 : r;
 }
 
 /* Split a range that goes on: others have the keys behind points that were guessed, and that it has
@@ -212,7 +212,7 @@ static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag 
     for (size_t i = 0;; i++) {
         while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
             active[n] = ranges->next++;
-            r = ask_range(walk, &ranges->range[active[n++]]);
+            r = range_ask(walk, &ranges->range[active[n++]]);
         }
         if (r < 0 || !n)
             return r;
@@ -333,7 +333,7 @@ int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const si
     for (size_t i = 0; i < n && r == 0; i++) {
         r = add_range(&ranges, kept_page_text(kept, page[i]), NULL);
         if (r == 0)
-            r = ask_range(walk, &ranges.range[i]);
+            r = range_ask(walk, &ranges.range[i]);
     }
     for (size_t i = 0; i < n && r == 0 && same; i++) {
         AUTO_TEXT struct text text = {0};

@@ -1,5 +1,4 @@
 /* Writes `.epochfs/`: into a new folder next to it, which takes its place when it is complete. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
@@ -147,20 +147,16 @@ static bool is_our_name(const char *name)
  * else, and is as it was; or -errno. */
 static int walk_folder(const char *path, bool removes)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
+    AUTO_DIR DIR *dir = opendir(path);
+    const char *name;
     int r = dir ? 0 : -errno;
 
-    while (r == 0 && (entry = readdir(dir))) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        if (!is_our_name(entry->d_name))
+    while (r == 0 && (name = folder_next(dir))) {
+        if (!is_our_name(name))
             r = -EEXIST;
-        else if (removes && unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
+        else if (removes && unlinkat(dirfd(dir), name, 0) < 0 && errno != ENOENT)
             r = -errno;
     }
-    if (dir)
-        closedir(dir);
     if (r == 0 && removes && rmdir(path) < 0)
         r = -errno;
     return r;

@@ -49,38 +49,34 @@ static void ahead_release(struct ahead *ahead)
 }
 #define AUTO_AHEAD AUTO(ahead_release)
 
-/* Ask for url/name ahead, where url ends after base_len bytes. */
-static void ask_ahead(const struct source *source, const char *url, size_t base_len,
-                      const char *name, struct ahead *ret)
+/* Ask for the text at url, which is taken over, ahead. NULL: it is asked for when it is needed. */
+static void ask_ahead(const struct source *source, char *url, struct ahead *ret)
 {
-    *ret = (struct ahead){0};
-    text_print(&ret->url, "%.*s%s", (int)base_len, url, name);
-    if (ret->url)
+    *ret = (struct ahead){.url = url};
+    if (url)
         ret->request = http_ahead_start(
             source->http,
-            &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST, .heard = &ret->heard});
+            &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST, .heard = &ret->heard});
 }
 
 /* Get a text below base, which may have been requested ahead. *ret_url: where redirects led, or
  * NULL; the caller frees it. 0 or -errno with the reason in d. */
-static int get_below(const struct source *source, const char *path, struct ahead *ahead,
+static int get_below(const struct source *source, const char *path, struct ahead *asked,
                      struct text *ret, char **ret_url, struct diag *d)
 {
     AUTO_AHEAD struct ahead now = {0};
-    AUTO_FREE char *encoded = NULL;
-    struct ahead *asked = ahead && ahead->request ? ahead : &now;
-    int r = asked == ahead ? 0 : http_encode(path, true, &encoded);
+    struct http_call call = {.most = REMOTE_TEXT_MOST};
+    int r = 0;
 
-    if (r == 0 && asked == ahead) {
-        r = http_ahead_take(TAKE_PTR(ahead->request), ret, d);
-    } else if (r == 0) {
-        r = text_print(&now.url, "%s%s", source->base, encoded);
-        if (r == 0)
-            r = http_get(
-                source->http,
-                &(struct http_call){.url = now.url, .most = REMOTE_TEXT_MOST, .heard = &now.heard},
-                ret, d);
+    if (!asked || !asked->url) {
+        asked = &now;
+        r = remote_url(source, path, &now.url);
     }
+    call.url = asked->url;
+    call.heard = &asked->heard;
+    if (r == 0)
+        r = asked->request ? http_ahead_take(TAKE_PTR(asked->request), ret, d)
+                           : http_get(source->http, &call, ret, d);
     *ret_url = TAKE_PTR(asked->heard.url);
     return r;
 }
@@ -323,11 +319,10 @@ static void web_ask_pages(struct crawl *crawl)
     if (crawl->asked == crawl->next && end - crawl->asked == 1)
         crawl->asked = end; /* the only one is asked for at once */
     for (; crawl->asked < end; crawl->asked++) {
-        AUTO_FREE char *path = NULL;
+        char *url = NULL;
 
-        if (http_encode(crawl->folder[crawl->asked], true, &path) == 0)
-            ask_ahead(crawl->source, crawl->source->base, strlen(crawl->source->base), path,
-                      &crawl->page[crawl->asked % PAGES_AHEAD]);
+        if (remote_url(crawl->source, crawl->folder[crawl->asked], &url) == 0)
+            ask_ahead(crawl->source, url, &crawl->page[crawl->asked % PAGES_AHEAD]);
     }
 }
 
@@ -430,7 +425,7 @@ static int open_folder(struct source *source, bool sure, struct kept_list *pages
     AUTO_AHEAD struct ahead page;
     int r;
 
-    ask_ahead(source, source->base, strlen(source->base), "", &page);
+    ask_ahead(source, strdup(source->base), &page);
     r = read_sums(source, true, NULL, pages, d);
     if (r == 0)
         r = read_index(source, sure, &page, pages, d);
@@ -519,8 +514,12 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
     char users[REMOTE_ADVICE_SIZE];
     int r;
 
-    if (!url[at->query])
-        ask_ahead(source, url, (size_t)(strrchr(url, '/') + 1 - url), "SHA256SUMS", &sums);
+    if (!url[at->query]) {
+        char *of_sums;
+
+        text_print(&of_sums, "%.*sSHA256SUMS", (int)(strrchr(url, '/') + 1 - url), url);
+        ask_ahead(source, of_sums, &sums);
+    }
     http_stat(source->http, 1, &file);
     if (!url[at->query] && (file.error < 0 || !is_surely_file(&file.version))) {
         r = open_folder(source, true, pages, NULL);

@@ -284,9 +284,9 @@ static int add_collections(const struct source *source, const struct format_opti
 int collections_each(const struct source *source, const struct format_options *options,
                      struct collections_user *user, struct source_list *ret_rest, struct diag *d)
 {
-    AUTO_KNOWN struct known own = {0};
+    AUTO_KNOWN struct known local = {0};
     struct known *listing;
-    int r = source_listing(source, now_ns(), &own, &listing, d);
+    int r = source_listing(source, now_ns(), &local, &listing, d);
 
     return r < 0 ? r : add_collections(source, options, user, listing, ret_rest, d);
 }

@@ -56,12 +56,12 @@ static void make_files(const struct world *w, unsigned n)
     }
 }
 
-static void list(const struct world *w, int64_t now, struct known *own)
+static void list(const struct world *w, int64_t now, struct known *ret)
 {
     struct known *found;
 
-    assert_int_equal(source_listing(w->source, now, own, &found, NULL), 0);
-    assert_ptr_equal(found, own);
+    assert_int_equal(source_listing(w->source, now, ret, &found, NULL), 0);
+    assert_ptr_equal(found, ret);
 }
 
 /* The path of the one kept listing; false: there is none. */

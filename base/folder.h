@@ -1,0 +1,41 @@
+/* Folders of this machine, read name by name. */
+#ifndef EPOCHFS_BASE_FOLDER_H
+#define EPOCHFS_BASE_FOLDER_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+static inline void scope_closedir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+#define AUTO_DIR AUTO(scope_closedir)
+
+/* opendir() of a folder in the one open as `at`, or of a path (AT_FDCWD); not of a link. */
+static inline DIR *folder_open(int at, const char *name)
+{
+    AUTO_CLOSE int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir)
+        fd = -1; /* its own now */
+    return dir;
+}
+
+/* The next name, but not "." and ".."; NULL: there is none. */
+static inline const char *folder_next(DIR *dir)
+{
+    const struct dirent *entry;
+
+    do
+        entry = readdir(dir);
+    while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
+    return entry ? entry->d_name : NULL;
+}
+
+#endif
