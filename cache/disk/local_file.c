@@ -83,6 +83,16 @@ static void waited_in_vain(unsigned wait_ms)
         atomic_store(&short_until, monotonic_ns() + WAIT_AGAIN_NS);
 }
 
+/* Pause between two looks at something for which there is no event; each pause of a series is
+ * longer. *step: 0 at first. */
+static void file_pause(unsigned *step)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS << *step};
+
+    *step += *step < PAUSE_STEPS;
+    nanosleep(&pause, NULL);
+}
+
 int file_openat(int folder, const char *path, int flags)
 {
     int64_t until = wait_until(FILE_LOCK_MS);
@@ -176,14 +186,6 @@ int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)
         len -= (size_t)n;
     }
     return 0;
-}
-
-void file_pause(unsigned *step)
-{
-    const struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS << *step};
-
-    *step += *step < PAUSE_STEPS;
-    nanosleep(&pause, NULL);
 }
 
 /* lock NULL: flock(). */

@@ -82,10 +82,6 @@ void file_mark_used(int fd);
 /* What -errno of files of the cache folder means, in words. */
 const char *file_error(int r);
 
-/* Pause between two looks at something for which there is no event; each pause of a series is
- * longer. *step: 0 at first. */
-void file_pause(unsigned *step);
-
 /* Open a file of the cache folder for reading and writing; make it if it is not there. A link,
  * pipe, socket or empty folder in its place is removed; no link is followed. group: of the cache
  * folder; NULL: it is private. 0; -EISDIR: a folder that is not empty, with the reason in d; or as

@@ -35,11 +35,6 @@ int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES])
     return EVP_DigestFinal_ex((EVP_MD_CTX *)digest, ret, NULL) == 1 ? 0 : -ENOMEM;
 }
 
-int digest_again(struct digest *digest)
-{
-    return EVP_DigestInit_ex((EVP_MD_CTX *)digest, NULL, NULL) == 1 ? 0 : -ENOMEM;
-}
-
 void hex_print(const uint8_t *bytes, size_t n, char *ret)
 {
     for (size_t i = 0; i < n; i++)

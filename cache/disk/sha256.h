@@ -16,7 +16,6 @@ int digest_new(struct digest **ret);
 void digest_free(struct digest *digest);                              /* takes NULL */
 int digest_add(struct digest *digest, const void *bytes, size_t len); /* 0 or -ENOMEM */
 int digest_finish(struct digest *digest, uint8_t ret[static DIGEST_BYTES]);
-int digest_again(struct digest *digest); /* begin again after digest_finish(); 0 or -ENOMEM */
 
 /* n bytes as 2n digits in small letters, NUL-terminated. And back: capitals are accepted. false:
  * there is something else among the 2n bytes at text. */

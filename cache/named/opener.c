@@ -17,7 +17,7 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
                       struct blob **ret, struct diag *d)
 {
     struct stage *stage = opener->source->remote->far ? NULL : opener->source->stage;
-    const struct within within = {&opener->resolver.roots, opener->resolver.allow_outside,
+    const struct within within = {opener->resolver.roots, opener->resolver.allow_outside,
                                   opener->source->within.for_others};
     struct resolved found;
     const char *name;
@@ -90,18 +90,15 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options)
 {
     AUTO_FREE char *cwd = options->cwd ? strdup(options->cwd) : NULL;
-    AUTO_ROOTS struct roots roots = {0};
-    int r = options->cwd && !cwd ? -ENOMEM : roots_init(&roots, source);
 
-    if (r < 0)
-        return r;
+    if (options->cwd && !cwd)
+        return -ENOMEM;
     *ret = (struct cache_opener){
         .opener = {&cache_opener_ops, options->allow_commands, options->allow_outside},
         .source = source,
         .cwd = TAKE_PTR(cwd),
-        .resolver = {.roots = roots, .allow_outside = options->allow_outside},
+        .resolver = {.roots = &source->roots, .allow_outside = options->allow_outside},
     };
-    roots = (struct roots){0};
     ret->resolver.cwd = ret->cwd;
     lazy_pool_init(&ret->pool);
     commands_init(&ret->commands, cache, &ret->pool, ret->cwd, options->allow_commands,
@@ -120,7 +117,6 @@ void cache_opener_release(struct cache_opener *opener)
         return;
     commands_release(&opener->commands);
     lazy_pool_release(&opener->pool);
-    roots_release(&opener->resolver.roots);
     free(opener->cwd);
     opener->opener.ops = NULL;
 }

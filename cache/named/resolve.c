@@ -37,11 +37,11 @@ static int try_folder(struct search *s, const char *folder, size_t len)
     if (stat(candidate->path, &st) < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return 0;
-        return s->resolver->allow_outside || roots_inside(&s->resolver->roots, candidate->path)
+        return s->resolver->allow_outside || roots_inside(s->resolver->roots, candidate->path)
                    ? -errno
                    : 0;
     }
-    if (lies_in_source(&s->resolver->roots, candidate) || s->resolver->allow_outside)
+    if (lies_in_source(s->resolver->roots, candidate) || s->resolver->allow_outside)
         return 1;
     if (!*s->outside)
         snprintf(s->outside, sizeof(s->outside), "%s", candidate->path);
@@ -73,8 +73,8 @@ static int search(struct search *s, const char *folder)
         return try_folder(s, "", 0);
     if (resolver->cwd)
         r = try_folder(s, resolver->cwd, strlen(resolver->cwd));
-    for (size_t i = 0; i < resolver->roots.n && r == 0; i++)
-        r = try_upwards(s, resolver->roots.path[i], folder);
+    for (size_t i = 0; i < resolver->roots->n && r == 0; i++)
+        r = try_upwards(s, resolver->roots->path[i], folder);
     return r;
 }
 

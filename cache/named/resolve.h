@@ -9,8 +9,8 @@
 #include "cache/source/within.h"
 
 struct resolver {
-    struct roots roots; /* of SOURCE */
-    const char *cwd;    /* where relative paths are searched first; NULL: nowhere */
+    const struct roots *roots; /* of SOURCE */
+    const char *cwd;           /* where relative paths are searched first; NULL: nowhere */
     bool allow_outside;
 };
 

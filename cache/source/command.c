@@ -17,7 +17,9 @@ static int command_make(struct source *source, const char *command,
     source->command = strdup(command);
     source->root = strdup(".");
     source->only_file = strdup("output");
-    return source->command && source->root && source->only_file ? 0 : -ENOMEM;
+    if (!source->command || !source->root || !source->only_file)
+        return -ENOMEM;
+    return roots_add(&source->roots, source->root);
 }
 
 static int command_list(const struct source *source, const char *const *sides,
@@ -45,16 +47,10 @@ static int command_open(const struct source *source, const struct source_entry *
     return r < 0 ? r : 0;
 }
 
-static int command_roots(const struct source *source, struct roots *ret)
-{
-    return roots_add(ret, source->root);
-}
-
 const struct remote remote_command = {
     .scheme = "command:",
     .ordered = true,
     .make = command_make,
     .list = command_list,
     .open = command_open,
-    .roots = command_roots,
 };

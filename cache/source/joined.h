@@ -60,9 +60,6 @@ void joined_version_of_stat(const struct stat *st, struct member *ret);
 /* Is it the file that is number i in the table? */
 bool joined_version_is(const struct members *m, size_t i, const struct stat *st);
 
-/* The second of these times; 0: it is no local file. */
-uint64_t joined_version_ctime(const struct member *member);
-
 /* Does a remote's file have a time that may differ while the ETag stays the same?
  * An MD5 in the ETag, or the time itself, as nginx has it, suffices. */
 bool joined_version_needs_time(const struct remote_version *version);

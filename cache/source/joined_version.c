@@ -57,7 +57,8 @@ bool joined_version_is(const struct members *m, size_t i, const struct stat *st)
            !memcmp(now.version, member->version, sizeof(now.version)) && now.more == member->more;
 }
 
-uint64_t joined_version_ctime(const struct member *member)
+/* The second of the times of a local file; 0: it is none. */
+static uint64_t joined_version_ctime(const struct member *member)
 {
     return member->more < LOCAL_MOST ? member->more : 0;
 }

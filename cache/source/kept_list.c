@@ -21,23 +21,11 @@
 
 int kept_list_add(struct kept_list *pages, const char *text, uint64_t hash)
 {
-    size_t len = strlen(text) + 1;
-
     if (array_capacity(&pages->page, pages->n, sizeof(*pages->page)) < 0)
         return -ENOMEM;
-    if (pages->texts_len + len > pages->texts_capacity) {
-        size_t capacity = 2 * pages->texts_capacity + len + 64;
-        char *grown = realloc(pages->texts, capacity);
-
-        if (!grown)
-            return -ENOMEM;
-        pages->texts = grown;
-        pages->texts_capacity = capacity;
-    }
-    memcpy(pages->texts + pages->texts_len, text, len);
-    pages->page[pages->n++] = (struct kept_page){hash, pages->texts_len};
-    pages->texts_len += len;
-    return 0;
+    pages->page[pages->n++] = (struct kept_page){hash, pages->texts.len};
+    text_add_bytes(&pages->texts, text, strlen(text) + 1);
+    return pages->texts.failed ? -ENOMEM : 0;
 }
 
 size_t kept_list_find(const struct kept_list *pages, const char *text)
@@ -66,10 +54,9 @@ void kept_list_sort(struct kept_list *pages)
     size_t kept = 0;
 
     if (pages->n)
-        qsort_r(pages->page, pages->n, sizeof(*pages->page), compare_pages, pages->texts);
+        qsort_r(pages->page, pages->n, sizeof(*pages->page), compare_pages, pages->texts.data);
     for (size_t i = 0; i < pages->n; i++)
-        if (!kept ||
-            strcmp(pages->texts + pages->page[kept - 1].text, kept_page_text(pages, i)) != 0)
+        if (!kept || strcmp(kept_page_text(pages, kept - 1), kept_page_text(pages, i)) != 0)
             pages->page[kept++] = pages->page[i];
     pages->n = kept;
 }
@@ -78,7 +65,7 @@ void kept_list_release(struct kept_list *pages)
 {
     if (!pages->bytes.bytes) {
         free(pages->page);
-        free(pages->texts);
+        text_release(&pages->texts);
     }
     members_release(&pages->files);
     kept_index_release(&pages->bytes);
@@ -147,11 +134,10 @@ int kept_list_parse(struct kept_list *ret, bool far)
         return -EBADMSG;
     list.page = (struct kept_page *)(void *)pages;
     list.n = head.n;
-    list.texts = (char *)texts;
-    list.texts_len = head.texts_len;
+    list.texts = (struct text){.data = (char *)texts, .len = head.texts_len};
     list.folder = far ? NULL : (struct listing_folder *)(void *)folders;
     for (size_t i = 0; i < list.n; i++)
-        if (list.page[i].text >= list.texts_len ||
+        if (list.page[i].text >= list.texts.len ||
             (i && strcmp(kept_page_text(&list, i - 1), kept_page_text(&list, i)) >= 0))
             return -EBADMSG;
     if (members_from_bytes(left.bytes, left.size, &list.files) < 0 ||
@@ -236,7 +222,7 @@ int kept_list_bytes(struct kept_list *list, const struct members *files,
                     struct kept_list_pieces *ret)
 {
     static const char zeros[8] = "";
-    size_t padding = -list->texts_len & 7;
+    size_t padding = -list->texts.len & 7;
     struct iovec *piece = ret->piece;
     XXH3_state_t *state = XXH3_createState();
 
@@ -245,11 +231,11 @@ int kept_list_bytes(struct kept_list *list, const struct members *files,
     kept_list_sort(list);
     ret->head = (struct kept_list_head){.magic = KEPT_LIST_MAGIC,
                                         .n = list->n,
-                                        .texts_len = list->texts_len + padding,
+                                        .texts_len = list->texts.len + padding,
                                         .n_folders = list->folder ? files->n_folders : 0};
     piece[0] = (struct iovec){&ret->head, sizeof(ret->head)};
     piece[1] = (struct iovec){list->page, list->n * sizeof(*list->page)};
-    piece[2] = (struct iovec){list->texts, list->texts_len};
+    piece[2] = (struct iovec){list->texts.data, list->texts.len};
     piece[3] = (struct iovec){(void *)(uintptr_t)zeros, padding};
     piece[4] = (struct iovec){list->folder, ret->head.n_folders * sizeof(*list->folder)};
     members_bytes(files, &ret->members, piece + 5);

@@ -11,20 +11,20 @@
 
 #include "base/index_store.h"
 #include "base/members.h"
+#include "base/text.h"
 
 struct listing_folder;
 struct source;
 
 struct kept_page {
     uint64_t hash; /* of its bytes */
-    uint64_t text; /* where its text is in texts[] */
+    uint64_t text; /* where its text is in texts */
 };
 
 struct kept_list {
     struct kept_page *page; /* [n] sorted by their texts, each text once */
-    size_t n, capacity;
-    char *texts; /* [texts_len] each ended by NUL */
-    size_t texts_len, texts_capacity;
+    size_t n;
+    struct text texts;             /* each ended by NUL */
     struct listing_folder *folder; /* [files.n_folders] of local files; NULL: of a remote's */
     struct members files;          /* sorted */
     struct kept_index bytes;       /* if it was loaded: the arrays are in these */
@@ -32,7 +32,7 @@ struct kept_list {
 
 static inline const char *kept_page_text(const struct kept_list *pages, size_t i)
 {
-    return pages->texts + pages->page[i].text;
+    return pages->texts.data + pages->page[i].text;
 }
 
 /* Add a page. 0 or -ENOMEM. */

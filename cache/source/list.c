@@ -32,28 +32,34 @@ static bool list_takes(const char *spec)
     return strchr(spec, ';') || (strpbrk(spec, "*+[]()|$") && !strstr(spec, "://"));
 }
 
-static int list_roots(const struct source *source, struct roots *ret)
+/* Call use() for each element; its result other than 0 ends that. 0, the result, or -ENOMEM. */
+static int list_each(const char *list, int (*use)(void *user, const char *element, struct diag *d),
+                     void *user, struct diag *d)
 {
-    AUTO_FREE char *elements = strdup(source->root);
+    AUTO_FREE char *elements = strdup(list);
     char *at = elements, *element;
     int r = elements ? 0 : -ENOMEM;
 
     while (r == 0 && (element = strsep(&at, ";")))
-        r = *element ? roots_add(ret, without_scheme(element)) : 0;
+        r = *element ? use(user, element, d) : 0;
     return r;
 }
 
-/* A file that the list names may be read wherever it lies: its own path is a root. */
-static int add_links(const char *list, struct roots *ret)
+static int list_add_root(void *roots, const char *element, struct diag *d)
 {
-    AUTO_FREE char *elements = strdup(list);
-    char *at = elements, *element, real[PATH_MAX];
-    int r = elements ? 0 : -ENOMEM;
+    (void)d;
+    return roots_add(roots, without_scheme(element));
+}
 
-    while (r == 0 && (element = strsep(&at, ";")))
-        if (*element && realpath(without_scheme(element), real) && !roots_inside(ret, real))
-            r = roots_add_path(ret, real);
-    return r;
+/* A file that the list names may be read wherever it lies: its own path is a root. */
+static int list_add_link(void *roots, const char *element, struct diag *d)
+{
+    char real[PATH_MAX];
+
+    (void)d;
+    return realpath(without_scheme(element), real) && !roots_inside(roots, real)
+               ? roots_add_path(roots, real)
+               : 0;
 }
 
 static int list_make(struct source *source, const char *spec, const struct source_options *options,
@@ -62,9 +68,9 @@ static int list_make(struct source *source, const char *spec, const struct sourc
     int r;
 
     source->root = strdup(spec);
-    r = source->root ? list_roots(source, &source->roots) : -ENOMEM;
+    r = source->root ? list_each(spec, list_add_root, &source->roots, d) : -ENOMEM;
     if (r == 0)
-        r = add_links(source->root, &source->roots);
+        r = list_each(spec, list_add_link, &source->roots, d);
     return r < 0 ? diag_set(d, r, "%s: %s", spec, strerror(-r))
                  : local_stage_new(source, options, d);
 }
@@ -134,8 +140,9 @@ static int add_pattern(struct source_list *list, const char *element, struct dia
                : r;
 }
 
-static int add_element(struct source_list *list, const char *element, struct diag *d)
+static int add_element(void *user, const char *element, struct diag *d)
 {
+    struct source_list *list = user;
     const char *path = without_scheme(element);
     struct stat st;
 
@@ -167,18 +174,9 @@ static int list_add_sides(const char *const *sides, struct source_list *list)
 static int list_list(const struct source *source, const char *const *sides, struct source_list *ret,
                      struct diag *d)
 {
-    AUTO_FREE char *elements = strdup(source->root);
-    char *at = elements, *element;
+    int r = list_each(source->root, add_element, ret, d);
 
-    if (!elements)
-        return -ENOMEM;
-    while ((element = strsep(&at, ";"))) {
-        int r = *element ? add_element(ret, element, d) : 0;
-
-        if (r < 0)
-            return r;
-    }
-    return list_add_sides(sides, ret);
+    return r < 0 ? r : list_add_sides(sides, ret);
 }
 
 static int list_open(const struct source *source, const struct source_entry *entry,
@@ -202,6 +200,5 @@ const struct remote remote_list = {
     .make = list_make,
     .list = list_list,
     .open = list_open,
-    .roots = list_roots,
     .access = list_access,
 };

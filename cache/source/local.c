@@ -176,13 +176,6 @@ static int local_join(const struct source *source, const struct joined_head *hea
                          : joined_local(source, head, members, ret, d);
 }
 
-static int local_roots(const struct source *source, struct roots *ret)
-{
-    int r = roots_add(ret, source->root);
-
-    return r < 0 ? r : roots_add(ret, source->spelled);
-}
-
 /* There is no such file. XGBoost takes FILE?format=libsvm and FILE#CACHE, for which FILE is meant.
  */
 static int local_is_missing(const char *spec, int error, struct diag *d)
@@ -223,7 +216,9 @@ static int local_make(struct source *source, const char *spec, const struct sour
             return -ENOMEM;
         slash[slash == source->root] = '\0';
     }
-    r = local_roots(source, &source->roots);
+    r = roots_add(&source->roots, source->root);
+    if (r == 0)
+        r = roots_add(&source->roots, source->spelled);
     if (r < 0)
         return diag_set(d, r, "%s: %s", spec, strerror(-r));
     return local_stage_new(source, options, d);
@@ -270,12 +265,10 @@ const struct remote remote_file = {.scheme = "file://",
                                    .list = local_list,
                                    .open = local_open,
                                    .join = local_join,
-                                   .roots = local_roots,
                                    .access = local_access};
 const struct remote remote_local = {.scheme = "",
                                     .make = local_make,
                                     .list = local_list,
                                     .open = local_open,
                                     .join = local_join,
-                                    .roots = local_roots,
                                     .access = local_access};

@@ -56,9 +56,6 @@ struct remote {
     int (*open)(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
 
-    /* Add the folders on this machine that its files are in. NULL: none. 0 or -errno. */
-    int (*roots)(const struct source *source, struct roots *ret);
-
     /* See source_access(). NULL: everybody has access. */
     void (*access)(const struct source *source, const char *path, struct access *ret);
 
@@ -94,7 +91,7 @@ struct source {
                         list: all of it; of a remote file: its folder's URL, without a query */
     char *spelled;   /* for a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
-    struct roots roots;   /* for a local path and a list: the folders that its files lie in */
+    struct roots roots;   /* the folders on this machine that its files lie in; none: a remote */
     struct within within; /* of these roots */
 
     char *command;               /* SOURCE is its output; NULL: another kind */

@@ -17,9 +17,10 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
-#include "cache/source/source.h"
 
-int within_real_path(int fd, const char *path, char ret[static PATH_MAX])
+/* Find where the open file or folder lies: absolute, without links. Without /proc, path as it was
+ * opened is resolved instead. 0 or -errno. */
+static int within_real_path(int fd, const char *path, char ret[static PATH_MAX])
 {
     char link[40];
     ssize_t n;
@@ -56,6 +57,15 @@ int within_check(const struct within *within, int fd, const char *path, const ch
     r = within_real_path(fd, path, real);
     return r < 0 ? diag_set(d, r, "%.500s: %s", name, strerror(-r))
                  : within_check_real(within, real, name, d);
+}
+
+/* The permission bits of a file or folder. If it has an ACL, only those of its owner: with an ACL
+ * the other bits mean something else. */
+static unsigned access_bits(const char *path, const struct stat *st)
+{
+    bool has_acl = getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
+
+    return st->st_mode & (has_acl ? 0700 : 0777);
 }
 
 unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
@@ -103,7 +113,8 @@ int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)
 
 /* ---- roots ---- */
 
-void path_normalise(char *path)
+/* Remove "", "." and ".." from an absolute path, in place. */
+static void path_normalise(char *path)
 {
     const char *from = path;
     char *to = path; /* path .. to: normal, without a '/' at its end */
@@ -194,18 +205,6 @@ int roots_add(struct roots *roots, const char *path)
     return r;
 }
 
-int roots_init(struct roots *ret, const struct source *source)
-{
-    AUTO_ROOTS struct roots roots = {0};
-    int r = source->remote->roots ? source->remote->roots(source, &roots) : 0;
-
-    if (r < 0)
-        return r;
-    *ret = roots;
-    roots = (struct roots){0};
-    return 0;
-}
-
 const char *roots_inside(const struct roots *roots, const char *path)
 {
     for (size_t i = 0; i < roots->n; i++) {
@@ -221,14 +220,7 @@ const char *roots_inside(const struct roots *roots, const char *path)
 
 /* ---- access ---- */
 
-unsigned access_bits(const char *path, const struct stat *st)
-{
-    bool has_acl = getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
-
-    return st->st_mode & (has_acl ? 0700 : 0777);
-}
-
-/* The same, for the folders from the first root_len bytes of path on. */
+/* access_on_way() for the folders from the first root_len bytes of path on. */
 static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned gid)
 {
     const char *slash = strrchr(path, '/');

@@ -17,8 +17,6 @@
 
 /* The folders that SOURCE consists of, and whether a path lies in one. */
 
-struct source;
-
 /* Absolute paths without "." and "..": of each folder its real path, and the path as the user
  * spelled it. */
 struct roots {
@@ -26,10 +24,7 @@ struct roots {
     size_t n;
 };
 
-/* Find the roots of a source. 0 or -errno. */
-int roots_init(struct roots *ret, const struct source *source);
 void roots_release(struct roots *roots);
-#define AUTO_ROOTS AUTO(roots_release)
 
 /* Add the folder at path, or the folder of the file at path. 0 or -errno. */
 int roots_add(struct roots *roots, const char *path);
@@ -41,10 +36,8 @@ int roots_add_path(struct roots *roots, const char *path);
  * NULL: it lies in none. */
 const char *roots_inside(const struct roots *roots, const char *path);
 
-/* Remove "", "." and ".." from an absolute path, in place, as if there were no links. */
-void path_normalise(char *path);
-
-/* Write a, '/' and b, normalised; a is absolute, of a_len bytes. 0 or -ENAMETOOLONG. */
+/* Write a, '/' and b, without "", "." and "..", as if there were no links; a is absolute, of a_len
+ * bytes. 0 or -ENAMETOOLONG. */
 int path_join(const char *a, size_t a_len, const char *b, char ret[static PATH_MAX]);
 
 /* Write a, '/' and b; just one of them if the other is "". The same errors. */
@@ -57,10 +50,6 @@ struct within {
     bool allow_outside; /* -o allow_outside: no file is refused */
     bool for_others;    /* allow_other */
 };
-
-/* Find where the open file or folder lies: absolute, without links. Without /proc, path as it was
- * opened is resolved instead. 0 or -errno. */
-int within_real_path(int fd, const char *path, char ret[static PATH_MAX]);
 
 /* Does fd, opened as path and called name, lie in a root? 0; -EXDEV: it does not, or another
  * -errno; with the reason in d, which says what to do. */
@@ -90,10 +79,6 @@ int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);
  * folders also count. No user, if that cannot be found out. */
 unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
                        unsigned gid);
-
-/* The permission bits of a file or folder. If it has an ACL, only those of its owner: with an ACL
- * the other bits mean something else. */
-unsigned access_bits(const char *path, const struct stat *st);
 
 /* Who may list the folder at path (0444) and pass it (0111), or read the file. If path does not
  * exist, only root may. */
