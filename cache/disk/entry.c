@@ -276,15 +276,6 @@ void entry_remove(const struct entry *entry)
         group_unlink(&entry->group, done);
 }
 
-/* Does the path name the open file? */
-static bool names(const struct cache_group *group, const char *path, int fd)
-{
-    struct stat ours, there;
-
-    return fstat(fd, &ours) == 0 && group_stat(group, path, &there) == 0 &&
-           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
-}
-
 /* Wait for the lock of the process that makes the file. A file that grows too slowly loses its
  * name: its maker may have been stopped. A file of a group gets no time for growing, because any
  * member may be its maker. 0: it has ended; 1: it took too long; or -errno. */
@@ -306,7 +297,7 @@ static int wait_for_maker(const struct cache_group *group, const char *path, int
         most = max_u64(most, (uint64_t)st.st_size);
         grown = group->is_shared ? 0 : (most - first) / WAIT_BYTES;
         if ((uint64_t)(monotonic_ns() - since) > (WAIT_S + grown) * UINT64_C(1000000000)) {
-            r = names(group, path, fd) ? group_unlink(group, path) : 0;
+            r = group_names(group, path, fd) ? group_unlink(group, path) : 0;
             return r < 0 && r != -ENOENT ? r : 1;
         }
     }
@@ -342,7 +333,7 @@ static int lock_part(const struct entry *entry, const char *path, bool wait, int
         if (r < 0)
             return r;
         waits += r > 0;
-        if (names(group, path, fd)) {
+        if (group_names(group, path, fd)) {
             *ret_fd = TAKE_FD(fd);
             return 0;
         }
@@ -361,7 +352,7 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
     if (r < 0)
         return r;
     r = entry_open(entry, ret_fd, ret_size);
-    if (r == 0 && names(&entry->group, part, fd))
+    if (r == 0 && group_names(&entry->group, part, fd))
         group_unlink(&entry->group, part); /* another process was first; ours is empty */
     if (r != -ENOENT)
         return r < 0 ? r : 1;
@@ -407,7 +398,7 @@ static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t 
         r = -errno;
     file_mark_used(fd); /* before it can be found */
     /* If another process has begun again meanwhile, ours has no name, and ends with us. */
-    if (r == 0 && names(&entry->group, part, fd))
+    if (r == 0 && group_names(&entry->group, part, fd))
         r = rename_over(&entry->group, part, done);
     if (r == 0)
         *ret_size = (uint64_t)size;
@@ -431,7 +422,7 @@ void entry_abandon(const struct entry *entry, int fd)
     int unused = ftruncate(fd, 0); /* free the space; the name is removed as well */
 
     (void)unused;
-    if (entry_path(entry, ".part", part) == 0 && names(&entry->group, part, fd))
+    if (entry_path(entry, ".part", part) == 0 && group_names(&entry->group, part, fd))
         group_unlink(&entry->group, part);
 }
 

@@ -207,6 +207,14 @@ int group_stat(const struct cache_group *group, const char *path, struct stat *r
     return fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
+bool group_names(const struct cache_group *group, const char *path, int fd)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) == 0 && group_stat(group, path, &there) == 0 &&
+           ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
 int group_unlink(const struct cache_group *group, const char *path)
 {
     AUTO_CLOSE int folder = -1;

@@ -42,6 +42,9 @@ int group_stat(const struct cache_group *group, const char *path, struct stat *r
 int group_unlink(const struct cache_group *group, const char *path);
 int group_rename(const struct cache_group *group, const char *from, const char *to);
 
+/* Does the path name the open file? */
+bool group_names(const struct cache_group *group, const char *path, int fd);
+
 /* The folder of a path, for openat() and flock(). Its descriptor, or as group_open(). */
 int group_folder(const struct cache_group *group, const char *path, const char **ret_name,
                  struct diag *d);

@@ -467,17 +467,12 @@ static int remove_unused(const struct cache_group *group, const char *path)
 static int remove_part(const struct cache_group *group, const char *path)
 {
     AUTO_CLOSE int fd = group_open(group, path, O_RDWR, NULL);
-    struct stat ours, there;
-    int r;
 
     if (fd < 0)
         return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    r = fstat(fd, &ours) < 0 ? -errno : group_stat(group, path, &there);
-    if (r < 0)
-        return r;
-    if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+    if (!group_names(group, path, fd))
         return -EBUSY; /* it was finished, and another process has begun a new one */
     return group_unlink(group, path);
 }

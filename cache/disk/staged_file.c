@@ -60,17 +60,6 @@
 
 /* ---- open and close ---- */
 
-int staged_same_file(int fd, const char *path)
-{
-    struct stat ours, there;
-
-    if (fstat(fd, &ours) < 0 || lstat(path, &there) < 0)
-        return errno == ENOENT ? -ESTALE : -errno;
-    return S_ISREG(ours.st_mode) && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev
-               ? 0
-               : -ESTALE;
-}
-
 /* Open the file and hold LOCK_USE. A process that removes the file holds LOCK_USE exclusively, so
  * once we have it the path may name another file. */
 static int open_used(const struct cache_group *group, const char *path, int *ret_fd, struct diag *d)
@@ -82,12 +71,12 @@ static int open_used(const struct cache_group *group, const char *path, int *ret
         if (r < 0)
             return r;
         r = file_lock(fd, F_RDLCK, LOCK_USE, 1, FILE_LOCK_MS);
-        if (r == 0)
-            r = staged_same_file(fd, path);
-        if (r == 0)
-            *ret_fd = TAKE_FD(fd);
-        if (r != -ESTALE)
+        if (r < 0)
             return r;
+        if (!group_names(group, path, fd))
+            continue;
+        *ret_fd = TAKE_FD(fd);
+        return 0;
     }
 }
 

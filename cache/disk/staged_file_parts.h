@@ -99,9 +99,6 @@ void staged_layout(struct staged *ret, const uint8_t header[static HEADER_BYTES]
 /* The path of the content, from that of the file that names it. 0 or -ENAMETOOLONG. */
 int staged_content_path(const char *path, char ret[static PATH_MAX]);
 
-/* 0: path is the regular file that is open as fd; -ESTALE: it no longer is. */
-int staged_same_file(int fd, const char *path);
-
 /* The records as they are in the file, whatever its state; 0: they cannot be read. */
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);
 

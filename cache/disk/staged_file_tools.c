@@ -224,12 +224,13 @@ static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_go
 }
 
 /* The path of the content still names what is open. 0, -ESTALE or -errno. */
-static int check_name(const struct staged *staged, const char *path)
+static int check_name(const struct cache_group *group, const struct staged *staged,
+                      const char *path)
 {
     char content[PATH_MAX];
     int r = staged_content_path(path, content);
 
-    return r < 0 ? r : staged_same_file(staged->fd, content);
+    return r < 0 ? r : group_names(group, content, staged->fd) ? 0 : -ESTALE;
 }
 
 int staged_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad)
@@ -246,7 +247,7 @@ int staged_verify(const struct cache_group *group, const char *path, uint64_t *g
     if (r == 0 && staged.fd >= 0)
         r = file_lock(staged.fd, F_RDLCK, LOCK_USE, 1, FILE_LOCK_MS);
     if (r == 0 && staged.fd >= 0)
-        r = check_name(&staged, path);
+        r = check_name(group, &staged, path);
     if (r == 0)
         r = read_layout(&staged, header, &older);
     if (r == 0)
@@ -275,7 +276,7 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
     if (r == 0 && staged->records >= 0) /* versions before 3 had the locks there */
         r = file_lock(staged->records, F_WRLCK, LOCK_USE, 1, 0);
     if (r == 0)
-        r = check_name(staged, path);
+        r = check_name(group, staged, path);
     if (r == 0 && file_has_lock(staged->fd, LOCK_SEALED, 1))
         r = -EBUSY;
     if (r == 0 && staged->records >= 0 &&
