@@ -1,11 +1,9 @@
 /* The format: index.json and the shards that it names become one dataset. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/json.h"
@@ -14,7 +12,7 @@
 #define INDEX_NAME "index.json"
 #define INDEX_MAX  (UINT64_C(256) << 20) /* bytes of index.json */
 
-/* ---- the contents of a sample ---- */
+/* ---- contents ---- */
 
 /* The numbers of a row, and where the bytes of a column are. 0, or -EBADMSG with the reason in d.
  */
@@ -38,11 +36,11 @@ static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, 
     index_row(&file->base.prepared.index, row, number);
     fault = number[MDS_FAULT];
     at = mds_place(file->spec, number, shown->field, &size);
-    if (v->form == MDS_LIST) {
-        skip = v->head + UINT64_C(4) + (shown->part ? 0 : 4 * number[v->number + MDS_SKIP]);
-        size = shown->part ? skip + 4 * number[v->number + MDS_SKIP] : size;
-    } else if (shown->shown == RECORD_NUMBERS && v->form != MDS_NUMBERS) {
+    if (v->form == MDS_LIST || (v->form > MDS_NUMBERS && shown->shown == RECORD_NUMBERS))
         skip = number[v->number + MDS_SKIP];
+    if (shown->part) { /* what comes before the files of a list */
+        size = min_u64(size, skip);
+        skip = v->head + UINT64_C(4);
     }
     if (fault || at > blob->size || size > blob->size - at || skip > size)
         return blob_bad(blob, d, "sample %" PRIu64 ": %s", row,
@@ -67,7 +65,7 @@ static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
         ret[0] = e.len / bytes;
         return 0;
     }
-    memcpy(ret, v->form == MDS_NUMBERS ? v->dim : number + v->number + MDS_DIM,
+    memcpy(ret, v->form == MDS_NUMBERS ? v->column.dim : number + v->number + MDS_DIM,
            shown->ndim * sizeof(*ret));
     for (unsigned i = 0; i < shown->ndim; i++)
         if (!checked_mul(bytes, ret[i], &bytes))
@@ -103,19 +101,15 @@ static void mds_note(const void *p, struct text *t)
             file->learned[i].known && !file->learned[i].ndim)
             text_add(t, "%s is shown as it is stored: its arrays are of several types or axes\n",
                      file->spec->value[i].name);
-    if (file->base.blob->size > file->bytes)
-        text_add(t, "%s has %" PRIu64 " bytes more than index.json says\n",
-                 blob_name(file->base.blob), file->base.blob->size - file->bytes);
 }
 
-static int mds_check(void *p, struct diag *d)
+static void mds_damage(const void *p, struct text *t)
 {
     const struct mds_file *file = p;
 
-    return file->base.blob->size == file->bytes
-               ? 0
-               : blob_bad(file->base.blob, d, "expected %" PRIu64 " bytes, got %" PRIu64,
-                          file->bytes, file->base.blob->size);
+    if (file->base.blob->size > file->bytes)
+        text_add(t, "%s: expected %" PRIu64 " bytes, as index.json says, got %" PRIu64 "\n",
+                 blob_name(file->base.blob), file->bytes, file->base.blob->size);
 }
 
 static const struct record_format mds_records = {
@@ -127,7 +121,7 @@ static const struct record_format mds_records = {
     .read = mds_read,
     .text_folder = "json",
     .note = mds_note,
-    .check = mds_check,
+    .damage = mds_damage,
 };
 
 /* ---- index.json ---- */
@@ -158,7 +152,7 @@ static int mds_open_below(const struct format_setup *setup, const char *folder, 
     AUTO_FREE char *name = NULL;
     int r = setup->opener ? opener_file(setup->opener, folder, path, &blob, NULL) : -ENOENT;
 
-    if (r == -ENOMEM || asprintf(&name, "%s%s%s", folder, *folder ? "/" : "", path) < 0)
+    if (r == -ENOMEM || text_print(&name, "%s%s%s", folder, *folder ? "/" : "", path) < 0)
         return -ENOMEM;
     if (r == 0 && strcmp(blob_name(blob), name) != 0)
         r = -ENOENT;
@@ -200,7 +194,7 @@ static bool mds_is_merged(const struct source_file *file, bool is_empty,
 /* A folder that has an index. */
 struct mds_folder {
     struct source_file *file; /* [n] */
-    size_t n;
+    size_t n, next;           /* next: the file behind the one that was found last */
     const struct format_setup *setup;
     const char *index; /* its name in messages */
     struct mds_spec *spec;
@@ -214,36 +208,40 @@ static bool mds_leads_outside(const char *path)
            strstr(path, "/../") || !strcmp(path, "..") || !*path;
 }
 
-/* The shard of that name, which is in the folder, or below it. */
-static int mds_find_shard(const struct mds_folder *f, const char *raw, const char *packed,
-                          struct blob **ret, struct diag *d)
+/* The file of the folder that has the shard, raw or packed, which is mostly the next one. */
+static struct source_file *mds_find_file(struct mds_folder *f, const char *raw, const char *packed)
 {
     for (size_t i = 0; i < f->n; i++) {
-        const struct source_file *file = &f->file[i];
+        struct source_file *file = &f->file[(f->next + i) % f->n];
 
         if (file->blob && (!strcmp(file->name, raw) || !strcmp(file->file_name, raw) ||
                            (packed && !strcmp(file->file_name, packed)))) {
-            *ret = TAKE_PTR(f->file[i].blob);
-            return 0;
+            f->next += i + 1;
+            return file;
         }
     }
-    return mds_open_below(f->setup, f->file[0].folder, raw, ret, d);
+    return NULL;
 }
 
-/* Packings that are not read. */
-static int mds_check_packing(const struct mds_folder *f, const json_t *shard, const char *raw,
-                             struct diag *d)
+/* Open the shard of that name, which is in the folder, or below it, of a packing that is read. */
+static int mds_find_shard(struct mds_folder *f, const json_t *shard, const char *raw,
+                          const char *packed, struct blob **ret, struct diag *d)
 {
     const char *packing = json_string_value(json_object_get(shard, "compression"));
+    struct source_file *file = mds_find_file(f, raw, packed);
+    struct diag reason = DIAG_INIT;
+    int r = 0;
 
-    for (size_t i = 0; i < f->n; i++)
-        if (!strcmp(f->file[i].file_name, raw))
-            return 0;
-    if (packing && (!strncmp(packing, "br", 2) || !strncmp(packing, "snappy", 6)))
+    if (!file)
+        r = mds_open_below(f->setup, f->file[0].folder, raw, ret, &reason);
+    if ((r < 0 || (file && strcmp(file->file_name, raw) != 0)) && packing &&
+        (!strncmp(packing, "br", 2) || !strncmp(packing, "snappy", 6)))
         return diag_set(d, -EBADMSG,
                         "%s: shard %s: expected zstd, gz, bz2 or no packing, got %.20s. Unpack it",
                         f->index, raw, packing);
-    return 0;
+    if (file)
+        *ret = TAKE_PTR(file->blob);
+    return r < 0 ? diag_set(d, r, "%s", reason.text) : 0;
 }
 
 /* Has the shard as many samples and bytes as index.json says? */
@@ -267,29 +265,48 @@ static int mds_check_counts(const struct blob *blob, uint64_t samples, uint64_t 
     return r;
 }
 
-static int mds_add_shard(struct mds_folder *f, const json_t *shard, struct diag *d)
+/* Are the columns those of the shards before? */
+static int mds_check_columns(struct mds_folder *f, const json_t *shard, struct diag *d)
 {
-    const json_t *raw = json_object_get(shard, "raw_data"),
-                 *zip = json_object_get(shard, "zip_data");
+    AUTO_FREE char *text = NULL;
+
+    if (!f->spec)
+        return mds_spec_new(shard, &f->spec, d);
+    if (mds_spec_text(shard, &text) < 0)
+        return -ENOMEM;
+    return !strcmp(text, f->spec->text)
+               ? 0
+               : diag_set(d, -EBADMSG,
+                          "%s: expected the same columns in all shards, got %.300s and %.300s",
+                          f->index, f->spec->text, text);
+}
+
+static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
+{
     const char *name = mds_basename(shard, "raw_data"), *packed = mds_basename(shard, "zip_data");
-    json_int_t samples = json_integer_value(json_object_get(shard, "samples"));
-    json_int_t bytes = json_integer_value(json_object_get(raw, "bytes"));
+    const char *format = "none";
+    json_int_t version = 0, samples = 0, bytes = 0;
     AUTO_BLOB struct blob *blob = NULL;
     struct mds_file *file = NULL;
-    int r = name ? 0
-                 : diag_set(d, -EBADMSG, "%s: shard %u: expected a basename, got none", f->index,
-                            f->n_shards);
+    int r;
 
-    if (r == 0 && (mds_leads_outside(name) || (packed && mds_leads_outside(packed))))
-        r = diag_set(d, -EBADMSG, "%s: expected shards below its folder, got %.200s", f->index,
-                     name);
-    if (r == 0 && (samples < 0 || samples >= UINT32_MAX || bytes < 0))
-        r = diag_set(d, -EBADMSG, "%s: shard %s: expected numbers of samples and bytes, got others",
-                     f->index, name);
+    json_unpack(shard, "{s?s, s?I, s?I, s?{s?I}}", "format", &format, "version", &version,
+                "samples", &samples, "raw_data", "bytes", &bytes);
+    if (version != 2 || strcmp(format, "mds") != 0)
+        return diag_set(d, -EBADMSG,
+                        "%s: expected shards of format mds, version 2, got %.20s, %lld", f->index,
+                        format, (long long)version);
+    if (!name || samples < 0 || samples >= UINT32_MAX || bytes < 0)
+        return diag_set(
+            d, -EBADMSG,
+            "%s: shard %u: expected a basename and numbers of samples and bytes, got others",
+            f->index, f->n_shards);
+    if (mds_leads_outside(name) || (packed && mds_leads_outside(packed)))
+        return diag_set(d, -EBADMSG, "%s: expected shards below its folder, got %.200s", f->index,
+                        name);
+    r = mds_check_columns(f, shard, d);
     if (r == 0)
-        r = mds_check_packing(f, shard, name, d);
-    if (r == 0)
-        r = mds_find_shard(f, name, packed, &blob, d);
+        r = mds_find_shard(f, shard, name, packed, &blob, d);
     if (r == 0)
         r = mds_check_counts(blob, (uint64_t)samples, (uint64_t)bytes, d);
     if (r == 0)
@@ -300,43 +317,17 @@ static int mds_add_shard(struct mds_folder *f, const json_t *shard, struct diag 
     f->shard[f->n_shards++] = &file->base;
     file->spec = f->spec;
     f->spec->users++;
+    file->learned = calloc(f->spec->n, sizeof(*file->learned));
     file->samples = (uint64_t)samples;
     file->bytes = (uint64_t)bytes;
-    file->learned = calloc(f->spec->n, sizeof(*file->learned));
-    if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0) {
-        file->hashes = json_incref(json_object_get(raw, "hashes"));
-        file->packed_hashes = json_incref(json_object_get(zip, "hashes"));
-    }
+    if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0)
+        file->entry = json_incref(shard);
     return file->learned ? 0 : -ENOMEM;
-}
-
-/* Is the shard of version 2 and MDS, and are its columns those of the others? */
-static int mds_check_shard(struct mds_folder *f, const json_t *shard, struct diag *d)
-{
-    const char *format = json_string_value(json_object_get(shard, "format"));
-    json_int_t version = json_integer_value(json_object_get(shard, "version"));
-    struct mds_spec *spec = NULL;
-    int r = 0;
-
-    if (version != 2 || !format || strcmp(format, "mds") != 0)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected shards of format mds, version 2, got %.20s, %lld", f->index,
-                        format ? format : "none", (long long)version);
-    r = mds_spec_new(shard, &spec, d);
-    if (r == 0 && f->spec && strcmp(spec->text, f->spec->text) != 0)
-        r = diag_set(d, -EBADMSG,
-                     "%s: expected the same columns in all shards, got%.300s and%.300s", f->index,
-                     f->spec->text, spec->text);
-    if (r < 0 || f->spec)
-        mds_spec_drop(spec);
-    else
-        f->spec = spec;
-    return r;
 }
 
 static int mds_open_shards(struct mds_folder *f, const json_t *index, struct diag *d)
 {
-    const json_t *shards = json_object_get(index, "shards");
+    json_t *shards = json_object_get(index, "shards");
     json_int_t version = json_integer_value(json_object_get(index, "version"));
     size_t n = json_array_size(shards);
     int r = 0;
@@ -349,11 +340,8 @@ static int mds_open_shards(struct mds_folder *f, const json_t *index, struct dia
     f->shard = calloc(n, sizeof(struct record_file *));
     if (!f->shard)
         return -ENOMEM;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        r = mds_check_shard(f, json_array_get(shards, i), d);
-        if (r == 0)
-            r = mds_add_shard(f, json_array_get(shards, i), d);
-    }
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = mds_add_shard(f, json_array_get(shards, i), d);
     return r;
 }
 
@@ -375,12 +363,10 @@ static int mds_open_index(struct mds_folder *f, const struct blob *blob, struct 
     AUTO_JSON json_t *index = NULL;
     struct dataset *ds = NULL;
     struct diag d = DIAG_INIT;
-    int r;
+    int r = text_print(&name, "%s%s", *folder ? "/" : "", *folder ? folder : SHARDS_ALL);
 
-    if (asprintf(&name, "%s%s", *folder ? "/" : "", *folder ? folder : SHARDS_ALL) < 0) {
-        name = NULL;
-        return -ENOMEM;
-    }
+    if (r < 0)
+        return r;
     r = mds_load_index(blob, &index, &d);
     if (r == 0)
         r = mds_open_shards(f, index, &d);
@@ -399,13 +385,14 @@ static int mds_say_no_index(struct source_file *files, size_t n, const struct fo
     int r = 0;
 
     for (size_t i = 0; i < n && r == 0 && !merged; i++) {
-        AUTO_TEXT struct text why = {0};
+        AUTO_FREE char *why = NULL;
 
-        text_add(&why,
-                 "%s: expected " INDEX_NAME
-                 " in its folder, which says what is in a shard of MDS, got none",
-                 files[i].file_name);
-        r = why.failed ? -ENOMEM : finds->failed(finds, files[i].file_name, -EBADMSG, why.data);
+        r = text_print(&why,
+                       "%s: expected " INDEX_NAME
+                       " in its folder, which says what is in a shard of MDS, got none",
+                       files[i].file_name);
+        if (r == 0)
+            r = finds->failed(finds, files[i].file_name, -EBADMSG, why);
     }
     return r;
 }

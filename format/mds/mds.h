@@ -12,31 +12,28 @@
 #include <jansson.h>
 
 #include "format/index/pass_window.h"
-#include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
 
 enum mds_form {
-    MDS_BYTES, /* by their first bytes */
-    MDS_FILE,  /* under the extension of the encoding */
     MDS_TEXT,
+    MDS_FILE,    /* under the extension of the encoding */
     MDS_NUMBERS, /* a number, or an array whose shape the encoding says */
-    MDS_ARRAY,   /* its head says the shape, and the type if the encoding does not */
-    MDS_PICTURE, /* raw pixels; a head says mode and size */
-    MDS_LIST,    /* of files: u32 n, u32 size[n] first; perhaps 4 bytes before */
+    /* The pass reads of these: */
+    MDS_BYTES,   /* the first bytes of the first one, which say the extension */
+    MDS_ARRAY,   /* a head, which says the shape, and the type if the encoding does not */
+    MDS_PICTURE, /* a head, which says mode and size of raw pixels */
+    MDS_LIST,    /* u32 n, u32 size[n], before the files; perhaps after 4 bytes */
 };
 
 /* A column of the shards. */
 struct mds_value {
     char name[RECORD_NAME_MAX + 1];
-    const char *ext;
     enum mds_form form;
-    enum dtype dtype;
-    bool typed;    /* of MDS_ARRAY: the encoding says the type */
-    unsigned head; /* of MDS_LIST: bytes before n */
-    unsigned ndim;
-    uint64_t dim[RECORD_AXES];
-    uint64_t size;   /* bytes; 0: it varies */
-    unsigned number; /* the first of its numbers in the index: MDS_SIZE ... */
+    struct record_column column; /* how it is shown, unless the pass learns it */
+    bool typed;                  /* of MDS_ARRAY: the encoding says the type */
+    unsigned head;               /* of MDS_LIST: bytes before n */
+    uint64_t size;               /* bytes; 0: it varies */
+    unsigned number;             /* the first of its numbers in the index: MDS_SIZE ... */
 };
 
 /* What index.json says; the shards of a dataset share it. */
@@ -45,10 +42,12 @@ struct mds_spec {
     struct mds_value *value; /* [n] */
     unsigned n, n_varying;
     unsigned numbers; /* of a row of the index */
-    char *text;       /* names, encodings and sizes: what an index depends on */
+    char *text;       /* names, encodings and sizes, as JSON: what an index depends on */
     char *note;       /* lines for people */
 };
 
+/* Names, encodings and sizes of columns of a shard, as JSON. The caller frees *ret. */
+int mds_spec_text(const json_t *shard, char **ret);
 int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d);
 void mds_spec_drop(struct mds_spec *spec); /* takes NULL */
 
@@ -70,11 +69,13 @@ struct mds_learned {
 struct mds_file {
     struct record_file base;
     struct mds_spec *spec;
-    uint64_t samples, bytes;        /* as index.json has them */
-    struct blob *packed;            /* with packed_hashes, until they are compared; NULL: none */
-    json_t *hashes, *packed_hashes; /* NULL: not to be compared */
-    struct mds_learned *learned;    /* [spec->n] kept with the rows, as is: */
-    uint64_t lost;                  /* samples with a fault */
+    uint64_t samples, bytes; /* as index.json has them */
+    /* For a shard that was unpacked: its file, and its entry of index.json, which has the hashes of
+     * both. NULL: nothing is compared. */
+    struct blob *packed;
+    json_t *entry;
+    struct mds_learned *learned; /* [spec->n] kept with the rows, as is: */
+    uint64_t lost;               /* samples with a fault */
 
     /* While the index is made: */
     uint32_t *offset; /* [samples + 1] */
@@ -85,7 +86,7 @@ struct mds_file {
 extern const struct record_file_ops mds_file_ops; /* pass.c */
 extern const struct format format_mds;
 
-/* Where the value of a row is. */
+/* Where the value of a row is, by the numbers of the row. */
 uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned value,
                    uint64_t *ret_size);
 

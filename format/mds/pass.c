@@ -1,12 +1,17 @@
-/* The pass over a shard, and what is kept of it: where samples are, sizes and shapes. */
+/* The pass over a shard, which finds sizes, shapes and faults of samples; what is kept of it; and
+ * its columns. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/json.h"
 #include "format/core/blob_hash.h"
 #include "format/mds/mds.h"
+#include "format/records/bytes_kind.h"
 
 #define STEP        1000 /* samples of a step of preparing */
 #define WINDOW      4096
@@ -78,27 +83,15 @@ static int mds_learn_array(struct mds_seen *seen, uint64_t skip, enum dtype dtyp
     return 0;
 }
 
-/* The type of an array, by its code: 8 * width, the lowest bits are its kind. */
-static bool mds_code_dtype(uint8_t code, enum dtype *ret)
-{
-    static const struct {
-        uint8_t code;
-        enum dtype dtype;
-    } codes[] = {{8, DTYPE_U1},  {9, DTYPE_I1},  {16, DTYPE_U2}, {17, DTYPE_I2},
-                 {18, DTYPE_F2}, {32, DTYPE_U4}, {33, DTYPE_I4}, {34, DTYPE_F4},
-                 {64, DTYPE_U8}, {65, DTYPE_I8}, {66, DTYPE_F8}};
-
-    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
-        if (codes[i].code == code) {
-            *ret = codes[i].dtype;
-            return true;
-        }
-    return false;
-}
-
+/* A type by its code, 8 * width with its kind in the lowest bits; a byte with the number of axes
+ * and their width; axes. */
 static int mds_look_at_array(struct mds_seen *seen)
 {
-    enum dtype dtype = seen->value->dtype;
+    static const uint8_t codes[N_DTYPES] = {
+        [DTYPE_U1] = 8,  [DTYPE_I1] = 9,  [DTYPE_U2] = 16, [DTYPE_I2] = 17,
+        [DTYPE_F2] = 18, [DTYPE_U4] = 32, [DTYPE_I4] = 33, [DTYPE_F4] = 34,
+        [DTYPE_U8] = 64, [DTYPE_I8] = 65, [DTYPE_F8] = 66};
+    enum dtype dtype = seen->value->column.dtype;
     uint64_t skip = seen->value->typed ? 0 : 1, dim[RECORD_AXES] = {0};
     unsigned ndim, bytes;
     const uint8_t *b;
@@ -106,7 +99,9 @@ static int mds_look_at_array(struct mds_seen *seen)
 
     if (r)
         return r;
-    if (!seen->value->typed && !mds_code_dtype(b[0], &dtype))
+    for (dtype = skip ? 0 : dtype; skip && dtype < N_DTYPES && codes[dtype] != b[0];)
+        dtype++;
+    if (dtype == N_DTYPES || !codes[dtype])
         return MDS_TYPE;
     ndim = b[skip] >> 2;
     bytes = 1u << (b[skip] & 3);
@@ -118,14 +113,12 @@ static int mds_look_at_array(struct mds_seen *seen)
     return r ? r : mds_learn_array(seen, skip + (uint64_t)ndim * bytes, dtype, ndim, dim);
 }
 
-/* u32 width, height, length of the mode; the mode; pixels. */
+/* u32 width, height, length of the mode; the mode; pixels. Those of other modes are no arrays. */
 static int mds_look_at_picture(struct mds_seen *seen)
 {
-    static const struct {
-        const char *mode;
-        unsigned bytes; /* of a pixel */
-    } modes[] = {{"L", 1}, {"RGB", 3}, {"RGBA", 4}, {"CMYK", 4}};
-    uint64_t dim[3] = {0}, mode_len;
+    static const char *const modes[] = {[1] = "L", [3] = "RGB", [4] = "RGBA", [5] = "CMYK"};
+    uint64_t dim[3], len;
+    unsigned ndim = 0;
     const uint8_t *b;
     int r = mds_bytes(seen, 0, 12, &b);
 
@@ -133,17 +126,16 @@ static int mds_look_at_picture(struct mds_seen *seen)
         return r;
     dim[0] = load_le32(b + 4);
     dim[1] = load_le32(b);
-    mode_len = load_le32(b + 8);
-    if (mode_len > 16)
+    len = load_le32(b + 8);
+    if (len > 16)
         return MDS_SHAPE;
-    r = mds_bytes(seen, 12, mode_len, &b);
-    if (r)
-        return r;
-    for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-        if (strlen(modes[i].mode) == mode_len && !memcmp(modes[i].mode, b, mode_len))
-            dim[2] = modes[i].bytes;
-    /* Other modes are no arrays. */
-    return mds_learn_array(seen, 12 + mode_len, DTYPE_U1, dim[2] > 1 ? 3 : 2 * (dim[2] == 1), dim);
+    r = mds_bytes(seen, 12, len, &b);
+    for (size_t i = 0; i < ARRAY_LEN(modes) && r == 0; i++)
+        if (modes[i] && strlen(modes[i]) == len && !memcmp(modes[i], b, len)) {
+            dim[2] = min_u64(i, 4);
+            ndim = i > 1 ? 3 : 2;
+        }
+    return r ? r : mds_learn_array(seen, 12 + len, DTYPE_U1, ndim, dim);
 }
 
 /* The lengths of the files must be all that follows them. */
@@ -162,14 +154,14 @@ static int mds_look_at_list(struct mds_seen *seen)
         r = mds_bytes(seen, at + 4 * i, 4, &b);
         sum += r == 0 ? load_le32(b) : 0;
     }
-    seen->number[MDS_SKIP] = n;
+    seen->number[MDS_SKIP] = at + 4 * n;
     return r ? r : sum == seen->size - at - 4 * n ? 0 : MDS_LENGTHS;
 }
 
 static int mds_look_at_bytes(struct mds_seen *seen)
 {
     const uint8_t *b;
-    int r = 0;
+    int r;
 
     if (seen->learned->known || !seen->size)
         return 0;
@@ -182,24 +174,6 @@ static int mds_look_at_bytes(struct mds_seen *seen)
 }
 
 /* ---- samples ---- */
-
-static int mds_look_at_value(struct mds_file *file, unsigned i, uint64_t *number, struct diag *d)
-{
-    const struct mds_value *v = &file->spec->value[i];
-    struct mds_seen seen = {.file = file,
-                            .value = v,
-                            .learned = &file->learned[i],
-                            .number = number + v->number,
-                            .fault = v->form == MDS_LIST ? MDS_LENGTHS : MDS_SHAPE,
-                            .d = d};
-
-    seen.place = mds_place(file->spec, number, i, &seen.size);
-    return v->form == MDS_ARRAY     ? mds_look_at_array(&seen)
-           : v->form == MDS_PICTURE ? mds_look_at_picture(&seen)
-           : v->form == MDS_LIST    ? mds_look_at_list(&seen)
-           : v->form == MDS_BYTES   ? mds_look_at_bytes(&seen)
-                                    : 0;
-}
 
 /* The sizes in front of a sample must be all of it, which is from start to end. */
 static int mds_read_sizes(struct mds_file *file, uint64_t start, uint64_t end, uint64_t *number,
@@ -223,6 +197,28 @@ static int mds_read_sizes(struct mds_file *file, uint64_t start, uint64_t end, u
     return r ? r : total == seen.size ? 0 : MDS_SIZES;
 }
 
+static int mds_look_at_value(struct mds_file *file, unsigned i, uint64_t *number, struct diag *d)
+{
+    static int (*const learn[])(struct mds_seen * seen) = {
+        [MDS_BYTES] = mds_look_at_bytes,
+        [MDS_ARRAY] = mds_look_at_array,
+        [MDS_PICTURE] = mds_look_at_picture,
+        [MDS_LIST] = mds_look_at_list,
+    };
+    const struct mds_value *v = &file->spec->value[i];
+    struct mds_seen seen = {.file = file,
+                            .value = v,
+                            .learned = &file->learned[i],
+                            .number = number + v->number,
+                            .fault = v->form == MDS_LIST ? MDS_LENGTHS : MDS_SHAPE,
+                            .d = d};
+
+    if (v->form <= MDS_NUMBERS)
+        return 0;
+    seen.place = mds_place(file->spec, number, i, &seen.size);
+    return learn[v->form](&seen);
+}
+
 static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *d)
 {
     uint64_t start = file->offset[file->row], end = file->offset[file->row + 1];
@@ -244,25 +240,29 @@ static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *
     return index_add(file->base.prepared.builder, NULL, 0, number);
 }
 
-static int mds_compare_hashes(const struct blob *blob, const json_t *hashes, struct diag *d)
+/* Compare the hashes of index.json that OpenSSL knows with a file of the shard. */
+static int mds_compare_hashes(const struct mds_file *file, const struct blob *blob,
+                              const char *which, struct diag *d)
 {
-    static const char *const known[] = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"};
+    json_t *data = json_object_get(file->entry, which), *expected;
+    const char *name;
     int r = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(known) && r == 0; i++) {
-        const char *expected = json_string_value(json_object_get(hashes, known[i]));
+    json_object_foreach(json_object_get(data, "hashes"), name, expected)
+    {
+        const EVP_MD *type = EVP_get_digestbyname(name);
         char got[2 * EVP_MAX_MD_SIZE + 1] = "";
         uint8_t sum[EVP_MAX_MD_SIZE];
         unsigned len = 0;
 
-        if (!expected)
+        if (r < 0 || !type || !json_is_string(expected))
             continue;
-        r = blob_hash(blob, blob->size, EVP_get_digestbyname(known[i]), sum, &len, d);
+        r = blob_hash(blob, blob->size, type, sum, &len, d);
         for (unsigned k = 0; k < len; k++)
             snprintf(got + (size_t)2 * k, 3, "%02x", sum[k]);
-        if (r == 0 && strcmp(got, expected) != 0)
-            r = blob_bad(blob, d, "expected %s %.128s of index.json, got %s", known[i], expected,
-                         got);
+        if (r == 0 && strcmp(got, json_string_value(expected)) != 0)
+            r = blob_bad(blob, d, "expected %s %.128s of index.json, got %s", name,
+                         json_string_value(expected), got);
     }
     return r;
 }
@@ -273,10 +273,10 @@ static int mds_begin(struct mds_file *file, struct diag *d)
     const struct blob *blob = file->base.blob;
     uint64_t bytes = 4 * (file->samples + 1);
     AUTO_FREE uint32_t *offset = malloc(bytes);
-    int r = file->hashes ? mds_compare_hashes(blob, file->hashes, d) : 0;
+    int r = mds_compare_hashes(file, blob, "raw_data", d);
 
     if (r == 0 && file->packed && !file->packed->ops->fetch)
-        r = mds_compare_hashes(file->packed, file->packed_hashes, d);
+        r = mds_compare_hashes(file, file->packed, "zip_data", d);
     if (r == 0)
         r = offset ? blob_read(READ_WAITS, blob, offset, bytes, 4, d) : -ENOMEM;
     if (r == 0)
@@ -311,7 +311,7 @@ static int mds_step(void *impl, struct diag *d)
 
 static int mds_identity(void *impl, struct text *ret)
 {
-    text_add(ret, "%s", ((const struct mds_file *)impl)->spec->text);
+    text_add(ret, " %s", ((const struct mds_file *)impl)->spec->text);
     return ret->failed ? -ENOMEM : 0;
 }
 
@@ -341,27 +341,21 @@ static int mds_load(void *impl, const struct index *index)
                                                                                        : -EBADMSG;
 }
 
+/* ---- columns ---- */
+
 /* How a value is shown. */
 static struct record_column mds_column(const struct mds_file *file, unsigned i)
 {
-    const struct mds_value *v = &file->spec->value[i];
     const struct mds_learned *l = &file->learned[i];
-    struct record_column c = {.name = v->name, .shown = RECORD_BYTES, .ext = v->ext, .field = i};
+    struct record_column c = file->spec->value[i].column;
 
-    if (v->form == MDS_TEXT) {
-        c.shown = RECORD_TEXT;
-    } else if (v->form == MDS_NUMBERS) {
-        c.shown = RECORD_NUMBERS;
-        c.dtype = v->dtype;
-        c.ndim = v->ndim;
-        memcpy(c.dim, v->dim, sizeof(c.dim));
-    } else if (l->ndim) {
+    if (l->ndim) {
         c.shown = RECORD_NUMBERS;
         c.dtype = (enum dtype)l->dtype;
         c.ndim = (unsigned)l->ndim;
         memcpy(c.dim, l->dim, sizeof(c.dim));
-    } else if (!v->ext) {
-        c.ext_is_first = v->form == MDS_BYTES;
+    } else if (c.shown == RECORD_BYTES && !c.ext) {
+        c.ext_is_first = file->spec->value[i].form == MDS_BYTES;
         c.ext = bytes_kind_ext((enum bytes_kind)l->bytes_type);
     }
     if (c.shown == RECORD_NUMBERS && c.ndim && file->lost)
@@ -394,14 +388,15 @@ static int mds_ready(void *impl, struct diag *d)
     return r;
 }
 
+/* ---- the file ---- */
+
 static void mds_release(void *p)
 {
     struct mds_file *file = p;
 
     mds_spec_drop(file->spec);
     blob_free(file->packed);
-    json_decref(file->hashes);
-    json_decref(file->packed_hashes);
+    json_decref(file->entry);
     free(file->learned);
     free(file->offset);
     pass_window_release(&file->window);
@@ -409,7 +404,7 @@ static void mds_release(void *p)
 
 const struct record_file_ops mds_file_ops = {
     .size = sizeof(struct mds_file),
-    .index = {.version = "mds 3",
+    .index = {.version = "mds 4",
               .identity = mds_identity,
               .keep = mds_keep,
               .load = mds_load,

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/json.h"
 #include "format/mds/mds.h"
 
 #define VALUES_MAX 512
@@ -40,7 +41,7 @@ static bool mds_find_dtype(const char *name, size_t len, enum dtype *ret)
 }
 
 /* Parse "2,3" after "ndarray:float32:". */
-static bool mds_parse_shape(const char *text, struct mds_value *ret)
+static bool mds_parse_shape(const char *text, struct record_column *ret)
 {
     while (ret->ndim < RECORD_AXES) {
         char *end;
@@ -58,46 +59,50 @@ static bool mds_parse_shape(const char *text, struct mds_value *ret)
     return false;
 }
 
-/* false: the encoding is not known. */
+/* "<type>", "ndarray:<type>" and "ndarray:<type>:<shape>", of which the second has heads. false:
+ * the encoding is not known. */
 static bool mds_parse_encoding(const char *name, struct mds_value *ret)
 {
-    const char *colon = strchr(name, ':');
-    size_t len = colon ? strcspn(colon + 1, ":") : 0;
+    struct record_column *c = &ret->column;
+    const char *type = strncmp(name, "ndarray:", 8) ? name : name + 8;
+    size_t len = type == name ? strlen(name) : strcspn(type, ":");
 
     for (size_t i = 0; i < ARRAY_LEN(encodings); i++)
         if (!strcmp(name, encodings[i].name)) {
             ret->form = encodings[i].form;
-            ret->ext = encodings[i].ext;
-            ret->dtype = ret->form == MDS_NUMBERS ? DTYPE_I8 : DTYPE_U1;
             ret->head = encodings[i].head;
+            c->ext = encodings[i].ext;
+            c->dtype = ret->form == MDS_NUMBERS ? DTYPE_I8 : DTYPE_U1;
             return true;
         }
-    if (!colon) {
-        ret->form = MDS_NUMBERS;
-        return mds_find_dtype(name, strlen(name), &ret->dtype);
-    }
-    ret->typed = true;
-    ret->form = colon[1 + len] ? MDS_NUMBERS : MDS_ARRAY;
-    return !strncmp(name, "ndarray:", 8) && mds_find_dtype(colon + 1, len, &ret->dtype) &&
-           (!colon[1 + len] || mds_parse_shape(colon + 2 + len, ret));
+    ret->typed = type != name && !type[len];
+    ret->form = ret->typed ? MDS_ARRAY : MDS_NUMBERS;
+    return mds_find_dtype(type, len, &c->dtype) &&
+           (!type[len] || mds_parse_shape(type + len + 1, c));
 }
 
-/* Bytes of a value of MDS_NUMBERS. */
-static bool mds_fixed_size(const struct mds_value *value, uint64_t *ret)
+/* Are the bytes of the column of numbers those of its encoding? */
+static int mds_check_size(const struct mds_value *value, const char *encoding, struct diag *d)
 {
-    *ret = dtype_info(value->dtype)->bytes;
-    for (unsigned i = 0; i < value->ndim; i++)
-        if (!checked_mul(*ret, value->dim[i], ret))
-            return false;
-    return true;
+    uint64_t bytes = dtype_info(value->column.dtype)->bytes;
+
+    for (unsigned i = 0; i < value->column.ndim; i++)
+        if (!checked_mul(bytes, value->column.dim[i], &bytes))
+            bytes = 0;
+    return bytes && bytes == value->size
+               ? 0
+               : diag_set(d, -EBADMSG,
+                          "index.json: column %s: expected %llu bytes, which %s has, got %llu in "
+                          "column_sizes",
+                          value->name, (unsigned long long)bytes, encoding,
+                          (unsigned long long)value->size);
 }
 
 static int mds_parse_value(struct mds_spec *spec, const char *name, const char *encoding,
                            const json_t *size, struct text *note, struct diag *d)
 {
     struct mds_value *value = &spec->value[spec->n];
-    json_int_t bytes = json_is_integer(size) ? json_integer_value(size) : 0;
-    uint64_t fixed = 0;
+    json_int_t bytes = json_integer_value(size);
     bool is_known;
 
     if (!name || !encoding || bytes < 0 || bytes > UINT32_MAX ||
@@ -110,17 +115,15 @@ static int mds_parse_value(struct mds_spec *spec, const char *name, const char *
     if (!is_known)
         *value = (struct mds_value){.form = MDS_BYTES};
     record_name(name, strlen(name), RECORD_NAME_MAX, value->name);
+    value->column.name = value->name;
+    value->column.field = spec->n;
+    value->column.shown = value->form == MDS_TEXT      ? RECORD_TEXT
+                          : value->form == MDS_NUMBERS ? RECORD_NUMBERS
+                                                       : RECORD_BYTES;
     value->size = (uint64_t)bytes;
     if (!is_known)
         text_add(note, "%s is shown as bytes: its encoding %.40s is not known\n", value->name,
                  encoding);
-    if (value->form == MDS_NUMBERS &&
-        (!mds_fixed_size(value, &fixed) || fixed != value->size || !fixed))
-        return diag_set(d, -EBADMSG,
-                        "index.json: column %s: expected %llu bytes, which %s has, got %llu in "
-                        "column_sizes",
-                        value->name, (unsigned long long)fixed, encoding,
-                        (unsigned long long)value->size);
     for (unsigned i = 0; i < spec->n; i++)
         if (!strcmp(spec->value[i].name, value->name))
             return diag_set(d, -EBADMSG,
@@ -130,12 +133,10 @@ static int mds_parse_value(struct mds_spec *spec, const char *name, const char *
     value->number = spec->numbers;
     if (value->form == MDS_ARRAY || value->form == MDS_PICTURE)
         spec->numbers += MDS_NUMBERS_MOST;
-    else if (value->form == MDS_LIST)
-        spec->numbers += MDS_SKIP + 1;
-    else if (!value->size)
-        spec->numbers += MDS_SIZE + 1;
+    else if (value->form == MDS_LIST || !value->size)
+        spec->numbers += value->form == MDS_LIST ? MDS_SKIP + 1 : MDS_SIZE + 1;
     spec->n++;
-    return 0;
+    return value->form == MDS_NUMBERS ? mds_check_size(value, encoding, d) : 0;
 }
 
 void mds_spec_drop(struct mds_spec *spec)
@@ -153,6 +154,16 @@ static void mds_spec_scope_end(struct mds_spec **spec)
     mds_spec_drop(*spec);
 }
 
+int mds_spec_text(const json_t *shard, char **ret)
+{
+    AUTO_JSON json_t *all = json_pack("[O?O?O?]", json_object_get(shard, "column_names"),
+                                      json_object_get(shard, "column_encodings"),
+                                      json_object_get(shard, "column_sizes"));
+
+    *ret = json_dumps(all, JSON_COMPACT);
+    return *ret ? 0 : -ENOMEM;
+}
+
 int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d)
 {
     AUTO(mds_spec_scope_end) struct mds_spec *spec = calloc(1, sizeof(*spec));
@@ -160,8 +171,8 @@ int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d)
     const json_t *codes = json_object_get(shard, "column_encodings");
     const json_t *sizes = json_object_get(shard, "column_sizes");
     size_t n = json_array_size(names);
-    AUTO_TEXT struct text note = {0}, text = {0};
-    int r = 0;
+    AUTO_TEXT struct text note = {0};
+    int r;
 
     if (!spec)
         return -ENOMEM;
@@ -173,22 +184,14 @@ int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d)
                         "and column_sizes, got %zu, %zu and %zu",
                         VALUES_MAX, n, json_array_size(codes), json_array_size(sizes));
     spec->value = calloc(n, sizeof(*spec->value));
-    if (!spec->value)
-        return -ENOMEM;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        const char *code = json_string_value(json_array_get(codes, i));
-
-        r = mds_parse_value(spec, json_string_value(json_array_get(names, i)), code,
-                            json_array_get(sizes, i), &note, d);
-        if (r == 0)
-            text_add(&text, " %s=%s/%llu", spec->value[i].name, code,
-                     (unsigned long long)spec->value[i].size);
-    }
+    r = spec->value ? mds_spec_text(shard, &spec->text) : -ENOMEM;
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = mds_parse_value(spec, json_string_value(json_array_get(names, i)),
+                            json_string_value(json_array_get(codes, i)), json_array_get(sizes, i),
+                            &note, d);
     if (r == 0 && spec->numbers > INDEX_LEARNED)
         r = diag_set(d, -EBADMSG, "index.json: expected fewer columns whose size varies, got %u",
                      spec->n_varying);
-    if (r == 0)
-        r = text_finish(&text, &spec->text, NULL);
     if (r == 0)
         r = text_finish(&note, &spec->note, NULL);
     if (r < 0)
