@@ -130,13 +130,13 @@ static int axis_even_out(struct axis *axis, uint64_t end)
     return 0;
 }
 
-/* The most pixels that two given pixels, of which the first has an even number, are part of. */
+/* The most pixels that a given pixel is part of. */
 static uint32_t most_users(const struct axis *axis)
 {
     uint32_t most = 1, first = 0;
 
     for (uint32_t i = 0; i < axis->length; i++) {
-        while (axis->taps[first].first + axis->taps[first].n <= (axis->taps[i].first & ~1u))
+        while (axis->taps[first].first + axis->taps[first].n <= axis->taps[i].first)
             first++;
         if (i - first + 1 > most)
             most = i - first + 1;
@@ -178,161 +178,169 @@ void scaler_release(struct scaler *s)
 
 /* ---- rows ---- */
 
+typedef int32_t sums __attribute__((vector_size(16))); /* of the colours of a pixel */
+
+/* The sums of two pixels with their weights, from one byte a colour, and from two; and the lower
+ * bits of sums, as such pixels. */
 #if defined(__SSE2__)
 
-/* Two pixels with their two weights at a time, all colours side by side. */
-static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
+static inline __m128i both_weights(const int16_t *weight)
+{
+    int32_t both;
+
+    memcpy(&both, weight, sizeof(both));
+    return _mm_set1_epi32(both);
+}
+
+static inline sums sum_bytes(const uint8_t *a, const uint8_t *b, const int16_t *weight)
 {
     const __m128i zero = _mm_setzero_si128();
-    const __m128i half = _mm_set1_epi32(1 << (WEIGHT_BITS - LINE_BITS - 1));
-    const uint32_t n = x->taps[0].n;
-    const int16_t *weight = x->weight;
+    int32_t x, y;
+    __m128i two;
 
-    for (uint32_t i = 0; i < x->length; i++, weight += n) {
-        const uint8_t *pixel = row + (size_t)x->taps[i].first * PIXEL_BYTES;
-        __m128i sum = half;
-
-        for (uint32_t k = 0; k < n; k += 2) {
-            __m128i two = _mm_loadl_epi64((const __m128i *)(const void *)(pixel + 4 * (size_t)k));
-            int32_t weights;
-
-            memcpy(&weights, weight + k, sizeof(weights));
-            two = _mm_unpacklo_epi8(two, _mm_srli_si128(two, PIXEL_BYTES));
-            sum = _mm_add_epi32(
-                sum, _mm_madd_epi16(_mm_unpacklo_epi8(two, zero), _mm_set1_epi32(weights)));
-        }
-        sum = _mm_srai_epi32(sum, WEIGHT_BITS - LINE_BITS);
-        _mm_storel_epi64((__m128i *)(void *)(line + (size_t)i * PIXEL_BYTES),
-                         _mm_packs_epi32(sum, sum));
-    }
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    two = _mm_unpacklo_epi8(_mm_cvtsi32_si128(x), _mm_cvtsi32_si128(y));
+    return (sums)_mm_madd_epi16(_mm_unpacklo_epi8(two, zero), both_weights(weight));
 }
 
-/* Add two lines, or set the sum to them. n is a multiple of PIXEL_BYTES. */
-static void scale_add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
-                            const int16_t weight[2])
+static inline sums sum_words(const int16_t *a, const int16_t *b, const int16_t *weight)
 {
-    const __m128i weights =
-        _mm_set1_epi32((int32_t)((uint32_t)(uint16_t)weight[1] << 16 | (uint16_t)weight[0]));
+    __m128i two = _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)(const void *)a),
+                                     _mm_loadl_epi64((const __m128i *)(const void *)b));
 
-    for (size_t i = 0; i < n; i += PIXEL_BYTES) {
-        __m128i *at = (__m128i *)(void *)(sum + i);
-        __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)(line + i));
-        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(line + n + i));
-
-        a = _mm_madd_epi16(_mm_unpacklo_epi16(a, b), weights);
-        _mm_storeu_si128(at, set ? a : _mm_add_epi32(_mm_loadu_si128(at), a));
-    }
+    return (sums)_mm_madd_epi16(two, both_weights(weight));
 }
 
-/* Four colours of a pixel, rounded. */
-static uint32_t finish_pixel(const int32_t *sum)
+static inline void store_words(sums v, int16_t *words)
 {
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)sum);
+    _mm_storel_epi64((__m128i *)(void *)words, _mm_packs_epi32((__m128i)v, (__m128i)v));
+}
 
-    v = _mm_add_epi32(v, _mm_set1_epi32(1 << (WEIGHT_BITS + LINE_BITS - 1)));
-    v = _mm_srai_epi32(v, WEIGHT_BITS + LINE_BITS);
-    v = _mm_packs_epi32(v, v);
-    return (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(v, v));
+static inline uint32_t bytes_of(sums v)
+{
+    __m128i words = _mm_packs_epi32((__m128i)v, (__m128i)v);
+
+    return (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(words, words));
 }
 
 #else
 
-static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
+static inline sums sum_bytes(const uint8_t *a, const uint8_t *b, const int16_t *weight)
 {
-    for (uint32_t i = 0; i < x->length; i++) {
-        const struct taps *taps = &x->taps[i];
-        const uint8_t *pixel = row + (size_t)taps->first * PIXEL_BYTES;
-        int32_t sum[PIXEL_BYTES] = {0};
-
-        for (uint32_t k = 0; k < taps->n; k++)
-            for (unsigned c = 0; c < PIXEL_BYTES; c++)
-                sum[c] += pixel[(size_t)k * PIXEL_BYTES + c] * x->weight[taps->at + k];
-        for (unsigned c = 0; c < PIXEL_BYTES; c++)
-            line[(size_t)i * PIXEL_BYTES + c] =
-                (int16_t)((sum[c] + (1 << (WEIGHT_BITS - LINE_BITS - 1))) >>
-                          (WEIGHT_BITS - LINE_BITS));
-    }
+    return (sums){a[0], a[1], a[2], a[3]} * weight[0] + (sums){b[0], b[1], b[2], b[3]} * weight[1];
 }
 
-static void scale_add_lines(int32_t *sum, bool set, const int16_t *line, size_t n,
-                            const int16_t weight[2])
+static inline sums sum_words(const int16_t *a, const int16_t *b, const int16_t *weight)
 {
-    for (size_t i = 0; i < n; i++)
-        sum[i] = (set ? 0 : sum[i]) + line[i] * weight[0] + line[n + i] * weight[1];
+    return (sums){a[0], a[1], a[2], a[3]} * weight[0] + (sums){b[0], b[1], b[2], b[3]} * weight[1];
 }
 
-static uint32_t finish_pixel(const int32_t *sum)
+static inline void store_words(sums v, int16_t *words)
 {
-    uint8_t colour[PIXEL_BYTES];
-    uint32_t v;
+    for (unsigned c = 0; c < PIXEL_BYTES; c++)
+        words[c] = (int16_t)v[c];
+}
+
+static inline uint32_t bytes_of(sums v)
+{
+    uint32_t bytes;
 
     for (unsigned c = 0; c < PIXEL_BYTES; c++)
-        colour[c] =
-            (uint8_t)((sum[c] + (1 << (WEIGHT_BITS + LINE_BITS - 1))) >> (WEIGHT_BITS + LINE_BITS));
-    memcpy(&v, colour, sizeof(v));
-    return v;
+        ((uint8_t *)&bytes)[c] = (uint8_t)v[c];
+    return bytes;
 }
 
 #endif
 
-static int32_t *scale_sum_of(const struct scaler *s, uint32_t y)
+/* n: of all taps. Where the compiler knows it, there is no loop over them. */
+static inline __attribute__((always_inline)) void scale_line_of(const struct axis *x, uint32_t n,
+                                                                const uint8_t *row, int16_t *line)
 {
-    return s->sum + (size_t)(y % s->slots) * s->x.length * PIXEL_BYTES;
-}
+    const struct taps *taps = x->taps, *end = taps + x->length;
+    const int16_t *weight = x->weight;
 
-/* A wanted row is complete: round it. Each pixel is written with a byte that the next
- * one replaces. */
-static void finish_row(const struct scaler *s, uint32_t y)
-{
-    const ptrdiff_t last = (ptrdiff_t)PIXEL_BYTES * (s->x.length - 1);
-    const ptrdiff_t step = s->dst.is_mirrored ? -PIXEL_BYTES : PIXEL_BYTES;
-    const int32_t *sum = scale_sum_of(s, y) + (s->dst.is_mirrored ? last : 0);
-    uint8_t *dst = s->dst.rgb + y * s->dst.row_step;
-    uint32_t pixel;
+    for (; taps < end; taps++, line += PIXEL_BYTES) {
+        const uint8_t *pixel = row + (size_t)taps->first * PIXEL_BYTES;
+        sums sum = (sums){0} + (1 << (WEIGHT_BITS - LINE_BITS - 1));
 
-    for (uint32_t i = 0; i + 1 < s->x.length; i++, sum += step, dst += 3) {
-        pixel = finish_pixel(sum);
-        memcpy(dst, &pixel, 4);
+        for (uint32_t k = 0; k < n; k += 2, pixel += 2 * PIXEL_BYTES, weight += 2)
+            sum += sum_bytes(pixel, pixel + PIXEL_BYTES, weight);
+        store_words(sum >> (WEIGHT_BITS - LINE_BITS), line);
     }
-    pixel = finish_pixel(sum);
-    memcpy(dst, &pixel, 3);
 }
 
-static int16_t weight_at(const struct axis *axis, const struct taps *taps, uint32_t source_row)
+static void scale_line(const struct axis *x, const uint8_t *row, int16_t *line)
 {
-    return source_row >= taps->first && source_row - taps->first < taps->n
-               ? axis->weight[taps->at + source_row - taps->first]
-               : 0;
+    if (x->taps->n == 2)
+        scale_line_of(x, 2, row, line);
+    else if (x->taps->n == 4)
+        scale_line_of(x, 4, row, line);
+    else
+        scale_line_of(x, x->taps->n, row, line);
 }
 
-/* Add the lines of rows `given` and the next to whatever needs them. */
-static void scale_add_pair(struct scaler *s, uint32_t source_row)
+/* Add lines a and b to wanted row y, or set its sum to them. After the last ones, it is rounded:
+ * each pixel is written with a byte that the next one replaces. */
+static inline __attribute__((always_inline)) void scale_add_of(const struct scaler *s, uint32_t y,
+                                                               const int16_t *a, const int16_t *b,
+                                                               const int16_t *weight, bool is_first,
+                                                               bool is_last)
 {
-    const size_t n = (size_t)s->x.length * PIXEL_BYTES;
+    const int16_t both[2] = {weight[0], weight[1]};
+    const ptrdiff_t step = is_last && s->dst.is_mirrored ? -PIXEL_BYTES : PIXEL_BYTES;
+    ptrdiff_t at = step < 0 ? (ptrdiff_t)PIXEL_BYTES * (s->x.length - 1) : 0;
+    int32_t *sum = s->sum + (size_t)(y % s->slots) * s->x.length * PIXEL_BYTES;
+    uint8_t *dst = s->dst.rgb + y * s->dst.row_step;
 
-    for (uint32_t y = s->ready; y < s->y.length && s->y.taps[y].first <= source_row + 1; y++) {
-        const struct taps *taps = &s->y.taps[y];
-        const int16_t weight[2] = {weight_at(&s->y, taps, source_row),
-                                   weight_at(&s->y, taps, source_row + 1)};
+    for (uint32_t left = s->x.length; left; left--, at += step, dst += 3) {
+        sums before = {0}, v = sum_words(a + at, b + at, both);
+        uint32_t pixel;
 
-        scale_add_lines(scale_sum_of(s, y), taps->first >= source_row, s->line, n, weight);
-        if (taps->first + taps->n <= source_row + 2) {
-            finish_row(s, y);
-            s->ready = y + 1;
+        if (!is_first)
+            memcpy(&before, sum + at, sizeof(before));
+        v += before;
+        if (!is_last) {
+            memcpy(sum + at, &v, sizeof(v));
+            continue;
         }
+        pixel = bytes_of((v + (1 << (WEIGHT_BITS + LINE_BITS - 1))) >> (WEIGHT_BITS + LINE_BITS));
+        memcpy(dst, &pixel, left > 1 ? 4 : 3);
+    }
+}
+
+/* A row of the source has its line: add it to each wanted row with the one before, or alone if it
+ * is the last of an odd number. */
+static void scale_add(struct scaler *s, uint32_t source_row)
+{
+    for (uint32_t y = s->ready; y < s->y.length && s->y.taps[y].first <= source_row; y++) {
+        const struct taps *taps = &s->y.taps[y];
+        uint32_t k = source_row - taps->first;
+        bool is_first = k < 2, is_last = k + 1 == taps->n;
+        const size_t n = (size_t)s->x.length * PIXEL_BYTES;
+        const int16_t *a = s->line + ((source_row - k % 2) & 1) * n;
+        const int16_t *b = s->line + ((source_row - k % 2 + 1) & 1) * n;
+        const int16_t *weight = s->y.weight + taps->at + (k & ~1u);
+
+        if (is_last && is_first)
+            scale_add_of(s, y, a, b, weight, true, true);
+        else if (is_last)
+            scale_add_of(s, y, a, b, weight, false, true);
+        else if (k % 2)
+            scale_add_of(s, y, a, b, weight, is_first, false);
+        if (is_last)
+            s->ready = y + 1;
     }
 }
 
 void scaler_row(struct scaler *s, const uint8_t *row)
 {
-    const struct taps *last = &s->y.taps[s->y.length - 1];
     uint32_t source_row = s->row++;
 
     if (s->ready == s->y.length || source_row < s->y.taps[s->ready].first)
         return;
     scale_line(&s->x, row, s->line + (size_t)(source_row & 1) * s->x.length * PIXEL_BYTES);
-    if (source_row & 1 || source_row + 1 == last->first + last->n)
-        scale_add_pair(s, source_row & ~1u);
+    scale_add(s, source_row);
 }
 
 struct scaler_box scaler_needs(const struct scaler *s)

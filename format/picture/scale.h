@@ -69,7 +69,7 @@ struct scaler_box {
 };
 struct scaler_box scaler_needs(const struct scaler *s);
 
-/* Pass over the first rows, which are an even number and not needed. */
+/* Pass over the first rows, which are not needed. */
 void scaler_skip(struct scaler *s, uint32_t rows);
 
 #endif
