@@ -192,7 +192,7 @@ static inline __m128i both_weights(const int16_t *weight)
     return _mm_set1_epi32(both);
 }
 
-static inline sums sum_bytes(const uint8_t *a, const uint8_t *b, const int16_t *weight)
+static inline sums sum_colours(const uint8_t *a, const uint8_t *b, const int16_t *weight)
 {
     const __m128i zero = _mm_setzero_si128();
     int32_t x, y;
@@ -217,7 +217,7 @@ static inline void store_words(sums v, int16_t *words)
     _mm_storel_epi64((__m128i *)(void *)words, _mm_packs_epi32((__m128i)v, (__m128i)v));
 }
 
-static inline uint32_t bytes_of(sums v)
+static inline uint32_t colours_of(sums v)
 {
     __m128i words = _mm_packs_epi32((__m128i)v, (__m128i)v);
 
@@ -226,7 +226,7 @@ static inline uint32_t bytes_of(sums v)
 
 #else
 
-static inline sums sum_bytes(const uint8_t *a, const uint8_t *b, const int16_t *weight)
+static inline sums sum_colours(const uint8_t *a, const uint8_t *b, const int16_t *weight)
 {
     return (sums){a[0], a[1], a[2], a[3]} * weight[0] + (sums){b[0], b[1], b[2], b[3]} * weight[1];
 }
@@ -242,7 +242,7 @@ static inline void store_words(sums v, int16_t *words)
         words[c] = (int16_t)v[c];
 }
 
-static inline uint32_t bytes_of(sums v)
+static inline uint32_t colours_of(sums v)
 {
     uint32_t bytes;
 
@@ -265,7 +265,7 @@ static inline __attribute__((always_inline)) void scale_line_of(const struct axi
         sums sum = (sums){0} + (1 << (WEIGHT_BITS - LINE_BITS - 1));
 
         for (uint32_t k = 0; k < n; k += 2, pixel += 2 * PIXEL_BYTES, weight += 2)
-            sum += sum_bytes(pixel, pixel + PIXEL_BYTES, weight);
+            sum += sum_colours(pixel, pixel + PIXEL_BYTES, weight);
         store_words(sum >> (WEIGHT_BITS - LINE_BITS), line);
     }
 }
@@ -304,7 +304,7 @@ static inline __attribute__((always_inline)) void scale_add_of(const struct scal
             memcpy(sum + at, &v, sizeof(v));
             continue;
         }
-        pixel = bytes_of((v + (1 << (WEIGHT_BITS + LINE_BITS - 1))) >> (WEIGHT_BITS + LINE_BITS));
+        pixel = colours_of((v + (1 << (WEIGHT_BITS + LINE_BITS - 1))) >> (WEIGHT_BITS + LINE_BITS));
         memcpy(dst, &pixel, left > 1 ? 4 : 3);
     }
 }
