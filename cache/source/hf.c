@@ -284,11 +284,11 @@ static int hf_list_tree(struct hf *hf, const char *folder, bool recursive,
 
 /* ---- the files ---- */
 
-/* Files that describe a repository, and are no data. */
+/* Files that describe a repository, and are no data; README.md says which files are. */
 static bool hf_is_about(const char *path)
 {
-    static const char *const names[] = {"README.md", "config.json", "dataset_info.json",
-                                        "dataset_infos.json", "dataset_dict.json"};
+    static const char *const names[] = {"config.json", "dataset_info.json", "dataset_infos.json",
+                                        "dataset_dict.json"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t len = strlen(name);
 

@@ -102,6 +102,9 @@ struct left_out_file {
 
 /* Where a format puts what it finds in a folder. The sink makes the names unique. */
 struct finds {
+    /* The name of the one dataset that all files are; NULL: each is one, and sets of them. */
+    const char *joint;
+
     /* Unread files of the folder, of any format. failed() may add some and move the array. */
     struct unread_file *unread;
     size_t n_unread;
@@ -206,14 +209,28 @@ struct collection {
     char *missing;   /* why it is an error: see struct unread_file. NULL: it is none */
 };
 
+/* Files of SOURCE that are one dataset, of whatever format they are. */
+struct named_group {
+    char *path;     /* where the mount shows it, relative to SOURCE */
+    uint32_t *file; /* [n] numbers of its files in the listing, in their order */
+    size_t n;
+    char *note, *error; /* for people: what to know of it, and why it cannot be used; NULL */
+};
+
+/* A folder of SOURCE whose datasets are shown elsewhere; shown "": in SOURCE itself. */
+struct moved_folder {
+    char *folder, *shown;
+};
+
 /* What a format has taken of a listing. All of it is the caller's, which gives it zeroed except
  * taken and what follows it. */
-enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE, CLAIMS_USED };
+enum { CLAIMS_ASIDE = 1, CLAIMS_SAMPLE, CLAIMS_USED, CLAIMS_GROUPED };
 struct claims {
     struct collection *collection;
     size_t n;
     uint8_t *taken; /* [files] 0: to be looked at; CLAIMS_ASIDE: it is not, but is in no sample;
-                     * CLAIMS_USED: nor is it: it says something of samples */
+                     * CLAIMS_USED: nor is it: it says something of samples; CLAIMS_GROUPED: it is
+                     * in a group */
     /* Read the first `size` bytes of n files of the listing, as they are stored: those of file[i]
      * to bytes + i * size. len[i]: how many there are, or -errno. It waits, so a format asks for
      * few. 0 or -ENOMEM. NULL: names are all that there is. */
@@ -229,7 +246,13 @@ struct claims {
     const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */
     bool shows_recipe;                /* what is found is asked for, as a recipe: */
     char *recipe;                     /* what was found, as a recipe: JSON; NULL: nothing was */
-    char *unmet; /* the first rule by which pictures are in no collection, for people; NULL */
+    char *unmet;       /* the first rule by which pictures are in no collection, for people; NULL */
+    bool takes_groups; /* files can be groups, */
+    struct named_group *group; /* [n_groups] which they are, */
+    size_t n_groups;
+    struct moved_folder *moved; /* [n_moved] and folders can be shown elsewhere */
+    size_t n_moved;
+    char *note; /* of SOURCE, for people; NULL */
 };
 
 struct format {
@@ -290,6 +313,11 @@ struct format {
     /* They differ, and are added to t: ds may not be ready yet. NULL: example has them. */
     void (*add_example)(const struct dataset *ds, struct text *t);
 };
+
+void moved_release(struct moved_folder *moved, size_t n);
+
+/* Forget the groups and the moved folders from these numbers on. */
+void claims_drop_groups(struct claims *claims, size_t group, size_t moved);
 
 /* Free what the format has put into claims. */
 void claims_release(struct claims *claims, const struct format *format);

@@ -159,6 +159,22 @@ static int add_joint(const struct opened *opened, bool one)
     return r;
 }
 
+/* All files are one dataset, or none is. */
+static int record_folder_add_all(const struct opened *opened)
+{
+    struct diag why = DIAG_INIT;
+    const char *name = opened->finds->joint;
+
+    if (!opened->n)
+        return 0;
+    if (opened->finds->n_unread)
+        return finds_incomplete(opened->finds, name, &opened->finds->unread[0]);
+    if (first_apart(opened->rf, opened->file, opened->n, &why) < opened->n)
+        return opened->finds->error(opened->finds, name, why.text);
+    return record_folder_add_dataset(
+        opened, &(struct part){opened->file, opened->n, true, FINDS_ALL, false}, name, NULL);
+}
+
 int record_set_open_folder(const struct record_format *rf, struct source_file *source, size_t n,
                            const struct format_setup *setup, struct finds *finds)
 {
@@ -172,8 +188,8 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
 
     if (r == 0)
         r = finds_siblings(finds, opened.name, opened.n, &opened.siblings);
-    if (r < 0)
-        return r;
+    if (r < 0 || finds->joint)
+        return r < 0 ? r : record_folder_add_all(&opened);
     joins = shards_join(opened.n, finds);
     apart = joins == 1 ? first_apart(rf, opened.file, opened.n, &why) : opened.n;
     one = joins == 1 && apart == opened.n;

@@ -15,6 +15,7 @@
 #include "base/readers.h"
 #include "base/text.h"
 #include "cache/pack/unpack.h"
+#include "cache/source/remote.h"
 #include "format/registry.h"
 #include "fs/options/setters.h"
 #include "fs/tree/collections.h"
@@ -53,6 +54,8 @@ void catalog_release(struct catalog *catalog)
         mixture_free(catalog->item[i].mixture);
     }
     free(catalog->item);
+    moved_release(catalog->moved, catalog->n_moved);
+    free(catalog->note);
     free(catalog->recipe);
     free(catalog->unmet);
     tools_free(catalog->tools);
@@ -444,6 +447,10 @@ int catalog_open(struct source *source, const struct options *options, struct ca
         r = collections_open(source, &catalog, &list, d);
         if (r == -EOPNOTSUPP)
             r = catalog_list(source, &list, d);
+    }
+    for (char *line = catalog.note, *end; line && r == 0; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        remote_note(source, "%.*s", end ? (int)(end - line) : INT_MAX, line);
     }
     if (r == 0)
         r = folder_scan_all(source, &list, &catalog);

@@ -54,7 +54,10 @@ struct catalog {
     uint64_t found;              /* bit f: formats[f] has taken files */
     struct catalog_tools *tools; /* owned */
     char *recipe; /* what was found in folders of files, as a recipe; NULL: nothing was */
-    char *unmet;  /* the first rule by which pictures are no dataset; NULL: none */
+    struct moved_folder *moved; /* [n_moved] folders whose datasets are shown elsewhere */
+    size_t n_moved;
+    char *note;  /* of SOURCE, for people; NULL: none */
+    char *unmet; /* the first rule by which pictures are no dataset; NULL: none */
     const struct source
         *source; /* with allow_other, to ask which users may see what; otherwise NULL */
 };

@@ -14,7 +14,6 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "cache/source/listing.h"
 #include "format/registry.h"
 #include "fs/tree/folder_scan.h"
 
@@ -250,6 +249,7 @@ static int add_collections(const struct source *source, const struct format_opti
                                      .heads = read_heads,
                                      .open = collections_open_file,
                                      .is_taken = collections_is_taken,
+                                     .takes_groups = true,
                                      .format_given = options->format,
                                      .layout = layout,
                                      .shows_recipe = options->shows_layout,
@@ -264,6 +264,10 @@ static int add_collections(const struct source *source, const struct format_opti
         r = formats[f]->claim_names(&listing->files, claims);
         if (r == 0)
             r = take_failed(listing, claims, taken + listing->files.n);
+        if (r == 0 && user->others)
+            r = user->others(user, source, listing, claims);
+        for (size_t i = 0; i < listing->files.n && !user->others; i++)
+            taken[i] = taken[i] == CLAIMS_GROUPED ? 0 : taken[i];
         if (r == 0)
             r = add_claimed(source, user, formats[f], listing, claims);
         if (claims->recipe && user->recipe && !*user->recipe)
@@ -337,11 +341,45 @@ static int open_datasets(struct collections_user *user, const struct format *for
                                            &opening->catalog->tools->setup, &opening->finds);
 }
 
+static int collections_open_group(const struct source *source, const struct listing *listing,
+                                  const struct named_group *group, struct catalog *catalog)
+{
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    int r = 0;
+
+    for (size_t i = 0; i < group->n && r == 0; i++) {
+        struct source_entry entry;
+
+        r = listing_entry(source, listing, group->file[i], &entry);
+        if (r == 0)
+            r = source_list_take(&list, &entry);
+    }
+    return r < 0 ? r : folder_scan_group(source, &list, group, catalog);
+}
+
+static int collections_add_others(struct collections_user *user, const struct source *source,
+                                  const struct listing *listing, struct claims *claims)
+{
+    struct catalog *catalog = ((struct opening *)user)->catalog;
+    int r = 0;
+
+    if (claims->n_moved) {
+        catalog->moved = TAKE_PTR(claims->moved);
+        catalog->n_moved = claims->n_moved;
+        claims->n_moved = 0;
+    }
+    if (claims->note)
+        catalog->note = TAKE_PTR(claims->note);
+    for (size_t i = 0; i < claims->n_groups && r == 0; i++)
+        r = collections_open_group(source, listing, &claims->group[i], catalog);
+    return r;
+}
+
 int collections_open(const struct source *source, struct catalog *catalog,
                      struct source_list *ret_rest, struct diag *d)
 {
     struct opening opening = {
-        .user = {open_datasets, &catalog->recipe, &catalog->unmet},
+        .user = {open_datasets, collections_add_others, &catalog->recipe, &catalog->unmet},
         .finds = {.dataset = collections_add_dataset,
                   .error = collections_add_error,
                   .failed = collections_add_failed},

@@ -7,6 +7,8 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/members.h"
+#include "format/records/shards.h"
 #include "format/registry.h"
 #include "fs/tree/folder_scan_parts.h"
 
@@ -16,9 +18,11 @@ static void find_access(const struct source *source, const char *folder, const c
     AUTO_FREE char *path = NULL;
 
     *ret = (struct access){0};
-    if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
+    if (*name == '/')
+        path = strdup(name + 1);
+    else if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", name) < 0)
         path = NULL;
-    else
+    if (path)
         source_access(source, path, ret);
 }
 
@@ -51,6 +55,32 @@ static int want_label(const struct catalog *catalog, const char *folder, const c
     return ds->wanted_label ? 0 : -ENOMEM;
 }
 
+/* A recipe may show the datasets of a folder elsewhere. 0 or -ENOMEM. */
+static int move_item(const struct catalog *catalog, struct catalog_item *item)
+{
+    AUTO_FREE char *path = NULL, *moved = NULL;
+    const char *base;
+    int r = text_print(&path, "%s%s%s", item->folder, *item->folder ? "/" : "", item->name);
+
+    for (size_t i = 0; i < catalog->n_moved && !moved && r == 0; i++) {
+        const struct moved_folder *m = &catalog->moved[i];
+        const char *below = path + strlen(m->folder);
+
+        if (!members_is_below(path, m->folder))
+            continue;
+        below += *below == '/';
+        r = text_print(&moved, "%s%s%s", m->shown, *m->shown && *below ? "/" : "", below);
+    }
+    if (!moved)
+        return r;
+    base = strrchr(moved, '/');
+    free(item->folder);
+    free(item->name);
+    item->folder = strndup(moved, base ? (size_t)(base - moved) : 0);
+    item->name = strdup(base ? base + 1 : *moved ? moved : SHARDS_ALL);
+    return item->folder && item->name ? 0 : -ENOMEM;
+}
+
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error)
 {
@@ -71,8 +101,10 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
         find_access(catalog->source, folder, name, &item.access);
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
-    if (!item.name || !item.folder || (error && !item.error))
+    if (!item.name || !item.folder || (error && !item.error) ||
+        move_item(catalog, &catalog->item[catalog->n - 1]) < 0)
         return -ENOMEM;
+    item = catalog->item[catalog->n - 1];
     if (!ds)
         return 0;
     if (want_label(catalog, item.folder, item.name, ds) < 0)
@@ -92,6 +124,8 @@ int folder_found_dataset(struct finds *finds, const char *name, struct dataset *
         for (unsigned k = 0; k < ds->n_blobs; k++)
             if (ds->blob[k] == scan->twin[i].kept)
                 notes_add(&ds->notes, "%s", scan->twin[i].note);
+    if (scan->group && scan->group->note)
+        notes_add(&ds->notes, "%s", scan->group->note);
     return folder_scan_add(scan->catalog, scan->folder, name, ds, NULL);
 }
 

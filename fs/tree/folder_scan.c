@@ -246,8 +246,9 @@ static int place_file(struct folder_scan *scan, const struct source_entry *entry
     bool decided;
     int r;
 
-    placed->file = (struct source_file){
-        .name = unpacked_name(entry->name), .file_name = entry->name, .folder = scan->folder};
+    placed->file = (struct source_file){.name = unpacked_name(folder_scan_name(scan, entry)),
+                                        .file_name = folder_scan_name(scan, entry),
+                                        .folder = entry->folder};
     if (!placed->file.name)
         return -ENOMEM;
     decider = find_decider(scan, entry, placed->file.name, &format);
@@ -256,13 +257,13 @@ static int place_file(struct folder_scan *scan, const struct source_entry *entry
             ? source_blob_packed(scan->source, entry, &blob, &d)
             : source_blob(scan->source, entry, &scan->catalog->tools->cache, &blob, &d);
     if (r < 0)
-        return folder_found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+        return folder_found_failed(&scan->finds, placed->file.file_name, r, diag_text(&d, r));
     if (!decided)
         format = format_of_side(scan, placed->file.name);
     if (!decided && format < n_formats)
         r = is_no_side(scan, placed->file.name, blob, format, &d);
     if (r < 0 && main < n_formats)
-        return folder_found_failed(&scan->finds, entry->name, r, diag_text(&d, r));
+        return folder_found_failed(&scan->finds, placed->file.file_name, r, diag_text(&d, r));
     if (main < n_formats && (r == 1 || format != main))
         return 0;
     placed->format = format;
@@ -296,7 +297,7 @@ static int place_guessed(struct folder_scan *scan)
 static void name_files(struct folder_scan *scan, struct folder_name *names)
 {
     for (size_t i = 0; i < scan->n; i++) {
-        const char *name = scan->entry[i].name;
+        const char *name = folder_scan_name(scan, &scan->entry[i]);
 
         names[i] = (struct folder_name){name, unpacked_name_len(name), i};
     }
@@ -313,8 +314,8 @@ static bool is_source(const struct folder_scan *scan, const struct source_entry 
  * Databricks that a job is done, what file managers keep? Nothing is said of it. */
 static bool is_housekeeping(const struct folder_scan *scan, const struct source_entry *entry)
 {
-    static const char *const names[] = {"SHA256SUMS", "SHA512SUMS", "MD5SUMS",    "_SUCCESS",
-                                        "_metadata",  "Thumbs.db",  "desktop.ini"};
+    static const char *const names[] = {"SHA256SUMS", "SHA512SUMS", "MD5SUMS",   "README.md",
+                                        "_SUCCESS",   "_metadata",  "Thumbs.db", "desktop.ini"};
     static const char *const starts[] = {"_committed_", "_started_"};
     static const char *const ends[] = {".crc", ".md5", ".sha256"};
     const char *name = entry->name;
@@ -340,8 +341,8 @@ static int report_unknown(struct folder_scan *scan)
 
     for (size_t i = 0; i < scan->n && r == 0; i++)
         if (scan->placed[i].reason)
-            r = folder_found_failed(&scan->finds, scan->entry[i].name, scan->placed[i].error,
-                                    scan->placed[i].reason);
+            r = folder_found_failed(&scan->finds, folder_scan_name(scan, &scan->entry[i]),
+                                    scan->placed[i].error, scan->placed[i].reason);
     return r;
 }
 
@@ -391,10 +392,10 @@ static int place_files(struct folder_scan *scan)
     for (size_t i = 0; i < scan->n && r == 0; i++) {
         bool is_read = scan->source->only_file
                            ? !is_guessing(scan) || is_source(scan, &scan->entry[i])
-                           : !is_housekeeping(scan, &scan->entry[i]);
+                           : scan->group || !is_housekeeping(scan, &scan->entry[i]);
 
         fetch_heads(scan, &scan->entry[i]);
-        if (is_read)
+        if (is_read && !scan->group)
             r = folder_skip_twin(scan, &scan->entry[i]);
         if (is_read && r == 0)
             r = place_file(scan, &scan->entry[i], n_formats);
@@ -449,6 +450,49 @@ static void folder_scan_last_part(const char *path, char ret[static NAME_MAX + 1
     for (from = len; from && path[from - 1] != '/'; from--)
         ;
     snprintf(ret, NAME_MAX + 1, "%.*s", (int)min_u64(len - from, NAME_MAX), path + from);
+}
+
+int folder_scan_group(const struct source *source, const struct source_list *list,
+                      const struct named_group *group, struct catalog *catalog)
+{
+    AUTO_FREE char *folder = NULL;
+    const char *name = strrchr(group->path, '/');
+    struct folder_scan scan = {
+        .finds = {.dataset = folder_found_dataset,
+                  .error = folder_found_error,
+                  .failed = folder_found_failed},
+        .catalog = catalog,
+        .source = source,
+        .entry = list->entry,
+        .n = list->n,
+        .group = group,
+        .end = list->entry + list->n,
+        .fetched = list->entry,
+    };
+    int r = 0;
+
+    folder = strndup(group->path, name ? (size_t)(name - group->path) : 0);
+    name = name ? name + 1 : group->path;
+    if (!folder)
+        return -ENOMEM;
+    if (group->error)
+        return folder_scan_add(catalog, folder, name, NULL, group->error);
+    scan.folder = folder;
+    scan.finds.joint = name;
+    folder_scan_last_part(folder, scan.folder_name);
+    scan.path = calloc(list->n + 1, sizeof(*scan.path));
+    if (!scan.path)
+        return -ENOMEM;
+    for (size_t i = 0; i < list->n && r == 0; i++)
+        r = text_print(&scan.path[i], "/%s%s%s", list->entry[i].folder,
+                       *list->entry[i].folder ? "/" : "", list->entry[i].name);
+    if (r == 0)
+        r = scan_one_folder(&scan);
+    for (size_t i = 0; i < list->n; i++)
+        free(scan.path[i]);
+    free(scan.path);
+    scan_release(&scan);
+    return r;
 }
 
 int folder_scan_all(const struct source *source, const struct source_list *list,

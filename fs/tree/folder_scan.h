@@ -13,6 +13,10 @@
 int folder_scan_all(const struct source *source, const struct source_list *list,
                     struct catalog *catalog);
 
+/* The same for the files of a group, which are one dataset. */
+int folder_scan_group(const struct source *source, const struct source_list *list,
+                      const struct named_group *group, struct catalog *catalog);
+
 /* Add an item, a dataset, which it takes over, or an error: the other is NULL. 0 or -ENOMEM. */
 int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
                     struct dataset *ds, const char *error);

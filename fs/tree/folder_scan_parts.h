@@ -32,11 +32,13 @@ struct folder_scan {
     struct finds finds;
     struct catalog *catalog;
     const struct source *source;
-    const char *folder;
+    const char *folder;               /* where datasets are shown */
     const struct source_entry *entry; /* [n] those of the folder */
     size_t n;
-    struct placed_file *placed; /* [n] */
-    struct packed_twin *twin;   /* [n_twins]; owned */
+    const struct named_group *group; /* its files, wherever they are, are one dataset; or NULL */
+    char **path;                     /* [n] of a group: '/' and the paths of its files */
+    struct placed_file *placed;      /* [n] */
+    struct packed_twin *twin;        /* [n_twins]; owned */
     size_t n_twins;
     struct siblings siblings;  /* sets of placed[]; none if all files are of one format for sure */
     struct folder_names names; /* of those files */
@@ -44,6 +46,13 @@ struct folder_scan {
     const struct source_entry *end;     /* of the entries of all folders */
     const struct source_entry *fetched; /* the heads of the entries before it have been requested */
 };
+
+/* The name of a file that formats see: in a group its path, for names may repeat. */
+static inline const char *folder_scan_name(const struct folder_scan *scan,
+                                           const struct source_entry *entry)
+{
+    return scan->path ? scan->path[entry - scan->entry] : entry->name;
+}
 
 /* The name without .gz or .xz; the caller frees it. NULL: no memory. */
 static inline char *unpacked_name(const char *name)

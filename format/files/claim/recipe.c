@@ -124,6 +124,18 @@ static int recipe_check_table(const struct recipe *recipe, const char *key, json
     return r;
 }
 
+/* A folder of the recipe's, without patterns. */
+static int recipe_check_folder(const struct recipe *recipe, const char *key, json_t *value,
+                               struct diag *d)
+{
+    const char *path = json_string_value(value);
+    size_t len = path ? strlen(path) : 0;
+
+    return len && path[len - 1] != '/' && !strpbrk(path, "{}*") && !pattern_fault(path)
+               ? 0
+               : recipe_fault(recipe, key, d, "expected the path of a folder");
+}
+
 /* What is said to people, and nothing else. */
 static int recipe_check_note(const struct recipe *recipe, const char *key, json_t *value,
                              struct diag *d)
@@ -181,8 +193,27 @@ static const struct recipe_member {
     {"with", recipe_check_with},         {"list", recipe_check_patterns},
     {"table", recipe_check_table},       {"boxes", recipe_check_boxes},
     {"celeba", recipe_check_patterns},   {"classes", recipe_check_classes},
-    {"note", recipe_check_note},
+    {"note", recipe_check_note},         {"files", recipe_check_patterns},
+    {"folder", recipe_check_folder},
 };
+
+/* Files and folders have what they have: nothing else is said of them. */
+static int recipe_check_kind(const struct recipe *recipe, const char *name, const json_t *dataset,
+                             struct diag *d)
+{
+    bool pictures = json_object_get(dataset, "pictures"), files = json_object_get(dataset, "files"),
+         folder = json_object_get(dataset, "folder");
+    size_t n = (size_t)files + folder + (json_object_get(dataset, "note") != NULL) +
+               (files && json_object_get(dataset, "except"));
+
+    if (pictures + files + folder != 1)
+        return recipe_fault(recipe, name, d, "expected one of \"pictures\", \"files\", \"folder\"");
+    if (!pictures && json_object_size(dataset) != n)
+        return recipe_fault(recipe, name, d,
+                            "expected nothing else with \"files\" or \"folder\"; with \"files\" "
+                            "also \"except\"");
+    return 0;
+}
 
 static int recipe_check_dataset(const struct recipe *recipe, const char *name, json_t *dataset,
                                 struct diag *d)
@@ -204,13 +235,11 @@ static int recipe_check_dataset(const struct recipe *recipe, const char *name, j
         if (r == -EINVAL)
             return recipe_fault(recipe, key, d,
                                 "expected pictures, except, with, list, table, boxes, celeba, "
-                                "classes or note");
+                                "classes, files, folder or note");
         if (r < 0)
             return r;
     }
-    return json_object_get(dataset, "pictures")
-               ? 0
-               : recipe_fault(recipe, name, d, "expected \"pictures\", got none");
+    return recipe_check_kind(recipe, name, dataset, d);
 }
 
 int recipe_read(struct recipe *ret, const char *name, const char *text, size_t len, struct diag *d)

@@ -20,6 +20,7 @@ struct recipe {
     char *owned;             /* unless this has them */
     size_t len;
     uint32_t folder;
+    bool is_card; /* it was made of a README.md: what is wrong in it is no error of all */
 };
 
 /* Read a recipe and see that all of it is known: 0; -ENOMEM; or -EBADMSG with name and line in d.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "format/files/claim/recipe_parts.h"
 
 /* ---- what a recipe leaves ---- */
@@ -92,11 +93,12 @@ static int recipe_leave(struct search *s, const struct recipe *recipe, struct di
 
 /* owned: NULL, or the text, which is taken over, also on error. */
 static int recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
-                       char *owned)
+                       char *owned, bool is_card)
 {
     struct recipe *recipe = calloc(1, sizeof(*recipe));
     struct diag d = DIAG_INIT;
-    size_t first = s->n_sets;
+    struct claims *claims = s->claims;
+    size_t first = s->n_sets, first_group = claims->n_groups, first_moved = claims->n_moved;
     int r;
 
     if (!recipe || array_capacity(&s->recipe, s->n_recipes, sizeof(recipe)) < 0) {
@@ -107,13 +109,23 @@ static int recipe_open(struct search *s, uint32_t folder, const char *name, cons
     s->recipe[s->n_recipes++] = recipe;
     recipe->folder = folder;
     recipe->owned = owned;
+    recipe->is_card = is_card;
     r = recipe_read(recipe, name, text, strlen(text), &d);
     if (r == 0)
         r = recipe_make_sets(s, recipe, &d);
     if (r == 0)
+        r = recipe_take_folders(s, recipe, &d);
+    if (r == 0)
         r = recipe_leave(s, recipe, &d);
+    if (r == 0)
+        r = recipe_ignore_others(s, recipe);
     if (r < 0 && r != -ENOMEM) {
         sets_drop(s, first);
+        for (size_t i = first_group; i < claims->n_groups; i++)
+            for (size_t k = 0; k < claims->group[i].n; k++)
+                claims->taken[claims->group[i].file[k]] = 0;
+        claims_drop_groups(claims, first_group, first_moved);
+        json_free(&recipe->json);
         r = collect_refused(s, folder, "%s", diag_text(&d, r));
     }
     return r < 0 ? r : r == 0;
@@ -127,6 +139,26 @@ static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
     return r < 0 ? r : 1;
 }
 
+/* SOURCE is perhaps a repository of the Hub, whose card names files. 1, 0 or -ENOMEM. */
+static int recipe_apply_card(struct search *s)
+{
+    size_t file = members_lookup(s->m, "", 0, "README.md");
+    AUTO_FREE char *bytes = NULL;
+    char *recipe = NULL;
+    int len, r;
+
+    if (file == s->m->n || !s->claims->heads || !s->claims->takes_groups)
+        return 0;
+    bytes = calloc(RECIPE_BYTES + 1, 1);
+    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
+              : -ENOMEM;
+    if (r < 0 || len < 0 || strncmp(bytes, "---", 3) != 0)
+        return r;
+    s->claims->taken[file] = CLAIMS_USED;
+    r = card_recipe(s, bytes, (size_t)len, &recipe);
+    return r < 0 || !recipe ? r : recipe_open(s, 0, "README.md", recipe, recipe, true);
+}
+
 int recipe_apply(struct search *s, uint32_t folder)
 {
     const char *path = claim_path(s, folder);
@@ -135,7 +167,9 @@ int recipe_apply(struct search *s, uint32_t folder)
     int len, r;
 
     if (!folder && s->claims->layout)
-        return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL);
+        return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL, false);
+    if (file == s->m->n && !folder)
+        return recipe_apply_card(s);
     if (file == s->m->n || !s->claims->heads)
         return 0;
     s->claims->taken[file] = CLAIMS_USED;
@@ -152,5 +186,5 @@ int recipe_apply(struct search *s, uint32_t folder)
         free(bytes);
         return r;
     }
-    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes);
+    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes, false);
 }

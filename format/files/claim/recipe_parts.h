@@ -9,6 +9,7 @@
 /* A picture that a pattern has. */
 struct recipe_hit {
     uint32_t file, group, label; /* of the label: UINT32_MAX: it has none */
+    uint32_t rank;               /* of its pattern in the list */
     const char *pattern;
 };
 
@@ -26,10 +27,36 @@ struct recipe_making {
     struct diag *d;
 };
 
+/* ---- recipe_find.c ---- */
+
+/* -EBADMSG, with the pattern and its line. */
+int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern, const char *what);
+
+/* Find the files that the patterns of its pictures, or files, name. 0, -EBADMSG or -ENOMEM. */
+int recipe_find_files(struct recipe_making *t);
+
 /* ---- recipe_sets.c ---- */
 
 /* Make the sets of all datasets. 0, -EBADMSG or -ENOMEM. */
 int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag *d);
+
+/* ---- recipe_files.c ---- */
+
+/* A dataset that is files of any format: the files become groups. 0, -EBADMSG or -ENOMEM. */
+int recipe_make_groups_of_files(struct recipe_making *t);
+
+/* Leave the folders that are datasets, and show them as those. The same. */
+int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d);
+
+/* Ignore all files of the folder that are in no group, nor left, if there are groups. 0 or -ENOMEM.
+ */
+int recipe_ignore_others(struct search *s, const struct recipe *recipe);
+
+/* ---- card.c ---- */
+
+/* The recipe of a repository of the Hub, from the text of its README.md, and what is odd in it as a
+ * note of SOURCE. *ret: JSON, the caller's; NULL: it says nothing of files. 0 or -ENOMEM. */
+int card_recipe(struct search *s, const char *text, size_t len, char **ret);
 
 /* ---- recipe_labels.c ---- */
 

@@ -473,18 +473,19 @@ static void print_value(const char *folder, const json_t *value, bool has_paths,
 }
 
 /* A dataset of a recipe of a folder, with paths from SOURCE. */
-static int print_recipe(struct recipe_print *print, const struct search *s, const struct set *set)
+static int print_recipe(struct recipe_print *print, const struct search *s,
+                        const struct recipe *recipe, const char *pattern, json_t *dataset)
 {
-    const char *folder = claim_path(s, set->recipe->folder), *key;
-    struct printing p = {.print = print, .s = s, .set = set};
+    const char *folder = claim_path(s, recipe->folder), *key;
+    struct printing p = {.print = print, .s = s};
     AUTO_FREE char *name = NULL;
     json_t *value;
-    int r = collect_display_path(s, set->recipe->folder, set->pattern, &name);
+    int r = collect_display_path(s, recipe->folder, pattern, &name);
 
     print->has_recipes = true;
     if (r == 0)
         r = print_begin(print, name, true);
-    json_object_foreach((json_t *)(uintptr_t)set->dataset, key, value)
+    json_object_foreach(dataset, key, value)
     {
         print_key(&p.t, key);
         print_value(folder, value,
@@ -506,6 +507,15 @@ static bool print_is_first(const struct search *s, const struct set *set)
     return true;
 }
 
+/* Is it in a folder that a recipe shows elsewhere, and prints as such? */
+static bool print_is_moved(const struct search *s, const struct set *set)
+{
+    for (size_t i = 0; i < s->claims->n_moved; i++)
+        if (members_is_below(claim_path(s, set->root), s->claims->moved[i].folder))
+            return true;
+    return false;
+}
+
 /* ---- all of it ---- */
 
 int recipe_print_sets(struct recipe_print *print, const struct search *s)
@@ -515,12 +525,32 @@ int recipe_print_sets(struct recipe_print *print, const struct search *s)
     for (size_t i = 0; i < s->n_sets && r == 0; i++) {
         const struct set *set = &s->set[i];
 
+        if (print_is_moved(s, set))
+            continue;
         if (set->claim->table)
             r = recipe_leave_folder(print, claim_path(s, set->root));
         else if (!set->dataset)
             r = print_set(print, s, set);
         else if (print_is_first(s, set))
-            r = print_recipe(print, s, set);
+            r = print_recipe(print, s, set->recipe, set->pattern, set->dataset);
+    }
+    return r;
+}
+
+/* Datasets of recipes that are no sets: files and folders. */
+static int print_others(struct recipe_print *print, const struct search *s)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < s->n_recipes; i++) {
+        json_t *datasets = json_object_get(s->recipe[i]->json, "datasets"), *dataset;
+        const char *name;
+
+        json_object_foreach(datasets, name, dataset)
+        {
+            if (r == 0 && !json_object_get(dataset, "pictures"))
+                r = print_recipe(print, s, s->recipe[i], name, dataset);
+        }
     }
     return r;
 }
@@ -544,7 +574,10 @@ static void print_datasets(const struct recipe_print *print, struct text *t)
 int recipe_print_end(struct recipe_print *print, const struct search *s, char **ret)
 {
     AUTO_TEXT struct text t = {0};
-    int r = s->m->n ? recipe_leave_all(print, s) : 0;
+    int r = print_others(print, s);
+
+    if (r == 0 && s->m->n)
+        r = recipe_leave_all(print, s);
 
     if (r < 0)
         return r;

@@ -11,8 +11,6 @@
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/recipe_parts.h"
 
-#define HAS_MOST 64 /* patterns that must each have a file */
-
 /* The words of a picture: those of its pattern, stem and path. */
 static int recipe_words(const struct recipe_making *t, const struct recipe_hit *hit,
                         char path[static PATH_MAX], struct pattern_words *ret)
@@ -31,137 +29,6 @@ static int recipe_words(const struct recipe_making *t, const struct recipe_hit *
                    pattern_set(ret, "path", 4, path, (size_t)(base - path) + name_stem_alone(base))
                ? 0
                : -E2BIG;
-}
-
-static int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern,
-                                 const char *what)
-{
-    return diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", t->recipe->name,
-                    recipe_line(t->recipe, pattern), pattern, what);
-}
-
-/* ---- which files are pictures ---- */
-
-static int recipe_add_hit(struct recipe_making *t, const char *pattern, size_t file,
-                          const struct pattern_words *words)
-{
-    const struct pattern_word *label = pattern_find(words, "label", 5);
-    AUTO_TEXT struct text name = {0};
-    struct recipe_hit hit = {.file = (uint32_t)file, .pattern = pattern, .label = UINT32_MAX};
-    int r;
-
-    if (!pattern_fill(t->name, words, &name))
-        name.len = 0; /* a list has the word */
-    r = numbered_add(&t->groups, name.data ? name.data : "", name.len, &hit.group);
-    if (r == 0 && label)
-        r = numbered_add(&t->labels, label->text, label->len, &hit.label);
-    if (r == 0 && t->groups.n > RECIPE_DATASETS)
-        r = diag_set(t->d, -EBADMSG, "%s, line %u: '%s': expected at most %u datasets, got more",
-                     t->recipe->name, recipe_line(t->recipe, t->name), t->name, RECIPE_DATASETS);
-    if (r == 0 && array_capacity(&t->hit, t->n, sizeof(hit)) < 0)
-        r = -ENOMEM;
-    if (r == 0)
-        t->hit[t->n++] = hit;
-    return r;
-}
-
-/* 1, 0 or -EBADMSG. */
-static int recipe_is_excepted(const struct recipe_making *t, const char *path)
-{
-    const json_t *except = json_object_get(t->dataset, "except");
-    const char *pattern;
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(except, i)); i++) {
-        struct pattern_words words = {.n = 0};
-
-        r = pattern_match(pattern, path, &words);
-        if (r < 0)
-            r = recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
-    }
-    return r;
-}
-
-static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
-                             bool *has)
-{
-    char path[PATH_MAX];
-    const char *pattern;
-
-    if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
-        !recipe_path(t->s, t->recipe, file, path))
-        return 0;
-    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
-        struct pattern_words words = {.n = 0};
-        int r = pattern_match(pattern, path, &words);
-
-        if (r < 0)
-            return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
-        if (!r)
-            continue;
-        if (path_is_hidden(path))
-            return 0;
-        r = recipe_is_excepted(t, path);
-        if (r)
-            return r < 0 ? r : 0;
-        if (i < HAS_MOST)
-            has[i] = true;
-        return recipe_add_hit(t, pattern, file, &words);
-    }
-    return 0;
-}
-
-/* The bytes of a pattern that are folders without words and stars. */
-static size_t recipe_plain_folders(const char *pattern)
-{
-    size_t n = strcspn(pattern, "{*");
-
-    while (n && pattern[n] != '/')
-        n--;
-    return n;
-}
-
-/* The files that patterns may have: those of the folders that they begin with. */
-static int recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
-                        size_t *end)
-{
-    const char *above = claim_path(t->s, t->recipe->folder), *pattern;
-
-    *first = t->s->m->n;
-    *end = 0;
-    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
-        int n = (int)recipe_plain_folders(pattern);
-        AUTO_TEXT struct text path = {0};
-        const struct folder_info *f;
-        uint32_t folder;
-
-        text_add(&path, "%s%s%.*s", above, *above && n ? "/" : "", n, pattern);
-        if (path.failed)
-            return -ENOMEM;
-        folder = folder_of_path(t->s, path.data ? path.data : "", path.len);
-        if (folder == NO_FOLDER)
-            continue;
-        f = &t->s->info[folder];
-        *first = f->first < *first ? f->first : *first;
-        *end = t->s->info[f->end - 1].last > *end ? t->s->info[f->end - 1].last : *end;
-    }
-    return 0;
-}
-
-static int recipe_find_pictures(struct recipe_making *t)
-{
-    const json_t *pictures = json_object_get(t->dataset, "pictures");
-    bool has[HAS_MOST] = {false};
-    const char *pattern;
-    size_t at, end;
-    int r = recipe_range(t, pictures, &at, &end);
-
-    for (; at < end && r == 0; at++)
-        r = recipe_match_file(t, pictures, at, has);
-    for (size_t i = 0; r == 0 && i < HAS_MOST && (pattern = recipe_pattern(pictures, i)); i++)
-        if (!has[i])
-            return recipe_refuse_pattern(t, pattern, "expected a file of that name, got none");
-    return r;
 }
 
 /* ---- what belongs to them ---- */
@@ -481,11 +348,17 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     int r;
 
     t.labels = *labels;
-    r = recipe_find_pictures(&t);
-    if (r == 0)
-        r = recipe_mark_with(&t);
-    if (r == 0)
-        r = recipe_make_groups(&t);
+    if (json_object_get(dataset, "folder"))
+        return 0;
+    if (json_object_get(dataset, "files")) {
+        r = recipe_make_groups_of_files(&t);
+    } else {
+        r = recipe_find_files(&t);
+        if (r == 0)
+            r = recipe_mark_with(&t);
+        if (r == 0)
+            r = recipe_make_groups(&t);
+    }
     for (size_t i = 0; i < t.n_with; i++)
         s->flags[t.with[i]] &= (uint8_t)~FILE_WITH_ANOTHER;
     *labels = t.labels;

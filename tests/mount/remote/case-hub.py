@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """hf://: trees in pages, one commit for all of a mount, large files of another server which gets no token, limits,
-gated and private repositories, and what the Hub's library has downloaded."""
+gated and private repositories, names by README.md, and what the Hub's library has downloaded."""
 
 import hashlib
+import json
 import os
 
 import numpy as np
@@ -100,6 +101,36 @@ def check_errors(hub):
     os.environ["HF_ENDPOINT"] = hub.endpoint
 
 
+CARD = b"""---
+configs:
+- config_name: en
+  default: true
+  data_files:
+  - split: train
+    path: "data/en-*"
+- config_name: fr
+  data_files: ["fr.csv"]
+---
+"""
+
+
+def check_card(hub):
+    """The names are those of load_dataset, whether the files are on the Hub, in its cache, or in a clone."""
+    files = {"README.md": CARD, "data/en-0.csv": CSV, "data/en-1.csv": CSV, "fr.csv": CSV, "other.csv": CSV}
+    for at, data in files.items():
+        place(f"{PRIVATE}/clone", at, data)
+    for source in "hf://datasets/o/card", f"{PRIVATE}/clone":
+        with mounted(source, fresh()):
+            about = [json.loads(content(path(f"{name}/dataset.json"))) for name in ("en/train", "fr/train")]
+            equal([d["samples"] for d in about], [4, 2], f"{source}: samples")
+            equal(about[0]["notes"], ["config en of README.md, the default one"], f"{source}: notes")
+            equal(sorted(n for n in os.listdir(path()) if n not in (".epochfs", "README.txt")), ["en", "fr"], source)
+        contains(run("info", "-o", fresh(), source), "README.md names other files than these: 1 .csv (other.csv)")
+    hub.commit("o/card", {**files, "README.md": b"---\nconfigs: [\n---\n"})
+    contains(run("info", "-o", fresh(), "hf://datasets/o/card"), "line 3: did not find", "its configs are ignored", "other.csv")
+    hub.commit("o/card", files)
+
+
 def check_cache(hub):
     """Files that the Hub's library has downloaded are read there; all of them without the Hub."""
     commit = hub.heads["o/kept"]
@@ -124,6 +155,7 @@ def check_cache(hub):
 
 
 with FakeHub({"o/n": FILES, "o/gated": FILES, "o/private": {"train.csv": CSV}, "o/odd": ODD,
+              "o/card": {"README.md": CARD, "data/en-0.csv": CSV, "data/en-1.csv": CSV, "fr.csv": CSV, "other.csv": CSV},
               "o/kept": {"data/test.jsonl": LINES}}) as server:
     server.token, server.page = TOKEN, 2
     server.private, server.gated, server.renamed = {"o/private"}, {"o/gated"}, {"o/old": "o/private"}
@@ -132,4 +164,5 @@ with FakeHub({"o/n": FILES, "o/gated": FILES, "o/private": {"train.csv": CSV}, "
     check_reads(server)
     check_secret(server)
     check_errors(server)
+    check_card(server)
     check_cache(server)

@@ -51,19 +51,7 @@ static void make_listing(struct members *m, const char *paths)
 
 static void release(struct claims *claims)
 {
-    for (size_t i = 0; i < claims->n; i++) {
-        struct collection *c = &claims->collection[i];
-
-        files_free_claim(c->impl);
-        free(c->folder);
-        free(c->name);
-        free(c->root);
-        free(c->file);
-        free(c->missing);
-    }
-    free(claims->collection);
-    free(claims->recipe);
-    free(claims->unmet);
+    claims_release(claims, &(struct format){.free_claim = files_free_claim});
     free(claims->taken);
 }
 
@@ -153,6 +141,30 @@ static void add_samples(const struct members *m, const struct files_claim *claim
     sample_keys_release(&keys);
 }
 
+/* A line for each group, "<path>: <files>", and for each folder that moves, "<folder> > <path>";
+ * and the note. */
+static void add_groups(const struct members *m, const struct claims *claims, struct text *t)
+{
+    char path[256];
+
+    for (size_t i = 0; i < claims->n_groups; i++) {
+        const struct named_group *group = &claims->group[i];
+
+        text_add(t, "%s:", group->path);
+        for (size_t k = 0; k < group->n; k++) {
+            assert_int_equal(claims->taken[group->file[k]], CLAIMS_GROUPED);
+            assert_int_equal(members_path(m, group->file[k], path, sizeof(path)), 0);
+            text_add(t, " %s", path);
+        }
+        text_add(t, "%s%s%s%s\n", group->error ? " " : "", group->error ? group->error : "",
+                 group->note ? " | " : "", group->note ? group->note : "");
+    }
+    for (size_t i = 0; i < claims->n_moved; i++)
+        text_add(t, "%s > %s\n", claims->moved[i].folder, claims->moved[i].shown);
+    if (claims->note)
+        text_add(t, "%s\n", claims->note);
+}
+
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
  * samples as keys, and in parentheses the extensions of each. */
 static char *claim(const char *paths, const struct contents *contents)
@@ -168,6 +180,7 @@ static char *claim(const char *paths, const struct contents *contents)
     claiming.claims.heads = contents ? read_heads : NULL;
     claiming.claims.open = contents ? open_file : NULL;
     claiming.claims.is_taken = contents ? is_taken : NULL;
+    claiming.claims.takes_groups = contents != NULL;
     assert_int_equal(files_claim_names(&m, &claiming.claims), 0);
     claims = claiming.claims;
     for (size_t i = 0; i < claims.n; i++) {
@@ -187,6 +200,7 @@ static char *claim(const char *paths, const struct contents *contents)
             add_samples(&own, claim, &t);
         text_add(&t, "%s%s\n", *claim->aside ? " aside " : "", claim->aside);
     }
+    add_groups(&m, &claims, &t);
     assert_int_equal(text_finish(&t, &ret, NULL), 0);
     return ret;
 }
@@ -436,7 +450,7 @@ static void test_claim__manifest_by_content__any_name(void **state)
     check_content("lists/all.txt images/1.jpg images/2.jpg", "all.txt", TRAIN "{\"source\": 1", 1,
                   ":all.txt flat refused\n"); /* whose faults are reported */
     /* Each line that is there is one; whatever else lies next to it is not looked into. */
-    check_content("a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", TRAIN "[]\n", 2,
+    check_content("a/1.jpg a/2.jpg b/3.jpg a/.x x.json README.md", "x.json", TRAIN "[]\n", 3,
                   ":all classes 1(jpg) 2(jpg) 3(jpg) aside 1 .md (README.md), 1 .json (x.json), 1 "
                   "without an extension (.x)\n");
     check_content("a/1.jpg b/2.jpg x.json", "x.json", "{\"source\": \"1.jpg\"}\n", 2,
@@ -748,9 +762,116 @@ static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
     assert_int_equal(n, 64);
 }
 
+/* README.md of repositories of the Hub, as people write them. */
+static void test_claim__cards__files_by_configs(void **state)
+{
+    static const struct {
+        const char *paths, *card, *want;
+    } rows[] = {
+        {"data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet data/test-0.parquet",
+         "license: mit\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n"
+         "    path: data/train-*\n  - split: test\n    path: \"data/test-*\"\ndataset_info:\n"
+         "  features: &id001\n  - name: x\n  again: *id001\n---\n# hi: {[\n",
+         "train: data/train-00000-of-00002.parquet data/train-00001-of-00002.parquet\n"
+         "test: data/test-0.parquet\n"},
+        {"a.csv b.csv x/c.csv y/d.csv LICENSE z.csv",
+         "configs:\n  - config_name: default\n    data_files:\n      - split: train\n        "
+         "path:\n"
+         "          - \"x/c.csv\"\n          - ./b.csv\n      - {split: 'test', path: "
+         "[a.csv]}\n---",
+         "train: x/c.csv b.csv\ntest: a.csv\n"
+         "README.md names other files than these: 2 .csv (z.csv and 1 more)\n"},
+        {"en/a.csv fr/a.csv fr/b1.csv fr/bc.csv",
+         "configs:\n- config_name: en\n  data_files: en/*.csv\n- config_name: fr\n  default: true\n"
+         "  data_files: [\"fr/a.*\", 'fr/b[0-9].csv', \"fr/?c.csv\"]\n  sep: \"\\t\"\n---\n",
+         "en/train: en/a.csv | config en of README.md\n"
+         "fr/train: fr/a.csv fr/b1.csv fr/bc.csv | config fr of README.md, the default one\n"},
+        {"x/d/data/train-00000-of-00001.parquet x/d/data/v.a-00000-of-00001-0f.parquet",
+         "configs:\n- config_name: a b\n  data_dir: x/d/\n- config_name: default\n"
+         "  data_files: d/data/tr*\n  data_dir: x\n---\n",
+         "a b/train: x/d/data/train-00000-of-00001.parquet | config a b of README.md\n"
+         "a b/v.a: x/d/data/v.a-00000-of-00001-0f.parquet | config a b of README.md\n"
+         "default/train: x/d/data/train-00000-of-00001.parquet | config default of README.md, the "
+         "default one\n"},
+        {"data/a/0.parquet data/b/0.parquet data/.c/0.parquet data/0.parquet",
+         "configs:\n- config_name: default\n  data_files: data/*/*.parquet\n---\n",
+         "train: data/a/0.parquet data/b/0.parquet\n"
+         "README.md names other files than these: 1 .parquet (0.parquet)\n"},
+        {"data/a/0.parquet data/b.parquet",
+         "configs:\n- config_name: default\n  data_files: \"**/*.parquet\"\n---\n",
+         "train: data/a/0.parquet data/b.parquet\n"},
+        {"data/a-00000-of-00001.parquet data/b.parquet", "dataset_info:\n  x: y\n---\n",
+         "a: data/a-00000-of-00001.parquet\n"
+         "README.md names other files than these: 1 .parquet (b.parquet)\n"},
+        {"data/a.parquet", "license: mit\n---\n", ""},
+        {"images/t/a/1.png images/t/b/2.png images/v/a/3.png x.csv",
+         "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
+         "images/t/**\n"
+         "  - split: test\n    path: images/v/*/*.png\n---\n",
+         ":test flat 3(png) aside 1 .csv (x.csv)\nimages:t classes 1(png) 2(png)\n"
+         "images/t > train\nREADME.md names other files than these: 1 .csv (x.csv)\n"},
+        {"pics/a/1.png pics/b/2.png u.csv", "configs:\n- config_name: p\n  data_dir: pics\n---\n",
+         ":pics classes 1(png) 2(png)\npics > \n"
+         "README.md names other files than these: 1 .csv (u.csv)\n"},
+        {"train/1.png test/2.png", /* as without a card: splits of one dataset */
+         "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
+         "train/*.png\n"
+         "  - split: test\n    path: \"test/*.png\"\n---\n",
+         ":test flat 2(png)\n:train flat 1(png)\n"},
+        {"a.csv",
+         "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: a.csv\n"
+         "  - split: test\n    path: b/*.csv\n  - split: up\n    path: ../a.csv\n  - split: none\n"
+         "    path:\n  - split: train\n    path: a.csv\n---\n",
+         "train: a.csv\ntest: README.md: 'b/*.csv': expected a file of that name, got none\n"
+         "README.md: config 'default': '../a.csv' is ignored: it leaves the folder of the recipe\n"
+         "README.md: config 'default': 'path' is ignored: expected a path, or a list of paths\n"
+         "README.md: config 'default': 'train' is ignored: expected each split once\n"},
+        {"a.csv", "configs:\n- config_name: x\n  data_files: b.csv\n---\n",
+         "README.md names no file that exists; its configs are ignored\n"},
+        {"a.csv", "configs: [\n---\n",
+         "README.md: line 3: did not find expected node content; its configs are ignored\n"},
+        {"a.csv", "configs: {a: b}\n---\n",
+         "README.md: config '': 'configs' is ignored: expected a list\n"},
+        {"a.csv", "configs:\n- config_name: a/b\n  data_files: a.csv\n- data_files: a.csv\n---\n",
+         "README.md: config 'a/b': 'config_name' is ignored: expected a name without / and *\n"
+         "README.md: config '': 'config_name' is ignored: expected a name without / and *\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_TEXT struct text paths = {0}, card = {0};
+
+        text_add(&paths, "README.md %s", rows[i].paths);
+        text_add(&card, "---\n%s", rows[i].card);
+        check_table(paths.data, "README.md", card.data, rows[i].want);
+    }
+}
+
+/* The same in a recipe. */
+static void test_claim__recipe__files_and_folders(void **state)
+{
+    (void)state;
+    check_table("epochfs.json a/train-0.csv a/train-1.csv a/test-0.csv b/x/1.png b/y/2.png c.csv",
+                "epochfs.json",
+                "{\"datasets\": {\"n/{split}\": {\"files\": \"a/{split}-{_}.csv\", \"except\": "
+                "\"a/*-1.csv\"}, \"p\": {\"folder\": \"b\"}}}",
+                ":b classes 1(png) 2(png)\nn/test: a/test-0.csv\nn/train: a/train-0.csv\nb > p\n"
+                "epochfs.json names other files than these: 2 .csv (c.csv and 1 more)\n");
+    check_table("epochfs.json a.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"files\": \"b.csv\"}}}", ":all flat refused\n");
+    check_table("epochfs.json a/1.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"folder\": \"b\"}}}",
+                ":all flat refused aside 1 .csv (1.csv)\n");
+    check_table("epochfs.json a.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"files\": \"a.csv\", \"folder\": \"a\"}}}",
+                ":all flat refused\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claim__cards__files_by_configs),
+        cmocka_unit_test(test_claim__recipe__files_and_folders),
         cmocka_unit_test(test_claim__class_folders__one_dataset),
         cmocka_unit_test(test_names__pictures__by_extension),
         cmocka_unit_test(test_claim__splits__a_dataset_each),

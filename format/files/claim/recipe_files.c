@@ -1,0 +1,186 @@
+/* Datasets of a recipe that are files of any format, and folders: which files they are is all that
+ * it says of them. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/extensions.h"
+#include "format/files/claim/recipe_parts.h"
+
+/* By dataset, then in the order of the patterns, then by path. */
+static int recipe_compare_files(const void *a, const void *b, void *making)
+{
+    const struct recipe_hit *x = a, *y = b;
+    const struct recipe_making *t = making;
+    char first[PATH_MAX] = "", second[PATH_MAX] = "";
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    members_path(t->s->m, x->file, first, sizeof(first));
+    members_path(t->s->m, y->file, second, sizeof(second));
+    return strcmp(first, second);
+}
+
+/* Add a group of that name, whose files the caller adds. 0 or -ENOMEM. */
+static int recipe_add_group(const struct recipe_making *t, const char *name, size_t n,
+                            struct named_group **ret)
+{
+    struct claims *claims = t->s->claims;
+    const char *note =
+        t->recipe->is_card ? json_string_value(json_object_get(t->dataset, "note")) : NULL;
+    struct named_group *group;
+
+    if (array_capacity(&claims->group, claims->n_groups, sizeof(*group)) < 0)
+        return -ENOMEM;
+    group = &claims->group[claims->n_groups++];
+    *group = (struct named_group){.file = calloc(n + 1, sizeof(*group->file)),
+                                  .note = note ? strdup(note) : NULL};
+    *ret = group;
+    return !group->file || (note && !group->note)
+               ? -ENOMEM
+               : collect_display_path(t->s, t->recipe->folder, name, &group->path);
+}
+
+/* A dataset whose files are missing is an error; the others of a card are good all the same. */
+static int recipe_add_missing(const struct recipe_making *t, const struct diag *d)
+{
+    struct named_group *group;
+    int r = recipe_add_group(t, t->name, 0, &group);
+
+    if (r == 0)
+        group->error = strdup(d->text);
+    return r == 0 && !group->error ? -ENOMEM : r;
+}
+
+int recipe_make_groups_of_files(struct recipe_making *t)
+{
+    struct diag d = DIAG_INIT, *all = t->d;
+    int r;
+
+    if (!t->s->claims->takes_groups)
+        return diag_set(t->d, -EBADMSG,
+                        "%s, line %u: '%s': an archive has no datasets of \"files\"",
+                        t->recipe->name, recipe_line(t->recipe, t->name), t->name);
+    t->d = t->recipe->is_card ? &d : all;
+    r = recipe_find_files(t);
+    t->d = all;
+    if (r == -EBADMSG && t->recipe->is_card)
+        return recipe_add_missing(t, &d);
+    if (r == 0 && t->n)
+        qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare_files, t);
+    for (size_t from = 0, to; from < t->n && r == 0; from = to) {
+        const char *name = t->groups.text[t->hit[from].group]->text;
+        struct named_group *group;
+
+        for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
+            to++;
+        if (!*name)
+            return diag_set(t->d, -EBADMSG,
+                            "%s, line %u: '%s': its words are not those of \"files\"",
+                            t->recipe->name, recipe_line(t->recipe, t->name), t->name);
+        r = recipe_add_group(t, name, to - from, &group);
+        for (size_t i = from; i < to && r == 0; i++) {
+            group->file[group->n++] = t->hit[i].file;
+            t->s->claims->taken[t->hit[i].file] = CLAIMS_GROUPED;
+            t->s->flags[t->hit[i].file] |= FILE_IN_RECIPE;
+        }
+    }
+    return r;
+}
+
+/* ---- folders ---- */
+
+/* Add what a recipe leaves: its patterns may be one text. */
+static int recipe_add_left(const struct recipe *recipe, const char *folder)
+{
+    json_t *leave = json_object_get(recipe->json, "leave");
+    json_t *list = json_is_array(leave) ? json_incref(leave) : json_array();
+    int r = list ? 0 : -1;
+
+    if (r == 0 && json_is_string(leave))
+        r = json_array_append(list, leave);
+    if (r == 0)
+        r = json_array_append_new(list, json_sprintf("%s/**", folder));
+    if (r == 0)
+        r = json_object_set(recipe->json, "leave", list);
+    json_decref(list);
+    return r < 0 ? -ENOMEM : 0;
+}
+
+static int recipe_take_folder(struct search *s, const struct recipe *recipe, const char *name,
+                              const char *folder, struct diag *d)
+{
+    const char *above = claim_path(s, recipe->folder);
+    struct claims *claims = s->claims;
+    struct moved_folder *moved;
+    AUTO_TEXT struct text path = {0};
+
+    text_add(&path, "%s%s%s", above, *above ? "/" : "", folder);
+    if (path.failed || array_capacity(&claims->moved, claims->n_moved, sizeof(*moved)) < 0)
+        return -ENOMEM;
+    if (folder_of_path(s, path.data, path.len) == NO_FOLDER)
+        return diag_set(d, -EBADMSG, "%s, line %u: '%s': expected a folder of that name, got none",
+                        recipe->name, recipe_line(recipe, folder), folder);
+    moved = &claims->moved[claims->n_moved++];
+    *moved = (struct moved_folder){strdup(path.data), NULL};
+    if (!moved->folder ||
+        collect_display_path(s, recipe->folder, strcmp(name, ".") ? name : NULL, &moved->shown) < 0)
+        return -ENOMEM;
+    return recipe_add_left(recipe, folder);
+}
+
+int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d)
+{
+    json_t *datasets = json_object_get(recipe->json, "datasets"), *dataset;
+    const char *name;
+    int r = 0;
+
+    json_object_foreach(datasets, name, dataset)
+    {
+        const char *folder = json_string_value(json_object_get(dataset, "folder"));
+
+        if (folder && r == 0)
+            r = recipe_take_folder(s, recipe, name, folder, d);
+    }
+    return r;
+}
+
+/* ---- what is in none ---- */
+
+int recipe_ignore_others(struct search *s, const struct recipe *recipe)
+{
+    const struct folder_info *top = &s->info[recipe->folder];
+    struct extensions kinds = {.n = 0};
+    AUTO_TEXT struct text shown = {0};
+    struct claims *claims = s->claims;
+    size_t n = 0;
+
+    if (!claims->n_groups && !claims->n_moved)
+        return 0;
+    for (size_t i = top->first; i < s->info[top->end - 1].last; i++) {
+        const char *name = members_name(s->m, i);
+        char path[PATH_MAX];
+
+        if (claims->taken[i] || (s->flags[i] & FILE_LEFT))
+            continue;
+        claims->taken[i] = CLAIMS_ASIDE;
+        if (members_path(s->m, i, path, sizeof(path)) < 0 || path_is_hidden(path) ||
+            name_is_neutral(name))
+            continue;
+        n++;
+        extensions_add(&kinds, name);
+    }
+    if (!n)
+        return 0;
+    if (claims->note)
+        text_add(&shown, "%s\n", claims->note);
+    text_add(&shown, "%s names other files than these: ", recipe->name);
+    extensions_show(&kinds, true, &shown);
+    free(claims->note);
+    claims->note = NULL;
+    return text_finish(&shown, &claims->note, NULL);
+}

@@ -1,0 +1,143 @@
+/* Which files the patterns of a recipe's dataset name. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "format/files/claim/recipe_parts.h"
+
+#define HAS_MOST 64 /* patterns that must each have a file */
+
+int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern, const char *what)
+{
+    return t->recipe->is_card /* whose text has other lines */
+               ? diag_set(t->d, -EBADMSG, "%s: '%s': %s", t->recipe->name, pattern, what)
+               : diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", t->recipe->name,
+                          recipe_line(t->recipe, pattern), pattern, what);
+}
+
+static int recipe_add_hit(struct recipe_making *t, const char *pattern, uint32_t rank, size_t file,
+                          const struct pattern_words *words)
+{
+    const struct pattern_word *label = pattern_find(words, "label", 5);
+    AUTO_TEXT struct text name = {0};
+    struct recipe_hit hit = {
+        .file = (uint32_t)file, .pattern = pattern, .rank = rank, .label = UINT32_MAX};
+    int r;
+
+    if (!pattern_fill(t->name, words, &name))
+        name.len = 0; /* a list has the word */
+    r = numbered_add(&t->groups, name.data ? name.data : "", name.len, &hit.group);
+    if (r == 0 && label)
+        r = numbered_add(&t->labels, label->text, label->len, &hit.label);
+    if (r == 0 && t->groups.n > RECIPE_DATASETS)
+        r = diag_set(t->d, -EBADMSG, "%s, line %u: '%s': expected at most %u datasets, got more",
+                     t->recipe->name, recipe_line(t->recipe, t->name), t->name, RECIPE_DATASETS);
+    if (r == 0 && array_capacity(&t->hit, t->n, sizeof(hit)) < 0)
+        r = -ENOMEM;
+    if (r == 0)
+        t->hit[t->n++] = hit;
+    return r;
+}
+
+/* 1, 0 or -EBADMSG. */
+static int recipe_is_excepted(const struct recipe_making *t, const char *path)
+{
+    const json_t *except = json_object_get(t->dataset, "except");
+    const char *pattern;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(except, i)); i++) {
+        struct pattern_words words = {.n = 0};
+
+        r = pattern_match(pattern, path, &words);
+        if (r < 0)
+            r = recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
+    }
+    return r;
+}
+
+static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
+                             bool *has)
+{
+    char path[PATH_MAX];
+    const char *pattern;
+
+    if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
+        !recipe_path(t->s, t->recipe, file, path))
+        return 0;
+    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
+        struct pattern_words words = {.n = 0};
+        int r = pattern_match(pattern, path, &words);
+
+        if (r < 0)
+            return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
+        if (!r)
+            continue;
+        if (path_is_hidden(path))
+            return 0;
+        r = recipe_is_excepted(t, path);
+        if (r)
+            return r < 0 ? r : 0;
+        if (i < HAS_MOST)
+            has[i] = true;
+        return recipe_add_hit(t, pattern, (uint32_t)i, file, &words);
+    }
+    return 0;
+}
+
+/* The bytes of a pattern that are folders without words and stars. */
+static size_t recipe_plain_folders(const char *pattern)
+{
+    size_t n = strcspn(pattern, "{*");
+
+    while (n && pattern[n] != '/')
+        n--;
+    return n;
+}
+
+/* The files that patterns may have: those of the folders that they begin with. */
+static int recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
+                        size_t *end)
+{
+    const char *above = claim_path(t->s, t->recipe->folder), *pattern;
+
+    *first = t->s->m->n;
+    *end = 0;
+    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
+        int n = (int)recipe_plain_folders(pattern);
+        AUTO_TEXT struct text path = {0};
+        const struct folder_info *f;
+        uint32_t folder;
+
+        text_add(&path, "%s%s%.*s", above, *above && n ? "/" : "", n, pattern);
+        if (path.failed)
+            return -ENOMEM;
+        folder = folder_of_path(t->s, path.data ? path.data : "", path.len);
+        if (folder == NO_FOLDER)
+            continue;
+        f = &t->s->info[folder];
+        *first = f->first < *first ? f->first : *first;
+        *end = t->s->info[f->end - 1].last > *end ? t->s->info[f->end - 1].last : *end;
+    }
+    return 0;
+}
+
+int recipe_find_files(struct recipe_making *t)
+{
+    const json_t *files = json_object_get(t->dataset, "files"),
+                 *pictures = files ? files : json_object_get(t->dataset, "pictures");
+    bool has[HAS_MOST] = {false};
+    const char *pattern;
+    size_t at, end;
+    int r = recipe_range(t, pictures, &at, &end);
+
+    for (; at < end && r == 0; at++)
+        r = recipe_match_file(t, pictures, at, has);
+    for (size_t i = 0; r == 0 && i < HAS_MOST && (pattern = recipe_pattern(pictures, i)); i++)
+        if (!has[i])
+            return recipe_refuse_pattern(t, pattern, "expected a file of that name, got none");
+    return r;
+}
