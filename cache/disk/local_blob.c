@@ -21,6 +21,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/small_pieces.h"
 
@@ -193,6 +194,8 @@ static int local_blob_check(const struct blob *blob)
 
 static int local_blob_identity(const struct blob *blob, char **ret)
 {
+    if (blob->etag) /* all copies of these bytes are named by their hash */
+        return text_print(ret, "content %s %llu", blob->etag, (unsigned long long)blob->size);
     return file_version_text(&local_blob_of(blob)->version, ret);
 }
 

@@ -419,6 +419,13 @@ static int hf_list_files(struct hf *hf, struct diag *d)
     return r;
 }
 
+static int hf_set_commit(const struct hf *hf)
+{
+    hf->source->revision = strdup(hf->revision);
+    hf->source->commit = strdup(hf->commit);
+    return hf->source->revision && hf->source->commit ? 0 : -ENOMEM;
+}
+
 static int hf_open_hub(struct hf *hf, struct diag *d)
 {
     struct source *source = hf->source;
@@ -430,6 +437,8 @@ static int hf_open_hub(struct hf *hf, struct diag *d)
         r = hf_set_sums(&source->known);
     if (r == 0 && hf->others)
         remote_note(source, "%zu entries of its list are ignored: they are no files", hf->others);
+    if (r == 0)
+        r = hf_set_commit(hf);
     if (r == 0)
         remote_note(source, "revision %s is commit %s", hf->revision, hf->commit);
     return r;
@@ -447,6 +456,8 @@ static int hf_open_snapshot(struct hf *hf, struct diag *d)
         return diag_set(d, -ENOENT, "%s: is not in the cache of the Hub's library (%s)", hf->shown,
                         hf->open->folder);
     r = hf_cache_snapshot(hf->open->folder, hf->commit, hf->path, path, &sure, d);
+    if (r == 0)
+        r = hf_set_commit(hf);
     if (r < 0)
         return r;
     remote_note(source, "revision %s is commit %s, read in %s%s", hf->revision, hf->commit, path,

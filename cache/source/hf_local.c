@@ -292,6 +292,29 @@ bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX]
     return snprintf(ret, PATH_MAX, "%s/%s--%s", hub ? hub : place, type, name) < PATH_MAX;
 }
 
+bool hf_cache_of_path(const char *path, char ret_commit[static 41], char ret_blobs[static PATH_MAX])
+{
+    static const char snapshots[] = "/snapshots/";
+    const char *at = strstr(path, snapshots);
+
+    if (!at)
+        return false;
+    snprintf(ret_commit, 41, "%s", at + strlen(snapshots));
+    return hf_is_commit(ret_commit) && strchr("/", at[strlen(snapshots) + 40]) &&
+           snprintf(ret_blobs, PATH_MAX, "%.*s/blobs", (int)(at - path), path) < PATH_MAX;
+}
+
+const char *hf_cache_hash(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    size_t len = name ? (size_t)(name - path) : 0;
+
+    return len > strlen("/blobs") && !memcmp(name - strlen("/blobs"), "/blobs", strlen("/blobs")) &&
+                   memmem(path, len, "s--", 3) && hf_is_hash(name + 1)
+               ? name + 1
+               : NULL;
+}
+
 bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[static 65])
 {
     AUTO_TEXT struct text text = {0};

@@ -32,6 +32,15 @@ bool hf_token_is_there(struct hf_token *token);
  * missing. false: it has no place. */
 bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX]);
 
+/* Is the path of a snapshot, or in one: .../snapshots/COMMIT? Sets the commit and the folder of the
+ * files that it links to. */
+bool hf_cache_of_path(const char *path, char ret_commit[static 41],
+                      char ret_blobs[static PATH_MAX]);
+
+/* The hash of the bytes of a file with that real path, which is its name in the cache: a part of
+ * path; NULL: it is no file there. */
+const char *hf_cache_hash(const char *path);
+
 /* The commit that a revision had when the library last asked. folder: of hf_cache_folder(). false:
  * not known. */
 bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[static 65]);

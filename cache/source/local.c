@@ -14,6 +14,7 @@
 #include "cache/disk/local_blob.h"
 #include "cache/disk/local_file.h"
 #include "cache/pack/unpack.h"
+#include "cache/source/hf_local.h"
 #include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/listing.h"
@@ -137,6 +138,7 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
 {
     AUTO_CLOSE int fd = -1;
     struct stat st;
+    const char *hash;
     unsigned mode;
     int r;
 
@@ -155,6 +157,8 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
         return diag_set(d, r, "%s: %s", name, strerror(-r));
     (*ret)->mode &= mode;
     (*ret)->source = realpath(path, NULL); /* NULL: the name must do */
+    hash = (*ret)->source ? hf_cache_hash((*ret)->source) : NULL;
+    (*ret)->etag = hash ? strdup(hash) : NULL;
     return 0;
 }
 
@@ -197,8 +201,8 @@ static int local_is_missing(const char *spec, int error, struct diag *d)
 static int local_make(struct source *source, const char *spec, const struct source_options *options,
                       struct diag *d)
 {
+    char blobs[PATH_MAX], commit[41], *slash;
     struct stat st;
-    char *slash;
     int r;
 
     source->spelled = strdup(spec);
@@ -219,6 +223,11 @@ static int local_make(struct source *source, const char *spec, const struct sour
     r = roots_add(&source->roots, source->root);
     if (r == 0)
         r = roots_add(&source->roots, source->spelled);
+    if (r == 0 && hf_cache_of_path(source->root, commit, blobs) && !access(blobs, F_OK)) {
+        if (!source->commit)
+            source->commit = strdup(commit);
+        r = roots_add(&source->roots, blobs); /* links of a snapshot lead to its own files */
+    }
     if (r < 0)
         return diag_set(d, r, "%s: %s", spec, strerror(-r));
     return local_stage_new(source, options, d);

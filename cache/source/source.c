@@ -111,6 +111,8 @@ void source_free(struct source *source)
     free(source->root);
     free(source->spelled);
     free(source->only_file);
+    free(source->revision);
+    free(source->commit);
     free(source->command);
     free(source->base);
     free(source->named);

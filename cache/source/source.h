@@ -94,6 +94,8 @@ struct source {
     struct roots roots;   /* the folders on this machine that its files lie in; none: a remote */
     struct within within; /* of these roots */
 
+    char *revision, *commit; /* of a repository: what its files are; NULL: not known */
+
     char *command;               /* SOURCE is its output; NULL: another kind */
     const struct opener *opener; /* runs it; not owned, set once there is one */
 

@@ -273,6 +273,8 @@ struct dataset {
     struct folder *folder;
     bool late_folders; /* named at opening, filled once the fields are known */
 
+    const char *revision, *commit; /* of the repository that it is of; not owned; NULL: of none */
+
     bool unlisted; /* one of very many: it opens by its name, but listings omit it */
 
     const char *rule; /* by which its format has found it, for people; not owned; NULL: by none */

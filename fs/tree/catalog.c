@@ -267,6 +267,8 @@ static int make_tools(struct source *source, const struct options *options,
     shared_index_init(&tools->shared, &tools->keep.keep, source);
     tools->shared.notes = options->makes_index;
     tools->notices = source->notices;
+    tools->revision = source->revision;
+    tools->commit = source->commit;
     tools->setup.made = options->keep_made ? &tools->made.store : NULL;
     tools->setup.counts = &tools->counts;
     tools->setup.keep = &tools->shared.keep;

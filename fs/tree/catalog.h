@@ -45,6 +45,7 @@ struct catalog_tools {
     struct label_choice label;
     struct augment_tools augment;
     struct notices notices;
+    const char *revision, *commit; /* of SOURCE; NULL: not known */
 };
 
 struct catalog {

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "cache/source/listing.h"
 #include "format/registry.h"
 #include "fs/tree/folder_scan.h"
 
@@ -341,7 +342,7 @@ static int open_datasets(struct collections_user *user, const struct format *for
                                            &opening->catalog->tools->setup, &opening->finds);
 }
 
-static int collections_open_group(const struct source *source, const struct listing *listing,
+static int collections_open_group(const struct source *source, const struct known *listing,
                                   const struct named_group *group, struct catalog *catalog)
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
@@ -350,7 +351,7 @@ static int collections_open_group(const struct source *source, const struct list
     for (size_t i = 0; i < group->n && r == 0; i++) {
         struct source_entry entry;
 
-        r = listing_entry(source, listing, group->file[i], &entry);
+        r = known_entry(source, listing, group->file[i], &entry);
         if (r == 0)
             r = source_list_take(&list, &entry);
     }
@@ -358,7 +359,7 @@ static int collections_open_group(const struct source *source, const struct list
 }
 
 static int collections_add_others(struct collections_user *user, const struct source *source,
-                                  const struct listing *listing, struct claims *claims)
+                                  const struct known *listing, struct claims *claims)
 {
     struct catalog *catalog = ((struct opening *)user)->catalog;
     int r = 0;

@@ -2,7 +2,6 @@
 #ifndef EPOCHFS_FS_TREE_COLLECTIONS_H
 #define EPOCHFS_FS_TREE_COLLECTIONS_H
 
-#include "cache/source/listing.h"
 #include "fs/tree/catalog.h"
 
 /* What is done with each collection. */
@@ -13,7 +12,7 @@ struct collections_user {
     /* Takes what else was claimed: groups, moved folders, notes. 0 or -ENOMEM. NULL: files of
      * groups are also in the rest. */
     int (*others)(struct collections_user *user, const struct source *source,
-                  const struct listing *listing, struct claims *claims);
+                  const struct known *listing, struct claims *claims);
     char **recipe; /* where what was found is put, as a recipe; NULL: nowhere */
     char **unmet;  /* where the first rule by which pictures are in none is put; NULL: nowhere */
 };

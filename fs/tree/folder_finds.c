@@ -107,6 +107,8 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
     item = catalog->item[catalog->n - 1];
     if (!ds)
         return 0;
+    ds->revision = catalog->tools->revision;
+    ds->commit = catalog->tools->commit;
     if (want_label(catalog, item.folder, item.name, ds) < 0)
         return -ENOMEM;
     if (dataset_state(ds) == DATASET_READY)

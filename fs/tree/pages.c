@@ -174,6 +174,13 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
     add_encodings(ds, SCOPE_SAMPLES, t);
     text_add(t, "],\n");
     add_orders(ds, indent, t);
+    if (ds->revision) {
+        text_add(t, "%s\"revision\": ", indent);
+        text_add_json(t, ds->revision);
+        text_add(t, ",\n");
+    }
+    if (ds->commit)
+        text_add(t, "%s\"commit\": \"%s\",\n", indent, ds->commit);
     text_add(t, "%s\"sources\": [\n", indent);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
         text_add(t, "%s  {\"file\": ", indent);

@@ -5,6 +5,7 @@ gated and private repositories, names by README.md, and what the Hub's library h
 import hashlib
 import json
 import os
+import shutil
 
 import numpy as np
 
@@ -123,6 +124,8 @@ def check_card(hub):
         with mounted(source, fresh()):
             about = [json.loads(content(path(f"{name}/dataset.json"))) for name in ("en/train", "fr/train")]
             equal([d["samples"] for d in about], [4, 2], f"{source}: samples")
+            if source.startswith("hf"):
+                equal((about[0]["revision"], about[0]["commit"]), ("main", hub.heads["o/card"]), "what it is")
             equal(about[0]["notes"], ["config en of README.md, the default one"], f"{source}: notes")
             equal(sorted(n for n in os.listdir(path()) if n not in (".epochfs", "README.txt")), ["en", "fr"], source)
         contains(run("info", "-o", fresh(), source), "README.md names other files than these: 1 .csv (other.csv)")
@@ -143,6 +146,17 @@ def check_cache(hub):
     before = len(hub.storage)
     contains(run("info", "-o", fresh(), "hf://datasets/o/kept"), "20000")
     equal(len(hub.storage), before, "requests for a file that is on this machine")
+    # A copy of a snapshot: its links stay inside, and its index is that of the original, for the bytes are.
+    shutil.copytree(folder, f"{PRIVATE}/copy/datasets--o--kept", symlinks=True)
+    os.environ["EPOCHFS_CACHE"], seen = f"{PRIVATE}/indexes", None
+    for at in folder, f"{PRIVATE}/copy/datasets--o--kept":
+        with mounted(f"{at}/snapshots/{commit}"):
+            about = json.loads(content(path("data/test.jsonl/dataset.json")))
+            equal((about["samples"], about["commit"], "revision" in about), (20000, commit, False), at)
+        entries = sorted(f for f, _ in files_below(f"{PRIVATE}/indexes"))
+        equal(entries, seen or entries, "what is made of the copy")
+        seen = entries
+    equal(any("/rows/" in name for name in seen), True, f"an index is kept: {seen}")
     os.environ["HF_HUB_OFFLINE"] = "1"
     place(folder, f"trees/{commit}.json", b'{"format_version": 1, "files": {"data/test.jsonl": {"size": %d, "blob_id": "%s"}, '
           b'"data/x.csv": {"size": 3, "blob_id": "%s"}}}' % (len(LINES), b"0" * 40, b"1" * 40))

@@ -116,7 +116,7 @@ static void test_hf__tree_of_pages__files_of_the_commit(void **state)
     set_site(site, ARRAY_LEN(site));
     assert_int_equal(open_hub("hf://datasets/o/n", &source, &d), 0);
     assert_int_equal(source_list(source, NULL, &list, NULL), 0);
-    assert_int_equal(list.n, 2);
+    assert_int_equal(list.n, 3); /* README.md says which files are data */
     check_entry(source, "a.csv", 7, "http://127.0.0.1:1/datasets/o/n/resolve/" COMMIT "/a.csv",
                 false);
     check_entry(source, "data/x 1.csv", 5000,
