@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "cache/http/active.h"
 
-#define BUFFER           (512L << 10) /* of a connection, bytes: the most that libcurl takes */
-#define SKIP_MOST        (64u << 10)  /* of an unwanted body: a new connection costs more */
-#define FRONT_CONNECT_MS 1000L        /* to the front of a ring of caches, on this machine */
+#define BUFFER           (64L << 10) /* bytes; from 128 KiB on it is new memory for each request */
+#define SKIP_MOST        (64u << 10) /* of an unwanted body: a new connection costs more */
+#define FRONT_CONNECT_MS 1000L       /* to the front of a ring of caches, on this machine */
 
 /* ---- what the server gives ---- */
 

@@ -66,7 +66,7 @@ struct runs {
     struct ranges alarms[RUN_WHYS]; /* runs that are ASLEEP, by when they are to wake */
     struct run_list dead;           /* runs that have gone, to be freed: runs_free_dead() */
     unsigned alive;                 /* runs that are not freed yet */
-    uint8_t *buffer[16];            /* [n_buffers], buffers of runs that have gone */
+    uint8_t *buffer[128];           /* [n_buffers], buffers of runs that have gone */
     unsigned n_buffers;
     unsigned buffers_spare;   /* the least n_buffers since the last runs_trim_buffers_locked(), */
     int64_t buffers_until;    /* and when the next is due */

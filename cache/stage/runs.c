@@ -455,7 +455,7 @@ struct memory_held stage_buffers_held(void *owner)
 {
     const struct stage *stage = owner;
     const struct stage_options *o = &stage->options;
-    uint64_t most = max_u64(o->jobs, o->small_jobs) + ARRAY_LEN(stage->runs->buffer);
+    uint64_t most = max_u64(max_u64(o->jobs, o->small_jobs), ARRAY_LEN(stage->runs->buffer));
 
     return (struct memory_held){.bytes = atomic_load(&stage->runs->buffers) * RUN_BUFFER,
                                 .limit = most * RUN_BUFFER};
