@@ -13,9 +13,10 @@ import sys
 import tarfile
 import time
 
-from bars import ROUNDS, dataset, mb_per_s, mount, ratio, row
+from bars import FAST, ROUNDS, dataset, empty, mb_per_s, mount, ratio, row, seconds
 from lib import EPOCHFS, PRIVATE, equal
 from memory_group import memory_group
+from servers import Nginx, remote
 from tar_make import make as make_tar
 
 PROGRAM = os.path.join(os.path.dirname(EPOCHFS), "epochfs-bench-first")
@@ -219,6 +220,33 @@ def bar_jobs():
             all_of.append(time.monotonic() - begin)
     row(f"{JOBS} jobs with seeds of their own on one cold mount", f"{statistics.median(all_of):.2f} s",
         f"one job {statistics.median(one):.2f} s", ratio(all_of, one), "<=", 2.5)
+
+
+def bar_remote():
+    """A cold cache and a web server on this machine, against a copy by curl and an epoch of that."""
+    most, batch, copy = 100, 500, f"{PRIVATE}/copy"
+    make_idx()
+    touch()
+    ours, theirs, used, requests = [], [], [], []
+    with Nginx(SOURCE, more=FAST) as server:
+        for i in range(ROUNDS):
+            empty(f"{PRIVATE}/cache-http")
+            with mount(f"{server.url}/", f"cache_dir={PRIVATE}/cache-http") as daemon:
+                before = cpu_seconds(daemon.pid)
+                ours.append(read_files(batches(daemon.at, "npz", i, batch), most)[0])
+                used.append(cpu_seconds(daemon.pid) - before)
+                requests.append(remote(daemon.at)["requests"])
+            empty(copy)
+            os.makedirs(copy)
+            name = os.path.basename(IDX)
+            copied = seconds("curl", "-s", "-o", f"{copy}/{name}", f"{server.url}/{name}")
+            with mount(copy) as daemon:
+                theirs.append(copied + read_files(batches(daemon.at, "npz", i, batch), most)[0])
+    row(f"{most} batches of {batch} from a web server, cold cache", f"{statistics.median(ours):.2f} s",
+        f"curl and a warm epoch {statistics.median(theirs):.2f} s", ratio(ours, theirs), "<=", 1.6)
+    row("  processor time of the daemon", f"{statistics.median(used):.2f} s", "1.5 ns a byte",
+        statistics.median(used) / SIZE * 1e9, "<=", 1.5)
+    row("  requests", f"{statistics.median(requests):.0f}", "1000", statistics.median(requests), "<=", 1000)
 
 
 def bar_read():

@@ -104,6 +104,8 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
                  options->clock);
     http->transport.limiter = &http->limiter;
     http->transport.gave_up = &http->gave_up;
+    http->waited = 1;
+    http->transport.waited = &http->waited;
     http->retry_limit_ns = options->retry_limit_s ? options->retry_limit_s * NS_PER_S : NO_LIMIT;
     http->timeout_ns = (options->timeout_s ? options->timeout_s : 1) * NS_PER_S;
     if (http->timeout_ns > http->retry_limit_ns)

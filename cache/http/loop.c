@@ -140,11 +140,23 @@ static void take_messages(struct http_loop *loop)
     }
 }
 
+/* Wait for the sockets, or a wake-up. */
+static void wait_for_events(struct http *http)
+{
+    struct http_loop *loop = http->loop;
+    int ms = clock_poll_ms(http->clock, loop->active ? loop->look_ns : CLOCK_NEVER);
+    int64_t waited = atomic_load(&http->waited) - clock_monotonic(http->clock);
+
+    atomic_store(&http->waited, waited);
+    curl_multi_poll(loop->multi, NULL, 0, ms < 0 ? IDLE_MS : ms, NULL);
+    atomic_store(&http->waited, waited + clock_monotonic(http->clock));
+}
+
 static void *loop_main(void *arg)
 {
     struct http *http = arg;
     struct http_loop *loop = http->loop;
-    int running, ms;
+    int running;
 
     while (begin_new(http)) {
         if (atomic_exchange(&loop->poked, false))
@@ -152,8 +164,7 @@ static void *loop_main(void *arg)
         curl_multi_perform(loop->multi, &running);
         take_messages(loop);
         heed_time(http);
-        ms = clock_poll_ms(http->clock, loop->active ? loop->look_ns : CLOCK_NEVER);
-        curl_multi_poll(loop->multi, NULL, 0, ms < 0 ? IDLE_MS : ms, NULL);
+        wait_for_events(http);
     }
     while (loop->active) /* probes; nothing else may be under way */
         http_active_cut(loop->active, HTTP_STOPPED, "stopped");

@@ -90,6 +90,7 @@ struct http {
     /* For those who wait for texts and versions: when the server last answered one, and when the
      * last of them gave up. Any thread. */
     _Atomic int64_t answered, gave_up;
+    _Atomic int64_t waited; /* of transport.waited: by the loop */
     _Atomic enum http_get_tells get_tells;
     _Atomic enum http_user user;
 };

@@ -329,6 +329,7 @@ static void count_bytes(struct run *run, size_t n)
         run_note_progress(run);
     if (!run->bytes) {
         run->first_at = now;
+        run->waited = transport_waited(run->file->stage->transport, now) - run->waited;
         run->first_bytes = n;
     }
     run->bytes += n;

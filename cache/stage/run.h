@@ -51,6 +51,7 @@ struct run {
     uint64_t unheard; /* bytes since the last progress */
     int64_t came_at;  /* when bytes last came */
     int64_t began;
+    int64_t waited;   /* transport_waited() then, and later how long it was until: */
     int64_t first_at; /* when its first bytes came, */
     size_t first_bytes;
     int64_t published; /* when blocks were last written */
@@ -160,9 +161,8 @@ void speed_measure_locked(struct stage *stage, const struct run *run, int64_t no
  * they do not. */
 bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t bytes);
 
-/* The bytes that a near remote (options.far_ms) sends in the time that a request costs the
- * processors, by the least waits and times of late: others are times in a queue. 0: the remote is
- * far, or not known. */
+/* The bytes that a request to a near remote (options.far_ms) should bring, by the least times of
+ * late: others are times in a queue. 0: the remote is far, or not known. */
 uint64_t speed_near_worth_locked(const struct stage *stage);
 
 #endif

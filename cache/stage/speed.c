@@ -22,27 +22,21 @@
 #define BYTE_NS      50                    /* of a connection with no measured speed yet */
 #define SPEED_BYTES  (UINT64_C(64) << 10)  /* fewer bytes give no speed */
 #define SMALL_MOST   (UINT64_C(256) << 10) /* bytes of a small transfer, */
-#define SMALL_SHARE  8     /* in the background: this part of the bytes worth a transfer */
-#define NEAR_NS      300e3 /* of processors, here and there, for a request to a near remote */
-#define WINDOW_NS    (60 * NS_PER_S)
+#define SMALL_SHARE  8   /* in the background: this part of the bytes worth a transfer */
+#define NEAR_NS      1e6 /* of bytes that a request to a near remote brings: it costs a fifth */
 #define YIELDING_RUN (UINT64_C(1) << 20)
 #define WATCH_MS     50  /* measured at least: as often as the thread looks, */
 #define WATCH_FAR    2   /* or this many times the wait for a first byte */
 #define LATE_MS      200 /* how much longer than new transfers: as long as runs are meant to be */
 
-/* The least of what was measured lately; 0: nothing was. */
-struct least {
-    double now, before; /* in this window, and in the one before */
-    int64_t since;
-};
-
 /* Guarded by stage->lock. */
 struct speed {
-    int64_t budget_ns;       /* rate=: the background waits until then */
-    uint64_t run_bytes;      /* bytes of a run, adapted to the speed */
-    double wait_ns;          /* wait for the first byte of a transfer; 0: not measured yet */
-    double byte_ns;          /* time for each byte after the first ones, on one connection */
-    struct least wait, byte; /* of either */
+    int64_t budget_ns;  /* rate=: the background waits until then */
+    uint64_t run_bytes; /* bytes of a run, adapted to the speed */
+    double wait_ns;     /* wait for the first byte of a transfer, without that for our own
+                           processor; 0: not measured yet */
+    double byte_ns;     /* time for each byte after the first ones, on one connection */
+    double wait_least, byte_least; /* of what was measured lately; 0: nothing was */
 };
 
 int speed_init(struct stage *stage)
@@ -54,23 +48,13 @@ int speed_init(struct stage *stage)
     return 0;
 }
 
-/* What the remote and the way to it take when nothing else is in the queue: the least of what was
- * measured in this window and the one before. */
-static void least_add(struct least *least, double measured, int64_t now)
+/* What the remote and the way to it take when nothing else is in the queue; a thousand measures
+ * later nearly three times that counts as well. */
+static void least_add(double *least, double measured)
 {
-    if (measured <= 0)
-        return;
-    if (now - least->since > WINDOW_NS || !least->now) {
-        least->before = least->now;
-        least->now = measured;
-        least->since = now;
-    }
-    least->now = measured < least->now ? measured : least->now;
-}
-
-static double least_of(const struct least *least)
-{
-    return least->before > 0 && least->before < least->now ? least->before : least->now;
+    *least *= 1 + 1.0 / 1024;
+    if (measured > 0 && (measured < *least || !*least))
+        *least = measured;
 }
 
 /* The speed decides how long the next background run is: so short that a reader that begins to wait
@@ -94,7 +78,8 @@ static void adapt_locked(struct stage *stage, const struct run *run, int64_t now
 void speed_measure_locked(struct stage *stage, const struct run *run, int64_t now)
 {
     uint64_t bytes = run->bytes - run->first_bytes;
-    double wait = (double)(run->first_at - run->began), each = 0;
+    double wait = (double)(run->first_at - run->began), each = 0,
+           idle = run->waited > 0 ? (double)run->waited : 1;
 
     lock_assert_held(&stage->lock);
     adapt_locked(stage, run, now);
@@ -102,12 +87,12 @@ void speed_measure_locked(struct stage *stage, const struct run *run, int64_t no
         return;
     if (bytes >= SPEED_BYTES && now > run->first_at)
         each = (double)(now - run->first_at) / (double)bytes;
-    least_add(&stage->speed->wait, wait, now);
-    least_add(&stage->speed->byte, each, now);
-    if (run->crowded)
-        return;
-    stage->speed->wait_ns += (wait - stage->speed->wait_ns) / (stage->speed->wait_ns > 0 ? 8 : 1);
-    if (each > 0)
+    least_add(&stage->speed->wait_least, wait);
+    least_add(&stage->speed->byte_least, each);
+    if (!run->crowded || idle < stage->speed->wait_ns)
+        stage->speed->wait_ns +=
+            (idle - stage->speed->wait_ns) / (stage->speed->wait_ns > 0 ? 8 : 1);
+    if (each > 0 && !run->crowded)
         stage->speed->byte_ns += (each - stage->speed->byte_ns) / 4;
 }
 
@@ -119,9 +104,10 @@ uint64_t runs_worth_locked(const struct stage *stage)
 
 uint64_t speed_near_worth_locked(const struct stage *stage)
 {
-    double wait = least_of(&stage->speed->wait), each = least_of(&stage->speed->byte);
+    double wait = stage->speed->wait_least, each = stage->speed->byte_least;
 
     lock_assert_held(&stage->lock);
+    wait = wait < stage->speed->wait_ns ? wait : stage->speed->wait_ns;
     if (wait <= 0 || wait >= stage->options.far_ms * 1e6)
         return 0;
     return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */

@@ -276,6 +276,7 @@ static int prepare_transfer(struct run *run)
     run->share = transfer_share(stage->options.retry_limit_s, stage->runs->n_active);
     run->was_paused = false;
     run->began = run->published = stage_now(stage);
+    run->waited = transport_waited(stage->transport, run->began);
     run->references++; /* until run_end() */
     return run->stopping || stage->ending ? -EINTR : r;
 }
@@ -390,16 +391,17 @@ static struct run *started_locked(struct run *run, bool small)
 }
 
 /* A near remote has no round trip that many requests could share: each costs the processors here
- * and there as much as some of its bytes. The run of a reader then also brings the missing blocks
- * around, as many as double its cost at most, if they are to be fetched anyway. */
-static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
+ * and there as much as many of its bytes. The run of a reader then also brings the missing blocks
+ * around, if they are to be fetched anyway. False: the remote is far, or they are not. */
+static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 {
     const struct stage *stage = file->stage;
     uint64_t worth = min_u64(speed_near_worth_locked(stage), NEAR_MOST), tile = 1, from, to;
 
     lock_assert_held(&stage->lock);
-    if (!stage->begun || !stage->options.background || stage->options.rate || !keep_held_all(stage))
-        return;
+    if (!worth || !stage->begun || !stage->options.background || stage->options.rate ||
+        !keep_held_all(stage))
+        return false;
     while (2 * tile * file->block_bytes <= worth)
         tile *= 2;
     from = *first / tile * tile;
@@ -408,6 +410,7 @@ static void grow_locked(struct file *file, uint64_t *first, uint64_t *n)
         ++*n;
     while (*first + *n < to && file_is_free(file, *first + *n))
         ++*n;
+    return true;
 }
 
 /* The next run of one kind, if there is a place for it: first those that have slept, because they
@@ -428,8 +431,8 @@ static struct run *next_of_locked(struct stage *stage, enum run_why why, int64_t
     }
     if (!needs_next_locked(stage, why, &wanted))
         return NULL;
-    grow_locked(wanted.file, &wanted.first, &wanted.n);
-    small = speed_is_small_locked(stage, why, wanted.n * wanted.file->block_bytes);
+    small = !grow_locked(wanted.file, &wanted.first, &wanted.n) &&
+            speed_is_small_locked(stage, why, wanted.n * wanted.file->block_bytes);
     if (has_place_locked(stage, why, small))
         run = run_make_locked(wanted.file, wanted.first, wanted.n, why, wanted.since);
     return run ? started_locked(run, small) : NULL;

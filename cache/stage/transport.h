@@ -105,6 +105,9 @@ struct transport {
     /* When requests for texts of the same remote were last given up, clock_monotonic(); NULL: not
      * known. */
     const _Atomic int64_t *gave_up;
+    /* How long its thread has had nothing to do, ns, more than 0; while it waits, that less now.
+     * NULL: it has no such thread. */
+    const _Atomic int64_t *waited;
     /* It counts its requests itself, because a transfer may be any number of them. Where, set
      * before the first transfer; NULL: nowhere. */
     bool counts_requests;
@@ -138,6 +141,15 @@ static inline void transport_pause(struct transport *transport, struct transfer 
 {
     if (transport->ops->pause)
         transport->ops->pause(transport, transfer, paused);
+}
+
+/* A clock for how long a transfer waits for the remote: it stands still while the transport has
+ * bytes of others to handle, which is our own queue. */
+static inline int64_t transport_waited(const struct transport *transport, int64_t now)
+{
+    int64_t waited = transport->waited ? atomic_load(transport->waited) : 0;
+
+    return waited > 0 ? waited : now + waited;
 }
 
 /* End the threads; nothing may be under way. They start again when they are needed, perhaps in a

@@ -446,9 +446,9 @@ static void test_guide__all_is_here__is_not_asked(void **state)
     lock_release(&counting.lock);
 }
 
-/* A request to a near remote costs as much as the bytes of 16 blocks; to a far one, a round trip
- * that others share. */
-static void check_neighbours(const char *folder, bool far, bool limited)
+/* A request to a near remote is worth the bytes of 16 blocks; to a far one, a round trip that
+ * others share. queued: all waits were mostly for our own processor. */
+static void check_neighbours(const char *folder, bool far, bool queued, bool limited)
 {
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
     struct stage_options options = stage_fixture_options();
@@ -462,8 +462,9 @@ static void check_neighbours(const char *folder, bool far, bool limited)
     s.stage->begun = true;
     s.stage->speed->budget_ns = INT64_MAX; /* the background itself has its turn later */
     s.stage->keeping->holds_all = true;
-    s.stage->speed->wait = (struct least){.now = far ? 10e6 : 1e5, .since = INT64_MAX};
-    s.stage->speed->byte = (struct least){.now = 300e3 / (16 * BLOCK), .since = INT64_MAX};
+    s.stage->speed->wait_least = far || queued ? 10e6 : 1e5;
+    s.stage->speed->wait_ns = far ? 10e6 : 1e5;
+    s.stage->speed->byte_least = 1e6 / (16 * BLOCK);
     lock_drop(&s.stage->lock);
     stage_fixture_read(&s, 100 * BLOCK + 5, 10);
     fake_wait_idle(s.fake);
@@ -476,17 +477,41 @@ static void check_neighbours(const char *folder, bool far, bool limited)
 
 static void test_cost__near_remote__a_request_brings_neighbours(void **state)
 {
-    check_neighbours(*state, false, false);
+    check_neighbours(*state, false, false, false);
+}
+
+static void test_cost__near_remote_and_queue__a_request_brings_neighbours(void **state)
+{
+    check_neighbours(*state, false, true, false);
+}
+
+/* The transport was busy all the time. */
+static void test_cost__own_queue__is_no_wait(void **state)
+{
+    static const _Atomic int64_t busy = INT64_C(1) << 40;
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture s;
+
+    stage_fixture_open(&s, *state, &options, &remote);
+    s.stage->transport->waited = &busy;
+    s.stage->speed->wait_ns = 10e6;
+    stage_fixture_read(&s, 5, 10);
+    fake_wait_idle(s.fake);
+    lock_take(&s.stage->lock);
+    assert_true(s.stage->speed->wait_ns < 9e6);
+    lock_drop(&s.stage->lock);
+    stage_fixture_close(&s);
 }
 
 static void test_cost__far_remote__a_request_brings_what_is_read(void **state)
 {
-    check_neighbours(*state, true, false);
+    check_neighbours(*state, true, false, false);
 }
 
 static void test_cost__bwlimit__a_request_brings_what_is_read(void **state)
 {
-    check_neighbours(*state, false, true);
+    check_neighbours(*state, false, false, true);
 }
 
 int main(void)
@@ -508,6 +533,11 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__near_remote__a_request_brings_neighbours,
                                         temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_cost__near_remote_and_queue__a_request_brings_neighbours, temp_setup,
+            temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__own_queue__is_no_wait, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__far_remote__a_request_brings_what_is_read,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__bwlimit__a_request_brings_what_is_read,
