@@ -31,7 +31,7 @@ static bool name_ends_in(const char *name, const char *const *ends)
 static bool names_is_one_of(const char *name, const char *const *names)
 {
     for (; *names; names++)
-        if (!strcasecmp(name, *names))
+        if (may_be_same(*name, **names) && !strcasecmp(name, *names))
             return true;
     return false;
 }
