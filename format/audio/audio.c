@@ -51,6 +51,14 @@ uint64_t audio_made_frames(const struct audio_spec *spec, uint64_t frames, uint3
                                                        : frames;
 }
 
+int audio_check(const char *where, uint64_t frames, uint32_t channels, struct diag *d)
+{
+    return frames <= AUDIO_NUMBERS_MAX / channels
+               ? 0
+               : diag_set(d, -EFBIG, "%s: expected audio of at most %llu numbers, got more", where,
+                          (unsigned long long)AUDIO_NUMBERS_MAX);
+}
+
 #ifndef HAVE_AUDIO
 
 const char *audio_lacks(void)
@@ -66,15 +74,14 @@ int audio_measure(const struct audio_file *file, struct audio_info *ret, struct 
 }
 
 int audio_make(const struct audio_file *file, const struct audio_spec *spec,
-               const struct audio_info *info, uint64_t first, uint64_t frames, float *ret,
+               const struct audio_info *info, const struct audio_part *part, float *ret,
                struct diag *d)
 {
     struct audio_info none;
 
     (void)spec;
     (void)info;
-    (void)first;
-    (void)frames;
+    (void)part;
     (void)ret;
     return audio_measure(file, &none, d);
 }
@@ -166,76 +173,82 @@ int audio_measure(const struct audio_file *file, struct audio_info *ret, struct 
     if (r < 0)
         return r;
     info.is_cut = info.is_cut || is_cut;
-    if (info.frames > AUDIO_NUMBERS_MAX / info.channels)
-        return diag_set(d, -EFBIG, "%s: expected audio of at most %llu numbers, got more",
-                        file->where, (unsigned long long)AUDIO_NUMBERS_MAX);
     *ret = info;
     return 0;
 }
 
 /* ---- the array ---- */
 
-/* Decode frames into ret, [frames][channels], or with mono [frames]. */
-static int audio_decode(const struct audio_file *file, const struct audio_info *info, bool mono,
-                        uint64_t first, uint64_t frames, float *ret, struct diag *d)
+/* What a frame of the array with one channel is. */
+static float one_channel(const float *frame, uint32_t channels, uint32_t channel)
 {
-    uint32_t channels = info->channels;
-    AUTO_FREE float *some = mono && channels > 1 ? calloc(AT_ONCE, sizeof(*some)) : NULL;
+    double sum = 0;
+
+    if (channel)
+        return frame[channel - 1];
+    for (uint32_t c = 0; c < channels; c++)
+        sum += (double)frame[c];
+    return (float)(sum / channels);
+}
+
+/* Decode frames into ret, [frames][channels], or [frames] with mono or of one channel. */
+static int audio_decode(const struct audio_file *file, const struct audio_info *info, bool mono,
+                        const struct audio_part *part, float *ret, struct diag *d)
+{
+    AUTO_FREE float *some = calloc(AT_ONCE, sizeof(*some));
     struct audio_reader *reader;
     struct audio_info found;
     uint64_t done = 0;
-    int64_t n = 0;
-    int r = mono && channels > 1 && !some ? -ENOMEM : audio_open(file, &reader, &found, d);
+    int64_t n = 1;
+    bool is_one, is_same;
+    int r = some ? audio_open(file, &reader, &found, d) : -ENOMEM;
 
     if (r < 0)
         return r;
-    if (found.channels == channels && found.rate == info->rate &&
-        (!first || audio_seek(reader, first)))
-        while (done < frames) {
-            uint64_t most = min_u64(frames - done, AT_ONCE / channels);
+    is_one = found.channels > 1 && (mono || part->channel);
+    is_same = found.rate == info->rate &&
+              (part->channel ? part->channel <= found.channels : found.channels == info->channels);
+    if (is_same && part->first)
+        r = audio_seek(reader, part->first);
+    while (r == 0 && is_same && n > 0 && done < part->frames) {
+        float *to = is_one ? some : ret + done * found.channels;
 
-            n = audio_read(reader, some ? some : ret + done * channels, (size_t)most);
-            if (n <= 0)
-                break;
-            for (int64_t i = 0; i < n && some; i++) {
-                double sum = 0;
-
-                for (uint32_t c = 0; c < channels; c++)
-                    sum += (double)some[i * channels + c];
-                ret[done + (uint64_t)i] = (float)(sum / channels);
-            }
-            done += (uint64_t)n;
-        }
+        n = audio_read(reader, to, min_u64(part->frames - done, AT_ONCE / found.channels));
+        for (int64_t i = 0; i < n && is_one; i++)
+            ret[done + (uint64_t)i] =
+                one_channel(some + i * found.channels, found.channels, part->channel);
+        done += n > 0 ? (uint64_t)n : 0;
+    }
     audio_close(reader);
-    if (n < 0)
-        return (int)n;
-    return done == frames
+    if (r < 0 || n < 0)
+        return r < 0 ? r : (int)n;
+    return done == part->frames
                ? 0
                : diag_set(d, -EBADMSG, "%s: expected %llu frames of audio, got %llu: it is damaged",
-                          file->where, (unsigned long long)frames, (unsigned long long)done);
+                          file->where, (unsigned long long)part->frames, (unsigned long long)done);
 }
 
 int audio_make(const struct audio_file *file, const struct audio_spec *spec,
-               const struct audio_info *info, uint64_t first, uint64_t frames, float *ret,
+               const struct audio_info *info, const struct audio_part *part, float *ret,
                struct diag *d)
 {
     uint32_t channels = spec->mono ? 1 : info->channels;
+    uint64_t frames = part->frames;
     bool resamples = spec->rate && spec->rate != info->rate;
     uint64_t made = audio_made_frames(spec, frames, info->rate), numbers = frames * channels;
     AUTO_FREE float *in = NULL;
     AUTO_FREE float *out = NULL;
-    int r;
+    int r = audio_check(file->where, frames, info->channels, d);
 
-    if (!frames)
-        return 0;
-    if (frames > AUDIO_NUMBERS_MAX / info->channels || made > AUDIO_NUMBERS_MAX / channels)
-        return diag_set(d, -EFBIG, "%s: expected audio of at most %llu numbers, got more",
-                        file->where, (unsigned long long)AUDIO_NUMBERS_MAX);
+    if (r == 0)
+        r = audio_check(file->where, made, channels, d);
+    if (r < 0 || !frames)
+        return r;
     in = resamples || channels > 1 ? malloc(numbers * sizeof(*in)) : NULL;
     out = resamples && channels > 1 ? malloc(made * channels * sizeof(*out)) : NULL;
     if ((!in && (resamples || channels > 1)) || (!out && resamples && channels > 1))
         return -ENOMEM;
-    r = audio_decode(file, info, spec->mono, first, frames, in ? in : ret, d);
+    r = audio_decode(file, info, spec->mono, part, in ? in : ret, d);
     if (r == 0 && resamples)
         r = audio_resample(spec, file->where, in, frames, info->rate, channels, made,
                            out ? out : ret, d);

@@ -39,6 +39,12 @@ struct audio_info {
     bool is_cut;       /* its header says that there are more */
 };
 
+/* What of a file is made an array. */
+struct audio_part {
+    uint64_t first, frames;
+    uint32_t channel; /* this one alone, from 1; 0: all */
+};
+
 /* Bytes of a file. */
 struct audio_file {
     const char *where; /* in messages */
@@ -57,18 +63,26 @@ bool audio_spec_parse(const char *text, struct audio_spec *ret);
 /* Do files of that extension have audio? */
 bool audio_is_ext(const char *ext);
 
-/* What a file has, by its header, and by all of it only if that does not say. 0; with the reason in
- * d: -EBADMSG it is no audio, or damaged; -EFBIG more than an array may have; -EOPNOTSUPP a kind
- * that is not decoded; an error of read(); -ENOMEM. */
+/* Do files that begin so have audio, as far as these 4 bytes can say? */
+bool audio_begins(const uint8_t head[static 4]);
+
+/* What a file has, by its header, and by all of it only if that does not say. It may be more than
+ * an array may have. 0; with the reason in d: -EBADMSG it is no audio, or damaged; -EOPNOTSUPP a
+ * kind that is not decoded; an error of read(); -ENOMEM. */
 int audio_measure(const struct audio_file *file, struct audio_info *ret, struct diag *d);
 
 /* Frames that are made of so many of a file of that rate. */
 uint64_t audio_made_frames(const struct audio_spec *spec, uint64_t frames, uint32_t rate);
 
-/* Make the array of frames [first, first + frames) of a file, for which info has room: with mono
- * [made frames], otherwise [channels][made frames]. Errors as those of audio_measure(). */
+/* 0, or -EFBIG with the reason in d: an array may not have so many numbers. */
+int audio_check(const char *where, uint64_t frames, uint32_t channels, struct diag *d);
+
+/* Make the array of a part of a file, the same as that part of what all of it is, at the rate of
+ * the file: with mono [made frames], otherwise [channels][made frames]. info: rate and channels of
+ * the array. Where a decoder can begin anywhere (WAV, FLAC and others that are no mp3 or Ogg)
+ * nothing else is read. Errors as those of audio_measure(), and -EFBIG. */
 int audio_make(const struct audio_file *file, const struct audio_spec *spec,
-               const struct audio_info *info, uint64_t first, uint64_t frames, float *ret,
+               const struct audio_info *info, const struct audio_part *part, float *ret,
                struct diag *d);
 
 /* Add the names and versions of what decodes and resamples, with commas. */

@@ -24,6 +24,17 @@ static int audio_bytes(const struct audio_file *file, uint64_t off, void *dst, s
     return file->read(file->ctx, off, dst, len, d);
 }
 
+bool audio_begins(const uint8_t head[static 4])
+{
+    static const char *const known[] = {"RIFF", "RIFX", "RF64", "FORM", ".snd",
+                                        "dns.", "NIST", "OggS", "fLaC", "ID3"};
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!memcmp(head, known[i], strlen(known[i])))
+            return true;
+    return head[0] == 0xff && (head[1] & 0xe0) == 0xe0; /* mp3 */
+}
+
 int audio_find_container(const struct audio_file *file, enum audio_container *ret,
                          uint64_t *ret_start, struct diag *d)
 {

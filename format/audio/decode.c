@@ -14,6 +14,7 @@
 
 #define BLOCK   4096 /* bytes that are read at once while a header is looked at */
 #define LOG     2048
+#define SKIPPED 4096      /* numbers that are decoded at once to be skipped */
 #define CHUNKS  64        /* of a WAV file before its data, at most */
 #define DECODER "generic" /* of libmpg123: the same on every processor */
 
@@ -28,6 +29,7 @@ struct audio_reader {
     uint64_t endless_at; /* of a size in the header that is shown as 2^32 - 1; 0: none */
     uint32_t channels;
     bool has_format, has_ended; /* of mp3 */
+    bool begins_anywhere;       /* a frame does not depend on those before it */
     SNDFILE *sound;             /* or: */
     mpg123_handle *mp3;
 };
@@ -126,21 +128,6 @@ static int reader_refuse(const struct audio_reader *reader, const char *got, str
     return diag_set(d, -EBADMSG, "%s: " EXPECTED ", got %s", reader->file.where, got);
 }
 
-/* Files begin so that are given to libsndfile, which would try others as formats that few need. */
-static bool sound_is_known(struct audio_reader *reader)
-{
-    static const char *const begins[] = {"RIFF", "RIFX", "RF64", "FORM", ".snd",
-                                         "dns.", "NIST", "OggS", "fLaC", "ID3"};
-    char head[4] = "";
-    bool found = false;
-
-    reader_bytes(reader, head, sizeof(head));
-    reader->at = 0;
-    for (size_t i = 0; i < ARRAY_LEN(begins) && !found; i++)
-        found = !memcmp(head, begins[i], strlen(begins[i]));
-    return found;
-}
-
 /* A size of 0 that a pipe has left stands for all that follows, as for Kaldi; libsndfile takes it
  * for no frames. Where another chunk follows, the data is empty. */
 static void sound_find_endless(struct audio_reader *reader)
@@ -194,6 +181,15 @@ static bool sound_is_read(int format)
     }
 }
 
+/* All but codecs of blocks that overlap, or that go on with what the block before has left. */
+static bool sound_begins_anywhere(int format)
+{
+    int coding = format & SF_FORMAT_SUBMASK;
+
+    return (coding >= SF_FORMAT_PCM_S8 && coding <= SF_FORMAT_DOUBLE) || coding == SF_FORMAT_ULAW ||
+           coding == SF_FORMAT_ALAW;
+}
+
 /* Does a header say that there are more bytes? libsndfile's log has what it reads, and behind it
  * what it should be. A size near 2^31 or 2^32 was written before the end was known. */
 static bool sound_is_cut(SNDFILE *sound)
@@ -233,8 +229,11 @@ static int open_sound(struct audio_reader *reader, struct audio_info *ret, struc
 {
     static SF_VIRTUAL_IO io = {sound_size, sound_seek, sound_read, NULL, sound_tell};
     SF_INFO info = {0};
+    uint8_t head[4] = {0};
 
-    if (!sound_is_known(reader))
+    reader_bytes(reader, head, sizeof(head));
+    reader->at = 0;
+    if (!audio_begins(head)) /* libsndfile would try formats that few need */
         return reader_refuse(reader, "a file that begins in another way", d);
     sound_find_endless(reader);
     reader->sound = sf_open_virtual(&io, SFM_READ, &info, reader);
@@ -244,6 +243,7 @@ static int open_sound(struct audio_reader *reader, struct audio_info *ret, struc
         return reader_refuse(reader, "another format", d);
     if (reader->failed)
         return reader->failed;
+    reader->begins_anywhere = sound_begins_anywhere(info.format);
     ret->frames =
         info.frames < 0 || info.frames == SF_COUNT_MAX ? UINT64_MAX : (uint64_t)info.frames;
     ret->rate = info.samplerate > 0 ? (uint32_t)info.samplerate : 0;
@@ -364,10 +364,16 @@ int64_t audio_read(struct audio_reader *reader, float *ret, size_t n)
     return reader->failed ? reader->failed : (done > 0 ? done : 0);
 }
 
-bool audio_seek(struct audio_reader *reader, uint64_t frame)
+int audio_seek(struct audio_reader *reader, uint64_t frame)
 {
-    return reader->mp3 ? mpg123_seek(reader->mp3, (off_t)frame, SEEK_SET) == (off_t)frame
-                       : sf_seek(reader->sound, (sf_count_t)frame, SEEK_SET) == (sf_count_t)frame;
+    float skipped[SKIPPED];
+    int64_t n = 1;
+
+    if (reader->begins_anywhere)
+        n = sf_seek(reader->sound, (sf_count_t)frame, SEEK_SET);
+    for (; frame && n > 0 && !reader->begins_anywhere; frame -= (uint64_t)n)
+        n = audio_read(reader, skipped, min_u64(frame, SKIPPED / reader->channels));
+    return reader->failed ? reader->failed : n <= 0;
 }
 
 /* Those of its codecs are of libraries that libsndfile uses, and that are not linked here. */

@@ -17,8 +17,9 @@ void audio_close(struct audio_reader *reader); /* takes NULL */
  * the file is damaged; or an error of read(). */
 int64_t audio_read(struct audio_reader *reader, float *ret, size_t n);
 
-/* false: it cannot. */
-bool audio_seek(struct audio_reader *reader, uint64_t frame);
+/* Go on to a frame: what follows is as if all before it had been read, which it is where a decoder
+ * would otherwise begin with other numbers. 0; 1: the file ends before; or an error of read(). */
+int audio_seek(struct audio_reader *reader, uint64_t frame);
 
 void audio_reader_versions(struct text *t);
 

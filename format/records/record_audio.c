@@ -11,12 +11,11 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "format/audio/audio.h"
 #include "format/core/durations.h"
 #include "format/index/prepared.h"
 #include "format/records/record_items.h"
 
-#define VERSION      "audio lengths 1"
+#define VERSION      "audio lengths 2"
 #define UNIT         (1u << 14) /* bytes of a unit that is kept */
 #define AT_ONCE      64         /* records whose headers are read together, */
 #define AHEAD        512        /* and asked for before, of each so many bytes at its */
@@ -25,13 +24,14 @@
 #define LIKELY_S     10
 #define REASONS_MOST (1u << 16)
 
-enum { FRAMES, RATE, CHANNELS, STATE, COLUMNS };
+enum { FRAMES, RATE, CHANNELS, STATE, FIRST, CHANNEL, COLUMNS }; /* FIRST, CHANNEL: of a part */
 enum { GOOD, CUT, NO_FILE, BAD }; /* states; from BAD on it cannot be read */
 
 struct record_audio {
     struct record_made made; /* first */
     struct durations durations;
     struct dataset *ds;
+    const struct record_audio_parts *parts; /* NULL: there are none */
     struct audio_spec spec;
     bool is_shown; /* with audio= */
     struct record_made_array rate;
@@ -48,11 +48,17 @@ static const struct record_audio *audio_of(const struct record_made *m)
 
 /* ---- lengths ---- */
 
+/* The file of a record, */
 struct audio_head {
     const struct record_audio *audio;
     const struct record_content *source;
     uint64_t record;
-    struct audio_info info;
+    struct read_context *rc;
+    const uint8_t *bytes; /* NULL: they are read */
+    char where[RECORD_WHERE];
+    /* and what is found of it: */
+    struct audio_info info; /* of the file, */
+    struct audio_part part;
     int r;
     struct diag reason;
 };
@@ -61,27 +67,58 @@ static int record_audio_read(void *ctx, uint64_t off, void *dst, size_t len, str
 {
     const struct audio_head *h = ctx;
 
-    return len ? h->source->ops->read(READ_WAITS, h->audio->ds, h->source, h->record, off, len, dst,
-                                      d)
-               : 0;
+    if (!len)
+        return 0;
+    if (!h->bytes)
+        return h->source->ops->read(h->rc, h->audio->ds, h->source, h->record, off, len, dst, d);
+    memcpy(dst, h->bytes + off, len);
+    return 0;
 }
 
+/* What the file of a record has; ctx: its head. */
+static int measure_file(void *ctx, void **ret, size_t *ret_size)
+{
+    struct audio_head *h = ctx;
+    struct audio_file file = {.where = h->where, .read = record_audio_read, .ctx = h};
+    uint64_t dim[RECORD_AXES] = {0};
+    AUTO_FREE struct audio_info *info = calloc(1, sizeof(*info));
+    int r =
+        info ? h->source->ops->dims(h->audio->ds, h->source, h->record, dim, &h->reason) : -ENOMEM;
+
+    file.size = dim[0];
+    if (r == 0)
+        r = file.size > AUDIO_MAX_BYTES ? -EFBIG : audio_measure(&file, info, &h->reason);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(info);
+    *ret_size = sizeof(*info);
+    return 0;
+}
+
+/* A file of which many records are parts is looked at once. */
 static void measure_one(void *ctx, unsigned i)
 {
     struct audio_head *h = (struct audio_head *)ctx + i;
-    const struct dataset *ds = h->audio->ds;
-    struct audio_file file = {.read = record_audio_read, .ctx = h};
-    uint64_t dim[RECORD_AXES] = {0};
-    char where[RECORD_WHERE];
+    const struct record_audio *audio = h->audio;
+    struct memo_key key = {{(uintptr_t)audio, h->record, 0, (uintptr_t)measure_file}};
+    AUTO_MEMO struct memo_thing *thing = NULL;
 
-    h->source = record_made_source(&h->audio->made, ds, h->record);
-    h->r = h->source ? h->source->ops->dims(ds, h->source, h->record, dim, &h->reason) : -ENODATA;
+    h->r = -ENODATA;
+    if (!h->source)
+        return;
+    record_made_name(audio->ds, h->source, h->record, h->where);
+    key.word[2] =
+        audio->parts && audio->parts->is_part(audio->ds, h->source, h->record, &key.word[1]);
+    h->r = memo_get(audio->made.memo, &key, &(struct memo_maker){measure_file, h, NULL}, &thing);
     if (h->r < 0)
         return;
-    record_made_name(ds, h->source, h->record, where);
-    file.where = where;
-    file.size = dim[0];
-    h->r = file.size > AUDIO_MAX_BYTES ? -EFBIG : audio_measure(&file, &h->info, &h->reason);
+    h->info = *(const struct audio_info *)memo_bytes(thing);
+    h->part.frames = h->info.frames;
+    if (key.word[2])
+        h->r = audio->parts->find(audio->ds, h->source, h->record, &h->info, &h->part, &h->reason);
+    h->info.channels = h->part.channel ? 1 : h->info.channels;
+    if (h->r == 0)
+        h->r = audio_check(h->where, h->part.frames, h->info.channels, &h->reason);
 }
 
 /* Ask for the ends of files before they are read, of a remote. */
@@ -125,9 +162,11 @@ static int add_length(struct record_audio *audio, const struct audio_head *h, st
         audio->lengths.may_differ = audio->lengths.may_differ ||
                                     (h->r != -EBADMSG && h->r != -EFBIG && h->r != -EOPNOTSUPP);
     } else if (h->r == 0) {
-        number[FRAMES] = h->info.frames;
+        number[FRAMES] = h->part.frames;
         number[RATE] = h->info.rate;
         number[CHANNELS] = h->info.channels;
+        number[FIRST] = h->part.first;
+        number[CHANNEL] = h->part.channel;
         number[STATE] = h->info.is_cut ? CUT : GOOD;
     }
     return index_add(audio->lengths.builder, NULL, 0, number);
@@ -156,6 +195,7 @@ static int lengths_load(void *impl, const struct index *index)
         index_row(index, row, number);
         if (number[STATE] > BAD || number[CHANNELS] > AUDIO_CHANNELS_MAX ||
             number[RATE] > AUDIO_RATE_MAX || number[FRAMES] > AUDIO_NUMBERS_MAX ||
+            number[FIRST] > INT64_MAX || number[CHANNEL] > AUDIO_CHANNELS_MAX ||
             (number[STATE] < NO_FILE && (!number[CHANNELS] || !number[RATE])))
             return -EBADMSG;
     }
@@ -173,7 +213,10 @@ static int lengths_step(void *impl, struct diag *d)
         return -ENOMEM;
     record_audio_ask(audio);
     for (unsigned i = 0; i < n; i++)
-        head[i] = (struct audio_head){.audio = audio, .record = audio->row + i};
+        head[i] = (struct audio_head){
+            .audio = audio,
+            .source = record_made_source(&audio->made, audio->ds, audio->row + i),
+            .record = audio->row + i};
     pool_run(audio->made.pool, n, measure_one, head);
     for (unsigned i = 0; i < n && r == 0; i++) {
         r = add_length(audio, &head[i], d);
@@ -224,9 +267,9 @@ static const struct prepared_ops audio_lengths_ops = {
     .about = lengths_about,
 };
 
-static struct record_audio *audio_of_durations(struct durations *durations)
+static struct record_audio *audio_of_durations(const struct durations *durations)
 {
-    return (struct record_audio *)((char *)durations - offsetof(struct record_audio, durations));
+    return (struct record_audio *)((uintptr_t)durations - offsetof(struct record_audio, durations));
 }
 
 static int durations_step(struct durations *durations, struct diag *d)
@@ -237,9 +280,7 @@ static int durations_step(struct durations *durations, struct diag *d)
 static bool durations_get(const struct durations *durations, uint64_t sample, uint64_t *ret_frames,
                           uint32_t *ret_rate)
 {
-    const struct record_audio *audio =
-        (const struct record_audio *)((const char *)durations -
-                                      offsetof(struct record_audio, durations));
+    const struct record_audio *audio = audio_of_durations(durations);
     uint64_t number[COLUMNS];
 
     index_row(&audio->lengths.index, sample, number);
@@ -277,11 +318,14 @@ static int audio_dims(const struct record_made *m, const struct dataset *ds, uin
     return 0;
 }
 
-static int read_memory(void *ctx, uint64_t off, void *dst, size_t len, struct diag *d)
+/* The file of a part has more bytes than are needed. */
+static bool audio_reads(const struct record_made *m, uint64_t record)
 {
-    (void)d;
-    memcpy(dst, ((const struct record_made_file *)ctx)->bytes + off, len);
-    return 0;
+    const struct record_audio *audio = audio_of(m);
+    const struct record_content *source = record_made_source(m, audio->ds, record);
+
+    return audio->parts && source &&
+           audio->parts->is_part(audio->ds, source, record, &(uint64_t){0});
 }
 
 static int audio_make_array(const struct record_made *m, uint64_t record,
@@ -289,16 +333,20 @@ static int audio_make_array(const struct record_made *m, uint64_t record,
                             struct diag *d)
 {
     const struct record_audio *audio = audio_of(m);
-    struct record_made_file bytes = *file;
-    struct audio_file source = {file->where, file->len, read_memory, &bytes};
+    struct audio_head from = {.audio = audio, .record = record, .rc = file->rc};
+    struct audio_file source = {file->where, file->len, record_audio_read, &from};
     struct audio_info info;
+    struct audio_part part;
     uint64_t number[COLUMNS];
 
     *ret_what = 0;
+    from.source = record_made_source(m, audio->ds, record);
+    from.bytes = file->bytes;
     index_row(&audio->lengths.index, record, number);
     info = (struct audio_info){number[FRAMES], (uint32_t)number[RATE], (uint32_t)number[CHANNELS],
                                number[STATE] == CUT};
-    return audio_make(&source, &audio->spec, &info, 0, info.frames, (float *)(void *)ret, d);
+    part = (struct audio_part){number[FIRST], number[FRAMES], (uint32_t)number[CHANNEL]};
+    return audio_make(&source, &audio->spec, &info, &part, (float *)(void *)ret, d);
 }
 
 static void audio_name(const struct record_made *m, struct text *t)
@@ -322,6 +370,7 @@ static const struct record_maker record_audio_maker = {
     .many = "files of audio",
     .most_bytes = AUDIO_MAX_BYTES,
     .dims = audio_dims,
+    .reads = audio_reads,
     .make = audio_make_array,
     .name = audio_name,
     .unit = audio_unit,
@@ -385,6 +434,7 @@ static const struct record_ops rate_ops = {
 
 int record_audio_new(struct dataset *ds, const struct format_setup *setup,
                      const struct record_content *const *source, unsigned n,
+                     const struct record_audio_parts *parts,
                      int (*identity)(const struct dataset *ds, struct text *t),
                      struct record_audio **ret)
 {
@@ -399,6 +449,7 @@ int record_audio_new(struct dataset *ds, const struct format_setup *setup,
     audio->made.n = n;
     memcpy(audio->made.source, source, n * sizeof(*source));
     audio->ds = ds;
+    audio->parts = parts;
     audio->durations = (struct durations){durations_step, durations_get};
     audio->lengths = (struct prepared){
         .ops = &audio_lengths_ops,

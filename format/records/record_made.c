@@ -220,10 +220,10 @@ struct work {
     const struct record_content *c;
     uint64_t record;
     struct diag *d;
-    bool is_read;
-    uint8_t *bytes; /* [len] the file; owned; NULL: it is bad already, for this reason */
-    size_t len;
+    bool is_read, is_bad; /* the bytes; it is bad already, for this reason: */
     struct diag reason;
+    uint8_t *bytes; /* [len] the file; owned; NULL: the maker reads it */
+    size_t len;
 };
 
 /* Is it the file that is bad, for good? */
@@ -249,14 +249,15 @@ int record_made_read_file(struct read_context *rc, const struct dataset *ds,
                         maker->one, (unsigned long long)maker->most_bytes,
                         (unsigned long long)dim[0]);
     }
-    bytes = malloc(dim[0] ? dim[0] : 1);
-    if (!bytes)
+    bytes = ret ? malloc(dim[0] ? dim[0] : 1) : NULL;
+    if (ret && !bytes)
         return -ENOMEM;
-    if (dim[0])
+    if (ret && dim[0])
         r = source->ops->read(rc, ds, source, record, 0, dim[0], bytes, d);
     if (r < 0)
         return r;
-    *ret = TAKE_PTR(bytes);
+    if (ret)
+        *ret = TAKE_PTR(bytes);
     *ret_len = dim[0];
     return 0;
 }
@@ -264,10 +265,12 @@ int record_made_read_file(struct read_context *rc, const struct dataset *ds,
 static int read_file(struct work *w)
 {
     const struct record_made *m = record_made_of(w->c);
+    bool reads = m->maker->reads && m->maker->reads(m, w->record);
     int r = record_made_read_file(w->rc, w->ds, m->maker, record_made_source(m, w->ds, w->record),
-                                  w->record, &w->bytes, &w->len, &w->reason);
+                                  w->record, reads ? NULL : &w->bytes, &w->len, &w->reason);
 
-    w->is_read = r == 0 || is_bad(r);
+    w->is_bad = is_bad(r);
+    w->is_read = r == 0 || w->is_bad;
     if (w->is_read) /* what is made of it is remembered */
         return blob_verify_used(w->rc, w->d);
     return w->reason.set ? diag_set(w->d, r, "%s", w->reason.text) : r;
@@ -296,7 +299,7 @@ static int make_now(struct work *w, struct made *made, size_t size)
     int r;
 
     record_made_where(w->ds, w->c, w->record, where);
-    r = m->maker->make(m, w->record, &(struct record_made_file){where, w->bytes, w->len},
+    r = m->maker->make(m, w->record, &(struct record_made_file){where, w->bytes, w->len, w->rc},
                        made->bytes, &made->what, &w->reason);
     if (m->counts)
         record_made_count(&m->counts->decoded);
@@ -316,7 +319,7 @@ static int make_array(void *ctx, void **ret, size_t *ret_size)
 
     if (!w->is_read && !kept_of(m, w->ds))
         return -ENODATA;
-    if (w->is_read && !w->bytes)
+    if (w->is_bad)
         return make_bad(w, ret, ret_size);
     r = record_made_size(m, w->ds, w->record, &size, &w->reason);
     if (r < 0)

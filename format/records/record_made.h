@@ -18,9 +18,10 @@ struct record_made;
 
 /* The file of a record. */
 struct record_made_file {
-    const char *where; /* in messages */
-    const uint8_t *bytes;
+    const char *where;    /* in messages */
+    const uint8_t *bytes; /* NULL: make() reads them, for */
     size_t len;
+    struct read_context *rc;
 };
 
 struct record_maker {
@@ -29,6 +30,8 @@ struct record_maker {
     /* The axes of the array of a record that has a file: see dims() of struct record_ops. */
     int (*dims)(const struct record_made *m, const struct dataset *ds, uint64_t record,
                 uint64_t ret_dim[static RECORD_AXES], struct diag *d);
+    /* Does make() read the file itself, as it needs few of its bytes? NULL: of none. */
+    bool (*reads)(const struct record_made *m, uint64_t record);
     /* Make the array. 0; -EBADMSG, -EFBIG, -EOPNOTSUPP: the file is bad, for good, with the reason
      * in d; or another -errno. *ret_what: see struct made. */
     int (*make)(const struct record_made *m, uint64_t record, const struct record_made_file *file,
@@ -106,7 +109,8 @@ const struct record_content *record_made_source(const struct record_made *m,
 void record_made_name(const struct dataset *ds, const struct record_content *source,
                       uint64_t record, char ret[static RECORD_WHERE]);
 
-/* Read a record's file: *ret is the caller's. source: NULL: it has none, and *ret_len is 0. */
+/* Read a record's file: *ret is the caller's. ret: NULL: only its length is wanted. source: NULL:
+ * it has none, and *ret_len is 0. */
 int record_made_read_file(struct read_context *rc, const struct dataset *ds,
                           const struct record_maker *maker, const struct record_content *source,
                           uint64_t record, uint8_t **ret, size_t *ret_len, struct diag *d);

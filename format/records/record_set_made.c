@@ -97,7 +97,8 @@ int record_set_add_audio(struct dataset *ds, const struct record_column *column,
         return 0;
     for (unsigned i = 0; i < n_found; i++)
         source[i] = &set->content[found[i]];
-    r = record_audio_new(ds, &set->setup, source, n_found, record_set_set_identity, &set->audio);
+    r = record_audio_new(ds, &set->setup, source, n_found, NULL, record_set_set_identity,
+                         &set->audio);
     if (r == 0 && set->setup.options.audio && name)
         record_audio_add(ds, set->audio, &set->setup, name, lacks_all(ds, source, column, n_found));
     return r;

@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(r == 0 || is_reason(r, &d));
     if (r == 0) {
         uint64_t made = audio_made_frames(&spec, info.frames, info.rate);
+        struct audio_part all = {.frames = info.frames};
         AUTO_FREE float *a = NULL;
         AUTO_FREE float *b = NULL;
 
@@ -60,9 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         b = calloc(made * info.channels + 1, sizeof(*b));
         if (!a || !b)
             return 0;
-        r = audio_make(&file, &spec, &info, 0, info.frames, a, &d);
+        r = audio_make(&file, &spec, &info, &all, a, &d);
         FUZZ_CHECK(r == 0 || is_reason(r, &d));
-        FUZZ_CHECK(audio_make(&file, &spec, &info, 0, info.frames, b, NULL) == r);
+        FUZZ_CHECK(audio_make(&file, &spec, &info, &all, b, NULL) == r);
         FUZZ_CHECK(r < 0 || !memcmp(a, b, made * (spec.mono ? 1 : info.channels) * sizeof(*a)));
     }
     return 0;

@@ -157,8 +157,7 @@ bool kaldi_plain(const struct kaldi_object *object, unsigned i, enum dtype dtype
 /* Write an object as Kaldi's programs do: as text with 7 digits, and its line's end; or in binary.
  * type: none of tokens and waves. dim: of what is written, for matrices rows and columns. array:
  * each one's values, real ones as double (wide) or float. *ret: malloc'd, head bytes that the
- * caller sets, then the *ret_len bytes of the object. ret NULL: they are only counted. 0 or
- * -ENOMEM. */
+ * caller sets, then the *ret_len bytes of the object. 0 or -ENOMEM. */
 struct kaldi_written {
     enum kaldi_type type;
     bool as_text, wide;

@@ -12,22 +12,15 @@
 struct writer {
     const struct kaldi_written *o;
     uint8_t *at;
-    size_t len, keep;                /* bytes so far; keep: all bits, or 0: they are only counted */
     uint64_t used[KALDI_ARRAYS_MAX]; /* elements so far */
 };
-
-static inline void write_ends(struct writer *w, size_t n)
-{
-    w->at += n & w->keep;
-    w->len += n;
-}
 
 static void write_bytes(struct writer *w, const char *bytes)
 {
     size_t n = strlen(bytes);
 
     memcpy(w->at, bytes, n);
-    write_ends(w, n);
+    w->at += n;
 }
 
 static void write_int(struct writer *w, int32_t v)
@@ -41,7 +34,7 @@ static void write_int(struct writer *w, int32_t v)
         *w->at = 4;
         store_le32(w->at + 1, (uint32_t)v);
     }
-    write_ends(w, n + 1);
+    w->at += n + 1;
 }
 
 static int32_t next_int(struct writer *w, unsigned array)
@@ -66,20 +59,19 @@ static void write_reals(struct writer *w, unsigned array, uint64_t n)
 {
     const struct kaldi_written *o = w->o;
     unsigned width = o->wide ? 8 : 4;
-    uint8_t *at = w->at;
-    size_t len = 0, one;
+    uint8_t *at = w->at; /* the compiler cannot keep w->at in a register */
 
     if (!n)
         return;
     if (!o->as_text) {
-        len = n * width;
-        memcpy(at, o->array[array] + width * w->used[array], len & w->keep);
+        memcpy(at, o->array[array] + width * w->used[array], n * width);
+        at += n * width;
     }
-    for (uint64_t i = 0; i < n && o->as_text; i++, len += one, at += one & w->keep) {
-        one = decimal_text(real_at(o, array, w->used[array] + i), at) + 1;
-        at[one - 1] = ' ';
+    for (uint64_t i = 0; i < n && o->as_text; i++) {
+        at += decimal_text(real_at(o, array, w->used[array] + i), at);
+        *at++ = ' ';
     }
-    write_ends(w, len);
+    w->at = at;
     w->used[array] += n;
 }
 
@@ -165,7 +157,7 @@ static void write_object(struct writer *w)
 
     if (!o->as_text) {
         memcpy(w->at, "\0B", 2);
-        write_ends(w, 2);
+        w->at += 2;
     }
     if (o->type == KALDI_MATRIX)
         write_rows(w, 0, 'M', o->dim[0], o->dim[1]);
@@ -204,21 +196,15 @@ static bool most_bytes(const struct kaldi_written *o, uint64_t *ret)
 
 int kaldi_write(const struct kaldi_written *written, size_t head, uint8_t **ret, size_t *ret_len)
 {
-    uint8_t scratch[2 * DECIMAL_TEXT], *bytes, *fit;
-    struct writer w = {.o = written, .at = scratch, .keep = ret ? SIZE_MAX : 0};
     uint64_t most = 0;
+    uint8_t *bytes = most_bytes(written, &most) ? malloc(head + (size_t)most) : NULL, *fit;
+    struct writer w = {.o = written, .at = bytes + head};
 
-    if (ret) {
-        bytes = most_bytes(written, &most) ? malloc(head + (size_t)most) : NULL;
-        if (!bytes)
-            return -ENOMEM;
-        w.at = bytes + head;
-    }
+    if (!bytes)
+        return -ENOMEM;
     write_object(&w);
-    *ret_len = w.len;
-    if (ret) {
-        fit = realloc(bytes, head + w.len);
-        *ret = fit ? fit : bytes;
-    }
+    *ret_len = (size_t)(w.at - bytes) - head;
+    fit = realloc(bytes, head + *ret_len);
+    *ret = fit ? fit : bytes;
     return 0;
 }

@@ -1,33 +1,66 @@
 /* Recordings as arrays, for -o audio=: of what raw shows of a cell. So a part of a recording that
- * segments cut is a .wav file of that part, and a recording that is no RIFF is its file. */
+ * segments cut is a .wav file of that part; a recording that is no RIFF is its file, of which the
+ * decoder takes the part. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/kaldi/set/segments.h"
 #include "format/kaldi/set/set.h"
 #include "format/records/record_audio.h"
 
-/* The cell of a recording. A file that Kaldi does not read is one, unless segments cut it. */
+/* The cell of a recording. A file that Kaldi does not read is one, and *ret_file: all of it. */
 static int audio_cell(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                      struct kaldi_cell *ret, struct diag *d)
+                      struct kaldi_cell *ret, bool *ret_file, struct diag *d)
 {
-    const struct kaldi_set *set = kaldi_set_of(ds);
     struct diag reason = DIAG_INIT;
-    int r = kaldi_cell(set, c->column, record, ret, &reason);
+    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, ret, &reason);
 
-    if (r < 0 && ret->row.blob && ret->row.is_whole && set->column[c->column].is_cut)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected a RIFF file, which segments can cut, got another; convert it",
-                        blob_name(ret->row.blob));
-    if (r < 0 && ret->row.blob && ret->row.is_whole)
-        return 0;
-    return r < 0 ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
+    *ret_file = r < 0 && ret->row.blob && ret->row.is_whole;
+    return r < 0 && !*ret_file ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
+}
+
+/* Is a record a part of a recording that Kaldi does not read? */
+static bool audio_is_part(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                          uint64_t *ret_file)
+{
+    struct kaldi_cell cell;
+    bool is_file = false;
+
+    if (kaldi_set_of(ds)->column[c->column].is_cut)
+        audio_cell(ds, c, record, &cell, &is_file, NULL);
+    *ret_file = is_file ? cell.number : *ret_file;
+    return is_file;
+}
+
+static int audio_find_part(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record, const struct audio_info *whole, struct audio_part *ret,
+                           struct diag *d)
+{
+    const struct kaldi_row wave = {.object.dim = {whole->frames, whole->channels, whole->rate}};
+    struct kaldi_segment segment;
+    struct kaldi_cell cell;
+    uint64_t part[3];
+    const char *wrong;
+    bool is_file;
+    int r = audio_cell(ds, c, record, &cell, &is_file, d);
+
+    if (r < 0)
+        return r;
+    memcpy(&segment, cell.cut, sizeof(cell.cut));
+    wrong = kaldi_segment_cut(&segment, &wave, part);
+    if (wrong)
+        return diag_set(d, -EBADMSG, "%s: cannot be cut by segments: %s", blob_name(cell.row.blob),
+                        wrong);
+    *ret = (struct audio_part){part[0], part[1], (uint32_t)part[2]};
+    return 0;
 }
 
 static int audio_view(const struct dataset *ds, const struct record_content *c, uint64_t record,
                       struct kaldi_cell *cell, struct kaldi_view *ret, struct diag *d)
 {
-    int r = audio_cell(ds, c, record, cell, d);
+    bool is_file;
+    int r = audio_cell(ds, c, record, cell, &is_file, d);
 
     if (r == 0)
         kaldi_view_bytes(cell, KALDI_AS_STORED, ret);
@@ -90,6 +123,7 @@ int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup)
                                                  .read = kaldi_audio_read,
                                                  .extent = kaldi_audio_extent,
                                                  .where = kaldi_content_where};
+    static const struct record_audio_parts parts = {audio_is_part, audio_find_part};
     struct kaldi_set *set = ds->impl;
     const struct record_content *source[RECORD_MADE_SOURCES];
     const char *name = "audio";
@@ -119,7 +153,7 @@ int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup)
             set->column[content->column].table->type == KALDI_WAVE)
             ds->field[i].in &= ~(unsigned)(IN_NPZ_SAMPLES | IN_NPZ_BATCHES);
     }
-    r = record_audio_new(ds, setup, source, n, kaldi_set_identity, &set->audio);
+    r = record_audio_new(ds, setup, source, n, &parts, kaldi_set_identity, &set->audio);
     if (r == 0 && setup->options.audio)
         record_audio_add(ds, set->audio, setup, name, false);
     return r;

@@ -46,6 +46,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     if (c->join >= 0) {
         index_row(kaldi_join_index(set->join), sample, number);
         cell.number = number[c->join];
+        memcpy(cell.cut, &number[c->join + 1], c->is_cut ? sizeof(cell.cut) : 0);
     }
     if (cell.number >= c->table->base.prepared.index.rows)
         return diag_set(d, -EBADMSG,
@@ -58,10 +59,10 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
         return kaldi_table_fault(c->table, cell.number, d);
     cell.data = cell.row.first[1];
     if (c->join >= 0 && c->is_cut) {
-        uint64_t first = number[c->join + 1], n = number[c->join + 2];
+        uint64_t first = cell.cut[0], n = cell.cut[1];
 
         cell.row.is_cut = true;
-        cell.channel = (unsigned)number[c->join + 3];
+        cell.channel = (unsigned)cell.cut[2];
         if (first > cell.row.n[0] || n > cell.row.n[0] - first || cell.channel > cell.row.n[1])
             return diag_set(d, -EBADMSG,
                             "%s: row %llu: expected a part of %llu audio samples, got %llu "
@@ -193,8 +194,7 @@ struct making {
     const struct kaldi_cell *cell;
     unsigned array; /* that is decoded, */
     enum dtype dtype;
-    bool as_text, counts; /* or how the object is written; counts: len alone */
-    size_t len;
+    bool as_text; /* or how the object is written */
     struct diag *d;
 };
 
@@ -391,10 +391,8 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         written.dim[1] = row->n[1];
     }
     if (r == 0)
-        r = kaldi_write(&written, sizeof(struct kaldi_made), w->counts ? NULL : &text, &len);
-    if (r == 0)
-        w->len = len;
-    if (r < 0 || w->counts)
+        r = kaldi_write(&written, sizeof(struct kaldi_made), &text, &len);
+    if (r < 0)
         return r;
     ((struct kaldi_made *)(void *)text)->len = len;
     *ret = text;
@@ -481,14 +479,13 @@ void kaldi_view_release(struct kaldi_view *view)
 }
 
 int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
-                   const struct kaldi_cell *cell, enum kaldi_bytes way, bool counts,
-                   struct kaldi_view *ret, struct diag *d)
+                   const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret,
+                   struct diag *d)
 {
     struct making work = {.rc = rc,
                           .cell = cell,
                           .dtype = kaldi_is_wide(&cell->row.object) ? DTYPE_F8 : DTYPE_F4,
                           .as_text = way == KALDI_AS_TEXT,
-                          .counts = counts,
                           .d = d};
     void *small = NULL;
     int r;
@@ -498,11 +495,6 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
         return 0;
     }
     *ret = (struct kaldi_view){.cell = cell, .body = VIEW_WRITTEN};
-    if (work.counts) {
-        r = kaldi_cell_write(&work, NULL, NULL);
-        ret->len = work.len;
-        return r;
-    }
     r = get_made(set, &work, kaldi_types[cell->row.object.type].n_arrays, SMALL_TEXT,
                  kaldi_cell_write, &ret->thing, &small);
     if (r < 0)

@@ -9,7 +9,6 @@
 #include "format/records/record_items.h"
 
 #define RUN_BYTES (4u << 20)  /* of an archive, read at once */
-#define KEPT      (16u << 20) /* of a written archive: objects that the reads after its size find */
 #define PAGE      (64u << 10) /* at least the page size of every system */
 
 /* ---- sums ---- */
@@ -40,7 +39,7 @@ static int cell_of(const struct record_items *items, uint64_t sample, struct kal
 
 /* The entry that begins at byte at. The file of a single bad sample has no bytes at all. */
 static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sample, uint64_t at,
-                                  bool counts, struct entry *ret, struct diag *d)
+                                  struct entry *ret, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
     int r;
@@ -49,7 +48,7 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
         ret->is_bad = false;
         ret->lead = dataset_key(items->ds, sample, key) + 1;
         r = kaldi_view_any(items->rc ? items->rc : items->sel->rc, kaldi_set_of(items->ds),
-                           &ret->cell, kaldi_content_way(items->content), counts, &ret->view, d);
+                           &ret->cell, kaldi_content_way(items->content), &ret->view, d);
         ret->size = ret->lead + kaldi_view_size(&ret->view);
         return r;
     }
@@ -62,15 +61,13 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
     return 0;
 }
 
-/* The sums are one walk, which makes what it counts: written objects stay in the memo for the reads
- * that follow, unless they would displace each other. */
+/* Objects that are written stay in the memo for the reads that follow, if they are not too many. */
 static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *before,
                        struct sums_pair *ret)
 {
     struct record_items *items = ctx;
     AUTO_ENTRY struct entry entry = {0};
-    int r = kaldi_entries_entry_of(items, sample, before->size, before->size > KEPT, &entry,
-                                   items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, items->reason);
 
     if (r == 0)
         ret->size = entry.size;
@@ -104,7 +101,7 @@ static int archive_item(struct record_items *items, uint64_t sample, const struc
     uint8_t head[KEY_SIZE + 1];
     AUTO_ENTRY struct entry entry = {0};
     size_t capacity;
-    int r = kaldi_entries_entry_of(items, sample, before->size, false, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, d);
 
     if (r < 0)
         return r;
@@ -278,7 +275,7 @@ static int count_script(void *ctx, uint64_t sample, const struct sums_pair *befo
     const struct record_items *items = &script->items;
     AUTO_ENTRY struct entry entry = {0};
     uint8_t key[KEY_SIZE];
-    int r = kaldi_entries_entry_of(items, sample, before->other, false, &entry, items->reason);
+    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, items->reason);
 
     if (r < 0)
         return r;
@@ -304,7 +301,7 @@ static int script_item(struct record_items *items, uint64_t sample, const struct
     AUTO_FREE uint8_t *line = malloc(KEY_SIZE + script->file_len + 32);
     AUTO_ENTRY struct entry entry = {0};
     size_t n;
-    int r = kaldi_entries_entry_of(items, sample, before->other, false, &entry, d);
+    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, d);
 
     if (r < 0)
         return r;

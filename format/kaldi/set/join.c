@@ -219,8 +219,8 @@ static bool join_cut(struct kaldi_join *join, const struct utterance *u,
     const char *wrong;
 
     kaldi_table_row(table, row, &wave);
-    if (wave.object.store == KALDI_BAD) { /* reading its files gives the reason */
-        ret[0] = ret[1] = ret[2] = 0;
+    if (wave.object.store == KALDI_BAD) { /* reading its files gives the reason, or an array */
+        memcpy(ret, &u->segment, 3 * sizeof(*ret));
         return true;
     }
     wrong = kaldi_segment_cut(&u->segment, &wave, ret);
@@ -433,7 +433,7 @@ static int join_take(void *impl, const struct index *index)
 }
 
 static const struct prepared_ops join_ops = {
-    .version = "kaldi join 5",
+    .version = "kaldi join 6",
     .identity = join_identity,
     .load = join_take,
     .step = join_step,

@@ -43,7 +43,7 @@ const char *kaldi_segment_parse(char *text, struct kaldi_segment *ret)
 
         if (*end || channel < 0 || channel > 65535)
             return "expected a channel of 0 or more";
-        ret->channel = (int)channel;
+        ret->channel = channel;
     }
     return NULL;
 }

@@ -7,9 +7,9 @@
 
 /* A parsed line. */
 struct kaldi_segment {
-    const char *recording;
     double start, end; /* seconds; end -1: the recording's end */
-    int channel;       /* -1: not given */
+    int64_t channel;   /* -1: not given */
+    const char *recording;
 };
 
 /* Parse what follows the utterance in its line; *ret points into text, which is changed. NULL, or

@@ -65,6 +65,8 @@ struct kaldi_cell {
     struct kaldi_row row; /* the part of it that counts, cut by segments */
     unsigned channel;     /* wave: the channel that counts, from 1; 0: all */
     uint64_t data;        /* wave: where its samples begin in the object */
+    uint64_t cut[3];      /* wave: as of kaldi_segment_cut(); of one that Kaldi does not read the */
+                          /* start of struct kaldi_segment */
     bool is_mono;
 };
 
@@ -132,11 +134,11 @@ static inline bool kaldi_is_written(const struct kaldi_cell *cell, enum kaldi_by
                                   : way == KALDI_AS_TEXT && (!is_text || cell->row.is_cut);
 }
 
-/* As kaldi_view_bytes(), but of any way: it may read the object. The caller releases *ret.
- * counts: only its size is needed. 0 or -errno with the reason in d. */
+/* As kaldi_view_bytes(), but of any way: it may read the object. The caller releases *ret. 0 or
+ * -errno with the reason in d. */
 int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
-                   const struct kaldi_cell *cell, enum kaldi_bytes way, bool counts,
-                   struct kaldi_view *ret, struct diag *d);
+                   const struct kaldi_cell *cell, enum kaldi_bytes way, struct kaldi_view *ret,
+                   struct diag *d);
 void kaldi_view_release(struct kaldi_view *view); /* of one that starts as {0} */
 
 static inline uint64_t kaldi_view_size(const struct kaldi_view *view)

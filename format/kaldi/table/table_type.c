@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/audio/audio.h"
 #include "format/kaldi/table/scp.h"
 
 #define LINE_MOST   65536 /* bytes; also those of an scp file that are checked at each opening */
@@ -70,6 +71,15 @@ static void see_looks(struct kaldi_table *table, const struct blob *object, uint
     table->looks = r == 0 && looks != type ? looks : KALDI_UNKNOWN;
 }
 
+/* Does a line name a file of audio, of any kind? -o audio= may read it where Kaldi does not. */
+static bool names_sound(const struct blob *blob, const struct scp_line *line)
+{
+    uint8_t head[4] = {0};
+
+    return line->place != SCP_OFFSET && !line->range.is_given && blob->size >= sizeof(head) &&
+           blob_read(READ_WAITS, blob, head, sizeof(head), 0, NULL) == 0 && audio_begins(head);
+}
+
 /* Find out the type, if it is unknown, from the object that a line names. 0; 1: that would take
  * running a command. */
 static int type_of_line(struct kaldi_table *table, const struct scp_line *line, struct diag *d)
@@ -88,6 +98,10 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     if (line->place == SCP_COMMAND)
         return 1;
     r = opener_file(table->opener, table->folder, path, &blob, d);
+    if (r == 0 && (!type || type == KALDI_WAVE) && !table->asked && names_sound(blob, line)) {
+        table->type = KALDI_WAVE;
+        return 0;
+    }
     if (r == 0 && type == KALDI_UNKNOWN)
         r = kaldi_sniff_object(blob, line->place == SCP_OFFSET ? line->offset : 0, table->asked,
                                &type, d);

@@ -110,6 +110,28 @@ for times, parts in ((None, ((1600, 4000), (3200, 8000))), (b"u1 rec 0.0 0.25\nu
         equal(batch["audio_offsets"].tolist(), [0, parts[0][1] - parts[0][0], sum(b - a for a, b in parts)])
         equal(batch["audio"].tobytes(), b"".join(array[0][a:b].tobytes() for a, b in parts))
 
+# Segments of recordings that Kaldi does not read: 24 bits, two channels. The decoder cuts them; one that ends too late has no array.
+os.makedirs(f"{PRIVATE}/deep")
+numbers = rng.integers(-2**23, 2**23, (2, 4000, 2)).astype("<i4")
+CUTS = {"u1": (0, 0.1, 0.25, 1), "u2": (1, 0.3, 0.5, 0), "u3": (1, 0, 0.1234, 1), "late": (0, 0.4, 1.2, 0)}
+for r in range(2):
+    with wave.open(f"{PRIVATE}/deep/r{r}.wav", "wb") as w:
+        w.setparams((2, 3, 8000, 0, "NONE", ""))
+        w.writeframes(numbers[r].reshape(-1, 1).view("u1")[:, :3].tobytes())
+for name, text in (("wav.scp", "r0 r0.wav\nr1 r1.wav\n"), ("utt2spk", "".join(f"{u} s\n" for u in CUTS)),
+                   ("segments", "".join(f"{u} r{r} {a} {b} {c}\n" for u, (r, a, b, c) in CUTS.items()))):
+    with open(f"{PRIVATE}/deep/{name}", "w", encoding="utf-8") as f:
+        f.write(text)
+parts = {u: (numbers[r, int(a * 8000 + .5):int(b * 8000 + .5), c] / 2**23).astype("f4") for u, (r, a, b, c) in CUTS.items()}
+with mounted(f"{PRIVATE}/deep", "audio=native:mono", "on_error=zero"):
+    batch = dict(np.load(path("all/batches/batch=4/npz/000000.npz")).items())
+    equal(batch["audio_ok"].tolist(), [True, True, True, False])
+    equal(batch["audio"].tobytes(), b"".join(parts[u].tobytes() for u in CUTS if u != "late"))
+    equal(np.load(path("all/samples/npy/u2.audio.npy")).tobytes(), parts["u2"].tobytes())
+    expect_error(errno.EIO, np.load, path("all/samples/npy/late.audio.npy"))
+contains(run("info", "--check", "-o", "audio=native", f"{PRIVATE}/deep", code=2), "r0.wav: cannot be cut by segments: it ends more than 0.5 s after")
+contains(run("info", f"{PRIVATE}/deep"), "and -o audio=16000:mono shows its samples as an array")
+
 world = pages.World()
 os.makedirs("/mnt/speech")
 for k in range(3):

@@ -113,7 +113,8 @@ static float *make(struct bytes *b, const char *text, struct audio_info *info, u
     assert_int_equal(audio_measure(&file, info, &d), 0);
     *ret_made = audio_made_frames(&spec, info->frames, info->rate);
     array = calloc(*ret_made * info->channels + 1, sizeof(*array));
-    assert_int_equal(audio_make(&file, &spec, info, 0, info->frames, array, &d), 0);
+    assert_int_equal(
+        audio_make(&file, &spec, info, &(struct audio_part){0, info->frames, 0}, array, &d), 0);
     return array;
 }
 
@@ -276,23 +277,88 @@ static void test_make__rates(void **state)
     free(b);
 }
 
-/* Frames of the middle are those of the whole. */
+/* A part is that part of the whole, whatever comes before it, and one channel of it. Where a
+ * decoder can begin anywhere, little else is read. */
 static void test_make__part(void **state)
 {
+    static const struct {
+        int format, rate, channels;
+        bool begins_anywhere;
+    } rows[] = {
+        {SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 16000, 1, true},
+        {SF_FORMAT_FLAC | SF_FORMAT_PCM_24, 16000, 2, true},
+        {SF_FORMAT_WAV | SF_FORMAT_PCM_24, 16000, 2, true},
+        {SF_FORMAT_WAV | SF_FORMAT_FLOAT, 8000, 3, true},
+        {SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 8000, 1, true},
+        {SF_FORMAT_WAV | SF_FORMAT_GSM610, 8000, 1, false},
+        {SF_FORMAT_OGG | SF_FORMAT_VORBIS, 16000, 2, false},
+        {SF_FORMAT_OGG | SF_FORMAT_OPUS, 16000, 1, false},
+        {SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, 44100, 2, false},
+        {SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, 16000, 1, false},
+    };
     struct bytes *b = malloc(sizeof(*b));
-    struct audio_spec spec = {0};
-    struct audio_info info;
-    struct audio_file file;
-    uint64_t made;
-    float *all, some[100];
 
     (void)state;
-    write_sound(b, SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 16000, 1, 30000);
-    all = make(b, "native", &info, &made);
-    file = file_of(b);
-    assert_int_equal(audio_make(&file, &spec, &info, 12345, 100, some, NULL), 0);
-    assert_memory_equal(some, all + 12345, sizeof(some));
-    free(all);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct audio_spec spec = {0};
+        struct audio_info info;
+        struct audio_file file;
+        uint64_t made;
+        float *all, some[3 * 100];
+
+        write_sound(b, rows[i].format, rows[i].rate, rows[i].channels,
+                    rows[i].begins_anywhere ? 150000 : 60000);
+        all = make(b, "native", &info, &made);
+        file = file_of(b);
+        for (uint64_t first = 1; first < 59000; first += 7919)
+            for (uint32_t channel = 0; channel <= info.channels; channel++) {
+                struct audio_info found = {.rate = info.rate,
+                                           .channels = channel ? 1 : info.channels};
+                struct audio_part part = {first, 100, channel};
+
+                b->reads = 0;
+                assert_int_equal(audio_make(&file, &spec, &found, &part, some, NULL), 0);
+                for (uint32_t c = 0; c < found.channels; c++)
+                    if (memcmp(some + c * 100, all + (channel ? channel - 1 : c) * made + first,
+                               100 * sizeof(*some)) != 0)
+                        fail_msg("row %zu, frame %llu, channel %u", i, (unsigned long long)first,
+                                 channel);
+                if (rows[i].begins_anywhere && b->reads > b->size / 2)
+                    fail_msg("row %zu: %llu of %llu bytes are read", i,
+                             (unsigned long long)b->reads, (unsigned long long)b->size);
+            }
+        free(all);
+    }
+    free(b);
+}
+
+/* A part that the file has not: its end is missing, or another channel, or another rate. */
+static void test_make__no_such_part(void **state)
+{
+    static const struct {
+        struct audio_part part;
+        uint32_t rate, channels;
+    } rows[] = {
+        {{29950, 100, 0}, 8000, 2}, {{30000, 1, 0}, 8000, 2}, {{1 << 30, 1, 0}, 8000, 2},
+        {{0, 100, 3}, 8000, 1},     {{0, 100, 1}, 16000, 1},  {{0, 100, 0}, 8000, 1},
+    };
+    static const int formats[] = {SF_FORMAT_FLAC | SF_FORMAT_PCM_16,
+                                  SF_FORMAT_OGG | SF_FORMAT_VORBIS};
+    struct bytes *b = malloc(sizeof(*b));
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows) * ARRAY_LEN(formats); i++) {
+        size_t row = i % ARRAY_LEN(rows);
+        struct audio_info info = {.rate = rows[row].rate, .channels = rows[row].channels};
+        struct audio_spec spec = {0};
+        struct audio_file file;
+        float some[200];
+
+        write_sound(b, formats[i / ARRAY_LEN(rows)], 8000, 2, 30000);
+        file = file_of(b);
+        if (audio_make(&file, &spec, &info, &rows[row].part, some, NULL) != -EBADMSG)
+            fail_msg("row %zu", i);
+    }
     free(b);
 }
 
@@ -414,7 +480,9 @@ static void test_make__rates_too_far_apart(void **state)
     file = file_of(b);
     assert_int_equal(audio_measure(&file, &info, &d), 0);
     array = calloc(audio_made_frames(&spec, info.frames, info.rate), sizeof(*array));
-    assert_int_equal(audio_make(&file, &spec, &info, 0, info.frames, array, &d), -EOPNOTSUPP);
+    assert_int_equal(
+        audio_make(&file, &spec, &info, &(struct audio_part){0, info.frames, 0}, array, &d),
+        -EOPNOTSUPP);
     assert_diag_has(&d, "a file: expected a rate from 1/256 to 256 times 16000, got 40");
     free(b);
 }
@@ -486,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_measure__reads_ends),
         cmocka_unit_test(test_make__rates),
         cmocka_unit_test(test_make__part),
+        cmocka_unit_test(test_make__no_such_part),
         cmocka_unit_test(test_measure__cut),
         cmocka_unit_test(test_measure__ogg_with_a_long_end__is_whole),
         cmocka_unit_test(test_measure__wav_data_of_size_0),
