@@ -12,12 +12,14 @@ int parquet_hub_read(struct parquet_file *file)
     AUTO_JSON json_t *root = NULL;
     struct diag why = DIAG_INIT;
     json_t *features;
+    size_t len;
     int r;
 
     if (!footer->huggingface)
         return 0;
-    r = json_read(footer->huggingface, footer->huggingface_len, "metadata 'huggingface'",
-                  json_budget(footer->huggingface_len), &root, &why);
+    len = strlen(footer->huggingface);
+    r = json_read(footer->huggingface, len, "metadata 'huggingface'", json_budget(len), &root,
+                  &why);
     if (r == -ENOMEM)
         return r;
     features = json_object_get(json_object_get(root, "info"), "features");

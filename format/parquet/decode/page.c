@@ -12,89 +12,78 @@
 
 /* ---- headers ---- */
 
-enum {
-    HEADER_TYPE = 1,
-    HEADER_UNPACKED,
-    HEADER_PACKED,
-    HEADER_CRC,
-    HEADER_V1,
-    HEADER_INDEX,
-    HEADER_DICTIONARY,
-    HEADER_V2
+struct header_numbers {
+    int64_t type, unpacked, packed, crc;
+    int64_t v1[5], dictionary[3], v2[8]; /* by their ids */
 };
 
-static bool page_v1(const int64_t number[static 8], struct page_header *ret)
-{
-    ret->n = (uint64_t)number[1];
-    ret->encoding = (uint64_t)number[2];
-    ret->level_encoding[0] = (uint64_t)number[3];
-    ret->level_encoding[1] = (uint64_t)number[4];
-    return number[1] >= 0;
-}
+#define NUMBER(number, member)                                                                     \
+    {                                                                                              \
+        .id = (number), .kind = THRIFT_NUMBER, .at = offsetof(struct header_numbers, member)       \
+    }
+#define INSIDE(number, table)                                                                      \
+    {                                                                                              \
+        .id = (number), .kind = THRIFT_INSIDE, .rules = (table)                                    \
+    }
 
-static bool page_v2(const int64_t number[static 8], struct page_header *ret)
+static const struct thrift_rule v1_rules[] = {
+    NUMBER(1, v1[1]), NUMBER(2, v1[2]), NUMBER(3, v1[3]), NUMBER(4, v1[4]), {0}};
+static const struct thrift_rule dictionary_rules[] = {
+    NUMBER(1, dictionary[1]), NUMBER(2, dictionary[2]), {0}};
+static const struct thrift_rule v2_rules[] = {
+    NUMBER(1, v2[1]), NUMBER(2, v2[2]), NUMBER(3, v2[3]), NUMBER(4, v2[4]),
+    NUMBER(5, v2[5]), NUMBER(6, v2[6]), NUMBER(7, v2[7]), {0}};
+static const struct thrift_rule header_rules[] = {
+    NUMBER(1, type),     NUMBER(2, unpacked),         NUMBER(3, packed),   NUMBER(4, crc),
+    INSIDE(5, v1_rules), INSIDE(7, dictionary_rules), INSIDE(8, v2_rules), {0}};
+
+/* What pages of that type have. */
+static bool page_kind(struct page_header *ret, const struct header_numbers *h)
 {
+    const int64_t *number = ret->type == PAGE_DATA         ? h->v1
+                            : ret->type == PAGE_DICTIONARY ? h->dictionary
+                            : ret->type == PAGE_DATA_V2    ? h->v2
+                                                           : NULL;
+    bool is_v2 = number == h->v2;
     uint64_t levels;
 
-    ret->n = (uint64_t)number[1];
-    ret->nulls = (uint64_t)number[2];
-    ret->rows = (uint64_t)number[3];
-    ret->encoding = (uint64_t)number[4];
-    ret->def_bytes = (uint64_t)number[5];
-    ret->rep_bytes = (uint64_t)number[6];
-    ret->is_packed = number[7] != 0;
-    return number[1] >= 0 && number[2] >= 0 && number[3] >= 0 &&
-           checked_add(ret->def_bytes, ret->rep_bytes, &levels) && levels <= ret->packed &&
-           levels <= ret->unpacked;
-}
-
-static bool page_kind(struct page_header *ret, int64_t number[static HEADER_V2 + 1][8])
-{
-    switch (ret->type) {
-    case PAGE_DATA:
-        return page_v1(number[HEADER_V1], ret);
-    case PAGE_DICTIONARY:
-        return page_v1(number[HEADER_DICTIONARY], ret);
-    case PAGE_DATA_V2:
-        return page_v2(number[HEADER_V2], ret);
-    default:
+    if (!number)
         return true;
-    }
+    ret->n = (uint64_t)number[1];
+    ret->encoding = (uint64_t)number[is_v2 ? 4 : 2];
+    ret->level_encoding[0] = (uint64_t)h->v1[3];
+    ret->level_encoding[1] = (uint64_t)h->v1[4];
+    ret->nulls = (uint64_t)h->v2[2];
+    ret->rows = (uint64_t)h->v2[3];
+    ret->def_bytes = (uint64_t)h->v2[5];
+    ret->rep_bytes = (uint64_t)h->v2[6];
+    ret->is_packed = h->v2[7] != 0;
+    return number[1] >= 0 && (!is_v2 || (number[2] >= 0 && number[3] >= 0 &&
+                                         checked_add(ret->def_bytes, ret->rep_bytes, &levels) &&
+                                         levels <= ret->packed && levels <= ret->unpacked));
 }
 
 int page_header_read(const uint8_t *bytes, size_t len, struct page_header *ret,
                      const char **ret_why)
 {
-    int64_t top[HEADER_V2 + 1] = {[HEADER_TYPE] = -1, [HEADER_UNPACKED] = -1, [HEADER_PACKED] = -1};
-    int64_t number[HEADER_V2 + 1][8];
-    struct thrift_field f = {0};
-    struct thrift t;
+    struct thrift t = {.at = bytes, .end = bytes + len};
+    struct header_numbers h;
 
-    *ret = (struct page_header){0};
-    memset(number, -1, sizeof(number));
-    number[HEADER_V2][7] = 1;
-    thrift_init(&t, bytes, len);
-    while (thrift_next(&t, &f)) {
-        if (f.id == HEADER_V1 || f.id == HEADER_DICTIONARY || f.id == HEADER_V2) {
-            if (thrift_struct(&t, &f))
-                thrift_numbers(&t, 8, number[f.id]);
-        } else if (f.id >= HEADER_TYPE && f.id <= HEADER_CRC) {
-            ret->has_crc |= thrift_number(&t, &f, &top[f.id]) && f.id == HEADER_CRC;
-        } else {
-            thrift_skip(&t, f.type);
-        }
-    }
-    *ret_why = t.fault;
-    if (t.fault)
+    memset(&h, -1, sizeof(h));
+    h.crc = INT64_MIN;
+    h.v2[7] = 1;
+    if (thrift_read(&t, header_rules, &h) < 0) {
+        *ret_why = t.fault;
         return -ENODATA;
-    ret->len = (unsigned)(t.at - bytes);
-    ret->type = top[HEADER_TYPE];
-    ret->unpacked = (uint64_t)top[HEADER_UNPACKED];
-    ret->packed = (uint64_t)top[HEADER_PACKED];
-    ret->crc = (uint32_t)top[HEADER_CRC];
+    }
+    *ret = (struct page_header){.len = (unsigned)(t.at - bytes),
+                                .type = h.type,
+                                .unpacked = (uint64_t)h.unpacked,
+                                .packed = (uint64_t)h.packed,
+                                .has_crc = h.crc != INT64_MIN,
+                                .crc = (uint32_t)h.crc};
     *ret_why = "expected a page header with sizes and counts of 0 or more, got another";
-    if (top[HEADER_TYPE] < 0 || top[HEADER_UNPACKED] < 0 || top[HEADER_PACKED] < 0 ||
-        !page_kind(ret, number))
+    if (h.type < 0 || h.unpacked < 0 || h.packed < 0 || !page_kind(ret, &h))
         return -EBADMSG;
     *ret_why = "expected a page of at most 256 MiB and 67108864 values, got a larger one";
     return ret->unpacked > PAGE_BYTES_MAX || ret->packed > UINT64_C(2) * PAGE_BYTES_MAX ||

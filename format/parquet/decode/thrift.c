@@ -1,11 +1,30 @@
 #include "format/parquet/decode/thrift.h"
 
+#include <errno.h>
+
 #include "base/bytes.h"
 
-void thrift_init(struct thrift *t, const uint8_t *bytes, size_t len)
-{
-    *t = (struct thrift){.bytes = bytes, .end = bytes + len, .at = bytes};
-}
+enum thrift_type {
+    TYPE_STOP,
+    TYPE_TRUE,
+    TYPE_FALSE,
+    TYPE_BYTE,
+    TYPE_I16,
+    TYPE_I32,
+    TYPE_I64,
+    TYPE_DOUBLE,
+    TYPE_BINARY,
+    TYPE_LIST,
+    TYPE_SET,
+    TYPE_MAP,
+    TYPE_STRUCT,
+};
+
+/* A field of a struct; starts as {0} for each struct. */
+struct thrift_field {
+    int id;
+    enum thrift_type type;
+};
 
 static void thrift_fail(struct thrift *t, const char *fault)
 {
@@ -16,12 +35,23 @@ static void thrift_fail(struct thrift *t, const char *fault)
     t->at = t->end;
 }
 
+/* Bytes that follow. */
+static const uint8_t *thrift_take(struct thrift *t, uint64_t n)
+{
+    const uint8_t *at = t->at;
+
+    if (n > (uint64_t)(t->end - at))
+        thrift_fail(t, "expected more bytes, got the end");
+    else
+        t->at += n;
+    return at;
+}
+
 static uint8_t thrift_byte(struct thrift *t)
 {
-    if (t->at < t->end)
-        return *t->at++;
-    thrift_fail(t, "expected more bytes, got the end");
-    return 0;
+    const uint8_t *at = thrift_take(t, 1);
+
+    return t->fault ? 0 : *at;
 }
 
 static uint64_t thrift_varint(struct thrift *t)
@@ -35,80 +65,38 @@ static uint64_t thrift_varint(struct thrift *t)
     return 0;
 }
 
-int64_t thrift_element(struct thrift *t)
-{
-    return zigzag(thrift_varint(t));
-}
-
-bool thrift_next(struct thrift *t, struct thrift_field *f)
+/* The head of the next field. false: the struct has ended, or there is a fault. */
+static bool thrift_next(struct thrift *t, struct thrift_field *f)
 {
     uint8_t head = thrift_byte(t);
 
     f->type = head & 15;
-    if (t->fault || f->type == THRIFT_STOP)
+    if (t->fault || f->type == TYPE_STOP)
         return false;
-    if (f->type > THRIFT_STRUCT) {
+    if (f->type > TYPE_STRUCT) {
         t->at--;
         thrift_fail(t, "expected a type of Thrift from 1 to 12, got another");
         return false;
     }
-    f->id = head >> 4 ? f->id + (head >> 4) : (int16_t)thrift_element(t);
+    f->id = head >> 4 ? f->id + (head >> 4) : (int16_t)zigzag(thrift_varint(t));
     return !t->fault;
 }
 
-bool thrift_number(struct thrift *t, const struct thrift_field *f, int64_t *ret)
+static int64_t thrift_number(struct thrift *t, enum thrift_type type)
 {
-    int64_t v;
-
-    switch (f->type) {
-    case THRIFT_TRUE:
-    case THRIFT_FALSE:
-        v = f->type == THRIFT_TRUE;
-        break;
-    case THRIFT_BYTE:
-        v = (int8_t)thrift_byte(t);
-        break;
-    case THRIFT_I16:
-    case THRIFT_I32:
-    case THRIFT_I64:
-        v = thrift_element(t);
-        break;
-    default:
-        thrift_skip(t, f->type);
-        return false;
-    }
-    if (t->fault)
-        return false;
-    *ret = v;
-    return true;
+    return type <= TYPE_FALSE  ? type == TYPE_TRUE
+           : type == TYPE_BYTE ? (int8_t)thrift_byte(t)
+                               : zigzag(thrift_varint(t));
 }
 
-/* The length of bytes that follow. */
-static size_t thrift_length(struct thrift *t)
+static struct thrift_bytes thrift_binary(struct thrift *t)
 {
     uint64_t len = thrift_varint(t);
 
     if (!t->fault && len > (uint64_t)(t->end - t->at))
         thrift_fail(t, "expected a length inside the bytes, got a larger one");
-    return t->fault ? 0 : (size_t)len;
-}
-
-bool thrift_binary(struct thrift *t, const struct thrift_field *f, const uint8_t **ret,
-                   size_t *ret_len)
-{
-    size_t len;
-
-    if (f->type != THRIFT_BINARY) {
-        thrift_skip(t, f->type);
-        return false;
-    }
-    len = thrift_length(t);
-    if (t->fault)
-        return false;
-    *ret = t->at;
-    *ret_len = len;
-    t->at += len;
-    return true;
+    return t->fault ? (struct thrift_bytes){0}
+                    : (struct thrift_bytes){thrift_take(t, len), (size_t)len};
 }
 
 /* The head of a list: an element of it has at least a byte. */
@@ -120,64 +108,14 @@ static uint32_t thrift_list_head(struct thrift *t, enum thrift_type *ret_element
     *ret_element = head & 15;
     if (n == 15)
         n = thrift_varint(t);
-    if (!t->fault && (*ret_element == THRIFT_STOP || *ret_element > THRIFT_STRUCT))
+    if (!t->fault && (*ret_element == TYPE_STOP || *ret_element > TYPE_STRUCT))
         thrift_fail(t, "expected a type of Thrift from 1 to 12, got another");
     if (!t->fault && (n > (uint64_t)(t->end - t->at) || n > UINT32_MAX))
         thrift_fail(t, "expected as many elements as bytes follow at most, got more");
     return t->fault ? 0 : (uint32_t)n;
 }
 
-bool thrift_list(struct thrift *t, const struct thrift_field *f, enum thrift_type element,
-                 uint32_t *ret)
-{
-    const uint8_t *start = t->at;
-    enum thrift_type type;
-    uint32_t n;
-
-    if (f->type != THRIFT_LIST) {
-        thrift_skip(t, f->type);
-        return false;
-    }
-    n = thrift_list_head(t, &type);
-    if (t->fault)
-        return false;
-    if (n && type != element) {
-        t->at = start;
-        thrift_skip(t, THRIFT_LIST);
-        return false;
-    }
-    *ret = n;
-    return true;
-}
-
-bool thrift_struct(struct thrift *t, const struct thrift_field *f)
-{
-    if (f->type == THRIFT_STRUCT)
-        return true;
-    thrift_skip(t, f->type);
-    return false;
-}
-
-void thrift_numbers(struct thrift *t, int n, int64_t *ret)
-{
-    struct thrift_field f = {0};
-
-    while (thrift_next(t, &f))
-        if (f.id < 0 || f.id >= n)
-            thrift_skip(t, f.type);
-        else
-            thrift_number(t, &f, &ret[f.id]);
-}
-
 /* ---- skipping ---- */
-
-static void thrift_skip_bytes(struct thrift *t, uint64_t n)
-{
-    if (n > (uint64_t)(t->end - t->at))
-        thrift_fail(t, "expected more bytes, got the end");
-    else
-        t->at += n;
-}
 
 /* The keys and values of a map that follow, and their types. */
 static uint64_t thrift_map_head(struct thrift *t, enum thrift_type ret[static 2])
@@ -187,38 +125,35 @@ static uint64_t thrift_map_head(struct thrift *t, enum thrift_type ret[static 2]
 
     ret[0] = types >> 4;
     ret[1] = types & 15;
-    if (n <= (uint64_t)(t->end - t->at) && ret[0] <= THRIFT_STRUCT && ret[1] <= THRIFT_STRUCT)
+    if (n <= (uint64_t)(t->end - t->at) && ret[0] <= TYPE_STRUCT && ret[1] <= TYPE_STRUCT)
         return 2 * n;
     thrift_fail(t, "expected a map of known types inside the bytes, got another");
     return 0;
 }
 
 /* Skip what is inside others; a bool has a byte as an element only. */
-static void thrift_skip_inside(struct thrift *t, enum thrift_type type, unsigned depth,
-                               bool is_element)
+static void thrift_skip(struct thrift *t, enum thrift_type type, unsigned depth, bool is_element)
 {
-    enum thrift_type element[2] = {THRIFT_STOP, THRIFT_STOP};
+    enum thrift_type element[2] = {TYPE_STOP, TYPE_STOP};
     struct thrift_field f = {0};
-    uint64_t n;
+    uint64_t n = 0;
 
     switch (type) {
-    case THRIFT_TRUE:
-    case THRIFT_FALSE:
-        thrift_skip_bytes(t, is_element);
+    case TYPE_TRUE:
+    case TYPE_FALSE:
+        thrift_take(t, is_element);
         return;
-    case THRIFT_BYTE:
-        thrift_skip_bytes(t, 1);
+    case TYPE_BYTE:
+    case TYPE_DOUBLE:
+        thrift_take(t, type == TYPE_BYTE ? 1 : 8);
         return;
-    case THRIFT_I16:
-    case THRIFT_I32:
-    case THRIFT_I64:
+    case TYPE_I16:
+    case TYPE_I32:
+    case TYPE_I64:
         thrift_varint(t);
         return;
-    case THRIFT_DOUBLE:
-        thrift_skip_bytes(t, 8);
-        return;
-    case THRIFT_BINARY:
-        thrift_skip_bytes(t, thrift_length(t));
+    case TYPE_BINARY:
+        thrift_binary(t);
         return;
     default:
         break;
@@ -227,16 +162,99 @@ static void thrift_skip_inside(struct thrift *t, enum thrift_type type, unsigned
         thrift_fail(t, "expected at most 64 levels of structs and lists, got more");
         return;
     }
-    while (type == THRIFT_STRUCT && thrift_next(t, &f))
-        thrift_skip_inside(t, f.type, depth + 1, false);
-    n = type == THRIFT_STRUCT ? 0
-        : type == THRIFT_MAP  ? thrift_map_head(t, element)
-                              : thrift_list_head(t, &element[0]);
+    while (type == TYPE_STRUCT && thrift_next(t, &f))
+        thrift_skip(t, f.type, depth + 1, false);
+    if (type != TYPE_STRUCT)
+        n = type == TYPE_MAP ? thrift_map_head(t, element) : thrift_list_head(t, &element[0]);
     for (uint64_t i = 0; i < n && !t->fault; i++)
-        thrift_skip_inside(t, element[type == THRIFT_MAP && i % 2], depth + 1, true);
+        thrift_skip(t, element[type == TYPE_MAP && i % 2], depth + 1, true);
 }
 
-void thrift_skip(struct thrift *t, enum thrift_type type)
+/* ---- reading ---- */
+
+static int thrift_list(struct thrift *t, const struct thrift_rule *rule, void *memory)
 {
-    thrift_skip_inside(t, type, 0, false);
+    enum thrift_type element, want = rule->kind == THRIFT_LIST ? TYPE_STRUCT : TYPE_I32;
+    uint64_t *bits = memory;
+    const uint8_t *start = t->at;
+    uint32_t n = thrift_list_head(t, &element);
+
+    if (n && element != want) {
+        t->at = start;
+        thrift_skip(t, TYPE_LIST, 0, false);
+        return 0;
+    }
+    if (rule->kind == THRIFT_LIST)
+        return t->fault ? 0 : rule->list(memory, n);
+    for (*bits = 0; n && !t->fault; n--) {
+        int64_t v = thrift_number(t, element);
+
+        *bits |= UINT64_C(1) << (v < 0 || v > 63 ? 63 : v);
+    }
+    return 0;
+}
+
+static int thrift_read_field(struct thrift *t, const struct thrift_field *f,
+                             const struct thrift_rule *rule, void *memory)
+{
+    void *at = (uint8_t *)memory + rule->at;
+    struct thrift_field member = {0};
+    struct thrift_bytes bytes;
+    int64_t v;
+
+    switch (rule->kind) {
+    case THRIFT_NUMBER:
+        v = thrift_number(t, f->type);
+        if (!t->fault)
+            *(int64_t *)at = v;
+        return 0;
+    case THRIFT_BYTES:
+        bytes = thrift_binary(t);
+        if (!t->fault)
+            *(struct thrift_bytes *)at = bytes;
+        return 0;
+    case THRIFT_SEEN:
+        *(bool *)at = true;
+        thrift_skip(t, f->type, 0, false);
+        return 0;
+    case THRIFT_INSIDE:
+        return thrift_read(t, rule->rules, memory);
+    case THRIFT_UNION:
+        while (thrift_next(t, &member)) {
+            *(int64_t *)at = member.id;
+            if (rule->rules && member.type == TYPE_STRUCT)
+                thrift_read(t, rule->rules, memory);
+            else
+                thrift_skip(t, member.type, 0, false);
+        }
+        return 0;
+    default:
+        return thrift_list(t, rule, rule->kind == THRIFT_LIST ? memory : at);
+    }
+}
+
+int thrift_read(struct thrift *t, const struct thrift_rule *rules, void *memory)
+{
+    /* A bit for each type that becomes that. */
+    static const uint16_t types[] = {[THRIFT_NUMBER] = 0x7e,
+                                     [THRIFT_BYTES] = 1 << TYPE_BINARY,
+                                     [THRIFT_BITS] = 1 << TYPE_LIST,
+                                     [THRIFT_SEEN] = 0x1ffe,
+                                     [THRIFT_INSIDE] = 1 << TYPE_STRUCT,
+                                     [THRIFT_UNION] = 1 << TYPE_STRUCT,
+                                     [THRIFT_LIST] = 1 << TYPE_LIST};
+    struct thrift_field f = {0};
+    int r = 0;
+
+    while (r == 0 && thrift_next(t, &f)) {
+        const struct thrift_rule *rule = rules;
+
+        while (rule->id && (rule->id != f.id || !(types[rule->kind] >> f.type & 1)))
+            rule++;
+        if (rule->id)
+            r = thrift_read_field(t, &f, rule, memory);
+        else
+            thrift_skip(t, f.type, 0, false);
+    }
+    return r == 0 && t->fault ? -EBADMSG : r;
 }

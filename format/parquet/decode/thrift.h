@@ -1,9 +1,9 @@
 /* Thrift's compact protocol (thrift-compact-protocol.md of Apache Thrift), as the footers and page
- * headers of Parquet have it. The bytes are hostile: no access leaves them, no count is believed
- * before as many bytes follow, and what is skipped is at most THRIFT_DEPTH levels deep.
+ * headers of Parquet have it: a struct is read by a table of the fields that are wanted. The bytes
+ * are hostile: no access leaves them, no count is believed before as many bytes follow, and what is
+ * skipped is at most THRIFT_DEPTH levels deep.
  *
- * After a fault every function returns 0 or false, and `fault` says what is wrong at which byte.
- * One thread. */
+ * After a fault nothing more is read, and `fault` says what is wrong at which byte. One thread. */
 #ifndef EPOCHFS_FORMAT_PARQUET_DECODE_THRIFT_H
 #define EPOCHFS_FORMAT_PARQUET_DECODE_THRIFT_H
 
@@ -13,63 +13,40 @@
 
 #define THRIFT_DEPTH 64 /* levels of structs and lists, at most */
 
-enum thrift_type {
-    THRIFT_STOP,
-    THRIFT_TRUE,
-    THRIFT_FALSE,
-    THRIFT_BYTE,
-    THRIFT_I16,
-    THRIFT_I32,
-    THRIFT_I64,
-    THRIFT_DOUBLE,
-    THRIFT_BINARY,
-    THRIFT_LIST,
-    THRIFT_SET,
-    THRIFT_MAP,
-    THRIFT_STRUCT,
-};
-
-/* Starts with bytes and end set. */
+/* Starts as {.at, .end}. */
 struct thrift {
-    const uint8_t *bytes, *end;
-    const uint8_t *at; /* of the next byte */
-    const char *fault; /* static; NULL: none yet */
+    const uint8_t *at, *end; /* the next byte */
+    const char *fault;       /* static; NULL: none yet */
     const uint8_t *fault_at;
 };
 
-/* A field of a struct; starts as {0} for each struct. */
-struct thrift_field {
-    int id;
-    enum thrift_type type;
+struct thrift_bytes {
+    const uint8_t *at; /* NULL: there were none */
+    size_t len;
 };
 
-void thrift_init(struct thrift *t, const uint8_t *bytes, size_t len);
+/* What a field becomes, in the memory that the fields of a struct are read to. */
+enum thrift_kind {
+    THRIFT_NUMBER, /* int64_t: an integer, or 1 or 0 of a bool */
+    THRIFT_BYTES,  /* struct thrift_bytes, of binary or text */
+    THRIFT_BITS,   /* uint64_t: a bit for each number of a list of integers; bit 63: larger ones */
+    THRIFT_SEEN,   /* bool: it is there, of whatever type */
+    THRIFT_INSIDE, /* a struct: its fields, by another table, in the same memory */
+    THRIFT_UNION,  /* int64_t: the number of the member; and the fields of that, as above */
+    THRIFT_LIST,   /* of structs: list() reads all of them */
+};
 
-/* The head of the next field. false: the struct has ended, or there is a fault. */
-bool thrift_next(struct thrift *t, struct thrift_field *f);
+struct thrift_rule {
+    int id;
+    enum thrift_kind kind;
+    size_t at;                       /* in the memory */
+    const struct thrift_rule *rules; /* of what is inside; NULL: it is skipped */
+    int (*list)(void *memory, uint32_t n);
+};
 
-/* The value of a field of that type: an integer, or 1 or 0 of a bool. false: it is of another type
- * and was skipped, or there is a fault. */
-bool thrift_number(struct thrift *t, const struct thrift_field *f, int64_t *ret);
-
-/* The same of binary, and of text; it is not ended by NUL. */
-bool thrift_binary(struct thrift *t, const struct thrift_field *f, const uint8_t **ret,
-                   size_t *ret_len);
-
-/* The number of elements of a list field, whose elements are of that type, and follow. */
-bool thrift_list(struct thrift *t, const struct thrift_field *f, enum thrift_type element,
-                 uint32_t *ret);
-
-/* Is the field a struct, whose fields follow? If not, it is skipped. */
-bool thrift_struct(struct thrift *t, const struct thrift_field *f);
-
-/* An element of a list of integers. */
-int64_t thrift_element(struct thrift *t);
-
-/* The numbers of a struct whose fields follow, by their ids below n; others do not change. */
-void thrift_numbers(struct thrift *t, int n, int64_t *ret);
-
-/* Skip the value of a field. */
-void thrift_skip(struct thrift *t, enum thrift_type type);
+/* Read the fields of a struct, which follow. Fields without a rule for their id and type are
+ * skipped, and of a field that comes twice the last one counts. The rules end with id 0. 0,
+ * -EBADMSG with the fault in t, or an error of list(). */
+int thrift_read(struct thrift *t, const struct thrift_rule *rules, void *memory);
 
 #endif

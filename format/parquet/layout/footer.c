@@ -18,7 +18,25 @@ struct footer_reading {
     size_t n_chunks;
     uint64_t rows_max;
     struct diag *d;
+    /* Of the file: */
+    int64_t rows;
+    struct thrift_bytes writer;
+    bool is_encrypted;
+    /* Of a key: */
+    struct thrift_bytes key, value;
+    /* Of a row group, and of a chunk of it: */
+    int64_t group_rows;
+    struct footer_chunk {
+        int64_t type, codec, values, unpacked, packed, at, dictionary_at, nulls;
+        uint64_t encodings;
+        bool has_path, is_encrypted;
+    } chunk;
 };
+
+#define RULE(number, what, member, ...)                                                            \
+    {                                                                                              \
+        .id = (number), .kind = (what), .at = offsetof(struct footer_reading, member), __VA_ARGS__ \
+    }
 
 static int footer_bad(struct footer_reading *f, const char *what)
 {
@@ -28,130 +46,94 @@ static int footer_bad(struct footer_reading *f, const char *what)
 
 /* ---- chunks ---- */
 
-enum {
-    META_TYPE = 1,
-    META_ENCODINGS,
-    META_PATH,
-    META_CODEC,
-    META_VALUES,
-    META_UNPACKED,
-    META_PACKED,
-    META_KEYS,
-    META_DATA_AT,
-    META_INDEX_AT,
-    META_DICTIONARY_AT,
-    META_STATISTICS
-};
+static const struct thrift_rule statistics_rules[] = {RULE(3, THRIFT_NUMBER, chunk.nulls), {0}};
+static const struct thrift_rule meta_rules[] = {
+    RULE(1, THRIFT_NUMBER, chunk.type),
+    RULE(2, THRIFT_BITS, chunk.encodings),
+    RULE(4, THRIFT_NUMBER, chunk.codec),
+    RULE(5, THRIFT_NUMBER, chunk.values),
+    RULE(6, THRIFT_NUMBER, chunk.unpacked),
+    RULE(7, THRIFT_NUMBER, chunk.packed),
+    RULE(9, THRIFT_NUMBER, chunk.at),
+    RULE(11, THRIFT_NUMBER, chunk.dictionary_at),
+    RULE(12, THRIFT_INSIDE, chunk, .rules = statistics_rules),
+    {0}};
+static const struct thrift_rule chunk_rules[] = {RULE(1, THRIFT_SEEN, chunk.has_path),
+                                                 RULE(3, THRIFT_INSIDE, chunk, .rules = meta_rules),
+                                                 RULE(8, THRIFT_SEEN, chunk.is_encrypted),
+                                                 RULE(9, THRIFT_SEEN, chunk.is_encrypted),
+                                                 {0}};
 
-enum { STATISTICS_NULLS = 3 };
-
-static uint64_t footer_encodings(struct thrift *t, const struct thrift_field *field)
+static int footer_check_chunk(struct footer_reading *f, const struct parquet_node *leaf,
+                              struct parquet_chunk *ret)
 {
-    uint64_t encodings = 0;
-    uint32_t n;
+    const struct footer_chunk *c = &f->chunk;
+    uint64_t at = (uint64_t)c->at, first = (uint64_t)c->dictionary_at, end = f->footer->at;
 
-    if (!thrift_list(t, field, THRIFT_I32, &n))
-        return 0;
-    for (uint32_t i = 0; i < n && !t->fault; i++) {
-        int64_t encoding = thrift_element(t);
-
-        encodings |= UINT64_C(1) << (encoding < 0 || encoding > 63 ? 63 : encoding);
-    }
-    return encodings;
-}
-
-static uint64_t footer_nulls(struct thrift *t, const struct thrift_field *field)
-{
-    int64_t number[STATISTICS_NULLS + 1] = {[STATISTICS_NULLS] = -1};
-
-    if (thrift_struct(t, field))
-        thrift_numbers(t, STATISTICS_NULLS + 1, number);
-    return number[STATISTICS_NULLS] < 0 ? PARQUET_NULLS_UNKNOWN
-                                        : (uint64_t)number[STATISTICS_NULLS];
-}
-
-static void footer_read_meta(struct footer_reading *f, struct parquet_chunk *chunk,
-                             int64_t number[static META_STATISTICS + 1])
-{
-    struct thrift_field field = {0};
-
-    while (thrift_next(&f->t, &field)) {
-        if (field.id == META_ENCODINGS)
-            chunk->encodings = footer_encodings(&f->t, &field);
-        else if (field.id == META_STATISTICS)
-            chunk->nulls = footer_nulls(&f->t, &field);
-        else if (field.id >= META_TYPE && field.id < META_STATISTICS)
-            thrift_number(&f->t, &field, &number[field.id]);
-        else
-            thrift_skip(&f->t, field.type);
-    }
-}
-
-static int footer_check_chunk(struct footer_reading *f, struct parquet_chunk *chunk,
-                              const struct parquet_node *leaf, const int64_t *number)
-{
-    uint64_t at = (uint64_t)number[META_DATA_AT], first = (uint64_t)number[META_DICTIONARY_AT];
-
-    if (number[META_TYPE] != leaf->type)
-        return footer_bad(f, "expected the type of the schema, got another");
-    if (number[META_CODEC] < 0 || number[META_CODEC] >= N_CODECS)
+    if (c->type != leaf->type)
+        return footer_bad(f, c->type < 0 ? "expected metadata of the column, got none"
+                                         : "expected the type of the schema, got another");
+    if (c->codec < 0 || c->codec >= N_CODECS)
         return footer_bad(f, "expected a codec from 0 to 7, got another");
-    if (number[META_VALUES] < 0 || number[META_UNPACKED] < 0 || number[META_PACKED] < 0)
+    if (c->values < 0 || c->unpacked < 0 || c->packed < 0)
         return footer_bad(f, "expected values and sizes of 0 or more, got others");
-    chunk->codec = (uint8_t)number[META_CODEC];
-    chunk->values = (uint64_t)number[META_VALUES];
-    chunk->unpacked = (uint64_t)number[META_UNPACKED];
-    chunk->start = number[META_DICTIONARY_AT] > 0 && first < at ? first : at;
-    if (!chunk->values) {
-        chunk->start = chunk->end = PARQUET_MAGIC;
-        return 0;
-    }
-    if (number[META_DATA_AT] < PARQUET_MAGIC || chunk->start < PARQUET_MAGIC ||
-        at >= f->footer->at || chunk->start > f->footer->at ||
-        (uint64_t)number[META_PACKED] > f->footer->at - chunk->start)
+    ret->codec = (uint8_t)c->codec;
+    ret->values = (uint64_t)c->values;
+    ret->unpacked = (uint64_t)c->unpacked;
+    ret->start = c->dictionary_at > 0 && first < at ? first : at;
+    if (!ret->values)
+        ret->start = ret->end = PARQUET_MAGIC;
+    else if (c->at < PARQUET_MAGIC || ret->start < PARQUET_MAGIC || at >= end || ret->start > end ||
+             (uint64_t)c->packed > end - ret->start)
         return footer_bad(f, "expected pages between the magic and the footer, got others");
-    chunk->end = chunk->start + (uint64_t)number[META_PACKED];
+    else
+        ret->end = ret->start + (uint64_t)c->packed;
     return 0;
 }
 
 static int footer_read_chunk(struct footer_reading *f)
 {
     struct parquet_footer *footer = f->footer;
-    int64_t number[META_STATISTICS + 1];
-    struct thrift_field field = {0};
+    unsigned leaf = footer->leaf[f->n_chunks % footer->n_leaves];
     struct parquet_chunk *chunk;
-    bool has_meta = false, is_encrypted = false, has_path = false;
-    size_t leaf = f->n_chunks % footer->n_leaves;
     int r = array_capacity(&footer->chunk, f->n_chunks, sizeof(*footer->chunk));
 
+    memset(&f->chunk, -1, sizeof(f->chunk));
+    f->chunk.encodings = f->chunk.has_path = f->chunk.is_encrypted = 0;
+    if (r == 0)
+        r = thrift_read(&f->t, chunk_rules, f);
+    if (r == 0 && f->chunk.has_path)
+        r = footer_bad(f, "expected data in this file, got the name of another file, which is "
+                          "never opened");
     if (r < 0)
         return r;
     chunk = &footer->chunk[f->n_chunks];
-    *chunk = (struct parquet_chunk){.nulls = PARQUET_NULLS_UNKNOWN};
-    memset(number, -1, sizeof(number));
-    while (thrift_next(&f->t, &field)) {
-        if (field.id == 3 && field.type == THRIFT_STRUCT) {
-            has_meta = true;
-            footer_read_meta(f, chunk, number);
-            continue;
-        }
-        has_path |= field.id == 1;
-        is_encrypted |= field.id == 8 || field.id == 9;
-        thrift_skip(&f->t, field.type);
-    }
-    if (f->t.fault)
-        return -EBADMSG;
-    if (has_path)
-        return footer_bad(f, "expected data in this file, got the name of another file, which is "
-                             "never opened");
-    if (!has_meta && !is_encrypted)
-        return footer_bad(f, "expected metadata of the column, got none");
-    r = is_encrypted ? 0 : footer_check_chunk(f, chunk, &footer->node[footer->leaf[leaf]], number);
+    *chunk = (struct parquet_chunk){.encodings = f->chunk.encodings,
+                                    .nulls = f->chunk.nulls < 0 ? PARQUET_NULLS_UNKNOWN
+                                                                : (uint64_t)f->chunk.nulls};
+    r = f->chunk.is_encrypted ? 0 : footer_check_chunk(f, &footer->node[leaf], chunk);
     f->n_chunks++;
     return r;
 }
 
 /* ---- row groups ---- */
+
+static int footer_read_chunks(void *memory, uint32_t n)
+{
+    struct footer_reading *f = memory;
+    int r = 0;
+
+    for (uint32_t i = 0; i < n && r == 0; i++)
+        r = f->n_chunks == ((size_t)f->footer->n_groups + 1) * f->footer->n_leaves
+                ? footer_bad(f, "expected a chunk for each column, got more")
+                : footer_read_chunk(f);
+    return r;
+}
+
+static const struct thrift_rule group_rules[] = {
+    RULE(1, THRIFT_LIST, chunk, .list = footer_read_chunks),
+    RULE(3, THRIFT_NUMBER, group_rows),
+    {0}};
 
 /* The chunks have the values of the rows. */
 static int footer_check_rows(struct footer_reading *f, uint64_t rows)
@@ -174,45 +156,44 @@ static int footer_check_rows(struct footer_reading *f, uint64_t rows)
 static int footer_read_group(struct footer_reading *f)
 {
     struct parquet_footer *footer = f->footer;
-    struct thrift_field field = {0};
-    size_t before = f->n_chunks;
-    int64_t rows = -1;
-    int r = 0;
+    uint64_t rows;
+    int r;
 
-    while (r == 0 && thrift_next(&f->t, &field)) {
-        uint32_t n;
-
-        if (field.id == 3)
-            thrift_number(&f->t, &field, &rows);
-        else if (field.id != 1)
-            thrift_skip(&f->t, field.type);
-        else if (thrift_list(&f->t, &field, THRIFT_STRUCT, &n))
-            for (uint32_t i = 0; i < n && r == 0; i++)
-                r = f->n_chunks - before == footer->n_leaves
-                        ? footer_bad(f, "expected a chunk for each column, got more")
-                        : footer_read_chunk(f);
-    }
-    if (r < 0 || f->t.fault)
-        return r < 0 ? r : -EBADMSG;
-    if (f->n_chunks - before != footer->n_leaves)
+    f->group_rows = -1;
+    r = thrift_read(&f->t, group_rules, f);
+    if (r < 0)
+        return r;
+    rows = (uint64_t)f->group_rows;
+    if (f->n_chunks != ((size_t)footer->n_groups + 1) * footer->n_leaves)
         return footer_bad(f, "expected a chunk for each column, got fewer");
-    if (rows < 0 || (uint64_t)rows > f->rows_max - footer->rows)
+    if (f->group_rows < 0 || rows > f->rows_max - footer->rows)
         return diag_set(f->d, -EBADMSG,
                         "row group %u: expected 0 rows or more, and at most %llu in the file, got "
                         "%lld",
-                        footer->n_groups, (unsigned long long)f->rows_max, (long long)rows);
+                        footer->n_groups, (unsigned long long)f->rows_max,
+                        (long long)f->group_rows);
     r = array_capacity(&footer->group, footer->n_groups, sizeof(*footer->group));
     if (r == 0)
-        r = footer_check_rows(f, (uint64_t)rows);
+        r = footer_check_rows(f, rows);
     if (r < 0)
         return r;
-    footer->group[footer->n_groups++] = (struct parquet_group){footer->rows, (uint64_t)rows};
-    footer->rows += (uint64_t)rows;
+    footer->group[footer->n_groups++] = (struct parquet_group){footer->rows, rows};
+    footer->rows += rows;
     return 0;
 }
 
-static int footer_read_groups(struct footer_reading *f, uint32_t n)
+/* ---- the file ---- */
+
+static int footer_read_schema(void *memory, uint32_t n)
 {
+    struct footer_reading *f = memory;
+
+    return parquet_schema_read(&f->t, n, f->footer, f->d);
+}
+
+static int footer_read_groups(void *memory, uint32_t n)
+{
+    struct footer_reading *f = memory;
     int r = 0;
 
     if (!f->footer->node)
@@ -224,88 +205,56 @@ static int footer_read_groups(struct footer_reading *f, uint32_t n)
     return r;
 }
 
-/* ---- the file ---- */
-
-static int footer_copy(const uint8_t *bytes, size_t len, char **ret)
+static int footer_copy(struct thrift_bytes bytes, char **ret)
 {
     free(*ret);
-    *ret = strndup((const char *)bytes, len);
+    *ret = strndup((const char *)bytes.at, bytes.len);
     return *ret ? 0 : -ENOMEM;
 }
 
-static int footer_read_keys(struct footer_reading *f, uint32_t n)
+static int footer_read_keys(void *memory, uint32_t n)
 {
+    static const struct thrift_rule key_rules[] = {
+        RULE(1, THRIFT_BYTES, key), RULE(2, THRIFT_BYTES, value), {0}};
+    struct footer_reading *f = memory;
     int r = 0;
 
     for (uint32_t i = 0; i < n && r == 0; i++) {
-        struct thrift_field field = {0};
-        const uint8_t *key = NULL, *value = NULL;
-        size_t key_len = 0, len = 0;
-
-        while (thrift_next(&f->t, &field))
-            if (field.id == 1)
-                thrift_binary(&f->t, &field, &key, &key_len);
-            else if (field.id == 2)
-                thrift_binary(&f->t, &field, &value, &len);
-            else
-                thrift_skip(&f->t, field.type);
-        if (f->t.fault || !value || key_len != 11 || memcmp(key, "huggingface", 11) != 0 ||
-            len > HUGGINGFACE_MAX)
-            continue;
-        r = footer_copy(value, len, &f->footer->huggingface);
-        f->footer->huggingface_len = r == 0 ? strlen(f->footer->huggingface) : 0;
+        f->key = f->value = (struct thrift_bytes){0};
+        r = thrift_read(&f->t, key_rules, f);
+        if (r == 0 && f->value.at && f->key.len == 11 && !memcmp(f->key.at, "huggingface", 11) &&
+            f->value.len <= HUGGINGFACE_MAX)
+            r = footer_copy(f->value, &f->footer->huggingface);
     }
     return r;
-}
-
-static int footer_read_field(struct footer_reading *f, const struct thrift_field *field)
-{
-    struct thrift *t = &f->t;
-    const uint8_t *bytes;
-    int64_t rows;
-    uint32_t n;
-    size_t len;
-
-    switch (field->id) {
-    case 2:
-        return thrift_list(t, field, THRIFT_STRUCT, &n) ? parquet_schema_read(t, n, f->footer, f->d)
-                                                        : 0;
-    case 3:
-        if (thrift_number(t, field, &rows))
-            f->footer->said_rows = (uint64_t)rows;
-        return 0;
-    case 4:
-        return thrift_list(t, field, THRIFT_STRUCT, &n) ? footer_read_groups(f, n) : 0;
-    case 5:
-        return thrift_list(t, field, THRIFT_STRUCT, &n) ? footer_read_keys(f, n) : 0;
-    case 6:
-        return thrift_binary(t, field, &bytes, &len) ? footer_copy(bytes, len, &f->footer->writer)
-                                                     : 0;
-    case 8:
-        return diag_set(f->d, -EBADMSG, "it is encrypted: expected columns that can be read");
-    default:
-        thrift_skip(t, field->type);
-        return 0;
-    }
 }
 
 static int footer_parse(const uint8_t *bytes, size_t len, struct parquet_footer *footer,
                         struct diag *d)
 {
+    static const struct thrift_rule rules[] = {RULE(2, THRIFT_LIST, t, .list = footer_read_schema),
+                                               RULE(3, THRIFT_NUMBER, rows),
+                                               RULE(4, THRIFT_LIST, t, .list = footer_read_groups),
+                                               RULE(5, THRIFT_LIST, t, .list = footer_read_keys),
+                                               RULE(6, THRIFT_BYTES, writer),
+                                               RULE(8, THRIFT_SEEN, is_encrypted),
+                                               {0}};
     struct footer_reading f = {
+        .t = {.at = bytes, .end = bytes + len},
         .footer = footer,
         .rows_max = min_u64(PARQUET_ROWS_MAX, (footer->at + len) * PARQUET_ROWS_OF_BYTE),
         .d = d};
-    struct thrift_field field = {0};
-    int r = 0;
+    int r = thrift_read(&f.t, rules, &f);
 
-    thrift_init(&f.t, bytes, len);
-    while (r == 0 && thrift_next(&f.t, &field))
-        r = footer_read_field(&f, &field);
+    if (f.is_encrypted)
+        return diag_set(d, -EBADMSG, "it is encrypted: expected columns that can be read");
     if (f.t.fault)
         return diag_set(d, -EBADMSG, "footer, byte %llu: %s",
                         (unsigned long long)(footer->at + (uint64_t)(f.t.fault_at - bytes)),
                         f.t.fault);
+    footer->said_rows = (uint64_t)f.rows;
+    if (r == 0 && f.writer.at)
+        r = footer_copy(f.writer, &footer->writer);
     if (r == 0 && !footer->n_leaves)
         r = diag_set(d, -EBADMSG, "expected at least one column, got no columns");
     return r;

@@ -85,8 +85,7 @@ struct parquet_footer {
     uint64_t said_rows; /* by the file as a whole */
     uint64_t at;        /* the byte that the footer begins with */
     char *huggingface;  /* the value of that key: JSON, ended by NUL; NULL: none */
-    size_t huggingface_len;
-    char *writer; /* created_by; NULL: not said */
+    char *writer;       /* created_by; NULL: not said */
 };
 
 /* Read it. 0, or -errno with the reason in d. The caller releases *ret, also on error. */

@@ -9,85 +9,42 @@
 #include "format/parquet/decode/thrift.h"
 #include "format/parquet/layout/footer.h"
 
-enum {
-    ELEMENT_TYPE = 1,
-    ELEMENT_LENGTH,
-    ELEMENT_REPETITION,
-    ELEMENT_NAME,
-    ELEMENT_CHILDREN,
-    ELEMENT_CONVERTED,
-    ELEMENT_SCALE,
-    ELEMENT_PRECISION,
-    ELEMENT_FIELD_ID,
-    ELEMENT_LOGICAL
-};
-
-/* What an element of the schema says, before it is understood. */
+/* What an element of the schema says, before it is understood; -1: it does not say it. */
 struct element {
-    int64_t number[ELEMENT_LOGICAL + 1];
-    int64_t logical;      /* the member of the union that is set; -1: none */
-    int64_t parameter[3]; /* the numbers of that member, by id */
+    int64_t type, length, repetition, children, converted, scale, precision;
+    struct thrift_bytes name;
+    int64_t logical;      /* the member of the union that is set */
+    int64_t parameter[3]; /* the numbers of that member, by id; 0: it does not say it */
     int64_t unit;         /* of times: 1 ms, 2 us, 3 ns */
 };
 
-/* The unit of a time: a union of empty structs. */
-static int64_t schema_read_unit(struct thrift *t)
-{
-    struct thrift_field f = {0};
-    int64_t unit = 0;
-
-    while (thrift_next(t, &f)) {
-        unit = f.id;
-        thrift_skip(t, f.type);
+#define RULE(number, what, member, ...)                                                            \
+    {                                                                                              \
+        .id = (number), .kind = (what), .at = offsetof(struct element, member), __VA_ARGS__        \
     }
-    return unit;
-}
-
-static void schema_read_member(struct thrift *t, struct element *e)
-{
-    struct thrift_field f = {0};
-
-    while (thrift_next(t, &f))
-        if (f.id == 2 && f.type == THRIFT_STRUCT)
-            e->unit = schema_read_unit(t);
-        else if (f.id == 1 || f.id == 2)
-            thrift_number(t, &f, &e->parameter[f.id]);
-        else
-            thrift_skip(t, f.type);
-}
-
-static void schema_read_logical(struct thrift *t, struct element *e)
-{
-    struct thrift_field f = {0};
-
-    while (thrift_next(t, &f)) {
-        e->logical = f.id;
-        if (thrift_struct(t, &f))
-            schema_read_member(t, e);
-    }
-}
 
 static int schema_read_element(struct thrift *t, struct element *e, struct parquet_node *node)
 {
-    struct thrift_field f = {0};
-    const uint8_t *name = (const uint8_t *)"";
-    size_t len = 0;
+    static const struct thrift_rule member[] = {RULE(1, THRIFT_NUMBER, parameter[1]),
+                                                RULE(2, THRIFT_NUMBER, parameter[2]),
+                                                RULE(2, THRIFT_UNION, unit),
+                                                {0}};
+    static const struct thrift_rule rules[] = {RULE(1, THRIFT_NUMBER, type),
+                                               RULE(2, THRIFT_NUMBER, length),
+                                               RULE(3, THRIFT_NUMBER, repetition),
+                                               RULE(4, THRIFT_BYTES, name),
+                                               RULE(5, THRIFT_NUMBER, children),
+                                               RULE(6, THRIFT_NUMBER, converted),
+                                               RULE(7, THRIFT_NUMBER, scale),
+                                               RULE(8, THRIFT_NUMBER, precision),
+                                               RULE(10, THRIFT_UNION, logical, .rules = member),
+                                               {0}};
+    int r;
 
-    *e = (struct element){.logical = -1};
-    for (unsigned i = 0; i <= ELEMENT_LOGICAL; i++)
-        e->number[i] = -1;
-    while (thrift_next(t, &f)) {
-        if (f.id == ELEMENT_NAME)
-            thrift_binary(t, &f, &name, &len);
-        else if (f.id == ELEMENT_LOGICAL && f.type == THRIFT_STRUCT)
-            schema_read_logical(t, e);
-        else if (f.id >= ELEMENT_TYPE && f.id < ELEMENT_LOGICAL)
-            thrift_number(t, &f, &e->number[f.id]);
-        else
-            thrift_skip(t, f.type);
-    }
-    node->name = strndup((const char *)name, len);
-    return node->name ? 0 : -ENOMEM;
+    *e = (struct element){-1, -1, -1, -1, -1, -1, -1, .logical = -1};
+    r = thrift_read(t, rules, e);
+    node->name = strndup(e->name.at ? (const char *)e->name.at : "", e->name.len);
+    return node->name ? r : -ENOMEM;
 }
 
 /* ---- what it means ---- */
@@ -121,9 +78,9 @@ static const struct converted {
 static void schema_understand(const struct element *e, struct parquet_node *node)
 {
     static const char units[][4] = {"", "ms", "us", "ns"};
-    int64_t unit = e->unit, scale = e->number[ELEMENT_SCALE];
-    int64_t precision = e->number[ELEMENT_PRECISION];
-    int64_t converted = e->number[ELEMENT_CONVERTED];
+    int64_t unit = e->unit, scale = e->scale;
+    int64_t precision = e->precision;
+    int64_t converted = e->converted;
 
     node->is_signed = true;
     if (e->logical >= 0) {
@@ -152,36 +109,45 @@ static void schema_understand(const struct element *e, struct parquet_node *node
 /* Does a leaf of that type have values of that meaning? If not, they are what the type says. */
 static bool schema_fits(const struct parquet_node *node)
 {
-    bool is_bytes = node->type == TYPE_BYTE_ARRAY;
+    enum {
+        INT = 1 << TYPE_INT32,
+        LONG = 1 << TYPE_INT64,
+        BYTES = 1 << TYPE_BYTE_ARRAY,
+        FIXED = 1 << TYPE_FIXED,
+        ANY = 0xff
+    };
+    static const uint8_t types[] = {[LOGICAL_NONE] = ANY,
+                                    [LOGICAL_STRING] = BYTES,
+                                    [LOGICAL_DECIMAL] = INT | LONG | BYTES | FIXED,
+                                    [LOGICAL_DATE] = INT,
+                                    [LOGICAL_TIME] = INT | LONG,
+                                    [LOGICAL_TIMESTAMP] = LONG,
+                                    [LOGICAL_INTEGER] = INT | LONG,
+                                    [LOGICAL_NULL] = ANY,
+                                    [LOGICAL_JSON] = BYTES,
+                                    [LOGICAL_UUID] = FIXED,
+                                    [LOGICAL_FLOAT16] = FIXED,
+                                    [LOGICAL_INTERVAL] = FIXED,
+                                    [LOGICAL_OTHER] = ANY};
     bool is_long = node->type == TYPE_INT64;
-    bool is_int = node->type == TYPE_INT32;
 
-    switch (node->logical) {
-    case LOGICAL_STRING:
-    case LOGICAL_JSON:
-        return is_bytes;
-    case LOGICAL_DECIMAL:
-        return node->precision && node->scale <= node->precision && node->precision <= 1000 &&
-               (is_bytes || is_int || is_long || node->type == TYPE_FIXED);
-    case LOGICAL_DATE:
-        return is_int;
-    case LOGICAL_TIME:
-        return *node->unit && (node->unit[0] == 'm' ? is_int : is_long);
-    case LOGICAL_TIMESTAMP:
-        return *node->unit && is_long;
-    case LOGICAL_INTEGER:
-        return (is_int && (node->bits == 8 || node->bits == 16 || node->bits == 32)) ||
-               (is_long && node->bits == 64);
-    case LOGICAL_UUID:
-        return node->type == TYPE_FIXED && node->type_length == 16;
-    case LOGICAL_FLOAT16:
-        return node->type == TYPE_FIXED && node->type_length == 2;
-    case LOGICAL_INTERVAL:
-        return node->type == TYPE_FIXED && node->type_length == 12;
-    case LOGICAL_MAP:
-    case LOGICAL_LIST:
-    case LOGICAL_VARIANT:
+    if (!(types[node->logical] >> node->type & 1))
         return false;
+    switch (node->logical) {
+    case LOGICAL_DECIMAL:
+        return node->precision && node->scale <= node->precision && node->precision <= 1000;
+    case LOGICAL_TIME:
+    case LOGICAL_TIMESTAMP:
+        return *node->unit &&
+               (is_long == (node->unit[0] != 'm') || node->logical == LOGICAL_TIMESTAMP);
+    case LOGICAL_INTEGER:
+        return is_long ? node->bits == 64 : node->bits == 8 || node->bits == 16 || node->bits == 32;
+    case LOGICAL_UUID:
+        return node->type_length == 16;
+    case LOGICAL_FLOAT16:
+        return node->type_length == 2;
+    case LOGICAL_INTERVAL:
+        return node->type_length == 12;
     default:
         return true;
     }
@@ -195,15 +161,15 @@ static int schema_bad(unsigned i, const struct parquet_node *node, const char *w
 
 static int schema_check(unsigned i, struct element *e, struct parquet_node *node, struct diag *d)
 {
-    int64_t type = e->number[ELEMENT_TYPE], children = e->number[ELEMENT_CHILDREN];
-    int64_t repetition = e->number[ELEMENT_REPETITION];
+    int64_t type = e->type, children = e->children;
+    int64_t repetition = e->repetition;
 
     if (children > 0 || i == 0)
         type = -1;
     else if (type < 0 || type >= N_PARQUET_TYPES)
         return schema_bad(i, node, "a type from 0 to 7", d);
     node->type = (int)type;
-    node->type_length = e->number[ELEMENT_LENGTH];
+    node->type_length = e->length;
     if (type == TYPE_FIXED && (node->type_length <= 0 || node->type_length > PAGE_BYTES_MAX))
         return schema_bad(i, node, "a length above 0 and up to 256 MiB", d);
     if (repetition > NODE_REPEATED || (i && repetition < 0))
@@ -262,27 +228,23 @@ static int schema_grow_tree(struct parquet_footer *footer, struct diag *d)
 
 int parquet_schema_read(struct thrift *t, uint32_t n, struct parquet_footer *footer, struct diag *d)
 {
-    if (footer->node)
-        return diag_set(d, -EBADMSG, "schema: expected one, got two");
-    for (uint32_t i = 0; i < n && !t->fault; i++) {
+    int r = footer->node ? diag_set(d, -EBADMSG, "schema: expected one, got two") : 0;
+
+    for (uint32_t i = 0; i < n && r == 0; i++) {
         struct element e;
         struct parquet_node *node;
-        int r = array_capacity(&footer->node, i, sizeof(*footer->node));
 
+        r = array_capacity(&footer->node, i, sizeof(*footer->node));
         if (r < 0)
             return r;
-        node = &footer->node[i];
+        node = &footer->node[footer->n_nodes++];
         *node = (struct parquet_node){0};
         r = schema_read_element(t, &e, node);
-        if (r < 0)
-            return r;
-        footer->n_nodes++;
-        r = t->fault ? 0 : schema_check(i, &e, node, d);
-        if (r < 0)
-            return r;
+        if (r == 0)
+            r = schema_check(i, &e, node, d);
     }
-    if (t->fault)
-        return -EBADMSG;
+    if (r < 0)
+        return r;
     footer->leaf = calloc(footer->n_nodes + 1u, sizeof(*footer->leaf));
     return footer->leaf ? schema_grow_tree(footer, d) : -ENOMEM;
 }

@@ -14,39 +14,49 @@
 
 /* ---- Thrift ---- */
 
+struct read {
+    int64_t number, flag, member, inside;
+    uint64_t bits;
+    struct thrift_bytes name;
+    bool has_list;
+};
+
+static const struct thrift_rule inside[] = {
+    {.id = 1, .kind = THRIFT_NUMBER, .at = offsetof(struct read, inside)}, {0}};
+static const struct thrift_rule rules[] = {
+    {.id = 1, .kind = THRIFT_NUMBER, .at = offsetof(struct read, number)},
+    {.id = 2, .kind = THRIFT_NUMBER, .at = offsetof(struct read, flag)},
+    {.id = 3, .kind = THRIFT_UNION, .at = offsetof(struct read, member), .rules = inside},
+    {.id = 20, .kind = THRIFT_BYTES, .at = offsetof(struct read, name)},
+    {.id = 21, .kind = THRIFT_BITS, .at = offsetof(struct read, bits)},
+    {.id = 22, .kind = THRIFT_SEEN, .at = offsetof(struct read, has_list)},
+    {0}};
+
 static void test_thrift__fields__read(void **state)
 {
-    /* i32 1 = -3; bool 2 = true; binary 20 = "ab"; list of i32 21 = {1, -1}; stop */
-    const uint8_t bytes[] = {0x15, 5, 0x11, 0x08, 40, 2, 'a', 'b', 0x19, 0x25, 2, 1, 0x00};
-    struct thrift_field f = {0};
-    struct thrift t;
-    const uint8_t *s;
-    size_t len;
-    uint32_t n;
-    int64_t v;
+    /* i32 1 = -3; bool 2 = true; struct 3 = {struct 9 = {i32 1 = 4}}; binary 20 = "ab"; list of i32
+     * 21 = {1, 70}; list of i32 22 = {}; i32 20 = 0, of another type; i32 1 = 1; stop */
+    const uint8_t bytes[] = {0x15, 5,    0x11, 0x1c, 0x9c, 0x15, 8, 0,    0, 0x08,
+                             40,   2,    'a',  'b',  0x19, 0x25, 2, 0x8c, 1, 0x19,
+                             0x05, 0x05, 40,   0,    0x05, 2,    2, 0x00};
+    struct thrift t = {.at = bytes, .end = bytes + sizeof(bytes)};
+    struct read got = {0};
 
     (void)state;
-    thrift_init(&t, bytes, sizeof(bytes));
-    assert_true(thrift_next(&t, &f) && f.id == 1 && thrift_number(&t, &f, &v) && v == -3);
-    assert_true(thrift_next(&t, &f) && f.id == 2 && thrift_number(&t, &f, &v) && v == 1);
-    assert_true(thrift_next(&t, &f) && f.id == 20 && thrift_binary(&t, &f, &s, &len));
-    assert_true(len == 2 && !memcmp(s, "ab", 2));
-    assert_true(thrift_next(&t, &f) && f.id == 21 && thrift_list(&t, &f, THRIFT_I32, &n));
-    assert_int_equal(n, 2);
-    assert_int_equal(thrift_element(&t), 1);
-    assert_int_equal(thrift_element(&t), -1);
-    assert_false(thrift_next(&t, &f));
+    assert_int_equal(thrift_read(&t, rules, &got), 0);
+    assert_true(got.number == 1 && got.flag == 1 && got.member == 9 && got.inside == 4);
+    assert_true(got.name.len == 2 && !memcmp(got.name.at, "ab", 2));
+    assert_true(got.bits == (UINT64_C(1) << 63 | 2) && got.has_list);
     assert_null(t.fault);
+    assert_ptr_equal(t.at, t.end);
 }
 
 static void fails_thrift(const uint8_t *bytes, size_t len, const char *piece)
 {
-    struct thrift_field f = {0};
-    struct thrift t;
+    struct thrift t = {.at = bytes, .end = bytes + len};
+    struct read got = {0};
 
-    thrift_init(&t, bytes, len);
-    while (thrift_next(&t, &f))
-        thrift_skip(&t, f.type);
+    assert_int_equal(thrift_read(&t, &(const struct thrift_rule){0}, &got), -EBADMSG);
     assert_non_null(t.fault);
     assert_non_null(strstr(t.fault, piece));
     assert_true(t.fault_at >= bytes && t.fault_at <= bytes + len);
