@@ -34,6 +34,12 @@ static inline uint64_t pass_window_end(const struct pass_window *w)
 int pass_window_at(struct pass_window *w, const struct blob *blob, uint64_t at, uint64_t len,
                    uint64_t end, const uint8_t **ret, struct diag *d);
 
+/* Begin with another blob, in the memory of the last. */
+static inline void pass_window_again(struct pass_window *w)
+{
+    w->have = 0;
+}
+
 void pass_window_release(struct pass_window *w); /* of one that starts with nothing private set */
 
 #endif

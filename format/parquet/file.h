@@ -139,56 +139,71 @@ size_t parquet_count_rows(const struct page_data *data);
 
 /* ---- json.c ---- */
 
-/* The leaves of a row, and where the reading of each is. */
-struct json_leaf {
+/* A leaf of a row: its levels [level, end), whose values begin with one. */
+struct parquet_leaf {
     const struct page_data *data;
-    size_t level, value, end; /* end: the level behind the row */
+    const struct parquet_node *node;
+    size_t level, end, value;
+    size_t next; /* the first value of the next row */
 };
 
 /* Add the node's next value as JSON. leaf: those of the column, whose first is number first_leaf.
  * 0, -EBADMSG: the leaves do not fit each other; or -ENOMEM. */
-int parquet_json(const struct parquet_node *node, struct json_leaf *leaf, unsigned first_leaf,
+int parquet_json(const struct parquet_node *node, struct parquet_leaf *leaf, unsigned first_leaf,
                  struct text *t);
 
 /* ---- pages.c: the pages of a chunk ---- */
 
+#define PARQUET_UNIT_VALUES (UINT64_C(1) << 20)  /* with nulls: a unit of so many is full */
+#define PARQUET_UNIT_BYTES  (UINT64_C(64) << 10) /* of values, at least, except the last unit */
+
+struct parquet_memory {
+    struct pass_window window;
+    struct page_room room;
+};
+
 struct parquet_walk {
     const struct parquet_file *file;
     const struct parquet_chunk *chunk;
+    unsigned group, leaf;
+    bool has_places; /* values may lie in the file as they are */
     struct page_column column;
-    struct pass_window window;
-    uint64_t at, end;              /* the next page; the byte behind the last */
+    struct parquet_memory *memory;
+    uint64_t at, end;              /* the next page, or the body of this one; behind the last */
     uint64_t left;                 /* values that the chunk has from there on, at most */
     struct memo_thing *dictionary; /* struct values, once it was asked for */
     bool is_over;                  /* what follows cannot be read, */
     bool is_spoilt;                /* nor can what was before */
+    bool is_cut;                   /* rows lack what follows */
     uint64_t lost;                 /* values of the page that could not be read */
-    struct page_header header;     /* of the last page */
+    bool has_page;                 /* it is at a data page: */
+    uint64_t page_at;              /* its first byte */
+    struct page_header header;
+    uint64_t unit_at; /* the first byte of what a unit is made of */
 };
 
-/* Walk through bytes [at, end) of a chunk. rc may be READ_WAITS. */
-void parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
-                       unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc);
-void parquet_walk_release(struct parquet_walk *walk);
+/* Walk through bytes [at, end) of a chunk. rc may be READ_WAITS. 0 or -ENOMEM. */
+int parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
+                      unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc);
+void parquet_walk_release(struct parquet_walk *walk); /* of one that starts as {0} as well */
 #define AUTO_WALK AUTO(parquet_walk_release)
 
-/* Go to the next data page, whose header is set; at is its body. 1; 0: there is none; -EBADMSG with
- * the reason in d: the rest cannot be read (is_over); or another -errno. */
+/* Go to the next data page, if it is at none; at is its body then. 1; 0: there is none; -EBADMSG
+ * with the reason in d: the rest cannot be read (is_over); or another -errno. */
 int parquet_walk_page(struct parquet_walk *walk, struct diag *d);
-/* Decode that page, and go behind it. 0, -EBADMSG with the reason in d: its values (lost) cannot be
- * read; or another -errno. */
-int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct diag *d);
 /* Go behind that page. */
 void parquet_walk_skip(struct parquet_walk *walk);
-/* The bytes of its body, from its start, at most as many as it has. */
-int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **ret,
+/* Bytes [at, at + len) of its body. */
+int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
                        struct diag *d);
-/* Append all data pages. Values that cannot be read are bad in flat columns. In others *ret_cut:
- * what follows is lacking. d has the first fault, which is no error. 0 or another -errno. */
-int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret_cut,
-                     struct diag *d);
-/* Append n values that are bad. 0 or -ENOMEM. */
-int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n);
+/* Are its values in the file as they are? Not with a checksum: such a page is read whole. */
+bool parquet_walk_in_place(const struct parquet_walk *walk);
+/* Append data pages to ret: all, or, with splits, those of a unit. Values that cannot be read are
+ * bad in flat columns; in others, what follows is lacking (is_cut). d has the first fault, which is
+ * no error. The unit begins at unit_at, and has the first *ret_n levels. 0; 1: others follow, the
+ * first of them from page_at on; *ret_n = 0: a page in place; or another -errno. */
+int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *ret, size_t *ret_n,
+                      struct diag *d);
 
 /* ---- units.c ---- */
 

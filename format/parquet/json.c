@@ -13,8 +13,8 @@
 #define JSON_MAX ((size_t)VALUES_BYTES_MAX)
 
 struct json_row {
-    struct json_leaf *leaf; /* of the column */
-    unsigned first;         /* the number of its first leaf */
+    struct parquet_leaf *leaf; /* of the column */
+    unsigned first;            /* the number of its first leaf */
     struct text *t;
 };
 
@@ -114,7 +114,8 @@ static int json_value(const struct parquet_node *node, const uint8_t *value, siz
 
 /* ---- the tree ---- */
 
-static struct json_leaf *json_leaf_of(const struct json_row *row, const struct parquet_node *node)
+static struct parquet_leaf *json_leaf_of(const struct json_row *row,
+                                         const struct parquet_node *node)
 {
     return &row->leaf[node->leaf - row->first];
 }
@@ -122,7 +123,7 @@ static struct json_leaf *json_leaf_of(const struct json_row *row, const struct p
 /* The levels of the node's first leaf. */
 static unsigned json_def(const struct json_row *row, const struct parquet_node *node)
 {
-    const struct json_leaf *leaf = json_leaf_of(row, node);
+    const struct parquet_leaf *leaf = json_leaf_of(row, node);
 
     return leaf->data->def ? leaf->data->def[leaf->level] : 0;
 }
@@ -133,7 +134,7 @@ static bool json_more(const struct json_row *row, const struct parquet_node *nod
                       bool *ret)
 {
     for (unsigned i = 0; i < node->n_leaves; i++) {
-        const struct json_leaf *leaf = json_leaf_of(row, node) + i;
+        const struct parquet_leaf *leaf = json_leaf_of(row, node) + i;
         bool more = leaf->level < leaf->end && leaf->data->rep[leaf->level] == rep;
 
         if (i && more != *ret)
@@ -147,7 +148,7 @@ static bool json_more(const struct json_row *row, const struct parquet_node *nod
 static int json_pass(const struct json_row *row, const struct parquet_node *node, unsigned below)
 {
     for (unsigned i = 0; i < node->n_leaves; i++) {
-        struct json_leaf *leaf = json_leaf_of(row, node) + i;
+        struct parquet_leaf *leaf = json_leaf_of(row, node) + i;
 
         if (leaf->level >= leaf->end || !leaf->data->def || leaf->data->def[leaf->level] >= below)
             return -EBADMSG;
@@ -160,7 +161,7 @@ static int json_node(const struct json_row *row, const struct parquet_node *node
 
 static int json_leaf_value(const struct json_row *row, const struct parquet_node *node)
 {
-    struct json_leaf *leaf = json_leaf_of(row, node);
+    struct parquet_leaf *leaf = json_leaf_of(row, node);
     const struct values *v = &leaf->data->v;
     size_t len, at = leaf->value++;
     const uint8_t *value;
@@ -253,7 +254,7 @@ static int json_content(const struct json_row *row, const struct parquet_node *n
 
 static int json_node(const struct json_row *row, const struct parquet_node *node)
 {
-    const struct json_leaf *leaf = json_leaf_of(row, node);
+    const struct parquet_leaf *leaf = json_leaf_of(row, node);
 
     if (leaf->level >= leaf->end)
         return -EBADMSG;
@@ -266,7 +267,7 @@ static int json_node(const struct json_row *row, const struct parquet_node *node
     return json_content(row, node);
 }
 
-int parquet_json(const struct parquet_node *node, struct json_leaf *leaf, unsigned first_leaf,
+int parquet_json(const struct parquet_node *node, struct parquet_leaf *leaf, unsigned first_leaf,
                  struct text *t)
 {
     const struct json_row row = {leaf, first_leaf, t};

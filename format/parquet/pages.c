@@ -1,5 +1,5 @@
-/* The pages of a chunk, one after another. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,34 +11,79 @@
 #define IMPALA_MORE  100 /* bytes: it counted headers of dictionaries in no size (PARQUET-816) */
 #define WINDOW_MOST  (256u << 10) /* bytes that are read ahead of a walk */
 #define AT_ONCE_MOST (PAGE_BYTES_MAX + PAGE_HEADER_MAX)
+#define KEPT_MOST    (2u << 20) /* bytes of memory that the next walk gets */
 
-void parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
-                       unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc)
+/* ---- memory ---- */
+
+/* That of walks that have ended: fresh memory of a page costs more than to unpack it. */
+static _Atomic(struct parquet_memory *) pages_kept[2];
+
+static struct parquet_memory *pages_take_memory(void)
+{
+    struct parquet_memory *m = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(pages_kept) && !m; i++)
+        m = atomic_exchange(&pages_kept[i], NULL);
+    return m ? m : calloc(1, sizeof(*m));
+}
+
+static void pages_keep_memory(struct parquet_memory *m)
+{
+    if (m && m->window.capacity <= KEPT_MOST && m->room.capacity <= KEPT_MOST)
+        for (size_t i = 0; i < ARRAY_LEN(pages_kept) && m; i++)
+            m = atomic_exchange(&pages_kept[i], m);
+    if (!m)
+        return;
+    pass_window_release(&m->window);
+    page_room_release(&m->room);
+    free(m);
+}
+
+/* ---- pages ---- */
+
+int parquet_walk_init(struct parquet_walk *walk, const struct parquet_file *file, unsigned group,
+                      unsigned leaf, uint64_t at, uint64_t end, struct read_context *rc)
 {
     const struct parquet_footer *footer = &file->footer;
     const struct parquet_node *node = &footer->node[footer->leaf[leaf]];
     const struct parquet_chunk *chunk = parquet_chunk_at(footer, group, leaf);
+    enum parquet_type type = (enum parquet_type)node->type;
 
     *walk = (struct parquet_walk){
         .file = file,
         .chunk = chunk,
-        .column = {.type = (enum parquet_type)node->type,
-                   .width =
-                       values_width((enum parquet_type)node->type, (uint32_t)node->type_length),
+        .group = group,
+        .leaf = leaf,
+        .memory = pages_take_memory(),
+        .column = {.type = type,
+                   .width = values_width(type, (uint32_t)node->type_length),
                    .max_def = node->max_def,
                    .max_rep = node->max_rep,
                    .codec = (enum parquet_codec)chunk->codec},
-        .window = {.least = HEADER_LEAST, .most = WINDOW_MOST, .rc = rc},
         .at = at,
         .end = end,
         .left = chunk->values,
     };
+    if (!walk->memory)
+        return -ENOMEM;
+    pass_window_again(&walk->memory->window);
+    walk->memory->window.least = HEADER_LEAST;
+    walk->memory->window.most = WINDOW_MOST;
+    walk->memory->window.rc = rc;
+    return 0;
 }
 
 void parquet_walk_release(struct parquet_walk *walk)
 {
     memo_let_go(walk->dictionary);
-    pass_window_release(&walk->window);
+    pages_keep_memory(walk->memory);
+    *walk = (struct parquet_walk){0};
+}
+
+static int pages_window(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
+                        struct diag *d)
+{
+    return pass_window_at(&walk->memory->window, walk->file->base.blob, at, len, walk->end, ret, d);
 }
 
 static int pages_fail(const struct parquet_walk *walk, const char *why, struct diag *d)
@@ -64,8 +109,7 @@ static int pages_header(struct parquet_walk *walk, struct diag *d)
     while (r == -ENODATA) {
         const uint8_t *bytes;
 
-        r = pass_window_at(&walk->window, walk->file->base.blob, walk->at, len, walk->end, &bytes,
-                           d);
+        r = pages_window(walk, walk->at, len, &bytes, d);
         if (r < 0)
             return r;
         r = page_header_read(bytes, (size_t)len, &walk->header, &why);
@@ -87,7 +131,7 @@ static int pages_header(struct parquet_walk *walk, struct diag *d)
 
 int parquet_walk_page(struct parquet_walk *walk, struct diag *d)
 {
-    while (!walk->is_over && walk->left && walk->at < walk->end) {
+    while (!walk->has_page && !walk->is_over && walk->left && walk->at < walk->end) {
         const struct page_header *h = &walk->header;
         int r = pages_header(walk, d);
 
@@ -96,84 +140,77 @@ int parquet_walk_page(struct parquet_walk *walk, struct diag *d)
         walk->is_spoilt = h->type == PAGE_DICTIONARY && walk->at != walk->chunk->start;
         if (walk->is_spoilt)
             return pages_stop(walk, "expected one dictionary page, in front, got another", d);
-        if (h->type == PAGE_DATA || h->type == PAGE_DATA_V2) {
-            if (h->n > walk->left)
-                return pages_stop(walk, "expected the values of the chunk, got more", d);
-            walk->at += h->len;
-            if (h->n)
-                return 1;
+        walk->has_page = h->type == PAGE_DATA || h->type == PAGE_DATA_V2;
+        if (walk->has_page && h->n > walk->left)
+            return pages_stop(walk, "expected the values of the chunk, got more", d);
+        walk->page_at = walk->at;
+        walk->at += h->len;
+        if (!walk->has_page)
+            walk->at += h->packed;
+        else if (!h->n)
             parquet_walk_skip(walk);
-            continue;
-        }
-        walk->at += h->len + h->packed;
     }
-    return 0;
+    return walk->has_page && !walk->is_over;
 }
 
 void parquet_walk_skip(struct parquet_walk *walk)
 {
+    walk->has_page = false;
     walk->at += walk->header.packed;
     walk->left -= walk->header.n;
 }
 
-int parquet_walk_bytes(struct parquet_walk *walk, uint64_t len, const uint8_t **ret, struct diag *d)
+int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
+                       struct diag *d)
 {
-    return pass_window_at(&walk->window, walk->file->base.blob, walk->at,
-                          min_u64(len, walk->header.packed), walk->end, ret, d);
+    return pages_window(walk, walk->at + at, len, ret, d);
 }
 
 /* ---- dictionaries ---- */
 
 struct pages_making {
-    struct parquet_walk *walk;
+    const struct parquet_walk *walk;
     struct diag *d;
 };
 
 /* Read the dictionary that the chunk begins with. */
-static int pages_read_dictionary(struct parquet_walk *walk, struct values *ret, struct diag *d)
+static int pages_read_dictionary(struct parquet_walk *w, struct values *ret, struct diag *d)
 {
-    const struct parquet_chunk *chunk = walk->chunk;
-    struct parquet_walk w = {
-        .file = walk->file,
-        .chunk = chunk,
-        .column = walk->column,
-        .window = {.least = HEADER_LEAST, .most = WINDOW_MOST, .rc = walk->window.rc},
-        .at = chunk->start,
-        .end = chunk->end,
-        .left = 1};
     const char *why = "expected a dictionary in front of the chunk, got none";
     const uint8_t *body;
-    int r = pages_header(&w, d);
+    int r = pages_header(w, d);
 
-    if (r == 0 && w.header.type != PAGE_DICTIONARY)
-        r = pages_fail(&w, why, d);
-    w.at += w.header.len;
+    if (r == 0 && w->header.type != PAGE_DICTIONARY)
+        r = pages_fail(w, why, d);
+    w->at += w->header.len;
     if (r == 0)
-        r = parquet_walk_bytes(&w, w.header.packed, &body, d);
+        r = parquet_walk_bytes(w, 0, w->header.packed, &body, d);
     if (r == 0) {
-        r = page_decode_dictionary(&w.column, &w.header, body, ret, &why);
+        r = page_decode_dictionary(&w->column, &w->header, body, &w->memory->room, ret, &why);
         if (r == -EBADMSG)
-            pages_fail(&w, why, d);
+            pages_fail(w, why, d);
     }
-    if (r == 0)
-        r = blob_verify(walk->file->base.blob, d);
-    parquet_walk_release(&w);
-    return r;
+    return r == 0 ? blob_verify(w->file->base.blob, d) : r;
 }
 
 static int pages_make_dictionary(void *ctx, void **ret, size_t *ret_size)
 {
     const struct pages_making *m = ctx;
-    AUTO_VALUES struct values v = {.width = m->walk->column.width};
-    int r = pages_read_dictionary(m->walk, &v, m->d);
+    const struct parquet_walk *walk = m->walk;
+    AUTO_VALUES struct values v = {0};
+    AUTO_WALK struct parquet_walk w;
+    int r = parquet_walk_init(&w, walk->file, walk->group, walk->leaf, walk->chunk->start,
+                              walk->chunk->end, walk->memory->window.rc);
 
+    if (r == 0)
+        r = pages_read_dictionary(&w, &v, m->d);
     return r < 0 ? r : values_pack(&v, "", ret, ret_size);
 }
 
 static int pages_find_dictionary(struct parquet_walk *walk, struct diag *d)
 {
     struct pages_making m = {walk, d};
-    const struct memo_maker maker = {pages_make_dictionary, &m, walk->window.rc};
+    const struct memo_maker maker = {pages_make_dictionary, &m, walk->memory->window.rc};
     const struct memo_key key = {
         {(uintptr_t)walk->file, (uintptr_t)walk->chunk, (uintptr_t)pages_make_dictionary}};
 
@@ -182,7 +219,17 @@ static int pages_find_dictionary(struct parquet_walk *walk, struct diag *d)
 
 /* ---- bodies ---- */
 
-int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct diag *d)
+bool parquet_walk_in_place(const struct parquet_walk *walk)
+{
+    const struct page_header *h = &walk->header;
+
+    return walk->has_page && walk->has_places && h->encoding == ENCODING_PLAIN && !h->has_crc &&
+           h->packed == h->unpacked &&
+           (walk->column.codec == CODEC_NONE || (h->type == PAGE_DATA_V2 && !h->is_packed));
+}
+
+/* Append the values of the page. 0, -EBADMSG with the reason in d, or another -errno. */
+static int pages_decode(struct parquet_walk *walk, struct page_data *ret, struct diag *d)
 {
     const struct page_header *h = &walk->header;
     bool wants = h->encoding == ENCODING_PLAIN_DICTIONARY || h->encoding == ENCODING_RLE_DICTIONARY;
@@ -191,69 +238,67 @@ int parquet_walk_decode(struct parquet_walk *walk, struct page_data *ret, struct
     int r = wants ? pages_find_dictionary(walk, d) : 0;
 
     if (r == 0)
-        r = parquet_walk_bytes(walk, h->packed, &body, d);
+        r = parquet_walk_bytes(walk, 0, h->packed, &body, d);
     if (r == 0) {
         r = page_decode(&walk->column, h, body,
-                        walk->dictionary ? memo_bytes(walk->dictionary) : NULL, ret, &why);
+                        walk->dictionary ? memo_bytes(walk->dictionary) : NULL, &walk->memory->room,
+                        ret, &why);
         if (r == -EBADMSG)
             pages_fail(walk, why, d);
     }
     if (r == 0 || r == -EBADMSG) {
         walk->lost = h->n;
         parquet_walk_skip(walk);
-    } else {
-        walk->at -= h->len; /* it comes again */
     }
     return r;
 }
 
-int parquet_add_bad_values(const struct page_column *column, struct page_data *data, size_t n)
+/* Values that cannot be read: those of flat columns are bad; of others, what follows is lost. */
+static int pages_lose(struct parquet_walk *walk, struct page_data *data)
 {
-    int r = values_append_marked(&data->v, n, VALUE_BAD);
-    uint8_t *grown = r == 0 && column->max_def ? realloc(data->def, data->n + n + 1) : NULL;
+    size_t n = (size_t)walk->lost;
+    int r = walk->column.max_rep || walk->is_over ? 0 : page_data_grow(&walk->column, data, n);
 
-    if (r == 0 && column->max_def && !grown)
-        r = -ENOMEM;
-    if (grown) {
-        data->def = grown;
-        memset(grown + data->n, (int)column->max_def, n);
-    }
-    if (r == 0)
-        data->n += n;
+    walk->is_cut = walk->is_over |= walk->column.max_rep > 0;
+    if (r < 0 || walk->is_cut)
+        return r;
+    r = values_append_marked(&data->v, n, VALUE_BAD);
+    if (r == 0 && data->def)
+        memset(data->def + data->n, (int)walk->column.max_def, n);
+    data->n += r == 0 ? n : 0;
     return r;
 }
 
-int parquet_walk_all(struct parquet_walk *walk, struct page_data *ret, bool *ret_cut,
-                     struct diag *d)
+int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *ret, size_t *ret_n,
+                      struct diag *d)
 {
     const uint8_t *all;
     int r = 0;
 
-    *ret_cut = false;
     ret->v.width = walk->column.width;
-    if (walk->end > walk->at && walk->end - walk->at <= AT_ONCE_MOST) /* at once */
-        r = pass_window_at(&walk->window, walk->file->base.blob, walk->at, walk->end - walk->at,
-                           walk->end, &all, d);
-    while (r == 0 && !*ret_cut) {
-        AUTO_PAGE_DATA struct page_data page = {0};
+    if (!splits && walk->end > walk->at && walk->end - walk->at <= AT_ONCE_MOST) /* at once */
+        r = pages_window(walk, walk->at, walk->end - walk->at, &all, d);
+    while (r == 0 && !walk->is_cut) {
+        bool is_full =
+            splits && (ret->v.len >= PARQUET_UNIT_BYTES || ret->n >= PARQUET_UNIT_VALUES);
 
+        *ret_n = ret->n;
         r = parquet_walk_page(walk, d);
+        if (!ret->n)
+            walk->unit_at = walk->has_page ? walk->page_at : min_u64(walk->at, walk->end);
         if (r == 0)
             break;
+        if (r == 1 && splits && (parquet_walk_in_place(walk) || (is_full && !walk->column.max_rep)))
+            return 1;
         if (r == 1)
-            r = parquet_walk_decode(walk, &page, d);
-        if (r == 0) {
-            r = page_data_append(ret, &page);
-            walk->is_over |= r == -EBADMSG;
-        }
-        if (r != -EBADMSG)
-            continue;
-        *ret_cut = walk->column.max_rep > 0 || walk->is_over;
-        if (walk->is_spoilt)
+            r = pages_decode(walk, ret, d);
+        if (r == 0 && is_full && ret->rep && !ret->rep[*ret_n])
+            return 1;
+        if (r == -EBADMSG && walk->is_spoilt && !splits)
             page_data_release(ret);
-        r = walk->column.max_rep || walk->is_over
-                ? 0
-                : parquet_add_bad_values(&walk->column, ret, (size_t)walk->lost);
+        if (r == -EBADMSG)
+            r = pages_lose(walk, ret);
     }
+    *ret_n = ret->n;
     return r;
 }

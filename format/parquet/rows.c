@@ -7,14 +7,6 @@
 #include "base/real.h"
 #include "format/parquet/file.h"
 
-/* What rows are made from and to. */
-struct rows {
-    const struct parquet_column *c;
-    const struct page_data *data; /* of each leaf */
-    struct values *made;
-    struct diag *why; /* the first fault */
-};
-
 size_t parquet_count_rows(const struct page_data *data)
 {
     size_t n = 0;
@@ -25,25 +17,6 @@ size_t parquet_count_rows(const struct page_data *data)
         n += !data->rep[i];
     return n;
 }
-
-static void rows_blame(struct rows *rows, const char *why)
-{
-    if (!rows->why->set)
-        diag_set(rows->why, -EBADMSG, "%s", why);
-}
-
-/* Add a row of those bytes; one that is bad, if they are none (r: -EBADMSG), or too many. */
-static int rows_add(struct rows *rows, int r, const void *bytes, size_t len, const char *why)
-{
-    if (r == 0)
-        r = values_append_one(rows->made, bytes, len);
-    if (r != -EBADMSG)
-        return r;
-    rows_blame(rows, why);
-    return values_append_marked(rows->made, 1, VALUE_BAD);
-}
-
-/* ---- flat columns ---- */
 
 /* What a number shows where there is none. */
 static void rows_null_number(const struct parquet_column *c, uint8_t *dst)
@@ -65,72 +38,48 @@ static const char *rows_why(const struct values *v, size_t i)
                              : "expected a number that its type has, got another";
 }
 
-static int rows_make_numbers(struct rows *rows, size_t n)
+/* Numbers, of which there is one in a row: not one by one, as there are many. */
+static int rows_make_numbers(const struct parquet_column *c, const struct page_data *data, size_t n,
+                             struct values *ret, struct diag *why)
 {
-    const struct parquet_column *c = rows->c;
-    const struct page_data *data = rows->data;
     const struct values *v = &data->v;
-    int r = values_append_marked(rows->made, n, VALUE_GOOD);
+    int r = values_append_marked(ret, n, VALUE_GOOD);
 
     for (size_t i = 0, at = 0; i < n && r == 0; i++) {
-        uint8_t *dst = rows->made->bytes + i * c->width;
+        uint8_t *dst = ret->bytes + i * c->width;
         const uint8_t *value;
         size_t len;
 
         if (data->def && data->def[i] < c->node->max_def) {
             rows_null_number(c, dst);
             if (c->null == NULL_HOLE)
-                r = values_set_mark(rows->made, i, VALUE_NULL);
+                r = values_set_mark(ret, i, VALUE_NULL);
             continue;
         }
         value = values_at(v, at, &len);
         if (values_mark(v, at) || !parquet_convert(c, value, len, dst)) {
-            rows_blame(rows, rows_why(v, at));
-            r = values_set_mark(rows->made, i, VALUE_BAD);
+            diag_set(why, -EBADMSG, "%s", rows_why(v, at));
+            r = values_set_mark(ret, i, VALUE_BAD);
         }
         at++;
     }
     return r;
 }
 
-static int rows_make_bytes(struct rows *rows, size_t n)
+/* ---- what a row shows ----
+ * Each of these adds the bytes of a row to t. 0, or -EBADMSG; *why is the reason for lists. */
+
+static int rows_bytes(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
+                      const char **why)
 {
-    const struct parquet_column *c = rows->c;
-    const struct page_data *data = rows->data;
-    AUTO_TEXT struct text t = {0};
-    int r = 0;
+    size_t len;
+    const uint8_t *value = values_at(&leaf->data->v, leaf->value, &len);
 
-    for (size_t i = 0, at = 0; i < n && r == 0; i++) {
-        const uint8_t *bytes;
-        size_t len;
-
-        if (data->def && data->def[i] < c->node->max_def) {
-            r = values_append_marked(rows->made, 1, VALUE_NULL);
-            continue;
-        }
-        bytes = values_at(&data->v, at, &len);
-        r = values_mark(&data->v, at) ? -EBADMSG : 0;
-        if (r == 0 && c->convert != CONVERT_COPY) {
-            t.len = 0;
-            r = parquet_convert_text(c->node, c->convert, bytes, len, &t);
-            bytes = (const uint8_t *)t.data;
-            len = t.len;
-        }
-        r = rows_add(rows, r, bytes, len, rows_why(&data->v, at++));
-    }
-    return r;
+    *why = rows_why(&leaf->data->v, leaf->value);
+    return values_mark(&leaf->data->v, leaf->value)
+               ? -EBADMSG
+               : parquet_convert_text(c->node, c->convert, value, len, t);
 }
-
-/* ---- lists ---- */
-
-/* A row of a leaf: levels [level, end), whose values begin with one. */
-struct rows_list {
-    const struct parquet_column *c;
-    const struct page_data *data;
-    const struct parquet_node *leaf; /* of the values */
-    size_t level, end, value;
-    struct text made;
-};
 
 /* The repetition level that element i of a row of that shape has. */
 static unsigned rows_rep_of(const struct parquet_column *c, uint64_t i)
@@ -143,182 +92,169 @@ static unsigned rows_rep_of(const struct parquet_column *c, uint64_t i)
     return i ? k : 0;
 }
 
-/* An element of an array. 0, or -EBADMSG: it is none. */
-static int rows_add_element(struct rows_list *row, uint64_t i)
+/* An element of an array, of those whose values follow. false: it is none. */
+static bool rows_element(const struct parquet_column *c, struct parquet_leaf *leaf, uint64_t i,
+                         struct text *t)
 {
-    const struct parquet_column *c = row->c;
-    size_t len, level = row->level + (size_t)i;
-    unsigned def = row->data->def[level];
+    const struct page_data *data = leaf->data;
+    size_t len, level = leaf->level + (size_t)i;
+    unsigned def = data->def[level];
     uint8_t shown[8] = {0};
-    bool is_good = row->data->rep[level] == rows_rep_of(c, i);
+    bool is_good = data->rep[level] == rows_rep_of(c, i);
 
-    if (def < row->leaf->max_def) {
+    if (def < leaf->node->max_def) {
         rows_null_number(c, shown);
-        is_good &= c->null == NULL_NAN && row->leaf->repetition == NODE_OPTIONAL &&
-                   def + 1 == row->leaf->max_def;
+        is_good &= c->null == NULL_NAN && leaf->node->repetition == NODE_OPTIONAL &&
+                   def + 1 == leaf->node->max_def;
     } else {
-        const uint8_t *value = values_at(&row->data->v, row->value, &len);
+        const uint8_t *value = values_at(&data->v, leaf->value, &len);
 
-        is_good = is_good && !values_mark(&row->data->v, row->value++) &&
+        is_good = is_good && !values_mark(&data->v, leaf->value++) &&
                   parquet_convert(c, value, len, shown);
     }
-    text_add_bytes(&row->made, (const char *)shown, c->width);
+    text_add_bytes(t, (const char *)shown, c->width);
+    return is_good;
+}
+
+/* Is it a list without elements? */
+static bool rows_is_empty(const struct parquet_column *c, const struct parquet_leaf *leaf)
+{
+    return leaf->end - leaf->level == 1 &&
+           leaf->data->def[leaf->level] ==
+               c->node->max_def - (c->node->repetition == NODE_REPEATED);
+}
+
+static int rows_array(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
+                      const char **why)
+{
+    (void)why;
+    uint64_t n = rows_is_empty(c, leaf) ? 0 : leaf->end - leaf->level;
+    bool is_good = n % c->tail == 0 && (c->dim[0] == DIM_VARIES || n == c->dim[0] * c->tail);
+
+    for (uint64_t i = 0; i < n && is_good; i++)
+        is_good = rows_element(c, leaf, i, t);
     return is_good ? 0 : -EBADMSG;
 }
 
-static int rows_array(struct rows_list *row)
-{
-    const struct parquet_column *c = row->c;
-    uint64_t n = row->end - row->level;
-    int r = n % c->tail || (c->dim[0] != DIM_VARIES && n != c->dim[0] * c->tail) ? -EBADMSG : 0;
-
-    for (uint64_t i = 0; i < n && r == 0; i++)
-        r = rows_add_element(row, i);
-    return r;
-}
-
 /* Bytes one after another, or the size of each. */
-static int rows_joined(struct rows_list *row)
+static int rows_joined(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
+                       const char **why)
 {
-    for (size_t i = row->level; i < row->end; i++) {
-        bool is_there = row->data->def[i] == row->leaf->max_def;
+    (void)why;
+    const struct page_data *data = leaf->data;
+    size_t end = rows_is_empty(c, leaf) ? leaf->level : leaf->end;
+
+    for (size_t i = leaf->level; i < end; i++) {
+        bool is_there = data->def[i] == leaf->node->max_def;
         const uint8_t *value = NULL;
         size_t len = 0;
         uint8_t size[8];
 
-        if (is_there && values_mark(&row->data->v, row->value))
+        if (is_there && values_mark(&data->v, leaf->value))
             return -EBADMSG;
         if (is_there)
-            value = values_at(&row->data->v, row->value++, &len);
+            value = values_at(&data->v, leaf->value++, &len);
         store_le64(size, len);
-        if (row->c->shown == SHOWN_SIZES)
-            text_add_bytes(&row->made, (const char *)size, sizeof(size));
+        if (c->shown == SHOWN_SIZES)
+            text_add_bytes(t, (const char *)size, sizeof(size));
         else
-            text_add_bytes(&row->made, (const char *)value, len);
+            text_add_bytes(t, (const char *)value, len);
     }
     return 0;
 }
 
-static int rows_add_list(struct rows *rows, struct rows_list *row, unsigned list_def)
+static int rows_json(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
+                     const char **why)
 {
-    bool is_one = row->end - row->level == 1, is_array = row->c->shown == SHOWN_ARRAY;
-    unsigned def = row->data->def[row->level];
-    int r = 0;
+    int r = parquet_json(c->node, leaf, c->leaf, t);
 
-    if (is_one && def < list_def)
-        return values_append_marked(rows->made, 1, VALUE_NULL);
-    row->made.len = 0;
-    if (!is_one || def > list_def)
-        r = is_array ? rows_array(row) : rows_joined(row);
-    else if (is_array && row->c->dim[0] != DIM_VARIES && row->c->dim[0])
-        r = -EBADMSG; /* it has no elements */
-    return rows_add(rows, row->made.failed ? -ENOMEM : r, row->made.data, row->made.len,
-                    "expected a list of its shape without nulls among integers, got another");
-}
-
-/* The definition level of a list that is not null: the nodes from the column to the first that
- * repeats, without that. */
-static unsigned rows_list_def(const struct parquet_node *node)
-{
-    while (node->repetition != NODE_REPEATED && node->n_children)
-        node++;
-    return node->max_def - 1;
-}
-
-static int rows_make_lists(struct rows *rows, const struct parquet_node *leaf, size_t n)
-{
-    const struct page_data *data = rows->data;
-    struct rows_list row = {.c = rows->c, .data = data, .leaf = leaf};
-    unsigned list_def = rows_list_def(rows->c->node);
-    int r = 0;
-
-    for (size_t i = 0; i < n && row.level < data->n && r == 0; i++) {
-        size_t first = row.value;
-
-        for (row.end = row.level + 1; row.end < data->n && data->rep[row.end];)
-            row.end++;
-        r = rows_add_list(rows, &row, list_def);
-        row.value = first;
-        for (; row.level < row.end; row.level++)
-            row.value += data->def[row.level] == leaf->max_def;
-    }
-    text_release(&row.made);
+    *why = "expected columns of a group whose levels fit each other, and 1 GiB of text in a row "
+           "group at most, got others";
+    for (unsigned i = 0; i < c->n_leaves && r == 0; i++)
+        if (leaf[i].level != leaf[i].end)
+            r = -EBADMSG;
     return r;
 }
 
-/* ---- JSON ---- */
+/* ---- rows ---- */
 
-/* The levels of the next row of a leaf. false: it has no more. */
-static bool rows_next_json(struct json_leaf *leaf)
+/* Go to the next row of a leaf. Values are counted by the levels, so that a row that fails does not
+ * move those behind it. false: it has no more. */
+static bool rows_next(struct parquet_leaf *leaf)
 {
-    leaf->level = leaf->end;
-    if (leaf->end >= leaf->data->n)
+    const struct page_data *data = leaf->data;
+    size_t i = leaf->end;
+
+    if (i >= data->n)
         return false;
-    leaf->end++;
-    while (leaf->data->rep && leaf->end < leaf->data->n && leaf->data->rep[leaf->end])
-        leaf->end++;
+    leaf->level = i;
+    leaf->value = leaf->next;
+    do
+        leaf->next += !data->def || data->def[i] == leaf->node->max_def;
+    while (++i < data->n && data->rep && data->rep[i]);
+    leaf->end = i;
     return true;
 }
 
-static int rows_add_json(struct rows *rows, struct json_leaf *leaf)
+/* Is the row a null? Its level says that a node above the values is. */
+static bool rows_is_null(const struct parquet_column *c, const struct parquet_leaf *leaf)
 {
-    AUTO_TEXT struct text t = {0};
-    const struct parquet_node *node = rows->c->node;
     unsigned def = leaf->data->def ? leaf->data->def[leaf->level] : 0;
-    bool is_null = def < node->max_def - (node->repetition == NODE_REPEATED);
-    int r = parquet_json(node, leaf, rows->c->leaf, &t);
 
-    for (unsigned i = 0; i < rows->c->n_leaves && r == 0; i++)
-        if (leaf[i].level != leaf[i].end)
-            r = -EBADMSG;
-    return r == 0 && is_null
-               ? values_append_marked(rows->made, 1, VALUE_NULL)
-               : rows_add(rows, r, t.data, t.len,
-                          "expected columns of a group whose levels fit each other, and 1 GiB of "
-                          "text in a row group at most, got others");
+    return def < c->node->max_def - (c->node->repetition == NODE_REPEATED) &&
+           (c->shown == SHOWN_JSON || leaf->end - leaf->level == 1);
 }
 
-/* Values are counted by the levels, so a row that fails does not move those behind it. */
-static size_t rows_count_values(const struct json_leaf *leaf, unsigned max_def)
+static int rows_make_others(const struct parquet_column *c, struct parquet_leaf *leaf, size_t n,
+                            struct values *ret, struct diag *d)
 {
-    size_t n = 0;
+    static int (*const make[])(const struct parquet_column *c, struct parquet_leaf *leaf,
+                               struct text *t, const char **why) = {[SHOWN_BYTES] = rows_bytes,
+                                                                    [SHOWN_ARRAY] = rows_array,
+                                                                    [SHOWN_JOINED] = rows_joined,
+                                                                    [SHOWN_SIZES] = rows_joined,
+                                                                    [SHOWN_JSON] = rows_json};
+    AUTO_TEXT struct text t = {0};
+    int r = 0;
 
-    for (size_t i = leaf->level; i < leaf->end; i++)
-        n += !leaf->data->def || leaf->data->def[i] == max_def;
-    return n;
-}
-
-static int rows_make_json(struct rows *rows, const struct parquet_node *const *leaf_node, size_t n)
-{
-    unsigned n_leaves = rows->c->n_leaves;
-    AUTO_FREE struct json_leaf *leaf = calloc(n_leaves + 1u, sizeof(*leaf));
-    AUTO_FREE size_t *next = calloc(n_leaves + 1u, sizeof(*next));
-    int r = leaf && next ? 0 : -ENOMEM;
-
-    for (unsigned i = 0; i < n_leaves && r == 0; i++)
-        leaf[i].data = &rows->data[i];
     for (size_t row = 0; row < n && r == 0; row++) {
-        for (unsigned i = 0; i < n_leaves; i++) {
-            if (!rows_next_json(&leaf[i]))
+        const char *why = "expected a list of its shape without nulls among integers, got another";
+        bool is_null;
+
+        for (unsigned i = 0; i < c->n_leaves; i++)
+            if (!rows_next(&leaf[i]))
                 return 0;
-            leaf[i].value = next[i];
-            next[i] += rows_count_values(&leaf[i], leaf_node[i]->max_def);
+        t.len = 0;
+        is_null = rows_is_null(c, leaf);
+        if (!is_null || c->shown == SHOWN_JSON) /* which looks at all leaves */
+            r = make[c->shown](c, leaf, &t, &why);
+        if (t.failed)
+            return -ENOMEM;
+        if (r == 0)
+            r = is_null ? values_append_marked(ret, 1, VALUE_NULL)
+                        : values_append_one(ret, t.data, t.len);
+        if (r == -EBADMSG) { /* not bytes, or too many */
+            diag_set(d, r, "%s", why);
+            r = values_append_marked(ret, 1, VALUE_BAD);
         }
-        r = rows_add_json(rows, leaf);
     }
     return r;
 }
 
-/* The leaves of a column. 0 or -ENOMEM. */
-static int rows_leaves(const struct parquet_column *c, const struct parquet_node ***ret)
+/* The leaves of a column: all below its node; or, of one that shows a single one, that. */
+static struct parquet_leaf *rows_leaves(const struct parquet_column *c,
+                                        const struct page_data *data)
 {
-    unsigned n = 0;
+    struct parquet_leaf *leaf = calloc(c->n_leaves, sizeof(*leaf));
 
-    *ret = calloc(c->node->n_leaves + 1u, sizeof(**ret));
-    for (unsigned i = 0; *ret && i < c->node->size; i++)
-        if (c->node[i].type >= 0)
-            (*ret)[n++] = &c->node[i];
-    return *ret ? 0 : -ENOMEM;
+    for (unsigned i = 0; leaf && i < c->node->size; i++) {
+        const struct parquet_node *node = &c->node[i];
+
+        if (node->type >= 0 && node->leaf >= c->leaf && node->leaf < c->leaf + c->n_leaves)
+            leaf[node->leaf - c->leaf] =
+                (struct parquet_leaf){.data = &data[node->leaf - c->leaf], .node = node};
+    }
+    return leaf;
 }
 
 /* Are the values the rows, as they are? */
@@ -331,12 +267,13 @@ static bool rows_are_values(const struct parquet_column *c, const struct page_da
 int parquet_rows_make(const struct parquet_column *column, struct page_data *data, size_t n,
                       bool is_cut, struct values *ret, struct diag *why)
 {
-    AUTO_FREE const struct parquet_node **leaf = NULL;
-    struct rows rows = {column, data, ret, why};
+    AUTO_FREE struct parquet_leaf *leaf = rows_leaves(column, data);
     size_t have = parquet_count_rows(data), good;
-    int r = rows_leaves(column, &leaf);
+    int r;
 
-    if (r == 0 && rows_are_values(column, data, n)) {
+    if (!leaf)
+        return -ENOMEM;
+    if (rows_are_values(column, data, n)) {
         *ret = data->v;
         data->v = (struct values){.width = ret->width};
         return 0;
@@ -349,19 +286,12 @@ int parquet_rows_make(const struct parquet_column *column, struct page_data *dat
         if (data[i].rep && good >= some) /* its last row may lack what follows */
             good = some ? some - 1 : 0;
     }
-    if (r == 0 && data->rep && data->n && data->rep[0]) {
-        rows_blame(&rows, "expected a page that begins with a row, got one that begins inside");
+    if (data->rep && data->n && data->rep[0]) {
+        diag_set(why, -EBADMSG,
+                 "expected a page that begins with a row, got one that begins inside");
         good = 0;
     }
-    if (r < 0)
-        return r;
-    if (column->shown == SHOWN_NUMBER)
-        r = rows_make_numbers(&rows, good);
-    else if (column->shown == SHOWN_BYTES)
-        r = rows_make_bytes(&rows, good);
-    else if (column->shown == SHOWN_JSON)
-        r = rows_make_json(&rows, leaf, good);
-    else
-        r = rows_make_lists(&rows, leaf[column->leaf - column->node->leaf], good);
+    r = column->shown == SHOWN_NUMBER ? rows_make_numbers(column, data, good, ret, why)
+                                      : rows_make_others(column, leaf, good, ret, why);
     return r == 0 ? values_append_marked(ret, n - ret->n, VALUE_BAD) : r;
 }

@@ -52,41 +52,38 @@ void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint6
     *ret = place.bytes;
 }
 
-/* May all leaves of a group be held at once? *held: their bytes so far. */
-static bool unit_fits(struct page_data *data, uint64_t *held, struct diag *why)
-{
-    *held += data->v.len + data->n * 8; /* with levels, ends and marks */
-    if (*held <= 4 * (uint64_t)VALUES_BYTES_MAX)
-        return true;
-    page_data_release(data);
-    diag_set(why, -EBADMSG,
-             "expected columns of a group that have 1 GiB in a row group together "
-             "at most, got more");
-    return false;
-}
-
 /* Read the pages of each leaf. */
 static int unit_read_pages(struct read_context *rc, const struct parquet_file *file,
                            const struct parquet_column *c, unsigned group,
                            const struct extent *bytes, struct page_data *data, bool *ret_cut,
                            struct diag *why)
 {
+    bool is_whole = c->n_leaves > 1;
     uint64_t held = 0;
     int all = 0;
 
     *ret_cut = false;
     for (unsigned i = 0; i < c->n_leaves; i++) {
         const struct parquet_chunk *chunk = parquet_chunk_at(&file->footer, group, c->leaf + i);
-        bool is_whole = c->n_leaves > 1, cut;
         AUTO_WALK struct parquet_walk walk;
-        int r;
+        size_t n;
+        int r =
+            parquet_walk_init(&walk, file, group, c->leaf + i, is_whole ? chunk->start : bytes->off,
+                              is_whole ? chunk->end : bytes->off + bytes->len, rc);
 
-        parquet_walk_init(&walk, file, group, c->leaf + i, is_whole ? chunk->start : bytes->off,
-                          is_whole ? chunk->end : bytes->off + bytes->len, rc);
-        r = parquet_walk_all(&walk, &data[i], &cut, why);
-        *ret_cut |= cut || (is_whole && !unit_fits(&data[i], &held, why));
+        if (r == 0)
+            r = parquet_walk_unit(&walk, false, &data[i], &n, why);
+        *ret_cut |= walk.is_cut;
         if (!missing_go_on(rc, r, &all))
             break;
+        held += data[i].v.len + data[i].n * 8; /* with levels, ends and marks */
+        if (!is_whole || held <= 4 * (uint64_t)VALUES_BYTES_MAX)
+            continue;
+        page_data_release(&data[i]);
+        *ret_cut = true;
+        diag_set(why, -EBADMSG,
+                 "expected columns of a group that have 1 GiB in a row group together "
+                 "at most, got more");
     }
     return all;
 }

@@ -103,52 +103,34 @@ void page_data_release(struct page_data *data)
     data->n = 0;
 }
 
-static int page_append_levels(uint8_t **levels, size_t n, const uint8_t *more, size_t n_more)
+void page_room_release(struct page_room *room)
 {
-    uint8_t *grown;
-
-    if (!more)
-        return 0;
-    grown = realloc(*levels, n + n_more + 1);
-    if (!grown)
-        return -ENOMEM;
-    *levels = grown;
-    memcpy(grown + n, more, n_more);
-    return 0;
+    free(room->bytes);
+    *room = (struct page_room){0};
 }
 
-int page_data_append(struct page_data *data, struct page_data *other)
-{
-    int r;
-
-    if (!data->n && !data->v.n) {
-        page_data_release(data);
-        *data = *other;
-        *other = (struct page_data){.v.width = data->v.width};
-        return 0;
-    }
-    r = data->n + other->n > 2 * PAGE_VALUES_MAX
-            ? -EBADMSG
-            : page_append_levels(&data->def, data->n, other->def, other->n);
-
-    if (r == 0)
-        r = page_append_levels(&data->rep, data->n, other->rep, other->n);
-    if (r == 0)
-        r = values_append(&data->v, &other->v);
-    if (r == 0)
-        data->n += other->n;
-    return r;
-}
-
-size_t page_count_values(const struct page_column *column, const struct page_data *data)
+size_t page_count_values(const struct page_column *column, const struct page_data *data,
+                         size_t from)
 {
     size_t n = 0;
 
     if (!column->max_def)
-        return data->n;
-    for (size_t i = 0; i < data->n; i++)
+        return data->n - from;
+    for (size_t i = from; i < data->n; i++)
         n += data->def[i] == column->max_def;
     return n;
+}
+
+void page_data_drop(const struct page_column *column, struct page_data *data, size_t n)
+{
+    struct page_data front = {.n = n, .def = data->def};
+
+    values_drop(&data->v, page_count_values(column, &front, 0));
+    data->n -= n;
+    if (data->def)
+        memmove(data->def, data->def + n, data->n);
+    if (data->rep)
+        memmove(data->rep, data->rep + n, data->n);
 }
 
 static int page_fail(const char **ret_why, const char *why)
@@ -157,163 +139,147 @@ static int page_fail(const char **ret_why, const char *why)
     return -EBADMSG;
 }
 
-/* Decode the levels of a page from their bytes. */
-static int page_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n, uint8_t **ret,
+int page_data_grow(const struct page_column *column, struct page_data *data, size_t n)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t **levels = i ? &data->def : &data->rep, *grown;
+
+        if (!(i ? column->max_def : column->max_rep))
+            continue;
+        grown = realloc(*levels, data->n + n + 1);
+        if (!grown)
+            return -ENOMEM;
+        *levels = grown;
+    }
+    return 0;
+}
+
+/* Decode n levels from their bytes. */
+static int page_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n, uint8_t *ret,
                        const char **ret_why)
 {
-    if (!max)
-        return 0;
-    *ret = malloc(n + 1);
-    if (!*ret)
-        return -ENOMEM;
-    if (!hybrid_decode(bytes, len, bit_width(max), n, NULL, *ret))
+    if (!hybrid_decode(bytes, len, bit_width(max), n, NULL, ret))
         return page_fail(ret_why, "expected a level for each value, got the end of the levels");
     for (size_t i = 0; i < n; i++)
-        if ((*ret)[i] > max)
+        if (ret[i] > max)
             return page_fail(ret_why, "expected levels up to the column's, got a larger one");
     return 0;
 }
 
-/* Levels of a v1 page have their length in front. */
-static int page_levels_v1(const uint8_t *bytes, size_t len, size_t *at, unsigned max, size_t n,
-                          uint64_t encoding, uint8_t **ret, size_t *ret_more, const char **ret_why)
-{
-    size_t bytes_of;
-    int r;
-
-    if (!max)
-        return 0;
-    if (encoding != ENCODING_RLE)
-        return page_fail(ret_why, "expected levels as runs, got bit-packed ones");
-    *ret_more = *at + 4;
-    if (len < *ret_more)
-        return 1;
-    bytes_of = load_le32(bytes + *at);
-    if (bytes_of > PAGE_BYTES_MAX)
-        return page_fail(ret_why, "expected levels inside the page, got a larger length");
-    *ret_more += bytes_of;
-    if (len < *ret_more)
-        return 1;
-    r = page_levels(bytes + *at + 4, bytes_of, max, n, ret, ret_why);
-    *at = *ret_more;
-    return r;
-}
-
+/* What the header of a v2 page says of its levels, which are those from `from` on. */
 static int page_check_v2(const struct page_column *column, const struct page_header *header,
-                         const struct page_data *data, const char **ret_why)
+                         const struct page_data *data, size_t from, const char **ret_why)
 {
-    uint64_t rows = column->max_rep ? 0 : data->n;
+    uint64_t rows = column->max_rep ? 0 : header->n;
 
-    for (size_t i = 0; i < data->n && column->max_rep; i++)
+    for (size_t i = from; i < data->n && column->max_rep; i++)
         rows += !data->rep[i];
-    if (header->nulls != data->n - page_count_values(column, data))
+    if (header->nulls != header->n - page_count_values(column, data, from))
         return page_fail(ret_why, "expected as many nulls as the header says, got others");
-    if (rows != header->rows)
-        return page_fail(ret_why, "expected as many rows as the header says, got others");
-    return 0;
-}
-
-int page_decode_levels(const struct page_column *column, const struct page_header *header,
-                       const uint8_t *levels, size_t len, struct page_data *ret, size_t *ret_at,
-                       size_t *ret_more, const char **ret_why)
-{
-    bool is_v2 = header->type == PAGE_DATA_V2;
-    size_t at = 0, n = (size_t)header->n;
-    int r;
-
-    page_data_release(ret);
-    *ret_more = 0;
-    if (is_v2) {
-        at = *ret_more = (size_t)(header->rep_bytes + header->def_bytes);
-        if (len < at)
-            return 1;
-        r = page_levels(levels, (size_t)header->rep_bytes, column->max_rep, n, &ret->rep, ret_why);
-        if (r == 0)
-            r = page_levels(levels + header->rep_bytes, (size_t)header->def_bytes, column->max_def,
-                            n, &ret->def, ret_why);
-    } else {
-        r = page_levels_v1(levels, len, &at, column->max_rep, n, header->level_encoding[1],
-                           &ret->rep, ret_more, ret_why);
-        if (r == 0)
-            r = page_levels_v1(levels, len, &at, column->max_def, n, header->level_encoding[0],
-                               &ret->def, ret_more, ret_why);
-    }
-    if (r)
-        return r;
-    ret->n = n;
-    *ret_at = at;
-    return is_v2 ? page_check_v2(column, header, ret, ret_why) : 0;
-}
-
-static int page_check_crc(const struct page_header *header, const uint8_t *body,
-                          const char **ret_why)
-{
-    return header->has_crc && libdeflate_crc32(0, body, (size_t)header->packed) != header->crc
-               ? page_fail(ret_why, "expected the CRC of the header, got another")
+    return rows != header->rows
+               ? page_fail(ret_why, "expected as many rows as the header says, got others")
                : 0;
 }
 
-/* Unpack bytes [at, packed) of a body: *ret has what follows `at`; *ret_memory is the caller's. */
+int page_decode_levels(const struct page_column *column, const struct page_header *header,
+                       const uint8_t *bytes, size_t len, struct page_data *ret, size_t *ret_at,
+                       const char **ret_why)
+{
+    bool is_v2 = header->type == PAGE_DATA_V2;
+    size_t at = 0, n = (size_t)header->n, had = ret->n;
+    int r = had + n > 2 * PAGE_VALUES_MAX
+                ? page_fail(ret_why, "expected fewer values that are decoded together, got more")
+                : page_data_grow(column, ret, n);
+
+    for (unsigned i = 0; i < 2 && r == 0; i++) { /* repetition, definition */
+        unsigned max = i ? column->max_def : column->max_rep;
+        size_t size = (size_t)(i ? header->def_bytes : header->rep_bytes);
+
+        if (max && !is_v2) { /* their length is in front */
+            if (header->level_encoding[!i] != ENCODING_RLE)
+                return page_fail(ret_why, "expected levels as runs, got bit-packed ones");
+            if (len - at < 4)
+                return -ENODATA;
+            size = load_le32(bytes + at);
+            at += 4;
+        }
+        if ((max || is_v2) && size > len - at)
+            return -ENODATA;
+        if (max)
+            r = page_levels(bytes + at, size, max, n, (i ? ret->def : ret->rep) + had, ret_why);
+        at += max || is_v2 ? size : 0;
+    }
+    ret->n += r == 0 ? n : 0;
+    if (r == 0 && is_v2)
+        r = page_check_v2(column, header, ret, had, ret_why);
+    if (r < 0)
+        ret->n = had;
+    *ret_at = at;
+    return r;
+}
+
+/* Unpack bytes [at, packed) of a body: *ret has what follows `at`. */
 static int page_unpack(const struct page_column *column, const struct page_header *header,
-                       const uint8_t *body, size_t at, const uint8_t **ret, uint8_t **ret_memory,
+                       const uint8_t *body, size_t at, struct page_room *room, const uint8_t **ret,
                        const char **ret_why)
 {
     bool packed = header->type != PAGE_DATA_V2 || header->is_packed;
     size_t len = (size_t)header->packed - at, size = (size_t)header->unpacked - at;
     int r;
 
+    if (header->has_crc && libdeflate_crc32(0, body, (size_t)header->packed) != header->crc)
+        return page_fail(ret_why, "expected the CRC of the header, got another");
     *ret = body + at;
     if (len == size && (!packed || column->codec == CODEC_NONE || !len)) /* as it is */
         return 0;
-    *ret = *ret_memory = malloc(size + 1);
-    if (!*ret)
-        return -ENOMEM;
-    r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, *ret_memory, size);
+    if (size >= room->capacity) {
+        page_room_release(room);
+        room->bytes = malloc(size + 1);
+        if (!room->bytes)
+            return -ENOMEM;
+        room->capacity = size + 1;
+    }
+    *ret = room->bytes;
+    r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, room->bytes, size);
     return r == -EBADMSG ? page_fail(ret_why, "expected a body that unpacks to the size in the "
                                               "header, got another")
                          : r;
 }
 
 int page_decode(const struct page_column *column, const struct page_header *header,
-                const uint8_t *body, const struct values *dictionary, struct page_data *ret,
-                const char **ret_why)
+                const uint8_t *body, const struct values *dictionary, struct page_room *room,
+                struct page_data *ret, const char **ret_why)
 {
-    size_t at = 0, more, packed_at = 0, len = (size_t)header->unpacked;
-    AUTO_FREE uint8_t *memory = NULL;
+    bool is_v2 = header->type == PAGE_DATA_V2; /* its levels are not packed */
+    size_t packed_at = is_v2 ? (size_t)(header->rep_bytes + header->def_bytes) : 0;
+    size_t at = 0, had = ret->n, len = (size_t)header->unpacked;
     const uint8_t *unpacked = NULL;
-    bool is_v2 = header->type == PAGE_DATA_V2;
-    const uint8_t *values;
-    int r = page_check_crc(header, body, ret_why);
+    int r = page_unpack(column, header, body, packed_at, room, &unpacked, ret_why);
 
-    if (is_v2)
-        packed_at = (size_t)(header->rep_bytes + header->def_bytes);
-    if (r == 0)
-        r = page_unpack(column, header, body, packed_at, &unpacked, &memory, ret_why);
     if (r == 0)
         r = page_decode_levels(column, header, is_v2 ? body : unpacked, is_v2 ? packed_at : len,
-                               ret, &at, &more, ret_why);
-    if (r == 1)
+                               ret, &at, ret_why);
+    if (r == -ENODATA)
         r = page_fail(ret_why, "expected levels inside the page, got a larger length");
     if (r < 0)
         return r;
-    values = is_v2 ? unpacked : unpacked + at;
     ret->v.width = column->width;
-    return values_decode(&ret->v, column->type, header->encoding, values, len - at,
-                         page_count_values(column, ret), dictionary, ret_why);
+    r = values_decode(&ret->v, column->type, header->encoding, unpacked + (is_v2 ? 0 : at),
+                      len - at, page_count_values(column, ret, had), dictionary, ret_why);
+    if (r < 0)
+        ret->n = had;
+    return r;
 }
 
 int page_decode_dictionary(const struct page_column *column, const struct page_header *header,
-                           const uint8_t *body, struct values *ret, const char **ret_why)
+                           const uint8_t *body, struct page_room *room, struct values *ret,
+                           const char **ret_why)
 {
-    AUTO_FREE uint8_t *memory = NULL;
     const uint8_t *unpacked = NULL;
-    int r = page_check_crc(header, body, ret_why);
+    int r = header->encoding != ENCODING_PLAIN && header->encoding != ENCODING_PLAIN_DICTIONARY
+                ? page_fail(ret_why, "expected plain values in a dictionary, got another encoding")
+                : page_unpack(column, header, body, 0, room, &unpacked, ret_why);
 
-    if (r == 0 && header->encoding != ENCODING_PLAIN &&
-        header->encoding != ENCODING_PLAIN_DICTIONARY)
-        r = page_fail(ret_why, "expected plain values in a dictionary, got another encoding");
-    if (r == 0)
-        r = page_unpack(column, header, body, 0, &unpacked, &memory, ret_why);
     ret->width = column->width;
     return r < 0 ? r
                  : values_decode(ret, column->type, ENCODING_PLAIN, unpacked,

@@ -6,8 +6,7 @@
 #include "format/parquet/decode/codec.h"
 #include "format/parquet/decode/values.h"
 
-#define PAGE_BYTES_MAX  VALUES_BYTES_MAX    /* unpacked */
-#define PAGE_VALUES_MAX (UINT64_C(1) << 26) /* with nulls */
+#define PAGE_BYTES_MAX  VALUES_BYTES_MAX /* unpacked */
 #define PAGE_HEADER_MAX (UINT32_C(1) << 20)
 
 enum page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_V2 };
@@ -39,7 +38,7 @@ struct page_column {
     enum parquet_codec codec;
 };
 
-/* Levels and values of pages that follow each other. Starts as {.v.width}. */
+/* Levels and values of pages that follow each other. Starts as {0}. */
 struct page_data {
     size_t n;
     uint8_t *def, *rep; /* [n]; NULL: their maximum is 0 */
@@ -49,28 +48,39 @@ struct page_data {
 void page_data_release(struct page_data *data);
 #define AUTO_PAGE_DATA AUTO(page_data_release)
 
-/* Append other to data; both are of one column. Other may be empty then. 0, -ENOMEM; or -EBADMSG:
- * too many. */
-int page_data_append(struct page_data *data, struct page_data *other);
+/* Make space for n more levels. 0 or -ENOMEM. */
+int page_data_grow(const struct page_column *column, struct page_data *data, size_t n);
 
-/* Decode the body of a data page. dictionary: of the chunk; NULL: none was before. *ret starts
- * empty. 0, -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
+/* Drop the first n levels, and their values. */
+void page_data_drop(const struct page_column *column, struct page_data *data, size_t n);
+
+/* Memory that pages are unpacked to, one after another. Starts as {0}. */
+struct page_room {
+    uint8_t *bytes; /* [capacity] */
+    size_t capacity;
+};
+
+void page_room_release(struct page_room *room);
+
+/* Decode the body of a data page, and append it. dictionary: of the chunk; NULL: none was before.
+ * 0, -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
 int page_decode(const struct page_column *column, const struct page_header *header,
-                const uint8_t *body, const struct values *dictionary, struct page_data *ret,
-                const char **ret_why);
+                const uint8_t *body, const struct values *dictionary, struct page_room *room,
+                struct page_data *ret, const char **ret_why);
 
 /* The same of a dictionary page. */
 int page_decode_dictionary(const struct page_column *column, const struct page_header *header,
-                           const uint8_t *body, struct values *ret, const char **ret_why);
+                           const uint8_t *body, struct page_room *room, struct values *ret,
+                           const char **ret_why);
 
-/* The place of the first value in the body of a data page that is not packed; levels: the bytes of
- * the body from its start, as many as *ret_more asked for at last (0: it has not asked). Decodes
- * the levels to ret. 0; 1: it wants *ret_more bytes; or as page_decode(). */
+/* The place of the first value in the body of a data page that is not packed: append the levels,
+ * which are in the first len bytes of it. As page_decode(), or -ENODATA: they are not. */
 int page_decode_levels(const struct page_column *column, const struct page_header *header,
-                       const uint8_t *levels, size_t len, struct page_data *ret, size_t *ret_at,
-                       size_t *ret_more, const char **ret_why);
+                       const uint8_t *bytes, size_t len, struct page_data *ret, size_t *ret_at,
+                       const char **ret_why);
 
-/* How many of the levels are of values. */
-size_t page_count_values(const struct page_column *column, const struct page_data *data);
+/* How many of the levels from `from` on are of values. */
+size_t page_count_values(const struct page_column *column, const struct page_data *data,
+                         size_t from);
 
 #endif

@@ -11,9 +11,13 @@
 
 /* ---- memory ---- */
 
+#define BEFORE sizeof(struct values) /* bytes in front of those of the values: for values_pack()   \
+                                      */
+
 void values_release(struct values *v)
 {
-    free(v->bytes);
+    if (v->bytes)
+        free(v->bytes - BEFORE);
     free(v->end);
     free(v->mark);
     *v = (struct values){.width = v->width};
@@ -27,18 +31,19 @@ uint32_t values_width(enum parquet_type type, uint32_t fixed)
     return type == TYPE_FIXED ? fixed : type == TYPE_BYTE_ARRAY ? 0 : widths[type];
 }
 
-static int values_grow(void *array, size_t *capacity, size_t n, size_t each)
+/* Grow an array with `before` bytes in front of it. */
+static int values_grow(void *array, size_t *capacity, size_t n, size_t each, size_t before)
 {
-    void **at = array;
+    uint8_t **at = array;
     size_t more = n + n / 4 + 64;
-    void *grown;
+    uint8_t *grown;
 
     if (*at && n <= *capacity)
         return 0;
-    grown = realloc(*at, more * each);
+    grown = realloc(*at ? *at - before : NULL, before + more * each);
     if (!grown)
         return -ENOMEM;
-    *at = grown;
+    *at = grown + before;
     *capacity = more;
     return 0;
 }
@@ -50,16 +55,16 @@ static int values_reserve(struct values *v, size_t n, uint64_t bytes)
 
     if (bytes > 4 * (uint64_t)VALUES_BYTES_MAX - v->len)
         return -EBADMSG;
-    r = values_grow(&v->bytes, &v->capacity, v->len + (size_t)bytes, 1);
+    r = values_grow(&v->bytes, &v->capacity, v->len + (size_t)bytes, 1, BEFORE);
     if (r == 0 && !v->width)
-        r = values_grow(&v->end, &v->n_ends, v->n + n, sizeof(*v->end));
+        r = values_grow(&v->end, &v->n_ends, v->n + n, sizeof(*v->end), 0);
     return r;
 }
 
 int values_set_mark(struct values *v, size_t i, enum value_mark mark)
 {
     size_t had = v->n_marks;
-    int r = values_grow(&v->mark, &v->n_marks, i + 1, 1);
+    int r = values_grow(&v->mark, &v->n_marks, i + 1, 1, 0);
 
     if (r < 0)
         return r;
@@ -104,59 +109,51 @@ int values_append_one(struct values *v, const void *bytes, size_t len)
     return r;
 }
 
-int values_append(struct values *v, const struct values *other)
+void values_drop(struct values *v, size_t n)
 {
-    int r = values_reserve(v, other->n, other->len);
+    size_t start = v->width ? n * v->width : n ? v->end[n - 1] : 0;
+    size_t marks = n < v->n_marks ? v->n_marks - n : 0;
 
-    for (size_t i = 0; i < other->n && i < other->n_marks && r == 0; i++)
-        r = values_set_mark(v, v->n + i, values_mark(other, i));
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < other->n && !v->width; i++)
-        v->end[v->n + i] = (uint32_t)v->len + other->end[i];
-    if (other->len)
-        memcpy(v->bytes + v->len, other->bytes, other->len);
-    v->len += other->len;
-    v->n += other->n;
-    return 0;
+    if (v->n_marks) {
+        memmove(v->mark, v->mark + v->n_marks - marks, marks);
+        memset(v->mark + marks, VALUE_GOOD, v->n_marks - marks);
+    }
+    v->n -= n;
+    v->len -= start;
+    if (v->len)
+        memmove(v->bytes, v->bytes + start, v->len);
+    for (size_t i = 0; i < v->n && !v->width; i++)
+        v->end[i] = v->end[i + n] - (uint32_t)start;
 }
 
-static void *values_put(uint8_t **at, const void *bytes, size_t n)
+int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size)
 {
-    void *put = *at;
+    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), text_len = strlen(text) + 1;
+    size_t marks = v->n_marks < v->n ? v->n_marks : v->n, len = ceil_div(v->len, 8) * 8;
+    size_t size = BEFORE + len + ends + marks + text_len;
+    struct values *made = realloc(v->bytes ? v->bytes - BEFORE : NULL, size);
+    uint8_t *at = (uint8_t *)made + BEFORE;
 
-    if (n)
-        memcpy(put, bytes, n);
-    *at += n;
-    return put;
-}
-
-int values_pack(const struct values *v, const char *text, void **ret, size_t *ret_size)
-{
-    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), len = strlen(text) + 1;
-    size_t marks = v->n_marks < v->n ? v->n_marks : v->n;
-    struct values *made;
-    uint8_t *at;
-
-    *ret_size = sizeof(*made) + ends + v->len + marks + len;
-    *ret = made = malloc(*ret_size);
     if (!made)
         return -ENOMEM;
-    at = (uint8_t *)(made + 1);
-    *made = (struct values){.width = v->width, .n = v->n, .len = v->len, .n_marks = marks};
-    made->end = values_put(&at, v->end, ends);
-    made->bytes = values_put(&at, v->bytes, v->len);
-    made->mark = values_put(&at, v->mark, marks);
-    values_put(&at, text, len);
+    v->bytes = NULL;
+    *made = (struct values){v->width, v->n, v->len, at, .n_marks = marks};
+    at += len;
+    made->end = memcpy(at, ends ? (const void *)v->end : "", ends);
+    made->mark = memcpy(at + ends, marks ? (const void *)v->mark : "", marks);
+    memcpy(at + ends + marks, text, text_len);
+    values_release(v);
+    *ret = made;
+    *ret_size = size;
     return 0;
 }
 
 /* ---- encodings ---- */
 
-/* The bytes of a page, and what is made of them. */
+/* Values that are decoded. */
 struct decoding {
-    struct values *v;
-    enum parquet_type type;
+    struct values *v; /* they are appended to it */
+    uint64_t encoding;
     const uint8_t *bytes;
     size_t len, n;
     const struct values *dictionary;
@@ -176,27 +173,79 @@ static int values_room(struct decoding *d, uint64_t bytes)
     return r == -EBADMSG ? values_fail(d, "expected values of 256 MiB at most, got more") : r;
 }
 
-static int values_plain_fixed(struct decoding *d)
-{
-    uint64_t bytes = (uint64_t)d->n * d->v->width;
-    int r;
+/* Encodings of values of one size: they write all of them to dst. */
 
-    if (bytes > d->len)
-        return values_fail(d, "expected the bytes of all values, got the end of the page");
-    r = values_room(d, bytes);
-    if (r < 0)
-        return r;
-    memcpy(d->v->bytes + d->v->len, d->bytes, (size_t)bytes);
-    d->v->len += (size_t)bytes;
-    d->v->n += d->n;
+static int values_plain(struct decoding *d, uint8_t *dst)
+{
+    memcpy(dst, d->bytes, d->n * d->v->width);
     return 0;
 }
+
+static int values_bits(struct decoding *d, uint8_t *dst)
+{
+    for (size_t i = 0; i < d->n; i++)
+        dst[i] = d->bytes[i / 8] >> i % 8 & 1;
+    return 0;
+}
+
+/* Booleans as runs. */
+static int values_rle(struct decoding *d, uint8_t *dst)
+{
+    size_t len = d->len < 4 ? 0 : load_le32(d->bytes);
+
+    if (d->len < 4 || len > d->len - 4)
+        return values_fail(d, "expected the length of runs inside the page, got a larger one");
+    if (!hybrid_decode(d->bytes + 4, len, 1, d->n, NULL, dst))
+        return values_fail(d, "expected a run for each boolean, got the end of the page");
+    for (size_t i = 0; i < d->n; i++)
+        if (dst[i] > 1)
+            return values_fail(d, "expected booleans of 0 and 1, got another number");
+    return 0;
+}
+
+/* Numbers that are packed as deltas, from byte *at on. */
+static int values_deltas(struct decoding *d, size_t *at, unsigned bits, uint64_t **ret)
+{
+    size_t used = 0;
+
+    *ret = malloc((d->n + 1) * sizeof(**ret));
+    if (!*ret)
+        return -ENOMEM;
+    d->why = delta_decode(d->bytes + *at, d->len - *at, bits, d->n, *ret, &used);
+    *at += used;
+    return d->why ? -EBADMSG : 0;
+}
+
+static int values_delta(struct decoding *d, uint8_t *dst)
+{
+    AUTO_FREE uint64_t *number = NULL;
+    size_t at = 0;
+    int r = values_deltas(d, &at, d->v->width * 8, &number);
+
+    for (size_t i = 0; i < d->n && r == 0; i++)
+        if (d->v->width == 4)
+            store_le32(dst + 4 * i, (uint32_t)number[i]);
+        else
+            store_le64(dst + 8 * i, number[i]);
+    return r;
+}
+
+static int values_split(struct decoding *d, uint8_t *dst)
+{
+    size_t width = d->v->width;
+
+    for (size_t k = 0; k < width; k++)
+        for (size_t i = 0; i < d->n; i++)
+            dst[i * width + k] = d->bytes[k * d->n + i];
+    return 0;
+}
+
+/* Encodings of values that may differ in size: they add them one by one. */
 
 static int values_plain_bytes(struct decoding *d)
 {
     size_t at = 0;
-    int r = d->n > d->len / 4 ? values_fail(d, "expected the length of each value, got the end")
-                              : values_room(d, d->len);
+    int r = values_room(d, d->len);
 
     for (size_t i = 0; i < d->n && r == 0; i++) {
         size_t left = d->len - at, len = left < 4 ? 0 : load_le32(d->bytes + at);
@@ -209,72 +258,35 @@ static int values_plain_bytes(struct decoding *d)
     return r;
 }
 
-static int values_bits(struct decoding *d)
-{
-    int r = ceil_div(d->n, 8) > d->len
-                ? values_fail(d, "expected a bit for each value, got the end of the page")
-                : values_room(d, d->n);
-
-    for (size_t i = 0; i < d->n && r == 0; i++)
-        d->v->bytes[d->v->len++] = d->bytes[i / 8] >> i % 8 & 1;
-    d->v->n += r == 0 ? d->n : 0;
-    return r;
-}
-
-static int values_plain(struct decoding *d)
-{
-    return d->type == TYPE_BOOLEAN ? values_bits(d)
-           : d->v->width           ? values_plain_fixed(d)
-                                   : values_plain_bytes(d);
-}
-
-/* Booleans as runs. */
-static int values_rle(struct decoding *d)
-{
-    size_t len = d->len < 4 ? 0 : load_le32(d->bytes);
-    int r;
-
-    if (d->len < 4 || len > d->len - 4)
-        return values_fail(d, "expected the length of runs inside the page, got a larger one");
-    r = values_room(d, d->n);
-    if (r < 0)
-        return r;
-    if (!hybrid_decode(d->bytes + 4, len, 1, d->n, NULL, d->v->bytes + d->v->len))
-        return values_fail(d, "expected a run for each boolean, got the end of the page");
-    for (size_t i = 0; i < d->n; i++)
-        if (d->v->bytes[d->v->len + i] > 1)
-            return values_fail(d, "expected booleans of 0 and 1, got another number");
-    d->v->len += d->n;
-    d->v->n += d->n;
-    return 0;
-}
-
-/* Numbers of entries; the entries of fixed size are copied without a look at their ends. */
+/* Numbers of entries. */
 static int values_gather(struct decoding *d, const uint32_t *id)
 {
     const struct values *entries = d->dictionary;
     struct values *v = d->v;
-    uint64_t bytes = 0;
+    uint64_t bytes = (uint64_t)d->n * v->width;
+    size_t len;
     int r;
 
-    for (size_t i = 0; i < d->n; i++) {
-        size_t len = 0;
-
-        if (id[i] < entries->n)
+    for (size_t i = 0; i < d->n && !v->width; i++)
+        if (id[i] < entries->n) {
             values_at(entries, id[i], &len);
-        bytes += v->width ? v->width : len;
-    }
+            bytes += len;
+        }
     r = values_room(d, bytes);
     for (size_t i = 0; i < d->n && r == 0; i++) {
-        size_t len;
+        const uint8_t *entry;
 
-        if (id[i] < entries->n) {
-            const uint8_t *entry = values_at(entries, id[i], &len);
-
-            values_add(v, entry, len);
-        } else {
+        if (id[i] >= entries->n) {
             r = values_append_marked(v, 1, VALUE_BAD);
+            continue;
         }
+        entry = values_at(entries, id[i], &len);
+        if (len == 8) /* sizes that are constants make a copy of one instruction */
+            values_add(v, entry, 8);
+        else if (len == 4)
+            values_add(v, entry, 4);
+        else
+            values_add(v, entry, len);
     }
     return r;
 }
@@ -295,108 +307,93 @@ static int values_dictionary(struct decoding *d)
     return values_gather(d, id);
 }
 
-static int values_delta(struct decoding *d)
-{
-    AUTO_FREE uint64_t *number = malloc((d->n + 1) * sizeof(*number));
-    struct values *v = d->v;
-    size_t used;
-    int r;
-
-    if (!number)
-        return -ENOMEM;
-    d->why = delta_decode(d->bytes, d->len, v->width * 8, d->n, number, &used);
-    r = d->why ? -EBADMSG : values_room(d, (uint64_t)d->n * v->width);
-    for (size_t i = 0; i < d->n && r == 0; i++, v->len += v->width)
-        if (v->width == 4)
-            store_le32(v->bytes + v->len, (uint32_t)number[i]);
-        else
-            store_le64(v->bytes + v->len, number[i]);
-    v->n += r == 0 ? d->n : 0;
-    return r;
-}
-
-/* Lengths that are packed as deltas; those of DELTA_LENGTH_BYTE_ARRAY are checked by who uses them.
- */
-static int values_lengths(struct decoding *d, size_t *at, uint64_t **ret)
-{
-    size_t used = 0;
-
-    *ret = malloc((d->n + 1) * sizeof(**ret));
-    if (!*ret)
-        return -ENOMEM;
-    d->why = delta_decode(d->bytes + *at, d->len - *at, 32, d->n, *ret, &used);
-    *at += used;
-    for (size_t i = 0; i < d->n && !d->why; i++) {
-        (*ret)[i] = (uint32_t)(*ret)[i];
-        if ((*ret)[i] > INT32_MAX)
-            d->why = "expected lengths of 0 or more, got a negative one";
-    }
-    return d->why ? -EBADMSG : 0;
-}
-
-static int values_delta_length(struct decoding *d)
-{
-    AUTO_FREE uint64_t *len = NULL;
-    size_t at = 0;
-    int r = values_lengths(d, &at, &len);
-
-    if (r == 0)
-        r = values_room(d, d->len - at);
-    for (size_t i = 0; i < d->n && r == 0; i++) {
-        if (len[i] > d->len - at)
-            return values_fail(d, "expected a length inside the page, got a larger one");
-        values_add(d->v, d->bytes + at, (size_t)len[i]);
-        at += (size_t)len[i];
-    }
-    return r;
-}
-
-/* Each value is the beginning of the one before, and a suffix. */
+/* Each value is a beginning of the one before, and a suffix; or, of DELTA_LENGTH_BYTE_ARRAY, that
+ * alone. */
 static int values_delta_bytes(struct decoding *d)
 {
     AUTO_FREE uint64_t *prefix = NULL, *suffix = NULL;
+    bool has_prefix = d->encoding == ENCODING_DELTA_BYTE_ARRAY;
     struct values *v = d->v;
     size_t at = 0, last = v->len, last_len = 0;
-    uint64_t bytes = 0;
-    int r = values_lengths(d, &at, &prefix);
+    uint64_t prefixes = 0, suffixes = 0;
+    int r = has_prefix ? values_deltas(d, &at, 32, &prefix) : 0;
 
     if (r == 0)
-        r = values_lengths(d, &at, &suffix);
-    for (size_t i = 0; i < d->n && r == 0; i++)
-        bytes += prefix[i] + suffix[i];
+        r = values_deltas(d, &at, 32, &suffix);
+    for (size_t i = 0; i < d->n && r == 0; i++) { /* as int32, which they are */
+        if (((has_prefix ? prefix[i] : 0) | suffix[i]) & UINT64_C(0x80000000))
+            return values_fail(d, "expected lengths of 0 or more, got a negative one");
+        prefixes += has_prefix ? (uint32_t)prefix[i] : 0;
+        suffixes += (uint32_t)suffix[i];
+    }
     if (r == 0)
-        r = values_room(d, bytes);
+        r = suffixes > d->len - at
+                ? values_fail(d, "expected suffixes inside the page, got longer ones")
+                : values_room(d, prefixes + suffixes);
     for (size_t i = 0; i < d->n && r == 0; i++) {
-        size_t start = v->len;
+        size_t start = v->len, before = has_prefix ? (uint32_t)prefix[i] : 0;
+        size_t len = (uint32_t)suffix[i];
 
-        if (prefix[i] > last_len || suffix[i] > d->len - at)
-            return values_fail(d, "expected a prefix of the value before and a suffix inside the "
-                                  "page, got longer ones");
-        if (v->width && prefix[i] + suffix[i] != v->width)
+        if (before > last_len)
+            return values_fail(d, "expected a prefix of the value before, got a longer one");
+        if (v->width && before + len != v->width)
             return values_fail(d, "expected values of the column's size, got another");
-        memmove(v->bytes + start, v->bytes + last, (size_t)prefix[i]);
-        v->len += (size_t)prefix[i];
-        values_add(v, d->bytes + at, (size_t)suffix[i]);
-        at += (size_t)suffix[i];
+        memmove(v->bytes + start, v->bytes + last, before);
+        v->len += before;
+        values_add(v, d->bytes + at, len);
+        at += len;
         last = start;
         last_len = v->len - start;
     }
     return r;
 }
 
-static int values_split(struct decoding *d)
+/* ---- all of them ---- */
+
+enum { /* a bit for each type that may have an encoding */
+       BOOLEANS = 1 << TYPE_BOOLEAN,
+       INTEGERS = 1 << TYPE_INT32 | 1 << TYPE_INT64,
+       FIXED = 1 << TYPE_FIXED,
+       BYTES = 1 << TYPE_BYTE_ARRAY,
+       REALS = 1 << TYPE_FLOAT | 1 << TYPE_DOUBLE,
+       ALL = (1 << N_PARQUET_TYPES) - 1
+};
+
+#define WHOLE UINT_MAX
+
+static const struct decoder {
+    uint64_t encoding;
+    unsigned types;
+    unsigned least; /* bits that a value has at least; WHOLE: all of its bytes */
+    int (*fill)(struct decoding *d, uint8_t *dst); /* of values of one size; NULL: */
+    int (*add)(struct decoding *d);
+} decoders[] = {
+    {ENCODING_PLAIN, BOOLEANS, 1, .fill = values_bits},
+    {ENCODING_PLAIN, BYTES, 32, .add = values_plain_bytes},
+    {ENCODING_PLAIN, ALL, WHOLE, .fill = values_plain},
+    {ENCODING_PLAIN_DICTIONARY, ALL, 0, .add = values_dictionary},
+    {ENCODING_RLE, BOOLEANS, 0, .fill = values_rle},
+    {ENCODING_DELTA_BINARY_PACKED, INTEGERS, 0, .fill = values_delta},
+    {ENCODING_DELTA_LENGTH_BYTE_ARRAY, BYTES, 0, .add = values_delta_bytes},
+    {ENCODING_DELTA_BYTE_ARRAY, BYTES | FIXED, 0, .add = values_delta_bytes},
+    {ENCODING_RLE_DICTIONARY, ALL, 0, .add = values_dictionary},
+    {ENCODING_BYTE_STREAM_SPLIT, INTEGERS | REALS | FIXED, WHOLE, .fill = values_split},
+};
+
+static int values_append_by(const struct decoder *decoder, struct decoding *d)
 {
     struct values *v = d->v;
-    uint64_t bytes = (uint64_t)d->n * v->width;
+    uint64_t least = decoder->least == WHOLE ? UINT64_C(8) * v->width : decoder->least;
     int r;
 
-    if (bytes > d->len)
-        return values_fail(d, "expected a stream for each byte of a value, got the end");
-    r = values_room(d, bytes);
-    for (size_t k = 0; k < v->width && r == 0; k++)
-        for (size_t i = 0; i < d->n; i++)
-            v->bytes[v->len + i * v->width + k] = d->bytes[k * d->n + i];
-    v->len += r == 0 ? (size_t)bytes : 0;
+    if (d->n > PAGE_VALUES_MAX || d->n * least > (uint64_t)d->len * 8)
+        return values_fail(d, "expected the bytes of all values, got the end of the page");
+    if (decoder->add)
+        return decoder->add(d);
+    r = values_room(d, (uint64_t)d->n * v->width);
+    if (r == 0)
+        r = decoder->fill(d, v->bytes + v->len);
+    v->len += r == 0 ? d->n * v->width : 0;
     v->n += r == 0 ? d->n : 0;
     return r;
 }
@@ -404,31 +401,15 @@ static int values_split(struct decoding *d)
 int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
                   size_t len, size_t n, const struct values *dictionary, const char **ret_why)
 {
-    enum {
-        INTEGERS = 1 << TYPE_INT32 | 1 << TYPE_INT64,
-        FIXED = 1 << TYPE_FIXED,
-        BYTES = 1 << TYPE_BYTE_ARRAY,
-        REALS = 1 << TYPE_FLOAT | 1 << TYPE_DOUBLE
-    };
-    static const struct {
-        int (*decode)(struct decoding *d);
-        unsigned types; /* a bit for each that may have it */
-    } encodings[] = {
-        [ENCODING_PLAIN] = {values_plain, UINT_MAX},
-        [ENCODING_PLAIN_DICTIONARY] = {values_dictionary, UINT_MAX},
-        [ENCODING_RLE] = {values_rle, 1 << TYPE_BOOLEAN},
-        [ENCODING_DELTA_BINARY_PACKED] = {values_delta, INTEGERS},
-        [ENCODING_DELTA_LENGTH_BYTE_ARRAY] = {values_delta_length, BYTES},
-        [ENCODING_DELTA_BYTE_ARRAY] = {values_delta_bytes, BYTES | FIXED},
-        [ENCODING_RLE_DICTIONARY] = {values_dictionary, UINT_MAX},
-        [ENCODING_BYTE_STREAM_SPLIT] = {values_split, INTEGERS | REALS | FIXED},
-    };
-    struct decoding d = {v, type, bytes, len, n, dictionary, "it cannot be decoded"};
+    struct decoding d = {v, encoding, bytes, len, n, dictionary, "it cannot be decoded"};
     size_t had = v->n, had_len = v->len;
-    int r = encoding < ARRAY_LEN(encodings) && encodings[encoding].types >> type & 1
-                ? encodings[encoding].decode(&d)
-                : values_fail(&d, "expected an encoding that is read, got another");
+    int r = values_fail(&d, "expected an encoding that is read, got another");
 
+    for (size_t i = 0; i < ARRAY_LEN(decoders); i++)
+        if (decoders[i].encoding == encoding && decoders[i].types >> type & 1) {
+            r = values_append_by(&decoders[i], &d);
+            break;
+        }
     if (r < 0) {
         v->n = had;
         v->len = had_len;

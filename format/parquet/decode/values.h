@@ -10,6 +10,7 @@
 #include "base/scope.h"
 
 #define VALUES_BYTES_MAX (UINT32_C(256) << 20) /* of a page */
+#define PAGE_VALUES_MAX  (UINT64_C(1) << 26)   /* with nulls */
 
 enum parquet_type {
     TYPE_BOOLEAN,
@@ -45,7 +46,7 @@ enum value_mark {
 struct values {
     uint32_t width; /* bytes of each; 0: they differ */
     size_t n, len;
-    uint8_t *bytes;          /* [len] owned, as is all of it */
+    uint8_t *bytes;          /* [len] its own, as is all of it */
     uint32_t *end;           /* [n] where each ends in bytes, with width 0 */
     uint8_t *mark;           /* [n_marks] enum value_mark; later ones are good */
     size_t n_marks;          /* 0: all are good */
@@ -71,18 +72,20 @@ static inline const uint8_t *values_at(const struct values *v, size_t i, size_t 
     return v->bytes + start;
 }
 
-/* Append n values with a mark, which are zeros or empty; one value; those of other. 0, -ENOMEM, or
- * -EBADMSG: they are too many. */
+/* Append n values with a mark, which are zeros or empty; or one value. 0, -ENOMEM, or -EBADMSG:
+ * they are too many. */
 int values_append_marked(struct values *v, size_t n, enum value_mark mark);
 int values_append_one(struct values *v, const void *bytes, size_t len);
-int values_append(struct values *v, const struct values *other);
+
+/* Drop the first n. */
+void values_drop(struct values *v, size_t n);
 
 /* Set the mark of a value. 0 or -ENOMEM. */
 int values_set_mark(struct values *v, size_t i, enum value_mark mark);
 
-/* The values in one piece of memory, *ret: a struct values that owns nothing, and the text behind
- * it. 0 or -ENOMEM. */
-int values_pack(const struct values *v, const char *text, void **ret, size_t *ret_size);
+/* Move the values to one piece of memory, *ret: a struct values that owns nothing, and the text
+ * behind it. 0 or -ENOMEM. */
+int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size);
 
 static inline const char *values_packed_text(const struct values *packed)
 {

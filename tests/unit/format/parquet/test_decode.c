@@ -314,20 +314,28 @@ static void test_page__v1_with_nulls__levels_and_values(void **state)
                             .unpacked = sizeof(body),
                             .level_encoding = {ENCODING_RLE, ENCODING_RLE}};
     AUTO_PAGE_DATA struct page_data data = {0}, other = {0};
+    struct page_room room = {0};
     const char *why;
 
     (void)state;
-    assert_int_equal(page_decode(&column, &h, body, NULL, &data, &why), 0);
+    assert_int_equal(page_decode(&column, &h, body, NULL, &room, &data, &why), 0);
     assert_memory_equal(data.def, ((uint8_t[]){1, 0, 1}), 3);
     assert_int_equal(data.v.n, 2);
     assert_int_equal(load_le32(data.v.bytes + 4), 9);
     h.has_crc = true;
-    assert_int_equal(page_decode(&column, &h, body, NULL, &other, &why), -EBADMSG);
+    assert_int_equal(page_decode(&column, &h, body, NULL, &room, &other, &why), -EBADMSG);
     assert_non_null(strstr(why, "CRC"));
+    assert_int_equal(other.n, 0);
     h.has_crc = false;
     h.level_encoding[0] = ENCODING_BIT_PACKED;
-    assert_int_equal(page_decode(&column, &h, body, NULL, &other, &why), -EBADMSG);
+    assert_int_equal(page_decode(&column, &h, body, NULL, &room, &other, &why), -EBADMSG);
     assert_non_null(strstr(why, "bit-packed"));
+    h.level_encoding[0] = ENCODING_RLE; /* the same again, and then the first half is dropped */
+    assert_int_equal(page_decode(&column, &h, body, NULL, &room, &data, &why), 0);
+    page_data_drop(&column, &data, 2);
+    assert_memory_equal(data.def, ((uint8_t[]){1, 1, 0, 1}), 4);
+    assert_true(data.n == 4 && data.v.n == 3 && load_le32(data.v.bytes) == 9);
+    page_room_release(&room);
 }
 
 static void test_page__header_cut__wants_more(void **state)
