@@ -14,6 +14,16 @@ void read_context_init(struct read_context *ret, bool collects)
     lock_init(&ret->lock);
 }
 
+void read_context_peek(struct read_context *ret, const struct read_context *rc)
+{
+    read_context_init(ret, true);
+    if (!rc)
+        return;
+    ret->cancelled = rc->cancelled;
+    ret->ctx = rc->ctx;
+    ret->clock = rc->clock;
+}
+
 void read_context_release(struct read_context *rc)
 {
     free(rc->range);

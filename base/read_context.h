@@ -60,6 +60,8 @@ struct read_context {
 
 void read_context_init(struct read_context *ret, bool collects);
 void read_context_release(struct read_context *rc);
+/* One that collects what comes after the reads of rc, and ends with them. */
+void read_context_peek(struct read_context *ret, const struct read_context *rc);
 
 /* Must a call that waits, or takes long, give up with -EINTR? */
 static inline bool read_cancelled(const struct read_context *rc)

@@ -77,6 +77,7 @@ struct parquet_unit {
 struct parquet_file {
     struct record_file base;
     struct memo *memo; /* NULL: none */
+    struct pool *pool;
     struct parquet_footer footer;
     json_t *features;              /* owned; of the Hub's metadata; NULL: none */
     struct parquet_column *column; /* [n_columns] owned */
@@ -208,7 +209,8 @@ int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *
 /* ---- units.c ---- */
 
 /* Make at most n rows of the pages of a column in a row group: of those in bytes [at, end), but of
- * all with several leaves. 0, or -errno; why: the reason, or the first fault of the rows. */
+ * all with several leaves. ret is empty, and its memory is used. 0, or -errno; why: the reason, or
+ * the first fault of the rows. */
 int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
                       const struct parquet_column *c, unsigned group, const struct extent *bytes,
                       size_t n, struct values *ret, struct diag *why);
@@ -219,6 +221,14 @@ int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
                      uint64_t row, const struct values **ret, uint64_t *ret_first,
                      struct memo_thing **ret_thing, struct diag *d);
+/* Make those cells, so that reads of them are cheap: see struct record_format. */
+int parquet_rows_together(struct read_context *rc, const struct record_cell *cell, unsigned n,
+                          unsigned n_needed);
+bool parquet_is_made(const struct record_cell *cell); /* format.c: or is it in place, or none? */
+bool parquet_row_is_made(const struct record_cell *cell);
+/* The bytes of a row that was made so. false: it was not. thing: to let go. */
+bool parquet_row_get(struct read_context *rc, const struct record_cell *cell, const uint8_t **ret,
+                     size_t *ret_len, struct memo_thing **ret_thing);
 /* The bytes of the file that a row's unit needs. */
 void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint64_t row,
                          struct extent *ret);

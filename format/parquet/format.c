@@ -96,22 +96,34 @@ static int contents_bytes(const struct parquet_file *file, unsigned column, uint
     return 0;
 }
 
+bool parquet_is_made(const struct record_cell *cell)
+{
+    const struct parquet_file *file = cell->file;
+    const struct parquet_column *c = &file->column[cell->column];
+
+    return contents_state(file, c, cell->row) < STATE_SIZE ||
+           contents_place(file, c, cell->row) > 0 || parquet_row_is_made(cell);
+}
+
 static int contents_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct parquet_file *file = p;
+    const struct record_cell cell = {p, row, column};
     uint64_t place = contents_place(file, &file->column[column], row), first;
     const struct values *slab;
     AUTO_MEMO struct memo_thing *thing = NULL;
     const uint8_t *bytes;
     size_t have;
-    int r;
+    int r = 0;
 
     if (place)
         return blob_read(rc, file->base.blob, dst, len, place + off, d);
-    r = parquet_unit_get(rc, file, column, row, &slab, &first, &thing, d);
-    if (r == 0)
-        r = contents_bytes(file, column, row, slab, (size_t)(row - first), &bytes, &have, d);
+    if (!parquet_row_get(rc, &cell, &bytes, &have, &thing)) {
+        r = parquet_unit_get(rc, file, column, row, &slab, &first, &thing, d);
+        if (r == 0)
+            r = contents_bytes(file, column, row, slab, (size_t)(row - first), &bytes, &have, d);
+    }
     if (r < 0)
         return r;
     if (off > have || len > have - off)
@@ -356,6 +368,8 @@ static const struct record_format parquet_records = {
     .is_copy = contents_is_copy,
     .read = contents_read,
     .read_rows = contents_read_rows,
+    .is_made = parquet_is_made,
+    .make = parquet_rows_together,
     .damage = parquet_damage,
     .note = parquet_note,
     .describe = parquet_describe,

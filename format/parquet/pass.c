@@ -514,6 +514,7 @@ static int pass_open(void *p, const struct record_source *source, struct diag *d
     int r = parquet_footer_read(file->base.blob, &file->footer, d);
 
     file->memo = source->setup->memo;
+    file->pool = source->setup->pool;
     if (r == 0)
         r = parquet_hub_read(file);
     if (r == 0)

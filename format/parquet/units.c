@@ -4,9 +4,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/pool.h"
 #include "base/read_context.h"
 #include "base/search.h"
 #include "format/parquet/file.h"
+
+#define REMEMBERED (UINT64_C(32) << 20) /* bytes of units that a batch needs and the memo holds */
+#define WORKERS    8                    /* that decode units, at most */
 
 /* A unit, as it is read. */
 struct unit_place {
@@ -41,6 +45,16 @@ static void unit_find(const struct parquet_file *file, unsigned column, uint64_t
         .bytes = {file->base.blob, unit->at, (i + 1 < n ? unit[1].at : chunk->end) - unit->at},
         .number = first + i,
     };
+}
+
+/* Bytes of it unpacked, about. */
+static uint64_t unit_unpacked(const struct unit_place *place)
+{
+    const struct parquet_chunk *chunk = parquet_chunk_at(&place->file->footer, place->group,
+                                                         place->file->column[place->column].leaf);
+
+    return (uint64_t)((double)place->bytes.len / (double)(chunk->end - chunk->start) *
+                      (double)chunk->unpacked);
 }
 
 void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint64_t row,
@@ -95,8 +109,13 @@ int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
     AUTO_FREE struct page_data *data = calloc(c->n_leaves, sizeof(*data));
     bool is_cut = false;
     size_t have;
-    int r = data ? unit_read_pages(rc, file, c, group, bytes, data, &is_cut, why) : -ENOMEM;
+    int r = data ? 0 : -ENOMEM;
 
+    if (r == 0) {
+        data->v = *ret; /* memory that is used again */
+        *ret = (struct values){0};
+        r = unit_read_pages(rc, file, c, group, bytes, data, &is_cut, why);
+    }
     if (r == 0)
         r = blob_verify(file->base.blob, why);
     have = r == 0 ? parquet_count_rows(data) : 0;
@@ -124,23 +143,202 @@ static int unit_make(void *ctx, void **ret, size_t *ret_size)
     return values_pack(&rows, why.text, ret, ret_size);
 }
 
+static struct memo_key unit_key(const struct unit_place *place)
+{
+    return (struct memo_key){
+        {(uintptr_t)place->file, place->column, place->number, (uintptr_t)unit_make}};
+}
+
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
                      uint64_t row, const struct values **ret, uint64_t *ret_first,
                      struct memo_thing **ret_thing, struct diag *d)
 {
     struct unit_place place;
-    struct memo_key key = {{(uintptr_t)file, column, 0, (uintptr_t)unit_make}};
     const struct memo_maker maker = {unit_make, &place, rc};
+    struct memo_key key;
     int r;
 
     unit_find(file, column, row, &place);
     place.rc = rc;
     place.d = d;
-    key.word[2] = place.number;
+    key = unit_key(&place);
     r = memo_get(file->memo, &key, &maker, ret_thing);
     if (r < 0)
         return r;
     *ret = memo_bytes(*ret_thing);
     *ret_first = place.row;
     return 0;
+}
+
+/* ---- rows of many units ----
+ * A batch of a shuffled plan may need a row of each of many units, which the memo cannot hold
+ * together. Then each unit is decoded once, and its rows of the batch are remembered instead. */
+
+struct unit_row {
+    size_t len;
+    uint8_t bytes[];
+};
+
+/* A row of the rows of its unit; rows NULL: it is looked for, not made. */
+struct unit_copy {
+    const struct values *rows;
+    size_t i;
+};
+
+static int unit_make_row(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct unit_copy *copy = ctx;
+    const uint8_t *bytes;
+    struct unit_row *made;
+    size_t len;
+
+    if (!copy->rows || copy->i >= copy->rows->n || values_mark(copy->rows, copy->i))
+        return -ENODATA;
+    bytes = values_at(copy->rows, copy->i, &len);
+    made = malloc(sizeof(*made) + len);
+    if (!made)
+        return -ENOMEM;
+    made->len = len;
+    memcpy(made->bytes, bytes, len);
+    *ret = made;
+    *ret_size = sizeof(*made) + len;
+    return 0;
+}
+
+static struct memo_key unit_row_key(const struct record_cell *cell)
+{
+    return (struct memo_key){
+        {(uintptr_t)cell->file, cell->column, cell->row, (uintptr_t)unit_make_row}};
+}
+
+static int unit_row_get(struct read_context *rc, const struct record_cell *cell,
+                        struct unit_copy *copy, struct memo_thing **ret)
+{
+    const struct parquet_file *file = cell->file;
+    const struct memo_key key = unit_row_key(cell);
+    const struct memo_maker maker = {unit_make_row, copy, rc};
+
+    return memo_get(file->memo, &key, &maker, ret);
+}
+
+bool parquet_row_get(struct read_context *rc, const struct record_cell *cell, const uint8_t **ret,
+                     size_t *ret_len, struct memo_thing **ret_thing)
+{
+    const struct unit_row *row;
+
+    if (unit_row_get(rc, cell, &(struct unit_copy){0}, ret_thing) < 0)
+        return false;
+    row = memo_bytes(*ret_thing);
+    *ret = row->bytes;
+    *ret_len = row->len;
+    return true;
+}
+
+bool parquet_row_is_made(const struct record_cell *cell)
+{
+    const struct parquet_file *file = cell->file;
+    const struct memo_key row = unit_row_key(cell);
+    struct unit_place place;
+    struct memo_key unit;
+
+    unit_find(file, cell->column, cell->row, &place);
+    unit = unit_key(&place);
+    return file->column[cell->column].n_leaves > 1 || memo_has(file->memo, &row) ||
+           memo_has(file->memo, &unit);
+}
+
+struct unit_cell {
+    struct record_cell cell;
+    struct unit_place place;
+    bool is_needed;
+};
+
+struct together {
+    struct read_context *rc, peek; /* of what is needed now; of what comes after */
+    struct unit_cell cell[RECORD_MAKES];
+    unsigned first[RECORD_MAKES + 1]; /* [n + 1] of the cells of each unit */
+    unsigned n;
+    bool remembers; /* the units, instead of rows */
+    _Atomic unsigned next;
+    _Atomic bool is_missing;
+};
+
+static int unit_cells_compare(const void *a, const void *b)
+{
+    const struct unit_place *x = &((const struct unit_cell *)a)->place;
+    const struct unit_place *y = &((const struct unit_cell *)b)->place;
+
+    return x->file != y->file ? (x->file < y->file ? -1 : 1)
+                              : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Make cells [first, end), which are of one unit. rows: memory that is used again. */
+static void unit_make_cells(struct together *t, unsigned first, unsigned end, struct values *rows)
+{
+    const struct unit_place *p = &t->cell[first].place;
+    struct read_context *rc = &t->peek;
+    AUTO_MEMO struct memo_thing *unit = NULL;
+    const struct values *got;
+    struct diag why = DIAG_INIT;
+    uint64_t row;
+    int r;
+
+    for (unsigned i = first; i < end; i++)
+        rc = t->cell[i].is_needed ? t->rc : rc;
+    if (rc == &t->peek && atomic_load(&t->is_missing))
+        return;
+    values_clear(rows);
+    r = t->remembers ? parquet_unit_get(rc, p->file, p->column, p->row, &got, &row, &unit, NULL)
+                     : parquet_read_rows(rc, p->file, &p->file->column[p->column], p->group,
+                                         &p->bytes, (size_t)p->rows, rows, &why);
+    if (r == -EAGAIN && rc != &t->peek)
+        atomic_store(&t->is_missing, true);
+    for (unsigned i = first; i < end && r == 0 && !t->remembers; i++) {
+        struct unit_copy copy = {rows, (size_t)(t->cell[i].cell.row - p->row)};
+        AUTO_MEMO struct memo_thing *thing = NULL;
+
+        unit_row_get(rc, &t->cell[i].cell, &copy, &thing); /* what fails is read alone */
+    }
+}
+
+static void unit_work(void *ctx, unsigned worker)
+{
+    struct together *t = ctx;
+    AUTO_VALUES struct values rows = {0};
+    unsigned i;
+
+    (void)worker;
+    while ((i = atomic_fetch_add(&t->next, 1)) < t->n)
+        unit_make_cells(t, t->first[i], t->first[i + 1], &rows);
+}
+
+int parquet_rows_together(struct read_context *rc, const struct record_cell *cell, unsigned n,
+                          unsigned n_needed)
+{
+    struct together t = {.rc = rc};
+    uint64_t bytes = 0;
+    unsigned cells = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct unit_cell *to = &t.cell[cells];
+
+        if (parquet_is_made(&cell[i]))
+            continue;
+        *to = (struct unit_cell){.cell = cell[i], .is_needed = i < n_needed};
+        unit_find(cell[i].file, cell[i].column, cell[i].row, &to->place);
+        cells++;
+    }
+    qsort(t.cell, cells, sizeof(*t.cell), unit_cells_compare);
+    for (unsigned i = 0; i < cells; i++)
+        if (!i || unit_cells_compare(&t.cell[i - 1], &t.cell[i])) {
+            bytes += unit_unpacked(&t.cell[i].place);
+            t.first[t.n++] = i;
+        }
+    t.first[t.n] = cells;
+    t.remembers = bytes <= REMEMBERED;
+    read_context_peek(&t.peek, rc);
+    if (t.n)
+        pool_run(t.cell[0].place.file->pool, (unsigned)min_u64(t.n, WORKERS), unit_work, &t);
+    read_context_release(&t.peek);
+    return t.is_missing ? -EAGAIN : 0;
 }

@@ -148,6 +148,37 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
     return r < 0 || all < 0 ? (r < 0 ? r : all) : blob_used(rc, blob, d);
 }
 
+/* Contents that are made together. */
+static struct record_cell record_contents_cell(const struct place *place)
+{
+    return (struct record_cell){place->file, place->row, place->column};
+}
+
+static bool set_is_made(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    const struct place place = record_contents_find_content(ds, c, record);
+    const struct record_cell cell = record_contents_cell(&place);
+
+    return cell.column == NO_COLUMN || record_set_of(ds)->rf->is_made(&cell);
+}
+
+static int set_make(struct read_context *rc, const struct dataset *ds,
+                    const struct record_content *c, const uint64_t *record, unsigned n,
+                    unsigned n_needed)
+{
+    struct record_cell cell[RECORD_MAKES];
+    unsigned cells = 0, needed = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct place place = record_contents_find_content(ds, c, record[i]);
+
+        cell[cells] = record_contents_cell(&place);
+        cells += place.column != NO_COLUMN;
+        needed = i < n_needed ? cells : needed;
+    }
+    return record_set_of(ds)->rf->make(rc, cell, cells, needed);
+}
+
 /* The rows of a file, with its numbers of the columns. */
 static int read_rows_of(struct read_context *rc, const struct record_set *set, unsigned file,
                         const uint64_t *row, unsigned n, uint8_t *dst, struct diag *d)
@@ -231,6 +262,8 @@ const struct record_ops record_set_contents = {
     .extent = set_extent,
     .where = set_where,
     .has = record_contents_content_has,
+    .is_made = set_is_made,
+    .make = set_make,
 };
 
 /* What the indexes of the files depend on: also which records there are. */

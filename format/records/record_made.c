@@ -486,12 +486,7 @@ int record_made_make(struct read_context *rc, const struct dataset *ds,
         if (i && sum > MAKE_MOST)
             n = i;
     }
-    read_context_init(&peek, true);
-    if (rc) {
-        peek.cancelled = rc->cancelled;
-        peek.ctx = rc->ctx;
-        peek.clock = rc->clock;
-    }
+    read_context_peek(&peek, rc);
     pool_run(m->pool, n, make_one, &t);
     read_context_release(&peek);
     return t.is_missing ? -EAGAIN : 0;

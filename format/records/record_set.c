@@ -77,6 +77,7 @@ static void record_set_add_column(struct dataset *ds, struct record_content *con
         .column = i,
         .is_parsed = true,
         .is_number = numbers && !column->ndim,
+        .make_at_once = record_set_of(ds)->rf->make && varies ? RECORD_MAKES : 0,
         .dtype = numbers ? column->dtype : DTYPE_U1,
         .ndim = numbers ? column->ndim : 1,
         .dim = {DIM_VARIES},

@@ -54,6 +54,13 @@ struct record_column {
     unsigned field, part; /* the format's: what it shows */
 };
 
+/* A column of a record, in its file. */
+struct record_cell {
+    const void *file; /* the format's struct */
+    uint64_t row;
+    unsigned column;
+};
+
 struct record_format {
     const struct format *format;
     const struct record_file_ops *file; /* NULL: no folder is opened: record_set_new() alone */
@@ -112,6 +119,13 @@ struct record_format {
      * to read one by one; NULL: they are not. */
     int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
                      const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d);
+
+    /* For contents that are costly to read one by one, such as those of packed pages: is a cell
+     * made, so that read() is cheap? Make n of them, as make() of struct record_ops. NULL: they are
+     * not. */
+    bool (*is_made)(const struct record_cell *cell);
+    int (*make)(struct read_context *rc, const struct record_cell *cell, unsigned n,
+                unsigned n_needed);
 
     /* Compare what the index says of a row with the file: see prepared_doubts(). It is called
      * before contents of such a row are read. 0; -EBADMSG: it is another, with the reason in d; or

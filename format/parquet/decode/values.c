@@ -11,8 +11,9 @@
 
 /* ---- memory ---- */
 
-#define BEFORE sizeof(struct values) /* bytes in front of those of the values: for values_pack()   \
-                                      */
+#define BEFORE                                                                                     \
+    sizeof(struct values) /* bytes in front of those of the values: for values_pack()              \
+                           */
 
 void values_release(struct values *v)
 {
@@ -21,6 +22,13 @@ void values_release(struct values *v)
     free(v->end);
     free(v->mark);
     *v = (struct values){.width = v->width};
+}
+
+void values_clear(struct values *v)
+{
+    free(v->mark);
+    v->mark = NULL;
+    v->n = v->len = v->n_marks = 0;
 }
 
 uint32_t values_width(enum parquet_type type, uint32_t fixed)
@@ -328,14 +336,18 @@ static int values_delta_bytes(struct decoding *d)
     }
     if (r == 0)
         r = suffixes > d->len - at
-                ? values_fail(d, "expected suffixes inside the page, got longer ones")
+                ? values_fail(d, has_prefix
+                                     ? "expected a prefix of the value before and a suffix inside "
+                                       "the page, got longer ones"
+                                     : "expected a length inside the page, got a larger one")
                 : values_room(d, prefixes + suffixes);
     for (size_t i = 0; i < d->n && r == 0; i++) {
         size_t start = v->len, before = has_prefix ? (uint32_t)prefix[i] : 0;
         size_t len = (uint32_t)suffix[i];
 
         if (before > last_len)
-            return values_fail(d, "expected a prefix of the value before, got a longer one");
+            return values_fail(d, "expected a prefix of the value before and a suffix inside the "
+                                  "page, got longer ones");
         if (v->width && before + len != v->width)
             return values_fail(d, "expected values of the column's size, got another");
         memmove(v->bytes + start, v->bytes + last, before);

@@ -61,6 +61,9 @@ static inline enum value_mark values_mark(const struct values *v, size_t i)
 void values_release(struct values *v);
 #define AUTO_VALUES AUTO(values_release)
 
+/* Drop all of them, and keep the memory. */
+void values_clear(struct values *v);
+
 /* Bytes of a value of that type; 0: they differ. fixed: bytes of TYPE_FIXED. */
 uint32_t values_width(enum parquet_type type, uint32_t fixed);
 
