@@ -88,6 +88,21 @@ struct parquet_file {
     struct parquet_unit *unit; /* both owned */
 };
 
+/* What the index has of a row of a column: its state, and the byte of the file where its bytes are
+ * as they are; 0: they are packed. */
+static inline uint64_t parquet_state(const struct parquet_file *file,
+                                     const struct parquet_column *c, uint64_t row)
+{
+    return c->state == NO_SLOT ? STATE_SIZE
+                               : index_number(&file->base.prepared.index, row, c->state);
+}
+
+static inline uint64_t parquet_place(const struct parquet_file *file,
+                                     const struct parquet_column *c, uint64_t row)
+{
+    return c->place == NO_SLOT ? 0 : index_number(&file->base.prepared.index, row, c->place);
+}
+
 /* ---- columns.c: what columns show ---- */
 
 /* Make the columns from the footer. 0, -ENOMEM; or -EBADMSG with the reason in d: there is none
@@ -224,9 +239,9 @@ int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, u
 /* Make those cells, so that reads of them are cheap: see struct record_format. */
 int parquet_rows_together(struct read_context *rc, const struct record_cell *cell, unsigned n,
                           unsigned n_needed);
-bool parquet_is_made(const struct record_cell *cell); /* format.c: or is it in place, or none? */
-bool parquet_row_is_made(const struct record_cell *cell);
-/* The bytes of a row that was made so. false: it was not. thing: to let go. */
+/* Is it made, in place, or none? */
+bool parquet_is_made(const struct record_cell *cell);
+/* The bytes of a row that was made there. false: it was not. thing: to let go. */
 bool parquet_row_get(struct read_context *rc, const struct record_cell *cell, const uint8_t **ret,
                      size_t *ret_len, struct memo_thing **ret_thing);
 /* The bytes of the file that a row's unit needs. */

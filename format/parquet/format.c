@@ -8,26 +8,12 @@
 
 /* ---- what a row has ---- */
 
-static uint64_t contents_state(const struct parquet_file *file, const struct parquet_column *c,
-                               uint64_t row)
-{
-    return c->state == NO_SLOT ? STATE_SIZE
-                               : index_number(&file->base.prepared.index, row, c->state);
-}
-
-/* The byte of the file where the bytes of a row are as they are; 0: they are packed. */
-static uint64_t contents_place(const struct parquet_file *file, const struct parquet_column *c,
-                               uint64_t row)
-{
-    return c->place == NO_SLOT ? 0 : index_number(&file->base.prepared.index, row, c->place);
-}
-
 static bool contents_has(const void *p, uint64_t row, unsigned column)
 {
     const struct parquet_file *file = p;
     const struct parquet_column *c = &file->column[column];
 
-    return !c->has_null || contents_state(file, c, row) != STATE_NULL;
+    return !c->has_null || parquet_state(file, c, row) != STATE_NULL;
 }
 
 static int contents_refuse(const struct parquet_file *file, unsigned column, uint64_t row,
@@ -43,7 +29,7 @@ static int contents_dims(const void *p, uint64_t row, unsigned column,
 {
     const struct parquet_file *file = p;
     const struct parquet_column *c = &file->column[column];
-    uint64_t state = contents_state(file, c, row);
+    uint64_t state = parquet_state(file, c, row);
 
     if (state == STATE_BAD)
         return contents_refuse(file, column, row, c->fault ? c->fault : "", d);
@@ -61,14 +47,14 @@ static bool contents_is_copy(const void *p, uint64_t row, unsigned column)
 {
     const struct parquet_file *file = p;
 
-    return contents_place(file, &file->column[column], row) > 0;
+    return parquet_place(file, &file->column[column], row) > 0;
 }
 
 static bool contents_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
     const struct parquet_file *file = p;
     const struct parquet_column *c = &file->column[column];
-    uint64_t state = contents_state(file, c, row), place = contents_place(file, c, row);
+    uint64_t state = parquet_state(file, c, row), place = parquet_place(file, c, row);
 
     if (state < STATE_SIZE || c->n_leaves > 1)
         return false;
@@ -96,21 +82,12 @@ static int contents_bytes(const struct parquet_file *file, unsigned column, uint
     return 0;
 }
 
-bool parquet_is_made(const struct record_cell *cell)
-{
-    const struct parquet_file *file = cell->file;
-    const struct parquet_column *c = &file->column[cell->column];
-
-    return contents_state(file, c, cell->row) < STATE_SIZE ||
-           contents_place(file, c, cell->row) > 0 || parquet_row_is_made(cell);
-}
-
 static int contents_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct parquet_file *file = p;
     const struct record_cell cell = {p, row, column};
-    uint64_t place = contents_place(file, &file->column[column], row), first;
+    uint64_t place = parquet_place(file, &file->column[column], row), first;
     const struct values *slab;
     AUTO_MEMO struct memo_thing *thing = NULL;
     const uint8_t *bytes;

@@ -9,8 +9,7 @@
 #include "base/search.h"
 #include "format/parquet/file.h"
 
-#define REMEMBERED (UINT64_C(32) << 20) /* bytes of units that a batch needs and the memo holds */
-#define WORKERS    8                    /* that decode units, at most */
+#define WORKERS 8 /* that decode units, at most */
 
 /* A unit, as it is read. */
 struct unit_place {
@@ -234,16 +233,18 @@ bool parquet_row_get(struct read_context *rc, const struct record_cell *cell, co
     return true;
 }
 
-bool parquet_row_is_made(const struct record_cell *cell)
+bool parquet_is_made(const struct record_cell *cell)
 {
     const struct parquet_file *file = cell->file;
+    const struct parquet_column *c = &file->column[cell->column];
     const struct memo_key row = unit_row_key(cell);
     struct unit_place place;
     struct memo_key unit;
 
     unit_find(file, cell->column, cell->row, &place);
     unit = unit_key(&place);
-    return file->column[cell->column].n_leaves > 1 || memo_has(file->memo, &row) ||
+    return parquet_state(file, c, cell->row) < STATE_SIZE ||
+           parquet_place(file, c, cell->row) > 0 || c->n_leaves > 1 || memo_has(file->memo, &row) ||
            memo_has(file->memo, &unit);
 }
 
@@ -335,10 +336,11 @@ int parquet_rows_together(struct read_context *rc, const struct record_cell *cel
             t.first[t.n++] = i;
         }
     t.first[t.n] = cells;
-    t.remembers = bytes <= REMEMBERED;
+    if (!t.n)
+        return 0;
+    t.remembers = bytes <= memo_held(t.cell[0].place.file->memo).limit / 2;
     read_context_peek(&t.peek, rc);
-    if (t.n)
-        pool_run(t.cell[0].place.file->pool, (unsigned)min_u64(t.n, WORKERS), unit_work, &t);
+    pool_run(t.cell[0].place.file->pool, (unsigned)min_u64(t.n, WORKERS), unit_work, &t);
     read_context_release(&t.peek);
     return t.is_missing ? -EAGAIN : 0;
 }

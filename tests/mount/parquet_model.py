@@ -143,7 +143,7 @@ def elements(nodes):
 # ---- files ----
 
 def page(leaf, entries, codec, v2, ids, crc):
-    """The bytes of a data page."""
+    """The bytes of a data page, and how many it is unpacked."""
     reps = runs([e[0] for e in entries], 8) if leaf.max_rep else b""
     defs = runs([e[1] for e in entries], 8) if leaf.max_def else b""
     values = [e[2] for e in entries if e[1] == leaf.max_def]
@@ -161,7 +161,8 @@ def page(leaf, entries, codec, v2, ids, crc):
         body, size = pack(codec, data), len(data)
         head = (5, 12, thrift(*[(i + 1, 5, number(v)) for i, v in enumerate((n, encoding, 3, 3))]))
     sums = [(4, 5, number(struct.unpack("<i", struct.pack("<I", zlib.crc32(body)))[0]))] if crc else []
-    return thrift((1, 5, number(3 if v2 else 0)), (2, 5, number(size)), (3, 5, number(len(body))), *sums, head) + body
+    header = thrift((1, 5, number(3 if v2 else 0)), (2, 5, number(size)), (3, 5, number(len(body))), *sums, head)
+    return header + body, len(header) + size
 
 
 def chunk(leaf, entries, at, codec, v2, page_rows, dictionary, crc, nulls):
@@ -175,14 +176,16 @@ def chunk(leaf, entries, at, codec, v2, page_rows, dictionary, crc, nulls):
         dictionary_at = [(11, 6, number(at))]
         out += thrift((1, 5, number(2)), (2, 5, number(len(data))), (3, 5, number(len(body))),
                       (7, 12, thrift((1, 5, number(len(ids))), (2, 5, number(0))))) + body
-    first = len(out)
+    first = unpacked = len(out)
     starts = [i for i, e in enumerate(entries) if e[0] == 0][::page_rows] + [len(entries)]
     for a, b in zip(starts, starts[1:]):
-        out += page(leaf, entries[a:b], codec, v2, ids, crc)
+        data, size = page(leaf, entries[a:b], codec, v2, ids, crc)
+        out += data
+        unpacked += size
     stats = [(12, 12, thrift((3, 6, number(len(entries) - len(values)))))] if nulls else []
     return out, thrift((3, 12, thrift(
         (1, 5, number(leaf.kind)), (2, 9, listed(5, [])), (3, 9, listed(8, [binary(n) for n, _ in leaf.path])),
-        (4, 5, number(codec)), (5, 6, number(len(entries))), (6, 6, number(len(out))), (7, 6, number(len(out))),
+        (4, 5, number(codec)), (5, 6, number(len(entries))), (6, 6, number(unpacked)), (7, 6, number(len(out))),
         (9, 6, number(at + first)), *dictionary_at, *stats)))
 
 

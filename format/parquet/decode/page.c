@@ -19,11 +19,11 @@ struct header_numbers {
 
 #define NUMBER(number, member)                                                                     \
     {                                                                                              \
-        .id = (number), .kind = THRIFT_NUMBER, .at = offsetof(struct header_numbers, member)       \
+        .id = (number), .becomes = THRIFT_NUMBER, .at = offsetof(struct header_numbers, member)    \
     }
 #define INSIDE(number, table)                                                                      \
     {                                                                                              \
-        .id = (number), .kind = THRIFT_INSIDE, .rules = (table)                                    \
+        .id = (number), .becomes = THRIFT_INSIDE, .rules = (table)                                 \
     }
 
 static const struct thrift_rule v1_rules[] = {

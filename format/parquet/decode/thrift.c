@@ -174,17 +174,17 @@ static void thrift_skip(struct thrift *t, enum thrift_type type, unsigned depth,
 
 static int thrift_list(struct thrift *t, const struct thrift_rule *rule, void *memory)
 {
-    enum thrift_type element, want = rule->kind == THRIFT_LIST ? TYPE_STRUCT : TYPE_I32;
+    enum thrift_type found, element = rule->becomes == THRIFT_LIST ? TYPE_STRUCT : TYPE_I32;
     uint64_t *bits = memory;
     const uint8_t *start = t->at;
-    uint32_t n = thrift_list_head(t, &element);
+    uint32_t n = thrift_list_head(t, &found);
 
-    if (n && element != want) {
+    if (n && found != element) {
         t->at = start;
         thrift_skip(t, TYPE_LIST, 0, false);
         return 0;
     }
-    if (rule->kind == THRIFT_LIST)
+    if (rule->becomes == THRIFT_LIST)
         return t->fault ? 0 : rule->list(memory, n);
     for (*bits = 0; n && !t->fault; n--) {
         int64_t v = thrift_number(t, element);
@@ -202,7 +202,7 @@ static int thrift_read_field(struct thrift *t, const struct thrift_field *f,
     struct thrift_bytes bytes;
     int64_t v;
 
-    switch (rule->kind) {
+    switch (rule->becomes) {
     case THRIFT_NUMBER:
         v = thrift_number(t, f->type);
         if (!t->fault)
@@ -229,7 +229,7 @@ static int thrift_read_field(struct thrift *t, const struct thrift_field *f,
         }
         return 0;
     default:
-        return thrift_list(t, rule, rule->kind == THRIFT_LIST ? memory : at);
+        return thrift_list(t, rule, rule->becomes == THRIFT_LIST ? memory : at);
     }
 }
 
@@ -249,7 +249,7 @@ int thrift_read(struct thrift *t, const struct thrift_rule *rules, void *memory)
     while (r == 0 && thrift_next(t, &f)) {
         const struct thrift_rule *rule = rules;
 
-        while (rule->id && (rule->id != f.id || !(types[rule->kind] >> f.type & 1)))
+        while (rule->id && (rule->id != f.id || !(types[rule->becomes] >> f.type & 1)))
             rule++;
         if (rule->id)
             r = thrift_read_field(t, &f, rule, memory);

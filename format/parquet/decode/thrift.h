@@ -26,11 +26,11 @@ struct thrift_bytes {
 };
 
 /* What a field becomes, in the memory that the fields of a struct are read to. */
-enum thrift_kind {
+enum thrift_what {
     THRIFT_NUMBER, /* int64_t: an integer, or 1 or 0 of a bool */
     THRIFT_BYTES,  /* struct thrift_bytes, of binary or text */
     THRIFT_BITS,   /* uint64_t: a bit for each number of a list of integers; bit 63: larger ones */
-    THRIFT_SEEN,   /* bool: it is there, of whatever type */
+    THRIFT_SEEN,   /* bool: one exists, of whatever type */
     THRIFT_INSIDE, /* a struct: its fields, by another table, in the same memory */
     THRIFT_UNION,  /* int64_t: the number of the member; and the fields of that, as above */
     THRIFT_LIST,   /* of structs: list() reads all of them */
@@ -38,7 +38,7 @@ enum thrift_kind {
 
 struct thrift_rule {
     int id;
-    enum thrift_kind kind;
+    enum thrift_what becomes;
     size_t at;                       /* in the memory */
     const struct thrift_rule *rules; /* of what is inside; NULL: it is skipped */
     int (*list)(void *memory, uint32_t n);

@@ -379,7 +379,7 @@ static const struct decoder {
     unsigned least; /* bits that a value has at least; WHOLE: all of its bytes */
     int (*fill)(struct decoding *d, uint8_t *dst); /* of values of one size; NULL: */
     int (*add)(struct decoding *d);
-} decoders[] = {
+} values_decoders[] = {
     {ENCODING_PLAIN, BOOLEANS, 1, .fill = values_bits},
     {ENCODING_PLAIN, BYTES, 32, .add = values_plain_bytes},
     {ENCODING_PLAIN, ALL, WHOLE, .fill = values_plain},
@@ -417,9 +417,9 @@ int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, c
     size_t had = v->n, had_len = v->len;
     int r = values_fail(&d, "expected an encoding that is read, got another");
 
-    for (size_t i = 0; i < ARRAY_LEN(decoders); i++)
-        if (decoders[i].encoding == encoding && decoders[i].types >> type & 1) {
-            r = values_append_by(&decoders[i], &d);
+    for (size_t i = 0; i < ARRAY_LEN(values_decoders); i++)
+        if (values_decoders[i].encoding == encoding && values_decoders[i].types >> type & 1) {
+            r = values_append_by(&values_decoders[i], &d);
             break;
         }
     if (r < 0) {

@@ -18,13 +18,13 @@ struct footer_reading {
     size_t n_chunks;
     uint64_t rows_max;
     struct diag *d;
-    /* Of the file: */
+    /* What the file says: */
     int64_t rows;
     struct thrift_bytes writer;
     bool is_encrypted;
-    /* Of a key: */
+    /* What a key says: */
     struct thrift_bytes key, value;
-    /* Of a row group, and of a chunk of it: */
+    /* What a row group says, and a chunk in it: */
     int64_t group_rows;
     struct footer_chunk {
         int64_t type, codec, values, unpacked, packed, at, dictionary_at, nulls;
@@ -35,7 +35,8 @@ struct footer_reading {
 
 #define RULE(number, what, member, ...)                                                            \
     {                                                                                              \
-        .id = (number), .kind = (what), .at = offsetof(struct footer_reading, member), __VA_ARGS__ \
+        .id = (number), .becomes = (what), .at = offsetof(struct footer_reading, member),          \
+        __VA_ARGS__                                                                                \
     }
 
 static int footer_bad(struct footer_reading *f, const char *what)

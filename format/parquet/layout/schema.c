@@ -20,7 +20,7 @@ struct element {
 
 #define RULE(number, what, member, ...)                                                            \
     {                                                                                              \
-        .id = (number), .kind = (what), .at = offsetof(struct element, member), __VA_ARGS__        \
+        .id = (number), .becomes = (what), .at = offsetof(struct element, member), __VA_ARGS__     \
     }
 
 static int schema_read_element(struct thrift *t, struct element *e, struct parquet_node *node)

@@ -190,6 +190,15 @@ with mounted():
     equal(int(np.load(io.BytesIO(lib.content(path("range/x.parquet/samples/npz/000002.npz"))))["i1"]), -1, "neighbour")
     contains(run("info", "--check", f"{SOURCE}/flip", code=2), "page at byte", "expected the CRC of the header")
 
+# More pages than are remembered: a shuffled batch has a row of each.
+LARGE = [bytes([i]) * (1 << 20) + b"%d" % i for i in range(40)]
+write(f"{SOURCE}/large/x.parquet", make([("b", "required", BYTES)], [{"b": b} for b in LARGE], codec=GZIP, page_rows=1))
+with mounted(f"{SOURCE}/large"):
+    batch = np.load(io.BytesIO(lib.content(path("x.parquet/batches/batch=40,seed=3/epoch=0/npz/000000.npz"))))
+    ends = batch["b_offsets"]
+    for i, k in enumerate(batch["index"]):
+        equal(batch["b"][ends[i]:ends[i + 1]].tobytes() == LARGE[k], True, f"row {k} of a large batch")
+
 # A kept index is used again, and all is as before.
 with mounted():
     check_samples("unknown-nulls/x.parquet", ROWS[:3])

@@ -22,14 +22,14 @@ struct read {
 };
 
 static const struct thrift_rule inside[] = {
-    {.id = 1, .kind = THRIFT_NUMBER, .at = offsetof(struct read, inside)}, {0}};
+    {.id = 1, .becomes = THRIFT_NUMBER, .at = offsetof(struct read, inside)}, {0}};
 static const struct thrift_rule rules[] = {
-    {.id = 1, .kind = THRIFT_NUMBER, .at = offsetof(struct read, number)},
-    {.id = 2, .kind = THRIFT_NUMBER, .at = offsetof(struct read, flag)},
-    {.id = 3, .kind = THRIFT_UNION, .at = offsetof(struct read, member), .rules = inside},
-    {.id = 20, .kind = THRIFT_BYTES, .at = offsetof(struct read, name)},
-    {.id = 21, .kind = THRIFT_BITS, .at = offsetof(struct read, bits)},
-    {.id = 22, .kind = THRIFT_SEEN, .at = offsetof(struct read, has_list)},
+    {.id = 1, .becomes = THRIFT_NUMBER, .at = offsetof(struct read, number)},
+    {.id = 2, .becomes = THRIFT_NUMBER, .at = offsetof(struct read, flag)},
+    {.id = 3, .becomes = THRIFT_UNION, .at = offsetof(struct read, member), .rules = inside},
+    {.id = 20, .becomes = THRIFT_BYTES, .at = offsetof(struct read, name)},
+    {.id = 21, .becomes = THRIFT_BITS, .at = offsetof(struct read, bits)},
+    {.id = 22, .becomes = THRIFT_SEEN, .at = offsetof(struct read, has_list)},
     {0}};
 
 static void test_thrift__fields__read(void **state)
