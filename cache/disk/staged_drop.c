@@ -164,7 +164,7 @@ static int staged_open_again(int fd, int flags)
 static int drop_range(const struct staged *again, const struct staged_range *range,
                       uint64_t *ret_times, uint64_t *freed)
 {
-    LOCK_SCOPE(again->space);
+    LOCK_SCOPE(&again->shared->space);
     struct stat before, after;
     uint64_t times = 0;
     int r = fstat(again->fd, &before) < 0 ? -errno : 0;

@@ -53,7 +53,6 @@
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
-#include "cache/disk/small_pieces.h"
 #include "cache/disk/staged_file_parts.h"
 
 #define NEW_TAKES (2 * PAGE) /* disk space of a new file: its header, its count of drops */
@@ -97,29 +96,29 @@ static int check_key(const struct staged_key *key, struct diag *d)
     return 0;
 }
 
+int staged_shared_new(struct staged_shared **ret)
+{
+    struct staged_shared *shared = calloc(1, sizeof(*shared));
+
+    if (!shared)
+        return -ENOMEM;
+    lock_init(&shared->space);
+    small_pieces_init(&shared->small);
+    *ret = shared;
+    return 0;
+}
+
 /* Prepare everything but the open file. */
 static int init(struct staged *ret, const struct staged_key *key,
                 uint8_t ret_header[static HEADER_BYTES], struct diag *d)
 {
     int r = check_key(key, d);
-    AUTO_FREE struct lock *space = NULL;
-    AUTO_FREE struct staged_seal *seal = NULL;
-    AUTO_FREE struct small_pieces *small = NULL;
 
+    *ret = (struct staged){.fd = -1, .records = -1};
+    if (r == 0)
+        r = staged_shared_new(&ret->shared);
     if (r < 0)
         return r;
-    space = malloc(sizeof(*space));
-    seal = calloc(1, sizeof(*seal));
-    small = malloc(sizeof(*small));
-    if (!space || !seal || !small)
-        return -ENOMEM;
-    lock_init(space);
-    small_pieces_init(small);
-    *ret = (struct staged){.fd = -1,
-                           .records = -1,
-                           .space = TAKE_PTR(space),
-                           .small = TAKE_PTR(small),
-                           .seal = TAKE_PTR(seal)};
     r = staged_make_digest(key, ret->digest);
     digest_text(ret->digest, ret->id);
     staged_make_header(ret->digest, key, ret_header);
@@ -215,16 +214,11 @@ void staged_close(struct staged *staged)
     scope_close(&staged->records);
     scope_close(&staged->fd);
     staged->records = staged->fd = -1;
-    if (staged->space)
-        lock_release(staged->space);
-    free(staged->space);
-    staged->space = NULL;
-    free(staged->seal);
-    staged->seal = NULL;
-    if (staged->small)
-        small_pieces_release(staged->small);
-    free(staged->small);
-    staged->small = NULL;
+    if (!staged->shared)
+        return;
+    lock_release(&staged->shared->space);
+    small_pieces_release(&staged->shared->small);
+    free(TAKE_PTR(staged->shared));
 }
 
 /* ---- blocks ---- */
@@ -278,7 +272,7 @@ int staged_read(const struct staged *staged, void *buf, size_t len, uint64_t off
 
 int staged_read_many(const struct staged *staged, const struct blob_piece *pieces, size_t n)
 {
-    int r = small_pieces_read(staged->small, staged->fd, staged->size, pieces, n);
+    int r = small_pieces_read(&staged->shared->small, staged->fd, staged->size, pieces, n);
 
     if (r != -EOPNOTSUPP)
         return r;
@@ -292,7 +286,7 @@ int staged_write(const struct staged *staged, const void *bytes, size_t len, uin
 {
     if (off > staged->size || len > staged->size - off)
         return -EINVAL;
-    LOCK_SCOPE(staged->space);
+    LOCK_SCOPE(&staged->shared->space);
 
     return file_pwrite(staged->fd, bytes, len, off);
 }

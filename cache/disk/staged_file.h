@@ -36,8 +36,7 @@ struct staged_key {
 };
 
 struct blob_piece;
-struct small_pieces;
-struct staged_seal;
+struct staged_shared;
 
 /* Set by staged_open(), then constant. */
 struct staged {
@@ -51,9 +50,7 @@ struct staged {
     uint8_t digest[DIGEST_BYTES]; /* of the key: all that tells a file */
     char id[DIGEST_TEXT_SIZE];    /* the digest's digits: the name of the file */
     bool is_in_memory;            /* see staged_open_in_memory() */
-    struct lock *space;           /* held while the disk space of the content changes */
-    struct small_pieces *small;   /* of the content */
-    struct staged_seal *seal;     /* what is remembered of a sealed content */
+    struct staged_shared *shared; /* among copies of this struct */
 };
 
 /* Open the staged file of a key; make it if there is none, begin it again if it is damaged. 0, or

@@ -13,6 +13,7 @@
 
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
+#include "cache/disk/small_pieces.h"
 #include "cache/disk/staged_file.h"
 
 /* The header: docs/spec/cache-format.md has the table. */
@@ -47,11 +48,13 @@
 #define RECORD      8 /* bytes */
 #define DROPS_BYTES 8
 
-/* A sealed content has the file's size. The number that stands for its count of drops is computed
- * from HEADER_AT_SEALED and the time of its last change. */
-struct staged_seal {
-    /* HEADER_AT_SEALED as it was read when that was the time of the last change. Each may be of
-     * another moment than the other: see staged_drops(). 0: not known. */
+struct staged_shared {
+    struct lock space;         /* held while the disk space of the content changes */
+    struct small_pieces small; /* of the content */
+    /* A sealed content has the file's size. The number that stands for its count of drops is
+     * computed from HEADER_AT_SEALED and the time of its last change. HEADER_AT_SEALED as it was
+     * read when that was the time of the last change: each may be of another moment than the other,
+     * see staged_drops(). 0: not known. */
     _Atomic uint64_t number;
     _Atomic int64_t changed;
 };
@@ -95,6 +98,9 @@ int staged_header_read(int fd, uint8_t header[static HEADER_BYTES], uint32_t *ve
 void staged_layout(struct staged *ret, const uint8_t header[static HEADER_BYTES]);
 
 /* ---- staged_file.c ---- */
+
+/* 0 or -ENOMEM; staged_close() frees it. */
+int staged_shared_new(struct staged_shared **ret);
 
 /* The path of the content, from that of the file that names it. 0 or -ENAMETOOLONG. */
 int staged_content_path(const char *path, char ret[static PATH_MAX]);

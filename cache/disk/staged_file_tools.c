@@ -53,9 +53,9 @@ static int open_ours(const struct cache_group *group, const char *path, int flag
         r = open_regular(group, path, flags, &ret->records);
     if (r < 0)
         return r;
-    ret->seal = calloc(1, sizeof(*ret->seal));
-    if (!ret->seal)
-        return -ENOMEM;
+    r = staged_shared_new(&ret->shared);
+    if (r < 0)
+        return r;
     r = open_regular(group, content, flags, &ret->fd);
     return r == -EINVAL || r == -ENOENT ? 0 : r;
 }

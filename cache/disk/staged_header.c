@@ -155,19 +155,19 @@ static uint64_t number_of(uint64_t number, int64_t changed)
  * now then has another time. */
 static uint64_t drops_of_sealed(const struct staged *staged)
 {
-    struct staged_seal *seal = staged->seal;
+    struct staged_shared *shared = staged->shared;
     uint64_t number;
     struct stat st;
 
-    atomic_store(&seal->changed, 0);
+    atomic_store(&shared->changed, 0);
     if (fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size != staged->size)
         return UINT64_MAX;
     number = staged_sealed_number(staged);
     if (!number)
         return UINT64_MAX;
     if (now_ns() - changed_at(&st) > SEALED_NS) {
-        atomic_store(&seal->number, number);
-        atomic_store(&seal->changed, changed_at(&st));
+        atomic_store(&shared->number, number);
+        atomic_store(&shared->changed, changed_at(&st));
     }
     return number_of(number, changed_at(&st));
 }
@@ -176,13 +176,13 @@ static uint64_t drops_of_sealed(const struct staged *staged)
  * both: then the result is a number that the content never had. */
 static bool is_as_remembered(const struct staged *staged, uint64_t *ret)
 {
-    int64_t changed = atomic_load_explicit(&staged->seal->changed, memory_order_acquire);
+    int64_t changed = atomic_load_explicit(&staged->shared->changed, memory_order_acquire);
     struct stat st;
 
     if (!changed || fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size != staged->size ||
         changed_at(&st) != changed)
         return false;
-    *ret = number_of(atomic_load(&staged->seal->number), changed);
+    *ret = number_of(atomic_load(&staged->shared->number), changed);
     return true;
 }
 

@@ -118,14 +118,6 @@ static int joined_take_member(struct local_joined *local, size_t i, void *buf, s
     return 0;
 }
 
-static int read_member(struct local_joined *local, size_t i, void *buf, size_t len, uint64_t off,
-                       struct diag *d)
-{
-    AUTO_CLOSE int fd = -1;
-
-    return joined_take_member(local, i, buf, len, off, &fd, d);
-}
-
 static int joined_local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                                   struct diag *d)
 {
@@ -149,7 +141,8 @@ static int joined_local_pread(struct read_context *rc, const struct blob *blob, 
     for (uint8_t *at = buf; len; i++) {
         uint64_t in = off - m->member[i].place;
         size_t n = (size_t)min_u64(len, members_size(m, i) - in);
-        int r = n ? read_member(local, i, at, n, in, d) : 0;
+        AUTO_CLOSE int fd = -1;
+        int r = n ? joined_take_member(local, i, at, n, in, &fd, d) : 0;
 
         if (r < 0)
             return r;

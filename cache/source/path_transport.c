@@ -172,15 +172,6 @@ static enum transfer_end run(struct path_transport *t, struct transfer *transfer
 
 /* ---- threads ---- */
 
-static struct transfer *path_transport_take_locked(struct path_transport *t)
-{
-    struct transfer *transfer = t->first;
-
-    lock_assert_held(&t->lock);
-    unlink_locked(t, &t->first);
-    return transfer;
-}
-
 static void *path_transport_thread_main(void *arg)
 {
     struct path_transport *t = arg;
@@ -198,7 +189,8 @@ static void *path_transport_thread_main(void *arg)
         }
         if (!t->first)
             break;
-        transfer = path_transport_take_locked(t);
+        transfer = t->first;
+        unlink_locked(t, &t->first);
         lock_drop(&t->lock);
         how = run(t, transfer, &d);
         transfer->end(transfer, how, 0, &d);

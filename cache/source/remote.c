@@ -95,7 +95,7 @@ int remote_set_file(struct source *source, const char *name, const char *url,
         if (!source->known.only_url)
             return -ENOMEM;
     }
-    return remote_add(source, name, version);
+    return known_add(&source->known, name, version);
 }
 
 /* List the names that side files of the one file may have. */

@@ -19,12 +19,12 @@ int remote_url(const struct source *source, const char *path, char **ret);
 void remote_note(struct source *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Add a file to source->known. path: relative to SOURCE, a valid name. version may be NULL. 0 or
- * -errno. */
+/* Add a file to source->known, unless its name is hidden. path: relative to SOURCE, from a server:
+ * a name that no local file can have is listed under another one, with an error. version may be
+ * NULL. 0 or -errno. */
 int remote_add(struct source *source, const char *path, const struct remote_version *version);
 
-/* The same for a name that no local file can have: the file is listed under another name, with the
- * error. */
+/* The same for such a name, or that of a folder. */
 int remote_add_wrong(struct source *source, const char *path, const char *wrong);
 
 /* Read a SHA256SUMS: set the sums of files in the sorted list; lists: add the files first, and

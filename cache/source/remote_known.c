@@ -31,11 +31,6 @@ void remote_note(struct source *source, const char *format, ...)
         text_add(&source->note, "...\n");
 }
 
-int remote_add(struct source *source, const char *path, const struct remote_version *version)
-{
-    return known_add(&source->known, path, version);
-}
-
 int remote_add_wrong(struct source *source, const char *path, const char *wrong)
 {
     char name[128], shown[256], error[512];
@@ -49,6 +44,15 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
         *name = '_';
     snprintf(error, sizeof(error), "%s: expected names that files can have, got %s", shown, wrong);
     return known_add_failed(&source->known, *name ? name : "_", error, -EINVAL);
+}
+
+int remote_add(struct source *source, const char *path, const struct remote_version *version)
+{
+    const char *wrong = name_wrong(path);
+
+    if (wrong)
+        return remote_add_wrong(source, path, wrong);
+    return name_hidden(path) ? 0 : known_add(&source->known, path, version);
 }
 
 /* Lines of SHA256SUMS that are omitted, by the reason. */

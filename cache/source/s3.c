@@ -164,15 +164,10 @@ static int make_url(struct s3 *s3)
 /* Add an object whose key begins with a prefix of that length. */
 static int add_object(struct source *source, const struct s3_object *object, size_t prefix_len)
 {
-    const char *path = object->key + prefix_len, *wrong;
+    const char *path = object->key + prefix_len;
     size_t len = strlen(path);
 
-    if (!len || path[len - 1] == '/')
-        return 0;
-    wrong = name_wrong(path);
-    if (wrong)
-        return remote_add_wrong(source, path, wrong);
-    return name_hidden(path) ? 0 : remote_add(source, path, &object->version);
+    return !len || path[len - 1] == '/' ? 0 : remote_add(source, path, &object->version);
 }
 
 static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d)

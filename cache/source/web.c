@@ -193,11 +193,11 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
             crawl->source->root, crawl->entries_most);
     if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
         return 0;
+    if (!link->is_folder)
+        return remote_add(crawl->source, path, NULL);
     wrong = name_wrong(path);
     if (wrong)
         return remote_add_wrong(crawl->source, path, wrong);
-    if (!link->is_folder)
-        return remote_add(crawl->source, path, NULL);
     if (depth_of(folder) + 1 >= DEPTH_MOST) {
         remote_note(crawl->source, "%s/: folders more than %d deep are ignored", path, DEPTH_MOST);
         return 0;
@@ -450,7 +450,7 @@ static int open_named(struct source *source, const char *files, struct diag *d)
             return diag_set(d, -EINVAL,
                             "files=%.300s: expected names of files below SOURCE, got %s", name,
                             wrong);
-        r = *name ? remote_add(source, name, NULL) : 0;
+        r = *name ? known_add(&source->known, name, NULL) : 0;
     }
     if (r == 0)
         r = known_sort(&source->known);
@@ -481,13 +481,6 @@ static int web_open_file(struct source *source, const char *url, const struct ur
                         "end",
                         (int)at->query, url);
     return remote_set_file(source, name, url, version);
-}
-
-/* Does the server's answer to a URL without '/' at its end look like a file? Pages that the server
- * makes have no times. */
-static bool is_surely_file(const struct remote_version *version)
-{
-    return *version->etag || version->mtime.tv_sec;
 }
 
 /* The folder's page cannot be fetched: say what helps where a server shows none. why: the request's
@@ -521,7 +514,8 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
         ask_ahead(source, of_sums, &sums);
     }
     http_stat(source->http, 1, &file);
-    if (!url[at->query] && (file.error < 0 || !is_surely_file(&file.version))) {
+    /* A page that the server makes has neither ETag nor time. */
+    if (!url[at->query] && (file.error < 0 || !remote_version_is_known(&file.version))) {
         r = open_folder(source, true, pages, NULL);
         if (r > 0 || r == -ENOMEM)
             return r;
@@ -582,9 +576,7 @@ static int http_make(struct source *source, const char *spec_rest,
         r = web_open_any(source, url, &at, options->files, &pages, d);
     if (r >= 0)
         r = remote_stat(source, &asked, d);
-    if (r == 0 && asked)
-        web_kept_save(source, &pages, now_ns());
-    return r == 0 ? web_kept_note(source, &pages, now_ns()) : r;
+    return r == 0 ? web_kept_save(source, &pages, asked, now_ns()) : r;
 }
 
 #define WEB_REMOTE(prefix)                                                                         \

@@ -130,25 +130,23 @@ static int find_settled(const struct members *files, const struct kept_list *pag
     return r == 0 && sums < pages->n ? kept_list_add(ret, WEB_SUMS, pages->page[sums].hash) : r;
 }
 
-void web_kept_save(const struct source *source, struct kept_list *pages, int64_t now)
+int web_kept_save(struct source *source, const struct kept_list *pages, bool asked, int64_t now)
 {
     const struct members *files = &source->known.files;
     AUTO_KEPT_LIST struct kept_list settled = {0};
+    int r;
 
-    if (pages->n && files->n >= LISTING_KEPT && find_settled(files, pages, now, &settled) == 0 &&
-        settled.n)
+    if (!pages->n || files->n < LISTING_KEPT || !(asked || source->indexes))
+        return 0;
+    r = find_settled(files, pages, now, &settled);
+    if (r < 0 || !settled.n)
+        return r;
+    if (asked)
         kept_list_save(source, &settled, files);
+    return shared_list_note(source, &settled);
 }
 
 /* ---- .epochfs/ ---- */
-
-int web_kept_note(struct source *source, const struct kept_list *pages, int64_t now)
-{
-    AUTO_KEPT_LIST struct kept_list settled = {0};
-    int r = source->indexes ? find_settled(&source->known.files, pages, now, &settled) : 0;
-
-    return r < 0 || !settled.n ? r : shared_list_note(source, &settled);
-}
 
 static bool has_page(const struct kept_list *pages, const char *path)
 {

@@ -19,15 +19,13 @@ int web_kept_add(struct kept_list *pages, const char *folder, const struct text 
  * list is used; -ENOMEM. */
 int web_kept_shared(struct source *source, const struct kept_list *pages);
 
-/* With `indexes`: keep the list for `.epochfs/`. 0 or -ENOMEM. */
-int web_kept_note(struct source *source, const struct kept_list *pages, int64_t now);
-
 /* Set the versions of the known files whose pages are as they were. pages: those of this mount. 0,
  * -ENOMEM, -E2BIG. */
 int web_kept_use(struct source *source, struct kept_list *pages);
 
-/* Keep the versions of the known files, with the pages that show when they change. now: the time of
- * day, in ns. */
-void web_kept_save(const struct source *source, struct kept_list *pages, int64_t now);
+/* Keep the versions of the known files, with the pages that show when they change: for the next
+ * mount if asked (some had to be asked for), and with `indexes` for `.epochfs/`. now: the time of
+ * day, in ns. 0 or -ENOMEM. */
+int web_kept_save(struct source *source, const struct kept_list *pages, bool asked, int64_t now);
 
 #endif
