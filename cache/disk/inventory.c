@@ -102,51 +102,15 @@ static bool parse_file_name(const char *name, struct inventory_file *ret, bool *
     return true;
 }
 
-static int look_at_staged(const struct cache_group *group, const char *path,
-                          struct inventory_file *ret)
-{
-    struct staged_info info;
-    char *source;
-    int r = staged_inspect(group, path, &info);
-
-    if (r == -EPROTO || r == -EINVAL || r == -EACCES || r == -EPERM) {
-        ret->in_use = true; /* of another version or user: we know nothing of it, leave it alone */
-        return 0;
-    }
-    if (r < 0)
-        return r;
-    source = info.damaged ? NULL : strdup(info.url);
-    if (!info.damaged && !source)
-        return -ENOMEM;
-    ret->disk = info.disk;
-    ret->is_foreign = ret->is_foreign || info.older;
-    ret->size = info.size;
-    ret->present = info.present;
-    ret->in_use = info.in_use;
-    ret->is_damaged = info.damaged;
-    ret->source = source;
-    return 0;
-}
-
 /* Whether it is in use, or damaged, is known by now. */
 static int look_at_made(const struct cache_group *group, const char *path,
                         struct inventory_file *ret)
 {
-    struct made_info info;
-    int r = made_inspect(group, path, &info);
+    int r = made_inspect(group, path, ret);
 
-    if (r == -EBADMSG) { /* older versions have other headers */
+    if (r == -EBADMSG) /* older versions have other headers */
         ret->is_damaged = !ret->is_foreign;
-        return 0;
-    }
-    if (r == -EACCES || r == -EPERM) /* another user's, with other rights */
-        return 0;
-    if (r < 0)
-        return r;
-    ret->size = info.size;
-    ret->present = info.present;
-    ret->source = info.source;
-    return 0;
+    return r == -EBADMSG || r == -EACCES || r == -EPERM ? 0 : r; /* another user's may be closed */
 }
 
 static bool is_later(const struct timespec *a, const struct timespec *b)
@@ -217,6 +181,14 @@ static time_t used_at(const struct stat *st)
     return st->st_atim.tv_sec > st->st_mtim.tv_sec ? st->st_atim.tv_sec : st->st_mtim.tv_sec;
 }
 
+/* The content of a staged file: its path, and whether it is there. */
+static bool find_content(const struct cache_group *group, const char *path,
+                         char ret[static PATH_MAX], struct stat *ret_st)
+{
+    return snprintf(ret, PATH_MAX, "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX &&
+           group_stat(group, ret, ret_st) == 0;
+}
+
 /* A staged file was used when either of its two files was. path: of the one that names it. */
 static int look_at_both(const struct cache_group *group, const char *path,
                         struct inventory_file *ret)
@@ -225,14 +197,19 @@ static int look_at_both(const struct cache_group *group, const char *path,
     struct stat st;
     int r;
 
-    if (snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) >=
-            (int)sizeof(content) ||
-        group_stat(group, content, &st) < 0)
-        return look_at_staged(group, path, ret);
-    ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
-    ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
-    r = look_at_staged(group, path, ret);
-    restore_time(group, content, st.st_atim);
+    bool has_content = find_content(group, path, content, &st);
+
+    if (has_content) {
+        ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
+        ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
+    }
+    r = staged_inspect(group, path, ret);
+    if (has_content)
+        restore_time(group, content, st.st_atim);
+    if (r == -EPROTO || r == -EINVAL || r == -EACCES || r == -EPERM) {
+        ret->in_use = true; /* of another version or user: we know nothing of it, leave it alone */
+        return 0;
+    }
     return r;
 }
 
@@ -241,9 +218,7 @@ static int verify_both(const struct cache_group *group, const char *path, uint64
 {
     char content[PATH_MAX];
     struct stat st;
-    bool has_content = snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) <
-                           (int)sizeof(content) &&
-                       group_stat(group, content, &st) == 0;
+    bool has_content = find_content(group, path, content, &st);
     int r = staged_verify(group, path, good, bad);
 
     if (has_content)

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "cache/disk/entry.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 
@@ -310,7 +311,7 @@ static int count_records(const struct rows *rows, uint64_t *ret)
     return 0;
 }
 
-int made_inspect(const struct cache_group *group, const char *path, struct made_info *ret)
+int made_inspect(const struct cache_group *group, const char *path, struct inventory_file *ret)
 {
     uint8_t header[HEADER_BYTES] = {0};
     struct rows rows;

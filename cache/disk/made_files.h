@@ -23,16 +23,11 @@ void made_files_init(struct made_files *ret, const struct cache_folder *folder, 
                      const struct notices *notices);
 void made_files_release(struct made_files *made);
 
-/* For tools that maintain the folder. group: of the cache folder; NULL: it is private. */
-struct made_info {
-    uint64_t size;    /* bytes of all arrays */
-    uint64_t present; /* of those that exist */
-    char *source;     /* owned; may have any bytes */
-};
-
-/* Look at a file. 0, the caller frees ret->source; -EBADMSG: it is no such file, or another
- * version's; or -errno. */
-int made_inspect(const struct cache_group *group, const char *path, struct made_info *ret);
+/* Look at a file, for the tools that maintain the folder: size, present and source. group: of the
+ * cache folder; NULL: it is private. 0; -EBADMSG: it is no such file, or another version's; or
+ * -errno. */
+struct inventory_file;
+int made_inspect(const struct cache_group *group, const char *path, struct inventory_file *ret);
 
 /* Compare all arrays with their checksums, and remove those that do not match. *good, *bad: arrays.
  * 0; -EBADMSG: it is no such file; or -errno. */

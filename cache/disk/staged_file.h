@@ -36,6 +36,7 @@ struct staged_key {
 };
 
 struct blob_piece;
+struct inventory_file;
 struct staged_shared;
 
 /* Set by staged_open(), then constant. */
@@ -164,21 +165,12 @@ uint64_t staged_unclaimed(const struct staged *staged, uint64_t first, uint64_t 
 void staged_mark(const struct staged *staged, const uint8_t sha256[static 32], uint64_t drops);
 bool staged_is_marked(const struct staged *staged, const uint8_t sha256[static 32]);
 
-/* What is in the file at a path, for people: epochfs cache list. */
-struct staged_info {
-    char url[1024]; /* as much of it as fits */
-    char version[256];
-    uint64_t size;
-    uint32_t block;
-    uint64_t present; /* bytes of blocks that are on disk */
-    uint64_t disk;    /* bytes of disk space */
-    bool in_use;      /* a process has it open */
-    bool damaged;     /* its header or content cannot be read, or was cut short */
-    bool older;       /* of an earlier version of epochfs: not used */
-};
-/* group: of the cache folder; NULL: it is private. All three: -EINVAL: not a staged file (its name,
- * a link, not a regular file), -EPROTO: it is of a later version; nothing was changed. */
-int staged_inspect(const struct cache_group *group, const char *path, struct staged_info *ret);
+/* What is in the file at a path, for the tools that maintain the folder: size, present, disk,
+ * in_use, is_damaged; is_foreign, if it is of an earlier version; source, the URL as far as it
+ * fits, unless it is damaged. group: of the cache folder; NULL: it is private. All three: -EINVAL:
+ * not a staged file (its name, a link, not a regular file), -EPROTO: it is of a later version;
+ * nothing was changed. */
+int staged_inspect(const struct cache_group *group, const char *path, struct inventory_file *ret);
 
 /* Read all blocks of the file at path and compare their checksums; drop those that are wrong.
  * *good, *bad: blocks. 0; -EBADMSG: its header is damaged, or it was cut short; -EROFS,

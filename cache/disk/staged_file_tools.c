@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
@@ -131,36 +132,33 @@ static uint64_t disk_space(int fd)
     return fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-int staged_inspect(const struct cache_group *group, const char *path, struct staged_info *ret)
+int staged_inspect(const struct cache_group *group, const char *path, struct inventory_file *ret)
 {
     struct staged staged = {.fd = -1, .records = -1};
-    struct staged_info info = {.damaged = true};
+    char url[HEADER_URL_SIZE];
     uint8_t header[HEADER_BYTES];
+    bool older = false;
     int r = open_ours(group, path, O_RDONLY, &staged);
 
-    if (r < 0) {
+    if (r == 0)
+        r = read_layout(&staged, header, &older);
+    if (staged.records < 0 || (r < 0 && r != -EBADMSG)) {
         staged_close(&staged);
         return r;
     }
-    info.disk = disk_space(staged.records) + disk_space(staged.fd);
-    info.in_use = is_in_use(&staged);
-    r = read_layout(&staged, header, &info.older);
-    if (r == 0) {
-        info.damaged = check_content(&staged) < 0;
-        info.size = staged.size;
-        info.block = staged.block;
-        info.present = count_present(&staged);
+    ret->disk = disk_space(staged.records) + disk_space(staged.fd);
+    ret->in_use = is_in_use(&staged);
+    ret->is_foreign = ret->is_foreign || older;
+    ret->is_damaged = !older && (r < 0 || check_content(&staged) < 0);
+    ret->size = r == 0 ? staged.size : 0;
+    ret->present = r == 0 ? count_present(&staged) : 0;
+    if (!ret->is_damaged) {
+        get_text(header, HEADER_AT_URL, HEADER_AT_URL_LEN, url, sizeof(url));
+        ret->source = strdup(url);
     }
-    if (r == 0 || info.older) {
-        info.damaged = info.damaged && !info.older;
-        get_text(header, HEADER_AT_URL, HEADER_AT_URL_LEN, info.url, sizeof(info.url));
-        get_text(header, HEADER_AT_NAMED, HEADER_AT_NAMED_LEN, info.version, sizeof(info.version));
-    }
+    r = !ret->is_damaged && !ret->source ? -ENOMEM : 0;
     staged_close(&staged);
-    if (r < 0 && r != -EBADMSG)
-        return r;
-    *ret = info;
-    return 0;
+    return r;
 }
 
 /* Check a block. 1: good; 0: not there; -EBADMSG: wrong; or -errno. */

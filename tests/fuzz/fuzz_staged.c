@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/staged_file_parts.h"
 #include "fuzz.h"
 #include "support/temp_folder.h"
@@ -104,7 +105,7 @@ static int use_opened(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    struct staged_info info;
+    struct inventory_file info = {0};
     uint64_t good = 0, bad = 0;
     int r, seen;
 
@@ -116,8 +117,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (len > RECORDS)
         write_content(data + RECORDS, len - RECORDS);
     seen = staged_inspect(NULL, path, &info);
+    free(info.source);
     FUZZ_CHECK(seen == 0 || seen == -EPROTO);
-    FUZZ_CHECK(seen < 0 || info.damaged || info.present <= info.size);
+    FUZZ_CHECK(seen < 0 || info.is_damaged || info.present <= info.size);
     r = staged_verify(NULL, path, &good, &bad);
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -EPROTO);
     fuzz_saw(&r, sizeof(r));
@@ -125,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         fuzz_saw(&info.present, sizeof(info.present));
     fuzz_saw(&good, sizeof(good));
     fuzz_saw(&bad, sizeof(bad));
-    FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == (info.damaged || info.older));
+    FUZZ_CHECK(seen < 0 || (r == -EBADMSG) == (info.is_damaged || info.is_foreign));
     r = use_opened();
     FUZZ_CHECK((r == -EPROTO) == (seen == -EPROTO));
     FUZZ_CHECK(staged_remove(NULL, path) == r);

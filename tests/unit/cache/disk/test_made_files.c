@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/made_files.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
@@ -86,7 +87,7 @@ static bool has_row(struct kept *k, uint64_t row)
 
 static void check_tools(const struct kept *k, int r, uint64_t good, uint64_t bad)
 {
-    struct made_info info = {0};
+    struct inventory_file info = {0};
     uint64_t found_good, found_bad;
 
     assert_int_equal(made_inspect(NULL, k->path, &info), r);
@@ -214,7 +215,7 @@ static void test_made__header_lies__no_such_file(void **state)
 static void test_made__other_files__refused(void **state)
 {
     AUTO_KEPT struct kept k;
-    struct made_info info;
+    struct inventory_file info;
     char copy[PATH_MAX];
 
     kept_init(&k, *state, 1 << 20);

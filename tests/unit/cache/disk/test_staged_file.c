@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "cache/disk/inventory.h"
 #include "cache/disk/staged_file.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
@@ -92,6 +93,18 @@ static struct staged open_key(const char *folder, const struct staged_key *key)
     if (staged_open(&staged, &cache, key, &d) < 0)
         fail_msg("%s", d.text);
     return staged;
+}
+
+static void inspected_release(struct inventory_file *info)
+{
+    free(info->source);
+}
+
+static int inspect_file(const char *path, struct inventory_file *ret)
+{
+    free(ret->source);
+    *ret = (struct inventory_file){0};
+    return staged_inspect(NULL, path, ret);
 }
 
 static void path_of(const char *folder, const struct staged *staged, char ret[static PATH_MAX])
@@ -489,7 +502,7 @@ static void test_staged__other_version__refused_untouched(void **state)
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
     AUTO_FREE uint8_t *bytes = NULL, *after = NULL;
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     struct diag d = DIAG_INIT;
     char path[PATH_MAX];
     size_t len, len_after;
@@ -505,7 +518,7 @@ static void test_staged__other_version__refused_untouched(void **state)
     staged_close(&staged);
     assert_int_equal(staged_open(&second, &cache, &usual, &d), -EPROTO);
     assert_diag_has(&d, "expected version 4, got 7");
-    assert_int_equal(staged_inspect(NULL, path, &info), -EPROTO);
+    assert_int_equal(inspect_file(path, &info), -EPROTO);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), -EPROTO);
     assert_int_equal(staged_remove(NULL, path), -EPROTO);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -523,7 +536,7 @@ static void test_staged__older_version__out_of_the_way(void **state)
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
     AUTO_FREE uint8_t *bytes = NULL;
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     char path[PATH_MAX];
     size_t len;
 
@@ -535,14 +548,14 @@ static void test_staged__older_version__out_of_the_way(void **state)
     store_le32(bytes + AT_CRC, (uint32_t)crc32_z(0, bytes, AT_CRC));
     put_back(staged.records, bytes, len);
     staged_close(&staged);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
-    assert_true(info.older && !info.damaged);
-    assert_string_equal(info.url, usual.url);
+    assert_int_equal(inspect_file(path, &info), 0);
+    assert_true(info.is_foreign && !info.is_damaged);
+    assert_string_equal(info.source, usual.url);
     assert_int_equal(staged_open(&second, &cache, &usual, NULL), 0);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
-    assert_false(info.damaged);
+    assert_int_equal(inspect_file(path, &info), 0);
+    assert_false(info.is_damaged);
     assert_int_equal(info.present, 0);
-    assert_false(info.older);
+    assert_false(info.is_foreign);
     put_back(second.records, bytes, len);
     staged_close(&second);
     assert_int_equal(staged_remove(NULL, path), 0);
@@ -669,7 +682,7 @@ static void test_staged__not_a_file__replaced_or_named(void **state)
     temp_path(*state, "precious", target);
     for (unsigned i = 0; i < 4; i++) {
         struct diag d = DIAG_INIT;
-        struct staged_info info;
+        AUTO(inspected_release) struct inventory_file info = {0};
         uint64_t good, bad;
 
         assert_int_equal(remove(path), 0);
@@ -681,7 +694,7 @@ static void test_staged__not_a_file__replaced_or_named(void **state)
             snprintf(inner, sizeof(inner), "%.*s/precious", (int)sizeof(inner) - 10, path);
             assert_int_equal(mkdir(inner, 0700), 0);
         }
-        assert_int_equal(staged_inspect(NULL, path, &info), -EINVAL);
+        assert_int_equal(inspect_file(path, &info), -EINVAL);
         assert_int_equal(staged_verify(NULL, path, &good, &bad), -EINVAL);
         assert_int_equal(staged_remove(NULL, path), -EINVAL);
         if (i == 3) {
@@ -1191,7 +1204,7 @@ static void test_sealed__killed_between__nothing_lost(void **state)
 static void test_files__one_is_gone__begun_anew_or_removed(void **state)
 {
     char path[PATH_MAX], content_path[PATH_MAX];
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     uint64_t good, bad;
 
     for (unsigned i = 0; i < 8; i++) {
@@ -1210,13 +1223,13 @@ static void test_files__one_is_gone__begun_anew_or_removed(void **state)
             assert_int_equal(access(content_path, F_OK), -1);
             assert_int_equal(staged_remove(NULL, path), -ENOENT);
         } else if (i % 2 == 0) {
-            assert_int_equal(staged_inspect(NULL, path, &info), 0);
-            assert_true(info.damaged);
+            assert_int_equal(inspect_file(path, &info), 0);
+            assert_true(info.is_damaged);
             assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
             if (i == 6) {
                 assert_int_equal(mkdir(content_path, 0700), 0);
-                assert_int_equal(staged_inspect(NULL, path, &info), 0);
-                assert_true(info.damaged);
+                assert_int_equal(inspect_file(path, &info), 0);
+                assert_true(info.is_damaged);
             }
             assert_int_equal(staged_remove(NULL, path), 0);
             assert_int_equal(access(content_path, F_OK), -1);
@@ -1371,26 +1384,24 @@ static void test_remove__while_others_open__never_theirs(void **state)
 static void test_inspect_and_verify__what_is_there(void **state)
 {
     struct staged staged = open_key(*state, &usual);
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     char path[PATH_MAX];
     uint64_t good = 9, bad = 9;
 
     path_of(*state, &staged, path);
     assert_int_equal(fetch(&staged, 0), 0);
     assert_int_equal(fetch(&staged, 2), 0);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
-    assert_string_equal(info.url, usual.url);
-    assert_string_equal(info.version, usual.version);
+    assert_int_equal(inspect_file(path, &info), 0);
+    assert_string_equal(info.source, usual.url);
     assert_int_equal(info.size, usual.size);
-    assert_int_equal(info.block, BLOCK);
     assert_int_equal(info.present, usual.size - BLOCK);
     assert_int_equal(info.disk, 3 * BLOCK);
-    assert_true(info.in_use && !info.damaged);
+    assert_true(info.in_use && !info.is_damaged);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), 0);
     assert_true(good == 2 && bad == 0);
     assert_int_equal(pwrite(staged.fd, "\0", 1, 5), 1);
     staged_close(&staged);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
+    assert_int_equal(inspect_file(path, &info), 0);
     assert_false(info.in_use);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), 0);
     assert_true(good == 1 && bad == 1);
@@ -1398,8 +1409,8 @@ static void test_inspect_and_verify__what_is_there(void **state)
     assert_true(good == 1 && bad == 0);
     assert_int_equal(read_anew(*state), 1);
     assert_int_equal(truncate(path, 100), 0);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
-    assert_true(info.damaged);
+    assert_int_equal(inspect_file(path, &info), 0);
+    assert_true(info.is_damaged);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
     assert_int_equal(staged_remove(NULL, path), 0);
 }
@@ -1409,17 +1420,17 @@ static void test_inspect__cut__damaged(void **state)
 {
     struct staged staged = open_key(*state, &usual);
     uint64_t good, bad;
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     char path[PATH_MAX];
 
     fetch_all(&staged);
     path_of(*state, &staged, path);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
+    assert_int_equal(inspect_file(path, &info), 0);
     assert_int_equal(info.present, usual.size);
     assert_int_equal(ftruncate(staged.fd, (off_t)staged.end + 7), 0);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
-    assert_true(info.damaged);
-    assert_string_equal(info.url, usual.url);
+    assert_int_equal(inspect_file(path, &info), 0);
+    assert_true(info.is_damaged);
+    assert_null(info.source);
     assert_int_equal(info.present, 0);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
     staged_close(&staged);
@@ -1430,7 +1441,7 @@ static void test_inspect__long_url__cut(void **state)
 {
     char url[3000], path[PATH_MAX];
     struct staged_key key = usual;
-    struct staged_info info;
+    AUTO(inspected_release) struct inventory_file info = {0};
     struct staged staged;
 
     memset(url, 'u', sizeof(url) - 1);
@@ -1441,10 +1452,9 @@ static void test_inspect__long_url__cut(void **state)
     fetch_all(&staged);
     staged_close(&staged);
     staged = open_key(*state, &key);
-    assert_int_equal(staged_inspect(NULL, path, &info), 0);
+    assert_int_equal(inspect_file(path, &info), 0);
     assert_int_equal(info.present, key.size);
-    assert_int_equal(strlen(info.url), sizeof(info.url) - 1);
-    assert_int_equal(strlen(info.version), sizeof(info.version) - 1);
+    assert_int_equal(strlen(info.source), 1023);
     staged_close(&staged);
 }
 
