@@ -202,10 +202,10 @@ static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
     return is_trailer && load_le32(found + 8) != TRAILER_VERSION ? -EPROTO : -EBADMSG;
 }
 
-/* 0, -ENOENT, -EBADMSG, -EPROTO or -errno: see entry_inspect(). */
-static int open_done(const struct cache_group *group, const char *path, const char *id, int *ret_fd,
-                     uint64_t *ret_size)
+int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd,
+                  uint64_t *ret_size)
 {
+    const char *id = strrchr(path, '/') + 1;
     uint8_t found[TRAILER_BYTES], trailer[TRAILER_BYTES];
     uint64_t before; /* bytes of content and source */
     uint32_t named;
@@ -236,18 +236,13 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
+int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
 {
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
-    return r < 0 ? r : open_done(&entry->group, done, entry->id, ret_fd, ret_size);
-}
-
-int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
-{
-    int r = entry_inspect(entry, ret_fd, ret_size);
-
+    if (r == 0)
+        r = entry_inspect(&entry->group, done, ret_fd, ret_size);
     if (r == 0)
         file_mark_used(*ret_fd);
     return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;

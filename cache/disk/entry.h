@@ -38,9 +38,10 @@ int entry_init(struct entry *ret, const struct cache_folder *cache, const char *
  * -errno. The caller closes *ret_fd. */
 int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
 
-/* The same for tools that maintain the folder. -EBADMSG: the file is damaged; -EPROTO: another
- * version of epochfs made it. */
-int entry_inspect(const struct entry *entry, int *ret_fd, uint64_t *ret_size);
+/* The same of the file at path, for tools that maintain the folder. -EBADMSG: it is damaged;
+ * -EPROTO: another version of epochfs made it. */
+int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd,
+                  uint64_t *ret_size);
 
 /* The same as entry_open(), but only if the content is what was written: contents of up to
  * ENTRY_CHECKED bytes are compared with their checksum. If it does not match, the entry is removed:

@@ -21,31 +21,31 @@
 #define MARKER    "EPOCHFS"
 #define ID_DIGITS (ENTRY_ID_SIZE - 1)
 
-/* What is done with the files of a folder, at path. NULL: they are entries. */
+/* What is done with the files of a folder, at path. */
+typedef int inspect_fn(const struct cache_group *group, const char *path,
+                       struct inventory_file *ret);
+typedef int verify_fn(const struct cache_group *group, const char *path, uint64_t *good,
+                      uint64_t *bad);
 struct file_sort {
     const char *folder;
-    int (*inspect)(const struct cache_group *group, const char *path, struct inventory_file *ret);
-    int (*verify)(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad);
+    inspect_fn *inspect;
+    verify_fn *verify;
     int (*remove)(const struct cache_group *group, const char *path);
 };
 
-static int look_at_both(const struct cache_group *group, const char *path,
-                        struct inventory_file *ret);
-static int verify_both(const struct cache_group *group, const char *path, uint64_t *good,
-                       uint64_t *bad);
-static int look_at_made(const struct cache_group *group, const char *path,
-                        struct inventory_file *ret);
+static inspect_fn look_at_both, look_at_made, look_at_entry;
+static verify_fn verify_both, verify_entry;
 static int remove_unused(const struct cache_group *group, const char *path);
 
 static const struct file_sort sorts[] = {
     {"staged", look_at_both, verify_both, staged_remove},
     {"made", look_at_made, made_verify, remove_unused},
-    {.folder = "unpacked"},
-    {.folder = "commands"},
-    {.folder = "rows"},
-    {.folder = "tables"},
-    {.folder = "labels"},
-    {.folder = "listing"},
+    {"unpacked", look_at_entry, verify_entry, remove_unused},
+    {"commands", look_at_entry, verify_entry, remove_unused},
+    {"rows", look_at_entry, verify_entry, remove_unused},
+    {"tables", look_at_entry, verify_entry, remove_unused},
+    {"labels", look_at_entry, verify_entry, remove_unused},
+    {"listing", look_at_entry, verify_entry, remove_unused},
 };
 
 static const struct file_sort *sort_of(const struct inventory_file *file)
@@ -73,16 +73,6 @@ static int path_of(const struct inventory *inventory, const struct inventory_fil
                      file->is_part ? ".part" : "");
 
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int file_entry(const struct inventory *inventory, const struct inventory_file *file,
-                      struct entry *ret)
-{
-    int n = snprintf(ret->folder, sizeof(ret->folder), "%s/%s", inventory->path, file->folder);
-
-    memcpy(ret->id, file->id, sizeof(ret->id));
-    ret->group = inventory->group;
-    return n < (int)sizeof(ret->folder) ? 0 : -ENAMETOOLONG;
 }
 
 /* "<id>", "<id>.part", or the content of a staged file. */
@@ -145,35 +135,34 @@ static bool entry_in_use(const struct cache_group *group, const char *path, bool
     return is_part ? file_flock(fd, 0) < 0 : file_has_lock(fd, FILE_LOCK_USE, 1);
 }
 
-/* Compare an entry with its checksum. 0, -EBADMSG, -EPROTO (see entry_inspect()) or -errno. */
-static int verify_entry(const struct inventory *inventory, const struct inventory_file *file)
+static int verify_entry(const struct cache_group *group, const char *path, uint64_t *good,
+                        uint64_t *bad)
 {
     AUTO_CLOSE int fd = -1;
-    struct entry entry;
     uint64_t size;
-    int r = file_entry(inventory, file, &entry);
+    int r = entry_inspect(group, path, &fd, &size);
 
+    (void)bad;
     if (r == 0)
-        r = entry_inspect(&entry, &fd, &size);
-    return r < 0 ? r : entry_check(fd, size);
+        r = entry_check(fd, size);
+    *good = r == 0;
+    return r;
 }
 
 /* What a whole entry is, and what it was made from. 0 or -ENOMEM. */
-static int look_at_entry(const struct inventory *inventory, struct inventory_file *file)
+static int look_at_entry(const struct cache_group *group, const char *path,
+                         struct inventory_file *ret)
 {
     char source[ENTRY_SOURCE_MAX + 1];
     AUTO_CLOSE int fd = -1;
-    struct entry entry;
-    int r = file_entry(inventory, file, &entry);
+    int r = entry_inspect(group, path, &fd, &ret->size);
 
-    if (r == 0)
-        r = entry_inspect(&entry, &fd, &file->size);
-    file->is_damaged = r == -EBADMSG;
-    file->is_foreign = file->is_foreign || r == -EPROTO;
-    if (r < 0 || entry_source(fd, file->size, source) < 0 || !*source)
+    ret->is_damaged = r == -EBADMSG;
+    ret->is_foreign = ret->is_foreign || r == -EPROTO;
+    if (r < 0 || entry_source(fd, ret->size, source) < 0 || !*source)
         return 0;
-    file->source = strdup(source);
-    return file->source ? 0 : -ENOMEM;
+    ret->source = strdup(source);
+    return ret->source ? 0 : -ENOMEM;
 }
 
 static time_t used_at(const struct stat *st)
@@ -181,7 +170,7 @@ static time_t used_at(const struct stat *st)
     return st->st_atim.tv_sec > st->st_mtim.tv_sec ? st->st_atim.tv_sec : st->st_mtim.tv_sec;
 }
 
-/* The content of a staged file: its path, and whether it is there. */
+/* Find the content of a staged file. false: it has none. */
 static bool find_content(const struct cache_group *group, const char *path,
                          char ret[static PATH_MAX], struct stat *ret_st)
 {
@@ -230,8 +219,9 @@ static int inventory_add_file(struct inventory *inventory, const struct file_sor
                               const char *name)
 {
     const struct cache_group *group = &inventory->group;
-    struct inventory_file file = {
-        .folder = sort->folder, .is_staged = sort == sorts, .is_sparse = sort->inspect};
+    struct inventory_file file = {.folder = sort->folder,
+                                  .is_staged = sort == sorts,
+                                  .is_sparse = sort->inspect != look_at_entry};
     char path[PATH_MAX];
     bool is_content;
     struct stat st;
@@ -267,7 +257,7 @@ static int inventory_add_file(struct inventory *inventory, const struct file_sor
         if (!file.is_staged || file.is_part)
             file.in_use = entry_in_use(group, path, file.is_part);
         if (!file.is_part)
-            r = sort->inspect ? sort->inspect(group, path, &file) : look_at_entry(inventory, &file);
+            r = sort->inspect(group, path, &file);
     }
     restore_time(group, path, st.st_atim);
     if (r < 0)
@@ -423,9 +413,8 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         *bad = 1; /* a content alone */
         return staged_remove(group, path);
     }
-    r = sort->verify ? sort->verify(group, path, good, bad) : verify_entry(inventory, file);
+    r = sort->verify(group, path, good, bad);
     restore_time(group, path, st.st_atim);
-    *good += r == 0 && !sort->verify;
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(group, path) : group_unlink(group, path);
@@ -464,7 +453,7 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
         return file_clear_place(group, path, NULL);
     if (file->is_part)
         return remove_part(group, path);
-    return sort_of(file)->remove ? sort_of(file)->remove(group, path) : remove_unused(group, path);
+    return sort_of(file)->remove(group, path);
 }
 
 /* ---- what earlier versions left ---- */
