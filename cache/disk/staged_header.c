@@ -17,7 +17,6 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
-#define NS_PER_S  INT64_C(1000000000)
 #define SEALED_NS INT64_C(20000000) /* longer than the steps of the kernel's time of a change */
 
 /* ---- the header ---- */
@@ -119,11 +118,6 @@ int staged_set_sealed_number(const struct staged *staged, uint64_t number)
     return file_pwrite(staged->records, bytes, sizeof(bytes), HEADER_AT_SEALED);
 }
 
-static int64_t changed_at(const struct stat *st)
-{
-    return (int64_t)st->st_ctim.tv_sec * NS_PER_S + st->st_ctim.tv_nsec;
-}
-
 bool staged_has_size(const struct staged *staged)
 {
     struct stat st;
@@ -165,11 +159,11 @@ static uint64_t drops_of_sealed(const struct staged *staged)
     number = staged_sealed_number(staged);
     if (!number)
         return UINT64_MAX;
-    if (now_ns() - changed_at(&st) > SEALED_NS) {
+    if (now_ns() - timespec_ns(&st.st_ctim) > SEALED_NS) {
         atomic_store(&shared->number, number);
-        atomic_store(&shared->changed, changed_at(&st));
+        atomic_store(&shared->changed, timespec_ns(&st.st_ctim));
     }
-    return number_of(number, changed_at(&st));
+    return number_of(number, timespec_ns(&st.st_ctim));
 }
 
 /* The number that is remembered may be older than the time, if another thread is just changing
@@ -180,7 +174,7 @@ static bool is_as_remembered(const struct staged *staged, uint64_t *ret)
     struct stat st;
 
     if (!changed || fstat(staged->fd, &st) < 0 || (uint64_t)st.st_size != staged->size ||
-        changed_at(&st) != changed)
+        timespec_ns(&st.st_ctim) != changed)
         return false;
     *ret = number_of(atomic_load(&staged->shared->number), changed);
     return true;

@@ -1,11 +1,133 @@
 #include "cache/named/opener.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cache/disk/local_file.h"
 #include "cache/pack/part.h"
 #include "cache/source/remote.h"
+
+/* ---- which file a path in a file of SOURCE means ---- */
+
+struct resolved {
+    char path[PATH_MAX];      /* what to open: absolute, normalised */
+    char in_source[PATH_MAX]; /* relative to the root; "": outside of SOURCE */
+};
+
+struct search {
+    const struct cache_opener *opener;
+    const char *wanted;
+    struct resolved *found;
+    char outside[PATH_MAX]; /* the first match that is outside of SOURCE; "": none */
+};
+
+/* Does the candidate lie in SOURCE? Its name there goes to in_source. */
+static bool lies_in_source(const struct roots *roots, struct resolved *candidate)
+{
+    const char *named = roots_inside(roots, candidate->path), *inside = NULL;
+    char real[PATH_MAX];
+
+    if (realpath(candidate->path, real))
+        inside = roots_inside(roots, real);
+    named = named ? named : inside;
+    snprintf(candidate->in_source, sizeof(candidate->in_source), "%s", named ? named : "");
+    return inside != NULL;
+}
+
+/* Is the wanted path there, relative to folder? 1: found; 0: no; or -errno. */
+static int try_folder(struct search *s, const char *folder, size_t len)
+{
+    struct resolved *candidate = s->found;
+    struct stat st;
+
+    if (path_join(folder, len, s->wanted, candidate->path) < 0)
+        return 0;
+    if (stat(candidate->path, &st) < 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return 0;
+        return s->opener->opener.reads_outside ||
+                       roots_inside(&s->opener->source->roots, candidate->path)
+                   ? -errno
+                   : 0;
+    }
+    if (lies_in_source(&s->opener->source->roots, candidate) || s->opener->opener.reads_outside)
+        return 1;
+    if (!*s->outside)
+        snprintf(s->outside, sizeof(s->outside), "%s", candidate->path);
+    return 0;
+}
+
+/* The same relative to folder of the root, and to each folder above it. */
+static int try_upwards(struct search *s, const char *root, const char *folder)
+{
+    char base[PATH_MAX];
+    size_t len;
+    int r;
+
+    if (path_join(root, strlen(root), folder, base) < 0)
+        return 0;
+    len = base[1] ? strlen(base) : 0; /* of '/' nothing is left */
+    while ((r = try_folder(s, base, len)) == 0 && len)
+        while (base[--len] != '/')
+            continue;
+    return r;
+}
+
+static int search(struct search *s, const char *folder)
+{
+    const struct roots *roots = &s->opener->source->roots;
+    const char *cwd = s->opener->cwd;
+    int r = 0;
+
+    if (*s->wanted == '/')
+        return try_folder(s, "", 0);
+    if (cwd)
+        r = try_folder(s, cwd, strlen(cwd));
+    for (size_t i = 0; i < roots->n && r == 0; i++)
+        r = try_upwards(s, roots->path[i], folder);
+    return r;
+}
+
+/* Find what a file in folder (relative to SOURCE) calls path. An absolute path is taken as it is. A
+ * relative one is searched in cwd, as Kaldi does, then in folder and each folder above it up to
+ * '/', so that a corpus can be moved. The nearest match counts; without allow_outside, the nearest
+ * one in SOURCE.
+ *
+ * A file lies in SOURCE if its real path is below a root: links that leave SOURCE are not followed.
+ * The caller must check this again when it opens the file (cache/source/within.h).
+ *
+ * 0; -ENOENT; -EACCES: found outside of SOURCE only; or -errno, with the reason in d. The result
+ * need not be a regular file. */
+static int resolve(const struct cache_opener *opener, const char *folder, const char *path,
+                   struct resolved *ret, struct diag *d)
+{
+    struct search s = {.opener = opener, .wanted = path, .found = ret, .outside = ""};
+    int r;
+
+    if (!*path || strchr(path, '\n'))
+        return diag_set(d, -EINVAL, "'%.500s': expected a path, got %s", path,
+                        *path ? "a line end in it" : "nothing");
+    r = search(&s, folder);
+    if (r > 0)
+        return 0;
+    if (r < 0)
+        return diag_set(d, r, "%.500s: %s", ret->path, strerror(-r));
+    if (*s.outside)
+        return diag_set(d, -EACCES,
+                        "%.500s: lies outside of SOURCE; mount with -o allow_outside to read files "
+                        "outside of SOURCE",
+                        s.outside);
+    return diag_set(d, -ENOENT, "%.500s: expected a file, got none%s", path,
+                    *path == '/' ? ""
+                                 : " where the mount was started, nor in the folder that names it "
+                                   "or above");
+}
+
+/* ---- the opener ---- */
 
 static struct cache_opener *cache_opener_of(const struct opener *opener)
 {
@@ -17,13 +139,13 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
                       struct blob **ret, struct diag *d)
 {
     struct stage *stage = opener->source->remote->far ? NULL : opener->source->stage;
-    const struct within within = {opener->resolver.roots, opener->resolver.allow_outside,
+    const struct within within = {&opener->source->roots, opener->opener.reads_outside,
                                   opener->source->within.for_others};
     struct resolved found;
     const char *name;
     unsigned mode = 0;
     struct stat st;
-    int fd = -1, r = resolve(&opener->resolver, folder, path, &found, d);
+    int fd = -1, r = resolve(opener, folder, path, &found, d);
 
     if (r < 0)
         return r;
@@ -97,9 +219,7 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
         .opener = {&cache_opener_ops, options->allow_commands, options->allow_outside},
         .source = source,
         .cwd = TAKE_PTR(cwd),
-        .resolver = {.roots = &source->roots, .allow_outside = options->allow_outside},
     };
-    ret->resolver.cwd = ret->cwd;
     lazy_pool_init(&ret->pool);
     commands_init(&ret->commands, cache, &ret->pool, ret->cwd, options->allow_commands,
                   options->command_timeout, options->clock);

@@ -1,13 +1,11 @@
 /* The opener of a mount: it finds and opens the files, and runs the commands, that files of SOURCE
- * name. See cache/named/resolve.h, cache/disk/local_blob.h, cache/named/commands.h; for a remote
- * SOURCE, remote_find(). */
+ * name. See cache/disk/local_blob.h, cache/named/commands.h; for a remote SOURCE, remote_find(). */
 #ifndef EPOCHFS_CACHE_NAMED_OPENER_H
 #define EPOCHFS_CACHE_NAMED_OPENER_H
 
 #include "base/opener.h"
 #include "cache/disk/local_blob.h"
 #include "cache/named/commands.h"
-#include "cache/named/resolve.h"
 
 struct source;
 
@@ -15,7 +13,6 @@ struct cache_opener {
     struct opener opener;
     const struct source *source;
     char *cwd; /* owned; NULL: none */
-    struct resolver resolver;
     struct lazy_pool pool;
     struct commands commands;
 };

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "cache/disk/sha256.h"
@@ -35,16 +36,11 @@ enum form { KIND_TEXT, KIND_TIME, KIND_MD5, KIND_SIZED };
 #define MD5_LEN   16
 #define PARTS_MIX UINT64_C(0x9e3779b97f4a7c15)
 
-static uint64_t joined_version_nanoseconds(const struct timespec *t)
-{
-    return (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec;
-}
-
 void joined_version_of_stat(const struct stat *st, struct member *ret)
 {
-    ret->version[0] = joined_version_nanoseconds(&st->st_mtim);
+    ret->version[0] = (uint64_t)timespec_ns(&st->st_mtim);
     ret->version[1] = st->st_ino ^ st->st_dev * PARTS_MIX;
-    ret->more = joined_version_nanoseconds(&st->st_ctim) & (LOCAL_MOST - 1);
+    ret->more = (uint64_t)timespec_ns(&st->st_ctim) & (LOCAL_MOST - 1);
 }
 
 bool joined_version_is(const struct members *m, size_t i, const struct stat *st)

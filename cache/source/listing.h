@@ -28,7 +28,4 @@ void listing_head(const struct known *listing, const uint32_t *file, size_t n,
 /* List a local folder, without what is kept. ret: {0}. 0 or -errno with the reason in d. */
 int listing_scan(const struct source *source, struct known *ret, struct diag *d);
 
-/* Set the state of a folder. */
-void listing_state(const struct stat *st, struct listing_folder *ret);
-
 #endif
