@@ -275,21 +275,22 @@ static uint32_t members_find_folder(const struct members *m, const char *root, s
     return low;
 }
 
-bool members_has_folder(const struct members *m, const char *path)
+uint32_t members_folder_number(const struct members *m, const char *path, size_t len)
 {
-    uint32_t number = members_find_folder(m, path, strlen(path));
+    uint32_t number = members_find_folder(m, path, len);
 
-    return number < m->n_folders && !strcmp(members_folder(m, number), path);
+    return number < m->n_folders && !members_compare_to(members_folder(m, number), path, len)
+               ? number
+               : m->n_folders;
 }
 
 size_t members_lookup(const struct members *m, const char *folder, size_t folder_len,
                       const char *name)
 {
-    uint32_t number = members_find_folder(m, folder, folder_len);
+    uint32_t number = members_folder_number(m, folder, folder_len);
     size_t low = 0, high = m->n;
 
-    if (number == m->n_folders ||
-        members_compare_to(members_folder(m, number), folder, folder_len) != 0)
+    if (number == m->n_folders)
         return m->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -99,8 +99,8 @@ int members_set_more(struct members *m, size_t i, uint64_t more, const char *tex
  * as they are. 0, or -E2BIG: the bytes of all exceed 2^63, and the table is as it was. */
 int members_compact(struct members *m, const uint8_t *keep, const uint64_t *sizes);
 
-/* Has a sorted table a folder of that path? */
-bool members_has_folder(const struct members *m, const char *path);
+/* The folder of a sorted table that has that path, of len bytes; m->n_folders: there is none. */
+uint32_t members_folder_number(const struct members *m, const char *path, size_t len);
 
 /* Find a file in a sorted table: by the path of its folder, of folder_len bytes, and its name.
  * m->n: there is none. */

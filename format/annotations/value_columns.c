@@ -186,6 +186,27 @@ int value_column_to_numbers(struct value_column *c, enum dtype dtype)
     return r;
 }
 
+int value_columns_find_integers(struct value_columns *t,
+                                bool (*is_integer)(const char *text, size_t len))
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < t->n && r == 0; i++) {
+        struct value_column *c = &t->column[i];
+        bool all = c->form == VALUE_TEXT;
+
+        for (uint64_t row = 0; row < c->rows && all; row++) {
+            const uint8_t *text;
+            uint64_t len = value_items(c, row, &text);
+
+            all = value_is_hole(c, row) || is_integer((const char *)text, (size_t)len);
+        }
+        if (all)
+            r = value_column_to_numbers(c, DTYPE_I8);
+    }
+    return r;
+}
+
 uint64_t value_items(const struct value_column *c, uint64_t row, const uint8_t **ret)
 {
     uint64_t first = row;

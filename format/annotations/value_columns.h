@@ -81,6 +81,10 @@ int value_columns_end(struct value_columns *t, uint64_t rows);
  */
 int value_column_to_numbers(struct value_column *c, enum dtype dtype);
 
+/* Columns of texts that are all whole numbers become DTYPE_I8. 0 or -ENOMEM. */
+int value_columns_find_integers(struct value_columns *t,
+                                bool (*is_integer)(const char *text, size_t len));
+
 /* Make columns whose row i is row[i] of `from`; VALUE_NO_ROW: a hole. 0 or -ENOMEM. */
 #define VALUE_NO_ROW UINT32_MAX
 int value_columns_pick(const struct value_columns *from, const uint32_t *row, size_t n,

@@ -63,7 +63,7 @@ static bool may_have_samples(const struct known *listing, const struct collectio
     if (snprintf(path, sizeof(path), "%s%s%s", entry->folder, *entry->folder ? "/" : "",
                  entry->name) >= (int)sizeof(path))
         return false;
-    return members_has_folder(files, path) ||
+    return members_folder_number(files, path, strlen(path)) < files->n_folders ||
            (c->n && !strcmp(members_folder_of(files, c->file[0]), c->root));
 }
 

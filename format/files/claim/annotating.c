@@ -1,11 +1,9 @@
 /* What tables and annotations do to sets: they add columns and datasets, and say what is ignored.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "format/files/claim/annotations.h"
 
 uint32_t annotating_scope(const struct annotating *a, size_t file)
@@ -19,62 +17,55 @@ uint32_t annotating_scope(const struct annotating *a, size_t file)
 
 struct set *annotating_first_set(const struct annotating *a, uint32_t scope)
 {
-    for (size_t i = 0; i < a->s->n_sets; i++) {
-        struct set *set = &a->s->set[i];
+    for (unsigned pass = 0; pass < 2;
+         pass++) /* one folder, called like that above it, comes last */
+        for (size_t i = 0; i < a->s->n_sets; i++) {
+            struct set *set = &a->s->set[i];
+            uint32_t folder = pass ? set->top : set->root;
 
-        if (!set->refused && !set->dataset && set->claim->n_views && set->root >= scope &&
-            set->root < a->s->info[scope].end)
-            return set;
-    }
-    for (size_t i = 0; i < a->s->n_sets; i++) /* one folder, called like that above it */
-        if (!a->s->set[i].refused && !a->s->set[i].dataset && a->s->set[i].claim->n_views &&
-            a->s->set[i].top >= scope && a->s->set[i].top < a->s->info[scope].end)
-            return &a->s->set[i];
+            if (!set->refused && !set->dataset && set->claim->n_views && folder >= scope &&
+                folder < next_folder(a->s, scope))
+                return set;
+        }
     return NULL;
 }
 
-int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
+void annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
 {
     struct set *set = annotating_first_set(a, scope);
+    const char *name = members_name(a->s->m, file);
 
     a->s->claims->taken[file] = CLAIMS_ASIDE;
     a->s->flags[file] |= FILE_REASON_GIVEN;
-    if (set && set_add_ignored(set, reason, 1, members_name(a->s->m, file)) < 0)
-        return -ENOMEM;
-    return set ? set_add_note(set, "%s is ignored: %s; an epochfs.json can say more",
-                              members_name(a->s->m, file), reason)
-               : 0;
+    if (set) {
+        set_add_ignored(set, reason, 1, name);
+        text_add(&set->notes, "%s is ignored: %s; an epochfs.json can say more\n", name, reason);
+    }
 }
 
 /* An annotation cannot be read now: the datasets that it may belong to are refused, for their
  * fields would depend on the moment. */
-int annotating_refuse(struct annotating *a, uint32_t scope, const char *why)
+void annotating_refuse(struct annotating *a, uint32_t scope, const char *why)
 {
     for (size_t i = 0; i < a->s->n_sets; i++) {
         struct set *set = &a->s->set[i];
 
-        if (set->refused || set->dataset || set->root < scope || set->root >= a->s->info[scope].end)
-            continue;
-        if (set_refuse(set, "%s", why) < 0)
-            return -ENOMEM;
+        if (!set->dataset && set->root >= scope && set->root < next_folder(a->s, scope))
+            set_refuse(set, "%s", why);
     }
-    return 0;
 }
 
-int view_add_columns(struct files_view *view, struct value_columns *from)
+void view_add_columns(struct search *s, struct files_view *view, struct value_columns *from)
 {
     for (unsigned i = 0; i < from->n; i++) {
         struct value_column *c = &from->column[i];
 
-        if (value_columns_find(&view->values, c->name)) {
-            continue;
+        if (!value_columns_find(&view->values, c->name) &&
+            search_capacity(s, &view->values.column, view->values.n, sizeof(*c))) {
+            view->values.column[view->values.n++] = *c;
+            *c = (struct value_column){0};
         }
-        if (array_capacity(&view->values.column, view->values.n, sizeof(*c)) < 0)
-            return -ENOMEM;
-        view->values.column[view->values.n++] = *c;
-        *c = (struct value_column){0};
     }
-    return 0;
 }
 
 /* Have the samples of a set a label before any table? */
@@ -95,125 +86,144 @@ static const struct value_column *annotating_label(const struct annotating *a, s
                                            : picture_table_classes(table, &a->classes);
 }
 
-int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
-                           const struct picture_table *table)
+/* A column as recipes name it: by its name, or without a header by its number. */
+static void annotating_name_column(struct text *t, const char *member, const char *name)
+{
+    const bool is_number = *name && strlen(name) < 5 &&
+                           strspn(name, "0123456789") == strlen(name) && (*name != '0' || !name[1]);
+
+    text_add(t, ", \"%s\": ", member);
+    if (is_number)
+        text_add(t, "%s", name);
+    else
+        text_add_json(t, name);
+}
+
+/* Keep for the recipe that is shown what a table says of a view. */
+static void annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
+                                   const struct picture_table *table)
 {
     const struct value_column *label = annotating_label(a, set, table);
-    struct set *kept = &a->s->set[set];
-    int r = set_add_source(kept, SOURCE_TABLE, file, view);
-    struct set_source *source = r < 0 ? NULL : &kept->source[kept->n_sources - 1];
+    AUTO_FREE char *path = claim_file_path(a->s, file);
+    AUTO_TEXT struct text json = {0};
 
-    if (!source)
-        return r;
-    source->separator = table->separator;
-    source->key = strdup(table->key);
+    text_add(&json, "{\"file\": ");
+    text_add_json(&json, path);
+    annotating_name_column(&json, "key", table->key);
     if (label)
-        source->label = strdup(table->column[label - table->columns.column]);
-    return source->key && (!label || source->label) ? 0 : -ENOMEM;
+        annotating_name_column(&json, "label", table->column[label - table->columns.column]);
+    if (table->separator != ',' || !text_ends_with(members_name(a->s->m, file), ".csv")) {
+        text_add(&json, ", \"separator\": ");
+        text_add_json(&json, (char[]){table->separator, '\0'});
+    }
+    text_add(&json, "}");
+    set_add_source(&a->s->set[set], SOURCE_TABLE, view, &json);
+    if (view)
+        set_add_source_file(&a->s->set[set], SOURCE_LIST, view, file);
 }
 
 /* A dataset has a label: the column `label` of a table is dropped if it says the same, otherwise it
- * is called by the table. 0 or -ENOMEM. */
-static int annotating_rename_label(const struct annotating *a, size_t set, size_t view,
-                                   struct value_columns *columns, const char *table)
+ * is called by the table. */
+static void annotating_rename_label(const struct annotating *a, size_t set, size_t view,
+                                    struct value_columns *columns, const char *table)
 {
     struct value_column *c = value_columns_find(columns, "label");
-    char *name;
 
-    if (!c)
-        return 0;
-    if (annotating_says_class(a, set, view, c)) {
+    if (c && annotating_says_class(a, set, view, c)) {
         value_columns_remove(columns, (unsigned)(c - columns->column));
-        return 0;
+    } else if (c) {
+        free(c->name);
+        if (text_print(&c->name, "%.*s_label", (int)name_stem_alone(table), table) < 0)
+            a->s->failed = true;
     }
-    if (asprintf(&name, "%.*s_label", (int)name_stem_alone(table), table) < 0)
-        return -ENOMEM;
-    free(c->name);
-    c->name = name;
-    return 0;
 }
 
-int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
-                         const struct picture_table *table, const uint32_t *row)
+void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t file,
+                          const struct picture_table *table, const uint32_t *row)
 {
     struct files_view *v = &a->s->set[set].claim->view[view];
+    const char *name = members_name(a->s->m, file);
     const struct value_column *label = annotating_label(a, set, table);
     AUTO_VALUE_COLUMNS struct value_columns picked = {0};
-    int r = 0;
 
     if (label)
-        r = annotating_add_label(a, set, view, name, label, row);
-    if (r == 0)
-        r = value_columns_pick(&table->columns, row, v->n, &picked);
-    if (r == 0 && annotating_has_label(a, set))
-        r = annotating_rename_label(a, set, view, &picked, name);
-    return r < 0 ? r : view_add_columns(v, &picked);
+        annotating_add_label(a, set, view, name, label, row);
+    if (value_columns_pick(&table->columns, row, v->n, &picked) < 0)
+        a->s->failed = true;
+    if (annotating_has_label(a, set) && !a->s->failed)
+        annotating_rename_label(a, set, view, &picked, name);
+    if (!a->s->failed)
+        view_add_columns(a->s, v, &picked);
+    if (!a->s->set[set].dataset)
+        annotating_keep_source(a, set, view, file, table);
 }
 
-int annotating_rows(const struct annotating *a, const struct picture_table *table, uint32_t **ret,
-                    size_t *ret_named)
+uint32_t *annotating_rows(const struct annotating *a, const uint32_t *picture, size_t n,
+                          size_t *ret_named)
 {
-    const size_t n = a->pictures.n;
+    uint32_t *row = calloc(a->pictures.n + 1, sizeof(*row));
 
     *ret_named = 0;
-    *ret = calloc(n + 1, sizeof(**ret));
-    if (!*ret)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        (*ret)[i] = VALUE_NO_ROW;
-    for (size_t i = 0; i < table->rows; i++)
-        if (table->picture[i] < n && (*ret)[table->picture[i]] == VALUE_NO_ROW) {
-            (*ret)[table->picture[i]] = (uint32_t)i;
+    a->s->failed = a->s->failed || !row;
+    for (size_t i = 0; i < a->pictures.n && row; i++)
+        row[i] = VALUE_NO_ROW;
+    for (size_t i = 0; i < n && row; i++)
+        if (picture[i] < a->pictures.n && row[picture[i]] == VALUE_NO_ROW) {
+            row[picture[i]] = (uint32_t)i;
             ++*ret_named;
         }
-    return 0;
+    return row;
 }
 
-int annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
-                        const struct picture_table *table, const char *columns_of)
+size_t annotating_set_of(const struct annotating *a, const uint32_t *picture, size_t n)
+{
+    size_t found = a->s->n_sets;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t set = picture[i] < a->pictures.n
+                         ? (size_t)(pictures_set(&a->pictures, picture[i]) - a->s->set)
+                         : a->s->n_sets;
+
+        if (set == a->s->n_sets || (i && set != found))
+            return a->s->n_sets;
+        found = set;
+    }
+    return found;
+}
+
+void annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                         const struct picture_table *table, size_t columns_of)
 {
     uint32_t *sample = calloc(table->rows + 1, sizeof(*sample));
     AUTO_FREE uint32_t *row = calloc(table->rows + 1, sizeof(*row));
     size_t n = 0;
-    int r;
 
-    if (!sample || !row) {
-        free(sample);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < table->rows; i++)
+    for (size_t i = 0; i < table->rows && sample && row; i++)
         if (table->picture[i] < a->pictures.n) {
             row[n] = (uint32_t)i;
             sample[n++] = table->picture[i] - (uint32_t)a->s->set[set].base;
         }
-    r = annotating_add_view(a, set, folder, called, sample, n);
-    return r < 0 || !columns_of ? r
-                                : annotating_add_table(a, set, a->s->set[set].claim->n_views - 1,
-                                                       columns_of, table, row);
+    a->s->failed = a->s->failed || !row;
+    if (annotating_add_view(a, set, folder, called, sample, n) && columns_of != SIZE_MAX)
+        annotating_add_table(a, set, a->s->set[set].claim->n_views - 1, columns_of, table, row);
 }
 
-int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
-                        uint32_t *sample, size_t n)
+struct files_view *annotating_add_view(struct annotating *a, size_t set, uint32_t folder,
+                                       const char *name, uint32_t *sample, size_t n)
 {
     struct files_claim *claim = a->s->set[set].claim;
     struct files_view *grown = realloc(claim->view, (claim->n_views + 1) * sizeof(*grown));
-    AUTO_FREE char *path = NULL;
-    char *copy = NULL;
-    int r = collect_display_path(a->s, folder, name, &path);
+    AUTO_FREE char *path = collect_display_path(a->s, folder, name);
+    struct files_view view = {.sample = sample, .n = n};
 
-    if (r == 0 && asprintf(&copy, "/%s", path) < 0) {
-        copy = NULL;
-        r = -ENOMEM;
-    }
-    if (grown)
-        claim->view = grown;
-    if (!grown || r < 0) {
+    claim->view = grown ? grown : claim->view;
+    if (!grown || !sample || a->s->failed || text_print(&view.name, "/%s", path) < 0) {
+        a->s->failed = true;
         free(sample);
-        free(copy);
-        return -ENOMEM;
+        return NULL;
     }
-    claim->view[claim->n_views++] = (struct files_view){.name = copy, .sample = sample, .n = n};
-    return 0;
+    claim->view[claim->n_views] = view;
+    return &claim->view[claim->n_views++];
 }
 
 void annotating_release(struct annotating *a)

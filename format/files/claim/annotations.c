@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
 #include "format/annotations/coco.h"
@@ -22,7 +21,7 @@ struct coco_use {
     struct coco *coco;
     size_t file;
     uint32_t *image; /* [pictures] the image of each, or VALUE_NO_ROW */
-    uint64_t matched;
+    size_t matched;
 };
 
 static void coco_use_release(struct coco_use *use)
@@ -48,77 +47,47 @@ static bool coco_is_elsewhere(const struct search *s, const struct coco_use *use
     return false;
 }
 
-/* Find the pictures of all images. */
-static void coco_match(const struct pictures *pictures, struct coco_use *use)
+/* Find the pictures of all images: how many. */
+static size_t coco_match(const struct annotating *a, struct coco_use *use)
 {
     size_t n = coco_images(use->coco);
+    AUTO_FREE uint32_t *picture = calloc(n + 1, sizeof(*picture));
 
-    use->matched = 0;
-    for (size_t i = 0; i < pictures->n; i++)
-        use->image[i] = VALUE_NO_ROW;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t found = pictures_find_end(pictures, coco_file_name(use->coco, i));
+    a->s->failed = a->s->failed || !picture;
+    for (size_t i = 0; i < n && picture; i++) {
+        const char *path = coco_file_name(use->coco, i);
 
-        if (found >= pictures->n || use->image[found] != VALUE_NO_ROW ||
-            coco_is_elsewhere(pictures->s, use, coco_file_name(use->coco, i),
-                              pictures->file[found]))
-            continue;
-        use->image[found] = (uint32_t)i;
-        use->matched++;
+        picture[i] = pictures_find_end(&a->pictures, path);
+        if (picture[i] < a->pictures.n &&
+            coco_is_elsewhere(a->s, use, path, a->pictures.file[picture[i]]))
+            picture[i] = PICTURE_NONE;
     }
-}
-
-/* The pictures that are called like its split, or all of the folder, or of that above. */
-static int coco_match_scopes(struct annotating *a, struct coco_use *use, uint32_t scope)
-{
-    const char *name = members_name(a->s->m, use->file);
-    struct name_piece split;
-    AUTO_FREE char *word = NULL;
-
-    a->pictures.scope = scope;
-    if (words_have_split(name, name_stem_alone(name), &split)) {
-        word = strndup(split.at, split.len);
-        if (!word)
-            return -ENOMEM;
-        a->pictures.split = word;
-        coco_match(&a->pictures, use);
-        a->pictures.split = "";
-    }
-    if (!use->matched)
-        coco_match(&a->pictures, use);
-    return 0;
+    free(use->image);
+    use->image = annotating_rows(a, picture, picture ? n : 0, &use->matched);
+    return use->matched;
 }
 
 /* A dataset of the images of a file whose annotations are classes alone, with labels. */
 static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at,
                                    uint32_t folder, const char *called)
 {
-    struct set *set = &a->s->set[at];
-    struct files_claim *claim = set->claim;
-    uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
-    AUTO_FREE uint32_t *image = calloc(claim->n_samples + 1, sizeof(*image));
+    const struct set *set = &a->s->set[at];
+    uint32_t *sample = calloc(set->claim->n_samples + 1, sizeof(*sample));
+    AUTO_FREE uint32_t *image = calloc(set->claim->n_samples + 1, sizeof(*image));
     struct files_view *view;
     size_t n = 0;
     bool single;
-    int r;
 
-    if (!sample || !image) {
-        free(sample);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < claim->n_samples; i++)
+    for (size_t i = 0; i < set->claim->n_samples && sample && image; i++)
         if (use->image[set->base + i] != VALUE_NO_ROW) {
             image[n] = use->image[set->base + i];
             sample[n++] = (uint32_t)i;
         }
-    r = annotating_add_view(a, at, folder, called, sample, n);
-    if (r < 0)
-        return r;
-    view = &claim->view[claim->n_views - 1];
-    view->label = calloc(n + 1, sizeof(*view->label));
-    if (!view->label || class_names_copy(coco_class_names(use->coco), coco_classes(use->coco),
-                                         &view->class_name, &view->n_classes) < 0)
+    a->s->failed = a->s->failed || !image;
+    view = annotating_add_view(a, at, folder, called, sample, n);
+    if (!view || !(view->label = calloc(n + 1, sizeof(*view->label))))
         return -ENOMEM;
+    view_add_classes(a->s, view, coco_class_names(use->coco), coco_classes(use->coco));
     coco_labels(use->coco, image, n, view->label, &single);
     for (size_t i = 0; i < n; i++)
         single = single && view->label[i] >= 0;
@@ -135,9 +104,9 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
 {
     struct set *set = &a->s->set[at];
     struct value_columns *values = &set->claim->view->values;
+    const uint32_t *image = use->image + set->base;
     const char *name = members_name(a->s->m, use->file);
-    AUTO_TEXT struct text classes = {0}, member = {0};
-    AUTO_FREE char *prefix = NULL;
+    AUTO_TEXT struct text prefix = {0};
     struct name_piece split = {name, 0};
     const bool has_boxes = value_columns_find(values, "boxes");
     unsigned before = values->n;
@@ -148,41 +117,27 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
         len = (size_t)(split.at - name);
     while (len && strchr("_-. ", name[len - 1]))
         len--;
-    if (asprintf(&prefix, "%.*s_", (int)len, name) < 0) {
-        prefix = NULL;
+    text_add(&prefix, "%.*s_", (int)len, name);
+    if (!set->named)
+        set->named = calloc(set->claim->n_samples + 1, 1);
+    if (prefix.failed || !set->named)
         return -ENOMEM;
-    }
-    r = coco_columns(use->coco, use->image + set->base, set->claim->n_samples, prefix, values, d);
-    for (unsigned i = before; r == 0 && i < values->n; i++)
+    r = coco_columns(use->coco, image, set->claim->n_samples, prefix.data, values, d);
+    if (r < 0)
+        return r;
+    for (unsigned i = before; i < values->n; i++)
         if (values->column[i].form == VALUE_PARTS)
             values->column[i].source = blob;
-    if (r == 0 && !set->named) {
-        set->named = calloc(set->claim->n_samples + 1, 1);
-        r = set->named ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; r == 0 && i < set->claim->n_samples; i++)
-        set->named[i] |= use->image[set->base + i] != VALUE_NO_ROW;
-    if (r == 0 && coco_has_boxes(use->coco)) {
-        text_add(&member, "%sclasses", has_boxes ? prefix : "");
-        text_add_json_list(&classes, coco_class_names(use->coco), sizeof(char *),
+    for (size_t i = 0; i < set->claim->n_samples; i++)
+        set->named[i] |= image[i] != VALUE_NO_ROW;
+    if (coco_has_boxes(use->coco)) {
+        text_add(&set->about, "\"%sclasses\": ", has_boxes ? prefix.data : "");
+        text_add_json_list(&set->about, coco_class_names(use->coco), sizeof(char *),
                            coco_classes(use->coco));
-        r = member.failed || classes.failed ? -ENOMEM : 0;
-        if (r == 0)
-            r = set_add_about(set, member.data, "%s", classes.data);
-        if (r == 0 && !has_boxes)
-            r = set_add_about_text(set, "box_format", "xywh");
+        text_add(&set->about, ",\n");
+        if (!has_boxes)
+            set_add_about_text(set, "box_format", "xywh");
     }
-    return r;
-}
-
-/* Parts of an annotation are read while the set lives; so it owns the blob. */
-static int set_keep_blob(struct set *set, struct blob **blob)
-{
-    struct files_claim *claim = set->claim;
-
-    if (array_capacity(&claim->annotation, claim->n_annotations, sizeof(*claim->annotation)) < 0)
-        return -ENOMEM;
-    claim->annotation[claim->n_annotations++] = TAKE_PTR(*blob);
     return 0;
 }
 
@@ -193,16 +148,15 @@ static int coco_open(struct annotating *a, size_t file, struct coco_use *use, st
     int r = a->s->claims->open(a->s->claims, file, &blob, d);
 
     use->file = file;
-    use->image = calloc(a->pictures.n + 1, sizeof(*use->image));
-    if (!use->image)
-        return -ENOMEM;
     return r < 0 ? r : coco_read(blob, 0, blob->size, members_name(a->s->m, file), &use->coco, d);
 }
 
-/* The datasets and fields that a set has of a file. Each set has a blob of its own. */
+/* The datasets and fields that a set has of a file. Each set has a blob of its own, because parts
+ * of annotations are read while the set lives. */
 static int coco_use_set(struct annotating *a, const struct coco_use *use, size_t at,
                         uint32_t folder, const char *called, struct diag *d)
 {
+    struct files_claim *claim = a->s->set[at].claim;
     AUTO_BLOB struct blob *blob = NULL;
     int r;
 
@@ -211,7 +165,10 @@ static int coco_use_set(struct annotating *a, const struct coco_use *use, size_t
     r = a->s->claims->open(a->s->claims, use->file, &blob, d);
     if (r == 0)
         r = coco_add_columns(a, use, at, blob, d);
-    return r < 0 ? r : set_keep_blob(&a->s->set[at], &blob);
+    if (r == 0 &&
+        search_capacity(a->s, &claim->annotation, claim->n_annotations, sizeof(*claim->annotation)))
+        claim->annotation[claim->n_annotations++] = TAKE_PTR(blob);
+    return r;
 }
 
 static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct diag *d)
@@ -232,34 +189,39 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
             continue;
         r = coco_use_set(a, use, i, annotating_scope(a, use->file), stem, d);
         if (r == 0)
-            r = set_add_source(set, SOURCE_COCO, use->file,
-                               coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0);
+            set_add_source_file(set, SOURCE_COCO,
+                                coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0,
+                                use->file);
     }
     return r;
 }
 
-static int coco_apply_file(struct annotating *a, size_t file)
+static void coco_apply_file(struct annotating *a, size_t file)
 {
     AUTO(coco_use_release) struct coco_use use = {0};
     uint32_t scope = annotating_scope(a, file);
+    const char *name = members_name(a->s->m, file);
     struct diag d = DIAG_INIT;
     int r = coco_open(a, file, &use, &d);
 
-    if (r == 0)
-        r = coco_match_scopes(a, &use, scope);
-    if (r == 0 && !use.matched) {
-        r = annotating_ignore(a, file, scope, "it names no picture that exists");
+    /* The pictures that are called like its split, or all of the folder, or of that above. */
+    if (r == 0 && pictures_aim(&a->pictures, scope, name))
+        coco_match(a, &use);
+    pictures_of_all_splits(&a->pictures);
+    if (r == 0 && !use.matched && !coco_match(a, &use)) {
+        annotating_ignore(a, file, scope, "it names no picture that exists");
     } else if (r == 0) {
         size_t lost = coco_images(use.coco) - use.matched;
 
         a->s->claims->taken[file] = CLAIMS_USED;
-        r = coco_apply_sets(a, &use, &d);
+        r = a->s->failed ? -ENOMEM : coco_apply_sets(a, &use, &d);
         if (r == 0 && lost && annotating_first_set(a, scope))
-            r = set_add_note(annotating_first_set(a, scope),
-                             "%s names %zu pictures that are not there",
-                             members_name(a->s->m, file), lost);
+            text_add(&annotating_first_set(a, scope)->notes,
+                     "%s names %zu pictures that are not there\n", name, lost);
     }
-    return r < 0 && r != -ENOMEM ? annotating_refuse(a, scope, diag_text(&d, r)) : r;
+    a->s->failed = a->s->failed || r == -ENOMEM;
+    if (r < 0)
+        annotating_refuse(a, scope, diag_text(&d, r));
 }
 
 int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct diag *d)
@@ -270,61 +232,56 @@ int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct di
 
     if (r < 0)
         return r;
-    coco_match(&a->pictures, &use);
+    coco_match(a, &use);
     a->s->claims->taken[file] = CLAIMS_USED;
+    if (a->s->failed)
+        return -ENOMEM;
     if (coco_is_classification(use.coco) && set->claim->view->label)
         return diag_set(d, -EBADMSG, "%s: expected one label, got {label} and its classes",
                         members_name(a->s->m, file));
     return coco_use_set(a, &use, at, set->root, set->called, d);
 }
 
-/* A file that may be an annotation cannot be read now: without it the fields would be others. */
-static int annotations_refuse_unread(struct annotating *a, uint32_t scope, size_t file, int error)
-{
-    AUTO_TEXT struct text t = {0};
-
-    text_add(&t, "%s cannot be read, and may say more of the samples: %s. Mount again once it can",
-             members_name(a->s->m, file), strerror(-error));
-    return t.failed ? -ENOMEM : annotating_refuse(a, scope, t.data);
-}
-
 /* Heads of JSON that are looked into, at most: of SOURCE, and of a folder. */
 #define COCO_MOST   64
 #define COCO_FOLDER 16
 
-static int coco_apply(struct annotating *a)
+void annotations_apply(struct annotating *a)
 {
     const struct search *s = a->s;
     uint32_t folder = NO_FOLDER;
     unsigned n = 0, here = 0;
-    int r = 0;
 
-    for (size_t i = 0; i < s->m->n && r == 0 && n < COCO_MOST; i++) {
+    for (size_t i = 0; i < s->m->n && !s->failed && n < COCO_MOST; i++) {
+        const char *name = members_name(s->m, i);
         uint8_t head[HEAD_BYTES];
+        uint32_t scope;
         int len;
 
-        if (s->claims->taken[i] || !text_ends_with(members_name(s->m, i), ".json") ||
-            *members_name(s->m, i) == '.' || annotating_scope(a, i) == NO_FOLDER)
+        if (s->claims->taken[i] || !text_ends_with(name, ".json") || *name == '.')
+            continue;
+        scope = annotating_scope(a, i);
+        if (scope == NO_FOLDER)
             continue;
         here = s->m->member[i].folder == folder ? here + 1 : 0;
         folder = s->m->member[i].folder;
         if (here >= COCO_FOLDER)
             continue;
         n++;
-        r = s->claims->heads(s->claims, &i, 1, sizeof(head), head, &len);
-        if (r == 0 && len < 0)
-            r = annotations_refuse_unread(a, annotating_scope(a, i), i, len);
-        else if (r == 0 && coco_head_says(head, (size_t)len))
-            r = coco_apply_file(a, i);
+        if (s->claims->heads(s->claims, &i, 1, sizeof(head), head, &len) < 0) {
+            a->s->failed = true;
+        } else if (len < 0) { /* without it the fields would be others */
+            AUTO_TEXT struct text t = {0};
+
+            text_add(&t,
+                     "%s cannot be read, and may say more of the samples: %s. Mount again once it "
+                     "can",
+                     name, strerror(-len));
+            annotating_refuse(a, scope, t.data ? t.data : name);
+        } else if (coco_head_says(head, (size_t)len)) {
+            coco_apply_file(a, i);
+        }
     }
-    return r;
-}
-
-int annotations_apply(struct annotating *a)
-{
-    int r = celeba_lists_apply(a);
-
-    return r < 0 ? r : coco_apply(a);
 }
 
 /* ---- files of boxes ---- */
@@ -364,12 +321,10 @@ static const struct box_format *boxes_find(const struct search *s, struct set *s
 }
 
 /* Files called by an extension next to pictures: VOC's. In a folder of labels: any. */
-static int boxes_search(struct annotating *a, struct set *set)
+static void boxes_search(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
 
-    if (set->dataset) /* it is known */
-        return 0;
     if (set->has_companions)
         claim->boxes = boxes_find(a->s, set, 0, ".xml");
     snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
@@ -381,120 +336,101 @@ static int boxes_search(struct annotating *a, struct set *set)
         claim->boxes = boxes_find(a->s, set, role, ext);
         claim->boxes_role = role;
     }
-    return 0;
-}
-
-static int boxes_apply(struct annotating *a, struct set *set)
-{
-    int r = boxes_search(a, set);
-
-    return r < 0 || !set->claim->boxes
-               ? r
-               : set_add_about_text(set, "box_format", set->claim->boxes->layout);
 }
 
 /* ---- names of YOLO's classes ---- */
 
-static bool boxes_names_classes(const char *name)
-{
-    return text_ends_with(name, ".yaml") || text_ends_with(name, ".yml") ||
-           text_ends_with(name, ".names") || !strcmp(name, "classes.txt");
-}
-
-int annotating_read_names(struct annotating *a, struct set *set, size_t file)
+bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
 {
     AUTO_BOX_CLASSES struct box_classes classes = {0};
-    AUTO_TEXT struct text t = {0};
     AUTO_FREE uint8_t *bytes = malloc(1 << 16);
     struct diag d = DIAG_INIT;
     const char *name = members_name(a->s->m, file);
-    int len,
+    int len = 0,
         r = bytes ? a->s->claims->heads(a->s->claims, &file, 1, 1 << 16, bytes, &len) : -ENOMEM;
 
-    if (r == 0 && len < 0)
-        return set_add_note(set, "%s cannot be read, so classes of boxes have no names: %s", name,
-                            strerror(-len));
-    if (r < 0)
-        return r;
-    r = yolo_names(bytes, (size_t)len, name, &classes, &d);
-    if (r == -EBADMSG)
-        return set_add_note(set, "%s", d.text);
-    if (r < 0 || !classes.n)
-        return r;
-    a->s->claims->taken[file] = CLAIMS_USED;
-    text_add(&t, "{");
-    for (size_t i = 0; i < classes.n; i++) {
-        text_add(&t, "%s\"%llu\": ", i ? ", " : "", (unsigned long long)classes.item[i].number);
-        text_add_json(&t, classes.item[i].name);
+    if (r == 0 && len < 0) {
+        text_add(&set->notes, "%s cannot be read, so classes of boxes have no names: %s\n", name,
+                 strerror(-len));
+        return false;
     }
-    text_add(&t, "}");
-    r = t.failed ? -ENOMEM : set_add_about(set, "class_names", "%s", t.data);
-    return r < 0 ? r : 1;
+    if (r == 0)
+        r = yolo_names(bytes, (size_t)len, name, &classes, &d);
+    if (r == -EBADMSG)
+        text_add(&set->notes, "%s\n", d.text);
+    a->s->failed = a->s->failed || r == -ENOMEM;
+    if (r < 0 || !classes.n)
+        return false;
+    a->s->claims->taken[file] = CLAIMS_USED;
+    text_add(&set->about, "\"class_names\": {");
+    for (size_t i = 0; i < classes.n; i++) {
+        text_add(&set->about, "%s\"%llu\": ", i ? ", " : "",
+                 (unsigned long long)classes.item[i].number);
+        text_add_json(&set->about, classes.item[i].name);
+    }
+    text_add(&set->about, "},\n");
+    return true;
 }
 
 /* In the folder of the set, or in one above. */
-static int boxes_find_names(struct annotating *a, struct set *set)
+static void boxes_find_names(struct annotating *a, struct set *set)
 {
-    for (uint32_t f = set->root; f != NO_FOLDER; f = a->s->info[f].above)
-        for (size_t i = a->s->info[f].first; i < a->s->info[f].last; i++)
-            if (boxes_names_classes(members_name(a->s->m, i))) {
-                int r = annotating_read_names(a, set, i);
+    static const char *const ends[] = {".yaml", ".yml", ".names", NULL};
 
-                if (r)
-                    return r < 0 ? r : set_add_source(set, SOURCE_NAMES, i, 0);
+    for (uint32_t f = set->root; f != NO_FOLDER; f = a->s->info[f].above)
+        for (size_t i = a->s->info[f].first; i < a->s->info[f].last; i++) {
+            const char *name = members_name(a->s->m, i);
+
+            if ((name_ends_in(name, ends) || !strcmp(name, "classes.txt")) &&
+                annotating_read_names(a, set, i)) {
+                set_add_source_file(set, SOURCE_NAMES, 0, i);
+                return;
             }
-    return 0;
+        }
 }
 
 /* ---- the end ---- */
 
 /* Only pictures that an annotation of COCO names are samples. */
-static int set_keep_named(struct set *set)
+static void set_keep_named(struct set *set)
 {
     struct files_claim *claim = set->claim;
     struct files_view *view = claim->view;
+    AUTO_FREE uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
     struct value_columns picked = {0};
-    uint32_t *sample;
     size_t n = 0;
-    int r;
 
-    for (size_t i = 0; i < claim->n_samples; i++)
-        n += set->named[i];
-    if (n == claim->n_samples)
-        return 0;
-    sample = calloc(n + 1, sizeof(*sample));
-    if (!sample)
-        return -ENOMEM;
-    n = 0;
-    for (size_t i = 0; i < claim->n_samples; i++)
+    for (size_t i = 0; i < claim->n_samples && sample; i++)
         if (set->named[i])
             sample[n++] = (uint32_t)i;
-    r = value_columns_pick(&view->values, sample, n, &picked);
+    if (sample && n == claim->n_samples)
+        return;
+    if (!sample || value_columns_pick(&view->values, sample, n, &picked) < 0)
+        set->s->failed = true;
     value_columns_release(&view->values);
     view->values = picked;
-    view->sample = sample;
+    view->sample = TAKE_PTR(sample);
     view->n = n;
-    return r < 0 ? r
-                 : set_add_note(set, "%zu pictures are in no annotation: they are ignored",
-                                claim->n_samples - n);
+    text_add(&set->notes, "%zu pictures are in no annotation: they are ignored\n",
+             claim->n_samples - n);
 }
 
-int annotating_finish_set(struct annotating *a, struct set *set)
+void annotating_finish_set(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
-    int r = 0;
 
     if (!set_has_pictures(set) || set->refused)
-        return 0;
+        return;
     if (claim->n_views > 1 && !set->keeps_all) {
         claim_release_view(claim->view);
         memmove(claim->view, claim->view + 1, --claim->n_views * sizeof(*claim->view));
     } else if (set->named) {
-        r = set_keep_named(set);
+        set_keep_named(set);
     }
-    if (r == 0)
-        r = boxes_apply(a, set);
-    if (r == 0 && !set->dataset && claim->boxes && !claim->boxes->names_classes)
-        r = boxes_find_names(a, set);
-    return r;
+    if (!set->dataset) /* otherwise they are known */
+        boxes_search(a, set);
+    if (claim->boxes)
+        set_add_about_text(set, "box_format", claim->boxes->layout);
+    if (!set->dataset && claim->boxes && !claim->boxes->names_classes)
+        boxes_find_names(a, set);
 }

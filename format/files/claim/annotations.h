@@ -32,55 +32,53 @@ uint32_t annotating_scope(const struct annotating *a, size_t file);
 /* A set in a folder, which is told what is ignored there; NULL: there is none. */
 struct set *annotating_first_set(const struct annotating *a, uint32_t scope);
 
-/* Ignore a file, and say why; refuse all sets in a folder. 0 or -ENOMEM. */
-int annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason);
-int annotating_refuse(struct annotating *a, uint32_t scope, const char *why);
+/* Ignore a file, and say why; refuse all sets in a folder. */
+void annotating_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason);
+void annotating_refuse(struct annotating *a, uint32_t scope, const char *why);
 
-/* Move columns into a view; those whose names it has are left in `from`. 0 or -ENOMEM. */
-int view_add_columns(struct files_view *view, struct value_columns *from);
+/* Move columns into a view; those whose names it has are left in `from`. */
+void view_add_columns(struct search *s, struct files_view *view, struct value_columns *from);
 
-/* Add the columns of a table: row[i] is the row of sample i of the view. name: of its
- * file, as in annotating_add_label(). 0 or -ENOMEM. */
-int annotating_add_table(struct annotating *a, size_t set, size_t view, const char *name,
-                         const struct picture_table *table, const uint32_t *row);
+/* Add the columns of a table, which is that file: row[i] is the row of sample i of the view. */
+void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t file,
+                          const struct picture_table *table, const uint32_t *row);
 
-/* Keep for the recipe that is shown that a table says of a view what it does. 0 or -ENOMEM. */
-int annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
-                           const struct picture_table *table);
+/* A dataset more of a set, in that folder; takes over sample. NULL: no memory. */
+struct files_view *annotating_add_view(struct annotating *a, size_t set, uint32_t folder,
+                                       const char *name, uint32_t *sample, size_t n);
 
-/* A dataset more of a set, in that folder; takes over sample. 0 or -ENOMEM. */
-int annotating_add_view(struct annotating *a, size_t set, uint32_t folder, const char *name,
-                        uint32_t *sample, size_t n);
+/* The row of each picture that is looked for, the first of several, or VALUE_NO_ROW: picture[i] is
+ * that of row i. The caller's; NULL: no memory. *ret_named: how many have one. */
+uint32_t *annotating_rows(const struct annotating *a, const uint32_t *picture, size_t n,
+                          size_t *ret_named);
 
-/* The row that a table has of each picture that is looked for, the first of several, or
- * VALUE_NO_ROW: the caller's, also on error; *ret_named: how many have one. 0 or -ENOMEM. */
-int annotating_rows(const struct annotating *a, const struct picture_table *table, uint32_t **ret,
-                    size_t *ret_named);
+/* The set of all these pictures; n_sets: they are of several, or none. */
+size_t annotating_set_of(const struct annotating *a, const uint32_t *picture, size_t n);
 
 /* The rows of a table are a dataset more of a set, in their order, and with their columns if
- * columns_of is not NULL: the name of the file. 0 or -ENOMEM. */
-int annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
-                        const struct picture_table *table, const char *columns_of);
+ * columns_of is not SIZE_MAX: the file. */
+void annotating_add_list(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                         const struct picture_table *table, size_t columns_of);
 
 void annotating_release(struct annotating *a);
 
 /* ---- labels.c ---- */
 
 /* A column of a table is the label of a view: row[i] is its row of sample i. table: the name of
- * its file; "": of any. 0 or -ENOMEM. */
-int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
-                         const struct value_column *column, const uint32_t *row);
+ * its file. */
+void annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
+                          const struct value_column *column, const uint32_t *row);
 
 /* Does a column of a view that has classes say of each sample which one it has, by name or number?
  */
 bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c);
 
-/* Copy names. 0 or -ENOMEM, and *ret is to be freed in any case. */
-int class_names_copy(char *const *name, size_t n, char ***ret, size_t *ret_n);
+/* Copy names of classes into a view. */
+void view_add_classes(struct search *s, struct files_view *view, char *const *name, size_t n);
 
-/* Number the classes of all labels. 0 or -ENOMEM. */
-int annotating_finish_labels(struct annotating *a);
+/* Number the classes of all labels. */
+void annotating_finish_labels(struct annotating *a);
 
 /* has() of the class names of sets. */
 bool annotating_has_class(const struct class_names *classes, const char *text, size_t len);
@@ -90,29 +88,28 @@ bool annotating_has_class(const struct class_names *classes, const char *text, s
 #define CELEBA_PARTS 3
 extern const char *const celeba_parts[CELEBA_PARTS]; /* names, by their numbers in the partition */
 
-/* Read the lists of CelebA of all sets. 0 or -ENOMEM. */
-int celeba_lists_apply(struct annotating *a);
+/* Read the lists of CelebA of all sets. */
+void celeba_lists_apply(struct annotating *a);
 
 /* Read a list for one set, which was chosen. 0; -EDOM: it is not called like one; or -errno with
  * the reason in d. */
 int annotating_read_celeba(struct annotating *a, size_t set, size_t file, struct diag *d);
 
-/* A dataset of the samples of a set that the partition has in a part, if there is one. 0 or
- * -ENOMEM. */
-int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
-                        int64_t part);
+/* A dataset of the samples of a set that the partition has in a part, if there is one. */
+void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                         int64_t part);
 
 /* ---- annotations.c ---- */
 
-/* CelebA, and COCO. 0 or -ENOMEM. */
-int annotations_apply(struct annotating *a);
+/* COCO. */
+void annotations_apply(struct annotating *a);
 
 /* Read a file of COCO for one set, which was chosen: 0, or -errno with the reason in d. Read names
- * of YOLO's classes: 1, 0: there are none, or -ENOMEM. */
+ * of YOLO's classes: are there some? */
 int annotating_read_coco(struct annotating *a, size_t set, size_t file, struct diag *d);
-int annotating_read_names(struct annotating *a, struct set *set, size_t file);
+bool annotating_read_names(struct annotating *a, struct set *set, size_t file);
 
-/* Views that are no datasets end, and files of boxes are found. 0 or -ENOMEM. */
-int annotating_finish_set(struct annotating *a, struct set *set);
+/* Views that are no datasets end, and files of boxes are found. */
+void annotating_finish_set(struct annotating *a, struct set *set);
 
 #endif

@@ -24,31 +24,30 @@ int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct 
     if (!celeba_list_is(name, &list))
         return -EDOM;
     r = a->s->claims->open(a->s->claims, file, &blob, d);
-
+    a->s->claims->taken[file] = CLAIMS_USED;
     if (r == 0)
         r = celeba_read(blob, 0, blob->size, name, list, &a->pictures.names, a->pictures.n, &found,
                         &unmatched, &attributes, d);
-    a->s->claims->taken[file] = CLAIMS_USED;
-    if (r == 0)
-        r = view_add_columns(set->claim->view, &found);
-    if (r == 0 && attributes.len)
-        r = set_add_about(set, "attr_names", "%s", attributes.data);
-    if (r == 0 && unmatched)
-        r = set_add_note(set, "%s names %zu pictures that are not there", name, unmatched);
-    return r;
+    if (r < 0)
+        return r;
+    view_add_columns(a->s, set->claim->view, &found);
+    if (attributes.len)
+        text_add(&set->about, "\"attr_names\": %s,\n", attributes.data);
+    if (unmatched)
+        text_add(&set->notes, "%s names %zu pictures that are not there\n", name, unmatched);
+    return 0;
 }
 
-int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
-                        int64_t part)
+void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const char *called,
+                         int64_t part)
 {
     const struct value_columns *values = &a->s->set[set].claim->view->values;
     const struct value_column *c = value_columns_find(values, "partition");
-    uint32_t *sample = c ? calloc(c->rows + 1, sizeof(*sample)) : NULL;
+    AUTO_FREE uint32_t *sample = c ? calloc(c->rows + 1, sizeof(*sample)) : NULL;
     size_t n = 0;
 
-    if (!sample)
-        return c ? -ENOMEM : 0;
-    for (uint64_t row = 0; row < c->rows; row++) {
+    a->s->failed = a->s->failed || (c && !sample);
+    for (uint64_t row = 0; sample && row < c->rows; row++) {
         const uint8_t *items;
         int64_t number;
 
@@ -58,36 +57,33 @@ int annotating_add_part(struct annotating *a, size_t set, uint32_t folder, const
             sample[n++] = (uint32_t)row;
     }
     if (n)
-        return annotating_add_view(a, set, folder, called, sample, n);
-    free(sample);
-    return 0;
+        annotating_add_view(a, set, folder, called, TAKE_PTR(sample), n);
 }
 
 /* The parts of the partition are datasets. */
-static int celeba_split(struct annotating *a, size_t at)
+static void celeba_split(struct annotating *a, size_t at)
 {
     const struct set *set = &a->s->set[at];
     uint32_t above = a->s->info[set->root].above;
     uint32_t folder = set->root == set->top && above != NO_FOLDER ? above : set->root;
-    int r = 0;
 
-    for (int64_t part = 0; part < CELEBA_PARTS && r == 0; part++)
-        r = annotating_add_part(a, at, folder, celeba_parts[part], part);
-    return r;
+    for (int64_t part = 0; part < CELEBA_PARTS; part++)
+        annotating_add_part(a, at, folder, celeba_parts[part], part);
 }
 
-int celeba_lists_apply(struct annotating *a)
+void celeba_lists_apply(struct annotating *a)
 {
-    struct set *set = NULL;
-    int r = 0;
+    struct search *s = a->s;
 
-    for (size_t i = 0; i < a->s->m->n && r == 0; i++) {
+    for (size_t i = 0; i < s->m->n && !s->failed; i++) {
         struct diag d = DIAG_INIT;
         enum celeba_list list;
+        struct set *set;
         uint32_t scope;
+        int r;
 
-        if (a->s->claims->taken[i] || a->is_inside[a->s->m->member[i].folder] ||
-            !celeba_list_is(members_name(a->s->m, i), &list))
+        if (s->claims->taken[i] || a->is_inside[s->m->member[i].folder] ||
+            !celeba_list_is(members_name(s->m, i), &list))
             continue;
         scope = annotating_scope(a, i);
         set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
@@ -95,15 +91,15 @@ int celeba_lists_apply(struct annotating *a)
             continue;
         pictures_choose(&a->pictures, set);
         a->pictures.scope = set->top;
-        r = annotating_read_celeba(a, (size_t)(set - a->s->set), i, &d);
+        r = annotating_read_celeba(a, (size_t)(set - s->set), i, &d);
         pictures_choose(&a->pictures, NULL);
+        s->failed = s->failed || r == -ENOMEM;
         if (r == 0)
-            r = set_add_source(set, SOURCE_CELEBA, i, 0);
-        if (r < 0 && r != -ENOMEM)
-            r = annotating_refuse(a, scope, diag_text(&d, r));
+            set_add_source_file(set, SOURCE_CELEBA, 0, i);
+        else
+            annotating_refuse(a, scope, diag_text(&d, r));
     }
-    for (size_t i = 0; i < a->s->n_sets && r == 0; i++)
-        if (!a->s->set[i].refused && a->s->set[i].claim->n_views && !a->s->set[i].dataset)
-            r = celeba_split(a, i);
-    return r;
+    for (size_t i = 0; i < s->n_sets && !s->failed; i++)
+        if (!s->set[i].refused && s->set[i].claim->n_views && !s->set[i].dataset)
+            celeba_split(a, i);
 }

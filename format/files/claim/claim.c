@@ -12,6 +12,7 @@
  * less than half of all files of SOURCE. */
 #include "format/files/claim/claim.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ static bool claim_has_table(const struct search *s, uint32_t folder)
         const struct folder_info *below = &s->info[i];
 
         if (below->foreign || below->kaldi ||
-            (below->all[COUNT_PICTURES] && name_is_split(path_base(claim_path(s, i)))))
+            (below->all[COUNT_PICTURES] && name_is_split(folder_name(s, i))))
             return false;
     }
     return true;
@@ -72,113 +73,98 @@ static bool claim_has_manifests(const struct search *s, uint32_t folder)
 
     if (f->here[COUNT_MANIFESTS])
         return true;
-    for (uint32_t i = folder + 1; i < f->end && f->all[COUNT_MANIFESTS]; i = next_folder(s, i))
+    for (EACH_FOLDER(s, i, folder))
         if (s->info[i].all[COUNT_MANIFESTS] && !s->info[i].all[COUNT_PICTURES] &&
-            !is_skipped(path_base(claim_path(s, i))))
+            !is_skipped(folder_name(s, i)))
             return true;
     return false;
 }
 
 /* ---- searching ---- */
 
-static int claim_apply_rules(struct search *s, uint32_t folder, struct claim_above above)
+/* A folder that is no dataset itself: those in it may be some. */
+static void claim_search_below(struct search *s, uint32_t folder, struct claim_above above)
 {
-    int r = pairs_find(s, folder);
-
-    if (r)
-        return r < 0 ? r : 0;
-    return folders_apply(s, folder, above);
+    claim_note_unmet(s, folder, above.project);
+    for (EACH_FOLDER(s, i, folder))
+        if (!is_skipped(folder_name(s, i)))
+            claim_search_folder(s, i, above);
 }
 
-int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above)
+void claim_search_folder(struct search *s, uint32_t folder, struct claim_above above)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *name = path_base(claim_path(s, folder));
-    int r = 0;
+    const char *name = folder_name(s, folder);
+    const bool reads = !f->foreign && s->claims->open;
 
-    if (!f->all[COUNT_PICTURES] || f->is_target)
-        return 0;
-    if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS]))
-        return claim_note_unmet(s, folder, above.project);
-    above.in_split = words_have_split(name, strlen(name), NULL);
+    if (!f->all[COUNT_PICTURES] || f->is_target || s->failed)
+        return;
+    if (f->kaldi || (s->manifests_only && !f->all[COUNT_MANIFESTS])) {
+        claim_note_unmet(s, folder, above.project);
+        return;
+    }
+    above.in_split = words_name_split(name);
     above.split = above.split || name_is_split(name);
     above.project = above.project || f->project;
-    if (above.split || !above.project) {
-        const bool reads = !f->foreign && s->claims->open;
-
-        if (reads && s->media == FILES_PICTURES)
-            r = search_manifests(s, folder);
-        if (r < 0)
-            return r;
-        if (reads && s->media == FILES_PICTURES && claim_has_manifests(s, folder))
-            return manifests_apply(s, folder);
-        if (reads && !s->manifests_only && claim_has_table(s, folder))
-            return metadata_apply(s, folder);
-        if (!s->manifests_only)
-            return claim_apply_rules(s, folder, above);
+    if (!above.split && above.project) {
+        claim_search_below(s, folder, above);
+        return;
     }
-    r = claim_note_unmet(s, folder, above.project);
-    for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
-        if (!is_skipped(path_base(claim_path(s, i))))
-            r = claim_search_folder(s, i, above);
-    return r;
+    if (reads && s->media == FILES_PICTURES) {
+        search_manifests(s, folder);
+        if (claim_has_manifests(s, folder)) {
+            manifests_apply(s, folder);
+            return;
+        }
+    }
+    if (s->manifests_only)
+        claim_search_below(s, folder, above);
+    else if (reads && claim_has_table(s, folder))
+        metadata_apply(s, folder);
+    else if (!pairs_find(s, folder))
+        folders_apply(s, folder, above);
 }
 
 /* Texts, lists and annotations may be so many times the pictures. */
 #define LISTS_MOST 8
 
-/* Search the folders that recipes leave. */
-static int claim_search_left(struct search *s)
-{
-    int r = 0;
-
-    for (uint32_t i = 0; i < s->m->n_folders && r == 0;) {
-        if (s->info[i].is_left)
-            r = claim_search_folder(s, i, (struct claim_above){0});
-        i = s->info[i].is_left ? next_folder(s, i) : i + 1;
-    }
-    return r;
-}
-
-static int claim_by_rules(struct search *s)
+/* Search SOURCE, and the folders that recipes leave. */
+static void claim_by_rules(struct search *s)
 {
     const uint64_t *all = s->info[0].all;
-    int r;
 
     s->manifests_only = all[COUNT_USED] < all[COUNT_OTHERS] ||
                         LISTS_MOST * all[COUNT_USED] < all[COUNT_OTHERS] + all[COUNT_LISTS];
-    r = claim_search_folder(s, 0, (struct claim_above){0});
-    if (r == 0)
-        r = claim_search_left(s);
-    return r < 0 ? r : tables_apply(s);
+    claim_search_folder(s, 0, (struct claim_above){0});
+    for (uint32_t i = 0; i < s->m->n_folders;) {
+        if (s->info[i].is_left)
+            claim_search_folder(s, i, (struct claim_above){0});
+        i = s->info[i].is_left ? next_folder(s, i) : i + 1;
+    }
+    tables_apply(s);
 }
 
 /* Folders that say themselves what they are: nothing else is looked for in them, but in folders
  * that their recipes leave. */
-static int claim_recipes(struct search *s)
+static void claim_recipes(struct search *s)
 {
     uint32_t end = 0; /* of the folder of the last recipe */
 
-    for (uint32_t i = 0; i < s->m->n_folders; i++) {
-        int r = i >= end || s->info[i].is_left ? recipe_apply(s, i) : 0;
-
-        if (r < 0)
-            return r;
-        if (r == 0)
+    for (uint32_t i = 0; i < s->m->n_folders && !s->failed; i++) {
+        if ((i < end && !s->info[i].is_left) || !recipe_apply(s, i))
             continue;
         s->info[i].is_target = true;
         s->info[i].is_left = false;
         end = next_folder(s, i) > end ? next_folder(s, i) : end;
     }
-    return 0;
 }
 
 /* The sets become collections, and are shown. */
-static int claim_end_sets(struct search *s)
+static void claim_end_sets(struct search *s)
 {
-    int r = s->print ? recipe_print_sets(s->print, s) : 0;
-
-    return r < 0 ? r : collect_all_sets(s);
+    if (s->print && !s->failed)
+        recipe_print_sets(s->print, s);
+    collect_all_sets(s);
 }
 
 /* Does a table say something of the samples of a set? */
@@ -190,37 +176,40 @@ static bool claim_has_values(const struct set *set)
            (claim->n_views && (claim->view->values.n || claim->view->name || claim->view->label));
 }
 
-/* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
-static int claim_sounds(struct search *s)
+/* Is there a file that is nothing yet, with one of these extensions? */
+static bool claim_any_left(const struct search *s, const char *const *ends)
 {
-    AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
-    bool any = false;
-    int r = s->claims->open ? sounds_apply(s) : 0;
+    for (size_t i = 0; i < s->m->n; i++)
+        if (!s->claims->taken[i] && name_ends_in(members_name(s->m, i), ends))
+            return true;
+    return false;
+}
 
-    if (r == 1)
-        r = tables_apply(s);
-    if (r < 0 || s->n_sets)
-        return r < 0 ? r : claim_end_sets(s);
-    for (size_t i = 0; i < s->m->n && !any; i++)
-        any = !s->claims->taken[i] && (text_ends_with(members_name(s->m, i), ".csv") ||
-                                       text_ends_with(members_name(s->m, i), ".tsv"));
-    if (!any || !s->claims->open)
-        return 0;
-    if (!before)
-        return -ENOMEM;
+/* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
+static void claim_sounds(struct search *s)
+{
+    static const char *const tables[] = {".csv", ".tsv", NULL};
+    AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
+    bool have_values = true;
+
+    s->failed = s->failed || !before;
+    if (!s->claims->open || s->failed)
+        return;
+    if (sounds_apply(s))
+        tables_apply(s);
+    if (s->n_sets || s->failed || !claim_any_left(s, tables))
+        return;
     memcpy(before, s->claims->taken, s->m->n);
-    r = counts_make(s);
-    if (r == 0 && !s->info[0].all[COUNT_PICTURES])
-        return 0;
-    if (r == 0)
-        r = claim_by_rules(s);
-    for (size_t i = s->n_sets; i > 0 && r == 0; i--)
-        if (!claim_has_values(&s->set[i - 1])) {
-            sets_drop(s, 0); /* all or none: what a table lacks may be another part */
-            memcpy(s->claims->taken, before, s->m->n);
-            return 0;
-        }
-    return r < 0 ? r : claim_end_sets(s);
+    counts_make(s);
+    if (s->failed || !s->info[0].all[COUNT_PICTURES])
+        return;
+    claim_by_rules(s);
+    for (size_t i = 0; i < s->n_sets; i++)
+        have_values = have_values && claim_has_values(&s->set[i]);
+    if (!have_values) { /* all or none: what a table lacks may be another part */
+        sets_drop(s, 0);
+        memcpy(s->claims->taken, before, s->m->n);
+    }
 }
 
 int files_claim_names(const struct members *listing, struct claims *ret)
@@ -230,27 +219,24 @@ int files_claim_names(const struct members *listing, struct claims *ret)
                        .claims = ret,
                        .media = FILES_PICTURES,
                        .print = ret->shows_recipe ? &print : NULL};
-    int r = search_named_manifests(&s);
 
-    if (r == 0)
-        r = counts_make(&s);
-    if (r == 0)
-        r = claim_recipes(&s);
-    if (r == 0 && listing->n)
-        r = claim_by_rules(&s);
-    if (r == 0)
-        r = claim_end_sets(&s);
-    for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && r == 0 && listing->n; s.media++) {
+    search_named_manifests(&s);
+    counts_make(&s);
+    if (!s.failed)
+        claim_recipes(&s);
+    if (!s.failed && listing->n)
+        claim_by_rules(&s);
+    claim_end_sets(&s);
+    for (s.media = FILES_SOUNDS; s.media < N_FILES_MEDIA && !s.failed && listing->n; s.media++) {
         if (s.media == FILES_SOUNDS && !ret->format_given && !ret->layout)
-            r = claim_sounds(&s);
-        if (r == 0 && !ret->format_given)
-            r = claim_classes(&s);
-        if (r == 0)
-            r = claim_end_sets(&s);
+            claim_sounds(&s);
+        claim_end_sets(&s);
+        if (!s.failed && !ret->format_given)
+            claim_classes(&s);
+        claim_end_sets(&s);
     }
-    if (r == 0 && s.print)
-        r = recipe_print_end(&print, &s, &ret->recipe);
-    sets_release(&s);
+    if (!s.failed && s.print)
+        recipe_print_end(&print, &s, &ret->recipe);
     for (size_t i = 0; i < s.n_recipes; i++) {
         recipe_release(s.recipe[i]);
         free(s.recipe[i]);
@@ -258,5 +244,5 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     free(s.recipe);
     counts_free(&s);
     free(s.flags);
-    return r;
+    return s.failed ? -ENOMEM : 0;
 }

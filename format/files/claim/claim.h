@@ -35,7 +35,7 @@ struct files_claim {
     uint8_t *role; /* [first[n_samples]] 0: a field by its extension; otherwise role_name[role - 1];
                     * NULL: all are 0 */
     char **role_name; /* [n_roles] */
-    unsigned n_roles;
+    size_t n_roles;
     char *top;         /* path of the folder that keys omit, and whose folders are classes */
     char **class_name; /* [n_classes] of LAYOUT_CLASSES: names of folders of top, sorted */
     size_t n_classes;
@@ -47,8 +47,8 @@ struct files_claim {
     struct blob **annotation; /* [n_annotations] owned: parts of values are read from these */
     size_t n_annotations;
     char *rule;  /* which rule has found it, for people */
-    char *notes; /* for people: lines; NULL: none */
-    char *about; /* members of dataset.json, each with ",\n" behind; NULL: none */
+    char *notes; /* for people: lines */
+    char *about; /* members of dataset.json, each with ",\n" behind */
 
     char *aside; /* files below the root that are in no sample, by kind: text */
 

@@ -10,11 +10,9 @@
  *                 if another format takes one of these, or one is no text, none is taken.
  *
  * Files next to class folders stay what they are: see stays_beside(). */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
@@ -31,7 +29,7 @@
 static void classes_mark_skipped(struct search *s, uint32_t folder)
 {
     const char *skipped = files_media[s->media].skipped;
-    const char *name = path_base(claim_path(s, folder));
+    const char *name = folder_name(s, folder);
 
     /* Annotations of pictures are no texts to learn from. */
     bool annotates = s->claims->n && words_have_target(name, strlen(name));
@@ -123,38 +121,37 @@ static void classes_choose(struct search *s, uint32_t folder, struct looks *ret)
         classes_add_look(ret, largest.file[i]);
 }
 
-/* Do the files look like texts that no other format takes? What cannot be read says nothing. 1, 0
- * or -ENOMEM. */
-static int classes_are_texts(const struct claims *claims, const struct looks *looks)
+/* Do the files look like texts that no other format takes? What cannot be read says nothing. */
+static bool classes_are_texts(struct search *s, const struct looks *looks)
 {
+    const struct claims *claims = s->claims;
     AUTO_FREE uint8_t *bytes = malloc((size_t)LOOKS_FOLDER * FORMAT_HEAD);
     int len[LOOKS_FOLDER];
-    int r = bytes ? claims->heads(claims, looks->file, looks->n, FORMAT_HEAD, bytes, len) : -ENOMEM;
 
-    for (unsigned i = 0; i < looks->n && r == 0; i++) {
+    if (!bytes || claims->heads(claims, looks->file, looks->n, FORMAT_HEAD, bytes, len) < 0)
+        s->failed = true;
+    for (unsigned i = 0; i < looks->n && !s->failed; i++) {
         const uint8_t *head = bytes + (size_t)i * FORMAT_HEAD;
 
         if (len[i] >= 0 &&
             (memchr(head, 0, (size_t)len[i]) ||
              (claims->is_taken && claims->is_taken(claims, looks->file[i], head, (size_t)len[i]))))
-            return 0;
+            return false;
     }
-    return r < 0 ? r : 1;
+    return !s->failed;
 }
 
-/* 1, 0 or -ENOMEM. */
-static int classes_look(struct search *s, uint32_t folder)
+static bool classes_look(struct search *s, uint32_t folder)
 {
-    struct claims *claims = s->claims;
     struct looks looks = {.n = 0};
 
     if (!files_media[s->media].is_looked_into)
-        return 1;
+        return true;
     classes_choose(s, folder, &looks);
-    if (!claims->heads || s->n_class_heads + looks.n > LOOKS_SOURCE)
-        return 0;
+    if (!s->claims->heads || s->n_class_heads + looks.n > LOOKS_SOURCE)
+        return false;
     s->n_class_heads += looks.n;
-    return classes_are_texts(claims, &looks);
+    return classes_are_texts(s, &looks);
 }
 
 /* ---- judging ---- */
@@ -164,11 +161,11 @@ static bool classes_are_there(const struct search *s, uint32_t folder)
     const struct folder_info *f = &s->info[folder];
     uint64_t with = 0, direct = 0;
 
-    for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
+    for (EACH_FOLDER(s, i, folder)) {
         const struct folder_info *below = &s->info[i];
 
         if (below->all[COUNT_STRAY] ||
-            (below->all[COUNT_SAMPLES] && name_is_split(path_base(claim_path(s, i)))))
+            (below->all[COUNT_SAMPLES] && name_is_split(folder_name(s, i))))
             return false;
         with += below->all[COUNT_SAMPLES] > 0;
         direct += below->here[COUNT_SAMPLES] > 0;
@@ -178,28 +175,24 @@ static bool classes_are_there(const struct search *s, uint32_t folder)
 }
 
 /* split, project: as in claim.c. */
-static int classes_search_folder(struct search *s, uint32_t folder, bool split, bool project)
+static void classes_search_folder(struct search *s, uint32_t folder, bool split, bool project)
 {
     const struct folder_info *f = &s->info[folder];
-    int r = 0;
 
     if (f->kaldi || !f->all[COUNT_SAMPLES] || f->is_skipped)
-        return 0;
-    split = split || name_is_split(path_base(claim_path(s, folder)));
+        return;
+    split = split || name_is_split(folder_name(s, folder));
     project = project || f->project;
-    if ((split || !project) && classes_are_there(s, folder))
-        r = classes_look(s, folder);
-    if (r)
-        return r < 0 ? r
-                     : collect_set(s, folder, LAYOUT_CLASSES, folder, true, "classes by folder",
-                                   NULL);
-    for (uint32_t i = folder + 1; i < f->end && r == 0; i = next_folder(s, i))
-        r = classes_search_folder(s, i, split, project);
-    return r;
+    if ((split || !project) && classes_are_there(s, folder) && classes_look(s, folder)) {
+        collect_set(s, folder, LAYOUT_CLASSES, folder, true, "classes by folder");
+        return;
+    }
+    for (EACH_FOLDER(s, i, folder))
+        classes_search_folder(s, i, split, project);
 }
 
 /* Has SOURCE files of that medium that may be collected? */
-static bool classes_has_any(const struct search *s)
+bool classes_have_any(const struct search *s)
 {
     for (uint32_t i = 0; i < s->m->n_folders && s->media == FILES_SOUNDS; i++)
         if (s->info[i].kaldi)
@@ -210,10 +203,10 @@ static bool classes_has_any(const struct search *s)
     return false;
 }
 
-int claim_classes(struct search *s)
+void claim_classes(struct search *s)
 {
-    if (!classes_has_any(s))
-        return 0;
+    if (!classes_have_any(s))
+        return;
     classes_count_all(s);
-    return classes_search_folder(s, 0, false, false);
+    classes_search_folder(s, 0, false, false);
 }

@@ -1,5 +1,4 @@
 /* What is counted of the files of each folder, by their names. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +81,7 @@ void sum_folders(struct search *s, enum folder_count first, enum folder_count en
         struct folder_info *f = &s->info[i];
 
         memcpy(f->all + first, f->here + first, (end - first) * sizeof(f->here[0]));
-        for (uint32_t k = i + 1; k < f->end; k = next_folder(s, k))
+        for (EACH_FOLDER(s, k, i))
             for (unsigned count = first; count < end; count++)
                 f->all[count] += s->info[k].all[count];
     }
@@ -91,9 +90,7 @@ void sum_folders(struct search *s, enum folder_count first, enum folder_count en
 void counts_free(struct search *s)
 {
     for (uint32_t i = 0; s->info && i < s->m->n_folders; i++)
-        while (s->info[i].pairs) {
-            struct pair *pair = s->info[i].pairs;
-
+        for (struct pair *pair; (pair = s->info[i].pairs);) {
             s->info[i].pairs = pair->next;
             free(pair->end);
             free(pair->words);
@@ -104,15 +101,16 @@ void counts_free(struct search *s)
     s->info = NULL;
 }
 
-int counts_make(struct search *s)
+void counts_make(struct search *s)
 {
     const struct members *m = s->m;
     size_t at = 0;
 
     counts_free(s);
     s->info = calloc(m->n_folders + 1, sizeof(*s->info));
-    if (!s->info)
-        return -ENOMEM;
+    s->failed = s->failed || !s->info;
+    if (s->failed)
+        return;
     for (uint32_t i = 0; i < m->n_folders; i++) {
         s->info[i].first = at;
         while (at < m->n && m->member[at].folder == i)
@@ -127,11 +125,10 @@ int counts_make(struct search *s)
         for (*end = i + 1;
              *end < m->n_folders && members_is_below(claim_path(s, *end), claim_path(s, i));)
             *end = next_folder(s, *end);
-        for (uint32_t k = i + 1; k < *end; k = next_folder(s, k))
+        for (EACH_FOLDER(s, k, i))
             s->info[k].above = i;
     }
     sum_folders(s, 0, N_COUNTS_NAMES);
-    return 0;
 }
 
 /* The first file of the folder whose name is of that kind. */
@@ -146,59 +143,56 @@ static const char *counts_find_name(const struct search *s, uint32_t folder,
     return i < f->last ? members_name(s->m, i) : "";
 }
 
-int claim_note_unmet(struct search *s, uint32_t folder, bool project)
+void claim_note_unmet(struct search *s, uint32_t folder, bool project)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *path = claim_path(s, folder), *slash = *path ? "/" : "";
-    char **ret = &s->claims->unmet;
-    int r = 0;
+    const char *path = claim_path(s, folder);
+    const struct {
+        bool is;
+        bool (*name_is)(const char *name);
+        const char *what;
+    } files[] = {
+        {f->kaldi, name_is_kaldi, "is a table of Kaldi, which may name them"},
+        {f->foreign, name_is_foreign, "next to them is of another format"},
+        {f->project, name_is_project, "says that a program is built there"},
+    };
+    AUTO_TEXT struct text t = {0};
 
-    if (*ret)
-        return 0;
-    if (f->kaldi)
-        r = asprintf(ret, "%s%s%s is a table of Kaldi, which may name them", path, slash,
-                     counts_find_name(s, folder, name_is_kaldi));
-    else if (f->foreign)
-        r = asprintf(ret, "%s%s%s next to them is of another format", path, slash,
-                     counts_find_name(s, folder, name_is_foreign));
-    else if (f->project)
-        r = asprintf(ret, "%s%s%s says that a program is built there", path, slash,
-                     counts_find_name(s, folder, name_is_project));
-    else if (s->manifests_only)
-        r = asprintf(
-            ret, "only %llu of the %llu files are pictures or belong to them",
-            (unsigned long long)s->info[0].all[COUNT_USED],
-            (unsigned long long)(s->info[0].all[COUNT_USED] + s->info[0].all[COUNT_OTHERS]));
-    else if (f->here[COUNT_PICTURES] && !project)
-        r = asprintf(ret, "in %s, %llu of %llu files are neither pictures nor belong to one",
-                     *path ? path : "SOURCE", (unsigned long long)f->here[COUNT_OTHERS],
-                     (unsigned long long)(f->here[COUNT_USED] + f->here[COUNT_OTHERS]));
-    if (r < 0)
-        *ret = NULL;
-    return r < 0 ? -ENOMEM : 0;
+    if (s->claims->unmet)
+        return;
+    for (unsigned i = 0; i < ARRAY_LEN(files) && !t.len; i++)
+        if (files[i].is)
+            text_add(&t, "%s%s%s %s", path, *path ? "/" : "",
+                     counts_find_name(s, folder, files[i].name_is), files[i].what);
+    if (!t.len && s->manifests_only)
+        text_add(&t, "only %llu of the %llu files are pictures or belong to them",
+                 (unsigned long long)s->info[0].all[COUNT_USED],
+                 (unsigned long long)(s->info[0].all[COUNT_USED] + s->info[0].all[COUNT_OTHERS]));
+    else if (!t.len && f->here[COUNT_PICTURES] && !project)
+        text_add(&t, "in %s, %llu of %llu files are neither pictures nor belong to one",
+                 *path ? path : "SOURCE", (unsigned long long)f->here[COUNT_OTHERS],
+                 (unsigned long long)(f->here[COUNT_USED] + f->here[COUNT_OTHERS]));
+    if (t.len && text_finish(&t, &s->claims->unmet, NULL) < 0)
+        s->failed = true;
 }
 
 bool is_sibling(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
 
-    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(path_base(claim_path(s, folder)));
+    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(folder_name(s, folder));
+}
+
+uint32_t sibling_from(const struct search *s, uint32_t at, uint32_t end)
+{
+    while (at < end && !is_sibling(s, at))
+        at = next_folder(s, at);
+    return at;
 }
 
 uint32_t folder_of_path(const struct search *s, const char *path, size_t len)
 {
-    uint32_t low = 0, high = s->m->n_folders;
+    uint32_t folder = members_folder_number(s->m, path, len);
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int order = members_compare_to(claim_path(s, middle), path, len);
-
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NO_FOLDER;
+    return folder < s->m->n_folders ? folder : NO_FOLDER;
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/array.h"
 #include "format/files/claim/annotations.h"
 #include "format/files/claim/recipe.h"
 #include "format/files/claim/words.h"
@@ -34,25 +33,19 @@ static void labels_set_subject(struct label_column *label, const char *table)
         snprintf(label->split, sizeof(label->split), "%.*s", (int)split.len, split.at);
 }
 
-int annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
-                         const struct value_column *column, const uint32_t *row)
+void annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
+                          const struct value_column *column, const uint32_t *row)
 {
     const struct value_columns one = {.column = (struct value_column *)(uintptr_t)column, .n = 1};
     struct label_column *label;
-    int r;
 
-    if (array_capacity(&a->label, a->n_labels, sizeof(*a->label)) < 0)
-        return -ENOMEM;
-    label = &a->label[a->n_labels];
+    if (!search_capacity(a->s, &a->label, a->n_labels, sizeof(*a->label)))
+        return;
+    label = &a->label[a->n_labels++];
     *label = (struct label_column){.set = set, .view = view};
     labels_set_subject(label, table);
-    r = value_columns_pick(&one, row, a->s->set[set].claim->view[view].n, &label->values);
-    if (r < 0) {
-        value_columns_release(&label->values);
-        return r;
-    }
-    a->n_labels++;
-    return 0;
+    if (value_columns_pick(&one, row, a->s->set[set].claim->view[view].n, &label->values) < 0)
+        a->s->failed = true;
 }
 
 /* ---- values as texts ---- */
@@ -143,129 +136,117 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
     return r < 0 ? r : numbered_names(&names, place, ret, ret_n);
 }
 
-int class_names_copy(char *const *name, size_t n, char ***ret, size_t *ret_n)
+void view_add_classes(struct search *s, struct files_view *view, char *const *name, size_t n)
 {
-    *ret = calloc(n + 1, sizeof(**ret));
-    for (*ret_n = 0; *ret && *ret_n < n; ++*ret_n) {
-        (*ret)[*ret_n] = strdup(name[*ret_n]);
-        if (!(*ret)[*ret_n])
-            return -ENOMEM;
-    }
-    return *ret ? 0 : -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        search_add_text(s, &view->class_name, &view->n_classes, name[i], strlen(name[i]));
 }
 
 /* ---- labels ---- */
 
-/* A column called label is shown as the label. */
-static void labels_hide_column(struct files_view *view)
+/* The whole number of a row. */
+static int64_t labels_integer(const struct value_column *c, uint64_t row)
 {
-    const struct value_column *c = value_columns_find(&view->values, "label");
+    const uint8_t *items;
+    int64_t number;
 
-    if (c)
-        value_columns_remove(&view->values, (unsigned)(c - view->values.column));
+    value_items(c, row, &items);
+    memcpy(&number, items, sizeof(number));
+    return number;
 }
 
-static int labels_number(struct files_view *view, const struct value_column *c, char *const *name,
-                         size_t n)
+/* By the classes of the view, or as the numbers are. */
+static void labels_number(struct files_view *view, const struct value_column *c, bool by_name)
 {
-    view->label = calloc(c->rows + 1, sizeof(*view->label));
-    if (!view->label)
-        return -ENOMEM;
     for (uint64_t row = 0; row < c->rows; row++) {
-        const uint8_t *items;
         struct label_text text;
 
         labels_text(c, row, &text);
-        value_items(c, row, &items);
-        if (name)
-            view->label[row] = (int64_t)class_name_find(name, n, text.bytes, text.len);
-        else
-            memcpy(&view->label[row], items, sizeof(view->label[row]));
+        view->label[row] = by_name ? (int64_t)class_name_find(view->class_name, view->n_classes,
+                                                              text.bytes, text.len)
+                                   : labels_integer(c, row);
     }
-    labels_hide_column(view);
-    return 0;
 }
 
 /* By the classes that a recipe names; whole numbers may also be their places. */
-static int labels_number_by_recipe(struct set *set, struct files_view *view,
-                                   const struct value_column *c)
+static void labels_number_by_recipe(struct set *set, struct files_view *view,
+                                    const struct value_column *c, const json_t *classes)
 {
-    const json_t *classes = json_object_get(set->dataset, "classes");
     AUTO_NUMBERED struct numbered list = {0};
     bool are_places = c->form == VALUE_NUMBERS;
-    int r = recipe_classes(classes, &list);
 
-    if (r == 0)
-        r = numbered_names(&list, NULL, &view->class_name, &view->n_classes);
-    view->label = calloc(c->rows + 1, sizeof(*view->label));
-    if (!view->label)
-        return -ENOMEM;
-    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
+    if (recipe_classes(classes, &list) < 0 ||
+        numbered_names(&list, NULL, &view->class_name, &view->n_classes) < 0)
+        set->s->failed = true;
+    for (uint64_t row = 0; row < c->rows; row++) {
         struct label_text text;
-        size_t number;
 
         labels_text(c, row, &text);
-        number = numbered_find(&list, text.bytes, text.len);
-        are_places = are_places && number == list.n;
-        view->label[row] = (int64_t)number;
+        view->label[row] = (int64_t)numbered_find(&list, text.bytes, text.len);
+        are_places = are_places && (uint64_t)view->label[row] == list.n;
     }
-    for (uint64_t row = 0; row < c->rows && r == 0; row++) {
-        const uint8_t *items;
+    for (uint64_t row = 0; row < c->rows && !set->refused; row++) {
         struct label_text text;
 
-        value_items(c, row, &items);
         if (are_places)
-            memcpy(&view->label[row], items, sizeof(view->label[row]));
+            view->label[row] = labels_integer(c, row);
         if (view->label[row] >= 0 && (uint64_t)view->label[row] < list.n)
             continue;
         labels_text(c, row, &text);
-        return set_refuse(set, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
-                          set->recipe->name, recipe_line(set->recipe, "classes"),
-                          (int)(text.len < 256 ? text.len : 256), text.bytes);
+        set_refuse(set, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
+                   set->recipe->name, recipe_line(set->recipe, "classes"),
+                   (int)(text.len < 256 ? text.len : 256), text.bytes);
     }
-    if (r == 0)
-        labels_hide_column(view);
-    return r;
 }
 
-/* A number is used as it is; NULL: texts that were not numbered. */
-static int labels_finish_one(struct annotating *a, const struct label_column *label)
+static void labels_finish_one(struct annotating *a, const struct label_column *label)
 {
-    struct set *set = &a->s->set[label->set];
+    struct search *s = a->s;
+    struct set *set = &s->set[label->set];
     struct files_view *view = &set->claim->view[label->view];
-    const struct value_column *c = label->values.column;
-    const struct files_claim *classes;
-    int r;
+    const struct value_column *c = label->values.column, *hidden;
+    const json_t *classes = json_object_get(set->dataset, "classes");
+    const struct files_claim *folders;
+    bool has_hole = false;
 
     if (view->label || set->refused)
-        return 0;
-    if (c->form == VALUE_NUMBERS && (c->dtype != DTYPE_I8 || c->is_list || c->width))
-        return set_add_note(set, "%s is no label: expected texts or whole numbers, got others",
-                            c->name);
+        return;
+    if (c->form == VALUE_NUMBERS && (c->dtype != DTYPE_I8 || c->is_list || c->width)) {
+        text_add(&set->notes, "%s is no label: expected texts or whole numbers, got others\n",
+                 c->name);
+        return;
+    }
     for (uint64_t row = 0; row < c->rows; row++)
-        if (value_is_hole(c, row))
-            return set_add_note(set, "%s has no value for some samples, and so is no label",
-                                c->name);
-    if (set->dataset && json_object_get(set->dataset, "classes"))
-        return labels_number_by_recipe(set, view, c);
-    classes = set->dataset ? NULL : labels_find_classes(a, c);
-    if (classes)
-        r = class_names_copy(classes->class_name, classes->n_classes, &view->class_name,
-                             &view->n_classes);
-    else if (c->form == VALUE_TEXT)
-        r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
-    else
-        return labels_number(view, c, NULL, 0);
-    return r < 0 ? r : labels_number(view, c, view->class_name, view->n_classes);
+        has_hole = has_hole || value_is_hole(c, row);
+    if (has_hole) {
+        text_add(&set->notes, "%s has no value for some samples, and so is no label\n", c->name);
+        return;
+    }
+    view->label = calloc(c->rows + 1, sizeof(*view->label));
+    s->failed = s->failed || !view->label;
+    if (s->failed)
+        return;
+    folders = set->dataset ? NULL : labels_find_classes(a, c);
+    if (classes) {
+        labels_number_by_recipe(set, view, c, classes);
+    } else {
+        if (folders)
+            view_add_classes(s, view, folders->class_name, folders->n_classes);
+        else if (c->form == VALUE_TEXT &&
+                 labels_collect_names(a, label, &view->class_name, &view->n_classes) < 0)
+            s->failed = true;
+        if (!s->failed)
+            labels_number(view, c, folders || c->form == VALUE_TEXT);
+    }
+    hidden = value_columns_find(&view->values, "label"); /* it is shown as the label */
+    if (hidden && !set->refused)
+        value_columns_remove(&view->values, (unsigned)(hidden - view->values.column));
 }
 
-int annotating_finish_labels(struct annotating *a)
+void annotating_finish_labels(struct annotating *a)
 {
-    int r = 0;
-
-    for (size_t i = 0; i < a->n_labels && r == 0; i++)
-        r = labels_finish_one(a, &a->label[i]);
-    return r;
+    for (size_t i = 0; i < a->n_labels && !a->s->failed; i++)
+        labels_finish_one(a, &a->label[i]);
 }
 
 /* The class that a sample has before any table: by its folder, or by a word of a recipe. Returns
@@ -294,27 +275,19 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
                            const struct value_column *c)
 {
     const uint32_t *sample = a->s->set[set].claim->view[view].sample;
+    const bool is_integer =
+        c->form == VALUE_NUMBERS && c->dtype == DTYPE_I8 && !c->is_list && !c->width;
 
     for (uint64_t row = 0; row < c->rows; row++) {
         struct label_text class, text;
         int64_t number =
             labels_class(a, &a->s->set[set], sample ? sample[row] : (size_t)row, &class);
-        const uint8_t *items;
-        int64_t said;
 
-        if (number < 0 || value_is_hole(c, row))
+        if (number < 0 || value_is_hole(c, row) || (c->form != VALUE_TEXT && !is_integer))
             return false;
-        if (c->form == VALUE_TEXT) {
-            labels_text(c, row, &text);
-            if (text_compare(text.bytes, text.len, class.bytes, class.len) != 0)
-                return false;
-            continue;
-        }
-        if (c->dtype != DTYPE_I8 || c->is_list || c->width)
-            return false;
-        value_items(c, row, &items);
-        memcpy(&said, items, sizeof(said));
-        if (said != number)
+        labels_text(c, row, &text);
+        if (is_integer ? labels_integer(c, row) != number
+                       : text_compare(text.bytes, text.len, class.bytes, class.len) != 0)
             return false;
     }
     return true;

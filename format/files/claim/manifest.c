@@ -7,14 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/array.h"
 #include "base/bytes.h"
-#include "base/checked.h"
+#include "format/annotations/numbered.h"
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/manifests.h"
 #include "format/files/claim/parts.h"
-#include "format/files/claim/recipe_parts.h"
 #include "format/rows/row.h"
 
 #define MANIFEST_NAMES_MAX 60000 /* of labels */
@@ -23,97 +22,131 @@
 
 struct manifest {
     struct search *s;
-    uint32_t root; /* below it sources are looked for */
-    size_t file;   /* of the listing */
-    char *what;    /* its path */
-    char usage[USAGES][USAGE_MAX];
-    unsigned n_usages;
-    struct manifest_row {
-        size_t file;     /* m->n: it is not there */
-        size_t label, n; /* of label[] */
-        unsigned usage;  /* its number */
-        char *source;    /* of one that is not there; owned */
-    } * row;             /* [n_rows] */
-    size_t n_rows;
+    uint32_t root;         /* below it sources are looked for */
+    size_t file;           /* of the listing */
+    char *what;            /* its path */
     struct numbered names; /* of labels */
-    uint32_t *label;       /* [n_labels] of all rows, as names numbers them, */
-    size_t n_labels;
-    uint32_t *place; /* [names.n] and as classes do */
+    struct manifest_usage {
+        char name[USAGE_MAX];
+        size_t set;                /* its number */
+        struct value_columns rows; /* numbers of the labels of each row */
+        uint64_t least, most;      /* labels of a row */
+        size_t missing;            /* rows without a file */
+    } usage[USAGES];
+    unsigned n_usages;
 };
 
 static void manifest_release(struct manifest *t)
 {
-    for (size_t i = 0; i < t->n_rows; i++)
-        free(t->row[i].source);
-    free(t->row);
-    free(t->label);
-    free(t->place);
+    for (unsigned i = 0; i < t->n_usages; i++)
+        value_columns_release(&t->usage[i].rows);
     free(t->what);
     numbered_release(&t->names);
 }
 
-/* ---- lines ---- */
-
-static int manifest_find_usage(struct manifest *t, const char *usage, const char *what,
-                               unsigned *ret, struct diag *d)
+/* usage NULL: the dataset is refused, and called like the file. */
+static struct set *manifest_add_set(const struct manifest *t, const char *usage)
 {
-    size_t len = strlen(usage);
-    char name[USAGE_MAX];
+    const char *name = members_name(t->s->m, t->file);
+    int len = usage ? (int)path_stem(name, strlen(name)) : (int)strlen(name);
+    struct set *set = set_begin(t->s, t->root, LAYOUT_FLAT, t->root, true, "manifests");
 
-    if (len >= USAGE_MAX)
-        return diag_set(d, -EBADMSG, "%s: expected a usage of at most 63 bytes, got a longer one",
-                        what);
-    for (size_t i = 0; i <= len; i++)
-        name[i] = (char)tolower((unsigned char)usage[i]);
-    for (*ret = 0; *ret < t->n_usages; ++*ret)
-        if (!strcmp(t->usage[*ret], name))
-            return 0;
-    if (t->n_usages == USAGES)
-        return diag_set(d, -EBADMSG, "%s: expected at most %u usages, got more", what, USAGES);
-    memcpy(t->usage[t->n_usages++], name, len + 1);
-    return 0;
+    if (!set ||
+        text_print(&set->called, "%.*s%s%s", len, name, usage ? "." : "", usage ? usage : "") < 0) {
+        t->s->failed = true;
+        return NULL;
+    }
+    for (char *p = set->called; *p; p++)
+        *p = *p == '/' ? '_' : *p;
+    return set;
 }
 
-static int manifest_add_labels(struct manifest *t, const struct manifest_line *line,
-                               const char *what, struct diag *d)
-{
-    for (size_t i = 0; i < line->n; i++) {
-        int r = array_capacity(&t->label, t->n_labels, sizeof(*t->label));
+/* ---- lines ---- */
 
-        if (r == 0)
-            r = numbered_add(&t->names, line->label[i], strlen(line->label[i]),
-                             &t->label[t->n_labels]);
-        if (r < 0)
-            return r;
-        t->n_labels++;
+/* The usage of that name, in small letters; a new one is a set more. */
+static int manifest_find_usage(struct manifest *t, const char *name, const char *what,
+                               struct manifest_usage **ret, struct diag *d)
+{
+    struct manifest_usage *usage = t->usage;
+    struct value_column *c;
+    struct set *set;
+
+    if (strlen(name) >= USAGE_MAX)
+        return diag_set(d, -EBADMSG, "%s: expected a usage of at most 63 bytes, got a longer one",
+                        what);
+    while (usage < t->usage + t->n_usages && strcasecmp(usage->name, name) != 0)
+        usage++;
+    *ret = usage;
+    if (usage < t->usage + t->n_usages)
+        return 0;
+    if (t->n_usages == USAGES)
+        return diag_set(d, -EBADMSG, "%s: expected at most %u usages, got more", what, USAGES);
+    for (size_t i = 0; name[i]; i++)
+        usage->name[i] = (char)tolower((unsigned char)name[i]);
+    t->n_usages++;
+    usage->least = UINT64_MAX;
+    usage->set = t->s->n_sets;
+    set = manifest_add_set(t, usage->name);
+    if (!set)
+        return -ENOMEM;
+    set->claim->pictures_only = true;
+    return value_columns_add(&usage->rows, "label", VALUE_NUMBERS, DTYPE_I8, true, 0, &c);
+}
+
+static int manifest_add_labels(struct manifest *t, struct manifest_usage *usage,
+                               const struct manifest_line *line, const char *what, struct diag *d)
+{
+    struct value_column *c = usage->rows.column;
+    int r = 0;
+
+    for (size_t i = 0; i < line->n && r == 0; i++) {
+        uint32_t number;
+
+        r = numbered_add(&t->names, line->label[i], strlen(line->label[i]), &number);
         if (t->names.n > MANIFEST_NAMES_MAX)
             return diag_set(d, -EBADMSG, "%s: expected at most %u labels, got more", what,
                             MANIFEST_NAMES_MAX);
+        if (r == 0)
+            r = value_column_append(c, &(int64_t){number}, 1);
     }
-    return 0;
+    usage->least = min_u64(usage->least, line->n);
+    usage->most = max_u64(usage->most, line->n);
+    return r < 0 ? r : value_column_end_row(c);
 }
 
+/* The key: the path of the picture below the root, without its extension; of one that is not there,
+ * the source. */
 static int manifest_add_line(struct manifest *t, const struct manifest_line *line, const char *what,
                              struct diag *d)
 {
     const struct members *m = t->s->m;
-    struct manifest_row row = {.label = t->n_labels, .n = line->n};
-    int r = manifest_find_usage(t, line->usage, what, &row.usage, d);
+    const char *root = claim_path(t->s, t->root), *key = line->source;
+    AUTO_FREE char *path = NULL;
+    struct manifest_usage *usage = NULL;
+    struct set *set;
+    size_t file;
+    int r = manifest_find_usage(t, line->usage, what, &usage, d);
 
     if (r == 0)
-        r = manifest_add_labels(t, line, what, d);
-    if (r == 0)
-        r = array_capacity(&t->row, t->n_rows, sizeof(row));
+        r = manifest_add_labels(t, usage, line, what, d);
     if (r < 0)
         return r;
-    row.file =
-        manifest_find(m, claim_path(t->s, t->root), members_folder_of(m, t->file), line->source);
-    if (row.file < m->n &&
-        (!name_is_picture(members_name(m, row.file)) || !table_may_name(t->s, t->root, row.file)))
-        row.file = m->n;
-    if (row.file == m->n && !(row.source = strdup(line->source)))
-        return -ENOMEM;
-    t->row[t->n_rows++] = row;
+    set = &t->s->set[usage->set];
+    file = manifest_find(m, root, members_folder_of(m, t->file), line->source);
+    if (file < m->n && name_is_picture(members_name(m, file)) &&
+        table_may_name(t->s, t->root, file)) {
+        path = claim_file_path(t->s, file);
+        if (!path)
+            return -ENOMEM;
+        key = path + strlen(root) + (*root != '\0');
+    }
+    set_begin_row(set, key, path_stem(key, strlen(key)));
+    if (path) {
+        set_add_file(set, file, NULL);
+    } else {
+        set_add_lost(set, "", "expected a file of SOURCE, got none of that path or the end of it");
+        usage->missing++;
+    }
     return 0;
 }
 
@@ -144,7 +177,7 @@ static int manifest_read(struct manifest *t, struct diag *d)
         if (r < 0)
             return r;
     }
-    if (r == 0 && !t->n_rows)
+    if (r == 0 && !t->n_usages)
         return diag_set(d, -EBADMSG,
                         "%s: expected lines that are JSON objects with 'source' and 'usage', got "
                         "none; if it is no manifest of pictures, give it another name",
@@ -154,192 +187,96 @@ static int manifest_read(struct manifest *t, struct diag *d)
 
 /* ---- a usage ---- */
 
-/* The key: the path of the picture below the root, without its extension; of one that is not there,
- * the source. */
-static int manifest_begin_row(const struct manifest *t, struct set *set,
-                              const struct manifest_row *row)
+/* Labels by their places among all. One label in each row is the class; otherwise they are a field.
+ */
+static int manifest_label(const struct manifest *t, struct manifest_usage *usage,
+                          const uint32_t *place)
 {
-    size_t root = strlen(claim_path(t->s, t->root));
-    AUTO_FREE char *path = row->source ? strdup(row->source) : claim_file_path(t->s, row->file);
-    const char *key = path;
-
-    if (!path)
-        return -ENOMEM;
-    if (!row->source)
-        key += root + (root > 0);
-    return set_begin_row(set, key, path_stem(key, strlen(key)));
-}
-
-static int manifest_add_rows(const struct manifest *t, struct set *set, unsigned usage,
-                             size_t *ret_missing)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < t->n_rows && r == 0; i++) {
-        const struct manifest_row *row = &t->row[i];
-
-        if (row->usage != usage)
-            continue;
-        r = manifest_begin_row(t, set, row);
-        *ret_missing += row->source != NULL;
-        if (r == 0)
-            r = row->source ? set_add_lost(set, "",
-                                           "expected a file of SOURCE, got none of that path or "
-                                           "the end of it")
-                            : set_add_file(t->s, set, row->file, NULL);
-    }
-    return r < 0 ? r : set_end(set);
-}
-
-/* The least and the most labels of a row. */
-static void manifest_count_labels(const struct manifest *t, unsigned usage, uint64_t *ret_least,
-                                  uint64_t *ret_most)
-{
-    *ret_least = UINT64_MAX;
-    *ret_most = 0;
-    for (size_t i = 0; i < t->n_rows; i++)
-        if (t->row[i].usage == usage) {
-            *ret_least = min_u64(*ret_least, t->row[i].n);
-            *ret_most = max_u64(*ret_most, t->row[i].n);
-        }
-}
-
-/* A field of labels, and their names. */
-static int manifest_label_field(struct set *set, uint64_t least, uint64_t most,
-                                struct value_column **ret)
-{
+    struct set *set = &t->s->set[usage->set];
     struct files_view *view = set->claim->view;
-    AUTO_TEXT struct text t = {0};
-    int r = value_columns_add(&view->values, "label", VALUE_NUMBERS, DTYPE_I8, least != most,
-                              least == most ? (unsigned)most : 0, ret);
+    struct value_column *c = usage->rows.column;
+    int64_t *number = (int64_t *)(void *)c->bytes;
+    int r = numbered_names(&t->names, place, &view->class_name, &view->n_classes);
 
-    text_add_json_list(&t, view->class_name, sizeof(*view->class_name), view->n_classes);
-    return r < 0 || t.failed ? -ENOMEM : set_add_about(set, "classes", "%s", t.data);
-}
-
-/* One label in each row is the class; otherwise they are a field. */
-static int manifest_label(const struct manifest *t, struct set *set, unsigned usage)
-{
-    struct files_view *view = set->claim->view;
-    struct value_column *c = NULL;
-    uint64_t least, most;
-    size_t n = 0;
-    int r = numbered_names(&t->names, t->place, &view->class_name, &view->n_classes);
-
-    manifest_count_labels(t, usage, &least, &most);
-    if (r < 0 || !most)
+    for (size_t i = 0; i < c->len / sizeof(*number); i++)
+        number[i] = place[number[i]];
+    if (r < 0 || !usage->most)
         return r;
-    if (most == 1 && least == 1)
-        view->label = calloc(view->n + 1, sizeof(*view->label));
-    else
-        r = manifest_label_field(set, least, most, &c);
-    if (r < 0 || (!c && !view->label))
-        return -ENOMEM;
-    for (size_t i = 0; i < t->n_rows && r == 0; i++) {
-        const struct manifest_row *row = &t->row[i];
-        int64_t number[MANIFEST_LABELS_MAX];
-
-        if (row->usage != usage)
-            continue;
-        for (size_t k = 0; k < row->n; k++)
-            number[k] = t->place[t->label[row->label + k]];
-        if (!c)
-            view->label[n++] = number[0];
-        else
-            r = value_column_append(c, number, least == most ? 1 : row->n);
-        if (c && r == 0)
-            r = value_column_end_row(c);
+    if (usage->most == 1 && usage->least == 1) {
+        view->label = TAKE_PTR(number);
+        c->bytes = NULL;
+        return 0;
     }
+    text_add(&set->about, "\"classes\": ");
+    text_add_json_list(&set->about, view->class_name, sizeof(*view->class_name), view->n_classes);
+    text_add(&set->about, ",\n");
+    if (usage->least == usage->most) { /* as many in each row */
+        c->is_list = false;
+        c->width = (unsigned)usage->most;
+    }
+    view->values = usage->rows;
+    usage->rows = (struct value_columns){0};
+    return 0;
+}
+
+static int manifest_make(const struct manifest *t, struct manifest_usage *usage,
+                         const uint32_t *place)
+{
+    struct set *set = &t->s->set[usage->set];
+    int r;
+
+    set_end(set);
+    r = manifest_label(t, usage, place);
+    set_add_table(set, t->what, "manifest", "manifest");
+    set_add_about_text(set, "usage", usage->name);
+    text_add(&set->about, "\"rows_without_file\": %zu,\n", usage->missing);
+    if (usage->missing)
+        text_add(&set->notes, "%s, %s: %zu files that are not in SOURCE\n", t->what, usage->name,
+                 usage->missing);
+    if (usage->missing == set->claim->n_samples)
+        set_refuse(set, "%s, usage %s: expected a line whose file is in SOURCE, got none in %zu",
+                   t->what, usage->name, usage->missing);
     return r;
 }
 
-static int manifest_describe(const struct manifest *t, struct set *set, const char *usage,
-                             size_t missing)
-{
-    int r = set_add_table(set, t->what, "manifest", "manifest");
-
-    if (r == 0)
-        r = set_add_about_text(set, "usage", usage);
-    if (r == 0)
-        r = set_add_about(set, "rows_without_file", "%zu", missing);
-    if (r == 0 && missing)
-        r = set_add_note(set, "%s, %s: %zu files that are not in SOURCE", t->what, usage, missing);
-    return r;
-}
-
-/* usage NULL: the dataset is refused, and called like the file. */
-static int manifest_add_set(const struct manifest *t, const char *usage, struct set **ret)
-{
-    const char *name = members_name(t->s->m, t->file);
-    int r = set_begin(t->s, t->root, LAYOUT_FLAT, t->root, true, "manifests", ret);
-
-    if (r < 0)
-        return r;
-    (*ret)->called = usage ? NULL : strdup(name);
-    if (usage &&
-        asprintf(&(*ret)->called, "%.*s.%s", (int)path_stem(name, strlen(name)), name, usage) < 0)
-        (*ret)->called = NULL;
-    for (char *p = (*ret)->called; p && *p; p++)
-        *p = *p == '/' ? '_' : *p;
-    return (*ret)->called ? 0 : -ENOMEM;
-}
-
-static int manifest_make(const struct manifest *t, unsigned usage)
-{
-    struct set *set;
-    size_t missing = 0;
-    int r = manifest_add_set(t, t->usage[usage], &set);
-
-    if (r < 0)
-        return r;
-    set->claim->pictures_only = true;
-    r = manifest_add_rows(t, set, usage, &missing);
-    if (r == 0)
-        r = manifest_label(t, set, usage);
-    if (r == 0)
-        r = manifest_describe(t, set, t->usage[usage], missing);
-    return r < 0 || missing < set->claim->n_samples
-               ? r
-               : set_refuse(set,
-                            "%s, usage %s: expected a line whose file is in SOURCE, got none in "
-                            "%zu",
-                            t->what, t->usage[usage], missing);
-}
-
-static int manifest_apply(struct search *s, uint32_t root, size_t file)
+static void manifest_apply(struct search *s, uint32_t root, size_t file)
 {
     AUTO(manifest_release)
     struct manifest t = {.s = s, .root = root, .file = file, .what = claim_file_path(s, file)};
+    AUTO_FREE uint32_t *place = NULL;
+    size_t before = s->n_sets;
     struct diag d = DIAG_INIT;
     struct set *set;
     int r = t.what ? manifest_read(&t, &d) : -ENOMEM;
 
     s->claims->taken[file] = CLAIMS_USED;
     if (r < 0 && r != -ENOMEM) {
-        if (manifest_add_set(&t, NULL, &set) < 0 || set_end(set) < 0)
-            return -ENOMEM;
-        return set_refuse(set, "%s", diag_text(&d, r));
+        sets_drop(s, before);
+        set = manifest_add_set(&t, NULL);
+        if (set) {
+            set_end(set);
+            set_refuse(set, "%s", diag_text(&d, r));
+        }
+        return;
     }
     if (r == 0)
-        r = numbered_sort(&t.names, &t.place);
-    for (unsigned i = 0; i < t.n_usages && r == 0; i++)
-        r = manifest_make(&t, i);
-    return r;
+        r = numbered_sort(&t.names, &place);
+    for (unsigned i = 0; i < t.n_usages && r == 0 && !s->failed; i++)
+        r = manifest_make(&t, &t.usage[i], place);
+    s->failed = s->failed || r < 0;
 }
 
-int manifests_apply(struct search *s, uint32_t root)
+void manifests_apply(struct search *s, uint32_t root)
 {
-    size_t first = s->info[root].first, end = s->info[s->info[root].end - 1].last;
-    int r = 0;
+    size_t first = s->info[root].first, end = folder_end(s, root);
 
-    for (size_t i = first; i < end && r == 0; i++)
+    for (size_t i = first; i < end && !s->failed; i++)
         if ((s->flags[i] & FILE_MANIFEST) && table_may_name(s, root, i))
-            r = manifest_apply(s, root, i);
+            manifest_apply(s, root, i);
     for (size_t i = first; i < end; i++) /* they may name others tomorrow */
         if (!s->claims->taken[i] && name_is_picture(members_name(s->m, i)) &&
             table_may_name(s, root, i)) {
             s->claims->taken[i] = CLAIMS_ASIDE;
             s->flags[i] |= FILE_REASON_GIVEN;
         }
-    return r;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "format/files/claim/parts.h"
 
@@ -54,30 +53,28 @@ int manifest_head_says(const void *head, size_t len, bool whole, bool named)
 }
 
 /* Set FILE_MANIFEST of n files by their first bytes, or by their names where these cannot be read.
- * 0 or -ENOMEM. */
-static int manifests_read_heads(const struct search *s, const size_t *file, unsigned n)
+ */
+static void manifests_read_heads(struct search *s, const size_t *file, unsigned n)
 {
     AUTO_FREE uint8_t *bytes = n ? malloc((size_t)AT_ONCE * MANIFEST_HEAD) : NULL;
     int len[AT_ONCE], r = n && !bytes ? -ENOMEM : 0;
 
     for (unsigned i = 0; i < n && r >= 0; i++) {
-        const uint8_t *head = bytes + (size_t)(i % AT_ONCE) * MANIFEST_HEAD;
+        const unsigned at = i % AT_ONCE;
         bool named = name_is_manifest(members_name(s->m, file[i]));
 
-        if (i % AT_ONCE == 0)
+        if (!at)
             r = s->claims->heads(s->claims, file + i, n - i < AT_ONCE ? n - i : AT_ONCE,
                                  MANIFEST_HEAD, bytes, len);
-        if (r < 0)
-            break;
-        r = named;
-        if (len[i % AT_ONCE] >= 0)
-            r = manifest_head_says(head, (size_t)len[i % AT_ONCE],
-                                   (uint64_t)len[i % AT_ONCE] == members_size(s->m, file[i]),
-                                   named);
+        if (r >= 0)
+            r = len[at] < 0
+                    ? named
+                    : manifest_head_says(bytes + (size_t)at * MANIFEST_HEAD, (size_t)len[at],
+                                         (uint64_t)len[at] == members_size(s->m, file[i]), named);
         s->flags[file[i]] &= (uint8_t)~FILE_MANIFEST;
         s->flags[file[i]] |= r > 0 ? FILE_MANIFEST : 0;
     }
-    return r < 0 ? r : 0;
+    s->failed = s->failed || r < 0;
 }
 
 /* ---- which files are looked into ---- */
@@ -88,7 +85,7 @@ static int manifests_read_heads(const struct search *s, const size_t *file, unsi
 
 /* Which files called *.manifest are such? Their names say it where SOURCE has no picture, or very
  * many of them. */
-int search_named_manifests(struct search *s)
+void search_named_manifests(struct search *s)
 {
     const struct members *m = s->m;
     size_t file[LOOKS_NAMED];
@@ -96,9 +93,8 @@ int search_named_manifests(struct search *s)
     unsigned n = 0;
 
     s->flags = calloc(m->n + 1, 1);
-    if (!s->flags)
-        return -ENOMEM;
-    for (size_t i = 0; i < m->n; i++) {
+    s->failed = !s->flags;
+    for (size_t i = 0; i < m->n && !s->failed; i++) {
         pictures = pictures || name_is_picture(members_name(m, i));
         if (!name_is_manifest(members_name(m, i)))
             continue;
@@ -106,66 +102,59 @@ int search_named_manifests(struct search *s)
         if (n < LOOKS_NAMED)
             file[n++] = i;
     }
-    return pictures && s->claims->heads ? manifests_read_heads(s, file, n) : 0;
+    if (pictures && s->claims->heads)
+        manifests_read_heads(s, file, n);
 }
 
 /* May a file that is in no sample be one? What lies next to most datasets is not looked into. */
 static bool manifests_may_be(const char *name)
 {
-    size_t len = strlen(name);
+    static const char *const json[] = {".json", NULL};
 
     return *name != '.' && !name_is_manifest(name) && !name_is_picture(name) &&
-           !name_is_table(name) &&
-           (!name_is_neutral(name) || (len > 5 && !strcasecmp(name + len - 5, ".json")));
+           !name_is_table(name) && (!name_is_neutral(name) || name_ends_in(name, json));
 }
 
 /* Look into files of a folder that are in no sample, whatever they are called. */
-static int manifests_search_others(struct search *s, uint32_t folder)
+static void manifests_search_others(struct search *s, uint32_t folder)
 {
     struct folder_info *f = &s->info[folder];
     size_t file[LOOKS_FOLDER];
     unsigned n = 0;
-    int r;
 
     if (!(f->here[COUNT_OTHERS] + f->here[COUNT_LISTS]) || f->is_searched || !s->claims->heads)
-        return 0;
+        return;
     f->is_searched = true;
     for (size_t i = f->first; i < f->last && n < LOOKS_FOLDER && s->n_heads < LOOKS_OTHER; i++)
         if (!(s->flags[i] & FILE_IN_SAMPLE) && manifests_may_be(members_name(s->m, i))) {
             file[n++] = i;
             s->n_heads++;
         }
-    r = manifests_read_heads(s, file, n);
-    for (unsigned i = 0; i < n && r == 0; i++) {
+    manifests_read_heads(s, file, n);
+    for (unsigned i = 0; i < n; i++) {
         bool is = s->flags[file[i]] & FILE_MANIFEST;
 
         f->here[COUNT_MANIFESTS] += is;
         f->all[COUNT_MANIFESTS] += is;
     }
-    return r;
 }
 
 /* Manifests lie in a folder, or in one below that has no pictures. */
-int search_manifests(struct search *s, uint32_t folder)
+void search_manifests(struct search *s, uint32_t folder)
 {
-    int r = manifests_search_others(s, folder);
-
-    for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (!s->info[i].all[COUNT_PICTURES] && !is_skipped(path_base(claim_path(s, i)))) {
+    manifests_search_others(s, folder);
+    for (EACH_FOLDER(s, i, folder))
+        if (!s->info[i].all[COUNT_PICTURES] && !is_skipped(folder_name(s, i))) {
             uint64_t before = s->info[i].here[COUNT_MANIFESTS];
 
-            r = manifests_search_others(s, i);
+            manifests_search_others(s, i);
             s->info[folder].all[COUNT_MANIFESTS] += s->info[i].here[COUNT_MANIFESTS] - before;
         }
-    return r;
 }
 
-int search_classes_for_manifests(struct search *s, uint32_t folder)
+void search_classes_for_manifests(struct search *s, uint32_t folder)
 {
-    int r = 0;
-
-    for (uint32_t i = folder + 1; i < s->info[folder].end && r == 0; i = next_folder(s, i))
-        if (s->info[i].here[COUNT_PICTURES] && !is_skipped(path_base(claim_path(s, i))))
-            r = search_manifests(s, i);
-    return r;
+    for (EACH_FOLDER(s, i, folder))
+        if (s->info[i].here[COUNT_PICTURES] && !is_skipped(folder_name(s, i)))
+            search_manifests(s, i);
 }

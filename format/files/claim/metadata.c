@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/parts.h"
 #include "format/records/column_table.h"
@@ -62,16 +61,18 @@ static void metadata_field(const struct learned_column *column, char ret[static 
     snprintf(ret, EXT_MOST, "%.*s%s", (int)n, column->name, n ? "." : "");
 }
 
-static int metadata_lose(struct metadata *t, const struct learned_column *column, bool is_below)
+static void metadata_lose(struct metadata *t, const struct learned_column *column, bool is_below)
 {
+    AUTO_TEXT struct text why = {0};
     char field[EXT_MOST];
 
     t->missing += is_below;
     t->refused += !is_below;
     metadata_field(column, field);
-    return set_add_lost(t->set, field, "%s: %s", column->name,
-                        is_below ? "there is no such file"
-                                 : "expected a path below the folder of the table");
+    text_add(&why, "%s: %s", column->name,
+             is_below ? "there is no such file" : "expected a path below the folder of the table");
+    t->s->failed = t->s->failed || why.failed;
+    set_add_lost(t->set, field, why.data ? why.data : "");
 }
 
 static int metadata_add_file(struct metadata *t, const struct learned_column *column,
@@ -79,22 +80,24 @@ static int metadata_add_file(struct metadata *t, const struct learned_column *co
 {
     char field[EXT_MOST], full[2 * EXT_MOST + 2], ext[EXT_MOST + 1];
     AUTO_FREE char *path = strndup(cell->text, cell->len);
+    const bool is_below = cell->is_string && lookup_is_below(cell->text, cell->len);
     const char *name;
     size_t file, stem;
 
     if (!path)
         return -ENOMEM;
-    if (!cell->is_string || !lookup_is_below(path, cell->len))
-        return metadata_lose(t, column, false);
-    file = lookup_path(t->s->m, claim_path(t->s, t->folder), path);
-    if (file == t->s->m->n || file == t->file)
-        return metadata_lose(t, column, true);
+    file = is_below ? lookup_path(t->s->m, claim_path(t->s, t->folder), path) : t->s->m->n;
+    if (file == t->s->m->n || file == t->file) {
+        metadata_lose(t, column, is_below);
+        return 0;
+    }
     t->found++;
     name = members_name(t->s->m, file);
     stem = name_stem_last(name);
     metadata_field(column, field);
     snprintf(full, sizeof(full), "%s%s", field, stem && name_ext(name, stem, ext) ? ext : "bin");
-    return set_add_file(t->s, t->set, file, full);
+    set_add_file(t->set, file, full);
+    return 0;
 }
 
 static int metadata_add_cell(struct metadata *t, const struct row_cell *cell, unsigned i)
@@ -148,7 +151,7 @@ static int metadata_read_names(struct metadata *t, const char *what, struct diag
 }
 
 /* The key of a row: the name of its file, without the extension; its place if it has none. */
-static int metadata_begin_row(struct metadata *t, uint64_t at)
+static void metadata_begin_row(struct metadata *t, uint64_t at)
 {
     const struct row_cell *named = NULL;
     char place[24];
@@ -163,8 +166,8 @@ static int metadata_begin_row(struct metadata *t, uint64_t at)
             named = cell;
     }
     snprintf(place, sizeof(place), "%" PRIu64, at);
-    return set_begin_row(t->set, named ? named->text : place,
-                         named ? path_stem(named->text, named->len) : strlen(place));
+    set_begin_row(t->set, named ? named->text : place,
+                  named ? path_stem(named->text, named->len) : strlen(place));
 }
 
 static int metadata_add_row(struct metadata *t, const struct row_bytes *bytes, const char *what,
@@ -179,7 +182,7 @@ static int metadata_add_row(struct metadata *t, const struct row_bytes *bytes, c
         return diag_set(d, -EBADMSG, "%s: expected %u fields, as the first line has, got %zu", what,
                         t->columns.n, row->n);
     if (r == 0)
-        r = metadata_begin_row(t, bytes->at);
+        metadata_begin_row(t, bytes->at);
     for (size_t i = 0; i < row->n && r == 0; i++) {
         const struct row_cell *cell = &row->cell[i];
         unsigned column = (unsigned)i;
@@ -240,10 +243,9 @@ static int metadata_finish_values(struct metadata *t)
 /* What is in no row is ignored. Returns how many files. */
 static uint64_t metadata_ignore_others(const struct metadata *t)
 {
-    const struct folder_info *top = &t->s->info[t->folder];
     uint64_t n = 0;
 
-    for (size_t i = top->first; i < t->s->info[top->end - 1].last; i++)
+    for (size_t i = t->s->info[t->folder].first; i < folder_end(t->s, t->folder); i++)
         if (i != t->file && t->s->claims->taken[i] != CLAIMS_SAMPLE &&
             table_may_name(t->s, t->folder, i)) {
             t->s->claims->taken[i] = CLAIMS_ASIDE;
@@ -253,36 +255,34 @@ static uint64_t metadata_ignore_others(const struct metadata *t)
     return n;
 }
 
-static int metadata_add_notes(const struct metadata *t, uint64_t unnamed)
+static void metadata_add_notes(const struct metadata *t, uint64_t unnamed)
 {
     struct set *set = t->set;
-    int r = 0;
 
     if (t->missing)
-        r = set_add_note(set, "%s names %" PRIu64 " files that are not there", t->what, t->missing);
-    if (r == 0 && t->refused)
-        r = set_add_note(set, "%s names %" PRIu64 " files that are not below its folder: refused",
-                         t->what, t->refused);
-    if (r == 0 && unnamed)
-        r = set_add_note(set, "%" PRIu64 " files are in no row of %s", unnamed, t->what);
-    if (r == 0 && t->columns.left_out)
-        r = set_add_note(set, "%s has more than %u columns: others are ignored, the first is '%s'",
-                         t->what, METADATA_COLUMNS_MAX, t->columns.first_out);
-    if (r == 0)
-        r = set_add_table(set, t->what, "metadata", "table");
-    if (r == 0)
-        r = set_add_about(set, "rows_without_file", "%" PRIu64, t->missing);
-    if (r == 0)
-        r = set_add_about(set, "rows_refused", "%" PRIu64, t->refused);
-    return r < 0 ? r : set_add_about(set, "files_without_row", "%" PRIu64, unnamed);
+        text_add(&set->notes, "%s names %" PRIu64 " files that are not there\n", t->what,
+                 t->missing);
+    if (t->refused)
+        text_add(&set->notes, "%s names %" PRIu64 " files that are not below its folder: refused\n",
+                 t->what, t->refused);
+    if (unnamed)
+        text_add(&set->notes, "%" PRIu64 " files are in no row of %s\n", unnamed, t->what);
+    if (t->columns.left_out)
+        text_add(&set->notes,
+                 "%s has more than %u columns: others are ignored, the first is '%s'\n", t->what,
+                 METADATA_COLUMNS_MAX, t->columns.first_out);
+    set_add_table(set, t->what, "metadata", "table");
+    text_add(&set->about,
+             "\"rows_without_file\": %" PRIu64 ",\n\"rows_refused\": %" PRIu64
+             ",\n\"files_without_row\": %" PRIu64 ",\n",
+             t->missing, t->refused, unnamed);
 }
 
 static int metadata_finish(struct metadata *t, struct diag *d)
 {
     int r = metadata_finish_values(t);
 
-    if (r == 0)
-        r = set_end(t->set);
+    set_end(t->set);
     if (r < 0)
         return r;
     if (!t->found && (t->missing || t->refused))
@@ -294,15 +294,8 @@ static int metadata_finish(struct metadata *t, struct diag *d)
                         "%s: expected a column file_name, or <name>_file_name, that names files "
                         "next to it; got none in %" PRIu64 " rows",
                         t->what, t->rows);
-    return metadata_add_notes(t, metadata_ignore_others(t));
-}
-
-/* The table of that name in the folder. m->n: there is none. */
-static size_t metadata_table(const struct search *s, uint32_t folder, const char *name)
-{
-    const char *path = claim_path(s, folder);
-
-    return members_lookup(s->m, path, strlen(path), name);
+    metadata_add_notes(t, metadata_ignore_others(t));
+    return 0;
 }
 
 /* The table of the folder, of which there is one. 0, or -EBADMSG with the reason in d. */
@@ -311,7 +304,7 @@ static int metadata_choose(const struct search *s, uint32_t folder, size_t *ret,
     const char *path = claim_path(s, folder), *slash = *path ? "/" : "", *first = NULL;
 
     for (size_t i = 0; table_names[i]; i++) {
-        size_t file = metadata_table(s, folder, table_names[i]);
+        size_t file = members_lookup(s->m, path, strlen(path), table_names[i]);
 
         if (file == s->m->n)
             continue;
@@ -330,7 +323,7 @@ static int metadata_choose(const struct search *s, uint32_t folder, size_t *ret,
     return 0;
 }
 
-int metadata_apply(struct search *s, uint32_t folder)
+void metadata_apply(struct search *s, uint32_t folder)
 {
     AUTO(metadata_release)
     struct metadata t = {.s = s, .folder = folder, .columns.most = METADATA_COLUMNS_MAX};
@@ -341,15 +334,14 @@ int metadata_apply(struct search *s, uint32_t folder)
     if (r == 0) {
         t.format = text_ends_with(members_name(s->m, t.file), ".csv") ? TABLE_CSV : TABLE_JSONL;
         t.what = claim_file_path(s, t.file);
-        r = t.what ? set_begin(s, folder, LAYOUT_FLAT, folder, true, "a table of metadata", &t.set)
-                   : -ENOMEM;
+        t.set = set_begin(s, folder, LAYOUT_FLAT, folder, true, "a table of metadata");
+        r = t.what && t.set ? metadata_read_rows(&t, &d) : -ENOMEM;
     }
     if (r == 0)
-        r = metadata_read_rows(&t, &d);
-    if (r == 0)
         r = metadata_finish(&t, &d);
-    if (r == 0 || r == -ENOMEM)
-        return r;
-    sets_drop(s, before);
-    return collect_refused(s, folder, "%s", diag_text(&d, r));
+    s->failed = s->failed || r == -ENOMEM;
+    if (r < 0 && !s->failed) {
+        sets_drop(s, before);
+        collect_refused(s, folder, "%s", diag_text(&d, r));
+    }
 }

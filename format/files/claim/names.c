@@ -14,7 +14,7 @@ static bool may_be_same(char a, char b)
     return (a | 0x20) == (b | 0x20);
 }
 
-static bool name_ends_in(const char *name, const char *const *ends)
+bool name_ends_in(const char *name, const char *const *ends)
 {
     size_t len = strlen(name);
 

@@ -21,6 +21,9 @@ struct files_media_about {
 };
 extern const struct files_media_about files_media[N_FILES_MEDIA];
 
+/* Has a name one of these ends, in any case, and something before it? They end with NULL. */
+bool name_ends_in(const char *name, const char *const *ends);
+
 /* Is a file of that kind, by its name? */
 bool name_is_of(enum files_media media, const char *name);
 

@@ -11,7 +11,6 @@
  * Such names without such files are refused, for a mask that is taken for a class is the worst that
  * can happen. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,27 +20,16 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* ---- finding ---- */
-
 /* ---- do files belong to pictures? ---- */
 
-static bool pairs_is_file(const char *name)
+/* The length of the stem of a picture that a file's begins with; 0: none does. */
+static size_t pairs_find_stem(const struct search *s, uint32_t folder, const char *name)
 {
-    return *name != '.' && !name_is_notice(name);
-}
+    size_t n = name_stem_alone(name);
 
-/* The end of a file's stem behind a picture's; false: no picture's begins it. */
-static bool pairs_find_end(const struct search *s, uint32_t folder, const char *name, char **ret)
-{
-    size_t stem = name_stem_alone(name);
-
-    for (size_t n = stem; n; n--)
-        if (pairs_have_picture(s, folder, name, n)) {
-            free(*ret);
-            *ret = strndup(name + n, stem - n);
-            return *ret != NULL;
-        }
-    return false;
+    while (n && !pairs_have_picture(s, folder, name, n))
+        n--;
+    return n;
 }
 
 /* Is the stem of a file a whole name of a picture: x.jpg.json of x.jpg? */
@@ -55,22 +43,21 @@ static bool pairs_have_whole(const struct search *s, uint32_t folder, const char
 }
 
 static bool pairs_belongs(const struct search *s, uint32_t folder, const char *name,
-                          const char *end)
+                          const char *end, size_t n)
 {
-    size_t stem = name_stem_alone(name), n = strlen(end);
+    size_t stem = name_stem_alone(name);
 
     return stem > n && !strncmp(name + stem - n, end, n) &&
            pairs_have_picture(s, folder, name, stem - n);
 }
 
 struct belonging {
-    char *end;         /* of all; owned */
+    const char *end; /* of all stems, behind those of pictures: end_len bytes; NULL: no file */
+    size_t end_len;
     bool whole;        /* the stems are whole names of pictures */
     uint64_t bare;     /* files without an extension */
     uint64_t n, texts; /* files, and those that are texts, XML or JSON */
-    uint64_t pictures;
-    const char *ext; /* of the first that is no picture */
-    bool one_ext;
+    const char *ext;   /* of the last that is no picture */
 };
 
 static bool pairs_is_text(const char *name)
@@ -83,43 +70,42 @@ static bool pairs_is_text(const char *name)
     return false;
 }
 
-/* Do all files of the target belong to pictures of the input? 1, 0 or -ENOMEM. */
-static int pairs_all_belong(const struct search *s, uint32_t input, uint32_t target,
-                            struct belonging *ret)
+/* Does a file of the target belong to a picture in `folder`, as those before it do? */
+static bool pairs_one_belongs(const struct search *s, uint32_t folder, const char *name,
+                              struct belonging *t)
 {
-    ret->one_ext = true;
+    if (folder == NO_FOLDER)
+        return false;
+    if (!t->end) {
+        size_t n = pairs_find_stem(s, folder, name);
+
+        t->whole = pairs_have_whole(s, folder, name);
+        t->end = n ? name + n : NULL;
+        t->end_len = name_stem_alone(name) - n;
+        if (!n)
+            return false;
+    }
+    t->n++;
+    t->bare += !strrchr(name, '.');
+    t->texts += pairs_is_text(name);
+    t->ext = name_is_picture(name) || !strrchr(name, '.') ? t->ext : strrchr(name, '.');
+    return t->whole ? pairs_have_whole(s, folder, name)
+                    : pairs_belongs(s, folder, name, t->end, t->end_len);
+}
+
+/* Do all files of the target belong to pictures of the input? */
+static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t target,
+                             struct belonging *ret)
+{
+    *ret = (struct belonging){0};
     for (uint32_t i = target; i < s->info[target].end; i++) {
-        uint32_t folder = NO_FOLDER;
+        uint32_t folder = pairs_same_below(s, i, target, input);
 
         for (size_t k = s->info[i].first; k < s->info[i].last; k++) {
             const char *name = members_name(s->m, k);
 
-            if (!pairs_is_file(name))
-                continue;
-            if (folder == NO_FOLDER)
-                folder = pairs_same_below(s, i, target, input);
-            if (folder == NO_FOLDER)
-                return 0;
-            if (!ret->end) {
-                ret->whole = pairs_have_whole(s, folder, name);
-                if (!pairs_find_end(s, folder, name, &ret->end))
-                    return 0;
-            }
-            if (ret->whole ? !pairs_have_whole(s, folder, name)
-                           : !pairs_belongs(s, folder, name, ret->end))
-                return 0;
-            ret->n++;
-            if (!strrchr(name, '.')) {
-                ret->bare++;
-                continue;
-            }
-            ret->texts += pairs_is_text(name);
-            if (name_is_picture(name)) {
-                ret->pictures++;
-                continue;
-            }
-            ret->one_ext = ret->one_ext && (!ret->ext || !strcasecmp(ret->ext, strrchr(name, '.')));
-            ret->ext = strrchr(name, '.');
+            if (*name != '.' && !name_is_notice(name) && !pairs_one_belongs(s, folder, name, ret))
+                return false;
         }
     }
     return ret->n > 0 && (!ret->bare || ret->bare == ret->n);
@@ -129,18 +115,18 @@ static int pairs_all_belong(const struct search *s, uint32_t input, uint32_t tar
 
 static bool pairs_is_input(const struct search *s, uint32_t input, uint32_t target)
 {
-    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+    const char *a = folder_name(s, input), *b = folder_name(s, target);
 
     if (words_are_of_two_splits(a, b))
         return false;
-    return words_have_input(a) || words_have_split(a, strlen(a), NULL) ||
+    return words_have_input(a) || words_name_split(a) ||
            (!strncmp(a, b, strlen(a)) && strlen(b) > strlen(a));
 }
 
 /* Is a folder called by what is learned? Behind the input's name, where that begins it. */
 static bool pairs_is_target(const struct search *s, uint32_t input, uint32_t target)
 {
-    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
+    const char *a = folder_name(s, input), *b = folder_name(s, target);
     size_t n = strlen(a);
 
     if (!strncasecmp(a, b, n))
@@ -150,96 +136,101 @@ static bool pairs_is_target(const struct search *s, uint32_t input, uint32_t tar
 
 /* ---- pairs ---- */
 
-static int pairs_add(struct search *s, uint32_t input, uint32_t target,
-                     const struct belonging *belonging)
+static char *pairs_copy(const char *text, bool lower)
 {
-    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
-    struct pair *pair = calloc(1, sizeof(*pair));
+    char *ret = strdup(text);
+
+    for (char *p = ret; p && *p && lower; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return ret;
+}
+
+void pairs_add(struct search *s, uint32_t input, struct pair pair)
+{
+    struct pair *added = malloc(sizeof(*added));
+
+    pair.end = pairs_copy(pair.end, false);
+    pair.words = pairs_copy(pair.words, false);
+    pair.name = pairs_copy(folder_name(s, pair.target), true);
+    pair.next = s->info[input].pairs;
+    if (!added || !pair.end || !pair.words || !pair.name) {
+        s->failed = true;
+        free(added);
+        free(pair.end);
+        free(pair.words);
+        free(pair.name);
+        return;
+    }
+    *added = pair;
+    s->info[input].pairs = added;
+}
+
+/* The files of a target belong to those of an input. */
+static void pairs_found(struct search *s, uint32_t input, uint32_t target,
+                        const struct belonging *belonging)
+{
+    const char *a = folder_name(s, input), *b = folder_name(s, target);
+    AUTO_FREE char *end = strndup(belonging->end, belonging->end_len);
+    struct pair pair = {.target = target, .whole = belonging->whole, .end = end};
     char words[128];
 
-    if (!pair)
-        return -ENOMEM;
     words_differing(b, a, words, sizeof(words));
-    *pair = (struct pair){.target = target,
-                          .end = strdup(belonging->end),
-                          .whole = belonging->whole,
-                          .words = strdup(*words ? words : b),
-                          .name = strdup(b),
-                          .has_pictures = belonging->pictures > 0};
-    if (belonging->ext)
-        snprintf(pair->ext, sizeof(pair->ext), "%s", belonging->ext + 1);
-    for (char *p = pair->name; p && *p; p++)
-        *p = (char)tolower((unsigned char)*p);
-    for (char *p = pair->ext; *p; p++)
-        *p = (char)tolower((unsigned char)*p);
+    pair.words = *words ? words : (char *)(uintptr_t)b;
+    for (size_t i = 0; belonging->ext && i + 1 < sizeof(pair.ext) && belonging->ext[i + 1]; i++)
+        pair.ext[i] = (char)tolower((unsigned char)belonging->ext[i + 1]);
     for (const struct pair *other = s->info[input].pairs; other; other = other->next)
-        s->long_names = s->long_names || (*pair->ext && !strcmp(other->ext, pair->ext));
-    pair->next = s->info[input].pairs;
-    s->info[input].pairs = pair;
+        s->long_names = s->long_names || (*pair.ext && !strcmp(other->ext, pair.ext));
+    s->failed = s->failed || !end;
+    if (!s->failed)
+        pairs_add(s, input, pair);
     s->info[target].is_target = true;
-    s->info[input].is_role = s->info[input].is_role || !words_have_split(a, strlen(a), NULL);
-    return pair->end && pair->words && pair->name ? 0 : -ENOMEM;
+    s->info[input].is_role = s->info[input].is_role || !words_name_split(a);
 }
 
 /* A folder in `folder` that may be one of two. */
 static bool pairs_may_be(const struct search *s, uint32_t folder)
 {
-    return !s->info[folder].is_target && !is_skipped(path_base(claim_path(s, folder)));
+    return !s->info[folder].is_target && !is_skipped(folder_name(s, folder));
 }
 
 void pairs_ignore(struct search *s, uint32_t folder)
 {
     s->info[folder].is_target = true;
-    for (size_t i = s->info[folder].first; i < s->info[s->info[folder].end - 1].last; i++)
+    for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++)
         if (!s->claims->taken[i])
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 
-/* Is `target`, or are folders in it, what belongs to the pictures of `input`? How many pairs, or
- * -ENOMEM. */
-static int pairs_try(struct search *s, uint32_t input, uint32_t target, bool folders)
+/* Is `target`, or are folders in it, what belongs to the pictures of `input`? */
+static void pairs_try(struct search *s, uint32_t input, uint32_t target)
 {
+    bool named = pairs_is_target(s, input, target), belong = false;
     struct belonging belonging = {0};
-    bool named = pairs_is_target(s, input, target);
-    int r = 0, n = 0;
 
     if (named || !s->info[target].all[COUNT_PICTURES])
-        r = pairs_all_belong(s, input, target, &belonging);
-    if (r > 0 && belonging.bare) { /* they have no name of a field */
+        belong = pairs_all_belong(s, input, target, &belonging);
+    if (belong && belonging.bare) { /* they have no name of a field */
         pairs_ignore(s, target);
-    } else if (r > 0 && (named || belonging.texts == belonging.n)) {
-        r = pairs_add(s, input, target, &belonging);
-        n = r < 0 ? r : 1;
+    } else if (belong && (named || belonging.texts == belonging.n)) {
+        pairs_found(s, input, target, &belonging);
+        return;
     }
-    free(belonging.end);
-    if (r < 0 || n || !folders || !named)
-        return n ? n : r;
-    for (uint32_t i = target + 1; i < s->info[target].end && r >= 0; i = next_folder(s, i)) {
-        struct belonging part = {0};
-
-        if (!pairs_may_be(s, i))
-            continue;
-        r = pairs_all_belong(s, input, i, &part);
-        if (r > 0 && !part.bare) {
-            r = pairs_add(s, input, i, &part);
-            n++;
+    for (EACH_FOLDER(s, i, target))
+        if (named && pairs_may_be(s, i) && pairs_all_belong(s, input, i, &belonging) &&
+            !belonging.bare) {
+            pairs_found(s, input, i, &belonging);
+            s->info[target].is_target = true; /* lists lie in it, perhaps */
         }
-        free(part.end);
-    }
-    if (n && r >= 0)
-        s->info[target].is_target = true; /* lists lie in it, perhaps */
-    return r < 0 ? r : n;
 }
 
 /* Images and masks without folders in them, by names that say nothing else. */
 static bool pairs_are_surely_named(const struct search *s, uint32_t input, uint32_t target)
 {
-    const char *a = path_base(claim_path(s, input)), *b = path_base(claim_path(s, target));
-    const struct folder_info *x = &s->info[input], *y = &s->info[target];
+    const char *a = folder_name(s, input), *b = folder_name(s, target);
 
-    return x->end == input + 1 && y->end == target + 1 && words_have_pictures(a) &&
-           !words_have_target(a, strlen(a)) && !words_have_input(b) &&
-           !words_have_split(a, strlen(a), NULL) && !words_have_split(b, strlen(b), NULL);
+    return next_folder(s, input) == input + 1 && next_folder(s, target) == target + 1 &&
+           words_have_pictures(a) && !words_have_target(a, strlen(a)) && !words_have_input(b) &&
+           !words_name_split(a) && !words_name_split(b);
 }
 
 /* Have two folders names for a pair, and the same folders in them, but other files? */
@@ -247,28 +238,15 @@ static bool pairs_are_doubtful(const struct search *s, uint32_t input, uint32_t 
 {
     unsigned n = 0;
 
-    if (!words_have_input(path_base(claim_path(s, input))) || !pairs_is_target(s, input, target) ||
+    if (!words_have_input(folder_name(s, input)) || !pairs_is_target(s, input, target) ||
         !s->info[target].all[COUNT_PICTURES])
         return false;
-    for (uint32_t i = input + 1; i < s->info[input].end; i = next_folder(s, i)) {
-        if (!is_sibling(s, i))
-            continue;
+    for (EACH_SIBLING(s, i, input)) {
         if (pairs_same_below(s, i, input, target) == NO_FOLDER)
             return false;
         n++;
     }
     return n > 0 || pairs_are_surely_named(s, input, target);
-}
-
-static int pairs_refuse(struct search *s, uint32_t folder, uint32_t input, uint32_t target)
-{
-    int r = collect_refused(
-        s, folder,
-        "%s and %s: expected pictures and what belongs to them, with the same names; got others, "
-        "so their folders may also be classes. Say in epochfs.json which files belong together",
-        claim_path(s, input), claim_path(s, target));
-
-    return r < 0 ? r : 1;
 }
 
 /* Folders in `folder` that may be targets, at most TARGETS_MOST: how many. */
@@ -278,11 +256,10 @@ static unsigned pairs_list_targets(const struct search *s, uint32_t folder,
 {
     unsigned n = 0;
 
-    for (uint32_t i = folder + 1; i < s->info[folder].end && n < TARGETS_MOST;
-         i = next_folder(s, i)) {
-        const char *name = path_base(claim_path(s, i));
+    for (EACH_FOLDER(s, i, folder)) {
+        const char *name = folder_name(s, i);
 
-        if (pairs_may_be(s, i) &&
+        if (n < TARGETS_MOST && pairs_may_be(s, i) &&
             (words_have_target(name, strlen(name)) || !s->info[i].all[COUNT_PICTURES]))
             ret[n++] = i;
     }
@@ -294,30 +271,34 @@ static bool pairs_are_letters(const struct search *s, uint32_t folder)
 {
     unsigned n = 0;
 
-    for (uint32_t i = folder + 1; i < s->info[folder].end; i = next_folder(s, i))
-        n += strlen(path_base(claim_path(s, i))) == 1 && s->info[i].all[COUNT_PICTURES];
+    for (EACH_FOLDER(s, i, folder))
+        n += strlen(folder_name(s, i)) == 1 && s->info[i].all[COUNT_PICTURES];
     return n > 2;
 }
 
-static int pairs_find_here(struct search *s, uint32_t folder)
+/* Find pairs among the folders of this one. true: it is refused. */
+static bool pairs_find_here(struct search *s, uint32_t folder)
 {
     uint32_t target[TARGETS_MOST];
     unsigned n = pairs_list_targets(s, folder, target);
-    const bool letters = pairs_are_letters(s, folder);
-    int r = 0;
+    const bool letters = n && pairs_are_letters(s, folder);
 
-    for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))
-        for (unsigned k = 0; k < n && r >= 0 && is_sibling(s, i); k++)
+    for (EACH_FOLDER(s, i, folder))
+        for (unsigned k = 0; k < n && is_sibling(s, i); k++)
             if (target[k] != i && !s->info[target[k]].is_target && !s->info[target[k]].pairs &&
-                !(letters && strlen(path_base(claim_path(s, i))) == 1) &&
-                pairs_is_input(s, i, target[k]))
-                r = pairs_try(s, i, target[k], true);
-    for (uint32_t i = folder + 1; i < s->info[folder].end && n && r >= 0; i = next_folder(s, i))
+                !(letters && strlen(folder_name(s, i)) == 1) && pairs_is_input(s, i, target[k]))
+                pairs_try(s, i, target[k]);
+    for (EACH_FOLDER(s, i, folder))
         for (unsigned k = 0; k < n && is_sibling(s, i) && !s->info[i].pairs; k++)
             if (target[k] != i && !s->info[target[k]].is_target &&
                 pairs_are_doubtful(s, i, target[k]))
-                return pairs_refuse(s, folder, i, target[k]);
-    return r < 0 ? r : 0;
+                return collect_refused(
+                    s, folder,
+                    "%s and %s: expected pictures and what belongs to them, with the same names; "
+                    "got others, so their folders may also be classes. Say in epochfs.json which "
+                    "files belong together",
+                    claim_path(s, i), claim_path(s, target[k]));
+    return false;
 }
 
 /* ---- scenes ---- */
@@ -327,8 +308,8 @@ static bool pairs_are_several(const struct search *s, uint32_t scene, uint32_t *
                               uint32_t *target)
 {
     *input = *target = NO_FOLDER;
-    for (uint32_t i = scene + 1; i < s->info[scene].end; i = next_folder(s, i)) {
-        const char *name = path_base(claim_path(s, i));
+    for (EACH_FOLDER(s, i, scene)) {
+        const char *name = folder_name(s, i);
 
         if (words_have_input(name) && s->info[i].all[COUNT_PICTURES] == 1)
             *input = i;
@@ -338,46 +319,37 @@ static bool pairs_are_several(const struct search *s, uint32_t scene, uint32_t *
     return *input != NO_FOLDER && *target != NO_FOLDER;
 }
 
-/* A split may have one scene. */
-static bool pairs_is_split(const struct search *s, uint32_t folder)
+/* How many scenes there must be: a split may have one. */
+static unsigned pairs_least_scenes(const struct search *s, uint32_t folder)
 {
-    return words_are_split(path_base(claim_path(s, folder)));
+    return words_are_split(folder_name(s, folder)) ? 1 : 2;
 }
 
-static int pairs_find_scenes(struct search *s, uint32_t folder)
+static bool pairs_find_scenes(struct search *s, uint32_t folder)
 {
-    const struct folder_info *f = &s->info[folder];
-    uint32_t input, target;
+    uint32_t input, target, first = NO_FOLDER;
     unsigned several = 0, n = 0;
-    int r = 0;
+    bool refused = false;
 
-    for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i)) {
-        if (!is_sibling(s, i))
-            continue;
+    for (EACH_SIBLING(s, i, folder)) {
         n++;
-        several += pairs_are_several(s, i, &input, &target);
+        if (pairs_are_several(s, i, &input, &target) && !several++)
+            first = i;
     }
     if (several > 1 || (several && several == n)) {
-        for (uint32_t i = folder + 1; i < f->end; i = next_folder(s, i))
-            if (pairs_are_several(s, i, &input, &target))
-                break;
-        r = collect_refused(
+        pairs_are_several(s, first, &input, &target);
+        return collect_refused(
             s, folder,
             "%s: expected one file for the picture in %s, got %llu; several files of a picture "
             "cannot be joined. Say in epochfs.json which pictures are the samples",
-            claim_path(s, target), path_base(claim_path(s, input)),
+            claim_path(s, target), folder_name(s, input),
             (unsigned long long)s->info[target].all[COUNT_PICTURES]);
-        return r < 0 ? r : 1;
     }
-    for (uint32_t i = folder + 1; i < f->end && r == 0 && n > !pairs_is_split(s, folder);
-         i = next_folder(s, i)) {
-        const char *name = path_base(claim_path(s, i));
-
-        if (is_sibling(s, i) && !s->info[i].here[COUNT_PICTURES] &&
-            !words_have_split(name, strlen(name), NULL))
-            r = pairs_find_here(s, i);
-    }
-    return r;
+    for (EACH_SIBLING(s, i, folder))
+        if (n >= pairs_least_scenes(s, folder) && !refused && !s->info[i].here[COUNT_PICTURES] &&
+            !words_name_split(folder_name(s, i)))
+            refused = pairs_find_here(s, i);
+    return refused;
 }
 
 bool pairs_are_scenes(const struct search *s, uint32_t folder)
@@ -385,35 +357,23 @@ bool pairs_are_scenes(const struct search *s, uint32_t folder)
     const char *input = NULL;
     unsigned n = 0;
 
-    for (uint32_t i = folder + 1; i < s->info[folder].end; i = next_folder(s, i)) {
+    for (EACH_SIBLING(s, i, folder)) {
         const char *found = NULL;
 
-        if (!is_sibling(s, i))
-            continue;
-        for (uint32_t k = i + 1; k < s->info[i].end; k = next_folder(s, k)) {
-            const char *name = path_base(claim_path(s, k));
-
-            if (!is_sibling(s, k))
-                continue;
-            if (words_have_split(name, strlen(name), NULL))
+        for (EACH_SIBLING(s, k, i)) {
+            if (words_name_split(folder_name(s, k)) || (found && s->info[k].pairs))
                 return false;
-            if (!s->info[k].pairs)
-                continue;
-            if (found)
-                return false;
-            found = name;
+            found = s->info[k].pairs ? folder_name(s, k) : found;
         }
         if (!found || (input && strcmp(found, input) != 0))
             return false;
         input = found;
         n++;
     }
-    return n > !pairs_is_split(s, folder);
+    return n >= pairs_least_scenes(s, folder);
 }
 
-int pairs_find(struct search *s, uint32_t folder)
+bool pairs_find(struct search *s, uint32_t folder)
 {
-    int r = pairs_find_here(s, folder);
-
-    return r ? r : pairs_find_scenes(s, folder);
+    return pairs_find_here(s, folder) || pairs_find_scenes(s, folder);
 }

@@ -1,13 +1,13 @@
 /* The files of a pair that belong to a picture. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-size_t pairs_first(const struct search *s, uint32_t folder, const char *stem, size_t len)
+/* The first file of a folder whose name is not before "<stem>.". */
+static size_t partners_first(const struct search *s, uint32_t folder, const char *stem, size_t len)
 {
     size_t low = s->info[folder].first, high = s->info[folder].last;
 
@@ -24,10 +24,11 @@ size_t pairs_first(const struct search *s, uint32_t folder, const char *stem, si
     return low;
 }
 
-/* The first file from `at` on that is called by that stem and an extension; SIZE_MAX: none. */
-static size_t partners_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
-                            size_t len)
+size_t partner_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
+                    size_t len)
 {
+    if (at == SIZE_MAX)
+        at = partners_first(s, folder, stem, len);
     for (; at < s->info[folder].last; at++) {
         const char *name = members_name(s->m, at);
 
@@ -41,17 +42,13 @@ static size_t partners_find(const struct search *s, uint32_t folder, size_t at, 
 
 bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len)
 {
-    size_t at = pairs_first(s, folder, stem, len);
+    size_t at = partner_find(s, folder, SIZE_MAX, stem, len);
 
-    while ((at = partners_find(s, folder, at, stem, len)) != SIZE_MAX) {
-        if (name_is_of(s->media, members_name(s->m, at)))
-            return true;
-        at++;
-    }
-    return false;
+    while (at != SIZE_MAX && !name_is_of(s->media, members_name(s->m, at)))
+        at = partner_find(s, folder, at + 1, stem, len);
+    return at != SIZE_MAX;
 }
 
-/* The folder below `to` where `folder` is below `from`. */
 uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to)
 {
     const char *path = claim_path(s, folder) + strlen(claim_path(s, from));
@@ -60,42 +57,32 @@ uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from
     if (!*path)
         return to;
     text_add(&t, "%s%s", claim_path(s, to), *claim_path(s, to) ? path : path + (*path == '/'));
-    return t.failed || !t.data ? NO_FOLDER : folder_of_path(s, t.data, t.len);
+    return t.failed ? NO_FOLDER : folder_of_path(s, t.data, t.len);
 }
 
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
                     uint32_t folder, const char *name, size_t after)
 {
     uint32_t target = pairs_same_below(s, folder, input, pair->target);
-    AUTO_FREE char *other = NULL;
+    AUTO_TEXT struct text stem = {0};
 
-    if (target == NO_FOLDER)
-        return SIZE_MAX;
-    if (pair->whole)
-        other = strdup(name);
-    else if (asprintf(&other, "%.*s%s", (int)name_stem_alone(name), name, pair->end) < 0)
-        other = NULL;
-    if (!other)
-        return SIZE_MAX;
-    return partners_find(
-        s, target, after == SIZE_MAX ? pairs_first(s, target, other, strlen(other)) : after + 1,
-        other, strlen(other));
+    text_add(&stem, "%.*s%s", pair->whole ? (int)strlen(name) : (int)name_stem_alone(name), name,
+             pair->whole ? "" : pair->end);
+    return target == NO_FOLDER || stem.failed
+               ? SIZE_MAX
+               : partner_find(s, target, after + (after != SIZE_MAX), stem.data, stem.len);
 }
 
-int pairs_add_notes(const struct search *s, struct set *set)
+void pairs_add_notes(const struct search *s, struct set *set)
 {
-    int r = 0;
-
     for (uint32_t i = set->root; i < s->info[set->root].end; i++)
-        for (const struct pair *pair = s->info[i].pairs; pair && r == 0; pair = pair->next) {
-            const char *input = path_base(claim_path(s, i));
+        for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next) {
+            const char *input = folder_name(s, i);
 
             if (!words_have_pictures(input) && i >= set->top && i < s->info[set->top].end)
-                r = set_add_note(set, "the %s are those of %s; files of %s are fields of them",
-                                 files_media[s->media].word, input,
-                                 path_base(claim_path(s, pair->target)));
-            if (set->notes)
-                return r; /* scenes are alike */
+                text_add(&set->notes, "the %s are those of %s; files of %s are fields of them\n",
+                         files_media[s->media].word, input, folder_name(s, pair->target));
+            if (set->notes.len)
+                return; /* scenes are alike */
         }
-    return r;
 }

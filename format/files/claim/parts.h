@@ -1,9 +1,12 @@
 /* What the files of the claim share. Only they include this.
  *
- * A listing becomes counts of each folder (claim.c); rules say which folders are datasets, which
+ * A listing becomes counts of each folder (counts.c); rules say which folders are datasets, which
  * are pairs of pictures and what is learned, splits, classes (claim.c, pairs.c, folders.c); each
  * dataset becomes a set of samples (collect.c); tables and annotations say more of them (tables.c);
- * and what is left is counted (collect.c). */
+ * and what is left is counted (collect.c).
+ *
+ * Running out of memory is remembered in `failed` of the search, or of a text, and reported once,
+ * when the sets become collections. So rules return nothing, and adding to a set needs no check. */
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_PARTS_H
 
@@ -42,8 +45,7 @@ struct pair {
     char *words;       /* its pictures are the field <words>.<extension> */
     char *name;        /* of the target's folder, in lower case: of its other files if two targets
                         * have the same extension */
-    bool has_pictures; /* else texts, XML or JSON alone, */
-    char ext[16];      /* with that extension */
+    char ext[16];      /* of the first of these */
     struct pair *next; /* of the same input */
 };
 
@@ -72,17 +74,17 @@ enum {
     FILE_LEFT = 32,      /* a recipe leaves it: it is what it is without one */
 };
 
-/* An annotation that says something of a set, for the recipe that is shown. */
-enum set_source_type { SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
+/* What an annotation says of a view of a set, as the recipe that is shown has it. */
+enum set_source_type { SOURCE_LIST, SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
 struct set_source {
     enum set_source_type type;
-    size_t file, view;
-    char separator;    /* of a table, as struct picture_table has it: */
-    char *key, *label; /* label NULL: it is none. Owned */
+    size_t view; /* 0: of all samples */
+    char *json;  /* owned */
 };
 
 /* A dataset that a rule has found: samples, which tables and annotations may say more of. */
 struct set {
+    struct search *s;
     struct files_claim *claim; /* owned, until it is in a collection */
     uint32_t root;             /* it is called like this folder */
     uint32_t top;              /* the folder that its samples are in, */
@@ -100,7 +102,8 @@ struct set {
     uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
     struct set_source *source; /* [n_sources] */
     size_t n_sources;
-    char *notes;         /* for people: lines; NULL: none */
+    struct text notes;   /* for people: lines */
+    struct text about;   /* members of dataset.json, each with ",\n" behind */
     struct text ignored; /* objects of JSON, with commas between them */
     char *refused;       /* why it is an error, for people; NULL: it is none */
     uint64_t base;       /* the number of its first sample among those that are looked for, */
@@ -109,6 +112,7 @@ struct set {
 
 struct search {
     const struct members *m;
+    bool failed;     /* memory ran out: nothing more is looked for */
     struct set *set; /* [n_sets] */
     size_t n_sets;
     struct recipe **recipe; /* [n_recipes] owned, until all sets are collections */
@@ -140,6 +144,31 @@ static inline const char *claim_path(const struct search *s, uint32_t folder)
     return members_folder(s->m, folder);
 }
 
+static inline const char *folder_name(const struct search *s, uint32_t folder)
+{
+    return path_base(claim_path(s, folder));
+}
+
+/* The file after the last one of a folder, and of those in it. */
+static inline size_t folder_end(const struct search *s, uint32_t folder)
+{
+    return s->info[s->info[folder].end - 1].last;
+}
+
+/* The first folder from `at` to before `end`, not below it, that a rule looks at: a sibling. `end`:
+ * there is none. */
+uint32_t sibling_from(const struct search *s, uint32_t at, uint32_t end);
+
+/* for (EACH_FOLDER(s, i, folder)): those in a folder, but not those in them. */
+#define EACH_FOLDER(s, i, folder)                                                                  \
+    uint32_t i = (folder) + 1;                                                                     \
+    i < (s)->info[folder].end;                                                                     \
+    i = next_folder(s, i)
+#define EACH_SIBLING(s, i, folder)                                                                 \
+    uint32_t i = sibling_from(s, (folder) + 1, (s)->info[folder].end);                             \
+    i < (s)->info[folder].end;                                                                     \
+    i = sibling_from(s, next_folder(s, i), (s)->info[folder].end)
+
 /* ---- counts.c ---- */
 
 /* What no user means: hidden folders, and what macOS adds to archives. */
@@ -151,16 +180,16 @@ bool path_is_hidden(const char *path);
 /* Add up counts from first to before `end` over the folders below each. */
 void sum_folders(struct search *s, enum folder_count first, enum folder_count end);
 
-/* Count the files of all folders. 0 or -ENOMEM. */
-int counts_make(struct search *s);
+/* Count the files of all folders, again if they were; and forget it. */
+void counts_make(struct search *s);
 void counts_free(struct search *s);
 
 /* Set FILE_IN_SAMPLE of the files of a folder: those of samples of s->media. Returns how many
  * samples there are. by_class: see struct sample_walk. */
 uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class);
 
-/* Keep the first rule by which pictures of a folder are no dataset. 0 or -ENOMEM. */
-int claim_note_unmet(struct search *s, uint32_t folder, bool project);
+/* Keep the first rule by which pictures of a folder are no dataset. */
+void claim_note_unmet(struct search *s, uint32_t folder, bool project);
 
 /* Is it a folder of pictures that a rule looks at? */
 bool is_sibling(const struct search *s, uint32_t folder);
@@ -170,47 +199,53 @@ uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
 
 /* ---- manifests.c ---- */
 
-/* Before folders are counted: find manifests by names, and by a look into some. 0 or
- * -ENOMEM. */
-int search_named_manifests(struct search *s);
+/* Before folders are counted: find manifests by names, and by a look into some. */
+void search_named_manifests(struct search *s);
 
-/* Look into other files of a folder, and of those below that have no pictures; counts them. 0 or
- * -ENOMEM. */
-int search_manifests(struct search *s, uint32_t folder);
+/* Look into other files of a folder, and of those below that have no pictures; counts them. */
+void search_manifests(struct search *s, uint32_t folder);
 
 /* The same for the folders of this one, which may be classes, or have manifests of their own. */
-int search_classes_for_manifests(struct search *s, uint32_t folder);
+void search_classes_for_manifests(struct search *s, uint32_t folder);
 
-/* ---- manifest.c, metadata.c: the sets of a folder with manifests, or with a table of metadata. 0
- * or -ENOMEM ---- */
+/* ---- manifest.c, metadata.c: the sets of a folder with manifests, or with a table of metadata
+ * ---- */
 
-int manifests_apply(struct search *s, uint32_t folder);
-int metadata_apply(struct search *s, uint32_t folder);
+void manifests_apply(struct search *s, uint32_t folder);
+void metadata_apply(struct search *s, uint32_t folder);
 
 /* ---- claim.c ---- */
 
 /* Find the datasets of a folder. split: it, or one above, is called by a part of a dataset;
- * project: a program is built in a folder above. 0 or -ENOMEM. */
+ * project: a program is built in a folder above. */
 struct claim_above {
     bool split, project;
     bool in_split;    /* the folder itself is called by a split */
     const char *rule; /* which rule has led here, for people; NULL: none */
 };
-int claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
+void claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
 
 /* ---- pairs.c ---- */
 
-/* Find pairs among the folders of this one, or of several in it. 0; 1: it is refused, and a set
- * says so; or -ENOMEM. */
-int pairs_find(struct search *s, uint32_t folder);
+/* Find pairs among the folders of this one, or of several in it. true: it is refused, and a set
+ * says so. */
+bool pairs_find(struct search *s, uint32_t folder);
 
 /* Are the folders in it scenes: are all paired alike? */
 bool pairs_are_scenes(const struct search *s, uint32_t folder);
 
+/* Add a pair, whose texts are copied. */
+void pairs_add(struct search *s, uint32_t input, struct pair pair);
+
+/* Nothing is looked for in a folder, and its files are ignored. */
+void pairs_ignore(struct search *s, uint32_t folder);
+
 /* ---- partners.c ---- */
 
-/* The first file of a folder whose name is not before "<stem>.". */
-size_t pairs_first(const struct search *s, uint32_t folder, const char *stem, size_t len);
+/* The first file of a folder from `at` on that is called by that stem and an extension; at
+ * SIZE_MAX: from the first one on. SIZE_MAX: there is none. */
+size_t partner_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
+                    size_t len);
 
 /* Has a folder a picture with that stem? */
 bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len);
@@ -218,47 +253,48 @@ bool pairs_have_picture(const struct search *s, uint32_t folder, const char *ste
 /* The folder below `to` where `folder` is below `from`. NO_FOLDER: there is none. */
 uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to);
 
-/* Nothing is looked for in a folder, and its files are ignored. */
-void pairs_ignore(struct search *s, uint32_t folder);
-
 /* The file of a pair that belongs to the picture of that name in `folder`, which is `input` or
  * below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX: there is none. */
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
                     uint32_t folder, const char *name, size_t after);
 
-/* Say of a set what belongs to its pictures, where names of its folders do not. 0 or -ENOMEM. */
-int pairs_add_notes(const struct search *s, struct set *set);
+/* Say of a set what belongs to its pictures, where names of its folders do not. */
+void pairs_add_notes(const struct search *s, struct set *set);
 
 /* ---- folders.c ---- */
 
 /* Parts, splits, one folder, classes, or a flat folder: the first rule that holds makes sets, or
- * looks at the folders in it. 0 or -ENOMEM. */
-int folders_apply(struct search *s, uint32_t folder, struct claim_above above);
+ * looks at the folders in it. */
+void folders_apply(struct search *s, uint32_t folder, struct claim_above above);
 
 /* ---- sets.c ---- */
 
+/* Make space for element number n, as array_capacity() does. false: no memory, and s->failed. */
+bool search_capacity(struct search *s, void *array, size_t n, size_t each);
+
+/* Copy a text of len bytes, as element number *n of a list, which grows. */
+void search_add_text(struct search *s, char ***list, size_t *n, const char *text, size_t len);
+
 /* Make a set by hand: begin it, then each sample with its files, whose field is an extension if
- * field is NULL, and end it. 0 or -ENOMEM. The set moves when another begins. */
-int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
-              const char *rule, struct set **ret);
-int set_begin_sample(struct set *set);
-int set_add_file(struct search *s, struct set *set, size_t file, const char *field);
-int set_end(struct set *set);
+ * field is NULL, and end it. NULL: no memory. The set moves when another begins. */
+struct set *set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
+                      bool whole, const char *rule);
+void set_begin_sample(struct set *set);
+void set_add_file(struct set *set, size_t file, const char *field);
+void set_end(struct set *set);
 
-/* Count files that are ignored for a reason, in dataset.json: the path of the first. 0 or -ENOMEM.
- */
-int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
+/* Add a class, by the name of a folder. */
+void set_add_class(struct set *set, uint32_t folder);
 
-/* Add an annotation of a view. 0 or -ENOMEM. */
-int set_add_source(struct set *set, enum set_source_type type, size_t file, size_t view);
+/* Count files that are ignored for a reason, in dataset.json: the path of the first. */
+void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 
-/* Add a member to what the dataset.json of a set says. 0 or -ENOMEM. */
-int set_add_about(struct set *set, const char *name, const char *json, ...)
-    __attribute__((format(printf, 3, 4)));
-int set_add_about_text(struct set *set, const char *name, const char *text);
+/* Add what an annotation says of a view; takes over what is in json. */
+void set_add_source(struct set *set, enum set_source_type type, size_t view, struct text *json);
+void set_add_source_file(struct set *set, enum set_source_type type, size_t view, size_t file);
 
-/* Add a line to what a user has to know. 0 or -ENOMEM. */
-int set_add_note(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Add a text to what the dataset.json of a set says. */
+void set_add_about_text(struct set *set, const char *name, const char *text);
 
 /* The path of a file below SOURCE; the caller's. NULL: no memory. */
 char *claim_file_path(const struct search *s, size_t file);
@@ -266,17 +302,16 @@ char *claim_file_path(const struct search *s, size_t file);
 /* Sets whose samples are the rows of a table, of that path below SOURCE: it is called `word` for
  * people, and dataset.json has its name as `about`. set_begin_row() begins a sample that has a key
  * of its own; set_add_lost() says that a name of a file means none, and why: see struct files_lost.
- * 0 or -ENOMEM. */
-int set_add_table(struct set *set, const char *path, const char *word, const char *about);
-int set_begin_row(struct set *set, const char *key, size_t len);
-int set_add_lost(struct set *set, const char *field, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+ */
+void set_add_table(struct set *set, const char *path, const char *word, const char *about);
+void set_begin_row(struct set *set, const char *key, size_t len);
+void set_add_lost(struct set *set, const char *field, const char *why);
 
 /* May a table of a folder name that file? Not one that is hidden. */
 bool table_may_name(const struct search *s, uint32_t root, size_t file);
 
-/* Refuse a set, unless it is, and say why. 0 or -ENOMEM. */
-int set_refuse(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Refuse a set, unless it is, and say why. */
+void set_refuse(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* End the sets from number `from` on: their files are in none. */
 void sets_drop(struct search *s, size_t from);
@@ -286,41 +321,44 @@ void sets_release(struct search *s);
 /* ---- collect.c ---- */
 
 /* A set of that layout, called like root, whose samples are in the folder `top`, and in those in it
- * if `whole`. The folders of top are the classes of LAYOUT_CLASSES. ret may be NULL. 0 or -ENOMEM.
- */
-int collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
-                const char *rule, struct set **ret);
+ * if `whole`. The folders of top are the classes of LAYOUT_CLASSES. NULL: no memory. */
+struct set *collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
+                        bool whole, const char *rule);
 
 /* The path that a folder is shown by: without folders on it that are called by a role alone, such
- * as images; and behind it `called`, or NULL. 0 or -ENOMEM. */
-int collect_display_path(const struct search *s, uint32_t folder, const char *called, char **ret);
+ * as images; and behind it `called`, or NULL. NULL: no memory. */
+char *collect_display_path(struct search *s, uint32_t folder, const char *called);
 
-/* The path that a set is shown by as a dataset; "": that of SOURCE. 0 or -ENOMEM. */
-int collect_set_path(const struct search *s, const struct set *set, char **ret);
+/* The path that a set is shown by as a dataset; "": that of SOURCE. NULL: no memory. */
+char *collect_set_path(struct search *s, const struct set *set);
 
-/* A dataset that is refused, and why: the pictures below root are in no other. 0 or -ENOMEM. */
-int collect_refused(struct search *s, uint32_t root, const char *format, ...)
+/* A dataset that is refused, and why: the pictures below root are in no other. Returns true. */
+bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Make collections of all sets, and count what is ignored. 0 or -ENOMEM. */
-int collect_all_sets(struct search *s);
+/* Make collections of all sets, and count what is ignored. */
+void collect_all_sets(struct search *s);
 
 /* If a set from number `from` on is refused, all of them are, as one dataset of folder: half a
- * dataset is none. 0 or -ENOMEM. */
-int sets_refuse_all(struct search *s, size_t from, uint32_t folder);
+ * dataset is none. */
+void sets_refuse_all(struct search *s, size_t from, uint32_t folder);
 
 /* Does a file next to class folders of sounds or texts stay what it is? */
 bool stays_beside(enum files_media media, const char *name);
 
 /* ---- tables.c ---- */
 
-/* Read tables and annotations next to the sets. 0 or -ENOMEM. */
-int tables_apply(struct search *s);
+/* Read tables and annotations next to the sets. */
+void tables_apply(struct search *s);
 
 /* ---- classes.c ---- */
 
+/* Has SOURCE files of s->media, sounds or texts, that are in no collection yet? Not sounds next to
+ * tables of Kaldi, which may name them. */
+bool classes_have_any(const struct search *s);
+
 /* Collect the class folders of s->media, sounds or texts, that are in no collection yet, nor have
- * files that may be something else. 0 or -ENOMEM. */
-int claim_classes(struct search *s);
+ * files that may be something else. */
+void claim_classes(struct search *s);
 
 #endif

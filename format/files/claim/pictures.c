@@ -1,22 +1,13 @@
 #include "format/files/claim/pictures.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
-#include "format/files/claim/words.h"
 #include "format/index/index.h"
 
-static uint32_t pictures_number(const struct set *set, size_t sample)
-{
-    const struct files_claim *claim = set->claim;
-
-    return set->file[claim->first[sample]];
-}
-
-/* The picture among the files of a sample. */
+/* The picture among the files of a sample; the first file if none is one. */
 static uint32_t pictures_file(const struct search *s, const struct set *set, size_t sample)
 {
     const struct files_claim *claim = set->claim;
@@ -24,19 +15,20 @@ static uint32_t pictures_file(const struct search *s, const struct set *set, siz
     for (uint32_t i = claim->first[sample]; i < claim->first[sample + 1]; i++)
         if (name_is_of(s->media, members_name(s->m, set->file[i])))
             return set->file[i];
-    return pictures_number(set, sample);
+    return set->file[claim->first[sample]];
 }
 
+/* folder_len 0: of the stem alone. */
 static size_t pictures_hash(const struct pictures *pictures, const char *folder, size_t folder_len,
                             const char *stem, size_t len)
 {
     return (key_hash(folder, folder_len) * 31 + key_hash(stem, len)) & pictures->mask;
 }
 
-static void pictures_link(struct picture_table_of *table, size_t slot, uint32_t picture)
+static void pictures_link(struct pictures *pictures, size_t slot, uint32_t entry)
 {
-    table->next[picture] = table->slot[slot];
-    table->slot[slot] = picture + 1;
+    pictures->next[entry] = pictures->slot[slot];
+    pictures->slot[slot] = entry + 1;
 }
 
 static void pictures_add(struct pictures *pictures, uint32_t picture)
@@ -46,9 +38,9 @@ static void pictures_add(struct pictures *pictures, uint32_t picture)
     const char *folder = path_base(members_folder_of(m, pictures->all[picture]));
     size_t stem = name_stem_alone(name);
 
-    pictures_link(&pictures->by_stem, pictures_hash(pictures, "", 0, name, stem), picture);
-    pictures_link(&pictures->by_folder, pictures_hash(pictures, folder, strlen(folder), name, stem),
-                  picture);
+    pictures_link(pictures, pictures_hash(pictures, "", 0, name, stem), 2 * picture);
+    pictures_link(pictures, pictures_hash(pictures, folder, strlen(folder), name, stem),
+                  2 * picture + 1);
 }
 
 /* ---- finding ---- */
@@ -82,32 +74,29 @@ static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
     if (!pictures_ends_with(path, path_len, text, len) &&
         !pictures_ends_with(text, len, path, path_len))
         return false;
-    if (*pictures->split) {
-        const struct set *set = pictures_set(pictures, picture);
-        struct name_piece wanted = {pictures->split, strlen(pictures->split)}, piece;
+    if (!pictures->split.len)
+        return true;
+    /* WIDER_train/images is of train. */
+    for (uint32_t f = pictures_set(pictures, picture)->root; f != NO_FOLDER; f = s->info[f].above) {
+        const char *root = folder_name(s, f);
+        struct name_piece piece;
 
-        /* WIDER_train/images is of train. */
-        for (uint32_t f = set->root; f != NO_FOLDER; f = s->info[f].above) {
-            const char *root = path_base(claim_path(s, f));
-
-            if (words_have_split(root, strlen(root), &piece))
-                return words_same_split(piece, wanted);
-        }
-        return false;
+        if (words_have_split(root, strlen(root), &piece))
+            return words_same_split(piece, pictures->split);
     }
-    return true;
+    return false;
 }
 
 /* with_ext: the text is a name, not a stem. */
 static void pictures_search(const struct pictures *pictures, const char *text, size_t len,
                             bool with_ext, uint32_t *ret)
 {
-    const struct picture_table_of *table;
-    const char *base = text + len;
-    size_t stem, slot;
+    const char *base = memrchr(text, '/', len), *folder;
+    size_t stem;
 
-    while (base > text && base[-1] != '/')
-        base--;
+    folder = base && base > text ? memrchr(text, '/', (size_t)(base - text)) : NULL;
+    folder = folder ? folder + 1 : text;
+    base = base ? base + 1 : text;
     stem = (size_t)(text + len - base);
     if (with_ext) {
         const char *dot = memrchr(base, '.', stem);
@@ -116,21 +105,12 @@ static void pictures_search(const struct pictures *pictures, const char *text, s
             return;
         stem = (size_t)(dot - base);
     }
-    if (base > text) {
-        const char *folder = base - 1;
+    for (uint32_t i = pictures->slot[pictures_hash(
+             pictures, folder, base > text ? (size_t)(base - 1 - folder) : 0, base, stem)];
+         i && *ret != PICTURE_SEVERAL; i = pictures->next[i - 1]) {
+        const uint64_t number = (uint64_t)(i - 1) / 2 - (uint64_t)(pictures->file - pictures->all);
 
-        while (folder > text && folder[-1] != '/')
-            folder--;
-        slot = pictures_hash(pictures, folder, (size_t)(base - 1 - folder), base, stem);
-        table = &pictures->by_folder;
-    } else {
-        slot = pictures_hash(pictures, "", 0, base, stem);
-        table = &pictures->by_stem;
-    }
-    for (uint32_t i = table->slot[slot]; i && *ret != PICTURE_SEVERAL; i = table->next[i - 1]) {
-        const uint64_t number = (uint64_t)(i - 1) - (uint64_t)(pictures->file - pictures->all);
-
-        if (number < pictures->n && number != *ret &&
+        if (number < pictures->n && number != *ret && (i - 1) % 2 == (base > text) &&
             pictures_is_meant(pictures, (uint32_t)number, text, len, with_ext))
             *ret = *ret == PICTURE_NONE ? (uint32_t)number : PICTURE_SEVERAL;
     }
@@ -184,10 +164,8 @@ struct set *pictures_set(const struct pictures *pictures, uint32_t picture)
 void pictures_release(struct pictures *pictures)
 {
     free(pictures->all);
-    free(pictures->by_stem.slot);
-    free(pictures->by_stem.next);
-    free(pictures->by_folder.slot);
-    free(pictures->by_folder.next);
+    free(pictures->slot);
+    free(pictures->next);
 }
 
 void pictures_choose(struct pictures *pictures, const struct set *set)
@@ -195,30 +173,19 @@ void pictures_choose(struct pictures *pictures, const struct set *set)
     pictures->file = pictures->all + (set ? set->first : pictures->n_recipes);
     pictures->n = set ? set->claim->n_samples : pictures->n_all - pictures->n_recipes;
     pictures->scope = 0;
-    pictures->split = "";
+    pictures_of_all_splits(pictures);
 }
 
-static int pictures_make(struct pictures *pictures)
+bool pictures_aim(struct pictures *pictures, uint32_t scope, const char *name)
 {
-    size_t slots = 64;
-
-    while (slots < pictures->n_all)
-        slots *= 2;
-    pictures->mask = slots - 1;
-    pictures->all = calloc(pictures->n_all + 1, sizeof(*pictures->all));
-    pictures->by_stem.next = calloc(pictures->n_all + 1, sizeof(uint32_t));
-    pictures->by_stem.slot = calloc(slots, sizeof(uint32_t));
-    pictures->by_folder.next = calloc(pictures->n_all + 1, sizeof(uint32_t));
-    pictures->by_folder.slot = calloc(slots, sizeof(uint32_t));
-    return pictures->all && pictures->by_stem.next && pictures->by_stem.slot &&
-                   pictures->by_folder.next && pictures->by_folder.slot
-               ? 0
-               : -ENOMEM;
+    pictures->scope = scope;
+    pictures_of_all_splits(pictures);
+    return words_have_split(name, name_stem_alone(name), &pictures->split);
 }
 
-int pictures_init(struct pictures *ret, struct search *s)
+void pictures_init(struct pictures *ret, struct search *s)
 {
-    int r;
+    size_t slots = 64, n = 0;
 
     *ret = (struct pictures){.names.find = pictures_find, .s = s};
     for (size_t i = 0; i < s->n_sets; i++) { /* those of recipes come first */
@@ -230,14 +197,22 @@ int pictures_init(struct pictures *ret, struct search *s)
             ret->n_recipes = ret->n_all;
         set->base = set->dataset ? 0 : set->first - ret->n_recipes;
     }
-    r = pictures_make(ret);
-    for (size_t i = 0; i < s->n_sets && r == 0; i++)
+    while (slots < ret->n_all)
+        slots *= 2;
+    slots *= 2; /* each has two entries */
+    ret->mask = slots - 1;
+    ret->all = calloc(ret->n_all + 1, sizeof(*ret->all));
+    ret->next = calloc(2 * ret->n_all + 1, sizeof(*ret->next));
+    ret->slot = calloc(slots, sizeof(*ret->slot));
+    s->failed = s->failed || !ret->all || !ret->next || !ret->slot;
+    if (s->failed)
+        return;
+    for (size_t i = 0; i < s->n_sets; i++)
         for (size_t k = 0;
              k < s->set[i].claim->n_samples && !s->set[i].refused && set_has_pictures(&s->set[i]);
              k++)
-            ret->all[s->set[i].first + k] = pictures_file(s, &s->set[i], k);
-    for (size_t i = ret->n_all; i > 0 && r == 0; i--)
-        pictures_add(ret, (uint32_t)(i - 1));
+            ret->all[n++] = pictures_file(s, &s->set[i], k);
+    while (n)
+        pictures_add(ret, (uint32_t)--n);
     pictures_choose(ret, NULL);
-    return r;
 }

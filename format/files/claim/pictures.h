@@ -4,6 +4,7 @@
 
 #include "format/annotations/picture_names.h"
 #include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
 
 /* Those of all sets without a recipe are looked for, or those of one set: sample i of a set has the
  * number base + i among these. A text means the picture whose name it is, or whose
@@ -18,26 +19,35 @@ struct pictures {
     /* Only those in a folder, and in those in it, */
     uint32_t scope;
     /* and in sets whose name has that word for a split, if it is not empty. */
-    const char *split;
+    struct name_piece split;
 
     /* Private: all pictures, those of sets of recipes first. */
     uint32_t *all; /* [n_all] */
     size_t n_all, n_recipes;
-    /* Hash tables of stems, and of stems with the folder in front: 1 + numbers. */
-    struct picture_table_of {
-        uint32_t *slot; /* [mask + 1] */
-        uint32_t *next; /* [n_all] 1 + the next picture with the same hash; 0: none */
-    } by_stem, by_folder;
+    /* A hash table of stems, and of stems with the folder in front: 1 + 2 x the number of a
+     * picture,
+     * + 1 for those with the folder. */
+    uint32_t *slot; /* [mask + 1] */
+    uint32_t *next; /* [2 n_all] the next one with the same hash; 0: none */
     size_t mask;
 };
 
-/* 0 or -ENOMEM. */
-int pictures_init(struct pictures *ret, struct search *s);
+/* If memory runs out, the search has failed. */
+void pictures_init(struct pictures *ret, struct search *s);
 void pictures_release(struct pictures *pictures);
 
 /* From now on look for the samples of one set alone, numbered from 0, of any split; NULL: for those
  * of all sets without a recipe, as it was at the start. */
 void pictures_choose(struct pictures *pictures, const struct set *set);
+
+/* Look in a folder only, and for those of the split that the name of a file has, if it has one:
+ * true; then pictures_of_all_splits() may be called. */
+bool pictures_aim(struct pictures *pictures, uint32_t scope, const char *name);
+
+static inline void pictures_of_all_splits(struct pictures *pictures)
+{
+    pictures->split = (struct name_piece){0};
+}
 
 /* The set of a picture. */
 struct set *pictures_set(const struct pictures *pictures, uint32_t picture);

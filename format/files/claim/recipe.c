@@ -10,11 +10,12 @@
 #include "format/annotations/boxes.h"
 #include "format/files/claim/pattern.h"
 
-static int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d,
-                        const char *what)
+int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d, const char *what)
 {
-    return diag_set(d, -EBADMSG, "%s, line %u: '%s': %s", recipe->name, recipe_line(recipe, at), at,
-                    what);
+    return recipe->is_card /* whose text has other lines */
+               ? diag_set(d, -EBADMSG, "%s: '%s': %s", recipe->name, at, what)
+               : diag_set(d, -EBADMSG, "%s, line %u: '%s': %s", recipe->name,
+                          recipe_line(recipe, at), at, what);
 }
 
 const char *recipe_pattern(const json_t *member, size_t n)
@@ -22,6 +23,28 @@ const char *recipe_pattern(const json_t *member, size_t n)
     if (json_is_string(member))
         return n ? NULL : json_string_value(member);
     return json_string_value(json_array_get(member, n));
+}
+
+int recipe_match(const struct recipe *recipe, const json_t *member, const char *path,
+                 struct pattern_words *words, size_t *ret, struct diag *d)
+{
+    struct pattern_words unused;
+    const char *pattern;
+
+    words = words ? words : &unused;
+    for (size_t i = 0; (pattern = recipe_pattern(member, i)); i++) {
+        int r;
+
+        words->n = 0;
+        r = pattern_match(pattern, path, words);
+        if (r < 0)
+            return recipe_fault(recipe, pattern, d, "it can be read in too many ways");
+        if (r && ret)
+            *ret = i;
+        if (r)
+            return 1;
+    }
+    return 0;
 }
 
 /* One pattern, or a list of them. */
@@ -70,6 +93,38 @@ static bool recipe_is_column(const json_t *value)
     return json_is_string(value) || (json_is_integer(value) && json_integer_value(value) >= 0);
 }
 
+static bool recipe_is_file(const json_t *value)
+{
+    return json_is_string(value) && !pattern_fault(json_string_value(value));
+}
+
+static bool recipe_is_separator(const json_t *value)
+{
+    return json_string_length(value) == 1 && strchr(",;\t ", *json_string_value(value));
+}
+
+static bool recipe_are_columns(const json_t *value)
+{
+    bool good = json_is_array(value);
+
+    for (size_t i = 0; i < json_array_size(value); i++)
+        good = good && recipe_is_column(json_array_get(value, i));
+    return good;
+}
+
+/* What a table may say. To add one: a row. */
+static const struct table_member {
+    const char *name;
+    bool (*is_good)(const json_t *value);
+    const char *expected;
+} table_members[] = {
+    {"file", recipe_is_file, "expected a path below the folder of the recipe"},
+    {"key", recipe_is_column, "expected names of columns, or their numbers from 0"},
+    {"label", recipe_is_column, "expected names of columns, or their numbers from 0"},
+    {"columns", recipe_are_columns, "expected names of columns, or their numbers from 0"},
+    {"separator", recipe_is_separator, "expected one of \",\", \";\", a tab or a space"},
+};
+
 static int recipe_check_one_table(const struct recipe *recipe, const char *key, json_t *value,
                                   struct diag *d)
 {
@@ -80,28 +135,15 @@ static int recipe_check_one_table(const struct recipe *recipe, const char *key, 
         return recipe_fault(recipe, key, d, "expected an object with \"file\", or a list of them");
     json_object_foreach(value, name, member)
     {
-        bool good = false;
+        size_t i = 0;
 
-        if (!strcmp(name, "file"))
-            good = json_is_string(member) && !pattern_fault(json_string_value(member));
-        else if (!strcmp(name, "key") || !strcmp(name, "label"))
-            good = recipe_is_column(member);
-        else if (!strcmp(name, "separator"))
-            good = json_is_string(member) && json_string_length(member) == 1 &&
-                   strchr(",;\t ", *json_string_value(member));
-        else if (!strcmp(name, "columns"))
-            good = json_is_array(member);
-        else
+        while (i < ARRAY_LEN(table_members) && strcmp(table_members[i].name, name) != 0)
+            i++;
+        if (i == ARRAY_LEN(table_members))
             return recipe_fault(recipe, name, d,
                                 "expected file, key, label, columns or separator of a table");
-        for (size_t i = 0; good && json_is_array(member) && i < json_array_size(member); i++)
-            good = recipe_is_column(json_array_get(member, i));
-        if (!good)
-            return recipe_fault(
-                recipe, name, d,
-                !strcmp(name, "separator") ? "expected one of \",\", \";\", a tab or a space"
-                : !strcmp(name, "file")    ? "expected a path below the folder of the recipe"
-                                           : "expected names of columns, or their numbers from 0");
+        if (!table_members[i].is_good(member))
+            return recipe_fault(recipe, name, d, table_members[i].expected);
     }
     return 0;
 }

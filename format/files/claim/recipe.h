@@ -14,6 +14,8 @@
 #define RECIPE_BYTES    (1u << 20) /* of a recipe, at most */
 #define RECIPE_DATASETS 4096       /* that it makes, at most */
 
+struct pattern_words;
+
 struct recipe {
     json_t *json;
     const char *text, *name; /* its bytes, for the lines of messages; the caller's, */
@@ -44,15 +46,23 @@ const char *recipe_pattern(const json_t *member, size_t n);
  */
 json_t *recipe_table(const json_t *member, size_t n);
 
+/* "NAME, line N: 'at': what", where `at` is a text of the recipe. -EBADMSG. */
+int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d, const char *what);
+
+/* Does one of the patterns of a member match? words: NULL, or what its words are; *ret: NULL, or
+ * its number. 1, 0, or -EBADMSG with the reason in d. */
+int recipe_match(const struct recipe *recipe, const json_t *member, const char *path,
+                 struct pattern_words *words, size_t *ret, struct diag *d);
+
 /* Find the recipe of a folder, the one that the user has given or the one in it, and make its sets,
- * which may be one that is refused. 1; 0: there is none; or -ENOMEM. */
-int recipe_apply(struct search *s, uint32_t folder);
+ * which may be one that is refused. false: there is none. */
+bool recipe_apply(struct search *s, uint32_t folder);
 
 /* Number the classes that a dataset names. 0, -ENOMEM, or -EEXIST: the next one has a number. */
 int recipe_classes(const json_t *classes, struct numbered *ret);
 
-/* Read lists, tables and boxes that recipes name. 0 or -ENOMEM. */
+/* Read lists, tables and boxes that recipes name. */
 struct annotating;
-int recipe_annotate(struct annotating *a);
+void recipe_annotate(struct annotating *a);
 
 #endif

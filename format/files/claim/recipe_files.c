@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/extensions.h"
 #include "format/files/claim/recipe_parts.h"
 
@@ -34,15 +33,14 @@ static int recipe_add_group(const struct recipe_making *t, const char *name, siz
         t->recipe->is_card ? json_string_value(json_object_get(t->dataset, "note")) : NULL;
     struct named_group *group;
 
-    if (array_capacity(&claims->group, claims->n_groups, sizeof(*group)) < 0)
+    if (!search_capacity(t->s, &claims->group, claims->n_groups, sizeof(*group)))
         return -ENOMEM;
     group = &claims->group[claims->n_groups++];
     *group = (struct named_group){.file = calloc(n + 1, sizeof(*group->file)),
+                                  .path = collect_display_path(t->s, t->recipe->folder, name),
                                   .note = note ? strdup(note) : NULL};
     *ret = group;
-    return !group->file || (note && !group->note)
-               ? -ENOMEM
-               : collect_display_path(t->s, t->recipe->folder, name, &group->path);
+    return !group->path || !group->file || (note && !group->note) ? -ENOMEM : 0;
 }
 
 /* A dataset whose files are missing is an error; the others of a card are good all the same. */
@@ -62,9 +60,7 @@ int recipe_make_groups_of_files(struct recipe_making *t)
     int r;
 
     if (!t->s->claims->takes_groups)
-        return diag_set(t->d, -EBADMSG,
-                        "%s, line %u: '%s': an archive has no datasets of \"files\"",
-                        t->recipe->name, recipe_line(t->recipe, t->name), t->name);
+        return recipe_refuse_pattern(t, t->name, "an archive has no datasets of \"files\"");
     t->d = t->recipe->is_card ? &d : all;
     r = recipe_find_files(t);
     t->d = all;
@@ -79,9 +75,7 @@ int recipe_make_groups_of_files(struct recipe_making *t)
         for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
             to++;
         if (!*name)
-            return diag_set(t->d, -EBADMSG,
-                            "%s, line %u: '%s': its words are not those of \"files\"",
-                            t->recipe->name, recipe_line(t->recipe, t->name), t->name);
+            return recipe_refuse_pattern(t, t->name, "its words are not those of \"files\"");
         r = recipe_add_group(t, name, to - from, &group);
         for (size_t i = from; i < to && r == 0; i++) {
             group->file[group->n++] = t->hit[i].file;
@@ -120,17 +114,15 @@ static int recipe_take_folder(struct search *s, const struct recipe *recipe, con
     AUTO_TEXT struct text path = {0};
 
     text_add(&path, "%s%s%s", above, *above ? "/" : "", folder);
-    if (path.failed || array_capacity(&claims->moved, claims->n_moved, sizeof(*moved)) < 0)
+    if (path.failed || !search_capacity(s, &claims->moved, claims->n_moved, sizeof(*moved)))
         return -ENOMEM;
     if (folder_of_path(s, path.data, path.len) == NO_FOLDER)
-        return diag_set(d, -EBADMSG, "%s, line %u: '%s': expected a folder of that name, got none",
-                        recipe->name, recipe_line(recipe, folder), folder);
+        return recipe_fault(recipe, folder, d, "expected a folder of that name, got none");
     moved = &claims->moved[claims->n_moved++];
-    *moved = (struct moved_folder){strdup(path.data), NULL};
-    if (!moved->folder ||
-        collect_display_path(s, recipe->folder, strcmp(name, ".") ? name : NULL, &moved->shown) < 0)
-        return -ENOMEM;
-    return recipe_add_left(recipe, folder);
+    *moved = (struct moved_folder){
+        strdup(path.data),
+        collect_display_path(s, recipe->folder, strcmp(name, ".") ? name : NULL)};
+    return moved->folder && moved->shown ? recipe_add_left(recipe, folder) : -ENOMEM;
 }
 
 int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d)
@@ -153,7 +145,6 @@ int recipe_take_folders(struct search *s, const struct recipe *recipe, struct di
 
 int recipe_ignore_others(struct search *s, const struct recipe *recipe)
 {
-    const struct folder_info *top = &s->info[recipe->folder];
     struct extensions kinds = {.n = 0};
     AUTO_TEXT struct text shown = {0};
     struct claims *claims = s->claims;
@@ -161,7 +152,7 @@ int recipe_ignore_others(struct search *s, const struct recipe *recipe)
 
     if (!claims->n_groups && !claims->n_moved)
         return 0;
-    for (size_t i = top->first; i < s->info[top->end - 1].last; i++) {
+    for (size_t i = s->info[recipe->folder].first; i < folder_end(s, recipe->folder); i++) {
         const char *name = members_name(s->m, i);
         char path[PATH_MAX];
 

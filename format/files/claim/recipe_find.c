@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/checked.h"
 #include "base/text.h"
 #include "format/files/claim/recipe_parts.h"
 
@@ -12,10 +12,7 @@
 
 int recipe_refuse_pattern(const struct recipe_making *t, const char *pattern, const char *what)
 {
-    return t->recipe->is_card /* whose text has other lines */
-               ? diag_set(t->d, -EBADMSG, "%s: '%s': %s", t->recipe->name, pattern, what)
-               : diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", t->recipe->name,
-                          recipe_line(t->recipe, pattern), pattern, what);
+    return recipe_fault(t->recipe, pattern, t->d, what);
 }
 
 static int recipe_add_hit(struct recipe_making *t, const char *pattern, uint32_t rank, size_t file,
@@ -35,57 +32,32 @@ static int recipe_add_hit(struct recipe_making *t, const char *pattern, uint32_t
     if (r == 0 && t->groups.n > RECIPE_DATASETS)
         r = diag_set(t->d, -EBADMSG, "%s, line %u: '%s': expected at most %u datasets, got more",
                      t->recipe->name, recipe_line(t->recipe, t->name), t->name, RECIPE_DATASETS);
-    if (r == 0 && array_capacity(&t->hit, t->n, sizeof(hit)) < 0)
-        r = -ENOMEM;
-    if (r == 0)
-        t->hit[t->n++] = hit;
-    return r;
-}
-
-/* 1, 0 or -EBADMSG. */
-static int recipe_is_excepted(const struct recipe_making *t, const char *path)
-{
-    const json_t *except = json_object_get(t->dataset, "except");
-    const char *pattern;
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(except, i)); i++) {
-        struct pattern_words words = {.n = 0};
-
-        r = pattern_match(pattern, path, &words);
-        if (r < 0)
-            r = recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
-    }
-    return r;
+    if (r < 0 || !search_capacity(t->s, &t->hit, t->n, sizeof(hit)))
+        return r < 0 ? r : -ENOMEM;
+    t->hit[t->n++] = hit;
+    return 0;
 }
 
 static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
                              bool *has)
 {
+    struct pattern_words words;
     char path[PATH_MAX];
-    const char *pattern;
+    size_t i;
+    int r;
 
     if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
         !recipe_path(t->s, t->recipe, file, path))
         return 0;
-    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
-        struct pattern_words words = {.n = 0};
-        int r = pattern_match(pattern, path, &words);
-
-        if (r < 0)
-            return recipe_refuse_pattern(t, pattern, "it can be read in too many ways");
-        if (!r)
-            continue;
-        if (path_is_hidden(path))
-            return 0;
-        r = recipe_is_excepted(t, path);
-        if (r)
-            return r < 0 ? r : 0;
-        if (i < HAS_MOST)
-            has[i] = true;
-        return recipe_add_hit(t, pattern, (uint32_t)i, file, &words);
-    }
-    return 0;
+    r = recipe_match(t->recipe, pictures, path, &words, &i, t->d);
+    if (r <= 0 || path_is_hidden(path))
+        return r < 0 ? r : 0;
+    r = recipe_match(t->recipe, json_object_get(t->dataset, "except"), path, NULL, NULL, t->d);
+    if (r)
+        return r < 0 ? r : 0;
+    if (i < HAS_MOST)
+        has[i] = true;
+    return recipe_add_hit(t, recipe_pattern(pictures, i), (uint32_t)i, file, &words);
 }
 
 /* The bytes of a pattern that are folders without words and stars. */
@@ -109,7 +81,6 @@ static int recipe_range(const struct recipe_making *t, const json_t *pictures, s
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
         int n = (int)recipe_plain_folders(pattern);
         AUTO_TEXT struct text path = {0};
-        const struct folder_info *f;
         uint32_t folder;
 
         text_add(&path, "%s%s%.*s", above, *above && n ? "/" : "", n, pattern);
@@ -118,9 +89,8 @@ static int recipe_range(const struct recipe_making *t, const json_t *pictures, s
         folder = folder_of_path(t->s, path.data ? path.data : "", path.len);
         if (folder == NO_FOLDER)
             continue;
-        f = &t->s->info[folder];
-        *first = f->first < *first ? f->first : *first;
-        *end = t->s->info[f->end - 1].last > *end ? t->s->info[f->end - 1].last : *end;
+        *first = min_u64(*first, t->s->info[folder].first);
+        *end = max_u64(*end, folder_end(t->s, folder));
     }
     return 0;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/json.h"
 #include "format/files/claim/recipe_parts.h"
 
@@ -15,27 +14,15 @@
  */
 static int recipe_leaves(const struct recipe *recipe, const char *path, struct diag *d)
 {
-    const json_t *leave = json_object_get(recipe->json, "leave");
-    const char *pattern;
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(leave, i)); i++) {
-        struct pattern_words words = {.n = 0};
-
-        r = pattern_match(pattern, path, &words);
-        if (r < 0)
-            r = diag_set(d, -EBADMSG, "%s, line %u: '%s': it can be read in too many ways",
-                         recipe->name, recipe_line(recipe, pattern), pattern);
-    }
-    return r;
+    return recipe_match(recipe, json_object_get(recipe->json, "leave"), path, NULL, NULL, d);
 }
 
 static int recipe_leave_files(struct search *s, const struct recipe *recipe, struct diag *d)
 {
-    const struct folder_info *top = &s->info[recipe->folder];
     int r = 0;
 
-    for (size_t i = top->first; i < s->info[top->end - 1].last && r >= 0; i++) {
+    for (size_t i = s->info[recipe->folder].first; i < folder_end(s, recipe->folder) && r >= 0;
+         i++) {
         char path[PATH_MAX];
 
         if (s->claims->taken[i] || !recipe_path(s, recipe, i, path))
@@ -92,8 +79,8 @@ static int recipe_leave(struct search *s, const struct recipe *recipe, struct di
 }
 
 /* owned: NULL, or the text, which is taken over, also on error. */
-static int recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
-                       char *owned, bool is_card)
+static bool recipe_open(struct search *s, uint32_t folder, const char *name, const char *text,
+                        char *owned, bool is_card)
 {
     struct recipe *recipe = calloc(1, sizeof(*recipe));
     struct diag d = DIAG_INIT;
@@ -101,10 +88,11 @@ static int recipe_open(struct search *s, uint32_t folder, const char *name, cons
     size_t first = s->n_sets, first_group = claims->n_groups, first_moved = claims->n_moved;
     int r;
 
-    if (!recipe || array_capacity(&s->recipe, s->n_recipes, sizeof(recipe)) < 0) {
+    s->failed = s->failed || !recipe;
+    if (!search_capacity(s, &s->recipe, s->n_recipes, sizeof(recipe))) {
         free(recipe);
         free(owned);
-        return -ENOMEM;
+        return false;
     }
     s->recipe[s->n_recipes++] = recipe;
     recipe->folder = folder;
@@ -119,72 +107,77 @@ static int recipe_open(struct search *s, uint32_t folder, const char *name, cons
         r = recipe_leave(s, recipe, &d);
     if (r == 0)
         r = recipe_ignore_others(s, recipe);
-    if (r < 0 && r != -ENOMEM) {
+    s->failed = s->failed || r == -ENOMEM;
+    if (r < 0 && !s->failed) {
         sets_drop(s, first);
         for (size_t i = first_group; i < claims->n_groups; i++)
             for (size_t k = 0; k < claims->group[i].n; k++)
                 claims->taken[claims->group[i].file[k]] = 0;
         claims_drop_groups(claims, first_group, first_moved);
         json_free(&recipe->json);
-        r = collect_refused(s, folder, "%s", diag_text(&d, r));
+        collect_refused(s, folder, "%s", diag_text(&d, r));
     }
-    return r < 0 ? r : r == 0;
+    return r <= 0;
 }
 
-static int recipe_refuse(struct search *s, uint32_t folder, const char *what)
+/* The first bytes of a file, ended by NUL, the caller's. NULL: no memory. */
+static char *recipe_bytes(struct search *s, size_t file, int *ret_len)
 {
-    const char *path = claim_path(s, folder);
-    int r = collect_refused(s, folder, "%s%s%s: %s", path, *path ? "/" : "", RECIPE_NAME, what);
+    char *bytes = calloc(RECIPE_BYTES + 1, 1);
 
-    return r < 0 ? r : 1;
+    if (bytes &&
+        s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, ret_len) == 0)
+        return bytes;
+    s->failed = true;
+    free(bytes);
+    return NULL;
 }
 
-/* SOURCE is perhaps a repository of the Hub, whose card names files. 1, 0 or -ENOMEM. */
-static int recipe_apply_card(struct search *s)
+/* SOURCE is perhaps a repository of the Hub, whose card names files. */
+static bool recipe_apply_card(struct search *s)
 {
     size_t file = members_lookup(s->m, "", 0, "README.md");
     AUTO_FREE char *bytes = NULL;
     char *recipe = NULL;
-    int len, r;
+    int len;
 
     if (file == s->m->n || !s->claims->heads || !s->claims->takes_groups)
-        return 0;
-    bytes = calloc(RECIPE_BYTES + 1, 1);
-    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
-              : -ENOMEM;
-    if (r < 0 || len < 0 || strncmp(bytes, "---", 3) != 0)
-        return r;
+        return false;
+    bytes = recipe_bytes(s, file, &len);
+    if (!bytes || len < 0 || strncmp(bytes, "---", 3) != 0)
+        return false;
     s->claims->taken[file] = CLAIMS_USED;
-    r = card_recipe(s, bytes, (size_t)len, &recipe);
-    return r < 0 || !recipe ? r : recipe_open(s, 0, "README.md", recipe, recipe, true);
+    if (card_recipe(s, bytes, (size_t)len, &recipe) < 0)
+        s->failed = true;
+    return recipe && recipe_open(s, 0, "README.md", recipe, recipe, true);
 }
 
-int recipe_apply(struct search *s, uint32_t folder)
+bool recipe_apply(struct search *s, uint32_t folder)
 {
-    const char *path = claim_path(s, folder);
+    const char *path = claim_path(s, folder), *wrong = NULL;
     size_t file = members_lookup(s->m, path, strlen(path), RECIPE_NAME);
-    char *bytes;
-    int len, r;
+    AUTO_FREE char *bytes = NULL;
+    const char *text;
+    int len = 0;
 
     if (!folder && s->claims->layout)
         return recipe_open(s, folder, s->claims->layout_name, s->claims->layout, NULL, false);
     if (file == s->m->n && !folder)
         return recipe_apply_card(s);
     if (file == s->m->n || !s->claims->heads)
-        return 0;
+        return false;
     s->claims->taken[file] = CLAIMS_USED;
+    bytes = recipe_bytes(s, file, &len);
+    if (!bytes)
+        return false;
     if (members_size(s->m, file) > RECIPE_BYTES)
-        return recipe_refuse(s, folder, "expected at most 1 MiB");
-    bytes = calloc(RECIPE_BYTES + 1, 1);
-    r = bytes ? s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, &len)
-              : -ENOMEM;
-    if (r == 0 && len < 0)
-        r = recipe_refuse(s, folder, strerror(-len));
-    else if (r == 0 && strlen(bytes) != (size_t)len)
-        r = recipe_refuse(s, folder, "expected JSON, got a byte 0");
-    if (r) {
-        free(bytes);
-        return r;
-    }
-    return recipe_open(s, folder, RECIPE_NAME, bytes, bytes, false);
+        wrong = "expected at most 1 MiB";
+    else if (len < 0)
+        wrong = strerror(-len);
+    else if (strlen(bytes) != (size_t)len)
+        wrong = "expected JSON, got a byte 0";
+    if (wrong)
+        return collect_refused(s, folder, "%s%s%s: %s", path, *path ? "/" : "", RECIPE_NAME, wrong);
+    text = bytes;
+    return recipe_open(s, folder, RECIPE_NAME, text, TAKE_PTR(bytes), false);
 }

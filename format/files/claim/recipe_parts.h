@@ -58,14 +58,12 @@ int recipe_ignore_others(struct search *s, const struct recipe *recipe);
  * note of SOURCE. *ret: JSON, the caller's; NULL: it says nothing of files. 0 or -ENOMEM. */
 int card_recipe(struct search *s, const char *text, size_t len, char **ret);
 
-/* ---- recipe_labels.c ---- */
+/* ---- recipe_words.c ---- */
 
 /* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
  * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
                          const struct numbered *labels, struct diag *d);
-
-/* ---- recipe_words.c ---- */
 
 /* Add the words of a sample, which is the last of the view so far, as texts. 0 or -ENOMEM. */
 int recipe_add_words(const struct recipe_making *t, struct files_view *view,

@@ -19,20 +19,12 @@ struct recipe_print {
     bool has_recipes; /* some datasets are of recipes */
 };
 
-/* ---- recipe_leave.c ---- */
-
-/* Leave a folder; or all files that are nothing so far. 0 or -ENOMEM. */
-int recipe_leave_folder(struct recipe_print *print, const char *path);
-int recipe_leave_all(struct recipe_print *print, const struct search *s);
-
-/* ---- recipe_print.c ---- */
-
-/* Add the sets that are not collections yet. 0 or -ENOMEM. */
-int recipe_print_sets(struct recipe_print *print, const struct search *s);
+/* Add the sets that are not collections yet. */
+void recipe_print_sets(struct recipe_print *print, struct search *s);
 
 /* Files that are in no sample may be datasets of their own: they are left. *ret: the recipe; the
- * caller frees it. 0 or -ENOMEM. */
-int recipe_print_end(struct recipe_print *print, const struct search *s, char **ret);
+ * caller frees it. */
+void recipe_print_end(struct recipe_print *print, struct search *s, char **ret);
 void recipe_print_release(struct recipe_print *print); /* of one that starts as {0} */
 #define AUTO_RECIPE_PRINT AUTO(recipe_print_release)
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/text.h"
 #include "format/annotations/boxes.h"
 #include "format/files/claim/lookup.h"
@@ -105,7 +104,7 @@ static int recipe_mark_with(struct recipe_making *t)
                 any = true;
                 if (t->s->flags[file] & FILE_WITH_ANOTHER)
                     continue;
-                if (array_capacity(&t->with, t->n_with, sizeof(*t->with)) < 0)
+                if (!search_capacity(t->s, &t->with, t->n_with, sizeof(*t->with)))
                     return -ENOMEM;
                 t->with[t->n_with++] = (uint32_t)file;
                 t->s->flags[file] |= FILE_WITH_ANOTHER;
@@ -131,10 +130,10 @@ static int recipe_add_with(const struct recipe_making *t, struct set *set,
         size_t file;
 
         r = recipe_find_with(t, patterns, words, &file);
-        if (r == 0 && file != SIZE_MAX && file != picture)
-            r = set_add_file(t->s, set, file, field);
         if (r < 0)
             return r;
+        if (file != SIZE_MAX && file != picture)
+            set_add_file(set, file, field);
     }
     return 0;
 }
@@ -161,9 +160,8 @@ static int recipe_add_boxes(const struct recipe_making *t, struct set *set,
                 claim->boxes_role = claim->role ? claim->role[i] : 0;
                 return 0;
             }
-        r = set_add_file(t->s, set, file, (*f)->extension);
-        if (r == 0)
-            claim->boxes_role = claim->role ? claim->role[set->n - 1] : 0;
+        set_add_file(set, file, (*f)->extension);
+        claim->boxes_role = claim->role ? claim->role[set->n - 1] : 0;
     }
     return r;
 }
@@ -202,10 +200,8 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     char path[PATH_MAX];
     int r = recipe_words(t, hit, path, &words);
 
-    if (r == 0)
-        r = set_begin_sample(set);
-    if (r == 0)
-        r = set_add_file(t->s, set, hit->file, NULL);
+    set_begin_sample(set);
+    set_add_file(set, hit->file, NULL);
     if (r == 0)
         r = recipe_add_with(t, set, &words, hit->file);
     if (r == 0)
@@ -216,12 +212,10 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     if (r == 0 && view->n > 1 && (hit->label != UINT32_MAX) != (view->label != NULL))
         return recipe_refuse_pattern(t, hit->pattern,
                                      "expected {label} in all patterns of pictures, or in none");
-    if (r == 0 && hit->label != UINT32_MAX) {
-        if (array_capacity(&view->label, view->n - 1, sizeof(*view->label)) < 0)
-            return -ENOMEM;
+    if (r == 0 && hit->label != UINT32_MAX &&
+        search_capacity(t->s, &view->label, view->n - 1, sizeof(*view->label)))
         view->label[view->n - 1] = hit->label;
-    }
-    return r;
+    return t->s->failed ? -ENOMEM : r;
 }
 
 /* The folders of a pattern before those that differ from sample to sample: keys do not have them.
@@ -299,13 +293,10 @@ static int recipe_check_boxes_are(const struct recipe_making *t, const struct se
 /* Samples [from, to) of the hits are one set. */
 static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 {
-    struct set *set;
-    int r = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder, true,
-                      "a recipe, epochfs.json", &set);
+    struct set *set = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder, true,
+                                "a recipe, epochfs.json");
+    int r = set ? recipe_set_top(t, &t->hit[from], set->claim) : -ENOMEM;
 
-    if (r < 0)
-        return r;
-    r = recipe_set_top(t, &t->hit[from], set->claim);
     if (r < 0)
         return r;
     set->called = strdup(t->groups.text[t->hit[from].group]->text);
@@ -324,7 +315,8 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
         r = recipe_check_boxes_are(t, set);
     if (r == 0)
         r = recipe_finish_words(set->claim->view);
-    return r < 0 ? r : set->called ? set_end(set) : -ENOMEM;
+    set_end(set);
+    return set->called ? r : -ENOMEM;
 }
 
 static int recipe_make_groups(struct recipe_making *t)

@@ -28,10 +28,7 @@ static struct set *reading_set(const struct recipe_reading *t)
 
 static int reading_refuse(const struct recipe_reading *t, const char *at, const char *what)
 {
-    const struct recipe *recipe = reading_set(t)->recipe;
-
-    return diag_set(t->d, -EBADMSG, "%s, line %u: '%s': %s", recipe->name, recipe_line(recipe, at),
-                    at, what);
+    return recipe_fault(reading_set(t)->recipe, at, t->d, what);
 }
 
 /* The words of the pattern of the first picture. */
@@ -133,15 +130,16 @@ static int reading_add_list(struct recipe_reading *t, const char *pattern, size_
 {
     const json_t *member = reading_table_of_list(t, pattern);
     AUTO_PICTURE_TABLE struct picture_table *table = NULL;
-    const char *name = members_name(t->a->s->m, file);
     int r = reading_open(t, file, member, &table);
 
-    if (r == 0 && table->unmatched)
-        r = set_add_note(reading_set(t), "%s names %zu pictures that are not there", name,
-                         table->unmatched);
-    return r < 0 ? r
-                 : annotating_add_list(t->a, t->set, reading_set(t)->recipe->folder, called, table,
-                                       member ? name : NULL);
+    if (r < 0)
+        return r;
+    if (table->unmatched)
+        text_add(&reading_set(t)->notes, "%s names %zu pictures that are not there\n",
+                 members_name(t->a->s->m, file), table->unmatched);
+    annotating_add_list(t->a, t->set, reading_set(t)->recipe->folder, called, table,
+                        member ? file : SIZE_MAX);
+    return 0;
 }
 
 /* A list whose name has a word of the name of the dataset: one for each file that there is. */
@@ -157,9 +155,10 @@ static int reading_match_list(struct recipe_reading *t, const char *pattern, siz
         pattern_match(pattern, path, &words) <= 0)
         return 0;
     split = pattern_find(&words, "split", 5);
-    if (split && !words_have_split(split->text, split->len, NULL))
-        return set_add_note(reading_set(t), "%s is no list of {split}: its name is no part's",
-                            path);
+    if (split && !words_have_split(split->text, split->len, NULL)) {
+        text_add(&reading_set(t)->notes, "%s is no list of {split}: its name is no part's\n", path);
+        return 0;
+    }
     if (!pattern_fill(name, &words, &called))
         return reading_refuse(t, pattern, "it lacks a word of the name of the dataset");
     *any = true;
@@ -170,7 +169,7 @@ static int reading_lists(struct recipe_reading *t)
 {
     const json_t *list = json_object_get(reading_set(t)->dataset, "list");
     const struct search *s = t->a->s;
-    const struct folder_info *top = &s->info[reading_set(t)->recipe->folder];
+    const uint32_t top = reading_set(t)->recipe->folder;
     const char *pattern;
     int r = 0;
 
@@ -184,7 +183,7 @@ static int reading_lists(struct recipe_reading *t)
                 r = reading_add_list(t, pattern, file, reading_set(t)->called);
             continue;
         }
-        for (file = top->first; file < s->info[top->end - 1].last && r == 0; file++)
+        for (file = s->info[top].first; file < folder_end(s, top) && r == 0; file++)
             r = reading_match_list(t, pattern, file, &any);
         if (r == 0 && !any)
             r = reading_refuse(t, pattern, "no file matches");
@@ -222,9 +221,9 @@ static int reading_join(struct recipe_reading *t)
         if (r == 0)
             r = reading_open(t, file, member, &table);
         if (r == 0)
-            r = annotating_rows(t->a, table, &row, &named);
-        if (r == 0)
-            r = annotating_add_table(t->a, t->set, 0, members_name(t->a->s->m, file), table, row);
+            row = annotating_rows(t->a, table->picture, table->rows, &named);
+        if (row)
+            annotating_add_table(t->a, t->set, 0, file, table, row);
     }
     return r;
 }
@@ -258,7 +257,7 @@ static int reading_celeba(struct recipe_reading *t)
                                   "it has a word that pictures do not have");
         if (called.failed)
             return -ENOMEM;
-        r = annotating_add_part(t->a, t->set, reading_set(t)->recipe->folder, called.data, part);
+        annotating_add_part(t->a, t->set, reading_set(t)->recipe->folder, called.data, part);
     }
     return r;
 }
@@ -281,9 +280,9 @@ static int reading_boxes(struct recipe_reading *t)
     if (r == 0 && names) {
         r = reading_find(t, recipe_pattern(names, 0), &file);
         if (r == 0)
-            r = annotating_read_names(t->a, reading_set(t), file);
+            annotating_read_names(t->a, reading_set(t), file);
     }
-    return r < 0 ? r : 0;
+    return r;
 }
 
 static int recipe_annotate_set(struct recipe_reading *t)
@@ -299,21 +298,20 @@ static int recipe_annotate_set(struct recipe_reading *t)
     return r < 0 ? r : reading_lists(t);
 }
 
-int recipe_annotate(struct annotating *a)
+void recipe_annotate(struct annotating *a)
 {
-    int r = 0;
-
-    for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
+    for (size_t i = 0; i < a->s->n_sets && !a->s->failed; i++) {
         struct diag d = DIAG_INIT;
         struct recipe_reading t = {.a = a, .set = i, .d = &d};
         struct set *set = &a->s->set[i];
+        int r;
 
         if (!set->dataset || !set->claim->n_samples)
             continue;
         pictures_choose(&a->pictures, set);
         r = recipe_annotate_set(&t);
-        if (r < 0 && r != -ENOMEM)
-            r = set_refuse(&a->s->set[i], "%s", diag_text(&d, r));
+        a->s->failed = a->s->failed || r == -ENOMEM;
+        if (r < 0)
+            set_refuse(set, "%s", diag_text(&d, r));
     }
-    return r;
 }

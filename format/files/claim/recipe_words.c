@@ -28,10 +28,11 @@ static bool recipe_is_field(const struct recipe_making *t, const struct pattern_
 
 static bool recipe_is_integer(const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if (!isdigit((unsigned char)text[i]))
-            return false;
-    return len && len < 19;
+    size_t digits = 0;
+
+    while (digits < len && isdigit((unsigned char)text[digits]))
+        digits++;
+    return len && digits == len && len < 19;
 }
 
 int recipe_add_words(const struct recipe_making *t, struct files_view *view,
@@ -57,27 +58,11 @@ int recipe_add_words(const struct recipe_making *t, struct files_view *view,
     return r;
 }
 
-/* Are all texts of a column whole numbers? */
-static bool recipe_are_integers(const struct value_column *c)
-{
-    for (uint64_t row = 0; row < c->rows; row++) {
-        const uint8_t *items;
-        uint64_t n = value_items(c, row, &items);
-
-        if (!value_is_hole(c, row) && !recipe_is_integer((const char *)items, n))
-            return false;
-    }
-    return true;
-}
-
 int recipe_finish_words(struct files_view *view)
 {
     int r = value_columns_end(&view->values, view->n);
 
-    for (unsigned i = 0; i < view->values.n && r == 0; i++)
-        if (recipe_are_integers(&view->values.column[i]))
-            r = value_column_to_numbers(&view->values.column[i], DTYPE_I8);
-    return r;
+    return r < 0 ? r : value_columns_find_integers(&view->values, recipe_is_integer);
 }
 
 unsigned recipe_line(const struct recipe *recipe, const char *text)
@@ -103,4 +88,67 @@ bool recipe_path(const struct search *s, const struct recipe *recipe, size_t fil
     above += above > 0;
     memmove(ret, ret + above, strlen(ret + above) + 1);
     return true;
+}
+
+/* ---- labels: words of paths ---- */
+
+int recipe_classes(const json_t *classes, struct numbered *ret)
+{
+    size_t n = json_array_size(classes);
+    int r = 0;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const json_t *name = json_array_get(classes, i);
+        uint32_t number;
+
+        r = numbered_add(ret, json_string_value(name), json_string_length(name), &number);
+        if (r == 0 && number < i)
+            return -EEXIST;
+    }
+    return r;
+}
+
+/* The labels of a set as its classes number them. */
+static int recipe_number_by_classes(const struct recipe *recipe, const struct numbered *labels,
+                                    const json_t *classes, struct files_view *view, struct diag *d)
+{
+    AUTO_NUMBERED struct numbered list = {0};
+    int r = recipe_classes(classes, &list);
+
+    if (r == 0)
+        r = numbered_names(&list, NULL, &view->class_name, &view->n_classes);
+    for (size_t i = 0; i < view->n && r == 0; i++) {
+        const struct numbered_text *text = labels->text[view->label[i]];
+        size_t number = numbered_find(&list, text->text, text->len);
+
+        if (number == list.n)
+            return diag_set(d, -EBADMSG,
+                            "%s, line %u: 'classes': expected all classes, but not '%s'",
+                            recipe->name, recipe_line(recipe, "classes"), text->text);
+        view->label[i] = (int64_t)number;
+    }
+    return r;
+}
+
+int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
+                         const struct numbered *labels, struct diag *d)
+{
+    AUTO_FREE uint32_t *place = NULL;
+    int r = numbered_sort(labels, &place);
+
+    for (size_t i = first; i < s->n_sets && r == 0; i++) {
+        struct files_view *view = s->set[i].claim->view;
+        const json_t *classes = json_object_get((const json_t *)s->set[i].dataset, "classes");
+
+        if (!view->label)
+            continue;
+        if (classes) {
+            r = recipe_number_by_classes(recipe, labels, classes, view, d);
+            continue;
+        }
+        for (size_t k = 0; k < view->n; k++)
+            view->label[k] = place[view->label[k]];
+        r = numbered_names(labels, place, &view->class_name, &view->n_classes);
+    }
+    return r;
 }

@@ -1,5 +1,4 @@
 /* Sets of samples: what a rule or a recipe has found, until they are collections. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,98 +8,115 @@
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 
+bool search_capacity(struct search *s, void *array, size_t n, size_t each)
+{
+    s->failed = s->failed || array_capacity(array, n, each) < 0;
+    return !s->failed;
+}
+
+void search_add_text(struct search *s, char ***list, size_t *n, const char *text, size_t len)
+{
+    char *copy = strndup(text, len);
+
+    s->failed = s->failed || !copy;
+    if (!search_capacity(s, list, *n, sizeof(**list))) {
+        free(copy);
+        return;
+    }
+    (*list)[(*n)++] = copy;
+}
+
 char *claim_file_path(const struct search *s, size_t file)
 {
     const char *folder = members_folder_of(s->m, file);
     char *ret;
 
-    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "", members_name(s->m, file)) < 0 ? NULL
-                                                                                              : ret;
+    text_print(&ret, "%s%s%s", folder, *folder ? "/" : "", members_name(s->m, file));
+    return ret;
 }
 
-/* The number of a role; 0: there are too many. */
-static int sets_role(struct files_claim *claim, const char *name, unsigned *ret)
+/* ---- samples ---- */
+
+/* The number of a role, which may be new; 0: there are too many. */
+static size_t sets_role(struct set *set, const char *name)
 {
-    for (*ret = 1; *ret <= claim->n_roles; ++*ret)
-        if (!strcmp(claim->role_name[*ret - 1], name))
-            return 0;
-    *ret = 0;
-    if (claim->n_roles == UINT8_MAX)
-        return 0;
-    if (array_capacity(&claim->role_name, claim->n_roles, sizeof(*claim->role_name)) < 0)
-        return -ENOMEM;
-    claim->role_name[claim->n_roles] = strdup(name);
-    *ret = claim->n_roles + 1;
-    return claim->role_name[claim->n_roles++] ? 0 : -ENOMEM;
+    struct files_claim *claim = set->claim;
+    size_t role = 1;
+
+    while (role <= claim->n_roles && strcmp(claim->role_name[role - 1], name) != 0)
+        role++;
+    if (role > claim->n_roles && role <= UINT8_MAX)
+        search_add_text(set->s, &claim->role_name, &claim->n_roles, name, strlen(name));
+    return role <= claim->n_roles ? role : 0;
 }
 
-static int sets_add(struct search *s, struct set *set, size_t file, unsigned role)
+struct set *set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
+                      bool whole, const char *rule)
 {
+    struct set set = {
+        .s = s, .root = root, .top = top, .whole = whole, .claim = calloc(1, sizeof(*set.claim))};
+
+    if (set.claim) {
+        set.claim->layout = layout;
+        set.claim->media = s->media;
+        set.claim->top = strdup(claim_path(s, top));
+        set.claim->rule = strdup(rule);
+        set.claim->view = calloc(1, sizeof(*set.claim->view));
+        set.claim->n_views = set.claim->view ? 1 : 0;
+    }
+    s->failed = s->failed || !set.claim || !set.claim->top || !set.claim->rule || !set.claim->view;
+    if (!search_capacity(s, &s->set, s->n_sets, sizeof(*s->set))) {
+        files_free_claim(set.claim);
+        return NULL;
+    }
+    s->set[s->n_sets] = set;
+    return &s->set[s->n_sets++];
+}
+
+void set_begin_sample(struct set *set)
+{
+    struct files_claim *claim = set->claim;
+
+    if (search_capacity(set->s, &claim->first, claim->n_samples, sizeof(*claim->first)))
+        claim->first[claim->n_samples++] = (uint32_t)set->n;
+}
+
+void set_add_file(struct set *set, size_t file, const char *field)
+{
+    size_t role = field ? sets_role(set, field) : 0;
     uint8_t **roles = &set->claim->role;
 
-    if (array_capacity(&set->file, set->n, sizeof(*set->file)) < 0)
-        return -ENOMEM;
+    if ((field && !role) || !search_capacity(set->s, &set->file, set->n, sizeof(*set->file)))
+        return;
     if (*roles ? array_capacity(roles, set->n, 1) < 0 : role && array_begin(roles, set->n, 1) < 0)
-        return -ENOMEM;
+        set->s->failed = true;
+    if (set->s->failed)
+        return;
     if (*roles)
         (*roles)[set->n] = (uint8_t)role;
     set->file[set->n++] = (uint32_t)file;
-    s->claims->taken[file] = CLAIMS_SAMPLE;
-    return 0;
+    set->s->claims->taken[file] = CLAIMS_SAMPLE;
 }
 
-int set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top, bool whole,
-              const char *rule, struct set **ret)
-{
-    struct files_claim *claim = calloc(1, sizeof(*claim));
-
-    if (!claim || array_capacity(&s->set, s->n_sets, sizeof(*s->set)) < 0) {
-        free(claim);
-        return -ENOMEM;
-    }
-    *ret = &s->set[s->n_sets++];
-    **ret = (struct set){.claim = claim, .root = root, .top = top, .whole = whole};
-    claim->layout = layout;
-    claim->media = s->media;
-    claim->top = strdup(claim_path(s, top));
-    claim->rule = strdup(rule);
-    claim->view = calloc(1, sizeof(*claim->view));
-    claim->n_views = claim->view ? 1 : 0;
-    return claim->top && claim->rule && claim->view ? 0 : -ENOMEM;
-}
-
-int set_begin_sample(struct set *set)
+void set_end(struct set *set)
 {
     struct files_claim *claim = set->claim;
 
-    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
-        return -ENOMEM;
-    claim->first[claim->n_samples++] = (uint32_t)set->n;
-    return 0;
-}
-
-int set_add_file(struct search *s, struct set *set, size_t file, const char *field)
-{
-    unsigned role = 0;
-    int r = field ? sets_role(set->claim, field, &role) : 0;
-
-    if (field && !role)
-        return r;
-    return r < 0 ? r : sets_add(s, set, file, role);
-}
-
-int set_end(struct set *set)
-{
-    struct files_claim *claim = set->claim;
-
-    if (array_capacity(&claim->first, claim->n_samples, sizeof(*claim->first)) < 0)
-        return -ENOMEM;
-    claim->first[claim->n_samples] = (uint32_t)set->n;
+    if (search_capacity(set->s, &claim->first, claim->n_samples, sizeof(*claim->first)))
+        claim->first[claim->n_samples] = (uint32_t)set->n;
     claim->view->n = claim->n_samples;
-    return 0;
 }
 
-int set_add_ignored(struct set *set, const char *reason, size_t n, const char *first)
+void set_add_class(struct set *set, uint32_t folder)
+{
+    const char *name = folder_name(set->s, folder);
+
+    search_add_text(set->s, &set->claim->class_name, &set->claim->n_classes, name, strlen(name));
+}
+
+/* ---- what is said of them ---- */
+
+void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first)
 {
     struct text *t = &set->ignored;
 
@@ -109,55 +125,47 @@ int set_add_ignored(struct set *set, const char *reason, size_t n, const char *f
     text_add(t, ", \"files\": %zu, \"first\": ", n);
     text_add_json(t, first);
     text_add(t, "}");
-    return t->failed ? -ENOMEM : 0;
 }
 
-int set_add_source(struct set *set, enum set_source_type type, size_t file, size_t view)
+void set_add_source(struct set *set, enum set_source_type type, size_t view, struct text *json)
 {
-    if (array_capacity(&set->source, set->n_sources, sizeof(*set->source)) < 0)
-        return -ENOMEM;
-    set->source[set->n_sources++] = (struct set_source){.type = type, .file = file, .view = view};
-    return 0;
+    struct set_source source = {.type = type, .view = view};
+
+    set->s->failed = set->s->failed || text_finish(json, &source.json, NULL) < 0;
+    if (search_capacity(set->s, &set->source, set->n_sources, sizeof(source)))
+        set->source[set->n_sources++] = source;
+    else
+        free(source.json);
 }
 
-static char *sets_print(const char *format, va_list list)
+void set_add_source_file(struct set *set, enum set_source_type type, size_t view, size_t file)
 {
-    char *ret;
+    AUTO_FREE char *path = claim_file_path(set->s, file);
+    AUTO_TEXT struct text json = {0};
 
-    return vasprintf(&ret, format, list) < 0 ? NULL : ret;
+    text_add_json(&json, path);
+    set_add_source(set, type, view, &json);
 }
 
-/* Add "<before><text><after>" to a text that may be NULL. */
-static int sets_append(char **at, const char *before, const char *text, const char *after)
+void set_add_about_text(struct set *set, const char *name, const char *text)
 {
-    AUTO_TEXT struct text t = {0};
-
-    text_add(&t, "%s%s%s%s", *at ? *at : "", before, text, after);
-    free(*at);
-    *at = NULL;
-    return text_finish(&t, at, NULL);
+    text_add(&set->about, "\"%s\": ", name);
+    text_add_json(&set->about, text);
+    text_add(&set->about, ",\n");
 }
 
-int set_add_about(struct set *set, const char *name, const char *format, ...)
+void set_refuse(struct set *set, const char *format, ...)
 {
-    AUTO_FREE char *json = NULL;
-    AUTO_TEXT struct text member = {0};
     va_list list;
 
+    if (set->refused)
+        return;
     va_start(list, format);
-    json = sets_print(format, list);
+    if (vasprintf(&set->refused, format, list) < 0) {
+        set->refused = NULL;
+        set->s->failed = true;
+    }
     va_end(list);
-    text_add(&member, "\"%s\": ", name);
-    return json && !member.failed ? sets_append(&set->claim->about, member.data, json, ",\n")
-                                  : -ENOMEM;
-}
-
-int set_add_about_text(struct set *set, const char *name, const char *text)
-{
-    AUTO_TEXT struct text t = {0};
-
-    text_add_json(&t, text);
-    return t.failed ? -ENOMEM : set_add_about(set, name, "%s", t.data);
 }
 
 /* ---- sets whose samples are the rows of a table ---- */
@@ -170,7 +178,7 @@ bool table_may_name(const struct search *s, uint32_t root, size_t file)
            !path_is_hidden(members_folder_of(s->m, file) + above);
 }
 
-int set_begin_row(struct set *set, const char *key, size_t len)
+void set_begin_row(struct set *set, const char *key, size_t len)
 {
     struct value_columns *keys = &set->claim->keys;
     struct value_column *c = keys->column;
@@ -178,54 +186,33 @@ int set_begin_row(struct set *set, const char *key, size_t len)
 
     if (r == 0)
         r = value_column_set_text(c, set->claim->n_samples, key, len);
-    return r < 0 ? r : set_begin_sample(set);
+    set->s->failed = set->s->failed || r < 0;
+    set_begin_sample(set);
 }
 
-int set_add_lost(struct set *set, const char *field, const char *format, ...)
+void set_add_lost(struct set *set, const char *field, const char *why)
 {
     struct files_claim *claim = set->claim;
-    struct files_lost *lost;
-    va_list list;
+    struct files_lost lost = {claim->n_samples - 1, strdup(field), strdup(why)};
 
-    if (array_capacity(&claim->lost, claim->n_lost, sizeof(*lost)) < 0)
-        return -ENOMEM;
-    lost = &claim->lost[claim->n_lost++];
-    *lost = (struct files_lost){.sample = claim->n_samples - 1, .field = strdup(field)};
-    va_start(list, format);
-    lost->why = sets_print(format, list);
-    va_end(list);
-    return lost->field && lost->why ? 0 : -ENOMEM;
+    set->s->failed = set->s->failed || !lost.field || !lost.why;
+    if (search_capacity(set->s, &claim->lost, claim->n_lost, sizeof(lost))) {
+        claim->lost[claim->n_lost++] = lost;
+    } else {
+        free(lost.field);
+        free(lost.why);
+    }
 }
 
-int set_add_table(struct set *set, const char *path, const char *word, const char *about)
+void set_add_table(struct set *set, const char *path, const char *word, const char *about)
 {
     set->claim->table = strdup(path);
     set->claim->table_word = word;
-    return set->claim->table ? set_add_about_text(set, about, path_base(path)) : -ENOMEM;
+    set->s->failed = set->s->failed || !set->claim->table;
+    set_add_about_text(set, about, path_base(path));
 }
 
-int set_add_note(struct set *set, const char *format, ...)
-{
-    AUTO_FREE char *line = NULL;
-    va_list list;
-
-    va_start(list, format);
-    line = sets_print(format, list);
-    va_end(list);
-    return line ? sets_append(&set->notes, "", line, "\n") : -ENOMEM;
-}
-
-int set_refuse(struct set *set, const char *format, ...)
-{
-    va_list list;
-
-    if (set->refused)
-        return 0;
-    va_start(list, format);
-    set->refused = sets_print(format, list);
-    va_end(list);
-    return set->refused ? 0 : -ENOMEM;
-}
+/* ---- the end ---- */
 
 static void sets_release_one(struct set *set)
 {
@@ -233,13 +220,12 @@ static void sets_release_one(struct set *set)
     free(set->file);
     free(set->named);
     free(set->called);
-    for (size_t i = 0; i < set->n_sources; i++) {
-        free(set->source[i].key);
-        free(set->source[i].label);
-    }
+    for (size_t i = 0; i < set->n_sources; i++)
+        free(set->source[i].json);
     free(set->source);
-    free(set->notes);
     free(set->refused);
+    text_release(&set->notes);
+    text_release(&set->about);
     text_release(&set->ignored);
 }
 
@@ -252,13 +238,15 @@ void sets_drop(struct search *s, size_t from)
             s->claims->taken[set->file[i]] = 0;
         sets_release_one(set);
     }
+    for (size_t i = 0; i < from; i++) /* these may have some of the files */
+        for (size_t k = 0; k < s->set[i].n; k++)
+            s->claims->taken[s->set[i].file[k]] = CLAIMS_SAMPLE;
 }
 
 void sets_release(struct search *s)
 {
-    for (size_t i = 0; i < s->n_sets; i++)
-        sets_release_one(&s->set[i]);
+    while (s->n_sets)
+        sets_release_one(&s->set[--s->n_sets]);
     free(s->set);
     s->set = NULL;
-    s->n_sets = 0;
 }

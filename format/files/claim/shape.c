@@ -3,14 +3,9 @@
  * are few, however many samples there are. What such patterns have besides is excepted. */
 #include "format/files/claim/shape.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/text.h"
 #include "format/files/claim/pattern.h"
 
@@ -24,16 +19,17 @@ bool texts_have(const struct texts *t, const char *text)
     return false;
 }
 
-int texts_add(struct texts *t, const char *text)
+bool texts_add(struct search *s, struct texts *texts, struct text *t)
 {
-    if (texts_have(t, text))
-        return 0;
-    if (t->n == SHAPE_TEXTS)
-        return -E2BIG;
-    if (array_capacity(&t->text, t->n, sizeof(*t->text)) < 0)
-        return -ENOMEM;
-    t->text[t->n] = strdup(text);
-    return t->text[t->n++] ? 0 : -ENOMEM;
+    AUTO_FREE char *text = NULL;
+
+    if (text_finish(t, &text, NULL) < 0)
+        s->failed = true;
+    if (!text || texts_have(texts, text))
+        return true;
+    if (texts->n < SHAPE_TEXTS)
+        search_add_text(s, &texts->text, &texts->n, text, strlen(text));
+    return texts->n < SHAPE_TEXTS || texts_have(texts, text);
 }
 
 void texts_release(struct texts *t)
@@ -43,75 +39,53 @@ void texts_release(struct texts *t)
     free(t->text);
 }
 
-/* Takes over what is in t. */
-static int shape_add_text(struct shape *shape, struct texts *texts, struct text *t)
+static void shape_add_text(struct shape *shape, struct texts *texts, struct text *t)
 {
-    int r = t->failed ? -ENOMEM : texts_add(texts, t->data ? t->data : "");
-
-    if (r != -E2BIG)
-        return r;
-    shape->note = "it has more patterns than are shown";
-    return 0;
+    if (!texts_add(shape->s, texts, t))
+        shape->note = "it has more patterns than are shown";
 }
 
-void shape_add_plain(struct text *t, const char *bytes, size_t len)
+void shape_add_plain(struct text *t, const char *text)
 {
-    while (len) {
-        size_t n = text_character(bytes, len);
-        bool is_plain = n && !strchr("*{}", *bytes) && !text_command(bytes, len);
-
-        if (is_plain)
-            text_add_bytes(t, bytes, n);
+    for (size_t n; *text; text += n ? n : 1) {
+        n = text_character(text, strlen(text));
+        if (n && !strchr("*{}", *text) && !text_command(text, strlen(text)))
+            text_add_bytes(t, text, n);
         else if (!t->len || t->data[t->len - 1] != '*')
             text_add(t, "*");
-        n = n ? n : 1;
-        bytes += n;
-        len -= n;
     }
 }
 
-/* ---- parts of paths ---- */
+/* ---- folders ---- */
 
-static unsigned shape_count_parts(const char *path)
+static struct folders_on shape_on(const struct search *s, uint32_t folder)
 {
-    unsigned n = *path != '\0';
+    struct folders_on on; /* large: not zeroed */
+    unsigned at;
 
-    for (; *path; path++)
-        n += *path == '/';
-    return n;
+    on.n = 0;
+    for (uint32_t f = folder; s->info[f].above != NO_FOLDER && on.n < ARRAY_LEN(on.folder);
+         f = s->info[f].above)
+        on.n++;
+    at = on.n;
+    for (uint32_t f = folder; at; f = s->info[f].above)
+        on.folder[--at] = f;
+    return on;
 }
 
-/* The n-th part of a path. */
-static const char *shape_part(const char *path, unsigned n, size_t *ret_len)
+static struct folders_on shape_on_file(const struct shape *shape, size_t file)
 {
-    for (; n && *path; n--) {
-        path += strcspn(path, "/");
-        path += *path == '/';
-    }
-    *ret_len = strcspn(path, "/");
-    return path;
+    return shape_on(shape->s, shape->s->m->member[file].folder);
 }
 
-static const char *shape_folder(const struct shape *shape, size_t file)
-{
-    return members_folder_of(shape->s->m, file);
-}
-
-static unsigned shape_top_parts(const struct shape *shape)
-{
-    return shape_count_parts(claim_path(shape->s, shape->set->top));
-}
-
-/* Add folder number `part` of the path of a picture's folder, and '/'. */
-static void shape_add_folder(const struct shape *shape, const char *path, unsigned part,
+/* Add folder number `part` on the way to a picture, and '/'. */
+static void shape_add_folder(const struct shape *shape, const struct folders_on *on, unsigned part,
                              struct text *t)
 {
-    unsigned top = shape_top_parts(shape), below = part - top;
-    size_t len;
-    const char *name = shape_part(path, part, &len);
+    unsigned below = part - shape->top;
 
-    if (part < top || (below && below < SHAPE_FOLDERS && shape->same[below]))
-        shape_add_plain(t, name, len);
+    if (part < shape->top || (below && below < SHAPE_FOLDERS && shape->same[below]))
+        shape_add_plain(t, folder_name(shape->s, on->folder[part]));
     else if (shape->by_class && !below)
         text_add(t, "{label}");
     else if (shape->has_words)
@@ -123,99 +97,97 @@ static void shape_add_folder(const struct shape *shape, const char *path, unsign
 
 /* ---- which pictures ---- */
 
-static size_t shape_file(const struct shape *shape, size_t place)
-{
-    return shape->set->file[place];
-}
-
 /* The file of a sample that its pattern has: the first picture. */
 static size_t shape_picture(const struct shape *shape, size_t sample)
 {
     const struct files_claim *claim = shape->set->claim;
+    const uint32_t *file = shape->set->file;
     size_t first = claim->first[sample];
 
     for (size_t i = first; i < claim->first[sample + 1]; i++)
         if ((!claim->role || !claim->role[i]) &&
-            name_is_of(claim->media, members_name(shape->s->m, shape_file(shape, i))))
-            return shape_file(shape, i);
-    return shape_file(shape, first);
+            name_is_of(claim->media, members_name(shape->s->m, file[i])))
+            return file[i];
+    return file[first];
 }
 
-static void shape_see_folder(struct shape *shape, const char *path, bool is_first)
+static void shape_see_folder(struct shape *shape, const struct folders_on *on, bool is_first)
 {
-    unsigned top = shape_top_parts(shape), n = shape_count_parts(path) - top;
+    unsigned n = on->n - shape->top;
 
     shape->least = is_first || n < shape->least ? n : shape->least;
     shape->most = is_first || n > shape->most ? n : shape->most;
     for (unsigned i = 0; i < SHAPE_FOLDERS; i++) {
-        size_t len;
-        const char *name = shape_part(path, top + i, &len);
+        const char *name = i < n ? folder_name(shape->s, on->folder[shape->top + i]) : NULL;
 
-        if (is_first && i < n) {
+        if (is_first)
             shape->same[i] = name;
-            shape->same_len[i] = len;
-        } else if (i >= n || (shape->same[i] && (len != shape->same_len[i] ||
-                                                 memcmp(name, shape->same[i], len) != 0))) {
+        else if (!name || (shape->same[i] && strcmp(name, shape->same[i]) != 0))
             shape->same[i] = NULL;
-        }
     }
 }
 
 /* Folders that are the same everywhere are named, except the first one, where keys begin. */
 static void shape_see_folders(struct shape *shape)
 {
-    const char *before = NULL;
+    uint32_t before = NO_FOLDER;
 
+    shape->top = shape_on(shape->s, shape->set->top).n;
     for (size_t i = 0; i < shape->set->claim->n_samples; i++) {
-        const char *path = shape_folder(shape, shape_picture(shape, i));
+        uint32_t folder = shape->s->m->member[shape_picture(shape, i)].folder;
+        struct folders_on on;
 
-        if (path != before)
-            shape_see_folder(shape, path, !i);
-        before = path;
+        if (folder == before)
+            continue;
+        on = shape_on(shape->s, folder);
+        shape_see_folder(shape, &on, before == NO_FOLDER);
+        before = folder;
     }
     shape->same[0] = NULL;
 }
 
-static int shape_add_picture(struct shape *shape, size_t file)
+static void shape_add_picture(struct shape *shape, size_t file)
 {
-    const char *path = shape_folder(shape, file), *name = members_name(shape->s->m, file);
-    unsigned n = shape_count_parts(path), top = shape_top_parts(shape);
+    const struct folders_on on = shape_on_file(shape, file);
+    const char *name = members_name(shape->s->m, file);
+    const bool any_depth = !shape->has_words && shape->least != shape->most;
     AUTO_TEXT struct text t = {0};
-    size_t stem = name_stem_alone(name);
 
-    for (unsigned i = 0; i < n; i++) {
-        if (i >= top && !shape->has_words && shape->least != shape->most &&
-            !(shape->by_class && i == top)) {
+    for (unsigned i = 0; i < on.n; i++) {
+        if (i >= shape->top && any_depth && !(shape->by_class && i == shape->top))
             break;
-        }
-        shape_add_folder(shape, path, i, &t);
+        shape_add_folder(shape, &on, i, &t);
     }
-    if (!shape->has_words && shape->least != shape->most)
-        text_add(&t, "**/");
-    text_add(&t, "*");
-    shape_add_plain(&t, name + stem, strlen(name + stem));
-    if (n - top > SHAPE_FOLDERS && shape->has_words)
+    text_add(&t, any_depth ? "**/*" : "*");
+    shape_add_plain(&t, name + name_stem_alone(name));
+    if (on.n - shape->top > SHAPE_FOLDERS && shape->has_words)
         shape->note = "its folders are too deep for patterns";
-    return shape_add_text(shape, &shape->pictures, &t);
+    shape_add_text(shape, &shape->pictures, &t);
 }
 
 /* ---- what belongs to them ---- */
 
-static int shape_add_field(struct shape *shape, const char *name, struct text *pattern)
+static void shape_add_field(struct shape *shape, const char *name, struct text *pattern)
 {
-    for (size_t i = 0; i < shape->n_fields; i++)
-        if (!strcmp(shape->field[i].name, name))
-            return shape_add_text(shape, &shape->field[i].patterns, pattern);
-    if (array_capacity(&shape->field, shape->n_fields, sizeof(*shape->field)) < 0)
-        return -ENOMEM;
-    shape->field[shape->n_fields] = (struct shape_field){.name = strdup(name)};
-    if (!shape->field[shape->n_fields].name)
-        return -ENOMEM;
-    return shape_add_text(shape, &shape->field[shape->n_fields++].patterns, pattern);
+    size_t i = 0;
+
+    while (i < shape->n_fields && strcmp(shape->field[i].name, name) != 0)
+        i++;
+    if (i == shape->n_fields) {
+        struct shape_field field = {.name = strdup(name)};
+
+        shape->s->failed = shape->s->failed || !field.name;
+        if (!search_capacity(shape->s, &shape->field, i, sizeof(field))) {
+            free(field.name);
+            return;
+        }
+        shape->field[shape->n_fields++] = field;
+    }
+    shape_add_text(shape, &shape->field[i].patterns, pattern);
 }
 
 /* A file next to a picture, with its stem. */
-static int shape_add_companion(struct shape *shape, size_t picture, size_t file)
+static void shape_add_companion(struct shape *shape, size_t picture, size_t file)
 {
     const char *main_name = members_name(shape->s->m, picture);
     const char *name = members_name(shape->s->m, file);
@@ -225,13 +197,12 @@ static int shape_add_companion(struct shape *shape, size_t picture, size_t file)
 
     if (strncmp(name, main_name, stem) != 0 || name[stem] != '.') {
         shape->note = "files next to a picture whose name has two dots are not in it";
-        return 0;
+        return;
     }
-    if (!name_ext(name, stem, ext))
-        return 0; /* it is not shown */
     text_add(&t, "{path}");
-    shape_add_plain(&t, name + stem, strlen(name + stem));
-    return shape_add_field(shape, ext, &t);
+    shape_add_plain(&t, name + stem);
+    if (name_ext(name, stem, ext)) /* otherwise it is not shown */
+        shape_add_field(shape, ext, &t);
 }
 
 /* The pair that a file belongs to a picture by, and the folder that is its input. */
@@ -244,7 +215,7 @@ static const struct pair *shape_pair(const struct shape *shape, size_t picture, 
     for (*ret_input = s->m->member[picture].folder; *ret_input != NO_FOLDER;
          *ret_input = s->info[*ret_input].above)
         for (const struct pair *pair = s->info[*ret_input].pairs; pair; pair = pair->next)
-            if (folder >= pair->target && folder < s->info[pair->target].end)
+            if (folder >= pair->target && folder < next_folder(s, pair->target))
                 return pair;
     return NULL;
 }
@@ -256,101 +227,73 @@ static const char *shape_field_name(const struct shape *shape, unsigned role)
     return shape->set->is_text[role - 1] && !shape->s->long_names && dot ? dot + 1 : name;
 }
 
-static int shape_add_partner(struct shape *shape, size_t picture, size_t file, unsigned role)
+static void shape_add_partner(struct shape *shape, size_t picture, size_t file, unsigned role)
 {
-    const char *path = shape_folder(shape, picture), *name = members_name(shape->s->m, file);
+    const struct folders_on on = shape_on_file(shape, picture);
+    const char *name = members_name(shape->s->m, file);
     size_t stem = name_stem_alone(members_name(shape->s->m, picture));
+    struct folders_on from, to;
     AUTO_TEXT struct text t = {0};
-    const char *from, *to;
-    unsigned same = 0, n;
+    unsigned same = 0;
     uint32_t input;
     const struct pair *pair = shape_pair(shape, picture, file, &input);
 
     if (!pair) {
         shape->note = "files that belong to pictures are not in it";
-        return 0;
+        return;
     }
-    from = claim_path(shape->s, input);
-    to = claim_path(shape->s, pair->target);
-    n = shape_count_parts(from);
-    for (; same < n && same < shape_count_parts(to); same++) {
-        size_t len, other;
-        const char *a = shape_part(from, same, &len), *b = shape_part(to, same, &other);
-
-        if (len != other || memcmp(a, b, len) != 0)
-            break;
-        shape_add_folder(shape, path, same, &t);
-    }
-    for (unsigned i = same; i < shape_count_parts(to); i++) {
-        size_t len;
-        const char *part = shape_part(to, i, &len);
-
-        shape_add_plain(&t, part, len);
+    from = shape_on(shape->s, input);
+    to = shape_on(shape->s, pair->target);
+    for (; same < from.n && same < to.n && from.folder[same] == to.folder[same]; same++)
+        shape_add_folder(shape, &on, same, &t);
+    for (unsigned i = same; i < to.n; i++) {
+        shape_add_plain(&t, folder_name(shape->s, to.folder[i]));
         text_add(&t, "/");
     }
-    for (unsigned i = n; i < shape_count_parts(path); i++)
-        shape_add_folder(shape, path, i, &t);
+    for (unsigned i = from.n; i < on.n; i++)
+        shape_add_folder(shape, &on, i, &t);
     text_add(&t, "{stem}");
     stem += strlen(pair->end);
-    shape_add_plain(&t, pair->end, strlen(pair->end));
+    shape_add_plain(&t, pair->end);
     if (strlen(name) >= stem)
-        shape_add_plain(&t, name + stem, strlen(name + stem));
-    return shape_add_field(shape, shape_field_name(shape, role), &t);
+        shape_add_plain(&t, name + stem);
+    shape_add_field(shape, shape_field_name(shape, role), &t);
 }
 
-static int shape_add_sample(struct shape *shape, size_t sample)
+static void shape_add_sample(struct shape *shape, size_t sample)
 {
     const struct files_claim *claim = shape->set->claim;
     size_t picture = shape_picture(shape, sample);
-    int r = shape_add_picture(shape, picture);
 
-    for (size_t i = claim->first[sample]; i < claim->first[sample + 1] && r == 0; i++) {
-        size_t file = shape_file(shape, i);
+    shape_add_picture(shape, picture);
+    for (size_t i = claim->first[sample]; i < claim->first[sample + 1]; i++) {
+        size_t file = shape->set->file[i];
         unsigned role = claim->role ? claim->role[i] : 0;
 
-        if (file == picture)
-            continue;
-        r = role ? shape_add_partner(shape, picture, file, role)
-                 : shape_add_companion(shape, picture, file);
+        if (file != picture && role)
+            shape_add_partner(shape, picture, file, role);
+        else if (file != picture)
+            shape_add_companion(shape, picture, file);
     }
-    return r;
 }
 
 /* The patterns of the field with boxes, which is no other field if its name is that of them. */
-static int shape_find_boxes(struct shape *shape)
+static void shape_find_boxes(struct shape *shape)
 {
     const struct files_claim *claim = shape->set->claim;
-    const char *name = claim->boxes_ext;
+    const char *name =
+        claim->boxes_role ? shape_field_name(shape, claim->boxes_role) : claim->boxes_ext;
 
-    if (!claim->boxes)
-        return 0;
-    if (claim->boxes_role)
-        name = shape_field_name(shape, claim->boxes_role);
-    for (size_t i = 0; i < shape->n_fields; i++) {
-        struct shape_field *field = &shape->field[i];
-        int r = 0;
+    for (size_t i = 0; i < shape->n_fields && claim->boxes; i++) {
+        const struct texts *patterns = &shape->field[i].patterns;
 
-        if (strcmp(field->name, name) != 0)
-            continue;
-        for (size_t k = 0; k < field->patterns.n && r == 0; k++)
-            r = texts_add(&shape->boxes, field->patterns.text[k]);
-        return r;
+        for (size_t k = 0; k < patterns->n && !strcmp(shape->field[i].name, name); k++)
+            search_add_text(shape->s, &shape->boxes.text, &shape->boxes.n, patterns->text[k],
+                            strlen(patterns->text[k]));
     }
-    return 0;
 }
 
 /* ---- what the patterns have besides ---- */
-
-/* Mark the files of the set, and the folders that they are in. */
-static void shape_mark(const struct shape *shape, uint8_t *is_in, uint8_t *has)
-{
-    for (size_t i = 0; i < shape->set->n; i++) {
-        is_in[shape->set->file[i]] = 1;
-        for (uint32_t f = shape->s->m->member[shape->set->file[i]].folder;
-             f != NO_FOLDER && !has[f]; f = shape->s->info[f].above)
-            has[f] = 1;
-    }
-}
 
 static bool shape_matches(const struct shape *shape, const char *path)
 {
@@ -364,61 +307,59 @@ static bool shape_matches(const struct shape *shape, const char *path)
 }
 
 /* Except the largest folder that has nothing of the set, or the file. */
-static int shape_except(struct shape *shape, size_t file, const char *path, const uint8_t *has)
+static void shape_except(struct shape *shape, size_t file, const char *path, const uint8_t *has)
 {
-    uint32_t folder = shape->s->m->member[file].folder;
+    uint32_t folder = shape->s->m->member[file].folder, above;
     AUTO_TEXT struct text t = {0};
 
     if (has[folder]) {
-        shape_add_plain(&t, path, strlen(path));
+        shape_add_plain(&t, path);
     } else {
-        while (shape->s->info[folder].above != NO_FOLDER && !has[shape->s->info[folder].above])
-            folder = shape->s->info[folder].above;
-        shape_add_plain(&t, claim_path(shape->s, folder), strlen(claim_path(shape->s, folder)));
+        while ((above = shape->s->info[folder].above) != NO_FOLDER && !has[above])
+            folder = above;
+        shape_add_plain(&t, claim_path(shape->s, folder));
         text_add(&t, "/**");
     }
-    return shape_add_text(shape, &shape->except, &t);
+    shape_add_text(shape, &shape->except, &t);
 }
 
-static int shape_find_others(struct shape *shape)
+static void shape_find_others(struct shape *shape)
 {
-    const struct folder_info *top = &shape->s->info[shape->set->top];
-    AUTO_FREE uint8_t *is_in = calloc(shape->s->m->n + 1, 1);
-    AUTO_FREE uint8_t *has = calloc(shape->s->m->n_folders + 1, 1);
-    int r = is_in && has ? 0 : -ENOMEM;
+    const struct search *s = shape->s;
+    const struct set *set = shape->set;
+    AUTO_FREE uint8_t *is_in = calloc(s->m->n + 1, 1);       /* files of the set, */
+    AUTO_FREE uint8_t *has = calloc(s->m->n_folders + 1, 1); /* and folders that they are in */
 
-    if (r == 0)
-        shape_mark(shape, is_in, has);
-    for (size_t i = top->first; i < shape->s->info[top->end - 1].last && r == 0; i++) {
+    shape->s->failed = s->failed || !is_in || !has;
+    for (size_t i = 0; i < set->n && !s->failed; i++) {
+        is_in[set->file[i]] = 1;
+        for (uint32_t f = s->m->member[set->file[i]].folder; f != NO_FOLDER && !has[f];
+             f = s->info[f].above)
+            has[f] = 1;
+    }
+    for (size_t i = s->info[set->top].first; i < folder_end(s, set->top) && !s->failed; i++) {
         char path[PATH_MAX];
 
-        if (is_in[i] || !name_is_of(shape->set->claim->media, members_name(shape->s->m, i)) ||
-            is_skipped(members_name(shape->s->m, i)) ||
-            members_path(shape->s->m, i, path, sizeof(path)) < 0 || strstr(path, "/.") ||
-            !shape_matches(shape, path))
-            continue;
-        r = shape_except(shape, i, path, has);
+        if (!is_in[i] && name_is_of(set->claim->media, members_name(s->m, i)) &&
+            !is_skipped(members_name(s->m, i)) && members_path(s->m, i, path, sizeof(path)) == 0 &&
+            !strstr(path, "/.") && shape_matches(shape, path))
+            shape_except(shape, i, path, has);
     }
-    return r;
 }
 
 /* ---- all of it ---- */
 
-int shape_make(const struct search *s, const struct set *set, bool by_class, struct shape *ret)
+void shape_make(struct search *s, const struct set *set, bool by_class, struct shape *ret)
 {
-    int r = 0;
-
     *ret = (struct shape){.s = s, .set = set, .by_class = by_class};
     for (uint32_t i = 0; i < set->n && set->claim->role; i++)
         ret->has_words = ret->has_words || set->claim->role[i];
     shape_see_folders(ret);
-    if (by_class && !ret->least)
-        ret->by_class = false;
-    for (size_t i = 0; i < set->claim->n_samples && r == 0; i++)
-        r = shape_add_sample(ret, i);
-    if (r == 0)
-        r = shape_find_boxes(ret);
-    return r < 0 ? r : shape_find_others(ret);
+    ret->by_class = by_class && ret->least;
+    for (size_t i = 0; i < set->claim->n_samples && !s->failed; i++)
+        shape_add_sample(ret, i);
+    shape_find_boxes(ret);
+    shape_find_others(ret);
 }
 
 void shape_release(struct shape *shape)

@@ -2,9 +2,9 @@
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_SHAPE_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_SHAPE_H
 
-#include "format/files/claim/parts.h"
+#include <limits.h>
 
-struct text;
+#include "format/files/claim/parts.h"
 
 #define SHAPE_FOLDERS 10  /* below the top that have words, at most */
 #define SHAPE_TEXTS   256 /* of patterns, at most */
@@ -15,20 +15,25 @@ struct texts {
     size_t n;
 };
 
-int texts_add(struct texts *t, const char *text); /* 0, -ENOMEM, or -E2BIG: there are SHAPE_TEXTS */
+/* Add what is in t, which is released. false: there are SHAPE_TEXTS. */
+bool texts_add(struct search *s, struct texts *texts, struct text *t);
 bool texts_have(const struct texts *t, const char *text);
 void texts_release(struct texts *t);
-#define AUTO_TEXTS AUTO(texts_release)
+
+/* The folders on the way to one, from SOURCE on, without it. */
+struct folders_on {
+    uint32_t folder[PATH_MAX / 2]; /* [n] */
+    unsigned n;
+};
 
 struct shape {
-    const struct search *s;
+    struct search *s;
     const struct set *set;
     bool by_class;  /* the folders of the top are the classes */
     bool has_words; /* other folders have words, for files elsewhere are in folders like them */
-    unsigned least, most; /* folders between the top and pictures */
-    /* Those with the same name for all pictures: */
-    const char *same[SHAPE_FOLDERS];
-    size_t same_len[SHAPE_FOLDERS];
+    unsigned top;   /* folders on the way to the top */
+    unsigned least, most;            /* folders between the top and pictures */
+    const char *same[SHAPE_FOLDERS]; /* names of those that all pictures have; NULL */
     struct texts pictures, except, boxes;
     struct shape_field {
         char *name;
@@ -38,12 +43,12 @@ struct shape {
     const char *note; /* what no pattern says, for people; NULL: nothing */
 };
 
-/* ret starts as {0}. by_class: as above. 0 or -ENOMEM. */
-int shape_make(const struct search *s, const struct set *set, bool by_class, struct shape *ret);
+/* by_class: as above. The caller releases ret. */
+void shape_make(struct search *s, const struct set *set, bool by_class, struct shape *ret);
 void shape_release(struct shape *shape);
 #define AUTO_SHAPE AUTO(shape_release)
 
 /* Add a part of a path to a pattern: bytes that patterns give a meaning become a star. */
-void shape_add_plain(struct text *t, const char *bytes, size_t len);
+void shape_add_plain(struct text *t, const char *text);
 
 #endif

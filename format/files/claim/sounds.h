@@ -15,10 +15,10 @@ struct sounds {
     bool gained;        /* texts say something of sounds */
 };
 
-/* Make sets of trees of sounds. 1: it has; 0: no text says anything of the sounds; or -ENOMEM. */
-int sounds_apply(struct search *s);
+/* Make sets of trees of sounds. false: no text says anything of the sounds. */
+bool sounds_apply(struct search *s);
 
-/* Read the texts of all sets. 0 or -errno. */
-int sounds_read_texts(struct sounds *t);
+/* Read the texts of all sets. */
+void sounds_read_texts(struct sounds *t);
 
 #endif

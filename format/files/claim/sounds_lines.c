@@ -139,19 +139,19 @@ static bool texts_calls_path(const char *name)
 {
     static const char *const words[] = {"path", "file",  "file_name",  "filename",
                                         "wav",  "audio", "audio_path", NULL};
+    const char *const *word = words;
 
-    for (const char *const *word = words; name && *word; word++)
-        if (!strcasecmp(name, *word))
-            return true;
-    return false;
+    while (name && *word && strcasecmp(name, *word) != 0)
+        word++;
+    return name && *word;
 }
+
+const char *const sound_text_names[] = {"text", "normalized"};
 
 /* Without a header: one text, or that and what is spoken. The rows of a file that is called by a
  * part of a dataset are one. */
 static int texts_judge_columns(struct sound_text *t, const struct text_head *head)
 {
-    const char *name = t->name;
-
     t->use = TEXT_JOINED;
     if (t->separator == ' ')
         return 0;
@@ -166,11 +166,11 @@ static int texts_judge_columns(struct sound_text *t, const struct text_head *hea
         if (t->cells > 3 || cell.type == CELL_INTEGER)
             t->use = TEXT_NAMELESS;
     }
-    if (t->use == TEXT_NAMELESS || !words_have_split(name, name_stem_alone(name), NULL))
+    if (t->use == TEXT_NAMELESS || !words_have_split(t->name, name_stem_alone(t->name), NULL))
         return 0;
     t->use = TEXT_ROWS;
     for (unsigned i = 1; i < t->cells; i++) {
-        t->header[i] = strdup(i == 1 ? "text" : "normalized");
+        t->header[i] = strdup(sound_text_names[i > 1]);
         if (!t->header[i])
             return -ENOMEM;
     }

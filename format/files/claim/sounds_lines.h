@@ -8,6 +8,9 @@
 
 #define CELLS_MOST 64
 
+/* What cells after the key are without a header: a text, and the same as it is spoken. */
+extern const char *const sound_text_names[2];
+
 struct cells {
     const char *text[CELLS_MOST];
     size_t len[CELLS_MOST];

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/array.h"
 #include "base/text.h"
 #include "format/files/claim/sounds.h"
 #include "format/files/claim/sounds_lines.h"
@@ -16,17 +15,10 @@
 #define TEXTS_MOST   100000 /* files that are read */
 #define PARTS        3      /* of a list with numbers: 1 is train, 2 dev, 3 test */
 
-/* What joined texts say, by a name: of each sound where its text is. */
-struct sound_column {
-    char *name;
-    struct text bytes;
-    uint64_t *end; /* [pictures] behind it, + 1; 0: it has none */
-    uint64_t *len;
-};
-
+/* What joined texts say, by a name, in the order in which they come. */
 struct sound_columns {
-    struct sound_column *column; /* [n] */
-    size_t n;
+    struct value_columns texts;
+    uint32_t **row; /* [texts.n][pictures] of each sound; VALUE_NO_ROW: it has none */
 };
 
 /* ---- joined texts ---- */
@@ -36,62 +28,57 @@ static const char *texts_field(const struct sound_text *t, char ret[static 64])
 {
     static const char *const words[] = {"trans", "transcript", "transcripts",    "transcription",
                                         "text",  "txt",        "transcriptions", NULL};
-    char stem[64];
-    const char *at = stem, *end;
-    struct name_piece piece;
 
     if (t->separator == '|')
         return "text";
-    snprintf(stem, sizeof(stem), "%.*s", (int)name_stem_alone(t->name), t->name);
-    end = stem + strlen(stem);
-    while (next_piece(&at, end, &piece))
-        for (const char *const *word = words; *word; word++)
-            if (piece.len == strlen(*word) && !strncasecmp(piece.at, *word, piece.len))
-                return "txt";
-    snprintf(ret, 64, "%s", stem);
-    return ret;
+    snprintf(ret, 64, "%.*s", (int)name_stem_alone(t->name), t->name);
+    return words_have(ret, strlen(ret), words) ? "txt" : ret;
 }
 
+/* The number of a column, which may be new. */
 static int texts_column(const struct annotating *a, struct sound_columns *t, const char *name,
-                        struct sound_column **ret)
+                        unsigned *ret)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (!strcmp(t->column[i].name, name)) {
-            *ret = &t->column[i];
-            return 0;
-        }
-    if (array_capacity(&t->column, t->n, sizeof(*t->column)) < 0)
+    struct value_column *c = value_columns_find(&t->texts, name);
+    uint32_t *row;
+
+    *ret = (unsigned)(c ? c - t->texts.column : t->texts.n);
+    if (c)
+        return 0;
+    row = malloc((a->pictures.n + 1) * sizeof(*row));
+    if (!row || !search_capacity(a->s, &t->row, *ret, sizeof(row)) ||
+        value_columns_add(&t->texts, name, VALUE_TEXT, DTYPE_U1, true, 0, &c) < 0) {
+        free(row);
         return -ENOMEM;
-    *ret = &t->column[t->n++];
-    **ret = (struct sound_column){.name = strdup(name),
-                                  .end = calloc(a->pictures.n + 1, sizeof(uint64_t)),
-                                  .len = calloc(a->pictures.n + 1, sizeof(uint64_t))};
-    return (*ret)->name && (*ret)->end && (*ret)->len ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; i < a->pictures.n; i++)
+        row[i] = VALUE_NO_ROW;
+    t->row[*ret] = row;
+    return 0;
 }
 
 static int texts_join_one(struct sound_text *t, struct sound_columns *columns, const char *name,
                           uint32_t picture, const char *text, size_t len)
 {
-    struct sound_column *c;
-    int r = texts_column(t->a, columns, name, &c);
+    struct value_column *c;
+    unsigned i;
+    int r = texts_column(t->a, columns, name, &i);
 
     if (r < 0)
         return r;
-    if (c->end[picture]) {
+    c = &columns->texts.column[i];
+    if (columns->row[i][picture] != VALUE_NO_ROW) {
         t->repeated++;
         return 0;
     }
-    text_add_bytes(&c->bytes, text, len);
-    c->len[picture] = len;
-    c->end[picture] = c->bytes.len + 1;
-    return c->bytes.failed ? -ENOMEM : 0;
+    columns->row[i][picture] = (uint32_t)c->rows;
+    return value_column_set_text(c, c->rows, text, len);
 }
 
 /* A row without a header: two cells more are a text and the same as it is spoken. */
 static int texts_join_row(struct sound_text *t, struct sound_columns *columns,
                           const struct row_bytes *row, const struct cells *cells, uint32_t picture)
 {
-    static const char *const names[] = {"text", "normalized"};
     char field[64];
     int r = 0;
 
@@ -108,17 +95,56 @@ static int texts_join_row(struct sound_text *t, struct sound_columns *columns,
     }
     for (unsigned i = 1; i < cells->n && i < 3 && r == 0; i++)
         if (cells->len[i])
-            r = texts_join_one(t, columns, names[i - 1], picture, cells->text[i], cells->len[i]);
+            r = texts_join_one(t, columns, sound_text_names[i - 1], picture, cells->text[i],
+                               cells->len[i]);
     return r;
 }
 
-/* ---- rows that are a dataset ---- */
+/* Add the joined columns to a set. */
+static void texts_end_columns(struct set *set, const struct sound_columns *columns)
+{
+    const size_t n = set->claim->n_samples;
 
+    for (unsigned i = 0; i < columns->texts.n; i++) {
+        const struct value_columns one = {.column = &columns->texts.column[i], .n = 1};
+        const uint32_t *row = columns->row[i] + set->base;
+        AUTO_VALUE_COLUMNS struct value_columns picked = {0};
+        size_t missing = 0;
+
+        for (size_t k = 0; k < n; k++)
+            missing += row[k] == VALUE_NO_ROW;
+        if (missing == n)
+            continue;
+        if (value_columns_pick(&one, row, n, &picked) < 0)
+            set->s->failed = true;
+        else
+            view_add_columns(set->s, set->claim->view, &picked);
+        if (missing)
+            text_add(&set->notes, "%zu of %zu samples have no %s\n", missing, n, one.column->name);
+    }
+}
+
+/* ---- rows that are datasets ---- */
+
+/* A list with numbers has a dataset for each; others have number 0. */
 struct text_rows {
-    uint32_t *sample; /* [n] pictures, in the order of the rows */
-    size_t n;
+    uint32_t *picture[PARTS + 1]; /* [n] in the order of the rows */
+    size_t n[PARTS + 1];
     struct value_columns columns; /* of the cells but the key */
 };
+
+static void text_rows_release(struct text_rows *rows)
+{
+    for (size_t i = 0; i <= PARTS; i++)
+        free(rows->picture[i]);
+    value_columns_release(&rows->columns);
+}
+
+/* Is a cell a column of the dataset? */
+static bool texts_is_column(const struct sound_text *t, unsigned cell)
+{
+    return t->use == TEXT_ROWS && cell != t->key && t->header[cell] && *t->header[cell];
+}
 
 static int texts_begin_rows(const struct sound_text *t, struct text_rows *rows)
 {
@@ -127,7 +153,7 @@ static int texts_begin_rows(const struct sound_text *t, struct text_rows *rows)
     for (unsigned i = 0; i < t->cells && r == 0; i++) {
         struct value_column *c;
 
-        if (i != t->key && t->header[i] && *t->header[i])
+        if (texts_is_column(t, i))
             r = value_columns_add(&rows->columns, t->header[i], VALUE_TEXT, DTYPE_U1, true, 0, &c);
     }
     return r;
@@ -136,145 +162,45 @@ static int texts_begin_rows(const struct sound_text *t, struct text_rows *rows)
 static int texts_add_row(const struct sound_text *t, struct text_rows *rows,
                          const struct cells *cells, uint32_t picture)
 {
+    size_t part = 0;
     unsigned column = 0;
     int r = 0;
 
-    if (array_capacity(&rows->sample, rows->n, sizeof(*rows->sample)) < 0)
+    if (t->has_number)
+        part = cells->len[0] == 1 ? (size_t)(cells->text[0][0] - '0') : PARTS + 1;
+    if (part > PARTS || part < t->has_number)
+        return -EDOM;
+    if (!search_capacity(t->a->s, &rows->picture[part], rows->n[part], sizeof(picture)))
         return -ENOMEM;
-    rows->sample[rows->n++] = picture;
+    rows->picture[part][rows->n[part]++] = picture;
     for (unsigned i = 0; i < t->cells && r == 0; i++) {
-        struct value_column *c;
-
-        if (i == t->key || !t->header[i] || !*t->header[i])
+        if (!texts_is_column(t, i))
             continue;
-        c = &rows->columns.column[column++];
-        if (i >= cells->n || !cells->len[i]) {
-            r = value_column_end_hole(c);
-            continue;
-        }
-        r = value_column_append(c, cells->text[i], cells->len[i]);
-        r = r < 0 ? r : value_column_end_row(c);
+        if (i < cells->n && cells->len[i])
+            r = value_column_set_text(&rows->columns.column[column], rows->n[0] - 1, cells->text[i],
+                                      cells->len[i]);
+        column++;
     }
     return r;
+}
+
+static bool texts_is_integer(const char *text, size_t len)
+{
+    struct row_cell cell = {.type = CELL_TEXT, .text = text, .len = len};
+
+    row_cell_judge_number(&cell);
+    return cell.type == CELL_INTEGER;
 }
 
 /* Columns without a value are none; texts that are whole numbers are such. */
-static int texts_type_columns(struct text_rows *rows)
+static int texts_end_rows(struct text_rows *rows)
 {
-    for (unsigned i = rows->columns.n; i-- > 0;) {
-        struct value_column *c = &rows->columns.column[i];
-        uint64_t values = 0, numbers = 0;
+    int r = value_columns_end(&rows->columns, rows->n[0]);
 
-        for (uint64_t row = 0; row < c->rows; row++) {
-            const uint8_t *text;
-            uint64_t len = value_items(c, row, &text);
-            struct row_cell cell = {
-                .type = CELL_TEXT, .text = (const char *)text, .len = (size_t)len};
-
-            if (value_is_hole(c, row))
-                continue;
-            row_cell_judge_number(&cell);
-            values++;
-            numbers += cell.type == CELL_INTEGER;
-        }
-        if (!values)
+    for (unsigned i = rows->columns.n; i-- > 0;)
+        if (!rows->columns.column[i].len)
             value_columns_remove(&rows->columns, i);
-        else if (values == numbers && value_column_to_numbers(c, DTYPE_I8) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-/* The set of all those pictures, in the order of the rows. NULL: they are of several. */
-static struct set *texts_set(const struct sound_text *t, const uint32_t *picture, size_t n)
-{
-    struct set *set = pictures_set(&t->a->pictures, picture[0]);
-
-    for (size_t i = 1; i < n; i++)
-        if (pictures_set(&t->a->pictures, picture[i]) != set)
-            return NULL;
-    return set;
-}
-
-/* A dataset of the samples of rows, all of one set. NULL columns: none. 0, -EDOM: they are of
- * several sets, or -ENOMEM. */
-static int texts_add_view(struct sound_text *t, const char *name, const uint32_t *picture, size_t n,
-                          struct value_columns *columns)
-{
-    struct annotating *a = t->a;
-    struct set *set = n ? texts_set(t, picture, n) : NULL;
-    uint32_t *sample;
-    int r;
-
-    if (!set)
-        return n ? -EDOM : 0;
-    sample = calloc(n, sizeof(*sample));
-    if (!sample)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        sample[i] = picture[i] - (uint32_t)set->base;
-    r = annotating_add_view(a, (size_t)(set - a->s->set), a->s->m->member[t->file].folder, name,
-                            sample, n);
-    if (r == 0 && columns)
-        r = view_add_columns(&set->claim->view[set->claim->n_views - 1], columns);
-    return r;
-}
-
-/* ---- all lines ---- */
-
-struct text_list {
-    uint32_t *picture[PARTS + 1]; /* [n] of each number; those without one are 0 */
-    size_t n[PARTS + 1];
-};
-
-static int texts_add_listed(struct sound_text *t, struct text_list *list, const struct cells *cells,
-                            uint32_t picture)
-{
-    size_t part = 0;
-
-    if (t->has_number) {
-        part = cells->len[0] == 1 ? (size_t)(cells->text[0][0] - '0') : PARTS + 1;
-        if (!part || part > PARTS)
-            return -EDOM;
-    }
-    if (array_capacity(&list->picture[part], list->n[part], sizeof(uint32_t)) < 0)
-        return -ENOMEM;
-    list->picture[part][list->n[part]++] = picture;
-    return 0;
-}
-
-static int texts_read_lines(struct sound_text *t, const struct blob *blob,
-                            struct sound_columns *columns, struct text_rows *rows,
-                            struct text_list *list, struct diag *d)
-{
-    AUTO(row_walk_release) struct row_walk walk = texts_walk(t, blob);
-    struct row_bytes row;
-    bool skip = t->has_header;
-    int r = t->use == TEXT_ROWS ? texts_begin_rows(t, rows) : 0, more;
-
-    if (r < 0)
-        return r;
-    while ((more = row_walk_next(&walk, &row, d)) == 1 && r == 0) {
-        struct cells cells;
-        uint32_t picture;
-
-        if (skip) {
-            skip = false;
-            continue;
-        }
-        texts_split(row.bytes, row.len, t->separator, &cells);
-        if (!cells.n || (cells.n == 1 && !cells.len[0]))
-            continue;
-        picture = texts_find(t, &cells, t->key);
-        if (picture >= PICTURE_SEVERAL) {
-            t->missing++;
-            continue;
-        }
-        r = t->use == TEXT_JOINED ? texts_join_row(t, columns, &row, &cells, picture)
-            : t->use == TEXT_ROWS ? texts_add_row(t, rows, &cells, picture)
-                                  : texts_add_listed(t, list, &cells, picture);
-    }
-    return r < 0 ? r : more < 0 ? more : 0;
+    return r < 0 ? r : value_columns_find_integers(&rows->columns, texts_is_integer);
 }
 
 /* "testing" of testing_list.txt. */
@@ -289,95 +215,116 @@ static void texts_list_name(const struct sound_text *t, char ret[static 64])
         ret[n - (sizeof(end) - 1)] = '\0';
 }
 
-static int texts_add_lists(struct sound_text *t, const struct text_list *list)
+/* Use the rows of a text, each dataset of which is of one set. 0; -EDOM: it says nothing; or
+ * -ENOMEM. */
+static int texts_add_views(struct sound_text *t, struct text_rows *rows)
 {
     static const char *const parts[PARTS] = {"train", "dev", "test"};
+    struct annotating *a = t->a;
+    size_t set[PARTS + 1];
     char name[64];
-    int r = 0;
+    int r = texts_end_rows(rows);
 
     texts_list_name(t, name);
-    if (!t->has_number) {
-        if (!words_have_split(name, strlen(name), NULL))
-            return -EDOM;
-        return texts_add_view(t, name, list->picture[0], list->n[0], NULL);
-    }
-    for (size_t i = 1; i <= PARTS; i++)
-        if (list->n[i] && !texts_set(t, list->picture[i], list->n[i]))
+    if (t->use == TEXT_LIST && !t->has_number && !words_name_split(name))
+        return -EDOM;
+    for (size_t i = 0; i <= PARTS; i++) {
+        set[i] = annotating_set_of(a, rows->picture[i], rows->n[i]);
+        if (rows->n[i] && set[i] == a->s->n_sets)
             return -EDOM; /* before the first is added */
-    for (size_t i = 1; i <= PARTS && r == 0; i++)
-        r = texts_add_view(t, parts[i - 1], list->picture[i], list->n[i], NULL);
-    return r;
+    }
+    for (size_t i = 0; i <= PARTS && r == 0; i++) {
+        struct files_view *view;
+
+        if (!rows->n[i])
+            continue;
+        for (size_t k = 0; k < rows->n[i]; k++)
+            rows->picture[i][k] -= (uint32_t)a->s->set[set[i]].base;
+        view = annotating_add_view(a, set[i], a->s->m->member[t->file].folder,
+                                   i ? parts[i - 1] : name, TAKE_PTR(rows->picture[i]), rows->n[i]);
+        if (view)
+            view_add_columns(a->s, view, &rows->columns);
+    }
+    return a->s->failed ? -ENOMEM : r;
 }
 
-static int texts_note(const struct sound_text *t, uint32_t scope)
+/* ---- all lines ---- */
+
+static int texts_read_lines(struct sound_text *t, const struct blob *blob,
+                            struct sound_columns *columns, struct text_rows *rows, struct diag *d)
 {
-    struct set *set = annotating_first_set(t->a, scope);
-    int r = 0;
+    AUTO(row_walk_release) struct row_walk walk = texts_walk(t, blob);
+    struct row_bytes row;
+    bool skip = t->has_header;
+    int r = texts_begin_rows(t, rows), more = 0;
 
-    if (set && t->missing)
-        r = set_add_note(set, "%s: %" PRIu64 " of its rows name no file", t->name, t->missing);
-    if (r == 0 && set && t->repeated)
-        r = set_add_note(set, "%s: %" PRIu64 " rows are ignored, because their sounds have one",
-                         t->name, t->repeated);
-    return r;
-}
+    while (r == 0 && (more = row_walk_next(&walk, &row, d)) == 1) {
+        struct cells cells;
+        uint32_t picture;
 
-/* Use a text whose lines were read. 0; -EDOM: it says nothing; or -ENOMEM. */
-static int texts_use(struct sound_text *t, struct text_rows *rows, const struct text_list *list)
-{
-    char name[64];
-    int r;
-
-    if (t->use == TEXT_JOINED)
-        return 0;
-    if (t->use == TEXT_LIST)
-        return texts_add_lists(t, list);
-    texts_list_name(t, name);
-    r = texts_type_columns(rows);
-    return r < 0 ? r : texts_add_view(t, name, rows->sample, rows->n, &rows->columns);
+        if (skip) {
+            skip = false;
+            continue;
+        }
+        texts_split(row.bytes, row.len, t->separator, &cells);
+        if (!cells.n || (cells.n == 1 && !cells.len[0]))
+            continue;
+        picture = texts_find(t, &cells, t->key);
+        if (picture >= PICTURE_SEVERAL)
+            t->missing++;
+        else
+            r = t->use == TEXT_JOINED ? texts_join_row(t, columns, &row, &cells, picture)
+                                      : texts_add_row(t, rows, &cells, picture);
+    }
+    return r < 0 ? r : more < 0 ? more : 0;
 }
 
 /* The first files are named. */
-static int texts_ignore(struct sounds *sounds, const struct sound_text *t, const char *reason)
+static void texts_ignore(struct sounds *sounds, const struct sound_text *t, const char *reason)
 {
     if (sounds->n_ignored++ < IGNORED_MOST)
-        return annotating_ignore(t->a, t->file, t->a->pictures.scope, reason);
-    t->a->s->claims->taken[t->file] = CLAIMS_ASIDE;
-    return 0;
+        annotating_ignore(t->a, t->file, t->a->pictures.scope, reason);
+    else
+        t->a->s->claims->taken[t->file] = CLAIMS_ASIDE;
 }
 
 static int texts_read(struct sounds *sounds, struct sound_text *t, const struct blob *blob,
                       struct sound_columns *columns, struct diag *d)
 {
-    struct text_rows rows = {0};
-    struct text_list list = {0};
-    struct search *s = t->a->s;
+    AUTO(text_rows_release) struct text_rows rows = {.n = {0}};
+    const char *wrong = NULL;
+    struct set *set;
     int r = texts_look(t, blob, d);
 
     if (r < 0)
         return r;
     if (t->use == TEXT_NONE && t->key < t->cells && t->has_header)
-        return texts_ignore(sounds, t, "it has no column path");
-    if (t->use == TEXT_NONE)
+        wrong = "it has no column path";
+    else if (t->use == TEXT_NONE)
         return 0;
-    if (t->use == TEXT_PAIRS)
-        return texts_ignore(sounds, t, "its lines are pairs");
-    if (t->use == TEXT_NAMELESS)
-        return texts_ignore(sounds, t, "its columns have no names");
-    r = texts_read_lines(t, blob, columns, &rows, &list, d);
-    if (r == 0)
-        r = texts_use(t, &rows, &list);
-    for (size_t i = 0; i <= PARTS; i++)
-        free(list.picture[i]);
-    free(rows.sample);
-    value_columns_release(&rows.columns);
+    else if (t->use == TEXT_PAIRS)
+        wrong = "its lines are pairs";
+    else if (t->use == TEXT_NAMELESS)
+        wrong = "its columns have no names";
+    else
+        r = texts_read_lines(t, blob, columns, &rows, d);
+    if (r == 0 && !wrong && t->use != TEXT_JOINED)
+        r = texts_add_views(t, &rows);
     if (r == -EDOM)
-        return texts_ignore(sounds, t, "its sounds are of several datasets, or no part of one");
-    if (r < 0)
-        return r;
+        wrong = "its sounds are of several datasets, or no part of one";
+    if (wrong)
+        texts_ignore(sounds, t, wrong);
+    if (r < 0 || wrong)
+        return wrong ? 0 : r;
     sounds->gained = true;
-    s->claims->taken[t->file] = CLAIMS_USED;
-    return texts_note(t, t->a->pictures.scope);
+    t->a->s->claims->taken[t->file] = CLAIMS_USED;
+    set = annotating_first_set(t->a, t->a->pictures.scope);
+    if (set && t->missing)
+        text_add(&set->notes, "%s: %" PRIu64 " of its rows name no file\n", t->name, t->missing);
+    if (set && t->repeated)
+        text_add(&set->notes, "%s: %" PRIu64 " rows are ignored, because their sounds have one\n",
+                 t->name, t->repeated);
+    return 0;
 }
 
 /* ---- all texts ---- */
@@ -385,13 +332,10 @@ static int texts_read(struct sounds *sounds, struct sound_text *t, const struct 
 static bool texts_may_be(const struct search *s, size_t file)
 {
     static const char *const ends[] = {".txt", ".tsv", ".lst", ".csv", ".trn", NULL};
-    const char *name = members_name(s->m, file), *const *end = ends;
+    const char *name = members_name(s->m, file);
 
-    while (*end && (strlen(name) < strlen(*end) ||
-                    strcasecmp(name + strlen(name) - strlen(*end), *end) != 0))
-        end++;
-    return *end && !s->claims->taken[file] && *name != '.' && !name_is_notice(name) &&
-           !path_is_hidden(members_folder_of(s->m, file));
+    return name_ends_in(name, ends) && !s->claims->taken[file] && *name != '.' &&
+           !name_is_notice(name) && !path_is_hidden(members_folder_of(s->m, file));
 }
 
 /* The folder that a text may name sounds of. */
@@ -404,8 +348,8 @@ static uint32_t texts_scope(const struct search *s, size_t file)
     return folder;
 }
 
-static int texts_read_file(struct sounds *sounds, struct annotating *a, size_t file,
-                           struct sound_columns *columns)
+static void texts_read_file(struct sounds *sounds, struct annotating *a, size_t file,
+                            struct sound_columns *columns)
 {
     struct sound_text t = {.a = a, .file = file, .name = members_name(a->s->m, file)};
     AUTO_BLOB struct blob *blob = NULL;
@@ -417,50 +361,27 @@ static int texts_read_file(struct sounds *sounds, struct annotating *a, size_t f
         r = texts_read(sounds, &t, blob, columns, &d);
     for (unsigned i = 0; i < CELLS_MOST; i++)
         free(t.header[i]);
-    if (r == -ENOMEM || r == 0)
-        return r;
-    if (r == -EDOM || (r == -EBADMSG && t.use == TEXT_NONE))
-        return 0; /* no text; but one that is damaged further on is refused */
+    a->s->failed = a->s->failed || r == -ENOMEM;
+    if (r == 0 || r == -EDOM || (r == -EBADMSG && t.use == TEXT_NONE))
+        return; /* no text; but one that is damaged further on is refused */
     sounds->gained = true;
-    return annotating_refuse(a, a->pictures.scope, diag_text(&d, r));
-}
-
-/* Add a joined column to a set. */
-static int texts_end_column(struct set *set, const struct sound_column *c)
-{
-    struct value_column *values;
-    size_t n = set->claim->n_samples, missing = 0;
-    int r;
-
-    for (size_t i = 0; i < n; i++)
-        missing += !c->end[set->base + i];
-    if (missing == n)
-        return 0;
-    r = value_columns_add(&set->claim->view->values, c->name, VALUE_TEXT, DTYPE_U1, true, 0,
-                          &values);
-    for (size_t i = 0; i < n && r == 0; i++) {
-        uint64_t end = c->end[set->base + i], len = c->len[set->base + i];
-
-        if (end)
-            r = value_column_append(values, c->bytes.data + end - 1 - len, len);
-        r = r < 0 ? r : end ? value_column_end_row(values) : value_column_end_hole(values);
-    }
-    return r == 0 && missing
-               ? set_add_note(set, "%zu of %zu samples have no %s", missing, n, c->name)
-               : r;
+    annotating_refuse(a, a->pictures.scope, diag_text(&d, r));
 }
 
 /* Lists of two parts leave a third one. */
-static int texts_add_rest(struct annotating *a, size_t number)
+static void texts_add_rest(struct annotating *a, size_t number)
 {
     struct set *set = &a->s->set[number];
-    struct files_claim *claim = set->claim;
+    const struct files_claim *claim = set->claim;
     AUTO_FREE uint8_t *listed = calloc(claim->n_samples + 1, 1);
+    AUTO_FREE uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
     bool ends_in_ing = false, test = false, train = false;
-    uint32_t *sample = calloc(claim->n_samples + 1, sizeof(*sample));
     size_t n = 0;
 
-    for (size_t i = 1; i < claim->n_views && listed; i++) {
+    a->s->failed = a->s->failed || !listed || !sample;
+    if (a->s->failed)
+        return;
+    for (size_t i = 1; i < claim->n_views; i++) {
         const char *name = path_base(claim->view[i].name);
 
         if (claim->view[i].values.n)
@@ -471,31 +392,26 @@ static int texts_add_rest(struct annotating *a, size_t number)
         for (size_t k = 0; k < claim->view[i].n; k++)
             listed[claim->view[i].sample[k]] = 1;
     }
-    for (size_t i = 0; i < claim->n_samples && listed && sample; i++)
+    for (size_t i = 0; i < claim->n_samples; i++)
         if (!listed[i])
             sample[n++] = (uint32_t)i;
-    if (!listed || !sample || !test || train || !n) {
-        free(sample);
-        return listed && sample ? 0 : -ENOMEM;
-    }
-    return annotating_add_view(a, number, set->root, ends_in_ing ? "training" : "train", sample, n);
+    if (test && !train && n)
+        annotating_add_view(a, number, set->root, ends_in_ing ? "training" : "train",
+                            TAKE_PTR(sample), n);
 }
 
-static int texts_end_set(struct annotating *a, size_t number, const struct sound_columns *columns)
+static void texts_end_set(struct annotating *a, size_t number, const struct sound_columns *columns)
 {
     struct set *set = &a->s->set[number];
     bool lists = false;
-    int r = 0;
 
-    for (size_t i = 0; i < columns->n && r == 0; i++)
-        r = texts_end_column(set, &columns->column[i]);
+    texts_end_columns(set, columns);
     for (size_t i = 1; i < set->claim->n_views; i++)
         lists = lists || !set->claim->view[i].values.n;
     set->keeps_all = lists;
     set->has_texts = set->claim->n_views > 1 || set->claim->view->values.n;
-    if (r == 0 && lists)
-        r = texts_add_rest(a, number);
-    return r;
+    if (lists)
+        texts_add_rest(a, number);
 }
 
 /* Other texts and notices say nothing, and are no data of their own. */
@@ -508,35 +424,27 @@ static void texts_ignore_others(struct search *s)
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 
-int sounds_read_texts(struct sounds *t)
+void sounds_read_texts(struct sounds *t)
 {
     struct annotating a = {.s = t->s, .classes.has = annotating_has_class};
-    struct sound_columns columns = {0};
-    struct set *set;
+    struct sound_columns columns = {.row = NULL};
     unsigned files = 0;
-    int r = pictures_init(&a.pictures, t->s);
+    struct set *set;
 
-    for (size_t i = 0; i < t->s->m->n && r == 0; i++) {
-        if (!texts_may_be(t->s, i))
-            continue;
-        if (files++ == TEXTS_MOST)
-            break;
-        r = texts_read_file(t, &a, i, &columns);
-    }
+    pictures_init(&a.pictures, t->s);
+    for (size_t i = 0; i < t->s->m->n && !t->s->failed && files <= TEXTS_MOST; i++)
+        if (texts_may_be(t->s, i) && files++ < TEXTS_MOST)
+            texts_read_file(t, &a, i, &columns);
     set = annotating_first_set(&a, 0);
-    if (r == 0 && files > TEXTS_MOST && set)
-        r = set_add_note(set, "texts after the first %d are not read", TEXTS_MOST);
-    for (size_t i = 0; i < t->s->n_sets && r == 0 && t->gained; i++)
-        r = texts_end_set(&a, i, &columns);
-    if (r == 0 && t->gained)
+    if (files > TEXTS_MOST && set)
+        text_add(&set->notes, "texts after the first %d are not read\n", TEXTS_MOST);
+    for (size_t i = 0; i < t->s->n_sets && !t->s->failed && t->gained; i++)
+        texts_end_set(&a, i, &columns);
+    if (t->gained && !t->s->failed)
         texts_ignore_others(t->s);
-    for (size_t i = 0; i < columns.n; i++) {
-        free(columns.column[i].name);
-        text_release(&columns.column[i].bytes);
-        free(columns.column[i].end);
-        free(columns.column[i].len);
-    }
-    free(columns.column);
+    for (unsigned i = 0; i < columns.texts.n; i++)
+        free(columns.row[i]);
+    free(columns.row);
+    value_columns_release(&columns.texts);
     annotating_release(&a);
-    return r;
 }

@@ -20,22 +20,22 @@
 
 /* ---- where a table belongs ---- */
 
-static int annotating_mark_folders(struct annotating *a)
+static void annotating_mark_folders(struct annotating *a)
 {
-    const struct search *s = a->s;
+    struct search *s = a->s;
 
     a->has_samples = calloc(s->m->n_folders + 1, sizeof(*a->has_samples));
     a->is_inside = calloc(s->m->n_folders + 1, sizeof(*a->is_inside));
-    if (!a->has_samples || !a->is_inside)
-        return -ENOMEM;
+    s->failed = s->failed || !a->has_samples || !a->is_inside;
+    if (s->failed)
+        return;
     for (size_t i = 0; i < a->pictures.n; i++)
         for (uint32_t f = s->m->member[a->pictures.file[i]].folder;
              f != NO_FOLDER && !a->has_samples[f]; f = s->info[f].above)
             a->has_samples[f] = true;
     for (size_t i = 0; i < s->n_sets; i++)
-        for (uint32_t f = s->set[i].top + 1; f < s->info[s->set[i].top].end; f++)
+        for (uint32_t f = s->set[i].top + 1; f < next_folder(s, s->set[i].top); f++)
             a->is_inside[f] = true;
-    return 0;
 }
 
 /* ---- a table ---- */
@@ -56,76 +56,32 @@ static bool table_use_covers(const struct table_use *use, const struct set *set)
     return set->claim->n_samples > 0;
 }
 
-/* Join the table to each set that it covers: how many, or -ENOMEM. */
-static int table_use_join(struct annotating *a, const struct table_use *use)
+/* Join the table to each set that it covers: are there some? */
+static bool table_use_join(struct annotating *a, const struct table_use *use)
 {
-    int joined = 0, r = 0;
+    bool joined = false;
 
-    for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
+    for (size_t i = 0; i < a->s->n_sets; i++) {
         const struct set *set = &a->s->set[i];
 
         if (set->refused || set->dataset || !set_has_pictures(set) || !table_use_covers(use, set))
             continue;
-        r = annotating_add_table(a, i, 0, members_name(a->s->m, use->file), use->table,
-                                 use->row + set->base);
-        if (r == 0)
-            r = annotating_keep_source(a, i, 0, use->file, use->table);
-        joined++;
+        annotating_add_table(a, i, 0, use->file, use->table, use->row + set->base);
+        joined = true;
     }
-    return r < 0 ? r : joined;
-}
-
-/* The set of all pictures that the table names; n_sets: they are of several. */
-static size_t table_use_set(const struct annotating *a, const struct table_use *use)
-{
-    const uint32_t *picture = use->table->picture;
-    size_t n = use->table->rows, found = a->s->n_sets;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t set;
-
-        if (picture[i] >= a->pictures.n)
-            return a->s->n_sets;
-        set = (size_t)(pictures_set(&a->pictures, picture[i]) - a->s->set);
-        if (i && set != found)
-            return a->s->n_sets;
-        found = set;
-    }
-    return found;
+    return joined;
 }
 
 /* The rows of the table are a dataset: in their order. */
-static int table_use_list(struct annotating *a, const struct table_use *use, size_t set,
-                          const char *called)
+static void table_use_list(struct annotating *a, const struct table_use *use, size_t set,
+                           const char *called)
 {
-    const char *name = members_name(a->s->m, use->file);
-    int r = annotating_add_list(a, set, use->scope, called, use->table, name);
-
-    if (r == 0 && use->table->label == SIZE_MAX &&
-        value_columns_find(&use->table->columns, "values"))
-        r = set_add_note(
-            &a->s->set[set],
-            "the numbers in %s are the field values, and no label: an epochfs.json can "
-            "say which names have one",
-            name);
-    return r < 0 ? r
-                 : annotating_keep_source(a, set, a->s->set[set].claim->n_views - 1, use->file,
-                                          use->table);
-}
-
-/* ImageSets/Main/train.txt is the dataset Main/train; lists of one class are none. */
-static int table_list_name(const struct annotating *a, size_t file, char **ret, bool *is_image_set)
-{
-    const struct members *m = a->s->m;
-    const char *name = members_name(m, file);
-    uint32_t folder = m->member[file].folder, above = a->s->info[folder].above;
-    int stem = (int)name_stem_alone(name);
-
-    *is_image_set = above != NO_FOLDER && !strcmp(path_base(claim_path(a->s, above)), "ImageSets");
-    if (asprintf(ret, "%s%s%.*s", *is_image_set ? path_base(claim_path(a->s, folder)) : "",
-                 *is_image_set ? "/" : "", stem, name) < 0)
-        *ret = NULL;
-    return *ret ? 0 : -ENOMEM;
+    annotating_add_list(a, set, use->scope, called, use->table, use->file);
+    if (use->table->label == SIZE_MAX && value_columns_find(&use->table->columns, "values"))
+        text_add(&a->s->set[set].notes,
+                 "the numbers in %s are the field values, and no label: an epochfs.json can say "
+                 "which names have one\n",
+                 members_name(a->s->m, use->file));
 }
 
 static bool table_is_list(const struct annotating *a, const struct table_use *use, const char *name,
@@ -141,72 +97,64 @@ static bool table_is_list(const struct annotating *a, const struct table_use *us
     return words_have_split(base, strlen(base), NULL);
 }
 
-static int table_use_apply(struct annotating *a, const struct table_use *use)
+/* ImageSets/Main/train.txt is the dataset Main/train; lists of one class are none. */
+static void table_use_apply(struct annotating *a, const struct table_use *use)
 {
-    AUTO_FREE char *name = NULL;
-    AUTO_TEXT struct text reason = {0};
-    bool is_image_set;
+    const struct search *s = a->s;
+    const char *file = members_name(s->m, use->file);
+    uint32_t folder = s->m->member[use->file].folder, above = s->info[folder].above;
+    const bool is_image_set = above != NO_FOLDER && !strcmp(folder_name(s, above), "ImageSets");
+    AUTO_TEXT struct text name = {0}, reason = {0};
     size_t set;
-    int r = table_list_name(a, use->file, &name, &is_image_set);
 
-    if (r == 0 && !is_image_set && !use->table->repeated)
-        r = table_use_join(a, use);
-    if (r) {
-        if (r > 0)
-            a->s->claims->taken[use->file] = CLAIMS_USED;
-        return r < 0 ? r : 0;
+    if (!is_image_set && !use->table->repeated && table_use_join(a, use)) {
+        s->claims->taken[use->file] = CLAIMS_USED;
+        return;
     }
-    set = table_use_set(a, use);
-    if (set < a->s->n_sets && table_is_list(a, use, name, is_image_set)) {
-        a->s->claims->taken[use->file] = CLAIMS_USED;
-        return table_use_list(a, use, set, name);
+    text_add(&name, "%s%s%.*s", is_image_set ? folder_name(s, folder) : "", is_image_set ? "/" : "",
+             (int)name_stem_alone(file), file);
+    set = annotating_set_of(a, use->table->picture, use->table->rows);
+    if (set < s->n_sets && !name.failed && table_is_list(a, use, name.data, is_image_set)) {
+        s->claims->taken[use->file] = CLAIMS_USED;
+        table_use_list(a, use, set, name.data);
+        return;
     }
     if (is_image_set) {
-        a->s->claims->taken[use->file] = CLAIMS_ASIDE;
-        return 0;
+        s->claims->taken[use->file] = CLAIMS_ASIDE;
+        return;
     }
     if (use->table->repeated)
         text_add(&reason, "several rows a picture");
     else
         text_add(&reason, "it names %zu of %zu pictures", use->named, a->pictures.n);
-    return annotating_ignore(a, use->file, use->scope, reason.data ? reason.data : "");
+    a->s->failed = s->failed || name.failed || reason.failed;
+    annotating_ignore(a, use->file, use->scope, reason.data ? reason.data : "");
 }
 
 /* ---- reading ---- */
 
-static bool name_ends_with_any(const char *name, const char *const *ends)
-{
-    for (; *ends; ends++)
-        if (text_ends_with(name, *ends))
-            return true;
-    return false;
-}
+static const char *const table_ends[] = {".csv", ".tsv", NULL};
 
 static bool tables_may_be(const struct annotating *a, size_t file)
 {
-    static const char *const tables[] = {".csv", ".tsv", NULL};
     static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
-    const char *const *ends =
-        a->s->media == FILES_PICTURES ? lists : tables; /* a text may be data */
     const char *name = members_name(a->s->m, file);
 
     return !a->s->claims->taken[file] && *name != '.' && !name_is_notice(name) &&
-           !a->is_inside[a->s->m->member[file].folder] && name_ends_with_any(name, ends);
+           !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
+           name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
 }
 
 /* May a table that names no picture be data of its own? Not one with texts, and no list. */
 static bool tables_may_stay(const struct annotating *a, size_t file)
 {
-    static const char *const ends[] = {".csv", ".tsv", NULL};
-    const char *name = members_name(a->s->m, file);
     uint8_t head[4096];
     int len;
 
-    if (!name_ends_with_any(name, ends))
+    if (!name_ends_in(members_name(a->s->m, file), table_ends))
         return false;
-    if (!a->has_samples[a->s->m->member[file].folder])
-        return true;
-    if (a->s->claims->heads(a->s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
+    if (!a->has_samples[a->s->m->member[file].folder] ||
+        a->s->claims->heads(a->s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
         return true;
     for (int i = 0, rows = 0; i < len; i++) { /* behind the first row; 1e5 and nan are numbers */
         rows += head[i] == '\n';
@@ -221,42 +169,35 @@ static int tables_open(struct annotating *a, struct table_use *use, const struct
                        struct text *reason, struct diag *d)
 {
     const char *name = members_name(a->s->m, use->file);
-    struct name_piece split;
-    AUTO_FREE char *word = NULL;
-    int r = -EDOM;
+    bool again = pictures_aim(&a->pictures, use->scope, name);
+    int r;
 
-    a->pictures.scope = use->scope;
-    if (words_have_split(name, name_stem_alone(name), &split)) {
-        word = strndup(split.at, split.len);
-        if (!word)
-            return -ENOMEM;
-        a->pictures.split = word;
+    for (;; again = false) {
         r = picture_table_read(blob, 0, blob->size, name, &a->pictures.names, NULL, &use->table,
                                reason, d);
-        a->pictures.split = "";
-        reason->len = r == -EDOM ? 0 : reason->len;
+        pictures_of_all_splits(&a->pictures);
+        if (r != -EDOM || !again)
+            return r;
+        reason->len = 0;
     }
-    return r != -EDOM ? r
-                      : picture_table_read(blob, 0, blob->size, name, &a->pictures.names, NULL,
-                                           &use->table, reason, d);
 }
 
 /* A file is no table of pictures. One that names none is counted with the others of its folder. */
-static int tables_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
+static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
 {
     const struct set *set = annotating_first_set(a, scope);
     uint32_t folder = a->s->m->member[file].folder;
     bool names_some = !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
 
     if (tables_may_stay(a, file))
-        return 0;
-    if (names_some || !set || folder < set->root || folder >= a->s->info[set->root].end)
-        return annotating_ignore(a, file, scope, reason);
-    a->s->claims->taken[file] = CLAIMS_ASIDE;
-    return 0;
+        return;
+    if (names_some || !set || folder < set->root || folder >= next_folder(a->s, set->root))
+        annotating_ignore(a, file, scope, reason);
+    else
+        a->s->claims->taken[file] = CLAIMS_ASIDE;
 }
 
-static int tables_read(struct annotating *a, size_t file)
+static void tables_read(struct annotating *a, size_t file)
 {
     struct table_use use = {.file = file, .scope = annotating_scope(a, file)};
     AUTO_BLOB struct blob *blob = NULL;
@@ -265,93 +206,93 @@ static int tables_read(struct annotating *a, size_t file)
     int r;
 
     if (use.scope == NO_FOLDER)
-        return 0;
-    if (strcasestr(members_name(a->s->m, file), "submission"))
-        return annotating_ignore(a, file, use.scope, "it is called a submission");
+        return;
+    if (strcasestr(members_name(a->s->m, file), "submission")) {
+        annotating_ignore(a, file, use.scope, "it is called a submission");
+        return;
+    }
     r = a->s->claims->open(a->s->claims, file, &blob, &d);
     if (r == 0)
         r = tables_open(a, &use, blob, &reason, &d);
     if (r == 0)
-        r = annotating_rows(a, use.table, &use.row, &use.named);
-    if (r == 0)
-        r = table_use_apply(a, &use);
+        use.row = annotating_rows(a, use.table->picture, use.table->rows, &use.named);
+    if (use.row)
+        table_use_apply(a, &use);
     else if (r == -EDOM)
-        r = tables_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
+        tables_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
     else if (r == -EBADMSG)
-        r = annotating_ignore(a, file, use.scope, d.text);
-    else if (r != -ENOMEM)
-        r = annotating_refuse(a, use.scope, diag_text(&d, r));
+        annotating_ignore(a, file, use.scope, d.text);
+    else if (r < 0 && r != -ENOMEM)
+        annotating_refuse(a, use.scope, diag_text(&d, r));
+    a->s->failed = a->s->failed || r == -ENOMEM;
     picture_table_free(use.table);
     free(use.row);
-    return r;
 }
 
 /* From this file on, tables are not read: it is said. */
-static int tables_note_limit(const struct annotating *a, size_t file, const char *where,
-                             unsigned most)
+static void tables_note_limit(const struct annotating *a, size_t file, const char *where,
+                              unsigned most)
 {
     uint32_t scope = annotating_scope(a, file);
     struct set *set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
 
-    return set ? set_add_note(set,
-                              "%s and later files are not read as tables: expected at most %u %s; "
-                              "an epochfs.json can name them",
-                              members_name(a->s->m, file), most, where)
-               : 0;
+    if (set)
+        text_add(&set->notes,
+                 "%s and later files are not read as tables: expected at most %u %s; an "
+                 "epochfs.json can name them\n",
+                 members_name(a->s->m, file), most, where);
 }
 
-static int tables_read_all(struct annotating *a)
+static void tables_read_all(struct annotating *a)
 {
     uint32_t folder = NO_FOLDER;
     unsigned n = 0, here = 0;
-    int r = 0;
 
-    for (size_t i = 0; i < a->s->m->n && r == 0; i++) {
+    for (size_t i = 0; i < a->s->m->n && !a->s->failed; i++) {
         if (!tables_may_be(a, i))
             continue;
-        if (n == TABLES_MOST)
-            return tables_note_limit(a, i, "in all", TABLES_MOST);
+        if (n == TABLES_MOST) {
+            tables_note_limit(a, i, "in all", TABLES_MOST);
+            return;
+        }
         here = a->s->m->member[i].folder == folder ? here + 1 : 0;
         folder = a->s->m->member[i].folder;
         if (here == TABLES_FOLDER)
-            r = tables_note_limit(a, i, "of a folder", TABLES_FOLDER);
+            tables_note_limit(a, i, "of a folder", TABLES_FOLDER);
         if (here >= TABLES_FOLDER)
             continue;
-        r = tables_read(a, i);
+        tables_read(a, i);
         n++;
     }
-    return r;
 }
 
-static int view_pick_labels(const struct files_view *base, struct files_view *view)
+static void view_pick_labels(struct search *s, const struct files_view *base,
+                             struct files_view *view)
 {
     view->label = calloc(view->n + 1, sizeof(*view->label));
-    if (!view->label)
-        return -ENOMEM;
-    for (size_t i = 0; i < view->n; i++)
+    s->failed = s->failed || !view->label;
+    for (size_t i = 0; i < view->n && view->label; i++)
         view->label[i] = base->label[view->sample[i]];
-    return class_names_copy(base->class_name, base->n_classes, &view->class_name, &view->n_classes);
+    view_add_classes(s, view, base->class_name, base->n_classes);
 }
 
 /* Where lists are datasets, the set that they are lists of is none. They also have its columns. */
-static int tables_finish_views(struct set *set)
+static void tables_finish_views(struct set *set)
 {
     struct files_claim *claim = set->claim;
-    struct files_view *base = claim->view;
-    int r = 0;
+    const struct files_view *base = claim->view;
 
-    if (claim->n_views < 2)
-        return 0;
-    for (size_t i = 1; i < claim->n_views && r == 0; i++) {
+    for (size_t i = 1; i < claim->n_views && !set->s->failed; i++) {
         AUTO_VALUE_COLUMNS struct value_columns picked = {0};
+        struct files_view *view = &claim->view[i];
 
-        r = value_columns_pick(&base->values, claim->view[i].sample, claim->view[i].n, &picked);
-        if (r == 0)
-            r = view_add_columns(&claim->view[i], &picked);
-        if (r == 0 && base->label && !claim->view[i].label)
-            r = view_pick_labels(base, &claim->view[i]);
+        if (value_columns_pick(&base->values, view->sample, view->n, &picked) < 0)
+            set->s->failed = true;
+        else
+            view_add_columns(set->s, view, &picked);
+        if (base->label && !view->label)
+            view_pick_labels(set->s, base, view);
     }
-    return r;
 }
 
 /* Is there a file that may be a table or an annotation? Without one, pictures need not be found. */
@@ -364,32 +305,29 @@ static bool tables_have_any(const struct search *s)
     return false;
 }
 
-int tables_apply(struct search *s)
+void tables_apply(struct search *s)
 {
     struct annotating a = {.s = s, .classes.has = annotating_has_class};
     const bool any = tables_have_any(s);
-    int r = 0;
 
-    if (!s->n_sets || !s->claims->open)
-        return 0;
+    if (!s->n_sets || !s->claims->open || s->failed)
+        return;
     if (any || s->n_recipes)
-        r = pictures_init(&a.pictures, s);
-    if (any && a.pictures.n) {
-        if (r == 0)
-            r = annotating_mark_folders(&a);
-        if (r == 0)
-            r = annotations_apply(&a);
-        if (r == 0)
-            r = tables_read_all(&a);
+        pictures_init(&a.pictures, s);
+    if (any && a.pictures.n && !s->failed)
+        annotating_mark_folders(&a);
+    if (a.is_inside && !s->failed) {
+        celeba_lists_apply(&a);
+        annotations_apply(&a);
+        tables_read_all(&a);
     }
-    if (r == 0)
-        r = recipe_annotate(&a);
-    if (r == 0)
-        r = annotating_finish_labels(&a);
-    for (size_t i = 0; i < s->n_sets && r == 0; i++)
-        r = tables_finish_views(&s->set[i]);
-    for (size_t i = 0; i < s->n_sets && r == 0; i++)
-        r = annotating_finish_set(&a, &s->set[i]);
+    if (!s->failed)
+        recipe_annotate(&a);
+    if (!s->failed)
+        annotating_finish_labels(&a);
+    for (size_t i = 0; i < s->n_sets && !s->failed; i++)
+        tables_finish_views(&s->set[i]);
+    for (size_t i = 0; i < s->n_sets && !s->failed; i++)
+        annotating_finish_set(&a, &s->set[i]);
     annotating_release(&a);
-    return r;
 }

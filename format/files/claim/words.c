@@ -108,6 +108,11 @@ bool words_have_split(const char *name, size_t len, struct name_piece *ret)
     return false;
 }
 
+bool words_name_split(const char *name)
+{
+    return words_have_split(name, strlen(name), NULL);
+}
+
 bool words_are_split(const char *name)
 {
     struct name_piece piece;
@@ -134,7 +139,7 @@ bool words_same_split(struct name_piece a, struct name_piece b)
 
 /* ---- roles ---- */
 
-static bool words_have(const char *name, size_t len, const char *const *words)
+bool words_have(const char *name, size_t len, const char *const *words)
 {
     const char *at = name, *end = name + len;
     struct name_piece piece;

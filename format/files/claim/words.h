@@ -19,6 +19,8 @@ bool next_piece(const char **at, const char *end, struct name_piece *ret);
  * *ret: the first; may be NULL. */
 bool words_have_split(const char *name, size_t len, struct name_piece *ret);
 
+bool words_name_split(const char *name); /* the same of a name, whichever it is */
+
 /* Is all of it one such word? */
 bool words_are_split(const char *name);
 
@@ -27,6 +29,9 @@ bool words_are_of_two_splits(const char *a, const char *b);
 
 /* Two words for one part: training and train. */
 bool words_same_split(struct name_piece a, struct name_piece b);
+
+/* Has it one of these words? They end with NULL. */
+bool words_have(const char *name, size_t len, const char *const *words);
 
 /* Has it a word that only pictures to learn from are called by: images, photos, lr, ...? */
 bool words_have_input(const char *name);
