@@ -11,16 +11,37 @@
     256 /* bytes of a member: integers, and nearly all headers of .npy, are shorter */
 
 struct values_pass {
+    struct member_reader reader;
     struct files_file *file;
-    unsigned columns; /* of the index, so far */
     bool has_read;
     size_t done;    /* members of the sample that is under way */
     uint64_t ahead; /* rows whose values were asked for */
     struct text notes;
     uint64_t faults;
     uint64_t row[INDEX_LEARNED];
+    size_t member, have; /* the member that is read, and how much of it head has: */
     uint8_t head[NPY_HEAD_MAX];
 };
+
+/* As of struct member_reader. */
+static int files_values_bytes(struct member_reader *reader, size_t len, const uint8_t **ret,
+                              struct diag *d)
+{
+    struct values_pass *pass = (struct values_pass *)reader;
+    const struct files_source *source = pass->file->source;
+    uint64_t size = members_size(source->members, pass->member);
+    size_t to = (size_t)max_u64(len, min_u64(size, HEAD_GUESS));
+    int r = 0;
+
+    if (len > pass->have) {
+        pass->has_read = true;
+        r = blob_read(READ_WAITS, source->blob, pass->head + pass->have, to - pass->have,
+                      source->members->member[pass->member].place + pass->have, d);
+        pass->have = r == 0 ? to : pass->have;
+    }
+    *ret = pass->head;
+    return r;
+}
 
 int values_pass_new(struct files_file *file, struct values_pass **ret)
 {
@@ -29,9 +50,11 @@ int values_pass_new(struct files_file *file, struct values_pass **ret)
     if (!pass)
         return -ENOMEM;
     pass->file = file;
-    pass->columns = samples_fixed(file);
+    pass->reader = (struct member_reader){.builder = file->base.prepared.builder,
+                                          .columns = samples_fixed(file),
+                                          .bytes = files_values_bytes};
     *ret = pass;
-    return index_builder_columns(file->base.prepared.builder, pass->columns);
+    return index_builder_columns(file->base.prepared.builder, pass->reader.columns);
 }
 
 void values_pass_free(struct values_pass *pass)
@@ -92,110 +115,6 @@ static void files_values_ask_ahead(struct values_pass *pass, uint64_t row)
 
 /* ---- values ---- */
 
-/* Show the files of a column as they are only, and say why. */
-static void files_values_show_bytes(struct values_pass *pass, struct learned_column *ext,
-                                    size_t member, const char *wrong)
-{
-    const struct members *m = pass->file->source->members;
-
-    ext->number[MEMBER_FORM] = MEMBER_AS_BYTES;
-    text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
-             members_folder_of(m, member), *members_folder_of(m, member) ? "/" : "",
-             members_name(m, member), wrong, ext->name);
-}
-
-/* n columns of the index more. 0, -E2BIG: there is no room, or -ENOMEM. */
-static int files_values_add_columns(struct values_pass *pass, unsigned n, uint64_t *ret)
-{
-    int r = 0;
-
-    if (pass->columns + n > INDEX_LEARNED)
-        return -E2BIG;
-    r = index_builder_columns(pass->file->base.prepared.builder, pass->columns + n);
-    if (r < 0)
-        return r;
-    *ret = pass->columns;
-    memset(pass->row + pass->columns, 0, n * sizeof(pass->row[0]));
-    pass->columns += n;
-    return 0;
-}
-
-static int files_values_read_bytes(struct values_pass *pass, size_t member, uint64_t off,
-                                   size_t len, struct diag *d)
-{
-    const struct files_file *file = pass->file;
-
-    pass->has_read = true;
-    return len ? blob_read(READ_WAITS, file->source->blob, pass->head + off, len,
-                           file->source->members->member[member].place + off, d)
-               : 0;
-}
-
-/* *ret_wrong: why the member is no integer. 0 or -errno. */
-static int files_values_read_integer(struct values_pass *pass, uint64_t *number, size_t member,
-                                     const char **ret_wrong, struct diag *d)
-{
-    uint64_t size = members_size(pass->file->source->members, member);
-    int64_t value;
-    int r = 0;
-
-    *ret_wrong = "expected a decimal integer, got something else";
-    if (size > MEMBER_INTEGER_MAX)
-        return 0;
-    if (!number[MEMBER_VALUE])
-        r = files_values_add_columns(pass, member_value_columns(NULL), &number[MEMBER_VALUE]);
-    if (r == -E2BIG) {
-        *ret_wrong = "expected columns of the index, got too many fields";
-        return 0;
-    }
-    if (r == 0)
-        r = files_values_read_bytes(pass, member, 0, (size_t)size, d);
-    if (r == 0 && member_integer_parse(pass->head, (size_t)size, &value)) {
-        pass->row[number[MEMBER_VALUE]] = (uint64_t)value;
-        *ret_wrong = NULL;
-    }
-    return r;
-}
-
-static int parse_head(struct values_pass *pass, size_t member, struct npy_head *ret,
-                      const char **ret_wrong, struct diag *d)
-{
-    uint64_t size = members_size(pass->file->source->members, member);
-    size_t have = (size_t)min_u64(size, HEAD_GUESS), len;
-    int r = files_values_read_bytes(pass, member, 0, have, d);
-
-    *ret_wrong = "expected a header of .npy, got none";
-    len = r == 0 ? npy_head_bytes(pass->head, have) : 0;
-    if (!len || len > size)
-        return r;
-    if (len > have)
-        r = files_values_read_bytes(pass, member, have, len - have, d);
-    if (r == 0)
-        *ret_wrong = npy_head_parse(pass->head, len, size, ret);
-    return r;
-}
-
-static int files_values_read_array(struct values_pass *pass, uint64_t *number, size_t member,
-                                   const char **ret_wrong, struct diag *d)
-{
-    struct npy_head head;
-    int r = parse_head(pass, member, &head, ret_wrong, d);
-
-    if (r < 0 || *ret_wrong)
-        return r;
-    if (!number[MEMBER_VALUE]) {
-        r = files_values_add_columns(pass, member_value_columns(&head), &number[MEMBER_VALUE]);
-        if (r == -E2BIG) {
-            *ret_wrong = "expected columns of the index for an array, got too many fields";
-            return 0;
-        }
-        member_begin_arrays(number, &head);
-    }
-    if (r == 0)
-        *ret_wrong = member_take_array(number, &head, pass->row);
-    return r;
-}
-
 /* The first fault of a sample counts. */
 static void files_values_add_fault(struct values_pass *pass, int r, const struct diag *reason)
 {
@@ -208,18 +127,23 @@ static void files_values_add_fault(struct values_pass *pass, int r, const struct
 static int files_values_read_value(struct values_pass *pass, struct learned_column *ext,
                                    size_t member, struct diag *d)
 {
+    const struct members *m = pass->file->source->members;
     struct diag reason = DIAG_INIT;
-    const char *wrong = NULL;
-    int r = ext->number[MEMBER_FORM] == MEMBER_AS_INTEGER
-                ? files_values_read_integer(pass, ext->number, member, &wrong, &reason)
-                : files_values_read_array(pass, ext->number, member, &wrong, &reason);
+    const char *wrong;
+    int r;
 
+    pass->member = member;
+    pass->have = 0;
+    r = member_read_value(&pass->reader, ext->number, members_size(m, member), pass->row, &wrong,
+                          &reason);
     if (blob_says_nothing(r))
         return diag_set(d, r, "%s", diag_text(&reason, r));
     if (r < 0 && !pass->row[SAMPLES_FAULT])
         files_values_add_fault(pass, r, &reason);
     else if (r == 0 && wrong)
-        files_values_show_bytes(pass, ext, member, wrong);
+        text_add(&pass->notes, "%s%s%s: %s; files .%s are shown as they are only\n",
+                 members_folder_of(m, member), *members_folder_of(m, member) ? "/" : "",
+                 members_name(m, member), wrong, ext->name);
     return 0;
 }
 
@@ -256,7 +180,7 @@ int values_pass_sample(struct values_pass *pass, uint64_t row, const struct samp
     int r = 0;
 
     if (!pass->done) {
-        memset(pass->row, 0, pass->columns * sizeof(pass->row[0]));
+        memset(pass->row, 0, pass->reader.columns * sizeof(pass->row[0]));
         files_values_ask_ahead(pass, row);
     }
     for (; pass->done < sample->n && r == 0; pass->done += r == 0)

@@ -1,6 +1,7 @@
 /* Values of members: what they are, and how they are read. */
 #include "format/records/member_values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,16 +63,48 @@ bool member_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret)
 
 /* ---- the pass ---- */
 
-unsigned member_value_columns(const struct npy_head *first)
+int member_add_columns(struct member_reader *reader, unsigned n, uint64_t *ret)
 {
-    return first ? 1 + first->ndim : 1;
+    int r = reader->columns + n + reader->spare <= INDEX_LEARNED
+                ? index_builder_columns(reader->builder, reader->columns + n)
+                : -E2BIG;
+
+    if (r < 0)
+        return r;
+    *ret = reader->columns;
+    reader->columns += n;
+    return 0;
 }
 
-void member_begin_arrays(uint64_t *number, const struct npy_head *first)
+/* The first value of a column says how many columns all have. */
+static int member_begin_values(struct member_reader *reader, uint64_t *number, unsigned n,
+                               const char **ret_wrong)
 {
-    number[MEMBER_TYPE] = first->dtype;
-    number[MEMBER_AXES] = first->ndim;
-    memcpy(number + MEMBER_DIM, first->dim, first->ndim * sizeof(first->dim[0]));
+    int r = number[MEMBER_VALUE] ? 0 : member_add_columns(reader, n, &number[MEMBER_VALUE]);
+
+    if (r != -E2BIG)
+        return r;
+    *ret_wrong = "expected columns of the index for its value, got too many fields";
+    return 0;
+}
+
+static int member_read_integer(struct member_reader *reader, uint64_t *number, uint64_t size,
+                               uint64_t *row, const char **ret_wrong, struct diag *d)
+{
+    const uint8_t *bytes = NULL;
+    int64_t value = 0;
+    int r = size && size <= MEMBER_INTEGER_MAX ? reader->bytes(reader, (size_t)size, &bytes, d) : 0;
+
+    if (r < 0)
+        return r;
+    if (!bytes || !member_integer_parse(bytes, (size_t)size, &value)) {
+        *ret_wrong = "expected a decimal integer, got something else";
+        return 0;
+    }
+    r = member_begin_values(reader, number, 1, ret_wrong);
+    if (r == 0 && !*ret_wrong)
+        row[number[MEMBER_VALUE]] = (uint64_t)value;
+    return r;
 }
 
 uint64_t member_array_word(const struct npy_head *head)
@@ -80,7 +113,8 @@ uint64_t member_array_word(const struct npy_head *head)
            (head->fortran ? MEMBER_ARRAY_FORTRAN : 0);
 }
 
-const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row)
+/* Write the numbers of an array into the row. NULL; or why the arrays cannot be one column. */
+static const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row)
 {
     uint64_t *dim = number + MEMBER_DIM;
 
@@ -98,6 +132,50 @@ const char *member_take_array(uint64_t *number, const struct npy_head *head, uin
     return NULL;
 }
 
+static int member_read_array(struct member_reader *reader, uint64_t *number, uint64_t size,
+                             uint64_t *row, const char **ret_wrong, struct diag *d)
+{
+    size_t start = (size_t)min_u64(size, NPY_HEAD_START), len = 0;
+    struct npy_head head;
+    const uint8_t *bytes;
+    int r = start ? reader->bytes(reader, start, &bytes, d) : 0;
+
+    *ret_wrong = "expected a header of .npy, got none";
+    if (r == 0 && start)
+        len = npy_head_bytes(bytes, start);
+    if (!len || len > size)
+        return r;
+    r = reader->bytes(reader, len, &bytes, d);
+    if (r == 0)
+        *ret_wrong = npy_head_parse(bytes, len, size, &head);
+    if (r < 0 || *ret_wrong)
+        return r;
+    if (!number[MEMBER_VALUE]) {
+        number[MEMBER_TYPE] = head.dtype;
+        number[MEMBER_AXES] = head.ndim;
+        memcpy(number + MEMBER_DIM, head.dim, head.ndim * sizeof(head.dim[0]));
+    }
+    r = member_begin_values(reader, number, 1 + head.ndim, ret_wrong);
+    if (r == 0 && !*ret_wrong)
+        *ret_wrong = member_take_array(number, &head, row);
+    return r;
+}
+
+int member_read_value(struct member_reader *reader, uint64_t *number, uint64_t size, uint64_t *row,
+                      const char **ret_wrong, struct diag *d)
+{
+    int r = 0;
+
+    *ret_wrong = NULL;
+    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER)
+        r = member_read_integer(reader, number, size, row, ret_wrong, d);
+    else if (number[MEMBER_FORM] == MEMBER_AS_ARRAY)
+        r = member_read_array(reader, number, size, row, ret_wrong, d);
+    if (r == 0 && *ret_wrong)
+        number[MEMBER_FORM] = MEMBER_AS_BYTES;
+    return r;
+}
+
 /* ---- a kept index ---- */
 
 bool member_numbers_are_good(const uint64_t *number, unsigned fixed, unsigned columns)
@@ -106,7 +184,7 @@ bool member_numbers_are_good(const uint64_t *number, unsigned fixed, unsigned co
 
     if (number[MEMBER_FORM] >= N_MEMBER_SHOWN)
         return false;
-    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER)
+    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER && number[MEMBER_ROWS])
         n = 1;
     if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && number[MEMBER_ROWS]) {
         if (number[MEMBER_AXES] > RECORD_AXES || number[MEMBER_TYPE] >= N_DTYPES ||

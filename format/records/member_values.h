@@ -45,18 +45,27 @@ enum member_shown member_shown_of(const char *ext, size_t len);
 /* A decimal integer, with white space around it. */
 bool member_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret);
 
-/* Columns of the index that the values of a column take: of the first array's header, which is NULL
- * for an integer. */
-unsigned member_value_columns(const struct npy_head *first);
+/* What reads values. The format has it in a struct of its own, and adds columns by it as well. */
+struct member_reader {
+    struct index_builder *builder;
+    unsigned columns; /* of the index, so far; */
+    unsigned spare;   /* and those that values leave free, for other columns */
+    /* The first len bytes of the member, at most its size: valid until the next call. 0 or -errno
+     * with the reason in d. */
+    int (*bytes)(struct member_reader *reader, size_t len, const uint8_t **ret, struct diag *d);
+};
 
-/* The first array of a column says what all of them are. */
-void member_begin_arrays(uint64_t *number, const struct npy_head *first);
+/* n columns of the index more; *ret: the first. 0; -E2BIG: there is no room; or -ENOMEM. */
+int member_add_columns(struct member_reader *reader, unsigned n, uint64_t *ret);
 
-/* The first of its numbers in a row: the bytes of the header, with MEMBER_ARRAY_... */
+/* Read the value of a member of size bytes, by the kind of its learned column, into the row. Where
+ * it is none, or not like those before, *ret_wrong says why, and the column becomes one of bytes;
+ * otherwise it is NULL. 0, or an error of bytes(): the value is read again. */
+int member_read_value(struct member_reader *reader, uint64_t *number, uint64_t size, uint64_t *row,
+                      const char **ret_wrong, struct diag *d);
+
+/* The first of an array's numbers in a row: the bytes of the header, with MEMBER_ARRAY_... */
 uint64_t member_array_word(const struct npy_head *head);
-
-/* Write the numbers of an array into the row. NULL; or why the arrays cannot be one column. */
-const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row);
 
 /* ---- a kept index, whose numbers are hostile ---- */
 

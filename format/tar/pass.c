@@ -10,7 +10,6 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "format/core/npy_head.h"
 #include "format/tar/archive/walk.h"
 #include "format/tar/name.h"
 
@@ -45,11 +44,11 @@ struct value {
 };
 
 struct tar_pass {
+    struct member_reader reader;
     struct tar_shard *shard;
     struct tar_walk walk;
     struct tar_hints hints;
-    unsigned columns; /* of the index, so far */
-    uint64_t good;    /* samples without a fault */
+    uint64_t good; /* samples without a fault */
     uint64_t faults[N_TAR_FAULTS];
     struct left no_ext, links;
     struct key_folders {
@@ -65,6 +64,15 @@ struct tar_pass {
     struct sample sample;
 };
 
+/* As of struct member_reader. */
+static int tar_pass_bytes(struct member_reader *reader, size_t len, const uint8_t **ret,
+                          struct diag *d)
+{
+    struct tar_pass *pass = (struct tar_pass *)reader;
+
+    return tar_walk_bytes(&pass->walk, pass->value.member.at, len, ret, d);
+}
+
 int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
 {
     struct tar_pass *pass = calloc(1, sizeof(*pass));
@@ -75,7 +83,8 @@ int tar_pass_new(struct tar_shard *shard, struct tar_pass **ret)
         return r;
     }
     pass->shard = shard;
-    pass->columns = TAR_FIXED;
+    pass->reader = (struct member_reader){
+        .builder = shard->base.prepared.builder, .columns = TAR_FIXED, .bytes = tar_pass_bytes};
     if (shard->hints)
         r = tar_hints_read(shard->hints, shard->base.blob->size, &pass->hints);
     blob_free(TAKE_PTR(shard->hints));
@@ -105,115 +114,23 @@ static uint64_t *tar_pass_numbers_of(struct tar_pass *pass, unsigned field)
     return pass->shard->table.column[field].number;
 }
 
-/* Show the bytes of the value's field only, and say why. */
-static void tar_pass_show_bytes(struct tar_pass *pass, const char *wrong)
-{
-    unsigned field = pass->value.field;
-
-    tar_pass_numbers_of(pass, field)[MEMBER_FORM] = MEMBER_AS_BYTES;
-    text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
-             blob_name(pass->shard->base.blob), (unsigned long long)pass->value.member.at, wrong,
-             pass->shard->table.column[field].name);
-}
-
-/* n columns of the index more; *ret: the first. 0 or -ENOMEM. */
-static int tar_pass_add_columns(struct tar_pass *pass, unsigned n, uint64_t *ret)
-{
-    int r = index_builder_columns(pass->shard->base.prepared.builder, pass->columns + n);
-
-    if (r < 0)
-        return r;
-    *ret = pass->columns;
-    pass->columns += n;
-    return 0;
-}
-
-/* Are there columns for arrays, besides those that further fields will need? */
-static bool tar_pass_has_columns(const struct tar_pass *pass, unsigned n)
-{
-    return pass->columns + n + (TAR_FIELDS_MAX - pass->shard->table.n) * COLUMNS_OF_FIELD <=
-           INDEX_LEARNED;
-}
-
-/* A decimal integer, with white space around it. */
-static int tar_pass_read_integer(struct tar_pass *pass, struct diag *d)
-{
-    const struct tar_member *m = &pass->value.member;
-    const uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
-    const uint8_t *bytes;
-    int64_t value = 0;
-    int r = 0;
-
-    if (m->size <= MEMBER_INTEGER_MAX)
-        r = tar_walk_bytes(&pass->walk, m->at, (size_t)m->size, &bytes, d);
-    if (r < 0)
-        return r;
-    if (m->size > MEMBER_INTEGER_MAX || !member_integer_parse(bytes, (size_t)m->size, &value))
-        tar_pass_show_bytes(pass, "expected a decimal integer, got something else");
-    else
-        pass->sample.number[number[MEMBER_VALUE]] = (uint64_t)value;
-    return 0;
-}
-
-/* The first array of a field. */
-static int begin_arrays(struct tar_pass *pass, const struct npy_head *head)
-{
-    uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
-
-    member_begin_arrays(number, head);
-    return tar_pass_add_columns(pass, member_value_columns(head), &number[MEMBER_VALUE]);
-}
-
-/* NULL, or why the array cannot be shown. 0 or -errno. */
-static int parse_array(struct tar_pass *pass, struct npy_head *ret, const char **ret_wrong,
-                       struct diag *d)
-{
-    const struct tar_member *m = &pass->value.member;
-    size_t start = (size_t)min_u64(m->size, NPY_HEAD_START), len;
-    const uint8_t *bytes;
-    int r = tar_walk_bytes(&pass->walk, m->at, start, &bytes, d);
-
-    *ret_wrong = "expected a header of .npy, got none";
-    len = r == 0 ? npy_head_bytes(bytes, start) : 0;
-    if (!len || len > m->size)
-        return r;
-    r = tar_walk_bytes(&pass->walk, m->at, len, &bytes, d);
-    if (r == 0)
-        *ret_wrong = npy_head_parse(bytes, len, m->size, ret);
-    return r;
-}
-
-static int tar_pass_read_array(struct tar_pass *pass, struct diag *d)
-{
-    uint64_t *number = tar_pass_numbers_of(pass, pass->value.field);
-    const char *wrong;
-    struct npy_head head;
-    int r = parse_array(pass, &head, &wrong, d);
-
-    if (r == 0 && !wrong && !number[MEMBER_VALUE]) {
-        if (tar_pass_has_columns(pass, member_value_columns(&head)))
-            r = begin_arrays(pass, &head);
-        else
-            wrong = "expected columns of the index for an array, got too many fields";
-    }
-    if (r == 0 && !wrong)
-        wrong = member_take_array(number, &head, pass->sample.number);
-    if (r == 0 && wrong)
-        tar_pass_show_bytes(pass, wrong);
-    return r;
-}
-
 /* Read the value of the member that was found last. */
 static int tar_pass_read_value(struct tar_pass *pass, struct diag *d)
 {
-    uint64_t shown = tar_pass_numbers_of(pass, pass->value.field)[MEMBER_FORM];
-    int r = shown == MEMBER_AS_INTEGER ? tar_pass_read_integer(pass, d)
-            : shown == MEMBER_AS_ARRAY ? tar_pass_read_array(pass, d)
-                                       : 0;
+    unsigned field = pass->value.field;
+    const struct tar_member *m = &pass->value.member;
+    const char *wrong;
+    int r = member_read_value(&pass->reader, tar_pass_numbers_of(pass, field), m->size,
+                              pass->sample.number, &wrong, d);
 
-    if (r == 0)
-        pass->value.is_open = false;
-    return r;
+    if (r < 0)
+        return r;
+    if (wrong)
+        text_add(&pass->notes, "%s: byte %llu: %s; files .%s are shown as they are only\n",
+                 blob_name(pass->shard->base.blob), (unsigned long long)m->at, wrong,
+                 pass->shard->table.column[field].name);
+    pass->value.is_open = false;
+    return 0;
 }
 
 /* Find the field of an extension. 0, -E2BIG: it is omitted, or -ENOMEM. */
@@ -228,10 +145,8 @@ static int find_field(struct tar_pass *pass, const uint8_t *ext, size_t len, uns
         return r;
     number = tar_pass_numbers_of(pass, *ret);
     number[MEMBER_FORM] = member_shown_of((const char *)ext, len);
-    r = tar_pass_add_columns(pass, 2, &number[TAR_FIELD_PLACE]);
-    if (r == 0 && number[MEMBER_FORM] == MEMBER_AS_INTEGER)
-        r = tar_pass_add_columns(pass, 1, &number[MEMBER_VALUE]);
-    return r;
+    pass->reader.spare = (TAR_FIELDS_MAX - table->n) * COLUMNS_OF_FIELD;
+    return member_add_columns(&pass->reader, 2, &number[TAR_FIELD_PLACE]);
 }
 
 /* ---- samples ---- */
@@ -299,7 +214,7 @@ static void begin_sample(struct tar_pass *pass, const struct tar_member *m, size
 
     tar_pass_see_folder(&pass->folders, m->name, key_len);
 
-    memset(s->number, 0, pass->columns * sizeof(s->number[0]));
+    memset(s->number, 0, pass->reader.columns * sizeof(s->number[0]));
     s->number[TAR_AT] = m->start;
     s->key_len = key_len;
     memcpy(s->key, m->name, key_len);

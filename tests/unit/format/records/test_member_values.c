@@ -1,10 +1,12 @@
-/* Values of members: which extensions have them, and integers. */
+/* Values of members: which extensions have them, integers, and how a pass reads them. */
 #include <string.h>
 
 #include "base/array.h"
 
 #include "format/records/member_values.h"
 #include "support/unit.h"
+
+#include <errno.h>
 
 static void test_extensions__last_part__says_what_is_shown(void **state)
 {
@@ -59,11 +61,68 @@ static void test_integers(void **state)
     }
 }
 
+struct bytes_reader {
+    struct member_reader reader;
+    const char *bytes;
+    int fault;
+};
+
+static int test_bytes(struct member_reader *reader, size_t len, const uint8_t **ret, struct diag *d)
+{
+    const struct bytes_reader *r = (const struct bytes_reader *)reader;
+
+    (void)len;
+    (void)d;
+    *ret = (const uint8_t *)r->bytes;
+    return r->fault;
+}
+
+/* Integers of one column; wrong NULL: the row gets the value. */
+static void test_values__integers__in_the_row_or_the_column_is_of_bytes(void **state)
+{
+    static const struct {
+        const char *text, *wrong;
+        unsigned spare;
+        int fault;
+    } rows[] = {
+        {"-7\n", NULL, 0, 0},
+        {"-7", NULL, INDEX_LEARNED - 3, 0},
+        {"-7", "too many fields", INDEX_LEARNED - 2, 0},
+        {"", "expected a decimal integer", 0, 0},
+        {"x", "expected a decimal integer", 0, 0},
+        {"123456789012345678901234567890123", "expected a decimal integer", 0, 0},
+        {"-7", NULL, 0, -EIO},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct index_shape shape = {.columns = 2, .learns = true};
+        AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+        uint64_t number[COLUMN_NUMBERS] = {[MEMBER_FORM] = MEMBER_AS_INTEGER}, row[3] = {0};
+        struct bytes_reader r = {.bytes = rows[i].text, .fault = rows[i].fault};
+        const char *wrong;
+
+        assert_int_equal(index_builder_new(&shape, &builder), 0);
+        r.reader = (struct member_reader){builder, 2, rows[i].spare, test_bytes};
+        assert_int_equal(
+            member_read_value(&r.reader, number, strlen(rows[i].text), row, &wrong, NULL),
+            rows[i].fault);
+        assert_int_equal(number[MEMBER_FORM], rows[i].wrong ? MEMBER_AS_BYTES : MEMBER_AS_INTEGER);
+        assert_true(rows[i].wrong ? wrong && strstr(wrong, rows[i].wrong) : !wrong);
+        assert_int_equal(row[2], rows[i].wrong || rows[i].fault ? 0 : (uint64_t)-7);
+        /* A column without a value is good in a kept index, one with values needs its place. */
+        assert_true(member_numbers_are_good(number, 2, r.reader.columns));
+        number[MEMBER_ROWS] = 1;
+        assert_int_equal(member_numbers_are_good(number, 2, r.reader.columns), !rows[i].fault);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_extensions__last_part__says_what_is_shown),
         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_values__integers__in_the_row_or_the_column_is_of_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
