@@ -18,22 +18,17 @@
 #define BLOCK_BYTES (256u << 10)        /* of a block, at most, as it is read and as it is made */
 #define BLOCK_MOST  16                  /* pictures of a block */
 
-struct picture_array augment_layout(const struct augment_impl *impl, uint32_t height,
+struct picture_array augment_layout(bool is_planar, unsigned channels, uint32_t height,
                                     uint32_t width, const uint8_t *bytes)
 {
-    struct picture_array a = {.bytes = bytes,
-                              .height = height,
-                              .width = width,
-                              .row_step = (size_t)width * impl->channels,
-                              .pixel_step = impl->channels,
-                              .colour_step = impl->channels > 1};
+    size_t pixel = is_planar ? 1 : channels, colour = is_planar ? (size_t)height * width : 1;
 
-    if (impl->is_planar) {
-        a.row_step = width;
-        a.pixel_step = 1;
-        a.colour_step = (size_t)height * width;
-    }
-    return a;
+    return (struct picture_array){.bytes = bytes,
+                                  .height = height,
+                                  .width = width,
+                                  .row_step = width * pixel,
+                                  .pixel_step = pixel,
+                                  .colour_step = channels > 1 ? colour : 0};
 }
 
 static size_t made_bytes(const struct augment_impl *impl, const struct picture_plan *plan)
@@ -70,21 +65,30 @@ static bool making_is_bad(const struct making *m, int r)
     return m->walk->impl->files && (r == -EBADMSG || r == -EFBIG || r == -EOPNOTSUPP);
 }
 
+/* Are the planes of an item read as they are stored, and joined while they are cut? */
+static bool made_reads_planes(const struct augment_impl *impl)
+{
+    return impl->array->ops == &field_planes;
+}
+
 static int making_read(struct making *m)
 {
     const struct augment_impl *impl = m->walk->impl;
     const struct dataset *ds = m->walk->ds;
+    const struct field *array = impl->array;
+    uint64_t off;
     int r = -ENOMEM;
 
     if (impl->files) {
         r = impl->files->read(m->rc, ds, *m->sample, m->picture, &m->bytes, &m->len, &m->reason);
     } else {
-        m->len = (size_t)impl->array->item_bytes * m->n;
+        off = m->place * array->item_bytes;
+        m->len = (size_t)array->item_bytes * m->n;
         m->bytes = malloc(m->len);
-        if (m->bytes)
-            r = impl->array->ops->read(m->rc, ds, impl->array, m->walk->sel,
-                                       m->place * impl->array->item_bytes, m->len, m->bytes,
-                                       &m->reason);
+        if (m->bytes && made_reads_planes(impl))
+            r = field_read_stored(m->rc, array, m->walk->sel, off, m->len, m->bytes, &m->reason);
+        else if (m->bytes)
+            r = array->ops->read(m->rc, ds, array, m->walk->sel, off, m->len, m->bytes, &m->reason);
     }
     if (r < 0) {
         free(m->bytes);
@@ -116,13 +120,9 @@ static int making_bad(const struct making *m, void **ret, size_t *ret_size)
 static void made_lay_out(const struct augment_impl *impl, const uint8_t *rgb, size_t pixels,
                          uint8_t *ret)
 {
-    for (size_t i = 0; i < pixels; i++, rgb += NORMALIZE_CHANNELS) {
-        if (impl->channels == 1)
-            ret[i] = rgb[0];
-        else
-            for (size_t c = 0; c < NORMALIZE_CHANNELS; c++)
-                ret[c * pixels + i] = rgb[c];
-    }
+    for (size_t c = 0; c < impl->channels; c++)
+        for (size_t i = 0; i < pixels; i++)
+            *ret++ = rgb[i * NORMALIZE_CHANNELS + c];
 }
 
 /* Are pictures kept whose short side the recipe scales? */
@@ -154,12 +154,12 @@ static int making_pixels(struct making *m, unsigned i, const struct pixels *pixe
     int r;
 
     if (!impl->files) {
-        bool planar = impl->is_planar;
+        const uint64_t *dim = impl->array->dim + impl->is_planar;
 
-        array = augment_layout(impl, (uint32_t)impl->array->dim[planar],
-                               (uint32_t)impl->array->dim[planar + 1],
+        array = augment_layout(impl->is_planar || made_reads_planes(impl), impl->channels,
+                               (uint32_t)dim[0], (uint32_t)dim[1],
                                m->bytes + i * impl->array->item_bytes);
-        return augment_array(&array, plan, &n, pixels, done);
+        return augment_array(&array, plan, &n, pixels, done, &m->reason);
     }
     if (m->base.rgb)
         return augment_base(&m->base, plan, &n, pixels, done);
@@ -225,7 +225,9 @@ static int making_make(void *ctx, void **ret, size_t *ret_size)
         *made = (struct made_picture){0};
         r = making_pixels(m, i, &pixels, &made->done);
         if (r < 0)
-            return making_is_bad(m, r) ? making_bad(m, ret, ret_size) : r;
+            return making_is_bad(m, r) ? making_bad(m, ret, ret_size)
+                   : m->reason.set     ? diag_set(m->d, r, "%s", m->reason.text)
+                                       : r;
         if (!is_direct)
             made_lay_out(impl, rgb, count, made->bytes);
     }

@@ -36,7 +36,7 @@ struct made_picture {
 };
 
 /* Where the colors of an item of that shape are, for an item at bytes. */
-struct picture_array augment_layout(const struct augment_impl *impl, uint32_t height,
+struct picture_array augment_layout(bool is_planar, unsigned channels, uint32_t height,
                                     uint32_t width, const uint8_t *bytes);
 
 /* A walk over the pictures of a selection in ascending order. Those that come next are made with

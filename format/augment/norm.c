@@ -69,8 +69,6 @@ static int stored_norm_read(struct read_context *rc, const struct dataset *ds,
 {
     const struct stored_norm *norm = &((const struct augment_impl *)ds->plan_fields->impl)->norm;
     const struct field *base = f->base_field;
-    struct augment_impl layout = {.channels = norm->normalize->channels,
-                                  .is_planar = norm->is_planar};
     AUTO_FREE uint8_t *item = malloc(base->item_bytes);
     int all = 0;
 
@@ -82,7 +80,8 @@ static int stored_norm_read(struct read_context *rc, const struct dataset *ds,
         int r = base->ops->read(rc, ds, base, sel, place * base->item_bytes,
                                 (size_t)base->item_bytes, item, d);
         struct picture_array pixels =
-            augment_layout(&layout, (uint32_t)f->dim[1], (uint32_t)f->dim[2], item);
+            augment_layout(norm->is_planar, norm->normalize->channels, (uint32_t)f->dim[1],
+                           (uint32_t)f->dim[2], item);
 
         if (r == 0)
             norm_write(norm->normalize, &pixels, NULL, within, n, dst);

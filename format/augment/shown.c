@@ -152,7 +152,8 @@ static void norm_form(const struct augment_impl *impl, const struct picture_plan
 static void norm_write_made(const struct augment_impl *impl, const struct picture_plan *plan,
                             const struct made_picture *made, uint64_t off, size_t len, uint8_t *dst)
 {
-    struct picture_array pixels = augment_layout(impl, plan->height, plan->width, made->bytes);
+    struct picture_array pixels =
+        augment_layout(impl->is_planar, impl->channels, plan->height, plan->width, made->bytes);
 
     norm_write(impl->normalize, &pixels, &made->done, off, len, dst);
 }

@@ -237,6 +237,16 @@ static int augment_cut_base(struct augmenting *a)
     return picture_cut_array(&base, &a->cut, &a->rows);
 }
 
+/* What is decoded is in its place, or is the base, unless r says that it failed. */
+static int augment_finish(struct augmenting *a, int r)
+{
+    if (r == 0 && a->has_base)
+        r = augment_cut_base(a);
+    if (r == 0)
+        augment_change(a);
+    return r;
+}
+
 int augment_file(const struct picture_file *file, const struct picture_plan *plan,
                  const struct augment_numbers *n, const struct pixels *ret,
                  struct augment_done *ret_done, struct picture_base *ret_base, struct diag *d)
@@ -246,11 +256,8 @@ int augment_file(const struct picture_file *file, const struct picture_plan *pla
     int r;
 
     *ret_done = (struct augment_done){0};
-    r = picture_decode_part(file, &(struct picture_chooser){augment_choose, &a}, d);
-    if (r == 0 && a.has_base)
-        r = augment_cut_base(&a);
-    if (r == 0)
-        augment_change(&a);
+    r = augment_finish(&a,
+                       picture_decode_part(file, &(struct picture_chooser){augment_choose, &a}, d));
     if (r == 0 && ret_base)
         *ret_base =
             (struct picture_base){ret_done->file_height, ret_done->file_width,
@@ -269,24 +276,20 @@ int augment_base(const struct picture_base *base, const struct picture_plan *pla
                            .done = ret_done,
                            .has_base = true,
                            .base = base->rgb};
-    int r;
 
     *ret_done = (struct augment_done){.file_height = base->file_height,
                                       .file_width = base->file_width,
                                       .base_height = base->height,
                                       .base_width = base->width};
-    r = augment_cut_base(&a);
-    if (r == 0)
-        augment_change(&a);
-    return r;
+    return augment_finish(&a, 0);
 }
 
 int augment_array(const struct picture_array *array, const struct picture_plan *plan,
                   const struct augment_numbers *n, const struct pixels *ret,
-                  struct augment_done *ret_done)
+                  struct augment_done *ret_done, struct diag *d)
 {
     struct augmenting a = {
-        .plan = plan, .numbers = n, .pixels = ret, .done = ret_done, .name = "array"};
+        .plan = plan, .numbers = n, .pixels = ret, .done = ret_done, .name = "array", .d = d};
     struct picture_cut cut;
     struct pixel_rows rows;
     int r;
@@ -295,10 +298,7 @@ int augment_array(const struct picture_array *array, const struct picture_plan *
     r = augment_choose(&a, array->height, array->width, &cut, &rows);
     if (r == 0)
         r = picture_cut_array(array, &cut, &rows);
-    if (r == 0 && a.has_base)
-        r = augment_cut_base(&a);
-    if (r == 0)
-        augment_change(&a);
+    r = augment_finish(&a, r);
     free(a.base);
     return r;
 }

@@ -50,7 +50,7 @@ int augment_base(const struct picture_base *base, const struct picture_plan *pla
 /* The same of an array of at most 2^28 pixels. 0, -EFBIG or -ENOMEM. */
 int augment_array(const struct picture_array *array, const struct picture_plan *plan,
                   const struct augment_numbers *n, const struct pixels *ret,
-                  struct augment_done *ret_done);
+                  struct augment_done *ret_done, struct diag *d);
 
 /* Which part of the file's picture fills the made array: left, top, width, height. Pixel x of the
  * file is at (x - left) W / width. Flipped ones begin at the right, and their width is negative. */

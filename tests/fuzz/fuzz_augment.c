@@ -58,7 +58,7 @@ static void check_picture(const struct recipe *recipe, const uint8_t *bytes, siz
             .rgb = made[i], .scratch = scratch, .height = SIDE, .width = SIDE - 2};
         struct augment_done done;
 
-        FUZZ_CHECK(augment_array(&array, &plan, &n, &pixels, &done) == 0);
+        FUZZ_CHECK(augment_array(&array, &plan, &n, &pixels, &done, NULL) == 0);
     }
     FUZZ_CHECK(!memcmp(made[0], made[1], SIDE * (SIDE - 2) * 3));
 }

@@ -124,12 +124,18 @@ gray, planes = rng.integers(0, 256, (40, 28, 28), dtype=np.uint8), rng.integers(
 write("train-images-idx3-ubyte", idx_bytes(gray))
 write("train-labels-idx1-ubyte", idx_bytes(np.arange(40, dtype=np.uint8)))
 np.savez(os.path.join(SOURCE, "planes.npz"), image=planes, label=np.arange(6))
+records = rng.integers(0, 10, (20, 3073), dtype=np.uint8)  # of CIFAR-10: a label, then three planes
+write("test_batch.bin", records.tobytes())
 with mounted(SOURCE, *options, "augment=d=crop:3+flip", "normalize=0.5/0.25"):
     got = batch("batch=40,seed=7,augment=d", root="train")
     for i, index in enumerate(got["index"]):
         want = Model("crop:3+flip", SEED).picture(np.repeat(gray[index][..., None], 3, -1), 28, 28, 0, int(index), i)[0][..., 0]
         equal(got["image"][i].tobytes(), want.tobytes())
         equal(got["image_norm"][i].tobytes(), ((want.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)).tobytes())
+    got = batch("batch=20,seed=7,augment=d", root="test")
+    for i, index in enumerate(got["index"]):
+        want = Model("crop:3+flip", SEED).picture(records[index, 1:].reshape(3, 32, 32).transpose(1, 2, 0), 32, 32, 0, int(index), i)[0]
+        equal(got["image"][i].tobytes(), want.tobytes())
     got = batch("batch=6,seed=7,picture=7x9,augment=b", root="planes", epoch=2)
     equal(got["image"].shape, (6, 3, 7, 9))
     for i, index in enumerate(got["index"]):
