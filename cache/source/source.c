@@ -192,7 +192,7 @@ void source_fetch_head(const struct source *source, const struct source_entry *e
     if (!source->stage || source_blob_packed(source, entry, &blob, NULL) < 0 ||
         unpack_find(&blob, cache, NULL) != -ENOENT)
         return;
-    if (entry->sha256) /* the file is compared before a reader gets bytes */
+    if (entry->sha256 && !source->remote->pinned) /* it is compared before a reader gets bytes */
         whole = max_u64(whole, WHOLE_MOST);
     blob_fetch(blob, 0, blob->size <= whole ? blob->size : len, NULL);
 }

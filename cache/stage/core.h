@@ -50,7 +50,7 @@ struct file {
     const void *parts;
     uint32_t block_bytes;
     uint64_t blocks;
-    bool has_sha256;
+    bool has_sha256, trusted; /* see struct stage_file */
     uint8_t sha256[32];
     _Atomic uint8_t *state;    /* [blocks] of blocks.h */
     struct block_store *store; /* of blocks.c, content.c */

@@ -24,7 +24,7 @@ static struct file *file_of(const struct blob *blob)
 /* Must the file be compared with its SHA-256 before a reader gets bytes of it? Small files must. */
 static bool is_unverified(const struct file *file)
 {
-    return file->has_sha256 && file->blob.size <= VERIFY_FIRST &&
+    return file->has_sha256 && !file->trusted && file->blob.size <= VERIFY_FIRST &&
            atomic_load(&file->verdict) == FILE_NOT_VERIFIED;
 }
 

@@ -376,6 +376,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
     file->parts = what->parts;
     file->version = *what->version;
     file->has_sha256 = what->sha256 != NULL;
+    file->trusted = what->trusted;
     if (what->sha256)
         memcpy(file->sha256, what->sha256, sizeof(file->sha256));
     if (stage->options.keep == STAGE_ONCE)

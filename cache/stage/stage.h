@@ -97,6 +97,8 @@ void stage_free(struct stage *stage);
 struct stage_file {
     const char *url, *key, *name;
     const uint8_t *sha256;
+    bool
+        trusted; /* readers do not wait for the SHA-256, which is compared once the file is whole */
     const struct remote_version *version;
     unsigned mode, uid, gid;
     const void *parts; /* what the file is made of, for stage_parts(); it outlives the stage */

@@ -9,10 +9,12 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/read_context.h"
 #include "format/parquet/file.h"
 
-#define WHOLE_BYTES  (UINT64_C(1) << 20) /* chunks of fixed size up to this are a unit */
-#define ROWS_AT_ONCE 4096                /* of a step */
+#define CHUNK_AHEAD  (UINT64_C(128) << 20) /* bytes of a chunk that are fetched together */
+#define WHOLE_BYTES  (UINT64_C(1) << 20)   /* chunks of fixed size up to this are a unit */
+#define ROWS_AT_ONCE 4096                  /* of a step */
 #define LACKING_ROWS 65536 /* that a unit has at its end, at most: a file may claim very many */
 
 /* What the index has of a row. */
@@ -323,6 +325,12 @@ static int pass_begin_group(struct parquet_file *file, struct diag *d)
         r = parquet_walk_init(&c->walk, file, pass->group, column->leaf, chunk->start, chunk->end,
                               READ_WAITS);
         c->walk.has_places = column->place != NO_SLOT;
+        /* The pass reads all of these bytes, or bytes that lie close together: a round trip for
+         * each would take longer than what is between them. */
+        if (column->state != NO_SLOT && group->rows &&
+            (chunk->end - chunk->start) / group->rows < MISSING_GAP)
+            blob_fetch(file->base.blob, chunk->start,
+                       min_u64(chunk->end - chunk->start, CHUNK_AHEAD), NULL);
         c->group = pass->group;
         c->row = group->row;
         c->end = group->row + group->rows;
