@@ -40,17 +40,17 @@ static int offer_encoded(const struct dataset *ds, enum scope scope, struct offe
     const struct encoder *encoder = offers->encoder;
     const char *ext = encoder->ext ? encoder->ext : encoder->name;
     bool makes = scope == SCOPE_PICTURES;
-    unsigned i = 0, n = plan_fields_count(ds, makes);
+    unsigned i = 0, n = plan_fields_count(ds, makes, NULL);
     int r = 0;
 
-    while (i < n && !is_offered(encoder, scope, plan_fields_at(ds, makes, i)))
+    while (i < n && !is_offered(encoder, scope, plan_fields_at(ds, makes, NULL, i)))
         i++;
     if (i == n)
         return 0;
     if (encoder->has_all)
         return offer_named(offers, NULL, "", ext);
     for (i = 0; i < n && r == 0; i++) {
-        const struct field *f = plan_fields_at(ds, makes, i);
+        const struct field *f = plan_fields_at(ds, makes, NULL, i);
 
         if (is_offered(encoder, scope, f))
             r = offer_named(offers, f, f->name, ext);

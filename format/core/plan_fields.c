@@ -1,7 +1,11 @@
 #include "format/core/plan_fields.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
 
 void plan_fields_free(struct plan_fields *fields)
 {
@@ -10,9 +14,10 @@ void plan_fields_free(struct plan_fields *fields)
     free(fields);
 }
 
-unsigned plan_fields_count(const struct dataset *ds, bool makes_pictures)
+unsigned plan_fields_count(const struct dataset *ds, bool makes_pictures, const struct field *units)
 {
-    return ds->n_fields + (makes_pictures && ds->plan_fields ? ds->plan_fields->n : 0);
+    return ds->n_fields + (makes_pictures && ds->plan_fields ? ds->plan_fields->n : 0) +
+           (units != NULL);
 }
 
 /* Does a field of the dataset show the pictures in another way? */
@@ -28,15 +33,69 @@ static bool plan_fields_replace(const struct dataset *ds, const struct field *f)
     return false;
 }
 
-const struct field *plan_fields_at(const struct dataset *ds, bool makes_pictures, unsigned i)
+const struct field *plan_fields_at(const struct dataset *ds, bool makes_pictures,
+                                   const struct field *units, unsigned i)
 {
     unsigned n = makes_pictures && ds->plan_fields ? ds->plan_fields->n : 0;
     const struct field *f;
 
     if (i < n)
         return &ds->plan_fields->field[i];
+    if (i - n == ds->n_fields)
+        return units;
     f = &ds->field[i - n];
     return n && plan_fields_replace(ds, f) ? NULL : f;
+}
+
+/* ---- units ---- */
+
+static int units_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                      struct form *ret)
+{
+    (void)ds;
+    (void)f;
+    ret->ndim = 1;
+    ret->dim[0] = sel->units + 1;
+    return 0;
+}
+
+static int units_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    uint8_t place[8];
+
+    (void)rc;
+    (void)ds;
+    (void)f;
+    (void)d;
+    while (len) {
+        size_t n = (size_t)min_u64(len, 8 - off % 8);
+
+        store_le64(place, off < 8 ? 0 : sel->unit_end[off / 8 - 1]); /* the first begins at 0 */
+        memcpy(dst, place + off % 8, n);
+        dst += n;
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
+void plan_fields_units(const struct dataset *ds, const char *name, struct field *ret)
+{
+    static const struct field_ops ops = {units_read, units_form};
+
+    *ret = (struct field){.ops = &ops,
+                          .in = IN_NPZ_BATCHES | IN_COLUMNS,
+                          .form = FORM_WHOLE,
+                          .derived = true,
+                          .dtype = DTYPE_I8,
+                          .width = 8,
+                          .item_bytes = 8};
+    snprintf(ret->name, sizeof(ret->name), "%.*s_offsets", FIELD_NAME_SIZE - 9, name);
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (!strcmp(ds->field[i].name, ret->name))
+            snprintf(ret->name, sizeof(ret->name), "unit_offsets");
 }
 
 bool plan_field_is(const struct dataset *ds, const struct field *f)

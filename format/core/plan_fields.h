@@ -1,6 +1,7 @@
-/* The fields of plans that make pictures (picture=, augment=). They take the place of the dataset's
- * fields that show its pictures in another way, in npy and npz of batches alone. Nothing else of
- * the dataset knows them, so that all other files stay as they are. */
+/* The fields of plans. Those that make pictures (picture=, augment=) take the place of the
+ * dataset's fields that show its pictures in another way, in npy and npz of batches alone; with
+ * unit= npz says where units begin. Nothing else of the dataset knows them, so that all other files
+ * stay as they are. */
 #ifndef EPOCHFS_FORMAT_CORE_PLAN_FIELDS_H
 #define EPOCHFS_FORMAT_CORE_PLAN_FIELDS_H
 
@@ -48,9 +49,16 @@ struct plan_fields {
 void plan_fields_free(struct plan_fields *fields); /* takes NULL */
 
 /* The fields of batches of a plan that makes pictures, or of another one, by numbers below
- * plan_fields_count(). NULL: the dataset's field of that number is not shown there. */
-unsigned plan_fields_count(const struct dataset *ds, bool makes_pictures);
-const struct field *plan_fields_at(const struct dataset *ds, bool makes_pictures, unsigned i);
+ * plan_fields_count(). units: of plan_fields_units(), or NULL. NULL: the dataset's field of that
+ * number is not shown there. */
+unsigned plan_fields_count(const struct dataset *ds, bool makes_pictures,
+                           const struct field *units);
+const struct field *plan_fields_at(const struct dataset *ds, bool makes_pictures,
+                                   const struct field *units, unsigned i);
+
+/* The field of a plan with unit=NAME: NAME_offsets, int64 [units + 1], has the place where each
+ * unit of a batch begins. Where a field of the dataset has that name, it is unit_offsets. */
+void plan_fields_units(const struct dataset *ds, const char *name, struct field *ret);
 
 /* Is it one of them? */
 bool plan_field_is(const struct dataset *ds, const struct field *f);

@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 
+struct field;
 struct picture_plan;
 struct read_context;
 
@@ -35,9 +36,11 @@ struct selection {
     uint64_t epoch;
     void (*positions)(const struct selection *sel, uint64_t first, size_t n, uint64_t *ret);
 
-    /* A plan of unit=: how many samples its units have up to and with each. NULL: it has none. */
+    /* A plan of unit=: how many samples its units have up to and with each, and the field of them.
+     * NULL: it has none. */
     const uint64_t *unit_end; /* [units] */
     uint64_t units;
+    const struct field *unit_field;
 
     const uint64_t *list; /* [count] the samples; NULL: ask samples() */
 

@@ -271,12 +271,13 @@ static int encode_npz_add_member(struct layout *l, const struct field *f, unsign
 static int add_members(struct layout *l, unsigned place)
 {
     bool single = l->selection->single, makes = l->selection->pictures;
+    const struct field *units = l->selection->unit_field;
     uint64_t directory = 0, sample = 0;
 
     if (single)
         selection_samples(l->selection, 0, 1, &sample);
-    for (unsigned i = 0; i < plan_fields_count(l->dataset, makes); i++) {
-        const struct field *f = plan_fields_at(l->dataset, makes, i);
+    for (unsigned i = 0; i < plan_fields_count(l->dataset, makes, units); i++) {
+        const struct field *f = plan_fields_at(l->dataset, makes, units, i);
         bool is_in = f && field_is_in(f, place) && (!single || dataset_has(l->dataset, sample, f));
         int r = is_in ? encode_npz_add_member(l, f, i, &directory) : 0;
 

@@ -145,8 +145,6 @@ static const struct libsvm_field fields[] = {
     STORED_FIELD("weight", DMATRIX_WEIGHTS),
     {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, false, 0},
     {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, true, 0},
-    {"qid_offsets", &libsvm_units_ops, LIBSVM_SHOWS_UNITS, LIBSVM_OFFERS_UNITS, DTYPE_I8,
-     SIDE_GROUP | QID, false, 0},
     {"base_margin", &libsvm_side_ops, LIBSVM_SHOWS_MARGIN, LIBSVM_OFFERS_ITEM, DTYPE_F4,
      SIDE_MARGIN, false, 0},
     STORED_FIELD("base_margin", DMATRIX_MARGIN),
@@ -247,7 +245,6 @@ static int libsvm_add_field(struct dataset *ds, const struct libsvm_field *shown
 {
     static const unsigned shown_in[] = {
         [LIBSVM_OFFERS_ITEM] = IN_ARRAYS | IN_COLUMNS,
-        [LIBSVM_OFFERS_UNITS] = IN_NPZ_BATCHES | IN_COLUMNS,
         [LIBSVM_OFFERS_DENSE] = IN_NPY_SAMPLES | IN_NPY_BATCHES | IN_PAGES,
         [LIBSVM_OFFERS_MEMBER] = IN_NPZ_SAMPLES | IN_NPZ_BATCHES,
         [LIBSVM_OFFERS_COLUMN] = IN_COLUMNS,
@@ -262,8 +259,8 @@ static int libsvm_add_field(struct dataset *ds, const struct libsvm_field *shown
         .ops = shown->ops,
         .impl = shown,
         .in = shown_in[shown->offer],
-        .form = is_member || shown->offer == LIBSVM_OFFERS_UNITS ? FORM_WHOLE : FORM_ITEM,
-        .derived = shown->offer == LIBSVM_OFFERS_DENSE || shown->offer == LIBSVM_OFFERS_UNITS,
+        .form = is_member ? FORM_WHOLE : FORM_ITEM,
+        .derived = shown->offer == LIBSVM_OFFERS_DENSE,
         .dtype = shown->dtype,
         .width = dtype_info(shown->dtype)->bytes,
         .item_bytes = dtype_info(shown->dtype)->bytes,

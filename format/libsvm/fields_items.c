@@ -145,36 +145,5 @@ static int read_side(struct read_context *rc, const struct dataset *ds, const st
     return r;
 }
 
-/* ---- groups of a plan with unit= ---- */
-
-static int units_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                      struct form *ret)
-{
-    (void)ds;
-    if (!sel->unit_end)
-        return -ENODATA;
-    ret->dtype = f->dtype;
-    ret->width = f->width;
-    ret->ndim = 1;
-    ret->dim[0] = sel->units + 1;
-    return 0;
-}
-
-static int units_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
-{
-    (void)rc;
-    (void)ds;
-    (void)f;
-    (void)d;
-    for (; len && off < 8; off++, len--) /* the first begins at 0 */
-        *dst++ = 0;
-    if (len)
-        libsvm_copy_numbers(sel->unit_end, 8, 8, off - 8, len, dst);
-    return 0;
-}
-
-const struct field_ops libsvm_units_ops = {units_read, units_form};
 const struct field_ops libsvm_item_ops = {.read = read_items};
 const struct field_ops libsvm_side_ops = {.read = read_side};

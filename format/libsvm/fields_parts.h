@@ -12,7 +12,6 @@ enum libsvm_content {
     LIBSVM_SHOWS_QID,
     LIBSVM_SHOWS_MARGIN,
     LIBSVM_SHOWS_X,
-    LIBSVM_SHOWS_UNITS, /* where groups begin, of plans that have whole ones */
     /* A member of the matrix: */
     LIBSVM_SHOWS_DATA,
     LIBSVM_SHOWS_INDICES,
@@ -29,7 +28,6 @@ enum libsvm_content {
 /* Where files show a field. */
 enum libsvm_offer {
     LIBSVM_OFFERS_ITEM,     /* an item per row, anywhere */
-    LIBSVM_OFFERS_UNITS,    /* in files of batches alone */
     LIBSVM_OFFERS_DENSE,    /* the same, too large for files of all fields */
     LIBSVM_OFFERS_MEMBER,   /* of the matrix */
     LIBSVM_OFFERS_COLUMN,   /* of the matrix by columns, whatever the order in them; */
@@ -57,7 +55,6 @@ static inline const struct libsvm_field *libsvm_field_of(const struct field *f)
 
 extern const struct field_ops libsvm_item_ops; /* of decoded rows */
 extern const struct field_ops libsvm_side_ops; /* of side files */
-extern const struct field_ops libsvm_units_ops;
 extern const struct field_ops libsvm_matrix_ops;
 extern const struct field_ops libsvm_matrix_text_ops; /* of binary rows */
 

@@ -28,10 +28,6 @@ static int cli_audit_parse_words(struct audit_call *call)
 
     if (plan_parse(call->plan_text, strlen(call->plan_text), ',', &call->plan, &d) < 0)
         return fail(EXIT_USAGE, "%s: %s", call->plan_text, diag_text(&d, -EINVAL));
-    if (call->plan.unit[0])
-        return fail(EXIT_USAGE,
-                    "%s: expected a plan of samples, got unit=%s, which audit cannot prove",
-                    call->plan_text, call->plan.unit);
     if (call->all_ranks && call->plan.ranks > RANKS_MOST)
         return fail(EXIT_USAGE, "--all-ranks: expected at most %u ranks, got %llu", RANKS_MOST,
                     (ull)call->plan.ranks);
@@ -61,6 +57,7 @@ static void audit_add_words(const struct audit_call *call, struct text *t)
 
     plan_of_list(plan, &list); /* in its stored order */
     list.batch = list.batch ? list.batch : BATCH_OF_ALL;
+    memcpy(list.unit, plan->unit, sizeof(list.unit));
     field = plan_field(plan, "", &by_classes);
     plan_name(plan, name);
     text_add(t, "{\"epoch\": %llu, \"has_epochs\": %d, \"all_ranks\": %d, \"progress\": %s",
@@ -73,6 +70,7 @@ static void audit_add_words(const struct audit_call *call, struct text *t)
     audit_add_string(t, "tail", tails[plan->tail]);
     audit_add_string(t, "draw", draws[plan->draw]);
     audit_add_string(t, "length", plan->length);
+    audit_add_string(t, "unit", plan->unit);
     text_add(t,
              ", \"batch\": %llu, \"rank\": %llu, \"ranks\": %llu, \"draws\": %llu, "
              "\"classes\": %llu, \"of_class\": %llu, \"budget\": %llu, \"quad\": %llu, "

@@ -17,21 +17,22 @@ static int batches_check_fields(const struct epochfs_batches *b, struct diag *d)
 {
     const struct dataset *ds = b->node.item->ds;
     bool makes = b->node.plan->makes_pictures;
-    unsigned n = plan_fields_count(ds, makes);
+    const struct field *units = plan_unit_field(b->node.plan);
+    unsigned n = plan_fields_count(ds, makes, units);
     AUTO_TEXT struct text names = {0};
 
     for (const char *name = b->fields; name && *name; name += strlen(name) + 1) {
         bool has = false;
 
         for (unsigned i = 0; i < n; i++) {
-            const struct field *f = plan_fields_at(ds, makes, i);
+            const struct field *f = plan_fields_at(ds, makes, units, i);
 
             has = has || (f && field_is_in(f, b->in) && !strcmp(f->name, name));
         }
         if (has)
             continue;
         for (unsigned i = 0; i < n; i++) {
-            const struct field *f = plan_fields_at(ds, makes, i);
+            const struct field *f = plan_fields_at(ds, makes, units, i);
 
             if (f && field_is_in(f, b->in))
                 text_add(&names, "%s%s", names.len ? ", " : "", f->name);

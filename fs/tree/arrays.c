@@ -25,7 +25,8 @@ int batch_arrays_init(struct read_context *rc, struct batch_arrays *a, struct op
 {
     const struct dataset *ds = node->item->ds;
     bool makes = node->plan->makes_pictures;
-    unsigned n = plan_fields_count(ds, makes);
+    const struct field *units = plan_unit_field(node->plan);
+    unsigned n = plan_fields_count(ds, makes, units);
     int r;
 
     *a = (struct batch_arrays){0};
@@ -36,7 +37,7 @@ int batch_arrays_init(struct read_context *rc, struct batch_arrays *a, struct op
     a->samples.sel.rc = rc;
     a->samples.sel.reason = d;
     for (unsigned i = 0; i < n && r == 0; i++) {
-        const struct field *f = plan_fields_at(ds, makes, i);
+        const struct field *f = plan_fields_at(ds, makes, units, i);
 
         if (f && field_is_in(f, choice->in) && (!choice->chosen || choice->chosen(choice->ctx, f)))
             r = arrays_add(a, ds, f);

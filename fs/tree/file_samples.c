@@ -109,6 +109,7 @@ static int batch_selection(struct file_samples *v)
         .positions = batch_positions,
         .unit_end = v->batch.end,
         .units = v->batch.units,
+        .unit_field = plan_unit_field(entry),
     };
     v->sel.in_order = v->sel.count && schedule_in_order(&entry->schedule, &v->batch, &v->sel.first);
     return 0;

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/scope.h"
 #include "format/augment/fields.h"
+#include "format/core/plan_fields.h"
 #include "fs/tree/mix_lengths.h"
 #include "fs/tree/mixes.h"
 #include "fs/tree/parts.h"
@@ -103,6 +104,7 @@ static int plan_entry_init(struct plan_entry *ret, const struct catalog *catalog
 {
     *ret = (struct plan_entry){.item = item, .plan = *plan};
     plan_name(plan, ret->name);
+    plan_fields_units(item->ds, plan->unit, &ret->units);
     if (plan_makes_pictures(plan)) {
         int r = plan_entry_set_pictures(ret, catalog, d);
 

@@ -98,12 +98,18 @@ struct plan_entry {
     uint64_t ino;        /* of the plan's folder */
     bool makes_pictures; /* picture=, augment=: */
     struct picture_plan pictures;
+    struct field units; /* of unit=: where they begin */
     /* Guarded by the tree's lock: */
     enum { PLAN_OTHER, PLAN_UNANNOUNCED, PLAN_ANNOUNCED } of_options; /* one of the options */
     uint64_t listed_epochs; /* 0 .. listed_epochs - 1 are listed, and: */
     uint64_t *epoch;        /* [n_epochs] others that were opened */
     size_t n_epochs;
 };
+
+static inline const struct field *plan_unit_field(const struct plan_entry *entry)
+{
+    return entry->plan.unit[0] ? &entry->units : NULL;
+}
 
 static inline enum scope plan_scope(const struct plan_entry *entry)
 {

@@ -365,7 +365,7 @@ class Audit:
         """A batch, and its name for messages. source: that of a mix whose list is read; its numbers become those of the mix."""
         try:
             size = os.stat(path).st_size
-            batch = Batch(path, self.field, self.members)
+            batch = Batch(path, self.field, self.members, self.plan["unit"])
         except BadBatchError as e:
             raise bad(str(e)) from e
         except OSError as e:
@@ -403,7 +403,9 @@ class Audit:
 
     def _check_budget(self, batch: Batch, name: str) -> None:
         """A batch of several samples holds its budget, where its lengths are known."""
-        longest = longest_of(batch.arrays, self.plan["length"]) if self.plan["budget"] and batch.n > 1 else 0
+        longest = 0
+        if self.plan["budget"] and batch.n > 1:
+            longest = batch.longest or longest_of(batch.arrays, self.plan["length"])
         cost = longest + (longest * longest * 1e6 // self.plan["quad"] if self.plan["quad"] else 0)
         if longest and batch.n * cost > self.plan["budget"] / 1e6:
             self.tally.fault(f"{name}: expected at most {self.plan['budget'] / 1e6:.17g} of {self.plan['length']}, "
@@ -435,6 +437,7 @@ class Audit:
     def run(self) -> int:
         """Read everything, print what was found. Returns the exit code."""
         plan, tally = self.plan, self.tally
+        elements = "units" if plan["unit"] else "samples"
         try:
             if self.mix:
                 self._read_members()
@@ -447,7 +450,7 @@ class Audit:
             self.progress.show(min(self.done, self.total), self.total, ends=True)
         rule.cut(plan, tally.elements)
         if tally.elements != rule.read:
-            tally.fault(f"expected {rule.read} samples in the epoch, got {tally.elements}")
+            tally.fault(f"expected {rule.read} {elements} in the epoch, got {tally.elements}")
         for k in range(len(self.mix.first) if self.mix else 0):
             compare_source(self.mix, k, self.position, rule, tally)  # type: ignore[arg-type]
         if not self.mix:
@@ -457,7 +460,7 @@ class Audit:
             print("\n".join(tally.shown), file=sys.stderr)
             raise bad(f"{self.folder}: {plan['name']}{epoch}: {tally.faults} fault{'s' if tally.faults > 1 else ''}")
         least, most = (int(tally.seen.min()), int(tally.seen.max())) if len(tally.seen) else (0, 0)
-        print(f"{plan['name']}{epoch}{', all ranks' if plan['all_ranks'] and plan['ranks'] > 1 else ''}: {rule.read} samples in "
+        print(f"{plan['name']}{epoch}{', all ranks' if plan['all_ranks'] and plan['ranks'] > 1 else ''}: {rule.read} {elements} in "
               f"{batches} batch{'es' if batches != 1 else ''}, of the {rule.places} of the list each {how_often(least, most)}; all "
               f"equal to the stored order; SHA-256 of the epoch {tally.sha256()}")
         return DONE

@@ -96,10 +96,13 @@ def longest_of(arrays: dict[str, np.ndarray], how: str) -> int:
 
 
 class Batch:
-    """What a batch has of its samples, of the file of a mount, which is not trusted."""
+    """What a batch has of its samples, of the file of a mount, which is not trusted. With a plan of unit=FIELD its units take the
+    place of samples: each has the number of its first sample, and the digest of what all have."""
 
-    def __init__(self, path: str, field: str | None, members: Collection[str] | None) -> None:
+    def __init__(self, path: str, field: str | None, members: Collection[str] | None, unit: str) -> None:
         arrays = self.arrays = read_npz(path)
+        offsets = "unit_offsets" if "unit_offsets" in arrays else f"{unit}_offsets"
+        starts = arrays.pop(offsets, np.empty(0)) if unit else None
         index = arrays.get("index")
         if index is None:
             raise bad(f"{path}: expected a member index.npy, got none")
@@ -115,6 +118,27 @@ class Batch:
         for name in arrays if n else ():
             if not is_frame(arrays, name) and (members is None or name in members):
                 self._add(name, path)
+        self.longest = 0  # unit
+        if starts is not None:
+            self._join(starts, arrays.get(unit), f"{path}: {offsets}")
+
+    def _join(self, starts: np.ndarray, of_sample: np.ndarray | None, where: str) -> None:
+        """Make units of the samples."""
+        if starts.dtype != np.dtype("<i8") or starts.ndim != 1 or starts[:1].tolist() != [0] or starts[-1] != self.n or \
+                (np.diff(starts) <= 0).any():
+            raise bad(f"{where}: expected where units begin, from 0 to {self.n}")
+        first, numbers = starts[:-1], self.number.tolist()
+        if of_sample is None or len(of_sample) != self.n:
+            raise bad(f"{where}: expected a value of each sample that makes it one of a unit")
+        same = of_sample[1:] == of_sample[:-1]
+        inside = np.ones(max(self.n - 1, 0), bool)
+        inside[first[1:] - 1] = False
+        if not same[inside].all() or (same & ~inside & (np.diff(self.number) == 1)).any():
+            raise bad(f"{where}: expected units that are whole runs of a value")
+        self.digest = [hashlib.sha256(b"".join(numbers[i].to_bytes(8, "little") + self.digest[i] for i in range(a, b))).digest()
+                       for a, b in zip(starts.tolist(), starts[1:].tolist())]
+        self.n, self.number, self.value, self.source = len(first), self.number[first], self.value[first], self.source[first]
+        self.longest = int(np.diff(starts).max(initial=0))
 
     def digests(self) -> np.ndarray:
         """Those of all samples: [n, 32]."""

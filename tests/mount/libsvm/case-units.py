@@ -3,6 +3,7 @@
 """unit=qid: batches of whole queries, against a model that orders queries by docs/spec/order.md and shows their rows."""
 
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -15,6 +16,9 @@ from order_reference import load  # noqa: E402
 RUNS = [3, 1, 4, 2, 5, 1, 2]  # rows of each query; the fifth has the number of the first
 QIDS = [103, 106, 107, 108, 103, 112, 113]
 START = np.cumsum([0, *RUNS]).tolist()
+write("said/utt2spk", "".join(f"u{i:02} s{i // 3 % 2}\n" for i in range(11)).encode())
+write("said/text", "".join(f"u{i:02} words {i}\n" for i in range(11)).encode())
+write("rows/t.csv", "a,label\n".encode() + "".join(f"{i},{i // 4}\n" for i in range(11)).encode())
 write("rank/rank.txt", "".join(f"{k % 3} qid:{q} {k}:{k + 1}\n" for q, n in zip(QIDS, RUNS) for k in range(n)).encode())
 
 
@@ -59,4 +63,26 @@ with mounted(os.path.join(SOURCE, "rank")):
     equal("qid_offsets" in batch("batch=4").files, False, "without units no offsets")
     equal(os.path.exists(path("rank.txt/batches/batch=2,unit=none")), False, "no such field")
     contains(log_text(), "has no field 'none'")
-    contains(run("audit", path("rank.txt"), "batch=2,seed=7,unit=qid", code=1), "expected a plan of samples, got unit=qid")
+    contains(run("audit", path("rank.txt"), "batch=2,seed=7,unit=qid"), ": 7 units in 4 batches, of the 7 of the list each once; all equal")
+    contains(run("audit", "--all-ranks", path("rank.txt"), "batch=2,rank=0of2,seed=7,split=0@80:20,unit=qid"), "units in", "of the 5 of the list each once")
+    contains(run("audit", path("rank.txt"), "batch=rows:6,bucket=4,seed=7,unit=qid"), "each once; all equal")
+    wrong = f"{PRIVATE}/wrong"  # a copy, with units that are no runs, and with one unit in the place of another
+    for name in ("dataset.json", "batches/batch=2,unit=qid/npz", "batches/batch=2,seed=7,unit=qid/epoch=0/npz"):
+        os.makedirs(os.path.dirname(f"{wrong}/{name}"), exist_ok=True)
+        (shutil.copytree if name.endswith("npz") else shutil.copyfile)(path("rank.txt", name), f"{wrong}/{name}")
+    last = f"{wrong}/batches/batch=2,seed=7,unit=qid/epoch=0/npz/000003.npz"
+    for number, offsets, said in ((0, [0, 4, 8], "expected units that are whole runs of a value"), (2, None, "expected 1 to 1 times in the epoch, got 2")):
+        with np.load(path(f"rank.txt/batches/batch=2,seed=7,unit=qid/epoch=0/npz/{number:06d}.npz")) as found:
+            members = dict(found)
+        members["qid_offsets"] = np.array(offsets) if offsets else members["qid_offsets"]
+        os.chmod(last, 0o600)
+        np.savez(last, **members)
+        contains(run("audit", wrong, "batch=2,seed=7,unit=qid", code=5), said)
+
+# Every dataset with such a field, of texts or numbers.
+for source, dataset, unit, plan, want in (("said", "all", "utt2spk", "batch=3", [0, 3, 6, 9]), ("rows", "t.csv", "label", "batch=2", [0, 4, 8])):
+    with mounted(os.path.join(SOURCE, source)):
+        with np.load(path(f"{dataset}/batches/{plan},unit={unit}/npz/000000.npz")) as found:
+            equal(found[f"{unit}_offsets"].tolist(), want, unit)
+            equal(found["index"].tolist(), list(range(want[-1])), unit)
+        equal(f"{unit}_offsets" in np.load(path(f"{dataset}/batches/{plan}/npz/000000.npz")).files, False, "without units no offsets")
