@@ -14,10 +14,9 @@
 
 /* ---- contents ---- */
 
-/* The numbers of a row, and where the bytes of a column are. 0, or -EBADMSG with the reason in d.
- */
-static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, uint64_t *number,
-                    struct extent *ret, struct diag *d)
+/* Where the bytes of a column of a row are. 0, or -EBADMSG with the reason in d. */
+static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, struct extent *ret,
+                    struct diag *d)
 {
     static const char *const faults[N_MDS_FAULTS] = {
         [MDS_GOOD] = "the kept index is wrong",
@@ -31,13 +30,16 @@ static int mds_find(const struct mds_file *file, uint64_t row, unsigned column, 
     const struct record_column *shown = &file->base.column[column];
     const struct mds_value *v = &file->spec->value[shown->field];
     const struct blob *blob = file->base.blob;
-    uint64_t size, at, skip = 0, fault;
+    const struct index *index = &file->base.prepared.index;
+    uint64_t number[INDEX_LEARNED], size, at, skip = 0, fault;
 
-    index_row(&file->base.prepared.index, row, number);
+    index_row_start(index, row, file->spec->numbers, number);
     fault = number[MDS_FAULT];
     at = mds_place(file->spec, number, shown->field, &size);
-    if (v->form == MDS_LIST || (v->form > MDS_NUMBERS && shown->shown == RECORD_NUMBERS))
+    if (v->form == MDS_LIST)
         skip = number[v->number + MDS_SKIP];
+    else if (mds_has_arrays(v) && shown->shown == RECORD_NUMBERS)
+        skip = member_array_head(index, row, file->table.column[shown->field].number);
     if (shown->part) { /* what comes before the files of a list */
         size = min_u64(size, skip);
         skip = v->head + UINT64_C(4);
@@ -55,9 +57,9 @@ static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
     const struct mds_file *file = p;
     const struct record_column *shown = &file->base.column[column];
     const struct mds_value *v = &file->spec->value[shown->field];
-    uint64_t number[INDEX_LEARNED], bytes = dtype_info(shown->dtype)->bytes;
+    uint64_t bytes = dtype_info(shown->dtype)->bytes;
     struct extent e;
-    int r = mds_find(file, row, column, number, &e, d);
+    int r = mds_find(file, row, column, &e, d);
 
     if (r < 0)
         return r;
@@ -65,8 +67,11 @@ static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
         ret[0] = e.len / bytes;
         return 0;
     }
-    memcpy(ret, v->form == MDS_NUMBERS ? v->column.dim : number + v->number + MDS_DIM,
-           shown->ndim * sizeof(*ret));
+    if (mds_has_arrays(v))
+        member_array_dims(&file->base.prepared.index, row, file->table.column[shown->field].number,
+                          ret);
+    else
+        memcpy(ret, v->column.dim, shown->ndim * sizeof(*ret)); /* one of the column may vary */
     for (unsigned i = 0; i < shown->ndim; i++)
         if (!checked_mul(bytes, ret[i], &bytes))
             bytes = UINT64_MAX;
@@ -76,19 +81,7 @@ static int mds_dims(const void *p, uint64_t row, unsigned column, uint64_t ret[s
 
 static bool mds_extent(const void *p, uint64_t row, unsigned column, struct extent *ret)
 {
-    uint64_t number[INDEX_LEARNED];
-
-    return mds_find(p, row, column, number, ret, NULL) == 0 && ret->len > 0;
-}
-
-static int mds_read(struct read_context *rc, const void *p, uint64_t row, unsigned column,
-                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    uint64_t number[INDEX_LEARNED];
-    struct extent e;
-    int r = mds_find(p, row, column, number, &e, d);
-
-    return r < 0 ? r : blob_read(rc, e.blob, dst, len, e.off + off, d);
+    return mds_find(p, row, column, ret, NULL) == 0 && ret->len > 0;
 }
 
 static void mds_note(const void *p, struct text *t)
@@ -97,8 +90,8 @@ static void mds_note(const void *p, struct text *t)
 
     text_add(t, "%s", file->spec->note);
     for (unsigned i = 0; i < file->spec->n; i++)
-        if ((file->spec->value[i].form == MDS_ARRAY || file->spec->value[i].form == MDS_PICTURE) &&
-            file->learned[i].known && !file->learned[i].ndim)
+        if (mds_has_arrays(&file->spec->value[i]) && file->samples &&
+            file->table.column[i].number[MEMBER_FORM] == MEMBER_AS_BYTES)
             text_add(t, "%s is shown as it is stored: its arrays are of several types or axes\n",
                      file->spec->value[i].name);
 }
@@ -117,8 +110,6 @@ static const struct record_format mds_records = {
     .file = &mds_file_ops,
     .dims = mds_dims,
     .extent = mds_extent,
-    .extents_are_copies = true,
-    .read = mds_read,
     .text_folder = "json",
     .note = mds_note,
     .damage = mds_damage,
@@ -317,12 +308,11 @@ static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
     f->shard[f->n_shards++] = &file->base;
     file->spec = f->spec;
     f->spec->users++;
-    file->learned = calloc(f->spec->n, sizeof(*file->learned));
     file->samples = (uint64_t)samples;
     file->bytes = (uint64_t)bytes;
     if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0)
         file->entry = json_incref(shard);
-    return file->learned ? 0 : -ENOMEM;
+    return 0;
 }
 
 static int mds_open_shards(struct mds_folder *f, const json_t *index, struct diag *d)

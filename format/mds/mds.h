@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "format/index/pass_window.h"
-#include "format/records/record_set.h"
+#include "format/records/member_values.h"
 
 enum mds_form {
     MDS_TEXT,
@@ -51,19 +51,17 @@ int mds_spec_text(const json_t *shard, char **ret);
 int mds_spec_new(const json_t *shard, struct mds_spec **ret, struct diag *d);
 void mds_spec_drop(struct mds_spec *spec); /* takes NULL */
 
-/* Numbers of a row of the index, then those of each value that has some. */
+/* Numbers of a row of the index, then those of each value that has some: its size if that varies;
+ * for a list, where its files begin. What heads of arrays say follows. */
 enum { MDS_AT, MDS_FAULT, MDS_FIXED };
-enum { MDS_SIZE, MDS_SKIP, MDS_DIM, MDS_NUMBERS_MOST = MDS_DIM + RECORD_AXES };
+enum { MDS_SIZE, MDS_SKIP };
 
 /* What is wrong with a sample. */
 enum mds_fault { MDS_GOOD, MDS_OFFSETS, MDS_SIZES, MDS_SHAPE, MDS_TYPE, MDS_LENGTHS, N_MDS_FAULTS };
 
-/* What the pass learns of a value. ndim 0: its arrays are shown as bytes. */
-struct mds_learned {
-    bool known;
-    uint64_t dtype, ndim, bytes_type; /* enum dtype, enum bytes_kind */
-    uint64_t dim[RECORD_AXES];
-};
+/* For a value of bytes, in the table of the shard: 1 + enum bytes_kind of the first; 0: none yet.
+ */
+#define MDS_BYTES_KIND MEMBER_OWN
 
 /* The fields of its columns are values; part 1: the lengths of a list, not its files. */
 struct mds_file {
@@ -74,10 +72,11 @@ struct mds_file {
      * both. NULL: nothing is compared. */
     struct blob *packed;
     json_t *entry;
-    struct mds_learned *learned; /* [spec->n] kept with the rows, as is: */
-    uint64_t lost;               /* samples with a fault */
+    struct column_table table; /* what the pass learns of values, in their order */
+    uint64_t lost;             /* samples with a fault */
 
     /* While the index is made: */
+    struct member_reader reader;
     uint32_t *offset; /* [samples + 1] */
     uint64_t row;
     struct pass_window window;
@@ -85,6 +84,11 @@ struct mds_file {
 
 extern const struct record_file_ops mds_file_ops; /* pass.c */
 extern const struct format format_mds;
+
+static inline bool mds_has_arrays(const struct mds_value *value)
+{
+    return value->form == MDS_ARRAY || value->form == MDS_PICTURE;
+}
 
 /* Where the value of a row is, by the numbers of the row. */
 uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned value,

@@ -38,10 +38,9 @@ uint64_t mds_place(const struct mds_spec *spec, const uint64_t *number, unsigned
 struct mds_seen {
     struct mds_file *file;
     const struct mds_value *value;
-    struct mds_learned *learned;
     uint64_t place, size;
-    uint64_t *number;     /* of its numbers, those from MDS_SIZE on */
-    enum mds_fault fault; /* if it is not as long as it must be */
+    uint64_t *row, *learned; /* numbers of the row; those of the value in the table */
+    enum mds_fault fault;    /* if it is not as long as it must be */
     struct diag *d;
 };
 
@@ -56,31 +55,25 @@ static int mds_bytes(struct mds_seen *seen, uint64_t at, uint64_t len, const uin
                           seen->d);
 }
 
-/* Its array follows after skip bytes. The first sample says the type and number of axes of a
- * column. If others differ, or there are no axes, all are shown as bytes. */
-static int mds_learn_array(struct mds_seen *seen, uint64_t skip, enum dtype dtype, unsigned ndim,
-                           const uint64_t *dim)
+/* Its array follows after head->bytes. If arrays of a column have several types or numbers of axes,
+ * or none, all are shown as bytes. */
+static int mds_learn_array(struct mds_seen *seen, const struct npy_head *head)
 {
-    struct mds_learned *l = seen->learned;
-    uint64_t product = dtype_info(dtype)->bytes;
+    uint64_t product = dtype_info(head->dtype)->bytes;
+    const char *wrong = NULL;
+    int r = 0;
 
-    for (unsigned i = 0; i < ndim; i++)
-        if (!checked_mul(product, dim[i], &product))
+    for (unsigned i = 0; i < head->ndim; i++)
+        if (!checked_mul(product, head->dim[i], &product))
             return MDS_SHAPE;
-    if (ndim && product != seen->size - skip)
+    if (head->ndim && product != seen->size - head->bytes)
         return MDS_SHAPE;
-    seen->number[MDS_SKIP] = ndim ? skip : 0;
-    memcpy(seen->number + MDS_DIM, dim, ndim * sizeof(*dim));
-    if (!l->known) {
-        *l = (struct mds_learned){.known = true, .dtype = dtype, .ndim = ndim};
-        memcpy(l->dim, dim, ndim * sizeof(*dim));
-    }
-    if (l->dtype != dtype || l->ndim != ndim)
-        l->ndim = 0;
-    for (unsigned i = 0; i < l->ndim; i++)
-        if (l->dim[i] != dim[i])
-            l->dim[0] = l->dim[i] = DIM_VARIES; /* the first one varies wherever one does */
-    return 0;
+    if (head->ndim && seen->learned[MEMBER_FORM] == MEMBER_AS_ARRAY)
+        r = member_take_array(&seen->file->reader, seen->learned, head, seen->row, &wrong);
+    if (!head->ndim || wrong)
+        seen->learned[MEMBER_FORM] = MEMBER_AS_BYTES;
+    seen->learned[MEMBER_ROWS]++;
+    return r;
 }
 
 /* A type by its code, 8 * width with its kind in the lowest bits; a byte with the number of axes
@@ -91,51 +84,53 @@ static int mds_look_at_array(struct mds_seen *seen)
         [DTYPE_U1] = 8,  [DTYPE_I1] = 9,  [DTYPE_U2] = 16, [DTYPE_I2] = 17,
         [DTYPE_F2] = 18, [DTYPE_U4] = 32, [DTYPE_I4] = 33, [DTYPE_F4] = 34,
         [DTYPE_U8] = 64, [DTYPE_I8] = 65, [DTYPE_F8] = 66};
-    enum dtype dtype = seen->value->column.dtype;
-    uint64_t skip = seen->value->typed ? 0 : 1, dim[RECORD_AXES] = {0};
-    unsigned ndim, bytes;
+    uint64_t skip = seen->value->typed ? 0 : 1;
+    struct npy_head head = {.dtype = skip ? 0 : seen->value->column.dtype};
+    unsigned bytes;
     const uint8_t *b;
     int r = mds_bytes(seen, 0, skip + 1, &b);
 
     if (r)
         return r;
-    for (dtype = skip ? 0 : dtype; skip && dtype < N_DTYPES && codes[dtype] != b[0];)
-        dtype++;
-    if (dtype == N_DTYPES || !codes[dtype])
+    while (skip && head.dtype < N_DTYPES && codes[head.dtype] != b[0])
+        head.dtype++;
+    if (head.dtype == N_DTYPES || !codes[head.dtype])
         return MDS_TYPE;
-    ndim = b[skip] >> 2;
+    head.ndim = b[skip] >> 2;
     bytes = 1u << (b[skip] & 3);
-    if (!ndim || ndim > RECORD_AXES)
+    if (!head.ndim || head.ndim > RECORD_AXES)
         return MDS_SHAPE;
-    r = mds_bytes(seen, ++skip, (uint64_t)ndim * bytes, &b);
-    for (unsigned i = 0; i < ndim * bytes && r == 0; i++)
-        dim[i / bytes] |= (uint64_t)b[i] << 8 * (i % bytes);
-    return r ? r : mds_learn_array(seen, skip + (uint64_t)ndim * bytes, dtype, ndim, dim);
+    head.bytes = skip + 1 + (size_t)head.ndim * bytes;
+    r = mds_bytes(seen, skip + 1, (uint64_t)head.ndim * bytes, &b);
+    for (unsigned i = 0; i < head.ndim * bytes && r == 0; i++)
+        head.dim[i / bytes] |= (uint64_t)b[i] << 8 * (i % bytes);
+    return r ? r : mds_learn_array(seen, &head);
 }
 
 /* u32 width, height, length of the mode; the mode; pixels. Those of other modes are no arrays. */
 static int mds_look_at_picture(struct mds_seen *seen)
 {
     static const char *const modes[] = {[1] = "L", [3] = "RGB", [4] = "RGBA", [5] = "CMYK"};
-    uint64_t dim[3], len;
-    unsigned ndim = 0;
+    struct npy_head head = {.dtype = DTYPE_U1};
     const uint8_t *b;
+    uint64_t len;
     int r = mds_bytes(seen, 0, 12, &b);
 
     if (r)
         return r;
-    dim[0] = load_le32(b + 4);
-    dim[1] = load_le32(b);
+    head.dim[0] = load_le32(b + 4);
+    head.dim[1] = load_le32(b);
     len = load_le32(b + 8);
+    head.bytes = (size_t)(12 + len);
     if (len > 16)
         return MDS_SHAPE;
     r = mds_bytes(seen, 12, len, &b);
     for (size_t i = 0; i < ARRAY_LEN(modes) && r == 0; i++)
         if (modes[i] && strlen(modes[i]) == len && !memcmp(modes[i], b, len)) {
-            dim[2] = min_u64(i, 4);
-            ndim = i > 1 ? 3 : 2;
+            head.dim[2] = min_u64(i, 4);
+            head.ndim = i > 1 ? 3 : 2;
         }
-    return r ? r : mds_learn_array(seen, 12 + len, DTYPE_U1, ndim, dim);
+    return r ? r : mds_learn_array(seen, &head);
 }
 
 /* The lengths of the files must be all that follows them. */
@@ -154,7 +149,7 @@ static int mds_look_at_list(struct mds_seen *seen)
         r = mds_bytes(seen, at + 4 * i, 4, &b);
         sum += r == 0 ? load_le32(b) : 0;
     }
-    seen->number[MDS_SKIP] = at + 4 * n;
+    seen->row[seen->value->number + MDS_SKIP] = at + 4 * n;
     return r ? r : sum == seen->size - at - 4 * n ? 0 : MDS_LENGTHS;
 }
 
@@ -163,13 +158,11 @@ static int mds_look_at_bytes(struct mds_seen *seen)
     const uint8_t *b;
     int r;
 
-    if (seen->learned->known || !seen->size)
+    if (seen->learned[MDS_BYTES_KIND] || !seen->size)
         return 0;
     r = mds_bytes(seen, 0, min_u64(seen->size, BYTES_KIND_HEAD), &b);
-    if (r == 0) {
-        seen->learned->known = true;
-        seen->learned->bytes_type = bytes_kind_of(b, seen->size);
-    }
+    if (r == 0)
+        seen->learned[MDS_BYTES_KIND] = 1 + bytes_kind_of(b, seen->size);
     return r;
 }
 
@@ -208,8 +201,8 @@ static int mds_look_at_value(struct mds_file *file, unsigned i, uint64_t *number
     const struct mds_value *v = &file->spec->value[i];
     struct mds_seen seen = {.file = file,
                             .value = v,
-                            .learned = &file->learned[i],
-                            .number = number + v->number,
+                            .row = number,
+                            .learned = file->table.column[i].number,
                             .fault = v->form == MDS_LIST ? MDS_LENGTHS : MDS_SHAPE,
                             .d = d};
 
@@ -224,7 +217,7 @@ static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *
     uint64_t start = file->offset[file->row], end = file->offset[file->row + 1];
     int r = MDS_OFFSETS;
 
-    memset(number, 0, file->spec->numbers * sizeof(*number));
+    memset(number, 0, file->reader.columns * sizeof(*number));
     number[MDS_AT] = start;
     if (start >= 4 + 4 * (file->samples + 1) && end >= start && end <= file->base.blob->size)
         r = mds_read_sizes(file, start, end, number, d);
@@ -233,7 +226,7 @@ static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *
     if (r < 0)
         return r;
     if (r) {
-        memset(number, 0, file->spec->numbers * sizeof(*number));
+        memset(number, 0, file->reader.columns * sizeof(*number));
         number[MDS_FAULT] = (uint64_t)r;
         file->lost++;
     }
@@ -279,8 +272,17 @@ static int mds_begin(struct mds_file *file, struct diag *d)
         r = mds_compare_hashes(file, file->packed, "zip_data", d);
     if (r == 0)
         r = offset ? blob_read(READ_WAITS, blob, offset, bytes, 4, d) : -ENOMEM;
+    file->reader = (struct member_reader){.builder = file->base.prepared.builder,
+                                          .columns = file->spec->numbers};
     if (r == 0)
-        r = index_builder_columns(file->base.prepared.builder, file->spec->numbers);
+        r = index_builder_columns(file->reader.builder, file->reader.columns);
+    for (unsigned i = 0, k; i < file->spec->n && r == 0; i++) {
+        const struct mds_value *v = &file->spec->value[i];
+
+        r = column_table_add(&file->table, v->name, strlen(v->name), &k);
+        if (r == 0 && mds_has_arrays(v))
+            file->table.column[k].number[MEMBER_FORM] = MEMBER_AS_ARRAY;
+    }
     if (r < 0)
         return r;
     for (uint64_t i = 0; i <= file->samples; i++)
@@ -294,7 +296,7 @@ static int mds_begin(struct mds_file *file, struct diag *d)
 static int mds_step(void *impl, struct diag *d)
 {
     struct mds_file *file = impl;
-    AUTO_FREE uint64_t *number = calloc(file->spec->numbers, sizeof(*number));
+    AUTO_FREE uint64_t *number = calloc(INDEX_LEARNED, sizeof(*number));
     int r = !number ? -ENOMEM : file->offset ? 0 : mds_begin(file, d);
 
     for (unsigned i = 0; i < STEP && r == 0 && file->row < file->samples; i++) {
@@ -320,25 +322,21 @@ static void mds_keep(void *impl, struct kept *k)
     struct mds_file *file = impl;
 
     kept_number(k, &file->lost, UINT64_MAX);
-    for (unsigned i = 0; file->learned && i < file->spec->n; i++) {
-        struct mds_learned *l = &file->learned[i];
-
-        kept_flag(k, &l->known);
-        kept_number(k, &l->dtype, N_DTYPES - 1);
-        kept_number(k, &l->ndim, RECORD_AXES);
-        kept_number(k, &l->bytes_type, N_BYTES_KINDS - 1);
-        for (unsigned axis = 0; axis < RECORD_AXES; axis++)
-            kept_number(k, &l->dim[axis], UINT64_MAX);
-    }
+    column_table_keep(k, &file->table);
 }
 
 /* Numbers of its rows are checked where they are used. */
 static int mds_load(void *impl, const struct index *index)
 {
     const struct mds_file *file = impl;
+    unsigned fixed = file->spec->numbers, columns = index->shape.columns;
+    bool good = index->rows == file->samples && columns >= fixed &&
+                file->table.n == (file->samples ? file->spec->n : file->table.n);
 
-    return index->rows == file->samples && index->shape.columns == file->spec->numbers ? 0
-                                                                                       : -EBADMSG;
+    for (unsigned i = 0; i < file->table.n; i++)
+        good = good && member_numbers_are_good(file->table.column[i].number, fixed, columns) &&
+               file->table.column[i].number[MDS_BYTES_KIND] <= N_BYTES_KINDS;
+    return good ? 0 : -EBADMSG;
 }
 
 /* ---- columns ---- */
@@ -346,17 +344,18 @@ static int mds_load(void *impl, const struct index *index)
 /* How a value is shown. */
 static struct record_column mds_column(const struct mds_file *file, unsigned i)
 {
-    const struct mds_learned *l = &file->learned[i];
-    struct record_column c = file->spec->value[i].column;
+    const struct mds_value *v = &file->spec->value[i];
+    const uint64_t *learned = file->table.column[i].number;
+    struct record_column c = v->column;
 
-    if (l->ndim) {
+    if (mds_has_arrays(v) && learned[MEMBER_FORM] == MEMBER_AS_ARRAY && learned[MEMBER_ROWS]) {
         c.shown = RECORD_NUMBERS;
-        c.dtype = (enum dtype)l->dtype;
-        c.ndim = (unsigned)l->ndim;
-        memcpy(c.dim, l->dim, sizeof(c.dim));
+        c.dtype = (enum dtype)learned[MEMBER_TYPE];
+        c.ndim = (unsigned)learned[MEMBER_AXES];
+        memcpy(c.dim, learned + MEMBER_DIM, sizeof(c.dim));
     } else if (c.shown == RECORD_BYTES && !c.ext) {
-        c.ext_is_first = file->spec->value[i].form == MDS_BYTES;
-        c.ext = bytes_kind_ext((enum bytes_kind)l->bytes_type);
+        c.ext_is_first = v->form == MDS_BYTES;
+        c.ext = bytes_kind_ext(learned[MDS_BYTES_KIND] ? learned[MDS_BYTES_KIND] - 1 : BYTES_ANY);
     }
     if (c.shown == RECORD_NUMBERS && c.ndim && file->lost)
         c.dim[0] = DIM_VARIES; /* so that each sample is asked for its axes */
@@ -369,6 +368,7 @@ static int mds_ready(void *impl, struct diag *d)
     int r = 0;
 
     (void)d;
+    column_table_settle(&file->table);
     for (unsigned i = 0; i < file->spec->n && file->samples && r == 0; i++) {
         struct record_column c = mds_column(file, i);
         char whole[RECORD_NAME_MAX + 8], name[RECORD_NAME_MAX + 1];
@@ -397,14 +397,13 @@ static void mds_release(void *p)
     mds_spec_drop(file->spec);
     blob_free(file->packed);
     json_decref(file->entry);
-    free(file->learned);
     free(file->offset);
     pass_window_release(&file->window);
 }
 
 const struct record_file_ops mds_file_ops = {
     .size = sizeof(struct mds_file),
-    .index = {.version = "mds 4",
+    .index = {.version = "mds 5",
               .identity = mds_identity,
               .keep = mds_keep,
               .load = mds_load,

@@ -131,9 +131,7 @@ static int mds_parse_value(struct mds_spec *spec, const char *name, const char *
                             value->name);
     spec->n_varying += !value->size;
     value->number = spec->numbers;
-    if (value->form == MDS_ARRAY || value->form == MDS_PICTURE)
-        spec->numbers += MDS_NUMBERS_MOST;
-    else if (value->form == MDS_LIST || !value->size)
+    if (value->form == MDS_LIST || !value->size)
         spec->numbers += value->form == MDS_LIST ? MDS_SKIP + 1 : MDS_SIZE + 1;
     spec->n++;
     return value->form == MDS_NUMBERS ? mds_check_size(value, encoding, d) : 0;

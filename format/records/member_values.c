@@ -113,23 +113,34 @@ uint64_t member_array_word(const struct npy_head *head)
            (head->fortran ? MEMBER_ARRAY_FORTRAN : 0);
 }
 
-/* Write the numbers of an array into the row. NULL; or why the arrays cannot be one column. */
-static const char *member_take_array(uint64_t *number, const struct npy_head *head, uint64_t *row)
+int member_take_array(struct member_reader *reader, uint64_t *number, const struct npy_head *head,
+                      uint64_t *row, const char **ret_wrong)
 {
     uint64_t *dim = number + MEMBER_DIM;
+    int r;
 
-    row += number[MEMBER_VALUE];
+    if (!number[MEMBER_VALUE]) {
+        number[MEMBER_TYPE] = head->dtype;
+        number[MEMBER_AXES] = head->ndim;
+        memcpy(dim, head->dim, head->ndim * sizeof(*dim));
+    }
+    *ret_wrong = NULL;
     if (head->dtype != number[MEMBER_TYPE])
-        return "expected an array of the type that others before it have, got another type";
-    if (head->ndim != number[MEMBER_AXES])
-        return "expected an array with as many axes as others before it have, got another number";
+        *ret_wrong = "expected an array of the type that others before it have, got another type";
+    else if (head->ndim != number[MEMBER_AXES])
+        *ret_wrong =
+            "expected an array with as many axes as others before it have, got another number";
+    r = *ret_wrong ? 0 : member_begin_values(reader, number, 1 + head->ndim, ret_wrong);
+    if (r < 0 || *ret_wrong)
+        return r;
+    row += number[MEMBER_VALUE];
     *row++ = member_array_word(head);
     for (unsigned i = 0; i < head->ndim; i++) {
         row[i] = head->dim[i];
         if (dim[i] != head->dim[i])
             dim[0] = dim[i] = DIM_VARIES; /* the first one varies wherever one does */
     }
-    return NULL;
+    return 0;
 }
 
 static int member_read_array(struct member_reader *reader, uint64_t *number, uint64_t size,
@@ -148,17 +159,7 @@ static int member_read_array(struct member_reader *reader, uint64_t *number, uin
     r = reader->bytes(reader, len, &bytes, d);
     if (r == 0)
         *ret_wrong = npy_head_parse(bytes, len, size, &head);
-    if (r < 0 || *ret_wrong)
-        return r;
-    if (!number[MEMBER_VALUE]) {
-        number[MEMBER_TYPE] = head.dtype;
-        number[MEMBER_AXES] = head.ndim;
-        memcpy(number + MEMBER_DIM, head.dim, head.ndim * sizeof(head.dim[0]));
-    }
-    r = member_begin_values(reader, number, 1 + head.ndim, ret_wrong);
-    if (r == 0 && !*ret_wrong)
-        *ret_wrong = member_take_array(number, &head, row);
-    return r;
+    return r < 0 || *ret_wrong ? r : member_take_array(reader, number, &head, row, ret_wrong);
 }
 
 int member_read_value(struct member_reader *reader, uint64_t *number, uint64_t size, uint64_t *row,

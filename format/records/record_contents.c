@@ -144,6 +144,10 @@ static int set_read(struct read_context *rc, const struct dataset *ds,
     } else if (extent_at(rf, c, &place, &e)) {
         blob = e.blob;
         r = blob_read(rc, blob, dst, len, e.off + off, d);
+    } else {
+        uint64_t dim[RECORD_AXES];
+
+        r = dims_at(rf, c, &place, dim, d); /* why it has no bytes */
     }
     return r < 0 || all < 0 ? (r < 0 ? r : all) : blob_used(rc, blob, d);
 }

@@ -108,8 +108,8 @@ struct record_format {
      * false: it has none, or it is too long. NULL: the blob is the file. */
     bool (*path)(const void *file, uint64_t row, unsigned column, char *ret, size_t size);
     /* Write bytes [off, off + len), len > 0, of a content, as the mount shows them. 0, or -errno
-     * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are the
-     * bytes of the source. */
+     * with the reason in d, -EAGAIN by the rule of missing_go_on() included. NULL: they are those
+     * at extent() or place(). */
     int (*read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
     /* Write the numbers of n rows, in any order: of each row those of these columns, packed. They
