@@ -18,7 +18,6 @@
 
 #include "base/array.h"
 #include "cache/http/url.h"
-#include "cache/source/beside.h"
 #include "cache/source/hf_local.h"
 #include "cache/source/hf_reply.h"
 #include "cache/source/joined.h"

@@ -202,7 +202,7 @@ int kept_list_load(const struct source *source, const char *named, struct kept_l
 {
     AUTO_KEPT_LIST struct kept_list list = {0};
     AUTO_FREE char *of_source = NULL;
-    const char *identity = named;
+    const char *identity;
 
     if (!may_keep(source) || (!named && identity_of(source, &of_source) < 0))
         return -ENOENT;

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "cache/pack/unpack.h"
-#include "cache/source/beside.h"
 #include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/sha256sums.h"

@@ -9,7 +9,6 @@
 #include "base/checked.h"
 #include "cache/disk/quota.h"
 #include "cache/pack/unpack.h"
-#include "cache/source/beside.h"
 #include "cache/source/remote.h"
 #include "cache/source/shared_table.h"
 

@@ -168,22 +168,19 @@ static bool are_same(const struct kept_list *pages, const struct kept_list *list
     return true;
 }
 
-/* What is asked for: pages, then versions of files. */
+/* The pages that are asked for. */
 struct samples {
     char *url[SHARED_SAMPLES]; /* each owned */
     struct http_ahead *ahead[SHARED_SAMPLES];
-    struct http_file file[SHARED_SAMPLES]; /* URLs are owned */
-    size_t page[SHARED_SAMPLES], number[SHARED_SAMPLES], n_pages, n_files;
+    size_t page[SHARED_SAMPLES], n_pages;
 };
 
 static void samples_release(struct samples *s)
 {
     for (size_t i = 0; i < s->n_pages; i++)
         http_ahead_drop(s->ahead[i]);
-    for (size_t i = 0; i < SHARED_SAMPLES; i++) {
+    for (size_t i = 0; i < SHARED_SAMPLES; i++)
         free(s->url[i]);
-        free(s->file[i].url);
-    }
 }
 
 static int ask_page(const struct source *source, const char *path, struct samples *s)
@@ -240,32 +237,35 @@ static bool take_pages(const struct source *source, const struct kept_list *list
 }
 
 /* Have some files the version that the list says? 1, 0 or -ENOMEM. */
-static int compare_files(const struct source *source, const struct members *files,
-                         struct samples *s)
+static int compare_files(const struct source *source, const struct members *files)
 {
-    struct remote_version then;
+    AUTO_SOURCE_LIST struct source_list asked = {0};
+    const struct known list = {.files = *files};
+    struct remote_version then[SHARED_SAMPLES];
+    size_t number[SHARED_SAMPLES], n = shared_list_sample(files->n, number);
     int r = 0;
 
-    s->n_files = shared_list_sample(files->n, s->number);
-    for (size_t i = 0; i < s->n_files && r == 0; i++) {
-        char path[PATH_MAX];
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct source_entry entry;
 
-        r = members_path(files, s->number[i], path, sizeof(path));
-        if (r == 0)
-            r = remote_url(source, path, &s->file[i].url);
+        if (!joined_version_get(files, number[i], &then[i]))
+            return 0;
+        r = known_entry(source, &list, number[i], &entry);
+        if (r < 0)
+            return r;
+        free(TAKE_PTR(entry.version));
+        r = source_list_take(&asked, &entry);
     }
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    http_stat(source->http, s->n_files, s->file);
-    for (size_t i = 0; i < s->n_files; i++) {
-        const struct remote_version *now = &s->file[i].version;
+    if (r == 0)
+        r = remote_stat_list(source, &asked);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const struct remote_version *now = asked.entry[i].version;
 
-        if (s->file[i].error < 0 || !joined_version_get(files, s->number[i], &then) ||
-            then.size != now->size || strcmp(then.etag, now->etag) != 0 ||
-            then.mtime.tv_sec != now->mtime.tv_sec)
+        if (!now || then[i].size != now->size || strcmp(then[i].etag, now->etag) != 0 ||
+            then[i].mtime.tv_sec != now->mtime.tv_sec)
             return 0;
     }
-    return 1;
+    return r < 0 ? r : 1;
 }
 
 int web_kept_shared(struct source *source, const struct kept_list *pages)
@@ -279,7 +279,7 @@ int web_kept_shared(struct source *source, const struct kept_list *pages)
     if (are_same(pages, &list)) {
         r = web_kept_ask_pages(source, pages, &list, &s);
         if (r == 0)
-            r = compare_files(source, &list.files, &s);
+            r = compare_files(source, &list.files);
         if (r == 1 && !take_pages(source, &list, &s))
             r = 0;
     }
