@@ -9,15 +9,130 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "cache/source/remote.h"
-#include "cache/source/s3_walk_parts.h"
+#include "cache/source/s3_points.h"
 
 #define PAGES_AHEAD 32   /* ranges that are listed side by side */
 #define EMPTY_MOST  1000 /* pages without keys in a row */
 #define PAGES_FEW   4    /* kept ones, which are asked for at once */
 #define LONG_RANGE  16   /* pages of a range that has more: others may help */
 
-/* A range of keys: behind after, up to upto. */
+#define FOLDERS_ENOUGH 32 /* after which no deeper ones are looked at */
+#define FOLDERS_DEEP   4
+#define FOLDER_PAGES   256 /* of one folder */
+
+/* ---- pages ---- */
+
+/* A page that is asked for, perhaps ahead. */
+struct s3_asking {
+    char *url;
+    struct http_ahead *ahead; /* NULL: it is not under way */
+};
+
+/* Add a parameter, which comes in the order that signing needs. */
+static int s3_walk_add_parameter(struct text *url, const char *name, const char *value)
+{
+    AUTO_FREE char *encoded = NULL;
+    int r = value ? http_encode(value, false, &encoded) : 0;
+
+    if (r == 0 && value)
+        text_add(url, "%c%s=%s", memchr(url->data, '?', url->len) ? '&' : '?', name, encoded);
+    return r;
+}
+
+static int page_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
+{
+    AUTO_TEXT struct text url = {0};
+    char most[16];
+    int r = 0;
+
+    snprintf(most, sizeof(most), "%u", q->most);
+    const char *const parameters[][2] = {
+        {"continuation-token", q->token},
+        {"delimiter", q->delimiter},
+        {"encoding-type", "url"},
+        {"list-type", "2"},
+        {"max-keys", q->most ? most : NULL},
+        {"prefix", q->prefix},
+        {"start-after", q->token ? NULL : q->after},
+    };
+
+    text_add(&url, "%s", walk->listing);
+    for (size_t i = 0; i < ARRAY_LEN(parameters) && r == 0; i++)
+        r = url.failed ? -ENOMEM : s3_walk_add_parameter(&url, parameters[i][0], parameters[i][1]);
+    return r < 0 ? r : text_finish(&url, ret, NULL);
+}
+
+/* Ask for a page; what was asked for before has been taken. It need not be under way afterwards. 0
+ * or -ENOMEM. */
+static int s3_walk_ask(const struct s3_walk *walk, const struct s3_question *question,
+                       struct s3_asking *ret)
+{
+    int r;
+
+    free(TAKE_PTR(ret->url));
+    r = page_url(walk, question, &ret->url);
+    if (r == 0)
+        ret->ahead = http_ahead_start(
+            walk->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
+    return r;
+}
+
+/* Get the page that was asked for. One that failed is asked for again: its error has a body. */
+static int s3_walk_take(struct s3_walk *walk, struct s3_asking *asking, struct text *ret,
+                        struct diag *d)
+{
+    const struct http_call call = {.url = asking->url, .most = REMOTE_TEXT_MOST};
+    struct http_ahead *ahead = TAKE_PTR(asking->ahead);
+    struct diag why = DIAG_INIT;
+    int r = ahead ? http_ahead_take(ahead, ret, NULL) : -EAGAIN;
+
+    if (r == 0 || r == -ENOMEM)
+        return r;
+    text_release(ret);
+    r = http_get(walk->http, &call, ret, &why);
+    return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
+}
+
+static void s3_asking_release(struct s3_asking *asking)
+{
+    http_ahead_drop(asking->ahead);
+    free(asking->url);
+    *asking = (struct s3_asking){0};
+}
+
+static int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
+                         struct diag *d)
+{
+    return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
+}
+
+/* Get a page with no other under way. */
+static int s3_walk_text(struct s3_walk *walk, const struct s3_question *question, struct text *ret,
+                        struct diag *d)
+{
+    AUTO(s3_asking_release) struct s3_asking asking = {0};
+    int r = page_url(walk, question, &asking.url);
+
+    return r < 0 ? r : s3_walk_take(walk, &asking, ret, d);
+}
+
+int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
+                struct diag *d)
+{
+    AUTO_TEXT struct text text = {0};
+    int r = s3_walk_text(walk, question, &text, d);
+
+    return r < 0 ? r : s3_walk_parse(walk, &text, ret, d);
+}
+
+/* ---- ranges ---- */
+
+/* A range of keys: behind after, up to upto. Or a folder, whose folders are listed without what is
+ * in them. */
 struct range {
+    char *folder; /* NULL: it is a range of keys */
+    unsigned depth;
+
     char *after; /* "": from the first key */
     char *upto;  /* NULL: to the last one */
     size_t kept; /* the kept page that it was; SIZE_MAX: none */
@@ -29,6 +144,7 @@ struct range {
 };
 
 struct ranges {
+    struct s3_points *points; /* gets the folders, if these are folders */
     struct range *range;
     size_t n, next;   /* next: to begin */
     size_t pages;     /* so far */
@@ -38,6 +154,7 @@ struct ranges {
 static void range_release(struct range *range)
 {
     s3_asking_release(&range->asking);
+    free(range->folder);
     free(range->after);
     free(range->upto);
     free(range->token);
@@ -65,18 +182,32 @@ static int add_range(struct ranges *ranges, const char *after, const char *upto)
     return range->after && (range->upto || !upto) ? 0 : -ENOMEM;
 }
 
+/* Add a folder. */
+static int add_folder(struct ranges *ranges, const char *folder, unsigned depth)
+{
+    struct range *range;
+
+    if (array_capacity(&ranges->range, ranges->n, sizeof(*range)) < 0)
+        return -ENOMEM;
+    range = &ranges->range[ranges->n++];
+    *range = (struct range){.folder = strdup(folder), .depth = depth};
+    return range->folder ? 0 : -ENOMEM;
+}
+
 /* ---- requests ---- */
 
 static int range_ask(const struct s3_walk *walk, struct range *range)
 {
-    const struct s3_question question = {.prefix = walk->prefix,
+    const struct s3_question question = {.prefix = range->folder ? range->folder : walk->prefix,
                                          .token = range->token,
-                                         .after = *range->after ? range->after : NULL};
+                                         .delimiter = range->folder ? "/" : NULL,
+                                         .after =
+                                             range->after && *range->after ? range->after : NULL};
 
     return s3_walk_ask(walk, &question, &range->asking);
 }
 
-/* ---- pages ---- */
+/* ---- their pages ---- */
 
 /* Are the keys sorted, and behind `after`? */
 static bool is_sorted(const struct s3_page *page, const char *after)
@@ -116,7 +247,7 @@ static int go_on(struct s3_walk *walk, struct range *range, struct s3_page *page
     range->token = TAKE_PTR(page->token);
     if (++range->pages % LONG_RANGE == 0 && !walk->one_range) {
         s3_points_release(&range->split);
-        if (s3_points_guess(walk, page, range->upto, &range->split) < 0)
+        if (s3_points_guess(walk->prefix, page, range->upto, &range->split) < 0)
             return -ENOMEM;
     }
     if (page->n) {
@@ -160,15 +291,48 @@ static int s3_walk_use_page(struct s3_walk *walk, struct range *range, const str
     return go_on(walk, range, &page, d);
 }
 
-/* Take the page that was asked for, and ask for the one behind it. */
-static int step(struct s3_walk *walk, struct range *range, struct diag *d)
+/* Use a page of a folder, if r is 0. Where there are few folders, as train/ and val/, those below
+ * them are looked at. An error ends the search there: the listing meets it again, or does not. 1:
+ * there are more pages; 0; or -ENOMEM. */
+static int use_folders(struct s3_walk *walk, struct ranges *ranges, size_t at, int r,
+                       const struct text *text)
 {
-    AUTO_TEXT struct text text = {0};
-    int r = s3_walk_take(walk, &range->asking, &text, d);
+    AUTO_S3_PAGE struct s3_page page = {0};
+    struct range *range = &ranges->range[at];
+    const size_t len = strlen(range->folder);
+    const unsigned depth = range->depth + 1;
 
     if (r == 0)
-        r = s3_walk_use_page(walk, range, &text, d);
-    return r == 1 ? (r = range_ask(walk, range)) < 0 ? r : 1 : r;
+        r = s3_walk_parse(walk, text, &page, NULL);
+    for (size_t i = 0; r == 0 && i < page.n_prefixes; i++) {
+        const char *prefix = page.prefix[i];
+
+        if (strncmp(prefix, ranges->range[at].folder, len) != 0 || !prefix[len])
+            continue;
+        r = s3_points_add(ranges->points, prefix);
+        if (r == 0 && ranges->points->n < FOLDERS_ENOUGH && depth < FOLDERS_DEEP)
+            r = add_folder(ranges, prefix, depth);
+    }
+    if (r == -ENOMEM)
+        return r;
+    range = &ranges->range[at];
+    free(range->token);
+    range->token = TAKE_PTR(page.token);
+    return r == 0 && range->token && page.n_prefixes && ++range->pages < FOLDER_PAGES;
+}
+
+/* Take the page that was asked for, and ask for the one behind it. */
+static int step(struct s3_walk *walk, struct ranges *ranges, size_t at, struct diag *d)
+{
+    AUTO_TEXT struct text text = {0};
+    bool is_folder = ranges->range[at].folder;
+    int r = s3_walk_take(walk, &ranges->range[at].asking, &text, is_folder ? NULL : d);
+
+    if (is_folder)
+        r = use_folders(walk, ranges, at, r, &text);
+    else if (r == 0)
+        r = s3_walk_use_page(walk, &ranges->range[at], &text, d);
+    return r == 1 ? (r = range_ask(walk, &ranges->range[at])) < 0 ? r : 1 : r;
 }
 
 /* Split a range that goes on: others have the keys behind points that were guessed, and that it has
@@ -212,12 +376,13 @@ static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag 
     for (size_t i = 0;; i++) {
         while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
             active[n] = ranges->next++;
-            r = range_ask(walk, &ranges->range[active[n++]]);
+            if (!ranges->range[active[n]].depth || ranges->points->n < FOLDERS_ENOUGH)
+                r = range_ask(walk, &ranges->range[active[n++]]);
         }
         if (r < 0 || !n)
             return r;
         i %= n;
-        r = step(walk, &ranges->range[active[i]], d);
+        r = step(walk, ranges, active[i], d);
         ranges->pages++;
         if (r == 0) { /* done: the last one takes its turn */
             range_release(&ranges->range[active[i]]);
@@ -243,6 +408,19 @@ static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
         if (r == 0)
             ret->range[i].kept = i;
     }
+    return r;
+}
+
+/* Find folders where ranges may begin, behind the key `after`. There may be none. 0 or -ENOMEM:
+ * other errors are met again. */
+static int find_folders(struct s3_walk *walk, const char *after, struct s3_points *ret)
+{
+    AUTO(ranges_release) struct ranges folders = {.points = ret};
+    int r = add_folder(&folders, walk->prefix, 0);
+
+    if (r == 0)
+        r = list_ranges(walk, &folders, NULL);
+    s3_points_thin(ret, after);
     return r;
 }
 
@@ -277,7 +455,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     if (!walk->one_range && walk->sorted) {
         AUTO(s3_points_release) struct s3_points points = {0};
 
-        r = s3_points_find(walk, range->after, &points);
+        r = find_folders(walk, range->after, &points);
         for (size_t i = 0; i <= points.n && r == 0; i++)
             r = add_range(ret, i ? points.key[i - 1] : range->after,
                           i < points.n ? points.key[i] : NULL);
