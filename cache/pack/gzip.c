@@ -42,30 +42,30 @@ static const struct stream_codec gzip_codec = {"gzip", "another member (1f 8b) o
                                                gzip_begin, gzip_step},
                                  zlib_codec = {"zlib", "zeros", zlib_begin, gzip_step};
 
-static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+/* window: of inflateInit2(). */
+static int inflate_all(const struct stream_codec *codec, int window, const struct unpack_input *in,
+                       struct entry_sink *sink, struct diag *d)
 {
     z_stream z = {0};
     int r;
 
-    if (inflateInit2(&z, 15 + 16) != Z_OK)
+    if (inflateInit2(&z, window) != Z_OK)
         return -ENOMEM;
-    r = streams_unpack(&gzip_codec, &z, in, sink, d);
+    r = streams_unpack(codec, &z, in, sink, d);
     inflateEnd(&z);
     return r;
+}
+
+static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+{
+    return inflate_all(&gzip_codec, 15 + 16, in, sink, d);
 }
 
 const struct unpacker unpacker_gzip = {"gzip", ".gz", {0x1f, 0x8b}, 2, NULL, gzip_run};
 
 static int zlib_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
 {
-    z_stream z = {0};
-    int r;
-
-    if (inflateInit2(&z, 15) != Z_OK)
-        return -ENOMEM;
-    r = streams_unpack(&zlib_codec, &z, in, sink, d);
-    inflateEnd(&z);
-    return r;
+    return inflate_all(&zlib_codec, 15, in, sink, d);
 }
 
 /* A zlib stream has no magic but a check of its first two bytes, which text and lengths can pass.

@@ -38,9 +38,9 @@ int remote_stat(struct source *source, bool *ret_asked, struct diag *d);
 /* The same for the files in list; a failure becomes the file's error. 0 or -ENOMEM. */
 int remote_stat_list(const struct source *source, struct source_list *list);
 
-/* For list_beside(): end a list that was made in a source of its own. 1 and the sorted list, or
- * -ENOMEM; its known files are released. */
-int remote_end_beside(struct source *source, struct source_list *ret);
+/* For list_beside(): end a list that was made in a source of its own, which is released. r: 1, or
+ * why there is none. Returns what list_beside() does. */
+int remote_end_beside(struct source *source, int r, struct source_list *ret);
 
 /* ---- remote.c ---- */
 

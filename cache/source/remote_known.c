@@ -124,20 +124,17 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
     return 0;
 }
 
-int remote_end_beside(struct source *source, struct source_list *ret)
+int remote_end_beside(struct source *source, int r, struct source_list *ret)
 {
-    AUTO_SOURCE_LIST struct source_list list = {0};
-    int r = known_sort(&source->known);
-
+    if (r > 0)
+        r = known_sort(&source->known);
+    else if (r == 0)
+        r = -ENOENT;
     if (r == 0)
-        r = known_list(source, &source->known, NULL, &list);
+        r = known_list(source, &source->known, NULL, ret);
+    text_release(&source->note);
     known_release(&source->known);
-    if (r < 0)
-        return r;
-    source_list_sort(&list);
-    *ret = list;
-    list = (struct source_list){0};
-    return 1;
+    return r == 0 ? 1 : r == -ENOMEM ? r : 0;
 }
 
 /* ---- versions ---- */

@@ -332,13 +332,7 @@ int s3_list_beside(const struct source *first, struct source_list *ret)
 
     if (r == 0)
         r = ask_all(&source, NULL);
-
-    text_release(&source.note);
-    if (r < 0) {
-        known_release(&source.known);
-        return r == -ENOMEM ? r : 0;
-    }
-    return remote_end_beside(&source, ret);
+    return remote_end_beside(&source, r == 0 ? 1 : r, ret);
 }
 
 /* SOURCE is an object: set its folder. */

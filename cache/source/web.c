@@ -408,12 +408,7 @@ static int http_list_beside(const struct source *first, struct source_list *ret)
 
     if (r == 0)
         r = crawl_all(&crawl, true, NULL);
-    text_release(&source.note);
-    if (r <= 0) {
-        known_release(&source.known);
-        return r == -ENOMEM ? r : 0;
-    }
-    return remote_end_beside(&source, ret);
+    return remote_end_beside(&source, r, ret);
 }
 
 /* ---- what SOURCE is ---- */
