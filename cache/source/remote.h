@@ -65,13 +65,13 @@ const char *remote_advice(const struct source *source, int r, char ret[static RE
 
 /* ---- remote_find.c ---- */
 
-/* For a SOURCE that is one file and may name others next to it: source->beside. 0 or -ENOMEM. */
+/* For a SOURCE that is one file and may name others next to it: `source->beside`. 0 or -ENOMEM. */
 int beside_new(struct beside **ret);
 void beside_free(struct beside *beside);
 
 /* Find the file that a file in folder calls path: a path relative to that folder or one above it,
  * also above SOURCE, or a URL below SOURCE's. If SOURCE is one file, the files next to it and below
- * count as well (source->beside), and the call may block. 0, and the caller releases *ret;
+ * count as well (`source->beside`), and the call may block. 0, and the caller releases *ret;
  * -ENOENT; -EACCES: it lies outside SOURCE; or -errno; with the reason in d. */
 int remote_find(const struct source *source, const char *folder, const char *path,
                 struct source_entry *ret, struct diag *d);
