@@ -1,5 +1,6 @@
 #include "format/array/shards.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -283,12 +284,61 @@ static int array_shards_join_set(struct arrays *arrays, const struct siblings *s
     return r < 0 ? r : r ? 0 : array_shards_remark(a, n, false);
 }
 
+/* The array in several files that one of that name is another split of: x_train of x_test. NULL:
+ * there is none, or another array has the name. */
+static const struct array *array_shards_of_split(const struct arrays *arrays, const char *name)
+{
+    const struct array *found = NULL;
+    const char *stem, *other;
+    size_t len, n;
+
+    if (!array_split(name, &stem, &len))
+        return NULL;
+    for (size_t i = 0; i < arrays->n; i++) {
+        const struct array *a = &arrays->array[i];
+
+        if (!strcmp(a->name, name))
+            return NULL;
+        if (a->n_parts > 1 && array_split(a->name, &other, &n) && n == len &&
+            !strncmp(stem, other, n))
+            found = a;
+    }
+    return found;
+}
+
+/* A split of one file has a number where another one has several: x_test_0 is x_test. */
+static int array_shards_name_alone(const struct arrays *arrays, struct array *a)
+{
+    size_t len = strlen(a->name), digits = 0;
+    AUTO_FREE char *name = strdup(a->name);
+    const struct array *other;
+
+    if (!name)
+        return -ENOMEM;
+    while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
+        digits++;
+    if (a->set || !digits || digits + 1 >= len || !strchr("_-. ", name[len - 1 - digits]))
+        return 0;
+    name[len - 1 - digits] = '\0';
+    other = array_shards_of_split(arrays, name);
+    if (!other)
+        return 0;
+    free(a->name);
+    a->name = TAKE_PTR(name);
+    free(a->remark);
+    return text_print(&a->remark,
+                      "%s is %s, because files of %s have numbers; with -o pair=off it is %.*s",
+                      a->file, a->name, other->name, (int)len, a->file);
+}
+
 int arrays_join_sets(struct arrays *arrays, const struct siblings *siblings, struct finds *finds)
 {
     int r = 0;
 
     for (size_t i = 0; i < siblings->n && r == 0; i++)
         r = array_shards_join_set(arrays, siblings, i, finds);
+    for (size_t i = 0; i < arrays->n && r == 0; i++)
+        r = array_shards_name_alone(arrays, &arrays->array[i]);
     return r;
 }
 

@@ -204,6 +204,16 @@ TEXTS = np.array(["a", "b", "c"])
 make({f"d{i}.npz": npz(x=EQUAL[i], y=TEXTS) for i in (0, 1)})
 contains(run("info", SOURCE, code=2), "array y cannot be read", "got strings", "-o pair=off")
 
+# ---- a split of one file ----
+
+make({f"{a}_{kind}_{i}.npy": numbers(n, *shape) for a, shape in (("x", (4,)), ("y", ())) for kind, i, n in
+      (("train", 0, 5), ("train", 1, 3), ("test", 0, 2))})
+datasets, unusable = look()
+equal((shapes(datasets), unusable), ({"train": {"x": [8, 4], "y": [8]}, "test": {"x": [2, 4], "y": [2]}}, {}), "test in one file")
+contains("\n".join(datasets["test"]["notes"]), "x_test_0.npy is x_test, because files of x_train have numbers", "-o pair=off")
+make({"x_test_0.npy": EQUAL[0], "y_test_0.npy": EQUAL[1]})
+equal(shapes(look()[0]), {"x_test_0": {"x_test_0": [3, 2], "y_test_0": [3, 2]}}, "no split in several files")
+
 # ---- half a pair ----
 
 make({f"X_{i}.npy": EQUAL[i] for i in range(4)} | {f"y_{i}.npy": EQUAL[i][:, 0] for i in range(2)})
