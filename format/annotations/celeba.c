@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/blob.h"
-#include "base/checked.h"
 #include "base/diag.h"
 #include "base/number.h"
 #include "format/annotations/table.h"
@@ -55,17 +54,17 @@ struct celeba {
     const char *file;
     struct table_rows rows;
     size_t width, n_pictures;
-    uint64_t count, seen; /* rows: as the head says, if it has a count; and so far */
-    uint8_t *bytes;       /* [n_pictures][width] items */
-    bool *has;            /* [n_pictures] */
+    uint64_t count, seen;        /* rows: as the head says, if it has a count; and so far */
+    struct value_columns values; /* one column, in the order of the file */
+    uint32_t *row;               /* [n_pictures] of it, or VALUE_NO_ROW */
     size_t unmatched;
 };
 
 static void celeba_release(struct celeba *c)
 {
     table_rows_release(&c->rows);
-    free(c->bytes);
-    free(c->has);
+    value_columns_release(&c->values);
+    free(c->row);
 }
 
 static int celeba_bad(const struct celeba *c, struct diag *d, const char *expected)
@@ -190,18 +189,18 @@ static int celeba_read_numbers(const struct celeba *c, int64_t number[static CEL
     return 0;
 }
 
-static void celeba_store(struct celeba *c, uint32_t picture, const int64_t *number)
+static int celeba_store(struct celeba *c, uint32_t picture, const int64_t *number)
 {
-    const size_t item = c->form->dtype == DTYPE_U1 ? 1 : 8;
-    uint8_t *at = c->bytes + picture * c->width * item;
+    struct value_column *column = c->values.column;
+    uint8_t flags[CELEBA_NUMBERS_MOST];
+    int r;
 
-    for (size_t i = 0; i < c->width; i++, at += item) {
-        if (item == 1)
-            *at = number[i] == 1;
-        else
-            memcpy(at, &number[i], item);
-    }
-    c->has[picture] = true;
+    for (size_t i = 0; i < c->width; i++)
+        flags[i] = number[i] == 1;
+    c->row[picture] = (uint32_t)column->rows;
+    r = c->form->dtype == DTYPE_U1 ? value_column_append(column, flags, 1)
+                                   : value_column_append(column, number, 1);
+    return r < 0 ? r : value_column_end_row(column);
 }
 
 static int celeba_read_row(struct celeba *c, struct diag *d)
@@ -223,31 +222,22 @@ static int celeba_read_row(struct celeba *c, struct diag *d)
     }
     if (picture >= c->n_pictures)
         return celeba_bad(c, d, "the name of one picture, got that of several");
-    if (c->has[picture])
+    if (c->row[picture] != VALUE_NO_ROW)
         return celeba_bad(c, d, "another picture, this one has a row already");
-    celeba_store(c, picture, number);
-    return 0;
+    return celeba_store(c, picture, number);
 }
 
-static int celeba_make_column(const struct celeba *c, struct value_columns *ret)
+/* Begin the column, once its width is known. */
+static int celeba_begin(struct celeba *c)
 {
     struct value_column *column;
-    size_t bytes;
-    int r = value_columns_add(ret, c->form->column, VALUE_NUMBERS, c->form->dtype, false,
-                              c->form->width == 1 ? 0 : (unsigned)c->width, &column);
 
-    if (r < 0)
-        return r;
-    bytes = value_item_bytes(column);
-    for (size_t i = 0; i < c->n_pictures && r == 0; i++) {
-        if (c->has[i])
-            r = value_column_append(column, c->bytes + i * bytes, 1);
-        if (r == 0)
-            r = value_column_end_row(column);
-    }
-    if (r < 0)
-        value_columns_remove(ret, ret->n - 1);
-    return r;
+    c->row = malloc((c->n_pictures + 1) * sizeof(*c->row));
+    for (size_t i = 0; i < c->n_pictures && c->row; i++)
+        c->row[i] = VALUE_NO_ROW;
+    return c->row ? value_columns_add(&c->values, c->form->column, VALUE_NUMBERS, c->form->dtype,
+                                      false, c->form->width == 1 ? 0 : (unsigned)c->width, &column)
+                  : -ENOMEM;
 }
 
 int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
@@ -263,17 +253,13 @@ int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *
         .rows =
             table_rows_of(blob, at, at + len, file, table_is_csv(file) ? ',' : TABLE_WORDS, names),
     };
-    uint64_t items;
+    const unsigned n_before = ret->n;
     int r = celeba_read_head(&c, attr_names, d);
 
+    if (r == 0)
+        r = celeba_begin(&c);
     if (r < 0)
         return r;
-    if (!checked_mul(n_pictures, c.width, &items))
-        return -ENOMEM;
-    c.bytes = calloc(items ? items : 1, c.form->dtype == DTYPE_U1 ? 1 : 8);
-    c.has = calloc(n_pictures ? n_pictures : 1, sizeof(*c.has));
-    if (!c.bytes || !c.has)
-        return -ENOMEM;
     while ((r = table_rows_next(&c.rows, d)) == 1)
         if ((r = celeba_read_row(&c, d)) < 0)
             break;
@@ -286,5 +272,8 @@ int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *
                         "%s, line 1: expected the number of rows, %" PRIu64 ", got %" PRIu64, file,
                         c.seen, c.count);
     *ret_unmatched = c.unmatched;
-    return celeba_make_column(&c, ret);
+    r = value_columns_pick(&c.values, c.row, n_pictures, ret);
+    if (r < 0 && ret->n > n_before)
+        value_columns_remove(ret, n_before);
+    return r;
 }

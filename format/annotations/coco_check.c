@@ -51,22 +51,19 @@ static int coco_check_ids(const struct coco *c, const struct coco_entry *entry, 
     return 0;
 }
 
+static int coco_check_compare(const void *id, const void *entry)
+{
+    int64_t x = *(const int64_t *)id, y = ((const struct coco_id *)entry)->id;
+
+    return (x > y) - (x < y);
+}
+
 /* The index of an id in the ascending list; -1: it is not there. */
 static int64_t coco_check_find(const struct coco_ids *ids, int64_t id)
 {
-    size_t low = 0, high = ids->n;
+    const struct coco_id *found = bsearch(&id, ids->id, ids->n, sizeof(*found), coco_check_compare);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (ids->id[middle].id == id)
-            return (int64_t)middle;
-        if (ids->id[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -1;
+    return found ? found - ids->id : -1;
 }
 
 static int coco_check_sort_categories(struct coco *c, struct coco_ids *ids, struct diag *d)

@@ -73,7 +73,7 @@ static int boxes_read_sample(const struct files_file *file, struct claim_boxes *
 
     if (i == SIZE_MAX)
         return box_reader_add(boxes->reader, NULL, 0, "", d);
-    name = files_source_name(source, i);
+    name = member_path(source->members, i);
     if (!name)
         return -ENOMEM;
     if (size > BOX_FILE_MAX)

@@ -12,17 +12,6 @@
 
 /* ---- the bytes of a collection ---- */
 
-char *files_source_name(const struct files_source *source, size_t member)
-{
-    const char *folder = members_folder_of(source->members, member);
-    char *ret;
-
-    return asprintf(&ret, "%s%s%s", folder, *folder ? "/" : "",
-                    members_name(source->members, member)) < 0
-               ? NULL
-               : ret;
-}
-
 void files_source_drop(struct files_source *source)
 {
     if (--source->users)
@@ -114,7 +103,7 @@ static int files_fault(const struct files_file *file, uint64_t row, unsigned col
     if (!fault)
         return 0;
     files_sample(file, row, &sample);
-    name = files_source_name(file->source, sample.first);
+    name = member_path(file->source->members, sample.first);
     return diag_set(d, -fault,
                     "%s: a value of the sample could not be read when it was mounted: %s",
                     name ? name : "a sample", strerror(fault));

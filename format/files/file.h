@@ -25,9 +25,6 @@ struct files_source {
 
 void files_source_drop(struct files_source *source); /* one user less: the last one frees it */
 
-/* The path of a member below SOURCE, owned by the caller; NULL: no memory. */
-char *files_source_name(const struct files_source *source, size_t member);
-
 struct claim_boxes;
 void claim_boxes_free(struct claim_boxes *boxes); /* takes NULL */
 

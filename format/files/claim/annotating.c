@@ -104,7 +104,7 @@ static void annotating_keep_source(struct annotating *a, size_t set, size_t view
                                    const struct picture_table *table)
 {
     const struct value_column *label = annotating_label(a, set, table);
-    AUTO_FREE char *path = claim_file_path(a->s, file);
+    AUTO_FREE char *path = member_path(a->s->m, file);
     AUTO_TEXT struct text json = {0};
 
     text_add(&json, "{\"file\": ");

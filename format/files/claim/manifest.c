@@ -135,7 +135,7 @@ static int manifest_add_line(struct manifest *t, const struct manifest_line *lin
     file = manifest_find(m, root, members_folder_of(m, t->file), line->source);
     if (file < m->n && name_is_picture(members_name(m, file)) &&
         table_may_name(t->s, t->root, file)) {
-        path = claim_file_path(t->s, file);
+        path = member_path(t->s->m, file);
         if (!path)
             return -ENOMEM;
         key = path + strlen(root) + (*root != '\0');
@@ -242,7 +242,7 @@ static int manifest_make(const struct manifest *t, struct manifest_usage *usage,
 static void manifest_apply(struct search *s, uint32_t root, size_t file)
 {
     AUTO(manifest_release)
-    struct manifest t = {.s = s, .root = root, .file = file, .what = claim_file_path(s, file)};
+    struct manifest t = {.s = s, .root = root, .file = file, .what = member_path(s->m, file)};
     AUTO_FREE uint32_t *place = NULL;
     size_t before = s->n_sets;
     struct diag d = DIAG_INIT;

@@ -333,7 +333,7 @@ void metadata_apply(struct search *s, uint32_t folder)
 
     if (r == 0) {
         t.format = text_ends_with(members_name(s->m, t.file), ".csv") ? TABLE_CSV : TABLE_JSONL;
-        t.what = claim_file_path(s, t.file);
+        t.what = member_path(s->m, t.file);
         t.set = set_begin(s, folder, LAYOUT_FLAT, folder, true, "a table of metadata");
         r = t.what && t.set ? metadata_read_rows(&t, &d) : -ENOMEM;
     }

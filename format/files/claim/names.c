@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
 #include "format/core/split_name.h"
 
 /* May they be the same letter? Most names are told apart by one. */
@@ -225,6 +226,15 @@ const char *path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+char *member_path(const struct members *m, size_t i)
+{
+    const char *folder = members_folder_of(m, i);
+    char *ret;
+
+    text_print(&ret, "%s%s%s", folder, *folder ? "/" : "", members_name(m, i));
+    return ret;
+}
+
 /* ---- samples ---- */
 
 #define GROUP_MOST 1024 /* files of a sample; more are no sample */
@@ -238,32 +248,6 @@ static bool names_has_repeated(const struct members *m, size_t first, size_t n)
         for (size_t k = i + 1; k < n; k++)
             if (!strcasecmp(members_name(m, first + i), members_name(m, first + k)))
                 return true;
-    return false;
-}
-
-/* Are files with one stem one sample? One must be called by the stem and an extension alone: of
- * 2020.01.05.jpg and 2020.01.06.jpg each is its own. In class folders each picture is a sample:
- * a.flip.jpg too, next to a.jpg and a.json. */
-static bool names_is_group(const struct sample_walk *walk, size_t first, size_t n)
-{
-    const struct members *m = walk->m;
-    size_t plain = 0, content = 0;
-
-    for (size_t i = first; i < first + n; i++) {
-        bool is_plain = name_is_plain(members_name(m, i));
-
-        plain += is_plain;
-        content += name_is_of(walk->media, members_name(m, i));
-    }
-    return plain && (!walk->by_class || content < 2) &&
-           (n == 1 || !names_has_repeated(m, first, n));
-}
-
-static bool names_has_content(const struct sample_walk *walk, size_t first, size_t n)
-{
-    for (size_t i = first; i < first + n; i++)
-        if (name_is_of(walk->media, members_name(walk->m, i)))
-            return true;
     return false;
 }
 
@@ -281,26 +265,27 @@ static size_t same_stem(const struct members *m, size_t first, size_t end, size_
     return n;
 }
 
-/* How many files with one stem, of the kind, have no other dot in their names. */
-static size_t names_count_plain(const struct sample_walk *walk, size_t first, size_t n)
-{
-    size_t plain = 0;
+/* Files with one stem: how many have no other dot in their names, are of the kind, and are both. */
+struct stem_files {
+    size_t plain, content, both;
+};
 
-    for (size_t i = first; i < first + n; i++)
-        plain += name_is_plain(members_name(walk->m, i)) &&
-                 name_is_of(walk->media, members_name(walk->m, i));
-    return plain;
+static struct stem_files names_count(const struct sample_walk *walk, size_t first, size_t n)
+{
+    struct stem_files ret = {0};
+
+    for (size_t i = first; i < first + n; i++) {
+        bool is_plain = name_is_plain(members_name(walk->m, i));
+        bool is_content = name_is_of(walk->media, members_name(walk->m, i));
+
+        ret.plain += is_plain;
+        ret.content += is_content;
+        ret.both += is_plain && is_content;
+    }
+    return ret;
 }
 
-static bool names_are_dotted(const struct sample_walk *walk, size_t first, size_t n)
-{
-    for (size_t i = first; i < first + n; i++)
-        if (name_is_plain(members_name(walk->m, i)))
-            return false;
-    return true;
-}
-
-/* How many files from first on have such names. */
+/* How many files from first on, that are samples alone, have plain names. */
 static size_t names_plain_run(const struct sample_walk *walk, size_t first)
 {
     size_t n = 1;
@@ -316,54 +301,68 @@ static size_t names_plain_run(const struct sample_walk *walk, size_t first)
 static size_t names_dotted_group(const struct sample_walk *walk, size_t first)
 {
     const struct members *m = walk->m;
-    size_t stem = name_stem_alone(members_name(m, first)), content = 0, n;
+    size_t stem = name_stem_alone(members_name(m, first)), n;
 
     if (!walk->is_dotted)
         return 1;
     n = same_stem(m, first, walk->single, stem);
-    for (size_t i = first; i < first + n; i++) {
+    for (size_t i = first; i < first + n; i++)
         if (name_stem_alone(members_name(m, i)) != stem)
             return 1;
-        content += name_is_of(walk->media, members_name(m, i));
-    }
-    return content == 1 ? n : 1;
+    return names_count(walk, first, n).content == 1 ? n : 1;
 }
 
+/* The next files among those that are samples alone: how many; *ret: they are one. */
+static size_t names_next_single(const struct sample_walk *walk, struct sample_files *ret,
+                                bool *ret_is)
+{
+    const char *name = members_name(walk->m, walk->at);
+    const bool in_run = walk->at < walk->single;
+    const bool joins = in_run && walk->joins && name_is_plain(name);
+    size_t n = 1;
+
+    if (joins)
+        n = names_plain_run(walk, walk->at);
+    else if (in_run && files_media[walk->media].beside)
+        n = names_dotted_group(walk, walk->at);
+    *ret = (struct sample_files){walk->at, n, joins ? name_stem(name) : name_stem_alone(name)};
+    *ret_is = (n > 1 && !joins) || names_count(walk, walk->at, n).content > 0;
+    return n;
+}
+
+/* Files with one stem are one sample if one of them is called by the stem and an extension alone:
+ * of 2020.01.05.jpg and 2020.01.06.jpg each is its own. In class folders each picture is a sample:
+ * a.flip.jpg too, next to a.jpg and a.json. */
 bool next_sample(struct sample_walk *walk, struct sample_files *ret)
 {
     const struct members *m = walk->m;
 
     while (walk->at < walk->end) {
         size_t i = walk->at, stem, n;
+        struct stem_files files;
 
-        if (i < walk->single && walk->joins && name_is_plain(members_name(m, i))) {
-            n = names_plain_run(walk, i);
-            walk->at += n;
-            if (!names_has_content(walk, i, n))
-                continue;
-            *ret = (struct sample_files){i, n, name_stem(members_name(m, i))};
-            return true;
-        }
         if (i < walk->single || !files_media[walk->media].beside) {
-            n = files_media[walk->media].beside ? names_dotted_group(walk, i) : 1;
-            walk->at += n;
-            if (n == 1 && !name_is_of(walk->media, members_name(m, i)))
-                continue;
-            *ret = (struct sample_files){i, n, name_stem_alone(members_name(m, i))};
-            return true;
+            bool is;
+
+            walk->at += names_next_single(walk, ret, &is);
+            if (is)
+                return true;
+            continue;
         }
         stem = name_stem(members_name(m, i));
         n = stem ? same_stem(m, i, walk->end, stem) : 1;
-        if (!stem || !names_has_content(walk, i, n)) {
+        files = names_count(walk, i, n);
+        if (!stem || !files.content) {
             walk->at += n;
-        } else if (names_is_group(walk, i, n)) {
+        } else if (files.plain && (!walk->by_class || files.content < 2) &&
+                   (n == 1 || !names_has_repeated(m, i, n))) {
             *ret = (struct sample_files){i, n, stem};
             walk->at += n;
             return true;
         } else {
             walk->single = i + n;
-            walk->is_dotted = names_are_dotted(walk, i, n);
-            walk->joins = walk->by_class && names_count_plain(walk, i, n) == 1;
+            walk->is_dotted = !files.plain;
+            walk->joins = walk->by_class && files.both == 1;
         }
     }
     return false;

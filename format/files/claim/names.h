@@ -107,4 +107,7 @@ bool next_sample(struct sample_walk *walk, struct sample_files *ret);
 /* The last part of a path. */
 const char *path_base(const char *path);
 
+/* The path of a member; the caller's. NULL: no memory. */
+char *member_path(const struct members *m, size_t i);
+
 #endif

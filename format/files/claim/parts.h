@@ -296,9 +296,6 @@ void set_add_source_file(struct set *set, enum set_source_type type, size_t view
 /* Add a text to what the dataset.json of a set says. */
 void set_add_about_text(struct set *set, const char *name, const char *text);
 
-/* The path of a file below SOURCE; the caller's. NULL: no memory. */
-char *claim_file_path(const struct search *s, size_t file);
-
 /* Sets whose samples are the rows of a table, of that path below SOURCE: it is called `word` for
  * people, and dataset.json has its name as `about`. set_begin_row() begins a sample that has a key
  * of its own; set_add_lost() says that a name of a file means none, and why: see struct files_lost.

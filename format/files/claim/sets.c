@@ -26,15 +26,6 @@ void search_add_text(struct search *s, char ***list, size_t *n, const char *text
     (*list)[(*n)++] = copy;
 }
 
-char *claim_file_path(const struct search *s, size_t file)
-{
-    const char *folder = members_folder_of(s->m, file);
-    char *ret;
-
-    text_print(&ret, "%s%s%s", folder, *folder ? "/" : "", members_name(s->m, file));
-    return ret;
-}
-
 /* ---- samples ---- */
 
 /* The number of a role, which may be new; 0: there are too many. */
@@ -140,7 +131,7 @@ void set_add_source(struct set *set, enum set_source_type type, size_t view, str
 
 void set_add_source_file(struct set *set, enum set_source_type type, size_t view, size_t file)
 {
-    AUTO_FREE char *path = claim_file_path(set->s, file);
+    AUTO_FREE char *path = member_path(set->s->m, file);
     AUTO_TEXT struct text json = {0};
 
     text_add_json(&json, path);
