@@ -13,7 +13,7 @@ import sys
 import tarfile
 import time
 
-from bars import FAST, ROUNDS, dataset, empty, mb_per_s, mount, ratio, row, seconds
+from bars import FAST, ROUNDS, TRAIN, WWW, dataset, empty, make_images, mb_per_s, mount, ratio, row, seconds
 from lib import EPOCHFS, PRIVATE, equal
 from memory_group import memory_group
 from servers import Nginx, remote
@@ -247,6 +247,23 @@ def bar_remote():
     row("  processor time of the daemon", f"{statistics.median(used):.2f} s", "1.5 ns a byte",
         statistics.median(used) / SIZE * 1e9, "<=", 1.5)
     row("  requests", f"{statistics.median(requests):.0f}", "1000", statistics.median(requests), "<=", 1000)
+
+
+def bar_overlap():
+    """A remote that limits each of 8 connections; one after the other would take as long as the job computes."""
+    n, batch, alone, took = 60_000, 1000, 8, []
+    name = make_images("train-images-idx3-ubyte", n * IMAGE // 1000000 + 1) and "train-images-idx3-ubyte"
+    with Nginx(WWW, more=FAST, limit_rate=n * IMAGE // 8 // alone) as server:
+        for _ in range(ROUNDS):
+            empty(f"{PRIVATE}/cache-http")
+            begin = time.monotonic()
+            with mount(f"{server.url}/{name}", f"plan=batch={batch}+seed=7,cache_dir={PRIVATE}/cache-http") as daemon:
+                subprocess.run([TRAIN, "files", "-g", str(alone * 1000000 * batch // n),
+                                f"{dataset(daemon.at)}/batches/batch={batch},seed=7", "epoch=@/npy/######.image.npy",
+                                str(n // batch)], check=True, stdout=subprocess.DEVNULL)
+                took.append(time.monotonic() - begin)
+    row(f"transfer = compute = {alone} s, batches of {batch}", f"{statistics.median(took):.2f} s", f"{alone} s",
+        statistics.median(took) / alone, "<=", 1.08)
 
 
 def bar_read():

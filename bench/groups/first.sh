@@ -3,7 +3,7 @@
 # page cache, or is not, or is larger than memory; bench/first_bars.py has the measurements.
 
 PACKAGES=(curl fuse3 nginx-light python3 python3-numpy)
-BARS=(warm cold small_memory members jobs remote)
+BARS=(warm cold small_memory members jobs remote overlap)
 
 bar_warm() { python_bars first_bars.py warm; }
 
@@ -16,3 +16,5 @@ bar_members() { python_bars first_bars.py members; }
 bar_jobs() { python_bars first_bars.py jobs; }
 
 bar_remote() { python_bars first_bars.py remote; }
+
+bar_overlap() { python_bars first_bars.py overlap; }

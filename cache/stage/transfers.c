@@ -17,9 +17,9 @@
 #include "cache/stage/policy.h"
 #include "cache/stage/run.h"
 
-#define GROUP_BYTES RUN_BUFFER          /* written to disk at a time, in whole blocks */
-#define NEAR_MOST   (UINT64_C(1) << 20) /* bytes of the run of a reader of a near remote */
-#define GIVE_UP     6                   /* failures of a run that no reader waits for */
+#define GROUP_BYTES RUN_BUFFER            /* written to disk at a time, in whole blocks */
+#define NEAR_MOST   (UINT64_C(512) << 10) /* bytes of the run of a reader of a near remote */
+#define GIVE_UP     6                     /* failures of a run that no reader waits for */
 #define REST_S      30
 
 /* ---- claims: no two processes fetch a block at the same time ---- */
@@ -405,7 +405,7 @@ static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
     while (2 * tile * file->block_bytes <= worth)
         tile *= 2;
     from = *first / tile * tile;
-    to = min_u64(ceil_div(*first + *n, tile) * tile, file->blocks);
+    to = min_u64(from + tile, file->blocks);
     for (; *first > from && file_is_free(file, *first - 1); (*first)--)
         ++*n;
     while (*first + *n < to && file_is_free(file, *first + *n))
