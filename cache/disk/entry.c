@@ -202,14 +202,15 @@ static int what_is_wrong(const uint8_t found[static TRAILER_BYTES])
     return is_trailer && load_le32(found + 8) != TRAILER_VERSION ? -EPROTO : -EBADMSG;
 }
 
-int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd,
-                  uint64_t *ret_size)
+/* What is open as opened (or -errno): 0, -ENOENT, -EBADMSG, -EPROTO or -errno, as entry_inspect().
+ */
+static int check_done(int opened, const char *path, int *ret_fd, uint64_t *ret_size)
 {
     const char *id = strrchr(path, '/') + 1;
     uint8_t found[TRAILER_BYTES], trailer[TRAILER_BYTES];
     uint64_t before; /* bytes of content and source */
     uint32_t named;
-    AUTO_CLOSE int fd = group_open(group, path, O_RDONLY, NULL);
+    AUTO_CLOSE int fd = opened;
     struct stat st;
 
     if (fd < 0)
@@ -236,13 +237,19 @@ int entry_path(const struct entry *entry, const char *suffix, char ret[static PA
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd,
+                  uint64_t *ret_size)
+{
+    return check_done(group_open_to_look(group, path, O_RDONLY), path, ret_fd, ret_size);
+}
+
 int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
 {
     char done[PATH_MAX];
     int r = entry_path(entry, "", done);
 
     if (r == 0)
-        r = entry_inspect(&entry->group, done, ret_fd, ret_size);
+        r = check_done(group_open(&entry->group, done, O_RDONLY, NULL), done, ret_fd, ret_size);
     if (r == 0)
         file_mark_used(*ret_fd);
     return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;

@@ -156,6 +156,13 @@ int group_open(const struct cache_group *group, const char *path, int flags, str
     return r < 0 ? r : TAKE_FD(fd);
 }
 
+int group_open_to_look(const struct cache_group *group, const char *path, int flags)
+{
+    int fd = group_open(group, path, flags | O_NOATIME, NULL);
+
+    return fd == -EPERM ? group_open(group, path, flags, NULL) : fd;
+}
+
 /* A file without a name gets its mode before it gets its name. On file systems that have no such
  * files there is a moment in which the umask counts. */
 static int group_make_in(int folder, const char *name)

@@ -33,6 +33,9 @@ bool group_has_me(gid_t gid);
  * -ELOOP: it is a link, or something else that is no file. */
 int group_open(const struct cache_group *group, const char *path, int flags, struct diag *d);
 
+/* The same to look at a file, for tools: our reads are no use of it, as far as its owner asks. */
+int group_open_to_look(const struct cache_group *group, const char *path, int flags);
+
 /* Make a regular file, which has the rights of the group from its first moment. Its descriptor for
  * reading and writing; -EEXIST: something exists; or -errno. */
 int group_make(const struct cache_group *group, const char *path, struct diag *d);

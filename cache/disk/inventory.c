@@ -34,11 +34,11 @@ struct file_sort {
 };
 
 static inspect_fn look_at_both, look_at_made, look_at_entry;
-static verify_fn verify_both, verify_entry;
+static verify_fn verify_entry;
 static int remove_unused(const struct cache_group *group, const char *path);
 
 static const struct file_sort sorts[] = {
-    {"staged", look_at_both, verify_both, staged_remove},
+    {"staged", look_at_both, staged_verify, staged_remove},
     {"made", look_at_made, made_verify, remove_unused},
     {"unpacked", look_at_entry, verify_entry, remove_unused},
     {"commands", look_at_entry, verify_entry, remove_unused},
@@ -108,23 +108,6 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-/* Our own check does not count as a use of the file. Without need nothing is restored, because that
- * is a change of a sealed content. */
-static void restore_time(const struct cache_group *group, const char *path, struct timespec read)
-{
-    const struct timespec times[2] = {read, {.tv_nsec = UTIME_OMIT}};
-    AUTO_CLOSE int folder = -1;
-    const char *name;
-    struct stat st;
-    int unused = 0;
-
-    folder = group_folder(group, path, &name, NULL);
-    if (folder >= 0 &&
-        (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || is_later(&st.st_atim, &read)))
-        unused = utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW);
-    (void)unused;
-}
-
 /* An entry of which it is not known counts as unused: removing an entry is always safe. */
 static bool entry_in_use(const struct cache_group *group, const char *path, bool is_part)
 {
@@ -170,14 +153,6 @@ static time_t used_at(const struct stat *st)
     return st->st_atim.tv_sec > st->st_mtim.tv_sec ? st->st_atim.tv_sec : st->st_mtim.tv_sec;
 }
 
-/* Find the content of a staged file. false: it has none. */
-static bool find_content(const struct cache_group *group, const char *path,
-                         char ret[static PATH_MAX], struct stat *ret_st)
-{
-    return snprintf(ret, PATH_MAX, "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX &&
-           group_stat(group, ret, ret_st) == 0;
-}
-
 /* A staged file was used when either of its two files was. path: of the one that names it. */
 static int look_at_both(const struct cache_group *group, const char *path,
                         struct inventory_file *ret)
@@ -186,32 +161,16 @@ static int look_at_both(const struct cache_group *group, const char *path,
     struct stat st;
     int r;
 
-    bool has_content = find_content(group, path, content, &st);
-
-    if (has_content) {
+    if (snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX &&
+        group_stat(group, content, &st) == 0) {
         ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
         ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
     }
     r = staged_inspect(group, path, ret);
-    if (has_content)
-        restore_time(group, content, st.st_atim);
     if (r == -EPROTO || r == -EINVAL || r == -EACCES || r == -EPERM) {
         ret->in_use = true; /* of another version or user: we know nothing of it, leave it alone */
         return 0;
     }
-    return r;
-}
-
-static int verify_both(const struct cache_group *group, const char *path, uint64_t *good,
-                       uint64_t *bad)
-{
-    char content[PATH_MAX];
-    struct stat st;
-    bool has_content = find_content(group, path, content, &st);
-    int r = staged_verify(group, path, good, bad);
-
-    if (has_content)
-        restore_time(group, content, st.st_atim);
     return r;
 }
 
@@ -259,7 +218,6 @@ static int inventory_add_file(struct inventory *inventory, const struct file_sor
         if (!file.is_part)
             r = sort->inspect(group, path, &file);
     }
-    restore_time(group, path, st.st_atim);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     inventory->file[inventory->n++] = file;
@@ -414,7 +372,6 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
         return staged_remove(group, path);
     }
     r = sort->verify(group, path, good, bad);
-    restore_time(group, path, st.st_atim);
     if (r != -EBADMSG)
         return r;
     r = file->is_staged ? staged_remove(group, path) : group_unlink(group, path);

@@ -268,7 +268,7 @@ static int made_open_named(const struct cache_group *group, const char *path, in
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     uint8_t id[DIGEST_BYTES];
-    struct rows rows = {.fd = group_open(group, path, flags, NULL)};
+    struct rows rows = {.fd = group_open_to_look(group, path, flags)};
     uint64_t size = 0;
     struct stat st;
     int r = 0;

@@ -15,16 +15,12 @@
 #include "cache/disk/local_file.h"
 #include "cache/disk/staged_file_parts.h"
 
-/* Our reads are no use of the file; only its owner may say so. 0, -EINVAL: it is no regular file,
- * or -errno. */
+/* 0, -EINVAL: it is no regular file, or -errno. */
 static int open_regular(const struct cache_group *group, const char *path, int flags, int *ret)
 {
-    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int fd = group_open_to_look(group, path, flags);
     struct stat st;
 
-    fd = group_open(group, path, flags | O_NOATIME, NULL);
-    if (fd == -EPERM)
-        fd = group_open(group, path, flags, NULL);
     if (fd < 0) /* a link; a folder; a socket */
         return fd == -ELOOP || fd == -EISDIR || fd == -ENXIO ? -EINVAL : fd;
     if (fstat(fd, &st) < 0)

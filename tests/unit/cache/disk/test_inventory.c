@@ -487,6 +487,35 @@ static void test_inventory_older__names_of_half_the_digits__removed(void **state
     staged_close(&staged);
 }
 
+/* Tools read all of a file, and that is no use of it. */
+static void test_inventory__looked_at__times_of_use_stay(void **state)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
+    const struct cache_folder cache = cache_of(state);
+    struct staged staged = make_staged(&cache, "https://example.org/a", "1");
+    char path[PATH_MAX];
+    uint64_t good, bad;
+    int fd = make_entry(&cache, "rows", "a", path);
+
+    assert_int_equal(futimens(fd, times), 0);
+    assert_int_equal(futimens(staged.fd, times), 0);
+    assert_int_equal(futimens(staged.records, times), 0);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        AUTO_INVENTORY struct inventory inventory = {0};
+        struct stat st;
+
+        take(&cache, 2, &inventory);
+        for (size_t i = 0; i < 2; i++)
+            assert_int_equal(inventory_verify(&inventory, &inventory.file[i], &good, &bad), 0);
+        for (unsigned i = 0; i < 3; i++) {
+            assert_int_equal(fstat(i == 0 ? fd : i == 1 ? staged.fd : staged.records, &st), 0);
+            assert_int_equal(st.st_atim.tv_sec, 1000);
+        }
+    }
+    close(fd);
+    staged_close(&staged);
+}
+
 static void test_inventory_superseded__versions_of_one_url__the_older(void **state)
 {
     const struct cache_folder cache = cache_of(state);
@@ -553,6 +582,7 @@ int main(void)
         WITH_FOLDER(test_inventory__staged_by_earlier_version__superseded),
         WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
         WITH_FOLDER(test_inventory_older__names_of_half_the_digits__removed),
+        WITH_FOLDER(test_inventory__looked_at__times_of_use_stay),
         WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
         cmocka_unit_test(test_inventory_superseded__of_a_million_urls__marked),
     };
