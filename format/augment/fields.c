@@ -82,8 +82,8 @@ static int fields_insert_norm(struct dataset *ds, const struct field *image,
 }
 
 /* Why image_norm is not offered; NULL: it is. */
-static const char *fields_norm_lacks(const struct dataset *ds, const struct field *image,
-                                     unsigned channels, const struct normalize *n)
+static const char *fields_norm_lacks(const struct dataset *ds, unsigned channels,
+                                     const struct normalize *n)
 {
     if (dataset_field(ds, IMAGE_NORM))
         return "a field of the source has that name";
@@ -92,7 +92,6 @@ static const char *fields_norm_lacks(const struct dataset *ds, const struct fiel
     if (channels && n->channels != channels)
         return channels == 1 ? "pictures have one channel: expected normalize=MEAN/STD"
                              : "pictures have three channels: expected six numbers";
-    (void)image;
     return NULL;
 }
 
@@ -221,7 +220,7 @@ int augment_fields_add(struct dataset *ds, const struct augment_tools *tools)
     n = &tools->options->normalize;
     if (image)
         augment_is_picture(image, &channels, &planar);
-    lacks = n->channels ? fields_norm_lacks(ds, image, channels, n) : "";
+    lacks = n->channels ? fields_norm_lacks(ds, channels, n) : "";
     if (*(lacks ? lacks : ""))
         notes_add(&ds->notes, "there is no " IMAGE_NORM ": %s", lacks);
     r = fields_add_plan(ds, image, tools);

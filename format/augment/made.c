@@ -14,9 +14,7 @@
 #include "base/scope.h"
 #include "format/picture/mask.h"
 
-#define MAKE_BYTES  (UINT64_C(4) << 20) /* of arrays that are made at once */
-#define BLOCK_BYTES (256u << 10)        /* of a block, at most, as it is read and as it is made */
-#define BLOCK_MOST  16                  /* pictures of a block */
+#define MAKE_BYTES (UINT64_C(4) << 20) /* of arrays that are made at once */
 
 struct picture_array augment_layout(bool is_planar, unsigned channels, uint32_t height,
                                     uint32_t width, const uint8_t *bytes)
@@ -324,8 +322,7 @@ void made_walk_init(struct made_walk *w, struct read_context *rc, const struct d
     w->sel = sel;
     w->each = 1;
     if (!impl->files)
-        w->each = (unsigned)min_u64(
-            max_u64(BLOCK_BYTES / max_u64(bytes, impl->array->item_bytes), 1), BLOCK_MOST);
+        w->each = block_pictures(max_u64(bytes, impl->array->item_bytes));
     w->first = w->missing = 0;
     w->n = w->n_needed = 0;
     w->thing = NULL;

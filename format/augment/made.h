@@ -2,12 +2,21 @@
 #ifndef EPOCHFS_FORMAT_AUGMENT_MADE_H
 #define EPOCHFS_FORMAT_AUGMENT_MADE_H
 
+#include "base/checked.h"
 #include "base/memo.h"
 #include "format/augment/options.h"
 #include "format/core/plan_fields.h"
 #include "format/picture/augment.h"
 
-#define MADE_AT_ONCE 64 /* pictures, at most */
+#define MADE_AT_ONCE 64           /* pictures, at most */
+#define BLOCK_BYTES  (256u << 10) /* of a block: small pictures that are read at once */
+#define BLOCK_MOST   16           /* of its pictures */
+
+/* The pictures of a block, each of so many bytes. */
+static inline unsigned block_pictures(uint64_t bytes)
+{
+    return (unsigned)min_u64(max_u64(BLOCK_BYTES / bytes, 1), BLOCK_MOST);
+}
 
 /* How the pictures of a dataset are made; the impl of its plan fields. */
 struct augment_impl {

@@ -21,17 +21,18 @@ static void norm_row(const struct normalize *n, const struct picture_array *pixe
 {
     const uint8_t *from =
         pixels->bytes + y * pixels->row_step + x * pixels->pixel_step + c * pixels->colour_step;
-    size_t width = normalize_width(n);
+    const uint8_t(*value)[4] = n->value[c];
+    size_t width = normalize_width(n), step = pixels->pixel_step;
 
-    for (size_t i = 0; i < count; i++, from += pixels->pixel_step, dst += width) {
-        if (width == 4)
-            memcpy(dst, n->value[c][*from], 4);
-        else
-            memcpy(dst, n->value[c][*from], 2);
-    }
+    if (width == 4)
+        for (size_t i = 0; i < count; i++)
+            memcpy(dst + 4 * i, value[from[i * step]], 4);
+    else
+        for (size_t i = 0; i < count; i++)
+            memcpy(dst + 2 * i, value[from[i * step]], 2);
     for (size_t i = 0; done && done->is_erased && i < count; i++)
         if (norm_is_erased(done, y, x + i))
-            memset(dst - (count - i) * width, 0, width);
+            memset(dst + i * width, 0, width);
 }
 
 void norm_write(const struct normalize *n, const struct picture_array *pixels,
@@ -62,34 +63,42 @@ void norm_write(const struct normalize *n, const struct picture_array *pixels,
 
 /* ---- of the items of another field ---- */
 
-/* Items are read one at a time, as their own field reads them. */
+/* Items are read as their own field reads them, small ones several at once. */
 static int stored_norm_read(struct read_context *rc, const struct dataset *ds,
                             const struct field *f, const struct selection *sel, uint64_t off,
                             size_t len, uint8_t *dst, struct diag *d)
 {
     const struct stored_norm *norm = &((const struct augment_impl *)ds->plan_fields->impl)->norm;
     const struct field *base = f->base_field;
-    AUTO_FREE uint8_t *item = malloc(base->item_bytes);
+    uint64_t n = min_u64(ceil_div(off % f->item_bytes + len, f->item_bytes),
+                         block_pictures(base->item_bytes));
+    AUTO_FREE uint8_t *items = malloc(n * base->item_bytes);
     int all = 0;
 
-    if (!item)
+    if (!items)
         return -ENOMEM;
     while (len) {
-        uint64_t place = off / f->item_bytes, within = off % f->item_bytes;
-        size_t n = (size_t)min_u64(len, f->item_bytes - within);
-        int r = base->ops->read(rc, ds, base, sel, place * base->item_bytes,
-                                (size_t)base->item_bytes, item, d);
-        struct picture_array pixels =
-            augment_layout(norm->is_planar, norm->normalize->channels, (uint32_t)f->dim[1],
-                           (uint32_t)f->dim[2], item);
+        uint64_t place = off / f->item_bytes;
+        int r;
 
-        if (r == 0)
-            norm_write(norm->normalize, &pixels, NULL, within, n, dst);
+        n = min_u64(n, ceil_div(off % f->item_bytes + len, f->item_bytes));
+        r = base->ops->read(rc, ds, base, sel, place * base->item_bytes, n * base->item_bytes,
+                            items, d);
         if (!missing_go_on(rc, r, &all))
             break;
-        dst += n;
-        off += n;
-        len -= n;
+        for (uint64_t i = 0; i < n; i++) {
+            struct picture_array pixels =
+                augment_layout(norm->is_planar, norm->normalize->channels, (uint32_t)f->dim[1],
+                               (uint32_t)f->dim[2], items + i * base->item_bytes);
+            uint64_t within = off % f->item_bytes;
+            size_t made = (size_t)min_u64(len, f->item_bytes - within);
+
+            if (r == 0)
+                norm_write(norm->normalize, &pixels, NULL, within, made, dst);
+            dst += made;
+            off += made;
+            len -= made;
+        }
     }
     return all;
 }

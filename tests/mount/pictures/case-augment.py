@@ -132,6 +132,12 @@ with mounted(SOURCE, *options, "augment=d=crop:3+flip", "normalize=0.5/0.25"):
         want = Model("crop:3+flip", SEED).picture(np.repeat(gray[index][..., None], 3, -1), 28, 28, 0, int(index), i)[0][..., 0]
         equal(got["image"][i].tobytes(), want.tobytes())
         equal(got["image_norm"][i].tobytes(), ((want.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)).tobytes())
+    # Without a plan of pictures, from any byte on: more items than are read at once.
+    got = batch("batch=40,seed=7", root="train")
+    want = ((got["image"].astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)).tobytes()
+    equal(got["image_norm"].tobytes(), want)
+    with open(path("train/batches/batch=40,seed=7/epoch=0/npy/000000.image_norm.npy"), "rb", buffering=0) as f:
+        equal(os.pread(f.fileno(), 70_001, 128 + 3001), want[3001:73_002])
     got = batch("batch=20,seed=7,augment=d", root="test")
     for i, index in enumerate(got["index"]):
         want = Model("crop:3+flip", SEED).picture(records[index, 1:].reshape(3, 32, 32).transpose(1, 2, 0), 32, 32, 0, int(index), i)[0]
