@@ -70,7 +70,7 @@ static int copy_locked(struct credentials *c, struct http_secret *ret)
     struct loaded copy = {0};
 
     lock_assert_held(&c->lock);
-    if (!c->kept.secret.key_id)
+    if (!c->kept.secret.key_id && !c->kept.secret.token)
         return 1;
     if (credentials_copy(c->kept.secret.key_id, &copy.secret.key_id) < 0 ||
         credentials_copy(c->kept.secret.key, &copy.secret.key) < 0 ||
@@ -175,6 +175,7 @@ int credentials_new(const struct credentials_options *options, struct credential
     c->signer.secret = credentials_secret;
     c->signer.refused = credentials_refused;
     c->anonymous = options->anonymous;
+    c->google = options->google;
     c->clock = clock_or_real(options->clock);
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;

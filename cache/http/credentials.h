@@ -1,7 +1,9 @@
 /* Credentials of S3: where they come from, and keeping them valid.
  *
  * Places, in this order: the environment, unless a profile is named; a role that the environment
- * names; the profile in the shared files; the container's endpoint; the machine's (IMDSv2). Options
+ * names; the profile in the shared files; the container's endpoint; the machine's (IMDSv2). For
+ * Google Cloud Storage, before all others: a token in the environment, and that of the machine's
+ * service account, if the environment says where its endpoint is. Options
  * and URLs never have credentials, and messages never show them. */
 #ifndef EPOCHFS_CACHE_HTTP_CREDENTIALS_H
 #define EPOCHFS_CACHE_HTTP_CREDENTIALS_H
@@ -18,8 +20,9 @@ struct credentials;
 /* NULL: not given. */
 struct credentials_options {
     const char *profile, *region;
-    const char *header;        /* see struct http_signer; copied */
-    bool anonymous;            /* requests are not signed */
+    const char *header; /* see struct http_signer; copied */
+    bool anonymous;     /* requests are not signed */
+    bool google;        /* a token of Google's counts first, if the environment asks for it */
     const struct clock *clock; /* must outlive the credentials; NULL: the real one */
 };
 

@@ -10,7 +10,7 @@
 #include "cache/http/credentials.h"
 
 struct loaded {
-    struct http_secret secret; /* key_id NULL: there is none */
+    struct http_secret secret; /* neither key_id nor token: there is none */
     int64_t expires;           /* by clock_wall(); INT64_MAX: never */
     bool was_asked;            /* an endpoint gave it, which is asked seldom */
     char origin[320];
@@ -20,7 +20,7 @@ struct credentials {
     struct http_signer signer; /* constant; its region changes only while no thread uses it */
     char *profile, *header;
     bool profile_is_named; /* with -o profile=, or in the environment */
-    bool skip_environment, anonymous;
+    bool skip_environment, anonymous, google;
     const struct clock *clock; /* constant */
     struct http *http;         /* NULL: no endpoints */
     struct lock lock;

@@ -266,11 +266,66 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
     return r == -ENOENT ? 0 : r;
 }
 
+/* ---- Google ---- */
+
+/* A token is good for 5 minutes at least when its endpoint gives it. */
+#define TOKEN_GOOD (300 * SECOND)
+
+/* 1, or -EINVAL: it is no word that a header may have. */
+static int check_token(const struct loaded *loaded, const char *what, struct diag *d)
+{
+    for (const char *c = loaded->secret.token; *c; c++)
+        if (*c <= ' ' || *c > '~')
+            return diag_set(d, -EINVAL, "%s: expected one word of ASCII", what);
+    return 1;
+}
+
+/* The token of the service account of this machine or pod, from the endpoint that Google's
+ * libraries ask; only the environment says that there is one. */
+static int load_google(const struct credentials *c, struct loaded *loaded, struct diag *d)
+{
+    const char *token = credentials_variable("CLOUDSDK_AUTH_ACCESS_TOKEN"),
+               *host = credentials_variable("GCE_METADATA_HOST");
+    const char *const headers[] = {"Metadata-Flavor: Google", NULL};
+    AUTO_SECRET struct text answer = {0};
+    AUTO_FREE char *url = NULL;
+    struct http_call call = {
+        .headers = headers, .most = ANSWER_MOST, .timeout_s = 5, .tries = 2, .plain = true};
+    int r;
+
+    loaded->expires = INT64_MAX;
+    snprintf(loaded->origin, sizeof(loaded->origin), "token of $CLOUDSDK_AUTH_ACCESS_TOKEN");
+    if (token)
+        return credentials_copy(token, &loaded->secret.token) < 0
+                   ? -ENOMEM
+                   : check_token(loaded, loaded->origin, d);
+    if (!host || !c->http)
+        return 0;
+    if (strpbrk(host, "/@?#\r\n"))
+        return diag_set(d, -EINVAL, "$GCE_METADATA_HOST: expected HOST or HOST:PORT");
+    if (text_print(&url, "http://%s/computeMetadata/v1/instance/service-accounts/default/token",
+                   host) < 0)
+        return -ENOMEM;
+    call.url = url;
+    r = http_get(c->http, &call, &answer, d);
+    if (r == 0)
+        r = answer.data ? member(&answer, "access_token", &loaded->secret.token) : -EBADMSG;
+    if (r == 0 || r == -EBADMSG)
+        return diag_set(d, -EBADMSG,
+                        "$GCE_METADATA_HOST: expected JSON with access_token, got something else");
+    loaded->expires = clock_wall(c->clock) + TOKEN_GOOD;
+    loaded->was_asked = true;
+    snprintf(loaded->origin, sizeof(loaded->origin), "service account of this machine");
+    return r < 0 ? r : check_token(loaded, loaded->origin, d);
+}
+
 int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d)
 {
     AUTO(credentials_loaded_release) struct loaded loaded = {0};
-    int r = c->skip_environment ? 0 : load_environment(&loaded, d);
+    int r = c->google ? load_google(c, &loaded, d) : 0;
 
+    if (r == 0 && !c->skip_environment)
+        r = load_environment(&loaded, d);
     if (r == 0 && !c->skip_environment)
         r = credentials_load_role(c, false, &loaded, d);
     if (r == 0)

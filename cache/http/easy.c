@@ -208,7 +208,8 @@ static bool set_identity(struct http_active *active)
                                  active->password ? active->password : "") == CURLE_OK);
     }
     if (!signature->secret.key_id)
-        return add_token(active, "Authorization: Bearer ", signature->secret.token);
+        return add_token(active, "Authorization: Bearer ", signature->secret.token) &&
+               (!signature->header || add_header(active, signature->header));
     snprintf(scheme, sizeof(scheme), "aws:amz:%s:s3", signature->region);
     return curl_easy_setopt(active->easy, CURLOPT_AWS_SIGV4, scheme) == CURLE_OK &&
            curl_easy_setopt(active->easy, CURLOPT_USERNAME, signature->secret.key_id) == CURLE_OK &&

@@ -1,12 +1,14 @@
 /* Google Cloud Storage: gs://bucket/prefix, by its XML interface, which speaks the protocol of S3.
  *
- * Requests are signed with HMAC keys (GOOG1E...) from the places of S3's credentials; without keys
- * they are anonymous, which suffices for public buckets. The endpoints of S3 in the environment and
+ * Requests are signed with HMAC keys (GOOG1E...) from the places of S3's credentials, or have the
+ * token of a service account (cache/http/credentials_places.c). Without either they are anonymous,
+ * which suffices for public buckets. The endpoints of S3 in the environment and
  * in the profile are not those of this remote; only endpoint_url= counts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cache/http/credentials_parse.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
 
@@ -28,9 +30,17 @@ static int gs_make(struct source *source, const char *spec, const struct source_
     static const struct s3_dialect google = {
         .endpoint = "https://storage.googleapis.com",
         .region = "auto",
+        .google = true,
         .payer = gs_payer,
         .denied = "may not be listed (storage.objects.list is needed, and storage.objects.get)"};
 
+    /* A token is shown to the server; a signature is not the key. */
+    if (options->endpoint && !container_url_is_good(options->endpoint) &&
+        (getenv("CLOUDSDK_AUTH_ACCESS_TOKEN") || getenv("GCE_METADATA_HOST")))
+        return diag_set(d, -EINVAL,
+                        "endpoint_url=%.200s: expected https, because the token of "
+                        "$CLOUDSDK_AUTH_ACCESS_TOKEN or $GCE_METADATA_HOST goes there",
+                        options->endpoint);
     return s3_make_as(source, spec, options, &google, d);
 }
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cache/disk/folder.h"
 #include "cache/disk/local_file.h"
+#include "cache/http/credentials_parse.h"
 #include "cache/http/url.h"
 #include "cache/source/hf_reply.h"
 
@@ -46,22 +47,6 @@ bool hf_is_offline(void)
     return hf_local_is_set("HF_HUB_OFFLINE");
 }
 
-/* Plain HTTP shows the token to the network: only this machine may be asked that way. */
-static bool hf_local_is_safe(const char *url)
-{
-    static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
-
-    if (!strncasecmp(url, "https://", 8))
-        return true;
-    for (size_t i = 0; i < ARRAY_LEN(hosts) && !strncasecmp(url, "http://", 7); i++) {
-        size_t len = strlen(hosts[i]);
-
-        if (!strncasecmp(url + 7, hosts[i], len) && strchr(":/", url[7 + len]))
-            return true;
-    }
-    return false;
-}
-
 int hf_endpoint(char **ret, struct diag *d)
 {
     const char *named = hf_local_variable("HF_ENDPOINT");
@@ -72,7 +57,7 @@ int hf_endpoint(char **ret, struct diag *d)
 
     if (!named)
         named = "https://huggingface.co";
-    if (!hf_local_is_safe(named))
+    if (!container_url_is_good(named)) /* plain HTTP shows the token to the network */
         return diag_set(d, -EINVAL,
                         "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
                         "got another: a token that is sent there could be read on the way");

@@ -493,6 +493,7 @@ static int make_credentials(const struct s3 *s3, struct credentials **ret, struc
     return credentials_new(&(struct credentials_options){.profile = options->profile,
                                                          .region = region,
                                                          .header = payer,
+                                                         .google = s3->dialect->google,
                                                          .anonymous = options->anonymous},
                            ret, d);
 }

@@ -9,6 +9,7 @@ struct s3_dialect {
     const char *endpoint; /* a URL, if endpoint_url= names none; NULL: as the environment or the
                              profile says, otherwise AWS's */
     const char *region;   /* if region= names none; NULL: as the environment says, us-east-1 */
+    bool google;          /* see struct credentials_options; then the endpoint must keep secrets */
     const char *denied;   /* what AccessDenied for a listing means */
     /* The header with which the requester pays; NULL: none can. The caller frees *ret. 0 or -errno
      * with the reason in d. */

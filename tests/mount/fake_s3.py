@@ -5,12 +5,14 @@ they are asked for.
         s3.endpoint                                  of the bucket "data", or bucket=; no credentials are wanted
         s3.lists, s3.objects                         requests for listings, and for objects, so far
         s3.put(key, bytes), s3.remove(key)
-        s3.signers                                   the keys by which requests were signed
+        s3.signers, s3.bearers                       the keys by which requests were signed; tokens that were sent
+        s3.packed                                    keys of objects that are stored with Content-Encoding: gzip
 
 For bytes may stand any object with a length and slices; with an attribute `tag`, that is its ETag.
 """
 
 import bisect
+import gzip
 import hashlib
 import http.server
 import re
@@ -51,6 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path, _, query = self.path.partition("?")
         s3 = self.server.s3
+        s3.bearers.add(self.headers.get("Authorization", "").partition("Bearer ")[2])
         s3.signers.update(re.findall("Credential=([^/]*)/", self.headers.get("Authorization", "")))
         if s3.skewed and "Authorization" in self.headers:
             self.answer(403, SKEWED)
@@ -70,14 +73,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get("If-Match", tag) != tag:
             self.answer(412, b"")
             return
+        tag_header = [("ETag", tag)] + [("Content-Encoding", "gzip")] * (key in s3.packed)
+        if key in s3.packed and "gzip" not in self.headers.get("Accept-Encoding", ""):
+            self.send_response_only(200)  # as Google's: unpacked, without a length, whatever range was asked for
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(gzip.decompress(data))
+            self.close_connection = True
+            return
         span = self.headers.get("Range")
         if not span:
-            self.answer(200, data, [("ETag", tag)])
+            self.answer(200, data, tag_header)
             return
         first, last = span[len("bytes="):].split("-")
         part = data[int(first):int(last) + 1 if last else None]
-        self.answer(206, part, [("ETag", tag), ("Content-Range",
-                                                f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}")])
+        self.answer(206, part, [*tag_header, ("Content-Range", f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}")])
 
     def do_PUT(self):
         s3 = self.server.s3
@@ -106,7 +116,8 @@ class FakeS3:
         self.keys = sorted(objects)
         self.lists = self.objects = 0
         self.forbidden = set()
-        self.signers = set()
+        self.signers, self.bearers = set(), set()
+        self.packed = set()  # keys of objects that were stored with Content-Encoding: gzip
         self.skewed = False  # signatures are of another time
         self.lock = threading.Lock()
         self.server = Server(("127.0.0.1", 0), Handler)

@@ -72,13 +72,16 @@ static void fixture_release(struct fixture *f)
 }
 #define AUTO_FIXTURE AUTO(fixture_release)
 
+static void make_as(struct fixture *f, const struct credentials_options *options)
+{
+    assert_int_equal(http_new(&(struct http_options){.jobs = 2}, &f->http, NULL), 0);
+    assert_int_equal(credentials_new(options, &f->c, NULL), 0);
+    credentials_set_http(f->c, f->http);
+}
+
 static void make(struct fixture *f, const char *profile)
 {
-    struct credentials_options options = {.profile = profile};
-
-    assert_int_equal(http_new(&(struct http_options){.jobs = 2}, &f->http, NULL), 0);
-    assert_int_equal(credentials_new(&options, &f->c, NULL), 0);
-    credentials_set_http(f->c, f->http);
+    make_as(f, &(struct credentials_options){.profile = profile});
 }
 
 static int get(struct fixture *f, struct http_secret *ret, struct diag *d)
@@ -240,6 +243,61 @@ static void test_credentials__instance__token_role_secret(void **state)
     assert_string_equal(fake_http.request[2].header, "X-aws-ec2-metadata-token: TOK");
     for (size_t i = 0; i < 3; i++)
         assert_true(fake_http.request[i].plain);
+}
+
+static void test_credentials__google__token_if_asked_for(void **state)
+{
+    static const struct {
+        const char *token, *host, *answer, *want, *words;
+    } rows[] = {
+        {"GIVEN", "h:1", NULL, "GIVEN", "token of $CLOUDSDK_AUTH_ACCESS_TOKEN"},
+        {NULL, "h:1", "{\"access_token\": \"ya29\", \"expires_in\": 3599}", "ya29",
+         "service account of this machine"},
+        {NULL, "h:1", "{}", NULL, "expected JSON with access_token"},
+        {"two words", NULL, NULL, NULL, "expected one word of ASCII"},
+        {NULL, "h/x", NULL, NULL, "expected HOST or HOST:PORT"},
+        {NULL, NULL, NULL, NULL, "anonymous"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fake_answer answers[] = {
+            {"http://h:1/computeMetadata/v1/instance/service-accounts/default/token",
+             NULL,
+             0,
+             rows[i].answer,
+             {0}}};
+        AUTO_FIXTURE struct fixture f = {0};
+        struct http_secret secret = {0};
+        struct diag d = DIAG_INIT;
+        char text[512];
+        int r;
+
+        setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+        unsetenv("CLOUDSDK_AUTH_ACCESS_TOKEN");
+        unsetenv("GCE_METADATA_HOST");
+        if (rows[i].token)
+            setenv("CLOUDSDK_AUTH_ACCESS_TOKEN", rows[i].token, 1);
+        if (rows[i].host)
+            setenv("GCE_METADATA_HOST", rows[i].host, 1);
+        fake_http_set(answers, rows[i].answer ? 1 : 0);
+        make_as(&f, &(struct credentials_options){.google = true});
+        r = get(&f, &secret, &d);
+        credentials_origin(f.c, text, sizeof(text));
+        assert_int_equal(r == 0, rows[i].want != NULL);
+        if (!strstr(r < 0 ? d.text : text, rows[i].words))
+            fail_msg("row %zu: %s: expected %s", i, r < 0 ? d.text : text, rows[i].words);
+        if (!rows[i].want)
+            continue;
+        assert_null(secret.key_id);
+        assert_string_equal(secret.token, rows[i].want);
+        http_secret_release(&secret);
+        assert_int_equal(fake_http.requests, rows[i].answer != NULL);
+        if (rows[i].answer)
+            assert_string_equal(fake_http.request[0].header, "Metadata-Flavor: Google");
+    }
+    unsetenv("GCE_METADATA_HOST");
+    unsetenv("CLOUDSDK_AUTH_ACCESS_TOKEN");
 }
 
 /* An answer of a container whose credentials expire in so many seconds. */
@@ -563,6 +621,7 @@ int main(void)
         IN_TEMP(test_credentials__profile_of_other_tools__says_what_to_do),
         IN_TEMP(test_credentials__nothing_anywhere__unsigned),
         IN_TEMP(test_credentials__instance__token_role_secret),
+        IN_TEMP(test_credentials__google__token_if_asked_for),
         IN_TEMP(test_credentials__web_identity__role),
         IN_TEMP(test_credentials__web_identity__of_a_profile),
         IN_TEMP(test_credentials__web_identity__errors),
