@@ -30,6 +30,7 @@ struct card {
     const struct search *s;
     json_t *datasets;
     struct text notes;
+    bool failed;        /* memory ran out */
     bool finds;         /* a file or a folder that it names exists */
     const char *config; /* that is read; NULL: there is one alone, or none */
     bool is_default;
@@ -58,28 +59,30 @@ static size_t card_split_len(const char *text)
     return n;
 }
 
-/* Add a dataset; takes it over. */
-static int card_add(struct card *card, const char *split, json_t *dataset)
+/* Add a dataset; takes it over. NULL: no memory. */
+static void card_add(struct card *card, const char *split, json_t *dataset)
 {
     AUTO_TEXT struct text name = {0};
     AUTO_JSON json_t *owned = dataset;
 
     text_add(&name, "%s%s%s", card->config ? card->config : "", card->config && *split ? "/" : "",
              split);
-    if (!owned || name.failed)
-        return -ENOMEM;
     if (!name.len)
         text_add(&name, ".");
+    card->failed = card->failed || !owned || name.failed;
+    if (card->failed)
+        return;
     if (json_object_get(card->datasets, name.data)) {
         card_note(card, split, "expected each split once");
-        return 0;
+        return;
     }
     if (card->config &&
         json_object_set_new(owned, "note",
                             json_sprintf("config %s of " CARD "%s", card->config,
                                          card->is_default ? ", the default one" : "")) < 0)
-        return -ENOMEM;
-    return json_object_set(card->datasets, name.data, owned) < 0 ? -ENOMEM : 0;
+        card->failed = true;
+    if (json_object_set(card->datasets, name.data, owned) < 0)
+        card->failed = true;
 }
 
 /* ---- patterns ---- */
@@ -102,8 +105,13 @@ static size_t card_next_file(const struct card *card, const char *pattern, size_
     return n;
 }
 
+static void card_append(struct card *card, json_t *list, const char *text)
+{
+    card->failed = card->failed || json_array_append_new(list, json_string(text)) < 0;
+}
+
 /* Add a pattern to a list. [ and ? are no patterns of recipes: their files are named one by one. */
-static int card_add_pattern(struct card *card, const char *folder, const char *text, json_t *ret)
+static void card_add_pattern(struct card *card, const char *folder, const char *text, json_t *ret)
 {
     size_t n_files = card->s->m->n;
     AUTO_TEXT struct text t = {0};
@@ -111,36 +119,37 @@ static int card_add_pattern(struct card *card, const char *folder, const char *t
 
     text += strncmp(text, "./", 2) ? 0 : 2;
     text_add(&t, "%s%s%s", *text == '/' ? "" : folder, *folder && *text != '/' ? "/" : "", text);
-    if (t.failed)
-        return -ENOMEM;
+    card->failed = card->failed || t.failed;
+    if (card->failed)
+        return;
     fault = strpbrk(t.data, "{}") ? "it has { or }" : pattern_fault(t.data);
     if (fault) {
         card_note(card, text, fault);
-        return 0;
+        return;
     }
-    if (!strpbrk(t.data, "?["))
-        return json_array_append_new(ret, json_string(t.data)) < 0 ? -ENOMEM : 0;
+    if (!strpbrk(t.data, "?[")) {
+        card_append(card, ret, t.data);
+        return;
+    }
     for (size_t i = 0; (i = card_next_file(card, t.data, i)) < n_files; i++) {
         char path[PATH_MAX];
 
         members_path(card->s->m, i, path, sizeof(path));
-        if (!strpbrk(path, "{}*") && json_array_append_new(ret, json_string(path)) < 0)
-            return -ENOMEM;
+        if (!strpbrk(path, "{}*"))
+            card_append(card, ret, path);
     }
-    return 0;
 }
 
 /* A path, or a list of them, as patterns. */
-static int card_add_patterns(struct card *card, const char *folder, const json_t *value,
-                             json_t *ret)
+static void card_add_patterns(struct card *card, const char *folder, const json_t *value,
+                              json_t *ret)
 {
-    int r = 0;
+    const char *path;
 
     if (!recipe_pattern(value, 0))
         card_note(card, "path", "expected a path, or a list of paths");
-    for (size_t i = 0; r == 0 && recipe_pattern(value, i); i++)
-        r = card_add_pattern(card, folder, recipe_pattern(value, i), ret);
-    return r;
+    for (size_t i = 0; (path = recipe_pattern(value, i)); i++)
+        card_add_pattern(card, folder, path, ret);
 }
 
 /* ---- splits ---- */
@@ -158,124 +167,117 @@ static size_t card_folder_len(const char *pattern)
     return !*end || (*end == '.' && !strpbrk(end, "/*")) ? n - 1 : 0;
 }
 
-/* The files are pictures or sounds: their folder is the dataset, or they are samples. */
-static int card_add_media(struct card *card, const char *split, json_t *patterns)
+/* Files that are pictures or sounds: their folder is the dataset, or they are samples. */
+static json_t *card_media(json_t *patterns)
 {
     const char *pattern = recipe_pattern(patterns, 0);
     size_t len = recipe_pattern(patterns, 1) ? 0 : card_folder_len(pattern);
 
-    return card_add(card, split,
-                    len ? json_pack("{s:s%}", "folder", pattern, len)
-                        : json_pack("{s:O}", "pictures", patterns));
+    return len ? json_pack("{s:s%}", "folder", pattern, len)
+               : json_pack("{s:O}", "pictures", patterns);
 }
 
-static int card_add_split(struct card *card, const char *split, json_t *patterns)
+static void card_add_split(struct card *card, const char *split, json_t *patterns)
 {
     const struct members *m = card->s->m;
-    const char *pattern;
+    const char *pattern, *name;
     size_t file = m->n;
 
     if (card_split_len(split) < strlen(split) || !*split) {
         card_note(card, split, "expected a split of letters, digits, _ and .");
-        return 0;
+        return;
     }
     for (size_t i = 0; file == m->n && (pattern = recipe_pattern(patterns, i)); i++)
         file = card_next_file(card, pattern, 0);
     if (!recipe_pattern(patterns, 0))
-        return 0;
+        return;
     card->finds = card->finds || file < m->n;
-    return file < m->n && (name_is_picture(members_name(m, file)) ||
-                           name_is_of(FILES_SOUNDS, members_name(m, file)))
-               ? card_add_media(card, split, patterns)
-               : card_add(card, split, json_pack("{s:O}", "files", patterns));
+    name = file < m->n ? members_name(m, file) : "";
+    card_add(card, split,
+             name_is_picture(name) || name_is_of(FILES_SOUNDS, name)
+                 ? card_media(patterns)
+                 : json_pack("{s:O}", "files", patterns));
 }
 
-/* Files data/SPLIT-NNNNN-of-NNNNN of a folder; those of a split lie together. *ret_any: there are
- * some. */
-static int card_add_shards(struct card *card, const char *folder, bool *ret_any)
+/* Files data/SPLIT-NNNNN-of-NNNNN of a folder; those of a split lie together. Are there some? */
+static bool card_add_shards(struct card *card, const char *folder)
 {
     static const char number[] = "-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*.*";
     const struct members *m = card->s->m;
-    AUTO_FREE char *split = NULL, *path = NULL;
-    int r = text_print(&path, "%s%sdata", folder, *folder ? "/" : "");
+    AUTO_TEXT struct text path = {0}, split = {0};
+    bool any = false;
 
-    *ret_any = false;
-    for (size_t i = 0; r == 0 && i < m->n; i++) {
+    text_add(&path, "%s%sdata", folder, *folder ? "/" : "");
+    for (size_t i = 0; i < m->n && !path.failed && !split.failed; i++) {
         const char *name = members_name(m, i);
         size_t n = card_split_len(name);
 
-        if (strcmp(members_folder_of(m, i), path) != 0 || fnmatch(number, name + n, 0) != 0 ||
-            (split && strlen(split) == n && !strncmp(split, name, n)))
+        if (strcmp(members_folder_of(m, i), path.data) != 0 || fnmatch(number, name + n, 0) != 0 ||
+            (any && split.len == n && !strncmp(split.data, name, n)))
             continue;
-        *ret_any = card->finds = true;
-        free(split);
-        split = strndup(name, n);
-        r = split
-                ? card_add(card, split,
-                           json_pack("{s:[o]}", "files", json_sprintf("%s/%s-*-of-*", path, split)))
-                : -ENOMEM;
+        any = card->finds = true;
+        split.len = 0;
+        text_add(&split, "%.*s", (int)n, name);
+        card_add(
+            card, split.data ? split.data : "",
+            json_pack("{s:[o]}", "files", json_sprintf("%s/%s-*-of-*", path.data, split.data)));
     }
-    return r;
+    card->failed = card->failed || path.failed || split.failed;
+    return any;
 }
 
 /* ---- configs ---- */
 
-static int card_add_data_files(struct card *card, const char *folder, const json_t *files)
+static void card_add_data_files(struct card *card, const char *folder, const json_t *files)
 {
     AUTO_JSON json_t *all = json_array();
-    const char *split;
-    int r = all ? 0 : -ENOMEM;
 
     if (json_is_string(files))
-        r = card_add_patterns(card, folder, files, all);
+        card_add_patterns(card, folder, files, all);
     else if (!json_is_array(files))
         card_note(card, "data_files", "expected a path, or a list");
-    for (size_t i = 0; r == 0 && i < json_array_size(files); i++) {
+    for (size_t i = 0; i < json_array_size(files); i++) {
         const json_t *item = json_array_get(files, i);
+        const char *split = json_string_value(json_object_get(item, "split"));
         AUTO_JSON json_t *patterns = json_array();
 
-        split = json_string_value(json_object_get(item, "split"));
-        if (!patterns)
-            return -ENOMEM;
         if (json_is_string(item)) {
-            r = card_add_patterns(card, folder, item, all);
+            card_add_patterns(card, folder, item, all);
         } else if (!split) {
             card_note(card, "data_files", "expected a path, or split and path");
         } else {
-            r = card_add_patterns(card, folder, json_object_get(item, "path"), patterns);
-            if (r == 0)
-                r = card_add_split(card, split, patterns);
+            card_add_patterns(card, folder, json_object_get(item, "path"), patterns);
+            card_add_split(card, split, patterns);
         }
     }
-    return r == 0 && json_array_size(all) ? card_add_split(card, "train", all) : r;
+    if (json_array_size(all))
+        card_add_split(card, "train", all);
+    card->failed = card->failed || !all;
 }
 
-static int card_add_config(struct card *card, const json_t *config)
+static void card_add_config(struct card *card, const json_t *config)
 {
     const char *folder = json_string_value(json_object_get(config, "data_dir"));
     const json_t *files = json_object_get(config, "data_files");
     AUTO_FREE char *clean = NULL;
-    bool any;
-    int r;
 
     folder = folder ? folder + (strncmp(folder, "./", 2) ? 0 : 2) : "";
     clean = strndup(folder, strlen(folder) - text_ends_with(folder, "/"));
-    if (!clean)
-        return -ENOMEM;
+    card->failed = card->failed || !clean;
+    if (card->failed)
+        return;
     if (*clean && (strpbrk(clean, "{}*") || pattern_fault(clean) ||
                    folder_of_path(card->s, clean, strlen(clean)) == NO_FOLDER)) {
         card_note(card, clean, "there is no folder of that name");
-        return 0;
+    } else if (files) {
+        card_add_data_files(card, clean, files);
+    } else if (!card_add_shards(card, clean)) {
+        if (!*clean && card->config)
+            card_note(card, "config", "it names no files");
+        card->finds = card->finds || *clean;
+        if (*clean)
+            card_add(card, "", json_pack("{s:s}", "folder", clean));
     }
-    if (files)
-        return card_add_data_files(card, clean, files);
-    r = card_add_shards(card, clean, &any);
-    if (r < 0 || any)
-        return r;
-    if (!*clean && card->config)
-        card_note(card, "config", "it names no files");
-    card->finds = card->finds || *clean;
-    return *clean ? card_add(card, "", json_pack("{s:s}", "folder", clean)) : 0;
 }
 
 static bool card_says_yes(const json_t *value)
@@ -286,15 +288,14 @@ static bool card_says_yes(const json_t *value)
            (!strcasecmp(text, "true") || !strcasecmp(text, "yes") || !strcasecmp(text, "on"));
 }
 
-static int card_add_configs(struct card *card, const json_t *configs)
+static void card_add_configs(struct card *card, const json_t *configs)
 {
     bool any_default = false;
-    int r = 0;
 
     for (size_t i = 0; i < json_array_size(configs); i++)
         any_default =
             any_default || card_says_yes(json_object_get(json_array_get(configs, i), "default"));
-    for (size_t i = 0; r == 0 && i < json_array_size(configs); i++) {
+    for (size_t i = 0; i < json_array_size(configs) && !card->failed; i++) {
         const json_t *config = json_array_get(configs, i);
         const char *name = json_string_value(json_object_get(config, "config_name"));
 
@@ -306,9 +307,8 @@ static int card_add_configs(struct card *card, const json_t *configs)
         card->config = json_array_size(configs) > 1 ? name : NULL;
         card->is_default = any_default ? card_says_yes(json_object_get(config, "default"))
                                        : !strcmp(name, "default");
-        r = card_add_config(card, config);
+        card_add_config(card, config);
     }
-    return r;
 }
 
 /* Is it all as without a recipe: folders that are called like the splits? Then the rules see what
@@ -328,16 +328,18 @@ static bool card_says_nothing(const struct card *card)
     return true;
 }
 
-static int card_read(struct card *card, const json_t *yaml)
+static void card_read(struct card *card, const json_t *yaml)
 {
     const json_t *configs = json_object_get(yaml, "configs");
-    bool any;
 
-    if (json_is_array(configs))
-        return card_add_configs(card, configs);
+    if (json_is_array(configs)) {
+        card_add_configs(card, configs);
+        return;
+    }
     if (configs)
         card_note(card, "configs", "expected a list");
-    return json_object_get(yaml, "dataset_info") ? card_add_shards(card, "", &any) : 0;
+    if (json_object_get(yaml, "dataset_info"))
+        card_add_shards(card, "");
 }
 
 int card_recipe(struct search *s, const char *text, size_t len, char **ret)
@@ -353,16 +355,13 @@ int card_recipe(struct search *s, const char *text, size_t len, char **ret)
     if (r == -EBADMSG)
         text_add(&card.notes, "%s; its configs are ignored", d.text);
     else if (r == 0)
-        r = card_read(&card, yaml);
+        card_read(&card, yaml);
     if (r == 0 && !card.finds && json_object_size(card.datasets))
         text_add(&card.notes, "%s" CARD " names no file that exists; its configs are ignored",
                  card.notes.len ? "\n" : "");
-    if (r == 0 && card.finds && !card_says_nothing(&card)) {
-        *ret = json_dumps(recipe, JSON_INDENT(2));
-        r = *ret ? 0 : -ENOMEM;
-    }
-    if (r != -ENOMEM && card.notes.len)
-        return text_finish(&card.notes, &s->claims->note, NULL);
-    text_release(&card.notes);
-    return r == -ENOMEM ? r : 0;
+    if (r == 0 && card.finds && !card_says_nothing(&card))
+        card.failed = !(*ret = json_dumps(recipe, JSON_INDENT(2))) || card.failed;
+    if (card.notes.len && text_finish(&card.notes, &s->claims->note, NULL) < 0)
+        card.failed = true;
+    return card.failed || r == -ENOMEM ? -ENOMEM : 0;
 }

@@ -1,6 +1,5 @@
 /* Sets of samples, in their order, and the collections that they become; what is ignored. */
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +193,7 @@ static void collect_classes(struct set *set)
 struct set *collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
                         bool whole, const char *rule)
 {
-    struct set *set = set_begin(s, root, layout, top, whole, rule);
+    struct set *set = set_begin(s, root, layout, top, rule);
 
     if (!set)
         return NULL;
@@ -207,20 +206,6 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
     pairs_add_notes(s, set);
     set_end(set);
     return set;
-}
-
-bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
-{
-    struct set *set = collect_set(s, root, LAYOUT_FLAT, root, true, "refused");
-    va_list list;
-
-    va_start(list, format);
-    if (set && vasprintf(&set->refused, format, list) < 0) {
-        set->refused = NULL;
-        s->failed = true;
-    }
-    va_end(list);
-    return true;
 }
 
 void sets_refuse_all(struct search *s, size_t from, uint32_t folder)

@@ -49,7 +49,7 @@ static struct set *manifest_add_set(const struct manifest *t, const char *usage)
 {
     const char *name = members_name(t->s->m, t->file);
     int len = usage ? (int)path_stem(name, strlen(name)) : (int)strlen(name);
-    struct set *set = set_begin(t->s, t->root, LAYOUT_FLAT, t->root, true, "manifests");
+    struct set *set = set_begin(t->s, t->root, LAYOUT_FLAT, t->root, "manifests");
 
     if (!set ||
         text_print(&set->called, "%.*s%s%s", len, name, usage ? "." : "", usage ? usage : "") < 0) {

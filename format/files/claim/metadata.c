@@ -334,7 +334,7 @@ void metadata_apply(struct search *s, uint32_t folder)
     if (r == 0) {
         t.format = text_ends_with(members_name(s->m, t.file), ".csv") ? TABLE_CSV : TABLE_JSONL;
         t.what = member_path(s->m, t.file);
-        t.set = set_begin(s, folder, LAYOUT_FLAT, folder, true, "a table of metadata");
+        t.set = set_begin(s, folder, LAYOUT_FLAT, folder, "a table of metadata");
         r = t.what && t.set ? metadata_read_rows(&t, &d) : -ENOMEM;
     }
     if (r == 0)

@@ -87,8 +87,7 @@ struct set {
     struct search *s;
     struct files_claim *claim; /* owned, until it is in a collection */
     uint32_t root;             /* it is called like this folder */
-    uint32_t top;              /* the folder that its samples are in, */
-    bool whole;                /* with those in it */
+    uint32_t top;              /* the folder that its samples are in */
     bool keeps_all;            /* it is a dataset itself, next to its lists */
     bool has_texts;            /* that recipes do not express: of sounds */
     bool has_companions;       /* samples have several files of one stem */
@@ -278,7 +277,7 @@ void search_add_text(struct search *s, char ***list, size_t *n, const char *text
 /* Make a set by hand: begin it, then each sample with its files, whose field is an extension if
  * field is NULL, and end it. NULL: no memory. The set moves when another begins. */
 struct set *set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
-                      bool whole, const char *rule);
+                      const char *rule);
 void set_begin_sample(struct set *set);
 void set_add_file(struct set *set, size_t file, const char *field);
 void set_end(struct set *set);
@@ -310,6 +309,10 @@ bool table_may_name(const struct search *s, uint32_t root, size_t file);
 /* Refuse a set, unless it is, and say why. */
 void set_refuse(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A dataset that is refused, and why: the pictures below root are in no other. Returns true. */
+bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* End the sets from number `from` on: their files are in none. */
 void sets_drop(struct search *s, size_t from);
 
@@ -328,10 +331,6 @@ char *collect_display_path(struct search *s, uint32_t folder, const char *called
 
 /* The path that a set is shown by as a dataset; "": that of SOURCE. NULL: no memory. */
 char *collect_set_path(struct search *s, const struct set *set);
-
-/* A dataset that is refused, and why: the pictures below root are in no other. Returns true. */
-bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* Make collections of all sets, and count what is ignored. */
 void collect_all_sets(struct search *s);

@@ -138,32 +138,39 @@ static int recipe_add_with(const struct recipe_making *t, struct set *set,
     return 0;
 }
 
+/* The patterns of the files of boxes, and their format. NULL: there are none. */
+static const json_t *recipe_boxes(const struct recipe_making *t, const struct box_format **ret)
+{
+    const json_t *boxes = json_object_get(t->dataset, "boxes"), *found = NULL;
+
+    for (const struct box_format *const *f = box_formats; *f; f++) {
+        const json_t *patterns = json_object_get(boxes, (*f)->name);
+
+        *ret = patterns ? *f : *ret;
+        found = patterns ? patterns : found;
+    }
+    return found;
+}
+
 /* The file of boxes of a sample, which may be one of those. */
 static int recipe_add_boxes(const struct recipe_making *t, struct set *set,
                             const struct pattern_words *words)
 {
-    const json_t *boxes = json_object_get(t->dataset, "boxes");
+    const struct box_format *format = NULL;
+    const json_t *patterns = recipe_boxes(t, &format);
     struct files_claim *claim = set->claim;
-    int r = 0;
+    size_t file = SIZE_MAX, i = claim->first[claim->n_samples - 1];
+    int r = patterns ? recipe_find_with(t, patterns, words, &file) : 0;
 
-    for (const struct box_format *const *f = box_formats; *f && r == 0; f++) {
-        const json_t *patterns = json_object_get(boxes, (*f)->name);
-        size_t file = SIZE_MAX;
-
-        if (patterns)
-            r = recipe_find_with(t, patterns, words, &file);
-        if (r < 0 || file == SIZE_MAX)
-            continue;
-        claim->boxes = *f;
-        for (size_t i = claim->first[claim->n_samples - 1]; i < set->n; i++)
-            if (set->file[i] == file) {
-                claim->boxes_role = claim->role ? claim->role[i] : 0;
-                return 0;
-            }
-        set_add_file(set, file, (*f)->extension);
-        claim->boxes_role = claim->role ? claim->role[set->n - 1] : 0;
-    }
-    return r;
+    if (r < 0 || file == SIZE_MAX)
+        return r;
+    claim->boxes = format;
+    while (i < set->n && set->file[i] != file)
+        i++;
+    if (i == set->n)
+        set_add_file(set, file, format->extension);
+    claim->boxes_role = claim->role ? claim->role[i < set->n ? i : set->n - 1] : 0;
+    return 0;
 }
 
 /* ---- sets ---- */
@@ -276,25 +283,12 @@ static int recipe_set_top(const struct recipe_making *t, const struct recipe_hit
     return text_finish(&full, &claim->top, NULL);
 }
 
-static int recipe_check_boxes_are(const struct recipe_making *t, const struct set *set)
-{
-    const json_t *boxes = json_object_get(t->dataset, "boxes");
-
-    for (const struct box_format *const *f = box_formats; *f; f++) {
-        const json_t *patterns = json_object_get(boxes, (*f)->name);
-
-        if (patterns && !set->claim->boxes)
-            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0),
-                                         "expected a file of that name, got none");
-    }
-    return 0;
-}
-
 /* Samples [from, to) of the hits are one set. */
 static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 {
-    struct set *set = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder, true,
+    struct set *set = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder,
                                 "a recipe, epochfs.json");
+    const struct box_format *format = NULL;
     int r = set ? recipe_set_top(t, &t->hit[from], set->claim) : -ENOMEM;
 
     if (r < 0)
@@ -311,8 +305,9 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     if (r == 0 && !set->claim->n_samples)
         r = recipe_refuse_pattern(t, t->hit[from].pattern,
                                   "its files all belong to other pictures");
-    if (r == 0)
-        r = recipe_check_boxes_are(t, set);
+    if (r == 0 && !set->claim->boxes && recipe_boxes(t, &format))
+        r = recipe_refuse_pattern(t, recipe_pattern(recipe_boxes(t, &format), 0),
+                                  "expected a file of that name, got none");
     if (r == 0)
         r = recipe_finish_words(set->claim->view);
     set_end(set);

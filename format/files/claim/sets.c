@@ -42,10 +42,9 @@ static size_t sets_role(struct set *set, const char *name)
 }
 
 struct set *set_begin(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,
-                      bool whole, const char *rule)
+                      const char *rule)
 {
-    struct set set = {
-        .s = s, .root = root, .top = top, .whole = whole, .claim = calloc(1, sizeof(*set.claim))};
+    struct set set = {.s = s, .root = root, .top = top, .claim = calloc(1, sizeof(*set.claim))};
 
     if (set.claim) {
         set.claim->layout = layout;
@@ -145,18 +144,33 @@ void set_add_about_text(struct set *set, const char *name, const char *text)
     text_add(&set->about, ",\n");
 }
 
+static void sets_refuse(struct set *set, const char *format, va_list list)
+{
+    if (!set->refused && vasprintf(&set->refused, format, list) < 0) {
+        set->refused = NULL;
+        set->s->failed = true;
+    }
+}
+
 void set_refuse(struct set *set, const char *format, ...)
 {
     va_list list;
 
-    if (set->refused)
-        return;
     va_start(list, format);
-    if (vasprintf(&set->refused, format, list) < 0) {
-        set->refused = NULL;
-        set->s->failed = true;
-    }
+    sets_refuse(set, format, list);
     va_end(list);
+}
+
+bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
+{
+    struct set *set = collect_set(s, root, LAYOUT_FLAT, root, true, "refused");
+    va_list list;
+
+    va_start(list, format);
+    if (set)
+        sets_refuse(set, format, list);
+    va_end(list);
+    return true;
 }
 
 /* ---- sets whose samples are the rows of a table ---- */

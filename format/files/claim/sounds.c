@@ -210,7 +210,7 @@ static void sounds_make(struct sounds *t, uint32_t folder, bool classes, const c
         collect_set(s, folder, layout, folder, classes, rule);
         return;
     }
-    set = set_begin(s, folder, layout, folder, true, rule);
+    set = set_begin(s, folder, layout, folder, rule);
     if (!set)
         return;
     for (EACH_FOLDER(s, i, folder))
