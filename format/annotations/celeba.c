@@ -193,14 +193,12 @@ static int celeba_store(struct celeba *c, uint32_t picture, const int64_t *numbe
 {
     struct value_column *column = c->values.column;
     uint8_t flags[CELEBA_NUMBERS_MOST];
-    int r;
 
     for (size_t i = 0; i < c->width; i++)
         flags[i] = number[i] == 1;
     c->row[picture] = (uint32_t)column->rows;
-    r = c->form->dtype == DTYPE_U1 ? value_column_append(column, flags, 1)
-                                   : value_column_append(column, number, 1);
-    return r < 0 ? r : value_column_end_row(column);
+    value_column_append(column, c->form->dtype == DTYPE_U1 ? flags : (const void *)number, 1);
+    return value_column_end_row(column);
 }
 
 static int celeba_read_row(struct celeba *c, struct diag *d)

@@ -199,17 +199,17 @@ static int coco_add_row(const struct coco *c, const struct coco_field *f, uint32
     const uint32_t *annotation;
     size_t n = coco_of_image(c, image, &annotation);
     bool is_text = f->form == VALUE_TEXT;
-    int r = is_text ? value_column_append(column, "[", 1) : 0;
 
-    for (size_t i = 0; i < n && r == 0; i++) {
+    if (is_text)
+        value_column_append(column, "[", 1);
+    for (size_t i = 0; i < n; i++) {
         if (is_text && i)
-            r = value_column_append(column, ", ", 2);
-        if (r == 0)
-            r = coco_add_item(c, f, &c->annotation[annotation[i]], column);
+            value_column_append(column, ", ", 2);
+        coco_add_item(c, f, &c->annotation[annotation[i]], column);
     }
-    if (r == 0 && is_text)
-        r = value_column_append(column, "]", 1);
-    return r < 0 ? r : value_column_end_row(column);
+    if (is_text)
+        value_column_append(column, "]", 1);
+    return value_column_end_row(column);
 }
 
 static int coco_field_column(const struct coco *c, const struct coco_field *field,
@@ -242,9 +242,8 @@ static int coco_image_id_column(const struct coco *c, const uint32_t *image, siz
 
     for (size_t row = 0; row < rows && r == 0; row++) {
         if (image[row] != VALUE_NO_ROW)
-            r = coco_add_integer(column, c->image[image[row]].id);
-        if (r == 0)
-            r = value_column_end_row(column);
+            coco_add_integer(column, c->image[image[row]].id);
+        r = value_column_end_row(column);
     }
     return r;
 }

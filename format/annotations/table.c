@@ -123,7 +123,6 @@ static int table_store(struct table_pass *pass, const struct table_rows *rows, s
     int64_t number[TABLE_WIDTH_MOST];
     enum table_type type = table_type_of(rows, i, column->width, number);
     double real;
-    int r;
 
     if (type > column->type) {
         column->type = type;
@@ -134,14 +133,14 @@ static int table_store(struct table_pass *pass, const struct table_rows *rows, s
     if (type == TABLE_EMPTY)
         return value_column_end_hole(value);
     if (column->type == TABLE_TEXTS) {
-        r = value_column_append(value, cell->text, cell->len);
+        value_column_append(value, cell->text, cell->len);
     } else if (column->type == TABLE_INTEGERS) {
-        r = value_column_append(value, number, 1);
+        value_column_append(value, number, 1);
     } else {
         real = type == TABLE_INTEGERS ? (double)cell->integer : cell->real;
-        r = value_column_append(value, &real, 1);
+        value_column_append(value, &real, 1);
     }
-    return r < 0 ? r : value_column_end_row(value);
+    return value_column_end_row(value);
 }
 
 static int table_pass_row(struct table_pass *pass, const struct table_rows *rows)

@@ -19,9 +19,8 @@ int value_columns_add(struct value_columns *t, const char *name, enum value_form
                              .width = width,
                              .name = strdup(name)};
 
-    if (!c.name)
-        return -ENOMEM;
-    if (array_capacity(&t->column, t->n, sizeof(*t->column)) < 0) {
+    *ret = NULL;
+    if (!c.name || array_capacity(&t->column, t->n, sizeof(*t->column)) < 0) {
         free(c.name);
         return -ENOMEM;
     }
@@ -63,12 +62,19 @@ static int value_reserve(struct value_column *c, size_t bytes)
     return 0;
 }
 
+static int value_fail(struct value_column *c)
+{
+    if (c)
+        c->failed = true;
+    return -ENOMEM;
+}
+
 int value_column_append(struct value_column *c, const void *items, size_t n)
 {
-    size_t bytes = n * value_item_bytes(c);
+    size_t bytes = c ? n * value_item_bytes(c) : 0;
 
-    if (value_reserve(c, bytes) < 0)
-        return -ENOMEM;
+    if (!c || c->failed || value_reserve(c, bytes) < 0)
+        return value_fail(c);
     if (bytes)
         memcpy(c->bytes + c->len, items, bytes);
     c->len += bytes;
@@ -88,7 +94,7 @@ static int value_end(struct value_column *c, bool is_hole)
     if ((c->is_list && array_capacity(&c->end, c->rows, sizeof(*c->end)) < 0) ||
         (c->holes ? array_capacity(&c->holes, c->rows, 1) < 0
                   : is_hole && array_begin(&c->holes, c->rows, 1) < 0))
-        return -ENOMEM;
+        return value_fail(c);
     if (c->is_list)
         c->end[c->rows] = c->len / value_item_bytes(c);
     if (c->holes)
@@ -99,18 +105,21 @@ static int value_end(struct value_column *c, bool is_hole)
 
 int value_column_end_row(struct value_column *c)
 {
-    if (!c->is_list && c->len == value_complete_bytes(c))
-        return value_column_end_hole(c);
-    return value_end(c, false);
+    if (!c || c->failed)
+        return -ENOMEM;
+    return !c->is_list && c->len == value_complete_bytes(c) ? value_column_end_hole(c)
+                                                            : value_end(c, false);
 }
 
 int value_column_end_hole(struct value_column *c)
 {
-    size_t bytes = c->is_list ? 0 : value_item_bytes(c);
+    size_t bytes = c && !c->is_list ? value_item_bytes(c) : 0;
 
+    if (!c || c->failed)
+        return -ENOMEM;
     c->len = value_complete_bytes(c);
     if (value_reserve(c, bytes) < 0)
-        return -ENOMEM;
+        return value_fail(c);
     if (bytes)
         memset(c->bytes + c->len, 0, bytes);
     c->len += bytes;
@@ -119,20 +128,18 @@ int value_column_end_hole(struct value_column *c)
 
 static int value_pad(struct value_column *c, uint64_t rows)
 {
-    int r = 0;
+    int r = c ? 0 : -ENOMEM;
 
-    while (c->rows < rows && r == 0)
+    while (r == 0 && c->rows < rows)
         r = value_column_end_hole(c);
     return r;
 }
 
 int value_column_set_text(struct value_column *c, uint64_t row, const void *text, size_t len)
 {
-    int r = value_pad(c, row);
-
-    if (r == 0)
-        r = value_column_append(c, text, len);
-    return r < 0 ? r : value_column_end_row(c);
+    value_pad(c, row);
+    value_column_append(c, text, len);
+    return value_column_end_row(c);
 }
 
 int value_columns_end(struct value_columns *t, uint64_t rows)
@@ -175,9 +182,8 @@ int value_column_to_numbers(struct value_column *c, enum dtype dtype)
         uint64_t n = value_items(c, row, &text);
 
         if (!value_is_hole(c, row))
-            r = value_append_number(number, text, (size_t)n);
-        if (r == 0)
-            r = value_column_end_row(number);
+            value_append_number(number, text, (size_t)n);
+        r = value_column_end_row(number);
     }
     if (r == 0) {
         *c = *number;
@@ -231,9 +237,8 @@ static int value_pick_rows(const struct value_column *from, const uint32_t *row,
             continue;
         }
         count = value_items(from, row[i], &items);
-        r = value_column_append(ret, items, count);
-        if (r == 0)
-            r = value_column_end_row(ret);
+        value_column_append(ret, items, count);
+        r = value_column_end_row(ret);
     }
     return r;
 }

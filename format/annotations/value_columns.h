@@ -40,6 +40,7 @@ struct value_column {
     size_t len, capacity;
     uint64_t *end;  /* [rows] items up to the end of each row; of lists and texts only */
     uint8_t *holes; /* [rows] 1: the sample has no such field; NULL: each has it */
+    bool failed;    /* memory ran out: all that adds to it fails from then on */
 };
 
 struct value_columns {
@@ -47,7 +48,9 @@ struct value_columns {
     unsigned n;
 };
 
-/* A column more, whose name is copied; *ret is valid until the next is added. 0 or -ENOMEM. */
+/* A column more, whose name is copied; *ret is valid until the next is added. 0, or -ENOMEM and
+ * NULL, to which all that is added fails. So of several calls for a column, only the last need be
+ * checked. */
 int value_columns_add(struct value_columns *t, const char *name, enum value_form form,
                       enum dtype dtype, bool is_list, unsigned width, struct value_column **ret);
 

@@ -106,8 +106,7 @@ static int manifest_add_labels(struct manifest *t, struct manifest_usage *usage,
         if (t->names.n > MANIFEST_NAMES_MAX)
             return diag_set(d, -EBADMSG, "%s: expected at most %u labels, got more", what,
                             MANIFEST_NAMES_MAX);
-        if (r == 0)
-            r = value_column_append(c, &(int64_t){number}, 1);
+        value_column_append(c, &(int64_t){number}, 1);
     }
     usage->least = min_u64(usage->least, line->n);
     usage->most = max_u64(usage->most, line->n);

@@ -187,11 +187,11 @@ void set_begin_row(struct set *set, const char *key, size_t len)
 {
     struct value_columns *keys = &set->claim->keys;
     struct value_column *c = keys->column;
-    int r = keys->n ? 0 : value_columns_add(keys, "key", VALUE_TEXT, DTYPE_U1, true, 0, &c);
 
-    if (r == 0)
-        r = value_column_set_text(c, set->claim->n_samples, key, len);
-    set->s->failed = set->s->failed || r < 0;
+    if (!keys->n)
+        value_columns_add(keys, "key", VALUE_TEXT, DTYPE_U1, true, 0, &c);
+    if (value_column_set_text(c, set->claim->n_samples, key, len) < 0)
+        set->s->failed = true;
     set_begin_sample(set);
 }
 

@@ -349,13 +349,12 @@ static void sounds_add_speakers(struct search *s, struct set *set)
     columns = set->claim->n_samples && speaker.len[1] ? 2 : 1;
     for (unsigned k = 0; k < columns; k++) {
         struct value_column *c;
-        int r = value_columns_add(&view->values, names[k], VALUE_TEXT, DTYPE_U1, true, 0, &c);
-
-        for (size_t i = 0; i < set->claim->n_samples && r == 0; i++) {
+        value_columns_add(&view->values, names[k], VALUE_TEXT, DTYPE_U1, true, 0, &c);
+        for (size_t i = 0; i < set->claim->n_samples; i++) {
             sounds_speaker(s, set, i, &speaker);
-            r = value_column_set_text(c, i, speaker.part[k], speaker.len[k]);
+            value_column_set_text(c, i, speaker.part[k], speaker.len[k]);
         }
-        s->failed = s->failed || r < 0;
+        s->failed = s->failed || !c || c->failed;
     }
 }
 
