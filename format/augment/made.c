@@ -74,13 +74,13 @@ static int making_read(struct making *m)
     const struct augment_impl *impl = m->walk->impl;
     const struct dataset *ds = m->walk->ds;
     const struct field *array = impl->array;
-    uint64_t off;
     int r = -ENOMEM;
 
     if (impl->files) {
         r = impl->files->read(m->rc, ds, *m->sample, m->picture, &m->bytes, &m->len, &m->reason);
     } else {
-        off = m->place * array->item_bytes;
+        uint64_t off = m->place * array->item_bytes;
+
         m->len = (size_t)array->item_bytes * m->n;
         m->bytes = malloc(m->len);
         if (m->bytes && made_reads_planes(impl))
@@ -315,17 +315,10 @@ void made_walk_init(struct made_walk *w, struct read_context *rc, const struct d
 {
     uint64_t bytes = made_bytes(impl, sel->pictures);
 
-    w->masks = masks;
-    w->rc = rc;
-    w->ds = ds;
-    w->impl = impl;
-    w->sel = sel;
-    w->each = 1;
+    *w =
+        (struct made_walk){.rc = rc, .ds = ds, .impl = impl, .sel = sel, .masks = masks, .each = 1};
     if (!impl->files)
         w->each = block_pictures(max_u64(bytes, impl->array->item_bytes));
-    w->first = w->missing = 0;
-    w->n = w->n_needed = 0;
-    w->thing = NULL;
 }
 
 void made_walk_release(struct made_walk *w)
@@ -349,12 +342,7 @@ static int made_walk_go_on(struct made_walk *w, uint64_t place, uint64_t needed)
     w->sel->positions(w->sel, w->first, w->n, w->position);
     if (w->n <= w->each || memo_has(w->impl->memo, &key))
         return 0;
-    read_context_init(&peek, true);
-    if (w->rc) {
-        peek.cancelled = w->rc->cancelled;
-        peek.ctx = w->rc->ctx;
-        peek.clock = w->rc->clock;
-    }
+    read_context_peek(&peek, w->rc);
     pool_run(w->impl->pool, (unsigned)ceil_div(w->n, w->each), made_one, &together);
     read_context_release(&peek);
     if (!together.is_missing)
