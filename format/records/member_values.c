@@ -107,7 +107,8 @@ static int member_read_integer(struct member_reader *reader, uint64_t *number, u
     return r;
 }
 
-uint64_t member_array_word(const struct npy_head *head)
+/* The first of an array's numbers in a row: the bytes of the header, with MEMBER_ARRAY_... */
+static uint64_t member_array_word(const struct npy_head *head)
 {
     return head->bytes << MEMBER_ARRAY_SHIFT | (head->big_endian ? MEMBER_ARRAY_BIG_ENDIAN : 0) |
            (head->fortran ? MEMBER_ARRAY_FORTRAN : 0);
@@ -183,16 +184,15 @@ bool member_numbers_are_good(const uint64_t *number, unsigned fixed, unsigned co
 {
     uint64_t value = number[MEMBER_VALUE], n = 0;
 
-    if (number[MEMBER_FORM] >= N_MEMBER_SHOWN)
+    if (number[MEMBER_FORM] >= N_MEMBER_SHOWN || number[MEMBER_AXES] > RECORD_AXES ||
+        number[MEMBER_TYPE] >= N_DTYPES || number[MEMBER_TYPE] == DTYPE_TEXT)
         return false;
-    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER && number[MEMBER_ROWS])
+    if (number[MEMBER_FORM] == MEMBER_AS_INTEGER)
         n = 1;
-    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY && number[MEMBER_ROWS]) {
-        if (number[MEMBER_AXES] > RECORD_AXES || number[MEMBER_TYPE] >= N_DTYPES ||
-            number[MEMBER_TYPE] == DTYPE_TEXT)
-            return false;
+    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY)
         n = 1 + number[MEMBER_AXES];
-    }
+    if (!value && !number[MEMBER_AXES] && !number[MEMBER_ROWS]) /* no sample has one */
+        return true;
     return !n || (value >= fixed && n <= columns && value <= columns - n);
 }
 

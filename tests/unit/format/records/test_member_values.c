@@ -117,12 +117,37 @@ static void test_values__integers__in_the_row_or_the_column_is_of_bytes(void **s
     }
 }
 
+static void test_numbers_of_a_kept_index__hostile__not_good(void **state)
+{
+    static const struct {
+        uint64_t number[COLUMN_NUMBERS];
+        bool good;
+    } rows[] = {
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY}, true},
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY, [MEMBER_ROWS] = 1}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY, [MEMBER_AXES] = 1}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY, [MEMBER_TYPE] = N_DTYPES}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY, [MEMBER_VALUE] = 2, [MEMBER_AXES] = 1}, true},
+        {{[MEMBER_FORM] = MEMBER_AS_ARRAY, [MEMBER_VALUE] = 3, [MEMBER_AXES] = 1}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 3}, true},
+        {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 4}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 1}, false},
+        {{[MEMBER_FORM] = N_MEMBER_SHOWN}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (member_numbers_are_good(rows[i].number, 2, 4) != rows[i].good)
+            fail_msg("row %zu", i);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_extensions__last_part__says_what_is_shown),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_values__integers__in_the_row_or_the_column_is_of_bytes),
+        cmocka_unit_test(test_numbers_of_a_kept_index__hostile__not_good),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
