@@ -64,13 +64,10 @@ int member_add_columns(struct member_reader *reader, unsigned n, uint64_t *ret);
 int member_read_value(struct member_reader *reader, uint64_t *number, uint64_t size, uint64_t *row,
                       const char **ret_wrong, struct diag *d);
 
-/* The same of an array behind a head that the format has parsed: head->bytes are before it. The
- * kind of the column stays. 0 or -ENOMEM. */
+/* The same of an array behind a head that the format has parsed: head->bytes are before it. It
+ * leaves the kind of the column to the format. 0 or -ENOMEM. */
 int member_take_array(struct member_reader *reader, uint64_t *number, const struct npy_head *head,
                       uint64_t *row, const char **ret_wrong);
-
-/* The first of an array's numbers in a row: the bytes of the header, with MEMBER_ARRAY_... */
-uint64_t member_array_word(const struct npy_head *head);
 
 /* ---- a kept index, whose numbers are hostile ---- */
 

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "format/core/npy_head.h"
 #include "format/tar/archive/header.h"
 #include "format/tar/archive/hints.h"
 #include "format/tar/archive/walk.h"
@@ -120,12 +119,23 @@ static int tar_read(struct read_context *rc, const void *file, uint64_t row, uns
 /* What the index says of a sample: its key, its fields, their places and sizes, and the values that
  * the index has. */
 struct verifying {
+    struct member_reader reader;
     const struct tar_shard *shard;
     uint64_t row, at; /* at: of the first header */
     struct tar_walk walk;
+    uint64_t member; /* place of the one whose value is read */
     size_t key_len;
     uint8_t key[KEY_MAX];
 };
+
+/* As of struct member_reader. */
+static int tar_verify_bytes(struct member_reader *reader, size_t len, const uint8_t **ret,
+                            struct diag *d)
+{
+    struct verifying *v = (struct verifying *)reader;
+
+    return tar_walk_bytes(&v->walk, v->member, len, ret, d);
+}
 
 /* Ask for all headers that the sample needs at once. */
 static int read_ahead(struct verifying *v, struct diag *d)
@@ -169,52 +179,24 @@ static int tar_verify_differs(const struct verifying *v, const char *what, struc
                     (unsigned long long)v->at, what);
 }
 
-static int verify_array(struct verifying *v, const struct tar_member *m, const uint64_t *number,
-                        struct diag *d)
-{
-    const struct index *index = &v->shard->base.prepared.index;
-    uint64_t head = member_array_head(index, v->row, number), dim[RECORD_AXES] = {0};
-    const uint8_t *bytes;
-    struct npy_head found;
-    int r;
-
-    if (head > m->size || head > TAR_EXTRA_MAX || head < NPY_HEAD_START)
-        return tar_verify_differs(v, "an array", d);
-    r = tar_walk_bytes(&v->walk, m->at, (size_t)head, &bytes, d);
-    if (r < 0)
-        return r;
-    if (npy_head_bytes(bytes, (size_t)head) != head ||
-        npy_head_parse(bytes, (size_t)head, m->size, &found) ||
-        (uint64_t)found.dtype != number[MEMBER_TYPE] || found.ndim != number[MEMBER_AXES])
-        return tar_verify_differs(v, "an array", d);
-    if (member_array_word(&found) != tar_number_at(v->shard, v->row, number[MEMBER_VALUE]))
-        return tar_verify_differs(v, "the order of bytes and axes of an array", d);
-    member_array_dims(index, v->row, number, dim);
-    return memcmp(dim, found.dim, found.ndim * sizeof(*dim))
-               ? tar_verify_differs(v, "the axes of an array", d)
-               : 0;
-}
-
+/* Read the value again: it is that of the index, and like those of its column. */
 static int verify_value(struct verifying *v, const struct tar_member *m, const uint64_t *number,
                         struct diag *d)
 {
-    const uint8_t *bytes;
-    int64_t value;
+    uint64_t learned[COLUMN_NUMBERS], row[INDEX_LEARNED], at = number[MEMBER_VALUE];
+    uint64_t n = number[MEMBER_FORM] == MEMBER_AS_ARRAY     ? 1 + number[MEMBER_AXES]
+                 : number[MEMBER_FORM] == MEMBER_AS_INTEGER ? 1
+                                                            : 0;
+    const char *wrong;
     int r;
 
-    if (number[MEMBER_FORM] == MEMBER_AS_ARRAY)
-        return verify_array(v, m, number, d);
-    if (number[MEMBER_FORM] != MEMBER_AS_INTEGER)
-        return 0;
-    if (m->size > MEMBER_INTEGER_MAX)
-        return tar_verify_differs(v, "a number", d);
-    r = tar_walk_bytes(&v->walk, m->at, (size_t)m->size, &bytes, d);
-    if (r < 0)
-        return r;
-    return member_integer_parse(bytes, (size_t)m->size, &value) &&
-                   (uint64_t)value == tar_number_at(v->shard, v->row, number[MEMBER_VALUE])
-               ? 0
-               : tar_verify_differs(v, "a number", d);
+    memcpy(learned, number, sizeof(learned));
+    v->member = m->at;
+    r = member_read_value(&v->reader, learned, m->size, row, &wrong, d);
+    for (uint64_t i = 0; i < n && r == 0; i++)
+        if (wrong || row[at + i] != tar_number_at(v->shard, v->row, at + i))
+            r = tar_verify_differs(v, "the values", d);
+    return r;
 }
 
 static int verify_member(struct verifying *v, const struct tar_member *m, size_t ext,
@@ -263,7 +245,7 @@ static int verify_members(struct verifying *v, unsigned n, struct diag *d)
 static int tar_verify(struct read_context *rc, const void *file, uint64_t row, struct diag *d)
 {
     const struct tar_shard *shard = file;
-    struct verifying v = {.shard = shard, .row = row};
+    struct verifying v = {.reader.bytes = tar_verify_bytes, .shard = shard, .row = row};
     unsigned n = 0;
     int r;
 
