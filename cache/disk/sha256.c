@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bytes.h"
 
@@ -64,6 +65,11 @@ bool hex_parse(const char *text, size_t n, uint8_t *ret)
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE])
 {
     hex_print(digest, DIGEST_BYTES, ret);
+}
+
+bool digest_is_text(const char *text)
+{
+    return strlen(text) == DIGEST_TEXT_SIZE - 1 && strspn(text, "0123456789abcdef") == strlen(text);
 }
 
 int digest_text_of(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE])

@@ -25,6 +25,9 @@ bool hex_parse(const char *text, size_t n, uint8_t *ret);
 #define DIGEST_TEXT_SIZE (2 * DIGEST_BYTES + 1)
 void digest_text(const uint8_t digest[static DIGEST_BYTES], char ret[static DIGEST_TEXT_SIZE]);
 
+/* Is a text one that digest_text() gives? */
+bool digest_is_text(const char *text);
+
 /* The digest of some bytes as text. 0 or -ENOMEM. */
 int digest_text_of(const void *bytes, size_t len, char ret[static DIGEST_TEXT_SIZE]);
 

@@ -59,17 +59,6 @@ int source_list_add(struct source_list *list, const char *folder, const char *na
                : -ENOMEM;
 }
 
-int source_entry_copy(const struct source_entry *from, struct source_entry *ret)
-{
-    AUTO_SOURCE_LIST struct source_list one = {0};
-    int r = source_list_copy(&one, from);
-
-    if (r < 0)
-        return r;
-    *ret = one.entry[--one.n];
-    return 0;
-}
-
 int source_list_take(struct source_list *list, struct source_entry *entry)
 {
     if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0) {
@@ -81,14 +70,15 @@ int source_list_take(struct source_list *list, struct source_entry *entry)
     return 0;
 }
 
-int source_list_copy(struct source_list *ret, const struct source_entry *from)
+int source_entry_copy(const struct source_entry *from, struct source_entry *ret)
 {
+    AUTO_SOURCE_LIST struct source_list one = {0};
     struct source_entry *to;
-    int r = source_list_add(ret, from->folder, from->name, from->path, from->error);
+    int r = source_list_add(&one, from->folder, from->name, from->path, from->error);
 
     if (r < 0)
         return r;
-    to = &ret->entry[ret->n - 1];
+    to = &one.entry[0];
     to->failure = from->failure;
     to->url = from->url ? strdup(from->url) : NULL;
     to->version = from->version ? malloc(sizeof(*to->version)) : NULL;
@@ -99,6 +89,7 @@ int source_list_copy(struct source_list *ret, const struct source_entry *from)
         *to->version = *from->version;
     if (to->sha256)
         memcpy(to->sha256, from->sha256, SHA256_LEN);
+    *ret = one.entry[--one.n];
     return 0;
 }
 

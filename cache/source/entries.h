@@ -40,9 +40,6 @@ int source_entry_copy(const struct source_entry *from, struct source_entry *ret)
 /* Add an entry, and take it over, also on error. 0 or -ENOMEM. */
 int source_list_take(struct source_list *list, struct source_entry *entry);
 
-/* Add a copy of an entry. 0 or -ENOMEM. */
-int source_list_copy(struct source_list *list, const struct source_entry *from);
-
 /* Sort by folder, then by name. */
 void source_list_sort(struct source_list *list);
 

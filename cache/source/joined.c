@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -60,15 +59,13 @@ int source_join(const struct source *source, const struct joined_head *head,
  * absolute path, is judged by where it leads (cache/source/within.h). */
 static int open_member(const struct local_joined *local, const char *path, int *ret_fd)
 {
-    const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    AUTO_CLOSE int fd = (int)syscall(SYS_openat2, local->root, path, &how, sizeof(how));
+    AUTO_CLOSE int fd = within_openat2(local->root, path, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     char whole[PATH_MAX];
     struct stat st;
     int r;
 
-    if (fd < 0 && errno != EXDEV && errno != ENOSYS && errno != EPERM && errno != EAGAIN)
-        return -errno;
+    if (fd < 0 && fd != -EXDEV && fd != -ENOSYS && fd != -EPERM && fd != -EAGAIN)
+        return fd;
     if (fd < 0) {
         if (snprintf(whole, sizeof(whole), "%s/%s", local->source->root, path) >=
             (int)sizeof(whole))

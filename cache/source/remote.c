@@ -132,7 +132,7 @@ static int remote_add_sides(const struct source *source, const char *const *side
         r = remote_stat_list(source, &found);
     for (size_t i = 0; i < found.n && r == 0; i++)
         if (found.entry[i].version || found.entry[i].failure == -EREMOTEIO)
-            r = source_list_copy(ret, &found.entry[i]);
+            r = source_list_take(ret, &found.entry[i]);
     return r;
 }
 

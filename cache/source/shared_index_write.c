@@ -135,14 +135,6 @@ static int write_table(struct writing *w)
     return t.failed ? -ENOMEM : write_file(w->dir, SHARED_INDEX_TABLE, t.data, t.len);
 }
 
-/* Is it the name of a file that shared_index_write() writes? */
-static bool is_our_name(const char *name)
-{
-    return !strcmp(name, SHARED_INDEX_TABLE) ||
-           (strlen(name) == DIGEST_TEXT_SIZE - 1 &&
-            strspn(name, "0123456789abcdef") == DIGEST_TEXT_SIZE - 1);
-}
-
 /* Go through a folder of ours. removes: and remove it. 0; -ENOENT; -EEXIST: it holds something
  * else, and is as it was; or -errno. */
 static int walk_folder(const char *path, bool removes)
@@ -152,7 +144,7 @@ static int walk_folder(const char *path, bool removes)
     int r = dir ? 0 : -errno;
 
     while (r == 0 && (name = folder_next(dir))) {
-        if (!is_our_name(name))
+        if (strcmp(name, SHARED_INDEX_TABLE) != 0 && !digest_is_text(name))
             r = -EEXIST;
         else if (removes && unlinkat(dirfd(dir), name, 0) < 0 && errno != ENOENT)
             r = -errno;

@@ -25,11 +25,6 @@ const struct shared_line *shared_line_find(const struct shared_line *line, size_
     return n ? bsearch(name, line, n, sizeof(*line), compare_name) : NULL;
 }
 
-static bool is_sum(const char *text, size_t len)
-{
-    return len == DIGEST_TEXT_SIZE - 1 && strspn(text, "0123456789abcdef") >= len;
-}
-
 /* The word at *at, which is NUL-terminated then; NULL: there is none. */
 static char *next_word(char **at)
 {
@@ -72,7 +67,7 @@ static enum line_kind read_line(char *at, bool versions, struct shared_line *ret
     enum line_kind type = word ? shared_table_kind_of(word) : LINE_NONE;
 
     ret->version = "";
-    if (!sum || !is_sum(sum, strlen(sum)) ||
+    if (!sum || !digest_is_text(sum) ||
         number_parse(size, strlen(size), UINT64_MAX, &ret->size) != strlen(size))
         return LINE_NONE;
     memcpy(ret->sum, sum, sizeof(ret->sum));
@@ -81,7 +76,7 @@ static enum line_kind read_line(char *at, bool versions, struct shared_line *ret
     ret->name = at;
     if (!*at || !ret->version)
         return LINE_NONE;
-    if (type != LINE_FILE && !(is_sum(at, strlen(at)) && ret->size <= SHARED_INDEX_MOST))
+    if (type != LINE_FILE && !(digest_is_text(at) && ret->size <= SHARED_INDEX_MOST))
         return LINE_NONE;
     return type;
 }

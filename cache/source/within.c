@@ -84,17 +84,24 @@ unsigned within_mode(const struct within *within, int fd, const char *path, cons
     return mode & (left | left >> 1 | left >> 2);
 }
 
-int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)
+int within_openat2(int folder, const char *path, unsigned resolve)
 {
     const struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                                 .resolve = RESOLVE_NO_SYMLINKS};
-    AUTO_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, real, &how, sizeof(how));
+                                 .resolve = resolve};
+    int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+
+    return fd < 0 ? -errno : fd;
+}
+
+int within_open_real(const char *real, int *ret_fd, struct stat *ret_st)
+{
+    AUTO_CLOSE int fd = within_openat2(AT_FDCWD, real, RESOLVE_NO_SYMLINKS);
     char found[PATH_MAX];
     int r;
 
-    if (fd < 0 && errno != ENOSYS && errno != EPERM)
-        return -errno;
-    if (fd < 0) { /* a kernel before 5.6, or a container's filter */
+    if (fd < 0 && fd != -ENOSYS && fd != -EPERM)
+        return fd;
+    if (fd < 0) {
         r = file_open(real, &fd, ret_st);
         if (r == 0)
             r = within_real_path(fd, real, found);

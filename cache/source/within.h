@@ -65,6 +65,11 @@ int within_check_real(const struct within *within, const char *real, const char 
 unsigned within_mode(const struct within *within, int fd, const char *path, const char *real,
                      const struct stat *st);
 
+/* Open a file for reading below an open folder (AT_FDCWD: a whole path), as openat2() does with
+ * these RESOLVE_... flags. Its descriptor; -ENOSYS or -EPERM: the kernel (before 5.6), or the
+ * filter of a container, has no such call; or -errno. */
+int within_openat2(int folder, const char *path, unsigned resolve);
+
 /* file_open() of an absolute path without links: -ELOOP if it has links by then. */
 int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);
 
