@@ -9,17 +9,6 @@
 #include "format/kaldi/set/set.h"
 #include "format/records/record_audio.h"
 
-/* The cell of a recording. A file that Kaldi does not read is one, and *ret_file: all of it. */
-static int audio_cell(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                      struct kaldi_cell *ret, bool *ret_file, struct diag *d)
-{
-    struct diag reason = DIAG_INIT;
-    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, ret, &reason);
-
-    *ret_file = r < 0 && ret->row.blob && ret->row.is_whole;
-    return r < 0 && !*ret_file ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
-}
-
 /* Is a record a part of a recording that Kaldi does not read? */
 static bool audio_is_part(const struct dataset *ds, const struct record_content *c, uint64_t record,
                           uint64_t *ret_file)
@@ -28,7 +17,7 @@ static bool audio_is_part(const struct dataset *ds, const struct record_content 
     bool is_file = false;
 
     if (kaldi_set_of(ds)->column[c->column].is_cut)
-        audio_cell(ds, c, record, &cell, &is_file, NULL);
+        kaldi_cell_or_file(kaldi_set_of(ds), c->column, record, &cell, &is_file, NULL);
     *ret_file = is_file ? cell.number : *ret_file;
     return is_file;
 }
@@ -43,7 +32,7 @@ static int audio_find_part(const struct dataset *ds, const struct record_content
     uint64_t part[3];
     const char *wrong;
     bool is_file;
-    int r = audio_cell(ds, c, record, &cell, &is_file, d);
+    int r = kaldi_cell_or_file(kaldi_set_of(ds), c->column, record, &cell, &is_file, d);
 
     if (r < 0)
         return r;
@@ -60,7 +49,7 @@ static int audio_view(const struct dataset *ds, const struct record_content *c, 
                       struct kaldi_cell *cell, struct kaldi_view *ret, struct diag *d)
 {
     bool is_file;
-    int r = audio_cell(ds, c, record, cell, &is_file, d);
+    int r = kaldi_cell_or_file(kaldi_set_of(ds), c->column, record, cell, &is_file, d);
 
     if (r == 0)
         kaldi_view_bytes(cell, KALDI_AS_STORED, ret);

@@ -23,18 +23,6 @@ uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_
     return join < 0 ? sample : index_number(kaldi_join_index(set->join), sample, (unsigned)join);
 }
 
-bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sample)
-{
-    const struct kaldi_table *table = set->column[column].table;
-    uint64_t number = kaldi_cell_number(set, column, sample);
-    struct kaldi_row row;
-
-    if (number >= table->base.prepared.index.rows)
-        return false;
-    kaldi_table_row(table, number, &row);
-    return row.object.store == KALDI_BAD;
-}
-
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d)
 {
@@ -42,12 +30,12 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     uint64_t number[INDEX_COLUMNS];
     struct kaldi_cell cell = {.table = c->table, .number = sample, .is_mono = c->is_mono};
 
-    *ret = cell;
     if (c->join >= 0) {
         index_row(kaldi_join_index(set->join), sample, number);
         cell.number = number[c->join];
         memcpy(cell.cut, &number[c->join + 1], c->is_cut ? sizeof(cell.cut) : 0);
     }
+    *ret = cell;
     if (cell.number >= c->table->base.prepared.index.rows)
         return diag_set(d, -EBADMSG,
                         "%s: row %llu: the index is damaged; it is made again if the "
@@ -75,6 +63,16 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     }
     *ret = cell;
     return 0;
+}
+
+int kaldi_cell_or_file(const struct kaldi_set *set, unsigned column, uint64_t sample,
+                       struct kaldi_cell *ret, bool *ret_file, struct diag *d)
+{
+    struct diag reason = DIAG_INIT;
+    int r = kaldi_cell(set, column, sample, ret, &reason);
+
+    *ret_file = r < 0 && ret->row.blob && ret->row.is_whole;
+    return r < 0 && !*ret_file ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
 }
 
 void kaldi_content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,

@@ -52,8 +52,8 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
         ret->size = ret->lead + kaldi_view_size(&ret->view);
         return r;
     }
-    if (items->sel->single ||
-        !kaldi_cell_is_bad(kaldi_set_of(items->ds), items->content->column, sample))
+    if (items->sel->single || ret->cell.row.object.store != KALDI_BAD ||
+        ret->cell.number >= ret->cell.table->base.prepared.index.rows)
         return cell_of(items, sample, &ret->cell, d);
     ret->is_bad = true;
     ret->lead = (PAGE - at % PAGE) % PAGE;

@@ -33,12 +33,12 @@ static void content_view(const struct kaldi_set *set, const struct record_conten
 static int cell_of_content(const struct dataset *ds, const struct record_content *c,
                            uint64_t record, struct kaldi_cell *ret, struct diag *d)
 {
-    struct diag reason = DIAG_INIT;
-    int r = kaldi_cell(kaldi_set_of(ds), c->column, record, ret, &reason);
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    bool is_file;
 
-    if (r < 0 && c->what == AS_BYTES + KALDI_AS_STORED && ret->row.blob && ret->row.is_whole)
-        return 0;
-    return r < 0 ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
+    return c->what == AS_BYTES + KALDI_AS_STORED
+               ? kaldi_cell_or_file(set, c->column, record, ret, &is_file, d)
+               : kaldi_cell(set, c->column, record, ret, d);
 }
 
 static int kaldi_fields_content_dims(const struct dataset *ds, const struct record_content *c,

@@ -78,13 +78,14 @@ int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, s
 /* The number of a sample's row in the table of a column. */
 uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_t sample);
 
-/* Is the object of a cell one that cannot be read? false as well, if the index is damaged. */
-bool kaldi_cell_is_bad(const struct kaldi_set *set, unsigned column, uint64_t sample);
-
 /* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be
- * read; but if its row has a blob and is_whole, ret is set, and raw shows that file. */
+ * read; ret is set, as far as its row is known. */
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d);
+
+/* The same, but 0 and *ret_file if the row is all of a file, which raw shows. */
+int kaldi_cell_or_file(const struct kaldi_set *set, unsigned column, uint64_t sample,
+                       struct kaldi_cell *ret, bool *ret_file, struct diag *d);
 
 /* The sizes of the axes of array number i. Returns the number of axes, 0 to 2. */
 unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret_dim[static 2]);
