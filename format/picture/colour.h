@@ -26,4 +26,8 @@ void pixels_gray(const struct pixels *p);
 /* The mean of all grays, half up. */
 uint8_t pixels_mean_gray(const struct pixels *p);
 
+/* One colour for height x width pixels from (top, left) on, all of which the picture has. */
+void pixels_fill(const struct pixels *p, uint32_t top, uint32_t left, uint32_t height,
+                 uint32_t width, const uint8_t colour[3]);
+
 #endif

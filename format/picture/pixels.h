@@ -28,8 +28,4 @@ static inline uint8_t pixel_gray(const uint8_t *rgb)
     return (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
 }
 
-/* One colour for height x width pixels from (top, left) on, all of which the picture has. */
-void pixels_fill(const struct pixels *p, uint32_t top, uint32_t left, uint32_t height,
-                 uint32_t width, const uint8_t colour[3]);
-
 #endif
