@@ -357,12 +357,15 @@ static bool read_ahead_step(struct read_ahead *a)
         return worked;
     if (a->sequence.ds != place.ds)
         a->sequence = (struct sequence){.ds = place.ds};
-    facts = (struct ahead_facts){place.bytes,  ahead_missing(&a->sequence),
-                                 place.left,   a->memory,
-                                 a->scattered, a->sequential};
-    if (!ahead_in_sequence(&facts))
-        return worked;
-    ahead_read_on(a);
+    do { /* a stride that measured the rate is short, so the next follows at once */
+        facts = (struct ahead_facts){place.bytes,  ahead_missing(&a->sequence),
+                                     place.left,   a->memory,
+                                     a->scattered, a->sequential};
+        if (!ahead_in_sequence(&facts))
+            return worked;
+        ahead_read_on(a);
+        worked = true;
+    } while (facts.sequential <= 0 && a->sequential > 0);
     return true;
 }
 
