@@ -109,11 +109,8 @@ static const char *columns_refused(const struct parquet_footer *footer, unsigned
                 return "it is encrypted";
             if (n > 1 && footer->group[g].rows > GROUP_ROWS_MAX)
                 return "a row group has more than 4194304 rows, which lists of groups may have";
-            if (!codec_is_known(chunk->codec))
-                return chunk->codec == CODEC_BROTLI ? "its codec Brotli is not read"
-                       : chunk->codec == CODEC_LZO  ? "its codec LZO is not read"
-                                                    : "its codec LZ4 of Hadoop is not read; "
-                                                      "LZ4_RAW is";
+            if (codec_refused((enum parquet_codec)chunk->codec))
+                return codec_refused((enum parquet_codec)chunk->codec);
             if (chunk->encodings & ~known)
                 return "it has an encoding that is not read";
         }
@@ -188,9 +185,20 @@ static bool columns_is_real(enum dtype dtype)
     return dtype == DTYPE_F2 || dtype == DTYPE_F4 || dtype == DTYPE_F8;
 }
 
+/* A column of all leaves of a node. */
+static struct parquet_column columns_of(const struct parquet_node *node, enum parquet_shown shown)
+{
+    return (struct parquet_column){.shown = shown,
+                                   .node = node,
+                                   .leaf = node->leaf,
+                                   .n_leaves = node->n_leaves,
+                                   .dtype = DTYPE_U1,
+                                   .tail = 1};
+}
+
 static int columns_add_leaf(struct columns_making *m, const struct parquet_node *node)
 {
-    struct parquet_column c = {.node = node, .leaf = node->leaf, .n_leaves = 1, .tail = 1};
+    struct parquet_column c = columns_of(node, SHOWN_BYTES);
     const json_t *classes = parquet_hub_classes(m->feature);
 
     if (node->logical == LOGICAL_NULL) {
@@ -218,19 +226,12 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
 static int columns_add_media(struct columns_making *m, const struct parquet_node *node,
                              const struct parquet_node *bytes)
 {
-    const struct parquet_node *path = bytes == node + 1 ? node + 2 : node + 1;
-    struct parquet_column c = {.shown = SHOWN_BYTES,
-                               .node = bytes,
-                               .leaf = bytes->leaf,
-                               .n_leaves = 1,
-                               .dtype = DTYPE_U1,
-                               .tail = 1};
+    struct parquet_column path = columns_of(bytes == node + 1 ? node + 2 : node + 1, SHOWN_BYTES);
+    const struct parquet_column c = columns_of(bytes, SHOWN_BYTES);
     int r = columns_add(m, &c, "");
 
-    c.node = path;
-    c.leaf = path->leaf;
-    c.is_text = true;
-    return r < 0 ? r : columns_add(m, &c, ".path");
+    path.is_text = true;
+    return r < 0 ? r : columns_add(m, &path, ".path");
 }
 
 /* The element that lists in lists have at last, and how many they are. */
@@ -273,35 +274,24 @@ static bool columns_make_array(const struct columns_making *m, const struct parq
 
 static int columns_add_list(struct columns_making *m, const struct parquet_node *node)
 {
-    struct parquet_column c = {.node = node, .leaf = node->leaf, .n_leaves = 1, .tail = 1};
+    struct parquet_column c = columns_of(node, SHOWN_ARRAY);
     const struct parquet_node *inner = columns_innermost(node, &c.ndim), *bytes;
+    bool is_list = c.ndim == 1;
     int r;
 
-    if (c.ndim && columns_make_array(m, inner, &c)) {
-        c.shown = SHOWN_ARRAY;
+    if (c.ndim && columns_make_array(m, inner, &c))
         return columns_add(m, &c, "");
-    }
     bytes = inner->type == TYPE_BYTE_ARRAY && inner->logical == LOGICAL_NONE ? inner
                                                                              : columns_media(inner);
-    if (c.ndim != 1 || !bytes || bytes->max_rep != 1) {
-        c = (struct parquet_column){.shown = SHOWN_JSON,
-                                    .node = node,
-                                    .leaf = node->leaf,
-                                    .n_leaves = node->n_leaves,
-                                    .is_text = true,
-                                    .is_json_text = true,
-                                    .tail = 1};
+    if (!is_list || !bytes || bytes->max_rep != 1) {
+        c = columns_of(node, SHOWN_JSON);
+        c.is_text = c.is_json_text = true;
         return columns_add(m, &c, "");
     }
-    c = (struct parquet_column){.shown = SHOWN_JOINED,
-                                .node = node,
-                                .leaf = bytes->leaf,
-                                .n_leaves = 1,
-                                .dtype = DTYPE_U1,
-                                .width = 1,
-                                .tail = 1,
-                                .ndim = 1,
-                                .dim = {DIM_VARIES}};
+    c = columns_of(node, SHOWN_JOINED);
+    c.leaf = bytes->leaf;
+    c.n_leaves = c.width = c.ndim = 1;
+    c.dim[0] = DIM_VARIES;
     r = columns_add(m, &c, "");
     c.shown = SHOWN_SIZES;
     c.dtype = DTYPE_I8;

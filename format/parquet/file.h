@@ -209,7 +209,7 @@ void parquet_walk_release(struct parquet_walk *walk); /* of one that starts as {
 int parquet_walk_page(struct parquet_walk *walk, struct diag *d);
 /* Go behind that page. */
 void parquet_walk_skip(struct parquet_walk *walk);
-/* Bytes [at, at + len) of its body. */
+/* Bytes [at, at + len) of its body; or of what is next, if it is at none. */
 int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
                        struct diag *d);
 /* Are its values in the file as they are? Not with a checksum: such a page is read whole. */

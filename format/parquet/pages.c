@@ -16,7 +16,7 @@
 /* ---- memory ---- */
 
 /* That of walks that have ended: fresh memory of a page costs more than to unpack it. */
-static _Atomic(struct parquet_memory *) pages_kept[2];
+static _Atomic(struct parquet_memory *) pages_kept[4];
 
 static struct parquet_memory *pages_take_memory(void)
 {
@@ -80,10 +80,11 @@ void parquet_walk_release(struct parquet_walk *walk)
     *walk = (struct parquet_walk){0};
 }
 
-static int pages_window(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
-                        struct diag *d)
+int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
+                       struct diag *d)
 {
-    return pass_window_at(&walk->memory->window, walk->file->base.blob, at, len, walk->end, ret, d);
+    return pass_window_at(&walk->memory->window, walk->file->base.blob, walk->at + at, len,
+                          walk->end, ret, d);
 }
 
 static int pages_fail(const struct parquet_walk *walk, const char *why, struct diag *d)
@@ -109,7 +110,7 @@ static int pages_header(struct parquet_walk *walk, struct diag *d)
     while (r == -ENODATA) {
         const uint8_t *bytes;
 
-        r = pages_window(walk, walk->at, len, &bytes, d);
+        r = parquet_walk_bytes(walk, 0, len, &bytes, d);
         if (r < 0)
             return r;
         r = page_header_read(bytes, (size_t)len, &walk->header, &why);
@@ -158,12 +159,6 @@ void parquet_walk_skip(struct parquet_walk *walk)
     walk->has_page = false;
     walk->at += walk->header.packed;
     walk->left -= walk->header.n;
-}
-
-int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret,
-                       struct diag *d)
-{
-    return pages_window(walk, walk->at + at, len, ret, d);
 }
 
 /* ---- dictionaries ---- */
@@ -223,8 +218,8 @@ bool parquet_walk_in_place(const struct parquet_walk *walk)
 {
     const struct page_header *h = &walk->header;
 
-    return walk->has_page && walk->has_places && h->encoding == ENCODING_PLAIN && !h->has_crc &&
-           h->packed == h->unpacked &&
+    return walk->has_page && walk->has_places && h->encoding == ENCODING_PLAIN &&
+           h->crc == PAGE_NO_CRC && h->packed == h->unpacked &&
            (walk->column.codec == CODEC_NONE || (h->type == PAGE_DATA_V2 && !h->is_packed));
 }
 
@@ -277,7 +272,7 @@ int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *
 
     ret->v.width = walk->column.width;
     if (!splits && walk->end > walk->at && walk->end - walk->at <= AT_ONCE_MOST) /* at once */
-        r = pages_window(walk, walk->at, walk->end - walk->at, &all, d);
+        r = parquet_walk_bytes(walk, 0, walk->end - walk->at, &all, d);
     while (r == 0 && !walk->is_cut) {
         bool is_full =
             splits && (ret->v.len >= PARQUET_UNIT_BYTES || ret->n >= PARQUET_UNIT_VALUES);

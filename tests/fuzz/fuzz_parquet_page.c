@@ -51,7 +51,7 @@ static void check_page(const struct page_column *column, struct page_header *hea
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct page_column column = {0};
-    struct page_header header = {0};
+    struct page_header header = {.crc = PAGE_NO_CRC};
     AUTO_VALUES struct values dictionary = {0};
     const char *why;
     size_t entries;
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     header.encoding = data[2] % 12;
     header.n = data[4] * 16u % VALUES;
     header.type = data[5] & 1 ? PAGE_DATA_V2 : PAGE_DATA;
-    header.is_packed = data[5] & 2;
+    header.is_packed = data[5] & 2 ? 1 : 0;
     header.level_encoding[0] = header.level_encoding[1] = data[5] & 4 ? 4 : 3;
     entries = data[6];
     data += HEAD;

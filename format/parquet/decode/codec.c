@@ -10,10 +10,14 @@
 #include "base/bytes.h"
 #include "base/scope.h"
 
-bool codec_is_known(uint64_t codec)
+const char *codec_refused(enum parquet_codec codec)
 {
-    return codec < N_CODECS && codec != CODEC_LZO && codec != CODEC_BROTLI &&
-           codec != CODEC_LZ4_HADOOP;
+    static const char *const why[N_CODECS] = {
+        [CODEC_LZO] = "its codec LZO is not read",
+        [CODEC_BROTLI] = "its codec Brotli is not read",
+        [CODEC_LZ4_HADOOP] = "its codec LZ4 of Hadoop is not read; LZ4_RAW is"};
+
+    return why[codec];
 }
 
 /* What is read from, and what is written. */

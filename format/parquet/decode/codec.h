@@ -3,7 +3,6 @@
 #ifndef EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
 #define EPOCHFS_FORMAT_PARQUET_DECODE_CODEC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +19,8 @@ enum parquet_codec {
     N_CODECS,
 };
 
-/* Is it read? */
-bool codec_is_known(uint64_t codec);
+/* Why it is not read; NULL: it is. */
+const char *codec_refused(enum parquet_codec codec);
 
 /* Unpack len bytes to exactly size bytes. 0, -EBADMSG or -ENOMEM. */
 int codec_unpack(enum parquet_codec codec, const uint8_t *bytes, size_t len, uint8_t *dst,

@@ -12,82 +12,71 @@
 
 /* ---- headers ---- */
 
-struct header_numbers {
-    int64_t type, unpacked, packed, crc;
-    int64_t v1[5], dictionary[3], v2[8]; /* by their ids */
-};
-
-#define NUMBER(number, member)                                                                     \
+#define RULE(number, what, member, ...)                                                            \
     {                                                                                              \
-        .id = (number), .becomes = THRIFT_NUMBER, .at = offsetof(struct header_numbers, member)    \
-    }
-#define INSIDE(number, table)                                                                      \
-    {                                                                                              \
-        .id = (number), .becomes = THRIFT_INSIDE, .rules = (table)                                 \
+        .id = (number), .becomes = (what), .at = offsetof(struct page_header, member), __VA_ARGS__ \
     }
 
-static const struct thrift_rule v1_rules[] = {
-    NUMBER(1, v1[1]), NUMBER(2, v1[2]), NUMBER(3, v1[3]), NUMBER(4, v1[4]), {0}};
+static const struct thrift_rule v1_rules[] = {RULE(1, THRIFT_NUMBER, n),
+                                              RULE(2, THRIFT_NUMBER, encoding),
+                                              RULE(3, THRIFT_NUMBER, level_encoding[0]),
+                                              RULE(4, THRIFT_NUMBER, level_encoding[1]),
+                                              {0}};
 static const struct thrift_rule dictionary_rules[] = {
-    NUMBER(1, dictionary[1]), NUMBER(2, dictionary[2]), {0}};
+    RULE(1, THRIFT_NUMBER, n), RULE(2, THRIFT_NUMBER, encoding), {0}};
 static const struct thrift_rule v2_rules[] = {
-    NUMBER(1, v2[1]), NUMBER(2, v2[2]), NUMBER(3, v2[3]), NUMBER(4, v2[4]),
-    NUMBER(5, v2[5]), NUMBER(6, v2[6]), NUMBER(7, v2[7]), {0}};
+    RULE(1, THRIFT_NUMBER, n),         RULE(2, THRIFT_NUMBER, nulls),
+    RULE(3, THRIFT_NUMBER, rows),      RULE(4, THRIFT_NUMBER, encoding),
+    RULE(5, THRIFT_NUMBER, def_bytes), RULE(6, THRIFT_NUMBER, rep_bytes),
+    RULE(7, THRIFT_NUMBER, is_packed), {0}};
 static const struct thrift_rule header_rules[] = {
-    NUMBER(1, type),     NUMBER(2, unpacked),         NUMBER(3, packed),   NUMBER(4, crc),
-    INSIDE(5, v1_rules), INSIDE(7, dictionary_rules), INSIDE(8, v2_rules), {0}};
+    RULE(1, THRIFT_NUMBER, type),
+    RULE(2, THRIFT_NUMBER, unpacked),
+    RULE(3, THRIFT_NUMBER, packed),
+    RULE(4, THRIFT_NUMBER, crc),
+    RULE(5, THRIFT_INSIDE, has[PAGE_DATA], .rules = v1_rules),
+    RULE(7, THRIFT_INSIDE, has[PAGE_DICTIONARY], .rules = dictionary_rules),
+    RULE(8, THRIFT_INSIDE, has[PAGE_DATA_V2], .rules = v2_rules),
+    {0}};
 
-/* What pages of that type have. */
-static bool page_kind(struct page_header *ret, const struct header_numbers *h)
+/* Has it what its type wants, and nothing else? Numbers that it lacks are negative. */
+static bool page_is_whole(const struct page_header *h)
 {
-    const int64_t *number = ret->type == PAGE_DATA         ? h->v1
-                            : ret->type == PAGE_DICTIONARY ? h->dictionary
-                            : ret->type == PAGE_DATA_V2    ? h->v2
-                                                           : NULL;
-    bool is_v2 = number == h->v2;
     uint64_t levels;
 
-    if (!number)
+    if (h->type < 0 || (int64_t)h->unpacked < 0 || (int64_t)h->packed < 0)
+        return false;
+    for (int64_t type = PAGE_DATA; type <= PAGE_DATA_V2; type++)
+        if (type != PAGE_INDEX && h->type <= PAGE_DATA_V2 && h->type != PAGE_INDEX &&
+            (h->has[type] > 0) != (h->type == type))
+            return false;
+    if (h->type == PAGE_INDEX || h->type > PAGE_DATA_V2)
         return true;
-    ret->n = (uint64_t)number[1];
-    ret->encoding = (uint64_t)number[is_v2 ? 4 : 2];
-    ret->level_encoding[0] = (uint64_t)h->v1[3];
-    ret->level_encoding[1] = (uint64_t)h->v1[4];
-    ret->nulls = (uint64_t)h->v2[2];
-    ret->rows = (uint64_t)h->v2[3];
-    ret->def_bytes = (uint64_t)h->v2[5];
-    ret->rep_bytes = (uint64_t)h->v2[6];
-    ret->is_packed = h->v2[7] != 0;
-    return number[1] >= 0 && (!is_v2 || (number[2] >= 0 && number[3] >= 0 &&
-                                         checked_add(ret->def_bytes, ret->rep_bytes, &levels) &&
-                                         levels <= ret->packed && levels <= ret->unpacked));
+    return (int64_t)h->n >= 0 &&
+           (h->type != PAGE_DATA_V2 || ((int64_t)h->nulls >= 0 && (int64_t)h->rows >= 0 &&
+                                        checked_add(h->def_bytes, h->rep_bytes, &levels) &&
+                                        levels <= h->packed && levels <= h->unpacked));
 }
 
 int page_header_read(const uint8_t *bytes, size_t len, struct page_header *ret,
                      const char **ret_why)
 {
     struct thrift t = {.at = bytes, .end = bytes + len};
-    struct header_numbers h;
 
-    memset(&h, -1, sizeof(h));
-    h.crc = INT64_MIN;
-    h.v2[7] = 1;
-    if (thrift_read(&t, header_rules, &h) < 0) {
+    memset(ret, -1, sizeof(*ret));
+    ret->crc = PAGE_NO_CRC;
+    ret->is_packed = 1;
+    if (thrift_read(&t, header_rules, ret) < 0) {
         *ret_why = t.fault;
         return -ENODATA;
     }
-    *ret = (struct page_header){.len = (unsigned)(t.at - bytes),
-                                .type = h.type,
-                                .unpacked = (uint64_t)h.unpacked,
-                                .packed = (uint64_t)h.packed,
-                                .has_crc = h.crc != INT64_MIN,
-                                .crc = (uint32_t)h.crc};
+    ret->len = (unsigned)(t.at - bytes);
     *ret_why = "expected a page header with sizes and counts of 0 or more, got another";
-    if (h.type < 0 || h.unpacked < 0 || h.packed < 0 || !page_kind(ret, &h))
+    if (!page_is_whole(ret))
         return -EBADMSG;
     *ret_why = "expected a page of at most 256 MiB and 67108864 values, got a larger one";
     return ret->unpacked > PAGE_BYTES_MAX || ret->packed > UINT64_C(2) * PAGE_BYTES_MAX ||
-                   ret->n > PAGE_VALUES_MAX
+                   (ret->n > PAGE_VALUES_MAX && (int64_t)ret->n > 0)
                ? -EBADMSG
                : 0;
 }
@@ -227,17 +216,18 @@ static int page_unpack(const struct page_column *column, const struct page_heade
     size_t len = (size_t)header->packed - at, size = (size_t)header->unpacked - at;
     int r;
 
-    if (header->has_crc && libdeflate_crc32(0, body, (size_t)header->packed) != header->crc)
+    if (header->crc != PAGE_NO_CRC &&
+        libdeflate_crc32(0, body, (size_t)header->packed) != (uint32_t)header->crc)
         return page_fail(ret_why, "expected the CRC of the header, got another");
     *ret = body + at;
     if (len == size && (!packed || column->codec == CODEC_NONE || !len)) /* as it is */
         return 0;
     if (size >= room->capacity) {
         page_room_release(room);
-        room->bytes = malloc(size + 1);
+        room->bytes = malloc(size + size / 4 + 1); /* the next may be a little larger */
         if (!room->bytes)
             return -ENOMEM;
-        room->capacity = size + 1;
+        room->capacity = size + size / 4 + 1;
     }
     *ret = room->bytes;
     r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, room->bytes, size);

@@ -11,18 +11,19 @@
 
 enum page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_V2 };
 
+#define PAGE_NO_CRC INT64_MIN
+
+/* Thrift's numbers, which are negative where a header lacks them. */
 struct page_header {
-    unsigned len;              /* bytes of the header */
-    int64_t type;              /* enum page_type, or one that is not known */
-    uint64_t unpacked, packed; /* bytes of the body */
-    bool has_crc;
-    uint32_t crc;
+    unsigned len;                  /* bytes of the header */
+    int64_t type;                  /* enum page_type, or one that is not known */
+    int64_t has[PAGE_DATA_V2 + 1]; /* more than 0: it has what pages of that type have */
+    uint64_t unpacked, packed;     /* bytes of the body */
+    int64_t crc;
     uint64_t n;                 /* values, with nulls */
     uint64_t encoding;          /* enum parquet_encoding */
     uint64_t level_encoding[2]; /* of v1: of definition and repetition levels */
-    /* in v2: */
-    uint64_t nulls, rows, def_bytes, rep_bytes;
-    bool is_packed;
+    uint64_t nulls, rows, def_bytes, rep_bytes, is_packed; /* of v2 */
 };
 
 /* Read a header. 0; -ENODATA: it is none, or has more bytes than len; or -EBADMSG. *ret_why says

@@ -218,6 +218,7 @@ static int thrift_read_field(struct thrift *t, const struct thrift_field *f,
         thrift_skip(t, f->type, 0, false);
         return 0;
     case THRIFT_INSIDE:
+        *(int64_t *)at = 1;
         return thrift_read(t, rule->rules, memory);
     case THRIFT_UNION:
         while (thrift_next(t, &member)) {

@@ -31,7 +31,8 @@ enum thrift_what {
     THRIFT_BYTES,  /* struct thrift_bytes, of binary or text */
     THRIFT_BITS,   /* uint64_t: a bit for each number of a list of integers; bit 63: larger ones */
     THRIFT_SEEN,   /* bool: one exists, of whatever type */
-    THRIFT_INSIDE, /* a struct: its fields, by another table, in the same memory */
+    THRIFT_INSIDE, /* int64_t: 1; of a struct, and its fields by another table, in the same memory
+                    */
     THRIFT_UNION,  /* int64_t: the number of the member; and the fields of that, as above */
     THRIFT_LIST,   /* of structs: list() reads all of them */
 };

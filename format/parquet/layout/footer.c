@@ -27,6 +27,7 @@ struct footer_reading {
     /* What a row group says, and a chunk in it: */
     int64_t group_rows;
     struct footer_chunk {
+        int64_t has_meta, has_statistics;
         int64_t type, codec, values, unpacked, packed, at, dictionary_at, nulls;
         uint64_t encodings;
         bool has_path, is_encrypted;
@@ -57,13 +58,14 @@ static const struct thrift_rule meta_rules[] = {
     RULE(7, THRIFT_NUMBER, chunk.packed),
     RULE(9, THRIFT_NUMBER, chunk.at),
     RULE(11, THRIFT_NUMBER, chunk.dictionary_at),
-    RULE(12, THRIFT_INSIDE, chunk, .rules = statistics_rules),
+    RULE(12, THRIFT_INSIDE, chunk.has_statistics, .rules = statistics_rules),
     {0}};
-static const struct thrift_rule chunk_rules[] = {RULE(1, THRIFT_SEEN, chunk.has_path),
-                                                 RULE(3, THRIFT_INSIDE, chunk, .rules = meta_rules),
-                                                 RULE(8, THRIFT_SEEN, chunk.is_encrypted),
-                                                 RULE(9, THRIFT_SEEN, chunk.is_encrypted),
-                                                 {0}};
+static const struct thrift_rule chunk_rules[] = {
+    RULE(1, THRIFT_SEEN, chunk.has_path),
+    RULE(3, THRIFT_INSIDE, chunk.has_meta, .rules = meta_rules),
+    RULE(8, THRIFT_SEEN, chunk.is_encrypted),
+    RULE(9, THRIFT_SEEN, chunk.is_encrypted),
+    {0}};
 
 static int footer_check_chunk(struct footer_reading *f, const struct parquet_node *leaf,
                               struct parquet_chunk *ret)
@@ -72,8 +74,8 @@ static int footer_check_chunk(struct footer_reading *f, const struct parquet_nod
     uint64_t at = (uint64_t)c->at, first = (uint64_t)c->dictionary_at, end = f->footer->at;
 
     if (c->type != leaf->type)
-        return footer_bad(f, c->type < 0 ? "expected metadata of the column, got none"
-                                         : "expected the type of the schema, got another");
+        return footer_bad(f, c->has_meta < 0 ? "expected metadata of the column, got none"
+                                             : "expected the type of the schema, got another");
     if (c->codec < 0 || c->codec >= N_CODECS)
         return footer_bad(f, "expected a codec from 0 to 7, got another");
     if (c->values < 0 || c->unpacked < 0 || c->packed < 0)
