@@ -173,9 +173,10 @@ int parquet_json(const struct parquet_node *node, struct parquet_leaf *leaf, uns
 #define PARQUET_UNIT_VALUES (UINT64_C(1) << 20)  /* with nulls: a unit of so many is full */
 #define PARQUET_UNIT_BYTES  (UINT64_C(64) << 10) /* of values, at least, except the last unit */
 
+/* Memory of a walk, which the next one gets. */
 struct parquet_memory {
-    struct pass_window window;
-    struct page_room room;
+    struct pass_window window; /* of packed pages, */
+    struct values_memory room; /* and of one unpacked */
 };
 
 struct parquet_walk {

@@ -19,7 +19,8 @@ static void check_data(const struct page_column *column, const struct page_data 
     for (size_t i = 0; i < data->v.n; i++) {
         const uint8_t *bytes = values_at(&data->v, i, &len);
 
-        FUZZ_CHECK(bytes >= data->v.bytes && bytes + len <= data->v.bytes + data->v.len);
+        FUZZ_CHECK(bytes >= data->v.bytes &&
+                   (data->v.gap || bytes + len <= data->v.bytes + data->v.len));
         sum += len;
     }
     FUZZ_CHECK(sum == data->v.len);
@@ -29,7 +30,7 @@ static void check_page(const struct page_column *column, struct page_header *hea
                        const uint8_t *body, const struct values *dictionary)
 {
     AUTO_PAGE_DATA struct page_data data = {0};
-    struct page_room room = {0};
+    struct values_memory room = {0};
     const char *why = NULL;
     size_t n = (size_t)header->n;
     int r = page_decode(column, header, body, dictionary, &room, &data, &why);
@@ -38,6 +39,7 @@ static void check_page(const struct page_column *column, struct page_header *hea
     fuzz_saw(&r, sizeof(r));
     if (r == 0) {
         check_data(column, &data, n);
+        values_close(&data.v);
         fuzz_saw(data.v.bytes, data.v.len);
         FUZZ_CHECK(page_decode(column, header, body, dictionary, &room, &data, &why) == 0);
         check_data(column, &data, 2 * n);
@@ -45,7 +47,7 @@ static void check_page(const struct page_column *column, struct page_header *hea
         page_data_drop(column, &data, n);
         check_data(column, &data, n);
     }
-    page_room_release(&room);
+    values_memory_release(&room);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -73,8 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     len -= HEAD;
     entries = entries < len ? entries : len;
     dictionary.width = column.width;
-    if (values_decode(&dictionary, column.type, ENCODING_PLAIN, data, entries,
-                      column.width ? entries / column.width : 3, NULL, &why) < 0)
+    if (values_decode(&dictionary, column.type,
+                      &(const struct values_source){.encoding = ENCODING_PLAIN,
+                                                    .bytes = data,
+                                                    .len = entries,
+                                                    .n = column.width ? entries / column.width : 3},
+                      &why) < 0)
         dictionary.n = 0;
     header.packed = len - entries;
     header.unpacked = column.codec ? 2 * header.packed : header.packed;

@@ -92,12 +92,6 @@ void page_data_release(struct page_data *data)
     data->n = 0;
 }
 
-void page_room_release(struct page_room *room)
-{
-    free(room->bytes);
-    *room = (struct page_room){0};
-}
-
 size_t page_count_values(const struct page_column *column, const struct page_data *data,
                          size_t from)
 {
@@ -207,71 +201,72 @@ int page_decode_levels(const struct page_column *column, const struct page_heade
     return r;
 }
 
-/* Unpack bytes [at, packed) of a body: *ret has what follows `at`. */
+/* Unpack bytes [at, packed) of a body: from->bytes has what follows `at`. */
 static int page_unpack(const struct page_column *column, const struct page_header *header,
-                       const uint8_t *body, size_t at, struct page_room *room, const uint8_t **ret,
-                       const char **ret_why)
+                       const uint8_t *body, size_t at, struct values_memory *memory,
+                       struct values_source *from, const char **ret_why)
 {
     bool packed = header->type != PAGE_DATA_V2 || header->is_packed;
     size_t len = (size_t)header->packed - at, size = (size_t)header->unpacked - at;
     int r;
 
+    *from = (struct values_source){.bytes = body + at, .len = size};
     if (header->crc != PAGE_NO_CRC &&
         libdeflate_crc32(0, body, (size_t)header->packed) != (uint32_t)header->crc)
         return page_fail(ret_why, "expected the CRC of the header, got another");
-    *ret = body + at;
     if (len == size && (!packed || column->codec == CODEC_NONE || !len)) /* as it is */
         return 0;
-    if (size >= room->capacity) {
-        page_room_release(room);
-        room->bytes = malloc(size + size / 4 + 1); /* the next may be a little larger */
-        if (!room->bytes)
-            return -ENOMEM;
-        room->capacity = size + size / 4 + 1;
-    }
-    *ret = room->bytes;
-    r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, room->bytes, size);
+    r = values_memory_have(memory, size);
+    if (r == 0)
+        r = codec_unpack(packed ? column->codec : CODEC_NONE, body + at, len, memory->bytes, size);
+    from->bytes = memory->bytes;
+    from->memory = memory;
     return r == -EBADMSG ? page_fail(ret_why, "expected a body that unpacks to the size in the "
                                               "header, got another")
                          : r;
 }
 
 int page_decode(const struct page_column *column, const struct page_header *header,
-                const uint8_t *body, const struct values *dictionary, struct page_room *room,
+                const uint8_t *body, const struct values *dictionary, struct values_memory *memory,
                 struct page_data *ret, const char **ret_why)
 {
     bool is_v2 = header->type == PAGE_DATA_V2; /* its levels are not packed */
     size_t packed_at = is_v2 ? (size_t)(header->rep_bytes + header->def_bytes) : 0;
-    size_t at = 0, had = ret->n, len = (size_t)header->unpacked;
-    const uint8_t *unpacked = NULL;
-    int r = page_unpack(column, header, body, packed_at, room, &unpacked, ret_why);
+    size_t at = 0, had = ret->n;
+    struct values_source from;
+    int r = page_unpack(column, header, body, packed_at, memory, &from, ret_why);
 
     if (r == 0)
-        r = page_decode_levels(column, header, is_v2 ? body : unpacked, is_v2 ? packed_at : len,
-                               ret, &at, ret_why);
+        r = page_decode_levels(column, header, is_v2 ? body : from.bytes,
+                               is_v2 ? packed_at : from.len, ret, &at, ret_why);
     if (r == -ENODATA)
         r = page_fail(ret_why, "expected levels inside the page, got a larger length");
     if (r < 0)
         return r;
+    from.encoding = header->encoding;
+    from.bytes += is_v2 ? 0 : at;
+    from.len -= is_v2 ? 0 : at;
+    from.n = page_count_values(column, ret, had);
+    from.dictionary = dictionary;
     ret->v.width = column->width;
-    r = values_decode(&ret->v, column->type, header->encoding, unpacked + (is_v2 ? 0 : at),
-                      len - at, page_count_values(column, ret, had), dictionary, ret_why);
+    r = values_decode(&ret->v, column->type, &from, ret_why);
     if (r < 0)
         ret->n = had;
     return r;
 }
 
 int page_decode_dictionary(const struct page_column *column, const struct page_header *header,
-                           const uint8_t *body, struct page_room *room, struct values *ret,
+                           const uint8_t *body, struct values_memory *memory, struct values *ret,
                            const char **ret_why)
 {
-    const uint8_t *unpacked = NULL;
+    struct values_source from;
     int r = header->encoding != ENCODING_PLAIN && header->encoding != ENCODING_PLAIN_DICTIONARY
                 ? page_fail(ret_why, "expected plain values in a dictionary, got another encoding")
-                : page_unpack(column, header, body, 0, room, &unpacked, ret_why);
+                : page_unpack(column, header, body, 0, memory, &from, ret_why);
 
+    if (r < 0)
+        return r;
+    from.n = (size_t)header->n;
     ret->width = column->width;
-    return r < 0 ? r
-                 : values_decode(ret, column->type, ENCODING_PLAIN, unpacked,
-                                 (size_t)header->unpacked, (size_t)header->n, NULL, ret_why);
+    return values_decode(ret, column->type, &from, ret_why); /* PLAIN is 0 */
 }

@@ -55,23 +55,16 @@ int page_data_grow(const struct page_column *column, struct page_data *data, siz
 /* Drop the first n levels, and their values. */
 void page_data_drop(const struct page_column *column, struct page_data *data, size_t n);
 
-/* Memory that pages are unpacked to, one after another. Starts as {0}. */
-struct page_room {
-    uint8_t *bytes; /* [capacity] */
-    size_t capacity;
-};
-
-void page_room_release(struct page_room *room);
-
 /* Decode the body of a data page, and append it. dictionary: of the chunk; NULL: none was before.
+ * memory: pages are unpacked there, one after another; starts as {0}.
  * 0, -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
 int page_decode(const struct page_column *column, const struct page_header *header,
-                const uint8_t *body, const struct values *dictionary, struct page_room *room,
+                const uint8_t *body, const struct values *dictionary, struct values_memory *memory,
                 struct page_data *ret, const char **ret_why);
 
 /* The same of a dictionary page. */
 int page_decode_dictionary(const struct page_column *column, const struct page_header *header,
-                           const uint8_t *body, struct page_room *room, struct values *ret,
+                           const uint8_t *body, struct values_memory *memory, struct values *ret,
                            const char **ret_why);
 
 /* The place of the first value in the body of a data page that is not packed: append the levels,

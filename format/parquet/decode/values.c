@@ -15,10 +15,31 @@
     sizeof(struct values) /* bytes in front of those of the values: for values_pack()              \
                            */
 
+int values_memory_have(struct values_memory *m, size_t size)
+{
+    size_t more = size + size / 4 + 64; /* the next may be a little larger */
+
+    if (m->bytes && size <= m->capacity)
+        return 0;
+    values_memory_release(m);
+    m->bytes = malloc(BEFORE + more);
+    if (!m->bytes)
+        return -ENOMEM;
+    m->bytes += BEFORE;
+    m->capacity = more;
+    return 0;
+}
+
+void values_memory_release(struct values_memory *m)
+{
+    if (m->bytes)
+        free(m->bytes - BEFORE);
+    *m = (struct values_memory){0};
+}
+
 void values_release(struct values *v)
 {
-    if (v->bytes)
-        free(v->bytes - BEFORE);
+    values_memory_release(&v->memory);
     free(v->end);
     free(v->mark);
     *v = (struct values){.width = v->width};
@@ -28,7 +49,8 @@ void values_clear(struct values *v)
 {
     free(v->mark);
     v->mark = NULL;
-    v->n = v->len = v->n_marks = 0;
+    v->n = v->len = v->n_marks = v->gap = 0;
+    v->bytes = v->memory.bytes;
 }
 
 uint32_t values_width(enum parquet_type type, uint32_t fixed)
@@ -56,6 +78,25 @@ static int values_grow(void *array, size_t *capacity, size_t n, size_t each, siz
     return 0;
 }
 
+void values_close(struct values *v)
+{
+    uint8_t *at = v->memory.bytes;
+    size_t len;
+
+    if (v->bytes == at && !v->gap)
+        return;
+    if (v->width)
+        memmove(at, v->bytes, v->len);
+    for (size_t i = 0, start = 0; i < v->n && !v->width; i++, at += len) {
+        len = v->end[i] - start;
+        memmove(at, v->bytes + start, len);
+        start = v->end[i] + v->gap;
+        v->end[i] = (uint32_t)(at + len - v->memory.bytes);
+    }
+    v->bytes = v->memory.bytes;
+    v->gap = 0;
+}
+
 /* Make space for n more values of `bytes` together. */
 static int values_reserve(struct values *v, size_t n, uint64_t bytes)
 {
@@ -63,7 +104,9 @@ static int values_reserve(struct values *v, size_t n, uint64_t bytes)
 
     if (bytes > 4 * (uint64_t)VALUES_BYTES_MAX - v->len)
         return -EBADMSG;
-    r = values_grow(&v->bytes, &v->capacity, v->len + (size_t)bytes, 1, BEFORE);
+    values_close(v);
+    r = values_grow(&v->memory.bytes, &v->memory.capacity, v->len + (size_t)bytes, 1, BEFORE);
+    v->bytes = v->memory.bytes;
     if (r == 0 && !v->width)
         r = values_grow(&v->end, &v->n_ends, v->n + n, sizeof(*v->end), 0);
     return r;
@@ -119,9 +162,10 @@ int values_append_one(struct values *v, const void *bytes, size_t len)
 
 void values_drop(struct values *v, size_t n)
 {
-    size_t start = v->width ? n * v->width : n ? v->end[n - 1] : 0;
-    size_t marks = n < v->n_marks ? v->n_marks - n : 0;
+    size_t marks = n < v->n_marks ? v->n_marks - n : 0, start;
 
+    values_close(v);
+    start = v->width ? n * v->width : n ? v->end[n - 1] : 0;
     if (v->n_marks) {
         memmove(v->mark, v->mark + v->n_marks - marks, marks);
         memset(v->mark + marks, VALUE_GOOD, v->n_marks - marks);
@@ -136,17 +180,18 @@ void values_drop(struct values *v, size_t n)
 
 int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size)
 {
-    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), text_len = strlen(text) + 1;
-    size_t marks = v->n_marks < v->n ? v->n_marks : v->n, len = ceil_div(v->len, 8) * 8;
-    size_t size = BEFORE + len + ends + marks + text_len;
-    struct values *made = realloc(v->bytes ? v->bytes - BEFORE : NULL, size);
-    uint8_t *at = (uint8_t *)made + BEFORE;
+    size_t marks = v->n_marks < v->n ? v->n_marks : v->n, text_len = strlen(text) + 1;
+    size_t first = v->bytes ? (size_t)(v->bytes - v->memory.bytes) : 0;
+    size_t len = v->width || !v->n ? v->len : v->end[v->n - 1];
+    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), ends_at = ceil_div(first + len, 8) * 8;
+    size_t size = BEFORE + ends_at + ends + marks + text_len;
+    struct values *made = realloc(v->memory.bytes ? v->memory.bytes - BEFORE : NULL, size);
+    uint8_t *bytes = (uint8_t *)made + BEFORE, *at = bytes + ends_at;
 
     if (!made)
         return -ENOMEM;
-    v->bytes = NULL;
-    *made = (struct values){v->width, v->n, v->len, at, .n_marks = marks};
-    at += len;
+    v->memory.bytes = NULL;
+    *made = (struct values){v->width, v->gap, v->n, v->len, bytes + first, .n_marks = marks};
     made->end = memcpy(at, ends ? (const void *)v->end : "", ends);
     made->mark = memcpy(at + ends, marks ? (const void *)v->mark : "", marks);
     memcpy(at + ends + marks, text, text_len);
@@ -158,13 +203,14 @@ int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size
 
 /* ---- encodings ---- */
 
-/* Values that are decoded. */
+/* Values that are decoded: they are appended to v. */
 struct decoding {
-    struct values *v; /* they are appended to it */
+    struct values *v;
     uint64_t encoding;
     const uint8_t *bytes;
     size_t len, n;
     const struct values *dictionary;
+    struct values_memory *memory;
     const char *why;
 };
 
@@ -181,13 +227,22 @@ static int values_room(struct decoding *d, uint64_t bytes)
     return r == -EBADMSG ? values_fail(d, "expected values of 256 MiB at most, got more") : r;
 }
 
-/* Encodings of values of one size: they write all of them to dst. */
-
-static int values_plain(struct decoding *d, uint8_t *dst)
+/* Take the memory that the values are in, for that of v, if they can stay where they are. */
+static bool values_take(struct decoding *d, size_t first, uint32_t gap)
 {
-    memcpy(dst, d->bytes, d->n * d->v->width);
-    return 0;
+    struct values *v = d->v;
+    struct values_memory own = v->memory;
+
+    if (!d->memory || v->n)
+        return false;
+    v->memory = *d->memory;
+    *d->memory = own;
+    v->bytes = v->memory.bytes + (d->bytes - v->memory.bytes) + first;
+    v->gap = gap;
+    return true;
 }
+
+/* Encodings of values of one size: they write all of them to dst. */
 
 static int values_bits(struct decoding *d, uint8_t *dst)
 {
@@ -248,19 +303,43 @@ static int values_split(struct decoding *d, uint8_t *dst)
     return 0;
 }
 
-/* Encodings of values that may differ in size: they add them one by one. */
+/* Others: they append them themselves. */
 
+static int values_plain(struct decoding *d)
+{
+    size_t len = d->n * d->v->width;
+    int r;
+
+    if (!values_take(d, 0, 0)) {
+        r = values_room(d, len);
+        if (r < 0)
+            return r;
+        memcpy(d->v->bytes + d->v->len, d->bytes, len);
+    }
+    d->v->len += len;
+    d->v->n += d->n;
+    return 0;
+}
+
+/* Their lengths are in front. */
 static int values_plain_bytes(struct decoding *d)
 {
+    struct values *v = d->v;
     size_t at = 0;
-    int r = values_room(d, d->len);
+    int r = values_room(d, d->memory && !v->n ? 0 : d->len);
+    bool is_taken = r == 0 && d->n && values_take(d, 4, 4);
 
     for (size_t i = 0; i < d->n && r == 0; i++) {
         size_t left = d->len - at, len = left < 4 ? 0 : load_le32(d->bytes + at);
 
         if (left < 4 || len > left - 4)
             return values_fail(d, "expected a length inside the page, got a larger one");
-        values_add(d->v, d->bytes + at + 4, len);
+        if (is_taken) {
+            v->end[v->n++] = (uint32_t)(at + len);
+            v->len += len;
+        } else {
+            values_add(v, d->bytes + at + 4, len);
+        }
         at += 4 + len;
     }
     return r;
@@ -382,7 +461,7 @@ static const struct decoder {
 } values_decoders[] = {
     {ENCODING_PLAIN, BOOLEANS, 1, .fill = values_bits},
     {ENCODING_PLAIN, BYTES, 32, .add = values_plain_bytes},
-    {ENCODING_PLAIN, ALL, WHOLE, .fill = values_plain},
+    {ENCODING_PLAIN, ALL, WHOLE, .add = values_plain},
     {ENCODING_PLAIN_DICTIONARY, ALL, 0, .add = values_dictionary},
     {ENCODING_RLE, BOOLEANS, 0, .fill = values_rle},
     {ENCODING_DELTA_BINARY_PACKED, INTEGERS, 0, .fill = values_delta},
@@ -410,15 +489,16 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
     return r;
 }
 
-int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
-                  size_t len, size_t n, const struct values *dictionary, const char **ret_why)
+int values_decode(struct values *v, enum parquet_type type, const struct values_source *from,
+                  const char **ret_why)
 {
-    struct decoding d = {v, encoding, bytes, len, n, dictionary, "it cannot be decoded"};
+    struct decoding d = {v,       from->encoding,   from->bytes,  from->len,
+                         from->n, from->dictionary, from->memory, "it cannot be decoded"};
     size_t had = v->n, had_len = v->len;
     int r = values_fail(&d, "expected an encoding that is read, got another");
 
     for (size_t i = 0; i < ARRAY_LEN(values_decoders); i++)
-        if (values_decoders[i].encoding == encoding && values_decoders[i].types >> type & 1) {
+        if (values_decoders[i].encoding == d.encoding && values_decoders[i].types >> type & 1) {
             r = values_append_by(&values_decoders[i], &d);
             break;
         }

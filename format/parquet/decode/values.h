@@ -42,15 +42,27 @@ enum value_mark {
     VALUE_NULL,
 };
 
+/* Memory of its own. */
+struct values_memory {
+    uint8_t *bytes; /* [capacity]; NULL: none */
+    size_t capacity;
+};
+
+/* Have at least size bytes there, not those from before. 0 or -ENOMEM. */
+int values_memory_have(struct values_memory *m, size_t size);
+void values_memory_release(struct values_memory *m);
+
 /* Values one after another, as PLAIN has them; a boolean is a byte. Starts as {.width}. */
 struct values {
-    uint32_t width; /* bytes of each; 0: they differ */
-    size_t n, len;
-    uint8_t *bytes;          /* [len] its own, as is all of it */
-    uint32_t *end;           /* [n] where each ends in bytes, with width 0 */
-    uint8_t *mark;           /* [n_marks] enum value_mark; later ones are good */
-    size_t n_marks;          /* 0: all are good */
-    size_t capacity, n_ends; /* private */
+    uint32_t width;              /* bytes of each; 0: they differ, */
+    uint32_t gap;                /* and after each are so many that belong to none */
+    size_t n, len;               /* len: bytes of all, without gaps */
+    uint8_t *bytes;              /* in memory */
+    uint32_t *end;               /* [n] where each ends in bytes, with width 0; its own, like */
+    uint8_t *mark;               /* [n_marks] enum value_mark; later ones are good */
+    size_t n_marks;              /* 0: all are good */
+    struct values_memory memory; /* private, like */
+    size_t n_ends;
 };
 
 static inline enum value_mark values_mark(const struct values *v, size_t i)
@@ -69,7 +81,7 @@ uint32_t values_width(enum parquet_type type, uint32_t fixed);
 
 static inline const uint8_t *values_at(const struct values *v, size_t i, size_t *ret_len)
 {
-    size_t start = v->width ? i * v->width : i ? v->end[i - 1] : 0;
+    size_t start = v->width ? i * v->width : i ? v->end[i - 1] + v->gap : 0;
 
     *ret_len = v->width ? v->width : v->end[i] - start;
     return v->bytes + start;
@@ -79,6 +91,9 @@ static inline const uint8_t *values_at(const struct values *v, size_t i, size_t 
  * they are too many. */
 int values_append_marked(struct values *v, size_t n, enum value_mark mark);
 int values_append_one(struct values *v, const void *bytes, size_t len);
+
+/* Let the values be without gaps. */
+void values_close(struct values *v);
 
 /* Drop the first n. */
 void values_drop(struct values *v, size_t n);
@@ -95,10 +110,18 @@ static inline const char *values_packed_text(const struct values *packed)
     return (const char *)packed->mark + packed->n_marks;
 }
 
-/* Append the n values that the len bytes are. dictionary: of the chunk; NULL: it has none. 0,
- * -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
-int values_decode(struct values *v, enum parquet_type type, uint64_t encoding, const uint8_t *bytes,
-                  size_t len, size_t n, const struct values *dictionary, const char **ret_why);
+/* What values are decoded from: the len bytes of a page. */
+struct values_source {
+    uint64_t encoding;
+    const uint8_t *bytes;
+    size_t len, n;                   /* n: values */
+    const struct values *dictionary; /* of the chunk; NULL: it has none */
+    struct values_memory *memory;    /* that the bytes are in: values may take it; NULL: not */
+};
+
+/* Append the values of a page. 0, -ENOMEM; or -EBADMSG, and *ret_why says why, static. */
+int values_decode(struct values *v, enum parquet_type type, const struct values_source *from,
+                  const char **ret_why);
 
 /* Decode DELTA_BINARY_PACKED of n numbers of bits (32, 64). *ret_used: the bytes that it took. NULL
  * or why it is none. ret: [n]. */

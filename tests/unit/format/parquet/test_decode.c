@@ -166,7 +166,10 @@ static int decode(enum parquet_type type, uint32_t fixed, uint64_t encoding, con
     const char *why;
 
     *ret = (struct values){.width = values_width(type, fixed)};
-    return values_decode(ret, type, encoding, bytes, len, n, NULL, &why);
+    return values_decode(
+        ret, type,
+        &(const struct values_source){.encoding = encoding, .bytes = bytes, .len = len, .n = n},
+        &why);
 }
 
 static void is_text(const struct values *v, size_t i, const char *want)
@@ -246,29 +249,65 @@ static void test_values__delta_bytes__decoded(void **state)
     is_text(&w, 1, "ac");
 }
 
+static int add(struct values *v, const uint8_t *bytes, size_t len, size_t n,
+               const struct values *dictionary)
+{
+    const struct values_source from = {ENCODING_RLE_DICTIONARY, bytes, len, n, dictionary, NULL};
+    const char *why;
+
+    return values_decode(v, TYPE_INT32, &from, &why);
+}
+
 static void test_values__dictionary__bad_id_alone(void **state)
 {
     AUTO_VALUES struct values entries = {0}, v = {.width = 4};
-    const char *why;
 
     (void)state;
     assert_int_equal(
         decode(TYPE_INT32, 0, ENCODING_PLAIN, BYTES(10, 0, 0, 0, 20, 0, 0, 0), 2, &entries), 0);
     /* Width 2; a group of ids 1, 0, 3, 0, ... */
-    assert_int_equal(values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(2, 3, 0x31, 0), 4,
-                                   &entries, &why),
-                     0);
+    assert_int_equal(add(&v, BYTES(2, 3, 0x31, 0), 4, &entries), 0);
     assert_int_equal(load_le32(v.bytes), 20);
     assert_int_equal(load_le32(v.bytes + 4), 10);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(values_mark(&v, i), i == 2 ? VALUE_BAD : VALUE_GOOD);
-    assert_int_equal(
-        values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(33, 3, 0), 4, &entries, &why),
-        -EBADMSG);
+    assert_int_equal(add(&v, BYTES(33, 3, 0), 4, &entries), -EBADMSG);
     assert_int_equal(v.n, 4); /* nothing was added */
-    assert_int_equal(
-        values_decode(&v, TYPE_INT32, ENCODING_RLE_DICTIONARY, BYTES(1, 2, 0), 1, NULL, &why),
-        -EBADMSG);
+    assert_int_equal(add(&v, BYTES(1, 2, 0), 1, NULL), -EBADMSG);
+}
+
+static void test_values__memory_taken__same_values(void **state)
+{
+    /* "ab", "", "c" with their lengths, after a byte of levels */
+    static const uint8_t page[] = {9, 2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c'};
+    AUTO_VALUES struct values v = {0};
+    struct values_memory memory = {0};
+    struct values *packed;
+    const char *why;
+    size_t size;
+    void *piece;
+
+    (void)state;
+    assert_int_equal(values_memory_have(&memory, sizeof(page)), 0);
+    memcpy(memory.bytes, page, sizeof(page));
+    const struct values_source from = {
+        .bytes = memory.bytes + 1, .len = sizeof(page) - 1, .n = 3, .memory = &memory};
+
+    assert_int_equal(values_decode(&v, TYPE_BYTE_ARRAY, &from, &why), 0);
+    assert_true(v.gap == 4 && v.len == 3 && v.bytes == from.bytes + 4);
+    is_text(&v, 0, "ab");
+    is_text(&v, 1, "");
+    is_text(&v, 2, "c");
+    assert_int_equal(values_append_one(&v, "xyz", 3), 0); /* without gaps now */
+    assert_true(!v.gap && v.len == 6 && !memcmp(v.bytes, "abcxyz", 6));
+    values_drop(&v, 1);
+    is_text(&v, 1, "c");
+    assert_int_equal(values_pack(&v, "why", &piece, &size), 0);
+    packed = piece;
+    is_text(packed, 2, "xyz");
+    assert_string_equal(values_packed_text(packed), "why");
+    free(piece);
+    values_memory_release(&memory);
 }
 
 static void refuses(enum parquet_type type, uint64_t encoding, const uint8_t *bytes, size_t len,
@@ -316,7 +355,7 @@ static void test_page__v1_with_nulls__levels_and_values(void **state)
                             .crc = PAGE_NO_CRC,
                             .level_encoding = {ENCODING_RLE, ENCODING_RLE}};
     AUTO_PAGE_DATA struct page_data data = {0}, other = {0};
-    struct page_room room = {0};
+    struct values_memory room = {0};
     const char *why;
 
     (void)state;
@@ -337,7 +376,7 @@ static void test_page__v1_with_nulls__levels_and_values(void **state)
     page_data_drop(&column, &data, 2);
     assert_memory_equal(data.def, ((uint8_t[]){1, 1, 0, 1}), 4);
     assert_true(data.n == 4 && data.v.n == 3 && load_le32(data.v.bytes) == 9);
-    page_room_release(&room);
+    values_memory_release(&room);
 }
 
 static void test_page__header_cut__wants_more(void **state)
@@ -370,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_values__delta__decoded),
         cmocka_unit_test(test_values__delta_bytes__decoded),
         cmocka_unit_test(test_values__dictionary__bad_id_alone),
+        cmocka_unit_test(test_values__memory_taken__same_values),
         cmocka_unit_test(test_values__hostile__refused),
         cmocka_unit_test(test_page__v1_with_nulls__levels_and_values),
         cmocka_unit_test(test_page__header_cut__wants_more),
