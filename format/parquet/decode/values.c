@@ -231,12 +231,12 @@ static int values_room(struct decoding *d, uint64_t bytes)
 static bool values_take(struct decoding *d, size_t first, uint32_t gap)
 {
     struct values *v = d->v;
-    struct values_memory own = v->memory;
+    struct values_memory before = v->memory;
 
     if (!d->memory || v->n)
         return false;
     v->memory = *d->memory;
-    *d->memory = own;
+    *d->memory = before;
     v->bytes = v->memory.bytes + (d->bytes - v->memory.bytes) + first;
     v->gap = gap;
     return true;
