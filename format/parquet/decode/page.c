@@ -42,20 +42,19 @@ static const struct thrift_rule header_rules[] = {
 /* Has it what its type wants, and nothing else? Numbers that it lacks are negative. */
 static bool page_is_whole(const struct page_header *h)
 {
+    bool is_known = h->type <= PAGE_DATA_V2 && h->type != PAGE_INDEX;
     uint64_t levels;
 
     if (h->type < 0 || (int64_t)h->unpacked < 0 || (int64_t)h->packed < 0)
         return false;
-    for (int64_t type = PAGE_DATA; type <= PAGE_DATA_V2; type++)
-        if (type != PAGE_INDEX && h->type <= PAGE_DATA_V2 && h->type != PAGE_INDEX &&
-            (h->has[type] > 0) != (h->type == type))
+    for (int64_t type = PAGE_DATA; type <= PAGE_DATA_V2 && is_known; type++)
+        if ((h->has[type] > 0) != (h->type == type))
             return false;
-    if (h->type == PAGE_INDEX || h->type > PAGE_DATA_V2)
-        return true;
-    return (int64_t)h->n >= 0 &&
-           (h->type != PAGE_DATA_V2 || ((int64_t)h->nulls >= 0 && (int64_t)h->rows >= 0 &&
-                                        checked_add(h->def_bytes, h->rep_bytes, &levels) &&
-                                        levels <= h->packed && levels <= h->unpacked));
+    if (!is_known || h->type != PAGE_DATA_V2)
+        return !is_known || (int64_t)h->n >= 0;
+    return (int64_t)h->n >= 0 && (int64_t)h->nulls >= 0 && (int64_t)h->rows >= 0 &&
+           checked_add(h->def_bytes, h->rep_bytes, &levels) && levels <= h->packed &&
+           levels <= h->unpacked;
 }
 
 int page_header_read(const uint8_t *bytes, size_t len, struct page_header *ret,

@@ -15,21 +15,6 @@
     sizeof(struct values) /* bytes in front of those of the values: for values_pack()              \
                            */
 
-int values_memory_have(struct values_memory *m, size_t size)
-{
-    size_t more = size + size / 4 + 64; /* the next may be a little larger */
-
-    if (m->bytes && size <= m->capacity)
-        return 0;
-    values_memory_release(m);
-    m->bytes = malloc(BEFORE + more);
-    if (!m->bytes)
-        return -ENOMEM;
-    m->bytes += BEFORE;
-    m->capacity = more;
-    return 0;
-}
-
 void values_memory_release(struct values_memory *m)
 {
     if (m->bytes)
@@ -61,7 +46,7 @@ uint32_t values_width(enum parquet_type type, uint32_t fixed)
     return type == TYPE_FIXED ? fixed : type == TYPE_BYTE_ARRAY ? 0 : widths[type];
 }
 
-/* Grow an array with `before` bytes in front of it. */
+/* Grow an array with `before` bytes in front of it: a little more, for the next one. */
 static int values_grow(void *array, size_t *capacity, size_t n, size_t each, size_t before)
 {
     uint8_t **at = array;
@@ -76,6 +61,11 @@ static int values_grow(void *array, size_t *capacity, size_t n, size_t each, siz
     *at = grown + before;
     *capacity = more;
     return 0;
+}
+
+int values_memory_have(struct values_memory *m, size_t size)
+{
+    return values_grow(&m->bytes, &m->capacity, size, 1, BEFORE);
 }
 
 void values_close(struct values *v)

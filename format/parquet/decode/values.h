@@ -48,7 +48,7 @@ struct values_memory {
     size_t capacity;
 };
 
-/* Have at least size bytes there, not those from before. 0 or -ENOMEM. */
+/* Have at least size bytes there. 0 or -ENOMEM. */
 int values_memory_have(struct values_memory *m, size_t size);
 void values_memory_release(struct values_memory *m);
 
