@@ -184,23 +184,22 @@ static int table_find_separator(const struct table_source *source, size_t most,
 
 /* The first row, and what the rows after it say of it. */
 struct table_first {
-    char **text;           /* [n] its cells; empty ones: "" */
-    enum table_type *type; /* [n] */
-    bool *recurs;          /* [n] a later row has the same cell */
-    char **match;          /* [n] the first later cell that names a picture, or NULL */
+    struct first_cell {
+        char *text;  /* an empty one: "" */
+        char *match; /* the first later cell that names a picture, or NULL */
+        enum table_type type;
+        bool recurs; /* a later row has the same cell */
+    } * cell;        /* [n] */
     size_t n;
 };
 
 static void table_first_release(struct table_first *first)
 {
     for (size_t i = 0; i < first->n; i++) {
-        free(first->text[i]);
-        free(first->match[i]);
+        free(first->cell[i].text);
+        free(first->cell[i].match);
     }
-    free(first->text);
-    free(first->match);
-    free(first->type);
-    free(first->recurs);
+    free(first->cell);
 }
 
 static enum table_type table_first_type(const struct table_rows *rows, size_t i)
@@ -216,18 +215,16 @@ static enum table_type table_first_type(const struct table_rows *rows, size_t i)
 
 static int table_first_read(struct table_first *first, const struct table_rows *rows)
 {
-    first->text = calloc(rows->row.n, sizeof(*first->text));
-    first->match = calloc(rows->row.n, sizeof(*first->match));
-    first->type = calloc(rows->row.n, sizeof(*first->type));
-    first->recurs = calloc(rows->row.n, sizeof(*first->recurs));
-    if (!first->text || !first->match || !first->type || !first->recurs)
+    first->cell = calloc(rows->row.n, sizeof(*first->cell));
+    if (!first->cell)
         return -ENOMEM;
     for (first->n = 0; first->n < rows->row.n; first->n++) {
         const struct row_cell *cell = &rows->row.cell[first->n];
+        struct first_cell *kept = &first->cell[first->n];
 
-        first->text[first->n] = strndup(cell->len ? cell->text : "", cell->len);
-        first->type[first->n] = table_first_type(rows, first->n);
-        if (!first->text[first->n])
+        kept->text = strndup(cell->len ? cell->text : "", cell->len);
+        kept->type = table_first_type(rows, first->n);
+        if (!kept->text)
             return -ENOMEM;
     }
     return 0;
@@ -255,7 +252,8 @@ static bool table_has_values(const struct table_head *head, const struct table_f
                              size_t key)
 {
     for (size_t i = 0; i < first->n; i++) {
-        bool are_numbers = first->type[i] == TABLE_INTEGERS || first->type[i] == TABLE_REALS;
+        bool are_numbers =
+            first->cell[i].type == TABLE_INTEGERS || first->cell[i].type == TABLE_REALS;
         enum table_type below = head->column[i].type;
 
         if (i != key && are_numbers && (below == TABLE_INTEGERS || below == TABLE_REALS))
@@ -269,14 +267,14 @@ static bool table_has_values(const struct table_head *head, const struct table_f
 static bool table_is_header(const struct table_head *head, const struct table_first *first,
                             size_t key, const struct picture_names *names)
 {
-    const char *text = first->text[key], *match = first->match[key];
+    const char *text = first->cell[key].text, *match = first->cell[key].match;
 
     if (picture_find(names, text, strlen(text)) != PICTURE_NONE)
         return false;
     if (!match)
         return true;
     for (size_t i = 0; i < first->n; i++)
-        if (i != key && first->recurs[i] && first->type[i] == TABLE_TEXTS)
+        if (i != key && first->cell[i].recurs && first->cell[i].type == TABLE_TEXTS)
             return false;
     if (table_extension(match, strlen(match)))
         return !table_extension(text, strlen(text));
@@ -311,9 +309,9 @@ static int table_head_name(struct table_head *head, const struct table_first *fi
 
         if (head->separator == TABLE_WORDS &&
             (column->type != TABLE_INTEGERS || column->width != 1 ||
-             strpbrk(first->text[i], " \t")))
+             strpbrk(first->cell[i].text, " \t")))
             continue;
-        r = table_name(first->text[i], &column->name);
+        r = table_name(first->cell[i].text, &column->name);
         if (r < 0)
             return r;
     }
@@ -331,7 +329,7 @@ static size_t table_named_column(struct table_head *head, const struct table_fir
     uint64_t number = 0;
 
     for (size_t i = 0; i < first->n && (head->has_header || !is_number); i++) {
-        if (!strcmp(first->text[i], name)) {
+        if (!strcmp(first->cell[i].text, name)) {
             head->has_header = true;
             return i;
         }
@@ -351,7 +349,8 @@ static int table_resolve(const struct table_source *source, struct table_head *h
     return diag_set(d, -EBADMSG,
                     "%s: it has no column \"%s\": expected one of its first row, \"%.60s\" to "
                     "\"%.60s\", or a number from 0 to %zu",
-                    source->file, name, first->text[0], first->text[first->n - 1], first->n - 1);
+                    source->file, name, first->cell[0].text, first->cell[first->n - 1].text,
+                    first->n - 1);
 }
 
 static int table_resolve_options(const struct table_source *source, struct table_head *head,
@@ -396,13 +395,13 @@ static int table_head_see_row(struct table_head *head, struct table_first *first
                 (unsigned)table_integers(cell->text, cell->len, number, TABLE_WIDTH_MOST);
         type = table_type_of(rows, i, column->width ? column->width : UINT32_MAX, number);
         column->type = type > column->type ? type : column->type;
-        first->recurs[i] |= cell->len && strlen(first->text[i]) == cell->len &&
-                            !memcmp(first->text[i], cell->text, cell->len);
+        first->cell[i].recurs |= cell->len && strlen(first->cell[i].text) == cell->len &&
+                                 !memcmp(first->cell[i].text, cell->text, cell->len);
         if (!column->may_be_key || table_see_key(column, rows, i) == PICTURE_NONE ||
-            first->match[i])
+            first->cell[i].match)
             continue;
-        first->match[i] = strndup(cell->text, cell->len);
-        if (!first->match[i])
+        first->cell[i].match = strndup(cell->text, cell->len);
+        if (!first->cell[i].match)
             return -ENOMEM;
     }
     return 0;
@@ -438,15 +437,15 @@ static void table_head_join_first(struct table_head *head, const struct table_fi
 
         if (head->separator == TABLE_WORDS && column->type == TABLE_EMPTY) {
             int64_t number[TABLE_WIDTH_MOST];
-            const char *text = first->text[i];
+            const char *text = first->cell[i].text;
 
             column->width = (unsigned)table_integers(text, strlen(text), number, TABLE_WIDTH_MOST);
             column->type = column->width ? TABLE_INTEGERS : *text ? TABLE_TEXTS : TABLE_EMPTY;
-        } else if (first->type[i] > column->type && head->separator != TABLE_WORDS) {
-            column->type = first->type[i];
+        } else if (first->cell[i].type > column->type && head->separator != TABLE_WORDS) {
+            column->type = first->cell[i].type;
         }
         column->matched +=
-            picture_find(names, first->text[i], strlen(first->text[i])) != PICTURE_NONE;
+            picture_find(names, first->cell[i].text, strlen(first->cell[i].text)) != PICTURE_NONE;
     }
 }
 

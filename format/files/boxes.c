@@ -94,12 +94,9 @@ static int boxes_finish(struct claim_boxes *boxes)
 
     if (r < 0 || !classes.n)
         return r;
-    text_add(&boxes->about, "\"classes\": [");
-    for (size_t i = 0; i < classes.n; i++) {
-        text_add(&boxes->about, "%s", i ? ", " : "");
-        text_add_json(&boxes->about, classes.item[i].name);
-    }
-    text_add(&boxes->about, "],\n");
+    text_add(&boxes->about, "\"classes\": ");
+    text_add_json_list(&boxes->about, &classes.item->name, sizeof(*classes.item), classes.n);
+    text_add(&boxes->about, ",\n");
     return boxes->about.failed ? -ENOMEM : 0;
 }
 

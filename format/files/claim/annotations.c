@@ -268,9 +268,8 @@ void annotations_apply(struct annotating *a)
         if (here >= COCO_FOLDER)
             continue;
         n++;
-        if (s->claims->heads(s->claims, &i, 1, sizeof(head), head, &len) < 0) {
-            a->s->failed = true;
-        } else if (len < 0) { /* without it the fields would be others */
+        len = search_head(a->s, i, head, sizeof(head));
+        if (len < 0) { /* without it the fields would be others */
             AUTO_TEXT struct text t = {0};
 
             text_add(&t,
@@ -289,9 +288,9 @@ void annotations_apply(struct annotating *a)
 #define BOX_LOOKS 8
 
 /* Which format have the first files with that role (or extension, if it is 0)? NULL: none. */
-static const struct box_format *boxes_find(const struct search *s, struct set *set, unsigned role,
-                                           const char *ext)
+static const struct box_format *boxes_find(struct set *set, unsigned role, const char *ext)
 {
+    struct search *s = set->s;
     const struct files_claim *claim = set->claim;
     unsigned looks = 0;
 
@@ -304,9 +303,7 @@ static const struct box_format *boxes_find(const struct search *s, struct set *s
         if ((claim->role ? claim->role[i] : 0) != role || !text_ends_with(name, ext))
             continue;
         looks++;
-        if (!members_size(s->m, file) ||
-            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0)
-            continue;
+        len = members_size(s->m, file) ? search_head(s, file, head, sizeof(head)) : 0;
         if (len < 0)
             set_refuse(set, "%s cannot be read: %s", name, strerror(-len));
         if (len <= 0)
@@ -321,19 +318,19 @@ static const struct box_format *boxes_find(const struct search *s, struct set *s
 }
 
 /* Files called by an extension next to pictures: VOC's. In a folder of labels: any. */
-static void boxes_search(struct annotating *a, struct set *set)
+static void boxes_search(struct set *set)
 {
     struct files_claim *claim = set->claim;
 
     if (set->has_companions)
-        claim->boxes = boxes_find(a->s, set, 0, ".xml");
+        claim->boxes = boxes_find(set, 0, ".xml");
     snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
     for (unsigned role = 1; role <= claim->n_roles && !claim->boxes; role++) {
         const char *ext = strrchr(claim->role_name[role - 1], '.');
 
         if (!set->is_text[role - 1] || !ext)
             continue;
-        claim->boxes = boxes_find(a->s, set, role, ext);
+        claim->boxes = boxes_find(set, role, ext);
         claim->boxes_role = role;
     }
 }
@@ -346,16 +343,15 @@ bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
     AUTO_FREE uint8_t *bytes = malloc(1 << 16);
     struct diag d = DIAG_INIT;
     const char *name = members_name(a->s->m, file);
-    int len = 0,
-        r = bytes ? a->s->claims->heads(a->s->claims, &file, 1, 1 << 16, bytes, &len) : -ENOMEM;
+    int len = bytes ? search_head(a->s, file, bytes, 1 << 16) : -ENOMEM, r;
 
-    if (r == 0 && len < 0) {
+    if (len < 0) {
+        a->s->failed = a->s->failed || !bytes;
         text_add(&set->notes, "%s cannot be read, so classes of boxes have no names: %s\n", name,
                  strerror(-len));
         return false;
     }
-    if (r == 0)
-        r = yolo_names(bytes, (size_t)len, name, &classes, &d);
+    r = yolo_names(bytes, (size_t)len, name, &classes, &d);
     if (r == -EBADMSG)
         text_add(&set->notes, "%s\n", d.text);
     a->s->failed = a->s->failed || r == -ENOMEM;
@@ -428,7 +424,7 @@ void annotating_finish_set(struct annotating *a, struct set *set)
         set_keep_named(set);
     }
     if (!set->dataset) /* otherwise they are known */
-        boxes_search(a, set);
+        boxes_search(set);
     if (claim->boxes)
         set_add_about_text(set, "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)

@@ -27,7 +27,7 @@
 
 /* Does a table of metadata of the folder name files? Only metadata.csv is asked, by its first
  * bytes: the others have no other purpose. One that cannot be read does, as its name says. */
-static bool claim_tables_name_files(const struct search *s, uint32_t folder)
+static bool claim_tables_name_files(struct search *s, uint32_t folder)
 {
     const char *path = claim_path(s, folder);
 
@@ -38,9 +38,9 @@ static bool claim_tables_name_files(const struct search *s, uint32_t folder)
 
         if (file == s->m->n)
             continue;
-        if (!s->claims->heads || !text_ends_with(table_names[i], ".csv") ||
-            s->claims->heads(s->claims, &file, 1, sizeof(head), head, &len) < 0 || len < 0 ||
-            memmem(head, (size_t)len, "file_name", strlen("file_name")))
+        len =
+            text_ends_with(table_names[i], ".csv") ? search_head(s, file, head, sizeof(head)) : -1;
+        if (len < 0 || memmem(head, (size_t)len, "file_name", strlen("file_name")))
             return true;
     }
     return false;
@@ -48,7 +48,7 @@ static bool claim_tables_name_files(const struct search *s, uint32_t folder)
 
 /* Does a table say what is a sample? Not if a folder below has one, or is a part of a dataset, or
  * has something else. */
-static bool claim_has_table(const struct search *s, uint32_t folder)
+static bool claim_has_table(struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
 
@@ -103,7 +103,6 @@ void claim_search_folder(struct search *s, uint32_t folder, struct claim_above a
         claim_note_unmet(s, folder, above.project);
         return;
     }
-    above.in_split = words_name_split(name);
     above.split = above.split || name_is_split(name);
     above.project = above.project || f->project;
     if (!above.split && above.project) {

@@ -112,8 +112,7 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
 
 enum folders_split { SPLIT_NONE, SPLIT_ALL, SPLIT_DOUBTFUL };
 
-static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all,
-                                               bool in_split)
+static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all)
 {
     struct name_piece first = {0}, piece;
     size_t n = 0, exact = 0;
@@ -130,7 +129,7 @@ static enum folders_split folders_judge_splits(const struct search *s, const str
     }
     if (n && n == all->n)
         return SPLIT_ALL;
-    if (in_split)
+    if (words_name_split(folder_name(s, all->folder)))
         return SPLIT_NONE;
     if (differ)
         return SPLIT_ALL;
@@ -491,7 +490,7 @@ void folders_apply(struct search *s, uint32_t folder, struct claim_above above)
 
     if (all.direct)
         search_classes_for_manifests(s, folder);
-    split = folders_judge_splits(s, &all, above.in_split);
+    split = folders_judge_splits(s, &all);
     input = folders_find_input(s, &all);
     if (folders_is_flat(s, &all)) {
         folders_make(s, folder, LAYOUT_FLAT, folder, false, above, "one folder", NULL);

@@ -14,7 +14,6 @@
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/manifests.h"
 #include "format/files/claim/parts.h"
-#include "format/rows/row.h"
 
 #define MANIFEST_NAMES_MAX 60000 /* of labels */
 #define USAGES             32    /* of a manifest */
@@ -34,6 +33,7 @@ struct manifest {
         size_t missing;            /* rows without a file */
     } usage[USAGES];
     unsigned n_usages;
+    uint64_t lines; /* so far */
 };
 
 static void manifest_release(struct manifest *t)
@@ -149,39 +149,31 @@ static int manifest_add_line(struct manifest *t, const struct manifest_line *lin
     return 0;
 }
 
+static int manifest_add_row(void *manifest, const struct row_bytes *row, uint64_t line,
+                            const char *what, struct diag *d)
+{
+    AUTO_MANIFEST_LINE struct manifest_line parsed = {0};
+    struct manifest *t = manifest;
+    int r;
+
+    if (line != ++t->lines)
+        return diag_set(d, -EBADMSG,
+                        "%s, line %" PRIu64 ": expected a JSON object, got an empty line", t->what,
+                        t->lines);
+    r = manifest_line_parse(&parsed, row->bytes, row->len, what, d);
+    return r < 0 ? r : manifest_add_line(t, &parsed, what, d);
+}
+
 static int manifest_read(struct manifest *t, struct diag *d)
 {
-    AUTO_BLOB struct blob *blob = NULL;
-    AUTO(row_walk_release)
-    struct row_walk walk = {.format = TABLE_JSONL, .name = t->what};
-    struct row_bytes row;
-    char what[512];
-    int r = t->s->claims->open(t->s->claims, t->file, &blob, d);
+    int r = search_rows(t->s, t->file, t->what, TABLE_JSONL, manifest_add_row, t, d);
 
-    if (r < 0)
-        return r;
-    walk.blob = blob;
-    walk.end = blob->size;
-    for (uint64_t line = 1; (r = row_walk_next(&walk, &row, d)) == 1; line++) {
-        AUTO_MANIFEST_LINE struct manifest_line parsed = {0};
-
-        snprintf(what, sizeof(what), "%s, line %" PRIu64, walk.name, walk.line);
-        if (walk.line != line)
-            return diag_set(d, -EBADMSG,
-                            "%s, line %" PRIu64 ": expected a JSON object, got an empty line",
-                            walk.name, line);
-        r = manifest_line_parse(&parsed, row.bytes, row.len, what, d);
-        if (r == 0)
-            r = manifest_add_line(t, &parsed, what, d);
-        if (r < 0)
-            return r;
-    }
-    if (r == 0 && !t->n_usages)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected lines that are JSON objects with 'source' and 'usage', got "
-                        "none; if it is no manifest of pictures, give it another name",
-                        t->what);
-    return r < 0 ? r : blob_verify(blob, d);
+    return r < 0 || t->n_usages
+               ? r
+               : diag_set(d, -EBADMSG,
+                          "%s: expected lines that are JSON objects with 'source' and 'usage', got "
+                          "none; if it is no manifest of pictures, give it another name",
+                          t->what);
 }
 
 /* ---- a usage ---- */

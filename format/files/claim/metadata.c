@@ -11,7 +11,6 @@
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/parts.h"
 #include "format/records/column_table.h"
-#include "format/rows/row.h"
 
 #define METADATA_COLUMNS_MAX 500 /* of a table */
 
@@ -170,12 +169,14 @@ static void metadata_begin_row(struct metadata *t, uint64_t at)
                   named ? path_stem(named->text, named->len) : strlen(place));
 }
 
-static int metadata_add_row(struct metadata *t, const struct row_bytes *bytes, const char *what,
-                            struct diag *d)
+static int metadata_add_row(void *metadata, const struct row_bytes *bytes, uint64_t line,
+                            const char *what, struct diag *d)
 {
+    struct metadata *t = metadata;
     const struct row *row = &t->row;
     int r = row_parse(&t->row, t->format, bytes->bytes, bytes->len, what, d);
 
+    (void)line;
     if (r == 0 && t->format == TABLE_CSV && !t->columns.n)
         return metadata_read_names(t, what, d);
     if (r == 0 && t->format == TABLE_CSV && row->n != t->columns.n)
@@ -196,28 +197,6 @@ static int metadata_add_row(struct metadata *t, const struct row_bytes *bytes, c
     }
     t->rows += r == 0;
     return r;
-}
-
-static int metadata_read_rows(struct metadata *t, struct diag *d)
-{
-    AUTO_BLOB struct blob *blob = NULL;
-    AUTO(row_walk_release)
-    struct row_walk walk = {.format = t->format, .name = t->what};
-    struct row_bytes row;
-    char what[512];
-    int r = t->s->claims->open(t->s->claims, t->file, &blob, d);
-
-    if (r < 0)
-        return r;
-    walk.blob = blob;
-    walk.end = blob->size;
-    while ((r = row_walk_next(&walk, &row, d)) == 1) {
-        snprintf(what, sizeof(what), "%s, line %" PRIu64, walk.name, walk.line);
-        r = metadata_add_row(t, &row, what, d);
-        if (r < 0)
-            return r;
-    }
-    return r < 0 ? r : blob_verify(blob, d);
 }
 
 /* ---- all rows ---- */
@@ -335,7 +314,8 @@ void metadata_apply(struct search *s, uint32_t folder)
         t.format = text_ends_with(members_name(s->m, t.file), ".csv") ? TABLE_CSV : TABLE_JSONL;
         t.what = member_path(s->m, t.file);
         t.set = set_begin(s, folder, LAYOUT_FLAT, folder, "a table of metadata");
-        r = t.what && t.set ? metadata_read_rows(&t, &d) : -ENOMEM;
+        r = t.what && t.set ? search_rows(s, t.file, t.what, t.format, metadata_add_row, &t, &d)
+                            : -ENOMEM;
     }
     if (r == 0)
         r = metadata_finish(&t, &d);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "format/files/claim/claim.h"
 #include "format/files/claim/names.h"
+#include "format/rows/row.h"
 
 /* What is counted of the files of a folder. */
 enum folder_count {
@@ -219,7 +220,6 @@ void metadata_apply(struct search *s, uint32_t folder);
  * project: a program is built in a folder above. */
 struct claim_above {
     bool split, project;
-    bool in_split;    /* the folder itself is called by a split */
     const char *rule; /* which rule has led here, for people; NULL: none */
 };
 void claim_search_folder(struct search *s, uint32_t folder, struct claim_above above);
@@ -273,6 +273,16 @@ bool search_capacity(struct search *s, void *array, size_t n, size_t each);
 
 /* Copy a text of len bytes, as element number *n of a list, which grows. */
 void search_add_text(struct search *s, char ***list, size_t *n, const char *text, size_t len);
+
+/* Read the first `size` bytes of a file: how many there are, or -errno. */
+int search_head(struct search *s, size_t file, void *bytes, size_t size);
+
+/* Give each row of a file to add(), and what it is called in messages. 0, or -errno with the reason
+ * in d. */
+int search_rows(struct search *s, size_t file, const char *name, enum table_format format,
+                int (*add)(void *ctx, const struct row_bytes *row, uint64_t line, const char *what,
+                           struct diag *d),
+                void *ctx, struct diag *d);
 
 /* Make a set by hand: begin it, then each sample with its files, whose field is an extension if
  * field is NULL, and end it. NULL: no memory. The set moves when another begins. */

@@ -123,14 +123,11 @@ static bool recipe_open(struct search *s, uint32_t folder, const char *name, con
 /* The first bytes of a file, ended by NUL, the caller's. NULL: no memory. */
 static char *recipe_bytes(struct search *s, size_t file, int *ret_len)
 {
-    char *bytes = calloc(RECIPE_BYTES + 1, 1);
+    AUTO_FREE char *bytes = calloc(RECIPE_BYTES + 1, 1);
 
-    if (bytes &&
-        s->claims->heads(s->claims, &file, 1, RECIPE_BYTES, (uint8_t *)bytes, ret_len) == 0)
-        return bytes;
-    s->failed = true;
-    free(bytes);
-    return NULL;
+    s->failed = s->failed || !bytes;
+    *ret_len = bytes ? search_head(s, file, bytes, RECIPE_BYTES) : 0;
+    return s->failed ? NULL : TAKE_PTR(bytes);
 }
 
 /* SOURCE is perhaps a repository of the Hub, whose card names files. */

@@ -1,4 +1,6 @@
 /* Sets of samples: what a rule or a recipe has found, until they are collections. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,41 @@ void search_add_text(struct search *s, char ***list, size_t *n, const char *text
         return;
     }
     (*list)[(*n)++] = copy;
+}
+
+int search_head(struct search *s, size_t file, void *bytes, size_t size)
+{
+    int len;
+
+    if (s->claims->heads(s->claims, &file, 1, size, bytes, &len) < 0) {
+        s->failed = true;
+        return -ENOMEM;
+    }
+    return len;
+}
+
+int search_rows(struct search *s, size_t file, const char *name, enum table_format format,
+                int (*add)(void *ctx, const struct row_bytes *row, uint64_t line, const char *what,
+                           struct diag *d),
+                void *ctx, struct diag *d)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO(row_walk_release) struct row_walk walk = {.format = format, .name = name};
+    struct row_bytes row;
+    char what[512];
+    int r = s->claims->open(s->claims, file, &blob, d);
+
+    if (r < 0)
+        return r;
+    walk.blob = blob;
+    walk.end = blob->size;
+    while ((r = row_walk_next(&walk, &row, d)) == 1) {
+        snprintf(what, sizeof(what), "%s, line %" PRIu64, name, walk.line);
+        r = add(ctx, &row, walk.line, what, d);
+        if (r < 0)
+            return r;
+    }
+    return r < 0 ? r : blob_verify(blob, d);
 }
 
 /* ---- samples ---- */

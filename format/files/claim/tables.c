@@ -153,9 +153,9 @@ static bool tables_may_stay(const struct annotating *a, size_t file)
 
     if (!name_ends_in(members_name(a->s->m, file), table_ends))
         return false;
-    if (!a->has_samples[a->s->m->member[file].folder] ||
-        a->s->claims->heads(a->s->claims, &file, 1, sizeof(head), head, &len) < 0 || len <= 0)
+    if (!a->has_samples[a->s->m->member[file].folder])
         return true;
+    len = search_head(a->s, file, head, sizeof(head));
     for (int i = 0, rows = 0; i < len; i++) { /* behind the first row; 1e5 and nan are numbers */
         rows += head[i] == '\n';
         if (rows && isalpha(head[i]) && !strchr("enEN", head[i]))
