@@ -1,5 +1,6 @@
 /* Sets of samples, in their order, and the collections that they become; what is ignored. */
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,23 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
     pairs_add_notes(s, set);
     set_end(set);
     return set;
+}
+
+bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
+{
+    struct set *set = collect_set(s, root, LAYOUT_FLAT, root, true, "refused");
+    AUTO_FREE char *why = NULL;
+    va_list list;
+
+    va_start(list, format);
+    if (vasprintf(&why, format, list) < 0) {
+        why = NULL;
+        s->failed = true;
+    }
+    va_end(list);
+    if (set && why)
+        set_refuse(set, "%s", why);
+    return true;
 }
 
 void sets_refuse_all(struct search *s, size_t from, uint32_t folder)

@@ -319,10 +319,6 @@ bool table_may_name(const struct search *s, uint32_t root, size_t file);
 /* Refuse a set, unless it is, and say why. */
 void set_refuse(struct set *set, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A dataset that is refused, and why: the pictures below root are in no other. Returns true. */
-bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* End the sets from number `from` on: their files are in none. */
 void sets_drop(struct search *s, size_t from);
 
@@ -341,6 +337,10 @@ char *collect_display_path(struct search *s, uint32_t folder, const char *called
 
 /* The path that a set is shown by as a dataset; "": that of SOURCE. NULL: no memory. */
 char *collect_set_path(struct search *s, const struct set *set);
+
+/* A dataset that is refused, and why: the pictures below root are in no other. Returns true. */
+bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Make collections of all sets, and count what is ignored. */
 void collect_all_sets(struct search *s);

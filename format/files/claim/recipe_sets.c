@@ -209,6 +209,8 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
 
     set_begin_sample(set);
     set_add_file(set, hit->file, NULL);
+    if (t->s->failed)
+        return -ENOMEM;
     if (r == 0)
         r = recipe_add_with(t, set, &words, hit->file);
     if (r == 0)

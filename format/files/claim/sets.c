@@ -181,33 +181,16 @@ void set_add_about_text(struct set *set, const char *name, const char *text)
     text_add(&set->about, ",\n");
 }
 
-static void sets_refuse(struct set *set, const char *format, va_list list)
-{
-    if (!set->refused && vasprintf(&set->refused, format, list) < 0) {
-        set->refused = NULL;
-        set->s->failed = true;
-    }
-}
-
 void set_refuse(struct set *set, const char *format, ...)
 {
     va_list list;
 
     va_start(list, format);
-    sets_refuse(set, format, list);
+    if (!set->refused && vasprintf(&set->refused, format, list) < 0) {
+        set->refused = NULL;
+        set->s->failed = true;
+    }
     va_end(list);
-}
-
-bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
-{
-    struct set *set = collect_set(s, root, LAYOUT_FLAT, root, true, "refused");
-    va_list list;
-
-    va_start(list, format);
-    if (set)
-        sets_refuse(set, format, list);
-    va_end(list);
-    return true;
 }
 
 /* ---- sets whose samples are the rows of a table ---- */
