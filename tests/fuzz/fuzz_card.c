@@ -28,6 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         FUZZ_CHECK(members_add(&m, folder, files[i][1], 9, (const uint64_t[2]){1, 2}) == 0);
     }
     FUZZ_CHECK(members_sort(&m) == 0);
+    s.flags = calloc(m.n + 1, 1);
+    FUZZ_CHECK(s.flags);
+    counts_make(&s);
     r = card_recipe(&s, bytes, len, &text);
     FUZZ_CHECK(r == 0 || (r == -ENOMEM && !text));
     if (text) {
@@ -38,5 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (claims.note)
         fuzz_saw(claims.note, strlen(claims.note));
     free(claims.note);
+    free(s.flags);
+    counts_free(&s);
     return 0;
 }

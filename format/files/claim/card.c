@@ -87,22 +87,32 @@ static void card_add(struct card *card, const char *split, json_t *dataset)
 
 /* ---- patterns ---- */
 
-/* The n-th file or a later one that a pattern names; that of no file: it names none. */
+/* The n-th file or a later one that a pattern names; that of no file: it names none. Only files of
+ * the folder that it begins with are looked at. */
 static size_t card_next_file(const struct card *card, const char *pattern, size_t n)
 {
+    const struct search *s = card->s;
     bool has_sets = strpbrk(pattern, "?[");
+    size_t len = strcspn(pattern, "*?[");
+    uint32_t folder;
 
-    for (; n < card->s->m->n; n++) {
+    while (len && pattern[len] != '/')
+        len--;
+    folder = folder_of_path(s, pattern, len);
+    if (folder == NO_FOLDER)
+        return s->m->n;
+    for (n = n > s->info[folder].first ? n : s->info[folder].first;
+         n < s->info[s->info[folder].end - 1].last; n++) {
         struct pattern_words words = {.n = 0};
         char path[PATH_MAX];
 
-        if (members_path(card->s->m, n, path, sizeof(path)) < 0 || path_is_hidden(path))
+        if (members_path(s->m, n, path, sizeof(path)) < 0 || path_is_hidden(path))
             continue;
         if (has_sets ? fnmatch(pattern, path, FNM_PATHNAME) == 0
                      : pattern_match(pattern, path, &words) > 0)
-            break;
+            return n;
     }
-    return n;
+    return s->m->n;
 }
 
 static void card_append(struct card *card, json_t *list, const char *text)
