@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,29 +15,24 @@
 
 /* ---- memory ---- */
 
-/* That of walks that have ended: fresh memory of a page costs more than to unpack it, and that of
- * the same processor is in its cache. */
+/* That of walks that have ended: fresh memory of a page costs more than to unpack it. */
 static _Atomic(struct parquet_memory *) pages_kept[4];
-
-static _Atomic(struct parquet_memory *) *pages_slot(unsigned i)
-{
-    return &pages_kept[((unsigned)sched_getcpu() + i) % ARRAY_LEN(pages_kept)];
-}
 
 static struct parquet_memory *pages_take_memory(void)
 {
     struct parquet_memory *m = NULL;
 
-    for (unsigned i = 0; i < ARRAY_LEN(pages_kept) && !m; i++)
-        m = atomic_exchange(pages_slot(i), NULL);
+    for (size_t i = 0; i < ARRAY_LEN(pages_kept) && !m; i++)
+        m = atomic_exchange(&pages_kept[i], NULL);
     return m ? m : calloc(1, sizeof(*m));
 }
 
 static void pages_keep_memory(struct parquet_memory *m)
 {
-    if (m && m->window.capacity <= KEPT_MOST && m->room.capacity <= KEPT_MOST)
-        for (unsigned i = 0; i < ARRAY_LEN(pages_kept) && m; i++)
-            m = atomic_exchange(pages_slot(i), m);
+    bool is_small = m && m->window.capacity <= KEPT_MOST && m->room.capacity <= KEPT_MOST;
+
+    for (size_t i = 0; i < ARRAY_LEN(pages_kept) && m && is_small; i++)
+        m = atomic_exchange(&pages_kept[i], m);
     if (!m)
         return;
     pass_window_release(&m->window);

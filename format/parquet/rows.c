@@ -67,18 +67,26 @@ static int rows_make_numbers(const struct parquet_column *c, const struct page_d
 }
 
 /* ---- what a row shows ----
- * Each of these adds the bytes of a row to t. 0, or -EBADMSG; *why is the reason for lists. */
+ * Each of these adds the bytes of a row to its text. 0, or -EBADMSG: it is not what its column has.
+ */
 
-static int rows_bytes(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
-                      const char **why)
+struct row {
+    const struct parquet_column *c;
+    struct parquet_leaf *leaf;
+    struct text t;
+    const char *why; /* it is bad, if it is: set before, for lists */
+};
+
+static int rows_bytes(struct row *row)
 {
-    size_t len;
-    const uint8_t *value = values_at(&leaf->data->v, leaf->value, &len);
+    const struct values *v = &row->leaf->data->v;
+    size_t len, at = row->leaf->value;
+    const uint8_t *value = values_at(v, at, &len);
 
-    *why = rows_why(&leaf->data->v, leaf->value);
-    return values_mark(&leaf->data->v, leaf->value)
+    row->why = rows_why(v, at);
+    return values_mark(v, at)
                ? -EBADMSG
-               : parquet_convert_text(c->node, c->convert, value, len, t);
+               : parquet_convert_text(row->c->node, row->c->convert, value, len, &row->t);
 }
 
 /* The repetition level that element i of a row of that shape has. */
@@ -93,9 +101,10 @@ static unsigned rows_rep_of(const struct parquet_column *c, uint64_t i)
 }
 
 /* An element of an array, of those whose values follow. false: it is none. */
-static bool rows_element(const struct parquet_column *c, struct parquet_leaf *leaf, uint64_t i,
-                         struct text *t)
+static bool rows_element(struct row *row, uint64_t i)
 {
+    const struct parquet_column *c = row->c;
+    struct parquet_leaf *leaf = row->leaf;
     const struct page_data *data = leaf->data;
     size_t len, level = leaf->level + (size_t)i;
     unsigned def = data->def[level];
@@ -112,37 +121,42 @@ static bool rows_element(const struct parquet_column *c, struct parquet_leaf *le
         is_good = is_good && !values_mark(&data->v, leaf->value++) &&
                   parquet_convert(c, value, len, shown);
     }
-    text_add_bytes(t, (const char *)shown, c->width);
+    text_add_bytes(&row->t, (const char *)shown, c->width);
     return is_good;
 }
 
-/* Is it a list without elements? */
-static bool rows_is_empty(const struct parquet_column *c, const struct parquet_leaf *leaf)
+/* The level of a list without elements, and of what is not null. */
+static unsigned rows_there(const struct parquet_column *c)
 {
-    return leaf->end - leaf->level == 1 &&
-           leaf->data->def[leaf->level] ==
-               c->node->max_def - (c->node->repetition == NODE_REPEATED);
+    return c->node->max_def - (c->node->repetition == NODE_REPEATED);
 }
 
-static int rows_array(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
-                      const char **why)
+/* How many levels of a list are of elements. */
+static size_t rows_elements(const struct row *row)
 {
-    (void)why;
-    uint64_t n = rows_is_empty(c, leaf) ? 0 : leaf->end - leaf->level;
+    const struct parquet_leaf *leaf = row->leaf;
+    size_t n = leaf->end - leaf->level;
+
+    return n == 1 && leaf->data->def[leaf->level] == rows_there(row->c) ? 0 : n;
+}
+
+static int rows_array(struct row *row)
+{
+    const struct parquet_column *c = row->c;
+    uint64_t n = rows_elements(row);
     bool is_good = n % c->tail == 0 && (c->dim[0] == DIM_VARIES || n == c->dim[0] * c->tail);
 
     for (uint64_t i = 0; i < n && is_good; i++)
-        is_good = rows_element(c, leaf, i, t);
+        is_good = rows_element(row, i);
     return is_good ? 0 : -EBADMSG;
 }
 
 /* Bytes one after another, or the size of each. */
-static int rows_joined(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
-                       const char **why)
+static int rows_joined(struct row *row)
 {
-    (void)why;
+    struct parquet_leaf *leaf = row->leaf;
     const struct page_data *data = leaf->data;
-    size_t end = rows_is_empty(c, leaf) ? leaf->level : leaf->end;
+    size_t end = leaf->level + rows_elements(row);
 
     for (size_t i = leaf->level; i < end; i++) {
         bool is_there = data->def[i] == leaf->node->max_def;
@@ -155,23 +169,22 @@ static int rows_joined(const struct parquet_column *c, struct parquet_leaf *leaf
         if (is_there)
             value = values_at(&data->v, leaf->value++, &len);
         store_le64(size, len);
-        if (c->shown == SHOWN_SIZES)
-            text_add_bytes(t, (const char *)size, sizeof(size));
+        if (row->c->shown == SHOWN_SIZES)
+            text_add_bytes(&row->t, (const char *)size, sizeof(size));
         else
-            text_add_bytes(t, (const char *)value, len);
+            text_add_bytes(&row->t, (const char *)value, len);
     }
     return 0;
 }
 
-static int rows_json(const struct parquet_column *c, struct parquet_leaf *leaf, struct text *t,
-                     const char **why)
+static int rows_json(struct row *row)
 {
-    int r = parquet_json(c->node, leaf, c->leaf, t);
+    int r = parquet_json(row->c->node, row->leaf, row->c->leaf, &row->t);
 
-    *why = "expected columns of a group whose levels fit each other, and 1 GiB of text in a row "
-           "group at most, got others";
-    for (unsigned i = 0; i < c->n_leaves && r == 0; i++)
-        if (leaf[i].level != leaf[i].end)
+    row->why = "expected columns of a group whose levels fit each other, and 1 GiB of text in a "
+               "row group at most, got others";
+    for (unsigned i = 0; i < row->c->n_leaves && r == 0; i++)
+        if (row->leaf[i].level != row->leaf[i].end)
             r = -EBADMSG;
     return r;
 }
@@ -196,48 +209,42 @@ static bool rows_next(struct parquet_leaf *leaf)
     return true;
 }
 
-/* Is the row a null? Its level says that a node above the values is. */
-static bool rows_is_null(const struct parquet_column *c, const struct parquet_leaf *leaf)
-{
-    unsigned def = leaf->data->def ? leaf->data->def[leaf->level] : 0;
-
-    return def < c->node->max_def - (c->node->repetition == NODE_REPEATED) &&
-           (c->shown == SHOWN_JSON || leaf->end - leaf->level == 1);
-}
-
 static int rows_make_others(const struct parquet_column *c, struct parquet_leaf *leaf, size_t n,
-                            struct values *ret, struct diag *d)
+                            struct values *ret, struct diag *why)
 {
-    static int (*const make[])(const struct parquet_column *c, struct parquet_leaf *leaf,
-                               struct text *t, const char **why) = {[SHOWN_BYTES] = rows_bytes,
-                                                                    [SHOWN_ARRAY] = rows_array,
-                                                                    [SHOWN_JOINED] = rows_joined,
-                                                                    [SHOWN_SIZES] = rows_joined,
-                                                                    [SHOWN_JSON] = rows_json};
-    AUTO_TEXT struct text t = {0};
+    static int (*const make[])(struct row * row) = {[SHOWN_BYTES] = rows_bytes,
+                                                    [SHOWN_ARRAY] = rows_array,
+                                                    [SHOWN_JOINED] = rows_joined,
+                                                    [SHOWN_SIZES] = rows_joined,
+                                                    [SHOWN_JSON] = rows_json};
+    struct row row = {.c = c, .leaf = leaf};
+    bool is_json = c->shown == SHOWN_JSON, is_over = false;
     int r = 0;
 
-    for (size_t row = 0; row < n && r == 0; row++) {
-        const char *why = "expected a list of its shape without nulls among integers, got another";
+    for (size_t i = 0; i < n && r == 0; i++) {
         bool is_null;
 
-        for (unsigned i = 0; i < c->n_leaves; i++)
-            if (!rows_next(&leaf[i]))
-                return 0;
-        t.len = 0;
-        is_null = rows_is_null(c, leaf);
-        if (!is_null || c->shown == SHOWN_JSON) /* which looks at all leaves */
-            r = make[c->shown](c, leaf, &t, &why);
-        if (t.failed)
-            return -ENOMEM;
+        for (unsigned k = 0; k < c->n_leaves; k++)
+            is_over |= !rows_next(&leaf[k]);
+        if (is_over)
+            break;
+        row.t.len = 0;
+        row.why = "expected a list of its shape without nulls among integers, got another";
+        is_null = (leaf->data->def ? leaf->data->def[leaf->level] : 0) < rows_there(c) &&
+                  (is_json || leaf->end - leaf->level == 1);
+        if (!is_null || is_json) /* which looks at all leaves */
+            r = make[c->shown](&row);
+        if (row.t.failed)
+            r = -ENOMEM;
         if (r == 0)
             r = is_null ? values_append_marked(ret, 1, VALUE_NULL)
-                        : values_append_one(ret, t.data, t.len);
+                        : values_append_one(ret, row.t.data, row.t.len);
         if (r == -EBADMSG) { /* not bytes, or too many */
-            diag_set(d, r, "%s", why);
+            diag_set(why, r, "%s", row.why);
             r = values_append_marked(ret, 1, VALUE_BAD);
         }
     }
+    text_release(&row.t);
     return r;
 }
 

@@ -196,11 +196,7 @@ int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size
 /* Values that are decoded: they are appended to v. */
 struct decoding {
     struct values *v;
-    uint64_t encoding;
-    const uint8_t *bytes;
-    size_t len, n;
-    const struct values *dictionary;
-    struct values_memory *memory;
+    struct values_source from;
     const char *why;
 };
 
@@ -212,7 +208,7 @@ static int values_fail(struct decoding *d, const char *why)
 
 static int values_room(struct decoding *d, uint64_t bytes)
 {
-    int r = bytes > VALUES_BYTES_MAX ? -EBADMSG : values_reserve(d->v, d->n, bytes);
+    int r = bytes > VALUES_BYTES_MAX ? -EBADMSG : values_reserve(d->v, d->from.n, bytes);
 
     return r == -EBADMSG ? values_fail(d, "expected values of 256 MiB at most, got more") : r;
 }
@@ -223,11 +219,11 @@ static bool values_take(struct decoding *d, size_t first, uint32_t gap)
     struct values *v = d->v;
     struct values_memory before = v->memory;
 
-    if (!d->memory || v->n)
+    if (!d->from.memory || v->n)
         return false;
-    v->memory = *d->memory;
-    *d->memory = before;
-    v->bytes = v->memory.bytes + (d->bytes - v->memory.bytes) + first;
+    v->memory = *d->from.memory;
+    *d->from.memory = before;
+    v->bytes = v->memory.bytes + (d->from.bytes - v->memory.bytes) + first;
     v->gap = gap;
     return true;
 }
@@ -236,21 +232,21 @@ static bool values_take(struct decoding *d, size_t first, uint32_t gap)
 
 static int values_bits(struct decoding *d, uint8_t *dst)
 {
-    for (size_t i = 0; i < d->n; i++)
-        dst[i] = d->bytes[i / 8] >> i % 8 & 1;
+    for (size_t i = 0; i < d->from.n; i++)
+        dst[i] = d->from.bytes[i / 8] >> i % 8 & 1;
     return 0;
 }
 
 /* Booleans as runs. */
 static int values_rle(struct decoding *d, uint8_t *dst)
 {
-    size_t len = d->len < 4 ? 0 : load_le32(d->bytes);
+    size_t len = d->from.len < 4 ? 0 : load_le32(d->from.bytes);
 
-    if (d->len < 4 || len > d->len - 4)
+    if (d->from.len < 4 || len > d->from.len - 4)
         return values_fail(d, "expected the length of runs inside the page, got a larger one");
-    if (!hybrid_decode(d->bytes + 4, len, 1, d->n, NULL, dst))
+    if (!hybrid_decode(d->from.bytes + 4, len, 1, d->from.n, NULL, dst))
         return values_fail(d, "expected a run for each boolean, got the end of the page");
-    for (size_t i = 0; i < d->n; i++)
+    for (size_t i = 0; i < d->from.n; i++)
         if (dst[i] > 1)
             return values_fail(d, "expected booleans of 0 and 1, got another number");
     return 0;
@@ -261,10 +257,10 @@ static int values_deltas(struct decoding *d, size_t *at, unsigned bits, uint64_t
 {
     size_t used = 0;
 
-    *ret = malloc((d->n + 1) * sizeof(**ret));
+    *ret = malloc((d->from.n + 1) * sizeof(**ret));
     if (!*ret)
         return -ENOMEM;
-    d->why = delta_decode(d->bytes + *at, d->len - *at, bits, d->n, *ret, &used);
+    d->why = delta_decode(d->from.bytes + *at, d->from.len - *at, bits, d->from.n, *ret, &used);
     *at += used;
     return d->why ? -EBADMSG : 0;
 }
@@ -275,7 +271,7 @@ static int values_delta(struct decoding *d, uint8_t *dst)
     size_t at = 0;
     int r = values_deltas(d, &at, d->v->width * 8, &number);
 
-    for (size_t i = 0; i < d->n && r == 0; i++)
+    for (size_t i = 0; i < d->from.n && r == 0; i++)
         if (d->v->width == 4)
             store_le32(dst + 4 * i, (uint32_t)number[i]);
         else
@@ -288,8 +284,8 @@ static int values_split(struct decoding *d, uint8_t *dst)
     size_t width = d->v->width;
 
     for (size_t k = 0; k < width; k++)
-        for (size_t i = 0; i < d->n; i++)
-            dst[i * width + k] = d->bytes[k * d->n + i];
+        for (size_t i = 0; i < d->from.n; i++)
+            dst[i * width + k] = d->from.bytes[k * d->from.n + i];
     return 0;
 }
 
@@ -297,17 +293,17 @@ static int values_split(struct decoding *d, uint8_t *dst)
 
 static int values_plain(struct decoding *d)
 {
-    size_t len = d->n * d->v->width;
+    size_t len = d->from.n * d->v->width;
     int r;
 
     if (!values_take(d, 0, 0)) {
         r = values_room(d, len);
         if (r < 0)
             return r;
-        memcpy(d->v->bytes + d->v->len, d->bytes, len);
+        memcpy(d->v->bytes + d->v->len, d->from.bytes, len);
     }
     d->v->len += len;
-    d->v->n += d->n;
+    d->v->n += d->from.n;
     return 0;
 }
 
@@ -316,11 +312,11 @@ static int values_plain_bytes(struct decoding *d)
 {
     struct values *v = d->v;
     size_t at = 0;
-    int r = values_room(d, d->memory && !v->n ? 0 : d->len);
-    bool is_taken = r == 0 && d->n && values_take(d, 4, 4);
+    int r = values_room(d, d->from.memory && !v->n ? 0 : d->from.len);
+    bool is_taken = r == 0 && d->from.n && values_take(d, 4, 4);
 
-    for (size_t i = 0; i < d->n && r == 0; i++) {
-        size_t left = d->len - at, len = left < 4 ? 0 : load_le32(d->bytes + at);
+    for (size_t i = 0; i < d->from.n && r == 0; i++) {
+        size_t left = d->from.len - at, len = left < 4 ? 0 : load_le32(d->from.bytes + at);
 
         if (left < 4 || len > left - 4)
             return values_fail(d, "expected a length inside the page, got a larger one");
@@ -328,7 +324,7 @@ static int values_plain_bytes(struct decoding *d)
             v->end[v->n++] = (uint32_t)(at + len);
             v->len += len;
         } else {
-            values_add(v, d->bytes + at + 4, len);
+            values_add(v, d->from.bytes + at + 4, len);
         }
         at += 4 + len;
     }
@@ -338,19 +334,19 @@ static int values_plain_bytes(struct decoding *d)
 /* Numbers of entries. */
 static int values_gather(struct decoding *d, const uint32_t *id)
 {
-    const struct values *entries = d->dictionary;
+    const struct values *entries = d->from.dictionary;
     struct values *v = d->v;
-    uint64_t bytes = (uint64_t)d->n * v->width;
+    uint64_t bytes = (uint64_t)d->from.n * v->width;
     size_t len;
     int r;
 
-    for (size_t i = 0; i < d->n && !v->width; i++)
+    for (size_t i = 0; i < d->from.n && !v->width; i++)
         if (id[i] < entries->n) {
             values_at(entries, id[i], &len);
             bytes += len;
         }
     r = values_room(d, bytes);
-    for (size_t i = 0; i < d->n && r == 0; i++) {
+    for (size_t i = 0; i < d->from.n && r == 0; i++) {
         const uint8_t *entry;
 
         if (id[i] >= entries->n) {
@@ -370,16 +366,17 @@ static int values_gather(struct decoding *d, const uint32_t *id)
 
 static int values_dictionary(struct decoding *d)
 {
-    unsigned width = d->len ? d->bytes[0] : 0;
-    AUTO_FREE uint32_t *id = malloc((d->n + 1) * sizeof(*id));
+    unsigned width = d->from.len ? d->from.bytes[0] : 0;
+    AUTO_FREE uint32_t *id = malloc((d->from.n + 1) * sizeof(*id));
 
     if (!id)
         return -ENOMEM;
-    if (!d->dictionary)
+    if (!d->from.dictionary)
         return values_fail(d, "expected a dictionary page before, got none");
     if (width > 32)
         return values_fail(d, "expected ids of at most 32 bits, got wider ones");
-    if (d->n && (!d->len || !hybrid_decode(d->bytes + 1, d->len - 1, width, d->n, id, NULL)))
+    if (d->from.n && (!d->from.len || !hybrid_decode(d->from.bytes + 1, d->from.len - 1, width,
+                                                     d->from.n, id, NULL)))
         return values_fail(d, "expected an id for each value, got the end of the page");
     return values_gather(d, id);
 }
@@ -389,7 +386,7 @@ static int values_dictionary(struct decoding *d)
 static int values_delta_bytes(struct decoding *d)
 {
     AUTO_FREE uint64_t *prefix = NULL, *suffix = NULL;
-    bool has_prefix = d->encoding == ENCODING_DELTA_BYTE_ARRAY;
+    bool has_prefix = d->from.encoding == ENCODING_DELTA_BYTE_ARRAY;
     struct values *v = d->v;
     size_t at = 0, last = v->len, last_len = 0;
     uint64_t prefixes = 0, suffixes = 0;
@@ -397,20 +394,20 @@ static int values_delta_bytes(struct decoding *d)
 
     if (r == 0)
         r = values_deltas(d, &at, 32, &suffix);
-    for (size_t i = 0; i < d->n && r == 0; i++) { /* as int32, which they are */
+    for (size_t i = 0; i < d->from.n && r == 0; i++) { /* as int32, which they are */
         if (((has_prefix ? prefix[i] : 0) | suffix[i]) & UINT64_C(0x80000000))
             return values_fail(d, "expected lengths of 0 or more, got a negative one");
         prefixes += has_prefix ? (uint32_t)prefix[i] : 0;
         suffixes += (uint32_t)suffix[i];
     }
     if (r == 0)
-        r = suffixes > d->len - at
+        r = suffixes > d->from.len - at
                 ? values_fail(d, has_prefix
                                      ? "expected a prefix of the value before and a suffix inside "
                                        "the page, got longer ones"
                                      : "expected a length inside the page, got a larger one")
                 : values_room(d, prefixes + suffixes);
-    for (size_t i = 0; i < d->n && r == 0; i++) {
+    for (size_t i = 0; i < d->from.n && r == 0; i++) {
         size_t start = v->len, before = has_prefix ? (uint32_t)prefix[i] : 0;
         size_t len = (uint32_t)suffix[i];
 
@@ -421,7 +418,7 @@ static int values_delta_bytes(struct decoding *d)
             return values_fail(d, "expected values of the column's size, got another");
         memmove(v->bytes + start, v->bytes + last, before);
         v->len += before;
-        values_add(v, d->bytes + at, len);
+        values_add(v, d->from.bytes + at, len);
         at += len;
         last = start;
         last_len = v->len - start;
@@ -467,28 +464,27 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
     uint64_t least = decoder->least == WHOLE ? UINT64_C(8) * v->width : decoder->least;
     int r;
 
-    if (d->n > PAGE_VALUES_MAX || d->n * least > (uint64_t)d->len * 8)
+    if (d->from.n > PAGE_VALUES_MAX || d->from.n * least > (uint64_t)d->from.len * 8)
         return values_fail(d, "expected the bytes of all values, got the end of the page");
     if (decoder->add)
         return decoder->add(d);
-    r = values_room(d, (uint64_t)d->n * v->width);
+    r = values_room(d, (uint64_t)d->from.n * v->width);
     if (r == 0)
         r = decoder->fill(d, v->bytes + v->len);
-    v->len += r == 0 ? d->n * v->width : 0;
-    v->n += r == 0 ? d->n : 0;
+    v->len += r == 0 ? d->from.n * v->width : 0;
+    v->n += r == 0 ? d->from.n : 0;
     return r;
 }
 
 int values_decode(struct values *v, enum parquet_type type, const struct values_source *from,
                   const char **ret_why)
 {
-    struct decoding d = {v,       from->encoding,   from->bytes,  from->len,
-                         from->n, from->dictionary, from->memory, "it cannot be decoded"};
+    struct decoding d = {v, *from, "it cannot be decoded"};
     size_t had = v->n, had_len = v->len;
     int r = values_fail(&d, "expected an encoding that is read, got another");
 
     for (size_t i = 0; i < ARRAY_LEN(values_decoders); i++)
-        if (values_decoders[i].encoding == d.encoding && values_decoders[i].types >> type & 1) {
+        if (values_decoders[i].encoding == from->encoding && values_decoders[i].types >> type & 1) {
             r = values_append_by(&values_decoders[i], &d);
             break;
         }
