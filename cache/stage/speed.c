@@ -48,11 +48,11 @@ int speed_init(struct stage *stage)
     return 0;
 }
 
-/* What the remote and the way to it take when nothing else is in the queue; a thousand measures
+/* What the remote and the way to it take when nothing else is in the queue; some thousand measures
  * later nearly three times that counts as well. */
 static void least_add(double *least, double measured)
 {
-    *least *= 1 + 1.0 / 1024;
+    *least *= 1 + 1.0 / 8192;
     if (measured > 0 && (measured < *least || !*least))
         *least = measured;
 }
