@@ -1,6 +1,6 @@
 /* Runs every file of the folders given through the fuzz target, where libFuzzer is not at hand.
- * A folder without files is an error: nothing would be tested. With SUMS_WRITE set the sum of what
- * the target saw replaces that of sums.txt; with SUMS_SHOW the sum of each file is printed. */
+ * A folder without files is an error: nothing would be tested. What the target saw has a sum. It
+ * is that of a line of sums.txt, or is printed to replace it; with SUMS_SHOW each file's is. */
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
