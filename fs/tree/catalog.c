@@ -188,9 +188,10 @@ static bool says_of_data(const struct extension_count *count)
     return i < ARRAY_LEN(ends);
 }
 
-/* list: all files; empty if SOURCE has an index of whole collections. */
+/* n_collections: items of folders of files, which come first, and whose reasons count most. list:
+ * all other files; empty if SOURCE has an index of whole collections. */
 static int nothing_usable(const struct source *source, const struct catalog *catalog,
-                          const struct source_list *list, struct diag *d)
+                          size_t n_collections, const struct source_list *list, struct diag *d)
 {
     AUTO_FREE char *root = source_name(source);
     AUTO_TEXT struct text shown = {0};
@@ -219,7 +220,7 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         text_plain(shown.data, "");
     while (end + 1 < extensions.n && says_of_data(&extensions.count[end]))
         end++;
-    while (typical + 1 < catalog->n &&
+    while (!n_collections && typical + 1 < catalog->n &&
            !extension_has(&extensions.count[end], catalog->item[typical].name))
         typical++;
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
@@ -438,6 +439,7 @@ int catalog_open(struct source *source, const struct options *options, struct ca
 {
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_CATALOG struct catalog catalog = {0};
+    size_t n_collections = 0;
     int r = check_format_name(options->format.format, d);
 
     if (r == 0)
@@ -449,6 +451,7 @@ int catalog_open(struct source *source, const struct options *options, struct ca
         r = collections_open(source, &catalog, &list, d);
         if (r == -EOPNOTSUPP)
             r = catalog_list(source, &list, d);
+        n_collections = catalog.n;
     }
     for (char *line = catalog.note, *end; line && r == 0; line = end ? end + 1 : NULL) {
         end = strchr(line, '\n');
@@ -464,7 +467,7 @@ int catalog_open(struct source *source, const struct options *options, struct ca
         return r;
     if (!catalog.n_datasets) {
         ret->recipe = TAKE_PTR(catalog.recipe); /* of what is refused, to be edited */
-        return nothing_usable(source, &catalog, &list, d);
+        return nothing_usable(source, &catalog, n_collections, &list, d);
     }
     r = make_names_unique(&catalog, &list);
     if (r == 0)

@@ -40,5 +40,9 @@ for i in range(8):
     write(f"few/{i}.cfg", b"names: [a, b]\n")
 write("few/a/0.jpg", JPEG)
 refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is text of no format that epochfs knows; it begins with `names: [a, b]`. Texts are read as JSON lines")
+write("recipe/epochfs.json", b'{"datasets": {"a": {"picture": "*.jpg"}}}')
+for i in range(2):
+    write(f"recipe/{i}.bin", b"x\1y")
+refused("recipe", "(2 .bin)", "epochfs.json, line 1: 'picture': expected pictures")
 write("one.jpg", JPEG)
 contains(run("info", f"{SOURCE}/one.jpg", code=2), "Mount the folder of the pictures")
