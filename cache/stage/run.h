@@ -78,6 +78,7 @@ struct file_runs {
     /* Guarded by stage->lock: */
     struct ranges runs; /* struct run, by their blocks */
     int64_t rest_until; /* the background leaves the file alone until then */
+    uint64_t n_small;   /* small runs until now */
 };
 
 /* ---- runs.c ---- */
@@ -161,8 +162,8 @@ void speed_measure_locked(struct stage *stage, const struct run *run, int64_t no
  * they do not. */
 bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t bytes);
 
-/* The bytes that a request to a near remote (options.far_ms) should bring, by the least times of
- * late: others are times in a queue. 0: the remote is far, or not known. */
-uint64_t speed_near_worth_locked(const struct stage *stage);
+/* The bytes that a request to a near remote (options.far_ms) should bring, or with far_too to any,
+ * by the least times of late: others are times in a queue. 0: the remote is far, or not known. */
+uint64_t speed_near_worth_locked(const struct stage *stage, bool far_too);
 
 #endif

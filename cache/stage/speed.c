@@ -102,13 +102,13 @@ uint64_t runs_worth_locked(const struct stage *stage)
     return (uint64_t)(stage->speed->wait_ns / stage->speed->byte_ns);
 }
 
-uint64_t speed_near_worth_locked(const struct stage *stage)
+uint64_t speed_near_worth_locked(const struct stage *stage, bool far_too)
 {
     double wait = stage->speed->wait_least, each = stage->speed->byte_least;
 
     lock_assert_held(&stage->lock);
     wait = wait < stage->speed->wait_ns ? wait : stage->speed->wait_ns;
-    if (wait <= 0 || wait >= stage->options.far_ms * 1e6)
+    if (wait <= 0 || (!far_too && wait >= stage->options.far_ms * 1e6))
         return 0;
     return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */
 }

@@ -18,6 +18,7 @@
 #include "cache/stage/run.h"
 
 #define GROUP_BYTES RUN_BUFFER            /* written to disk at a time, in whole blocks */
+#define SMALL_MANY  4096                  /* small runs of a file */
 #define NEAR_MOST   (UINT64_C(512) << 10) /* bytes of the run of a reader of a near remote */
 #define GIVE_UP     6                     /* failures of a run that no reader waits for */
 #define REST_S      30
@@ -385,6 +386,7 @@ static struct run *started_locked(struct run *run, bool small)
 
     lock_assert_held(&run->file->stage->lock);
     run->small = small && !run->file->version.whole_only;
+    run->file->runs->n_small += run->small;
     run->crowded = stage->runs->n_active > stage->options.jobs;
     run->references++; /* until run_begin() has returned */
     return run;
@@ -392,11 +394,17 @@ static struct run *started_locked(struct run *run, bool small)
 
 /* A near remote has no round trip that many requests could share: each costs the processors here
  * and there as much as many of its bytes. The run of a reader then also brings the missing blocks
- * around, if they are to be fetched anyway. False: the remote is far, or they are not. */
+ * around, if they are to be fetched anyway. So does that of a far one after many small ones: on a
+ * machine that is busy, a near one looks far. False: it is no run to a near remote, or they are
+ * not. */
 static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 {
     const struct stage *stage = file->stage;
-    uint64_t worth = min_u64(speed_near_worth_locked(stage), NEAR_MOST), tile = 1, from, to;
+    uint64_t near = min_u64(speed_near_worth_locked(stage, false), NEAR_MOST),
+             worth = near || file->runs->n_small < SMALL_MANY
+                         ? near
+                         : min_u64(speed_near_worth_locked(stage, true), NEAR_MOST / 2),
+             tile = 1, from, to;
 
     lock_assert_held(&stage->lock);
     if (!worth || !stage->begun || !stage->options.background || stage->options.rate ||
@@ -410,7 +418,7 @@ static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
         ++*n;
     while (*first + *n < to && file_is_free(file, *first + *n))
         ++*n;
-    return true;
+    return near > 0;
 }
 
 /* The next run of one kind, if there is a place for it: first those that have slept, because they

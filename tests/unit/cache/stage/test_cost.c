@@ -447,11 +447,13 @@ static void test_guide__all_is_here__is_not_asked(void **state)
 }
 
 /* A request to a near remote is worth the bytes of 16 blocks; to a far one, a round trip that
- * others share. queued: all waits were mostly for our own processor. */
-static void check_neighbours(const char *folder, bool far, bool queued, bool limited)
+ * others share. queued: all waits were mostly for our own processor. n_small: requests before. */
+static void check_neighbours(const char *folder, bool far, bool queued, bool limited,
+                             uint64_t n_small)
 {
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
     struct stage_options options = stage_fixture_options();
+    bool grows = !limited && (!far || n_small >= 4096);
     struct stage_fixture s;
 
     options.background = true;
@@ -465,13 +467,14 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
     s.stage->speed->wait_least = far || queued ? 10e6 : 1e5;
     s.stage->speed->wait_ns = far ? 10e6 : 1e5;
     s.stage->speed->byte_least = 1e6 / (16 * BLOCK);
+    ((struct file *)s.blob)->runs->n_small = n_small;
     lock_drop(&s.stage->lock);
     stage_fixture_read(&s, 100 * BLOCK + 5, 10);
     fake_wait_idle(s.fake);
     assert_int_equal(fake_started(s.fake), 1);
-    assert_int_equal(fake_given(s.fake), (far || limited ? 1 : 16) * BLOCK);
-    assert_int_equal(fake_given_at(s.fake, 96 * BLOCK), !far && !limited);
-    assert_int_equal(fake_given_at(s.fake, 111 * BLOCK), !far && !limited);
+    assert_int_equal(fake_given(s.fake), (grows ? 16 : 1) * BLOCK);
+    assert_int_equal(fake_given_at(s.fake, 96 * BLOCK), grows);
+    assert_int_equal(fake_given_at(s.fake, 111 * BLOCK), grows);
     s.stage->speed->byte_least = 1e6 / (16 * BLOCK); /* it is idle */
     if (!far && !limited) {                          /* the first block brings its piece, no more */
         stage_fixture_read(&s, 144 * BLOCK - 5, 10);
@@ -483,12 +486,12 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
 
 static void test_cost__near_remote__a_request_brings_neighbours(void **state)
 {
-    check_neighbours(*state, false, false, false);
+    check_neighbours(*state, false, false, false, 0);
 }
 
 static void test_cost__near_remote_and_queue__a_request_brings_neighbours(void **state)
 {
-    check_neighbours(*state, false, true, false);
+    check_neighbours(*state, false, true, false, 0);
 }
 
 /* The transport was busy all the time. */
@@ -512,12 +515,17 @@ static void test_cost__own_queue__is_no_wait(void **state)
 
 static void test_cost__far_remote__a_request_brings_what_is_read(void **state)
 {
-    check_neighbours(*state, true, false, false);
+    check_neighbours(*state, true, false, false, 0);
+}
+
+static void test_cost__many_small_requests__they_bring_neighbours(void **state)
+{
+    check_neighbours(*state, true, false, false, 4096);
 }
 
 static void test_cost__bwlimit__a_request_brings_what_is_read(void **state)
 {
-    check_neighbours(*state, false, false, true);
+    check_neighbours(*state, false, false, true, 4096);
 }
 
 int main(void)
@@ -538,6 +546,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__near_remote__a_request_brings_neighbours,
+                                        temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__many_small_requests__they_bring_neighbours,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(
             test_cost__near_remote_and_queue__a_request_brings_neighbours, temp_setup,
