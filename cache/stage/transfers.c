@@ -400,9 +400,9 @@ static struct run *started_locked(struct run *run, bool small)
 static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 {
     const struct stage *stage = file->stage;
-    uint64_t near = min_u64(speed_near_worth_locked(stage, false), NEAR_MOST),
-             worth = near || file->runs->n_small < SMALL_MANY
-                         ? near
+    uint64_t near_bytes = min_u64(speed_near_worth_locked(stage, false), NEAR_MOST),
+             worth = near_bytes || file->runs->n_small < SMALL_MANY
+                         ? near_bytes
                          : min_u64(speed_near_worth_locked(stage, true), NEAR_MOST / 2),
              tile = 1, from, to;
 
@@ -418,7 +418,7 @@ static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
         ++*n;
     while (*first + *n < to && file_is_free(file, *first + *n))
         ++*n;
-    return near > 0;
+    return near_bytes > 0;
 }
 
 /* The next run of one kind, if there is a place for it: first those that have slept, because they

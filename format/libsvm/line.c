@@ -282,7 +282,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
         const uint8_t *at = done + (*done == ' ');
         uint32_t index = 0;
         unsigned digits = decimal_digits8(at, &index);
-        float value;
+        float value = 0;
 
         if (!digits || digits == 8 || at[digits] != ':')
             break;
