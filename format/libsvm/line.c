@@ -282,7 +282,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
         const uint8_t *at = done + (*done == ' ');
         uint32_t index = 0;
         unsigned digits = decimal_digits8(at, &index);
-        float value = 0;
+        float value;
 
         if (!digits || digits == 8 || at[digits] != ':')
             break;
@@ -318,7 +318,7 @@ static int take_features(struct cursor *c, unsigned columns, struct libsvm_row *
     for (;;) {
         const uint8_t *start;
         uint32_t index, field = 1;
-        float value;
+        float value = 0;
         int r;
 
         if (!bare && !row->rounded && !(columns & (LIBSVM_FROM_ONE | LIBSVM_FIELD)))
