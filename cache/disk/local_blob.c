@@ -194,7 +194,9 @@ static int local_blob_check(const struct blob *blob)
 
 static int local_blob_identity(const struct blob *blob, char **ret)
 {
-    if (blob->etag) /* all copies of these bytes are named by their hash */
+    /* All copies of these bytes are named by their hash. What is made of a file, ours, has only the
+     * ETag of that file, and a server may give one to several. */
+    if (blob->etag && !local_blob_of(blob)->is_ours)
         return text_print(ret, "content %s %llu", blob->etag, (unsigned long long)blob->size);
     return file_version_text(&local_blob_of(blob)->version, ret);
 }
