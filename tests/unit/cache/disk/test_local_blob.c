@@ -2,8 +2,10 @@
  * the file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cache/disk/local_blob.h"
@@ -120,12 +122,36 @@ static void test_local_blob__shorter_than_it_was__is_not_mapped(void **state)
     assert_int_equal(read_all(&f), -ESTALE);
 }
 
+/* What is unpacked has the ETag of the packed file, which a server may have made of time and size.
+ */
+static void test_local_blob__ours_of_one_etag__two_identities(void **state)
+{
+    char *identity[2] = {NULL}, path[PATH_MAX];
+
+    for (unsigned i = 0; i < 2; i++) {
+        AUTO_BLOB struct blob *blob = NULL;
+        char name[2] = {(char)('a' + i)};
+
+        temp_write(*state, name, "hello", 5);
+        temp_path(*state, name, path);
+        assert_int_equal(
+            local_blob_new(open(path, O_RDONLY | O_CLOEXEC), name, UINT64_MAX, true, &blob), 0);
+        blob->etag = strdup("\"63-5\"");
+        assert_int_equal(blob_identity(blob, &identity[i]), 0);
+    }
+    assert_string_not_equal(identity[0], identity[1]);
+    free(identity[0]);
+    free(identity[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_local_blob__many_pieces__the_bytes_of_the_file,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_local_blob__cut_short__an_error_and_no_zeros,
+                                        temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_local_blob__ours_of_one_etag__two_identities,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_local_blob__mapping_lost__reads_go_on, temp_setup,
                                         temp_teardown),
