@@ -62,10 +62,11 @@ static inline int clock_poll_ms(const struct clock *clock, int64_t until)
     return clock->poll_ms(clock, until);
 }
 
-/* A time of the system, as of a file, in nanoseconds since 1970. */
+/* A time of the system, as of a file, in nanoseconds since 1970; one beyond 64 bits wraps around.
+ */
 static inline int64_t timespec_ns(const struct timespec *t)
 {
-    return (int64_t)t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
+    return (int64_t)((uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec);
 }
 
 static inline int64_t monotonic_ns(void)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 #define BYTES_MOST (UINT64_MAX >> 1)
+#define RECENT     4096 /* folders that are remembered while they are added */
 
 size_t members_find(const struct members *m, uint64_t off)
 {
@@ -70,24 +71,47 @@ int members_add_folder(struct members *m, const char *path, uint32_t *ret)
     return 0;
 }
 
+/* Where a folder with that path is remembered, if it is one of those that were added lately. NULL:
+ * no memory. */
+static uint32_t *recent_slot(struct members *m, const char *path, size_t len)
+{
+    uint32_t hash = 0;
+
+    if (!m->recent)
+        m->recent = calloc(RECENT, sizeof(*m->recent));
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)path[i]) * 0x9e3779b1u;
+    return m->recent ? &m->recent[(hash ^ hash >> 16) % RECENT] : NULL;
+}
+
+/* Is it a folder with that path? */
+static bool recent_is(const struct members *m, uint32_t slot, const char *path, size_t len)
+{
+    const char *folder = slot ? members_folder(m, slot - 1) : NULL;
+
+    return folder && !strncmp(folder, path, len) && !folder[len];
+}
+
 int members_add_way(struct members *m, const char *path, size_t len, uint32_t *ret)
 {
-    uint32_t last = m->n_folders ? m->folder[m->n_folders - 1] : 0;
-    bool any = m->n_folders;
-    int r = 0;
+    uint32_t *slot = recent_slot(m, path, len);
+    size_t end = slot && recent_is(m, *slot, path, len) ? len : 0;
 
-    *ret = m->n_folders - any;
-    if (any && !strncmp(m->names + last, path, len) && !m->names[last + len])
-        return 0;
-    for (size_t end = 0;;) { /* "", each folder on the way, the folder itself */
-        AUTO_FREE char *way = strndup(path, end);
-
-        if (!way)
+    for (;;) { /* "", each folder on the way, the folder itself */
+        slot = recent_slot(m, path, end);
+        if (!slot)
             return -ENOMEM;
-        if (!any || end == len || !members_is_below(m->names + last, way))
-            r = members_add_folder(m, way, ret);
-        if (r < 0 || end == len)
-            return r;
+        if (!recent_is(m, *slot, path, end)) {
+            AUTO_FREE char *way = strndup(path, end);
+            int r = way ? members_add_folder(m, way, ret) : -ENOMEM;
+
+            if (r < 0)
+                return r;
+            *slot = *ret + 1;
+        }
+        *ret = *slot - 1;
+        if (end == len)
+            return 0;
         end += end > 0;
         end += strcspn(path + end, "/");
     }
@@ -216,6 +240,8 @@ static int sort_folders(struct members *m)
         by_place[all[i].old] = n - 1;
     }
     m->n_folders = n;
+    free(m->recent); /* their numbers are others now */
+    m->recent = NULL;
     for (size_t i = 0; i < m->n; i++)
         m->member[i].folder = by_place[m->member[i].folder];
     return 0;
@@ -396,6 +422,7 @@ void members_release(struct members *m)
         free(m->member);
         free(m->folder);
         free(m->names);
+        free(m->recent);
     }
     *m = (struct members){0};
 }

@@ -35,7 +35,8 @@ struct members {
     char *names;      /* [names_len] each ended by NUL */
     size_t names_len;
     size_t names_capacity;
-    bool borrowed; /* the arrays belong to someone else */
+    uint32_t *recent; /* of members_add_way(): folders + 1; NULL: none */
+    bool borrowed;    /* the arrays belong to someone else */
 };
 
 static inline const char *members_name(const struct members *m, size_t i)

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cache/disk/local_file.h"
@@ -194,10 +195,12 @@ static int local_blob_check(const struct blob *blob)
 
 static int local_blob_identity(const struct blob *blob, char **ret)
 {
-    /* All copies of these bytes are named by their hash. What is made of a file, ours, has only the
-     * ETag of that file, and a server may give one to several. */
+    /* A file that is named by the hash of its bytes, so that a copy with its time is the same; the
+     * time, for somebody may have written to it. What is made of a file, ours, has only the ETag of
+     * that file, and a server may give one to several. */
     if (blob->etag && !local_blob_of(blob)->is_ours)
-        return text_print(ret, "content %s %llu", blob->etag, (unsigned long long)blob->size);
+        return text_print(ret, "content %s %llu %lld", blob->etag, (unsigned long long)blob->size,
+                          (long long)timespec_ns(&local_blob_of(blob)->version.mtime));
     return file_version_text(&local_blob_of(blob)->version, ret);
 }
 

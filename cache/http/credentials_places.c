@@ -268,8 +268,9 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
 
 /* ---- Google ---- */
 
-/* A token is good for 5 minutes at least when its endpoint gives it. */
-#define TOKEN_GOOD (300 * SECOND)
+/* A token is good for 5 minutes at least when its endpoint gives it, and asked for again after
+ * that, 5 minutes before what this says. */
+#define TOKEN_GOOD (600 * SECOND)
 
 /* 1, or -EINVAL: it is no word that a header may have. */
 static int check_token(const struct loaded *loaded, const char *what, struct diag *d)
@@ -322,7 +323,7 @@ static int load_google(const struct credentials *c, struct loaded *loaded, struc
 int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d)
 {
     AUTO(credentials_loaded_release) struct loaded loaded = {0};
-    int r = c->google ? load_google(c, &loaded, d) : 0;
+    int r = c->google && !c->skip_environment ? load_google(c, &loaded, d) : 0;
 
     if (r == 0 && !c->skip_environment)
         r = load_environment(&loaded, d);

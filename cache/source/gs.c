@@ -24,6 +24,13 @@ static int gs_payer(char **ret, struct diag *d)
     return text_print(ret, "x-goog-user-project: %s", project);
 }
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value;
+}
+
 static int gs_make(struct source *source, const char *spec, const struct source_options *options,
                    struct diag *d)
 {
@@ -35,8 +42,8 @@ static int gs_make(struct source *source, const char *spec, const struct source_
         .denied = "may not be listed (storage.objects.list is needed, and storage.objects.get)"};
 
     /* A token is shown to the server; a signature is not the key. */
-    if (options->endpoint && !container_url_is_good(options->endpoint) &&
-        (getenv("CLOUDSDK_AUTH_ACCESS_TOKEN") || getenv("GCE_METADATA_HOST")))
+    if (options->endpoint && !options->anonymous && !container_url_is_good(options->endpoint) &&
+        (is_set("CLOUDSDK_AUTH_ACCESS_TOKEN") || is_set("GCE_METADATA_HOST")))
         return diag_set(d, -EINVAL,
                         "endpoint_url=%.200s: expected https, because the token of "
                         "$CLOUDSDK_AUTH_ACCESS_TOKEN or $GCE_METADATA_HOST goes there",

@@ -57,13 +57,13 @@ int hf_endpoint(char **ret, struct diag *d)
 
     if (!named)
         named = "https://huggingface.co";
-    if (!container_url_is_good(named)) /* plain HTTP shows the token to the network */
-        return diag_set(d, -EINVAL,
-                        "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
-                        "got another: a token that is sent there could be read on the way");
     r = url_clean(named, &url, &at, d);
     if (r < 0)
         return r;
+    if (!container_url_is_good(url)) /* plain HTTP shows the token to the network */
+        return diag_set(d, -EINVAL,
+                        "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
+                        "got another: a token that is sent there could be read on the way");
     if (url[at.query])
         return diag_set(d, -EINVAL, "$HF_ENDPOINT: expected a URL without a query");
     for (len = strlen(url); url[len - 1] == '/'; len--)
@@ -280,13 +280,13 @@ bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX]
 bool hf_cache_of_path(const char *path, char ret_commit[static 41], char ret_blobs[static PATH_MAX])
 {
     static const char snapshots[] = "/snapshots/";
-    const char *at = strstr(path, snapshots);
 
-    if (!at)
-        return false;
-    snprintf(ret_commit, 41, "%s", at + strlen(snapshots));
-    return hf_is_commit(ret_commit) && strchr("/", at[strlen(snapshots) + 40]) &&
-           snprintf(ret_blobs, PATH_MAX, "%.*s/blobs", (int)(at - path), path) < PATH_MAX;
+    for (const char *at = path; (at = strstr(at, snapshots)); at++) {
+        snprintf(ret_commit, 41, "%s", at + strlen(snapshots));
+        if (hf_is_commit(ret_commit) && strchr("/", at[strlen(snapshots) + 40]))
+            return snprintf(ret_blobs, PATH_MAX, "%.*s/blobs", (int)(at - path), path) < PATH_MAX;
+    }
+    return false;
 }
 
 const char *hf_cache_hash(const char *path)

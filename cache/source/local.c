@@ -157,7 +157,8 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
         return diag_set(d, r, "%s: %s", name, strerror(-r));
     (*ret)->mode &= mode;
     (*ret)->source = realpath(path, NULL); /* NULL: the name must do */
-    hash = (*ret)->source ? hf_cache_hash((*ret)->source) : NULL;
+    /* Only the user's own files are believed to have the name that their bytes give them. */
+    hash = (*ret)->source && st.st_uid == geteuid() ? hf_cache_hash((*ret)->source) : NULL;
     (*ret)->etag = hash ? strdup(hash) : NULL;
     return 0;
 }
@@ -226,7 +227,9 @@ static int local_make(struct source *source, const char *spec, const struct sour
     if (r == 0 && hf_cache_of_path(source->root, commit, blobs) && !access(blobs, F_OK)) {
         if (!source->commit)
             source->commit = strdup(commit);
-        r = roots_add(&source->roots, blobs); /* links of a snapshot lead to its own files */
+        /* Links of a snapshot lead to its own files. A link in the place of that folder does not
+         * count: what it leads to may be anything. */
+        r = roots_add_path(&source->roots, blobs);
     }
     if (r < 0)
         return diag_set(d, r, "%s: %s", spec, strerror(-r));

@@ -161,17 +161,20 @@ int remote_open(const struct source *source, const struct source_entry *entry,
         text_print(&name, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0)
         return -ENOMEM;
     version.time_counts = !source->etag_suffices && joined_version_needs_time(&version);
-    return stage_add(source->stage,
-                     &(struct stage_file){.url = entry->url,
-                                          .key = key,
-                                          .name = name,
-                                          .sha256 = entry->sha256,
-                                          .trusted = source->remote->pinned,
-                                          .version = &version,
-                                          .mode = 0444,
-                                          .uid = getuid(),
-                                          .gid = getgid()},
-                     ret_blob, d);
+    return stage_add(
+        source->stage,
+        &(struct stage_file){.url = entry->url,
+                             .key = key,
+                             .name = name,
+                             .sha256 = entry->sha256,
+                             /* What unpacks it needs all of it, and keeps what it finds. */
+                             .trusted = source->remote->pinned &&
+                                        !entry->name[unpacked_name_len(entry->name)],
+                             .version = &version,
+                             .mode = 0444,
+                             .uid = getuid(),
+                             .gid = getgid()},
+        ret_blob, d);
 }
 
 /* The host of a URL that url_clean() has made, without its port. */

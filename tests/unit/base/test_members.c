@@ -53,6 +53,24 @@ static void test_members__unsorted__sorted_by_folder_then_name(void **state)
     assert_int_equal(members_end(&m), 13);
 }
 
+/* Whatever the order, a folder is added once, with those on the way to it. */
+static void test_members__ways__each_once(void **state)
+{
+    static const char *const paths[] = {"b/c", "a", "b/d/e", "a", "", "b/c", "b", "b/d/e"};
+    AUTO_MEMBERS struct members m = {0};
+    uint32_t found;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_int_equal(members_add_way(&m, paths[i], strlen(paths[i]), &found), 0);
+        assert_string_equal(members_folder(&m, found), paths[i]);
+    }
+    assert_int_equal(m.n_folders, 6); /* "", b, b/c, a, b/d, b/d/e */
+    assert_int_equal(members_sort(&m), 0);
+    assert_int_equal(members_add_way(&m, "b/c", 3, &found), 0);
+    assert_string_equal(members_folder(&m, found), "b/c");
+}
+
 static void test_members__find__never_an_empty_one(void **state)
 {
     AUTO_MEMBERS struct members m = {0};
@@ -168,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members__unsorted__sorted_by_folder_then_name),
+        cmocka_unit_test(test_members__ways__each_once),
         cmocka_unit_test(test_members__find__never_an_empty_one),
         cmocka_unit_test(test_members__pick__those_in_that_order_and_the_folders_below),
         cmocka_unit_test(test_members__stored__the_same_again),
