@@ -196,8 +196,8 @@ static int local_blob_check(const struct blob *blob)
 static int local_blob_identity(const struct blob *blob, char **ret)
 {
     /* A file that is named by the hash of its bytes, so that a copy with its time is the same; the
-     * time, for somebody may have written to it. What is made of a file, ours, has only the ETag of
-     * that file, and a server may give one to several. */
+     * time, for another program may have written to it. What is made of a file, ours, has only the
+     * ETag of that file, and a server may give one to several. */
     if (blob->etag && !local_blob_of(blob)->is_ours)
         return text_print(ret, "content %s %llu %lld", blob->etag, (unsigned long long)blob->size,
                           (long long)timespec_ns(&local_blob_of(blob)->version.mtime));

@@ -24,7 +24,7 @@ static int gs_payer(char **ret, struct diag *d)
     return text_print(ret, "x-goog-user-project: %s", project);
 }
 
-static bool is_set(const char *name)
+static bool gs_is_set(const char *name)
 {
     const char *value = getenv(name);
 
@@ -43,7 +43,7 @@ static int gs_make(struct source *source, const char *spec, const struct source_
 
     /* A token is shown to the server; a signature is not the key. */
     if (options->endpoint && !options->anonymous && !container_url_is_good(options->endpoint) &&
-        (is_set("CLOUDSDK_AUTH_ACCESS_TOKEN") || is_set("GCE_METADATA_HOST")))
+        (gs_is_set("CLOUDSDK_AUTH_ACCESS_TOKEN") || gs_is_set("GCE_METADATA_HOST")))
         return diag_set(d, -EINVAL,
                         "endpoint_url=%.200s: expected https, because the token of "
                         "$CLOUDSDK_AUTH_ACCESS_TOKEN or $GCE_METADATA_HOST goes there",

@@ -107,7 +107,7 @@ void audio_add_versions(struct text *t)
 
 /* ---- the length ---- */
 
-/* All frames that can be decoded. */
+/* All frames that can be decoded; of more than an array may have UINT64_MAX. */
 static int audio_count(const struct audio_file *file, struct audio_info *info, struct diag *d)
 {
     AUTO_FREE float *frame = calloc(AT_ONCE, sizeof(*frame));
@@ -122,6 +122,8 @@ static int audio_count(const struct audio_file *file, struct audio_info *info, s
            info->frames < AUDIO_NUMBERS_MAX)
         info->frames += (uint64_t)n;
     audio_close(reader);
+    if (n > 0)
+        info->frames = UINT64_MAX;
     return n < 0 ? (int)n : 0;
 }
 

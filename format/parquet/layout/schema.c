@@ -228,7 +228,7 @@ static int schema_grow_tree(struct parquet_footer *footer, struct diag *d)
 
 int parquet_schema_read(struct thrift *t, uint32_t n, struct parquet_footer *footer, struct diag *d)
 {
-    int r = footer->node ? diag_set(d, -EBADMSG, "schema: expected one, got two") : 0;
+    int r = footer->leaf ? diag_set(d, -EBADMSG, "schema: expected one, got two") : 0;
 
     for (uint32_t i = 0; i < n && r == 0; i++) {
         struct element e;

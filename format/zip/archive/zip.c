@@ -20,6 +20,7 @@
 #define LOCATOR_BYTES  20u
 #define DIRECTORY_MAX  (UINT64_C(1) << 30)
 #define DEFLATE_MOST   1032u      /* bytes that a byte of deflated data makes */
+#define DEFLATE_ADDS   65536u     /* bytes that it adds, at most, and an eighth */
 #define IS_IN_64       UINT32_MAX /* the number is in the record for 64 bits */
 #define FLAG_ENCRYPTED 1u
 #define FLAG_STRONG    64u
@@ -250,6 +251,11 @@ static int zip_check_member(const struct blob *blob, const struct zip_member *m,
         return zip_bad(
             blob, m, d, "expected at most %u bytes of each deflated byte, got %llu bytes of %llu",
             DEFLATE_MOST, (unsigned long long)m->size, (unsigned long long)m->packed_size);
+    if (m->method == ZIP_DEFLATED && m->packed_size > m->size &&
+        m->packed_size - m->size > m->size / 8 + DEFLATE_ADDS)
+        return zip_bad(blob, m, d, "expected at most %llu deflated bytes for %llu, got %llu",
+                       (unsigned long long)(m->size + m->size / 8 + DEFLATE_ADDS),
+                       (unsigned long long)m->size, (unsigned long long)m->packed_size);
     return 0;
 }
 

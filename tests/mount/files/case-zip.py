@@ -63,6 +63,10 @@ refused = {
 bomb = bytearray(archive({"a/1.jpg": bytes(5000), "b/1.jpg": b"x"}, zipfile.ZIP_DEFLATED))
 struct.pack_into("<I", bomb, bytes(bomb).index(b"PK\1\2") + 24, 1 << 30)
 refused["ratio.zip"] = (bytes(bomb), ["at most 1032 bytes of each deflated byte"])
+# Many bytes for few: the head of a picture would be all of them.
+many = bytearray(archive({"a/1.jpg": os.urandom(200_000), "b/1.jpg": b"x"}, zipfile.ZIP_DEFLATED))
+many[(at := many.rindex(b"PK\1\2", 0, many.rindex(b"PK\1\2")) + 24):at + 4] = (10).to_bytes(4, "little")
+refused["many.zip"] = (bytes(many), ["deflated bytes for 10, got"])
 flags = bytearray(whole)
 for at in (flags.index(b"PK\1\2") + 8, 6):
     flags[at] |= 1

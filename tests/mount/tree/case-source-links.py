@@ -62,7 +62,7 @@ os.makedirs(f"{HUB}/snapshots/abc")
 os.rename(f"{OUT}/far", f"{HUB}/blobs/0123")
 os.symlink("../../blobs/0123", f"{HUB}/snapshots/abc/labels-idx1-ubyte")
 contains(run("info", f"{HUB}/snapshots/abc", code=2), "-o allow_outside")
-# Files of a snapshot count as inside, but not what somebody has put in the place of their folder.
+# Files of a snapshot count as inside, but not what a link in the place of their folder leads to.
 FALSE = f"{PRIVATE}/false/datasets--x"
 os.makedirs(f"{FALSE}/snapshots/{'a' * 40}")
 os.symlink(f"{HUB}/blobs", f"{FALSE}/blobs")
