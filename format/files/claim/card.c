@@ -352,18 +352,37 @@ static void card_read(struct card *card, const json_t *yaml)
         card_add_shards(card, "");
 }
 
+/* The bytes of the YAML at the head, which is between two lines of three dashes. 0: there is none;
+ * len: the second one is missing. */
+static size_t card_head_len(const char *text, size_t len)
+{
+    for (size_t at = 0, n; at < len; at += n + 1) {
+        const char *line = text + at, *end = memchr(line, '\n', len - at);
+        bool is_rule;
+
+        n = end ? (size_t)(end - line) : len - at;
+        is_rule = n >= 3 && !memcmp(line, "---", 3) && (n == 3 || (n == 4 && line[3] == '\r'));
+        if (at ? is_rule : !is_rule)
+            return at;
+    }
+    return len;
+}
+
 int card_recipe(struct search *s, const char *text, size_t len, char **ret)
 {
     AUTO_JSON json_t *yaml = NULL, *recipe = NULL;
     struct card card = {.s = s, .datasets = json_object(), .shown = ""};
     struct diag d = DIAG_INIT;
-    int r = yaml_read(text, len, CARD, &yaml, &d);
+    size_t head_len = card_head_len(text, len);
+    int r = head_len < len ? yaml_read(text, head_len, CARD, &yaml, &d) : 0;
 
     recipe = json_pack("{s:o}", "datasets", card.datasets);
     if (!recipe)
         return -ENOMEM;
     if (r == -EBADMSG)
         text_add(&card.notes, "%s; its configs are ignored", d.text);
+    else if (head_len >= RECIPE_BYTES)
+        text_add(&card.notes, CARD ": expected YAML of less than 1 MiB; its configs are ignored");
     else if (r == 0)
         card_read(&card, yaml);
     if (r == 0 && !card.finds && json_object_size(card.datasets))

@@ -88,23 +88,6 @@ int recipe_make_groups_of_files(struct recipe_making *t)
 
 /* ---- folders ---- */
 
-/* Add what a recipe leaves: its patterns may be one text. */
-static int recipe_add_left(const struct recipe *recipe, const char *folder)
-{
-    json_t *leave = json_object_get(recipe->json, "leave");
-    json_t *list = json_is_array(leave) ? json_incref(leave) : json_array();
-    int r = list ? 0 : -1;
-
-    if (r == 0 && json_is_string(leave))
-        r = json_array_append(list, leave);
-    if (r == 0)
-        r = json_array_append_new(list, json_sprintf("%s/**", folder));
-    if (r == 0)
-        r = json_object_set(recipe->json, "leave", list);
-    json_decref(list);
-    return r < 0 ? -ENOMEM : 0;
-}
-
 static int recipe_take_folder(struct search *s, const struct recipe *recipe, const char *name,
                               const char *folder, struct diag *d)
 {
@@ -112,17 +95,23 @@ static int recipe_take_folder(struct search *s, const struct recipe *recipe, con
     struct claims *claims = s->claims;
     struct moved_folder *moved;
     AUTO_TEXT struct text path = {0};
+    uint32_t at;
 
     text_add(&path, "%s%s%s", above, *above ? "/" : "", folder);
     if (path.failed || !search_capacity(s, &claims->moved, claims->n_moved, sizeof(*moved)))
         return -ENOMEM;
-    if (folder_of_path(s, path.data, path.len) == NO_FOLDER)
+    at = folder_of_path(s, path.data, path.len);
+    if (at == NO_FOLDER)
         return recipe_fault(recipe, folder, d, "expected a folder of that name, got none");
     moved = &claims->moved[claims->n_moved++];
     *moved = (struct moved_folder){
         strdup(path.data),
         collect_display_path(s, recipe->folder, strcmp(name, ".") ? name : NULL)};
-    return moved->folder && moved->shown ? recipe_add_left(recipe, folder) : -ENOMEM;
+    for (size_t i = s->info[at].first; i < folder_end(s, at); i++)
+        s->flags[i] |= claims->taken[i] ? 0 : FILE_LEFT;
+    for (uint32_t end = next_folder(s, at); at < end; at++)
+        s->info[at].is_left = true;
+    return moved->folder && moved->shown ? 0 : -ENOMEM;
 }
 
 int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d)

@@ -10,6 +10,9 @@
 
 /* ---- what a recipe leaves ---- */
 
+/* A file of a folder whose name no pattern spells: what leaves it leaves the folder. */
+#define ANY_FILE "\001/\001"
+
 /* Does a pattern of what is left match? A folder is left with all that is in it. 1, 0 or -EBADMSG.
  */
 static int recipe_leaves(const struct recipe *recipe, const char *path, struct diag *d)
@@ -44,7 +47,7 @@ static int recipe_leave_folders(struct search *s, const struct recipe *recipe, s
         char path[PATH_MAX];
         int r;
 
-        if (snprintf(path, sizeof(path), "%s/a/a", claim_path(s, i) + above + (above > 0)) >=
+        if (snprintf(path, sizeof(path), "%s/" ANY_FILE, claim_path(s, i) + above + (above > 0)) >=
             (int)sizeof(path))
             return 0;
         r = recipe_leaves(recipe, path, d);
@@ -67,7 +70,7 @@ static int recipe_leave(struct search *s, const struct recipe *recipe, struct di
 
     if (!json_object_get(recipe->json, "leave"))
         return 0;
-    r = recipe_leaves(recipe, "a/a", d);
+    r = recipe_leaves(recipe, ANY_FILE, d);
     if (r > 0 && !json_object_size(json_object_get(recipe->json, "datasets")))
         return 1;
     if (r > 0)
@@ -141,12 +144,12 @@ static bool recipe_apply_card(struct search *s)
     if (file == s->m->n || !s->claims->heads || !s->claims->takes_groups)
         return false;
     bytes = recipe_bytes(s, file, &len);
-    if (!bytes || len < 0 || strncmp(bytes, "---", 3) != 0)
+    if (bytes && len > 0 && card_recipe(s, bytes, (size_t)len, &recipe) < 0)
+        s->failed = true;
+    if (!recipe)
         return false;
     s->claims->taken[file] = CLAIMS_USED;
-    if (card_recipe(s, bytes, (size_t)len, &recipe) < 0)
-        s->failed = true;
-    return recipe && recipe_open(s, 0, "README.md", recipe, recipe, true);
+    return recipe_open(s, 0, "README.md", recipe, recipe, true);
 }
 
 bool recipe_apply(struct search *s, uint32_t folder)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/checked.h"
 #include "base/text.h"
 #include "format/files/keys.h"
 #include "support/memory_blob.h"
@@ -81,9 +82,8 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
         const char *text = !strcmp(name, c->name) ? c->text : "xxxxxxxxxx";
 
         (*c->heads)++;
-        len[i] = (int)strlen(text);
-        assert_true((size_t)len[i] <= size);
-        memcpy(bytes + i * size, text, strlen(text));
+        len[i] = (int)min_u64(strlen(text), size);
+        memcpy(bytes + i * size, text, (size_t)len[i]);
         if (c->failure)
             len[i] = c->failure;
     }
@@ -762,6 +762,10 @@ static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
     assert_int_equal(n, 64);
 }
 
+#define CONFIG "configs:\n- config_name: default\n"
+#define CONFIGS(a, b)                                                                              \
+    "configs:\n- {config_name: x, data_dir: " a "}\n- {config_name: y, data_dir: " b "}\n"
+
 /* README.md of repositories of the Hub, as people write them. */
 static void test_claim__cards__files_by_configs(void **state)
 {
@@ -835,16 +839,38 @@ static void test_claim__cards__files_by_configs(void **state)
         {"a.csv", "configs:\n- config_name: a/b\n  data_files: a.csv\n- data_files: a.csv\n---\n",
          "README.md: config 'a/b': 'config_name' is ignored: expected a name without / and *\n"
          "README.md: config '': 'config_name' is ignored: expected a name without / and *\n"},
+        /* What is no YAML at the head says nothing, whatever it is. */
+        {"a.csv b.csv", CONFIG "  data_files: a.csv\n---\n\001 caf\xe9\n---\n",
+         "train: a.csv\nREADME.md names other files than these: 1 .csv (b.csv)\n"},
+        {"a.csv", "---\r\nconfigs:\r\n- config_name: x\r\n  data_files: a.csv\r\n---\r\n",
+         "train: a.csv\n"},
+        {"a.csv", "--------\nconfigs: [\n---\n", ""},
+        {"a.csv", "--- \nconfigs: [\n---\n", ""},
+        {"a.csv", "configs: [\n----\n", ""},
+        {"a.csv", "---", ""},
+        /* Folders of one letter, and all that a folder has. */
+        {"a/1.png u.csv", CONFIG "  data_dir: a\n---\n",
+         ":a flat 1(png)\na > \nREADME.md names other files than these: 1 .csv (u.csv)\n"},
+        {"data/a/1.png data/b/1.png data/b/x/2.csv data/c/1.png",
+         CONFIGS("data/a", "data/b") "---\n",
+         "data:a flat 1(png)\ndata:b flat 1(png)\ndata/a > x\ndata/b > y\n"
+         "README.md names other files than these: 1 .png (1.png)\n"},
     };
+
+    AUTO_TEXT struct text longest = {0};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text paths = {0}, card = {0};
 
         text_add(&paths, "README.md %s", rows[i].paths);
-        text_add(&card, "---\n%s", rows[i].card);
+        text_add(&card, "%s%s", *rows[i].card == '-' ? "" : "---\n", rows[i].card);
         check_table(paths.data, "README.md", card.data, rows[i].want);
     }
+    /* The rest of what is very long is not known, so nothing of it holds. */
+    text_add(&longest, "---\nconfigs: [\n%0*d", 1 << 20, 0);
+    check_table("a.csv README.md", "README.md", longest.data,
+                "README.md: expected YAML of less than 1 MiB; its configs are ignored\n");
 }
 
 /* The same in a recipe. */
@@ -862,6 +888,13 @@ static void test_claim__recipe__files_and_folders(void **state)
     check_table("epochfs.json a/1.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"folder\": \"b\"}}}",
                 ":all flat refused aside 1 .csv (1.csv)\n");
+    check_table("epochfs.json a/1.png b/2.csv c/3.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"folder\": \"a\"}}, \"leave\": \"a/**\"}",
+                ":a flat 1(png)\na > x\n"
+                "epochfs.json names other files than these: 2 .csv (2.csv and 1 more)\n");
+    check_table("epochfs.json d/a/1.png d/b/2.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"files\": \"d/b/2.csv\"}}, \"leave\": \"d/a/**\"}",
+                "d:a flat 1(png)\nx: d/b/2.csv\n");
     check_table("epochfs.json a.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"files\": \"a.csv\", \"folder\": \"a\"}}}",
                 ":all flat refused\n");
