@@ -187,17 +187,19 @@ static int verify_value(struct verifying *v, const struct tar_member *m, const u
     uint64_t n = number[MEMBER_FORM] == MEMBER_AS_ARRAY     ? 1 + number[MEMBER_AXES]
                  : number[MEMBER_FORM] == MEMBER_AS_INTEGER ? 1
                                                             : 0;
-    const char *wrong;
+    const char *wrong, *what = number[MEMBER_FORM] == MEMBER_AS_ARRAY
+                                   ? "the order of bytes and axes of an array"
+                                   : "the values";
     int r;
 
     if (n && at < TAR_FIXED) /* no row has a value, says the index */
-        return tar_verify_differs(v, "the values", d);
+        return tar_verify_differs(v, what, d);
     memcpy(learned, number, sizeof(learned));
     v->member = m->at;
     r = member_read_value(&v->reader, learned, m->size, row, &wrong, d);
     for (uint64_t i = 0; i < n && r == 0; i++)
         if (wrong || row[at + i] != tar_number_at(v->shard, v->row, at + i))
-            r = tar_verify_differs(v, "the values", d);
+            r = tar_verify_differs(v, what, d);
     return r;
 }
 

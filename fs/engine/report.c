@@ -43,7 +43,7 @@ static void report_notes(const struct catalog_item *item, const struct opened_re
 /* What an error says between the name of the file and what the file has there; its length, or 0. */
 static const char *report_wanted(const char *error, size_t *ret_len)
 {
-    static const char *const ends[] = {", got", "; it begins"};
+    static const char *const ends[] = {", got", "; it begins", "; texts are"};
     const char *from = strstr(error, ": "), *to = NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(ends) && !to; i++)

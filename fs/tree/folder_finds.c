@@ -290,20 +290,17 @@ static bool is_zeros(const uint8_t *head, size_t len)
     return len >= 16 && !head[0] && !memcmp(head, head + 1, len - 1);
 }
 
-#define TEXT_SHOWN 40 /* bytes, or a few more, of what a text begins with */
-
-/* The begin of the first line, if it is text of at least 4 bytes: its length. Otherwise 0. */
-static int first_text(const uint8_t *head, size_t len)
+/* Is it text, of 4 bytes at least? Its words are not shown: they may be secret. */
+static bool is_text(const uint8_t *head, size_t len)
 {
-    size_t at = 0, n;
+    size_t at = 0, n = 1;
 
-    while (at < len && at < TEXT_SHOWN && head[at] != '\n' && head[at] != '\r') {
-        n = head[at] == '\t' ? 1 : text_character(head + at, len - at);
-        if (!n || (head[at] != '\t' && text_command(head + at, len - at)))
-            return 0;
-        at += n;
-    }
-    return at < 4 ? 0 : (int)at;
+    for (; at < len && n; at += n)
+        if (memchr("\t\n\r", head[at], 3))
+            n = 1;
+        else
+            n = text_command(head + at, len - at) ? 0 : text_character(head + at, len - at);
+    return len >= 4 && (n || len - at < 4); /* the last character may be cut */
 }
 
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
@@ -332,13 +329,13 @@ int folder_describe_unknown(const struct folder_scan *scan, const struct blob *b
                  "it again",
                  len);
     } else {
-        int shown = first_text(head, len);
+        bool text = is_text(head, len);
 
-        text_add(t, "is %sof no format that epochfs knows; it begins with", shown ? "text " : "");
-        if (shown)
-            text_add(t, " `%.*s`. Texts are read as JSON lines, or as files in class folders",
-                     shown, (const char *)head);
-        for (size_t i = 0; !shown && i < min_u64(len, 4); i++)
+        text_add(t, "is %s",
+                 text ? "text of no format that epochfs knows; texts are read as JSON "
+                        "lines, or as files in class folders"
+                      : "of no format that epochfs knows; it begins with");
+        for (size_t i = 0; !text && i < min_u64(len, 4); i++)
             text_add(t, " %02x", head[i]);
         for (unsigned i = 0; i < n_formats; i++) {
             const char *hint = formats[i]->hint ? formats[i]->hint(file) : NULL;

@@ -39,7 +39,7 @@ refused("beside", "x.h5 next to them is of another format")
 for i in range(8):
     write(f"few/{i}.cfg", b"names: [a, b]\n")
 write("few/a/0.jpg", JPEG)
-refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is text of no format that epochfs knows; it begins with `names: [a, b]`. Texts are read as JSON lines")
+refused("few", "(8 .cfg, 1 .jpg)", "0.cfg: is text of no format that epochfs knows; texts are read as JSON lines")
 write("recipe/epochfs.json", b'{"datasets": {"a": {"picture": "*.jpg"}}}')
 for i in range(2):
     write(f"recipe/{i}.bin", b"x\1y")
