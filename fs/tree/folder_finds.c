@@ -291,7 +291,7 @@ static bool is_zeros(const uint8_t *head, size_t len)
 }
 
 /* Is it text, of 4 bytes at least? Its words are not shown: they may be secret. */
-static bool is_text(const uint8_t *head, size_t len)
+static bool head_is_text(const uint8_t *head, size_t len)
 {
     size_t at = 0, n = 1;
 
@@ -329,7 +329,7 @@ int folder_describe_unknown(const struct folder_scan *scan, const struct blob *b
                  "it again",
                  len);
     } else {
-        bool text = is_text(head, len);
+        bool text = head_is_text(head, len);
 
         text_add(t, "is %s",
                  text ? "text of no format that epochfs knows; texts are read as JSON "
