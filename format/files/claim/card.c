@@ -14,23 +14,32 @@
  * the rules of folders. */
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/yaml.h"
 #include "format/files/claim/recipe_parts.h"
 
-#define CARD "README.md"
+#define CARD          "README.md"
+#define CARD_PATTERNS 4096       /* and configs, at most */
+#define CARD_TESTS    (1u << 28) /* of files that are named one by one, at most */
+#define CARD_NOTES    4096       /* bytes, or a few more */
+
+/* Which datasets name a file. */
+enum { NAMED_NOW = 1, NAMED_BEFORE = 2, NAMED_BY_FOLDER = 4 };
 
 struct card {
     const struct search *s;
     json_t *datasets;
+    uint8_t *named; /* [files] NAMED_... */
+    size_t n_patterns, n_tests;
     struct text notes;
     bool failed;        /* memory ran out */
+    bool is_refused;    /* all of it is ignored, and the notes say why */
     bool finds;         /* a file or a folder that it names exists */
     const char *config; /* that is read; NULL: there is one alone, or none */
     bool is_default;
@@ -39,14 +48,36 @@ struct card {
 
 static void card_note(struct card *card, const char *what, const char *why)
 {
-    text_add(&card->notes, "%s" CARD ": config '%s': '%s' is ignored: %s",
-             card->notes.len ? "\n" : "", card->shown, what, why);
+    if (!card->is_refused && card->notes.len < CARD_NOTES)
+        text_add(&card->notes, "%s" CARD ": config '%.100s': '%.100s' is ignored: %s",
+                 card->notes.len ? "\n" : "", card->shown, what, why);
+}
+
+/* All of the card is ignored. what: of it; or NULL. */
+static void card_refuse(struct card *card, const char *what, const char *why)
+{
+    if (card->is_refused)
+        return;
+    card->is_refused = true;
+    text_release(&card->notes);
+    card->notes = (struct text){0};
+    text_add(&card->notes, CARD ": %s%.100s%s%s; its configs are ignored", what ? "'" : "",
+             what ? what : "", what ? "': " : "", why);
+}
+
+/* Count a pattern or a config. false: there are too many. */
+static bool card_counts(struct card *card)
+{
+    if (++card->n_patterns > CARD_PATTERNS)
+        card_refuse(card, NULL, "expected at most 4096 configs and paths, got more");
+    return !card->is_refused;
 }
 
 /* Is it one name of a folder? */
 static bool card_is_name(const char *name)
 {
-    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strpbrk(name, "/{}*");
+    return *name && strlen(name) <= NAME_MAX && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           !strpbrk(name, "/{}*");
 }
 
 /* A split: words with dots between them. */
@@ -87,126 +118,221 @@ static void card_add(struct card *card, const char *split, json_t *dataset)
 
 /* ---- patterns ---- */
 
-/* The n-th file or a later one that a pattern names; that of no file: it names none. Only files of
- * the folder that it begins with are looked at. */
-static size_t card_next_file(const struct card *card, const char *pattern, size_t n)
-{
-    const struct search *s = card->s;
-    bool has_sets = strpbrk(pattern, "?[");
-    size_t len = strcspn(pattern, "*?[");
-    uint32_t folder;
-
-    while (len && pattern[len] != '/')
-        len--;
-    folder = folder_of_path(s, pattern, len);
-    if (folder == NO_FOLDER)
-        return s->m->n;
-    for (n = n > s->info[folder].first ? n : s->info[folder].first;
-         n < s->info[s->info[folder].end - 1].last; n++) {
-        struct pattern_words words = {.n = 0};
-        char path[PATH_MAX];
-
-        if (members_path(s->m, n, path, sizeof(path)) < 0 || path_is_hidden(path))
-            continue;
-        if (has_sets ? fnmatch(pattern, path, FNM_PATHNAME) == 0
-                     : pattern_match(pattern, path, &words) > 0)
-            return n;
-    }
-    return s->m->n;
-}
-
 static void card_append(struct card *card, json_t *list, const char *text)
 {
     card->failed = card->failed || json_array_append_new(list, json_string(text)) < 0;
 }
 
-/* Add a pattern to a list. [ and ? are no patterns of recipes: their files are named one by one. */
+/* Add a path to n of them. */
+static void card_add_file(struct card *card, char ***ret, size_t *n, const char *path)
+{
+    if (strpbrk(path, "{}*"))
+        card_note(card, path, "it has {, } or *");
+    else if (array_capacity(ret, *n, sizeof(**ret)) < 0 || !((*ret)[*n] = strdup(path)))
+        card->failed = true;
+    else
+        ++*n;
+}
+
+/* Add files to a list, one by one. Takes over their paths. */
+static void card_append_files(struct card *card, char **path, size_t n, json_t *ret)
+{
+    card->n_tests += n * card->s->m->n;
+    if (card->n_tests > CARD_TESTS)
+        card_refuse(card, NULL, "expected fewer files that are named one by one");
+    if (n)
+        qsort(path, n, sizeof(*path), texts_compare);
+    for (size_t i = 0; i < n; i++) {
+        card_append(card, ret, path[i]);
+        free(path[i]);
+    }
+}
+
+/* The files that a pattern names are of the dataset that is made. [ and ? are no patterns of
+ * recipes: their files are added to the list one by one. */
+static void card_name_files(struct card *card, const char *pattern, json_t *ret)
+{
+    const struct search *s = card->s;
+    size_t len = strcspn(pattern, "*?["), n = 0, end;
+    AUTO_FREE char **file = NULL;
+    bool has_sets = strpbrk(pattern, "?["), any = false;
+    uint32_t folder;
+
+    while (len && pattern[len] != '/')
+        len--;
+    folder = folder_of_path(s, pattern, len);
+    end = folder == NO_FOLDER ? 0 : folder_end(s, folder);
+    for (size_t i = end ? s->info[folder].first : 0; i < end; i++) {
+        char path[PATH_MAX];
+        int r;
+
+        if (members_path(s->m, i, path, sizeof(path)) < 0 || path_is_hidden(path))
+            continue;
+        r = pattern_match_sets(pattern, path);
+        if (r < 0)
+            card_refuse(card, pattern, "it can be read in too many ways");
+        if (card->is_refused)
+            break;
+        if (r && has_sets && !(card->named[i] & NAMED_NOW))
+            card_add_file(card, &file, &n, path);
+        card->named[i] |= r ? NAMED_NOW : 0;
+        any = any || r;
+    }
+    card->finds = card->finds || any;
+    card_append_files(card, file, n, ret);
+    if (!has_sets || !any) /* a recipe says that there is no file */
+        card_append(card, ret, pattern);
+}
+
 static void card_add_pattern(struct card *card, const char *folder, const char *text, json_t *ret)
 {
-    size_t n_files = card->s->m->n;
     AUTO_TEXT struct text t = {0};
     const char *fault;
 
     text += strncmp(text, "./", 2) ? 0 : 2;
     text_add(&t, "%s%s%s", *text == '/' ? "" : folder, *folder && *text != '/' ? "/" : "", text);
     card->failed = card->failed || t.failed;
-    if (card->failed)
+    if (card->failed || !card_counts(card))
         return;
     fault = strpbrk(t.data, "{}") ? "it has { or }" : pattern_fault(t.data);
-    if (fault) {
+    if (fault)
         card_note(card, text, fault);
-        return;
-    }
-    if (!strpbrk(t.data, "?[")) {
-        card_append(card, ret, t.data);
-        return;
-    }
-    for (size_t i = 0; (i = card_next_file(card, t.data, i)) < n_files; i++) {
-        char path[PATH_MAX];
-
-        members_path(card->s->m, i, path, sizeof(path));
-        if (!strpbrk(path, "{}*"))
-            card_append(card, ret, path);
-    }
-}
-
-/* A path, or a list of them, as patterns. */
-static void card_add_patterns(struct card *card, const char *folder, const json_t *value,
-                              json_t *ret)
-{
-    const char *path;
-
-    if (!recipe_pattern(value, 0))
-        card_note(card, "path", "expected a path, or a list of paths");
-    for (size_t i = 0; (path = recipe_pattern(value, i)); i++)
-        card_add_pattern(card, folder, path, ret);
+    else
+        card_name_files(card, t.data, ret);
 }
 
 /* ---- splits ---- */
 
-/* The folder that a pattern has all files of; "": it has only some. */
-static size_t card_folder_len(const char *pattern)
+/* Files below a folder, which is a dataset: no other one has any. */
+static void card_take_folder(struct card *card, const char *path, size_t len)
 {
+    uint32_t folder = folder_of_path(card->s, path, len);
+
+    for (size_t i = card->s->info[folder].first; i < folder_end(card->s, folder); i++) {
+        if (card->named[i] & (NAMED_BEFORE | NAMED_BY_FOLDER))
+            card_refuse(card, path, "expected a folder of one dataset, got one of several");
+        card->named[i] |= NAMED_BY_FOLDER;
+    }
+}
+
+/* Nor are files that are named of a folder that is a dataset. */
+static void card_take_named(struct card *card)
+{
+    for (size_t i = 0; i < card->s->m->n; i++) {
+        if (!(card->named[i] & NAMED_NOW))
+            continue;
+        if (card->named[i] & NAMED_BY_FOLDER)
+            card_refuse(card, members_folder_of(card->s->m, i),
+                        "expected a folder of one dataset, got one of several");
+        card->named[i] |= NAMED_BEFORE;
+    }
+}
+
+static bool card_is_medium(const char *name)
+{
+    return name_is_picture(name) || name_is_of(FILES_SOUNDS, name);
+}
+
+/* Are the files that are named pictures or sounds, and not what may lie next to these? */
+static bool card_has_media(const struct card *card)
+{
+    const struct members *m = card->s->m;
+    size_t media = 0, others = 0;
+
+    for (size_t i = 0; i < m->n; i++) {
+        const char *name = members_name(m, i);
+
+        if (!(card->named[i] & NAMED_NOW))
+            continue;
+        if (card_is_medium(name))
+            media++;
+        else if (!name_is_table(name) && !name_is_notice(name) && !name_is_neutral(name))
+            others++;
+    }
+    return media && media >= others;
+}
+
+/* The folder that a pattern has all pictures and sounds of: its length. 0: it has only some. */
+static size_t card_folder_len(const struct card *card, const char *pattern)
+{
+    const struct search *s = card->s;
     size_t n = strcspn(pattern, "*");
     const char *end = pattern + n;
+    uint32_t folder;
 
     if (!n || pattern[n - 1] != '/')
         return 0;
     end += strncmp(end, "**/", 3) ? 0 : 3;
     end += strspn(end, "*");
-    return !*end || (*end == '.' && !strpbrk(end, "/*")) ? n - 1 : 0;
+    if (*end && (*end != '.' || strpbrk(end, "/*")))
+        return 0;
+    folder = folder_of_path(s, pattern, n - 1);
+    for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++) {
+        char path[PATH_MAX];
+
+        if (!(card->named[i] & NAMED_NOW) && card_is_medium(members_name(s->m, i)) &&
+            members_path(s->m, i, path, sizeof(path)) == 0 && !path_is_hidden(path))
+            return 0;
+    }
+    return n - 1;
 }
 
-/* Files that are pictures or sounds: their folder is the dataset, or they are samples. */
-static json_t *card_media(json_t *patterns)
-{
-    const char *pattern = recipe_pattern(patterns, 0);
-    size_t len = recipe_pattern(patterns, 1) ? 0 : card_folder_len(pattern);
-
-    return len ? json_pack("{s:s%}", "folder", pattern, len)
-               : json_pack("{s:O}", "pictures", patterns);
-}
-
-static void card_add_split(struct card *card, const char *split, json_t *patterns)
+/* Samples of pictures or sounds, but not what else is named. */
+static json_t *card_samples(struct card *card, json_t *patterns)
 {
     const struct members *m = card->s->m;
-    const char *pattern, *name;
-    size_t file = m->n;
+    json_t *others = json_array(), *ret;
+    AUTO_FREE char **file = NULL;
+    size_t n = 0;
 
-    if (card_split_len(split) < strlen(split) || !*split) {
+    for (size_t i = 0; i < m->n; i++) {
+        char path[PATH_MAX];
+
+        if ((card->named[i] & NAMED_NOW) && !card_is_medium(members_name(m, i)) &&
+            members_path(m, i, path, sizeof(path)) == 0)
+            card_add_file(card, &file, &n, path);
+    }
+    card_append_files(card, file, n, others);
+    ret = json_pack("{s:O}", "pictures", patterns);
+    if (n && ret && json_object_set(ret, "except", others) < 0)
+        card->failed = true;
+    json_decref(others);
+    return ret;
+}
+
+static void card_add_split(struct card *card, const char *split, const char *folder,
+                           const json_t *value)
+{
+    AUTO_JSON json_t *patterns = json_array();
+    const char *pattern;
+    size_t len = 0;
+    bool has_media;
+
+    card->failed = card->failed || !patterns;
+    if (card_split_len(split) < strlen(split) || !*split || strlen(split) > NAME_MAX) {
         card_note(card, split, "expected a split of letters, digits, _ and .");
         return;
     }
-    for (size_t i = 0; file == m->n && (pattern = recipe_pattern(patterns, i)); i++)
-        file = card_next_file(card, pattern, 0);
-    if (!recipe_pattern(patterns, 0))
+    for (size_t i = 0; i < card->s->m->n; i++)
+        card->named[i] &= (uint8_t)~NAMED_NOW;
+    if (!recipe_pattern(value, 0))
+        card_note(card, "path", "expected a path, or a list of paths");
+    for (size_t i = 0; !card->is_refused && (pattern = recipe_pattern(value, i)); i++)
+        card_add_pattern(card, folder, pattern, patterns);
+    pattern = recipe_pattern(patterns, 0);
+    if (!pattern || card->is_refused)
         return;
-    card->finds = card->finds || file < m->n;
-    name = file < m->n ? members_name(m, file) : "";
+    has_media = card_has_media(card);
+    if (has_media && !recipe_pattern(patterns, 1))
+        len = card_folder_len(card, pattern);
+    if (len)
+        card_take_folder(card, pattern, len);
+    else
+        card_take_named(card);
     card_add(card, split,
-             name_is_picture(name) || name_is_of(FILES_SOUNDS, name)
-                 ? card_media(patterns)
-                 : json_pack("{s:O}", "files", patterns));
+             len         ? json_pack("{s:s%}", "folder", pattern, len)
+             : has_media ? card_samples(card, patterns)
+                         : json_pack("{s:O}", "files", patterns));
 }
 
 /* Files data/SPLIT-NNNNN-of-NNNNN of a folder; those of a split lie together. Are there some? */
@@ -221,16 +347,19 @@ static bool card_add_shards(struct card *card, const char *folder)
     for (size_t i = 0; i < m->n && !path.failed && !split.failed; i++) {
         const char *name = members_name(m, i);
         size_t n = card_split_len(name);
+        AUTO_JSON json_t *value = NULL;
+        AUTO_TEXT struct text pattern = {0};
 
-        if (strcmp(members_folder_of(m, i), path.data) != 0 || fnmatch(number, name + n, 0) != 0 ||
+        if (strcmp(members_folder_of(m, i), path.data) != 0 ||
+            pattern_match_sets(number, name + n) <= 0 ||
             (any && split.len == n && !strncmp(split.data, name, n)))
             continue;
-        any = card->finds = true;
+        any = true;
         split.len = 0;
         text_add(&split, "%.*s", (int)n, name);
-        card_add(
-            card, split.data ? split.data : "",
-            json_pack("{s:[o]}", "files", json_sprintf("%s/%s-*-of-*", path.data, split.data)));
+        text_add(&pattern, "%s-*-of-*", split.data ? split.data : "");
+        value = pattern.failed ? NULL : json_string(pattern.data);
+        card_add_split(card, split.data ? split.data : "", path.data, value);
     }
     card->failed = card->failed || path.failed || split.failed;
     return any;
@@ -238,55 +367,68 @@ static bool card_add_shards(struct card *card, const char *folder)
 
 /* ---- configs ---- */
 
-static void card_add_data_files(struct card *card, const char *folder, const json_t *files)
+static void card_add_data_files(struct card *card, const char *folder, json_t *files)
 {
     AUTO_JSON json_t *all = json_array();
 
     if (json_is_string(files))
-        card_add_patterns(card, folder, files, all);
+        card->failed = card->failed || json_array_append(all, files) < 0;
     else if (!json_is_array(files))
         card_note(card, "data_files", "expected a path, or a list");
-    for (size_t i = 0; i < json_array_size(files); i++) {
-        const json_t *item = json_array_get(files, i);
+    for (size_t i = 0; i < json_array_size(files) && !card->is_refused; i++) {
+        json_t *item = json_array_get(files, i);
         const char *split = json_string_value(json_object_get(item, "split"));
-        AUTO_JSON json_t *patterns = json_array();
 
-        if (json_is_string(item)) {
-            card_add_patterns(card, folder, item, all);
-        } else if (!split) {
+        if (json_is_string(item))
+            card->failed = card->failed || json_array_append(all, item) < 0;
+        else if (!split)
             card_note(card, "data_files", "expected a path, or split and path");
-        } else {
-            card_add_patterns(card, folder, json_object_get(item, "path"), patterns);
-            card_add_split(card, split, patterns);
-        }
+        else
+            card_add_split(card, split, folder, json_object_get(item, "path"));
     }
     if (json_array_size(all))
-        card_add_split(card, "train", all);
+        card_add_split(card, "train", folder, all);
     card->failed = card->failed || !all;
+}
+
+/* What data_dir says: a folder, or nothing, as YAML writes it. */
+static char *card_folder(const char *text)
+{
+    static const char *const none[] = {"~", "null", "Null", "NULL", "."};
+    size_t len;
+
+    while (text && !strncmp(text, "./", 2))
+        text += 2;
+    len = text ? strlen(text) : 0;
+    while (len && text[len - 1] == '/')
+        len--;
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        if (len == strlen(none[i]) && !memcmp(text, none[i], len))
+            len = 0;
+    return strndup(len ? text : "", len);
 }
 
 static void card_add_config(struct card *card, const json_t *config)
 {
-    const char *folder = json_string_value(json_object_get(config, "data_dir"));
-    const json_t *files = json_object_get(config, "data_files");
-    AUTO_FREE char *clean = NULL;
+    json_t *files = json_object_get(config, "data_files");
+    AUTO_FREE char *folder = card_folder(json_string_value(json_object_get(config, "data_dir")));
 
-    folder = folder ? folder + (strncmp(folder, "./", 2) ? 0 : 2) : "";
-    clean = strndup(folder, strlen(folder) - text_ends_with(folder, "/"));
-    card->failed = card->failed || !clean;
-    if (card->failed)
+    card->failed = card->failed || !folder;
+    if (card->failed || !card_counts(card))
         return;
-    if (*clean && (strpbrk(clean, "{}*") || pattern_fault(clean) ||
-                   folder_of_path(card->s, clean, strlen(clean)) == NO_FOLDER)) {
-        card_note(card, clean, "there is no folder of that name");
+    if (*folder && (strpbrk(folder, "{}*") || pattern_fault(folder) ||
+                    folder_of_path(card->s, folder, strlen(folder)) == NO_FOLDER)) {
+        card_note(card, folder, "there is no folder of that name");
     } else if (files) {
-        card_add_data_files(card, clean, files);
-    } else if (!card_add_shards(card, clean)) {
-        if (!*clean && card->config)
+        card_add_data_files(card, folder, files);
+    } else if (!card_add_shards(card, folder)) {
+        if (!*folder && card->config)
             card_note(card, "config", "it names no files");
-        card->finds = card->finds || *clean;
-        if (*clean)
-            card_add(card, "", json_pack("{s:s}", "folder", clean));
+        card->finds = card->finds || *folder;
+        if (!*folder)
+            return;
+        card_take_folder(card, folder, strlen(folder));
+        card_add(card, "", json_pack("{s:s}", "folder", folder));
     }
 }
 
@@ -305,7 +447,7 @@ static void card_add_configs(struct card *card, const json_t *configs)
     for (size_t i = 0; i < json_array_size(configs); i++)
         any_default =
             any_default || card_says_yes(json_object_get(json_array_get(configs, i), "default"));
-    for (size_t i = 0; i < json_array_size(configs) && !card->failed; i++) {
+    for (size_t i = 0; i < json_array_size(configs) && !card->failed && !card->is_refused; i++) {
         const json_t *config = json_array_get(configs, i);
         const char *name = json_string_value(json_object_get(config, "config_name"));
 
@@ -371,26 +513,28 @@ static size_t card_head_len(const char *text, size_t len)
 int card_recipe(struct search *s, const char *text, size_t len, char **ret)
 {
     AUTO_JSON json_t *yaml = NULL, *recipe = NULL;
-    struct card card = {.s = s, .datasets = json_object(), .shown = ""};
+    AUTO_FREE uint8_t *named = calloc(s->m->n + 1, 1);
+    struct card card = {.s = s, .datasets = json_object(), .named = named, .shown = ""};
     struct diag d = DIAG_INIT;
     size_t head_len = card_head_len(text, len);
     int r = head_len < len ? yaml_read(text, head_len, CARD, &yaml, &d) : 0;
 
     recipe = json_pack("{s:o}", "datasets", card.datasets);
-    if (!recipe)
+    if (!recipe || !named)
         return -ENOMEM;
     if (r == -EBADMSG)
         text_add(&card.notes, "%s; its configs are ignored", d.text);
     else if (head_len >= RECIPE_BYTES)
-        text_add(&card.notes, CARD ": expected YAML of less than 1 MiB; its configs are ignored");
+        card_refuse(&card, NULL, "expected YAML of less than 1 MiB");
     else if (r == 0)
         card_read(&card, yaml);
     if (r == 0 && !card.finds && json_object_size(card.datasets))
-        text_add(&card.notes, "%s" CARD " names no file that exists; its configs are ignored",
-                 card.notes.len ? "\n" : "");
-    if (r == 0 && card.finds && !card_says_nothing(&card))
+        card_refuse(&card, NULL, "it names no file that exists");
+    if (r == 0 && card.finds && !card.is_refused && !card_says_nothing(&card))
         card.failed = !(*ret = json_dumps(recipe, JSON_INDENT(2))) || card.failed;
-    if (card.notes.len && text_finish(&card.notes, &s->claims->note, NULL) < 0)
+    if (card.notes.failed ||
+        (card.notes.len && text_finish(&card.notes, &s->claims->note, NULL) < 0))
         card.failed = true;
+    text_release(&card.notes);
     return card.failed || r == -ENOMEM ? -ENOMEM : 0;
 }

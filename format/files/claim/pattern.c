@@ -61,6 +61,7 @@ const char *pattern_fault(const char *pattern)
 struct matching {
     struct pattern_words *words;
     unsigned steps;
+    bool has_sets; /* of characters: ? and [a-z] */
 };
 
 static int matching_rest(struct matching *t, const char *pattern, const char *path);
@@ -111,11 +112,46 @@ static int matching_star(struct matching *t, const char *pattern, const char *pa
     }
 }
 
+/* Is the character at path, which is not '/', in the set at pattern? Then its length, and that of
+ * the set; 0: it is not. A set without an end is its bytes. */
+static size_t matching_set(const char *pattern, const char *path, size_t *ret_len)
+{
+    bool is_not = pattern[1] == '!' || pattern[1] == '^', found = *pattern == '?';
+    const char *p = pattern + 1 + is_not, *end = *pattern == '[' && *p ? strchr(p + 1, ']') : NULL;
+    size_t n = 1;
+
+    *ret_len = end ? (size_t)(end + 1 - pattern) : 1;
+    if (!*path || *path == '/')
+        return 0;
+    while (((unsigned char)path[n] & 0xc0) == 0x80)
+        n++;
+    if (!end)
+        return found ? n : *path == '[';
+    for (; p < end; p++) {
+        bool is_range = p[1] == '-' && p + 2 < end;
+        unsigned char low = (unsigned char)*p, high = (unsigned char)(is_range ? p[2] : *p);
+
+        found = found || ((unsigned char)*path >= low && (unsigned char)*path <= high);
+        p += is_range ? 2 : 0;
+    }
+    return found != is_not ? n : 0;
+}
+
 static int matching_rest(struct matching *t, const char *pattern, const char *path)
 {
+    size_t n, len;
+
     if (++t->steps > PATTERN_STEPS)
         return -ELOOP;
     for (; *pattern; pattern++, path++) {
+        if (t->has_sets && (*pattern == '?' || *pattern == '[')) {
+            n = matching_set(pattern, path, &len);
+            if (!n)
+                return 0;
+            pattern += len - 1;
+            path += n - 1;
+            continue;
+        }
         if (*pattern == '{')
             return matching_word(t, pattern, strchr(pattern, '}'), path);
         if (*pattern == '*')
@@ -128,11 +164,11 @@ static int matching_rest(struct matching *t, const char *pattern, const char *pa
 
 /* Does the path end as the pattern does, behind its last word or star? Most that do not match do
  * not, and their words need not be tried. */
-static bool pattern_ends_alike(const char *pattern, const char *path)
+static bool pattern_ends_alike(const char *pattern, const char *path, const char *ends)
 {
     size_t n = 0, len = strlen(pattern), path_len = strlen(path);
 
-    while (n < len && !strchr("}*", pattern[len - 1 - n]))
+    while (n < len && !strchr(ends, pattern[len - 1 - n]))
         n++;
     return n <= path_len && !memcmp(pattern + len - n, path + path_len - n, n);
 }
@@ -143,12 +179,20 @@ int pattern_match(const char *pattern, const char *path, struct pattern_words *w
     unsigned before = words->n;
     int r;
 
-    if (!pattern_ends_alike(pattern, path))
+    if (!pattern_ends_alike(pattern, path, "}*"))
         return 0;
     r = matching_rest(&t, pattern, path);
     if (r <= 0)
         words->n = before;
     return r;
+}
+
+int pattern_match_sets(const char *pattern, const char *path)
+{
+    struct pattern_words words = {.n = 0};
+    struct matching t = {.words = &words, .has_sets = true};
+
+    return pattern_ends_alike(pattern, path, "}*?]") ? matching_rest(&t, pattern, path) : 0;
 }
 
 /* ---- filling ---- */

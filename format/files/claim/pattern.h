@@ -39,6 +39,10 @@ const char *pattern_fault(const char *pattern);
  * known, and point into path. 1; 0; or -ELOOP: it can be read in too many ways. */
 int pattern_match(const char *pattern, const char *path, struct pattern_words *words);
 
+/* The same of a pattern without words, where ? is a character but '/', and [a-z] or [!a-z] one of a
+ * set. */
+int pattern_match_sets(const char *pattern, const char *path);
+
 /* The pattern with its words as texts. false: a word is not known. */
 bool pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret);
 

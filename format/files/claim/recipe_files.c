@@ -43,8 +43,7 @@ static int recipe_add_group(const struct recipe_making *t, const char *name, siz
     return !group->path || !group->file || (note && !group->note) ? -ENOMEM : 0;
 }
 
-/* A dataset whose files are missing is an error; the others of a card are good all the same. */
-static int recipe_add_missing(const struct recipe_making *t, const struct diag *d)
+int recipe_add_missing(const struct recipe_making *t, const struct diag *d)
 {
     struct named_group *group;
     int r = recipe_add_group(t, t->name, 0, &group);
@@ -56,16 +55,11 @@ static int recipe_add_missing(const struct recipe_making *t, const struct diag *
 
 int recipe_make_groups_of_files(struct recipe_making *t)
 {
-    struct diag d = DIAG_INIT, *all = t->d;
     int r;
 
     if (!t->s->claims->takes_groups)
         return recipe_refuse_pattern(t, t->name, "an archive has no datasets of \"files\"");
-    t->d = t->recipe->is_card ? &d : all;
     r = recipe_find_files(t);
-    t->d = all;
-    if (r == -EBADMSG && t->recipe->is_card)
-        return recipe_add_missing(t, &d);
     if (r == 0 && t->n)
         qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare_files, t);
     for (size_t from = 0, to; from < t->n && r == 0; from = to) {
@@ -88,8 +82,9 @@ int recipe_make_groups_of_files(struct recipe_making *t)
 
 /* ---- folders ---- */
 
-static int recipe_take_folder(struct search *s, const struct recipe *recipe, const char *name,
-                              const char *folder, struct diag *d)
+/* first: the first folder that the recipe has moved. */
+static int recipe_take_folder(struct search *s, const struct recipe *recipe, size_t first,
+                              const char *name, const char *folder, struct diag *d)
 {
     const char *above = claim_path(s, recipe->folder);
     struct claims *claims = s->claims;
@@ -103,6 +98,11 @@ static int recipe_take_folder(struct search *s, const struct recipe *recipe, con
     at = folder_of_path(s, path.data, path.len);
     if (at == NO_FOLDER)
         return recipe_fault(recipe, folder, d, "expected a folder of that name, got none");
+    for (size_t i = first; i < claims->n_moved; i++)
+        if (members_is_below(claims->moved[i].folder, path.data) ||
+            members_is_below(path.data, claims->moved[i].folder))
+            return recipe_fault(recipe, folder, d,
+                                "expected a folder of one dataset, got one of several");
     moved = &claims->moved[claims->n_moved++];
     *moved = (struct moved_folder){
         strdup(path.data),
@@ -117,6 +117,7 @@ static int recipe_take_folder(struct search *s, const struct recipe *recipe, con
 int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d)
 {
     json_t *datasets = json_object_get(recipe->json, "datasets"), *dataset;
+    size_t first = s->claims->n_moved;
     const char *name;
     int r = 0;
 
@@ -125,7 +126,7 @@ int recipe_take_folders(struct search *s, const struct recipe *recipe, struct di
         const char *folder = json_string_value(json_object_get(dataset, "folder"));
 
         if (folder && r == 0)
-            r = recipe_take_folder(s, recipe, name, folder, d);
+            r = recipe_take_folder(s, recipe, first, name, folder, d);
     }
     return r;
 }

@@ -118,6 +118,10 @@ static bool recipe_open(struct search *s, uint32_t folder, const char *name, con
                 claims->taken[claims->group[i].file[k]] = 0;
         claims_drop_groups(claims, first_group, first_moved);
         json_free(&recipe->json);
+        for (uint32_t i = folder; i < next_folder(s, folder); i++)
+            s->info[i].is_left = false;
+        for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++)
+            s->flags[i] &= (uint8_t)~FILE_LEFT;
         collect_refused(s, folder, "%s", diag_text(&d, r));
     }
     return r <= 0;

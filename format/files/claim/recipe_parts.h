@@ -45,6 +45,10 @@ int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag 
 /* A dataset that is files of any format: the files become groups. 0, -EBADMSG or -ENOMEM. */
 int recipe_make_groups_of_files(struct recipe_making *t);
 
+/* A dataset of a card that cannot be made is an error; its others are good all the same. 0 or
+ * -ENOMEM. */
+int recipe_add_missing(const struct recipe_making *t, const struct diag *d);
+
 /* Leave the folders that are datasets, and show them as those. The same. */
 int recipe_take_folders(struct search *s, const struct recipe *recipe, struct diag *d);
 

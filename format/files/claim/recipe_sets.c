@@ -333,7 +333,13 @@ static int recipe_make_groups(struct recipe_making *t)
 static int recipe_make_dataset(struct search *s, const struct recipe *recipe, const char *name,
                                json_t *dataset, struct numbered *labels, struct diag *d)
 {
-    struct recipe_making t = {.s = s, .recipe = recipe, .name = name, .dataset = dataset, .d = d};
+    struct diag missing = DIAG_INIT;
+    struct recipe_making t = {.s = s,
+                              .recipe = recipe,
+                              .name = name,
+                              .dataset = dataset,
+                              .d = recipe->is_card ? &missing : d};
+    size_t first = s->n_sets;
     int r;
 
     t.labels = *labels;
@@ -347,6 +353,10 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
             r = recipe_mark_with(&t);
         if (r == 0)
             r = recipe_make_groups(&t);
+    }
+    if (r == -EBADMSG && recipe->is_card) {
+        sets_drop(s, first);
+        r = recipe_add_missing(&t, &missing);
     }
     for (size_t i = 0; i < t.n_with; i++)
         s->flags[t.with[i]] &= (uint8_t)~FILE_WITH_ANOTHER;

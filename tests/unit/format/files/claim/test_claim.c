@@ -763,8 +763,10 @@ static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
 }
 
 #define CONFIG "configs:\n- config_name: default\n"
+#define SPLITS(a, b)                                                                               \
+    "  data_files:\n  - {split: train, path: '" a "'}\n  - {split: test, path: '" b "'}\n---\n"
 #define CONFIGS(a, b)                                                                              \
-    "configs:\n- {config_name: x, data_dir: " a "}\n- {config_name: y, data_dir: " b "}\n"
+    "configs:\n- {config_name: x, data_dir: " a "}\n- {config_name: y, data_dir: " b "}\n---\n"
 
 /* README.md of repositories of the Hub, as people write them. */
 static void test_claim__cards__files_by_configs(void **state)
@@ -831,7 +833,7 @@ static void test_claim__cards__files_by_configs(void **state)
          "README.md: config 'default': 'path' is ignored: expected a path, or a list of paths\n"
          "README.md: config 'default': 'train' is ignored: expected each split once\n"},
         {"a.csv", "configs:\n- config_name: x\n  data_files: b.csv\n---\n",
-         "README.md names no file that exists; its configs are ignored\n"},
+         "README.md: it names no file that exists; its configs are ignored\n"},
         {"a.csv", "configs: [\n---\n",
          "README.md: line 3: did not find expected node content; its configs are ignored\n"},
         {"a.csv", "configs: {a: b}\n---\n",
@@ -851,13 +853,92 @@ static void test_claim__cards__files_by_configs(void **state)
         /* Folders of one letter, and all that a folder has. */
         {"a/1.png u.csv", CONFIG "  data_dir: a\n---\n",
          ":a flat 1(png)\na > \nREADME.md names other files than these: 1 .csv (u.csv)\n"},
-        {"data/a/1.png data/b/1.png data/b/x/2.csv data/c/1.png",
-         CONFIGS("data/a", "data/b") "---\n",
+        {"data/a/1.png data/b/1.png data/b/x/2.csv data/c/1.png", CONFIGS("data/a", "data/b"),
          "data:a flat 1(png)\ndata:b flat 1(png)\ndata/a > x\ndata/b > y\n"
          "README.md names other files than these: 1 .png (1.png)\n"},
+        {"a.csv x/b.csv x.png",
+         "configs:\n- {config_name: p, data_dir: ., data_files: a.csv}\n"
+         "- {config_name: q, data_dir: ~, data_files: a.csv}\n"
+         "- {config_name: r, data_dir: null, data_files: a.csv}\n"
+         "- {config_name: s, data_dir: , data_files: a.csv}\n"
+         "- {config_name: t, data_dir: ././x//, data_files: b.csv}\n---\n",
+         "p/train: a.csv | config p of README.md\n"
+         "q/train: a.csv | config q of README.md\n"
+         "r/train: a.csv | config r of README.md\n"
+         "s/train: a.csv | config s of README.md\n"
+         "t/train: x/b.csv | config t of README.md\n"
+         "README.md names other files than these: 1 .png (x.png)\n"},
+        /* What there is most of says what a split is. */
+        {"p/README.txt p/0.md p/cat/1.jpg p/dog/2.jpg", CONFIG "  data_files: p/**\n---\n",
+         ":p classes 1(jpg) 2(jpg)\n"
+         "p > train\n"},
+        {"p/a.csv p/b/1.jpg p/b/2.jpg", CONFIG "  data_files: p/**\n---\n",
+         ":p flat 1(jpg) 2(jpg)\n"
+         "p > train\n"},
+        {"p/0.jpg p/1.csv p/2.csv", CONFIG "  data_files: p/**\n---\n",
+         "train: p/0.jpg p/1.csv p/2.csv\n"},
+        {"p/a.csv p/1.jpg p/2.jpg p/3.png q/b.csv q/4.jpg",
+         CONFIG "  data_files: [p/*.jpg, q/*]\n---\n",
+         ":train flat 1(jpg) 2(jpg) 4(jpg) aside 2 .csv (a.csv and 1 more), 1 .png (3.png)\n"},
+        {"p/1.jpg q/2.jpg q/a.csv",
+         CONFIG "  data_files:\n  - {split: train, path: ['p/*.jpg', "
+                "'no/*.jpg']}\n  - {split: test, path: q/*.csv}\n---\n",
+         "train: README.md: 'no/*.jpg': expected a file of that name, got none\n"
+         "test: q/a.csv\nREADME.md names other files than these: 2 .jpg (1.jpg and 1 more)\n"},
+        /* A folder is one dataset, or all is as without a card. */
+        {"p/1.jpg p/2.png", CONFIG SPLITS("p/*.jpg", "p/*.png"),
+         ":train flat 1(jpg)\n"
+         ":test flat 2(png)\n"},
+        {"p/1.jpg p/t/2.jpg", CONFIG SPLITS("p/*.jpg", "p/t/*.jpg"),
+         ":train flat 1(jpg)\n"
+         "p:t flat 2(jpg)\n"
+         "p/t > test\n"},
+        {"p/1.jpg p/t/2.jpg", CONFIG SPLITS("p/**", "p/t/*.jpg"),
+         ":p flat 2(jpg) aside 1 .jpg (1.jpg)\n"
+         "README.md: 'p/t/*.jpg': expected a folder of one dataset, got one of several; its "
+         "configs are ignored\n"},
+        {"p/1.jpg p/t/2.jpg", CONFIG SPLITS("p/t/*", "p/**"),
+         ":p flat 2(jpg) aside 1 .jpg (1.jpg)\n"
+         "README.md: 'p/**': expected a folder of one dataset, got one of several; its configs are "
+         "ignored\n"},
+        {"p/1.jpg p/2.csv", CONFIGS("p", "p/"),
+         ":all flat 1(jpg) aside 1 .md (README.md), 1 .csv (2.csv)\n"
+         "README.md: 'p': expected a folder of one dataset, got one of several; its configs are "
+         "ignored\n"},
+        {"p/1.jpg p/2.csv q/3.jpg", CONFIGS("p", "q, data_files: ../p/*"),
+         ":p flat 1(jpg)\n"
+         "p > x\n"
+         "README.md: config 'y': '../p/*' is ignored: it leaves the folder of the recipe\n"
+         "README.md names other files than these: 1 .jpg (3.jpg)\n"},
+        {"p/1.jpg p/2.csv q/3.jpg", CONFIGS("q", "'', data_files: 'p/*'"),
+         ":p flat 1(jpg)\n"
+         ":q flat 3(jpg)\n"
+         "q > x\n"
+         "p > y/train\n"},
+        {"p/a.csv p/1.jpg", CONFIGS("p", "'', data_files: 'p/a.csv'"),
+         ":all flat 1(jpg) aside 1 .md (README.md), 1 .csv (a.csv)\n"
+         "README.md: 'p': expected a folder of one dataset, got one of several; its configs are "
+         "ignored\n"},
+        /* Paths with ? and [ name files of all folders, in the order of their paths. */
+        {"e/p-1.csv e/x/p-2.csv e/x/y/p-3.csv e/x/p-10.csv",
+         CONFIG "  data_files: e/**/p-?.csv\n---\n",
+         "train: e/p-1.csv e/x/p-2.csv e/x/y/p-3.csv\n"
+         "README.md names other files than these: 1 .csv (p-10.csv)\n"},
+        {"a-b/1.csv a/1.csv a/\xc3\xa9.csv a/x.csv", CONFIG "  data_files: '**/?.csv'\n---\n",
+         "train: a-b/1.csv a/1.csv a/x.csv a/\xc3\xa9.csv\n"},
+        {"1.csv a.csv b.csv ].csv [.csv -.csv ab.csv",
+         CONFIG "  data_files: ['[!a-z].csv', '[]b].csv', '[a-].csv', '[.csv']\n---\n",
+         "train: -.csv 1.csv [.csv ].csv b.csv a.csv\n"
+         "README.md names other files than these: 1 .csv (ab.csv)\n"},
+        {"a.csv {b}.csv", CONFIG "  data_files: '?*.csv'\n---\n",
+         "train: a.csv\n"
+         "README.md: config 'default': '{b}.csv' is ignored: it has {, } or *\n"
+         "README.md names other files than these: 1 .csv ({b}.csv)\n"},
     };
 
-    AUTO_TEXT struct text longest = {0};
+    AUTO_TEXT struct text many = {0}, longest = {0};
+    AUTO_FREE char *found = NULL;
+    unsigned heads = 0;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -867,6 +948,21 @@ static void test_claim__cards__files_by_configs(void **state)
         text_add(&card, "%s%s", *rows[i].card == '-' ? "" : "---\n", rows[i].card);
         check_table(paths.data, "README.md", card.data, rows[i].want);
     }
+    /* Notes do not grow without end, and there are only so many paths. */
+    text_add(&many, "---\nconfigs:\n");
+    for (unsigned i = 0; i < 200; i++)
+        text_add(&many, "- {config_name: %0999d/}\n", i);
+    text_add(&many, "---\n");
+    found = claim("README.md a.csv", &(struct contents){"README.md", many.data, &heads, 0});
+    assert_in_range(strlen(found), 4096, 4096 + 512);
+    many.len = 0;
+    text_add(&many, "---\n" CONFIG "  data_files: [");
+    for (unsigned i = 0; i < 4096; i++)
+        text_add(&many, "'a*', ");
+    text_add(&many, "]\n---\n");
+    check_table("a.csv README.md", "README.md", many.data,
+                "README.md: expected at most 4096 configs and paths, got more; its configs are "
+                "ignored\n");
     /* The rest of what is very long is not known, so nothing of it holds. */
     text_add(&longest, "---\nconfigs: [\n%0*d", 1 << 20, 0);
     check_table("a.csv README.md", "README.md", longest.data,
@@ -895,6 +991,12 @@ static void test_claim__recipe__files_and_folders(void **state)
     check_table("epochfs.json d/a/1.png d/b/2.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"files\": \"d/b/2.csv\"}}, \"leave\": \"d/a/**\"}",
                 "d:a flat 1(png)\nx: d/b/2.csv\n");
+    check_table("epochfs.json a/b/1.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"folder\": \"a/b\"}, \"y\": {\"folder\": \"a/b\"}}}",
+                ":all flat refused aside 1 .csv (1.csv)\n");
+    check_table("epochfs.json a/b/1.csv", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"folder\": \"a/b\"}, \"y\": {\"folder\": \"a\"}}}",
+                ":all flat refused aside 1 .csv (1.csv)\n");
     check_table("epochfs.json a.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"files\": \"a.csv\", \"folder\": \"a\"}}}",
                 ":all flat refused\n");
