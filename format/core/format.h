@@ -242,6 +242,8 @@ struct claims {
     /* Would a format take a file of the listing for itself, by its name and its first len bytes,
      * at most FORMAT_HEAD? NULL: none would, or NULL with heads. */
     bool (*is_taken)(const struct claims *claims, size_t file, const uint8_t *head, size_t len);
+    const struct unread_file *unread; /* [n_unread] by their paths: files that cannot be read, */
+    size_t n_unread;                  /* which are not in the listing */
     bool format_given;                /* the user says of which format all files are, */
     const char *layout, *layout_name; /* or gives a recipe: its text, and what it is called; NULL */
     bool shows_recipe;                /* what is found is asked for, as a recipe: */

@@ -234,7 +234,8 @@ static int collections_read_layout(const char *path, char **ret, struct diag *d)
 
 static int add_collections(const struct source *source, const struct format_options *options,
                            struct collections_user *user, struct known *listing,
-                           struct source_list *ret_rest, struct diag *d)
+                           const struct unread_file *unread, struct source_list *ret_rest,
+                           struct diag *d)
 {
     AUTO_FREE uint8_t *taken = calloc(listing->files.n + listing->failed.n + 1, 1);
     AUTO_FREE char *layout = NULL;
@@ -253,6 +254,8 @@ static int add_collections(const struct source *source, const struct format_opti
                                      .takes_groups = true,
                                      .format_given = options->format,
                                      .layout = layout,
+                                     .unread = unread,
+                                     .n_unread = listing->failed.n,
                                      .shows_recipe = options->shows_layout,
                                      .layout_name = options->layout},
                                     source,
@@ -290,10 +293,26 @@ int collections_each(const struct source *source, const struct format_options *o
                      struct collections_user *user, struct source_list *ret_rest, struct diag *d)
 {
     AUTO_KNOWN struct known local = {0};
+    AUTO_FREE struct unread_file *unread = NULL; /* [failed.n] by their paths */
     struct known *listing;
     int r = source_listing(source, now_ns(), &local, &listing, d);
 
-    return r < 0 ? r : add_collections(source, options, user, listing, ret_rest, d);
+    if (r < 0)
+        return r;
+    unread = calloc(listing->failed.n + 1, sizeof(*unread));
+    r = unread ? 0 : -ENOMEM;
+    for (size_t i = 0; i < listing->failed.n && r == 0; i++) {
+        const struct source_entry *entry = &listing->failed.entry[i];
+
+        unread[i].reason = entry->error;
+        r = text_print(&unread[i].name, "%s%s%s", entry->folder, *entry->folder ? "/" : "",
+                       entry->name);
+    }
+    if (r == 0)
+        r = add_collections(source, options, user, listing, unread, ret_rest, d);
+    for (size_t i = 0; unread && i < listing->failed.n; i++)
+        free(unread[i].name);
+    return r;
 }
 
 /* ---- for the catalog ---- */
@@ -302,7 +321,7 @@ struct opening {
     struct collections_user user;
     struct finds finds;
     struct catalog *catalog;
-    const char *folder; /* where datasets that are found are shown */
+    const char *root, *folder; /* of a collection; where datasets that are found are shown */
 };
 
 static const struct opening *opening_of(const struct finds *finds)
@@ -314,14 +333,14 @@ static int collections_add_dataset(struct finds *finds, const char *name, struct
 {
     const struct opening *opening = opening_of(finds);
 
-    return folder_scan_add(opening->catalog, opening->folder, name, ds, NULL);
+    return folder_scan_add(opening->catalog, opening->root, opening->folder, name, ds, NULL);
 }
 
 static int collections_add_error(struct finds *finds, const char *name, const char *reason)
 {
     const struct opening *opening = opening_of(finds);
 
-    return folder_scan_add(opening->catalog, opening->folder, name, NULL, reason);
+    return folder_scan_add(opening->catalog, opening->root, opening->folder, name, NULL, reason);
 }
 
 static int collections_add_failed(struct finds *finds, const char *name, int error,
@@ -336,6 +355,7 @@ static int open_datasets(struct collections_user *user, const struct format *for
 {
     struct opening *opening = (struct opening *)user;
 
+    opening->root = c->root;
     opening->folder = c->folder;
     return error ? collections_add_error(&opening->finds, c->name, error)
                  : format->open_collection(c, blob, joined_members(blob),

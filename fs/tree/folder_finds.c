@@ -55,8 +55,9 @@ static int want_label(const struct catalog *catalog, const char *folder, const c
     return ds->wanted_label ? 0 : -ENOMEM;
 }
 
-/* A recipe may show the datasets of a folder elsewhere. 0 or -ENOMEM. */
-static int move_item(const struct catalog *catalog, struct catalog_item *item)
+/* A recipe may show the datasets of a folder elsewhere, but not others that are called like these.
+ * 0 or -ENOMEM. */
+static int move_item(const struct catalog *catalog, const char *root, struct catalog_item *item)
 {
     AUTO_FREE char *path = NULL, *moved = NULL;
     const char *base;
@@ -66,7 +67,7 @@ static int move_item(const struct catalog *catalog, struct catalog_item *item)
         const struct moved_folder *m = &catalog->moved[i];
         const char *below = path + strlen(m->folder);
 
-        if (!members_is_below(path, m->folder))
+        if (!members_is_below(path, m->folder) || !members_is_below(root, m->folder))
             continue;
         below += *below == '/';
         r = text_print(&moved, "%s%s%s", m->shown, *m->shown && *below ? "/" : "", below);
@@ -81,7 +82,7 @@ static int move_item(const struct catalog *catalog, struct catalog_item *item)
     return item->folder && item->name ? 0 : -ENOMEM;
 }
 
-int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
+int folder_scan_add(struct catalog *catalog, const char *root, const char *folder, const char *name,
                     struct dataset *ds, const char *error)
 {
     const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
@@ -102,7 +103,7 @@ int folder_scan_add(struct catalog *catalog, const char *folder, const char *nam
     catalog->item[catalog->n++] = item;
     catalog->n_datasets += ds != NULL;
     if (!item.name || !item.folder || (error && !item.error) ||
-        move_item(catalog, &catalog->item[catalog->n - 1]) < 0)
+        (root && move_item(catalog, root, &catalog->item[catalog->n - 1]) < 0))
         return -ENOMEM;
     item = catalog->item[catalog->n - 1];
     if (!ds)
@@ -128,14 +129,16 @@ int folder_found_dataset(struct finds *finds, const char *name, struct dataset *
                 notes_add(&ds->notes, "%s", scan->twin[i].note);
     if (scan->group && scan->group->note)
         notes_add(&ds->notes, "%s", scan->group->note);
-    return folder_scan_add(scan->catalog, scan->folder, name, ds, NULL);
+    return folder_scan_add(scan->catalog, scan->group ? NULL : scan->folder, scan->folder, name, ds,
+                           NULL);
 }
 
 int folder_found_error(struct finds *finds, const char *name, const char *reason)
 {
     struct folder_scan *scan = (struct folder_scan *)finds;
 
-    return folder_scan_add(scan->catalog, scan->folder, name, NULL, reason);
+    return folder_scan_add(scan->catalog, scan->group ? NULL : scan->folder, scan->folder, name,
+                           NULL, reason);
 }
 
 /* reason: NULL: the file is empty. */

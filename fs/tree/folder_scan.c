@@ -476,7 +476,7 @@ int folder_scan_group(const struct source *source, const struct source_list *lis
     if (!folder)
         return -ENOMEM;
     if (group->error)
-        return folder_scan_add(catalog, folder, name, NULL, group->error);
+        return folder_scan_add(catalog, NULL, folder, name, NULL, group->error);
     scan.folder = folder;
     scan.finds.joint = name;
     folder_scan_last_part(folder, scan.folder_name);

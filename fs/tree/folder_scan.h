@@ -17,8 +17,9 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
 int folder_scan_group(const struct source *source, const struct source_list *list,
                       const struct named_group *group, struct catalog *catalog);
 
-/* Add an item, a dataset, which it takes over, or an error: the other is NULL. 0 or -ENOMEM. */
-int folder_scan_add(struct catalog *catalog, const char *folder, const char *name,
+/* Add an item, a dataset, which it takes over, or an error: the other is NULL. root: the folder
+ * that it is of, which may be shown elsewhere; NULL: the item is not. 0 or -ENOMEM. */
+int folder_scan_add(struct catalog *catalog, const char *root, const char *folder, const char *name,
                     struct dataset *ds, const char *error);
 
 /* Does a format take the file? */

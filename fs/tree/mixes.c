@@ -248,7 +248,7 @@ static int mixture_new(const struct mix_spec *spec, struct mixture **ret)
 
 static int mixes_add_error(struct catalog *catalog, const struct mix_spec *spec, const char *reason)
 {
-    return folder_scan_add(catalog, MIX_FOLDER, spec->name, NULL, reason);
+    return folder_scan_add(catalog, NULL, MIX_FOLDER, spec->name, NULL, reason);
 }
 
 /* Add the dataset, or why there is none. Takes over m. */
@@ -277,7 +277,7 @@ static int add_mixture(struct catalog *catalog, struct mixture *m)
     if (r == 0 && dataset_state(ds) == DATASET_FAILED)
         r = mixes_add_error(catalog, m->spec, ds->reason.text);
     else if (r == 0)
-        r = folder_scan_add(catalog, MIX_FOLDER, m->spec->name, TAKE_PTR(ds), NULL);
+        r = folder_scan_add(catalog, NULL, MIX_FOLDER, m->spec->name, TAKE_PTR(ds), NULL);
     if (r == 0 && catalog->item[catalog->n - 1].ds) {
         catalog->item[catalog->n - 1].mixture = m;
         return 0;

@@ -95,6 +95,31 @@ static int recipe_range(const struct recipe_making *t, const json_t *pictures, s
     return 0;
 }
 
+/* Files that cannot be read are not in the listing. A dataset that has some is none: without them
+ * it would be shorter. */
+static int recipe_check_unread(const struct recipe_making *t, const json_t *files)
+{
+    const char *above = claim_path(t->s, t->recipe->folder);
+    const struct claims *claims = t->s->claims;
+    size_t i;
+    int r = 0;
+
+    for (size_t n = 0; n < claims->n_unread && r == 0; n++) {
+        const char *path = claims->unread[n].name;
+
+        if (!members_is_below(path, above) || path_is_hidden(path))
+            continue;
+        path += strlen(above) + (*above > 0);
+        r = recipe_match(t->recipe, files, path, NULL, &i, t->d);
+        if (r > 0)
+            r = recipe_match(t->recipe, json_object_get(t->dataset, "except"), path, NULL, NULL,
+                             t->d)
+                    ? 0
+                    : recipe_refuse_pattern(t, recipe_pattern(files, i), claims->unread[n].reason);
+    }
+    return r;
+}
+
 int recipe_find_files(struct recipe_making *t)
 {
     const json_t *files = json_object_get(t->dataset, "files"),
@@ -104,6 +129,8 @@ int recipe_find_files(struct recipe_making *t)
     size_t at, end;
     int r = recipe_range(t, pictures, &at, &end);
 
+    if (r == 0 && files)
+        r = recipe_check_unread(t, files);
     for (; at < end && r == 0; at++)
         r = recipe_match_file(t, pictures, at, has);
     for (size_t i = 0; r == 0 && i < HAS_MOST && (pattern = recipe_pattern(pictures, i)); i++)

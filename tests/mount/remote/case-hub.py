@@ -119,6 +119,15 @@ configs:
 """
 
 
+MOVED = b"""---
+configs:
+- {config_name: a, data_dir: b}
+- {config_name: b, data_files: x.csv}
+- {config_name: c, data_files: d/*.csv}
+---
+"""
+
+
 def check_card(hub):
     """The names are those of load_dataset, whether the files are on the Hub, in its cache, or in a clone."""
     files = {"README.md": CARD, "data/en-0.csv": CSV, "data/en-1.csv": CSV, "fr.csv": CSV, "other.csv": CSV}
@@ -133,6 +142,13 @@ def check_card(hub):
             equal(about[0]["notes"], ["config en of README.md, the default one"], f"{source}: notes")
             equal(sorted(n for n in os.listdir(path()) if n not in (".epochfs", "README.txt")), ["en", "fr"], source)
         contains(run("info", "-o", fresh(), source), "README.md names other files than these: 1 .csv (other.csv)")
+    moved = f"{PRIVATE}/moved"  # what is shown in the place of another folder stays what it is
+    for at, data in (("README.md", MOVED), ("b/y.csv", CSV), ("x.csv", CSV), ("d/0.csv", CSV)):
+        place(moved, at, data)
+    os.symlink("/etc/hostname", f"{moved}/d/1.csv")
+    found = json.loads(run("info", "--json", moved))
+    equal([d["dataset"] for d in found["datasets"]], ["a/y.csv", "b/train"], "datasets")
+    contains(found["unusable"][0]["reason"], "README.md: 'd/*.csv': d/1.csv: a link to /etc/hostname")
     hub.commit("o/card", {**files, "README.md": b"---\nconfigs: [\n---\n"})
     contains(run("info", "-o", fresh(), "hf://datasets/o/card"), "line 3: did not find", "its configs are ignored", "other.csv")
     hub.commit("o/card", files)

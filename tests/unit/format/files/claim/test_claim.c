@@ -166,11 +166,13 @@ static void add_groups(const struct members *m, const struct claims *claims, str
 }
 
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
- * samples as keys, and in parentheses the extensions of each. */
-static char *claim(const char *paths, const struct contents *contents)
+ * samples as keys, and in parentheses the extensions of each. unread_path: NULL; or another path,
+ * which cannot be read. */
+static char *claim_without(const char *paths, const struct contents *contents, char *unread_path)
 {
     AUTO_MEMBERS struct members m = {0};
     struct claiming claiming = {.listing = &m, .contents = contents};
+    const struct unread_file unread = {.name = unread_path, .reason = "no permission"};
     AUTO(release) struct claims claims = {0};
     AUTO_TEXT struct text t = {0};
     char *ret;
@@ -181,6 +183,8 @@ static char *claim(const char *paths, const struct contents *contents)
     claiming.claims.open = contents ? open_file : NULL;
     claiming.claims.is_taken = contents ? is_taken : NULL;
     claiming.claims.takes_groups = contents != NULL;
+    claiming.claims.unread = &unread;
+    claiming.claims.n_unread = unread.name != NULL;
     assert_int_equal(files_claim_names(&m, &claiming.claims), 0);
     claims = claiming.claims;
     for (size_t i = 0; i < claims.n; i++) {
@@ -203,6 +207,11 @@ static char *claim(const char *paths, const struct contents *contents)
     add_groups(&m, &claims, &t);
     assert_int_equal(text_finish(&t, &ret, NULL), 0);
     return ret;
+}
+
+static char *claim(const char *paths, const struct contents *contents)
+{
+    return claim_without(paths, contents, NULL);
 }
 
 static void check(const char *paths, const char *want)
@@ -969,6 +978,31 @@ static void test_claim__cards__files_by_configs(void **state)
                 "README.md: expected YAML of less than 1 MiB; its configs are ignored\n");
 }
 
+/* A shard that cannot be read is missed. */
+static void test_claim__cards__no_shorter_datasets(void **state)
+{
+    static const char card[] = "---\n" CONFIG SPLITS("d/a-*", "d/b-*");
+    static const struct {
+        char *unread;
+        const char *want;
+    } rows[] = {
+        {"d/a-1.csv", "train: README.md: 'd/a-*': no permission\ntest: d/b-0.csv\n"
+                      "README.md names other files than these: 1 .csv (a-0.csv)\n"},
+        {"a-1.csv", "train: d/a-0.csv\ntest: d/b-0.csv\n"},
+        {"d/.x/a-1.csv", "train: d/a-0.csv\ntest: d/b-0.csv\n"},
+    };
+    unsigned heads = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FREE char *found =
+            claim_without("README.md d/a-0.csv d/b-0.csv",
+                          &(struct contents){"README.md", card, &heads, 0}, rows[i].unread);
+
+        assert_string_equal(found, rows[i].want);
+    }
+}
+
 /* The same in a recipe. */
 static void test_claim__recipe__files_and_folders(void **state)
 {
@@ -1006,6 +1040,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claim__cards__files_by_configs),
+        cmocka_unit_test(test_claim__cards__no_shorter_datasets),
         cmocka_unit_test(test_claim__recipe__files_and_folders),
         cmocka_unit_test(test_claim__class_folders__one_dataset),
         cmocka_unit_test(test_names__pictures__by_extension),
