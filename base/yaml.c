@@ -71,15 +71,13 @@ static int yaml_member(struct yaml_reader *reader, const yaml_event_t *event, un
         r = yaml_value(reader, event, depth, &value);
         return r < 0 ? r : json_array_append(all, value) < 0 ? -ENOMEM : 0;
     }
-    if (event->type != YAML_SCALAR_EVENT)
+    key = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.value : NULL;
+    if (!key || strlen(key) != event->data.scalar.length)
         return yaml_fault(reader, &event->start_mark, "expected a key that is a text");
-    key = (const char *)event->data.scalar.value;
-    if (strlen(key) != event->data.scalar.length || json_object_get(all, key))
-        return yaml_fault(reader, &event->start_mark, "expected each key once");
     r = yaml_next(reader, &next);
     if (r == 0)
         r = yaml_value(reader, &next, depth, &value);
-    if (r == 0 && json_object_set(all, key, value) < 0)
+    if (r == 0 && json_object_set(all, key, json_object_get(all, key) ? json_false() : value) < 0)
         r = -ENOMEM;
     yaml_event_delete(&next);
     return r;

@@ -337,13 +337,15 @@ static void boxes_search(struct set *set)
 
 /* ---- names of YOLO's classes ---- */
 
+#define NAMES_BYTES (1u << 20) /* of a file of them, at most: a part of it is none */
+
 bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
 {
     AUTO_BOX_CLASSES struct box_classes classes = {0};
-    AUTO_FREE uint8_t *bytes = malloc(1 << 16);
+    AUTO_FREE uint8_t *bytes = malloc(NAMES_BYTES);
     struct diag d = DIAG_INIT;
     const char *name = members_name(a->s->m, file);
-    int len = bytes ? search_head(a->s, file, bytes, 1 << 16) : -ENOMEM, r;
+    int len = bytes ? search_head(a->s, file, bytes, NAMES_BYTES) : -ENOMEM, r;
 
     if (len < 0) {
         a->s->failed = a->s->failed || !bytes;
@@ -351,7 +353,9 @@ bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
                  strerror(-len));
         return false;
     }
-    r = yolo_names(bytes, (size_t)len, name, &classes, &d);
+    r = members_size(a->s->m, file) > NAMES_BYTES
+            ? diag_set(&d, -EBADMSG, "%s: expected names of classes of at most 1 MiB", name)
+            : yolo_names(bytes, (size_t)len, name, &classes, &d);
     if (r == -EBADMSG)
         text_add(&set->notes, "%s\n", d.text);
     a->s->failed = a->s->failed || r == -ENOMEM;

@@ -410,14 +410,17 @@ static char *card_folder(const char *text)
 
 static void card_add_config(struct card *card, const json_t *config)
 {
-    json_t *files = json_object_get(config, "data_files");
-    AUTO_FREE char *folder = card_folder(json_string_value(json_object_get(config, "data_dir")));
+    json_t *files = json_object_get(config, "data_files"),
+           *dir = json_object_get(config, "data_dir");
+    AUTO_FREE char *folder = card_folder(json_string_value(dir));
 
     card->failed = card->failed || !folder;
     if (card->failed || !card_counts(card))
         return;
-    if (*folder && (strpbrk(folder, "{}*") || pattern_fault(folder) ||
-                    folder_of_path(card->s, folder, strlen(folder)) == NO_FOLDER)) {
+    if (dir && !json_is_string(dir) && !json_is_null(dir)) {
+        card_note(card, "data_dir", "expected a folder");
+    } else if (*folder && (strpbrk(folder, "{}*") || pattern_fault(folder) ||
+                           folder_of_path(card->s, folder, strlen(folder)) == NO_FOLDER)) {
         card_note(card, folder, "there is no folder of that name");
     } else if (files) {
         card_add_data_files(card, folder, files);

@@ -377,6 +377,7 @@ static void test_yolo_names__yaml__all_ways(void **state)
         "{names: [&x a, b c, d]}\n",
         "names:\n  - a\n  - b\n    c\n  - !!str d\ndownload: |\n  *x\nagain: *x\n",
         "\xef\xbb\xbfnames: [a,b c,d]\n...\n",
+        "train: x\nnames: [a, b c, d]\ntrain: y\n",
     };
     AUTO_BOX_CLASSES struct box_classes classes = {0};
     struct diag d = DIAG_INIT;
@@ -455,14 +456,14 @@ static void test_yolo_names__malformed__rejected_with_line(void **state)
         {"names: {-1: b}", "expected the number of a class"},
         {"names: {0:b}", "expected the number of a class"},
         {"names: {99999999999: b}", "expected the number of a class"},
-        {"names: {0: a, 0: b}", "line 1: expected each key once"},
+        {"names: {0: a, 0: b}", "expected a list or a map of names, got another"},
         {"names:\n  0: a\n  00: b\n", "expected the number of a class"},
         {"names:\n  - a\n  1: b\n", "line 3: did not find expected"},
         {"names:\n  - a\n- b\n", "line 3: did not find expected"},
         {"names:\n\t- a\n", "line 2: found character that cannot start"},
         {"names:\n  - a: b\n", "expected a list or a map of names"},
         {"names:\n  -\n", "expected a list or a map of names"},
-        {"names: [a]\nnames: [b]\n", "line 2: expected each key once"},
+        {"names: [a]\nnames: [b]\n", "expected a list or a map of names, got another"},
         {"? [a]\n: b\n", "line 1: expected a key that is a text"},
     };
     AUTO_FREE char *large = repeated("names: [", "a,", BOX_CLASSES_MAX + 1, "]");

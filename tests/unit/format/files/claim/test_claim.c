@@ -859,6 +859,13 @@ static void test_claim__cards__files_by_configs(void **state)
         {"a.csv", "--- \nconfigs: [\n---\n", ""},
         {"a.csv", "configs: [\n----\n", ""},
         {"a.csv", "---", ""},
+        {"a.csv", /* keys that repeat */
+         "license: x\nlicense: y\nconfigs:\n- {config_name: x, data_files: a.csv}\n"
+         "- {config_name: y, data_files: a.csv, data_files: a.csv}\n"
+         "- {config_name: z, data_dir: b, data_dir: a, data_files: a.csv}\n---\n",
+         "x/train: a.csv | config x of README.md\n"
+         "README.md: config 'y': 'data_files' is ignored: expected a path, or a list\n"
+         "README.md: config 'z': 'data_dir' is ignored: expected a folder\n"},
         /* Folders of one letter, and all that a folder has. */
         {"a/1.png u.csv", CONFIG "  data_dir: a\n---\n",
          ":a flat 1(png)\na > \nREADME.md names other files than these: 1 .csv (u.csv)\n"},
