@@ -97,10 +97,10 @@ int members_add_way(struct members *m, const char *path, size_t len, uint32_t *r
     uint32_t *slot = recent_slot(m, path, len);
     size_t end = slot && recent_is(m, *slot, path, len) ? len : 0;
 
+    if (!slot)
+        return -ENOMEM;
     for (;;) { /* "", each folder on the way, the folder itself */
         slot = recent_slot(m, path, end);
-        if (!slot)
-            return -ENOMEM;
         if (!recent_is(m, *slot, path, end)) {
             AUTO_FREE char *way = strndup(path, end);
             int r = way ? members_add_folder(m, way, ret) : -ENOMEM;

@@ -57,13 +57,13 @@ int hf_endpoint(char **ret, struct diag *d)
 
     if (!named)
         named = "https://huggingface.co";
-    r = url_clean(named, &url, &at, d);
-    if (r < 0)
-        return r;
-    if (!container_url_is_good(url)) /* plain HTTP shows the token to the network */
+    if (!container_url_is_good(named)) /* plain HTTP shows the token to the network */
         return diag_set(d, -EINVAL,
                         "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
                         "got another: a token that is sent there could be read on the way");
+    r = url_clean(named, &url, &at, d);
+    if (r < 0)
+        return r;
     if (url[at.query])
         return diag_set(d, -EINVAL, "$HF_ENDPOINT: expected a URL without a query");
     for (len = strlen(url); url[len - 1] == '/'; len--)
