@@ -452,15 +452,16 @@ static void folder_scan_last_part(const char *path, char ret[static NAME_MAX + 1
     snprintf(ret, NAME_MAX + 1, "%.*s", (int)min_u64(len - from, NAME_MAX), path + from);
 }
 
+static const struct finds folder_finds = {
+    .dataset = folder_found_dataset, .error = folder_found_error, .failed = folder_found_failed};
+
 int folder_scan_group(const struct source *source, const struct source_list *list,
                       const struct named_group *group, struct catalog *catalog)
 {
     AUTO_FREE char *folder = NULL;
     const char *name = strrchr(group->path, '/');
     struct folder_scan scan = {
-        .finds = {.dataset = folder_found_dataset,
-                  .error = folder_found_error,
-                  .failed = folder_found_failed},
+        .finds = folder_finds,
         .catalog = catalog,
         .source = source,
         .entry = list->entry,
@@ -503,9 +504,7 @@ int folder_scan_all(const struct source *source, const struct source_list *list,
 
     for (size_t i = 0; i < list->n && r == 0;) {
         struct folder_scan scan = {
-            .finds = {.dataset = folder_found_dataset,
-                      .error = folder_found_error,
-                      .failed = folder_found_failed},
+            .finds = folder_finds,
             .catalog = catalog,
             .source = source,
             .folder = list->entry[i].folder,
