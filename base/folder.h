@@ -16,7 +16,8 @@ static inline void scope_closedir(DIR **dir)
 }
 #define AUTO_DIR AUTO(scope_closedir)
 
-/* opendir() of a folder in the one open as `at`, or of a path (AT_FDCWD); not of a link. */
+/* Open the folder `name`, relative to the open folder `at` (AT_FDCWD: name is a path), to read its
+ * entries. A link is refused. The caller closes it; NULL with errno on errors. */
 static inline DIR *folder_open(int at, const char *name)
 {
     AUTO_CLOSE int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

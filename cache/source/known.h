@@ -4,9 +4,9 @@
  *
  * One thread adds files while it opens the source, and sorts them. Then formats take collections,
  * and those files leave this list: they are in the tables of their joined blobs, which are added
- * here (known_taken()), so that they are found all the same. After that it is constant. Every name
- * of a remote passed name_wrong(), so nothing that a server sends leads out of SOURCE, in the tree
- * of a mount or in URLs. */
+ * here (known_taken()), so that they are found all the same. After that it is constant. Each name
+ * from a server was checked by name_wrong(). So no such name leads out of SOURCE, neither in the
+ * tree of a mount nor in a URL. */
 #ifndef EPOCHFS_CACHE_SOURCE_KNOWN_H
 #define EPOCHFS_CACHE_SOURCE_KNOWN_H
 

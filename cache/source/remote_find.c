@@ -7,9 +7,9 @@
  * is asked for each file. One thread at a time has the turn: it alone uses the fields below
  * `taken`, and may ask the server.
  *
- * A listing of HTTP has no sizes. When a file is named, its size is asked for together with those
- * of the files that follow in the list, each time twice as many. So an scp that names one file
- * next to it costs one request, and one that names all files of a folder does not wait for each. */
+ * A listing of HTTP has no sizes. When a file is named, epochfs asks for its size and for those of
+ * the files after it in the list: for one file at first, then for two, four, eight. So an scp that
+ * names one file costs one request, and one that names a whole folder seldom waits. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>

@@ -267,6 +267,8 @@ static size_t card_folder_len(const struct card *card, const char *pattern)
     if (*end && (*end != '.' || strpbrk(end, "/*")))
         return 0;
     folder = folder_of_path(s, pattern, n - 1);
+    if (folder == NO_FOLDER)
+        return 0;
     for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++) {
         char path[PATH_MAX];
 
