@@ -3,40 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "format/mds/mds.h"
 #include "fuzz.h"
 #include "saw.h"
 #include "support/idx_make.h"
 #include "support/memory_blob.h"
 #include "support/one_store.h"
-
-#define READ_MOST 4096
-
-static void check_field(const struct dataset *ds, const struct field *f, uint64_t sample)
-{
-    uint8_t once[READ_MOST], pieces[READ_MOST];
-    struct one_sample one;
-    struct form form;
-    uint64_t bytes;
-
-    if (!dataset_has(ds, sample, f) || f->numbering || f->form == FORM_OFFSETS ||
-        f->form == FORM_LENGTHS || f->form == FORM_SHAPES || f->form == FORM_PADDED)
-        return;
-    one_sample_init(&one, sample);
-    if (field_form(ds, f, &one.sel, &form, &bytes) < 0 || bytes > READ_MOST || bytes < 2)
-        return;
-    if (f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, once, NULL) < 0)
-        return;
-    FUZZ_CHECK(f->ops->read(READ_WAITS, ds, f, &one.sel, 1, bytes - 1, pieces, NULL) == 0);
-    FUZZ_CHECK(!memcmp(once + 1, pieces, bytes - 1));
-}
-
-static void ignore(void *ctx, const char *text)
-{
-    (void)ctx;
-    FUZZ_CHECK(*text);
-}
 
 static void check_source(const uint8_t *index, size_t index_len, const uint8_t *shard, size_t len)
 {
@@ -46,19 +18,6 @@ static void check_source(const uint8_t *index, size_t index_len, const uint8_t *
     struct found found;
 
     FUZZ_CHECK(format_open(&format_mds, blobs, 2, &setup, &found) == 0);
-    for (size_t i = 0; i < found.n; i++) {
-        struct dataset *ds = found.item[i].ds;
-
-        FUZZ_CHECK(ds || found.item[i].reason[0]);
-        while (ds && !dataset_prepare(ds))
-            ;
-        if (!ds || dataset_state(ds) == DATASET_FAILED)
-            continue;
-        for (uint64_t sample = 0; sample < ds->samples && sample < 20; sample++)
-            for (unsigned k = 0; k < ds->n_fields; k++)
-                check_field(ds, &ds->field[k], sample);
-        FUZZ_CHECK(ds->ops->check(ds, ignore, NULL, &(struct diag){.set = false}) == 0);
-    }
     saw_found(&found);
     found_release(&found);
 }

@@ -30,48 +30,10 @@ enum {
     PACK = 128
 };
 
-static struct dataset *found;
-
-static int take(struct finds *finds, const char *name, struct dataset *ds)
-{
-    (void)finds;
-    (void)name;
-    FUZZ_CHECK(!found);
-    found = ds;
-    return 0;
-}
-
-static int refuse(struct finds *finds, const char *name, int error, const char *reason)
-{
-    (void)finds;
-    (void)name;
-    FUZZ_CHECK(error < 0 && *reason);
-    return 0;
-}
-
-static int refuse_name(struct finds *finds, const char *name, const char *reason)
-{
-    return refuse(finds, name, -EBADMSG, reason);
-}
-
-/* All of a field of a sample, in pieces of each bytes. */
-static int read_all(const struct dataset *ds, const struct field *f, uint64_t sample,
-                    uint64_t bytes, size_t each, uint8_t *ret)
-{
-    struct one_sample one;
-    int r = 0;
-
-    one_sample_init(&one, sample);
-    for (uint64_t at = 0; at < bytes && r == 0; at += each)
-        r = f->ops->read(READ_WAITS, ds, f, &one.sel, at, (size_t)min_u64(each, bytes - at),
-                         ret + at, NULL);
-    return r;
-}
-
 /* The field's bytes, checked; NULL: it has none, or its file is damaged there. */
 static uint8_t *read_field(const struct dataset *ds, const struct field *f, uint64_t sample)
 {
-    AUTO_FREE uint8_t *once = NULL, *pieces = NULL;
+    AUTO_FREE uint8_t *once = NULL;
     struct one_sample one;
     struct form form;
     uint64_t bytes;
@@ -82,15 +44,10 @@ static uint8_t *read_field(const struct dataset *ds, const struct field *f, uint
         return NULL;
     FUZZ_CHECK(bytes < 1 << 24);
     once = malloc(bytes + 1);
-    pieces = malloc(bytes + 1);
-    FUZZ_CHECK(once && pieces);
-    r = read_all(ds, f, sample, bytes, bytes + 1, once);
+    FUZZ_CHECK(once);
+    r = f->ops->read(READ_WAITS, ds, f, &one.sel, 0, bytes, once, NULL);
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -ESTALE);
-    if (r < 0)
-        return NULL;
-    FUZZ_CHECK(read_all(ds, f, sample, bytes, 3, pieces) == 0);
-    FUZZ_CHECK(!memcmp(once, pieces, bytes));
-    return TAKE_PTR(once);
+    return r < 0 ? NULL : TAKE_PTR(once);
 }
 
 static uint8_t *read_named(const struct dataset *ds, const char *name, uint64_t sample)
@@ -200,20 +157,16 @@ static const struct index_store_ops forged_ops = {
     .load = load_forged, .save = save_nowhere, .remove = remove_forged};
 static const struct index_store forged_store = {.ops = &forged_ops};
 
-static struct source_file file_of(const char *name, const uint8_t *bytes, size_t len)
+static struct blob *file_of(const char *name, const uint8_t *bytes, size_t len)
 {
-    struct source_file file = {.name = name, .file_name = name, .folder = ""};
-
-    file.blob = memory_blob_new(name, bytes, len, len, NULL);
-    FUZZ_CHECK(file.blob);
-    return file;
+    return memory_blob_new(name, bytes, len, len, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    struct finds finds = {.dataset = take, .error = refuse_name, .failed = refuse};
     struct format_setup setup = {.keep = &no_store};
-    struct source_file file[4];
+    struct blob *file[4];
+    struct found found;
     size_t n = 0, first;
     unsigned flags;
 
@@ -245,14 +198,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         file[n++] = file_of("x.bin", data + 4 + first, len - 4 - first);
         file[n++] = file_of("x.idx", data + 4, first);
     }
-    found = NULL;
-    FUZZ_CHECK(format_tokens.open_folder(file, n, &setup, &finds) == 0);
-    if (found && (flags & DOCUMENTS || dataset_field(found, "tokens")))
-        check_dataset(found, (unsigned)setup.options.seq);
-    if (found)
-        saw_dataset(found);
-    dataset_free(found);
-    while (n)
-        blob_free(file[--n].blob);
+    FUZZ_CHECK(format_open(&format_tokens, file, n, &setup, &found) == 0);
+    saw_found(&found);
+    for (size_t i = 0; i < found.n; i++) {
+        struct dataset *ds = found.item[i].ds;
+
+        if (ds && (flags & DOCUMENTS || dataset_field(ds, "tokens")))
+            check_dataset(ds, (unsigned)setup.options.seq);
+    }
+    found_release(&found);
     return 0;
 }

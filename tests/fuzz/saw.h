@@ -31,8 +31,9 @@ static inline void saw_numbers(const char *text)
 static inline void saw_field(const struct dataset *ds, const struct field *f,
                              const struct selection *sel)
 {
-    uint8_t bytes[SAW_BYTES];
+    uint8_t bytes[SAW_BYTES], piece[SAW_BYTES];
     struct diag d = DIAG_INIT;
+    size_t n;
     struct form form;
     uint64_t size;
     int r = field_form(ds, f, sel, &form, &size);
@@ -47,11 +48,15 @@ static inline void saw_field(const struct dataset *ds, const struct field *f,
     size = min_u64(size, sizeof(bytes));
     r = f->ops->read(READ_WAITS, ds, f, sel, 0, (size_t)size, bytes, &d);
     saw_number((uint64_t)r);
-    if (r == 0)
-        fuzz_saw(bytes, (size_t)size);
-    if (r == 0 && size > 1 &&
-        f->ops->read(READ_WAITS, ds, f, sel, size / 2, 1, bytes, &d) == 0) /* from inside */
-        fuzz_saw(bytes, 1);
+    saw_numbers(d.text);
+    if (r < 0)
+        return;
+    fuzz_saw(bytes, (size_t)size);
+    for (uint64_t at = 0; at < size; at += n) { /* read in pieces, it is what is read at once */
+        n = (size_t)min_u64(size / 7 + 3, size - at);
+        FUZZ_CHECK(f->ops->read(READ_WAITS, ds, f, sel, at, n, piece, &d) == 0);
+        FUZZ_CHECK(!memcmp(piece, bytes + at, n));
+    }
 }
 
 static inline void saw_sample(const struct dataset *ds, uint64_t sample)
