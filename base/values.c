@@ -1,7 +1,6 @@
 #include "base/values.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,17 +18,6 @@ int value_count(const char *name, const char *value, uint64_t least, uint64_t mo
                         value, (unsigned long long)least, (unsigned long long)most);
     *ret = v;
     return 0;
-}
-
-int value_unsigned(const char *name, const char *value, unsigned least, unsigned most,
-                   unsigned *ret, struct diag *d)
-{
-    uint64_t v = 0;
-    int r = value_count(name, value, least, most, &v, d);
-
-    if (r == 0)
-        *ret = (unsigned)v;
-    return r;
 }
 
 int value_size(const char *name, const char *value, uint64_t *ret, struct diag *d)

@@ -13,10 +13,6 @@
 int value_count(const char *name, const char *value, uint64_t least, uint64_t most, uint64_t *ret,
                 struct diag *d);
 
-/* The same for an unsigned. */
-int value_unsigned(const char *name, const char *value, unsigned least, unsigned most,
-                   unsigned *ret, struct diag *d);
-
 /* Bytes, at least 1: a whole number, perhaps followed by K, M, G or T, powers of 1024. 0, or
  * -EINVAL with the reason in d. */
 int value_size(const char *name, const char *value, uint64_t *ret, struct diag *d);

@@ -283,18 +283,6 @@ static int reach_window(struct length_batches *b, struct epoch_sums *e, uint64_t
     return r;
 }
 
-int length_batches_has(struct length_batches *b, uint64_t epoch, uint64_t g, bool far)
-{
-    struct epoch_sums *e;
-    int r = length_sums_hold(&b->sums, epoch, &e);
-
-    if (r < 0)
-        return r;
-    r = length_batches_reach(b, e, g, far);
-    length_sums_let_go(&b->sums, e);
-    return r;
-}
-
 static bool length_batches_count(const struct batch_cuts *cuts, uint64_t epoch, uint64_t *ret)
 {
     struct length_batches *b = length_batches_of(cuts);
@@ -553,14 +541,22 @@ static uint64_t length_batches_element(const struct batch_cuts *cuts, uint64_t e
     return at == UINT64_MAX || base + at < from ? UINT64_MAX : base + at;
 }
 
-static int length_batches_has_near(const struct batch_cuts *cuts, uint64_t epoch, uint64_t g)
+static int length_batches_has(const struct batch_cuts *cuts, uint64_t epoch, uint64_t g)
 {
-    return length_batches_has(length_batches_of(cuts), epoch, g, false);
+    struct length_batches *b = length_batches_of(cuts);
+    struct epoch_sums *e;
+    int r = length_sums_hold(&b->sums, epoch, &e);
+
+    if (r < 0)
+        return r;
+    r = length_batches_reach(b, e, g, false);
+    length_sums_let_go(&b->sums, e);
+    return r;
 }
 
 static const struct batch_cuts_ops length_batches_ops = {
     .count = length_batches_count,
-    .has = length_batches_has_near,
+    .has = length_batches_has,
     .ask = length_batches_ask,
     .find = length_batches_find,
     .elements = length_batches_elements,

@@ -54,9 +54,6 @@ void length_batches_keep(struct length_batches *b, const struct length_keeper *k
 struct length_batches *length_batches_of(const struct batch_cuts *cuts);
 const struct batch_cuts *length_batches_cuts(const struct length_batches *b);
 
-/* Is there a batch number g, as batch_cuts_ops.has()? far: pass over all it takes, in this call. */
-int length_batches_has(struct length_batches *b, uint64_t epoch, uint64_t g, bool far);
-
 /* Count an epoch, and keep its sums, unless they are known. Called again until it is done. 1: done;
  * 0: not yet; -ENOENT: no epoch is wanted; or -ENOMEM. */
 int length_batches_step(struct length_batches *b);

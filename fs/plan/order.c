@@ -326,37 +326,6 @@ static uint64_t order_place_sample(const struct order *o, uint64_t place, struct
     return slot_sample(o, slot, group) + (place - slot_start(o, slot));
 }
 
-static uint64_t window_sample(const struct order *o, uint64_t position)
-{
-    struct group group;
-
-    group.start = group.end = 0;
-    group_at(o, position, &group);
-    return order_place_sample(o, group.start + send_once(o, &group, false, position - group.start),
-                              &group);
-}
-
-static uint64_t window_position(const struct order *o, uint64_t sample)
-{
-    uint64_t slot = permutation_backward(&o->whole, sample / o->window);
-    uint64_t place = slot_start(o, slot) + sample % o->window;
-    struct group group;
-
-    group.start = group.end = 0;
-    group_at(o, place, &group);
-    return group.start + send_once(o, &group, true, place - group.start);
-}
-
-uint64_t order_sample(const struct order *o, uint64_t position)
-{
-    return o->window ? window_sample(o, position) : permutation_forward(&o->whole, position);
-}
-
-uint64_t order_position(const struct order *o, uint64_t sample)
-{
-    return o->window ? window_position(o, sample) : permutation_backward(&o->whole, sample);
-}
-
 void permutation_send(const struct permutation *p, size_t count, uint64_t *x)
 {
     send_all(p, false, count, x);
@@ -393,11 +362,10 @@ static inline uint64_t family_round(const struct permutation_family *f,
     return swap_or_not(m->n, scale_to(f->mirror[r] + m->mirror, m->n), f->coin[r] ^ m->coin, x);
 }
 
-/* m[i * step] is the member of x[i]. */
 static inline __attribute__((always_inline)) void family_all(const struct permutation_family *f,
                                                              const struct permutation_member *m,
-                                                             size_t step, bool backward,
-                                                             size_t count, uint64_t *x)
+                                                             bool backward, size_t count,
+                                                             uint64_t *x)
 {
     size_t i = 0;
 
@@ -405,35 +373,23 @@ static inline __attribute__((always_inline)) void family_all(const struct permut
         for (unsigned r = 0; r < ORDER_ROUNDS; r++)
 #pragma GCC unroll 8
             for (unsigned k = 0; k < LANES; k++)
-                x[i + k] = family_round(f, &m[(i + k) * step], backward ? ORDER_ROUNDS - 1 - r : r,
-                                        x[i + k]);
+                x[i + k] =
+                    family_round(f, &m[i + k], backward ? ORDER_ROUNDS - 1 - r : r, x[i + k]);
     for (unsigned r = 0; r < ORDER_ROUNDS; r++) /* the rest, also side by side */
         for (size_t k = i; k < count; k++)
-            x[k] = family_round(f, &m[k * step], backward ? ORDER_ROUNDS - 1 - r : r, x[k]);
-}
-
-void family_send(const struct permutation_family *f, const struct permutation_member *m,
-                 size_t count, uint64_t *x)
-{
-    family_all(f, m, 0, false, count, x);
-}
-
-void family_back(const struct permutation_family *f, const struct permutation_member *m,
-                 size_t count, uint64_t *x)
-{
-    family_all(f, m, 0, true, count, x);
+            x[k] = family_round(f, &m[k], backward ? ORDER_ROUNDS - 1 - r : r, x[k]);
 }
 
 void family_send_each(const struct permutation_family *f, const struct permutation_member *m,
                       size_t count, uint64_t *x)
 {
-    family_all(f, m, 1, false, count, x);
+    family_all(f, m, false, count, x);
 }
 
 void family_back_each(const struct permutation_family *f, const struct permutation_member *m,
                       size_t count, uint64_t *x)
 {
-    family_all(f, m, 1, true, count, x);
+    family_all(f, m, true, count, x);
 }
 
 /* The samples at positions x[0 .. count - 1], mostly of one group. */
@@ -518,24 +474,4 @@ void order_unmap(const struct order *o, size_t count, uint64_t *x)
         window_unmap(o, count, x);
     else
         send_all(&o->whole, true, count, x);
-}
-
-void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
-                   uint64_t *ret)
-{
-    uint64_t position = first % o->n;
-
-    stride %= o->n;
-    for (size_t k = 0; k < count; k++) {
-        ret[k] = position;
-        position = position >= o->n - stride ? position - (o->n - stride) : position + stride;
-    }
-    order_map(o, count, ret);
-}
-
-void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret)
-{
-    for (size_t i = 0; i < count; i++)
-        ret[i] = first + i;
-    order_unmap(o, count, ret);
 }

@@ -58,13 +58,7 @@ void family_init(struct permutation_family *ret, uint64_t seed, uint64_t epoch, 
 /* Its permutation (a, b) of 0..n-1, such as that of pass b of class a. */
 struct permutation_member family_member(uint64_t a, uint64_t b, uint64_t n);
 
-/* Send count numbers, all < m->n, through it, or back. */
-void family_send(const struct permutation_family *f, const struct permutation_member *m,
-                 size_t count, uint64_t *x);
-void family_back(const struct permutation_family *f, const struct permutation_member *m,
-                 size_t count, uint64_t *x);
-
-/* The same with a member for each number: x[i] goes through m[i]. */
+/* Send count numbers through members of it, or back: x[i] < m[i].n through m[i]. */
 void family_send_each(const struct permutation_family *f, const struct permutation_member *m,
                       size_t count, uint64_t *x);
 void family_back_each(const struct permutation_family *f, const struct permutation_member *m,
@@ -83,24 +77,11 @@ struct order {
 /* n from 0 to ORDER_MAX; window 0 = full. Any seed, any epoch. */
 void order_init(struct order *ret, uint64_t seed, uint64_t epoch, uint64_t n, uint64_t window);
 
-/* The sample at position, and the position of sample; both < n. */
-uint64_t order_sample(const struct order *o, uint64_t position);
-uint64_t order_position(const struct order *o, uint64_t sample);
-
-/* The samples at positions first, first + stride, ... (count of them, each modulo n; n > 0).
- * Several times as fast as one by one. */
-void order_samples(const struct order *o, uint64_t first, size_t count, uint64_t stride,
-                   uint64_t *ret);
-
 /* The samples at count positions, all < n, in their place. Neighbours of a window shuffle should be
  * neighbours in x. */
 void order_map(const struct order *o, size_t count, uint64_t *x);
 
 /* The positions of count samples, all < n, in their place. */
 void order_unmap(const struct order *o, size_t count, uint64_t *x);
-
-/* The positions of samples first .. first + count - 1, all < n. Several times as fast as one by
- * one. */
-void order_positions(const struct order *o, uint64_t first, size_t count, uint64_t *ret);
 
 #endif

@@ -138,21 +138,20 @@ const char *plan_field(const struct plan *plan, const char *label, bool *ret_cla
     return *ret_classes ? label : plan->draw == DRAW_WEIGHTS ? plan->draw_field : NULL;
 }
 
-enum words { ALL_WORDS, LIST_WORDS, OTHER_WORDS };
-
 const char *plan_range_length(const struct plan *plan)
 {
     return *plan->range_length ? plan->range_length : plan->length;
 }
 
-/* Write the canonical name with those words as snprintf() does; all have the required ones. */
-static size_t write_name(const struct plan *plan, enum words words, char *ret, size_t capacity)
+/* Write the canonical name as snprintf() does; of_list: with the words that make the list, and the
+ * required ones, alone. */
+static size_t write_name(const struct plan *plan, bool of_list, char *ret, size_t capacity)
 {
     size_t len = 0;
 
     for (unsigned i = 0; i < n_plan_parameters; i++) {
         const struct plan_parameter *p = &plan_parameters[i];
-        bool is_in = !words || p->is_required || p->makes_list == (words == LIST_WORDS);
+        bool is_in = !of_list || p->is_required || p->makes_list;
         char value[PLAN_NAME_SIZE];
 
         if (is_in && p->print(plan, value, sizeof(value)))
@@ -184,7 +183,7 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
     if (plan.budget && !plan.bucket)
         plan.bucket = LENGTH_BATCHES_BUCKET;
     r = check_seen(&plan, seen, d);
-    if (r == 0 && write_name(&plan, ALL_WORDS, NULL, 0) >= PLAN_NAME_SIZE)
+    if (r == 0 && write_name(&plan, false, NULL, 0) >= PLAN_NAME_SIZE)
         r = diag_set(d, -EINVAL, "expected a name of at most %d characters, got more",
                      PLAN_NAME_SIZE - 1);
     if (r == 0)
@@ -192,27 +191,17 @@ int plan_parse(const char *name, size_t len, char separator, struct plan *ret, s
     return r;
 }
 
-static void plan_keep(const struct plan *plan, enum words words, struct plan *ret)
+void plan_of_list(const struct plan *plan, struct plan *ret)
 {
     char name[PLAN_NAME_SIZE];
 
-    plan_parse(name, write_name(plan, words, name, sizeof(name)), ',', ret, NULL);
-}
-
-void plan_of_list(const struct plan *plan, struct plan *ret)
-{
-    plan_keep(plan, LIST_WORDS, ret);
+    plan_parse(name, write_name(plan, true, name, sizeof(name)), ',', ret, NULL);
     if (plan->budget && ret->ranges && !*ret->range_length)
         memcpy(ret->range_length, plan->length, sizeof(ret->range_length));
     if (plan->budget) {
         ret->batch = ret->budget = ret->bucket = 0;
         ret->length[0] = '\0';
     }
-}
-
-void plan_without_list(const struct plan *plan, struct plan *ret)
-{
-    plan_keep(plan, OTHER_WORDS, ret);
 }
 
 /* The parameter whose word this is, or nearly is; NULL: none. */
@@ -255,7 +244,7 @@ bool plan_guess(const char *name, char ret[static PLAN_NAME_SIZE])
 
 void plan_name(const struct plan *plan, char ret[static PLAN_NAME_SIZE])
 {
-    write_name(plan, ALL_WORDS, ret, PLAN_NAME_SIZE);
+    write_name(plan, false, ret, PLAN_NAME_SIZE);
 }
 
 /* Write "word=syntax" as the help shows it; returns its length. */

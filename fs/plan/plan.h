@@ -134,9 +134,7 @@ void plan_source_words(struct text *t, const char *and);
 /* A parameter of the plan that a plan of a mix may not have; NULL: it has none. */
 const char *plan_word_not_in_mix(const struct plan *plan);
 
-/* The plan of the same list in its stored order, in batches of the same size; and the plan of the
- * whole dataset that orders it in the same way. */
+/* The plan of the same list in its stored order, in batches of the same size. */
 void plan_of_list(const struct plan *plan, struct plan *ret);
-void plan_without_list(const struct plan *plan, struct plan *ret);
 
 #endif

@@ -466,25 +466,30 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
                              ret_label, d);
 }
 
-int list_labels_units(struct list_labels *all, const struct dataset *ds, const char *field,
-                      struct plan_data *data, const struct list_label **ret_label, struct diag *d)
+/* The stored order: every sample once, without a list. */
+static int get_stored(struct list_labels *all, const struct dataset *ds, const char *field,
+                      enum label_kind type, struct plan_data *data,
+                      const struct list_label **ret_label, struct diag *d)
 {
     static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
     struct schedule s;
 
     schedule_init(&s, &stored_order, ds->samples, NULL);
-    return get_label(all, ds, field, LABEL_UNITS, &s, data, ret_label, d);
+    return get_label(all, ds, field, type, &s, data, ret_label, d);
+}
+
+int list_labels_units(struct list_labels *all, const struct dataset *ds, const char *field,
+                      struct plan_data *data, const struct list_label **ret_label, struct diag *d)
+{
+    return get_stored(all, ds, field, LABEL_UNITS, data, ret_label, d);
 }
 
 int list_labels_lengths(struct list_labels *all, const struct dataset *ds, const char *word,
                         struct plan_data *data, const struct list_label **ret_label, struct diag *d)
 {
-    static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};
-    struct schedule s;
-
-    schedule_init(&s, &stored_order, ds->samples, NULL);
-    return get_label(all, ds, word, LABEL_LENGTHS, &s, data, ret_label, d);
+    return get_stored(all, ds, word, LABEL_LENGTHS, data, ret_label, d);
 }
+
 bool list_label_is_lost(const struct list_label *l)
 {
     return labels_are_lost(&l->whole->labels) || labels_are_lost(&l->labels);
@@ -515,21 +520,4 @@ int list_labels_go_on(struct list_labels *all, struct diag *d)
     if (r == -EAGAIN)
         wait_a_while();
     return r < 0 && r != -EAGAIN ? r : 0;
-}
-
-int list_labels_classes(struct list_labels *all, const struct dataset *ds, const char *field,
-                        const struct label_arrays **ret, struct diag *d)
-{
-    struct dataset_label *whole;
-    int r = whole_of(all, ds, field, LABEL_CLASSES, &whole, d);
-
-    while (r == 0 || r == -EAGAIN) {
-        if (r == -EAGAIN)
-            wait_a_while();
-        r = labels_step(&whole->labels, NULL, d);
-    }
-    if (r < 0)
-        return r;
-    *ret = &whole->labels.arrays;
-    return 0;
 }

@@ -82,11 +82,6 @@ bool list_labels_any_wanted(const struct list_labels *all); /* takes no lock */
  * with the reason in d. */
 int list_labels_go_on(struct list_labels *all, struct diag *d);
 
-/* The classes of a field of the whole dataset, for people; the call makes them, and waits. Valid
- * as long as `all`. 0; -EINVAL and others with the reason in d. */
-int list_labels_classes(struct list_labels *all, const struct dataset *ds, const char *field,
-                        const struct label_arrays **ret, struct diag *d);
-
 /* The memory that they take, except what is mapped. owner: a struct list_labels. */
 struct memory_held list_labels_held(void *owner);
 

@@ -22,6 +22,7 @@
 #include "base/checked.h"
 #include "base/scope.h"
 #include "fs/plan/epoch_order.h"
+#include "support/order_each.h"
 #include "support/test_labels.h"
 
 #define LIMIT  4.0
@@ -275,7 +276,8 @@ static void test_permutations(const struct walk *w, size_t n)
         uint64_t x[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
         family_init(&f, w->seed + t * w->seed_step, w->epoch + t * w->epoch_step, LANE_CLASSES);
-        family_send(&f, &m, n, x);
+        for (size_t i = 0; i < n; i++)
+            x[i] = family_send_one(&f, m, x[i]);
         tally(&c, t, rank_of(x, n));
     }
     snprintf(name, sizeof(name), "family/permutations of %u", (unsigned)n);
@@ -293,11 +295,11 @@ static void test_members(const struct walk *w, const char *name, struct permutat
         c.part[i] = 1 / (double)c.n;
     for (uint64_t t = 0; t < 4 * keys; t++) {
         struct permutation_family f;
-        uint64_t x = 2, y = 2;
+        uint64_t x, y;
 
         family_init(&f, w->seed + t * w->seed_step, w->epoch + t * w->epoch_step, LANE_CLASSES);
-        family_send(&f, &a, 1, &x);
-        family_send(&f, &b, 1, &y);
+        x = family_send_one(&f, a, 2);
+        y = family_send_one(&f, b, 2);
         tally(&c, t, x * b.n + y);
     }
     verdict(w, name, &c);

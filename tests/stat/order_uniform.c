@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/plan/order.h"
+#include "support/order_each.h"
 
 #define LIMIT 4.5
 #define MAX_N 1000

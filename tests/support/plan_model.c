@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "support/order_each.h"
 #include "support/test_labels.h"
 #include "support/unit.h"
 
@@ -147,7 +148,7 @@ static uint64_t next_of_class(const struct plan *p, const struct test_labels *l,
 
     ++*shown;
     if (p->seeded)
-        family_send(family, &m, 1, &x);
+        x = family_send_one(family, m, x);
     return l->place[class][x];
 }
 
@@ -166,7 +167,7 @@ static uint64_t order_by_class(const struct plan *p, const struct test_labels *l
             uint64_t class = p->seeded ? i : (start + i) % classes;
 
             if (p->seeded)
-                family_send(&family, &m, 1, &class);
+                class = family_send_one(&family, m, class);
             for (uint64_t k = 0; k < p->of_class; k++) {
                 uint64_t place = next_of_class(p, l, class, &family, &shown[class]);
 

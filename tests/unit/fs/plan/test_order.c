@@ -1,5 +1,5 @@
 /* The order against tests/order_vectors.txt, whose path is the only argument. */
-#include "fs/plan/order.h"
+#include "support/order_each.h"
 #include "support/unit.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void test_order__small__permutations(void **state)
     }
 }
 
-static void test_order_samples__strides__as_one_by_one(void **state)
+static void test_order_map__strides__as_one_by_one(void **state)
 {
     static const uint64_t strides[] = {0, 1, 2, 7, 1000, UINT64_MAX, UINT64_C(1) << 48};
     static const uint64_t sizes[] = {1, 2, 9, 1000, 60000, UINT64_C(1) << 48};
@@ -86,7 +86,7 @@ static void test_order_samples__strides__as_one_by_one(void **state)
     }
 }
 
-static void test_order_positions__neighbours__as_one_by_one(void **state)
+static void test_order_unmap__neighbours__as_one_by_one(void **state)
 {
     static const uint64_t sizes[] = {1, 2, 9, 63, 1000, 60000, UINT64_C(1) << 48};
     static const uint64_t windows[] = {0, 1, 5, 8, 64, 700, UINT64_C(1) << 30};
@@ -101,7 +101,9 @@ static void test_order_positions__neighbours__as_one_by_one(void **state)
         struct order o;
 
         order_init(&o, 3, i, n, window);
-        order_positions(&o, first, (size_t)count, got);
+        for (uint64_t k = 0; k < count; k++)
+            got[k] = first + k;
+        order_unmap(&o, (size_t)count, got);
         for (uint64_t k = 0; k < count; k++)
             assert_int_equal(got[k], order_position(&o, first + k));
     }
@@ -121,8 +123,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order__vectors__both_ways),
         cmocka_unit_test(test_order__small__permutations),
-        cmocka_unit_test(test_order_samples__strides__as_one_by_one),
-        cmocka_unit_test(test_order_positions__neighbours__as_one_by_one),
+        cmocka_unit_test(test_order_map__strides__as_one_by_one),
+        cmocka_unit_test(test_order_unmap__neighbours__as_one_by_one),
         cmocka_unit_test(test_order__no_samples__no_division_by_zero),
     };
 
