@@ -52,3 +52,12 @@ void kept_text(struct kept *k, char **text)
     if (len && !k->error)
         kept_bytes(k, *text, len);
 }
+
+void kept_growing(struct kept *k, struct text *text)
+{
+    kept_text(k, &text->data);
+    if (k->out)
+        return;
+    *text = (struct text){.data = text->data, .len = text->data ? strlen(text->data) : 0};
+    text->capacity = text->data ? text->len + 1 : 0;
+}

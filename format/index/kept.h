@@ -33,4 +33,7 @@ void kept_bytes(struct kept *k, void *bytes, size_t n);
 /* A text that is owned; NULL is written as "", and a forgotten one is NULL. */
 void kept_text(struct kept *k, char **text);
 
+/* The same of a text that grows. */
+void kept_growing(struct kept *k, struct text *text);
+
 #endif

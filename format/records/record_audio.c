@@ -13,16 +13,16 @@
 #include "base/read_context.h"
 #include "format/core/durations.h"
 #include "format/index/prepared.h"
+#include "format/index/reasons.h"
 #include "format/records/record_items.h"
 
-#define VERSION      "audio lengths 2"
-#define UNIT         (1u << 14) /* bytes of a unit that is kept */
-#define AT_ONCE      64         /* records whose headers are read together, */
-#define AHEAD        512        /* and asked for before, of each so many bytes at its */
-#define HEAD         4096       /* beginning, */
-#define TAIL         16384      /* and at its end */
-#define LIKELY_S     10
-#define REASONS_MOST (1u << 16)
+#define VERSION  "audio lengths 3"
+#define UNIT     (1u << 14) /* bytes of a unit that is kept */
+#define AT_ONCE  64         /* records whose headers are read together, */
+#define AHEAD    512        /* and asked for before, of each so many bytes at its */
+#define HEAD     4096       /* beginning, */
+#define TAIL     16384      /* and at its end */
+#define LIKELY_S 10
 
 enum { FRAMES, RATE, CHANNELS, STATE, FIRST, CHANNEL, COLUMNS }; /* FIRST, CHANNEL: of a part */
 enum { GOOD, CUT, NO_FILE, BAD }; /* states; from BAD on it cannot be read */
@@ -37,7 +37,7 @@ struct record_audio {
     struct record_made_array rate;
     struct prepared lengths;
     uint64_t row, asked; /* while they are found */
-    struct text reasons; /* why files cannot be read, a line "<record> <reason>" each, at first */
+    struct text reasons; /* why files cannot be read */
     uint64_t *unit;      /* [rows + 1] of kept arrays; NULL: none are kept */
 };
 
@@ -149,16 +149,10 @@ static int add_length(struct record_audio *audio, const struct audio_head *h, st
     uint64_t number[COLUMNS] = {[STATE] = NO_FILE};
 
     if (h->r < 0 && h->source) {
-        char line[sizeof(h->reason.text) + 32];
-
         if (blob_says_nothing(h->r) || h->r == -ENOMEM)
             return diag_set(d, h->r, "%s", diag_text(&h->reason, h->r));
         number[STATE] = BAD;
-        snprintf(line, sizeof(line), "%llu %s", (unsigned long long)h->record,
-                 diag_text(&h->reason, h->r));
-        line[strcspn(line, "\n")] = '\0';
-        if (audio->reasons.len < REASONS_MOST)
-            text_add(&audio->reasons, "%s\n", line);
+        reasons_add(&audio->reasons, h->record, diag_text(&h->reason, h->r));
         audio->lengths.may_differ = audio->lengths.may_differ ||
                                     (h->r != -EBADMSG && h->r != -EFBIG && h->r != -EOPNOTSUPP);
     } else if (h->r == 0) {
@@ -225,46 +219,17 @@ static int lengths_step(void *impl, struct diag *d)
     return r < 0 ? r : audio->row == audio->ds->samples;
 }
 
-static int lengths_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static void lengths_keep(void *impl, struct kept *k)
 {
-    struct record_audio *audio = impl;
-
-    (void)index;
-    (void)d;
-    if (audio->reasons.len)
-        text_add_bytes(ret, audio->reasons.data, audio->reasons.len);
-    text_release(&audio->reasons);
-    return 0;
-}
-
-/* Why the file of a record cannot be read, and how many bytes that has. */
-static const char *lengths_reason(const struct record_audio *audio, uint64_t record,
-                                  size_t *ret_len)
-{
-    const struct index *index = &audio->lengths.index;
-    const char *at = (const char *)index->about, *end = at + index->about_len;
-    char number[24];
-    size_t n = (size_t)snprintf(number, sizeof(number), "%llu ", (unsigned long long)record);
-
-    while (at < end) {
-        const char *next = memchr(at, '\n', (size_t)(end - at));
-
-        next = next ? next : end;
-        if ((size_t)(next - at) > n && !memcmp(at, number, n)) {
-            *ret_len = (size_t)(next - at) - n;
-            return at + n;
-        }
-        at = next + 1;
-    }
-    return NULL;
+    kept_growing(k, &((struct record_audio *)impl)->reasons);
 }
 
 static const struct prepared_ops audio_lengths_ops = {
     .version = VERSION,
     .identity = lengths_identity,
+    .keep = lengths_keep,
     .load = lengths_load,
     .step = lengths_step,
-    .about = lengths_about,
 };
 
 static struct record_audio *audio_of_durations(const struct durations *durations)
@@ -297,13 +262,10 @@ static int audio_dims(const struct record_made *m, const struct dataset *ds, uin
     const struct record_audio *audio = audio_of(m);
     uint64_t number[COLUMNS], made;
     char where[RECORD_WHERE];
-    const char *reason;
-    size_t len = 0;
 
     index_row(&audio->lengths.index, record, number);
-    reason = number[STATE] == BAD ? lengths_reason(audio, record, &len) : NULL;
-    if (reason)
-        return diag_set(d, -EBADMSG, "%.*s", (int)min_u64(len, RECORD_WHERE), reason);
+    if (number[STATE] == BAD && reasons_find(&audio->reasons, record, d))
+        return -EBADMSG;
     made = audio_made_frames(&audio->spec, number[FRAMES], (uint32_t)number[RATE]);
     if (number[STATE] >= NO_FILE ||
         made > AUDIO_NUMBERS_MAX / (audio->spec.mono ? 1 : number[CHANNELS])) {
@@ -469,8 +431,8 @@ void record_audio_free(struct record_audio *audio)
 {
     if (!audio)
         return;
+    prepared_forget(&audio->lengths);
     prepared_release(&audio->lengths);
-    text_release(&audio->reasons);
     record_made_release(&audio->made);
     free(audio->unit);
     free(audio);

@@ -18,9 +18,6 @@
 #define KEYS_NOTED        3    /* of a table, in a note */
 #define TOKENS_MOST       4096 /* bytes of a line of utt2spk */
 
-/* The texts kept with the index, in this order: members of dataset.json, and lines for people. */
-enum { ABOUT_MEMBERS = 3, ABOUT_MISSING = ABOUT_MEMBERS, ABOUT_NOTES };
-
 enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
 
 /* Keys, and how they are reported. */
@@ -49,9 +46,12 @@ struct kaldi_join {
     uint64_t at; /* the next row of the base */
     bool begun_rows;
     struct joined_table joined[INDEX_COLUMNS];
-    struct text notes;
     unsigned reported;
     struct kaldi_in in, segments_in; /* on the texts of speaker and segments */
+
+    /* Kept with the index: */
+    struct text members;        /* of dataset.json, a line each */
+    struct text missing, notes; /* lines for people */
 };
 
 /* ---- making ---- */
@@ -207,9 +207,8 @@ static void note_segment(struct kaldi_join *join, const struct utterance *u, con
 {
     if (join->reported++ >= SEGMENTS_REPORTED)
         return;
-    text_add(&join->notes, "%s%s: '%.*s': %s; it is ignored", join->reported > 1 ? "\n" : "",
-             blob_name(join->segments->base.blob), (int)min_u64(u->len, 100), (const char *)u->key,
-             wrong);
+    text_add(&join->notes, "%s: '%.*s': %s; it is ignored\n", blob_name(join->segments->base.blob),
+             (int)min_u64(u->len, 100), (const char *)u->key, wrong);
 }
 
 static bool join_cut(struct kaldi_join *join, const struct utterance *u,
@@ -320,7 +319,7 @@ static bool describe_keys(const struct kaldi_table *table, const struct key_list
 /* Did memory for the reports run out? */
 static bool texts_failed(const struct kaldi_join *join)
 {
-    bool failed = join->notes.failed;
+    bool failed = join->notes.failed || join->members.failed || join->missing.failed;
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
         failed = failed || join->joined[i].missing.json.failed ||
@@ -356,8 +355,10 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
 }
 
 /* Lines for people about what tables lack, and what tables of utterances have beyond the others. */
-static void describe_tables(const struct kaldi_join *join, struct text *t)
+static void describe_tables(struct kaldi_join *join)
 {
+    struct text *t = &join->missing;
+
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         const struct key_list *missing = &join->joined[i].missing;
 
@@ -381,27 +382,35 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
 {
     struct kaldi_join *join = impl;
     const struct kaldi_column *column = join->set->column;
+    struct text *t = &join->members;
     bool any = false;
 
-    text_add(ret, "\"missing_keys\": {");
+    (void)ret;
+    text_add(t, "\"missing_keys\": {");
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        any |= describe_keys(column[i].table, &join->joined[i].missing, !any, ret);
-    text_add(ret, "}%c\"extra\": {", '\0');
+        any |= describe_keys(column[i].table, &join->joined[i].missing, !any, t);
+    text_add(t, "},\n\"extra\": {");
     any = false;
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         find_extra(column[i].table, &join->joined[i]);
-        any |= describe_keys(column[i].table, &join->joined[i].extra, !any, ret);
+        any |= describe_keys(column[i].table, &join->joined[i].extra, !any, t);
     }
-    text_add(ret, "}%c\"segments_left_out\": %u%c", '\0', join->reported, '\0');
-    describe_tables(join, ret);
-    text_add_bytes(ret, "", 1);
-    text_add(ret, "%s", join->notes.data ? join->notes.data : "");
+    text_add(t, "},\n\"segments_left_out\": %u,\n", join->reported);
+    describe_tables(join);
     if (join->reported > SEGMENTS_REPORTED)
-        text_add(ret, "\nand %u more segments", join->reported - SEGMENTS_REPORTED);
-    text_add_bytes(ret, "", 1); /* with its NUL */
+        text_add(&join->notes, "and %u more segments\n", join->reported - SEGMENTS_REPORTED);
     if (texts_failed(join))
         return -ENOMEM;
     return index->rows ? 0 : no_samples(join, d);
+}
+
+static void join_keep(void *impl, struct kept *k)
+{
+    struct kaldi_join *join = impl;
+
+    kept_growing(k, &join->members);
+    kept_growing(k, &join->missing);
+    kept_growing(k, &join->notes);
 }
 
 static int join_step(void *impl, struct diag *d)
@@ -433,8 +442,9 @@ static int join_take(void *impl, const struct index *index)
 }
 
 static const struct prepared_ops join_ops = {
-    .version = "kaldi join 6",
+    .version = "kaldi join 7",
     .identity = join_identity,
+    .keep = join_keep,
     .load = join_take,
     .step = join_step,
     .about = join_about,
@@ -524,8 +534,8 @@ void kaldi_join_free(struct kaldi_join *join)
         free(join->joined[i].used);
     }
     kaldi_in_release(&join->in);
-    text_release(&join->notes);
     kaldi_in_release(&join->segments_in);
+    prepared_forget(&join->prepared);
     prepared_release(&join->prepared);
     free(join->source);
     free(join);
@@ -538,37 +548,23 @@ const struct index *kaldi_join_index(const struct kaldi_join *join)
     return &join->prepared.index;
 }
 
-/* Text number i of those kept with the index; "" if there is none. */
-static const char *about_text(const struct kaldi_join *join, unsigned i)
-{
-    const char *at = (const char *)join->prepared.index.about;
-    size_t left = join->prepared.index.about_len;
-
-    for (;; i--) {
-        const char *end = left ? memchr(at, '\0', left) : NULL;
-
-        if (!end)
-            return "";
-        if (!i)
-            return at;
-        left -= (size_t)(end + 1 - at);
-        at = end + 1;
-    }
-}
-
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t)
 {
-    for (unsigned i = 0; i < ABOUT_MEMBERS; i++)
-        if (*about_text(join, i))
-            text_add(t, "%s%s,\n", indent, about_text(join, i));
+    const char *line = join->members.data;
+
+    for (size_t len; line && *line; line += len) {
+        len = strcspn(line, "\n");
+        len += line[len] == '\n';
+        text_add(t, "%s%.*s", indent, (int)len, line);
+    }
 }
 
 const char *kaldi_join_missing(const struct kaldi_join *join)
 {
-    return about_text(join, ABOUT_MISSING);
+    return join->missing.data ? join->missing.data : "";
 }
 
 const char *kaldi_join_notes(const struct kaldi_join *join)
 {
-    return about_text(join, ABOUT_NOTES);
+    return join->notes.data ? join->notes.data : "";
 }

@@ -31,7 +31,7 @@ void kaldi_join_describe(const struct kaldi_join *join, const char *indent, stru
 /* What tables lack: lines; "" if they lack nothing. */
 const char *kaldi_join_missing(const struct kaldi_join *join);
 
-/* Notes on problems: lines, the last without an end; "" if there are none. */
+/* Notes on problems: lines; "" if there are none. */
 const char *kaldi_join_notes(const struct kaldi_join *join);
 
 #endif

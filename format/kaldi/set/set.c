@@ -47,9 +47,7 @@ static void kaldi_set_add_notes(const struct kaldi_set *set, struct text *t)
                      blob_name(table->base.blob));
     }
     if (set->join)
-        text_add(t, "%s", kaldi_join_missing(set->join));
-    if (set->join && *kaldi_join_notes(set->join))
-        text_add(t, "%s\n", kaldi_join_notes(set->join));
+        text_add(t, "%s%s", kaldi_join_missing(set->join), kaldi_join_notes(set->join));
 }
 
 /* The permission bits to deny: a user that cannot read the files that an scp file names must not

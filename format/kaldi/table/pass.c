@@ -30,9 +30,6 @@ void kaldi_pass_free(struct kaldi_pass *pass)
     kaldi_in_release(&pass->object);
     for (unsigned i = 0; i < LINES_AHEAD; i++)
         kaldi_line_release(pass, &pass->ahead[i]);
-    for (size_t i = 0; i < pass->n_faults; i++)
-        free(pass->fault[i].text);
-    free(pass->fault);
     free(pass->paths.number);
     free(pass);
 }

@@ -2,12 +2,11 @@
  * problem to its notes. */
 #include "format/kaldi/table/table_parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/checked.h"
+#include "format/index/reasons.h"
 
 #define NOTES 10 /* of one kind, in the table's notes */
 
@@ -66,14 +65,7 @@ int kaldi_add_bad_row(struct kaldi_pass *pass, const uint8_t *key, size_t len, s
         return 0;
     }
     table->totals.bad++;
-    if (pass->n_faults < KALDI_FAULTS) {
-        if (array_capacity(&pass->fault, pass->n_faults, sizeof(*pass->fault)) < 0)
-            return -ENOMEM;
-        pass->fault[pass->n_faults].row = pass->rows;
-        pass->fault[pass->n_faults].text = strdup(reason);
-        if (!pass->fault[pass->n_faults++].text)
-            return -ENOMEM;
-    }
+    reasons_add(&table->reasons, pass->rows, reason);
     return kaldi_pass_rows_add_row(pass, key, len, number);
 }
 

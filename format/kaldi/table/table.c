@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/checked.h"
+#include "format/index/reasons.h"
 
 /* ---- preparing ---- */
 
@@ -38,22 +40,106 @@ static int table_identity(void *impl, struct text *ret)
     return r;
 }
 
-static int table_take(void *impl, const struct index *index)
+/* Allocate the list of files, for the table's own and n more. */
+static int begin_files(struct kaldi_table *table, size_t n)
+{
+    size_t n_own = kaldi_own_files(table);
+
+    if (array_begin(&table->file, n_own + n, sizeof(*table->file)) < 0)
+        return -ENOMEM;
+    table->file[0].blob = table->base.blob;
+    for (size_t i = 1; i < n_own; i++)
+        table->file[i].blob = table->part[i]->base.blob;
+    table->n_files = n_own;
+    return 0;
+}
+
+static void keep_files(struct kaldi_table *table, struct kept *k)
+{
+    size_t n_own = kaldi_own_files(table);
+    uint64_t n = k->out ? table->n_files - n_own : 0;
+
+    kept_number(k, &n, k->out ? n : k->left / 8);
+    if (!k->out)
+        free_files(table);
+    if (k->at && !k->error && begin_files(table, (size_t)n) < 0)
+        k->error = -ENOMEM;
+    for (uint64_t i = 0; i < n && !k->error; i++) {
+        kept_text(k, &table->file[n_own + i].path);
+        table->n_files += !k->out;
+    }
+}
+
+static void table_keep(void *impl, struct kept *k)
 {
     struct kaldi_table *table = impl;
-    int r = kaldi_take_about(table, index);
+    struct kaldi_totals *t = &table->totals;
 
-    if (r < 0) {
-        free_files(table);
-        table->totals = (struct kaldi_totals){0};
+    kept_flag(k, &t->any_double);
+    kept_flag(k, &t->ends_early);
+    for (unsigned i = 0; i < 2; i++) {
+        kept_flag(k, &t->varies[i]);
+        kept_number(k, &t->dim[i], UINT64_MAX);
     }
-    return r;
+    kept_number(k, &t->bad, UINT64_MAX);
+    kept_number(k, &t->left_out, UINT64_MAX);
+    kept_number(k, &t->hash, UINT64_MAX);
+    kept_growing(k, &table->notes);
+    kept_growing(k, &table->reasons);
+    keep_files(table, k);
+}
+
+/* A hash of the files that an scp file names, and of their identities; 0: it names none. */
+static int hash_files(const struct kaldi_table *table, uint64_t *ret)
+{
+    AUTO_TEXT struct text t = {0};
+
+    for (size_t i = kaldi_own_files(table); i < table->n_files; i++) {
+        AUTO_FREE char *identity = NULL;
+        int r = table->file[i].blob ? blob_identity(table->file[i].blob, &identity) : 0;
+
+        if (r < 0)
+            return r;
+        text_add(&t, "%s\n%s\n", table->file[i].path, identity ? identity : "");
+    }
+    *ret = t.len ? key_hash(t.data, t.len) : 0;
+    return t.failed ? -ENOMEM : 0;
+}
+
+/* Open a file of a kept index: one that an scp file names, or the earlier output of a command. */
+static int open_known(const struct kaldi_table *table, struct kaldi_file *file)
+{
+    size_t len = strlen(file->path);
+    AUTO_FREE char *command = NULL;
+    struct diag d = DIAG_INIT;
+
+    file->is_output = kaldi_is_command(file->path, len);
+    if (!file->is_output)
+        return opener_file(table->opener, table->folder, file->path, &file->blob, &d);
+    command = strndup(file->path, len - 1);
+    return command ? opener_kept(table->opener, command, &file->blob) : -ENOMEM;
+}
+
+/* The files must be those of which the index was made. Rows are not checked here: every use checks
+ * its numbers. */
+static int table_load(void *impl, const struct index *index)
+{
+    struct kaldi_table *table = impl;
+    uint64_t hash = 0;
+    int r = 0;
+
+    (void)index;
+    for (size_t i = kaldi_own_files(table); i < table->n_files && r == 0; i++)
+        r = open_known(table, &table->file[i]);
+    if (r == 0)
+        r = hash_files(table, &hash);
+    return r == 0 && hash != table->totals.hash ? -ESTALE : r;
 }
 
 static int table_begin(void *impl)
 {
     struct kaldi_table *table = impl;
-    int r = kaldi_add_own_files(table, 0);
+    int r = begin_files(table, 0);
 
     return r == 0 ? kaldi_pass_new(table, &table->pass) : r;
 }
@@ -88,13 +174,14 @@ static void table_renamed(void *impl, uint64_t row, uint64_t first)
 static int table_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct kaldi_table *table = impl;
-    int r = kaldi_make_about(table, ret);
 
     (void)index;
+    (void)ret;
     (void)d;
     kaldi_pass_free(table->pass);
     table->pass = NULL;
-    return r == 0 && table->notes.failed ? -ENOMEM : r;
+    return table->notes.failed || table->reasons.failed ? -ENOMEM
+                                                        : hash_files(table, &table->totals.hash);
 }
 
 static void table_not_kept(void *impl, const char *text)
@@ -107,13 +194,11 @@ static void table_release(void *p)
     struct kaldi_table *table = p;
 
     kaldi_pass_free(table->pass);
-    free_files(table);
     if (table->n_parts)
         table->base.blob = NULL; /* that of the first part */
     for (size_t i = 0; i < table->n_parts; i++)
         record_file_drop(&table->part[i]->base);
     free(table->part);
-    text_release(&table->notes);
     text_release(&table->set_note);
     free(table->name);
     free(table->folder);
@@ -121,9 +206,10 @@ static void table_release(void *p)
 
 static const struct record_file_ops table_ops = {
     .size = sizeof(struct kaldi_table),
-    .index = {.version = "kaldi 4",
+    .index = {.version = "kaldi 5",
               .identity = table_identity,
-              .load = table_take,
+              .keep = table_keep,
+              .load = table_load,
               .begin = table_begin,
               .step = table_step,
               .renamed = table_renamed,
@@ -267,6 +353,14 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
                ret->first[1] > o->dim[1] || ret->n[1] > o->dim[1] - ret->first[1]) {
         o->store = KALDI_BAD;
     }
+}
+
+int kaldi_table_fault(const struct kaldi_table *table, uint64_t row, struct diag *d)
+{
+    if (reasons_find(&table->reasons, row, d))
+        return -EBADMSG;
+    return diag_set(d, -EBADMSG, "%s: row %llu cannot be read; `epochfs info --check` says why",
+                    blob_name(table->base.blob), (unsigned long long)row + 1);
 }
 
 void kaldi_table_identity(const struct kaldi_table *table, struct text *t)

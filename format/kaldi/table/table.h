@@ -78,7 +78,8 @@ struct kaldi_table {
     struct kaldi_totals totals;
     struct kaldi_file *file; /* [n_files]; the table's own first */
     size_t n_files;
-    struct text notes; /* problems, one per line */
+    struct text notes;   /* problems, one per line */
+    struct text reasons; /* why rows cannot be read (format/index/reasons.h) */
 
     /* Private: */
     struct kaldi_pass *pass;

@@ -1,7 +1,6 @@
 /* What the files of a table share. table.c (its states, its rows) calls table_type.c (the type of
- * its objects), table_about.c (what the index has besides rows) and pass.c (the pass over a table
- * without an index), which calls archive.c and script.c (the next row), and those pass_rows.c (what
- * is known of a row). */
+ * its objects) and pass.c (the pass over a table without an index), which calls archive.c and
+ * script.c (the next row), and those pass_rows.c (what is known of a row). */
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 
@@ -28,13 +27,6 @@ enum {
     WHAT_PLAIN = 0x200,
     WHAT_CUT = 0x400,
     WHAT_OPEN = 0x800
-};
-
-/* A row that cannot be read, and the reason. */
-#define KALDI_FAULTS 1000 /* that the pass remembers */
-struct kaldi_fault {
-    uint64_t row;
-    char *text;
 };
 
 /* ---- the pass; one thread ---- */
@@ -77,8 +69,6 @@ struct kaldi_pass {
     size_t last_len;
     uint64_t rows, good;
     unsigned reported_order, reported_bad;
-    struct kaldi_fault *fault; /* [n_faults] owned */
-    size_t n_faults;
 };
 
 int kaldi_pass_new(struct kaldi_table *table, struct kaldi_pass **ret); /* 0 or -ENOMEM */
@@ -106,23 +96,11 @@ int kaldi_script_row(struct kaldi_pass *pass, struct diag *d);
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line);
 
-/* ---- table_type.c, table_about.c ---- */
+/* ---- table_type.c ---- */
 
 /* Find out the type, unless it is known, and check that the table leads to an object of that type.
  * 0; -EBADMSG or another -errno with the reason in d. */
 int kaldi_find_type(struct kaldi_table *table, struct diag *d);
-
-/* Encode what is kept besides the rows of the index; the pass must have finished. Sets
- * totals.hash. */
-int kaldi_make_about(struct kaldi_table *table, struct text *ret);
-
-/* Decode that from an index: totals, notes, files. 0, -EBADMSG: it is damaged; -ESTALE: a file that
- * it names has changed; or another -errno. After an error table->file has the files decoded so
- * far. */
-int kaldi_take_about(struct kaldi_table *table, const struct index *index);
-
-/* Allocate table->file, for the table's own files and n more. 0 or -ENOMEM. */
-int kaldi_add_own_files(struct kaldi_table *table, size_t n);
 
 /* Kaldi reads an scp file no further than a line without key or value: the lines after it would be
  * lost without a word, so that is an error, but with kaldi=p the line is omitted. Blank lines at
