@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "format/files/claim/annotations.h"
 
 uint32_t annotating_scope(const struct annotating *a, size_t file)
@@ -87,39 +88,33 @@ static const struct value_column *annotating_label(const struct annotating *a, s
 }
 
 /* A column as recipes name it: by its name, or without a header by its number. */
-static void annotating_name_column(struct text *t, const char *member, const char *name)
+static json_t *annotating_column(struct search *s, const char *name)
 {
     const bool is_number = *name && strlen(name) < 5 &&
                            strspn(name, "0123456789") == strlen(name) && (*name != '0' || !name[1]);
 
-    text_add(t, ", \"%s\": ", member);
-    if (is_number)
-        text_add(t, "%s", name);
-    else
-        text_add_json(t, name);
+    return is_number ? json_integer(atoi(name)) : search_json_text(s, name);
 }
 
 /* Keep for the recipe that is shown what a table says of a view. */
-static void annotating_keep_source(struct annotating *a, size_t set, size_t view, size_t file,
-                                   const struct picture_table *table)
+static void annotating_say_table(struct annotating *a, size_t set, size_t view, size_t file,
+                                 const struct picture_table *table)
 {
     const struct value_column *label = annotating_label(a, set, table);
     AUTO_FREE char *path = member_path(a->s->m, file);
-    AUTO_TEXT struct text json = {0};
+    json_t *json = json_object();
 
-    text_add(&json, "{\"file\": ");
-    text_add_json(&json, path);
-    annotating_name_column(&json, "key", table->key);
+    search_json_set(a->s, json, "file", path ? search_json_text(a->s, path) : NULL);
+    search_json_set(a->s, json, "key", annotating_column(a->s, table->key));
     if (label)
-        annotating_name_column(&json, "label", table->column[label - table->columns.column]);
-    if (table->separator != ',' || !text_ends_with(members_name(a->s->m, file), ".csv")) {
-        text_add(&json, ", \"separator\": ");
-        text_add_json(&json, (char[]){table->separator, '\0'});
-    }
-    text_add(&json, "}");
-    set_add_source(&a->s->set[set], SOURCE_TABLE, view, &json);
+        search_json_set(a->s, json, "label",
+                        annotating_column(a->s, table->column[label - table->columns.column]));
+    if (table->separator != ',' || !text_ends_with(members_name(a->s->m, file), ".csv"))
+        search_json_set(a->s, json, "separator",
+                        search_json_text(a->s, (char[]){table->separator, '\0'}));
     if (view)
-        set_add_source_file(&a->s->set[set], SOURCE_LIST, view, file);
+        set_say_file(&a->s->set[set], view, "list", file);
+    set_say(&a->s->set[set], view, "table", json);
 }
 
 /* A dataset has a label: the column `label` of a table is dropped if it says the same, otherwise it
@@ -155,7 +150,7 @@ void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t 
     if (!a->s->failed)
         view_add_columns(a->s, v, &picked);
     if (!a->s->set[set].dataset)
-        annotating_keep_source(a, set, view, file, table);
+        annotating_say_table(a, set, view, file, table);
 }
 
 uint32_t *annotating_rows(const struct annotating *a, const uint32_t *picture, size_t n,

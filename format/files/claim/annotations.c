@@ -189,9 +189,8 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
             continue;
         r = coco_use_set(a, use, i, annotating_scope(a, use->file), stem, d);
         if (r == 0)
-            set_add_source_file(set, SOURCE_COCO,
-                                coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0,
-                                use->file);
+            set_say_file(set, coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0,
+                         "coco", use->file);
     }
     return r;
 }
@@ -383,7 +382,7 @@ static void boxes_find_names(struct annotating *a, struct set *set)
 
             if ((name_ends_in(name, ends) || !strcmp(name, "classes.txt")) &&
                 annotating_read_names(a, set, i)) {
-                set_add_source_file(set, SOURCE_NAMES, 0, i);
+                set_say_file(set, 0, "names", i);
                 return;
             }
         }

@@ -95,7 +95,7 @@ void celeba_lists_apply(struct annotating *a)
         pictures_choose(&a->pictures, NULL);
         s->failed = s->failed || r == -ENOMEM;
         if (r == 0)
-            set_add_source_file(set, SOURCE_CELEBA, 0, i);
+            set_say_file(set, 0, "celeba", i);
         else
             annotating_refuse(a, scope, diag_text(&d, r));
     }

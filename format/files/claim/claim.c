@@ -214,12 +214,11 @@ static void claim_sounds(struct search *s)
 int files_claim_names(const struct members *listing, struct claims *ret)
 {
     AUTO_RECIPE_PRINT struct recipe_print print = {0};
-    struct search s = {.m = listing,
-                       .claims = ret,
-                       .media = FILES_PICTURES,
-                       .print = ret->shows_recipe ? &print : NULL};
+    struct search s = {.m = listing, .claims = ret, .media = FILES_PICTURES};
 
     search_named_manifests(&s);
+    if (ret->shows_recipe)
+        recipe_print_begin(&print, &s);
     counts_make(&s);
     if (!s.failed)
         claim_recipes(&s);

@@ -75,14 +75,6 @@ enum {
     FILE_LEFT = 32,      /* a recipe leaves it: it is what it is without one */
 };
 
-/* What an annotation says of a view of a set, as the recipe that is shown has it. */
-enum set_source_type { SOURCE_LIST, SOURCE_TABLE, SOURCE_COCO, SOURCE_CELEBA, SOURCE_NAMES };
-struct set_source {
-    enum set_source_type type;
-    size_t view; /* 0: of all samples */
-    char *json;  /* owned */
-};
-
 /* A dataset that a rule has found: samples, which tables and annotations may say more of. */
 struct set {
     struct search *s;
@@ -100,8 +92,7 @@ struct set {
     struct json_t *dataset;
     const char *pattern; /* of names of the dataset */
     uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
-    struct set_source *source; /* [n_sources] */
-    size_t n_sources;
+    struct json_t *said; /* of each view, what annotations say: see set_say() */
     struct text notes;   /* for people: lines */
     struct text about;   /* members of dataset.json, each with ",\n" behind */
     struct text ignored; /* objects of JSON, with commas between them */
@@ -298,9 +289,16 @@ void set_add_class(struct set *set, uint32_t folder);
 /* Count files that are ignored for a reason, in dataset.json: the path of the first. */
 void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 
-/* Add what an annotation says of a view; takes over what is in json. */
-void set_add_source(struct set *set, enum set_source_type type, size_t view, struct text *json);
-void set_add_source_file(struct set *set, enum set_source_type type, size_t view, size_t file);
+/* A text as JSON, what is no UTF-8 as U+FFFD; NULL: no memory. Set a member, whose value is taken
+ * over, and NULL if memory ran out. */
+struct json_t *search_json_text(struct search *s, const char *text);
+void search_json_set(struct search *s, struct json_t *object, const char *name,
+                     struct json_t *value);
+
+/* Add what an annotation says of a view to the recipe that is shown: a value of a member of a
+ * dataset, or of its boxes, which is taken over. View 0 is all samples. */
+void set_say(struct set *set, size_t view, const char *member, struct json_t *value);
+void set_say_file(struct set *set, size_t view, const char *member, size_t file);
 
 /* Add a text to what the dataset.json of a set says. */
 void set_add_about_text(struct set *set, const char *name, const char *text);

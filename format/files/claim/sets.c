@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 
@@ -154,24 +155,46 @@ void set_add_ignored(struct set *set, const char *reason, size_t n, const char *
     text_add(t, "}");
 }
 
-void set_add_source(struct set *set, enum set_source_type type, size_t view, struct text *json)
+json_t *search_json_text(struct search *s, const char *text)
 {
-    struct set_source source = {.type = type, .view = view};
+    AUTO_TEXT struct text t = {0};
+    json_t *ret;
 
-    set->s->failed = set->s->failed || text_finish(json, &source.json, NULL) < 0;
-    if (search_capacity(set->s, &set->source, set->n_sources, sizeof(source)))
-        set->source[set->n_sources++] = source;
-    else
-        free(source.json);
+    for (size_t n; *text; text += n ? n : 1) {
+        n = text_character(text, strlen(text));
+        text_add_bytes(&t, n ? text : "\xef\xbf\xbd", n ? n : 3);
+    }
+    ret = t.failed ? NULL : json_string(t.data ? t.data : "");
+    s->failed = s->failed || !ret;
+    return ret;
 }
 
-void set_add_source_file(struct set *set, enum set_source_type type, size_t view, size_t file)
+void search_json_set(struct search *s, json_t *object, const char *name, json_t *value)
+{
+    if (json_object_set_new(object, name, value) < 0)
+        s->failed = true;
+}
+
+void set_say(struct set *set, size_t view, const char *member, json_t *value)
+{
+    json_t *said;
+
+    if (!set->said)
+        set->said = json_array();
+    while (json_array_size(set->said) <= view && !set->s->failed)
+        set->s->failed = json_array_append_new(set->said, json_object()) < 0;
+    said = json_array_get(set->said, view);
+    if (said && !json_object_get(said, member))
+        search_json_set(set->s, said, member, json_array());
+    if (json_array_append_new(json_object_get(said, member), value) < 0)
+        set->s->failed = true;
+}
+
+void set_say_file(struct set *set, size_t view, const char *member, size_t file)
 {
     AUTO_FREE char *path = member_path(set->s->m, file);
-    AUTO_TEXT struct text json = {0};
 
-    text_add_json(&json, path);
-    set_add_source(set, type, view, &json);
+    set_say(set, view, member, path ? search_json_text(set->s, path) : NULL);
 }
 
 void set_add_about_text(struct set *set, const char *name, const char *text)
@@ -245,9 +268,7 @@ static void sets_release_one(struct set *set)
     free(set->file);
     free(set->named);
     free(set->called);
-    for (size_t i = 0; i < set->n_sources; i++)
-        free(set->source[i].json);
-    free(set->source);
+    json_decref(set->said);
     free(set->refused);
     text_release(&set->notes);
     text_release(&set->about);

@@ -3,45 +3,57 @@
  * are few, however many samples there are. What such patterns have besides is excepted. */
 #include "format/files/claim/shape.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "format/annotations/boxes.h"
 #include "format/files/claim/pattern.h"
+#include "format/files/claim/recipe.h"
 
-/* ---- texts ---- */
+#define SHAPE_FOLDERS 10  /* below the top that have words, at most */
+#define SHAPE_TEXTS   256 /* of a list, at most */
 
-bool texts_have(const struct texts *t, const char *text)
+/* The folders on the way to one, from SOURCE on, without it. */
+struct folders_on {
+    uint32_t folder[PATH_MAX / 2]; /* [n] */
+    unsigned n;
+};
+
+struct shape {
+    struct search *s;
+    const struct set *set;
+    bool by_class;  /* the folders of the top are the classes */
+    bool has_words; /* other folders have words, for files elsewhere are in folders like them */
+    unsigned top;   /* folders on the way to the top */
+    unsigned least, most;            /* folders between the top and pictures */
+    const char *same[SHAPE_FOLDERS]; /* names of those that all pictures have; NULL */
+    json_t *pictures, *except;       /* lists of patterns, */
+    json_t *with;                    /* and of each field */
+    const char *note;                /* what no pattern says, for people; NULL: nothing */
+};
+
+bool shape_add_distinct(struct search *s, json_t *list, struct text *t)
 {
-    for (size_t i = t->n; i > 0; i--)
-        if (!strcmp(t->text[i - 1], text))
+    AUTO_JSON json_t *text = search_json_text(s, t->data ? t->data : "");
+    const size_t n = json_array_size(list);
+
+    for (size_t i = n; i > 0; i--)
+        if (json_equal(json_array_get(list, i - 1), text))
             return true;
-    return false;
+    s->failed = s->failed || t->failed || (n < SHAPE_TEXTS && json_array_append(list, text) < 0);
+    return n < SHAPE_TEXTS;
 }
 
-bool texts_add(struct search *s, struct texts *texts, struct text *t)
+json_t *shape_one_or_list(json_t *list)
 {
-    AUTO_FREE char *text = NULL;
-
-    if (text_finish(t, &text, NULL) < 0)
-        s->failed = true;
-    if (!text || texts_have(texts, text))
-        return true;
-    if (texts->n < SHAPE_TEXTS)
-        search_add_text(s, &texts->text, &texts->n, text, strlen(text));
-    return texts->n < SHAPE_TEXTS || texts_have(texts, text);
+    return json_incref(json_array_size(list) == 1 ? json_array_get(list, 0) : list);
 }
 
-void texts_release(struct texts *t)
+static void shape_add_text(struct shape *shape, json_t *list, struct text *t)
 {
-    for (size_t i = 0; i < t->n; i++)
-        free(t->text[i]);
-    free(t->text);
-}
-
-static void shape_add_text(struct shape *shape, struct texts *texts, struct text *t)
-{
-    if (!texts_add(shape->s, texts, t))
+    if (!shape_add_distinct(shape->s, list, t))
         shape->note = "it has more patterns than are shown";
 }
 
@@ -162,28 +174,19 @@ static void shape_add_picture(struct shape *shape, size_t file)
     shape_add_plain(&t, name + name_stem_alone(name));
     if (on.n - shape->top > SHAPE_FOLDERS && shape->has_words)
         shape->note = "its folders are too deep for patterns";
-    shape_add_text(shape, &shape->pictures, &t);
+    shape_add_text(shape, shape->pictures, &t);
 }
 
 /* ---- what belongs to them ---- */
 
 static void shape_add_field(struct shape *shape, const char *name, struct text *pattern)
 {
-    size_t i = 0;
+    AUTO_JSON json_t *field = search_json_text(shape->s, name);
+    const char *key = json_string_value(field);
 
-    while (i < shape->n_fields && strcmp(shape->field[i].name, name) != 0)
-        i++;
-    if (i == shape->n_fields) {
-        struct shape_field field = {.name = strdup(name)};
-
-        shape->s->failed = shape->s->failed || !field.name;
-        if (!search_capacity(shape->s, &shape->field, i, sizeof(field))) {
-            free(field.name);
-            return;
-        }
-        shape->field[shape->n_fields++] = field;
-    }
-    shape_add_text(shape, &shape->field[i].patterns, pattern);
+    if (!json_object_get(shape->with, key))
+        search_json_set(shape->s, shape->with, key, json_array());
+    shape_add_text(shape, json_object_get(shape->with, key), pattern);
 }
 
 /* A file next to a picture, with its stem. */
@@ -277,32 +280,15 @@ static void shape_add_sample(struct shape *shape, size_t sample)
     }
 }
 
-/* The patterns of the field with boxes, which is no other field if its name is that of them. */
-static void shape_find_boxes(struct shape *shape)
-{
-    const struct files_claim *claim = shape->set->claim;
-    const char *name =
-        claim->boxes_role ? shape_field_name(shape, claim->boxes_role) : claim->boxes_ext;
-
-    for (size_t i = 0; i < shape->n_fields && claim->boxes; i++) {
-        const struct texts *patterns = &shape->field[i].patterns;
-
-        for (size_t k = 0; k < patterns->n && !strcmp(shape->field[i].name, name); k++)
-            search_add_text(shape->s, &shape->boxes.text, &shape->boxes.n, patterns->text[k],
-                            strlen(patterns->text[k]));
-    }
-}
-
 /* ---- what the patterns have besides ---- */
 
 static bool shape_matches(const struct shape *shape, const char *path)
 {
-    for (size_t i = 0; i < shape->pictures.n; i++) {
-        struct pattern_words words = {.n = 0};
+    const char *pattern;
 
-        if (pattern_match(shape->pictures.text[i], path, &words) > 0)
+    for (size_t i = 0; (pattern = recipe_pattern(shape->pictures, i)); i++)
+        if (pattern_match(pattern, path, &(struct pattern_words){.n = 0}) > 0)
             return true;
-    }
     return false;
 }
 
@@ -320,7 +306,7 @@ static void shape_except(struct shape *shape, size_t file, const char *path, con
         shape_add_plain(&t, claim_path(shape->s, folder));
         text_add(&t, "/**");
     }
-    shape_add_text(shape, &shape->except, &t);
+    shape_add_text(shape, shape->except, &t);
 }
 
 static void shape_find_others(struct shape *shape)
@@ -349,27 +335,51 @@ static void shape_find_others(struct shape *shape)
 
 /* ---- all of it ---- */
 
-void shape_make(struct search *s, const struct set *set, bool by_class, struct shape *ret)
+/* Files with boxes are no other field if its name is that of these. */
+static void shape_set_boxes(const struct shape *shape, json_t *ret)
 {
-    *ret = (struct shape){.s = s, .set = set, .by_class = by_class};
-    for (uint32_t i = 0; i < set->n && set->claim->role; i++)
-        ret->has_words = ret->has_words || set->claim->role[i];
-    shape_see_folders(ret);
-    ret->by_class = by_class && ret->least;
-    for (size_t i = 0; i < set->claim->n_samples && !s->failed; i++)
-        shape_add_sample(ret, i);
-    shape_find_boxes(ret);
-    shape_find_others(ret);
+    const struct files_claim *claim = shape->set->claim;
+    const char *name =
+        claim->boxes_role ? shape_field_name(shape, claim->boxes_role) : claim->boxes_ext;
+    json_t *patterns = json_object_get(shape->with, name);
+
+    if (!claim->boxes || !patterns)
+        return;
+    search_json_set(shape->s, ret, "boxes",
+                    json_pack("{s:o}", claim->boxes->name, shape_one_or_list(patterns)));
+    if (!strcmp(name, claim->boxes->extension))
+        json_object_del(shape->with, name);
 }
 
-void shape_release(struct shape *shape)
+void shape_make(struct search *s, const struct set *set, bool by_class, json_t *ret)
 {
-    texts_release(&shape->pictures);
-    texts_release(&shape->except);
-    texts_release(&shape->boxes);
-    for (size_t i = 0; i < shape->n_fields; i++) {
-        texts_release(&shape->field[i].patterns);
-        free(shape->field[i].name);
+    AUTO_JSON json_t *pictures = json_array(), *except = json_array(), *with = json_object();
+    struct shape shape = {.s = s, .set = set, .pictures = pictures, .except = except, .with = with};
+    json_t *patterns;
+    const char *name;
+
+    s->failed = s->failed || !pictures || !except || !with;
+    for (uint32_t i = 0; i < set->n && set->claim->role; i++)
+        shape.has_words = shape.has_words || set->claim->role[i];
+    shape_see_folders(&shape);
+    shape.by_class = by_class && shape.least;
+    for (size_t i = 0; i < set->claim->n_samples && !s->failed; i++)
+        shape_add_sample(&shape, i);
+    shape_find_others(&shape);
+    if (set->refused || shape.note || set->has_texts)
+        search_json_set(s, ret, "note",
+                        search_json_text(s, set->refused ? set->refused
+                                            : shape.note ? shape.note
+                                                         : "texts next to sounds are not in it"));
+    search_json_set(s, ret, "pictures", shape_one_or_list(pictures));
+    if (json_array_size(except))
+        search_json_set(s, ret, "except", shape_one_or_list(except));
+    search_json_set(s, ret, "with", json_incref(with));
+    shape_set_boxes(&shape, ret);
+    json_object_foreach(with, name, patterns)
+    {
+        search_json_set(s, with, name, shape_one_or_list(patterns));
     }
-    free(shape->field);
+    if (!json_object_size(with))
+        json_object_del(ret, "with");
 }
