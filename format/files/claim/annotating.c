@@ -93,7 +93,7 @@ static json_t *annotating_column(struct search *s, const char *name)
     const bool is_number = *name && strlen(name) < 5 &&
                            strspn(name, "0123456789") == strlen(name) && (*name != '0' || !name[1]);
 
-    return is_number ? json_integer(atoi(name)) : search_json_text(s, name);
+    return is_number ? json_integer(strtoll(name, NULL, 10)) : search_json_text(s, name);
 }
 
 /* Keep for the recipe that is shown what a table says of a view. */
