@@ -101,7 +101,7 @@ int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit
         r = sums_find(&sums, off / unit, &place, &before);
     for (; r == 0 && len; place++, before = after) {
         uint64_t end;
-        size_t n;
+        size_t n, run = 0;
 
         r = sums_after(&sums, place, &before, &after);
         end = after.size * unit;
@@ -109,7 +109,11 @@ int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit
             continue;
         n = (size_t)min_u64(len, end - off);
         one = make_items(items, place, 1 + len / (end - before.size * unit));
-        if (one == 0)
+        if (one == 0 && items->run)
+            one = items->run(items, place, off - before.size * unit, len, dst, &run, d);
+        if (run)
+            n = run;
+        else if (one == 0)
             one = item(items, record_items_sample(items, place), &before, off - before.size * unit,
                        n, dst, d);
         if (!missing_go_on(items->rc, one, &all))

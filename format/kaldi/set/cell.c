@@ -1,7 +1,6 @@
 #include "format/kaldi/set/set.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -73,15 +72,6 @@ int kaldi_cell_or_file(const struct kaldi_set *set, unsigned column, uint64_t sa
 
     *ret_file = r < 0 && ret->row.blob && ret->row.is_whole;
     return r < 0 && !*ret_file ? diag_set(d, r, "%s", diag_text(&reason, r)) : 0;
-}
-
-void kaldi_content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                         char ret[static RECORD_WHERE])
-{
-    const struct kaldi_set *set = kaldi_set_of(ds);
-
-    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
-             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
 }
 
 static bool is_wave(const struct kaldi_cell *cell)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/read_context.h"
 #include "format/kaldi/set/set.h"
 #include "format/records/record_items.h"
 
@@ -75,16 +74,6 @@ static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *befor
 }
 
 /* ---- archives ---- */
-
-static int archive_form(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, struct form *ret)
-{
-    struct record_items items;
-
-    record_items_init(&items, NULL, ds, f, sel);
-    items.costly = f->form_reads && !sel->single;
-    return record_items_form(&items, count_entry, ret);
-}
 
 static int bad_entry(const struct record_items *items, uint64_t sample, struct entry *entry,
                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
@@ -158,94 +147,53 @@ static bool entry_place(struct record_items *items, uint64_t place, const struct
     return true;
 }
 
-/* The number of bytes, from byte skip of the entry at place on, that the source holds byte for
- * byte, over entries that are neighbours there too. *ret_at: where. */
-static size_t run_of_entries(struct record_items *items, uint64_t place, uint64_t skip, size_t len,
-                             const struct blob **ret_blob, uint64_t *ret_at)
+/* run() of struct record_items: entries that are neighbours in the source too. */
+static int run_of_entries(struct record_items *items, uint64_t place, uint64_t skip, size_t len,
+                          uint8_t *dst, size_t *ret_n, struct diag *d)
 {
     uint64_t start, end, next_start, next_end;
-    const struct blob *next;
+    const struct blob *blob, *next;
 
-    if (!entry_place(items, place, ret_blob, &start, &end))
+    if (!entry_place(items, place, &blob, &start, &end))
         return 0;
-    *ret_at = start + skip;
-    while (end - *ret_at < len && ++place < items->sel->count) {
-        if (!entry_place(items, place, &next, &next_start, &next_end) || next != *ret_blob ||
+    start += skip;
+    len = (size_t)min_u64(len, RUN_BYTES);
+    while (end - start < len && ++place < items->sel->count) {
+        if (!entry_place(items, place, &next, &next_start, &next_end) || next != blob ||
             next_start != end)
             break;
         end = next_end;
     }
-    return (size_t)min_u64(len, end - *ret_at);
+    *ret_n = (size_t)min_u64(len, end - start);
+    return kaldi_read(items->rc, blob, start, *ret_n, dst, d);
 }
 
-/* A walk over an archive, at the entry that contains byte off. */
-struct archive_walk {
-    struct sums sums;
-    uint64_t off, place;
-    struct sums_pair before, after; /* the sums around the entry */
-};
-
-static void archive_walk_release(struct archive_walk *walk)
+static void archive_items(struct record_items *items, struct read_context *rc,
+                          const struct dataset *ds, const struct field *f,
+                          const struct selection *sel)
 {
-    sums_close(&walk->sums);
+    record_items_init(items, rc, ds, f, sel);
+    items->costly = f->form_reads && !sel->single;
+    items->run = run_of_entries;
 }
 
-/* Advance by n bytes. */
-static int advance(struct archive_walk *walk, size_t n)
+static int archive_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
 {
-    int r = 0;
+    struct record_items items;
 
-    walk->off += n;
-    while (r == 0 && walk->off >= walk->after.size && walk->place + 1 < walk->sums.sel->count) {
-        walk->before = walk->after;
-        r = sums_after(&walk->sums, ++walk->place, &walk->before, &walk->after);
-    }
-    return r;
-}
-
-/* Read some of the next len bytes: a run of entries, or one. *ret_n: how many, set even if they are
- * missing. */
-static int read_some(struct record_items *items, const struct archive_walk *walk, size_t len,
-                     uint8_t *dst, size_t *ret_n, struct diag *d)
-{
-    uint64_t at = 0, skip = walk->off - walk->before.size;
-    const struct blob *blob = NULL;
-
-    *ret_n = run_of_entries(items, walk->place, skip, (size_t)min_u64(len, RUN_BYTES), &blob, &at);
-    if (*ret_n)
-        return kaldi_read(items->rc, blob, at, *ret_n, dst, d);
-    *ret_n = (size_t)min_u64(len, walk->after.size - walk->off);
-    return archive_item(items, record_items_sample(items, walk->place), &walk->before, skip, *ret_n,
-                        dst, d);
+    archive_items(&items, NULL, ds, f, sel);
+    return record_items_form(&items, count_entry, ret);
 }
 
 static int archive_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    AUTO(archive_walk_release) struct archive_walk walk = {.off = off};
     struct record_items items;
-    int r, all = 0;
 
-    record_items_init(&items, rc, ds, f, sel);
-    items.reason = d;
-    items.costly = f->form_reads && !sel->single;
-    r = record_items_sums(&items, count_entry, &walk.sums);
-    if (r == 0 && len)
-        r = sums_find(&walk.sums, off, &walk.place, &walk.before);
-    if (r == 0 && len)
-        r = sums_after(&walk.sums, walk.place, &walk.before, &walk.after);
-    while (r == 0 && len) {
-        size_t n = 0;
-
-        if (!missing_go_on(rc, read_some(&items, &walk, len, dst, &n, d), &all))
-            break;
-        dst += n;
-        len -= n;
-        if (len)
-            r = advance(&walk, n);
-    }
-    return r < 0 ? r : all;
+    archive_items(&items, rc, ds, f, sel);
+    return record_items_read(&items, count_entry, 1, archive_item, off, len, dst, d);
 }
 
 /* ---- scp files ---- */

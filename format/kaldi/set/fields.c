@@ -19,7 +19,7 @@ static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
     return array->real ? c->real : array->dtype;
 }
 
-/* Not of SAMPLE_RATE. */
+/* Not of SAMPLE_RATE and AS_PLACE. */
 static void content_view(const struct kaldi_set *set, const struct record_content *c,
                          const struct kaldi_cell *cell, struct kaldi_view *ret)
 {
@@ -53,7 +53,7 @@ static int kaldi_fields_content_dims(const struct dataset *ds, const struct reco
         return r;
     if (c->what < KALDI_ARRAYS_MAX) {
         kaldi_cell_form(&cell, c->what, ret_dim);
-    } else if (c->what != SAMPLE_RATE) {
+    } else if (c->what >= AS_BYTES) {
         content_view(kaldi_set_of(ds), c, &cell, &view);
         ret_dim[0] = kaldi_view_size(&view) - (c->what == AS_BYTES + KALDI_AS_LINE);
     }
@@ -81,24 +81,36 @@ static int kaldi_fields_content_read(struct read_context *rc, const struct datas
     return 0;
 }
 
-static const struct record_ops content_ops = {.dims = kaldi_fields_content_dims,
-                                              .read = kaldi_fields_content_read,
-                                              .where = kaldi_content_where};
-
-struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                               const struct field *f)
+static bool content_extent(const struct dataset *ds, const struct record_content *c,
+                           uint64_t record, struct extent *ret)
 {
-    const struct record_content *c = f->impl;
+    const struct kaldi_set *set = kaldi_set_of(ds);
+    struct kaldi_cell cell;
     struct kaldi_view view;
 
-    if (c->what == SAMPLE_RATE || f->form == FORM_LENGTHS || f->form == FORM_OFFSETS ||
-        f->names_file)
-        return (struct extent){.blob = cell->row.blob}; /* the index has it */
-    if (c->what >= AS_BYTES && !cell->row.is_cut && kaldi_is_written(cell, kaldi_content_way(c)))
-        return (struct extent){cell->row.blob, cell->row.object.start, cell->row.object.len};
-    content_view(set, c, cell, &view); /* of a part: it is written from those bytes */
-    return kaldi_view_span(&view);
+    if (c->what == SAMPLE_RATE || c->what == AS_PLACE || /* the index has it */
+        cell_of_content(ds, c, record, &cell, NULL) < 0 || cell.row.is_output)
+        return false;
+    content_view(set, c, &cell, &view);
+    *ret = kaldi_view_span(&view); /* of a part: it is written from those bytes */
+    if (c->what >= AS_BYTES && !cell.row.is_cut && kaldi_is_written(&cell, kaldi_content_way(c)))
+        *ret = (struct extent){cell.row.blob, cell.row.object.start, cell.row.object.len};
+    return ret->len > 0;
 }
+
+static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                          char ret[static RECORD_WHERE])
+{
+    const struct kaldi_set *set = kaldi_set_of(ds);
+
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
+             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
+}
+
+const struct record_ops kaldi_content_ops = {.dims = kaldi_fields_content_dims,
+                                             .read = kaldi_fields_content_read,
+                                             .extent = content_extent,
+                                             .where = content_where};
 
 /* ---- which fields there are ---- */
 
@@ -122,7 +134,7 @@ static void add_entries(struct dataset *ds, const struct record_content *content
     f->form_reads = way != KALDI_AS_ENTRY;
     if (f->form_reads)
         return;
-    f = records_add_bytes(ds, c, name, folder, "scp", IN_FILES);
+    f = records_add_bytes(ds, &content[AS_PLACE], name, folder, "scp", IN_FILES);
     f->ops = &kaldi_script_ops;
     f->names_file = true;
 }
@@ -141,7 +153,7 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
 
     for (unsigned i = 0; i < N_CONTENTS; i++)
         content[i] = (struct record_content){
-            .ops = &content_ops,
+            .ops = &kaldi_content_ops,
             .column = column,
             .what = i,
             .dtype = DTYPE_U1,

@@ -260,16 +260,7 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
 
 static int join_identity(void *impl, struct text *ret)
 {
-    const struct kaldi_join *join = impl;
-
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct kaldi_table *table = join->set->column[i].table;
-
-        text_add(ret, ";%s=", table->name);
-        kaldi_table_identity(table, ret);
-    }
-    if (join->segments)
-        kaldi_table_identity(join->segments, ret);
+    kaldi_set_identify(((const struct kaldi_join *)impl)->set, ret);
     return 0;
 }
 

@@ -120,24 +120,17 @@ static void add_cut(const struct kaldi_cell *cell, struct text *t)
     text_add(t, "]");
 }
 
-/* Is it a field of arrays of audio, or of their lengths? */
-static bool set_shows_audio(const struct field *f)
-{
-    const struct record_content *c = f->impl;
-
-    return c && c->ops->extent; /* Kaldi's have their own */
-}
-
 static void set_locate(const struct dataset *ds, uint64_t sample, const struct field *only,
                        struct text *t)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct record_content *content = only && !set_shows_audio(only) ? only->impl : NULL;
+    const struct record_content *content = only ? only->impl : NULL;
 
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_cell cell;
 
-        if ((content && content->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0)
+        if ((content && content->ops == &kaldi_content_ops && content->column != i) ||
+            kaldi_cell(set, i, sample, &cell, NULL) < 0)
             continue;
         text_add(t, "%s%s:%llu+%llu", t->len ? "," : "", blob_name(cell.row.blob),
                  (unsigned long long)cell.row.object.start,
@@ -171,20 +164,16 @@ static unsigned set_extents(const struct dataset *ds, uint64_t sample, const str
                             struct extent *ret)
 {
     const struct kaldi_set *set = kaldi_set_of(ds);
-    const struct record_content *content = only ? only->impl : NULL;
     unsigned n = 0;
 
-    if (only && !content)
-        return 0;
-    if (content && set_shows_audio(only))
-        return content->ops->extent(ds, content, sample, ret);
+    if (only)
+        return records_extents(ds, sample, only, ret);
     for (unsigned i = 0; i < set->n_columns && n < EXTENTS_MOST; i++) {
         struct kaldi_cell cell;
 
-        if ((content && content->column != i) || kaldi_cell(set, i, sample, &cell, NULL) < 0 ||
-            cell.row.is_output)
+        if (kaldi_cell(set, i, sample, &cell, NULL) < 0 || cell.row.is_output)
             continue;
-        ret[n] = only ? kaldi_field_span(set, &cell, only) : cell_span(&set->column[i], &cell);
+        ret[n] = cell_span(&set->column[i], &cell);
         n += ret[n].len > 0;
     }
     return n;
@@ -238,13 +227,30 @@ static int kaldi_set_set_check(const struct dataset *ds,
     return records_check(ds, report, ctx, d);
 }
 
+void kaldi_set_identify(const struct kaldi_set *set, struct text *t)
+{
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        text_add(t, " %s=", set->column[i].table->name);
+        kaldi_table_identity(set->column[i].table, t);
+    }
+    if (set->segments) { /* which is no column */
+        text_add(t, " segments=");
+        kaldi_table_identity(set->segments, t);
+    }
+}
+
+int kaldi_set_identity(const struct dataset *ds, struct text *t)
+{
+    kaldi_set_identify(kaldi_set_of(ds), t);
+    return 0;
+}
+
 static void kaldi_set_set_free(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;
 
     ds->n_blobs = 0; /* the tables and the set own them */
     record_audio_free(set->audio);
-    free(set->recording);
     kaldi_join_free(set->join);
     kaldi_parts_release(&set->parts);
     free(set->column);

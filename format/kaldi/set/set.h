@@ -39,12 +39,11 @@ struct kaldi_set {
     struct kaldi_parts parts;
     const struct kaldi_table *segments; /* NULL: there is none */
     unsigned n_columns;
-    struct kaldi_column *column;      /* [n_columns] owned */
-    struct kaldi_join *join;          /* owned; NULL: one table */
-    struct record_content *content;   /* owned; the dataset's fields point into it */
-    struct record_content *recording; /* owned: what audio is made of */
-    struct record_audio *audio;       /* owned; NULL: there are no recordings */
-    bool is_known;                    /* all but the lengths of audio */
+    struct kaldi_column *column;    /* [n_columns] owned */
+    struct kaldi_join *join;        /* owned; NULL: one table */
+    struct record_content *content; /* owned; the dataset's fields point into it */
+    struct record_audio *audio;     /* owned; NULL: there are no recordings */
+    bool is_known;                  /* all but the lengths of audio */
 };
 
 static inline const struct kaldi_set *kaldi_set_of(const struct dataset *ds)
@@ -167,18 +166,17 @@ int kaldi_fields_init(struct dataset *ds, const struct format_setup *setup);
 /* The contents of a cell: the arrays of its type, then: */
 enum {
     SAMPLE_RATE = KALDI_ARRAYS_MAX,
+    AS_PLACE, /* of an archive: a line of its scp file */
     AS_BYTES, /* and the ways of enum kaldi_bytes from here on */
     N_CONTENTS = AS_BYTES + N_KALDI_BYTES,
 };
+extern const struct record_ops kaldi_content_ops;
 
+/* The entry of a place is as stored. */
 static inline enum kaldi_bytes kaldi_content_way(const struct record_content *c)
 {
-    return (enum kaldi_bytes)(c->what - AS_BYTES);
+    return c->what == AS_PLACE ? KALDI_AS_ENTRY : (enum kaldi_bytes)(c->what - AS_BYTES);
 }
-
-/* The bytes of a cell that a field reads. */
-struct extent kaldi_field_span(const struct kaldi_set *set, const struct kaldi_cell *cell,
-                               const struct field *f);
 
 /* Complete the fields once the rows are known. 0 or -ENOMEM. */
 int kaldi_fields_finish(struct dataset *ds);
@@ -190,9 +188,10 @@ extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
 
 int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup);
 
-/* identity() of struct dataset_ops, and where() of contents. */
+/* Add which rows the tables of a set have, in which files. */
+void kaldi_set_identify(const struct kaldi_set *set, struct text *t);
+
+/* The same: identity() of struct dataset_ops. */
 int kaldi_set_identity(const struct dataset *ds, struct text *t);
-void kaldi_content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
-                         char ret[static RECORD_WHERE]);
 
 #endif
