@@ -313,7 +313,7 @@ static int values_plain_bytes(struct decoding *d)
     struct values *v = d->v;
     size_t at = 0;
     int r = values_room(d, d->from.memory && !v->n ? 0 : d->from.len);
-    bool is_taken = r == 0 && d->from.n && values_take(d, 4, 4);
+    bool is_taken = r == 0 && values_take(d, 4, 4);
 
     for (size_t i = 0; i < d->from.n && r == 0; i++) {
         size_t left = d->from.len - at, len = left < 4 ? 0 : load_le32(d->from.bytes + at);
@@ -375,8 +375,8 @@ static int values_dictionary(struct decoding *d)
         return values_fail(d, "expected a dictionary page before, got none");
     if (width > 32)
         return values_fail(d, "expected ids of at most 32 bits, got wider ones");
-    if (d->from.n && (!d->from.len || !hybrid_decode(d->from.bytes + 1, d->from.len - 1, width,
-                                                     d->from.n, id, NULL)))
+    if (!d->from.len ||
+        !hybrid_decode(d->from.bytes + 1, d->from.len - 1, width, d->from.n, id, NULL))
         return values_fail(d, "expected an id for each value, got the end of the page");
     return values_gather(d, id);
 }
@@ -464,6 +464,8 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
     uint64_t least = decoder->least == WHOLE ? UINT64_C(8) * v->width : decoder->least;
     int r;
 
+    if (!d->from.n) /* nulls only: writers differ in what follows their levels */
+        return 0;
     if (d->from.n > PAGE_VALUES_MAX || d->from.n * least > (uint64_t)d->from.len * 8)
         return values_fail(d, "expected the bytes of all values, got the end of the page");
     if (decoder->add)

@@ -209,6 +209,7 @@ static void test_values__split_and_runs__decoded(void **state)
     assert_memory_equal(v.bytes, ((uint8_t[]){1, 3, 2, 4}), 4);
     assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(2, 0, 0, 0, 6, 1), 3, &b), 0);
     assert_memory_equal(b.bytes, ((uint8_t[]){1, 1, 1}), 3);
+    assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(0), 0, &b), 0); /* nulls only */
 }
 
 /* Blocks of 128 in 4 miniblocks; Encodings.md, example 1: 1 .. 5. */
