@@ -219,6 +219,10 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
     if (classes && c.dtype == DTYPE_I8) {
         c.classes = classes;
         c.null = NULL_MINUS_ONE;
+    } else if (classes) {
+        text_add(&m->file->notes,
+                 "%s: column '%.200s': its names of classes are ignored: expected int64\n",
+                 blob_name(m->file->base.blob), m->path);
     }
     return columns_add(m, &c, "");
 }
@@ -228,9 +232,11 @@ static int columns_add_media(struct columns_making *m, const struct parquet_node
 {
     struct parquet_column path = columns_of(bytes == node + 1 ? node + 2 : node + 1, SHOWN_BYTES);
     const struct parquet_column c = columns_of(bytes, SHOWN_BYTES);
+    unsigned had = m->file->n_columns;
     int r = columns_add(m, &c, "");
 
     path.is_text = true;
+    path.path_of = m->file->n_columns > had ? m->file->n_columns : 0;
     return r < 0 ? r : columns_add(m, &path, ".path");
 }
 
@@ -258,7 +264,7 @@ static bool columns_make_array(const struct columns_making *m, const struct parq
     if (inner->type < 0 || c->ndim > RECORD_AXES || inner->max_rep != c->ndim)
         return false;
     c->convert = parquet_convert_for(inner, &c->dtype, &c->width);
-    if (!c->width || c->width != dtype_info(c->dtype)->bytes || inner->type == TYPE_FIXED)
+    if (!c->width || c->width != dtype_info(c->dtype)->bytes)
         return false;
     if (!parquet_hub_shape(m->feature, c->ndim, c->dim)) {
         if (c->ndim > 1)
@@ -329,13 +335,18 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d)
 {
     const struct parquet_node *root = file->footer.node, *node = root + 1;
     struct columns_making m = {.file = file};
+    size_t features = json_object_size(file->features);
     int r = 0;
 
     for (unsigned i = 0; i < root->n_children && r == 0; i++, node += node->size) {
         snprintf(m.path, sizeof(m.path), "%s", node->name);
         m.feature = parquet_hub_feature(file, node->name);
+        features -= m.feature && features;
         r = columns_add_node(&m, node);
     }
+    if (features)
+        text_add(&file->notes, "%s: columns of metadata 'huggingface' that are missing: %zu\n",
+                 blob_name(file->base.blob), features);
     if (r == 0 && !file->n_columns)
         r = diag_set(d, -EBADMSG, "%s", file->notes.data ? file->notes.data : "no columns");
     return r;
@@ -363,7 +374,9 @@ int parquet_columns_ready(struct parquet_file *file)
                                         : columns_kind_ext(c->bytes_kind);
             shown.ext_is_first = !c->is_text;
             shown.unnamed = n_bytes == 1 && !c->is_text;
-        } else if (c->shown == SHOWN_NUMBER && c->width != dtype_info(c->dtype)->bytes) {
+        } else if (c->shown == SHOWN_NUMBER &&
+                   (c->width != dtype_info(c->dtype)->bytes ||
+                    (c->dtype == DTYPE_U1 && c->node->type == TYPE_FIXED))) {
             shown.ndim = 1;
             shown.dim[0] = c->width / dtype_info(c->dtype)->bytes;
         }

@@ -60,11 +60,13 @@ struct parquet_column {
     uint64_t tail; /* and these are the elements of the others */
     bool is_text, is_json_text;
     unsigned state, place; /* slots of the index; NO_SLOT: it has none */
+    unsigned path_of;      /* 1 + the column of the bytes that its value is the path of; 0: none */
     char name[RECORD_NAME_MAX + 1];
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
     bool has_null;
     uint64_t bytes_kind; /* of bytes: see parquet_kind(); of the first value */
+    uint64_t elsewhere;  /* of a path: rows that have one, but no bytes */
     uint64_t faults;     /* rows that cannot be read, and why the first cannot: */
     char *fault;         /* owned; NULL: not known */
 };

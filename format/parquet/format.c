@@ -213,10 +213,27 @@ static void parquet_note(const void *p, struct text *t)
 
     if (file->notes.len)
         text_add(t, "%s", file->notes.data);
+    for (unsigned i = 0; i < file->n_columns; i++)
+        if (file->column[i].elsewhere)
+            text_add(t,
+                     "%s: column '%s': values without bytes, whose paths are never opened: %llu\n",
+                     blob_name(file->base.blob), file->column[file->column[i].path_of - 1].name,
+                     (unsigned long long)file->column[i].elsewhere);
     if (file->footer.said_rows != file->footer.rows)
         text_add(t, "%s: says that it has %llu rows, its row groups have %llu\n",
                  blob_name(file->base.blob), (unsigned long long)file->footer.said_rows,
                  (unsigned long long)file->footer.rows);
+}
+
+/* Have the leaves of the columns the same units of time? */
+static bool parquet_same_units(const struct parquet_footer *p, const struct parquet_column *a,
+                               const struct parquet_footer *q, const struct parquet_column *b)
+{
+    bool same = a->n_leaves == b->n_leaves;
+
+    for (unsigned i = 0; i < a->n_leaves && same; i++)
+        same = !strcmp(p->node[p->leaf[a->leaf + i]].unit, q->node[q->leaf[b->leaf + i]].unit);
+    return same;
 }
 
 /* Are columns the same kind of thing in both files? */
@@ -225,9 +242,7 @@ static bool parquet_same(const struct parquet_column *a, const struct parquet_co
     return !strcmp(a->name, b->name) && a->shown == b->shown && a->dtype == b->dtype &&
            a->is_text == b->is_text && a->ndim == b->ndim && a->tail == b->tail &&
            (a->shown != SHOWN_NUMBER || a->width == b->width) &&
-           !strcmp(a->node->unit, b->node->unit) &&
-           (a->convert == CONVERT_INT96) == (b->convert == CONVERT_INT96) &&
-           (a->shown != SHOWN_JSON || a->n_leaves == b->n_leaves);
+           (a->convert == CONVERT_INT96) == (b->convert == CONVERT_INT96);
 }
 
 static int parquet_joins(const void *p, const void *other, struct diag *d)
@@ -243,7 +258,7 @@ static int parquet_joins(const void *p, const void *other, struct diag *d)
                             a->n_columns, first, b->n_columns);
         x = &a->column[i];
         y = &b->column[i];
-        if (!parquet_same(x, y))
+        if (!parquet_same(x, y) || !parquet_same_units(&a->footer, x, &b->footer, y))
             return diag_set(d, -EDOM,
                             "%s: column %u: expected '%s' as in %s, got '%s', or the same name "
                             "with another type",
@@ -290,14 +305,14 @@ static void parquet_add_times(const struct parquet_file *file, const char *inden
 
     for (unsigned i = 0; i < file->n_columns; i++) {
         const struct parquet_column *c = &file->column[i];
-        bool is_time = c->shown == SHOWN_NUMBER && *c->node->unit;
+        bool is_time = *c->value->unit, is_int96 = c->convert == CONVERT_INT96;
 
-        if (!is_time && (c->shown != SHOWN_NUMBER || c->convert != CONVERT_INT96))
+        if ((c->shown != SHOWN_NUMBER && c->shown != SHOWN_ARRAY) || (!is_time && !is_int96))
             continue;
         text_add(t, n++ ? ", " : "%s\"times\": {", indent);
         text_add_json(t, c->name);
-        text_add(t, ": {\"unit\": \"%s\", \"utc\": %s}", is_time ? c->node->unit : "us",
-                 c->node->utc ? "true" : "false");
+        text_add(t, ": {\"unit\": \"%s\", \"utc\": %s}", is_time ? c->value->unit : "us",
+                 c->value->utc ? "true" : "false");
     }
     text_add(t, "%s", n ? "},\n" : "");
 }

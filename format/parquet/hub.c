@@ -18,8 +18,10 @@ int parquet_hub_read(struct parquet_file *file)
     if (!footer->huggingface)
         return 0;
     len = strlen(footer->huggingface);
-    r = json_read(footer->huggingface, len, "metadata 'huggingface'", json_budget(len), &root,
-                  &why);
+    r = len > PARQUET_HUGGINGFACE_MAX
+            ? diag_set(&why, -EBADMSG, "expected at most 1 MiB, got more")
+            : json_read(footer->huggingface, len, "metadata 'huggingface'", json_budget(len), &root,
+                        &why);
     if (r == -ENOMEM)
         return r;
     features = json_object_get(json_object_get(root, "info"), "features");

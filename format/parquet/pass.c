@@ -385,6 +385,9 @@ static int pass_add_row(struct parquet_file *file, struct diag *d)
         pass->number[column->state] = c->made[c->pos].state;
         if (column->place != NO_SLOT)
             pass->number[column->place] = c->made[c->pos].place;
+        if (column->path_of && c->made[c->pos].state > STATE_SIZE)
+            column->elsewhere +=
+                pass->number[file->column[column->path_of - 1].state] == STATE_NULL;
     }
     r = index_add(file->base.prepared.builder, NULL, 0, pass->number);
     for (unsigned i = 0; i < file->n_columns && r == 0; i++)
@@ -457,6 +460,7 @@ static void pass_keep(void *impl, struct kept *k)
 
         kept_flag(k, &c->has_null);
         kept_number(k, &c->bytes_kind, PARQUET_KINDS);
+        kept_number(k, &c->elsewhere, UINT64_MAX);
         kept_number(k, &c->faults, UINT64_MAX);
         kept_text(k, &c->fault);
     }
@@ -548,7 +552,7 @@ static void pass_release(void *p)
 
 const struct record_file_ops parquet_file_ops = {
     .size = sizeof(struct parquet_file),
-    .index = {.version = "parquet 2",
+    .index = {.version = "parquet 3",
               .keep = pass_keep,
               .load = pass_load,
               .begin = pass_begin,

@@ -10,8 +10,6 @@
 #include "base/scope.h"
 #include "format/parquet/decode/thrift.h"
 
-#define HUGGINGFACE_MAX (1u << 20) /* bytes of its JSON that are parsed */
-
 struct footer_reading {
     struct thrift t;
     struct parquet_footer *footer;
@@ -225,8 +223,8 @@ static int footer_read_keys(void *memory, uint32_t n)
     for (uint32_t i = 0; i < n && r == 0; i++) {
         f->key = f->value = (struct thrift_bytes){0};
         r = thrift_read(&f->t, key_rules, f);
-        if (r == 0 && f->value.at && f->key.len == 11 && !memcmp(f->key.at, "huggingface", 11) &&
-            f->value.len <= HUGGINGFACE_MAX)
+        f->value.len = min_u64(f->value.len, PARQUET_HUGGINGFACE_MAX + 1);
+        if (r == 0 && f->value.at && f->key.len == 11 && !memcmp(f->key.at, "huggingface", 11))
             r = footer_copy(f->value, &f->footer->huggingface);
     }
     return r;

@@ -8,13 +8,14 @@
 #include "base/text.h"
 #include "format/parquet/decode/page.h"
 
-#define PARQUET_MAGIC      4
-#define PARQUET_TAIL       8 /* bytes: length of the footer, and the magic */
-#define PARQUET_TAIL_READ  (UINT32_C(64) << 10)
-#define PARQUET_FOOTER_MAX (UINT32_C(256) << 20)
-#define PARQUET_DEPTH_MAX  64
-#define PARQUET_LEAVES_MAX 65536
-#define PARQUET_GROUPS_MAX (1u << 20)
+#define PARQUET_MAGIC           4
+#define PARQUET_TAIL            8 /* bytes: length of the footer, and the magic */
+#define PARQUET_TAIL_READ       (UINT32_C(64) << 10)
+#define PARQUET_FOOTER_MAX      (UINT32_C(256) << 20)
+#define PARQUET_DEPTH_MAX       64
+#define PARQUET_LEAVES_MAX      65536
+#define PARQUET_HUGGINGFACE_MAX (UINT32_C(1) << 20) /* bytes of its JSON that are parsed */
+#define PARQUET_GROUPS_MAX      (1u << 20)
 #ifndef PARQUET_ROWS_MAX
 #define PARQUET_ROWS_MAX (UINT64_C(1) << 31) /* of a file, */
 #endif
@@ -84,7 +85,7 @@ struct parquet_footer {
     uint64_t rows;
     uint64_t said_rows; /* by the file as a whole */
     uint64_t at;        /* the byte that the footer begins with */
-    char *huggingface;  /* the value of that key: JSON, ended by NUL; NULL: none */
+    char *huggingface;  /* the value of that key: JSON, or more than its most; NULL: none */
     char *writer;       /* created_by; NULL: not said */
 };
 

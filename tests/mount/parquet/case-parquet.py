@@ -11,10 +11,11 @@ import numpy as np
 
 import lib
 from lib import CACHE, PRIVATE, SOURCE, contains, equal, expect_error, mounted, path, run, text, write
-from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT64, INT96, SNAPPY, make
+from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT64, INT96, SNAPPY, make, thrift
 from servers import Nginx
 
-UTF8, LIST, MAP, DATE, INT8, DECIMAL = 0, 3, 1, 6, 15, 5
+UTF8, LIST, MAP, DATE, INT8, DECIMAL, MILLIS, MICROS = 0, 3, 1, 6, 15, 5, 9, 10
+FLOAT16 = thrift((15, 12, thrift()))
 N = 23
 JPEG = b"\xff\xd8\xff\xe0" + b"picture"
 WAV = b"RIFF\0\0\0\0WAVEfmt "
@@ -38,8 +39,11 @@ NODES = [
                                                      ("value", "optional", INT32)])], {"converted": MAP}),
     ("s", "optional", [("x", "required", INT32), ("y", "optional", DOUBLE)]),
     ("clips", "optional", [("list", "repeated", [("element", "required", BYTES)])], {"converted": LIST}),
+    ("half", "required", [("list", "repeated", [("element", "optional", FIXED, {"length": 2, "logical": FLOAT16})])], {"converted": LIST}),
+    ("one", "required", FIXED, {"length": 1}),
+    ("when", "required", [("list", "repeated", [("element", "required", INT64, {"converted": MILLIS})])], {"converted": LIST}),
 ]
-FEATURES = {"label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
+FEATURES = {"gone": {"_type": "Value"}, "i1": {"_type": "ClassLabel", "names": ["no"]}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
             "grid": {"_type": "Array2D", "shape": [2, 3], "dtype": "float32"}}
 METADATA = {"huggingface": json.dumps({"info": {"features": FEATURES}})}
 
@@ -69,7 +73,7 @@ def row(i):
         "grid": wrap([wrap(r) for r in grid]),
         "turns": wrap(turns and [{"role": r.encode(), "n": n} for r, n in turns] if turns is not None else None),
         "map": None if table is None else {"key_value": [{"key": k.encode(), "value": v} for k, v in table.items()]},
-        "s": s, "clips": wrap(clips)}
+        "s": s, "clips": wrap(clips), "half": wrap([np.float16(i / 4).tobytes(), None]), "one": bytes([i]), "when": wrap([i] * (i % 3))}
     want = {
         "i": np.int64(i * 10 ** 15), "ni": np.int32(-i), "f": np.float32(np.nan if i == 2 else i / 8), "full": np.int32(i),
         "b": np.bool_(i % 2), "i1": np.int8(i - 9), "day": np.int32(20000 + i), "fix": np.array([i, 2, 3], np.uint8),
@@ -78,7 +82,8 @@ def row(i):
         "ids": np.array(ids or [], np.int64), "words": words, "grid": np.array(grid, np.float32),
         "turns": turns and [{"role": r, "n": n} for r, n in turns] if turns is not None else None,
         "map": table, "s.x": np.int32(i), "s.y": np.float64(np.nan if s is None or s["y"] is None else s["y"]),
-        "clips": np.frombuffer(b"".join(clips or []), np.uint8), "clips_sizes": np.array([len(c) for c in clips or []], np.int64)}
+        "clips": np.frombuffer(b"".join(clips or []), np.uint8), "clips_sizes": np.array([len(c) for c in clips or []], np.int64),
+        "half": np.array([i / 4, np.nan], np.float16), "one": np.array([i], np.uint8), "when": np.array([i] * (i % 3), np.int64)}
     holes = {"ni": i % 3 == 1, "t": i == 1, "image": i in (3, 7), "image.path": i in (3, 9), "ids": ids is None, "words": words is None,
              "turns": turns is None, "map": table is None, "s.x": s is None, "clips": clips is None, "clips_sizes": clips is None}
     return stored, {k: v for k, v in want.items() if not holes.get(k)}
@@ -120,7 +125,7 @@ def check_samples(name, rows, first=0):
 def check_batch(name):
     """Numbers of a shuffled batch, which come from slabs."""
     batch = np.load(io.BytesIO(lib.content(path(name, "batches/batch=23,seed=3/epoch=0/npz/000000.npz"))))
-    for field in ("i", "f", "full", "b", "i1", "day", "old", "dec", "label", "fix", "grid"):
+    for field in ("i", "f", "full", "b", "i1", "day", "old", "dec", "label", "fix", "grid", "one"):
         want = np.stack([ROWS[k][1][field] for k in batch["index"]])
         equal((batch[field].dtype, batch[field].tobytes()), (want.dtype, want.tobytes()), field)
     lengths = np.diff(batch["ni_offsets"])
@@ -138,6 +143,10 @@ for k, part in enumerate((STORED[:10], STORED[10:11], STORED[11:])):
     write(f"{SOURCE}/shards/train-{k:05d}-of-00003.parquet", make(NODES, part, metadata=METADATA))
 write(f"{SOURCE}/shards/test-00000-of-00001.parquet", make(NODES[:2], STORED[:3]))
 write(f"{SOURCE}/shards/_metadata", make(NODES, []))
+for k, unit in enumerate((MILLIS, MICROS)):  # of a list, of which a shard has another unit
+    write(f"{SOURCE}/units/x-{k}.parquet", make(
+        [("t", "required", [("list", "repeated", [("element", "required", INT64, {"converted": unit})])], {"converted": LIST})],
+        [{"t": wrap([1])}]))
 
 # Faults: a file each, and what its ERROR.txt says, or which samples fail.
 good = make([("a", "required", INT32), ("t", "required", BYTES, {"converted": UTF8})],
@@ -163,7 +172,10 @@ with mounted():
     check_batch("pages/x.parquet")
     about = json.loads(text(path("plain/x.parquet/dataset.json")))
     equal(about["classes"], ["cat", "dog"], "classes")
-    equal(about["times"], {"day": {"unit": "day", "utc": False}, "old": {"unit": "us", "utc": False}}, "times")
+    equal(about["times"], {"day": {"unit": "day", "utc": False}, "old": {"unit": "us", "utc": False},
+                           "when": {"unit": "ms", "utc": True}}, "times")
+    contains(str(about["notes"]), "'i1': its names of classes are ignored", "'huggingface' that are missing: 1",
+             "'image': values without bytes, whose paths are never opened: 1")
     equal(about["written_by"], "by hand", "writer")
     equal([f["shape"] for f in about["fields"] if f["name"] == "grid"], [[2, 3]], "grid")
 
@@ -175,7 +187,8 @@ with mounted():
 
     check_samples("shards/train.parquet", ROWS)
     contains(str(os.listdir(path("shards"))), "train-00001-of-00003.parquet")
-    equal(os.path.exists(path("shards/all")), False, "files that differ are not joined")
+    for name in "shards/all", "units/all":
+        equal(os.path.exists(path(name)), False, "files that differ are not joined")
     equal(os.path.exists(path("shards/_metadata")), False, "metadata of a folder")
 
     for name, (_, message) in broken.items():
