@@ -2,7 +2,6 @@
 #include "fs/plan/parameters.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,37 +9,84 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
-#include "fs/plan/parameters_parts.h"
+#include "fs/plan/length_batches.h"
 
 #define PLAN_PICTURE_MOST 4096 /* PICTURE_SIDE_MAX */
 
-/* A number, or one from 0 to 100 and %. Returns the characters used; 0: it is none. */
-static size_t parse_place(const char *s, size_t len, struct plan_place *ret)
-{
-    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &ret->n);
+/* The value of one piece, and where it is stored. */
+#define AT(member)               .at = offsetof(struct plan, member)
+#define NUMBER(member, from, to) .type = PIECE_NUMBER, AT(member), .least = (from), .most = (to)
+#define COUNT(member, from)      NUMBER(member, from, PLAN_NUMBER_MAX)
+#define MICRO(member, from)      .type = PIECE_MICRO, AT(member), .least = (from)
+#define PLACE(member)            .type = PIECE_PLACE, AT(member), .most = PLAN_NUMBER_MAX
+#define WORD(member)             .type = PIECE_WORD, AT(member)
 
-    ret->is_percent = used && used < len && s[used] == '%';
-    return ret->is_percent && ret->n > 100 ? 0 : used + ret->is_percent;
+static const struct plan_piece batch_number[] = {{COUNT(batch, 1)}, {0}};
+static const struct plan_piece batch_budget[] = {
+    {WORD(length)},
+    {":", MICRO(budget, 1)},
+    {":", .is_optional = true, COUNT(batch, 1)},
+    {0},
+};
+
+static bool parameters_is_same(const char *s, size_t len, const char *word)
+{
+    return len == strlen(word) && !memcmp(s, word, len);
 }
 
-static bool parse_take(struct plan *plan, const char *s, size_t len)
+static bool parse_batch(struct plan *plan, const char *s, size_t len)
 {
-    struct plan_place *from = &plan->take_from, *to = &plan->take_to;
-    size_t used = parse_place(s, len, from);
+    const struct plan_piece *form = memchr(s, ':', len) ? batch_budget : batch_number;
 
-    plan->takes = true;
-    return used && used + 1 < len && s[used] == ':' &&
-           parse_place(s + used + 1, len - used - 1, to) == len - used - 1 &&
-           (from->is_percent != to->is_percent || from->n <= to->n);
+    return parameters_is_same(s, len, "all") || plan_form_parse(form, plan, s, len);
 }
 
-static int print_take(const struct plan *plan, char *buf, size_t capacity)
+static int print_batch(const struct plan *plan, char *buf, size_t capacity)
 {
-    return plan->takes
-               ? snprintf(buf, capacity, "%llu%s:%llu%s", (unsigned long long)plan->take_from.n,
-                          plan->take_from.is_percent ? "%" : "",
-                          (unsigned long long)plan->take_to.n, plan->take_to.is_percent ? "%" : "")
+    return plan->budget || plan->batch
+               ? plan_form_print(plan->budget ? batch_budget : batch_number, plan, buf, capacity)
+               : snprintf(buf, capacity, "all");
+}
+
+static int check_bucket(const struct plan *plan, struct diag *d)
+{
+    if (plan->budget || (plan->batch && plan->bucket % plan->batch == 0))
+        return 0;
+    if (!plan->batch)
+        return diag_set(d, -EINVAL, "bucket: expected batch=HOW:N, or batch=B, got batch=all");
+    return diag_set(d, -EINVAL, "bucket: expected a multiple of batch=%llu, got %llu",
+                    (unsigned long long)plan->batch, (unsigned long long)plan->bucket);
+}
+
+static int print_bucket(const struct plan *plan, char *buf, size_t capacity)
+{
+    return plan->bucket && (!plan->budget || plan->bucket != LENGTH_BATCHES_BUCKET)
+               ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->bucket)
                : 0;
+}
+
+/* Without a budget it would change nothing. */
+static int check_quad(const struct plan *plan, struct diag *d)
+{
+    return plan->budget ? 0
+                        : diag_set(d, -EINVAL,
+                                   "quad= is for batches by length with a budget: expected "
+                                   "batch=HOW:N");
+}
+
+static int check_grouping(const struct plan *plan, struct diag *d)
+{
+    return plan->budget || plan->bucket
+               ? 0
+               : diag_set(d, -EINVAL,
+                          "group= is for batches by length: expected batch=HOW:N, or bucket=");
+}
+
+/* A number of samples may be more, or less, than a percentage. */
+static bool take_holds(const struct plan *plan)
+{
+    return plan->take_from.is_percent != plan->take_to.is_percent ||
+           plan->take_from.n <= plan->take_to.n;
 }
 
 /* K@W0:W1:... with K less than the number of weights, which are not all 0. */
@@ -78,21 +124,6 @@ static int print_split(const struct plan *plan, char *buf, size_t capacity)
     return len;
 }
 
-static bool parse_only(struct plan *plan, const char *s, size_t len)
-{
-    return plan_parse_word(s, len, plan->only);
-}
-
-static int print_only(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->only[0] ? snprintf(buf, capacity, "%s", plan->only) : 0;
-}
-
-static bool parameters_is_same(const char *s, size_t len, const char *word)
-{
-    return len == strlen(word) && !memcmp(s, word, len);
-}
-
 /* N:uniform, N:balanced, N:balanced: and a field, or N: and a field. */
 static bool parse_draw(struct plan *plan, const char *s, size_t len)
 {
@@ -125,29 +156,6 @@ static int print_draw(const struct plan *plan, char *buf, size_t capacity)
                       : 0;
 }
 
-/* PxK, both from 1, and perhaps a field. */
-static bool parse_classes(struct plan *plan, const char *s, size_t len)
-{
-    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, &plan->batch_classes);
-    const char *colon = memchr(s, ':', len);
-
-    if (colon && !plan_parse_word(colon + 1, len - (size_t)(colon + 1 - s), plan->class_field))
-        return false;
-    len = colon ? (size_t)(colon - s) : len;
-    return used && used + 1 < len && s[used] == 'x' &&
-           plan_parse_number(s + used + 1, len - used - 1, PLAN_NUMBER_MAX, &plan->of_class) &&
-           plan->batch_classes && plan->of_class;
-}
-
-static int parameters_print_classes(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->of_class
-               ? snprintf(buf, capacity, "%llux%llu%s%s", (unsigned long long)plan->batch_classes,
-                          (unsigned long long)plan->of_class, plan->class_field[0] ? ":" : "",
-                          plan->class_field)
-               : 0;
-}
-
 static int check_classes(const struct plan *plan, struct diag *d)
 {
     uint64_t size;
@@ -173,87 +181,6 @@ static int check_classes(const struct plan *plan, struct diag *d)
     return 0;
 }
 
-static bool parse_limit(struct plan *plan, const char *s, size_t len)
-{
-    plan->limits = true;
-    return plan_parse_number(s, len, PLAN_NUMBER_MAX, &plan->limit);
-}
-
-static int print_limit(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->limits ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->limit) : 0;
-}
-
-/* KofN with K < N. */
-static bool parse_share(const char *s, size_t len, uint64_t *ret_k, uint64_t *ret_n)
-{
-    size_t used = number_parse(s, len, PLAN_NUMBER_MAX, ret_k);
-
-    if (!used || len - used < 3 || memcmp(s + used, "of", 2) != 0)
-        return false;
-    used += 2;
-    return plan_parse_number(s + used, len - used, PLAN_NUMBER_MAX, ret_n) && *ret_k < *ret_n;
-}
-
-/* The whole is the default. */
-static int print_share(uint64_t k, uint64_t n, char *buf, size_t capacity)
-{
-    return n == 1 ? 0
-                  : snprintf(buf, capacity, "%lluof%llu", (unsigned long long)k,
-                             (unsigned long long)n);
-}
-
-static bool parse_part(struct plan *plan, const char *s, size_t len)
-{
-    return parse_share(s, len, &plan->part, &plan->parts);
-}
-
-static int print_part(const struct plan *plan, char *buf, size_t capacity)
-{
-    return print_share(plan->part, plan->parts, buf, capacity);
-}
-
-static bool parse_rank(struct plan *plan, const char *s, size_t len)
-{
-    return parse_share(s, len, &plan->rank, &plan->ranks);
-}
-
-static int print_rank(const struct plan *plan, char *buf, size_t capacity)
-{
-    return print_share(plan->rank, plan->ranks, buf, capacity);
-}
-
-static bool parse_seed(struct plan *plan, const char *s, size_t len)
-{
-    plan->seeded = true;
-    return plan_parse_number(s, len, UINT64_MAX, &plan->seed);
-}
-
-static int print_seed(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->seeded ? snprintf(buf, capacity, "%llu", (unsigned long long)plan->seed) : 0;
-}
-
-static bool parse_shuffle(struct plan *plan, const char *s, size_t len)
-{
-    static const char window[] = "window:";
-    const size_t prefix = sizeof(window) - 1;
-
-    if (len == 4 && !memcmp(s, "full", 4)) {
-        plan->window = 0;
-        return true;
-    }
-    return len > prefix && !memcmp(s, window, prefix) &&
-           plan_parse_number(s + prefix, len - prefix, PLAN_NUMBER_MAX, &plan->window) &&
-           plan->window > 0;
-}
-
-static int print_shuffle(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->window ? snprintf(buf, capacity, "window:%llu", (unsigned long long)plan->window)
-                        : 0;
-}
-
 static const char *const tail_words[] = {
     [TAIL_KEEP] = "keep",
     [TAIL_DROP] = "drop",
@@ -263,7 +190,7 @@ static const char *const tail_words[] = {
 static bool parse_tail(struct plan *plan, const char *s, size_t len)
 {
     for (unsigned i = 0; i < ARRAY_LEN(tail_words); i++) {
-        if (len == strlen(tail_words[i]) && !memcmp(s, tail_words[i], len)) {
+        if (parameters_is_same(s, len, tail_words[i])) {
             plan->tail = (enum plan_tail)i;
             return true;
         }
@@ -274,16 +201,6 @@ static bool parse_tail(struct plan *plan, const char *s, size_t len)
 static int print_tail(const struct plan *plan, char *buf, size_t capacity)
 {
     return plan->tail == TAIL_KEEP ? 0 : snprintf(buf, capacity, "%s", tail_words[plan->tail]);
-}
-
-static bool parse_unit(struct plan *plan, const char *s, size_t len)
-{
-    return plan_parse_word(s, len, plan->unit);
-}
-
-static int print_unit(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->unit[0] ? snprintf(buf, capacity, "%s", plan->unit) : 0;
 }
 
 /* Weights and classes are those of samples, lists and lengths name samples. */
@@ -304,56 +221,10 @@ static int check_unit(const struct plan *plan, struct diag *d)
                  : 0;
 }
 
-/* HxW, or HxW and ofS. */
-static bool parse_picture(struct plan *plan, const char *s, size_t len)
+static bool picture_holds(const struct plan *plan)
 {
-    uint64_t height = 0, width = 0, side = 0;
-    size_t used = number_parse(s, len, PLAN_PICTURE_MOST, &height), n;
-
-    if (!used || used >= len || s[used] != 'x')
-        return false;
-    s += used + 1;
-    len -= used + 1;
-    n = number_parse(s, len, PLAN_PICTURE_MOST, &width);
-    if (!n || (n < len && (len - n < 3 || memcmp(s + n, "of", 2) != 0)))
-        return false;
-    if (n < len && !plan_parse_number(s + n + 2, len - n - 2, PLAN_PICTURE_MOST, &side))
-        return false;
-    plan->picture_height = (uint32_t)height;
-    plan->picture_width = (uint32_t)width;
-    plan->picture_side = (uint32_t)side;
-    return height && width && (n == len || (side >= height && side >= width));
-}
-
-static int print_picture(const struct plan *plan, char *buf, size_t capacity)
-{
-    char side[16] = "";
-
-    if (plan->picture_side)
-        snprintf(side, sizeof(side), "of%u", plan->picture_side);
-    return plan->picture_height
-               ? snprintf(buf, capacity, "%ux%u%s", plan->picture_height, plan->picture_width, side)
-               : 0;
-}
-
-bool plan_is_name(const char *s, size_t len)
-{
-    if (!len || len >= PLAN_WORD_SIZE)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)s[i]) && s[i] != '_' && s[i] != '-')
-            return false;
-    return true;
-}
-
-static bool parse_augment(struct plan *plan, const char *s, size_t len)
-{
-    return plan_is_name(s, len) && plan_parse_word(s, len, plan->augment);
-}
-
-static int print_augment(const struct plan *plan, char *buf, size_t capacity)
-{
-    return plan->augment[0] ? snprintf(buf, capacity, "%s", plan->augment) : 0;
+    return !plan->picture_side || (plan->picture_side >= plan->picture_height &&
+                                   plan->picture_side >= plan->picture_width);
 }
 
 const struct plan_parameter plan_parameters[] = {
@@ -366,8 +237,8 @@ const struct plan_parameter plan_parameters[] = {
         .help = "samples of a batch; HOW:N: as many as have N tokens, frames, seconds, bytes or "
                 "a field's rows once padded, at most MOST",
         .is_required = true,
-        .parse = plan_parse_batch,
-        .print = plan_print_batch,
+        .parse = parse_batch,
+        .print = print_batch,
     },
     {
         .word = "bucket",
@@ -375,9 +246,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "W",
         .expected = "a number of samples from 1 to 2^20",
         .help = "batches of similar length: sorted in windows of W samples of the order",
-        .parse = plan_parse_bucket,
-        .print = plan_print_bucket,
-        .check = plan_check_bucket,
+        .piece = {{NUMBER(bucket, 1, LENGTH_BATCHES_BUCKET_MOST)}},
+        .print = print_bucket,
+        .check = check_bucket,
     },
     {
         .word = "quad",
@@ -385,9 +256,8 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "Q",
         .expected = "a number above 0, up to 10^12, with up to 6 digits after the point",
         .help = "with HOW:N, a length L counts as L + L^2/Q, as attention costs",
-        .parse = plan_parse_quad,
-        .print = plan_print_quad,
-        .check = plan_check_quad,
+        .piece = {{MICRO(quad, 1)}},
+        .check = check_quad,
     },
     {
         .word = "group",
@@ -395,9 +265,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "G",
         .expected = "a number of batches from 1 to 2^20",
         .help = "G batches of similar length follow one another, as for G ranks",
-        .parse = plan_parse_group,
-        .print = plan_print_group,
-        .check = plan_check_grouping,
+        .piece = {{NUMBER(group, 1, LENGTH_BATCHES_BUCKET_MOST)}},
+        .usual = 1,
+        .check = check_grouping,
     },
     {
         .word = "only",
@@ -408,8 +278,7 @@ const struct plan_parameter plan_parameters[] = {
         .makes_list = true,
         .in_sources = true,
         .not_in_mix = true,
-        .parse = parse_only,
-        .print = print_only,
+        .piece = {{WORD(only)}},
     },
     {
         .word = "take",
@@ -422,8 +291,9 @@ const struct plan_parameter plan_parameters[] = {
         .makes_list = true,
         .in_sources = true,
         .not_in_mix = true,
-        .parse = parse_take,
-        .print = print_take,
+        .flag = offsetof(struct plan, takes),
+        .piece = {{PLACE(take_from)}, {":", PLACE(take_to)}},
+        .holds = take_holds,
     },
     {
         .word = "length",
@@ -434,8 +304,11 @@ const struct plan_parameter plan_parameters[] = {
         .help = "samples of a length from A to below B, counted as in batch=HOW:N",
         .makes_list = true,
         .not_in_mix = true,
-        .parse = plan_parse_range,
-        .print = plan_print_range,
+        .flag = offsetof(struct plan, ranges),
+        .piece = {{MICRO(length_from, 0)},
+                  {":", MICRO(length_to, 1)},
+                  {":", .is_optional = true, WORD(range_length)}},
+        .rises = true,
     },
     {
         .word = "split",
@@ -459,8 +332,9 @@ const struct plan_parameter plan_parameters[] = {
         .makes_list = true,
         .in_sources = true,
         .not_in_mix = true,
-        .parse = parse_part,
-        .print = print_part,
+        .piece = {{COUNT(part, 0)}, {"of", COUNT(parts, 1)}},
+        .rises = true,
+        .usual = 1,
     },
     {
         .word = "rank",
@@ -468,8 +342,9 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "KofN",
         .expected = "KofN with K from 0 to N-1, and N up to 2^48",
         .help = "every Nth sample from K on, after the shuffle",
-        .parse = parse_rank,
-        .print = print_rank,
+        .piece = {{COUNT(rank, 0)}, {"of", COUNT(ranks, 1)}},
+        .rises = true,
+        .usual = 1,
     },
     {
         .word = "seed",
@@ -477,8 +352,8 @@ const struct plan_parameter plan_parameters[] = {
         .syntax = "S",
         .expected = "a number from 0 to 2^64-1",
         .help = "shuffled, differently in every epoch=<E>",
-        .parse = parse_seed,
-        .print = print_seed,
+        .flag = offsetof(struct plan, seeded),
+        .piece = {{NUMBER(seed, 0, UINT64_MAX)}},
     },
     {
         .word = "shuffle",
@@ -487,8 +362,8 @@ const struct plan_parameter plan_parameters[] = {
         .expected = "full, or window:M with M from 1 to 2^48",
         .help = "shuffled as a whole (the default), or in blocks of M neighbours",
         .needs = "seed",
-        .parse = parse_shuffle,
-        .print = print_shuffle,
+        .plain = "full",
+        .piece = {{"window:", COUNT(window, 1)}},
     },
     {
         .word = "draw",
@@ -509,8 +384,9 @@ const struct plan_parameter plan_parameters[] = {
             "PxK, a number of classes and of samples of each, both from 1 to 2^48, or PxK:FIELD",
         .help = "P classes of label or FIELD in each batch, K samples of each; a batch is PxK",
         .not_in_mix = true,
-        .parse = parse_classes,
-        .print = parameters_print_classes,
+        .piece = {{COUNT(batch_classes, 1)},
+                  {"x", COUNT(of_class, 1)},
+                  {":", .is_optional = true, WORD(class_field)}},
         .check = check_classes,
     },
     {
@@ -520,8 +396,8 @@ const struct plan_parameter plan_parameters[] = {
         .expected = "a number of samples up to 2^48",
         .help = "the first N samples of each epoch's order",
         .in_sources = true,
-        .parse = parse_limit,
-        .print = print_limit,
+        .flag = offsetof(struct plan, limits),
+        .piece = {{COUNT(limit, 0)}},
     },
     {
         .word = "tail",
@@ -539,8 +415,7 @@ const struct plan_parameter plan_parameters[] = {
         .expected = "the name of a field with a number or a text in each sample",
         .help = "all words count runs of one value of FIELD, such as qid, which stay together",
         .not_in_mix = true,
-        .parse = parse_unit,
-        .print = print_unit,
+        .piece = {{WORD(unit)}},
         .check = check_unit,
     },
     {
@@ -551,8 +426,10 @@ const struct plan_parameter plan_parameters[] = {
         .expected = "HxW or HxWofS, sides from 1 to 4096, and S at least as large as H and W",
         .help = "images as arrays of height H and width W; ofS: of the middle, once the short side "
                 "is S",
-        .parse = parse_picture,
-        .print = print_picture,
+        .piece = {{NUMBER(picture_height, 1, PLAN_PICTURE_MOST)},
+                  {"x", NUMBER(picture_width, 1, PLAN_PICTURE_MOST)},
+                  {"of", .is_optional = true, NUMBER(picture_side, 1, PLAN_PICTURE_MOST)}},
+        .holds = picture_holds,
     },
     {
         .word = "augment",
@@ -561,8 +438,7 @@ const struct plan_parameter plan_parameters[] = {
         .expected = "the name of a recipe that augment=NAME=WORDS gives to the mount",
         .help = "images changed by that recipe, in each epoch otherwise (see -o augment=)",
         .needs = "seed",
-        .parse = parse_augment,
-        .print = print_augment,
+        .piece = {{.type = PIECE_NAME, AT(augment)}},
     },
 };
 const unsigned n_plan_parameters = ARRAY_LEN(plan_parameters);

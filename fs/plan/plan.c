@@ -55,7 +55,8 @@ const char *plan_word_not_in_mix(const struct plan *plan)
     char value[PLAN_NAME_SIZE];
 
     for (unsigned i = 0; i < n_plan_parameters; i++)
-        if (plan_parameters[i].not_in_mix && plan_parameters[i].print(plan, value, sizeof(value)))
+        if (plan_parameters[i].not_in_mix &&
+            plan_parameter_print(&plan_parameters[i], plan, value, sizeof(value)))
             return plan_parameters[i].word;
     return NULL;
 }
@@ -102,7 +103,7 @@ static int plan_parse_one(const char *item, size_t len, uint32_t *seen, struct p
     if (*seen >> number & 1)
         return diag_set(d, -EINVAL, "%s is given twice", p->word);
     *seen |= UINT32_C(1) << number;
-    if (!equals || !p->parse(plan, equals + 1, len - word_len - 1))
+    if (!equals || !plan_parameter_parse(p, plan, equals + 1, len - word_len - 1))
         return diag_set(d, -EINVAL, "%s: expected %s, got '%.*s'%s", p->word, p->expected,
                         equals ? (int)(len - word_len - 1) : 0, equals ? equals + 1 : "",
                         equals && has_leading_zero(equals + 1, len - word_len - 1)
@@ -154,7 +155,7 @@ static size_t write_name(const struct plan *plan, bool of_list, char *ret, size_
         bool is_in = !of_list || p->is_required || p->makes_list;
         char value[PLAN_NAME_SIZE];
 
-        if (is_in && p->print(plan, value, sizeof(value)))
+        if (is_in && plan_parameter_print(p, plan, value, sizeof(value)))
             len += (size_t)snprintf(len < capacity ? ret + len : NULL,
                                     len < capacity ? capacity - len : 0, "%s%s=%s", i ? "," : "",
                                     p->word, value);

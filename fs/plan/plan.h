@@ -65,8 +65,8 @@ struct plan {
     uint64_t limit; /* positions of an epoch */
     enum plan_tail tail;
     char unit[PLAN_WORD_SIZE]; /* field whose runs the words count; empty: they count samples */
-    uint32_t picture_height, picture_width; /* of arrays of pictures; 0: as the mount has them */
-    uint32_t picture_side; /* what their short side is scaled to first; 0: as little as covers */
+    uint64_t picture_height, picture_width; /* of arrays of pictures; 0: as the mount has them */
+    uint64_t picture_side; /* what their short side is scaled to first; 0: as little as covers */
     char augment[PLAN_WORD_SIZE]; /* name of a recipe; empty: none */
 };
 

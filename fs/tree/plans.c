@@ -74,9 +74,9 @@ static int plan_entry_set_pictures(struct plan_entry *entry, const struct catalo
     struct picture_plan *p = &entry->pictures;
 
     entry->makes_pictures = true;
-    *p = (struct picture_plan){.height = plan->picture_height,
-                               .width = plan->picture_width,
-                               .short_side = plan->picture_side,
+    *p = (struct picture_plan){.height = (uint32_t)plan->picture_height,
+                               .width = (uint32_t)plan->picture_width,
+                               .short_side = (uint32_t)plan->picture_side,
                                .seed = plan->seed};
     memcpy(p->erased, normalize_erased, sizeof(p->erased));
     if (catalog->tools && catalog->tools->augment.options->normalize.channels)
