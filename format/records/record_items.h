@@ -16,9 +16,9 @@ struct record_items {
     struct diag *reason; /* while sums are made */
     uint64_t extra;      /* what else the sums depend on */
     bool costly;         /* the sums: number() reads and computes */
-    /* Read bytes from byte skip of the item at a place on, up to len of them, that a source holds as
-     * they are, and those of items behind it that are neighbours there. *ret_n: how many, even if
-     * they are missing; 0: none. Only record_items_read() asks. NULL: items one by one. */
+    /* Read bytes from byte skip of the item at a place on, up to len of them, that a source holds
+     * as they are, and those of items behind it that are neighbours there. *ret_n: how many, even
+     * if they are missing; 0: none. Only record_items_read() asks. NULL: items one by one. */
     int (*run)(struct record_items *items, uint64_t place, uint64_t skip, size_t len, uint8_t *dst,
                size_t *ret_n, struct diag *d);
 
