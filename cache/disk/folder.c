@@ -31,11 +31,18 @@ static bool path_fits(const char *folder, const char *name, char *ret, size_t ca
     return n >= 0 && (size_t)n < capacity;
 }
 
+const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 bool home_path(const char *name, char *ret, size_t capacity)
 {
-    const char *home = getenv("HOME");
+    const char *home = environment("HOME");
 
-    if (home && *home)
+    if (home)
         return path_fits(home, name, ret, capacity);
     for (size_t size = USER_FIRST; size <= USER_MOST; size *= 4) {
         AUTO_FREE char *text = malloc(size);
@@ -47,13 +54,6 @@ bool home_path(const char *name, char *ret, size_t capacity)
                    path_fits(found->pw_dir, name, ret, capacity);
     }
     return false;
-}
-
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
 }
 
 static bool is_folder(const char *path)

@@ -49,4 +49,7 @@ int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *r
  * cut off. May block: the database may be on the network. */
 bool home_path(const char *name, char *ret, size_t capacity);
 
+/* The value of an environment variable; NULL: it is unset or empty. */
+const char *environment(const char *name);
+
 #endif

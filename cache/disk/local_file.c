@@ -148,6 +148,22 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off)
     return n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0; /* the file ends earlier than it did */
 }
 
+int file_read_whole(const char *path, size_t most, struct text *ret, struct stat *ret_st)
+{
+    AUTO_CLOSE int fd = -1;
+    int r = file_open(path, &fd, ret_st);
+
+    if (r < 0 || (uint64_t)ret_st->st_size > most)
+        return r < 0 ? r : -EFBIG;
+    ret->data = malloc((size_t)ret_st->st_size + 1);
+    if (!ret->data)
+        return -ENOMEM;
+    ret->len = (size_t)ret_st->st_size;
+    ret->capacity = ret->len + 1;
+    ret->data[ret->len] = '\0';
+    return file_pread(fd, ret->data, ret->len, 0);
+}
+
 /* RWF_NOWAIT: EAGAIN unless the page is in memory; newer kernels then also begin to read it. */
 static int file_peek(int fd, uint64_t off)
 {

@@ -9,6 +9,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cache/disk/group_file.h"
 
 /* The identity of a local file: what tells two versions of it apart. mtime can be set back, as by
@@ -39,6 +40,10 @@ int file_version_text(const struct file_version *version, char **ret);
 /* Open a regular file for reading; the caller closes *ret_fd. 0; -EINVAL: it is something else; or
  * -errno. Never waits for a pipe or a device. */
 int file_open(const char *path, int *ret_fd, struct stat *ret_st);
+
+/* Read all of a regular file of at most `most` bytes; ret: empty, and the caller releases it, also on
+ * error. 0; -EFBIG: it has more; or as file_open(), file_pread(). */
+int file_read_whole(const char *path, size_t most, struct text *ret, struct stat *ret_st);
 
 /* openat(folder, path, flags | O_NONBLOCK), which tries again for FILE_LOCK_MS while another
  * program, a file server for example, has a lease on the file. The descriptor; -EBUSY: that program

@@ -127,11 +127,11 @@ static bool is_region(const char *region)
 static int find_region(struct credentials *c, const char *named, struct diag *d)
 {
     AUTO_FREE char *of_profile = NULL;
-    const char *region = named ? named : credentials_variable("AWS_REGION");
+    const char *region = named ? named : environment("AWS_REGION");
     int r;
 
     if (!region)
-        region = credentials_variable("AWS_DEFAULT_REGION");
+        region = environment("AWS_DEFAULT_REGION");
     if (!region) {
         r = credentials_of_profile(c, true, "region", &of_profile, d);
         if (r == 0)
@@ -163,13 +163,13 @@ int credentials_new(const struct credentials_options *options, struct credential
                     struct diag *d)
 {
     struct credentials *c = calloc(1, sizeof(*c));
-    const char *profile = options->profile ? options->profile : credentials_variable("AWS_PROFILE");
+    const char *profile = options->profile ? options->profile : environment("AWS_PROFILE");
     int r;
 
     if (!c)
         return -ENOMEM;
     if (!profile)
-        profile = credentials_variable("AWS_DEFAULT_PROFILE");
+        profile = environment("AWS_DEFAULT_PROFILE");
     lock_init(&c->lock);
     condition_init(&c->changed);
     c->signer.secret = credentials_secret;

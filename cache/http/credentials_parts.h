@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "base/lock.h"
+#include "cache/disk/folder.h"
 #include "cache/http/credentials.h"
 
 struct loaded {
@@ -32,9 +33,6 @@ struct credentials {
 };
 
 /* ---- credentials_read.c ---- */
-
-/* An environment variable; NULL: unset or empty. */
-const char *credentials_variable(const char *name);
 
 /* One of the two files: where it is, and its name in messages. */
 struct shared_file {

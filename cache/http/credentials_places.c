@@ -21,8 +21,8 @@
  * *loaded in each case. */
 static int load_environment(struct loaded *loaded, struct diag *d)
 {
-    const char *id = credentials_variable("AWS_ACCESS_KEY_ID"),
-               *key = credentials_variable("AWS_SECRET_ACCESS_KEY");
+    const char *id = environment("AWS_ACCESS_KEY_ID"),
+               *key = environment("AWS_SECRET_ACCESS_KEY");
 
     if (!id && !key)
         return 0;
@@ -34,7 +34,7 @@ static int load_environment(struct loaded *loaded, struct diag *d)
     snprintf(loaded->origin, sizeof(loaded->origin), "environment");
     if (credentials_copy(id, &loaded->secret.key_id) < 0 ||
         credentials_copy(key, &loaded->secret.key) < 0 ||
-        credentials_copy(credentials_variable("AWS_SESSION_TOKEN"), &loaded->secret.token) < 0)
+        credentials_copy(environment("AWS_SESSION_TOKEN"), &loaded->secret.token) < 0)
         return -ENOMEM;
     return 1;
 }
@@ -154,8 +154,8 @@ static char *header(const char *name, const char *value)
 /* The token that the container's endpoint wants; "": none. */
 static int container_token(struct text *ret, struct diag *d)
 {
-    const char *file = credentials_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *token = credentials_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    const char *file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 
     if (!file) {
         text_add(ret, "%s", token ? token : "");
@@ -191,8 +191,8 @@ static int ask_container(const struct credentials *c, const char *url, struct lo
 
 static int load_container(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
-    const char *relative = credentials_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *full = credentials_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    const char *relative = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+    const char *full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
     AUTO_FREE char *url = NULL;
 
     if (!c->http || (!relative && !full))
@@ -212,7 +212,7 @@ static int load_container(const struct credentials *c, struct loaded *loaded, st
 static int ask_instance(const struct credentials *c, const char *method, const char *path,
                         const char *header_line, struct text *ret)
 {
-    const char *base = credentials_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    const char *base = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     const char *const headers[] = {header_line, NULL};
     AUTO_FREE char *url = NULL;
     struct http_call call = {.method = method,
@@ -238,7 +238,7 @@ static int ask_instance(const struct credentials *c, const char *method, const c
 static int load_instance(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
     static const char path[] = "/latest/meta-data/iam/security-credentials/";
-    const char *disabled = credentials_variable("AWS_EC2_METADATA_DISABLED");
+    const char *disabled = environment("AWS_EC2_METADATA_DISABLED");
     AUTO_SECRET struct text token = {0}, role = {0}, answer = {0};
     AUTO_FREE char *role_path = NULL;
     char *token_header = NULL;
@@ -285,8 +285,8 @@ static int check_token(const struct loaded *loaded, const char *what, struct dia
  * libraries ask; only the environment says that there is one. */
 static int load_google(const struct credentials *c, struct loaded *loaded, struct diag *d)
 {
-    const char *token = credentials_variable("CLOUDSDK_AUTH_ACCESS_TOKEN"),
-               *host = credentials_variable("GCE_METADATA_HOST");
+    const char *token = environment("CLOUDSDK_AUTH_ACCESS_TOKEN"),
+               *host = environment("GCE_METADATA_HOST");
     const char *const headers[] = {"Metadata-Flavor: Google", NULL};
     AUTO_SECRET struct text answer = {0};
     AUTO_FREE char *url = NULL;

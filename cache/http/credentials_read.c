@@ -19,13 +19,6 @@ void credentials_loaded_release(struct loaded *loaded)
     *loaded = (struct loaded){0};
 }
 
-const char *credentials_variable(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
-}
-
 int credentials_copy(const char *text, char **ret)
 {
     *ret = text ? strdup(text) : NULL;
@@ -35,7 +28,7 @@ int credentials_copy(const char *text, char **ret)
 struct shared_file credentials_file(bool is_config)
 {
     const char *path =
-        credentials_variable(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
+        environment(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
     const char *name = is_config ? "/.aws/config" : "/.aws/credentials";
     struct shared_file ret = {.is_config = is_config};
 
@@ -53,27 +46,12 @@ struct shared_file credentials_file(bool is_config)
 /* Read all of a small file. 1; 0: it is missing; or -errno with the reason in d. */
 static int read_small(const char *path, const char *shown, struct text *ret, struct diag *d)
 {
-    AUTO_CLOSE int fd = -1;
     struct stat st;
-    AUTO_SECRET struct text text = {0};
-    int r = file_open(path, &fd, &st);
+    int r = file_read_whole(path, FILE_MOST, ret, &st);
 
     if (r == -ENOENT || r == -ENOTDIR)
         return 0;
-    if (r < 0 || st.st_size > FILE_MOST)
-        return diag_set(d, r < 0 ? r : -EFBIG, "%s: %s", shown, strerror(r < 0 ? -r : EFBIG));
-    text.data = malloc((size_t)st.st_size + 1);
-    if (!text.data)
-        return -ENOMEM;
-    text.len = (size_t)st.st_size;
-    text.capacity = text.len + 1;
-    text.data[text.len] = '\0';
-    r = file_pread(fd, text.data, text.len, 0);
-    if (r < 0)
-        return diag_set(d, r, "%s: %s", shown, strerror(-r));
-    *ret = text;
-    text = (struct text){0};
-    return 1;
+    return r < 0 ? diag_set(d, r, "%s: %s", shown, strerror(-r)) : 1;
 }
 
 int credentials_read_token(const char *path, const char *what, struct text *ret, struct diag *d)

@@ -32,13 +32,13 @@ static void role_release(struct role *role)
 /* 1, 0: no role is named; or -errno. */
 static int role_of_environment(struct role *ret)
 {
-    const char *arn = credentials_variable("AWS_ROLE_ARN");
-    const char *file = credentials_variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+    const char *arn = environment("AWS_ROLE_ARN");
+    const char *file = environment("AWS_WEB_IDENTITY_TOKEN_FILE");
 
     if (!arn || !file)
         return 0;
     return credentials_copy(arn, &ret->arn) < 0 || credentials_copy(file, &ret->token_file) < 0 ||
-                   credentials_copy(credentials_variable("AWS_ROLE_SESSION_NAME"), &ret->session) <
+                   credentials_copy(environment("AWS_ROLE_SESSION_NAME"), &ret->session) <
                        0
                ? -ENOMEM
                : 1;
@@ -67,12 +67,12 @@ static bool is_session(const char *name)
 /* The URL of the service; the caller frees *ret. */
 static int role_endpoint(const struct credentials *c, char **ret, struct diag *d)
 {
-    const char *url = credentials_variable("AWS_ENDPOINT_URL_STS"), *region = c->signer.region;
-    const char *style = credentials_variable("AWS_STS_REGIONAL_ENDPOINTS");
-    const char *fips = credentials_variable("AWS_USE_FIPS_ENDPOINT");
+    const char *url = environment("AWS_ENDPOINT_URL_STS"), *region = c->signer.region;
+    const char *style = environment("AWS_STS_REGIONAL_ENDPOINTS");
+    const char *fips = environment("AWS_USE_FIPS_ENDPOINT");
 
     if (!url)
-        url = credentials_variable("AWS_ENDPOINT_URL");
+        url = environment("AWS_ENDPOINT_URL");
     if (url && (strchr(url, '@') || (strncasecmp(url, "https://", 8) != 0 &&
                                      strncasecmp(url, "http://127.0.0.1:", 17) != 0 &&
                                      strncasecmp(url, "http://localhost:", 17) != 0)))

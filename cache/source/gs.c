@@ -15,20 +15,13 @@
 /* Google charges a project, which the user names as for its own tools. */
 static int gs_payer(char **ret, struct diag *d)
 {
-    const char *project = getenv("GOOGLE_CLOUD_PROJECT");
+    const char *project = environment("GOOGLE_CLOUD_PROJECT");
 
-    if (!project || !*project)
+    if (!project)
         return diag_set(d, -EINVAL,
                         "requester_pays: expected the project to charge in $GOOGLE_CLOUD_PROJECT, "
                         "got none");
     return text_print(ret, "x-goog-user-project: %s", project);
-}
-
-static bool gs_is_set(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value;
 }
 
 static int gs_make(struct source *source, const char *spec, const struct source_options *options,
@@ -43,7 +36,7 @@ static int gs_make(struct source *source, const char *spec, const struct source_
 
     /* A token is shown to the server; a signature is not the key. */
     if (options->endpoint && !options->anonymous && !container_url_is_good(options->endpoint) &&
-        (gs_is_set("CLOUDSDK_AUTH_ACCESS_TOKEN") || gs_is_set("GCE_METADATA_HOST")))
+        (environment("CLOUDSDK_AUTH_ACCESS_TOKEN") || environment("GCE_METADATA_HOST")))
         return diag_set(d, -EINVAL,
                         "endpoint_url=%.200s: expected https, because the token of "
                         "$CLOUDSDK_AUTH_ACCESS_TOKEN or $GCE_METADATA_HOST goes there",

@@ -24,17 +24,10 @@
 #define TOKEN_MOST 4096
 #define TREE_MOST  (256u << 20)
 
-static const char *hf_local_variable(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
-}
-
 static bool hf_local_is_set(const char *name)
 {
     static const char *const words[] = {"1", "on", "yes", "true"};
-    const char *value = hf_local_variable(name);
+    const char *value = environment(name);
 
     for (size_t i = 0; value && i < ARRAY_LEN(words); i++)
         if (!strcasecmp(value, words[i]))
@@ -49,7 +42,7 @@ bool hf_is_offline(void)
 
 int hf_endpoint(char **ret, struct diag *d)
 {
-    const char *named = hf_local_variable("HF_ENDPOINT");
+    const char *named = environment("HF_ENDPOINT");
     AUTO_FREE char *url = NULL;
     struct url_parts at;
     size_t len;
@@ -75,7 +68,7 @@ int hf_endpoint(char **ret, struct diag *d)
 /* A path below $HF_HOME. */
 static bool hf_local_home_of_hub(const char *name, char ret[static PATH_MAX])
 {
-    const char *home = hf_local_variable("HF_HOME"), *cache = hf_local_variable("XDG_CACHE_HOME");
+    const char *home = environment("HF_HOME"), *cache = environment("XDG_CACHE_HOME");
     char below[64];
 
     if (home)
@@ -84,24 +77,6 @@ static bool hf_local_home_of_hub(const char *name, char ret[static PATH_MAX])
         return snprintf(ret, PATH_MAX, "%s/huggingface%s", cache, name) < PATH_MAX;
     snprintf(below, sizeof(below), "/.cache/huggingface%s", name);
     return home_path(below, ret, PATH_MAX);
-}
-
-/* Read all of a file of at most `most` bytes. 0 or -errno. */
-static int hf_local_read_file(const char *path, size_t most, struct text *ret)
-{
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
-    int r = file_open(path, &fd, &st);
-
-    if (r < 0 || (uint64_t)st.st_size > most)
-        return r < 0 ? r : -EFBIG;
-    ret->data = malloc((size_t)st.st_size + 1);
-    if (!ret->data)
-        return -ENOMEM;
-    ret->len = (size_t)st.st_size;
-    ret->capacity = ret->len + 1;
-    ret->data[ret->len] = '\0';
-    return file_pread(fd, ret->data, ret->len, 0);
 }
 
 /* ---- the token ---- */
@@ -140,17 +115,18 @@ static void hf_local_trim(char *text)
 static int hf_local_find_token(char **ret, char origin[static PATH_MAX])
 {
     static const char *const names[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
-    const char *path = hf_local_variable("HF_TOKEN_PATH");
+    const char *path = environment("HF_TOKEN_PATH");
     AUTO_TEXT struct text file = {0};
+    struct stat st;
     int r;
 
     snprintf(origin, PATH_MAX, "none");
     if (hf_local_is_set("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!hf_local_variable(names[i]))
+        if (!environment(names[i]))
             continue;
-        *ret = strdup(hf_local_variable(names[i]));
+        *ret = strdup(environment(names[i]));
         snprintf(origin, PATH_MAX, "$%s", names[i]);
         return *ret ? 0 : -ENOMEM;
     }
@@ -158,7 +134,7 @@ static int hf_local_find_token(char **ret, char origin[static PATH_MAX])
         snprintf(origin, PATH_MAX, "%s", path);
     else if (!hf_local_home_of_hub("/token", origin))
         return 0;
-    r = hf_local_read_file(origin, TOKEN_MOST, &file);
+    r = file_read_whole(origin, TOKEN_MOST, &file, &st);
     if (r == 0)
         *ret = TAKE_PTR(file.data);
     else
@@ -260,12 +236,12 @@ void hf_token_origin(struct hf_token *token, char *ret, size_t capacity)
 
 bool hf_cache_folder(const char *type, const char *id, char ret[static PATH_MAX])
 {
-    const char *hub = hf_local_variable("HF_HUB_CACHE");
+    const char *hub = environment("HF_HUB_CACHE");
     char place[PATH_MAX], name[512] = "";
     size_t n = 0;
 
     if (!hub)
-        hub = hf_local_variable("HUGGINGFACE_HUB_CACHE");
+        hub = environment("HUGGINGFACE_HUB_CACHE");
     if (!hub && !hf_local_home_of_hub("/hub", place))
         return false;
     for (; *id && n + 3 < sizeof(name); id++) {
@@ -304,6 +280,7 @@ bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[s
 {
     AUTO_TEXT struct text text = {0};
     char path[PATH_MAX];
+    struct stat st;
 
     if (hf_is_commit(revision)) {
         snprintf(ret_commit, HF_HASH_SIZE, "%s", revision);
@@ -311,7 +288,7 @@ bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[s
     }
     if (name_wrong(revision) ||
         snprintf(path, sizeof(path), "%s/refs/%s", folder, revision) >= PATH_MAX ||
-        hf_local_read_file(path, HF_HASH_SIZE, &text) < 0)
+        file_read_whole(path, HF_HASH_SIZE, &text, &st) < 0)
         return false;
     hf_local_trim(text.data);
     if (!hf_is_commit(text.data))
@@ -361,7 +338,7 @@ int hf_cache_snapshot(const char *folder, const char *commit, const char *path,
         return diag_set(d, -ENAMETOOLONG, "%.200s: its path is too long", folder);
     if (stat(ret, &st) < 0)
         return diag_set(d, -ENOENT, "%s: is not in the cache of the Hub's library", ret);
-    r = hf_local_read_file(list, TREE_MOST, &tree);
+    r = file_read_whole(list, TREE_MOST, &tree, &st);
     *ret_sure = r == 0;
     if (r < 0)
         return r == -ENOENT ? 0 : diag_set(d, r, "%s: %s", list, strerror(-r));

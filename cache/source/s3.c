@@ -87,7 +87,7 @@ static int choose_endpoint(const struct s3 *s3, char **ret)
     int r;
 
     for (size_t i = 0; i < ARRAY_LEN(names) && !chosen; i++)
-        chosen = getenv(names[i]) && *getenv(names[i]) ? getenv(names[i]) : NULL;
+        chosen = environment(names[i]);
     if (!chosen && !s3->options->anonymous) {
         r = credentials_endpoint(s3->source->impl, ret);
         return r < 0 ? r : 0;

@@ -10,44 +10,25 @@
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
 
-static int read_local(const struct source *source, const char *name, size_t most, struct text *ret,
-                      struct timespec *ret_time)
-{
-    AUTO_FREE char *path = NULL, *bytes = NULL;
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
-    int r;
-
-    if (text_print(&path, "%s/" SHARED_INDEX_FOLDER "/%s", source->root, name) < 0)
-        return -ENOMEM;
-    r = file_open(path, &fd, &st);
-    if (r < 0)
-        return r;
-    if ((uint64_t)st.st_size > most)
-        return -EFBIG;
-    bytes = malloc((size_t)st.st_size + 1);
-    if (!bytes)
-        return -ENOMEM;
-    r = file_pread(fd, bytes, (size_t)st.st_size, 0);
-    if (r == 0)
-        text_add_bytes(ret, bytes, (size_t)st.st_size);
-    *ret_time = st.st_mtim;
-    return r;
-}
-
 /* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. */
 static int shared_read_file(const struct source *source, const char *name, size_t most,
                             struct text *ret, struct timespec *ret_time, struct diag *d)
 {
     AUTO_FREE char *path = NULL, *url = NULL;
+    bool far = source->remote->far;
+    struct stat st = {0};
     int r;
 
-    if (!source->remote->far)
-        return read_local(source, name, most, ret, ret_time);
-    if (source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
+    if (far && source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
         return -EREMOTEIO;
-    if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) < 0)
+    if (text_print(&path, "%s%s" SHARED_INDEX_FOLDER "/%s", far ? "" : source->root, far ? "" : "/",
+                   name) < 0)
         return -ENOMEM;
+    if (!far) {
+        r = file_read_whole(path, most, ret, &st);
+        *ret_time = st.st_mtim;
+        return r;
+    }
     r = remote_url(source, path, &url);
     return r < 0 ? r
                  : http_get(source->http, &(struct http_call){.url = url, .most = most, .tries = 2},
