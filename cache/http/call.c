@@ -199,70 +199,108 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
 
 struct http_ahead {
     struct http *http;
+    char *url;
     struct http_call call;
+    struct http_heard heard;
+    bool begun;
     struct http_signature *signature;
     struct round round;
     struct get get;
 };
 
-struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
 {
-    struct http_ahead *ahead = http_loop_is_here(http) ? NULL : calloc(1, sizeof(*ahead));
+    struct http_ahead *ahead = url ? calloc(1, sizeof(*ahead)) : NULL;
 
-    if (!ahead)
+    if (!ahead) {
+        free(url);
         return NULL;
+    }
     ahead->http = http;
-    ahead->call = *call;
+    ahead->url = url;
+    ahead->call = (struct http_call){.url = url, .most = most, .heard = &ahead->heard};
     round_init(&ahead->round, http);
-    if (get_begin(http, call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0)
-        return ahead;
-    round_release(&ahead->round);
-    free(ahead);
-    return NULL;
+    return ahead;
 }
 
-/* The request is done: free it. */
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most)
+{
+    struct http_ahead *ahead = ahead_new(http, url, most);
+
+    if (ahead && !http_loop_is_here(http))
+        ahead->begun =
+            get_begin(http, &ahead->call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0;
+    return ahead;
+}
+
+int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
+                  struct diag *d)
+{
+    return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
+}
+
+/* The request is done, or was not begun: free it. */
 static void ahead_free(struct http_ahead *ahead)
 {
     http_signature_let_go(ahead->signature);
     free(ahead->get.request.target);
+    free(ahead->heard.url);
     text_release(&ahead->get.body);
     round_release(&ahead->round);
+    free(ahead->url);
     free(ahead);
 }
 
-/* A request that failed is repeated, as any other. */
-int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+/* The result of a request that is done. *again: repeat it, as any other. */
+static int ahead_end(struct http_ahead *ahead, struct text *ret, bool *again, struct diag *d)
 {
+    struct get *get = &ahead->get;
     char name[HTTP_NAME_SIZE];
     struct diag why = DIAG_INIT;
-    bool again;
     int r;
 
-    http_url_name(ahead->call.url, name, sizeof(name));
+    http_url_name(ahead->url, name, sizeof(name));
     round_wait_below(&ahead->round, 1);
-    get_hear(&ahead->get, ahead->call.heard);
-    r = get_result(ahead->http, &ahead->get, ahead->signature, name, &again, &why);
-    if (r == 0) {
-        text_release(ret);
-        *ret = ahead->get.body;
-        ahead->get.body = (struct text){0};
-    } else if (again) {
-        r = http_get(ahead->http, &ahead->call, ret, d);
-    } else {
-        r = diag_set(d, r, "%s", diag_text(&why, r));
+    get_hear(get, &ahead->heard);
+    r = get_result(ahead->http, get, ahead->signature, name, again, &why);
+    if (*again)
+        return r;
+    text_release(ret);
+    if (r < 0) {
+        text_add_bytes(ret, get->request.error, get->request.error_len);
+        return diag_set(d, r, "%s", diag_text(&why, r));
     }
+    *ret = get->body;
+    get->body = (struct text){0};
+    return 0;
+}
+
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
+{
+    bool again = true;
+    int r = -ENOMEM;
+
+    if (!ahead)
+        return r;
+    if (ahead->begun)
+        r = ahead_end(ahead, ret, &again, d);
+    if (again)
+        r = http_get(ahead->http, &ahead->call, ret, d);
+    if (ret_led)
+        *ret_led = TAKE_PTR(ahead->heard.url);
     ahead_free(ahead);
     return r;
 }
 
-void http_ahead_drop(struct http_ahead *ahead)
+void http_ahead_drop(struct http_ahead **ahead)
 {
-    if (!ahead)
+    if (!*ahead)
         return;
-    http_request_stop(ahead->http, &ahead->get.request);
-    round_wait_below(&ahead->round, 1);
-    ahead_free(ahead);
+    if ((*ahead)->begun) {
+        http_request_stop((*ahead)->http, &(*ahead)->get.request);
+        round_wait_below(&(*ahead)->round, 1);
+    }
+    ahead_free(TAKE_PTR(*ahead));
 }
 
 /* ---- versions of files ---- */

@@ -92,15 +92,20 @@ struct http_call {
  * end() of a transfer, which is not allowed. */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
-/* Begin to ask for a text that the caller may need, while it waits for something else. The call's
- * url must live until the request ends. NULL: not possible; call http_get() then. */
-struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call);
+/* Begin to ask for a text that the caller may need, while it waits for something else. url: taken
+ * over; NULL: no memory. What cannot begin now begins when it is taken. NULL: no memory. */
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most);
 
-/* Get the text as http_get() of that call. Frees ahead. */
-int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d);
+/* Get the text as http_get() of that URL. Frees ahead; NULL: -ENOMEM. *ret_led: where redirects
+ * led, as http_heard.url; ret_led NULL: not wanted. */
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d);
 
-/* The text is not wanted: end the request and free ahead. Takes NULL. */
-void http_ahead_drop(struct http_ahead *ahead);
+/* Both, without anything in between: as http_get(). */
+int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
+                  struct diag *d);
+
+/* The text is not wanted: end the request, and free it. */
+void http_ahead_drop(struct http_ahead **ahead);
 
 /* A file whose version is asked for. */
 struct http_file {

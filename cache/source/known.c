@@ -157,6 +157,14 @@ int remote_url(const struct source *source, const char *path, char **ret)
     return r < 0 ? r : text_print(ret, "%s%s", source->base, encoded);
 }
 
+struct http_ahead *remote_ask(const struct source *source, const char *path)
+{
+    char *url = NULL;
+
+    remote_url(source, path, &url);
+    return http_ahead_start(source->http, url, REMOTE_TEXT_MOST);
+}
+
 static int url_of(const struct source *source, const struct source_entry *entry, char **ret)
 {
     AUTO_FREE char *path = NULL;

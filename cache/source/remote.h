@@ -13,6 +13,9 @@
 /* The URL of a path relative to SOURCE; the caller frees it. 0 or -ENOMEM. */
 int remote_url(const struct source *source, const char *path, char **ret);
 
+/* Ask for the text of that path ahead: see http_ahead_start(). */
+struct http_ahead *remote_ask(const struct source *source, const char *path);
+
 /* ---- remote_known.c: source->known ---- */
 
 /* Add a line to the notes. */

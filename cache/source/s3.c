@@ -407,18 +407,15 @@ static int open_object(struct s3 *s3, bool listed, struct diag *d)
 static int use_sums(struct s3 *s3)
 {
     AUTO_TEXT struct text sums = {0};
-    AUTO_FREE char *url = NULL;
     struct diag why = DIAG_INIT;
+    char *url = NULL;
     size_t n;
     int r;
 
     if (known_index(&s3->source->known, "SHA256SUMS") == s3->source->known.files.n)
         return 0;
-    r = remote_url(s3->source, "SHA256SUMS", &url);
-    if (r < 0)
-        return r;
-    r = http_get(s3->source->http, &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST}, &sums,
-                 &why);
+    remote_url(s3->source, "SHA256SUMS", &url);
+    r = http_get_text(s3->source->http, url, REMOTE_TEXT_MOST, &sums, NULL, &why);
     if (r == 0)
         return sums.len ? remote_use_sums(s3->source, &sums, false, &n) : 0;
     remote_note(s3->source, "SHA256SUMS: not used: %s", diag_text(&why, r));

@@ -22,12 +22,6 @@
 
 /* ---- pages ---- */
 
-/* A page that is asked for, perhaps ahead. */
-struct s3_asking {
-    char *url;
-    struct http_ahead *ahead; /* NULL: it is not under way */
-};
-
 /* Add a parameter, which comes in the order that signing needs. */
 static int s3_walk_add_parameter(struct text *url, const char *name, const char *value)
 {
@@ -62,42 +56,20 @@ static int page_url(const struct s3_walk *walk, const struct s3_question *q, cha
     return r < 0 ? r : text_finish(&url, ret, NULL);
 }
 
-/* Ask for a page; what was asked for before has been taken. It need not be under way afterwards. 0
- * or -ENOMEM. */
-static int s3_walk_ask(const struct s3_walk *walk, const struct s3_question *question,
-                       struct s3_asking *ret)
+/* What came of a request: an error has a body. */
+static int s3_walk_result(struct s3_walk *walk, int r, const struct text *text,
+                          const struct diag *why, struct diag *d)
 {
-    int r;
-
-    free(TAKE_PTR(ret->url));
-    r = page_url(walk, question, &ret->url);
-    if (r == 0)
-        ret->ahead = http_ahead_start(
-            walk->http, &(struct http_call){.url = ret->url, .most = REMOTE_TEXT_MOST});
-    return r;
+    return r < 0 && r != -ENOMEM ? walk->failed(walk, r, text, why, d) : r;
 }
 
-/* Get the page that was asked for. One that failed is asked for again: its error has a body. */
-static int s3_walk_take(struct s3_walk *walk, struct s3_asking *asking, struct text *ret,
+/* Get the page that was asked for. */
+static int s3_walk_take(struct s3_walk *walk, struct http_ahead **asked, struct text *ret,
                         struct diag *d)
 {
-    const struct http_call call = {.url = asking->url, .most = REMOTE_TEXT_MOST};
-    struct http_ahead *ahead = TAKE_PTR(asking->ahead);
     struct diag why = DIAG_INIT;
-    int r = ahead ? http_ahead_take(ahead, ret, NULL) : -EAGAIN;
 
-    if (r == 0 || r == -ENOMEM)
-        return r;
-    text_release(ret);
-    r = http_get(walk->http, &call, ret, &why);
-    return r < 0 ? walk->failed(walk, r, ret, &why, d) : 0;
-}
-
-static void s3_asking_release(struct s3_asking *asking)
-{
-    http_ahead_drop(asking->ahead);
-    free(asking->url);
-    *asking = (struct s3_asking){0};
+    return s3_walk_result(walk, http_ahead_take(TAKE_PTR(*asked), ret, NULL, &why), ret, &why, d);
 }
 
 static int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
@@ -110,10 +82,13 @@ static int s3_walk_parse(const struct s3_walk *walk, const struct text *text, st
 static int s3_walk_text(struct s3_walk *walk, const struct s3_question *question, struct text *ret,
                         struct diag *d)
 {
-    AUTO(s3_asking_release) struct s3_asking asking = {0};
-    int r = page_url(walk, question, &asking.url);
+    struct diag why = DIAG_INIT;
+    char *url;
+    int r = page_url(walk, question, &url);
 
-    return r < 0 ? r : s3_walk_take(walk, &asking, ret, d);
+    if (r == 0)
+        r = http_get_text(walk->http, url, REMOTE_TEXT_MOST, ret, NULL, &why);
+    return s3_walk_result(walk, r, ret, &why, d);
 }
 
 int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
@@ -139,8 +114,8 @@ struct range {
     char *token; /* of its next page; NULL: it begins behind `after` */
     unsigned empty;
     unsigned pages;
-    struct s3_points split;  /* where others may go on, guessed from its last page */
-    struct s3_asking asking; /* its next page */
+    struct s3_points split;   /* where others may go on, guessed from its last page */
+    struct http_ahead *asked; /* its next page */
 };
 
 struct ranges {
@@ -153,7 +128,7 @@ struct ranges {
 
 static void range_release(struct range *range)
 {
-    s3_asking_release(&range->asking);
+    http_ahead_drop(&range->asked);
     free(range->folder);
     free(range->after);
     free(range->upto);
@@ -196,6 +171,7 @@ static int add_folder(struct ranges *ranges, const char *folder, unsigned depth)
 
 /* ---- requests ---- */
 
+/* Ask for the next page of a range; what was asked for before has been taken. 0 or -ENOMEM. */
 static int range_ask(const struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = range->folder ? range->folder : walk->prefix,
@@ -203,8 +179,12 @@ static int range_ask(const struct s3_walk *walk, struct range *range)
                                          .delimiter = range->folder ? "/" : NULL,
                                          .after =
                                              range->after && *range->after ? range->after : NULL};
+    char *url;
+    int r = page_url(walk, &question, &url);
 
-    return s3_walk_ask(walk, &question, &range->asking);
+    if (r == 0)
+        range->asked = http_ahead_start(walk->http, url, REMOTE_TEXT_MOST);
+    return r;
 }
 
 /* ---- their pages ---- */
@@ -326,7 +306,7 @@ static int step(struct s3_walk *walk, struct ranges *ranges, size_t at, struct d
 {
     AUTO_TEXT struct text text = {0};
     bool is_folder = ranges->range[at].folder;
-    int r = s3_walk_take(walk, &ranges->range[at].asking, &text, is_folder ? NULL : d);
+    int r = s3_walk_take(walk, &ranges->range[at].asked, &text, is_folder ? NULL : d);
 
     if (is_folder)
         r = use_folders(walk, ranges, at, r, &text);
@@ -517,7 +497,7 @@ int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const si
         AUTO_TEXT struct text text = {0};
         struct range *range = &ranges.range[i];
 
-        r = s3_walk_take(walk, &range->asking, &text, NULL);
+        r = s3_walk_take(walk, &range->asked, &text, NULL);
         same = r == 0 &&
                s3_page_hash(text.data ? text.data : "", text.len) == kept->page[page[i]].hash;
     }

@@ -33,52 +33,17 @@
     "or have the server show index pages (nginx: `autoindex on;`), or name the files with "        \
     "-o 'files=NAME;NAME'"
 
-/* A text requested ahead; request NULL: none. */
-struct ahead {
-    char *url;
-    struct http_ahead *request;
-    struct http_heard heard; /* of the reply */
-};
-
-static void ahead_release(struct ahead *ahead)
+/* Get the text at path below base, or the one that was asked for ahead, which is taken over.
+ * *ret_led: where redirects led, or NULL; the caller frees it. 0 or -errno with the reason in d. */
+static int get_below(const struct source *source, const char *path, struct http_ahead *asked,
+                     struct text *ret, char **ret_led, struct diag *d)
 {
-    http_ahead_drop(ahead->request);
-    free(ahead->url);
-    free(ahead->heard.url);
-    *ahead = (struct ahead){0};
-}
-#define AUTO_AHEAD AUTO(ahead_release)
+    char *url = NULL;
 
-/* Ask for the text at url, which is taken over, ahead. NULL: it is asked for when it is needed. */
-static void ask_ahead(const struct source *source, char *url, struct ahead *ret)
-{
-    *ret = (struct ahead){.url = url};
-    if (url)
-        ret->request = http_ahead_start(
-            source->http,
-            &(struct http_call){.url = url, .most = REMOTE_TEXT_MOST, .heard = &ret->heard});
-}
-
-/* Get a text below base, which may have been requested ahead. *ret_url: where redirects led, or
- * NULL; the caller frees it. 0 or -errno with the reason in d. */
-static int get_below(const struct source *source, const char *path, struct ahead *asked,
-                     struct text *ret, char **ret_url, struct diag *d)
-{
-    AUTO_AHEAD struct ahead now = {0};
-    struct http_call call = {.most = REMOTE_TEXT_MOST};
-    int r = 0;
-
-    if (!asked || !asked->url) {
-        asked = &now;
-        r = remote_url(source, path, &now.url);
-    }
-    call.url = asked->url;
-    call.heard = &asked->heard;
-    if (r == 0)
-        r = asked->request ? http_ahead_take(TAKE_PTR(asked->request), ret, d)
-                           : http_get(source->http, &call, ret, d);
-    *ret_url = TAKE_PTR(asked->heard.url);
-    return r;
+    if (asked)
+        return http_ahead_take(asked, ret, ret_led, d);
+    remote_url(source, path, &url);
+    return http_get_text(source->http, url, REMOTE_TEXT_MOST, ret, ret_led, d);
 }
 
 /* A long SHA256SUMS: take the list next to the data, if it was made with the same one. 2: taken; 1:
@@ -96,16 +61,15 @@ static int web_use_shared(struct source *source, const struct text *sums, size_t
     return r < 0 ? r : 2;
 }
 
-/* Read the files and sums of a SHA256SUMS. ahead: its request, may be NULL. pages: to add it to,
+/* Read the files and sums of a SHA256SUMS. asked: its request, may be NULL. pages: to add it to,
  * may be NULL. 1: there is one; 2: and all is known of its files; 0: there is none; or -errno. */
-static int read_sums(struct source *source, bool lists, struct ahead *ahead,
+static int read_sums(struct source *source, bool lists, struct http_ahead *asked,
                      struct kept_list *pages, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
-    AUTO_FREE char *unused = NULL;
     struct diag why = DIAG_INIT;
     size_t n = 0;
-    int r = get_below(source, "SHA256SUMS", ahead, &sums, &unused, &why);
+    int r = get_below(source, "SHA256SUMS", asked, &sums, NULL, &why);
 
     if (r == -ENOENT || r == -EACCES || r == -EFBIG)
         return 0;
@@ -124,8 +88,8 @@ struct crawl {
     struct source *source;
     char **folder; /* [n] */
     size_t n, next;
-    struct ahead *first;            /* the page of SOURCE; NULL: not asked for */
-    struct ahead page[PAGES_AHEAD]; /* of folders [next, asked), by their numbers */
+    struct http_ahead *first;             /* the page of SOURCE; NULL: not asked for */
+    struct http_ahead *page[PAGES_AHEAD]; /* of folders [next, asked), by their numbers */
     size_t asked;
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
@@ -136,8 +100,9 @@ struct crawl {
 
 static void crawl_release(struct crawl *crawl)
 {
+    http_ahead_drop(&crawl->first);
     for (size_t i = 0; i < PAGES_AHEAD; i++)
-        ahead_release(&crawl->page[i]);
+        http_ahead_drop(&crawl->page[i]);
     for (size_t i = 0; i < crawl->n; i++)
         free(crawl->folder[i]);
     free(crawl->folder);
@@ -293,7 +258,7 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
     AUTO_TEXT struct text page = {0};
     AUTO_FREE char *led = NULL;
     size_t links = 0;
-    int r = get_below(crawl->source, "", crawl->first, &page, &led, d);
+    int r = get_below(crawl->source, "", TAKE_PTR(crawl->first), &page, &led, d);
     bool is_index = r == 0 && page.len && index_page_is(page.data, page.len);
 
     if (r < 0)
@@ -318,12 +283,9 @@ static void web_ask_pages(struct crawl *crawl)
 
     if (crawl->asked == crawl->next && end - crawl->asked == 1)
         crawl->asked = end; /* the only one is asked for at once */
-    for (; crawl->asked < end; crawl->asked++) {
-        char *url = NULL;
-
-        if (remote_url(crawl->source, crawl->folder[crawl->asked], &url) == 0)
-            ask_ahead(crawl->source, url, &crawl->page[crawl->asked % PAGES_AHEAD]);
-    }
+    for (; crawl->asked < end; crawl->asked++)
+        crawl->page[crawl->asked % PAGES_AHEAD] =
+            remote_ask(crawl->source, crawl->folder[crawl->asked]);
 }
 
 /* The pages will take many requests, or the versions of their files: is there the list next to the
@@ -355,14 +317,13 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
         AUTO_FREE char *led = NULL;
         struct diag why = DIAG_INIT;
         const char *folder = crawl->folder[crawl->next];
-        struct ahead *ahead = &crawl->page[crawl->next % PAGES_AHEAD];
+        struct http_ahead **asked = &crawl->page[crawl->next % PAGES_AHEAD];
         size_t links;
 
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
         web_ask_pages(crawl);
-        r = get_below(crawl->source, folder, ahead, &page, &led, &why);
-        ahead_release(ahead);
+        r = get_below(crawl->source, folder, TAKE_PTR(*asked), &page, &led, &why);
         if (r == -ENOMEM)
             return r;
         if (r < 0)
@@ -378,7 +339,7 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int read_index(struct source *source, bool sure, struct ahead *first,
+static int read_index(struct source *source, bool sure, struct http_ahead *first,
                       struct kept_list *pages, struct diag *d)
 {
     AUTO(crawl_release)
@@ -417,13 +378,11 @@ static int http_list_beside(const struct source *first, struct source_list *ret)
  * Requests the index page ahead, while it looks for SHA256SUMS. */
 static int open_folder(struct source *source, bool sure, struct kept_list *pages, struct diag *d)
 {
-    AUTO_AHEAD struct ahead page;
-    int r;
+    AUTO(http_ahead_drop) struct http_ahead *page = remote_ask(source, "");
+    int r = read_sums(source, true, NULL, pages, d);
 
-    ask_ahead(source, strdup(source->base), &page);
-    r = read_sums(source, true, NULL, pages, d);
     if (r == 0)
-        r = read_index(source, sure, &page, pages, d);
+        r = read_index(source, sure, TAKE_PTR(page), pages, d);
     if (r <= 0 || r == 2)
         return r == 2 ? 1 : r;
     r = known_sort(&source->known);
@@ -497,7 +456,7 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 static int open_unknown(struct source *source, char *url, const struct url_parts *at,
                         struct kept_list *pages, struct diag *d)
 {
-    AUTO_AHEAD struct ahead sums = {0};
+    AUTO(http_ahead_drop) struct http_ahead *sums = NULL;
     struct http_file file = {.url = url};
     char users[REMOTE_ADVICE_SIZE];
     int r;
@@ -506,7 +465,7 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
         char *of_sums;
 
         text_print(&of_sums, "%.*sSHA256SUMS", (int)(strrchr(url, '/') + 1 - url), url);
-        ask_ahead(source, of_sums, &sums);
+        sums = http_ahead_start(source->http, of_sums, REMOTE_TEXT_MOST);
     }
     http_stat(source->http, 1, &file);
     /* A page that the server makes has neither ETag nor time. */
@@ -526,7 +485,7 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
                         remote_advice(source, file.error, users));
     r = web_open_file(source, url, at, &file.version, d);
     if (r == 0 && !url[at->query])
-        r = read_sums(source, false, &sums, NULL, NULL);
+        r = read_sums(source, false, TAKE_PTR(sums), NULL, NULL);
     return r == -ENOMEM || r == -EINVAL ? r : 0;
 }
 

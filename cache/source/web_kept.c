@@ -170,7 +170,6 @@ static bool are_same(const struct kept_list *pages, const struct kept_list *list
 
 /* The pages that are asked for. */
 struct samples {
-    char *url[SHARED_SAMPLES]; /* each owned */
     struct http_ahead *ahead[SHARED_SAMPLES];
     size_t page[SHARED_SAMPLES], n_pages;
 };
@@ -178,24 +177,7 @@ struct samples {
 static void samples_release(struct samples *s)
 {
     for (size_t i = 0; i < s->n_pages; i++)
-        http_ahead_drop(s->ahead[i]);
-    for (size_t i = 0; i < SHARED_SAMPLES; i++)
-        free(s->url[i]);
-}
-
-static int ask_page(const struct source *source, const char *path, struct samples *s)
-{
-    AUTO_FREE char *folder = NULL;
-    char **url = &s->url[s->n_pages];
-    int r;
-
-    if (text_print(&folder, "%s%s", path, *path ? "/" : "") < 0)
-        return -ENOMEM;
-    r = remote_url(source, folder, url);
-    if (r == 0)
-        s->ahead[s->n_pages] = http_ahead_start(
-            source->http, &(struct http_call){.url = *url, .most = REMOTE_TEXT_MOST});
-    return r;
+        http_ahead_drop(&s->ahead[i]);
 }
 
 /* Ask for some pages that this mount has not read yet. */
@@ -203,35 +185,31 @@ static int web_kept_ask_pages(const struct source *source, const struct kept_lis
                               const struct kept_list *list, struct samples *s)
 {
     size_t number[SHARED_SAMPLES], n = shared_list_sample(list->n, number);
-    int r = 0;
 
-    for (size_t i = 0; i < n && r == 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *path = kept_page_text(list, number[i]);
+        AUTO_FREE char *folder = NULL;
 
         if (!strcmp(path, WEB_SUMS) || has_page(pages, path))
             continue;
+        if (text_print(&folder, "%s%s", path, *path ? "/" : "") < 0)
+            return -ENOMEM;
         s->page[s->n_pages] = number[i];
-        r = ask_page(source, path, s);
-        s->n_pages += r == 0;
+        s->ahead[s->n_pages++] = remote_ask(source, folder);
     }
-    return r;
+    return 0;
 }
 
 /* Are the pages that were asked for as they were? */
-static bool take_pages(const struct source *source, const struct kept_list *list, struct samples *s)
+static bool take_pages(const struct kept_list *list, struct samples *s)
 {
     bool same = true;
 
     for (size_t i = 0; i < s->n_pages && same; i++) {
-        const struct http_call call = {.url = s->url[i], .most = REMOTE_TEXT_MOST};
         AUTO_TEXT struct text page = {0};
-        struct http_ahead *ahead = s->ahead[i];
-        struct diag d = DIAG_INIT;
-        int r;
 
-        s->ahead[i] = NULL;
-        r = ahead ? http_ahead_take(ahead, &page, &d) : http_get(source->http, &call, &page, &d);
-        same = r == 0 && XXH3_64bits(page.data, page.len) == list->page[s->page[i]].hash;
+        same = http_ahead_take(TAKE_PTR(s->ahead[i]), &page, NULL, NULL) == 0 &&
+               XXH3_64bits(page.data, page.len) == list->page[s->page[i]].hash;
     }
     return same;
 }
@@ -280,7 +258,7 @@ int web_kept_shared(struct source *source, const struct kept_list *pages)
         r = web_kept_ask_pages(source, pages, &list, &s);
         if (r == 0)
             r = compare_files(source, &list.files);
-        if (r == 1 && !take_pages(source, &list, &s))
+        if (r == 1 && !take_pages(&list, &s))
             r = 0;
     }
     if (r == 0)

@@ -35,14 +35,6 @@ void fake_http_set(const struct fake_answer *answer, size_t n)
     fake_http = (struct fake_http){.answer = answer, .n = n};
 }
 
-void http_secret_release(struct http_secret *secret)
-{
-    free(secret->key_id);
-    free(secret->key);
-    free(secret->token);
-    *secret = (struct http_secret){0};
-}
-
 int http_new(const struct http_options *options, struct http **ret, struct diag *d)
 {
     (void)d;
@@ -128,29 +120,52 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
 struct http_ahead {
     struct http *http;
     struct http_call call;
+    struct http_heard heard;
+    char *url;
 };
 
-struct http_ahead *http_ahead_start(struct http *http, const struct http_call *call)
+static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
 {
-    struct http_ahead *ahead = malloc(sizeof(*ahead));
+    struct http_ahead *ahead = url ? calloc(1, sizeof(*ahead)) : NULL;
 
-    if (ahead)
-        *ahead = (struct http_ahead){http, *call};
-    fake_http.aheads++;
+    if (!ahead) {
+        free(url);
+        return NULL;
+    }
+    *ahead = (struct http_ahead){.http = http, .url = url};
+    ahead->call = (struct http_call){.url = url, .most = most, .heard = &ahead->heard};
     return ahead;
 }
 
-int http_ahead_take(struct http_ahead *ahead, struct text *ret, struct diag *d)
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most)
 {
-    int r = http_get(ahead->http, &ahead->call, ret, d);
+    fake_http.aheads++;
+    return ahead_new(http, url, most);
+}
 
-    free(ahead);
+int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
+                  struct diag *d)
+{
+    return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
+}
+
+int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
+{
+    int r = ahead ? http_get(ahead->http, &ahead->call, ret, d) : -ENOMEM;
+
+    if (ahead && ret_led)
+        *ret_led = TAKE_PTR(ahead->heard.url);
+    http_ahead_drop(&ahead);
     return r;
 }
 
-void http_ahead_drop(struct http_ahead *ahead)
+void http_ahead_drop(struct http_ahead **ahead)
 {
-    free(ahead);
+    if (!*ahead)
+        return;
+    free((*ahead)->heard.url);
+    free((*ahead)->url);
+    free(TAKE_PTR(*ahead));
 }
 
 void http_stat(struct http *http, size_t n, struct http_file *file)

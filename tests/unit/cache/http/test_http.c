@@ -1414,14 +1414,14 @@ static void test_http_ahead__as_get(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(url[i], sizeof(url[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
                  cases[i].path);
-        ahead[i] = http_ahead_start(f.http, &(struct http_call){.url = url[i], .most = 100});
+        ahead[i] = http_ahead_start(f.http, strdup(url[i]), 100);
         assert_non_null(ahead[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_TEXT struct text text = {0};
         struct diag d = DIAG_INIT;
 
-        assert_int_equal(http_ahead_take(ahead[i], &text, &d), cases[i].r);
+        assert_int_equal(http_ahead_take(ahead[i], &text, NULL, &d), cases[i].r);
         if (cases[i].r < 0)
             assert_diag_has(&d, cases[i].text);
         else
@@ -1433,14 +1433,17 @@ static void test_http_ahead__as_get(void **state)
 /* A dropped text is not waited for: time stands still. */
 static void test_http_ahead__dropped__ends_at_once(void **state)
 {
+    struct http_ahead *ahead = NULL;
     struct fixture f;
     char url[64];
 
     (void)state;
     setup(&f, &usual);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
-    http_ahead_drop(http_ahead_start(f.http, &(struct http_call){.url = url, .most = 100}));
-    http_ahead_drop(NULL);
+    http_ahead_drop(&ahead);
+    ahead = http_ahead_start(f.http, strdup(url), 100);
+    http_ahead_drop(&ahead);
+    assert_null(ahead);
     teardown(&f);
 }
 
