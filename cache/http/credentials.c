@@ -1,14 +1,9 @@
-/* Credentials of S3.
+/* Credentials of S3, and tokens.
  *
- * A secret is loaded when it is first needed, and kept while it is valid. One thread loads, with no
- * lock held; others use the old secret until it expires, and then wait. Secrets from files count as
- * expiring as well: a tool may renew them there.
- *
- *   (nothing)  -> loading   claim_locked()
- *   loading    -> kept      publish_locked(): a secret, or that there is none
- *   loading    -> (nothing) publish_locked(): the error goes to threads that waited
- *   kept       -> loading   claim_locked(), 5 minutes before it expires, or once the server refuses
- *                           it */
+ * A secret is loaded when it is first needed, and kept while it is valid: until 5 minutes before it
+ * expires, or until the server refuses it. http_signing_get() lets one thread at a time ask
+ * (cache/http/sign.c), so no other loads meanwhile. Secrets from files count as expiring as well: a
+ * tool may renew them there. */
 #include "cache/http/credentials.h"
 
 #include <errno.h>
@@ -22,27 +17,14 @@
 #define BEFORE      (300 * SECOND) /* how long before it expires it is loaded again */
 #define AGAIN_AFTER (10 * SECOND)  /* next load after a failure, while the old secret is valid */
 
-/* May a thread get the kept secret now? */
-static bool is_good_locked(struct credentials *c, int64_t now)
+/* Is the kept secret good now? */
+static bool is_good(struct credentials *c)
 {
-    lock_assert_held(&c->lock);
-    if (!*c->kept.origin || now >= c->kept.expires)
-        return false;
-    return c->loading || now < c->kept.expires - BEFORE || now < c->not_before;
-}
+    int64_t now = clock_wall(c->clock);
+    LOCK_SCOPE(&c->lock);
 
-/* Wait while another thread loads; then begin to load if needed. true: the caller loads. */
-static bool claim_locked(struct credentials *c)
-{
-    lock_assert_held(&c->lock);
-    while (!is_good_locked(c, clock_wall(c->clock))) {
-        if (!c->loading) {
-            c->loading = true;
-            return true;
-        }
-        lock_wait(&c->lock, &c->changed);
-    }
-    return false;
+    return *c->kept.origin && now < c->kept.expires &&
+           (now < c->kept.expires - BEFORE || now < c->not_before);
 }
 
 /* r: of credentials_load(). If it failed, the old secret stays in use while it is valid. */
@@ -51,7 +33,6 @@ static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
     int64_t now = clock_wall(c->clock);
 
     lock_assert_held(&c->lock);
-    c->loading = false;
     c->not_before = now + AGAIN_AFTER;
     if (r == 0) {
         credentials_loaded_release(&c->kept);
@@ -60,7 +41,6 @@ static int publish_locked(struct credentials *c, int r, struct loaded *loaded)
     } else if (*c->kept.origin && now < c->kept.expires) {
         r = 0;
     }
-    pthread_cond_broadcast(&c->changed);
     return r;
 }
 
@@ -87,18 +67,14 @@ static int credentials_secret(struct http_signer *signer, struct http_secret *re
     struct credentials *c = (struct credentials *)signer; /* its first member */
     AUTO(credentials_loaded_release) struct loaded loaded = {0};
     struct diag why = DIAG_INIT;
-    int r = 0;
+    bool loads = !is_good(c);
+    int r = loads ? credentials_load(c, &loaded, &why) : 0;
+    LOCK_SCOPE(&c->lock);
 
-    lock_take(&c->lock);
-    if (claim_locked(c)) {
-        lock_drop(&c->lock);
-        r = credentials_load(c, &loaded, &why);
-        lock_take(&c->lock);
+    if (loads)
         r = publish_locked(c, r, &loaded);
-    }
     if (r == 0)
         r = copy_locked(c, ret);
-    lock_drop(&c->lock);
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : r;
 }
 
@@ -109,7 +85,8 @@ static void credentials_refused(struct http_signer *signer)
     int64_t now = clock_wall(c->clock);
     LOCK_SCOPE(&c->lock);
 
-    if (now >= c->not_before - AGAIN_AFTER + (c->kept.was_asked ? AGAIN_AFTER : SECOND))
+    if (c->find_token ||
+        now >= c->not_before - AGAIN_AFTER + (c->kept.was_asked ? AGAIN_AFTER : SECOND))
         c->kept.expires = now;
 }
 
@@ -171,11 +148,11 @@ int credentials_new(const struct credentials_options *options, struct credential
     if (!profile)
         profile = environment("AWS_DEFAULT_PROFILE");
     lock_init(&c->lock);
-    condition_init(&c->changed);
     c->signer.secret = credentials_secret;
     c->signer.refused = credentials_refused;
     c->anonymous = options->anonymous;
     c->google = options->google;
+    c->find_token = options->find_token;
     c->clock = clock_or_real(options->clock);
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;
@@ -183,9 +160,9 @@ int credentials_new(const struct credentials_options *options, struct credential
     if (r == 0)
         r = credentials_copy(options->header, &c->header);
     c->signer.header = c->header;
-    if (r == 0 && !c->anonymous)
+    if (r == 0 && !c->anonymous && !c->find_token)
         r = check_profile(c, d);
-    if (r >= 0)
+    if (r >= 0 && !c->find_token)
         r = find_region(c, options->region, d);
     if (r < 0) {
         credentials_free(c);
@@ -200,7 +177,6 @@ void credentials_free(struct credentials *c)
     if (!c)
         return;
     credentials_loaded_release(&c->kept);
-    pthread_cond_destroy(&c->changed);
     lock_release(&c->lock);
     free(c->profile);
     free(c->header);

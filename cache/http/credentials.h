@@ -23,6 +23,9 @@ struct credentials_options {
     const char *header; /* see struct http_signer; copied */
     bool anonymous;     /* requests are not signed */
     bool google;        /* a token of Google's counts first, if the environment asks for it */
+    /* In the place of all others: find a token, NULL: there is none; origin: what it is. 0 or
+     * -errno with the reason in d. */
+    int (*find_token)(char **ret, char *ret_origin, size_t capacity, struct diag *d);
     const struct clock *clock; /* must outlive the credentials; NULL: the real one */
 };
 
@@ -37,7 +40,8 @@ void credentials_free(struct credentials *credentials); /* takes NULL */
 void credentials_set_http(struct credentials *credentials, struct http *http);
 
 /* The signer of requests; valid as long as credentials. NULL: requests are anonymous. Any thread.
- * It gets secrets that expire again 5 minutes before they do. */
+ * It gets secrets that expire again 5 minutes before they do. Its functions expect what struct
+ * http_signer says: one thread at a time wants a secret. */
 struct http_signer *credentials_signer(struct credentials *credentials);
 
 /* The region that requests are signed for. Set it only while no request is under way. */

@@ -22,12 +22,11 @@ struct credentials {
     char *profile, *header;
     bool profile_is_named; /* with -o profile=, or in the environment */
     bool skip_environment, anonymous, google;
+    int (*find_token)(char **ret, char *ret_origin, size_t capacity, struct diag *d);
     const struct clock *clock; /* constant */
     struct http *http;         /* NULL: no endpoints */
     struct lock lock;
-    pthread_cond_t changed;
     /* Guarded by lock: */
-    bool loading;
     struct loaded kept;
     int64_t not_before; /* no load before, while `kept` is valid */
 };

@@ -21,8 +21,7 @@
  * *loaded in each case. */
 static int load_environment(struct loaded *loaded, struct diag *d)
 {
-    const char *id = environment("AWS_ACCESS_KEY_ID"),
-               *key = environment("AWS_SECRET_ACCESS_KEY");
+    const char *id = environment("AWS_ACCESS_KEY_ID"), *key = environment("AWS_SECRET_ACCESS_KEY");
 
     if (!id && !key)
         return 0;
@@ -266,7 +265,7 @@ static int load_instance(const struct credentials *c, struct loaded *loaded, str
     return r == -ENOENT ? 0 : r;
 }
 
-/* ---- Google ---- */
+/* ---- tokens ---- */
 
 /* A token is good for 5 minutes at least when its endpoint gives it, and asked for again after
  * that, 5 minutes before what this says. */
@@ -278,6 +277,17 @@ static int check_token(const struct loaded *loaded, const char *what, struct dia
     for (const char *c = loaded->secret.token; *c; c++)
         if (*c <= ' ' || *c > '~')
             return diag_set(d, -EINVAL, "%s: expected one word of ASCII", what);
+    return 1;
+}
+
+static int load_token(const struct credentials *c, struct loaded *loaded, struct diag *d)
+{
+    int r = c->find_token(&loaded->secret.token, loaded->origin, sizeof(loaded->origin), d);
+
+    loaded->expires = INT64_MAX;
+    if (r < 0 || loaded->secret.token)
+        return r < 0 ? r : check_token(loaded, loaded->origin, d);
+    snprintf(loaded->origin, sizeof(loaded->origin), "anonymous: no token was found");
     return 1;
 }
 
@@ -323,7 +333,9 @@ static int load_google(const struct credentials *c, struct loaded *loaded, struc
 int credentials_load(const struct credentials *c, struct loaded *ret, struct diag *d)
 {
     AUTO(credentials_loaded_release) struct loaded loaded = {0};
-    int r = c->google && !c->skip_environment ? load_google(c, &loaded, d) : 0;
+    int r = c->find_token                       ? load_token(c, &loaded, d)
+            : c->google && !c->skip_environment ? load_google(c, &loaded, d)
+                                                : 0;
 
     if (r == 0 && !c->skip_environment)
         r = load_environment(&loaded, d);

@@ -27,8 +27,7 @@ int credentials_copy(const char *text, char **ret)
 
 struct shared_file credentials_file(bool is_config)
 {
-    const char *path =
-        environment(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
+    const char *path = environment(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
     const char *name = is_config ? "/.aws/config" : "/.aws/credentials";
     struct shared_file ret = {.is_config = is_config};
 

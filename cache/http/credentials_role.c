@@ -38,8 +38,7 @@ static int role_of_environment(struct role *ret)
     if (!arn || !file)
         return 0;
     return credentials_copy(arn, &ret->arn) < 0 || credentials_copy(file, &ret->token_file) < 0 ||
-                   credentials_copy(environment("AWS_ROLE_SESSION_NAME"), &ret->session) <
-                       0
+                   credentials_copy(environment("AWS_ROLE_SESSION_NAME"), &ret->session) < 0
                ? -ENOMEM
                : 1;
 }

@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "cache/http/credentials.h"
 #include "cache/http/url.h"
 #include "cache/source/hf_local.h"
 #include "cache/source/hf_reply.h"
@@ -32,7 +33,7 @@ extern const struct remote remote_local;
 
 /* What is kept of it while it is open. */
 struct hf_open {
-    struct hf_token *token;
+    struct credentials *token;
     char folder[PATH_MAX]; /* of the repository in the library's cache; "": it has none */
 };
 
@@ -144,11 +145,12 @@ static const char *hf_kind_of(const struct hf *hf)
 static int hf_describe(const struct hf *hf, int r, const struct http_heard *heard,
                        const struct diag *why, struct diag *d)
 {
-    bool token = hf_token_is_there(hf->open->token);
     const char *said = heard->said;
     char origin[400];
+    bool token;
 
-    hf_token_origin(hf->open->token, origin, sizeof(origin));
+    credentials_origin(hf->open->token, origin, sizeof(origin));
+    token = !strncmp(origin, "token", 5);
     if (!strcmp(heard->code, "GatedRepo"))
         return diag_set(d, -EACCES, "%s: is gated: accept its terms at %s/%s%s, then %s (%s) %s",
                         hf->shown, hf->endpoint, hf->is_model ? "" : "datasets/", hf->id,
@@ -465,7 +467,7 @@ static int hf_open_snapshot(struct hf *hf, struct diag *d)
     source->stage = NULL;
     source->joins = NULL;
     source->http = NULL;
-    hf_token_free(hf->open->token);
+    credentials_free(hf->open->token);
     free(hf->open);
     source->impl = NULL;
     source->remote = &remote_local;
@@ -492,7 +494,7 @@ static int hf_connect(struct hf *hf, struct diag *d)
     if (r == 0)
         r = hf_add_blobs(hf);
     if (r == 0 && !hf_is_offline())
-        r = remote_connect(hf->source, hf->options, hf_token_signer(hf->open->token), d);
+        r = remote_connect(hf->source, hf->options, credentials_signer(hf->open->token), d);
     return r;
 }
 
@@ -506,7 +508,9 @@ static int hf_make(struct source *source, const char *spec, const struct source_
     if (r < 0)
         return r;
     source->impl = hf.open = calloc(1, sizeof(*hf.open));
-    r = hf.open ? hf_token_new(&hf.open->token) : -ENOMEM;
+    r = hf.open ? credentials_new(&(struct credentials_options){.find_token = hf_find_token},
+                                  &hf.open->token, d)
+                : -ENOMEM;
     if (r == 0)
         r = hf_connect(&hf, d);
     if (r < 0)
@@ -543,7 +547,7 @@ static int hf_open(const struct source *source, const struct source_entry *entry
 
 static void hf_credentials(const struct source *source, char *ret, size_t capacity)
 {
-    hf_token_origin(((const struct hf_open *)source->impl)->token, ret, capacity);
+    credentials_origin(((const struct hf_open *)source->impl)->token, ret, capacity);
 }
 
 static void hf_release(struct source *source)
@@ -551,7 +555,7 @@ static void hf_release(struct source *source)
     struct hf_open *open = source->impl;
 
     if (open)
-        hf_token_free(open->token);
+        credentials_free(open->token);
     free(open);
 }
 

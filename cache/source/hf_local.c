@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "base/lock.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cache/disk/folder.h"
@@ -81,26 +80,6 @@ static bool hf_local_home_of_hub(const char *name, char ret[static PATH_MAX])
 
 /* ---- the token ---- */
 
-struct hf_token {
-    struct http_signer signer; /* first */
-    struct lock lock;
-    /* Guarded by lock: */
-    bool is_read;
-    char *text; /* NULL: none */
-    char origin[PATH_MAX];
-};
-
-static void hf_local_forget_locked(struct hf_token *token)
-{
-    lock_assert_held(&token->lock);
-    if (token->text) {
-        explicit_bzero(token->text, strlen(token->text));
-        free(token->text);
-    }
-    token->text = NULL;
-    token->is_read = false;
-}
-
 static void hf_local_trim(char *text)
 {
     size_t from = strspn(text, " \t\r\n"), len = strlen(text + from);
@@ -111,125 +90,39 @@ static void hf_local_trim(char *text)
     text[len] = '\0';
 }
 
-/* Find the token. 0 and *ret, NULL: none; or -errno. */
-static int hf_local_find_token(char **ret, char origin[static PATH_MAX])
+int hf_find_token(char **ret, char *ret_origin, size_t capacity, struct diag *d)
 {
     static const char *const names[] = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
-    const char *path = environment("HF_TOKEN_PATH");
-    AUTO_TEXT struct text file = {0};
+    const char *named = environment("HF_TOKEN_PATH");
+    AUTO_SECRET struct text text = {0};
+    char path[PATH_MAX];
     struct stat st;
-    int r;
+    int r = 0;
 
-    snprintf(origin, PATH_MAX, "none");
     if (hf_local_is_set("HF_HUB_DISABLE_IMPLICIT_TOKEN"))
         return 0;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!environment(names[i]))
-            continue;
-        *ret = strdup(environment(names[i]));
-        snprintf(origin, PATH_MAX, "$%s", names[i]);
-        return *ret ? 0 : -ENOMEM;
+    for (size_t i = 0; i < ARRAY_LEN(names) && !text.len; i++) {
+        snprintf(ret_origin, capacity, "token of $%s", names[i]);
+        text_add(&text, "%s", environment(names[i]) ? environment(names[i]) : "");
     }
-    if (path)
-        snprintf(origin, PATH_MAX, "%s", path);
-    else if (!hf_local_home_of_hub("/token", origin))
+    if (!text.len && !text.failed) {
+        if (named)
+            snprintf(path, sizeof(path), "%s", named);
+        else if (!hf_local_home_of_hub("/token", path))
+            return 0;
+        snprintf(ret_origin, capacity, "token of %s", path);
+        text_release(&text);
+        r = file_read_whole(path, TOKEN_MOST, &text, &st);
+    }
+    if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
         return 0;
-    r = file_read_whole(origin, TOKEN_MOST, &file, &st);
-    if (r == 0)
-        *ret = TAKE_PTR(file.data);
-    else
-        snprintf(origin, PATH_MAX, "none");
-    return r == -ENOENT || r == -ENOTDIR || r == -EACCES ? 0 : r;
-}
-
-static int hf_local_read_token_locked(struct hf_token *token, struct diag *d)
-{
-    int r;
-
-    lock_assert_held(&token->lock);
-    if (token->is_read)
-        return 0;
-    r = hf_local_find_token(&token->text, token->origin);
     if (r < 0)
         return diag_set(d, r, "the token of the Hub: %s", strerror(-r));
-    if (token->text)
-        hf_local_trim(token->text);
-    for (const char *c = token->text; c && *c; c++)
-        if (*c <= ' ' || *c > '~')
-            r = -EINVAL;
-    if (r < 0 || (token->text && !*token->text))
-        hf_local_forget_locked(token);
-    if (r < 0)
-        return diag_set(d, r,
-                        "the token of the Hub (%s): expected one word of ASCII, got another "
-                        "text",
-                        token->origin);
-    token->is_read = true;
-    return 0;
-}
-
-static int hf_local_secret(struct http_signer *signer, struct http_secret *ret, struct diag *d)
-{
-    struct hf_token *token = (struct hf_token *)signer;
-    LOCK_SCOPE(&token->lock);
-    int r = hf_local_read_token_locked(token, d);
-
-    if (r < 0 || !token->text)
-        return r < 0 ? r : 1;
-    ret->token = strdup(token->text);
-    return ret->token ? 0 : -ENOMEM;
-}
-
-static void hf_local_refused(struct http_signer *signer)
-{
-    struct hf_token *token = (struct hf_token *)signer;
-    LOCK_SCOPE(&token->lock);
-
-    hf_local_forget_locked(token);
-}
-
-int hf_token_new(struct hf_token **ret)
-{
-    struct hf_token *token = calloc(1, sizeof(*token));
-
-    if (!token)
+    if (text.failed)
         return -ENOMEM;
-    token->signer.secret = hf_local_secret;
-    token->signer.refused = hf_local_refused;
-    lock_init(&token->lock);
-    *ret = token;
+    hf_local_trim(text.data);
+    *ret = *text.data ? TAKE_PTR(text.data) : NULL;
     return 0;
-}
-
-void hf_token_free(struct hf_token *token)
-{
-    if (!token)
-        return;
-    lock_take(&token->lock);
-    hf_local_forget_locked(token);
-    lock_drop(&token->lock);
-    lock_release(&token->lock);
-    free(token);
-}
-
-struct http_signer *hf_token_signer(struct hf_token *token)
-{
-    return &token->signer;
-}
-
-bool hf_token_is_there(struct hf_token *token)
-{
-    LOCK_SCOPE(&token->lock);
-
-    return hf_local_read_token_locked(token, NULL) == 0 && token->text;
-}
-
-void hf_token_origin(struct hf_token *token, char *ret, size_t capacity)
-{
-    bool there = hf_token_is_there(token);
-    LOCK_SCOPE(&token->lock);
-
-    snprintf(ret, capacity, there ? "token of %s" : "anonymous: no token was found", token->origin);
 }
 
 /* ---- what the library has downloaded ---- */

@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "base/diag.h"
-#include "cache/http/http.h"
 
 /* The URL of the Hub, without '/' at its end; the caller frees *ret. 0 or -errno with the reason in
  * d. */
@@ -17,16 +16,9 @@ int hf_endpoint(char **ret, struct diag *d);
 /* May only files of this machine be used ($HF_HUB_OFFLINE)? */
 bool hf_is_offline(void);
 
-/* Sends the user's token. It is read when it is first needed, and again once the Hub has refused
- * it: another program may have renewed it. Any thread. */
-struct hf_token;
-int hf_token_new(struct hf_token **ret);    /* 0 or -ENOMEM */
-void hf_token_free(struct hf_token *token); /* takes NULL; nothing may use its signer */
-struct http_signer *hf_token_signer(struct hf_token *token);
-
-/* Where the token was found, or that there is none. */
-void hf_token_origin(struct hf_token *token, char *ret, size_t capacity);
-bool hf_token_is_there(struct hf_token *token);
+/* Find the user's token: see struct credentials_options. It is read when it is first needed, and
+ * again once the Hub has refused it: another program may have renewed it. */
+int hf_find_token(char **ret, char *ret_origin, size_t capacity, struct diag *d);
 
 /* The folder of a repository in the library's cache; type: "datasets" or "models". It may be
  * missing. false: it has no place. */

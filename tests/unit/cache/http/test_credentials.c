@@ -7,6 +7,7 @@
 
 #include "cache/http/credentials.h"
 #include "cache/http/credentials_parse.h"
+#include "cache/http/sign.h"
 #include "cache/http/xml.h"
 #include "support/fake_http.h"
 #include "support/temp_folder.h"
@@ -574,14 +575,13 @@ static void test_iso_time__texts(void **state)
 
 static void *ask(void *arg)
 {
-    struct fixture *f = arg;
-
     for (unsigned i = 0; i < 200; i++) {
-        struct http_secret secret = {0};
+        struct http_signature *signature = NULL;
 
-        if (get(f, &secret, NULL) != 0 || strcmp(secret.key_id, "C") != 0)
-            return f;
-        http_secret_release(&secret);
+        if (http_signing_get(arg, true, &signature, NULL) != 0 ||
+            strcmp(signature->secret.key_id, "C") != 0)
+            return arg;
+        http_signature_let_go(signature);
     }
     return NULL;
 }
@@ -591,6 +591,7 @@ static void test_credentials__many_threads__one_question(void **state)
     char body[512];
     struct fake_answer answers[] = {{"http://127.0.0.1/c", NULL, 0, body, {0}}};
     AUTO_FIXTURE struct fixture f = {0};
+    struct http_signing signing;
     pthread_t thread[4];
 
     (void)state;
@@ -598,14 +599,16 @@ static void test_credentials__many_threads__one_question(void **state)
     fake_http_set(answers, 1);
     setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
     make(&f, NULL);
+    http_signing_init(&signing, credentials_signer(f.c), clock_or_real(NULL));
     for (size_t i = 0; i < ARRAY_LEN(thread); i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, ask, &f), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &signing), 0);
     for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
         void *wrong;
 
         pthread_join(thread[i], &wrong);
         assert_null(wrong);
     }
+    http_signing_release(&signing);
     assert_int_equal(fake_http.requests, 1);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cache/http/credentials.h"
 #include "cache/source/hf_local.h"
 #include "cache/source/hf_reply.h"
 #include "cache/source/source.h"
@@ -267,53 +268,56 @@ static void test_hf__wrong__message(void **state)
     check_wrong("hf://datasets/o/n", NULL, 0, -EINVAL, "$HF_ENDPOINT");
 }
 
-static void check_token(struct hf_token *token, const char *want, const char *origin)
+static void check_token(struct credentials *token, const char *want, const char *origin)
 {
     struct http_secret secret = {0};
     char text[PATH_MAX + 32];
-    int r = hf_token_signer(token)->secret(hf_token_signer(token), &secret, NULL);
+    int r = credentials_signer(token)->secret(credentials_signer(token), &secret, NULL);
 
     assert_int_equal(r, want ? 0 : 1);
     assert_null(secret.key_id);
     if (want)
         assert_string_equal(secret.token, want);
     http_secret_release(&secret);
-    hf_token_origin(token, text, sizeof(text));
+    credentials_origin(token, text, sizeof(text));
     assert_non_null(strstr(text, origin));
     assert_true(!want || !strstr(text, want));
 }
 
 static void test_hf_token__places_and_renewal(void **state)
 {
-    struct hf_token *token;
+    struct credentials *token;
     struct http_secret secret = {0};
     struct diag d = DIAG_INIT;
 
     set_environment(*state);
-    assert_int_equal(hf_token_new(&token), 0);
+    assert_int_equal(
+        credentials_new(&(struct credentials_options){.find_token = hf_find_token}, &token, NULL),
+        0);
     check_token(token, NULL, "no token");
     temp_write(*state, "token", " hf_file\n", 9);
     check_token(token, NULL, "no token"); /* until the Hub refuses */
-    hf_token_signer(token)->refused(hf_token_signer(token));
+    credentials_signer(token)->refused(credentials_signer(token));
     check_token(token, "hf_file", "/token");
     setenv("HUGGING_FACE_HUB_TOKEN", "hf_old", 1);
     setenv("HF_TOKEN", "hf_new", 1);
     check_token(token, "hf_file", "/token");
-    hf_token_signer(token)->refused(hf_token_signer(token));
+    credentials_signer(token)->refused(credentials_signer(token));
     check_token(token, "hf_new", "$HF_TOKEN");
     unsetenv("HF_TOKEN");
-    hf_token_signer(token)->refused(hf_token_signer(token));
+    credentials_signer(token)->refused(credentials_signer(token));
     check_token(token, "hf_old", "$HUGGING_FACE_HUB_TOKEN");
     setenv("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1", 1);
-    hf_token_signer(token)->refused(hf_token_signer(token));
+    credentials_signer(token)->refused(credentials_signer(token));
     check_token(token, NULL, "no token");
     unsetenv("HF_HUB_DISABLE_IMPLICIT_TOKEN");
     setenv("HUGGING_FACE_HUB_TOKEN", "hf\nX-Evil: 1", 1);
-    hf_token_signer(token)->refused(hf_token_signer(token));
-    assert_int_equal(hf_token_signer(token)->secret(hf_token_signer(token), &secret, &d), -EINVAL);
+    credentials_signer(token)->refused(credentials_signer(token));
+    assert_int_equal(credentials_signer(token)->secret(credentials_signer(token), &secret, &d),
+                     -EINVAL);
     assert_diag_has(&d, "one word of ASCII");
     assert_null(strstr(d.text, "Evil"));
-    hf_token_free(token);
+    credentials_free(token);
 }
 
 static void test_hf_cache__snapshots(void **state)
