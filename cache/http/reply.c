@@ -137,27 +137,12 @@ static void take_text(const char *value, char *ret, size_t capacity)
         memcpy(ret, value, len + 1);
 }
 
-static void take_etag(struct http_reply *reply, const char *value)
-{
-    take_text(value, reply->etag, sizeof(reply->etag));
-}
-
-static void take_peers(struct http_reply *reply, const char *value)
-{
-    take_text(value, reply->peers, sizeof(reply->peers));
-}
-
 /* Those that were tried, "10.0.0.1:20001, 10.0.0.2:20001": the last one answers. */
 static void reply_take_member(struct http_reply *reply, const char *value)
 {
     const char *last = strrchr(value, ' ');
 
     take_text(last ? last + 1 : value, reply->member, sizeof(reply->member));
-}
-
-static void take_location(struct http_reply *reply, const char *value)
-{
-    take_text(value, reply->location, sizeof(reply->location));
 }
 
 static void take_modified(struct http_reply *reply, const char *value)
@@ -189,16 +174,6 @@ static void take_limit(struct http_reply *reply, const char *value)
         reply->limited_ms = ms;
 }
 
-static void take_said_code(struct http_reply *reply, const char *value)
-{
-    take_text(value, reply->said_code, sizeof(reply->said_code));
-}
-
-static void take_said(struct http_reply *reply, const char *value)
-{
-    take_text(value, reply->said, sizeof(reply->said));
-}
-
 /* "HTTP/1.1 206 Partial Content" */
 static void take_status(struct http_reply *reply, const char *line)
 {
@@ -212,31 +187,40 @@ static void take_status(struct http_reply *reply, const char *line)
     reply->status = status;
 }
 
+#define TEXT(member)                                                                               \
+    NULL, offsetof(struct http_reply, member), sizeof(((struct http_reply *)NULL)->member)
+
 static void take_header(struct http_reply *reply, const char *name, const char *value,
                         int64_t now_s)
 {
     static const struct {
         const char *name;
-        void (*parse)(struct http_reply *reply, const char *value);
+        void (*parse)(struct http_reply *reply, const char *value); /* NULL: it is kept as a text */
+        size_t at, capacity;
     } known[] = {
-        {"Content-Length", take_length},
-        {"Content-Range", take_range},
-        {"Content-Encoding", take_encoding},
-        {"ETag", take_etag},
-        {"Last-Modified", take_modified},
-        {"Accept-Ranges", take_ranges},
-        {"Location", take_location},
-        {"X-Epochfs-Peers", take_peers},
-        {"X-Epochfs-Member", reply_take_member},
-        {"Link", take_link},
-        {"RateLimit", take_limit},
-        {"X-Error-Code", take_said_code},
-        {"X-Error-Message", take_said},
+        {"Content-Length", take_length, 0, 0},
+        {"Content-Range", take_range, 0, 0},
+        {"Content-Encoding", take_encoding, 0, 0},
+        {"ETag", TEXT(etag)},
+        {"Last-Modified", take_modified, 0, 0},
+        {"Accept-Ranges", take_ranges, 0, 0},
+        {"Location", TEXT(location)},
+        {"X-Epochfs-Peers", TEXT(peers)},
+        {"X-Epochfs-Member", reply_take_member, 0, 0},
+        {"Link", take_link, 0, 0},
+        {"RateLimit", take_limit, 0, 0},
+        {"X-Error-Code", TEXT(said_code)},
+        {"X-Error-Message", TEXT(said)},
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (strcasecmp(name, known[i].name) == 0)
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (strcasecmp(name, known[i].name) != 0)
+            continue;
+        if (known[i].parse)
             known[i].parse(reply, value);
+        else
+            take_text(value, (char *)reply + known[i].at, known[i].capacity);
+    }
     if (strcasecmp(name, "Retry-After") == 0)
         reply->retry_ms = http_retry_parse(value, now_s);
 }

@@ -291,74 +291,43 @@ void http_via_listen(struct http *http, void (*changed)(bool answers, const char
 
 #define LISTENS 0x0a
 
-/* An address of a table: groups of 8 digits, each a word as it is in memory. */
-static bool parse_address(const char *text, size_t words, struct in6_addr *ret)
+/* The address as the table of IPv6 has it: four words of 8 digits, each as it is in memory. */
+static bool print_address(const struct sockaddr *address, char ret[static 33], unsigned *ret_port)
 {
-    uint32_t word[4] = {0};
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+    uint32_t word[4] = {0, 0, htonl(0xffff)};
 
-    for (size_t i = 0; i < words; i++) {
-        char digits[9], *end;
-
-        memcpy(digits, text + 8 * i, 8);
-        digits[8] = '\0';
-        word[i] = (uint32_t)strtoul(digits, &end, 16);
-        if (*end || end != digits + 8)
-            return false;
-    }
-    if (words == 4) {
-        memcpy(ret, word, sizeof(*ret));
-    } else { /* as one of IPv6 */
-        memset(ret, 0, sizeof(*ret));
-        ret->s6_addr[10] = ret->s6_addr[11] = 0xff;
-        memcpy(ret->s6_addr + 12, word, 4);
-    }
+    if (address->sa_family == AF_INET)
+        memcpy(&word[3], &v4->sin_addr, sizeof(word[3]));
+    else if (address->sa_family == AF_INET6)
+        memcpy(word, &v6->sin6_addr, sizeof(word));
+    else
+        return false;
+    *ret_port = ntohs(address->sa_family == AF_INET ? v4->sin_port : v6->sin6_port);
+    for (size_t i = 0; i < 4; i++)
+        snprintf(ret + 8 * i, 9, "%08X", word[i]);
     return true;
-}
-
-static bool address_of(const struct sockaddr *address, struct in6_addr *ret, unsigned *ret_port)
-{
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-
-        memset(ret, 0, sizeof(*ret));
-        ret->s6_addr[10] = ret->s6_addr[11] = 0xff;
-        memcpy(ret->s6_addr + 12, &in->sin_addr, 4);
-        *ret_port = ntohs(in->sin_port);
-        return true;
-    }
-    if (address->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)address;
-
-        *ret = in->sin6_addr;
-        *ret_port = ntohs(in->sin6_port);
-        return true;
-    }
-    return false;
-}
-
-static bool is_any(const struct in6_addr *address)
-{
-    static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff};
-
-    return IN6_IS_ADDR_UNSPECIFIED(address) || memcmp(address, any4, sizeof(any4)) == 0;
 }
 
 bool listener_line(const char *line, const struct sockaddr *address, uid_t *ret_uid)
 {
-    char local[33] = "", remote[33] = "";
-    unsigned port, remote_port, state, uid, want_port;
-    struct in6_addr found, sought;
-    size_t len;
+    char mapped[25], found[57], sought[33], local[33] = "";
+    unsigned port, state, uid, want_port;
+    const char *at = found;
 
     if (sscanf(line,
-               " %*u: %32[0-9A-Fa-f]:%4x %32[0-9A-Fa-f]:%4x %2x %*8[0-9A-Fa-f]:%*8[0-9A-Fa-f] "
+               " %*u: %32[0-9A-Fa-f]:%4x %*32[0-9A-Fa-f]:%*4x %2x %*8[0-9A-Fa-f]:%*8[0-9A-Fa-f] "
                "%*2x:%*8[0-9A-Fa-f] %*8[0-9A-Fa-f] %10u",
-               local, &port, remote, &remote_port, &state, &uid) != 6)
+               local, &port, &state, &uid) != 4 ||
+        state != LISTENS || (strlen(local) != 8 && strlen(local) != 32) ||
+        !print_address(address, sought, &want_port) || port != want_port)
         return false;
-    len = strlen(local);
-    if (state != LISTENS || (len != 8 && len != 32) || !parse_address(local, len / 8, &found) ||
-        !address_of(address, &sought, &want_port) || port != want_port ||
-        (!is_any(&found) && memcmp(&found, &sought, sizeof(sought)) != 0))
+    snprintf(mapped, sizeof(mapped), "%016X%08X", 0u, htonl(0xffff)); /* an address of IPv4 */
+    snprintf(found, sizeof(found), "%s%s", local[8] ? "" : mapped, local);
+    if (!strncasecmp(found, mapped, strlen(mapped)))
+        at += strlen(mapped);
+    if (at[strspn(at, "0")] && strcasecmp(found, sought) != 0) /* all zeros: on all addresses */
         return false;
     *ret_uid = (uid_t)uid;
     return true;
