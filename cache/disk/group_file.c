@@ -201,17 +201,27 @@ int group_make(const struct cache_group *group, const char *path, struct diag *d
     return r < 0 ? r : TAKE_FD(fd);
 }
 
+/* The folder of a path and the name in it; of a private folder the path itself. */
+static int group_name_at(const struct cache_group *group, const char *path, int *ret_folder,
+                         const char **ret_name)
+{
+    int folder = is_shared(group) ? group_folder(group, path, ret_name, NULL) : AT_FDCWD;
+
+    if (!is_shared(group))
+        *ret_name = path;
+    else if (folder < 0)
+        return folder;
+    *ret_folder = folder;
+    return 0;
+}
+
 int group_stat(const struct cache_group *group, const char *path, struct stat *ret)
 {
     AUTO_CLOSE int folder = -1;
     const char *name;
+    int r = group_name_at(group, path, &folder, &name);
 
-    if (!is_shared(group))
-        return lstat(path, ret) < 0 ? -errno : 0;
-    folder = group_folder(group, path, &name, NULL);
-    if (folder < 0)
-        return folder;
-    return fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    return r == 0 && fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : r;
 }
 
 bool group_names(const struct cache_group *group, const char *path, int fd)
@@ -226,26 +236,18 @@ int group_unlink(const struct cache_group *group, const char *path)
 {
     AUTO_CLOSE int folder = -1;
     const char *name;
+    int r = group_name_at(group, path, &folder, &name);
 
-    if (!is_shared(group))
-        return unlink(path) < 0 ? -errno : 0;
-    folder = group_folder(group, path, &name, NULL);
-    if (folder < 0)
-        return folder;
-    return unlinkat(folder, name, 0) < 0 ? -errno : 0;
+    return r == 0 && unlinkat(folder, name, 0) < 0 ? -errno : r;
 }
 
 int group_rename(const struct cache_group *group, const char *from, const char *to)
 {
+    const char *name, *slash = is_shared(group) ? strrchr(to, '/') : NULL;
     AUTO_CLOSE int folder = -1;
-    const char *name, *slash = strrchr(to, '/');
+    int r = group_name_at(group, from, &folder, &name);
 
-    if (!is_shared(group))
-        return rename(from, to) < 0 ? -errno : 0;
-    folder = group_folder(group, from, &name, NULL);
-    if (folder < 0)
-        return folder;
-    return renameat(folder, name, folder, slash ? slash + 1 : to) < 0 ? -errno : 0;
+    return r == 0 && renameat(folder, name, folder, slash ? slash + 1 : to) < 0 ? -errno : r;
 }
 
 /* Give a folder that was just made its mode. */
