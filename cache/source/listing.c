@@ -2,6 +2,7 @@
  * folder are added before its folders are entered, both in the order of their names. */
 #include "cache/source/listing.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +13,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/folder.h"
 #include "cache/source/kept_list.h"
 #include "cache/source/source.h"
 #include "cache/source/within.h"
@@ -48,23 +48,27 @@ struct scan {
     struct diag *d;
 };
 
-/* The names in a folder. */
+/* What is in a folder, by name. */
 struct names {
-    size_t n;
-    char **name; /* [n] each owned: 'd' for a folder, 'f' for a file, 'l' for a link or what the
-                    kernel does not say; then the name */
+    int n;
+    struct dirent **entry; /* [n] each owned */
 };
 
 static void names_release(struct names *names)
 {
-    for (size_t i = 0; i < names->n; i++)
-        free(names->name[i]);
-    free(names->name);
+    for (int i = 0; i < names->n; i++)
+        free(names->entry[i]);
+    free(names->entry);
 }
 
-static int listing_compare_names(const void *a, const void *b)
+static int listing_shows(const struct dirent *entry)
 {
-    return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
+    return *entry->d_name != '.';
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Describe why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns
@@ -168,10 +172,10 @@ static int enter(const struct scan *scan, const struct level *level, const char 
 
 /* Add the file of that name, or enter the folder: one of the two, as wanted. */
 static int scan_name(const struct scan *scan, const struct level *level, uint32_t folder,
-                     const char *marked, bool folders)
+                     const struct dirent *entry, bool folders)
 {
     char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
-    const char *name = marked + 1;
+    const char *name = entry->d_name;
     struct stat st;
 
     if (path_below(level->folder, name, relative) < 0 || path_below(level->path, name, path) < 0) {
@@ -189,48 +193,23 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
         return S_ISDIR(st.st_mode) ? enter(scan, level, relative, path, &st) : 0;
     /* Not a device, a pipe, a socket. */
     return S_ISREG(st.st_mode)
-               ? listing_add_file(scan, folder, name, *marked == 'l', path, relative, &st)
+               ? listing_add_file(scan, folder, name, entry->d_type != DT_REG, path, relative, &st)
                : 0;
 }
 
-/* 0; 1: the folder cannot be read, which is listed; or -errno. */
-static int read_names(const struct scan *scan, const struct level *level, struct names *ret)
+static int read_names(const struct scan *scan, const struct level *level, struct names *ret,
+                      struct diag *d)
 {
-    AUTO_DIR DIR *dir = opendir(level->path);
-    char error[PATH_MAX + 128];
-    struct diag outside = DIAG_INIT;
-    const struct dirent *entry;
-    int r = 0;
+    AUTO_CLOSE int fd = open(level->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r =
+        fd < 0 ? -errno : within_check(&scan->source->within, fd, level->path, level->folder, d);
+    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, by_name);
 
-    if (!dir && !*level->folder)
-        return diag_set(scan->d, -errno, "%s: %s", level->path, strerror(errno));
-    if (!dir) {
-        int failure = -errno;
-
-        snprintf(error, sizeof(error), "%s: %s", level->folder, strerror(-failure));
-        r = known_add_failed(scan->listing, level->folder, error, failure);
-        return r < 0 ? r : 1;
-    }
-    if (within_check(&scan->source->within, dirfd(dir), level->path, level->folder, &outside) < 0) {
-        r = known_add_failed(scan->listing, level->folder, outside.text, -EXDEV);
-        return r < 0 ? r : 1;
-    }
-    while ((entry = readdir(dir))) {
-        char *name;
-
-        if (entry->d_name[0] == '.')
-            continue;
-        if (array_capacity(&ret->name, ret->n, sizeof(*ret->name)) < 0 ||
-            text_print(&name, "%c%s",
-                       entry->d_type == DT_DIR   ? 'd'
-                       : entry->d_type == DT_REG ? 'f'
-                                                 : 'l',
-                       entry->d_name) < 0)
-            return -ENOMEM;
-        ret->name[ret->n++] = name;
-    }
-    if (ret->n)
-        qsort(ret->name, ret->n, sizeof(*ret->name), listing_compare_names);
+    if (n < 0)
+        r = -errno;
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", *level->folder ? level->folder : level->path, strerror(-r));
+    ret->n = n;
     return 0;
 }
 
@@ -249,6 +228,7 @@ static int listing_add_folder(const struct scan *scan, const struct level *level
 static int scan_folder(const struct scan *scan, const struct level *level)
 {
     AUTO(names_release) struct names names = {0};
+    struct diag why = DIAG_INIT;
     char error[PATH_MAX + 128];
     uint32_t folder;
     int r;
@@ -260,18 +240,21 @@ static int scan_folder(const struct scan *scan, const struct level *level)
                  level->folder, DEPTH_MOST);
         return known_add_failed(scan->listing, level->folder, error, -EINVAL);
     }
-    r = read_names(scan, level, &names);
+    r = read_names(scan, level, &names, &why);
+    if (r == -ENOMEM || (r < 0 && !*level->folder))
+        return diag_set(scan->d, r, "%s", diag_text(&why, r));
     if (r < 0)
-        return r;
+        r = known_add_failed(scan->listing, level->folder, diag_text(&why, r), r);
     /* One that cannot be read is a folder all the same, without files: as a class it has a number.
      */
-    r = listing_add_folder(scan, level, &folder);
-    for (size_t i = 0; i < names.n && r == 0; i++)
-        if (*names.name[i] != 'd')
-            r = scan_name(scan, level, folder, names.name[i], false);
-    for (size_t i = 0; i < names.n && r == 0; i++)
-        if (*names.name[i] != 'f')
-            r = scan_name(scan, level, folder, names.name[i], true);
+    if (r == 0)
+        r = listing_add_folder(scan, level, &folder);
+    for (int i = 0; i < names.n && r == 0; i++)
+        if (names.entry[i]->d_type != DT_DIR)
+            r = scan_name(scan, level, folder, names.entry[i], false);
+    for (int i = 0; i < names.n && r == 0; i++)
+        if (names.entry[i]->d_type != DT_REG)
+            r = scan_name(scan, level, folder, names.entry[i], true);
     return r;
 }
 
