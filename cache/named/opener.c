@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cache/disk/local_file.h"
 #include "cache/pack/part.h"
 #include "cache/source/remote.h"
 
@@ -142,32 +141,11 @@ static int open_local(struct cache_opener *opener, const char *folder, const cha
     const struct within within = {&opener->source->roots, opener->opener.reads_outside,
                                   opener->source->within.for_others};
     struct resolved found;
-    const char *name;
-    unsigned mode = 0;
-    struct stat st;
-    int fd = -1, r = resolve(opener, folder, path, &found, d);
+    int r = resolve(opener, folder, path, &found, d);
 
-    if (r < 0)
-        return r;
-    name = *found.in_source ? found.in_source : found.path;
-    if (stage)
-        return local_blob_open(stage, &within, found.path, name, ret, d);
-    r = file_open(found.path, &fd, &st);
-    if (r == 0) {
-        r = within_check(&within, fd, found.path, name, d);
-        if (r < 0) {
-            close(fd);
-            return r;
-        }
-        mode = within_mode(&within, fd, found.path, NULL, &st);
-    }
-    if (r == 0)
-        r = lazy_blob_new(&opener->pool, fd, found.path, name, UINT64_MAX, false, ret);
-    if (r == 0)
-        (*ret)->mode &= mode;
-    return r < 0 ? diag_set(d, r, "%.500s: %s", found.path,
-                            r == -EINVAL ? "expected a regular file" : strerror(-r))
-                 : 0;
+    return r < 0 ? r
+                 : local_blob_open(stage, &opener->pool, &within, found.path,
+                                   *found.in_source ? found.in_source : found.path, ret, d);
 }
 
 static int cache_opener_file(const struct opener *opener, const char *folder, const char *path,

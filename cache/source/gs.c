@@ -12,18 +12,6 @@
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
 
-/* Google charges a project, which the user names as for its own tools. */
-static int gs_payer(char **ret, struct diag *d)
-{
-    const char *project = environment("GOOGLE_CLOUD_PROJECT");
-
-    if (!project)
-        return diag_set(d, -EINVAL,
-                        "requester_pays: expected the project to charge in $GOOGLE_CLOUD_PROJECT, "
-                        "got none");
-    return text_print(ret, "x-goog-user-project: %s", project);
-}
-
 static int gs_make(struct source *source, const char *spec, const struct source_options *options,
                    struct diag *d)
 {
@@ -31,7 +19,8 @@ static int gs_make(struct source *source, const char *spec, const struct source_
         .endpoint = "https://storage.googleapis.com",
         .region = "auto",
         .google = true,
-        .payer = gs_payer,
+        .payer = "x-goog-user-project", /* Google charges a project, as its own tools do */
+        .payer_variable = "GOOGLE_CLOUD_PROJECT",
         .denied = "may not be listed (storage.objects.list is needed, and storage.objects.get)"};
 
     /* A token is shown to the server; a signature is not the key. */

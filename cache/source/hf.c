@@ -540,7 +540,7 @@ static int hf_open(const struct source *source, const struct source_entry *entry
         snprintf(path, sizeof(path), "%s/blobs/%s", open->folder, entry->version->etag) <
             PATH_MAX &&
         stat(path, &st) == 0 && (uint64_t)st.st_size == entry->version->size &&
-        local_blob_open(NULL, &source->within, path, entry->name, ret_blob, NULL) == 0)
+        local_blob_open(NULL, NULL, &source->within, path, entry->name, ret_blob, NULL) == 0)
         return 0;
     return remote_open(source, entry, ret_blob, d);
 }

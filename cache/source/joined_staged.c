@@ -31,14 +31,12 @@ static int where_remote(const struct joined_parts *parts, size_t i, char **ret_u
                         struct remote_version *ret_version)
 {
     const struct staged_parts *staged = (const struct staged_parts *)parts;
-    char path[PATH_MAX];
 
-    if (members_path(&staged->members, i, path, sizeof(path)) < 0 ||
-        !joined_version_get(&staged->members, i, ret_version))
+    if (!joined_version_get(&staged->members, i, ret_version))
         return -ESTALE;
     ret_version->time_counts =
         !staged->source->etag_suffices && joined_version_needs_time(ret_version);
-    return remote_url(staged->source, path, ret_url);
+    return known_url(staged->source, &staged->members, i, ret_url);
 }
 
 /* For this machine: a member may be a link, or become one. As a file of its own it would be staged

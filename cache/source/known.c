@@ -165,17 +165,14 @@ struct http_ahead *remote_ask(const struct source *source, const char *path)
     return http_ahead_start(source->http, url, REMOTE_TEXT_MOST);
 }
 
-static int url_of(const struct source *source, const struct source_entry *entry, char **ret)
+int known_url(const struct source *source, const struct members *m, size_t i, char **ret)
 {
-    AUTO_FREE char *path = NULL;
+    char path[PATH_MAX];
+    int r = source->known.only_url ? 0 : members_path(m, i, path, sizeof(path));
 
-    if (source->known.only_url) {
-        *ret = strdup(source->known.only_url);
-        return *ret ? 0 : -ENOMEM;
-    }
-    if (text_print(&path, "%s%s%s", entry->folder, *entry->folder ? "/" : "", entry->name) < 0)
-        return -ENOMEM;
-    return remote_url(source, path, ret);
+    if (r == 0 && !source->known.only_url)
+        return remote_url(source, path, ret);
+    return r < 0 ? r : text_print(ret, "%s", source->known.only_url);
 }
 
 /* Make an entry of file i of a table. */
@@ -190,7 +187,7 @@ static int make_entry(const struct source *source, const struct members *m, cons
     entry.name = strdup(members_name(m, i));
     if (!entry.folder || !entry.name)
         return -ENOMEM;
-    r = source->base ? url_of(source, &entry, &entry.url) : 0;
+    r = source->base ? known_url(source, m, i, &entry.url) : 0;
     if (r < 0)
         return r;
     if (source->base && joined_version_get(m, i, &version)) {

@@ -80,6 +80,9 @@ const uint8_t *known_sha256(const struct known *known, size_t i);
 /* Set the SHA-256 of a file in the sorted list if it has none. 0 or -ENOMEM. */
 int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256);
 
+/* The URL of file i of a table of source's files; the caller frees it. 0 or -errno. */
+int known_url(const struct source *source, const struct members *m, size_t i, char **ret);
+
 /* Make an entry of file i of a list of source, which the caller releases; its version may be NULL.
  * 0 or -ENOMEM. */
 int known_entry(const struct source *source, const struct known *known, size_t i,

@@ -182,7 +182,8 @@ static int list_list(const struct source *source, const char *const *sides, stru
 static int list_open(const struct source *source, const struct source_entry *entry,
                      struct blob **ret_blob, struct diag *d)
 {
-    return local_blob_open(source->stage, &source->within, entry->path, entry->path, ret_blob, d);
+    return local_blob_open(source->stage, NULL, &source->within, entry->path, entry->path, ret_blob,
+                           d);
 }
 
 /* Where an unreadable file lies is unknown: only the user that mounts may know why. */

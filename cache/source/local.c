@@ -133,9 +133,10 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
                      ret, d);
 }
 
-int local_blob_open(struct stage *stage, const struct within *within, const char *path,
-                    const char *name, struct blob **ret, struct diag *d)
+int local_blob_open(struct stage *stage, struct lazy_pool *pool, const struct within *within,
+                    const char *path, const char *name, struct blob **ret, struct diag *d)
 {
+    const char *shown = pool ? path : name;
     AUTO_CLOSE int fd = -1;
     struct stat st;
     const char *hash;
@@ -146,16 +147,19 @@ int local_blob_open(struct stage *stage, const struct within *within, const char
         return stage_path(stage, within, path, name, ret, d);
     r = file_open(path, &fd, &st);
     if (r < 0)
-        return diag_set(d, r, "%s: %s", name,
+        return diag_set(d, r, "%.500s: %s", shown,
                         r == -EINVAL ? "expected a regular file" : strerror(-r));
     r = within_check(within, fd, path, name, d);
     if (r < 0)
         return r;
     mode = within_mode(within, fd, path, NULL, &st);
-    r = local_blob_new(TAKE_FD(fd), name, UINT64_MAX, false, ret);
+    r = pool ? lazy_blob_new(pool, TAKE_FD(fd), path, name, UINT64_MAX, false, ret)
+             : local_blob_new(TAKE_FD(fd), name, UINT64_MAX, false, ret);
     if (r < 0)
-        return diag_set(d, r, "%s: %s", name, strerror(-r));
+        return diag_set(d, r, "%.500s: %s", shown, strerror(-r));
     (*ret)->mode &= mode;
+    if (pool)
+        return 0;
     (*ret)->source = realpath(path, NULL); /* NULL: the name must do */
     /* Only the user's own files are believed to have the name that their bytes give them. */
     hash = (*ret)->source && st.st_uid == geteuid() ? hf_cache_hash((*ret)->source) : NULL;
@@ -171,7 +175,7 @@ static int local_open(const struct source *source, const struct source_entry *en
     if (path_below(entry->folder, entry->name, relative) < 0 ||
         path_below(source->root, relative, path) < 0)
         return diag_set(d, -ENAMETOOLONG, "%s/%s: path too long", entry->folder, entry->name);
-    return local_blob_open(source->stage, &source->within, path, relative, ret_blob, d);
+    return local_blob_open(source->stage, NULL, &source->within, path, relative, ret_blob, d);
 }
 
 static int local_join(const struct source *source, const struct joined_head *head,

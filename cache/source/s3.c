@@ -28,15 +28,9 @@
 #define OBJECTS_MOST 4000000
 #define BESIDE_MOST  20000 /* objects to list if SOURCE is one of them */
 
-static int aws_payer(char **ret, struct diag *d)
-{
-    (void)d;
-    *ret = strdup("x-amz-request-payer: requester");
-    return *ret ? 0 : -ENOMEM;
-}
-
 static const struct s3_dialect aws = {
-    .payer = aws_payer, .denied = "may not be listed (s3:ListBucket is needed, and s3:GetObject)"};
+    .payer = "x-amz-request-payer",
+    .denied = "may not be listed (s3:ListBucket is needed, and s3:GetObject)"};
 
 /* SOURCE while it is being opened. */
 struct s3 {
@@ -476,17 +470,20 @@ static int make_credentials(const struct s3 *s3, struct credentials **ret, struc
     const struct source_options *options = s3->options;
     AUTO_FREE char *payer = NULL;
     const char *region = options->region ? options->region : s3->dialect->region;
-    int r = 0;
+    const char *variable = s3->dialect->payer_variable,
+               *value = variable ? environment(variable) : "requester";
 
     if (options->requester_pays && options->anonymous)
         return diag_set(d, -EINVAL,
                         "%s: expected signed requests with requester_pays, got "
                         "no_sign_request: only those can be charged",
                         s3->shown);
-    if (options->requester_pays)
-        r = s3->dialect->payer(&payer, d);
-    if (r < 0)
-        return r;
+    if (options->requester_pays && !value)
+        return diag_set(d, -EINVAL,
+                        "requester_pays: expected the project to charge in $%s, got none",
+                        variable);
+    if (options->requester_pays && text_print(&payer, "%s: %s", s3->dialect->payer, value) < 0)
+        return -ENOMEM;
     return credentials_new(&(struct credentials_options){.profile = options->profile,
                                                          .region = region,
                                                          .header = payer,

@@ -11,9 +11,9 @@ struct s3_dialect {
     const char *region;   /* if region= names none; NULL: as the environment says, us-east-1 */
     bool google;          /* see struct credentials_options; then the endpoint must keep secrets */
     const char *denied;   /* what AccessDenied for a listing means */
-    /* The header with which the requester pays; NULL: none can. The caller frees *ret. 0 or -errno
-     * with the reason in d. */
-    int (*payer)(char **ret, struct diag *d);
+    /* The header with which the requester pays, and the variable that has its value; NULL: it is
+     * "requester". */
+    const char *payer, *payer_variable;
 };
 
 /* make() of such a remote. dialect must live as long as the call. */

@@ -232,9 +232,11 @@ int local_add_sides(const char *folder, const char *name, const char *const *sid
 void source_access(const struct source *source, const char *path, struct access *ret);
 
 /* Open the file at path as a blob called name, to be read in place, or through stage if it is not
- * NULL. 0, or -errno with the reason in d. */
-int local_blob_open(struct stage *stage, const struct within *within, const char *path,
-                    const char *name, struct blob **ret, struct diag *d);
+ * NULL. pool: its descriptor is one of these (cache/disk/local_blob.h); NULL: it stays open. 0, or
+ * -errno with the reason in d. */
+struct lazy_pool;
+int local_blob_open(struct stage *stage, struct lazy_pool *pool, const struct within *within,
+                    const char *path, const char *name, struct blob **ret, struct diag *d);
 
 /* Give source a stage over the files of this machine if the options want one. 0, or -errno with the
  * reason in d. */

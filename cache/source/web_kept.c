@@ -217,33 +217,26 @@ static bool take_pages(const struct kept_list *list, struct samples *s)
 /* Have some files the version that the list says? 1, 0 or -ENOMEM. */
 static int compare_files(const struct source *source, const struct members *files)
 {
-    AUTO_SOURCE_LIST struct source_list asked = {0};
-    const struct known list = {.files = *files};
     struct remote_version then[SHARED_SAMPLES];
+    struct http_file now[SHARED_SAMPLES] = {0};
     size_t number[SHARED_SAMPLES], n = shared_list_sample(files->n, number);
-    int r = 0;
+    int r = 1;
 
-    for (size_t i = 0; i < n && r == 0; i++) {
-        struct source_entry entry;
-
-        if (!joined_version_get(files, number[i], &then[i]))
-            return 0;
-        r = known_entry(source, &list, number[i], &entry);
-        if (r < 0)
-            return r;
-        free(TAKE_PTR(entry.version));
-        r = source_list_take(&asked, &entry);
+    for (size_t i = 0; i < n && r == 1; i++) {
+        r = joined_version_get(files, number[i], &then[i]);
+        if (r == 1 && known_url(source, files, number[i], &now[i].url) < 0)
+            r = -ENOMEM;
     }
-    if (r == 0)
-        r = remote_stat_list(source, &asked);
-    for (size_t i = 0; i < n && r == 0; i++) {
-        const struct remote_version *now = asked.entry[i].version;
-
-        if (!now || then[i].size != now->size || strcmp(then[i].etag, now->etag) != 0 ||
-            then[i].mtime.tv_sec != now->mtime.tv_sec)
-            return 0;
+    if (r == 1)
+        http_stat(source->http, n, now);
+    for (size_t i = 0; i < n; i++) {
+        if (r == 1)
+            r = now[i].error == 0 && then[i].size == now[i].version.size &&
+                !strcmp(then[i].etag, now[i].version.etag) &&
+                then[i].mtime.tv_sec == now[i].version.mtime.tv_sec;
+        free(now[i].url);
     }
-    return r < 0 ? r : 1;
+    return r;
 }
 
 int web_kept_shared(struct source *source, const struct kept_list *pages)

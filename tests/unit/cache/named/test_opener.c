@@ -545,8 +545,9 @@ static void test_lazy__head_and_identity__as_of_a_local_blob(void **state)
     temp_path(*state, "f", path);
     assert_int_equal(chmod(path, 0640), 0);
     lazy = open_lazy(f, "f");
-    assert_int_equal(
-        local_blob_open(NULL, &(struct within){.allow_outside = true}, path, "f", &local, NULL), 0);
+    assert_int_equal(local_blob_open(NULL, NULL, &(struct within){.allow_outside = true}, path, "f",
+                                     &local, NULL),
+                     0);
     assert_int_equal(blob_identity(lazy, &a), 0);
     assert_int_equal(blob_identity(local, &b), 0);
     assert_string_equal(a, b);
