@@ -66,7 +66,7 @@ static int listing_shows(const struct dirent *entry)
     return *entry->d_name != '.';
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int listing_compare(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -203,7 +203,7 @@ static int read_names(const struct scan *scan, const struct level *level, struct
     AUTO_CLOSE int fd = open(level->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r =
         fd < 0 ? -errno : within_check(&scan->source->within, fd, level->path, level->folder, d);
-    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, by_name);
+    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, listing_compare);
 
     if (n < 0)
         r = -errno;
