@@ -284,7 +284,7 @@ static size_t table_value_of(const struct table_pass *pass, size_t column, size_
     return pass->value[column] - (pass->value[key] < pass->value[column]);
 }
 
-/* The rest of each line as one text: is it a label? */
+/* The rest of each line as one text or number: is it a label? */
 static int table_name_rest(struct picture_table *t)
 {
     struct value_column *c = t->columns.n ? t->columns.column : NULL;
@@ -292,16 +292,16 @@ static int table_name_rest(struct picture_table *t)
     char *name;
     int r;
 
-    if (!c || c->form != VALUE_TEXT)
+    if (!c || (c->form != VALUE_TEXT && !table_counts_rows(c)))
         return 0;
-    if (!c->len) { /* a list of pictures */
+    if (c->form == VALUE_TEXT && !c->len) { /* a list of pictures */
         value_columns_remove(&t->columns, 0);
         return 0;
     }
     r = table_has_classes(c, &is_label);
     if (r < 0 || is_label)
         return r;
-    name = strdup("text");
+    name = strdup(c->form == VALUE_TEXT ? "text" : "row");
     if (!name)
         return -ENOMEM;
     free(c->name);

@@ -37,6 +37,23 @@ int table_has_classes(const struct value_column *c, bool *ret)
     return 0;
 }
 
+#define COUNTED_LEAST 10
+
+bool table_counts_rows(const struct value_column *c)
+{
+    for (uint64_t row = 0; row < c->rows; row++) {
+        const uint8_t *items;
+        int64_t number;
+
+        if (c->form != VALUE_NUMBERS || c->width || value_items(c, row, &items) != 1)
+            return false;
+        memcpy(&number, items, sizeof(number));
+        if (number != (int64_t)row + 1)
+            return false;
+    }
+    return c->rows >= COUNTED_LEAST;
+}
+
 /* ---- which column ---- */
 
 /* Can it have classes: a text or a whole number for each row? */

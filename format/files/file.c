@@ -276,13 +276,16 @@ static void files_note(const void *p, struct text *t)
                      files_media[file->claim->media].one);
 }
 
-/* Members of dataset.json, a line each. */
-static void files_add_lines(const char *lines, const char *indent, struct text *t)
+/* Members of dataset.json, a line each. Next to the classes of a label, those of boxes are
+ * box_classes. */
+static void files_add_lines(const char *lines, bool has_label, const char *indent, struct text *t)
 {
     while (lines && *lines) {
+        bool is_of_boxes = has_label && !strncmp(lines, "\"classes\"", 9);
         int len = (int)strcspn(lines, "\n");
 
-        text_add(t, "%s%.*s\n", indent, len, lines);
+        text_add(t, "%s%s%.*s\n", indent, is_of_boxes ? "\"box_" : "", len - is_of_boxes,
+                 lines + is_of_boxes);
         lines += len + (lines[len] == '\n');
     }
 }
@@ -315,8 +318,8 @@ static void files_describe(struct record_file *const *files, unsigned n_files, c
         text_add_json_list(t, name, sizeof(*name), n);
         text_add(t, ",\n");
     }
-    files_add_lines(claim->about, indent, t);
-    files_add_lines(file->boxes_about, indent, t);
+    files_add_lines(claim->about, n > 0, indent, t);
+    files_add_lines(file->boxes_about, n > 0, indent, t);
 }
 
 /* ---- the format ---- */

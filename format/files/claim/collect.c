@@ -1,4 +1,5 @@
 /* Sets of samples, in their order, and the collections that they become; what is ignored. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,6 +181,33 @@ static void collect_note_equal(struct set *set)
                  set->claim->class_name[0], set->claim->class_name[1]);
 }
 
+#define NAMES_MOST 1000 /* that are looked at */
+
+/* Pictures called like what is learned of others (1.png, 1_mask.png) are samples: it is said. */
+static void collect_note_targets(struct set *set)
+{
+    const char *first = NULL;
+    size_t n = 0, all = 0;
+
+    for (size_t i = 0; i < set->n && i < NAMES_MOST; i++) {
+        const char *name = members_name(set->s->m, set->file[i]), *at = name;
+        struct name_piece piece, last = {0};
+
+        if (!name_is_picture(name) || (set->claim->role && set->claim->role[i]))
+            continue;
+        while (next_piece(&at, name + name_stem_alone(name), &piece))
+            last = isdigit((unsigned char)*piece.at) ? last : piece;
+        all++;
+        if (last.len > 1 && words_have_target(last.at, last.len))
+            first = n++ ? first : name;
+    }
+    if (8 * n >= all && n && n < all)
+        text_add(&set->notes,
+                 "%s and others are called like what is learned of other pictures, and are samples "
+                 "next to these; an epochfs.json can make them fields\n",
+                 first);
+}
+
 static void collect_classes(struct set *set)
 {
     for (EACH_FOLDER(set->s, i, set->top))
@@ -204,6 +232,8 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
         collect_tree(set, top);
     else
         collect_folder(set, top);
+    if (s->media == FILES_PICTURES)
+        collect_note_targets(set);
     pairs_add_notes(s, set);
     set_end(set);
     return set;

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "format/files/claim/parts.h"
+#include "format/files/claim/words.h"
 
 bool is_skipped(const char *name)
 {
@@ -55,16 +56,19 @@ uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class)
 static void counts_folder(const struct search *s, uint32_t folder)
 {
     struct folder_info *f = &s->info[folder];
+    const char *path = claim_path(s, folder);
+    const bool has_annotations = words_have_target(path, strlen(path));
 
     mark_samples(s, folder, false);
     for (size_t i = f->first; i < f->last; i++) {
         const char *name = members_name(s->m, i);
         bool is_used = s->flags[i] & FILE_IN_SAMPLE;
+        bool is_list = has_annotations || name_is_list(name);
 
         f->here[COUNT_PICTURES] += name_is_of(s->media, name);
         f->here[COUNT_USED] += is_used;
-        f->here[COUNT_OTHERS] += !is_used && !name_is_list(name);
-        f->here[COUNT_LISTS] += !is_used && name_is_list(name);
+        f->here[COUNT_OTHERS] += !is_used && !is_list && !name_is_notice(name);
+        f->here[COUNT_LISTS] += !is_used && is_list;
         f->here[COUNT_DOUBT] +=
             !is_used && !name_is_neutral(name) && !name_is_manifest(name) && !name_is_list(name);
         f->here[COUNT_TABLES] += name_is_table(name);

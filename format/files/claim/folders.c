@@ -247,6 +247,35 @@ static bool folders_have_pictures(const struct search *s, const struct siblings 
     return true;
 }
 
+/* Have two folders pictures with the same names? */
+static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
+{
+    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
+        const char *name = members_name(s->m, i);
+
+        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
+            return false;
+    }
+    return s->info[b].here[COUNT_PICTURES] > 0;
+}
+
+#define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
+
+/* Do names say that some folders have what belongs to the pictures of others? Either not all have
+ * pictures themselves; or one is called by pictures, and another has the same names. */
+static bool folders_have_roles(const struct search *s, const struct siblings *all)
+{
+    for (EACH_SIBLING(s, i, all->folder)) {
+        if (all->direct < all->n && all->n <= ROLES_MOST && words_have_role(folder_name(s, i)))
+            return true;
+        for (EACH_SIBLING(s, k, all->folder))
+            if (all->n <= COMPARED_MOST && words_have_pictures(folder_name(s, i)) &&
+                !words_have_pictures(folder_name(s, k)) && folders_have_same_names(s, i, k))
+                return true;
+    }
+    return false;
+}
+
 /* ---- applying ---- */
 
 static void folders_refuse(struct search *s, const struct siblings *all, const char *first,
@@ -311,6 +340,8 @@ static void folders_apply_splits(struct search *s, const struct siblings *all,
 static void folders_apply_classes(struct search *s, const struct siblings *all,
                                   struct claim_above above)
 {
+    const char *rule = "classes by folder, for the folders in them differ";
+    enum folders_deeper deeper = DEEPER_CLASSES;
     uint32_t folder = all->folder;
 
     if (!all->direct && folders_have_pictures(s, all)) {
@@ -323,19 +354,20 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
             folders_apply(s, folder, above);
             return;
         }
-    if (2 * all->direct >= all->n) {
-        folders_make(s, folder, LAYOUT_CLASSES, folder, true, above, "classes by folder", all);
+    if (2 * all->direct >= all->n)
+        rule = "classes by folder";
+    else if (folders_pass_over(s, all))
+        rule = "classes by folder, whose pictures are one folder deeper";
+    else
+        deeper = folders_judge_deeper(s, all);
+    if (deeper == DEEPER_CLASSES && folders_have_roles(s, all)) {
+        folders_refuse(s, all, "they are classes",
+                       "some have what belongs to the pictures of others, as their names say");
         return;
     }
-    if (folders_pass_over(s, all)) {
-        folders_make(s, folder, LAYOUT_CLASSES, folder, true, above,
-                     "classes by folder, whose pictures are one folder deeper", all);
-        return;
-    }
-    switch (folders_judge_deeper(s, all)) {
+    switch (deeper) {
     case DEEPER_CLASSES:
-        folders_make(s, folder, LAYOUT_CLASSES, folder, true, above,
-                     "classes by folder, for the folders in them differ", all);
+        folders_make(s, folder, LAYOUT_CLASSES, folder, true, above, rule, all);
         break;
     case DEEPER_DATASETS:
         folders_each(s, all, above);
@@ -427,18 +459,6 @@ static uint32_t folders_find_input(const struct search *s, const struct siblings
             input = i;
         }
     return input;
-}
-
-/* Have two folders pictures with the same names? */
-static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
-{
-    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
-        const char *name = members_name(s->m, i);
-
-        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
-            return false;
-    }
-    return s->info[b].here[COUNT_PICTURES] > 0;
 }
 
 /* Next to pictures with what belongs to them, other folders are no classes: a split, or one that is

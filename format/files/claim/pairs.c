@@ -316,7 +316,8 @@ static bool pairs_are_several(const struct search *s, uint32_t scene, uint32_t *
         else if (words_have_target(name, strlen(name)) && s->info[i].all[COUNT_PICTURES] > 1)
             *target = i;
     }
-    return *input != NO_FOLDER && *target != NO_FOLDER;
+    return *input != NO_FOLDER && *target != NO_FOLDER &&
+           !words_are_of_two_splits(folder_name(s, *input), folder_name(s, *target));
 }
 
 /* How many scenes there must be: a split may have one. */

@@ -19,8 +19,8 @@
 enum folder_count {
     COUNT_PICTURES,
     COUNT_USED,   /* pictures, and files that have one next to them */
-    COUNT_OTHERS, /* the others, except lists and annotations, */
-    COUNT_LISTS,  /* and these */
+    COUNT_OTHERS, /* no pictures, lists, annotations or notices */
+    COUNT_LISTS,  /* lists and annotations */
     COUNT_DOUBT,  /* others that are not neutral */
     COUNT_TABLES, /* of metadata */
     COUNT_MANIFESTS,

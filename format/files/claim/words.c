@@ -67,9 +67,9 @@ static const char *const input_words[] = {"input", "inputs", "source", "original
                                           "raw",   "lq",     "lr",     "low",      "noisy",
                                           "blur",  "blurry", "hazy",   NULL};
 static const char *const target_words[] = {
-    "mask", "masks", "label",        "labels", "annotation",  "annotations", "ann",
-    "anns", "annot", "segmentation", "gt",     "target",      "targets",     "hq",
-    "hr",   "high",  "clean",        "sharp",  "groundtruth", NULL};
+    "mask", "masks", "label",        "labels",        "annotation", "annotations", "ann",
+    "anns", "annot", "segmentation", "segmentations", "gt",         "target",      "targets",
+    "hq",   "hr",    "high",         "clean",         "sharp",      "groundtruth", NULL};
 
 /* The split that a word begins with, where the rest is a word of what is learned: trainannot. */
 static bool words_begin_with_split(struct name_piece word, struct name_piece *ret)
@@ -191,6 +191,14 @@ bool words_have_target(const char *name, size_t len)
     return words_have_letter(name, len, 'B');
 }
 
+bool words_have_role(const char *name)
+{
+    size_t len = strlen(name);
+
+    return words_have_pictures(name) || words_have(name, len, input_words) ||
+           words_have(name, len, target_words);
+}
+
 /* ---- what differs ---- */
 
 static bool words_have_piece(const char *name, struct name_piece piece)
@@ -232,7 +240,7 @@ bool words_differ_in_number(const char *a, const char *b)
 {
     const char *x = a, *y = b;
 
-    while (*x && *x == *y)
+    while (*x && tolower((unsigned char)*x) == tolower((unsigned char)*y))
         x++, y++;
     while (x > a && isdigit((unsigned char)x[-1]))
         x--, y--;
@@ -240,5 +248,5 @@ bool words_differ_in_number(const char *a, const char *b)
         return false;
     x += strspn(x, "0123456789");
     y += strspn(y, "0123456789");
-    return !strcmp(x, y);
+    return !strcasecmp(x, y);
 }

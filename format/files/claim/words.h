@@ -42,6 +42,9 @@ bool words_have_pictures(const char *name);
 /* Has it a word of what is learned: masks, labels, gt, hr, ...? */
 bool words_have_target(const char *name, size_t len);
 
+/* One of these words, without the letters A and B. */
+bool words_have_role(const char *name);
+
 /* The bytes of `name` without pieces that `other` has, and without splits, in lower
  * case, and without '_', '-', '.' and spaces at its ends. Ended by NUL, and cut to fit. */
 void words_differing(const char *name, const char *other, char *ret, size_t capacity);

@@ -374,6 +374,16 @@ layout("face-mask-voc", "images/maksssksksss{0,1}.png",
        {f"annotations/maksssksksss{i}.xml": VOC.format(f"{i}.png", c) for i, c in enumerate(("with_mask", "without_mask"))},
        info={"all": {"classes": ["with_mask", "without_mask"]}})
 
+# Classes of the folders and of the boxes.
+layout("indoor67", "Images/{airport_inside/airport_inside_0001,airport_inside/a2,bakery/1}.jpg",
+       {"all": (3, "jpg,xml,boxes", {"airport_inside": "airport_inside_0001, a2", "bakery": "1"}, {"1": VOC_BOX | {"box_label": [0]}})},
+       {f"Annotations/{n}.xml": VOC.format(f"{n}.jpg", "chair") for n in ("airport_inside/airport_inside_0001", "bakery/1")},
+       info={"all": {"classes": ["airport_inside", "bakery"], "box_classes": ["chair"]}})
+
+layout("busi", "BUSI/{benign/benign1,benign/benign2,malignant/malignant1}{,_mask}.png",
+       {"BUSI": (6, "png", {"benign": "benign1, benign1_mask, benign2, benign2_mask", "malignant": "malignant1, malignant1_mask"})},
+       note="benign1_mask.png others learned")
+
 YOLO = {"train": ["IMG_2277_jpeg.jpg.rf.86c7", "a_jpg.rf.00ff"], "valid": ["b_jpg.rf.0a"], "test": ["c_jpg.rf.0b"]}
 layout("yolo-roboflow", " ".join(f"{s}/images/{n}.jpg" for s in YOLO for n in YOLO[s]) + " README.roboflow.txt train/labels.cache",
        {s: (len(n), "jpg,txt,box_label", None, {n[0]: {"boxes": [[0.5, 0.25, 0.125, 0.5], [0.1, 0.2, 0.3, 0.4]],

@@ -121,6 +121,11 @@ static void test_table__known(void **state)
           "column_4:int=44,57;column_5:int=62,59;");
     check("val.txt", "val/v_1.JPEG val/v_2.JPEG val/v_3.JPEG ",
           "v_1.JPEG 65\nv_2.JPEG 970\nv_3.JPEG 230\n", "0 1 2 *label:int=65,970,230;");
+    check("val.txt",
+          "a/1.JPEG a/2.JPEG a/3.JPEG a/4.JPEG a/5.JPEG a/6.JPEG a/7.JPEG a/8.JPEG a/9.JPEG "
+          "a/10.JPEG ", /* ImageNet's: the row, and no class */
+          "1 1\n2 2\n3 3\n4 4\n5 5\n6 6\n7 7\n8 8\n9 9\n10 10\n",
+          "0 1 2 3 4 5 6 7 8 9 row:int=1,2,3,4,5,6,7,8,9,10;");
     check("trainval.txt", "images/A_100.jpg images/A_101.jpg images/b_100.jpg ",
           "A_100 1 1 1\nA_101 1 1 1\nb_100 2 2 1\n", "0 1 2 values:int=1 1 1,1 1 1,2 2 1;");
     check("list.txt", "images/A_100.jpg images/b_100.jpg ",

@@ -404,6 +404,34 @@ static void test_claim__other_things__left_alone(void **state)
     check("data.tfrecord x.png y.png z.png", "");
 }
 
+/* Few folders that are called like pictures, or what is learned of them, are no classes. */
+static void test_claim__roles__no_classes(void **state)
+{
+    (void)state;
+    check("HR/a.png HR/b.png LR_bicubic/X2/ax2.png", ":all flat refused\n");
+    check("CUB/images/1.A/1.jpg segmentations/1.A/1.png segmentations/1.A/2.png",
+          ":all flat refused\n");
+    check("image_2/1.png image_2/2.png disp_0/1.png disp_0/2.png", ":all flat refused\n");
+    check("T/T_train_HR/1.png T/T_train_HR/2.png T/T_val_LR/X2/3.png",
+          "T:T_train_HR flat 1(png) 2(png)\nT:T_val_LR flat 3(png)\n");
+    check("a/v1/1.jpg HighJump/v2/2.jpg LongJump/v3/3.jpg Run/v4/4.jpg Swim/v5/5.jpg",
+          ":all classes 2(jpg) 3(jpg) 4(jpg) 5(jpg) 1(jpg)\n");
+    check("Ham_part_1/1.jpg Ham_part_2/2.jpg ham_part_1/1.jpg",
+          ":all flat Ham_part_1/1(jpg) 2(jpg) ham_part_1/1(jpg)\n");
+}
+
+/* Annotations without an extension, and notices, are not other things that there are many of. */
+static void test_claim__annotations_and_notices__beside(void **state)
+{
+    (void)state;
+    check("Images/c/1.jpg Images/d/2.jpg Annotation/c/1 Annotation/d/2 LICENSE README.md",
+          ":Images classes 1(jpg) 2(jpg)\n");
+    check(
+        "x/1.jpg x/2.jpg Thumbs.db LICENSE README.md",
+        ":all flat 1(jpg) 2(jpg) aside 1 without an extension (LICENSE), 1 .md (README.md), 1 .db "
+        "(Thumbs.db)\n");
+}
+
 /* A project with a dataset in it: what is called train is meant. */
 static void test_claim__split_in_a_project__taken(void **state)
 {
@@ -1068,6 +1096,8 @@ int main(void)
         cmocka_unit_test(test_claim__dots_in_names__each_is_a_sample),
         cmocka_unit_test(test_claim__case_alone_differs__both),
         cmocka_unit_test(test_claim__other_things__left_alone),
+        cmocka_unit_test(test_claim__roles__no_classes),
+        cmocka_unit_test(test_claim__annotations_and_notices__beside),
         cmocka_unit_test(test_claim__split_in_a_project__taken),
         cmocka_unit_test(test_claim__other_datasets_beside__the_folder_alone),
         cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
