@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/scope.h"
 
 /* What is at a place of a period. */
 struct entry {
@@ -31,111 +30,43 @@ struct mix {
 
 /* ---- a period ---- */
 
-/* Jobs that are released and not done, the one that is due first at [0]. */
-struct waiting {
-    unsigned n;
-    struct job {
-        uint32_t due;
-        unsigned source;
-        uint32_t j;
-    } job[MIX_SOURCES_MAX];
-};
-
-static bool mix_is_before(const struct job *a, const struct job *b)
+/* At each place the job that is due first, of those that are released: one always is, as there are
+ * as many jobs as places, and all end in time. */
+static void mix_make_table(struct stretch *s, unsigned sources)
 {
-    return a->due != b->due ? a->due < b->due : a->source < b->source;
-}
+    uint32_t released[MIX_SOURCES_MAX], due[MIX_SOURCES_MAX], next[MIX_SOURCES_MAX] = {0};
+    uint64_t period = s->period, w;
 
-static void swap_jobs(struct job *a, struct job *b)
-{
-    struct job job = *a;
-
-    *a = *b;
-    *b = job;
-}
-
-static void waiting_add(struct waiting *w, const struct job *job)
-{
-    unsigned i = w->n++;
-
-    w->job[i] = *job;
-    for (; i && mix_is_before(&w->job[i], &w->job[(i - 1) / 2]); i = (i - 1) / 2)
-        swap_jobs(&w->job[i], &w->job[(i - 1) / 2]);
-}
-
-static struct job waiting_take(struct waiting *w)
-{
-    struct job ret = w->job[0];
-    unsigned i = 0;
-
-    w->job[0] = w->job[--w->n];
-    for (;;) {
-        unsigned least = i, child = 2 * i + 1;
-
-        for (unsigned k = child; k < child + 2 && k < w->n; k++)
-            if (mix_is_before(&w->job[k], &w->job[least]))
-                least = k;
-        if (least == i)
-            return ret;
-        swap_jobs(&w->job[i], &w->job[least]);
-        i = least;
+    for (unsigned d = 0; d < sources; d++) {
+        w = s->weight[d];
+        released[d] = w ? 0 : UINT32_MAX;
+        due[d] = w ? (uint32_t)((period + w - 1) / w) : 0;
     }
-}
+    for (uint32_t n = 0; n < period; n++) {
+        uint32_t least = UINT32_MAX, j;
+        unsigned first = 0;
 
-/* The jobs that are released at each place: a list for each, of sources. */
-struct releases {
-    uint16_t first[MIX_PERIOD_MAX]; /* source + 1; 0: none */
-    uint16_t next[MIX_SOURCES_MAX];
-    uint32_t job[MIX_SOURCES_MAX];
-};
-
-static void release_at(struct releases *r, uint64_t place, unsigned source, uint32_t job)
-{
-    r->job[source] = job;
-    r->next[source] = r->first[place];
-    r->first[place] = (uint16_t)(source + 1);
-}
-
-static void mix_make_table(struct stretch *s, unsigned sources, struct releases *r,
-                           struct waiting *waiting)
-{
-    uint64_t period = s->period;
-
-    for (unsigned d = 0; d < sources; d++)
-        if (s->weight[d])
-            release_at(r, 0, d, 0);
-    for (uint64_t n = 0; n < period; n++) {
-        struct job job;
-        uint64_t released, w;
-
-        for (unsigned d = r->first[n]; d; d = r->next[d - 1]) {
-            w = s->weight[d - 1];
-            waiting_add(waiting,
-                        &(struct job){(uint32_t)(((r->job[d - 1] + 1) * period + w - 1) / w), d - 1,
-                                      r->job[d - 1]});
-        }
-        job = waiting_take(
-            waiting); /* one waits at each place: as many jobs as places, all in time */
-        s->entry[n] = (struct entry){(uint16_t)job.source, (uint16_t)job.j};
-        s->place[s->first[job.source] + job.j] = (uint16_t)n;
-        w = s->weight[job.source];
-        released = (job.j + 1) * period / w;
-        released = released > n ? released : n + 1;
-        if (job.j + 1 < w && released < period)
-            release_at(r, released, job.source, job.j + 1);
+        for (unsigned d = 0; d < sources; d++)
+            if (released[d] <= n && due[d] < least) {
+                least = due[d];
+                first = d;
+            }
+        j = next[first]++;
+        s->entry[n] = (struct entry){(uint16_t)first, (uint16_t)j};
+        s->place[s->first[first] + j] = (uint16_t)n;
+        w = s->weight[first];
+        released[first] = j + 1 < w ? (uint32_t)((j + 1) * period / w) : UINT32_MAX;
+        due[first] = (uint32_t)(((j + 2) * period + w - 1) / w);
     }
 }
 
 static int stretch_init(struct stretch *s, const struct mix_weights *weights, unsigned sources)
 {
-    AUTO_FREE struct releases *releases = calloc(1, sizeof(*releases));
-    struct waiting waiting = {.n = 0};
-
     s->start = weights->start;
     s->weight = calloc(sources, sizeof(*s->weight));
     s->first = calloc(sources, sizeof(*s->first));
     s->before = calloc(sources, sizeof(*s->before));
-    if (!releases || !s->weight || !s->first || !s->before)
+    if (!s->weight || !s->first || !s->before)
         return -ENOMEM;
     for (unsigned d = 0; d < sources; d++) {
         s->weight[d] = weights->weight[d];
@@ -146,7 +77,7 @@ static int stretch_init(struct stretch *s, const struct mix_weights *weights, un
     s->place = calloc(s->period, sizeof(*s->place));
     if (!s->entry || !s->place)
         return -ENOMEM;
-    mix_make_table(s, sources, releases, &waiting);
+    mix_make_table(s, sources);
     return 0;
 }
 
