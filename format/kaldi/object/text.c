@@ -7,13 +7,11 @@
  * posteriors to float first. */
 #include "format/kaldi/object/text.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/checked.h"
-#include "base/scope.h"
 
 #define FOUND_SHOWN 20 /* bytes of the text that a message shows */
 
@@ -156,22 +154,15 @@ void kaldi_text_line_end(struct kaldi_text *t)
 
 int kaldi_text_word(struct kaldi_text *t, unsigned array)
 {
-    static const struct {
-        const char *word;
-        double value;
-    } words[] = {{"infinity", (double)INFINITY}, {"inf", (double)INFINITY}, {"nan", (double)NAN}};
+    const uint8_t *end;
+    float v;
 
     kaldi_scan_skip_blanks(&t->s);
     kaldi_scan_need(&t->s, 16);
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        size_t len = strlen(words[i].word);
-
-        if (strncasecmp((const char *)t->s.p, words[i].word, len) != 0 ||
-            !token_ends(t, t->s.p + len))
-            continue;
-        t->s.p += len;
-        kaldi_text_store(t, array, t->v.n[array]++, words[i].value);
-        return 0;
-    }
-    return kaldi_text_fail(t, "a number or \"]\"");
+    end = isalpha(*t->s.p) ? decimal_parse(t->s.p, t->s.end, &v) : NULL;
+    if (!end || !token_ends(t, end))
+        return kaldi_text_fail(t, "a number or \"]\"");
+    t->s.p = end;
+    kaldi_text_store(t, array, t->v.n[array]++, (double)v);
+    return 0;
 }

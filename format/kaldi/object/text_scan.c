@@ -55,53 +55,28 @@ void kaldi_scan_skip_token(struct kaldi_scan *s)
         s->p++;
 }
 
-static const uint8_t *skip_digits(const uint8_t *p)
+/* Parse the number of digits at p, however long: to one of the two. False: there is none. */
+static bool scan_number(struct kaldi_scan *s, float *ret, double *ret_double)
 {
-    while (kaldi_is_digit(*p))
-        p++;
-    return p;
-}
+    const uint8_t *end = NULL;
 
-/* [+-] digits with or without a point, [(e|E) [+-] digits]. Returns where that ends or fails. */
-static const uint8_t *skip_number(const uint8_t *p, bool *ret_good)
-{
-    const uint8_t *start, *fraction;
-    bool digits;
+    for (size_t n = KALDI_SCAN_SHORT; n <= KALDI_SCAN_SIZE; n *= 2) {
+        const uint8_t *digits;
 
-    p += *p == '-' || *p == '+';
-    start = p;
-    p = skip_digits(p);
-    digits = p > start;
-    if (*p == '.') {
-        fraction = p + 1;
-        p = skip_digits(fraction);
-        digits = digits || p > fraction;
+        kaldi_scan_need(s, n);
+        digits = s->p + (*s->p == '-' || *s->p == '+');
+        if (!kaldi_is_digit(*digits) && *digits != '.') /* a word is parsed by others */
+            return false;
+        end =
+            ret ? decimal_parse(s->p, s->end, ret) : decimal_parse_double(s->p, s->end, ret_double);
+        if (s->last || (end && end < s->end))
+            break;
+        end = NULL; /* more of it may follow */
     }
-    *ret_good = digits;
-    if (digits && (*p == 'e' || *p == 'E')) {
-        p++;
-        p += *p == '-' || *p == '+';
-        start = p;
-        p = skip_digits(p);
-        *ret_good = p > start;
-    }
-    return p;
-}
-
-/* Make all of the number at p available, and return its end. NULL: no number. */
-static const uint8_t *scan_number(struct kaldi_scan *s)
-{
-    const uint8_t *end;
-    bool good;
-
-    while ((end = skip_number(s->p, &good)) == s->end && !s->last) {
-        size_t len = (size_t)(end - s->p);
-
-        if (len == KALDI_SCAN_SIZE)
-            return NULL;
-        kaldi_scan_more(s, len + 1);
-    }
-    return good ? end : NULL;
+    if (!end || (isinf(ret ? (double)*ret : *ret_double) && !s->infinite))
+        return false;
+    s->p = end;
+    return true;
 }
 
 /* [+-] digits, of any number. */
@@ -143,12 +118,7 @@ bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret)
 
 bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
 {
-    const uint8_t *end = scan_number(s);
-
-    if (!end || decimal_parse(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
-        return false;
-    s->p = end;
-    return true;
+    return scan_number(s, ret, NULL);
 }
 
 bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
@@ -157,11 +127,8 @@ bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
 
     kaldi_scan_need(s, KALDI_SCAN_SHORT);
     end = decimal_parse_short_double(s->p, ret);
-    if (!end) {
-        end = scan_number(s);
-        if (!end || decimal_parse_double(s->p, end, ret) != end || (isinf(*ret) && !s->infinite))
-            return false;
-    }
+    if (!end)
+        return scan_number(s, NULL, ret);
     s->p = end;
     return true;
 }

@@ -116,60 +116,35 @@ int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, s
 
 /* ---- audio ---- */
 
-/* Read samples [first, first + n) of the channel that counts, or, if all count, values [first,
- * first + n) of the interleaved channels. */
-static int read_samples(struct read_context *rc, const struct kaldi_cell *cell, uint64_t first,
-                        size_t n, uint8_t *dst, struct diag *d)
-{
-    const struct kaldi_object *o = &cell->row.object;
-    unsigned all = (unsigned)o->dim[1], stride = cell->channel ? all : 1;
-    uint64_t data = o->start + cell->data;
-    uint64_t skip = cell->channel ? cell->channel - 1 : 0;
-    uint8_t stored[CHUNK];
-    int result = 0;
-
-    first += cell->row.is_cut ? cell->row.first[0] * channels_of(cell) : 0;
-    if (stride == 1 && o->store == KALDI_RIFF)
-        return kaldi_read(rc, cell->row.blob, data + first * 2, n * 2, dst, d);
-    while (n) {
-        size_t step = (size_t)min_u64(n, max_u64(CHUNK / 2 / stride, 1));
-        size_t bytes = ((step - 1) * stride + 1) * 2;
-        int r =
-            kaldi_read(rc, cell->row.blob, data + (first * stride + skip) * 2, bytes, stored, d);
-
-        if (!missing_go_on(rc, r, &result))
-            break;
-        for (size_t i = 0; i < step && r == 0; i++) {
-            const uint8_t *at = stored + i * stride * 2;
-
-            dst[2 * i] = o->store == KALDI_RIFX ? at[1] : at[0];
-            dst[2 * i + 1] = o->store == KALDI_RIFX ? at[0] : at[1];
-        }
-        dst += 2 * step;
-        first += step;
-        n -= step;
-    }
-    return result;
-}
-
-/* Write bytes [off, off + len) of the samples as little-endian int16. */
+/* Write bytes [off, off + len) of the samples that count as little-endian int16: of one channel, or
+ * of all, interleaved. */
 static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
 {
-    uint8_t edge[2] = {0};
+    const struct kaldi_object *o = &cell->row.object;
+    size_t stride = 2 * (cell->channel ? (size_t)o->dim[1] : 1); /* bytes */
+    uint64_t data =
+        kaldi_view_span(&(struct kaldi_view){.cell = cell, .body = VIEW_SAMPLES, .len = 2}).off;
+    uint8_t stored[CHUNK];
     int all = 0;
 
-    if (len && off % 2) {
-        if (!missing_go_on(rc, read_samples(rc, cell, off / 2, 1, edge, d), &all))
-            return all;
-        *dst++ = edge[1];
-        off++;
-        len--;
+    if (stride == 2 && o->store == KALDI_RIFF)
+        return kaldi_read(rc, cell->row.blob, data + off, len, dst, d);
+    while (len) {
+        size_t skip = off % 2;
+        size_t n = (size_t)min_u64(ceil_div(skip + len, 2), max_u64(CHUNK / stride, 1));
+        size_t made = (size_t)min_u64(len, 2 * n - skip);
+        int r = kaldi_read(rc, cell->row.blob, data + off / 2 * stride, (n - 1) * stride + 2,
+                           stored, d);
+
+        if (!missing_go_on(rc, r, &all))
+            break;
+        for (size_t i = skip; i < skip + made && r == 0; i++)
+            *dst++ = stored[i / 2 * stride + (o->store == KALDI_RIFX ? 1 - i % 2 : i % 2)];
+        dst += r == 0 ? 0 : made;
+        off += made;
+        len -= made;
     }
-    if (len / 2 && !missing_go_on(rc, read_samples(rc, cell, off / 2, len / 2, dst, d), &all))
-        return all;
-    if (len % 2 && missing_go_on(rc, read_samples(rc, cell, (off + len) / 2, 1, edge, d), &all))
-        dst[len - 1] = edge[0];
     return all;
 }
 

@@ -114,51 +114,6 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
     return r;
 }
 
-/* The first line that leads to an object decides; if none does, d keeps the first reason. */
-static int find_type_of_script(struct kaldi_table *table, struct kaldi_in *in, struct diag *d)
-{
-    enum kaldi_type guess = KALDI_UNKNOWN;
-    uint64_t at = 0;
-    int r = -ENODATA;
-
-    for (unsigned i = 0; i < FIRST_LINES && at < in->size; i++) {
-        bool ended;
-        size_t len;
-        const uint8_t *text = kaldi_in_line(in, &at, LINE_MOST, &len, &ended);
-        struct diag reason = DIAG_INIT;
-        struct scp_line line;
-        const char *wrong;
-
-        if (!text)
-            return kaldi_bad(in, at, d, "cannot be read");
-        if (i == 0 && len >= 2 && text[0] == 0 && text[1] == 'B')
-            return kaldi_bad(in, 0, d, "expected lines of text, got a binary object");
-        wrong = scp_line_parse((const char *)text, len, &line);
-        if (wrong) {
-            diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->base.blob), i + 1, wrong);
-            if (!line.has_value && !table->permissive)
-                break;
-            continue;
-        }
-        r = type_of_line(table, &line, &reason);
-        if (blob_says_nothing(r))
-            return diag_set(d, r, "%s", diag_text(&reason, r));
-        if (r == 0)
-            break;
-        if (r == 1) { /* the next line may name a file */
-            if (!guess)
-                guess = table->asked ? table->asked : guess_output(table, &line);
-            continue;
-        }
-        diag_set(d, r, "%s:%u: %s", blob_name(table->base.blob), i + 1, diag_text(&reason, r));
-    }
-    if (guess) {
-        table->type = table->type ? table->type : guess;
-        r = 0;
-    }
-    return r == 0 ? r : -EBADMSG;
-}
-
 int kaldi_check_line(const struct kaldi_table *table, const struct blob *blob, uint64_t number,
                      const struct scp_line *line, const char *wrong, uint64_t *empty_line,
                      struct diag *d)
@@ -178,29 +133,53 @@ int kaldi_check_line(const struct kaldi_table *table, const struct blob *blob, u
                     *empty_line ? "blank line before other lines" : ends);
 }
 
-/* The first bytes, which the window holds. The pass finds what comes after them. */
-static int kaldi_table_type_check_lines(const struct kaldi_table *table, struct kaldi_in *in,
-                                        struct diag *d)
+/* The first line that leads to an object decides; if none does, d keeps the first reason. Lines in
+ * the first bytes, which the window holds, are checked too; the pass finds what comes after them.
+ */
+static int find_type_of_script(struct kaldi_table *table, struct diag *d)
 {
-    uint64_t at = 0, empty_line = 0, number = 0;
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    enum kaldi_type guess = KALDI_UNKNOWN;
+    uint64_t at = 0, empty_line = 0;
+    bool found = false;
     int r = 0;
 
-    in->size = min_u64(in->size, LINE_MOST);
-    while (r >= 0 && at < in->size) {
+    kaldi_in_init(&in, table->base.blob);
+    in.window.least = LINE_MOST;
+    for (unsigned i = 1; at < in.size && (found ? at < LINE_MOST : i <= FIRST_LINES); i++) {
         bool ended;
         size_t len;
-        const uint8_t *text = kaldi_in_line(in, &at, LINE_MOST, &len, &ended);
+        const uint8_t *text = kaldi_in_line(&in, &at, LINE_MOST, &len, &ended);
+        struct diag reason = DIAG_INIT;
         struct scp_line line;
         const char *wrong;
 
         if (!text)
-            return kaldi_bad(in, at, d, "cannot be read");
-        if (!ended && in->size < table->base.blob->size)
-            break;
+            return kaldi_bad(&in, at, d, "cannot be read");
+        if (i == 1 && len >= 2 && text[0] == 0 && text[1] == 'B')
+            return kaldi_bad(&in, 0, d, "expected lines of text, got a binary object");
         wrong = scp_line_parse((const char *)text, len, &line);
-        r = kaldi_check_line(table, table->base.blob, ++number, &line, wrong, &empty_line, d);
+        if (wrong && !found)
+            diag_set(d, -EBADMSG, "%s:%u: %s", blob_name(table->base.blob), i, wrong);
+        r = at > LINE_MOST
+                ? 0
+                : kaldi_check_line(table, table->base.blob, i, &line, wrong, &empty_line, d);
+        if (r < 0)
+            return r;
+        if (wrong || found)
+            continue;
+        r = type_of_line(table, &line, &reason);
+        if (blob_says_nothing(r))
+            return diag_set(d, r, "%s", diag_text(&reason, r));
+        found = r == 0;
+        if (r == 1 && !guess) /* the next line may name a file */
+            guess = table->asked ? table->asked : guess_output(table, &line);
+        if (r < 0)
+            diag_set(d, r, "%s:%u: %s", blob_name(table->base.blob), i, diag_text(&reason, r));
     }
-    return r < 0 ? r : 0;
+    if (!found && guess && !table->type)
+        table->type = guess;
+    return found || guess ? 0 : -EBADMSG;
 }
 
 /* A file that is one object: only types that say themselves what they are. */
@@ -235,19 +214,14 @@ static int see_start(struct kaldi_table *table, struct diag *d)
 
 int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 {
-    AUTO_KALDI_IN struct kaldi_in in = {0};
     int r = see_start(table, d);
 
     if (r < 0)
         return r;
     if (table->layout == KALDI_SINGLE)
         return find_type_of_single(table, d);
-    if (table->layout == KALDI_SCRIPT) {
-        kaldi_in_init(&in, table->base.blob);
-        in.window.least = LINE_MOST;
-        r = find_type_of_script(table, &in, d);
-        return r < 0 || table->permissive ? r : kaldi_table_type_check_lines(table, &in, d);
-    }
+    if (table->layout == KALDI_SCRIPT)
+        return find_type_of_script(table, d);
     if (table->type == KALDI_UNKNOWN) {
         r = kaldi_sniff_archive(table->base.blob, table->asked, &table->type, d);
         if (r == 0)
