@@ -197,15 +197,6 @@ static int packed_sized(struct kaldi_text *t)
     return r;
 }
 
-static bool is_triangle(uint64_t n)
-{
-    uint64_t rows = 0;
-
-    while (rows <= PACKED_ROWS_MAX && rows * (rows + 1) / 2 < n)
-        rows++;
-    return rows <= PACKED_ROWS_MAX && n == rows * (rows + 1) / 2;
-}
-
 int kaldi_text_packed(struct kaldi_text *t)
 {
     int r;
@@ -216,6 +207,7 @@ int kaldi_text_packed(struct kaldi_text *t)
         return packed_sized(t);
     r = kaldi_text_open(t, NULL);
     while (r == 0) {
+        uint64_t rows;
         uint8_t c;
 
         kaldi_scan_skip_blanks(&t->s);
@@ -225,7 +217,8 @@ int kaldi_text_packed(struct kaldi_text *t)
                                  : kaldi_text_word(t, ARRAY_ONLY);
             continue;
         }
-        if (!is_triangle(t->v.n[ARRAY_ONLY]))
+        rows = kaldi_triangle_rows(t->v.n[ARRAY_ONLY]);
+        if (rows > PACKED_ROWS_MAX || rows * (rows + 1) / 2 != t->v.n[ARRAY_ONLY])
             return kaldi_text_fail(t, "the n (n + 1) / 2 numbers of a triangle before this");
         t->s.p++;
         kaldi_text_line_end(t);

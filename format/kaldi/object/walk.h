@@ -158,6 +158,16 @@ int kaldi_text_measure(struct kaldi_in *in, const struct kaldi_values *values,
 
 /* ---- numbers ---- */
 
+/* The rows of a triangle of n numbers. */
+static inline uint64_t kaldi_triangle_rows(uint64_t n)
+{
+    uint64_t rows = 0;
+
+    while (rows * (rows + 1) / 2 < n)
+        rows++;
+    return rows;
+}
+
 static inline float kaldi_load_f4(const uint8_t *p)
 {
     uint32_t bits = load_le32(p);

@@ -105,15 +105,6 @@ static void write_rows(struct writer *w, unsigned array, char letter, uint64_t r
         write_bytes(w, "]\n");
 }
 
-static uint64_t rows_of_triangle(uint64_t n)
-{
-    uint64_t rows = 0;
-
-    while (rows * (rows + 1) / 2 < n)
-        rows++;
-    return rows;
-}
-
 static void write_list_record(struct writer *w, const struct kaldi_list_layout *layout)
 {
     for (unsigned k = 0; layout->record[k]; k++)
@@ -164,7 +155,7 @@ static void write_object(struct writer *w)
     else if (o->type == KALDI_VECTOR)
         write_rows(w, 0, 'V', 1, o->dim[0]);
     else if (o->type == KALDI_PACKED)
-        write_rows(w, 0, 'P', rows_of_triangle(o->dim[0]), 0);
+        write_rows(w, 0, 'P', kaldi_triangle_rows(o->dim[0]), 0);
     else if (o->type == KALDI_BOOL)
         write_bytes(w, *o->array[0] ? "T" : "F");
     else if (o->type == KALDI_INT)

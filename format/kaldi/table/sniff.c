@@ -44,6 +44,7 @@ static const struct text_type {
 /* An attempt to read the objects as one type. */
 struct attempt {
     const struct blob *blob;
+    bool is_whole; /* the object is all of its file */
     enum kaldi_type type;
     enum need need;
     uint64_t most;
@@ -114,13 +115,15 @@ static bool has_need(enum need need, const struct kaldi_object *object, const ui
     }
 }
 
-/* Are there bytes that no text has? The types for words accept anything that fits no other type. */
-static bool kaldi_sniff_has_control(const uint8_t *bytes, uint64_t len)
+/* How many bytes at the start are those of a text. The types for words accept anything that fits no
+ * other type. */
+static size_t text_span(const uint8_t *bytes, uint64_t len)
 {
-    for (uint64_t i = 0; i < len; i++)
-        if (bytes[i] == 0x7f || (bytes[i] < 0x20 && !memchr("\t\n\v\f\r", bytes[i], 5)))
-            return true;
-    return false;
+    size_t n = 0;
+
+    while (n < len && (kaldi_is_blank(bytes[n]) || (bytes[n] > ' ' && bytes[n] != 0x7f)))
+        n++;
+    return n;
 }
 
 /* Does the store fit the type? A float of 8 bytes is a double. */
@@ -149,7 +152,7 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     if (!bytes)
         return in->error;
     if ((try->type == KALDI_TOKEN || try->type == KALDI_TOKENS) &&
-        kaldi_sniff_has_control(bytes, ret->len))
+        text_span(bytes, ret->len) < ret->len)
         return -EBADMSG;
     if (have < ret->len) { /* a matrix: its start shows the lines */
         try->has_need = try->has_need || memchr(bytes, '\n', have);
@@ -159,81 +162,58 @@ static int try_object(struct attempt *try, struct kaldi_in *in, uint64_t at,
     return look_at_reals(try, ret, bytes);
 }
 
-/* After a wrong guess numbers are taken for keys, and those mostly have control bytes. */
-static bool key_is_sane(const uint8_t *key, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (key[i] < 0x21 || key[i] == 0x7f)
-            return false;
-    return true;
-}
-
 /* Kaldi takes a key without an object for the end of an archive. Is the text after the last object
  * empty, or a plausible key? */
 static int ends_sanely(const struct attempt *try, struct kaldi_in *in, uint64_t at)
 {
     while (at < in->size && at < try->most) {
-        size_t have = 0, len = 0;
+        size_t have = 0;
         const uint8_t *tail = kaldi_in_at(in, at, KEY_MAX, &have);
 
         if (!tail)
             return in->error;
-        while (len < have && (kaldi_is_blank(tail[len]) || key_is_sane(tail + len, 1)))
-            len++;
-        if (len < have)
+        if (text_span(tail, have) < have)
             return -EBADMSG;
         at += have;
     }
     return 0;
 }
 
-/* Try all objects of the archive, or of its first bytes. 0: all can be read this way; -EBADMSG:
- * not. */
-static int try_archive(struct attempt *try, struct diag *d)
+/* Try all objects of the file, or of its first bytes. 0: all can be read this way; -EBADMSG: not.
+ * After a wrong guess numbers are taken for keys, and those mostly have control bytes. */
+static int try_objects(struct attempt *try, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
-    uint64_t at = 0;
+    struct kaldi_object object = {0};
     uint8_t key[KEY_MAX];
+    uint64_t at = 0;
+    bool is_plain;
+    size_t len = 0;
+    int r = 1;
 
     kaldi_in_init(&in, try->blob);
     while (at < try->most) {
-        struct kaldi_object object;
-        bool is_plain;
-        size_t len;
-        int r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
-
+        if (!try->is_whole)
+            r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
         if (r == 0) {
             r = ends_sanely(try, &in, at);
             if (r < 0)
                 return r;
             break;
         }
-        if (r == 1 && !key_is_sane(key, len))
+        if (r == 1 && text_span(key, len) < len)
             return -EBADMSG;
         if (r == 1)
             r = try_object(try, &in, at, &object, d);
         if (r < 0)
             return r;
-        try->reached = at = object.start + object.len;
+        at = object.start + object.len;
+        if (try->is_whole)
+            return at == in.size && is_likely(try) ? 0 : -EBADMSG;
+        try->reached = at;
     }
     return try->reached && is_likely(try) ? 0 : -EBADMSG;
 }
-
-/* Try an object that is all of its file. */
-static int try_whole(struct attempt *try, struct diag *d)
-{
-    AUTO_KALDI_IN struct kaldi_in in = {0};
-    struct kaldi_object object;
-    int r;
-
-    kaldi_in_init(&in, try->blob);
-    r = try_object(try, &in, 0, &object, d);
-    if (r == 0 && object.len != in.size)
-        r = -EBADMSG;
-    return r == 0 && is_likely(try) ? 0 : r < 0 && r != -EBADMSG ? r : -EBADMSG;
-}
-
-typedef int try_fn(struct attempt *try, struct diag *d);
 
 /* How far an attempt got; r: what it returned. */
 static uint64_t reach(const struct attempt *try, int r)
@@ -246,10 +226,11 @@ static uint64_t reach(const struct attempt *try, int r)
 
 /* Choose among the attempts. Keep those that reached the end, or, if the archive breaks off, got
  * furthest; of these keep the ones with plausible numbers, if there are any. */
-static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *ret, struct diag *d)
+static int sniff_binary(const struct blob *blob, bool is_whole, enum kaldi_type *ret,
+                        struct diag *d)
 {
     struct attempt try[ARRAY_LEN(binary_types)];
-    uint64_t reached[ARRAY_LEN(binary_types)], furthest = 1;
+    uint64_t furthest = 1;
     enum kaldi_type found = KALDI_UNKNOWN;
     AUTO_TEXT struct text names = {0};
     unsigned n = 0;
@@ -258,17 +239,17 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
         int r;
 
-        try[i] = (struct attempt){.blob = blob, .type = binary_types[i], .most = BINARY_MOST};
-        r = run(&try[i], NULL);
+        try[i] = (struct attempt){blob, is_whole, binary_types[i], .most = BINARY_MOST};
+        r = try_objects(&try[i], NULL);
         if (r < 0 && r != -EBADMSG)
             return r;
-        reached[i] = reach(&try[i], r);
-        furthest = max_u64(furthest, reached[i]);
+        try[i].reached = reach(&try[i], r);
+        furthest = max_u64(furthest, try[i].reached);
     }
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++)
-        all_odd = all_odd && (reached[i] < furthest || is_odd(&try[i]));
+        all_odd = all_odd && (try[i].reached < furthest || is_odd(&try[i]));
     for (size_t i = 0; i < ARRAY_LEN(binary_types); i++) {
-        if (reached[i] < furthest || (is_odd(&try[i]) && !all_odd))
+        if (try[i].reached < furthest || (is_odd(&try[i]) && !all_odd))
             continue;
         found = n ? found : try[i].type;
         text_add(&names, "%s%s", n++ ? " or " : "", kaldi_types[try[i].type].name);
@@ -287,7 +268,7 @@ static int sniff_binary(const struct blob *blob, try_fn *run, enum kaldi_type *r
 }
 
 /* brackets: the first object begins with a bracket, so it is no list of words. */
-static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum kaldi_type *ret,
+static int sniff_text(const struct blob *blob, bool is_whole, bool brackets, enum kaldi_type *ret,
                       struct diag *d)
 {
     size_t n = ARRAY_LEN(text_types) - (brackets ? 2 : 0);
@@ -296,11 +277,9 @@ static int sniff_text(const struct blob *blob, bool brackets, try_fn *run, enum 
     struct diag first = DIAG_INIT;
 
     for (size_t i = 0; i < n; i++) {
-        struct attempt try = {.blob = blob,
-                              .type = text_types[i].type,
-                              .need = text_types[i].need,
+        struct attempt try = {blob, is_whole, text_types[i].type, text_types[i].need,
                               .most = TEXT_MOST};
-        int r = run(&try, &first);
+        int r = try_objects(&try, &first);
 
         if (r == 0)
             *ret = try.type;
@@ -327,15 +306,6 @@ static size_t strspn_of(const uint8_t *text, size_t len, const char *characters)
     while (n < len && text[n] && strchr(characters, text[n]))
         n++;
     return n;
-}
-
-static bool begins_with_bracket(const uint8_t *text, size_t len)
-{
-    while (len && memchr(" \t\n\r", *text, 4)) {
-        text++;
-        len--;
-    }
-    return len && *text == '[';
 }
 
 /* Do objects of that type state it? If the user asks for such a type, no other is tried. */
@@ -369,16 +339,14 @@ bool kaldi_is_fst(const uint8_t *object, size_t len)
            memmem(at, (size_t)(end - at), "\n\r\n", 3);
 }
 
-/* Find out the type: the object at byte at decides the method; run() makes an attempt on the
- * file. */
-static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_type asked,
-                 enum kaldi_type *ret, struct diag *d)
+int kaldi_sniff(const struct blob *blob, uint64_t at, enum kaldi_type asked, enum kaldi_type *ret,
+                struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct diag reason = DIAG_INIT;
     struct kaldi_object object;
     const uint8_t *start;
-    size_t have;
+    size_t have, blanks;
     int r;
 
     kaldi_in_init(&in, blob);
@@ -392,8 +360,9 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
             "them as a table of words, such as: lattice-best-path ark:LATTICES ark,t:text",
             blob_name(blob));
     if (have && start[0] != 0 && start[0] != 'R') {
+        blanks = strspn_of(start, have, " \t\n\r");
         if (!asked)
-            return sniff_text(blob, begins_with_bracket(start, have), run, ret, d);
+            return sniff_text(blob, !at, blanks < have && start[blanks] == '[', ret, d);
         *ret = asked;
         return 0;
     }
@@ -403,37 +372,8 @@ static int sniff(const struct blob *blob, uint64_t at, try_fn *run, enum kaldi_t
         return 0;
     }
     if (r == -EBADMSG && have && start[0] == 'R')
-        r = sniff_text(blob, false, run, ret, NULL);
+        r = sniff_text(blob, !at, false, ret, NULL);
     else if (r == -EBADMSG && have >= 2 && start[1] == 'B')
-        r = sniff_binary(blob, run, ret, d);
+        r = sniff_binary(blob, !at, ret, d);
     return r < 0 ? diag_set(d, r, "%s", reason.text) : r;
-}
-
-int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
-                        struct diag *d)
-{
-    AUTO_KALDI_IN struct kaldi_in in = {0};
-    uint8_t key[KEY_MAX];
-    uint64_t at = 0;
-    bool is_plain;
-    size_t len;
-    int r;
-
-    kaldi_in_init(&in, blob);
-    r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
-    if (r == 0)
-        return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
-    if (r == 1)
-        r = sniff(blob, at, try_archive, asked, ret, d);
-    if (r == 0 && *ret == KALDI_OPAQUE)
-        r = kaldi_bad(&in, at, d,
-                      "expected objects whose ends are known, got opaque ones: give the scp that "
-                      "was written with the archive");
-    return r;
-}
-
-int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
-                       enum kaldi_type *ret, struct diag *d)
-{
-    return sniff(blob, at, at ? try_archive : try_whole, asked, ret, d);
 }

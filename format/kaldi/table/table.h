@@ -113,18 +113,14 @@ void kaldi_table_identity(const struct kaldi_table *table, struct text *t);
 
 /* ---- finding out the type (format/kaldi/table/sniff.c) ---- */
 
-/* The type that the first object of an archive states itself; otherwise asked, if that is known;
- * or the only type as which the objects can be read, for text the most specific one. 0, or
- * -EBADMSG with the reason in d. */
-int kaldi_sniff_archive(const struct blob *blob, enum kaldi_type asked, enum kaldi_type *ret,
-                        struct diag *d);
+/* The type of the object at byte at, which is all of its file, or if at > 0 of its archive: the one
+ * that it states itself; otherwise asked, if that is known; or the only type as which the objects
+ * can be read, for text the most specific one. 0, or -EBADMSG with the reason in d. */
+int kaldi_sniff(const struct blob *blob, uint64_t at, enum kaldi_type asked, enum kaldi_type *ret,
+                struct diag *d);
 
 /* Is what follows a key a lattice or another FST, as text or in binary? */
 bool kaldi_is_fst(const uint8_t *object, size_t len);
-
-/* The same for the object at byte at of a file; the file is an archive if at > 0. */
-int kaldi_sniff_object(const struct blob *blob, uint64_t at, enum kaldi_type asked,
-                       enum kaldi_type *ret, struct diag *d);
 
 /* The next key of an archive from *at on: *ret_len bytes in ret_key. Moves *at to the start of the
  * object. *ret_plain: a space separates key and object. 1, 0: no more keys, -EBADMSG with the

@@ -12,24 +12,6 @@
 #define LINE_MOST   65536 /* bytes; also those of an scp file that are checked at each opening */
 #define FIRST_LINES 100   /* of an scp file; one of them must lead to an object */
 
-/* As in Kaldi, a file is no archive if its first object cannot be read. */
-static int kaldi_table_type_check_first(const struct kaldi_table *table, struct diag *d)
-{
-    AUTO_KALDI_IN struct kaldi_in in = {0};
-    struct kaldi_object object;
-    uint8_t key[KEY_MAX];
-    uint64_t at = 0;
-    size_t len = 0;
-    bool is_plain;
-    int r;
-
-    kaldi_in_init(&in, table->base.blob);
-    r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
-    if (r == 0)
-        return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
-    return r < 0 ? r : kaldi_measure(&in, at, table->type, &object, d);
-}
-
 /* Guess the type of a command's output before it runs, by its text and the name of the table's
  * file. */
 static enum kaldi_type guess_output(const struct kaldi_table *table, const struct scp_line *line)
@@ -45,30 +27,18 @@ static enum kaldi_type guess_output(const struct kaldi_table *table, const struc
     return KALDI_MATRIX;
 }
 
-/* Measure the object that a line names as that type. */
-static int kaldi_table_type_measure_named(const struct blob *blob, const struct scp_line *line,
-                                          enum kaldi_type type, struct diag *d)
-{
-    AUTO_KALDI_IN struct kaldi_in in = {0};
-    struct kaldi_object object;
-
-    kaldi_in_init(&in, blob);
-    return kaldi_measure(&in, line->place == SCP_OFFSET ? line->offset : 0, type, &object, d);
-}
-
-/* A type that is given for all tables may be meant for another: what does this one look like?
- * object: of an scp file; NULL: the table is an archive. */
-static void see_looks(struct kaldi_table *table, const struct blob *object, uint64_t at,
-                      enum kaldi_type type)
+/* Find out the type from the object at byte at. One that is given for all tables may be meant for
+ * another: then see what this one looks like. */
+static int sniff_type(struct kaldi_table *table, const struct blob *blob, uint64_t at,
+                      enum kaldi_type *ret, struct diag *d)
 {
     enum kaldi_type looks = KALDI_UNKNOWN;
-    int r;
+    int r = kaldi_sniff(blob, at, table->asked, ret, d);
 
-    if (!table->asked_of_all || type != table->asked)
-        return;
-    r = object ? kaldi_sniff_object(object, at, KALDI_UNKNOWN, &looks, NULL)
-               : kaldi_sniff_archive(table->base.blob, KALDI_UNKNOWN, &looks, NULL);
-    table->looks = r == 0 && looks != type ? looks : KALDI_UNKNOWN;
+    if (r == 0 && table->asked_of_all && *ret == table->asked &&
+        kaldi_sniff(blob, at, KALDI_UNKNOWN, &looks, NULL) == 0)
+        table->looks = looks == *ret ? KALDI_UNKNOWN : looks;
+    return r;
 }
 
 /* Does a line name a file of audio, of any kind? -o audio= may read it where Kaldi does not. */
@@ -86,8 +56,11 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
 {
     AUTO_FREE char *path = strndup(line->path, line->path_len);
     AUTO_BLOB struct blob *blob = NULL;
+    AUTO_KALDI_IN struct kaldi_in in = {0};
+    uint64_t at = line->place == SCP_OFFSET ? line->offset : 0;
     enum kaldi_type type = table->type;
     struct opener_run *run = NULL;
+    struct kaldi_object object;
     int r;
 
     if (!path)
@@ -103,12 +76,11 @@ static int type_of_line(struct kaldi_table *table, const struct scp_line *line, 
         return 0;
     }
     if (r == 0 && type == KALDI_UNKNOWN)
-        r = kaldi_sniff_object(blob, line->place == SCP_OFFSET ? line->offset : 0, table->asked,
-                               &type, d);
-    if (r == 0 && table->type == KALDI_UNKNOWN)
-        see_looks(table, blob, line->place == SCP_OFFSET ? line->offset : 0, type);
-    if (r == 0)
-        r = kaldi_table_type_measure_named(blob, line, type, d);
+        r = sniff_type(table, blob, at, &type, d);
+    if (r < 0)
+        return r;
+    kaldi_in_init(&in, blob);
+    r = kaldi_measure(&in, at, type, &object, d);
     if (r == 0)
         table->type = type;
     return r;
@@ -182,50 +154,38 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
     return found || guess ? 0 : -EBADMSG;
 }
 
-/* A file that is one object: only types that say themselves what they are. */
-static int find_type_of_single(struct kaldi_table *table, struct diag *d)
+/* As in Kaldi, a file is no archive if its first object cannot be read. */
+int kaldi_find_type(struct kaldi_table *table, struct diag *d)
 {
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct kaldi_object object;
-    int r = kaldi_sniff_object(table->base.blob, 0, table->asked, &table->type, d);
-
-    kaldi_in_init(&in, table->base.blob);
-    if (r == 0 && table->type > KALDI_PACKED && table->type != KALDI_OPAQUE)
-        return kaldi_bad(&in, 0, d, "expected a matrix, a vector or a token such as <Nnet3>");
-    if (r == 0)
-        r = kaldi_measure(&in, 0, table->type, &object, d);
-    return r;
-}
-
-/* What is seen in the first bytes: a byte order mark, the class of opaque objects. */
-static int see_start(struct kaldi_table *table, struct diag *d)
-{
-    AUTO_KALDI_IN struct kaldi_in in = {0};
-    size_t have = 0;
+    uint8_t key[KEY_MAX];
+    uint64_t at = 0;
+    size_t len = 0;
     const uint8_t *start;
+    bool is_plain, asks = table->type == KALDI_UNKNOWN;
+    int r = 1;
 
     kaldi_in_init(&in, table->base.blob);
-    start = kaldi_in_at(&in, 0, 3, &have);
+    start = kaldi_in_at(&in, 0, 3, &len);
     if (!start)
         return kaldi_bad(&in, 0, d, "cannot be read");
-    table->has_mark = utf8_mark(start, have);
-    return 0;
-}
-
-int kaldi_find_type(struct kaldi_table *table, struct diag *d)
-{
-    int r = see_start(table, d);
-
-    if (r < 0)
-        return r;
-    if (table->layout == KALDI_SINGLE)
-        return find_type_of_single(table, d);
+    table->has_mark = utf8_mark(start, len);
     if (table->layout == KALDI_SCRIPT)
         return find_type_of_script(table, d);
-    if (table->type == KALDI_UNKNOWN) {
-        r = kaldi_sniff_archive(table->base.blob, table->asked, &table->type, d);
-        if (r == 0)
-            see_looks(table, NULL, 0, table->type);
-    }
-    return r < 0 ? r : kaldi_table_type_check_first(table, d);
+    if (table->layout == KALDI_ARCHIVE)
+        r = kaldi_next_key(&in, &at, 0, key, &len, &is_plain, d);
+    if (r == 0)
+        return kaldi_bad(&in, 0, d, "expected a key and an object, got the end of the file");
+    if (r == 1)
+        r = asks ? sniff_type(table, table->base.blob, at, &table->type, d) : 0;
+    if (r < 0)
+        return r;
+    if (asks && at && table->type == KALDI_OPAQUE)
+        return kaldi_bad(&in, at, d,
+                         "expected objects whose ends are known, got opaque ones: give the scp "
+                         "that was written with the archive");
+    if (!at && table->type > KALDI_PACKED && table->type != KALDI_OPAQUE)
+        return kaldi_bad(&in, 0, d, "expected a matrix, a vector or a token such as <Nnet3>");
+    return kaldi_measure(&in, at, table->type, &object, d);
 }
