@@ -30,6 +30,7 @@ struct opener_ops {
     void (*stop)(struct opener_run *run);
     int (*unpack)(const struct opener *opener, const struct blob *blob,
                   const struct packed_part *part, struct blob **ret, struct diag *d);
+    int (*unpack_file)(const struct opener *opener, struct blob **blob, struct diag *d);
 };
 
 struct opener {
@@ -86,6 +87,13 @@ static inline int opener_unpack(const struct opener *opener, const struct blob *
                                 const struct packed_part *part, struct blob **ret, struct diag *d)
 {
     return opener->ops->unpack(opener, blob, part, ret, d);
+}
+
+/* The same of a whole file: if *blob is packed, replace it by its content. */
+static inline int opener_unpack_file(const struct opener *opener, struct blob **blob,
+                                     struct diag *d)
+{
+    return opener->ops->unpack_file(opener, blob, d);
 }
 
 #endif

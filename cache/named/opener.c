@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cache/pack/part.h"
+#include "cache/pack/unpack.h"
 #include "cache/source/remote.h"
 
 /* ---- which file a path in a file of SOURCE means ---- */
@@ -182,9 +183,16 @@ static int cache_opener_unpack(const struct opener *opener, const struct blob *b
                        d);
 }
 
-static const struct opener_ops cache_opener_ops = {cache_opener_file,  cache_opener_kept,
-                                                   cache_opener_start, commands_poll,
-                                                   commands_stop,      cache_opener_unpack};
+static int cache_opener_unpack_file(const struct opener *opener, struct blob **blob, struct diag *d)
+{
+    const struct cache_opener *cache_opener = cache_opener_of(opener);
+
+    return unpack_blob(blob, cache_opener->commands.cache, cache_opener->source->watch, d);
+}
+
+static const struct opener_ops cache_opener_ops = {
+    cache_opener_file, cache_opener_kept,   cache_opener_start,      commands_poll,
+    commands_stop,     cache_opener_unpack, cache_opener_unpack_file};
 
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options)

@@ -232,6 +232,8 @@ static int mds_find_shard(struct mds_folder *f, const json_t *shard, const char 
                         f->index, raw, packing);
     if (file)
         *ret = TAKE_PTR(file->blob);
+    if (r < 0 && packed && mds_open_below(f->setup, f->file[0].folder, packed, ret, NULL) == 0)
+        return opener_unpack_file(f->setup->opener, ret, d);
     return r < 0 ? diag_set(d, r, "%s", reason.text) : 0;
 }
 

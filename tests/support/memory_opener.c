@@ -148,9 +148,19 @@ static int unpack(const struct opener *opener, const struct blob *blob,
     return r == 0 && !*ret ? -ENOMEM : r;
 }
 
+/* None is packed. */
+static int unpack_file(const struct opener *opener, struct blob **blob, struct diag *d)
+{
+    (void)opener;
+    (void)blob;
+    (void)d;
+    return 0;
+}
+
 void memory_opener_init(struct memory_opener *ret)
 {
-    static const struct opener_ops ops = {open_file, kept, start, poll_run, stop, unpack};
+    static const struct opener_ops ops = {open_file, kept,   start,      poll_run,
+                                          stop,      unpack, unpack_file};
 
     ret->opener.ops = &ops;
 }

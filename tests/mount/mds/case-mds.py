@@ -59,9 +59,11 @@ write("two/index.json", index(entry("shard.00000.mds", one, 5), entry("shard.000
 write("two/shard.00000.mds", one)
 write("two/shard.00001.mds.bz2", bz2.compress(two))
 write("merged/index.json", index(entry("1/shard.00000.mds", two, 7), entry("0/shard.00000.mds", one, 5)))
+write("below/index.json", index(entry("1/shard.00000.mds", two, 7, bz2.compress(two)), entry("0/shard.00000.mds", one, 5)))
 for name, data, n in (("0", one, 5), ("1", two, 7)):
     write(f"merged/{name}/index.json", index(entry("shard.00000.mds", data, n)))
     write(f"merged/{name}/shard.00000.mds", data)
+    write(f"below/{name}/shard.00000.mds" + ".bz2" * int(name), bz2.compress(data) if name == "1" else data)
 write("falling/index.json", index(entry("shard.00000.mds", falling, 5)))
 write("falling/shard.00000.mds", falling)
 axes = shard(range(5), of=wide)
@@ -170,7 +172,7 @@ def check_shared(row):
 
 
 def check():
-    for ds, order in (("two", range(12)), ("merged", [*range(5, 12), *range(5)])):
+    for ds, order in (("two", range(12)), ("merged", [*range(5, 12), *range(5)]), ("below", [*range(5, 12), *range(5)])):
         npz = np.load(path(ds, "batches/batch=all/npz/000000.npz"))
         equal(npz["s"].tolist(), [i / 2 for i in order], ds)
         at, ends = npz["a_offsets"], npz["f_offsets"]
