@@ -5,57 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "base/text.h"
 
 #define HEAD_SMALL 65536 /* bytes searched for the first row; more if it is not there */
 
-/* Numbers of 8 bytes that are kept with the index. */
-enum { ABOUT_LARGEST, ABOUT_FLAGS, ABOUT_LABELS, ABOUT_SKIPPED, ABOUT_LINES, ABOUT_FIELD, N_ABOUT };
-enum { FLAG_FEATURES = 1, FLAG_ZERO = 2 };
-
 /* ---- preparing ---- */
 
-static void totals_to_about(const struct libsvm_totals *t, struct text *ret)
+/* What a pass finds besides the rows. */
+static void libsvm_keep(void *impl, struct kept *k)
 {
-    const uint64_t number[N_ABOUT] = {
-        [ABOUT_LARGEST] = t->largest,
-        [ABOUT_FLAGS] = (t->has_features ? FLAG_FEATURES : 0u) | (t->has_zero ? FLAG_ZERO : 0u),
-        [ABOUT_LABELS] = t->labels,
-        [ABOUT_SKIPPED] = t->skipped,
-        [ABOUT_LINES] = t->text_lines,
-        [ABOUT_FIELD] = t->largest_field,
-    };
+    struct libsvm_file *file = impl;
+    struct libsvm_totals *t = &file->totals;
+    uint64_t largest = t->largest, largest_field = t->largest_field;
 
-    for (unsigned i = 0; i < N_ABOUT; i++) {
-        uint8_t bytes[8];
-
-        store_le64(bytes, number[i]);
-        text_add_bytes(ret, (const char *)bytes, sizeof(bytes));
-    }
-}
-
-/* false: the index is none of this file. */
-static bool totals_from_about(const struct index *index, struct libsvm_totals *ret)
-{
-    uint64_t number[N_ABOUT];
-
-    if (index->about_len < sizeof(number))
-        return false;
-    for (unsigned i = 0; i < N_ABOUT; i++)
-        number[i] = load_le64(index->about + 8 * i);
-    *ret = (struct libsvm_totals){
-        .largest = (uint32_t)number[ABOUT_LARGEST],
-        .has_features = number[ABOUT_FLAGS] & FLAG_FEATURES,
-        .has_zero = number[ABOUT_FLAGS] & FLAG_ZERO,
-        .labels = number[ABOUT_LABELS],
-        .skipped = number[ABOUT_SKIPPED],
-        .text_lines = number[ABOUT_LINES],
-        .largest_field = (uint32_t)number[ABOUT_FIELD],
-    };
-    return true;
+    kept_number(k, &largest, UINT32_MAX);
+    kept_number(k, &largest_field, UINT32_MAX);
+    kept_flag(k, &t->has_features);
+    kept_flag(k, &t->has_zero);
+    kept_number(k, &t->labels, file->base.blob->size); /* a label takes a byte */
+    kept_number(k, &t->skipped, UINT64_MAX);
+    kept_number(k, &t->text_lines, UINT64_MAX);
+    kept_text(k, &file->rounded);
+    t->largest = (uint32_t)largest;
+    t->largest_field = (uint32_t)largest_field;
 }
 
 static int libsvm_identity(void *impl, struct text *ret)
@@ -66,21 +40,11 @@ static int libsvm_identity(void *impl, struct text *ret)
     return 0;
 }
 
-static int libsvm_take(void *impl, const struct index *index)
+static int libsvm_load(void *impl, const struct index *index)
 {
-    struct libsvm_file *file = impl;
-    struct libsvm_totals totals;
+    const struct libsvm_file *file = impl;
 
-    if (!places_fit(index, file->base.blob->size) || !totals_from_about(index, &totals) ||
-        totals.labels > file->base.blob->size) /* a label takes a byte */
-        return -EBADMSG;
-    file->totals = totals;
-    free(file->rounded);
-    file->rounded =
-        strndup((const char *)index->about + 8 * N_ABOUT, index->about_len - 8 * N_ABOUT);
-    if (!file->rounded)
-        return -ENOMEM;
-    return 0;
+    return places_fit(index, file->base.blob->size) ? 0 : -EBADMSG;
 }
 
 static int libsvm_begin(void *impl)
@@ -99,6 +63,20 @@ static int libsvm_add_row(void *ctx, const struct row_place *place, uint64_t lin
     return places_add(&file->places, file->base.prepared.builder, place, lines, qid);
 }
 
+/* The end of the pass. */
+static int libsvm_end(struct libsvm_file *file)
+{
+    const struct libsvm_rounded rounded = libsvm_pass_rounded(&file->pass);
+    AUTO_TEXT struct text t = {0};
+
+    file->totals = libsvm_pass_totals(&file->pass);
+    libsvm_pass_release(&file->pass);
+    places_end(&file->places, file->base.prepared.end);
+    libsvm_rounded_note(&rounded, blob_name(file->base.blob), ". The rows in svm/ have all digits",
+                        &t);
+    return text_finish(&t, &file->rounded, NULL);
+}
+
 static int libsvm_step(void *impl, struct diag *d)
 {
     struct libsvm_file *file = impl;
@@ -107,28 +85,10 @@ static int libsvm_step(void *impl, struct diag *d)
     atomic_store_explicit(&file->base.prepared.seen, file->pass.at, memory_order_relaxed);
     if (r != 1)
         return r;
-    places_end(&file->places, file->base.prepared.end);
     r = blob_check(file->base.blob);
+    if (r == 0)
+        r = libsvm_end(file);
     return r < 0 ? r : 1;
-}
-
-static int libsvm_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
-{
-    struct libsvm_file *file = impl;
-    const struct libsvm_rounded rounded = libsvm_pass_rounded(&file->pass);
-    AUTO_TEXT struct text t = {0};
-    int r;
-
-    (void)index;
-    (void)d;
-    file->totals = libsvm_pass_totals(&file->pass);
-    libsvm_pass_release(&file->pass);
-    totals_to_about(&file->totals, ret);
-    libsvm_rounded_note(&rounded, blob_name(file->base.blob), ". The rows in svm/ have all digits",
-                        &t);
-    r = text_finish(&t, &file->rounded, NULL);
-    text_add(ret, "%s", r < 0 ? "" : file->rounded);
-    return r;
 }
 
 static void file_not_kept(void *impl, const char *text)
@@ -202,17 +162,16 @@ static void libsvm_file_release(void *p)
     libsvm_pass_release(&file->pass);
     libsvm_sides_release(file->side);
     notes_release(&file->notes);
-    free(file->rounded);
 }
 
 static const struct record_file_ops libsvm_file_ops = {
     .size = sizeof(struct libsvm_file),
-    .index = {.version = "libsvm 5",
+    .index = {.version = "libsvm 6",
               .identity = libsvm_identity,
-              .load = libsvm_take,
+              .keep = libsvm_keep,
+              .load = libsvm_load,
               .begin = libsvm_begin,
               .step = libsvm_step,
-              .about = libsvm_about,
               .ready = libsvm_ready,
               .not_kept = file_not_kept},
     .shape = PLACES_SHAPE,
@@ -318,10 +277,7 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 {
     AUTO_TEXT struct text found = {0};
 
-    if (fault->expected == libsvm_too_long)
-        text_add(&found, "a longer one");
-    else
-        describe_found(line, len, fault->at, &found);
+    describe_found(line, len, fault->at, &found);
     return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->base.blob),
                     (unsigned long long)line_number, fault->at + 1, fault->expected,
                     found.data ? found.data : "something else");
