@@ -284,48 +284,6 @@ struct value_head {
     uint64_t bytes;
 };
 
-void value_columns_write(const struct value_columns *t, struct text *ret)
-{
-    uint64_t n = t->n;
-
-    text_add_bytes(ret, (const char *)&n, sizeof(n));
-    for (unsigned i = 0; i < t->n; i++) {
-        const struct value_column *c = &t->column[i];
-        const struct value_head head = {.form = c->form,
-                                        .dtype = c->dtype,
-                                        .is_list = c->is_list,
-                                        .width = c->width,
-                                        .name_len = (uint32_t)strlen(c->name),
-                                        .has_holes = c->holes != NULL,
-                                        .bytes = c->len};
-
-        text_add_bytes(ret, (const char *)&head, sizeof(head));
-        text_add_bytes(ret, c->name, head.name_len);
-        if (c->is_list && c->rows)
-            text_add_bytes(ret, (const char *)c->end, c->rows * sizeof(*c->end));
-        if (c->holes)
-            text_add_bytes(ret, (const char *)c->holes, c->rows);
-        if (c->len)
-            text_add_bytes(ret, (const char *)c->bytes, c->len);
-    }
-}
-
-/* The next n bytes; NULL: there are not so many, or no memory. */
-static void *value_take(const uint8_t **at, const uint8_t *end, uint64_t n)
-{
-    void *ret;
-
-    if (n > (uint64_t)(end - *at))
-        return NULL;
-    ret = malloc(n + 1);
-    if (!ret)
-        return NULL;
-    memcpy(ret, *at, n);
-    ((uint8_t *)ret)[n] = 0;
-    *at += n;
-    return ret;
-}
-
 /* Are ends inside the items, and do they never fall? */
 static bool value_is_good(const struct value_column *c)
 {
@@ -343,53 +301,63 @@ static bool value_is_good(const struct value_column *c)
 
 #define VALUE_WIDTH_MOST 65536
 
-static int value_column_read(struct value_columns *ret, uint64_t rows, const uint8_t **at,
-                             const uint8_t *end)
+/* Can a column of that many rows have it? */
+static bool value_head_is_good(const struct value_head *head, uint64_t rows)
 {
-    AUTO_FREE char *name = NULL;
-    struct value_column *c;
-    struct value_head head;
-
-    if ((size_t)(end - *at) < sizeof(head))
-        return -EBADMSG;
-    memcpy(&head, *at, sizeof(head));
-    *at += sizeof(head);
-    if ((head.form != VALUE_NUMBERS && head.form != VALUE_TEXT) || head.width > VALUE_WIDTH_MOST ||
-        (head.dtype != DTYPE_I8 && head.dtype != DTYPE_F4 && head.dtype != DTYPE_F8 &&
-         head.dtype != DTYPE_U1) ||
-        (head.form == VALUE_TEXT && !head.is_list) || rows > UINT32_MAX)
-        return -EBADMSG;
-    name = value_take(at, end, head.name_len);
-    if (!name)
-        return -EBADMSG;
-    if (value_columns_add(ret, name, (enum value_form)head.form, (enum dtype)head.dtype,
-                          head.is_list, head.width, &c) < 0)
-        return -ENOMEM;
-    c->rows = rows;
-    if (c->is_list && !(c->end = value_take(at, end, rows * sizeof(*c->end))))
-        return -EBADMSG;
-    if (head.has_holes && !(c->holes = value_take(at, end, rows)))
-        return -EBADMSG;
-    c->bytes = value_take(at, end, head.bytes);
-    c->len = c->capacity = head.bytes;
-    return c->bytes && value_is_good(c) ? 0 : -EBADMSG;
+    return (head->form == VALUE_NUMBERS || (head->form == VALUE_TEXT && head->is_list)) &&
+           head->width <= VALUE_WIDTH_MOST &&
+           (head->dtype == DTYPE_I8 || head->dtype == DTYPE_F4 || head->dtype == DTYPE_F8 ||
+            head->dtype == DTYPE_U1) &&
+           rows <= UINT32_MAX;
 }
 
-int value_columns_read(struct value_columns *ret, uint64_t rows, const uint8_t *bytes, size_t len,
-                       size_t *ret_used)
+static void value_column_keep(struct kept *k, struct value_column *c)
 {
-    const uint8_t *at = bytes, *end = bytes + len;
-    uint64_t n;
-    int r = 0;
+    struct value_head head = {.form = c->form,
+                              .dtype = c->dtype,
+                              .is_list = c->is_list,
+                              .width = c->width,
+                              .name_len = c->name ? (uint32_t)strlen(c->name) : 0,
+                              .has_holes = c->holes != NULL,
+                              .bytes = c->len};
 
-    if (len < sizeof(n))
-        return -EBADMSG;
-    memcpy(&n, at, sizeof(n));
-    at += sizeof(n);
-    for (uint64_t i = 0; i < n && r == 0; i++)
-        r = value_column_read(ret, rows, &at, end);
-    *ret_used = (size_t)(at - bytes);
-    return r;
+    kept_bytes(k, &head, sizeof(head));
+    if (!k->out && !k->error && !value_head_is_good(&head, c->rows))
+        k->error = -EBADMSG;
+    if (k->error)
+        return;
+    c->form = (enum value_form)head.form;
+    c->dtype = (enum dtype)head.dtype;
+    c->is_list = head.is_list;
+    c->width = head.width;
+    c->len = c->capacity = head.bytes;
+    kept_array(k, &c->name, head.name_len);
+    if (c->is_list)
+        kept_array(k, &c->end, c->rows * sizeof(*c->end));
+    if (head.has_holes)
+        kept_array(k, &c->holes, c->rows);
+    kept_array(k, &c->bytes, c->len);
+    if (!k->error && !value_is_good(c))
+        k->error = -EBADMSG;
+}
+
+void value_columns_keep(struct kept *k, struct value_columns *t, uint64_t rows)
+{
+    uint64_t n = t->n;
+
+    if (!k->out)
+        value_columns_release(t);
+    kept_number(k, &n, UINT64_MAX);
+    for (uint64_t i = 0; i < n && !k->error; i++) {
+        if (!k->out && array_capacity(&t->column, t->n, sizeof(*t->column)) < 0)
+            k->error = -ENOMEM;
+        else if (!k->out)
+            t->column[t->n++] = (struct value_column){.rows = rows};
+        if (!k->error)
+            value_column_keep(k, &t->column[i]);
+    }
+    if (k->error)
+        value_columns_release(t);
 }
 
 void value_columns_release(struct value_columns *t)

@@ -11,6 +11,7 @@
 
 #include "base/scope.h"
 #include "format/core/dtype.h"
+#include "format/index/kept.h"
 
 struct blob;
 struct text;
@@ -105,13 +106,8 @@ uint64_t value_items(const struct value_column *c, uint64_t row, const uint8_t *
 
 /* ---- keeping ---- */
 
-/* Add columns without VALUE_PARTS to the part `about` of an index. */
-void value_columns_write(const struct value_columns *t, struct text *ret);
-
-/* Read them again, with that many rows each; bytes are hostile. *ret_used: the bytes that they
- * took. 0, -EBADMSG or -ENOMEM, and ret is to be released in any case. */
-int value_columns_read(struct value_columns *ret, uint64_t rows, const uint8_t *bytes, size_t len,
-                       size_t *ret_used);
+/* Keep columns without VALUE_PARTS, of that many rows each. */
+void value_columns_keep(struct kept *k, struct value_columns *t, uint64_t rows);
 
 void value_columns_release(struct value_columns *t); /* of one that starts as {0} */
 #define AUTO_VALUE_COLUMNS AUTO(value_columns_release)

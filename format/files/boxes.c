@@ -145,18 +145,7 @@ int boxes_step(struct files_file *file, int64_t until, struct diag *d)
 
 void boxes_keep(struct kept *k, struct files_file *file)
 {
-    size_t used = 0;
-
-    if (k->out)
-        value_columns_write(&file->boxes, k->out);
-    else if (k->at && !k->error)
-        k->error = value_columns_read(&file->boxes, file->view->n, k->at, k->left, &used);
-    else
-        value_columns_release(&file->boxes);
-    if (used && !k->error) {
-        k->at += used;
-        k->left -= used;
-    }
+    value_columns_keep(k, &file->boxes, k->at ? file->view->n : 0);
     kept_text(k, &file->boxes_about);
     kept_text(k, &file->boxes_note);
     file->has_boxes = k->out || (k->at && !k->error);

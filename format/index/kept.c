@@ -38,19 +38,28 @@ void kept_number(struct kept *k, uint64_t *v, uint64_t most)
     k->error = k->error ? k->error : -EBADMSG;
 }
 
+void kept_array(struct kept *k, void *array, uint64_t n)
+{
+    void **bytes = array;
+
+    if (!k->out) {
+        free(*bytes);
+        *bytes = NULL;
+        if (k->at && !k->error && n > k->left)
+            k->error = -EBADMSG;
+        if (k->at && !k->error && !(*bytes = calloc(n + 1, 1)))
+            k->error = -ENOMEM;
+    }
+    if (*bytes && n)
+        kept_bytes(k, *bytes, n);
+}
+
 void kept_text(struct kept *k, char **text)
 {
     uint64_t len = k->out && *text ? strlen(*text) : 0;
 
-    kept_number(k, &len, k->out ? UINT64_MAX : k->left);
-    if (!k->out) {
-        free(*text);
-        *text = k->at && !k->error ? calloc(len + 1, 1) : NULL;
-        if (k->at && !k->error && !*text)
-            k->error = -ENOMEM;
-    }
-    if (len && !k->error)
-        kept_bytes(k, *text, len);
+    kept_number(k, &len, UINT64_MAX);
+    kept_array(k, text, len);
 }
 
 void kept_growing(struct kept *k, struct text *text)

@@ -30,6 +30,10 @@ static inline void kept_flag(struct kept *k, bool *v)
 /* n bytes. */
 void kept_bytes(struct kept *k, void *bytes, size_t n);
 
+/* An array of n bytes that is owned, behind which a 0 is read; array: where its pointer is. A
+ * forgotten one is NULL. */
+void kept_array(struct kept *k, void *array, uint64_t n);
+
 /* A text that is owned; NULL is written as "", and a forgotten one is NULL. */
 void kept_text(struct kept *k, char **text);
 

@@ -3,16 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 
 /* A row of the index is a piece: the sample that it is in, the full windows before that sample, and
  * its document. */
 enum { SAMPLE, FULL, DOCUMENT, N_NUMBERS };
-
-/* What is kept besides: left_over and predicted of the packing, then `before` of the split. */
-enum { LEFT_OVER, PREDICTED, BEFORE };
 
 static uint64_t pack_groups(const struct packing *p)
 {
@@ -30,30 +26,30 @@ static int pack_identity(void *impl, struct text *ret)
     return prepared_add_identity(&p->prepared, ret, s->index);
 }
 
+static void pack_keep(void *impl, struct kept *k)
+{
+    struct packing *p = impl;
+
+    kept_number(k, &p->left_over, UINT64_MAX);
+    kept_number(k, &p->predicted, UINT64_MAX);
+    kept_array(k, &p->split.before, pack_groups(p) * sizeof(*p->split.before));
+}
+
 /* The numbers of a kept index are hostile. Those of a row are checked when they are used. */
-static int pack_take(void *impl, const struct index *index)
+static int pack_load(void *impl, const struct index *index)
 {
     struct packing *p = impl;
     uint64_t groups = pack_groups(p), number[N_NUMBERS];
-    AUTO_FREE uint64_t *before = calloc(groups, sizeof(*before));
+    const uint64_t *before = p->split.before;
 
-    if (!before)
-        return -ENOMEM;
     index_row(index, index->rows, number);
-    if (index->about_len != 8 * (BEFORE + groups) || number[SAMPLE] < number[FULL] ||
-        number[SAMPLE] - number[FULL] > index->rows || number[SAMPLE] > INT64_MAX)
+    if (number[SAMPLE] < number[FULL] || number[SAMPLE] - number[FULL] > index->rows ||
+        number[SAMPLE] > INT64_MAX || before[0] || before[groups - 1] != number[FULL])
         return -EBADMSG;
-    for (uint64_t i = 0; i < groups; i++) {
-        before[i] = load_le64(index->about + 8 * (BEFORE + i));
-        if (before[i] < before[i ? i - 1 : 0])
+    for (uint64_t i = 1; i < groups; i++)
+        if (before[i] < before[i - 1])
             return -EBADMSG;
-    }
-    if (before[0] || before[groups - 1] != number[FULL])
-        return -EBADMSG;
-    p->left_over = load_le64(index->about + 8 * LEFT_OVER);
-    p->predicted = load_le64(index->about + 8 * PREDICTED);
     p->split.n = number[FULL];
-    p->split.before = TAKE_PTR(before);
     return 0;
 }
 
@@ -99,21 +95,6 @@ static int pack_add(void *impl, uint64_t document, uint64_t tokens)
                                                                                  : pack_window(p);
 }
 
-static int pack_step(void *impl, struct diag *d)
-{
-    struct packing *p = impl;
-    int r = split_prepare(&p->split, &p->stream->documents, p->tokens, p->tokens, pack_add, p, d);
-
-    if (r < 1)
-        return r;
-    p->prepared.end[SAMPLE] = p->split.n + p->bins;
-    p->prepared.end[FULL] = p->split.n;
-    r = blob_check(p->stream->blob);
-    if (r == 0)
-        r = blob_check(p->stream->index);
-    return r < 0 ? r : 1;
-}
-
 static void pack_forget(struct packing *p)
 {
     free(p->piece);
@@ -123,21 +104,20 @@ static void pack_forget(struct packing *p)
     p->keys = NULL;
 }
 
-static int pack_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
+static int pack_step(void *impl, struct diag *d)
 {
     struct packing *p = impl;
-    uint8_t number[8];
+    int r = split_prepare(&p->split, &p->stream->documents, p->tokens, p->tokens, pack_add, p, d);
 
-    (void)index;
-    (void)d;
+    if (r < 1)
+        return r;
     pack_forget(p);
-    for (uint64_t i = 0; i < BEFORE + pack_groups(p); i++) {
-        store_le64(number, i == LEFT_OVER   ? p->left_over
-                           : i == PREDICTED ? p->predicted
-                                            : p->split.before[i - BEFORE]);
-        text_add_bytes(ret, (const char *)number, sizeof(number));
-    }
-    return 0;
+    p->prepared.end[SAMPLE] = p->split.n + p->bins;
+    p->prepared.end[FULL] = p->split.n;
+    r = blob_check(p->stream->blob);
+    if (r == 0)
+        r = blob_check(p->stream->index);
+    return r < 0 ? r : 1;
 }
 
 static int pack_ready(void *impl, struct diag *d)
@@ -152,10 +132,10 @@ static int pack_ready(void *impl, struct diag *d)
 static const struct prepared_ops pack_ops = {
     .version = "packed tokens 1",
     .identity = pack_identity,
-    .load = pack_take,
+    .keep = pack_keep,
+    .load = pack_load,
     .begin = pack_begin,
     .step = pack_step,
-    .about = pack_about,
     .ready = pack_ready,
 };
 

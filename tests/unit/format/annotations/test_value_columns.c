@@ -95,17 +95,27 @@ static void test_read__what_was_written__the_same(void **state)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0}, again = {0};
     AUTO_TEXT struct text kept = {0};
-    size_t used;
+    struct kept k = {.out = &kept};
 
     (void)state;
     make_columns(&t);
-    value_columns_write(&t, &kept);
+    value_columns_keep(&k, &t, 3);
     text_add_bytes(&kept, "rest", 4);
-    assert_int_equal(value_columns_read(&again, 3, (uint8_t *)kept.data, kept.len, &used), 0);
-    assert_int_equal(used, kept.len - 4);
+    k = (struct kept){.at = (uint8_t *)kept.data, .left = kept.len};
+    value_columns_keep(&k, &again, 3);
+    assert_int_equal(k.error, 0);
+    assert_int_equal(k.left, 4);
     check_row(&again, 0, 10, 1, 1, "one");
     check_row(&again, 1, 0, 0, 0, NULL);
     check_row(&again, 2, 12, 2, 3, "three");
+}
+
+static int read_kept(struct value_columns *ret, uint64_t rows, const uint8_t *bytes, size_t len)
+{
+    struct kept k = {.at = bytes, .left = len};
+
+    value_columns_keep(&k, ret, rows);
+    return k.error;
 }
 
 /* Cut anywhere, with each byte changed, and for another number of rows: refused, or rows that stay
@@ -114,17 +124,17 @@ static void test_read__hostile_bytes__refused_or_inside(void **state)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     AUTO_TEXT struct text kept = {0};
-    size_t used;
+    struct kept k = {.out = &kept};
 
     (void)state;
     make_columns(&t);
-    value_columns_write(&t, &kept);
+    value_columns_keep(&k, &t, 3);
     for (size_t len = 0; len < kept.len; len++) {
         AUTO_VALUE_COLUMNS struct value_columns cut = {0};
         AUTO_FREE uint8_t *bytes = malloc(len + 1); /* of that length, for sanitizers */
 
         memcpy(bytes, kept.data, len);
-        assert_int_equal(value_columns_read(&cut, 3, bytes, len, &used), -EBADMSG);
+        assert_int_equal(read_kept(&cut, 3, bytes, len), -EBADMSG);
     }
     for (size_t at = 0; at < kept.len; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
@@ -132,7 +142,7 @@ static void test_read__hostile_bytes__refused_or_inside(void **state)
             int r;
 
             kept.data[at] ^= (char)(1u << bit);
-            r = value_columns_read(&changed, 3, (uint8_t *)kept.data, kept.len, &used);
+            r = read_kept(&changed, 3, (uint8_t *)kept.data, kept.len);
             kept.data[at] ^= (char)(1u << bit);
             assert_true(r == 0 || r == -EBADMSG);
             for (unsigned i = 0; r == 0 && i < changed.n; i++)
@@ -148,8 +158,7 @@ static void test_read__hostile_bytes__refused_or_inside(void **state)
         AUTO_VALUE_COLUMNS struct value_columns other = {0};
 
         if (rows != 3)
-            assert_int_equal(
-                value_columns_read(&other, rows, (uint8_t *)kept.data, kept.len, &used), -EBADMSG);
+            assert_int_equal(read_kept(&other, rows, (uint8_t *)kept.data, kept.len), -EBADMSG);
     }
 }
 
