@@ -195,10 +195,9 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
     return r;
 }
 
-static void coco_apply_file(struct annotating *a, size_t file)
+static void coco_apply_file(struct annotating *a, size_t file, uint32_t scope)
 {
     AUTO(coco_use_release) struct coco_use use = {0};
-    uint32_t scope = annotating_scope(a, file);
     const char *name = members_name(a->s->m, file);
     struct diag d = DIAG_INIT;
     int r = coco_open(a, file, &use, &d);
@@ -241,44 +240,24 @@ int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct di
     return coco_use_set(a, &use, at, set->root, set->called, d);
 }
 
-/* Heads of JSON that are looked into, at most: of SOURCE, and of a folder. */
-#define COCO_MOST   64
-#define COCO_FOLDER 16
-
-void annotations_apply(struct annotating *a)
+bool coco_may_be(const struct annotating *a, size_t file)
 {
-    const struct search *s = a->s;
-    uint32_t folder = NO_FOLDER;
-    unsigned n = 0, here = 0;
+    return text_ends_with(members_name(a->s->m, file), ".json");
+}
 
-    for (size_t i = 0; i < s->m->n && !s->failed && n < COCO_MOST; i++) {
-        const char *name = members_name(s->m, i);
-        uint8_t head[HEAD_BYTES];
-        uint32_t scope;
-        int len;
+void coco_apply(struct annotating *a, size_t file, uint32_t scope)
+{
+    uint8_t head[HEAD_BYTES];
+    int len = search_head(a->s, file, head, sizeof(head));
+    AUTO_TEXT struct text t = {0};
 
-        if (s->claims->taken[i] || !text_ends_with(name, ".json") || *name == '.')
-            continue;
-        scope = annotating_scope(a, i);
-        if (scope == NO_FOLDER)
-            continue;
-        here = s->m->member[i].folder == folder ? here + 1 : 0;
-        folder = s->m->member[i].folder;
-        if (here >= COCO_FOLDER)
-            continue;
-        n++;
-        len = search_head(a->s, i, head, sizeof(head));
-        if (len < 0) { /* without it the fields would be others */
-            AUTO_TEXT struct text t = {0};
-
-            text_add(&t,
-                     "%s cannot be read, and may say more of the samples: %s. Mount again once it "
-                     "can",
-                     name, strerror(-len));
-            annotating_refuse(a, scope, t.data ? t.data : name);
-        } else if (coco_head_says(head, (size_t)len)) {
-            coco_apply_file(a, i);
-        }
+    if (len < 0) { /* without it the fields would be others */
+        text_add(&t,
+                 "%s cannot be read, and may say more of the samples: %s. Mount again once it can",
+                 members_name(a->s->m, file), strerror(-len));
+        annotating_refuse(a, scope, t.data ? t.data : "");
+    } else if (coco_head_says(head, (size_t)len)) {
+        coco_apply_file(a, file, scope);
     }
 }
 

@@ -88,8 +88,11 @@ bool annotating_has_class(const struct class_names *classes, const char *text, s
 #define CELEBA_PARTS 3
 extern const char *const celeba_parts[CELEBA_PARTS]; /* names, by their numbers in the partition */
 
-/* Read the lists of CelebA of all sets. */
-void celeba_lists_apply(struct annotating *a);
+/* May a file be one, by its name? Read it for the set in its scope; then the parts of sets are
+ * datasets. */
+bool celeba_may_be(const struct annotating *a, size_t file);
+void celeba_apply(struct annotating *a, size_t file, uint32_t scope);
+void celeba_split_sets(struct annotating *a);
 
 /* Read a list for one set, which was chosen. 0; -EDOM: it is not called like one; or -errno with
  * the reason in d. */
@@ -101,8 +104,9 @@ void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, cons
 
 /* ---- annotations.c ---- */
 
-/* COCO. */
-void annotations_apply(struct annotating *a);
+/* May a file be one of COCO, by its name? Read it for the sets in its scope, if it is. */
+bool coco_may_be(const struct annotating *a, size_t file);
+void coco_apply(struct annotating *a, size_t file, uint32_t scope);
 
 /* Read a file of COCO for one set, which was chosen: 0, or -errno with the reason in d. Read names
  * of YOLO's classes: are there some? */

@@ -60,46 +60,46 @@ void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, cons
         annotating_add_view(a, set, folder, called, TAKE_PTR(sample), n);
 }
 
-/* The parts of the partition are datasets. */
-static void celeba_split(struct annotating *a, size_t at)
-{
-    const struct set *set = &a->s->set[at];
-    uint32_t above = a->s->info[set->root].above;
-    uint32_t folder = set->root == set->top && above != NO_FOLDER ? above : set->root;
+/* ---- without a recipe ---- */
 
-    for (int64_t part = 0; part < CELEBA_PARTS; part++)
-        annotating_add_part(a, at, folder, celeba_parts[part], part);
+bool celeba_may_be(const struct annotating *a, size_t file)
+{
+    enum celeba_list list;
+
+    return !a->is_inside[a->s->m->member[file].folder] &&
+           celeba_list_is(members_name(a->s->m, file), &list);
 }
 
-void celeba_lists_apply(struct annotating *a)
+void celeba_apply(struct annotating *a, size_t file, uint32_t scope)
 {
-    struct search *s = a->s;
+    struct set *set = annotating_first_set(a, scope);
+    struct diag d = DIAG_INIT;
+    int r;
 
-    for (size_t i = 0; i < s->m->n && !s->failed; i++) {
-        struct diag d = DIAG_INIT;
-        enum celeba_list list;
-        struct set *set;
-        uint32_t scope;
-        int r;
+    if (!set)
+        return;
+    pictures_choose(&a->pictures, set);
+    a->pictures.scope = set->top;
+    r = annotating_read_celeba(a, (size_t)(set - a->s->set), file, &d);
+    pictures_choose(&a->pictures, NULL);
+    a->s->failed = a->s->failed || r == -ENOMEM;
+    if (r == 0)
+        set_say_file(set, 0, "celeba", file);
+    else
+        annotating_refuse(a, scope, diag_text(&d, r));
+}
 
-        if (s->claims->taken[i] || a->is_inside[s->m->member[i].folder] ||
-            !celeba_list_is(members_name(s->m, i), &list))
-            continue;
-        scope = annotating_scope(a, i);
-        set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
-        if (!set)
-            continue;
-        pictures_choose(&a->pictures, set);
-        a->pictures.scope = set->top;
-        r = annotating_read_celeba(a, (size_t)(set - s->set), i, &d);
-        pictures_choose(&a->pictures, NULL);
-        s->failed = s->failed || r == -ENOMEM;
-        if (r == 0)
-            set_say_file(set, 0, "celeba", i);
-        else
-            annotating_refuse(a, scope, diag_text(&d, r));
+void celeba_split_sets(struct annotating *a)
+{
+    const struct search *s = a->s;
+
+    for (size_t i = 0; i < s->n_sets && !s->failed; i++) {
+        const struct set *set = &s->set[i];
+        uint32_t above = s->info[set->root].above;
+
+        for (int64_t part = 0; part < CELEBA_PARTS && !set->refused && !set->dataset; part++)
+            annotating_add_part(a, i,
+                                set->root == set->top && above != NO_FOLDER ? above : set->root,
+                                celeba_parts[part], part);
     }
-    for (size_t i = 0; i < s->n_sets && !s->failed; i++)
-        if (!s->set[i].refused && s->set[i].claim->n_views && !s->set[i].dataset)
-            celeba_split(a, i);
 }

@@ -140,7 +140,7 @@ static bool tables_may_be(const struct annotating *a, size_t file)
     static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
     const char *name = members_name(a->s->m, file);
 
-    return !a->s->claims->taken[file] && *name != '.' && !name_is_notice(name) &&
+    return !name_is_notice(name) &&
            !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
            name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
 }
@@ -197,16 +197,14 @@ static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, con
         a->s->claims->taken[file] = CLAIMS_ASIDE;
 }
 
-static void tables_read(struct annotating *a, size_t file)
+static void tables_read(struct annotating *a, size_t file, uint32_t scope)
 {
-    struct table_use use = {.file = file, .scope = annotating_scope(a, file)};
+    struct table_use use = {.file = file, .scope = scope};
     AUTO_BLOB struct blob *blob = NULL;
     AUTO_TEXT struct text reason = {0};
     struct diag d = DIAG_INIT;
     int r;
 
-    if (use.scope == NO_FOLDER)
-        return;
     if (strcasestr(members_name(a->s->m, file), "submission")) {
         annotating_ignore(a, file, use.scope, "it is called a submission");
         return;
@@ -227,43 +225,6 @@ static void tables_read(struct annotating *a, size_t file)
     a->s->failed = a->s->failed || r == -ENOMEM;
     picture_table_free(use.table);
     free(use.row);
-}
-
-/* From this file on, tables are not read: it is said. */
-static void tables_note_limit(const struct annotating *a, size_t file, const char *where,
-                              unsigned most)
-{
-    uint32_t scope = annotating_scope(a, file);
-    struct set *set = scope == NO_FOLDER ? NULL : annotating_first_set(a, scope);
-
-    if (set)
-        text_add(&set->notes,
-                 "%s and later files are not read as tables: expected at most %u %s; an "
-                 "epochfs.json can name them\n",
-                 members_name(a->s->m, file), most, where);
-}
-
-static void tables_read_all(struct annotating *a)
-{
-    uint32_t folder = NO_FOLDER;
-    unsigned n = 0, here = 0;
-
-    for (size_t i = 0; i < a->s->m->n && !a->s->failed; i++) {
-        if (!tables_may_be(a, i))
-            continue;
-        if (n == TABLES_MOST) {
-            tables_note_limit(a, i, "in all", TABLES_MOST);
-            return;
-        }
-        here = a->s->m->member[i].folder == folder ? here + 1 : 0;
-        folder = a->s->m->member[i].folder;
-        if (here == TABLES_FOLDER)
-            tables_note_limit(a, i, "of a folder", TABLES_FOLDER);
-        if (here >= TABLES_FOLDER)
-            continue;
-        tables_read(a, i);
-        n++;
-    }
 }
 
 static void view_pick_labels(struct search *s, const struct files_view *base,
@@ -295,6 +256,61 @@ static void tables_finish_views(struct set *set)
     }
 }
 
+/* ---- all files that say something of samples ---- */
+
+/* How files are read, one sort after the other. To add one: a row. */
+static const struct annotation_reader {
+    const char *what; /* for people */
+    bool (*may_be)(const struct annotating *a, size_t file);
+    void (*read)(struct annotating *a, size_t file, uint32_t scope);
+    void (*end)(struct annotating *a); /* after the last one; NULL */
+    unsigned most, most_of_folder;     /* files that are read, of SOURCE and of a folder */
+} annotation_readers[] = {
+    {"lists of CelebA", celeba_may_be, celeba_apply, celeba_split_sets, UINT_MAX, UINT_MAX},
+    {"annotations", coco_may_be, coco_apply, NULL, 64, 16},
+    {"tables", tables_may_be, tables_read, NULL, TABLES_MOST, TABLES_FOLDER},
+};
+
+/* From this file on, none is read: it is said. */
+static void annotation_note_limit(const struct annotating *a,
+                                  const struct annotation_reader *reader, size_t file,
+                                  uint32_t scope, bool in_all)
+{
+    struct set *set = annotating_first_set(a, scope);
+
+    if (set)
+        text_add(&set->notes,
+                 "%s and later files are not read as %s: expected at most %u %s; an epochfs.json "
+                 "can name them\n",
+                 members_name(a->s->m, file), reader->what,
+                 in_all ? reader->most : reader->most_of_folder, in_all ? "in all" : "of a folder");
+}
+
+static void annotations_read(struct annotating *a, const struct annotation_reader *reader)
+{
+    const struct search *s = a->s;
+    uint32_t folder = NO_FOLDER, scope;
+    unsigned n = 0, here = 0;
+
+    for (size_t i = 0; i < s->m->n && !s->failed; i++) {
+        if (s->claims->taken[i] || *members_name(s->m, i) == '.' || !reader->may_be(a, i) ||
+            (scope = annotating_scope(a, i)) == NO_FOLDER)
+            continue;
+        here = s->m->member[i].folder == folder ? here + 1 : 0;
+        folder = s->m->member[i].folder;
+        if (n == reader->most || here == reader->most_of_folder)
+            annotation_note_limit(a, reader, i, scope, n == reader->most);
+        if (n == reader->most)
+            return;
+        if (here < reader->most_of_folder) {
+            reader->read(a, i, scope);
+            n++;
+        }
+    }
+    if (reader->end)
+        reader->end(a);
+}
+
 /* Is there a file that may be a table or an annotation? Without one, pictures need not be found. */
 static bool tables_have_any(const struct search *s)
 {
@@ -317,9 +333,8 @@ void tables_apply(struct search *s)
     if (any && a.pictures.n && !s->failed)
         annotating_mark_folders(&a);
     if (a.is_inside && !s->failed) {
-        celeba_lists_apply(&a);
-        annotations_apply(&a);
-        tables_read_all(&a);
+        for (size_t i = 0; i < ARRAY_LEN(annotation_readers); i++)
+            annotations_read(&a, &annotation_readers[i]);
     }
     if (!s->failed)
         recipe_annotate(&a);
