@@ -11,6 +11,14 @@ struct recipe_hit {
     uint32_t file, group, label; /* of the label: UINT32_MAX: it has none */
     uint32_t rank;               /* of its pattern in the list */
     const char *pattern;
+    size_t partners; /* where its files of the fields are */
+};
+
+/* Files that belong to pictures; boxes: NULL, or how they are read. */
+struct recipe_field {
+    const char *name;
+    const json_t *patterns;
+    const struct box_format *boxes;
 };
 
 /* A dataset of a recipe while its sets are made. */
@@ -21,8 +29,9 @@ struct recipe_making {
     json_t *dataset;
     struct recipe_hit *hit; /* [n] */
     size_t n;
-    uint32_t *with; /* [n_with] files that belong to pictures */
-    size_t n_with;
+    struct recipe_field *field; /* [n_fields] */
+    size_t n_fields;
+    uint32_t *partner; /* [n][n_fields] 1 + the file of a picture; 0: it has none */
     struct numbered groups, labels;
     struct diag *d;
 };

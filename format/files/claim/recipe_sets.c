@@ -81,96 +81,77 @@ static int recipe_find_with(const struct recipe_making *t, const json_t *with,
     return 0;
 }
 
-/* Files that belong to pictures are no pictures. */
-static int recipe_mark_with(struct recipe_making *t)
+/* Add a field; NULL: the dataset has none of that name. */
+static void recipe_add_field(struct recipe_making *t, const char *name, const json_t *patterns,
+                             const struct box_format *boxes)
 {
-    json_t *with = json_object_get(t->dataset, "with"), *patterns;
-    const char *field;
-    int r = 0;
+    if (patterns && search_capacity(t->s, &t->field, t->n_fields, sizeof(*t->field)))
+        t->field[t->n_fields++] = (struct recipe_field){name, patterns, boxes};
+}
 
-    json_object_foreach(with, field, patterns)
+/* Find the files of all fields of all pictures: what belongs to a picture is no picture. */
+static int recipe_find_partners(struct recipe_making *t)
+{
+    json_t *boxes = json_object_get(t->dataset, "boxes"), *patterns;
+    const char *name;
+
+    json_object_foreach(json_object_get(t->dataset, "with"), name, patterns)
     {
+        recipe_add_field(t, name, patterns, NULL);
+    }
+    for (const struct box_format *const *f = box_formats; *f; f++)
+        recipe_add_field(t, (*f)->extension, json_object_get(boxes, (*f)->name), *f);
+    t->partner = calloc(t->n * t->n_fields + 1, sizeof(*t->partner));
+    for (size_t k = 0; k < t->n_fields && t->partner && !t->s->failed; k++) {
         bool any = false;
 
-        for (size_t i = 0; i < t->n && r == 0; i++) {
+        for (size_t i = 0; i < t->n; i++) {
             struct pattern_words words;
             char path[PATH_MAX];
-            size_t file;
+            size_t file = SIZE_MAX;
+            int r = recipe_words(t, &t->hit[i], path, &words);
 
-            r = recipe_words(t, &t->hit[i], path, &words);
             if (r == 0)
-                r = recipe_find_with(t, patterns, &words, &file);
-            if (r == 0 && file != SIZE_MAX && file != t->hit[i].file) {
-                any = true;
-                if (t->s->flags[file] & FILE_WITH_ANOTHER)
-                    continue;
-                if (!search_capacity(t->s, &t->with, t->n_with, sizeof(*t->with)))
-                    return -ENOMEM;
-                t->with[t->n_with++] = (uint32_t)file;
-                t->s->flags[file] |= FILE_WITH_ANOTHER;
-            }
+                r = recipe_find_with(t, t->field[k].patterns, &words, &file);
+            if (r < 0)
+                return r;
+            t->hit[i].partners = i * t->n_fields;
+            if (file == SIZE_MAX || file == t->hit[i].file)
+                continue;
+            any = true;
+            t->partner[t->hit[i].partners + k] = (uint32_t)file + 1;
+            t->s->flags[file] |= FILE_WITH_ANOTHER;
         }
-        if (r < 0)
-            return r;
         if (!any)
-            return recipe_refuse_pattern(t, recipe_pattern(patterns, 0), "no file matches");
+            return recipe_refuse_pattern(t, recipe_pattern(t->field[k].patterns, 0),
+                                         "no file matches");
     }
-    return 0;
+    return t->partner && !t->s->failed ? 0 : -ENOMEM;
 }
 
-static int recipe_add_with(const struct recipe_making *t, struct set *set,
-                           const struct pattern_words *words, size_t picture)
+/* Add what belongs to the picture of a sample. Its file of boxes may be that of another field. */
+static void recipe_add_partners(const struct recipe_making *t, struct set *set,
+                                const struct recipe_hit *hit)
 {
-    json_t *with = json_object_get(t->dataset, "with"), *patterns;
-    const char *field;
-    int r = 0;
-
-    json_object_foreach(with, field, patterns)
-    {
-        size_t file;
-
-        r = recipe_find_with(t, patterns, words, &file);
-        if (r < 0)
-            return r;
-        if (file != SIZE_MAX && file != picture)
-            set_add_file(set, file, field);
-    }
-    return 0;
-}
-
-/* The patterns of the files of boxes, and their format. NULL: there are none. */
-static const json_t *recipe_boxes(const struct recipe_making *t, const struct box_format **ret)
-{
-    const json_t *boxes = json_object_get(t->dataset, "boxes"), *found = NULL;
-
-    for (const struct box_format *const *f = box_formats; *f; f++) {
-        const json_t *patterns = json_object_get(boxes, (*f)->name);
-
-        *ret = patterns ? *f : *ret;
-        found = patterns ? patterns : found;
-    }
-    return found;
-}
-
-/* The file of boxes of a sample, which may be one of those. */
-static int recipe_add_boxes(const struct recipe_making *t, struct set *set,
-                            const struct pattern_words *words)
-{
-    const struct box_format *format = NULL;
-    const json_t *patterns = recipe_boxes(t, &format);
     struct files_claim *claim = set->claim;
-    size_t file = SIZE_MAX, i = claim->first[claim->n_samples - 1];
-    int r = patterns ? recipe_find_with(t, patterns, words, &file) : 0;
+    const uint32_t first = claim->first[claim->n_samples - 1];
 
-    if (r < 0 || file == SIZE_MAX)
-        return r;
-    claim->boxes = format;
-    while (i < set->n && set->file[i] != file)
-        i++;
-    if (i == set->n)
-        set_add_file(set, file, format->extension);
-    claim->boxes_role = claim->role ? claim->role[i < set->n ? i : set->n - 1] : 0;
-    return 0;
+    for (size_t k = 0; k < t->n_fields; k++) {
+        const struct recipe_field *field = &t->field[k];
+        const uint32_t file = t->partner[hit->partners + k] - 1;
+        size_t i = field->boxes ? first : set->n;
+
+        if (file == UINT32_MAX)
+            continue;
+        while (i < set->n && set->file[i] != file)
+            i++;
+        if (i == set->n)
+            set_add_file(set, file, field->name);
+        if (field->boxes && i < set->n) {
+            claim->boxes = field->boxes;
+            claim->boxes_role = claim->role ? claim->role[i] : 0;
+        }
+    }
 }
 
 /* ---- sets ---- */
@@ -211,10 +192,7 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     set_add_file(set, hit->file, NULL);
     if (t->s->failed)
         return -ENOMEM;
-    if (r == 0)
-        r = recipe_add_with(t, set, &words, hit->file);
-    if (r == 0)
-        r = recipe_add_boxes(t, set, &words);
+    recipe_add_partners(t, set, hit);
     view->n = set->claim->n_samples;
     if (r == 0)
         r = recipe_add_words(t, view, &words);
@@ -290,7 +268,6 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 {
     struct set *set = set_begin(t->s, t->recipe->folder, LAYOUT_FLAT, t->recipe->folder,
                                 "a recipe, epochfs.json");
-    const struct box_format *format = NULL;
     int r = set ? recipe_set_top(t, &t->hit[from], set->claim) : -ENOMEM;
 
     if (r < 0)
@@ -307,9 +284,6 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     if (r == 0 && !set->claim->n_samples)
         r = recipe_refuse_pattern(t, t->hit[from].pattern,
                                   "its files all belong to other pictures");
-    if (r == 0 && !set->claim->boxes && recipe_boxes(t, &format))
-        r = recipe_refuse_pattern(t, recipe_pattern(recipe_boxes(t, &format), 0),
-                                  "expected a file of that name, got none");
     if (r == 0)
         r = recipe_finish_words(set->claim->view);
     set_end(set);
@@ -350,7 +324,7 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     } else {
         r = recipe_find_files(&t);
         if (r == 0)
-            r = recipe_mark_with(&t);
+            r = recipe_find_partners(&t);
         if (r == 0)
             r = recipe_make_groups(&t);
     }
@@ -358,11 +332,13 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
         sets_drop(s, first);
         r = recipe_add_missing(&t, &missing);
     }
-    for (size_t i = 0; i < t.n_with; i++)
-        s->flags[t.with[i]] &= (uint8_t)~FILE_WITH_ANOTHER;
+    for (size_t i = 0; t.partner && i < t.n * t.n_fields; i++)
+        if (t.partner[i])
+            s->flags[t.partner[i] - 1] &= (uint8_t)~FILE_WITH_ANOTHER;
     *labels = t.labels;
     numbered_release(&t.groups);
-    free(t.with);
+    free(t.field);
+    free(t.partner);
     free(t.hit);
     return r;
 }
