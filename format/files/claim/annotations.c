@@ -405,7 +405,7 @@ void annotating_finish_set(struct annotating *a, struct set *set)
     } else if (set->named) {
         set_keep_named(set);
     }
-    if (!set->dataset) /* otherwise they are known */
+    if (!set->dataset && claim->media == FILES_PICTURES) /* otherwise they are known */
         boxes_search(set);
     if (claim->boxes)
         set_add_about_text(set, "box_format", claim->boxes->layout);

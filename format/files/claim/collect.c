@@ -39,8 +39,8 @@ static void collect_shorten_roles(struct set *set)
     }
 }
 
-/* Files that pairs add to a sample. */
-static void collect_partners(struct set *set, uint32_t folder, const char *name)
+/* Files that pairs add to a sample: stem is that of its picture. */
+static void collect_partners(struct set *set, uint32_t folder, const char *name, size_t stem)
 {
     const struct search *s = set->s;
 
@@ -48,24 +48,58 @@ static void collect_partners(struct set *set, uint32_t folder, const char *name)
         for (const struct pair *pair = s->info[input].pairs; pair; pair = pair->next) {
             size_t file = SIZE_MAX;
 
-            while ((file = pair_partner(s, pair, input, folder, name, file)) != SIZE_MAX)
+            while ((file = pair_partner(s, pair, input, folder, name, stem, file)) != SIZE_MAX)
                 if (s->claims->taken[file] != CLAIMS_SAMPLE)
                     collect_partner(set, pair, file);
         }
 }
 
+/* The field of a sound of several microphones: "mic1.wav". */
+static void collect_sound(struct set *set, size_t file)
+{
+    const char *name = members_name(set->s->m, file);
+    char field[EXT_MOST + 1];
+
+    name_ext(name, name_stem_alone(name) - name_mic(name), field);
+    set_add_file(set, file, field);
+}
+
 static void collect_sample(struct set *set, uint32_t folder, const struct sample_files *sample)
 {
     const struct search *s = set->s;
+    const char *name = members_name(s->m, sample->first);
     size_t picture = sample->first;
 
-    set_begin_sample(set);
-    set->has_companions = set->has_companions || sample->n > 1;
-    for (size_t i = 0; i < sample->n; i++)
-        set_add_file(set, sample->first + i, NULL);
+    if (s->by_mic)
+        set_begin_row(set, name, sample->stem);
+    else
+        set_begin_sample(set);
+    set->has_companions = set->has_companions || (sample->n > 1 && !s->by_mic);
+    for (size_t i = sample->first; i < sample->first + sample->n; i++)
+        if (s->by_mic)
+            collect_sound(set, i);
+        else
+            set_add_file(set, i, NULL);
     for (size_t i = 0; i < sample->n && !name_is_of(s->media, members_name(s->m, picture)); i++)
         picture = sample->first + i;
-    collect_partners(set, folder, members_name(s->m, picture));
+    name = members_name(s->m, picture);
+    collect_partners(set, folder, name, s->by_mic ? sample->stem : name_stem_alone(name));
+}
+
+/* Add a sample to a list, or a sound to the last one that has other microphones. */
+static void collect_join(struct search *s, struct sample_files **list, size_t *n,
+                         struct sample_files next)
+{
+    struct sample_files *last = *n ? &(*list)[*n - 1] : NULL;
+    const char *name = members_name(s->m, next.first);
+
+    if (s->by_mic)
+        next.stem = name_stem_alone(name) - name_mic(name);
+    if (s->by_mic && last && last->stem == next.stem &&
+        !memcmp(members_name(s->m, last->first), name, next.stem))
+        last->n += next.n;
+    else if (search_capacity(s, list, *n, sizeof(next)))
+        (*list)[(*n)++] = next;
 }
 
 /* By what is before the extension: "a.jpg" before "a-b.jpg". */
@@ -93,8 +127,8 @@ static void collect_folder(struct set *set, uint32_t folder)
     struct sample_files next;
     size_t n = 0;
 
-    while (next_sample(&walk, &next) && search_capacity(s, &sample, n, sizeof(*sample)))
-        sample[n++] = next;
+    while (next_sample(&walk, &next) && !s->failed)
+        collect_join(s, &sample, &n, next);
     if (n && !by_class)
         qsort_r(sample, n, sizeof(*sample), collect_compare_stems, (void *)(uintptr_t)s->m);
     for (size_t i = 0; i < n; i++)

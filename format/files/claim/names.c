@@ -103,6 +103,21 @@ size_t name_stem_alone(const char *name)
     return dot ? (size_t)(dot - name) : strlen(name);
 }
 
+size_t name_mic(const char *name)
+{
+    static const char *const words[] = {"_mic", "_ch", NULL};
+    size_t stem = name_stem_alone(name);
+
+    for (const char *const *word = words; *word; word++) {
+        size_t n = strlen(*word) + 1;
+
+        if (stem > n && name[stem - 1] >= '0' && name[stem - 1] <= '9' &&
+            !strncasecmp(name + stem - n, *word, n - 1))
+            return n;
+    }
+    return 0;
+}
+
 size_t name_ext(const char *name, size_t stem, char ret[static EXT_MOST + 1])
 {
     size_t len = strlen(name), n = len > stem + 1 ? len - stem - 1 : 0;

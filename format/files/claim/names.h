@@ -42,6 +42,10 @@ size_t name_stem_last(const char *name);
 /* The same for a file that is a sample alone, or all of a name without a dot. */
 size_t name_stem_alone(const char *name);
 
+/* Bytes of "_mic1" at the end of that stem: several sounds of one sample have one. 0: it has no
+ * such end. */
+size_t name_mic(const char *name);
+
 /* What follows the stem and a dot, in lower case: its length, at most EXT_MOST; 0: nothing does, or
  * it is longer. */
 #define EXT_MOST 200 /* bytes of an extension */

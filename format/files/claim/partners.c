@@ -61,12 +61,12 @@ uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from
 }
 
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
-                    uint32_t folder, const char *name, size_t after)
+                    uint32_t folder, const char *name, size_t len, size_t after)
 {
     uint32_t target = pairs_same_below(s, folder, input, pair->target);
     AUTO_TEXT struct text stem = {0};
 
-    text_add(&stem, "%.*s%s", pair->whole ? (int)strlen(name) : (int)name_stem_alone(name), name,
+    text_add(&stem, "%.*s%s", pair->whole ? (int)strlen(name) : (int)len, name,
              pair->whole ? "" : pair->end);
     return target == NO_FOLDER || stem.failed
                ? SIZE_MAX

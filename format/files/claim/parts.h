@@ -109,6 +109,7 @@ struct search {
     struct recipe **recipe; /* [n_recipes] owned, until all sets are collections */
     size_t n_recipes;
     bool long_names;          /* two targets of one input have the same extension */
+    bool by_mic;              /* sounds of one stem, except the microphone, are a sample */
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
     bool manifests_only;        /* most files of SOURCE are something else */
@@ -243,10 +244,11 @@ bool pairs_have_picture(const struct search *s, uint32_t folder, const char *ste
 /* The folder below `to` where `folder` is below `from`. NO_FOLDER: there is none. */
 uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to);
 
-/* The file of a pair that belongs to the picture of that name in `folder`, which is `input` or
- * below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX: there is none. */
+/* The file of a pair that belongs to the picture of that name, of which len bytes are its stem, in
+ * `folder`, which is `input` or below; the next one after `after`, if it is not SIZE_MAX. SIZE_MAX:
+ * there is none. */
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,
-                    uint32_t folder, const char *name, size_t after);
+                    uint32_t folder, const char *name, size_t len, size_t after);
 
 /* Say of a set what belongs to its pictures, where names of its folders do not. */
 void pairs_add_notes(const struct search *s, struct set *set);

@@ -241,7 +241,7 @@ static void shape_add_partner(struct shape *shape, size_t picture, size_t file, 
     uint32_t input;
     const struct pair *pair = shape_pair(shape, picture, file, &input);
 
-    if (!pair) {
+    if (!pair || shape->set->claim->keys.n) {
         shape->note = "files that belong to pictures are not in it";
         return;
     }

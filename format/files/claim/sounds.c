@@ -58,29 +58,13 @@ static bool sounds_are_classes(const struct search *s, uint32_t folder)
     return least == most && (least == 1 || least == 2);
 }
 
-/* Bytes of "_mic1" at the end of the stem of a sound; 0: it has no such end. */
-static size_t sounds_mic(const char *name)
-{
-    static const char *const words[] = {"_mic", "_ch", NULL};
-    size_t stem = name_stem_alone(name);
-
-    for (const char *const *word = words; *word; word++) {
-        size_t n = strlen(*word) + 1;
-
-        if (stem > n && name[stem - 1] >= '0' && name[stem - 1] <= '9' &&
-            !strncasecmp(name + stem - n, *word, n - 1))
-            return n;
-    }
-    return 0;
-}
-
 /* Has the name of each sound below a folder that text in it, or if it is NULL a microphone? */
 static bool sounds_all_have(const struct search *s, uint32_t folder, const char *text)
 {
     for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++) {
         const char *name = members_name(s->m, i);
 
-        if (name_is_of(s->media, name) && !(text ? strstr(name, text) != NULL : sounds_mic(name)))
+        if (name_is_of(s->media, name) && !(text ? strstr(name, text) != NULL : name_mic(name)))
             return false;
     }
     return true;
@@ -98,7 +82,7 @@ static bool sounds_has_stem(const struct search *s, uint32_t folder, const char 
         size_t n = name_stem_alone(sound);
 
         if (name_is_of(s->media, sound) && !strncmp(sound, name, stem) &&
-            (n == stem || n == stem + sounds_mic(sound)))
+            (n == stem || n == stem + name_mic(sound)))
             return true;
     }
     return false;
@@ -133,92 +117,19 @@ static void sounds_find_trees(struct sounds *t, uint32_t above, uint32_t folder)
 
 /* ---- sets ---- */
 
-static void sounds_add_mic(struct set *set, size_t file, size_t mic)
-{
-    const char *name = members_name(set->s->m, file);
-    size_t stem = name_stem_alone(name);
-    char field[64];
-
-    snprintf(field, sizeof(field), "%.*s%s", (int)mic - 1, name + stem - mic + 1, name + stem);
-    for (char *c = field; *c; c++)
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
-    set_add_file(set, file, field);
-}
-
-/* The texts of a sample in trees. */
-static void sounds_add_texts(const struct sounds *t, struct set *set, uint32_t folder,
-                             const char *key, size_t len)
-{
-    const struct search *s = t->s;
-
-    for (unsigned i = 0; i < t->n_trees && key; i++) {
-        uint32_t texts = pairs_same_below(s, folder, set->top, t->tree[i]);
-        size_t k = texts == NO_FOLDER ? SIZE_MAX : partner_find(s, texts, SIZE_MAX, key, len);
-
-        for (; k != SIZE_MAX; k = partner_find(s, texts, k + 1, key, len)) {
-            const char *name = members_name(s->m, k);
-            char ext[EXT_MOST + 1];
-
-            name_ext(name, len, ext);
-            if (name_may_be_beside(s->media, name))
-                set_add_file(set, k, ext);
-        }
-    }
-}
-
-/* Sounds of one stem, except the microphone, are a sample. */
-static void sounds_collect_mics(const struct sounds *t, struct set *set, uint32_t folder)
-{
-    const struct search *s = t->s;
-    const struct folder_info *f = &s->info[folder];
-    const char *key = NULL;
-    size_t len = 0;
-
-    for (size_t i = f->first; i < f->last; i++) {
-        const char *name = members_name(s->m, i);
-        size_t mic = sounds_mic(name), stem = name_stem_alone(name) - mic;
-
-        if (!name_is_of(s->media, name))
-            continue;
-        if (!key || len != stem || memcmp(name, key, len) != 0) {
-            sounds_add_texts(t, set, folder, key, len);
-            key = name;
-            len = stem;
-            set_begin_row(set, key, len);
-        }
-        sounds_add_mic(set, i, mic);
-    }
-    sounds_add_texts(t, set, folder, key, len);
-    for (EACH_FOLDER(s, i, folder))
-        if (sounds_is_in(s, i))
-            sounds_collect_mics(t, set, i);
-}
-
 static void sounds_make(struct sounds *t, uint32_t folder, bool classes, const char *rule)
 {
-    const enum files_layout layout = classes ? LAYOUT_CLASSES : LAYOUT_FLAT;
-    struct search *s = t->s;
-    struct set *set;
+    const bool by_mic = classes && t->n_trees && sounds_all_have(t->s, folder, NULL);
 
     t->gained = t->gained || t->n_trees;
-    if (!classes || !t->n_trees || !sounds_all_have(s, folder, NULL)) {
-        for (unsigned i = 0; i < t->n_trees; i++) { /* as pairs have them */
-            char *name = (char *)(uintptr_t)folder_name(s, t->tree[i]);
+    for (unsigned i = 0; i < t->n_trees; i++) { /* as pairs have them */
+        char *name = (char *)(uintptr_t)folder_name(t->s, t->tree[i]);
 
-            pairs_add(s, folder, (struct pair){.target = t->tree[i], .end = "", .words = name});
-        }
-        collect_set(s, folder, layout, folder, classes, rule);
-        return;
+        pairs_add(t->s, folder, (struct pair){.target = t->tree[i], .end = "", .words = name});
     }
-    set = set_begin(s, folder, layout, folder, rule);
-    if (!set)
-        return;
-    for (EACH_FOLDER(s, i, folder))
-        if (sounds_is_in(s, i)) {
-            set_add_class(set, i);
-            sounds_collect_mics(t, set, i);
-        }
-    set_end(set);
+    t->s->by_mic = by_mic;
+    collect_set(t->s, folder, classes ? LAYOUT_CLASSES : LAYOUT_FLAT, folder, classes, rule);
+    t->s->by_mic = false;
 }
 
 /* ---- folders ---- */
