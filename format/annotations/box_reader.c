@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/real.h"
 #include "format/annotations/box_parts.h"
-#include "format/annotations/numbered.h"
+#include "format/core/numbered.h"
 
 enum {
     BOX_BOXES, /* the columns that each format has */
@@ -178,22 +178,20 @@ int box_reader_no_boxes(struct box_reader *reader, const struct box_file *file, 
 static int box_reader_number(struct box_reader *reader, struct box_classes *ret)
 {
     struct value_column *label = &reader->columns.column[BOX_LABEL];
-    const struct numbered *names = &reader->names;
-    AUTO_FREE uint32_t *place = NULL;
-    int r = numbered_sort(names, &place);
+    struct numbered *names = &reader->names;
+    int r = numbered_sort(names);
 
     ret->item = calloc(names->n + 1, sizeof(*ret->item));
     if (r < 0 || !ret->item)
         return -ENOMEM;
     ret->n = names->n;
     for (size_t i = 0; i < ret->n && r == 0; i++) {
-        struct box_class *item = &ret->item[place[i]];
-
-        *item = (struct box_class){place[i], strdup(names->text[i]->text)};
-        r = item->name ? 0 : -ENOMEM;
+        ret->item[i] =
+            (struct box_class){(uint32_t)i, strdup(numbered_text(names, names->sorted[i], NULL))};
+        r = ret->item[i].name ? 0 : -ENOMEM;
     }
     for (size_t at = 0; at < label->len; at += sizeof(int64_t))
-        store_le64(label->bytes + at, place[load_le64(label->bytes + at)]);
+        store_le64(label->bytes + at, names->place[load_le64(label->bytes + at)]);
     return r;
 }
 

@@ -56,7 +56,7 @@ void class_counts_release(struct class_counts *c)
 {
     free(c->value);
     free(c->count);
-    class_texts_release(&c->texts);
+    numbered_release(&c->texts);
     *c = (struct class_counts){0};
 }
 
@@ -111,7 +111,7 @@ int class_counts_init(struct class_counts *ret, const struct dataset *ds, const 
     if (r == 0 && in.input.number) {
         ret->texts = in.texts;
         ret->has_texts = true;
-        in.texts = (struct class_texts){0};
+        in.texts = (struct numbered){0};
     }
     return r;
 }

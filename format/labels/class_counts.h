@@ -3,14 +3,14 @@
 #define EPOCHFS_FORMAT_LABELS_CLASS_COUNTS_H
 
 #include "format/core/dataset.h"
-#include "format/labels/class_texts.h"
+#include "format/core/numbered.h"
 
 struct class_counts {
-    uint64_t n;           /* classes */
-    int64_t *value;       /* [n] ascending; owned */
-    uint64_t *count;      /* [n] samples, at least 1; owned */
-    uint64_t least, most; /* classes with the fewest and the most samples; the first of several */
-    struct class_texts texts; /* of a field of texts: value i is text i in their order */
+    uint64_t n;            /* classes */
+    int64_t *value;        /* [n] ascending; owned */
+    uint64_t *count;       /* [n] samples, at least 1; owned */
+    uint64_t least, most;  /* classes with the fewest and the most samples; the first of several */
+    struct numbered texts; /* of a field of texts: value i is text i in their order */
     bool has_texts;
 };
 

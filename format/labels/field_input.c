@@ -8,8 +8,9 @@
 #include "format/core/format.h"
 #include "format/core/selection.h"
 
-#define SCATTERED   4096 /* samples that are read at a time, if each has its own place */
-#define ROUNDS_MOST 64   /* of reads that lacked bytes; then a read waits for each piece */
+#define CLASS_TEXT_MAX 256  /* bytes of a class that is a text */
+#define SCATTERED      4096 /* samples that are read at a time, if each has its own place */
+#define ROUNDS_MOST    64   /* of reads that lacked bytes; then a read waits for each piece */
 
 bool field_is_number(const struct field *f)
 {
@@ -44,7 +45,7 @@ const struct field *field_of_texts(const struct dataset *ds, const char *name)
 
 void field_input_release(struct field_input *in)
 {
-    class_texts_release(&in->texts);
+    numbered_release(&in->texts);
 }
 
 static bool is_float(const struct field *f)
@@ -218,9 +219,9 @@ static int add_texts(struct field_input *in, uint64_t first, size_t count,
         }
         while (in->field->form == FORM_ITEM && len && !item[i].bytes[len - 1])
             len--; /* what fills it up */
-        r = class_texts_add(&in->texts, item[i].bytes, (size_t)len, &number);
-        if (r == -E2BIG)
-            return diag_set(d, r,
+        r = numbered_add(&in->texts, (const char *)item[i].bytes, (size_t)len, &number);
+        if (in->texts.n > LABEL_CLASSES_MAX)
+            return diag_set(d, -E2BIG,
                             "%s: expected at most %llu classes, got more different texts up to "
                             "sample %llu",
                             in->name, (unsigned long long)LABEL_CLASSES_MAX,
@@ -251,10 +252,10 @@ static int read_texts(const struct label_input *input, struct read_context *rc, 
 static int number_texts(const struct label_input *input, int64_t *value, uint32_t n)
 {
     struct field_input *in = (struct field_input *)(uintptr_t)input;
-    int r = class_texts_sort(&in->texts);
+    int r = numbered_sort(&in->texts);
 
     for (uint32_t i = 0; i < n && r == 0; i++)
-        value[i] = in->texts.rank[value[i]];
+        value[i] = in->texts.place[value[i]];
     return r;
 }
 

@@ -3,7 +3,7 @@
 #define EPOCHFS_FORMAT_LABELS_FIELD_INPUT_H
 
 #include "format/core/dataset.h"
-#include "format/labels/class_texts.h"
+#include "format/core/numbered.h"
 #include "format/labels/label_make.h"
 
 struct format_options;
@@ -13,9 +13,9 @@ struct field_input {
     const struct dataset *ds;
     const struct field *field; /* of LABEL_LENGTHS in bytes: NULL */
     char name[2 * FIELD_NAME_SIZE];
-    const char *word; /* of LABEL_LENGTHS: what lengths are called; of the field, or static */
-    bool is_micro;    /* the same: in millionths */
-    struct class_texts texts; /* of a field of texts: those that were read */
+    const char *word;      /* of LABEL_LENGTHS: what lengths are called; of the field, or static */
+    bool is_micro;         /* the same: in millionths */
+    struct numbered texts; /* of a field of texts: those that were read */
 };
 
 /* Name a sample in a message: see struct label_input. */

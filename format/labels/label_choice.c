@@ -135,7 +135,7 @@ static int keep_names(struct dataset *ds, const struct field *f)
 
     for (uint32_t i = 0; r == 0 && i < counts.texts.n && t.len < NAMES_MAX; i++) {
         size_t len;
-        const char *name = class_texts_at(&counts.texts, i, &len);
+        const char *name = numbered_text(&counts.texts, counts.texts.sorted[i], &len);
 
         text_add(&t, "%s", i ? ", " : "");
         text_add_json_bytes(&t, (const uint8_t *)name, len);

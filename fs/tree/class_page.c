@@ -12,7 +12,7 @@ static bool label_name(const struct dataset *ds, const struct class_counts *c, i
                        struct text *ret)
 {
     size_t len;
-    const char *text = c->has_texts ? class_texts_at(&c->texts, (uint32_t)value, &len) : NULL;
+    const char *text = c->has_texts ? numbered_text(&c->texts, c->texts.sorted[value], &len) : NULL;
 
     if (text)
         text_add_bytes(ret, text, len);

@@ -3,9 +3,9 @@
 #define EPOCHFS_FORMAT_FILES_CLAIM_CLAIM_H
 
 #include "base/members.h"
-#include "format/annotations/numbered.h"
 #include "format/annotations/value_columns.h"
 #include "format/core/format.h"
+#include "format/core/numbered.h"
 #include "format/files/claim/names.h"
 
 enum files_layout {

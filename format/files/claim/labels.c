@@ -114,7 +114,6 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
 {
     const char *column = label->values.column->name;
     AUTO_NUMBERED struct numbered names = {0};
-    AUTO_FREE uint32_t *place = NULL;
     int r = 0;
 
     for (size_t i = 0; i < a->n_labels && r == 0; i++) {
@@ -132,8 +131,8 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
         }
     }
     if (r == 0)
-        r = numbered_sort(&names, &place);
-    return r < 0 ? r : numbered_names(&names, place, ret, ret_n);
+        r = numbered_sort(&names);
+    return r < 0 ? r : numbered_names(&names, true, ret, ret_n);
 }
 
 void view_add_classes(struct search *s, struct files_view *view, char *const *name, size_t n)
@@ -176,7 +175,7 @@ static void labels_number_by_recipe(struct set *set, struct files_view *view,
     bool are_places = c->form == VALUE_NUMBERS;
 
     if (recipe_classes(classes, &list) < 0 ||
-        numbered_names(&list, NULL, &view->class_name, &view->n_classes) < 0)
+        numbered_names(&list, false, &view->class_name, &view->n_classes) < 0)
         set->s->failed = true;
     for (uint64_t row = 0; row < c->rows; row++) {
         struct label_text text;

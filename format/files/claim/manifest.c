@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
-#include "format/annotations/numbered.h"
+#include "format/core/numbered.h"
 #include "format/files/claim/lookup.h"
 #include "format/files/claim/manifests.h"
 #include "format/files/claim/parts.h"
@@ -180,17 +180,16 @@ static int manifest_read(struct manifest *t, struct diag *d)
 
 /* Labels by their places among all. One label in each row is the class; otherwise they are a field.
  */
-static int manifest_label(const struct manifest *t, struct manifest_usage *usage,
-                          const uint32_t *place)
+static int manifest_label(const struct manifest *t, struct manifest_usage *usage)
 {
     struct set *set = &t->s->set[usage->set];
     struct files_view *view = set->claim->view;
     struct value_column *c = usage->rows.column;
     int64_t *number = (int64_t *)(void *)c->bytes;
-    int r = numbered_names(&t->names, place, &view->class_name, &view->n_classes);
+    int r = numbered_names(&t->names, true, &view->class_name, &view->n_classes);
 
     for (size_t i = 0; i < c->len / sizeof(*number); i++)
-        number[i] = place[number[i]];
+        number[i] = t->names.place[number[i]];
     if (r < 0 || !usage->most)
         return r;
     if (usage->most == 1 && usage->least == 1) {
@@ -210,14 +209,13 @@ static int manifest_label(const struct manifest *t, struct manifest_usage *usage
     return 0;
 }
 
-static int manifest_make(const struct manifest *t, struct manifest_usage *usage,
-                         const uint32_t *place)
+static int manifest_make(const struct manifest *t, struct manifest_usage *usage)
 {
     struct set *set = &t->s->set[usage->set];
     int r;
 
     set_end(set);
-    r = manifest_label(t, usage, place);
+    r = manifest_label(t, usage);
     set_add_table(set, t->what, "manifest", "manifest");
     set_add_about_text(set, "usage", usage->name);
     text_add(&set->about, "\"rows_without_file\": %zu,\n", usage->missing);
@@ -234,7 +232,6 @@ static void manifest_apply(struct search *s, uint32_t root, size_t file)
 {
     AUTO(manifest_release)
     struct manifest t = {.s = s, .root = root, .file = file, .what = member_path(s->m, file)};
-    AUTO_FREE uint32_t *place = NULL;
     size_t before = s->n_sets;
     struct diag d = DIAG_INIT;
     struct set *set;
@@ -251,9 +248,9 @@ static void manifest_apply(struct search *s, uint32_t root, size_t file)
         return;
     }
     if (r == 0)
-        r = numbered_sort(&t.names, &place);
+        r = numbered_sort(&t.names);
     for (unsigned i = 0; i < t.n_usages && r == 0 && !s->failed; i++)
-        r = manifest_make(&t, &t.usage[i], place);
+        r = manifest_make(&t, &t.usage[i]);
     s->failed = s->failed || r < 0;
 }
 

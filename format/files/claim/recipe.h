@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "format/annotations/numbered.h"
+#include "format/core/numbered.h"
 #include "format/files/claim/parts.h"
 
 #define RECIPE_NAME     "epochfs.json"

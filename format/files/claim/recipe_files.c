@@ -63,7 +63,7 @@ int recipe_make_groups_of_files(struct recipe_making *t)
     if (r == 0 && t->n)
         qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare_files, t);
     for (size_t from = 0, to; from < t->n && r == 0; from = to) {
-        const char *name = t->groups.text[t->hit[from].group]->text;
+        const char *name = numbered_text(&t->groups, t->hit[from].group, NULL);
         struct named_group *group;
 
         for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)

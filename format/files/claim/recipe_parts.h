@@ -2,7 +2,7 @@
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_RECIPE_PARTS_H
 
-#include "format/annotations/numbered.h"
+#include "format/core/numbered.h"
 #include "format/files/claim/pattern.h"
 #include "format/files/claim/recipe.h"
 
@@ -76,7 +76,7 @@ int card_recipe(struct search *s, const char *text, size_t len, char **ret);
 /* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
  * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
-                         const struct numbered *labels, struct diag *d);
+                         struct numbered *labels, struct diag *d);
 
 /* Add the words of a sample, which is the last of the view so far, as texts. 0 or -ENOMEM. */
 int recipe_add_words(const struct recipe_making *t, struct files_view *view,

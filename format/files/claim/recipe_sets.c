@@ -167,7 +167,8 @@ static int recipe_compare(const void *a, const void *b, void *making)
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
     if (x->label != y->label && x->label != UINT32_MAX && y->label != UINT32_MAX)
-        return strcmp(t->labels.text[x->label]->text, t->labels.text[y->label]->text);
+        return strcmp(numbered_text(&t->labels, x->label, NULL),
+                      numbered_text(&t->labels, y->label, NULL));
     order = strcmp(members_folder_of(m, x->file), members_folder_of(m, y->file));
     if (!order && x->label != UINT32_MAX) /* a class is in the order of names, not of stems */
         order = strcmp(members_name(m, x->file), members_name(m, y->file));
@@ -272,7 +273,7 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
 
     if (r < 0)
         return r;
-    set->called = strdup(t->groups.text[t->hit[from].group]->text);
+    set->called = strdup(numbered_text(&t->groups, t->hit[from].group, NULL));
     set->recipe = t->recipe;
     set->dataset = t->dataset;
     set->pattern = t->name;

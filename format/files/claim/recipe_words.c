@@ -116,25 +116,25 @@ static int recipe_number_by_classes(const struct recipe *recipe, const struct nu
     int r = recipe_classes(classes, &list);
 
     if (r == 0)
-        r = numbered_names(&list, NULL, &view->class_name, &view->n_classes);
+        r = numbered_names(&list, false, &view->class_name, &view->n_classes);
     for (size_t i = 0; i < view->n && r == 0; i++) {
-        const struct numbered_text *text = labels->text[view->label[i]];
-        size_t number = numbered_find(&list, text->text, text->len);
+        size_t len;
+        const char *text = numbered_text(labels, (size_t)view->label[i], &len);
+        size_t number = numbered_find(&list, text, len);
 
         if (number == list.n)
             return diag_set(d, -EBADMSG,
                             "%s, line %u: 'classes': expected all classes, but not '%s'",
-                            recipe->name, recipe_line(recipe, "classes"), text->text);
+                            recipe->name, recipe_line(recipe, "classes"), text);
         view->label[i] = (int64_t)number;
     }
     return r;
 }
 
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
-                         const struct numbered *labels, struct diag *d)
+                         struct numbered *labels, struct diag *d)
 {
-    AUTO_FREE uint32_t *place = NULL;
-    int r = numbered_sort(labels, &place);
+    int r = numbered_sort(labels);
 
     for (size_t i = first; i < s->n_sets && r == 0; i++) {
         struct files_view *view = s->set[i].claim->view;
@@ -147,8 +147,8 @@ int recipe_number_labels(struct search *s, size_t first, const struct recipe *re
             continue;
         }
         for (size_t k = 0; k < view->n; k++)
-            view->label[k] = place[view->label[k]];
-        r = numbered_names(labels, place, &view->class_name, &view->n_classes);
+            view->label[k] = labels->place[view->label[k]];
+        r = numbered_names(labels, true, &view->class_name, &view->n_classes);
     }
     return r;
 }

@@ -2,43 +2,43 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/labels/class_texts.h"
+#include "format/core/numbered.h"
 #include "support/unit.h"
 
-static void add_all(struct class_texts *t, const char *texts, const uint32_t *number)
+static void add_all(struct numbered *t, const char *texts, const uint32_t *number)
 {
     for (size_t i = 0; texts[i]; i++) {
         uint32_t found;
 
-        assert_int_equal(class_texts_add(t, (const uint8_t *)&texts[i], 1, &found), 0);
+        assert_int_equal(numbered_add(t, &texts[i], 1, &found), 0);
         assert_int_equal(found, number[i]);
     }
 }
 
-static void check_sorted(struct class_texts *t, const char *sorted)
+static void check_sorted(struct numbered *t, const char *sorted)
 {
-    assert_int_equal(class_texts_sort(t), 0);
+    assert_int_equal(numbered_sort(t), 0);
     assert_int_equal(t->n, strlen(sorted));
     for (uint32_t i = 0; i < t->n; i++) {
         size_t len;
-        const char *text = class_texts_at(t, i, &len);
+        const char *text = numbered_text(t, t->sorted[i], &len);
 
         assert_int_equal(len, 1);
         assert_int_equal(*text, sorted[i]);
-        assert_int_equal(t->rank[t->sorted[i]], i);
+        assert_int_equal(t->place[t->sorted[i]], i);
     }
 }
 
 static void test_texts__second_pass_has_more__all_sorted(void **state)
 {
-    struct class_texts t = {0};
+    struct numbered t = {0};
 
     (void)state;
     add_all(&t, "cbc", (const uint32_t[]){0, 1, 0});
     check_sorted(&t, "bc");
     add_all(&t, "cbca", (const uint32_t[]){0, 1, 0, 2});
     check_sorted(&t, "abc");
-    class_texts_release(&t);
+    numbered_release(&t);
 }
 
 int main(void)
