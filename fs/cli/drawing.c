@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "format/core/sound_head.h"
+#include "format/audio/audio.h"
 #include "fs/cli/commands.h"
 #include "fs/cli/python.h"
 #include "fs/tree/pages.h"
@@ -248,23 +248,35 @@ static int drawing_add_panels(struct drawing *drawn, const struct field *f, stru
     return r;
 }
 
+/* read() of struct audio_file; ctx: the bytes. */
+static int sound_bytes(void *ctx, uint64_t off, void *dst, size_t len, struct diag *d)
+{
+    (void)d;
+    memcpy(dst, ((const struct text *)ctx)->data + off, len);
+    return 0;
+}
+
 /* The samples of a file of audio as float32; what is no such file has none. */
 static int drawing_add_sound(struct drawing *drawn, const struct field *f, uint64_t sample,
                              struct diag *d)
 {
+    static const struct audio_spec mono = {.mono = true};
     AUTO_TEXT struct text a = {0};
-    struct sound_head head;
+    AUTO_FREE float *samples = NULL;
+    struct audio_info info = {0};
     struct form form;
     int r = drawing_read(drawn, f, sample, SOUND_MOST, &form, &a, d);
+    const struct audio_file file = {f->name, a.len, sound_bytes, &a};
     size_t n = 0;
 
-    if (r == 0 && sound_head_read((const uint8_t *)a.data, a.len, &head))
-        n = head.size / head.width;
-    for (size_t i = 0; i < n; i++) {
-        float v = (float)sound_sample(&head, (const uint8_t *)a.data + head.data + i * head.width);
-
-        text_add_bytes(&drawn->bytes, (const char *)&v, sizeof(v));
-    }
+    if (r == 0 && audio_measure(&file, &info, NULL) == 0)
+        n = (size_t)min_u64(info.frames, SOUND_MOST);
+    samples = n ? malloc(n * sizeof(*samples)) : NULL;
+    if (!samples ||
+        audio_make(&file, &mono, &info, &(struct audio_part){.frames = n}, samples, NULL))
+        n = 0;
+    if (n)
+        text_add_bytes(&drawn->bytes, (const char *)samples, n * sizeof(*samples));
     text_add(&drawn->json, ", \"array\": [\"<f4\", %zu]", n * sizeof(float));
     return r;
 }

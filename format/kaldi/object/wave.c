@@ -1,6 +1,5 @@
-/* WAVE audio as Kaldi reads it (feat/wave-reader.cc), little- or big-endian. The core has a lenient
- * reader (format/core/sound_head.h); this one refuses what Kaldi refuses, and ends where Kaldi
- * does. */
+/* WAVE audio as Kaldi reads it (feat/wave-reader.cc), little- or big-endian: it refuses what Kaldi
+ * refuses, and ends where Kaldi does. Others decode audio by format/audio. */
 #include "format/kaldi/object/walk.h"
 
 #include <stdio.h>
