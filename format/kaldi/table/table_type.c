@@ -118,7 +118,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
 
     kaldi_in_init(&in, table->base.blob);
     in.window.least = LINE_MOST;
-    for (unsigned i = 1; at < in.size && (found ? at < LINE_MOST : i <= FIRST_LINES); i++) {
+    for (unsigned i = 1; at < in.size && (found || i <= FIRST_LINES); i++) {
         bool ended;
         size_t len;
         const uint8_t *text = kaldi_in_line(&in, &at, LINE_MOST, &len, &ended);
@@ -128,6 +128,8 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
 
         if (!text)
             return kaldi_bad(&in, at, d, "cannot be read");
+        if (found && !ended && in.size < table->base.blob->size)
+            break;
         if (i == 1 && len >= 2 && text[0] == 0 && text[1] == 'B')
             return kaldi_bad(&in, 0, d, "expected lines of text, got a binary object");
         wrong = scp_line_parse((const char *)text, len, &line);
@@ -144,6 +146,7 @@ static int find_type_of_script(struct kaldi_table *table, struct diag *d)
         if (blob_says_nothing(r))
             return diag_set(d, r, "%s", diag_text(&reason, r));
         found = r == 0;
+        in.size = found ? min_u64(in.size, LINE_MOST) : in.size;
         if (r == 1 && !guess) /* the next line may name a file */
             guess = table->asked ? table->asked : guess_output(table, &line);
         if (r < 0)
