@@ -6,62 +6,43 @@
 
 #include "cache/pack/streams.h"
 
-struct bzip2 {
-    bz_stream z;
-    bool inside; /* a stream */
-};
+static void *bzip2_open(void)
+{
+    return calloc(1, sizeof(bz_stream));
+}
+
+static void bzip2_close(void *ctx)
+{
+    BZ2_bzDecompressEnd(ctx); /* an error outside of streams */
+    free(ctx);
+}
 
 static int bzip2_begin(void *ctx, struct stream_head *head, struct diag *d)
 {
-    struct bzip2 *b = ctx;
-
     (void)d;
     if (*head->bytes != 'B')
         return 0;
-    b->z = (bz_stream){0};
-    if (BZ2_bzDecompressInit(&b->z, 0, 0) != BZ_OK)
-        return -ENOMEM;
-    b->inside = true;
-    return 1;
-}
-
-static void bzip2_end(struct bzip2 *b)
-{
-    if (b->inside)
-        BZ2_bzDecompressEnd(&b->z);
-    b->inside = false;
+    return BZ2_bzDecompressInit(ctx, 0, 0) == BZ_OK ? 1 : -ENOMEM;
 }
 
 static int bzip2_step(void *ctx, struct stream_step *step)
 {
-    struct bzip2 *b = ctx;
+    bz_stream *z = ctx;
     int code;
 
-    b->z.next_in = (char *)(uintptr_t)step->in;
-    b->z.avail_in = (unsigned)step->in_len;
-    b->z.next_out = (char *)step->out;
-    b->z.avail_out = (unsigned)step->out_len;
-    code = BZ2_bzDecompress(&b->z);
-    step->used = step->in_len - b->z.avail_in;
-    step->made = step->out_len - b->z.avail_out;
+    z->next_in = (char *)(uintptr_t)step->in;
+    z->avail_in = (unsigned)step->in_len;
+    z->next_out = (char *)step->out;
+    z->avail_out = (unsigned)step->out_len;
+    code = BZ2_bzDecompress(z);
+    step->used = step->in_len - z->avail_in;
+    step->made = step->out_len - z->avail_out;
     step->end = code == BZ_STREAM_END;
     if (step->end)
-        bzip2_end(b);
+        BZ2_bzDecompressEnd(z);
     if (code == BZ_MEM_ERROR)
         return -ENOMEM;
     return code == BZ_OK || code == BZ_STREAM_END ? 0 : -EBADMSG;
-}
-
-static const struct stream_codec bzip2_codec = {"bzip2", "another stream (42 5a 68) or zeros",
-                                                bzip2_begin, bzip2_step};
-
-static int bzip2_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
-{
-    struct bzip2 b = {0};
-    int r = streams_unpack(&bzip2_codec, &b, in, sink, d);
-
-    bzip2_end(&b);
-    return r;
 }
 
 /* "BZh" and a digit, then a block, or the end of a stream without one. */
@@ -73,5 +54,13 @@ static bool bzip2_is_it(const uint8_t *head, size_t len, bool whole)
             !memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6));
 }
 
-const struct unpacker unpacker_bzip2 = {"bzip2", ".bz2",      {'B', 'Z', 'h'},
-                                        3,       bzip2_is_it, bzip2_run};
+const struct unpacker unpacker_bzip2 = {.name = "bzip2",
+                                        .suffix = ".bz2",
+                                        .magic = {'B', 'Z', 'h'},
+                                        .magic_len = 3,
+                                        .is_it = bzip2_is_it,
+                                        .another = "another stream (42 5a 68) or zeros",
+                                        .open = bzip2_open,
+                                        .close = bzip2_close,
+                                        .begin = bzip2_begin,
+                                        .step = bzip2_step};

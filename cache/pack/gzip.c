@@ -6,10 +6,27 @@
 #include "base/checked.h"
 #include "cache/pack/streams.h"
 
+static void *inflate_open(void)
+{
+    z_stream *z = calloc(1, sizeof(*z));
+
+    if (z && inflateInit(z) != Z_OK) {
+        free(z);
+        return NULL;
+    }
+    return z;
+}
+
+static void inflate_close(void *ctx)
+{
+    inflateEnd(ctx);
+    free(ctx);
+}
+
 static int gzip_begin(void *ctx, struct stream_head *head, struct diag *d)
 {
     (void)d;
-    return (!head->at || *head->bytes == 0x1f) && inflateReset(ctx) == Z_OK;
+    return (!head->at || *head->bytes == 0x1f) && inflateReset2(ctx, 15 + 16) == Z_OK;
 }
 
 static int gzip_step(void *ctx, struct stream_step *step)
@@ -38,36 +55,6 @@ static int zlib_begin(void *ctx, struct stream_head *head, struct diag *d)
     return !head->at;
 }
 
-static const struct stream_codec gzip_codec = {"gzip", "another member (1f 8b) or zeros",
-                                               gzip_begin, gzip_step},
-                                 zlib_codec = {"zlib", "zeros", zlib_begin, gzip_step};
-
-/* window: of inflateInit2(). */
-static int inflate_all(const struct stream_codec *codec, int window, const struct unpack_input *in,
-                       struct entry_sink *sink, struct diag *d)
-{
-    z_stream z = {0};
-    int r;
-
-    if (inflateInit2(&z, window) != Z_OK)
-        return -ENOMEM;
-    r = streams_unpack(codec, &z, in, sink, d);
-    inflateEnd(&z);
-    return r;
-}
-
-static int gzip_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
-{
-    return inflate_all(&gzip_codec, 15 + 16, in, sink, d);
-}
-
-const struct unpacker unpacker_gzip = {"gzip", ".gz", {0x1f, 0x8b}, 2, NULL, gzip_run};
-
-static int zlib_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
-{
-    return inflate_all(&zlib_codec, 15, in, sink, d);
-}
-
 /* A zlib stream has no magic but a check of its first two bytes, which text and lengths can pass.
  * So it must unpack: without a fault as far as the head goes, and to its end if that is all. */
 static bool zlib_is_it(const uint8_t *head, size_t len, bool whole)
@@ -87,4 +74,21 @@ static bool zlib_is_it(const uint8_t *head, size_t len, bool whole)
     return r == Z_STREAM_END || (r == Z_BUF_ERROR && !whole && z.total_out);
 }
 
-const struct unpacker unpacker_zlib = {"zlib", NULL, {0x78}, 1, zlib_is_it, zlib_run};
+const struct unpacker unpacker_gzip = {.name = "gzip",
+                                       .suffix = ".gz",
+                                       .magic = {0x1f, 0x8b},
+                                       .magic_len = 2,
+                                       .another = "another member (1f 8b) or zeros",
+                                       .open = inflate_open,
+                                       .close = inflate_close,
+                                       .begin = gzip_begin,
+                                       .step = gzip_step},
+                      unpacker_zlib = {.name = "zlib",
+                                       .magic = {0x78},
+                                       .magic_len = 1,
+                                       .is_it = zlib_is_it,
+                                       .another = "zeros",
+                                       .open = inflate_open,
+                                       .close = inflate_close,
+                                       .begin = zlib_begin,
+                                       .step = gzip_step};

@@ -1,11 +1,13 @@
-/* Packed files that are streams, one after the other, with zeros as padding after each: the loop
- * that gzip, bzip2 and zstd share. It reads, writes and reports; a codec knows one stream. */
+/* Packings: a packed file is streams, one after the other, with zeros as padding after each. The
+ * loop over them reads, writes and reports; an unpacker knows one stream. unpackers[] of unpack.c
+ * is the registry. */
 #ifndef EPOCHFS_CACHE_PACK_STREAMS_H
 #define EPOCHFS_CACHE_PACK_STREAMS_H
 
 #include "cache/pack/unpack.h"
 
 #define STREAM_HEAD 18 /* bytes */
+#define UNPACK_HEAD 512
 
 /* Where a stream may begin. */
 struct stream_head {
@@ -26,18 +28,29 @@ struct stream_step {
     const char *why;   /* what is wrong, with -EBADMSG; NULL: no more is known */
 };
 
-struct stream_codec {
-    const char *name;
+struct unpacker {
+    const char *name;   /* for messages */
+    const char *suffix; /* NULL: none is usual */
+    uint8_t magic[6];
+    size_t magic_len;
+    /* Where there are several magics (magic_len 0), or the magic may be that of another file: is it
+     * one of this packing, by its first len bytes, UNPACK_HEAD or those of the whole file? NULL:
+     * the magic is enough. */
+    bool (*is_it)(const uint8_t *head, size_t len, bool whole);
     const char *another; /* what may follow a stream */
+    const char *nothing; /* the error of a file without streams; NULL: its content is empty */
+    void *(*open)(void); /* gives the ctx; NULL: no memory */
+    void (*close)(void *ctx);
     /* 1: a stream begins, or bytes to skip; 0: neither; or -errno with the reason in d. */
     int (*begin)(void *ctx, struct stream_head *head, struct diag *d);
     /* Unpack some. 0, -ENOMEM, or -EBADMSG: damage. */
     int (*step)(void *ctx, struct stream_step *step);
 };
 
-/* Unpack all of in, as unpacker.run(). */
-int streams_unpack(const struct stream_codec *codec, void *ctx, const struct unpack_input *in,
-                   struct entry_sink *sink, struct diag *d);
+/* Unpack all of packed with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
+ * -errno. watch may be NULL. */
+int streams_unpack(const struct unpacker *unpacker, const struct blob *packed,
+                   struct unpack_watch *watch, struct entry_sink *sink, struct diag *d);
 
 /* The error of a file that ends inside. */
 int streams_cut(const char *name, const char *file, uint64_t size, struct diag *d);

@@ -7,24 +7,15 @@
 
 #include "base/text.h"
 #include "cache/disk/local_blob.h"
+#include "cache/pack/streams.h"
 
 extern const struct unpacker unpacker_bzip2, unpacker_gzip, unpacker_zlib, unpacker_zstd;
 #ifdef HAVE_LZMA
 extern const struct unpacker unpacker_xz;
 #else
 /* Names must not depend on the build, so every build knows the suffix. */
-static int xz_refused(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
-{
-    (void)sink;
-    return diag_set(
-        d, -EOPNOTSUPP,
-        "%s: expected a packing of this build, got xz data; unpack it, or build epochfs "
-        "with liblzma",
-        blob_name(in->packed));
-}
-
-static const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0},
-                                            6,    NULL,  xz_refused};
+static const struct unpacker unpacker_xz = {
+    .name = "xz", .suffix = ".xz", .magic = {0xfd, '7', 'z', 'X', 'Z', 0}, .magic_len = 6};
 #endif
 
 static const struct unpacker *const unpackers[] = {&unpacker_gzip, &unpacker_zlib, &unpacker_xz,
@@ -76,7 +67,8 @@ static int unpacker_of(const struct blob *blob, const struct unpacker **ret, str
 
 struct unpacking {
     const struct unpacker *unpacker;
-    struct unpack_input in;
+    const struct blob *packed;
+    struct unpack_watch *watch;
 };
 
 #define NOT_PACKED (-ENOEXEC)
@@ -84,16 +76,22 @@ struct unpacking {
 static int run_unpacker(void *ctx, struct entry_sink *sink, struct diag *d)
 {
     struct unpacking *u = ctx;
-    int r = u->unpacker ? 0 : unpacker_of(u->in.packed, &u->unpacker, d);
+    int r = u->unpacker ? 0 : unpacker_of(u->packed, &u->unpacker, d);
 
     if (r < 0)
         return r;
     if (!u->unpacker)
         return NOT_PACKED;
-    if (u->in.watch)
-        u->in.watch->progress(u->in.watch, u->in.packed, 0);
-    r = u->unpacker->run(&u->in, sink, d);
-    return r < 0 ? r : blob_verify(u->in.packed, d);
+    if (!u->unpacker->step)
+        return diag_set(
+            d, -EOPNOTSUPP,
+            "%s: expected a packing of this build, got %s data; unpack it, or build epochfs "
+            "with liblzma",
+            blob_name(u->packed), u->unpacker->name);
+    if (u->watch)
+        u->watch->progress(u->watch, u->packed, 0);
+    r = streams_unpack(u->unpacker, u->packed, u->watch, sink, d);
+    return r < 0 ? r : blob_verify(u->packed, d);
 }
 
 int unpack_content(const struct blob *packed, int fd, const char *name, uint64_t size,
@@ -183,7 +181,7 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
 int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unpack_watch *watch,
                 struct diag *d)
 {
-    struct unpacking u = {.in = {*blob, watch}};
+    struct unpacking u = {.packed = *blob, .watch = watch};
     struct diag reason = DIAG_INIT;
     struct entry entry;
     uint64_t size = 0;

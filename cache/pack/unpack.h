@@ -2,7 +2,7 @@
  *
  * An unpacked file is published by renaming: a file under its final name is whole. Its last 64
  * bytes say what it is. Two processes that need the same file take turns; the second finds it done.
- * The format is in docs/spec/cache-format.md. unpackers[] is the registry. */
+ * The format is in docs/spec/cache-format.md. */
 #ifndef EPOCHFS_CACHE_PACK_UNPACK_H
 #define EPOCHFS_CACHE_PACK_UNPACK_H
 
@@ -15,39 +15,6 @@ struct unpack_watch {
     /* So far, `bytes` of packed have been read: 0 at first, all at the end unless unpacking fails.
      */
     void (*progress)(struct unpack_watch *watch, const struct blob *packed, uint64_t bytes);
-};
-
-/* The packed file, and its watch. */
-struct unpack_input {
-    const struct blob *packed;
-    struct unpack_watch *watch; /* NULL: none */
-};
-
-/* blob_read(), then report to the watch. */
-static inline int unpack_read(const struct unpack_input *in, void *buf, size_t len, uint64_t off,
-                              struct diag *d)
-{
-    int r = blob_read(READ_WAITS, in->packed, buf, len, off, d);
-
-    if (r == 0 && in->watch)
-        in->watch->progress(in->watch, in->packed, off + len);
-    return r;
-}
-
-#define UNPACK_HEAD 512
-
-struct unpacker {
-    const char *name;   /* for messages */
-    const char *suffix; /* NULL: none is usual */
-    uint8_t magic[6];
-    size_t magic_len;
-    /* Where there are several magics (magic_len 0), or the magic may be that of another file: is it
-     * one of this packing, by its first len bytes, UNPACK_HEAD or those of the whole file? NULL:
-     * the magic is enough. */
-    bool (*is_it)(const uint8_t *head, size_t len, bool whole);
-    /* Unpack all of in with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
-     * -errno. */
-    int (*run)(const struct unpack_input *in, struct entry_sink *sink, struct diag *d);
 };
 
 /* Replace *blob by its content if that was unpacked before. Reads nothing of *blob. 0, -ENOENT: it

@@ -1,76 +1,55 @@
-/* xz by liblzma: any number of streams, zero padding between and after them. */
-#include <errno.h>
+/* xz by liblzma: any number of streams, zero padding after each. */
 #include <lzma.h>
-#include <string.h>
 
-#include "base/checked.h"
-#include "cache/pack/unpack.h"
+#include "cache/pack/streams.h"
 
-#define CHUNK        (256 * 1024)
 #define MEMORY_LIMIT (UINT64_C(256) << 20) /* of the decoder; `xz -9` needs 65 MiB */
 
-struct xz {
-    lzma_stream z;
-    uint8_t in[CHUNK];
-    uint8_t out[CHUNK];
-};
-
-static void xz_free(struct xz **x)
+static void *xz_open(void)
 {
-    if (*x)
-        lzma_end(&(*x)->z);
-    free(*x);
+    return calloc(1, sizeof(lzma_stream)); /* LZMA_STREAM_INIT is zeros */
 }
 
-static const char *describe(lzma_ret code)
+static void xz_close(void *ctx)
 {
-    switch (code) {
-    case LZMA_BUF_ERROR:
-        return "expected its end, got the end of the file";
-    case LZMA_MEMLIMIT_ERROR:
-        return "expected a decoder of at most 256 MiB, got more";
-    case LZMA_FORMAT_ERROR:
-        return "expected an xz stream or zeros, got neither";
-    default:
-        return "expected a valid stream, got damage";
-    }
+    lzma_end(ctx);
+    free(ctx);
 }
 
-static int xz_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+static int xz_begin(void *ctx, struct stream_head *head, struct diag *d)
 {
-    const struct blob *packed = in->packed;
-    AUTO(xz_free) struct xz *x = calloc(1, sizeof(*x));
-    lzma_ret code = LZMA_OK;
-    uint64_t at = 0;
+    (void)d;
+    if (*head->bytes != 0xfd)
+        return 0;
+    return lzma_stream_decoder(ctx, MEMORY_LIMIT, 0) == LZMA_OK ? 1 : -ENOMEM;
+}
 
-    if (!x || lzma_stream_decoder(&x->z, MEMORY_LIMIT, LZMA_CONCATENATED) != LZMA_OK)
-        return -ENOMEM;
-    while (code == LZMA_OK) {
-        int r;
+static int xz_step(void *ctx, struct stream_step *step)
+{
+    lzma_stream *z = ctx;
+    lzma_ret code;
 
-        if (!x->z.avail_in && at < packed->size) {
-            size_t n = (size_t)min_u64(CHUNK, packed->size - at);
-
-            r = unpack_read(in, x->in, n, at, d);
-            if (r < 0)
-                return r;
-            at += n;
-            x->z.next_in = x->in;
-            x->z.avail_in = n;
-        }
-        x->z.next_out = x->out;
-        x->z.avail_out = CHUNK;
-        code = lzma_code(&x->z, at < packed->size ? LZMA_RUN : LZMA_FINISH);
-        r = entry_write(sink, x->out, CHUNK - x->z.avail_out);
-        if (r < 0)
-            return r;
-    }
+    z->next_in = step->in;
+    z->avail_in = step->in_len;
+    z->next_out = step->out;
+    z->avail_out = step->out_len;
+    code = lzma_code(z, LZMA_RUN);
+    step->used = step->in_len - z->avail_in;
+    step->made = step->out_len - z->avail_out;
+    step->end = code == LZMA_STREAM_END;
+    if (code == LZMA_MEMLIMIT_ERROR)
+        step->why = "one whose decoder needs more than 256 MiB";
     if (code == LZMA_MEM_ERROR)
         return -ENOMEM;
-    if (code != LZMA_STREAM_END)
-        return diag_set(d, -EBADMSG, "%s: xz data near byte %llu: %s", blob_name(packed),
-                        (unsigned long long)(at - x->z.avail_in), describe(code));
-    return 0;
+    return code == LZMA_OK || code == LZMA_STREAM_END || code == LZMA_BUF_ERROR ? 0 : -EBADMSG;
 }
 
-const struct unpacker unpacker_xz = {"xz", ".xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, NULL, xz_run};
+const struct unpacker unpacker_xz = {.name = "xz",
+                                     .suffix = ".xz",
+                                     .magic = {0xfd, '7', 'z', 'X', 'Z', 0},
+                                     .magic_len = 6,
+                                     .another = "another stream (fd 37 7a 58 5a) or zeros",
+                                     .open = xz_open,
+                                     .close = xz_close,
+                                     .begin = xz_begin,
+                                     .step = xz_step};

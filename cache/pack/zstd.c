@@ -19,11 +19,6 @@
 #define SKIPPABLE     0x184d2a50
 #define SKIPPABLE_LEN 8
 
-struct zstd {
-    ZSTD_DCtx *decoder;
-    bool found; /* a frame that is not skippable */
-};
-
 struct zstd_head {
     uint64_t window, content; /* bytes; content UINT64_MAX: it does not say */
     uint32_t dictionary;      /* its id; 0: none */
@@ -114,9 +109,9 @@ static int zstd_begin_frame(const struct stream_head *head, struct diag *d)
 static int zstd_begin(void *ctx, struct stream_head *head, struct diag *d)
 {
     uint32_t magic = head->len < 4 ? 0 : load_le32(head->bytes);
-    struct zstd *z = ctx;
     int r;
 
+    (void)ctx;
     if (zstd_is_skippable(magic)) {
         if (head->left < SKIPPABLE_LEN || load_le32(head->bytes + 4) > head->left - SKIPPABLE_LEN)
             return streams_cut("zstd", head->file, head->at + head->left, d);
@@ -130,7 +125,6 @@ static int zstd_begin(void *ctx, struct stream_head *head, struct diag *d)
                         head->file, (unsigned long long)head->at);
     if (magic != ZSTD_MAGICNUMBER)
         return 0;
-    z->found = true;
     r = zstd_begin_frame(head, d);
     return r < 0 ? r : 1;
 }
@@ -139,8 +133,7 @@ static int zstd_step(void *ctx, struct stream_step *step)
 {
     ZSTD_outBuffer out = {step->out, step->out_len, 0};
     ZSTD_inBuffer in = {step->in, step->in_len, 0};
-    struct zstd *z = ctx;
-    size_t left = ZSTD_decompressStream(z->decoder, &out, &in);
+    size_t left = ZSTD_decompressStream(ctx, &out, &in);
 
     step->used = in.pos;
     step->made = out.pos;
@@ -151,24 +144,31 @@ static int zstd_step(void *ctx, struct stream_step *step)
     return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? -ENOMEM : -EBADMSG;
 }
 
-static const struct stream_codec zstd_codec = {"zstd", "another frame (28 b5 2f fd) or zeros",
-                                               zstd_begin, zstd_step};
-
-static int zstd_run(const struct unpack_input *in, struct entry_sink *sink, struct diag *d)
+static void *zstd_open(void)
 {
-    struct zstd z = {.decoder = ZSTD_createDCtx()};
-    int r = -ENOMEM;
+    ZSTD_DCtx *decoder = ZSTD_createDCtx();
 
-    if (z.decoder &&
-        !ZSTD_isError(ZSTD_DCtx_setParameter(z.decoder, ZSTD_d_windowLogMax, zstd_window_log())))
-        r = streams_unpack(&zstd_codec, &z, in, sink, d);
-    ZSTD_freeDCtx(z.decoder);
-    if (r == 0 && !z.found)
-        return diag_set(d, -EBADMSG,
-                        "%s: zstd data: expected a frame with content, got skippable frames only: "
-                        "nothing is inside",
-                        blob_name(in->packed));
-    return r;
+    if (decoder &&
+        ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, zstd_window_log()))) {
+        ZSTD_freeDCtx(decoder);
+        return NULL;
+    }
+    return decoder;
 }
 
-const struct unpacker unpacker_zstd = {"zstd", ".zst", {0}, 0, zstd_is_it, zstd_run};
+static void zstd_close(void *ctx)
+{
+    ZSTD_freeDCtx(ctx);
+}
+
+const struct unpacker unpacker_zstd = {
+    .name = "zstd",
+    .suffix = ".zst",
+    .is_it = zstd_is_it,
+    .another = "another frame (28 b5 2f fd) or zeros",
+    .nothing =
+        "zstd data: expected a frame with content, got skippable frames only: nothing is inside",
+    .open = zstd_open,
+    .close = zstd_close,
+    .begin = zstd_begin,
+    .step = zstd_step};

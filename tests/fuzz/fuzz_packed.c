@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cache/pack/unpack.h"
+#include "cache/pack/streams.h"
 #include "fuzz.h"
 #include "support/memory_blob.h"
 
@@ -37,9 +37,8 @@ static int unpack(const struct unpacker *u, const uint8_t *data, size_t len)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("x.gz", data, len, len, NULL);
     struct entry_sink first = {0}, second = {0};
-    const struct unpack_input in = {.packed = blob};
     struct diag d = DIAG_INIT;
-    int r = u->run(&in, &first, &d);
+    int r = streams_unpack(u, blob, NULL, &first, &d);
 
     FUZZ_CHECK(r == 0 || r == -EBADMSG || r == -ENOSPC);
     FUZZ_CHECK((r == -EBADMSG) == d.set);
@@ -49,7 +48,7 @@ static int unpack(const struct unpacker *u, const uint8_t *data, size_t len)
         fuzz_saw(&first.sum, sizeof(first.sum));
     }
     FUZZ_CHECK(!d.set || !strncmp(d.text, "x.gz: ", 6));
-    FUZZ_CHECK(u->run(&in, &second, NULL) == r);
+    FUZZ_CHECK(streams_unpack(u, blob, NULL, &second, NULL) == r);
     FUZZ_CHECK(first.size == second.size && first.sum == second.sum);
     return r;
 }
