@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "cache/disk/sha256.h"
 
 static bool is_control(unsigned char c)
 {
@@ -100,28 +101,18 @@ int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag 
     return 0;
 }
 
-static int url_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool url_decode(const char *text, size_t len, char *ret)
 {
     for (size_t i = 0; i < len; i++) {
-        int high, low;
+        uint8_t byte;
 
         if (text[i] != '%') {
             *ret++ = text[i];
             continue;
         }
-        high = len - i > 2 ? url_hex_digit(text[i + 1]) : -1;
-        low = len - i > 2 ? url_hex_digit(text[i + 2]) : -1;
-        if (high < 0 || low < 0 || !(high | low))
+        if (len - i <= 2 || !hex_parse(text + i + 1, 1, &byte) || !byte)
             return false;
-        *ret++ = (char)(high << 4 | low);
+        *ret++ = (char)byte;
         i += 2;
     }
     *ret = '\0';

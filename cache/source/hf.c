@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "cache/disk/sha256.h"
 #include "cache/http/credentials.h"
 #include "cache/http/url.h"
 #include "cache/source/hf_local.h"
@@ -355,11 +356,6 @@ static int hf_use_only(void *user, const struct hf_entry *entry, struct diag *d)
     return remote_set_file(source, slash ? slash + 1 : hf->path, NULL, &version);
 }
 
-static int hf_hex_value(char c)
-{
-    return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 /* The SHA-256 that are versions prove the bytes of files. */
 static int hf_set_sums(struct known *known)
 {
@@ -367,12 +363,8 @@ static int hf_set_sums(struct known *known)
         struct remote_version version;
         uint8_t sum[32];
 
-        if (!joined_version_get(&known->files, i, &version) || strlen(version.etag) != 64)
-            continue;
-        for (size_t k = 0; k < sizeof(sum); k++)
-            sum[k] = (uint8_t)(hf_hex_value(version.etag[2 * k]) << 4 |
-                               hf_hex_value(version.etag[2 * k + 1]));
-        if (known_set_sha256(known, i, sum) < 0)
+        if (joined_version_get(&known->files, i, &version) && strlen(version.etag) == 64 &&
+            hex_parse(version.etag, sizeof(sum), sum) && known_set_sha256(known, i, sum) < 0)
             return -ENOMEM;
     }
     return 0;

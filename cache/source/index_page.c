@@ -90,25 +90,15 @@ static const char *index_page_path(const char *href, const char *url)
                                                                                 : NULL;
 }
 
-/* Get the name in href, from the page of that URL. */
-static bool link_name(const char *href, const char *url, struct index_link *ret)
+/* Get the name that a path within the folder of the page is. */
+static bool link_name(const char *href, struct index_link *ret)
 {
-    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : url;
     char name[HREF_MOST];
     size_t len;
 
-    href = strpbrk(href, "?#") || !path ? NULL : index_page_path(href, url);
-    if (!href)
-        return false;
-    if (*href == '/') {
-        if (strncmp(href, path, strlen(path)) != 0)
-            return false;
-        href += strlen(path);
-    }
     while (href[0] == '.' && href[1] == '/')
         href += 2;
-    len = strlen(href);
-    if (!url_decode(href, len, name))
+    if (!url_decode(href, strlen(href), name))
         return false;
     len = strlen(name);
     ret->is_folder = len && name[len - 1] == '/';
@@ -120,22 +110,31 @@ static bool link_name(const char *href, const char *url, struct index_link *ret)
     return true;
 }
 
-/* Does a link that has no name in the folder lead to another one, which is not above it? */
-static bool leads_elsewhere(const char *href, const char *url)
+/* Get the name in href, from the page of that URL, or count a link to a folder that is not above
+ * it. */
+static bool link_read(const char *href, const char *url, struct index_link *ret)
 {
-    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : url;
-    bool is_whole = !strncmp(href, "//", 2) || strstr(href, "://");
+    const char *host = strstr(url, "://"), *folder = host ? strchr(host + 3, '/') : url;
+    const char *path, *slash;
 
-    if (!*href || strpbrk(href, "?#") || !path || (has_scheme(href) && !is_whole))
+    if (strpbrk(href, "?#") || !folder)
         return false;
-    if (is_whole) {
-        href = index_page_path(href, url);
-        if (!href)
-            return true;
+    path = index_page_path(href, url);
+    if (!path) {
+        ret->elsewhere += *href == '/' || strstr(href, "://");
+        return false;
     }
-    if (*href == '/')
-        return strncmp(path, href, strlen(href)) != 0;
-    return strncmp(href, "../", 3) != 0 && strchr(href, '/') && strchr(href, '/')[1];
+    if (*path != '/') {
+        slash = strchr(path, '/');
+        if (link_name(path, ret))
+            return true;
+        ret->elsewhere += strncmp(path, "../", 3) != 0 && slash && slash[1];
+        return false;
+    }
+    if (!strncmp(path, folder, strlen(folder)) && link_name(path + strlen(folder), ret))
+        return true;
+    ret->elsewhere += strncmp(folder, path, strlen(path)) != 0;
+    return false;
 }
 
 /* A tag: its bytes after '<', without '>'. */
@@ -247,11 +246,10 @@ bool index_page_next(const char *page, size_t len, const char *url, size_t *at,
     while (next_tag(page, len, at, &tag)) {
         if (!tag_href(&tag, href))
             continue;
-        if (link_name(href, url, ret)) {
+        if (link_read(href, url, ret)) {
             ret->has_time = has_time(page, len, *at);
             return true;
         }
-        ret->elsewhere += leads_elsewhere(href, url);
     }
     return false;
 }
