@@ -407,23 +407,25 @@ static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t 
     return r;
 }
 
-int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+int entry_commit(const struct entry *entry, int fd, bool sync, struct allowance *a,
+                 uint64_t *ret_size)
 {
     int r = entry_publish(entry, fd, sync, ret_size);
 
-    if (r < 0)
-        entry_abandon(entry, fd);
-    else
-        flock(fd, LOCK_UN);
-    return r;
+    if (r < 0) {
+        entry_abandon(entry, fd, a);
+        return r;
+    }
+    allowance_end(a, *ret_size + entry_tail(entry));
+    flock(fd, LOCK_UN);
+    return 0;
 }
 
-void entry_abandon(const struct entry *entry, int fd)
+void entry_abandon(const struct entry *entry, int fd, struct allowance *a)
 {
     char part[PATH_MAX];
-    int unused = ftruncate(fd, 0); /* free the space; the name is removed as well */
 
-    (void)unused;
+    allowance_drop(a, fd); /* frees the space; the name is removed as well */
     if (entry_path(entry, ".part", part) == 0 && group_names(&entry->group, part, fd))
         group_unlink(&entry->group, part);
 }
@@ -457,14 +459,9 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
         else if (r == -ENOSPC && sink.wanted)
             say_disk_is_full(&sink, entry->folder, d);
         if (r == 0)
-            r = entry_publish(entry, fd, sync, ret_size);
-        if (r < 0) {
-            allowance_drop(&sink.allowance, fd);
-            entry_abandon(entry, fd);
-        } else {
-            allowance_end(&sink.allowance, sink.size + sink.tail);
-            flock(fd, LOCK_UN);
-        }
+            r = entry_commit(entry, fd, sync, &sink.allowance, ret_size);
+        else
+            entry_abandon(entry, fd, &sink.allowance);
     }
     if (r == -EISDIR)
         diag_set(d, r, "%s/%s: expected a file, got a folder that is not empty; remove it",

@@ -75,11 +75,13 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
 uint64_t entry_tail(const struct entry *entry);
 
 /* The content is whole: publish the entry. 0, or -errno and nothing of it remains. sync: see
- * entry_make(). Takes no quota: the caller does. */
-int entry_commit(const struct entry *entry, int fd, bool sync, uint64_t *ret_size);
+ * entry_make(). a: what the caller took for content and tail; the rest is given back. */
+struct allowance;
+int entry_commit(const struct entry *entry, int fd, bool sync, struct allowance *a,
+                 uint64_t *ret_size);
 
-/* Give up an entry that was begun: remove its file. */
-void entry_abandon(const struct entry *entry, int fd);
+/* Give up an entry that was begun: remove its file, and give back what was taken for it. */
+void entry_abandon(const struct entry *entry, int fd, struct allowance *a);
 
 /* Makes the content of an entry: appends it with entry_write(), and returns the error of that if it
  * fails. 0 or -errno. */

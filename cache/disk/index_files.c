@@ -114,23 +114,18 @@ static int making_commit(struct kept_making *head, struct diag *d)
 {
     struct making *making = (struct making *)head;
     uint64_t size = 0;
-    int r = entry_commit(&making->entry, making->fd, false, &size);
+    int r = entry_commit(&making->entry, making->fd, false, &making->allowance, &size);
 
-    if (r < 0)
-        return diag_set(d, r, "%s: %s", making->entry.folder, strerror(-r));
     making->is_done = true;
-    allowance_end(&making->allowance, size + entry_tail(&making->entry));
-    return 0;
+    return r < 0 ? diag_set(d, r, "%s: %s", making->entry.folder, strerror(-r)) : 0;
 }
 
 static void making_free(struct kept_making *head)
 {
     struct making *making = (struct making *)head;
 
-    if (!making->is_done) {
-        allowance_drop(&making->allowance, making->fd);
-        entry_abandon(&making->entry, making->fd);
-    }
+    if (!making->is_done)
+        entry_abandon(&making->entry, making->fd, &making->allowance);
     free(making);
 }
 

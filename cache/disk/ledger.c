@@ -73,7 +73,7 @@ void allowance_end(struct allowance *a, uint64_t size)
 void allowance_drop(struct allowance *a, int fd)
 {
     uint64_t mark = a->quota ? quota_mark(a->quota) : 0;
-    int r = fd < 0 ? -1 : ftruncate(fd, 0);
+    int r = ftruncate(fd, 0);
 
     if (!a->quota)
         return;

@@ -84,9 +84,8 @@ void allowance_written(struct allowance *a, uint64_t size);
 /* The file is whole and has size bytes: return the rest to the quota. */
 void allowance_end(struct allowance *a, uint64_t size);
 
-/* The file will not be finished: cut it to no bytes and return all its quota. fd -1: the caller has
- * cut the file already; what was written then returns to the quota with the next count of the
- * files. */
+/* The file will not be finished: cut it to no bytes and return all its quota. If that fails, what
+ * was written returns to the quota with the next count of the files. */
 void allowance_drop(struct allowance *a, int fd);
 
 /* Write to d why the quota refused; folder: one inside the cache folder. Returns -ENOSPC. */

@@ -126,8 +126,7 @@ static void end_run(struct opener_run *run)
     child_release(&run->child);
     child_release(&run->writer);
     if (run->part_fd >= 0) {
-        allowance_drop(&run->allowance, run->part_fd);
-        entry_abandon(&run->entry, run->part_fd);
+        entry_abandon(&run->entry, run->part_fd, &run->allowance);
         close(TAKE_FD(run->part_fd));
     }
     give_place_back(run);
@@ -412,13 +411,9 @@ static int commands_publish(struct opener_run *run, struct diag *d)
 {
     uint64_t size = 0;
     int part_fd = TAKE_FD(run->part_fd), fd = -1;
-    int r = entry_commit(&run->entry, part_fd, true, &size);
+    int r = entry_commit(&run->entry, part_fd, true, &run->allowance, &size);
 
     close(part_fd);
-    if (r == 0)
-        allowance_end(&run->allowance, size + entry_tail(&run->entry));
-    else
-        allowance_drop(&run->allowance, -1);
     if (r == 0) /* the current size: a process outside the group may have gone on writing */
         r = entry_open(&run->entry, &fd, &size);
     if (r == 0)
