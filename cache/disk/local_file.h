@@ -41,8 +41,8 @@ int file_version_text(const struct file_version *version, char **ret);
  * -errno. Never waits for a pipe or a device. */
 int file_open(const char *path, int *ret_fd, struct stat *ret_st);
 
-/* Read all of a regular file of at most `most` bytes; ret: empty, and the caller releases it, also on
- * error. 0; -EFBIG: it has more; or as file_open(), file_pread(). */
+/* Read all of a regular file of at most `most` bytes; ret: empty, and the caller releases it, also
+ * on error. 0; -EFBIG: it has more; or as file_open(), file_pread(). */
 int file_read_whole(const char *path, size_t most, struct text *ret, struct stat *ret_st);
 
 /* openat(folder, path, flags | O_NONBLOCK), which tries again for FILE_LOCK_MS while another
