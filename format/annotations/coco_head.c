@@ -33,10 +33,12 @@ bool coco_head_says(const void *head, size_t len)
     if (json_stream_next(&s) < 0 || s.token != JSON_TOKEN_OBJECT)
         return false;
     while (json_stream_member(&s) > 0) {
-        if (coco_head_is_list_name(s.text))
+        bool is_categories = !strcmp(s.text, "categories"); /* others have these as well */
+
+        if (coco_head_is_list_name(s.text) && !is_categories)
             return coco_head_has_objects(&s);
         if (json_stream_skip(&s, NULL) < 0)
-            return false;
+            return is_categories && json_stream_is_cut(&s);
     }
     return false;
 }

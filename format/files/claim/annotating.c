@@ -117,6 +117,15 @@ static void annotating_say_table(struct annotating *a, size_t set, size_t view, 
     set_say(&a->s->set[set], view, "table", json);
 }
 
+/* Call a column also by its table. */
+static void annotating_rename(const struct annotating *a, struct value_column *c, const char *table)
+{
+    AUTO_FREE char *name = c->name;
+
+    if (text_print(&c->name, "%.*s_%s", (int)name_stem_alone(table), table, name) < 0)
+        a->s->failed = true;
+}
+
 /* A dataset has a label: the column `label` of a table is dropped if it says the same, otherwise it
  * is called by the table. */
 static void annotating_rename_label(const struct annotating *a, size_t set, size_t view,
@@ -127,9 +136,7 @@ static void annotating_rename_label(const struct annotating *a, size_t set, size
     if (c && annotating_says_class(a, set, view, c)) {
         value_columns_remove(columns, (unsigned)(c - columns->column));
     } else if (c) {
-        free(c->name);
-        if (text_print(&c->name, "%.*s_label", (int)name_stem_alone(table), table) < 0)
-            a->s->failed = true;
+        annotating_rename(a, c, table);
     }
 }
 
@@ -147,6 +154,9 @@ void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t 
         a->s->failed = true;
     if (annotating_has_label(a, set) && !a->s->failed)
         annotating_rename_label(a, set, view, &picked, name);
+    for (unsigned i = 0; i < picked.n; i++) /* an earlier table may have one of that name */
+        if (!a->s->failed && value_columns_find(&v->values, picked.column[i].name))
+            annotating_rename(a, &picked.column[i], name);
     if (!a->s->failed)
         view_add_columns(a->s, v, &picked);
     if (!a->s->set[set].dataset)

@@ -67,9 +67,60 @@ static size_t coco_match(const struct annotating *a, struct coco_use *use)
     return use->matched;
 }
 
-/* A dataset of the images of a file whose annotations are classes alone, with labels. */
-static int coco_add_classification(struct annotating *a, const struct coco_use *use, size_t at,
-                                   uint32_t folder, const char *called)
+/* Is the file for a split of the set, which names only some of its samples? */
+static bool coco_is_part(const struct annotating *a, const struct coco_use *use, size_t at)
+{
+    const struct set *set = &a->s->set[at];
+    size_t i = 0;
+
+    while (i < set->claim->n_samples && use->image[set->base + i] != VALUE_NO_ROW)
+        i++;
+    return i < set->claim->n_samples && words_name_split(members_name(a->s->m, use->file)) &&
+           !words_name_split(set->claim->top) && set->claim->layout != LAYOUT_CLASSES;
+}
+
+/* Columns that are read while the set lives. */
+static int coco_read_columns(const struct coco_use *use, const uint32_t *image, size_t n,
+                             const char *prefix, struct blob *blob, struct value_columns *values,
+                             struct diag *d)
+{
+    const unsigned before = values->n;
+    int r = coco_columns(use->coco, image, n, prefix, values, d);
+
+    for (unsigned i = before; i < values->n && r == 0; i++)
+        if (values->column[i].form == VALUE_PARTS)
+            values->column[i].source = blob;
+    return r;
+}
+
+/* The classes of boxes, which those for all splits of a set have in common. */
+static int coco_say_classes(struct annotating *a, const struct coco_use *use, size_t at,
+                            const char *prefix, struct diag *d)
+{
+    struct text *about = &a->s->set[at].about;
+    AUTO_TEXT struct text t = {0};
+
+    text_add(&t, "\"%sclasses\": ", prefix);
+    text_add_json_list(&t, coco_class_names(use->coco), sizeof(char *), coco_classes(use->coco));
+    text_add(&t, ",\n");
+    if (t.failed)
+        return -ENOMEM;
+    if (!coco_has_boxes(use->coco) || (about->data && strstr(about->data, t.data)))
+        return 0;
+    if (!*prefix && about->data && strstr(about->data, "\"classes\": "))
+        return diag_set(d, -EBADMSG,
+                        "%s: expected the categories that the file of another split has, got "
+                        "others. Write the same into both",
+                        members_name(a->s->m, use->file));
+    text_add(about, "%s", t.data);
+    if (!*prefix)
+        set_add_about_text(&a->s->set[at], "box_format", "xywh");
+    return 0;
+}
+
+/* A dataset of the images of a file: with labels, if its annotations are classes alone. */
+static int coco_add_dataset(struct annotating *a, const struct coco_use *use, size_t at,
+                            uint32_t folder, const char *called, struct blob *blob, struct diag *d)
 {
     const struct set *set = &a->s->set[at];
     uint32_t *sample = calloc(set->claim->n_samples + 1, sizeof(*sample));
@@ -77,6 +128,7 @@ static int coco_add_classification(struct annotating *a, const struct coco_use *
     struct files_view *view;
     size_t n = 0;
     bool single;
+    int r;
 
     for (size_t i = 0; i < set->claim->n_samples && sample && image; i++)
         if (use->image[set->base + i] != VALUE_NO_ROW) {
@@ -85,17 +137,22 @@ static int coco_add_classification(struct annotating *a, const struct coco_use *
         }
     a->s->failed = a->s->failed || !image;
     view = annotating_add_view(a, at, folder, called, sample, n);
-    if (!view || !(view->label = calloc(n + 1, sizeof(*view->label))))
+    if (!view)
         return -ENOMEM;
-    view_add_classes(a->s, view, coco_class_names(use->coco), coco_classes(use->coco));
-    coco_labels(use->coco, image, n, view->label, &single);
-    for (size_t i = 0; i < n; i++)
-        single = single && view->label[i] >= 0;
-    if (single)
-        return 0;
-    free(view->label);
-    view->label = NULL;
-    return coco_columns(use->coco, image, n, "", &view->values, NULL);
+    if (coco_is_classification(use->coco)) {
+        if (!(view->label = calloc(n + 1, sizeof(*view->label))))
+            return -ENOMEM;
+        view_add_classes(a->s, view, coco_class_names(use->coco), coco_classes(use->coco));
+        coco_labels(use->coco, image, n, view->label, &single);
+        for (size_t i = 0; i < n; i++)
+            single = single && view->label[i] >= 0;
+        if (single)
+            return 0;
+        free(view->label);
+        view->label = NULL;
+    }
+    r = coco_read_columns(use, image, n, "", blob, &view->values, d);
+    return r == 0 ? coco_say_classes(a, use, at, "", d) : r;
 }
 
 /* Fields of the annotations of a set, which has the samples that any file names. */
@@ -109,7 +166,6 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
     AUTO_TEXT struct text prefix = {0};
     struct name_piece split = {name, 0};
     const bool has_boxes = value_columns_find(values, "boxes");
-    unsigned before = values->n;
     size_t len = name_stem_alone(name);
     int r;
 
@@ -122,23 +178,12 @@ static int coco_add_columns(struct annotating *a, const struct coco_use *use, si
         set->named = calloc(set->claim->n_samples + 1, 1);
     if (prefix.failed || !set->named)
         return -ENOMEM;
-    r = coco_columns(use->coco, image, set->claim->n_samples, prefix.data, values, d);
+    r = coco_read_columns(use, image, set->claim->n_samples, prefix.data, blob, values, d);
     if (r < 0)
         return r;
-    for (unsigned i = before; i < values->n; i++)
-        if (values->column[i].form == VALUE_PARTS)
-            values->column[i].source = blob;
     for (size_t i = 0; i < set->claim->n_samples; i++)
         set->named[i] |= image[i] != VALUE_NO_ROW;
-    if (coco_has_boxes(use->coco)) {
-        text_add(&set->about, "\"%sclasses\": ", has_boxes ? prefix.data : "");
-        text_add_json_list(&set->about, coco_class_names(use->coco), sizeof(char *),
-                           coco_classes(use->coco));
-        text_add(&set->about, ",\n");
-        if (!has_boxes)
-            set_add_about_text(set, "box_format", "xywh");
-    }
-    return 0;
+    return coco_say_classes(a, use, at, has_boxes ? prefix.data : "", d);
 }
 
 /* Read a file, and begin to use it. 0, or -errno with the reason in d. */
@@ -154,17 +199,15 @@ static int coco_open(struct annotating *a, size_t file, struct coco_use *use, st
 /* The datasets and fields that a set has of a file. Each set has a blob of its own, because parts
  * of annotations are read while the set lives. */
 static int coco_use_set(struct annotating *a, const struct coco_use *use, size_t at,
-                        uint32_t folder, const char *called, struct diag *d)
+                        uint32_t folder, const char *called, bool is_dataset, struct diag *d)
 {
     struct files_claim *claim = a->s->set[at].claim;
     AUTO_BLOB struct blob *blob = NULL;
-    int r;
+    int r = a->s->claims->open(a->s->claims, use->file, &blob, d);
 
-    if (coco_is_classification(use->coco))
-        return coco_add_classification(a, use, at, folder, called);
-    r = a->s->claims->open(a->s->claims, use->file, &blob, d);
     if (r == 0)
-        r = coco_add_columns(a, use, at, blob, d);
+        r = is_dataset ? coco_add_dataset(a, use, at, folder, called, blob, d)
+                       : coco_add_columns(a, use, at, blob, d);
     if (r == 0 &&
         search_capacity(a->s, &claim->annotation, claim->n_annotations, sizeof(*claim->annotation)))
         claim->annotation[claim->n_annotations++] = TAKE_PTR(blob);
@@ -179,7 +222,7 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
 
     for (size_t i = 0; i < a->s->n_sets && r == 0; i++) {
         struct set *set = &a->s->set[i];
-        bool any = false;
+        bool any = false, is_dataset;
 
         for (size_t k = 0;
              set_has_pictures(set) && !set->dataset && !set->refused && k < set->claim->n_samples;
@@ -187,10 +230,10 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
             any = any || use->image[set->base + k] != VALUE_NO_ROW;
         if (!any)
             continue;
-        r = coco_use_set(a, use, i, annotating_scope(a, use->file), stem, d);
+        is_dataset = coco_is_classification(use->coco) || coco_is_part(a, use, i);
+        r = coco_use_set(a, use, i, annotating_scope(a, use->file), stem, is_dataset, d);
         if (r == 0)
-            set_say_file(set, coco_is_classification(use->coco) ? set->claim->n_views - 1 : 0,
-                         "coco", use->file);
+            set_say_file(set, is_dataset ? set->claim->n_views - 1 : 0, "coco", use->file);
     }
     return r;
 }
@@ -237,7 +280,7 @@ int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct di
     if (coco_is_classification(use.coco) && set->claim->view->label)
         return diag_set(d, -EBADMSG, "%s: expected one label, got {label} and its classes",
                         members_name(a->s->m, file));
-    return coco_use_set(a, &use, at, set->root, set->called, d);
+    return coco_use_set(a, &use, at, set->root, set->called, coco_is_classification(use.coco), d);
 }
 
 bool coco_may_be(const struct annotating *a, size_t file)
@@ -350,21 +393,33 @@ bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
     return true;
 }
 
-/* In the folder of the set, or in one above. */
-static void boxes_find_names(struct annotating *a, struct set *set)
+/* In that folder, or in one above. */
+static bool boxes_find_names(struct annotating *a, struct set *set, uint32_t folder)
 {
     static const char *const ends[] = {".yaml", ".yml", ".names", NULL};
 
-    for (uint32_t f = set->root; f != NO_FOLDER; f = a->s->info[f].above)
+    for (uint32_t f = folder; f != NO_FOLDER; f = a->s->info[f].above)
         for (size_t i = a->s->info[f].first; i < a->s->info[f].last; i++) {
             const char *name = members_name(a->s->m, i);
 
-            if ((name_ends_in(name, ends) || !strcmp(name, "classes.txt")) &&
+            if ((name_ends_in(name, ends) || !strcmp(name, CLASSES_FILE)) &&
                 annotating_read_names(a, set, i)) {
                 set_say_file(set, 0, "names", i);
-                return;
+                return true;
             }
         }
+    return false;
+}
+
+/* The folder of the files of boxes. */
+static uint32_t boxes_folder(const struct set *set)
+{
+    const struct files_claim *claim = set->claim;
+    size_t i = 0;
+
+    while (i + 1 < set->n && (claim->role ? claim->role[i] : 0) != claim->boxes_role)
+        i++;
+    return set->s->m->member[set->file[i]].folder;
 }
 
 /* ---- the end ---- */
@@ -410,5 +465,6 @@ void annotating_finish_set(struct annotating *a, struct set *set)
     if (claim->boxes)
         set_add_about_text(set, "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)
-        boxes_find_names(a, set);
+        if (!boxes_find_names(a, set, set->root))
+            boxes_find_names(a, set, boxes_folder(set));
 }

@@ -95,7 +95,7 @@ static bool folders_run_on(const struct search *s, const struct siblings *all)
 
 static bool folders_are_parts(const struct search *s, const struct siblings *all)
 {
-    static const char *const words[] = {"part", "shard", NULL};
+    static const char *const words[] = {"part", "shard", "batch", NULL};
     const char *first = all->n ? folder_name(s, all->first) : "";
     bool named = words_have_pictures(first) || words_have(first, strlen(first), words);
     bool listed = true;

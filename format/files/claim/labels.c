@@ -108,6 +108,16 @@ static bool labels_are_apart(const struct annotating *a, const char *subject, co
     return false;
 }
 
+/* Has the view of a label none before it? */
+static bool labels_is_first(const struct annotating *a, size_t label)
+{
+    size_t i = 0;
+
+    while (a->label[i].set != a->label[label].set || a->label[i].view != a->label[label].view)
+        i++;
+    return i == label;
+}
+
 /* The distinct texts of all columns of that name and subject, in the order of bytes. */
 static int labels_collect_names(const struct annotating *a, const struct label_column *label,
                                 char ***ret, size_t *ret_n)
@@ -119,7 +129,7 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
     for (size_t i = 0; i < a->n_labels && r == 0; i++) {
         const struct value_column *c = a->label[i].values.column;
 
-        if (strcmp(c->name, column) != 0 ||
+        if (strcmp(c->name, column) != 0 || !labels_is_first(a, i) ||
             labels_are_apart(a, label->subject, a->label[i].subject))
             continue;
         for (uint64_t row = 0; row < c->rows && r == 0; row++) {
@@ -208,6 +218,10 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
     const struct files_claim *folders;
     bool has_hole = false;
 
+    if (view->label && !set->refused)
+        text_add(&set->notes,
+                 "%s of a later table is a field and no label; label=FIELD can choose it\n",
+                 c->name);
     if (view->label || set->refused)
         return;
     if (c->form == VALUE_NUMBERS && (c->dtype != DTYPE_I8 || c->is_list || c->width)) {

@@ -104,7 +104,8 @@ static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t ta
         for (size_t k = s->info[i].first; k < s->info[i].last; k++) {
             const char *name = members_name(s->m, k);
 
-            if (*name != '.' && !name_is_notice(name) && !pairs_one_belongs(s, folder, name, ret))
+            if (*name != '.' && !name_is_notice(name) && strcmp(name, CLASSES_FILE) != 0 &&
+                !pairs_one_belongs(s, folder, name, ret))
                 return false;
         }
     }

@@ -37,6 +37,9 @@ struct recipe_print;
 
 #define NO_FOLDER UINT32_MAX
 
+/* Names of classes, which LabelImg writes next to the files of boxes. */
+#define CLASSES_FILE "classes.txt"
+
 /* Files of `target` belong to pictures of `input`: those whose paths below it are the same, without
  * their extensions, except the end. */
 struct pair {

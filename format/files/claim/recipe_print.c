@@ -125,6 +125,17 @@ static void print_add(const struct recipe_print *print, struct search *s, const 
     search_json_set(s, print->datasets, t.data, dataset);
 }
 
+/* Recipes number texts over all datasets, and folders do not. */
+static void print_table_classes(struct recipe_print *print, struct search *s,
+                                const struct files_view *view, json_t *dataset)
+{
+    search_json_set(s, dataset, "classes", print_texts(s, view->class_name, view->n_classes));
+    for (size_t i = 0; i < view->n_classes; i++)
+        search_json_set(s, print->has, view->class_name[i], json_true());
+    if (!print_are_folders(s, view))
+        s->failed = s->failed || json_array_append(print->by_folder, dataset) < 0;
+}
+
 /* number: of the view, with all samples of the set as number 0. */
 static json_t *print_dataset(struct recipe_print *print, struct search *s, const struct set *set,
                              const struct files_view *view, size_t number)
@@ -137,8 +148,8 @@ static json_t *print_dataset(struct recipe_print *print, struct search *s, const
     print_said(s, set, number, ret);
     if (by_class && claim->n_classes)
         print_folder_classes(print, s, set, ret);
-    else if (view->label && view->n_classes && print_are_folders(s, view))
-        search_json_set(s, ret, "classes", print_texts(s, view->class_name, view->n_classes));
+    else if (view->label && view->n_classes)
+        print_table_classes(print, s, view, ret);
     return ret;
 }
 

@@ -8,7 +8,7 @@
 /* The recipe that is shown. */
 struct recipe_print {
     json_t *datasets, *leave;
-    json_t *by_folder; /* a list of those of them whose classes are folders, */
+    json_t *by_folder; /* a list of those of them with classes of folders or tables, */
     json_t *has;       /* and an object of the classes that have samples */
     bool has_recipes;  /* some datasets are of recipes */
 };

@@ -256,8 +256,6 @@ static void shape_add_partner(struct shape *shape, size_t picture, size_t file, 
     for (unsigned i = from.n; i < on.n; i++)
         shape_add_folder(shape, &on, i, &t);
     text_add(&t, "{stem}");
-    stem += strlen(pair->end);
-    shape_add_plain(&t, pair->end);
     if (strlen(name) >= stem)
         shape_add_plain(&t, name + stem);
     shape_add_field(shape, shape_field_name(shape, role), &t);

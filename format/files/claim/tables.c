@@ -141,6 +141,7 @@ static bool tables_may_be(const struct annotating *a, size_t file)
     const char *name = members_name(a->s->m, file);
 
     return !name_is_notice(name) &&
+           !(a->s->info[a->s->m->member[file].folder].is_target && !strcmp(name, CLASSES_FILE)) &&
            !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
            name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
 }

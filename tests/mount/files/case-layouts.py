@@ -374,6 +374,13 @@ layout("face-mask-voc", "images/maksssksksss{0,1}.png",
        {f"annotations/maksssksksss{i}.xml": VOC.format(f"{i}.png", c) for i, c in enumerate(("with_mask", "without_mask"))},
        info={"all": {"classes": ["with_mask", "without_mask"]}})
 
+# Two tables with columns of one name, and two labels.
+layout("rsna", "train/{a,b,c,d}.png test/e.png",
+       {"train": (4, "png,Target,train_class,x", {"lung": "a, b", "none": "c, d"}, {"b": {"Target": 1, "train_class": 4}}), "test": (1, "png")},
+       {"classes.csv": rows("id,class", "a,lung", "b,lung", "c,none", "d,none"),
+        "train.csv": rows("id,x,Target,class", "a,1,1,3", "b,2,1,4", "c,3,0,5", "d,4,0,6")},
+       note="class of a later table label=FIELD")
+
 # Classes of the folders and of the boxes.
 layout("indoor67", "Images/{airport_inside/airport_inside_0001,airport_inside/a2,bakery/1}.jpg",
        {"all": (3, "jpg,xml,boxes", {"airport_inside": "airport_inside_0001, a2", "bakery": "1"}, {"1": VOC_BOX | {"box_label": [0]}})},

@@ -105,6 +105,11 @@ same("columns", {"train": 3, "test": 2}, ['"list": "train.csv"'])
 files("numbers", *(f"train/{c}/{i}.png" for c in (0, 1, 10) for i in range(2)), *(f"val/v{i}.png" for i in range(3)))
 text("numbers", "val/val_annotations.txt", "v0.png 10", "v1.png 0", "v2.png 10")
 same("numbers", {"train": 6, "val": 3}, ['"classes": ["0", "1", "10"]'])
+files("subjects", *(f"images/{i}.jpg" for i in range(8)))
+for kind, names in ("variant", "ab"), ("family", "cd"):
+    for k, split in enumerate(("train", "test")):
+        text("subjects", f"images_{kind}_{split}.txt", *(f"{4 * k + i} {names[i > 1]}" for i in range(4)))
+same("subjects", {f"images_{k}_{s}": 4 for k in ("variant", "family") for s in ("train", "test")}, ['"classes": ["c", "d"]'])
 
 # ---- annotations ----
 files("coco", *(f"{s}2017/{i}.jpg" for s in ("train", "val") for i in range(3)))
@@ -116,6 +121,13 @@ for split in "train", "val":
     text("coco", f"annotations/captions_{split}2017.json", json.dumps({"images": images, "annotations": [
         {"id": i, "image_id": i + 1, "caption": f"{split} {i}"} for i in range(2)]}))
 same("coco", {"train2017": 2, "val2017": 2}, ['"annotations/captions_train2017.json", "annotations/instances_train2017.json"'])
+files("one-folder", *(f"images/{i}.jpg" for i in range(5)))
+for split, at in ("train", (0, 2, 4)), ("val", (3, 1)):
+    text("one-folder", f"annotations/{split}.json", json.dumps({
+        "images": [{"id": i, "file_name": f"{i}.jpg"} for i in at], "annotations": [
+            {"id": 7, "image_id": at[0], "category_id": 3, "bbox": [at[0], 1, 2, 3], "segmentation": [[1, 2, 3, 4]]}],
+        "categories": [{"id": 3, "name": "z"}, {"id": 2, "name": "y"}]}))
+same("one-folder", {"train": 3, "val": 2}, ['"coco": "annotations/train.json"'])
 files("classified", *(f"pictures/{k}/{i}.jpg" for k in ("birds", "plants") for i in range(2)))
 for split, at in ("train", 0), ("val", 1):
     text("classified", f"{split}.json", json.dumps({
@@ -133,6 +145,11 @@ files("voc", *(f"images/{i}.png" for i in range(3)))
 for i in range(2):
     text("voc", f"annotations/{i}.xml", "<annotation><object><name>dog</name><bndbox><xmin>1</xmin><ymin>2</ymin>"
          f"<xmax>3</xmax><ymax>{4 + i}</ymax></bndbox></object></annotation>")
+text("yolo", "labels/classes.txt", "cat", "dog")  # LabelImg's
+os.remove(f"{SOURCE}/yolo/data.yaml")
+same("yolo", {"train": 3, "val": 3}, ['"names": "labels/classes.txt"'])
+text("yolo", "data.yaml", "names: [cat, dog]")
+os.remove(f"{SOURCE}/yolo/labels/classes.txt")
 same("voc", {"all": 3}, ['"boxes": {"voc": "annotations/{stem}.xml"}'])
 files("celeba", *(f"img_align_celeba/{i:06d}.jpg" for i in range(1, 6)))
 text("celeba", "list_attr_celeba.txt", "5", "Bald Young", *(f"{i:06d}.jpg -1  1" for i in range(1, 6)))

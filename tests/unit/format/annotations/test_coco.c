@@ -333,6 +333,8 @@ static void test_head(void **state)
         "{\"info\": \"",
         "images",
         "{\"image\": [{",
+        "{\"categories\": [{\"id\": 0, \"name\": \"cat\"}], \"info\": {}}", /* Label Studio's YOLO
+                                                                             */
     };
     static const char *const yes[] = {
         "{\"info\": {\"a\": [1, \"}\"]}, \"images\": [{\"id\"",
