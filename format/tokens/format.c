@@ -73,7 +73,8 @@ static enum claim tokens_probe(const struct probed_file *file)
     /* SOURCE is this one file: what lies next to it is looked for when it is opened. */
     if (text_ends_with(file->name, ".ds") && file->folder.n <= 1)
         return CLAIM_WEAK;
-    return options && options->tokens_given && is_bin ? CLAIM_WEAK : CLAIM_NONE;
+    /* The user says so: chance may make them begin as a row of text does. */
+    return options && options->tokens_given && is_bin ? CLAIM_STRONG : CLAIM_NONE;
 }
 
 /* ---- the files of a folder ---- */

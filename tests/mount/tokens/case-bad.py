@@ -138,7 +138,9 @@ for name, bad, says in (("odd.bin", b"x" * 33, "expected a multiple of 2 bytes, 
                         ("zip.bin", b"PK\3\4" + b"\0" * 60, "got zip")):
     write(f"raw/{name}", bad)
 write("raw/good.bin", tokens.tobytes())
+write("raw/row.bin", b"8#\xc2\xc2" * 30)  # begins as a row of libsvm does
 with mounted(raw, "seq=16", "tokens=u2"):
+    equal(json.loads(text(path("row.bin/dataset.json")))["format"], "tokens", "format of row.bin")
     equal(len(content(path("good.bin/samples/raw/000000.tokens.raw"))), 34, "the others")
     for name, says in (("odd.bin", "expected a multiple of 2 bytes"), ("elf.bin", "got a program (ELF)"),
                        ("gz.bin", "gzip data near byte 15"), ("zip.bin", "expected the directory of the archive")):
