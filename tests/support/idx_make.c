@@ -94,7 +94,12 @@ static int found_error(struct finds *finds, const char *name, const char *reason
 
 static int found_failed(struct finds *finds, const char *file_name, int error, const char *reason)
 {
-    return error == -ENOMEM ? error : found_error(finds, file_name, reason);
+    struct found *found = (struct found *)finds;
+    int r = error == -ENOMEM ? error : found_error(finds, file_name, reason);
+
+    if (r == 0)
+        found->item[found->n - 1].error = error;
+    return r;
 }
 
 int format_open(const struct format *format, struct blob **blob, size_t n,

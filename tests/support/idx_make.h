@@ -33,6 +33,7 @@ struct found {
         char *name;
         struct dataset *ds; /* NULL: an error, */
         char *reason;
+        int error; /* of a file; 0: not known */
     } item[FOUND_MAX];
 };
 

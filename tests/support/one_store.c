@@ -4,8 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint8_t *kept;
-static size_t kept_len;
+#define KEPT_MOST 32
+
+static struct {
+    char *identity;
+    uint8_t *bytes;
+    size_t len;
+} kept[KEPT_MOST];
+static size_t n_kept;
 
 static int load_none(const struct index_store *keep, const char *kind, const char *identity,
                      struct kept_index *ret)
@@ -36,27 +42,36 @@ static int load_kept(const struct index_store *keep, const char *kind, const cha
 {
     (void)keep;
     (void)kind;
-    (void)identity;
-    if (!kept)
-        return -ENOENT;
-    *ret = (struct kept_index){.bytes = TAKE_PTR(kept), .size = kept_len};
-    kept_len = 0;
-    return 0;
+    for (size_t i = 0; i < n_kept; i++)
+        if (!strcmp(kept[i].identity, identity)) {
+            *ret = (struct kept_index){.bytes = malloc(kept[i].len + 1), .size = kept[i].len};
+            if (!ret->bytes)
+                abort();
+            memcpy(ret->bytes, kept[i].bytes, kept[i].len);
+            return 0;
+        }
+    return -ENOENT;
 }
 
 static int save_one(const struct index_store *keep, const char *kind, const char *identity,
                     const char *source, const struct iovec *pieces, unsigned n,
                     struct kept_index *ret, struct diag *d)
 {
-    one_store_drop();
+    size_t len = 0;
+
+    if (n_kept == KEPT_MOST)
+        one_store_drop();
+    kept[n_kept].identity = strdup(identity);
+    kept[n_kept].bytes = NULL;
     for (unsigned i = 0; i < n; i++) {
-        kept = realloc(kept, kept_len + pieces[i].iov_len + 1);
-        if (!kept)
+        kept[n_kept].bytes = realloc(kept[n_kept].bytes, len + pieces[i].iov_len + 1);
+        if (!kept[n_kept].bytes || !kept[n_kept].identity)
             abort();
         if (pieces[i].iov_len)
-            memcpy(kept + kept_len, pieces[i].iov_base, pieces[i].iov_len);
-        kept_len += pieces[i].iov_len;
+            memcpy(kept[n_kept].bytes + len, pieces[i].iov_base, pieces[i].iov_len);
+        len += pieces[i].iov_len;
     }
+    kept[n_kept++].len = len;
     return save_none(keep, kind, identity, source, pieces, n, ret, d);
 }
 
@@ -70,9 +85,10 @@ static void remove_damaged(const struct index_store *keep, const char *kind, con
 
 void one_store_drop(void)
 {
-    free(kept);
-    kept = NULL;
-    kept_len = 0;
+    while (n_kept) {
+        free(kept[--n_kept].identity);
+        free(kept[n_kept].bytes);
+    }
 }
 
 static const struct index_store_ops none = {

@@ -7,9 +7,8 @@
 /* Has no index and keeps none. Any thread. */
 extern const struct index_store no_store;
 
-/* Has the index that was saved last, for one load; an index that is removed as damaged ends the
- * program. One thread. */
+/* Has the indexes that were saved; one that is removed as damaged ends the program. One thread. */
 extern const struct index_store one_store;
-void one_store_drop(void); /* forget it */
+void one_store_drop(void); /* forget them */
 
 #endif

@@ -1,0 +1,189 @@
+/* Files of a folder, of a format. The input is "FORMAT OPTION=VALUE ...\n", then for each file
+ * "=== PATH\n" and its bytes, up to a newline before the next one. Files of the folder of the first
+ * one are the source, the others can be opened. All that is read has a sum: also from kept indexes,
+ * and where each of the first reads fails. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/registry.h"
+#include "saw.h"
+#include "support/memory_opener.h"
+#include "support/one_store.h"
+
+#define FILES_MOST 12
+#define FAIL_MOST  4 /* reads that fail, one after another */
+#define BEGINS     "=== "
+
+static const struct {
+    const char *name;
+    enum { FLAG, CHOICE, NUMBER, LETTER, WORD } kind;
+    size_t at;
+} options[] = {
+    {"transpose", FLAG, offsetof(struct format_options, transpose)},
+    {"doubles", FLAG, offsetof(struct format_options, doubles)},
+    {"pair_off", FLAG, offsetof(struct format_options, pair_off)},
+    {"header", CHOICE, offsetof(struct format_options, header)},
+    {"bad_rows", CHOICE, offsetof(struct format_options, bad_rows)},
+    {"index_base", CHOICE, offsetof(struct format_options, index_base)},
+    {"classes", NUMBER, offsetof(struct format_options, classes)},
+    {"delimiter", LETTER, offsetof(struct format_options, delimiter)},
+    {"comment", LETTER, offsetof(struct format_options, comment)},
+    {"label", WORD, offsetof(struct format_options, label)},
+    {"label_column", WORD, offsetof(struct format_options, label_column)},
+    {"weight_column", WORD, offsetof(struct format_options, weight_column)},
+};
+
+struct input {
+    const struct format *format;
+    struct format_options options;
+    struct blob_faults faults;
+    struct memory_opener opener;
+    struct memory_file file[FILES_MOST];
+    size_t n;
+};
+
+static void set_option(struct format_options *ret, const char *word)
+{
+    const char *value = strchr(word, '=');
+
+    for (size_t i = 0; i < ARRAY_LEN(options) && value; i++) {
+        uint8_t *at = (uint8_t *)ret + options[i].at;
+
+        if (strlen(options[i].name) != (size_t)(value - word) ||
+            strncmp(options[i].name, word, (size_t)(value - word)) != 0)
+            continue;
+        if (options[i].kind == FLAG)
+            *(bool *)at = value[1] == '1';
+        else if (options[i].kind == CHOICE)
+            *(unsigned *)at = (unsigned)value[1] % 3;
+        else if (options[i].kind == NUMBER)
+            *(uint64_t *)at = (uint64_t)atoi(value + 1);
+        else if (options[i].kind == LETTER)
+            *(char *)at = value[1];
+        else
+            *(const char **)at = value + 1;
+    }
+}
+
+/* The next file that begins after a newline, the first of which is at; end: none does. */
+static char *find_file(char *at, char *end)
+{
+    for (; at && (size_t)(end - at) > strlen(BEGINS);
+         at = memchr(at + 1, '\n', (size_t)(end - at - 1)))
+        if (!memcmp(at + 1, BEGINS, strlen(BEGINS)))
+            return at;
+    return end;
+}
+
+/* Split the input, which is changed. */
+static void parse(struct input *f, char *text, char *end)
+{
+    char *next = memchr(text, '\n', (size_t)(end - text)), *name, *bytes;
+
+    if (!next)
+        return;
+    *next = '\0';
+    name = strsep(&text, " ");
+    for (unsigned i = 0; i < n_formats; i++)
+        if (!strcmp(formats[i]->name, name) && format_opens_files(formats[i]))
+            f->format = formats[i];
+    while ((name = strsep(&text, " ")))
+        set_option(&f->options, name);
+    next = find_file(next, end);
+    while (next < end && f->n < FILES_MOST) {
+        name = next + 1 + strlen(BEGINS);
+        bytes = memchr(name, '\n', (size_t)(end - name));
+        if (!bytes)
+            return;
+        *bytes++ = '\0';
+        next = find_file(bytes - 1, end);
+        f->file[f->n++] = (struct memory_file){
+            name, bytes, next < bytes ? 0 : (size_t)(next - bytes), &f->faults};
+    }
+}
+
+static size_t folder_len(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+static bool is_of_source(const struct input *f, size_t i)
+{
+    size_t len = folder_len(f->file[0].path);
+
+    return folder_len(f->file[i].path) == len && !strncmp(f->file[i].path, f->file[0].path, len);
+}
+
+static void probe_all(const struct input *f)
+{
+    const char *option = f->format->option ? f->format->option(&f->options) : NULL;
+
+    fuzz_saw(option, option ? strlen(option) : 0);
+    for (size_t i = 0; i < f->n; i++) {
+        const char *name = f->file[i].path + folder_len(f->file[i].path);
+        struct probed_file file = {.name = name + (*name == '/'),
+                                   .head = f->file[i].bytes,
+                                   .len = f->file[i].len,
+                                   .whole = true,
+                                   .size = f->file[i].len,
+                                   .options = &f->options};
+
+        saw_number(f->format->probe(&file));
+        file.is_sibling = true;
+        saw_number(f->format->probe(&file));
+        file.whole = false;
+        file.len /= 2;
+        saw_number(f->format->probe(&file));
+    }
+}
+
+static void open_all(struct input *f, const struct index_store *keep, uint64_t fail)
+{
+    struct format_setup setup = {.options = f->options, .keep = keep, .opener = &f->opener.opener};
+    struct blob *blob[FILES_MOST];
+    AUTO_TEXT struct text example = {0};
+    struct memo *memo;
+    struct found found;
+    size_t n = 0;
+
+    FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
+    setup.memo = memo;
+    f->faults = (struct blob_faults){.fail_read = fail};
+    for (size_t i = 0; i < f->n; i++)
+        if (is_of_source(f, i))
+            blob[n++] = memory_file_blob(&f->file[i]);
+    FUZZ_CHECK(format_open(f->format, blob, n, &setup, &found) == 0);
+    for (size_t i = 0; i < found.n && f->format->add_example; i++)
+        if (found.item[i].ds)
+            f->format->add_example(found.item[i].ds, &example);
+    fuzz_saw(example.data, example.len);
+    saw_found(&found);
+    found_release(&found);
+    memo_free(memo);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    AUTO_FREE char *text = malloc(len + 1);
+    struct input f = {0};
+
+    FUZZ_CHECK(text);
+    memcpy(text, data, len);
+    parse(&f, text, text + len);
+    if (!f.format || !f.n)
+        return 0;
+    memory_opener_init(&f.opener);
+    f.opener.file = f.file;
+    f.opener.n_files = f.n;
+    probe_all(&f);
+    for (unsigned again = 0; again < 2; again++)
+        open_all(&f, &one_store, 0);
+    one_store_drop();
+    for (uint64_t fail = 1; fail <= FAIL_MOST; fail++)
+        if (fuzz_takes(fuzz_hash(data, len), (unsigned)fail, FAIL_MOST + 1))
+            open_all(&f, &no_store, fail);
+    return 0;
+}
