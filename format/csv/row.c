@@ -27,7 +27,7 @@ static const uint8_t *find_delimiter(const uint8_t *p, const uint8_t *end, char 
     for (p = stop; p < end && text_is_blank(*p);)
         p++;
     *ret_next = p < end ? p : NULL;
-    return stop < end ? stop : NULL;
+    return stop;
 }
 
 void csv_cell(const uint8_t *p, const uint8_t *end, char delimiter, struct csv_cell *ret,
