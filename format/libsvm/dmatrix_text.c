@@ -141,7 +141,7 @@ static void put_line(const struct lines *l, unsigned i, size_t size)
     for (uint64_t k = i ? slab->end[i - 1] : 0; k < slab->end[i]; k++) {
         uint8_t bytes[4];
 
-        libsvm_copy_numbers(&slab->value[k], 4, 4, 0, sizeof(bytes), bytes);
+        libsvm_copy_numbers(&slab->value[k], 4, 4, 4, 0, sizeof(bytes), bytes);
         at += snprintf(at, 16, " %*u", (int)f->index_digits, slab->index[k]);
         at = put_float(at, ':', bytes);
     }

@@ -12,32 +12,32 @@
 #include "base/read_context.h"
 
 #define MATRIX_MAX (UINT64_C(256) << 20) /* bytes */
+#define ROWS_MAX   (UINT64_C(1) << 25)
 
-struct matrix {
-    uint64_t *end;   /* [features + 1] entries of the columns before */
-    uint64_t *row;   /* [entries] */
-    float *value;    /* [entries] */
-    uint32_t *field; /* [entries] */
+/* An entry: of a column, once they are turned. */
+struct cell {
+    float value;
+    uint32_t row, field, column;
 };
 
-/* The input of making one, and its entries in the order of rows. */
+struct matrix {
+    uint64_t *end;     /* [features + 1] entries of the columns before */
+    struct cell *cell; /* [entries] */
+};
+
+/* The input of making one. */
 struct work {
     struct read_context *rc;
     struct libsvm_view *v;
     uint64_t features, entries;
     bool by_value;
     struct diag *d;
-    uint32_t *index, *field; /* [entries] owned */
-    float *value;            /* [entries] owned */
-    uint64_t *end;           /* [rows] entries of the rows up to and with this one; owned */
+    struct cell *cell; /* [entries] in the order of rows; owned */
 };
 
 static void work_release(struct work *w)
 {
-    free(w->index);
-    free(w->field);
-    free(w->value);
-    free(w->end);
+    free(w->cell);
 }
 
 static int libsvm_fields_csc_not_as_indexed(const struct work *w)
@@ -45,12 +45,6 @@ static int libsvm_fields_csc_not_as_indexed(const struct work *w)
     return diag_set(w->d, -ESTALE,
                     "csc: %s: the rows are not what they were when they were indexed",
                     blob_name(libsvm_rows_file(w->v->rows, 0)->base.blob));
-}
-
-static uint64_t matrix_bytes(const struct work *w)
-{
-    return (w->features + 1) * sizeof(uint64_t) +
-           w->entries * (sizeof(uint64_t) + sizeof(float) + sizeof(uint32_t));
 }
 
 /* Collect the entries of all rows. */
@@ -74,15 +68,11 @@ static int libsvm_fields_csc_read_rows(struct work *w)
         if (slab->features_before > w->entries || !slab->n ||
             slab->end[slab->n - 1] > w->entries - slab->features_before)
             return libsvm_fields_csc_not_as_indexed(w);
-        for (unsigned i = 0; i < slab->n; i++)
-            w->end[place + i] = slab->features_before + slab->end[i];
-        memcpy(w->index + slab->features_before, slab->index,
-               slab->end[slab->n - 1] * sizeof(*slab->index));
-        memcpy(w->value + slab->features_before, slab->value,
-               slab->end[slab->n - 1] * sizeof(*slab->value));
-        if (slab->field)
-            memcpy(w->field + slab->features_before, slab->field,
-                   slab->end[slab->n - 1] * sizeof(*slab->field));
+        for (uint64_t i = 0, k = 0; i < slab->n; i++)
+            for (; k < slab->end[i]; k++)
+                w->cell[slab->features_before + k] =
+                    (struct cell){slab->value[k], (uint32_t)(place + i),
+                                  slab->field ? slab->field[k] : 0, slab->index[k]};
     }
     return all;
 }
@@ -90,35 +80,22 @@ static int libsvm_fields_csc_read_rows(struct work *w)
 /* Sort the entries by column, stably, so that rows ascend in each. */
 static int libsvm_fields_csc_turn(const struct work *w, struct matrix *m)
 {
-    uint64_t rows = w->v->sel->count, *next = m->end + 1;
+    uint64_t *next = m->end + 1;
 
     /* Count, then sum: end[c + 1] is where column c begins, and moves up as it is filled. */
     memset(m->end, 0, (w->features + 1) * sizeof(*m->end));
     for (uint64_t i = 0; i < w->entries; i++) {
-        if (w->index[i] >= w->features)
+        if (w->cell[i].column >= w->features)
             return libsvm_fields_csc_not_as_indexed(w);
-        if (w->index[i] + UINT64_C(1) < w->features)
-            next[w->index[i] + 1]++;
+        if (w->cell[i].column + UINT64_C(1) < w->features)
+            next[w->cell[i].column + 1]++;
     }
     for (uint64_t c = 1; c < w->features; c++)
         next[c] += next[c - 1];
-    for (uint64_t row = 0, i = 0; row < rows; row++)
-        for (; i < w->end[row]; i++) {
-            uint64_t at = next[w->index[i]]++;
-
-            m->row[at] = row;
-            m->value[at] = w->value[i];
-            m->field[at] = w->field[i];
-        }
+    for (uint64_t i = 0; i < w->entries; i++)
+        m->cell[next[w->cell[i].column]++] = w->cell[i];
     return 0;
 }
-
-/* An entry of a column while it is sorted. */
-struct cell {
-    uint64_t row;
-    float value;
-    uint32_t field;
-};
 
 /* By value, those that are no numbers last; then by row. */
 static int compare_cells(const void *a, const void *b)
@@ -135,67 +112,37 @@ static int compare_cells(const void *a, const void *b)
     return (x->field > y->field) - (x->field < y->field);
 }
 
-/* Sort each column by value. */
-static int sort_columns(const struct work *w, struct matrix *m)
-{
-    AUTO_FREE struct cell *cell = NULL;
-    uint64_t most = 0;
-
-    for (uint64_t c = 0; c < w->features; c++)
-        most = max_u64(most, m->end[c + 1] - m->end[c]);
-    cell = calloc(most + 1, sizeof(*cell));
-    for (uint64_t c = 0; c < w->features && cell; c++) {
-        uint64_t first = m->end[c], n = m->end[c + 1] - first;
-
-        for (uint64_t i = 0; i < n; i++)
-            cell[i] = (struct cell){m->row[first + i], m->value[first + i], m->field[first + i]};
-        qsort(cell, n, sizeof(*cell), compare_cells);
-        for (uint64_t i = 0; i < n; i++) {
-            m->row[first + i] = cell[i].row;
-            m->value[first + i] = cell[i].value;
-            m->field[first + i] = cell[i].field;
-        }
-    }
-    return cell ? 0 : -ENOMEM;
-}
-
 static int make_matrix(void *ctx, void **ret, size_t *ret_size)
 {
     struct work *w = ctx;
-    uint64_t bytes = matrix_bytes(w), rows = w->v->sel->count;
+    uint64_t bytes = (w->features + 1) * sizeof(uint64_t) + w->entries * sizeof(struct cell);
     struct matrix *m;
     int r;
 
     if (w->features > MATRIX_MAX || w->entries > MATRIX_MAX || bytes > MATRIX_MAX ||
-        rows > MATRIX_MAX / sizeof(*w->end))
+        w->v->sel->count > ROWS_MAX)
         return diag_set(w->d, -EFBIG,
                         "csc: expected a batch whose columns take at most %llu MiB of memory, got "
                         "%llu rows with %llu entries in %llu columns: take a smaller batch, or npz",
-                        (unsigned long long)(MATRIX_MAX >> 20), (unsigned long long)rows,
-                        (unsigned long long)w->entries, (unsigned long long)w->features);
-    w->index = calloc(w->entries + 1, sizeof(*w->index));
-    w->field = calloc(w->entries + 1, sizeof(*w->field));
-    w->value = calloc(w->entries + 1, sizeof(*w->value));
-    w->end = calloc(rows + 1, sizeof(*w->end));
-    if (!w->index || !w->field || !w->value || !w->end)
-        return -ENOMEM;
-    r = libsvm_fields_csc_read_rows(w);
+                        (unsigned long long)(MATRIX_MAX >> 20),
+                        (unsigned long long)w->v->sel->count, (unsigned long long)w->entries,
+                        (unsigned long long)w->features);
+    w->cell = calloc(w->entries + 1, sizeof(*w->cell));
+    r = w->cell ? libsvm_fields_csc_read_rows(w) : -ENOMEM;
     if (r < 0)
         return r;
     m = malloc(sizeof(*m) + bytes);
     if (!m)
         return -ENOMEM;
     m->end = (uint64_t *)(void *)(m + 1);
-    m->row = m->end + w->features + 1;
-    m->value = (float *)(void *)(m->row + w->entries);
-    m->field = (uint32_t *)(void *)(m->value + w->entries);
+    m->cell = (struct cell *)(void *)(m->end + w->features + 1);
     r = libsvm_fields_csc_turn(w, m);
-    if (r == 0 && w->by_value)
-        r = sort_columns(w, m);
     if (r < 0) {
         free(m);
         return r;
     }
+    for (uint64_t c = 0; c < w->features && w->by_value; c++)
+        qsort(m->cell + m->end[c], m->end[c + 1] - m->end[c], sizeof(*m->cell), compare_cells);
     *ret = m;
     *ret_size = sizeof(*m) + bytes;
     return 0;
@@ -226,12 +173,12 @@ int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,
     if (r < 0)
         return r;
     m = memo_bytes(thing);
-    if (content == LIBSVM_SHOWS_DATA)
-        libsvm_copy_numbers(m->value, 4, width, off, len, dst);
-    else if (content == LIBSVM_SHOWS_FIELD)
-        libsvm_copy_numbers(m->field, 4, width, off, len, dst);
+    if (content == LIBSVM_SHOWS_INDPTR)
+        libsvm_copy_numbers(m->end, 8, 8, width, off, len, dst);
     else
-        libsvm_copy_numbers(content == LIBSVM_SHOWS_INDICES ? m->row : m->end, 8, width, off, len,
-                            dst);
+        libsvm_copy_numbers(content == LIBSVM_SHOWS_DATA      ? (const void *)&m->cell->value
+                            : content == LIBSVM_SHOWS_INDICES ? &m->cell->row
+                                                              : &m->cell->field,
+                            4, sizeof(*m->cell), width, off, len, dst);
     return 0;
 }

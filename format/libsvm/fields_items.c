@@ -28,7 +28,7 @@ static void add_dense(const struct libsvm_slab *slab, unsigned i, uint64_t from,
             continue;
         if (at >= to)
             return;
-        libsvm_copy_numbers(&sum, 4, 4, 0, sizeof(bytes), bytes);
+        libsvm_copy_numbers(&sum, 4, 4, 4, 0, sizeof(bytes), bytes);
         for (unsigned b = 0; b < 4; b++)
             if (at + b >= from && at + b < to)
                 dst[at + b - from] = bytes[b];
@@ -56,13 +56,13 @@ static void copy_slab_items(const struct field *f, const struct libsvm_slab *sla
 {
     switch (libsvm_field_of(f)->content) {
     case LIBSVM_SHOWS_LABEL:
-        libsvm_copy_numbers(slab->label, 4, 4, off, len, dst);
+        libsvm_copy_numbers(slab->label, 4, 4, 4, off, len, dst);
         break;
     case LIBSVM_SHOWS_WEIGHT:
-        libsvm_copy_numbers(slab->weight, 4, 4, off, len, dst);
+        libsvm_copy_numbers(slab->weight, 4, 4, 4, off, len, dst);
         break;
     case LIBSVM_SHOWS_QID:
-        libsvm_copy_numbers(slab->qid, 8, 8, off, len, dst);
+        libsvm_copy_numbers(slab->qid, 8, 8, 8, off, len, dst);
         break;
     default:
         copy_x(f, slab, off, len, dst);
@@ -108,12 +108,12 @@ static void copy_side(const struct libsvm_rows *rows, const struct libsvm_row_at
     if (content == LIBSVM_SHOWS_WEIGHT) {
         weight =
             weights->value[weights->per_group ? libsvm_file_group(at->file, at->row) : at->row];
-        libsvm_copy_numbers(&weight, 4, 4, off, len, dst);
+        libsvm_copy_numbers(&weight, 4, 4, 4, off, len, dst);
     } else if (content == LIBSVM_SHOWS_QID) {
         group = rows->groups[at->number] + libsvm_side_group(&side[LIBSVM_SIDE_GROUP], at->row);
-        libsvm_copy_numbers(&group, 8, 8, off, len, dst);
+        libsvm_copy_numbers(&group, 8, 8, 8, off, len, dst);
     } else {
-        libsvm_copy_numbers(margin->value + at->row * margin->per_row, 4, 4, off, len, dst);
+        libsvm_copy_numbers(margin->value + at->row * margin->per_row, 4, 4, 4, off, len, dst);
     }
 }
 

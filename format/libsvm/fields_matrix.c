@@ -11,12 +11,12 @@
 #define FORMAT_LEN  3 /* bytes of "csr" */
 #define INT32_LIMIT (UINT64_C(1) << 31)
 
-void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, uint64_t off,
-                         size_t len, uint8_t *dst)
+void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsigned width,
+                         uint64_t off, size_t len, uint8_t *dst)
 {
     const uint8_t *bytes = number;
 
-    if (stored == width && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+    if (stored == width && step == width && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
         memcpy(dst, bytes + off, len);
         return;
     }
@@ -27,9 +27,9 @@ void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, ui
         uint8_t little[8];
 
         if (stored == 8)
-            memcpy(&v, bytes + off / width * 8, sizeof(v));
+            memcpy(&v, bytes + off / width * step, sizeof(v));
         else
-            memcpy(&v4, bytes + off / width * 4, sizeof(v4));
+            memcpy(&v4, bytes + off / width * step, sizeof(v4));
         store_le64(little, v | v4);
         memcpy(dst, little + skip, n);
         dst += n;
@@ -117,7 +117,7 @@ static int read_elements(struct read_context *rc, const struct dataset *ds,
             libsvm_copy_numbers(content == LIBSVM_SHOWS_DATA      ? (const void *)slab->value
                                 : content == LIBSVM_SHOWS_INDICES ? slab->index
                                                                   : slab->field,
-                                4, width, off - slab->features_before * width, n, dst);
+                                4, 4, width, off - slab->features_before * width, n, dst);
         dst += n;
         off += n;
         len -= n;
@@ -147,7 +147,7 @@ static int read_indptr(const struct dataset *ds, unsigned width, const struct se
         for (unsigned i = 0; i < rows; i++)
             sums[i + 1] = sums[i] + row[i].place.features;
         n = (size_t)min_u64(len, start + (rows + UINT64_C(1)) * width - off);
-        libsvm_copy_numbers(sums, 8, width, off - start, n, dst);
+        libsvm_copy_numbers(sums, 8, 8, width, off - start, n, dst);
         dst += n;
         off += n;
         len -= n;
@@ -170,7 +170,7 @@ static int matrix_read(struct read_context *rc, const struct dataset *ds, const 
     if (content == LIBSVM_SHOWS_FORMAT)
         memcpy(dst, (by_columns(f) ? "csc" : "csr") + off, len);
     else if (content == LIBSVM_SHOWS_SHAPE)
-        libsvm_copy_numbers(shape, 8, 8, off, len, dst);
+        libsvm_copy_numbers(shape, 8, 8, 8, off, len, dst);
     else if (by_columns(f))
         return libsvm_csc_read(rc, ds, libsvm_field_of(f), width, sel, off, len, dst, d);
     else if (content == LIBSVM_SHOWS_INDPTR)

@@ -63,9 +63,9 @@ int libsvm_text_form(const struct dataset *ds, const struct field *f, const stru
                      struct form *ret);
 
 /* Bytes [off, off + len) of an array of integers or floats, little-endian in elements of width
- * bytes, 4 or 8. number: they are stored in elements of so many bytes. */
-void libsvm_copy_numbers(const void *number, unsigned stored, unsigned width, uint64_t off,
-                         size_t len, uint8_t *dst);
+ * bytes, 4 or 8. number: they are stored in elements of so many bytes, and one every step bytes. */
+void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsigned width,
+                         uint64_t off, size_t len, uint8_t *dst);
 
 /* Bytes of a member of the matrix whose columns are one after another, in elements of width bytes.
  * As read() of struct field_ops. */
