@@ -288,17 +288,8 @@ int members_compare_to(const char *a, const char *b, size_t len)
 /* The first folder whose path is not before root, of sorted ones. */
 static uint32_t members_find_folder(const struct members *m, const char *root, size_t len)
 {
-    uint32_t low = 0, high = m->n_folders;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (members_compare_to(members_folder(m, middle), root, len) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)SEARCH(m->n_folders, i,
+                            members_compare_to(members_folder(m, (uint32_t)i), root, len) < 0);
 }
 
 uint32_t members_folder_number(const struct members *m, const char *path, size_t len)
@@ -314,21 +305,16 @@ size_t members_lookup(const struct members *m, const char *folder, size_t folder
                       const char *name)
 {
     uint32_t number = members_folder_number(m, folder, folder_len);
-    size_t low = 0, high = m->n;
+    const struct member *member = m->member;
+    size_t found;
 
     if (number == m->n_folders)
         return m->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t other = m->member[middle].folder;
-
-        if (other < number || (other == number && strcmp(members_name(m, middle), name) < 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < m->n && m->member[low].folder == number && !strcmp(members_name(m, low), name)
-               ? low
+    found = SEARCH(m->n, i,
+                   member[i].folder < number ||
+                       (member[i].folder == number && strcmp(members_name(m, i), name) < 0));
+    return found < m->n && member[found].folder == number && !strcmp(members_name(m, found), name)
+               ? found
                : m->n;
 }
 

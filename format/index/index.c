@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/index/index_bytes.h"
 
 static uint64_t stir(uint64_t h)
@@ -187,17 +188,7 @@ unsigned index_numbers(const struct index *index, uint64_t row, unsigned column,
 
 uint64_t index_first_above(const struct index *index, unsigned column, uint64_t at)
 {
-    uint64_t low = 0, high = index->rows;
-
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (index_number(index, middle, column) > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return SEARCH(index->rows, row, index_number(index, row, column) <= at);
 }
 
 /* ---- keys ---- */

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "format/libsvm/line.h"
 
 #define PIECE 65536
@@ -207,15 +208,5 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
 
 uint64_t libsvm_side_group(const struct libsvm_side *groups, uint64_t row)
 {
-    uint64_t low = 0, high = groups->n;
-
-    while (low < high) { /* the first group that ends after the row */
-        uint64_t middle = low + (high - low) / 2;
-
-        if (groups->end[middle] > row)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return SEARCH(groups->n, i, groups->end[i] <= row);
 }

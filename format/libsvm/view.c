@@ -5,6 +5,7 @@
  * stored order the index has them; otherwise they take one walk over the selection, and the memo
  * keeps them. For the second, a whole block of rows is decoded and kept in the memo, because the
  * next range, or another array of the same rows, needs it again. */
+#include "base/search.h"
 #include "format/libsvm/rows.h"
 
 #include <errno.h>
@@ -125,18 +126,8 @@ struct row_sums libsvm_view_sums(const struct libsvm_view *v, uint64_t block)
 
 static uint64_t block_of(const struct libsvm_view *v, uint64_t at, bool text)
 {
-    uint64_t low = 0, high = libsvm_view_blocks(v);
-
-    while (low + 1 < high) {
-        uint64_t middle = low + (high - low) / 2;
-        struct row_sums sums = libsvm_view_sums(v, middle);
-
-        if ((text ? sums.text : sums.features) <= at)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return text ? SEARCH_LAST(libsvm_view_blocks(v), i, libsvm_view_sums(v, i).text <= at)
+                : SEARCH_LAST(libsvm_view_blocks(v), i, libsvm_view_sums(v, i).features <= at);
 }
 
 uint64_t libsvm_view_text_block(const struct libsvm_view *v, uint64_t at)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/records/bytes_kind.h"
 
 #define KIND_SIZE 80
@@ -58,18 +59,10 @@ static int compare_columns(const struct record_column *a, const struct record_co
 static unsigned column_union_find_place(const struct column_union *u, const struct record_column *c,
                                         bool *ret_found)
 {
-    unsigned low = 0, high = u->n;
+    unsigned place = (unsigned)SEARCH(u->n, i, compare_columns(&u->column[i], c) < 0);
 
-    while (low < high) {
-        unsigned middle = low + (high - low) / 2;
-
-        if (compare_columns(&u->column[middle], c) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret_found = low < u->n && !compare_columns(&u->column[low], c);
-    return low;
+    *ret_found = place < u->n && !compare_columns(&u->column[place], c);
+    return place;
 }
 
 static void merge(struct record_column *into, const struct record_column *c)

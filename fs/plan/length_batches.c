@@ -9,6 +9,7 @@
 #include "base/memo.h"
 #include "base/pool.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "fs/plan/length_sums.h"
 #include "fs/plan/length_window.h"
 #include "fs/plan/plan.h"
@@ -377,15 +378,7 @@ int length_batches_fill(struct length_batches *b, uint64_t epoch, struct length_
 /* The last number of start[from ..] that is at most x; start[from] is. */
 static uint64_t length_batches_last(const uint32_t *start, uint64_t n, uint64_t x)
 {
-    uint64_t low = 0;
-
-    while (n > 1) {
-        uint64_t half = n / 2;
-
-        low = start[low + half] <= x ? low + half : low;
-        n -= half;
-    }
-    return low;
+    return SEARCH_LAST(n, i, start[i] <= x);
 }
 
 /* The window of batch g, which is counted. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 
 #define LINE       64 /* bytes that come from memory together */
 #define LINES_MOST 4  /* of a bucket that are read ahead */
@@ -37,16 +38,8 @@ static uint64_t first_entry(const struct plan_list *list, struct plan_entries in
 {
     uint64_t last_bits = sample & ((UINT64_C(1) << list->shift) - 1);
     uint64_t target = list->entry ? (last_bits + above) << list->place_bits : sample + above;
-    uint64_t low = in.begin, n = in.end - in.begin;
 
-    while (n) {
-        uint64_t half = n / 2;
-        bool before = plan_list_is_before(list, low + half, target);
-
-        low += before ? half + 1 : 0;
-        n = before ? n - half - 1 : half;
-    }
-    return low;
+    return in.begin + SEARCH(in.end - in.begin, i, plan_list_is_before(list, in.begin + i, target));
 }
 
 static uint64_t plan_list_end_of(const struct plan_list *list, struct plan_entries bucket,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 
 /* What is at a place of a period. */
 struct entry {
@@ -87,17 +88,8 @@ static int stretch_init(struct stretch *s, const struct mix_weights *weights, un
 static uint32_t count_in_period(const struct stretch *s, unsigned source, uint64_t place)
 {
     const uint16_t *places = s->place + s->first[source];
-    uint32_t low = 0, high = s->weight[source];
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (places[middle] < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)SEARCH(s->weight[source], i, places[i] < place);
 }
 
 static mix_number count_before(const struct stretch *s, unsigned source, mix_number position)

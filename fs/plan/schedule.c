@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "base/text.h"
 
 __extension__ typedef unsigned __int128 u128;
@@ -534,14 +535,9 @@ int schedule_batch_init(const struct schedule *s, uint64_t epoch, uint64_t numbe
 static void unit_samples(const struct schedule *s, const struct schedule_batch *batch,
                          uint64_t first, size_t count, uint64_t *ret)
 {
-    uint64_t low = 0, n = batch->units;
+    /* The unit that has the first: those before it end at or before that. */
+    uint64_t low = SEARCH_LAST(batch->units, i, batch->end[i - 1] <= first);
 
-    while (n > 1) { /* the unit that has the first: those before it end at or before that */
-        uint64_t half = n / 2;
-
-        low = batch->end[low + half - 1] <= first ? low + half : low;
-        n -= half;
-    }
     for (size_t i = 0; i < count; low++) {
         uint64_t begin = low ? batch->end[low - 1] : 0;
 

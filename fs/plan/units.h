@@ -4,6 +4,7 @@
 #ifndef EPOCHFS_FS_PLAN_UNITS_H
 #define EPOCHFS_FS_PLAN_UNITS_H
 
+#include "base/search.h"
 #include "fs/plan/labels.h"
 
 struct plan_units {
@@ -16,15 +17,7 @@ struct plan_units {
 /* The unit of a sample, which is below start[n]. */
 static inline uint64_t plan_units_of(const struct plan_units *units, uint64_t sample)
 {
-    uint64_t low = 0, n = units->n;
-
-    while (n > 1) {
-        uint64_t half = n / 2;
-
-        low = units->start[low + half] <= sample ? low + half : low;
-        n -= half;
-    }
-    return low;
+    return SEARCH_LAST(units->n, i, units->start[i] <= sample);
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "cache/pack/unpack.h"
 #include "fs/tree/parts.h"
 
@@ -200,20 +201,13 @@ static int add_source_folder(struct builder *b)
 /* Is an item in the folder of that path, or below it? Items are sorted by folder. */
 static bool has_items_in(const struct catalog *catalog, const char *path, const char *end)
 {
-    size_t low = 0, high = catalog->n, len = strlen(path) + strlen(end);
+    size_t len = strlen(path) + strlen(end), first;
     char wanted[PATH_MAX];
 
     snprintf(wanted, sizeof(wanted), "%s%s", path, end);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (strcmp(catalog->item[middle].folder, wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < catalog->n && (*end ? !strncmp(catalog->item[low].folder, wanted, len)
-                                     : !strcmp(catalog->item[low].folder, wanted));
+    first = SEARCH(catalog->n, i, strcmp(catalog->item[i].folder, wanted) < 0);
+    return first < catalog->n && (*end ? !strncmp(catalog->item[first].folder, wanted, len)
+                                       : !strcmp(catalog->item[first].folder, wanted));
 }
 
 /* A dataset may be in the folder of another: a copy of its class folders, for example. */

@@ -13,6 +13,7 @@
 #include "base/extensions.h"
 #include "base/pool.h"
 #include "base/readers.h"
+#include "base/search.h"
 #include "base/text.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/remote.h"
@@ -76,17 +77,7 @@ static int compare_items(const void *a, const void *b)
 /* The first entry whose folder is not before path. */
 static size_t first_not_before(const struct source_list *list, const char *path)
 {
-    size_t low = 0, high = list->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (strcmp(list->entry[middle].folder, path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEARCH(list->n, i, strcmp(list->entry[i].folder, path) < 0);
 }
 
 /* Is there a folder of that path with something in it or below it? */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/members.h"
+#include "base/search.h"
 #include "format/records/shards.h"
 #include "format/registry.h"
 #include "fs/tree/folder_scan_parts.h"
@@ -171,22 +172,14 @@ static const struct packing {
  * there is none. */
 static const char *rest_of_sibling(const struct folder_names *names, const char *start, size_t len)
 {
-    size_t low = 0, high = names->n;
+    const struct folder_name *file = names->file;
+    size_t first = SEARCH(names->n, i,
+                          memcmp(file[i].name, start, min_u64(file[i].len, len)) < 0 ||
+                              (file[i].len < len && !memcmp(file[i].name, start, file[i].len)));
 
-    while (low < high) { /* the first name that is not before them */
-        size_t middle = low + (high - low) / 2;
-        const struct folder_name *at = &names->file[middle];
-
-        if (memcmp(at->name, start, min_u64(at->len, len)) < 0 ||
-            (at->len < len && !memcmp(at->name, start, at->len)))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == names->n || names->file[low].len <= len ||
-        memcmp(names->file[low].name, start, len) != 0)
+    if (first == names->n || file[first].len <= len || memcmp(file[first].name, start, len) != 0)
         return "";
-    start = names->file[low].name + len;
+    start = file[first].name + len;
     len = strspn(start, "0123456789");
     return len ? start + len : "";
 }

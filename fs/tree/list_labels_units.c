@@ -4,20 +4,15 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/search.h"
 #include "fs/tree/list_labels_parts.h"
 
 /* The class of a sample, as its value. */
 int64_t list_labels_value_of(const struct label_arrays *a, uint64_t sample)
 {
-    uint64_t low = 0, n = a->classes, where = a->where[sample];
+    uint64_t where = a->where[sample];
 
-    while (n > 1) {
-        uint64_t half = n / 2;
-
-        low = a->begin[low + half] <= where ? low + half : low;
-        n -= half;
-    }
-    return a->label[low];
+    return a->label[search_last_up_to(a->begin, sizeof(*a->begin), a->classes, where)];
 }
 
 /* The index may be changed while it is mapped: no sample is after the last, and any length will do.

@@ -7,34 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-
-/* The first i from low on, below high, whose element is at least v; high: none is. */
-static uint64_t first_member(const uint32_t *member, uint64_t low, uint64_t high, uint64_t v)
-{
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        if (member[middle] < v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The last i whose element is at most v, from 0; 0: none is. */
-static uint64_t last_at_most(const uint64_t *sum, uint64_t n, uint64_t v)
-{
-    uint64_t low = 0;
-
-    while (n > 1) {
-        uint64_t half = n / 2;
-
-        low = sum[low + half] <= v ? low + half : low;
-        n -= half;
-    }
-    return low;
-}
+#include "base/search.h"
 
 /* ---- classes ---- */
 
@@ -57,7 +30,7 @@ static void class_find(const struct plan_classes *classes, uint64_t place, uint6
 {
     const struct run_classes *r = (const struct run_classes *)classes;
     uint64_t where = r->arrays->where[r->first + place];
-    uint64_t c = last_at_most(r->at, r->classes.n, where);
+    uint64_t c = search_last_up_to(r->at, sizeof(*r->at), r->classes.n, where);
 
     *ret_c = c;
     *ret_i = where < r->at[c] ? 0 : min_u64(where - r->at[c], r->end[c] - r->at[c] - 1);
@@ -74,8 +47,11 @@ static int cut_classes(struct run_classes *r, uint64_t length)
     if (!at)
         return -ENOMEM;
     for (uint64_t c = 0; c < a->classes; c++) {
-        at[n] = first_member(a->member, a->begin[c], a->begin[c + 1], r->first);
-        end[n] = first_member(a->member, at[n], a->begin[c + 1], r->first + length);
+        const uint32_t *member = a->member + a->begin[c];
+        uint64_t members = a->begin[c + 1] - a->begin[c];
+
+        at[n] = a->begin[c] + SEARCH(members, i, member[i] < r->first);
+        end[n] = a->begin[c] + SEARCH(members, i, member[i] < r->first + length);
         n += end[n] > at[n];
     }
     r->owned = at;
@@ -128,10 +104,10 @@ static uint64_t weight_place(const struct plan_weights *weights, uint64_t value)
 {
     const struct run_weights *r = (const struct run_weights *)weights;
     uint64_t target = r->sum[0] + value;
-    uint64_t from = last_at_most(r->top, r->tops, target) * RUN_TOP;
+    uint64_t from = search_last_up_to(r->top, sizeof(*r->top), r->tops, target) * RUN_TOP;
     uint64_t n = min_u64(RUN_TOP, r->weights.places - from);
 
-    return from + last_at_most(r->sum + from, n, target);
+    return from + search_last_up_to(r->sum + from, sizeof(*r->sum), n, target);
 }
 
 static const struct plan_weights_ops weights_ops = {weight_before, weight_place};

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/search.h"
 
 #define FILE_BITS   6
 #define FOLDER_BITS 4 /* at least */
@@ -133,18 +134,9 @@ uint64_t span_file_ino(const struct catalog_item *item, uint64_t folder_ino, uin
 /* The index of the first span that ends above ino. */
 static size_t span_index(const struct spans *spans, uint64_t ino)
 {
-    size_t low = 0, high = spans->n;
+    const struct span *s = spans->span;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct span *s = &spans->span[middle];
-
-        if (s->base + (UINT64_C(1) << s->bits) <= ino)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return SEARCH(spans->n, i, s[i].base + (UINT64_C(1) << s[i].bits) <= ino);
 }
 
 static bool span_is_same(const struct span *a, const struct span *b)

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "base/search.h"
 #include "fs/tree/parts.h"
 
 /* Inode numbers of snapshots of live texts are below the spans and far above the fixed nodes. */
@@ -315,23 +316,13 @@ static int lookup_batch(struct tree *tree, const struct node *parent, const char
 static int lookup_fixed(struct tree *tree, const struct node *parent, const char *name,
                         struct node *ret)
 {
-    const struct fixed *f = parent->fixed;
-    size_t low = f->first_child, high = low + f->n_children;
+    const struct fixed *f = parent->fixed, *child = tree->fixed + f->first_child;
+    size_t number = SEARCH(f->n_children, i, strcmp(child[i].name, name) < 0); /* they are sorted */
 
-    while (low < high) { /* children are sorted */
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(tree->fixed[middle].name, name);
-
-        if (!order) {
-            node_of_fixed(tree, middle, ret);
-            return 0;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -ENOENT;
+    if (number == f->n_children || strcmp(child[number].name, name) != 0)
+        return -ENOENT;
+    node_of_fixed(tree, f->first_child + number, ret);
+    return 0;
 }
 
 static int item_opened(const struct tree *tree, const struct catalog_item *item)
