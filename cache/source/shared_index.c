@@ -13,6 +13,10 @@
 #include "cache/source/joined.h"
 #include "cache/source/remote.h"
 
+/* Indexes that are asked for together, at most, and their bytes. */
+#define ASKED_MOST  128
+#define ASKED_BYTES (UINT64_C(8) << 20)
+
 /* An index by content is kept under its identity with these words. One byte in its place says that
  * it was found wrong. */
 #define BY_CONTENT " by content"
@@ -58,10 +62,29 @@ static struct shared_table shared_index_table(struct shared_index *shared)
     return table;
 }
 
+/* Ask a server for all indexes, if they are few: a dataset of many shards needs them all, and each
+ * thread would ask for one after another. NULL: not asked for. */
+static struct http_ahead **ask_for_indexes(const struct shared_index *shared,
+                                           const struct shared_table *table)
+{
+    struct http_ahead **asked;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < table->n_indexes; i++)
+        bytes += min_u64(table->index[i].size, ASKED_BYTES + 1);
+    if (!shared->far || table->n_indexes > ASKED_MOST || bytes > ASKED_BYTES)
+        return NULL;
+    asked = calloc(table->n_indexes + 1, sizeof(struct http_ahead *));
+    for (size_t i = 0; asked && i < table->n_indexes; i++)
+        asked[i] = table->index[i].size ? shared_read_ask(shared->source, &table->index[i]) : NULL;
+    return asked;
+}
+
 /* The same, by the first thread that needs it. */
 static const struct shared_table *table_of(struct shared_index *shared)
 {
     struct shared_table table;
+    struct http_ahead **asked;
 
     lock_take(&shared->lock);
     while (shared->state == SHARED_READING)
@@ -70,8 +93,10 @@ static const struct shared_table *table_of(struct shared_index *shared)
         shared->state = SHARED_READING;
         lock_drop(&shared->lock);
         table = shared_index_table(shared);
+        asked = ask_for_indexes(shared, &table);
         lock_take(&shared->lock);
         shared->table = table;
+        shared->asked = asked;
         shared->state = SHARED_READ;
         pthread_cond_broadcast(&shared->read);
     }
@@ -150,6 +175,14 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
     return 0;
 }
 
+/* The request for a line of the table. NULL: there is none. */
+static struct http_ahead *take_asked(struct shared_index *shared, const struct shared_line *line)
+{
+    LOCK_SCOPE(&shared->lock);
+
+    return shared->asked ? TAKE_PTR(shared->asked[line - shared->table.index]) : NULL;
+}
+
 /* Get an index from `.epochfs/`. 0; -ENOENT: it is not there, or not good. */
 static int shared_index_load_shared(struct shared_index *shared, const char *type,
                                     const char *identity, struct text *ret, bool *ret_by_content)
@@ -169,7 +202,7 @@ static int shared_index_load_shared(struct shared_index *shared, const char *typ
     line = shared_line_find(table->index, table->n_indexes, name);
     if (!line || !line->size)
         return -ENOENT;
-    r = shared_read_line(shared->source, line, ret, &d);
+    r = shared_read_line(shared->source, line, take_asked(shared, line), ret, &d);
     if (r < 0)
         leave_aside(shared, name, diag_text(&d, r));
     *ret_by_content = judging.by_content;
@@ -381,6 +414,9 @@ void shared_index_release(struct shared_index *shared)
         free(shared->file[i].name);
         free(shared->file[i].version);
     }
+    for (size_t i = 0; shared->asked && i < shared->table.n_indexes; i++)
+        http_ahead_drop(&shared->asked[i]);
+    free(shared->asked);
     free(shared->file);
     free(shared->use);
     shared_name_free(shared);

@@ -10,37 +10,56 @@
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
 
-/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. */
+/* Its URL as such a file. NULL: no memory. */
+static char *shared_read_url(const struct source *source, const char *name)
+{
+    AUTO_FREE char *path = NULL;
+    char *url = NULL;
+
+    if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) == 0)
+        remote_url(source, path, &url);
+    return url;
+}
+
+/* Read a file of `.epochfs/`. asked: it was asked for; NULL: not. *ret_time: when it was written,
+ * if it is on this machine. */
 static int shared_read_file(const struct source *source, const char *name, size_t most,
-                            struct text *ret, struct timespec *ret_time, struct diag *d)
+                            struct http_ahead *asked, struct text *ret, struct timespec *ret_time,
+                            struct diag *d)
 {
     AUTO_FREE char *path = NULL, *url = NULL;
     bool far = source->remote->far;
     struct stat st = {0};
     int r;
 
+    if (asked)
+        return http_ahead_take(asked, ret, NULL, d);
     if (far && source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
         return -EREMOTEIO;
-    if (text_print(&path, "%s%s" SHARED_INDEX_FOLDER "/%s", far ? "" : source->root, far ? "" : "/",
-                   name) < 0)
-        return -ENOMEM;
     if (!far) {
-        r = file_read_whole(path, most, ret, &st);
+        r = text_print(&path, "%s/" SHARED_INDEX_FOLDER "/%s", source->root, name);
+        if (r == 0)
+            r = file_read_whole(path, most, ret, &st);
         *ret_time = st.st_mtim;
         return r;
     }
-    r = remote_url(source, path, &url);
-    return r < 0 ? r
-                 : http_get(source->http, &(struct http_call){.url = url, .most = most, .tries = 2},
-                            ret, d);
+    url = shared_read_url(source, name);
+    return !url ? -ENOMEM
+                : http_get(source->http, &(struct http_call){.url = url, .most = most, .tries = 2},
+                           ret, d);
 }
 
-int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
-                     struct diag *d)
+struct http_ahead *shared_read_ask(const struct source *source, const struct shared_line *line)
+{
+    return http_ahead_start(source->http, shared_read_url(source, line->name), (size_t)line->size);
+}
+
+int shared_read_line(const struct source *source, const struct shared_line *line,
+                     struct http_ahead *asked, struct text *ret, struct diag *d)
 {
     char sum[DIGEST_TEXT_SIZE];
     struct timespec ignored;
-    int r = shared_read_file(source, line->name, (size_t)line->size, ret, &ignored, d);
+    int r = shared_read_file(source, line->name, (size_t)line->size, asked, ret, &ignored, d);
 
     if (r == 0)
         r = ret->failed ? -ENOMEM : digest_text_of(ret->data, ret->len, sum);
@@ -56,7 +75,7 @@ int shared_read_table(const struct source *source, struct shared_table *ret, str
     struct timespec written = {0};
     char *text;
     size_t len;
-    int r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &written, d);
+    int r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, NULL, &t, &written, d);
 
     if (r == 0)
         r = text_finish(&t, &text, &len);

@@ -8,14 +8,16 @@ import os
 import re
 import shutil
 import sys
+import threading
 
 import numpy as np
 
 import kaldi_dirs
-from lib import CACHE, PRIVATE, contains, content, equal, log_text, run, stop
+from bad_server import BadServer
+from lib import CACHE, DEADLINE, PRIVATE, contains, content, equal, log_text, run, stop
 from mindrecord_model import make
 from page_blocks import take
-from servers import Nginx, files_below, place, start_at
+from servers import Nginx, files_below, place, sha256sums, start_at
 from tar_model import shard
 from tfrecord_model import example, frame, integers, strings
 from tokens_model import datatrove, megatron
@@ -133,3 +135,18 @@ forms = set()
 for name_, (files_, n_) in kinds().items():
     check(name_, files_, n_)
 equal({form.split()[0] for form in forms} - {"listing"}, {"epochfs-index", "file", "index"}, "forms of the page that were found")
+
+# The indexes of many files are asked for together: this server answers when it has all of these requests.
+MANY = 40
+for k in range(MANY):
+    place(f"{WWW}/many", f"p-{k:02d}.jsonl", b'{"t": %d}\n' % k)
+sha256sums(f"{WWW}/many")
+with BadServer(f"{WWW}/many") as bad:
+    shutil.rmtree(OUT)
+    contains(run("index", f"{bad.url}/", "-o", OUT, "-o", f"cache={CACHE}.many-index"), "written")
+    shutil.copytree(OUT, f"{WWW}/many/.epochfs")
+    together = threading.Barrier(MANY)
+    for entry in set(os.listdir(OUT)) - {"index.txt"}:
+        bad.script(f"/.epochfs/{entry}", lambda _: together.wait(DEADLINE))
+    contains(run("cat", "-o", f"cache={CACHE}.many,stage=off", f"{bad.url}/", "all/dataset.json"), f'"samples": {MANY}')
+    equal(together.broken, False, "requests that are side by side")
