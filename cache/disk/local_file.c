@@ -52,14 +52,10 @@ void file_version_print(const struct file_version *version, char ret[static FILE
 
 int file_version_text(const struct file_version *version, char **ret)
 {
-    char text[FILE_VERSION_SIZE], *copy;
+    char text[FILE_VERSION_SIZE];
 
     file_version_print(version, text);
-    copy = strdup(text);
-    if (!copy)
-        return -ENOMEM;
-    *ret = copy;
-    return 0;
+    return text_print(ret, "%s", text);
 }
 
 /* After one wait in vain, others in this process are short for a while: another user of a group's

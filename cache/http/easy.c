@@ -151,14 +151,23 @@ static void set_netrc(struct http_active *active)
     curl_easy_setopt(active->easy, CURLOPT_VERBOSE, 1L);
 }
 
-/* Add a header, which must be exactly one line. */
-static bool add_header(struct http_active *active, const char *line)
+/* Add a header, which must be exactly one line, and may have a secret. */
+static bool __attribute__((format(printf, 2, 3)))
+add_header(struct curl_slist **list, const char *format, ...)
 {
-    struct curl_slist *longer =
-        strpbrk(line, "\r\n") ? NULL : curl_slist_append(active->headers, line);
+    struct curl_slist *longer = NULL;
+    char *line = NULL;
+    va_list args;
 
+    va_start(args, format);
+    if (vasprintf(&line, format, args) < 0)
+        line = NULL;
+    va_end(args);
+    if (line && !strpbrk(line, "\r\n"))
+        longer = curl_slist_append(*list, line);
+    secret_free(&line);
     if (longer)
-        active->headers = longer;
+        *list = longer;
     return longer != NULL;
 }
 
@@ -177,27 +186,16 @@ void http_easy_wipe(struct http_active *active)
     wipe_list(&active->front_headers);
 }
 
-static bool add_token(struct http_active *active, const char *name, const char *token)
-{
-    AUTO_TEXT struct text line = {0};
-    bool ok;
-
-    text_add(&line, "%s%s", name, token);
-    ok = !line.failed && add_header(active, line.data);
-    if (line.data)
-        explicit_bzero(line.data, line.len);
-    return ok;
-}
-
 /* Set the credentials. Must not be called for another origin. */
 static bool set_identity(struct http_active *active)
 {
     const struct http_signature *signature = active->request->signature;
-    const char *const *headers = active->request->headers;
+    const char *const *line = active->request->headers;
+    struct curl_slist **headers = &active->headers;
     char scheme[96];
 
-    for (; headers && *headers; headers++)
-        if (!add_header(active, *headers))
+    for (; line && *line; line++)
+        if (!add_header(headers, "%s", *line))
             return false;
     if (!signature) {
         if (!active->user && !active->request->no_sign)
@@ -208,16 +206,16 @@ static bool set_identity(struct http_active *active)
                                  active->password ? active->password : "") == CURLE_OK);
     }
     if (!signature->secret.key_id)
-        return add_token(active, "Authorization: Bearer ", signature->secret.token) &&
-               (!signature->header || add_header(active, signature->header));
+        return add_header(headers, "Authorization: Bearer %s", signature->secret.token) &&
+               (!signature->header || add_header(headers, "%s", signature->header));
     snprintf(scheme, sizeof(scheme), "aws:amz:%s:s3", signature->region);
     return curl_easy_setopt(active->easy, CURLOPT_AWS_SIGV4, scheme) == CURLE_OK &&
            curl_easy_setopt(active->easy, CURLOPT_USERNAME, signature->secret.key_id) == CURLE_OK &&
            curl_easy_setopt(active->easy, CURLOPT_PASSWORD, signature->secret.key) == CURLE_OK &&
-           add_header(active, "x-amz-content-sha256: UNSIGNED-PAYLOAD") &&
-           (!signature->header || add_header(active, signature->header)) &&
+           add_header(headers, "x-amz-content-sha256: UNSIGNED-PAYLOAD") &&
+           (!signature->header || add_header(headers, "%s", signature->header)) &&
            (!signature->secret.token ||
-            add_token(active, "x-amz-security-token: ", signature->secret.token));
+            add_header(headers, "x-amz-security-token: %s", signature->secret.token));
 }
 
 static bool set_method(CURL *easy, const struct http_request *request)
@@ -243,30 +241,8 @@ static bool set_method(CURL *easy, const struct http_request *request)
 static bool set_version(struct http_active *active)
 {
     const char *version = active->request->version;
-    char line[sizeof("If-Match: ") + sizeof(active->request->reply.etag)];
 
-    if (!version)
-        return true;
-    snprintf(line, sizeof(line), "If-Match: %s", version);
-    return add_header(active, line);
-}
-
-static bool __attribute__((format(printf, 2, 3)))
-add_front_header(struct http_active *active, const char *format, ...)
-{
-    struct curl_slist *longer;
-    char line[2048];
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(line, sizeof(line), format, args);
-    va_end(args);
-    longer = n < (int)sizeof(line) ? curl_slist_append(active->front_headers, line) : NULL;
-    explicit_bzero(line, sizeof(line));
-    if (longer)
-        active->front_headers = longer;
-    return longer != NULL;
+    return !version || add_header(&active->headers, "If-Match: %s", version);
 }
 
 /* A socket for a connection to the front. It must be of this user or root: others may take the port
@@ -301,17 +277,18 @@ static bool is_for_front(const struct http_active *active)
 static bool set_front(struct http_active *active)
 {
     const struct http_via *via = &active->http->via;
+    struct curl_slist **headers = &active->front_headers;
     CURL *easy = active->easy;
 
     active->slice = active->request->in_slices ? active->request->off / HTTP_SLICE : UINT64_MAX;
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, FRONT_CONNECT_MS);
     return http_target_front(active) &&
            http_via_key(active->origin, active->url, active->key) == 0 &&
-           (!via->secret || add_front_header(active, "%s", via->secret)) &&
-           add_front_header(active, "X-Epochfs-Origin: %s", active->origin) &&
-           add_front_header(active, "X-Epochfs-Key: %s", active->key) &&
+           (!via->secret || add_header(headers, "%s", via->secret)) &&
+           add_header(headers, "X-Epochfs-Origin: %s", active->origin) &&
+           add_header(headers, "X-Epochfs-Key: %s", active->key) &&
            (active->slice == UINT64_MAX ||
-            add_front_header(active, "X-Epochfs-Slice: %" PRIu64, active->slice)) &&
+            add_header(headers, "X-Epochfs-Slice: %" PRIu64, active->slice)) &&
            curl_easy_setopt(easy, CURLOPT_URL, active->front_url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROXY, via->url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK &&

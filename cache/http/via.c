@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdint.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
 #include "cache/http/parts.h"
 
@@ -28,14 +28,17 @@
 
 /* ---- making ---- */
 
-static int check_secret_file(int fd, const char *path, uid_t *ret_owner, struct diag *d)
+/* Read the secret of the ring: one line of printable characters. */
+static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct diag *d)
 {
+    AUTO_SECRET struct text text = {0};
     struct stat st;
+    int r = file_read_whole(path, SECRET_MOST + 1, &text, &st);
+    size_t len = text.len;
 
-    if (fstat(fd, &st) < 0)
-        return diag_set(d, -errno, "peers_secret=%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return diag_set(d, -EINVAL, "peers_secret=%s: expected a file, got something else", path);
+    if (r < 0 && r != -EFBIG)
+        return diag_set(d, r, "peers_secret=%s: %s", path,
+                        r == -EINVAL ? "expected a file, got something else" : strerror(-r));
     if (st.st_mode & 077)
         return diag_set(
             d, -EACCES,
@@ -43,39 +46,17 @@ static int check_secret_file(int fd, const char *path, uid_t *ret_owner, struct 
             "mode %o",
             path, st.st_mode & 0777);
     *ret_owner = st.st_uid;
-    return 0;
-}
-
-/* Read the secret of the ring: one line of printable characters. */
-static int read_secret(const char *path, char **ret, uid_t *ret_owner, struct diag *d)
-{
-    char bytes[SECRET_MOST + 2];
-    size_t len = 0;
-    ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
-
-    if (fd < 0)
-        return diag_set(d, -errno, "peers_secret=%s: %s", path, strerror(errno));
-    r = check_secret_file(fd, path, ret_owner, d);
-    while (r == 0 && len < sizeof(bytes) && (n = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
-        len += (size_t)n;
-    close(fd);
-    if (r < 0)
-        return r;
-    len -= len && bytes[len - 1] == '\n';
+    len -= len && text.data[len - 1] == '\n';
     for (size_t i = 0; i < len; i++)
-        if (bytes[i] <= ' ' || bytes[i] > '~')
+        if (text.data[i] <= ' ' || text.data[i] > '~')
             len = 0;
     if (len < SECRET_LEAST || len > SECRET_MOST)
-        r = diag_set(
+        return diag_set(
             d, -EINVAL,
             "peers_secret=%s: expected one line of %d to %d letters and digits, got another "
             "text",
             path, SECRET_LEAST, SECRET_MOST);
-    else
-        r = text_print(ret, "X-Epochfs-Secret: %.*s", (int)len, bytes);
-    explicit_bzero(bytes, sizeof(bytes));
-    return r;
+    return text_print(ret, "X-Epochfs-Secret: %.*s", (int)len, text.data);
 }
 
 int http_via_init(struct http_via *ret, const char *url, const char *secret_file, struct diag *d)
@@ -95,9 +76,7 @@ int http_via_init(struct http_via *ret, const char *url, const char *secret_file
 void http_via_release(struct http_via *via)
 {
     free(via->url);
-    if (via->secret)
-        explicit_bzero(via->secret, strlen(via->secret));
-    free(via->secret);
+    secret_free(&via->secret);
     lock_release(&via->lock);
 }
 
