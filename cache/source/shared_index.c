@@ -23,8 +23,9 @@
 
 /* ---- reading `.epochfs/` ---- */
 
-/* Say once that something there is ignored. */
-static void leave_aside(struct shared_index *shared, const char *what, const char *why)
+/* Say once that something there is ignored. name: of the file that is the reason, or "". */
+static void leave_aside(struct shared_index *shared, const char *what, const char *name,
+                        const char *why)
 {
     AUTO_TEXT struct text t = {0};
     bool is_first;
@@ -37,8 +38,8 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
         return;
     text_add(&t,
              "%s of " SHARED_INDEX_FOLDER "/ next to the data is ignored, and the mount works as "
-             "without: %s; `epochfs index` makes it again",
-             what, why);
+             "without: %s%s; `epochfs index` makes it again",
+             what, name, why);
     if (!t.failed)
         notices_say(&shared->source->notices, t.data);
 }
@@ -58,7 +59,7 @@ static struct shared_table shared_index_table(struct shared_index *shared)
     }
     r = shared_read_table(shared->source, &table, &d);
     if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
-        leave_aside(shared, SHARED_INDEX_TABLE, diag_text(&d, r));
+        leave_aside(shared, SHARED_INDEX_TABLE, "", diag_text(&d, r));
     return table;
 }
 
@@ -126,19 +127,16 @@ struct judging {
 static int judge_content(struct judging *j, const struct shared_line *line, const struct blob *blob,
                          bool same_time, char ret[static DIGEST_TEXT_SIZE])
 {
-    AUTO_TEXT struct text why = {0};
     int r;
 
     if (!same_time && is_newer(&j->table->written, blob)) {
-        text_add(&why, "%s is newer than " SHARED_INDEX_TABLE " (of a copy, touch that)",
-                 line->name);
-        leave_aside(j->shared, "an index", why.failed ? "no memory" : why.data);
+        leave_aside(j->shared, "an index", line->name,
+                    " is newer than " SHARED_INDEX_TABLE " (of a copy, touch that)");
         return -ENOENT;
     }
     r = line->size == blob->size ? shared_index_sum(blob, ret) : -ESTALE;
     if (r == -ESTALE || (r == 0 && strcmp(ret, line->sum) != 0)) {
-        text_add(&why, "%s has changed since", line->name);
-        leave_aside(j->shared, "an index", why.failed ? "no memory" : why.data);
+        leave_aside(j->shared, "an index", line->name, " has changed since");
         return -ENOENT;
     }
     j->by_content = j->by_content || !same_time;
@@ -204,7 +202,7 @@ static int shared_index_load_shared(struct shared_index *shared, const char *typ
         return -ENOENT;
     r = shared_read_line(shared->source, line, take_asked(shared, line), ret, &d);
     if (r < 0)
-        leave_aside(shared, name, diag_text(&d, r));
+        leave_aside(shared, name, "", diag_text(&d, r));
     *ret_by_content = judging.by_content;
     return r;
 }
@@ -216,7 +214,7 @@ static int sum_and_note(void *ctx, const struct blob *blob, char ret[static DIGE
     struct shared_index *shared = ctx;
     AUTO_TEXT struct text version = {0};
     AUTO_FREE char *name = NULL, *text = NULL;
-    struct shared_made made = {.size = blob->size};
+    struct shared_line made = {.size = blob->size};
     int r = shared_index_sum(blob, ret);
 
     if (r == 0)
@@ -411,8 +409,8 @@ void shared_index_release(struct shared_index *shared)
         free(shared->use[i].identity);
     }
     for (size_t i = 0; i < shared->n_files; i++) {
-        free(shared->file[i].name);
-        free(shared->file[i].version);
+        free((char *)(uintptr_t)shared->file[i].name);
+        free((char *)(uintptr_t)shared->file[i].version);
     }
     for (size_t i = 0; shared->asked && i < shared->table.n_indexes; i++)
         http_ahead_drop(&shared->asked[i]);

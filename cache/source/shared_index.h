@@ -35,13 +35,6 @@ struct shared_use {
     char name[DIGEST_TEXT_SIZE];
 };
 
-/* A line of the table to be. */
-struct shared_made {
-    char *name, *version; /* owned; version "": none */
-    uint64_t size;
-    char sum[DIGEST_TEXT_SIZE];
-};
-
 struct shared_index {
     struct index_store keep;
     const struct index_store *inner; /* that of the cache folder */
@@ -60,7 +53,7 @@ struct shared_index {
     bool has_said;
     /* With notes: */
     struct shared_use *use;   /* [n_uses] */
-    struct shared_made *file; /* [n_files] that these depend on, some more than once */
+    struct shared_line *file; /* [n_files] that these depend on, some more than once; owned */
     size_t n_uses, n_files;
     int failed; /* -errno: not all uses could be noted */
 };

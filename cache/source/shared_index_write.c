@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/folder.h"
 #include "base/text.h"
+#include "cache/disk/local_file.h"
 #include "cache/source/shared_index.h"
 #include "cache/source/source.h"
 
@@ -18,7 +19,7 @@
 struct writing {
     struct shared_index *shared;
     int dir; /* the new folder */
-    struct shared_made *index;
+    struct shared_line *index;
     size_t n_indexes;
     bool has_list;
 };
@@ -32,7 +33,7 @@ static void writing_release(struct writing *w)
 
 static int compare_lines(const void *a, const void *b)
 {
-    const struct shared_made *x = a, *y = b;
+    const struct shared_line *x = a, *y = b;
     int order = strcmp(x->name, y->name);
 
     order = order ? order : strcmp(x->sum, y->sum);
@@ -43,15 +44,8 @@ static int compare_lines(const void *a, const void *b)
 static int write_file(int dir, const char *name, const void *bytes, size_t len)
 {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    int r = fd < 0 ? -errno : 0;
+    int r = fd < 0 ? -errno : file_pwrite(fd, bytes, len, 0);
 
-    for (size_t done = 0; r == 0 && done < len;) {
-        ssize_t n = write(fd, (const char *)bytes + done, len - done);
-
-        if (n < 0 && errno != EINTR)
-            r = -errno;
-        done += n > 0 ? (size_t)n : 0;
-    }
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
     if (fd >= 0 && close(fd) < 0 && r == 0)
@@ -62,7 +56,7 @@ static int write_file(int dir, const char *name, const void *bytes, size_t len)
 static int write_index(struct writing *w, struct shared_use *use, struct diag *d)
 {
     AUTO(kept_index_release) struct kept_index kept = {0};
-    struct shared_made line = {.name = use->name, .version = ""};
+    struct shared_line line = {.name = use->name, .version = ""};
     int r = index_store_load(w->shared->inner, use->type, use->identity, &kept);
 
     if (r == -ENOENT)
@@ -99,7 +93,7 @@ static int write_list(struct writing *w, struct text *table)
 
 /* Add the lines of a kind, sorted. For a name that two files have, whose blocks differ, there is
  * none: no mount could tell which of them is meant. Returns how many. */
-static size_t add_lines(struct text *t, const char *type, struct shared_made *line, size_t n)
+static size_t add_lines(struct text *t, const char *type, struct shared_line *line, size_t n)
 {
     size_t added = 0;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "cache/http/http.h"
@@ -103,8 +104,7 @@ int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
 
         return r < 0 ? r : digest_text_of(identity, strlen(identity), ret);
     }
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(blob->size >> 8 * i);
+    store_le64(bytes, blob->size);
     for (unsigned i = 0; i < SUM_BLOCKS; i++) {
         start[i] = i + 1 < SUM_BLOCKS ? last / (SUM_BLOCKS - 1) * i : last;
         blob_fetch(blob, start[i], len, NULL);
