@@ -179,32 +179,21 @@ int known_url(const struct source *source, const struct members *m, size_t i, ch
 static int make_entry(const struct source *source, const struct members *m, const uint8_t *sha256,
                       size_t i, struct source_entry *ret)
 {
-    AUTO(source_entry_release) struct source_entry entry = {0};
+    AUTO_FREE char *url = NULL;
     struct remote_version version;
-    int r;
+    struct source_entry entry = {.folder = (char *)(uintptr_t)members_folder_of(m, i),
+                                 .name = (char *)(uintptr_t)members_name(m, i)};
+    int r = source->base ? known_url(source, m, i, &url) : 0;
 
-    entry.folder = strdup(members_folder_of(m, i));
-    entry.name = strdup(members_name(m, i));
-    if (!entry.folder || !entry.name)
-        return -ENOMEM;
-    r = source->base ? known_url(source, m, i, &entry.url) : 0;
-    if (r < 0)
-        return r;
-    if (source->base && joined_version_get(m, i, &version)) {
-        entry.version = malloc(sizeof(version));
-        if (!entry.version)
-            return -ENOMEM;
-        *entry.version = version;
-    }
-    if (sha256 && memcmp(sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN) != 0) {
-        entry.sha256 = malloc(SHA256_LEN);
-        if (!entry.sha256)
-            return -ENOMEM;
-        memcpy(entry.sha256, sha256 + i * SHA256_LEN, SHA256_LEN);
-    }
-    *ret = entry;
-    entry = (struct source_entry){0};
-    return 0;
+    if (source->base && joined_version_get(m, i, &version))
+        entry.version = &version;
+    if (sha256 && memcmp(sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN) != 0)
+        entry.sha256 = (uint8_t *)(uintptr_t)(sha256 + i * SHA256_LEN);
+    if (r == 0)
+        r = source_entry_copy(&entry, ret);
+    if (r == 0)
+        ret->url = TAKE_PTR(url);
+    return r;
 }
 
 int known_entry(const struct source *source, const struct known *known, size_t i,
@@ -332,35 +321,27 @@ int known_taken(struct known *known, const struct members *members, const uint8_
 
 int known_drop(struct known *known, const uint8_t *taken)
 {
-    AUTO_MEMBERS struct members left = {0};
-    AUTO_FREE uint32_t *file = NULL;
-    AUTO_FREE uint8_t *sha256 = NULL;
+    AUTO_FREE uint32_t *file = calloc(known->files.n + 1, sizeof(*file));
+    struct members left;
+    uint8_t *shorter;
     size_t n = 0;
     int r;
 
-    for (size_t i = 0; i < known->files.n; i++)
-        n += !taken[i];
-    file = calloc(n + 1, sizeof(*file));
-    sha256 = known->sha256 ? calloc(n + 1, SHA256_LEN) : NULL;
-    if (!file || (known->sha256 && !sha256))
+    if (!file)
         return -ENOMEM;
-    n = 0;
-    for (size_t i = 0; i < known->files.n; i++) {
-        if (taken[i])
-            continue;
-        if (sha256)
-            memcpy(sha256 + n * SHA256_LEN, known->sha256 + i * SHA256_LEN, SHA256_LEN);
-        file[n++] = (uint32_t)i;
-    }
+    for (size_t i = 0; i < known->files.n; i++)
+        if (!taken[i])
+            file[n++] = (uint32_t)i;
     r = members_pick(&known->files, "", file, n, &left);
     if (r < 0)
         return r;
+    for (size_t i = 0; i < n && known->sha256; i++)
+        memmove(known->sha256 + i * SHA256_LEN, known->sha256 + file[i] * SHA256_LEN, SHA256_LEN);
+    shorter = known->sha256 ? realloc(known->sha256, (n + 1) * SHA256_LEN) : NULL;
+    known->sha256 = shorter ? shorter : known->sha256;
     members_release(&known->files);
     kept_index_release(&known->bytes);
-    free(known->sha256);
     known->files = left;
-    known->sha256 = TAKE_PTR(sha256);
-    left = (struct members){0};
     return 0;
 }
 
