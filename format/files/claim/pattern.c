@@ -197,40 +197,27 @@ int pattern_match_sets(const char *pattern, const char *path)
 
 /* ---- filling ---- */
 
-bool pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret)
+int pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret)
 {
-    while (*pattern) {
-        size_t n = strcspn(pattern, "{");
-        const struct pattern_word *word;
-        const char *close;
+    const size_t before = ret->len;
+    int n = 0;
 
-        text_add_bytes(ret, pattern, n);
-        pattern += n;
+    for (const char *close; *pattern; pattern = close + 1, n++) {
+        size_t len = strcspn(pattern, "{*");
+        const struct pattern_word *word = NULL;
+
+        text_add_bytes(ret, pattern, len);
+        pattern += len;
         if (!*pattern)
             break;
         close = strchr(pattern, '}');
-        word = pattern_find(words, pattern + 1, (size_t)(close - pattern - 1));
-        if (!word || !word->text)
-            return false;
+        if (*pattern == '{')
+            word = pattern_find(words, pattern + 1, (size_t)(close - pattern - 1));
+        if (!word || !word->text) {
+            ret->len = before;
+            return -1;
+        }
         text_add_bytes(ret, word->text, word->len);
-        pattern = close + 1;
     }
-    return true;
-}
-
-bool pattern_is_open(const char *pattern, const struct pattern_words *words)
-{
-    for (; *pattern; pattern++) {
-        const char *close;
-
-        if (*pattern == '*')
-            return true;
-        if (*pattern != '{')
-            continue;
-        close = strchr(pattern, '}');
-        if (!pattern_find(words, pattern + 1, (size_t)(close - pattern - 1)))
-            return true;
-        pattern = close;
-    }
-    return false;
+    return n;
 }

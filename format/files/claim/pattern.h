@@ -43,10 +43,8 @@ int pattern_match(const char *pattern, const char *path, struct pattern_words *w
  * set. */
 int pattern_match_sets(const char *pattern, const char *path);
 
-/* The pattern with its words as texts. false: a word is not known. */
-bool pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret);
-
-/* Has it a word that is not known, or a star? */
-bool pattern_is_open(const char *pattern, const struct pattern_words *words);
+/* Add the pattern with its words as texts: how many it has; -1, and nothing is added: it has one
+ * that is not known, or a star. */
+int pattern_fill(const char *pattern, const struct pattern_words *words, struct text *ret);
 
 #endif

@@ -24,8 +24,7 @@ static int recipe_add_hit(struct recipe_making *t, const char *pattern, uint32_t
         .file = (uint32_t)file, .pattern = pattern, .rank = rank, .label = UINT32_MAX};
     int r;
 
-    if (!pattern_fill(t->name, words, &name))
-        name.len = 0; /* a list has the word */
+    pattern_fill(t->name, words, &name); /* if not, a list has the word */
     r = numbered_add(&t->groups, name.data ? name.data : "", name.len, &hit.group);
     if (r == 0 && label)
         r = numbered_add(&t->labels, label->text, label->len, &hit.label);

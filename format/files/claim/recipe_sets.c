@@ -32,53 +32,41 @@ static int recipe_words(const struct recipe_making *t, const struct recipe_hit *
 
 /* ---- what belongs to them ---- */
 
-/* How many words a pattern has; 0: a word of it is not known. */
-static unsigned recipe_count_words(const char *pattern, const struct pattern_words *words)
-{
-    unsigned n = 1;
-
-    if (pattern_is_open(pattern, words))
-        return 0;
-    for (; *pattern; pattern++)
-        n += *pattern == '{';
-    return n;
-}
-
 /* The file of a field of a picture: SIZE_MAX: there is none. Only patterns count that have the most
  * words of those whose words are known. 0, -EBADMSG or -ENOMEM. */
 static int recipe_find_with(const struct recipe_making *t, const json_t *with,
                             const struct pattern_words *words, size_t *ret)
 {
-    const char *pattern;
-    unsigned most = 0;
+    const char *pattern, *second = NULL;
+    int most = -1;
 
     *ret = SIZE_MAX;
     for (size_t i = 0; (pattern = recipe_pattern(with, i)); i++) {
-        unsigned n = recipe_count_words(pattern, words);
+        AUTO_TEXT struct text path = {0};
+        int n = pattern_fill(pattern, words, &path);
+        size_t found;
 
         if (strchr(pattern, '*'))
             return recipe_refuse_pattern(t, pattern, "a file of a picture is named without *");
-        most = n > most ? n : most;
-    }
-    if (!most && !recipe_pattern(with, 1))
-        return recipe_refuse_pattern(t, recipe_pattern(with, 0),
-                                     "it has a word that pictures do not have");
-    for (size_t i = 0; most && (pattern = recipe_pattern(with, i)); i++) {
-        AUTO_TEXT struct text path = {0};
-        size_t found;
-
-        if (recipe_count_words(pattern, words) < most)
+        if (n < 0 || n < most)
             continue;
-        if (!pattern_fill(pattern, words, &path) || path.failed)
+        if (path.failed)
             return -ENOMEM;
+        if (n > most) {
+            *ret = SIZE_MAX;
+            second = NULL;
+        }
+        most = n;
         found = lookup_path(t->s->m, claim_path(t->s, t->recipe->folder), path.data);
         if (found == t->s->m->n)
             continue;
-        if (*ret != SIZE_MAX && *ret != found)
-            return recipe_refuse_pattern(t, pattern, "a picture has two files of that field");
+        second = *ret != SIZE_MAX && *ret != found ? pattern : second;
         *ret = found;
     }
-    return 0;
+    if (most < 0 && !recipe_pattern(with, 1))
+        return recipe_refuse_pattern(t, recipe_pattern(with, 0),
+                                     "it has a word that pictures do not have");
+    return second ? recipe_refuse_pattern(t, second, "a picture has two files of that field") : 0;
 }
 
 /* Add a field; NULL: the dataset has none of that name. */
@@ -211,18 +199,20 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
 static size_t recipe_same_folders(const struct recipe_making *t, const char *pattern,
                                   const struct pattern_words *words, struct text *ret)
 {
+    struct pattern_words known = {.n = 0};
+
+    for (unsigned i = 0; i < words->n; i++)
+        if (recipe_name_has_word(t->name, &words->word[i]))
+            known.word[known.n++] = words->word[i];
     for (const char *end; (end = strchr(pattern, '/')); pattern = end + 1) {
         AUTO_FREE char *name = strndup(pattern, (size_t)(end - pattern));
-        struct pattern_words known = {.n = 0};
         size_t before = ret->len;
 
-        for (unsigned i = 0; i < words->n; i++)
-            if (recipe_name_has_word(t->name, &words->word[i]))
-                known.word[known.n++] = words->word[i];
-        if (!name || pattern_is_open(name, &known))
-            break;
         text_add(ret, "%s", before ? "/" : "");
-        pattern_fill(name, &known, ret);
+        if (!name || pattern_fill(name, &known, ret) < 0) {
+            ret->len = before;
+            break;
+        }
     }
     return ret->len;
 }
@@ -253,7 +243,7 @@ static int recipe_set_top(const struct recipe_making *t, const struct recipe_hit
         if (i)
             top.len = same;
         else
-            text_add(&top, "%s", plain.data ? plain.data : "");
+            text_add_bytes(&top, plain.data ? plain.data : "", n);
     }
     if (r < 0)
         return r;

@@ -51,9 +51,9 @@ static int reading_find(const struct recipe_reading *t, const char *pattern, siz
     const struct search *s = t->a->s;
     AUTO_TEXT struct text path = {0};
 
-    if (pattern_is_open(pattern, &t->words))
+    if (pattern_fill(pattern, &t->words, &path) < 0)
         return reading_refuse(t, pattern, "it has a word that pictures do not have, or a star");
-    if (!pattern_fill(pattern, &t->words, &path) || path.failed)
+    if (path.failed)
         return -ENOMEM;
     *ret = lookup_path(s->m, claim_path(s, reading_set(t)->recipe->folder), path.data);
     return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file matches");
@@ -159,7 +159,7 @@ static int reading_match_list(struct recipe_reading *t, const char *pattern, siz
         text_add(&reading_set(t)->notes, "%s is no list of {split}: its name is no part's\n", path);
         return 0;
     }
-    if (!pattern_fill(name, &words, &called))
+    if (pattern_fill(name, &words, &called) < 0)
         return reading_refuse(t, pattern, "it lacks a word of the name of the dataset");
     *any = true;
     return called.failed ? -ENOMEM : reading_add_list(t, pattern, file, called.data);
@@ -252,7 +252,7 @@ static int reading_celeba(struct recipe_reading *t)
         AUTO_TEXT struct text called = {0};
 
         if (!pattern_set(&words, "split", 5, celeba_parts[part], strlen(celeba_parts[part])) ||
-            !pattern_fill(reading_set(t)->pattern, &words, &called))
+            pattern_fill(reading_set(t)->pattern, &words, &called) < 0)
             return reading_refuse(t, reading_set(t)->pattern,
                                   "it has a word that pictures do not have");
         if (called.failed)
