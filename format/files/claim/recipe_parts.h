@@ -78,8 +78,9 @@ int card_recipe(struct search *s, const char *text, size_t len, char **ret);
 int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
                          struct numbered *labels, struct diag *d);
 
-/* Add the words of a sample, which is the last of the view so far, as texts. 0 or -ENOMEM. */
-int recipe_add_words(const struct recipe_making *t, struct files_view *view,
+/* Add the words of a sample as texts in that row, except those that the pattern of names of its
+ * dataset has. 0 or -ENOMEM. */
+int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t row,
                      const struct pattern_words *words);
 
 /* After the last sample: words that are numbers become numbers. 0 or -ENOMEM. */

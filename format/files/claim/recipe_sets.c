@@ -184,7 +184,7 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     recipe_add_partners(t, set, hit);
     view->n = set->claim->n_samples;
     if (r == 0)
-        r = recipe_add_words(t, view, &words);
+        r = recipe_add_words(t->name, &view->values, view->n - 1, &words);
     if (r == 0 && view->n > 1 && (hit->label != UINT32_MAX) != (view->label != NULL))
         return recipe_refuse_pattern(t, hit->pattern,
                                      "expected {label} in all patterns of pictures, or in none");

@@ -16,14 +16,14 @@ bool recipe_name_has_word(const char *name, const struct pattern_word *word)
     return false;
 }
 
-static bool recipe_is_field(const struct recipe_making *t, const struct pattern_word *word)
+static bool recipe_is_field(const char *dataset, const struct pattern_word *word)
 {
     static const char *const others[] = {"label", "stem", "path"};
 
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (word->name_len == strlen(others[i]) && !memcmp(word->name, others[i], word->name_len))
             return false;
-    return *word->name != '_' && !recipe_name_has_word(t->name, word);
+    return *word->name != '_' && !recipe_name_has_word(dataset, word);
 }
 
 static bool recipe_is_integer(const char *text, size_t len)
@@ -35,7 +35,7 @@ static bool recipe_is_integer(const char *text, size_t len)
     return len && digits == len && len < 19;
 }
 
-int recipe_add_words(const struct recipe_making *t, struct files_view *view,
+int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t row,
                      const struct pattern_words *words)
 {
     int r = 0;
@@ -47,13 +47,13 @@ int recipe_add_words(const struct recipe_making *t, struct files_view *view,
 
         if (!name)
             return -ENOMEM;
-        if (!recipe_is_field(t, word))
+        if (!recipe_is_field(dataset, word))
             continue;
-        c = value_columns_find(&view->values, name);
+        c = value_columns_find(ret, name);
         if (!c)
-            r = value_columns_add(&view->values, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
+            r = value_columns_add(ret, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
         if (r == 0)
-            r = value_column_set_text(c, view->n - 1, word->text, word->len);
+            r = value_column_set_text(c, row, word->text, word->len);
     }
     return r;
 }

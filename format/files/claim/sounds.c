@@ -15,6 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/files/claim/annotations.h"
+#include "format/files/claim/recipe_parts.h"
 #include "format/files/claim/sounds.h"
 #include "format/files/claim/words.h"
 
@@ -217,56 +219,38 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
 
 /* ---- who speaks ---- */
 
-/* The folders of a sample: its speaker, and the chapter or book, by their names in its stem. */
-struct speaker {
-    const char *part[2]; /* of its path */
-    size_t len[2];       /* of the chapter 0: there is none */
-};
-
-static bool sounds_speaker(const struct search *s, const struct set *set, size_t sample,
-                           struct speaker *ret)
-{
-    size_t file = set->file[set->claim->first[sample]];
-    const char *path = members_folder_of(s->m, file), *name = members_name(s->m, file);
-    size_t above = strlen(claim_path(s, set->top)), n;
-
-    path += above + (above > 0 && path[above] == '/');
-    for (unsigned i = 0; i < 2; i++) {
-        ret->part[i] = path;
-        ret->len[i] = strcspn(path, "/");
-        path += ret->len[i] + (path[ret->len[i]] == '/');
-    }
-    n = ret->len[0];
-    if (!n || *path)
-        return false;
-    if (!ret->len[1])
-        return memmem(name, strlen(name), ret->part[0], n);
-    return !strncmp(name, ret->part[0], n) && (name[n] == '-' || name[n] == '_') &&
-           !strncmp(name + n + 1, ret->part[1], ret->len[1]) &&
-           strchr("-_.", name[n + 1 + ret->len[1]]);
-}
-
-/* Add who speaks, where the stems of all samples of a set say that of their folders. */
+/* Add who speaks, and the chapter or book, where the names of all samples of a set say that of
+ * their folders. */
 static void sounds_add_speakers(struct search *s, struct set *set)
 {
-    static const char *const names[] = {"speaker", "chapter"};
-    struct files_view *view = set->claim->view;
-    struct speaker speaker = {.len = {0}};
-    unsigned columns;
+    static const char *const patterns[] = {"{speaker}/{chapter}/{speaker}-{chapter}-*",
+                                           "{speaker}/{chapter}/{speaker}-{chapter}_*",
+                                           "{speaker}/{chapter}/{speaker}-{chapter}.*",
+                                           "{speaker}/{chapter}/{speaker}_{chapter}-*",
+                                           "{speaker}/{chapter}/{speaker}_{chapter}_*",
+                                           "{speaker}/{chapter}/{speaker}_{chapter}.*",
+                                           "{speaker}/*{speaker}*"};
+    const size_t top = strlen(claim_path(s, set->top));
+    AUTO_VALUE_COLUMNS struct value_columns columns = {0};
 
-    for (size_t i = 0; i < set->claim->n_samples; i++)
-        if (set->claim->layout != LAYOUT_CLASSES || !sounds_speaker(s, set, i, &speaker))
+    for (size_t i = 0; i < set->claim->n_samples; i++) {
+        struct pattern_words words = {.n = 0};
+        char path[PATH_MAX];
+        size_t k = 0;
+
+        if (set->claim->layout != LAYOUT_CLASSES ||
+            members_path(s->m, set->file[set->claim->first[i]], path, sizeof(path)) < 0)
             return;
-    columns = set->claim->n_samples && speaker.len[1] ? 2 : 1;
-    for (unsigned k = 0; k < columns; k++) {
-        struct value_column *c;
-        value_columns_add(&view->values, names[k], VALUE_TEXT, DTYPE_U1, true, 0, &c);
-        for (size_t i = 0; i < set->claim->n_samples; i++) {
-            sounds_speaker(s, set, i, &speaker);
-            value_column_set_text(c, i, speaker.part[k], speaker.len[k]);
-        }
-        s->failed = s->failed || !c || c->failed;
+        while (k < ARRAY_LEN(patterns) &&
+               pattern_match(patterns[k], path + top + (top > 0), &words) <= 0)
+            k++;
+        if (k == ARRAY_LEN(patterns))
+            return;
+        if (recipe_add_words("", &columns, i, &words) < 0)
+            s->failed = true;
     }
+    s->failed = s->failed || value_columns_end(&columns, set->claim->n_samples) < 0;
+    view_add_columns(s, set->claim->view, &columns);
 }
 
 /* ---- all of it ---- */
