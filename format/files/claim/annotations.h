@@ -94,8 +94,8 @@ bool celeba_may_be(const struct annotating *a, size_t file);
 void celeba_apply(struct annotating *a, size_t file, uint32_t scope);
 void celeba_split_sets(struct annotating *a);
 
-/* Read a list for one set, which was chosen. 0; -EDOM: it is not called like one; or -errno with
- * the reason in d. */
+/* Read a list for one set, whose pictures a has. 0; -EDOM: it is not called like one; or -errno
+ * with the reason in d. */
 int annotating_read_celeba(struct annotating *a, size_t set, size_t file, struct diag *d);
 
 /* A dataset of the samples of a set that the partition has in a part, if there is one. */
@@ -108,8 +108,8 @@ void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, cons
 bool coco_may_be(const struct annotating *a, size_t file);
 void coco_apply(struct annotating *a, size_t file, uint32_t scope);
 
-/* Read a file of COCO for one set, which was chosen: 0, or -errno with the reason in d. Read names
- * of YOLO's classes: are there some? */
+/* Read a file of COCO for one set, whose pictures a has: 0, or -errno with the reason in d. Read
+ * names of YOLO's classes: are there some? */
 int annotating_read_coco(struct annotating *a, size_t set, size_t file, struct diag *d);
 bool annotating_read_names(struct annotating *a, struct set *set, size_t file);
 

@@ -72,16 +72,16 @@ bool celeba_may_be(const struct annotating *a, size_t file)
 
 void celeba_apply(struct annotating *a, size_t file, uint32_t scope)
 {
+    struct annotating of_set = {.s = a->s};
     struct set *set = annotating_first_set(a, scope);
     struct diag d = DIAG_INIT;
     int r;
 
-    if (!set)
+    if (!set || !set_has_pictures(set))
         return;
-    pictures_choose(&a->pictures, set);
-    a->pictures.scope = set->top;
-    r = annotating_read_celeba(a, (size_t)(set - a->s->set), file, &d);
-    pictures_choose(&a->pictures, NULL);
+    pictures_init(&of_set.pictures, a->s, set);
+    r = annotating_read_celeba(&of_set, (size_t)(set - a->s->set), file, &d);
+    annotating_release(&of_set);
     a->s->failed = a->s->failed || r == -ENOMEM;
     if (r == 0)
         set_say_file(set, 0, "celeba", file);

@@ -100,8 +100,7 @@ struct set {
     struct text about;   /* members of dataset.json, each with ",\n" behind */
     struct text ignored; /* objects of JSON, with commas between them */
     char *refused;       /* why it is an error, for people; NULL: it is none */
-    uint64_t base;       /* the number of its first sample among those that are looked for, */
-    uint64_t first;      /* and among those of all sets: see pictures.h */
+    uint64_t base;       /* the number of its first sample: see pictures.h */
 };
 
 struct search {

@@ -34,8 +34,8 @@ static void pictures_link(struct pictures *pictures, size_t slot, uint32_t entry
 static void pictures_add(struct pictures *pictures, uint32_t picture)
 {
     const struct members *m = pictures->s->m;
-    const char *name = members_name(m, pictures->all[picture]);
-    const char *folder = path_base(members_folder_of(m, pictures->all[picture]));
+    const char *name = members_name(m, pictures->file[picture]);
+    const char *folder = path_base(members_folder_of(m, pictures->file[picture]));
     size_t stem = name_stem_alone(name);
 
     pictures_link(pictures, pictures_hash(pictures, "", 0, name, stem), 2 * picture);
@@ -108,11 +108,11 @@ static void pictures_search(const struct pictures *pictures, const char *text, s
     for (uint32_t i = pictures->slot[pictures_hash(
              pictures, folder, base > text ? (size_t)(base - 1 - folder) : 0, base, stem)];
          i && *ret != PICTURE_SEVERAL; i = pictures->next[i - 1]) {
-        const uint64_t number = (uint64_t)(i - 1) / 2 - (uint64_t)(pictures->file - pictures->all);
+        const uint32_t number = (i - 1) / 2;
 
-        if (number < pictures->n && number != *ret && (i - 1) % 2 == (base > text) &&
-            pictures_is_meant(pictures, (uint32_t)number, text, len, with_ext))
-            *ret = *ret == PICTURE_NONE ? (uint32_t)number : PICTURE_SEVERAL;
+        if (number != *ret && (i - 1) % 2 == (base > text) &&
+            pictures_is_meant(pictures, number, text, len, with_ext))
+            *ret = *ret == PICTURE_NONE ? number : PICTURE_SEVERAL;
     }
 }
 
@@ -161,19 +161,16 @@ struct set *pictures_set(const struct pictures *pictures, uint32_t picture)
 
 /* ---- making ---- */
 
-void pictures_release(struct pictures *pictures)
+static bool pictures_are_of(const struct set *set, const struct set *only)
 {
-    free(pictures->all);
-    free(pictures->slot);
-    free(pictures->next);
+    return set_has_pictures(set) && !set->refused && (only ? set == only : !set->dataset);
 }
 
-void pictures_choose(struct pictures *pictures, const struct set *set)
+void pictures_release(struct pictures *pictures)
 {
-    pictures->file = pictures->all + (set ? set->first : pictures->n_recipes);
-    pictures->n = set ? set->claim->n_samples : pictures->n_all - pictures->n_recipes;
-    pictures->scope = 0;
-    pictures_of_all_splits(pictures);
+    free(pictures->file);
+    free(pictures->slot);
+    free(pictures->next);
 }
 
 bool pictures_aim(struct pictures *pictures, uint32_t scope, const char *name)
@@ -183,36 +180,29 @@ bool pictures_aim(struct pictures *pictures, uint32_t scope, const char *name)
     return words_have_split(name, name_stem_alone(name), &pictures->split);
 }
 
-void pictures_init(struct pictures *ret, struct search *s)
+void pictures_init(struct pictures *ret, struct search *s, const struct set *only)
 {
     size_t slots = 64, n = 0;
 
     *ret = (struct pictures){.names.find = pictures_find, .s = s};
-    for (size_t i = 0; i < s->n_sets; i++) { /* those of recipes come first */
+    for (size_t i = 0; i < s->n_sets; i++) {
         struct set *set = &s->set[i];
 
-        set->first = ret->n_all;
-        ret->n_all += set->refused || !set_has_pictures(set) ? 0 : set->claim->n_samples;
-        if (set->dataset)
-            ret->n_recipes = ret->n_all;
-        set->base = set->dataset ? 0 : set->first - ret->n_recipes;
+        if (!only)
+            set->base = ret->n;
+        ret->n += pictures_are_of(set, only) ? set->claim->n_samples : 0;
     }
-    while (slots < ret->n_all)
+    while (slots < ret->n)
         slots *= 2;
     slots *= 2; /* each has two entries */
     ret->mask = slots - 1;
-    ret->all = calloc(ret->n_all + 1, sizeof(*ret->all));
-    ret->next = calloc(2 * ret->n_all + 1, sizeof(*ret->next));
+    ret->file = calloc(ret->n + 1, sizeof(*ret->file));
+    ret->next = calloc(2 * ret->n + 1, sizeof(*ret->next));
     ret->slot = calloc(slots, sizeof(*ret->slot));
-    s->failed = s->failed || !ret->all || !ret->next || !ret->slot;
-    if (s->failed)
-        return;
-    for (size_t i = 0; i < s->n_sets; i++)
-        for (size_t k = 0;
-             k < s->set[i].claim->n_samples && !s->set[i].refused && set_has_pictures(&s->set[i]);
-             k++)
-            ret->all[n++] = pictures_file(s, &s->set[i], k);
+    s->failed = s->failed || !ret->file || !ret->next || !ret->slot;
+    for (size_t i = 0; i < s->n_sets && !s->failed; i++)
+        for (size_t k = 0; k < s->set[i].claim->n_samples && pictures_are_of(&s->set[i], only); k++)
+            ret->file[n++] = pictures_file(s, &s->set[i], k);
     while (n)
         pictures_add(ret, (uint32_t)--n);
-    pictures_choose(ret, NULL);
 }

@@ -6,14 +6,13 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* Those of all sets without a recipe are looked for, or those of one set: sample i of a set has the
- * number base + i among these. A text means the picture whose name it is, or whose
- * name without extension, or the end of whose path, or the other way round: that it is the end of.
- */
+/* Those of all sets without a recipe: sample i of a set has the number base + i. Or those of one
+ * set, from 0. A text means the picture whose name it is, or whose name without extension, or the
+ * end of whose path, or the other way round: that it is the end of. */
 struct pictures {
     struct picture_names names;
     const struct search *s;
-    const uint32_t *file; /* [n] of each sample that is looked for, the picture */
+    uint32_t *file; /* [n] of each sample, the picture */
     size_t n;
 
     /* Only those in a folder, and in those in it, */
@@ -21,24 +20,16 @@ struct pictures {
     /* and in sets whose name has that word for a split, if it is not empty. */
     struct name_piece split;
 
-    /* Private: all pictures, those of sets of recipes first. */
-    uint32_t *all; /* [n_all] */
-    size_t n_all, n_recipes;
-    /* A hash table of stems, and of stems with the folder in front: 1 + 2 x the number of a
-     * picture,
-     * + 1 for those with the folder. */
+    /* Private: a hash table of stems, and of stems with the folder in front: 1 + 2 x the number of
+     * a picture, + 1 for those with the folder. */
     uint32_t *slot; /* [mask + 1] */
-    uint32_t *next; /* [2 n_all] the next one with the same hash; 0: none */
+    uint32_t *next; /* [2 n] the next one with the same hash; 0: none */
     size_t mask;
 };
 
-/* If memory runs out, the search has failed. */
-void pictures_init(struct pictures *ret, struct search *s);
+/* only: the set; NULL: all without a recipe. If memory runs out, the search has failed. */
+void pictures_init(struct pictures *ret, struct search *s, const struct set *only);
 void pictures_release(struct pictures *pictures);
-
-/* From now on look for the samples of one set alone, numbered from 0, of any split; NULL: for those
- * of all sets without a recipe, as it was at the start. */
-void pictures_choose(struct pictures *pictures, const struct set *set);
 
 /* Look in a folder only, and for those of the split that the name of a file has, if it has one:
  * true; then pictures_of_all_splits() may be called. */

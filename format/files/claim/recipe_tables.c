@@ -308,7 +308,8 @@ void recipe_annotate(struct annotating *a)
 
         if (!set->dataset || !set->claim->n_samples)
             continue;
-        pictures_choose(&a->pictures, set);
+        pictures_release(&a->pictures);
+        pictures_init(&a->pictures, a->s, set);
         r = recipe_annotate_set(&t);
         a->s->failed = a->s->failed || r == -ENOMEM;
         if (r < 0)

@@ -431,7 +431,7 @@ void sounds_read_texts(struct sounds *t)
     unsigned files = 0;
     struct set *set;
 
-    pictures_init(&a.pictures, t->s);
+    pictures_init(&a.pictures, t->s, NULL);
     for (size_t i = 0; i < t->s->m->n && !t->s->failed && files <= TEXTS_MOST; i++)
         if (texts_may_be(t->s, i) && files++ < TEXTS_MOST)
             texts_read_file(t, &a, i, &columns);

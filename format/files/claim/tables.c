@@ -329,8 +329,8 @@ void tables_apply(struct search *s)
 
     if (!s->n_sets || !s->claims->open || s->failed)
         return;
-    if (any || s->n_recipes)
-        pictures_init(&a.pictures, s);
+    if (any)
+        pictures_init(&a.pictures, s, NULL);
     if (any && a.pictures.n && !s->failed)
         annotating_mark_folders(&a);
     if (a.is_inside && !s->failed) {
