@@ -2,6 +2,7 @@
 #include "format/files/claim/recipe.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,13 +258,26 @@ static int recipe_check_kind(const struct recipe *recipe, const char *name, cons
     return 0;
 }
 
+/* Are all parts of a name what a folder may be called? */
+static bool recipe_is_path(const char *name)
+{
+    for (size_t len;; name += len + 1) {
+        len = strcspn(name, "/");
+        if (!len || len > NAME_MAX || (len == 1 && *name == '.'))
+            return false;
+        if (!name[len])
+            return true;
+    }
+}
+
 static int recipe_check_dataset(const struct recipe *recipe, const char *name, json_t *dataset,
                                 struct diag *d)
 {
     const char *key;
     json_t *value;
 
-    if (!*name || *name == '/' || strstr(name, "//") || pattern_fault(name) || strchr(name, '*'))
+    if (!(recipe_is_path(name) || (!strcmp(name, ".") && json_object_get(dataset, "folder"))) ||
+        pattern_fault(name) || strchr(name, '*'))
         return recipe_fault(recipe, name, d, "expected the name of a dataset, with words in { }");
     if (!json_is_object(dataset))
         return recipe_fault(recipe, name, d, "expected an object with \"pictures\"");

@@ -245,8 +245,11 @@ static int reading_celeba(struct recipe_reading *t)
         if (r == -EDOM)
             r = reading_refuse(t, pattern, "it is not called like a list of CelebA");
     }
-    if (r < 0 || !lists || *reading_set(t)->called)
+    if (r < 0 || json_object_get(reading_set(t)->dataset, "list") || *reading_set(t)->called)
         return r;
+    if (!lists)
+        return reading_refuse(t, reading_set(t)->pattern,
+                              "it has a word that pictures do not have");
     for (int part = 0; part < CELEBA_PARTS && r == 0; part++) {
         struct pattern_words words = t->words;
         AUTO_TEXT struct text called = {0};
