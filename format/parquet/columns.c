@@ -264,7 +264,7 @@ static bool columns_make_array(const struct columns_making *m, const struct parq
     if (inner->type < 0 || c->ndim > RECORD_AXES || inner->max_rep != c->ndim)
         return false;
     c->convert = parquet_convert_for(inner, &c->dtype, &c->width);
-    if (!c->width || c->width != dtype_info(c->dtype)->bytes)
+    if (!c->width || c->width != dtype_info(c->dtype)->bytes || parquet_is_raw(inner, c->dtype))
         return false;
     if (!parquet_hub_shape(m->feature, c->ndim, c->dim)) {
         if (c->ndim > 1)
@@ -375,8 +375,7 @@ int parquet_columns_ready(struct parquet_file *file)
             shown.ext_is_first = !c->is_text;
             shown.unnamed = n_bytes == 1 && !c->is_text;
         } else if (c->shown == SHOWN_NUMBER &&
-                   (c->width != dtype_info(c->dtype)->bytes ||
-                    (c->dtype == DTYPE_U1 && c->node->type == TYPE_FIXED))) {
+                   (c->width != dtype_info(c->dtype)->bytes || parquet_is_raw(c->node, c->dtype))) {
             shown.ndim = 1;
             shown.dim[0] = c->width / dtype_info(c->dtype)->bytes;
         }

@@ -135,6 +135,12 @@ bool parquet_hub_shape(const json_t *feature, unsigned ndim, uint64_t ret[static
 
 /* ---- convert.c ---- */
 
+/* Are its values, of that type as they are shown, bytes of FIXED without a meaning? */
+static inline bool parquet_is_raw(const struct parquet_node *node, enum dtype dtype)
+{
+    return node->type == TYPE_FIXED && dtype == DTYPE_U1;
+}
+
 /* Write a value as it is shown, of column->width bytes. false: it is none. */
 bool parquet_convert(const struct parquet_column *column, const uint8_t *value, size_t len,
                      uint8_t *dst);

@@ -73,7 +73,7 @@ static int json_number(const struct parquet_node *node, enum parquet_convert con
         .convert = convert, .dtype = dtype, .width = width, .node = node, .value = node};
     uint8_t shown[16];
 
-    if (width > sizeof(shown) || (dtype == DTYPE_U1 && node->type == TYPE_FIXED)) {
+    if (width > sizeof(shown) || parquet_is_raw(node, dtype)) {
         json_base64(t, value, len);
         return 0;
     }

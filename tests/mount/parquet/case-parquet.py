@@ -2,6 +2,7 @@
 """Parquet that a writer by hand makes: numbers, text, bytes, lists and groups with and without nulls, in v1 and v2
 pages, packed and not, in one file and in shards; what the Hub adds; pages that cannot be read."""
 
+import base64
 import errno
 import io
 import json
@@ -41,6 +42,7 @@ NODES = [
     ("clips", "optional", [("list", "repeated", [("element", "required", BYTES)])], {"converted": LIST}),
     ("half", "required", [("list", "repeated", [("element", "optional", FIXED, {"length": 2, "logical": FLOAT16})])], {"converted": LIST}),
     ("one", "required", FIXED, {"length": 1}),
+    ("ones", "required", [("list", "repeated", [("element", "optional", FIXED, {"length": 1})])], {"converted": LIST}),
     ("when", "required", [("list", "repeated", [("element", "required", INT64, {"converted": MILLIS})])], {"converted": LIST}),
 ]
 FEATURES = {"gone": {"_type": "Value"}, "i1": {"_type": "ClassLabel", "names": ["no"]}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
@@ -73,7 +75,8 @@ def row(i):
         "grid": wrap([wrap(r) for r in grid]),
         "turns": wrap(turns and [{"role": r.encode(), "n": n} for r, n in turns] if turns is not None else None),
         "map": None if table is None else {"key_value": [{"key": k.encode(), "value": v} for k, v in table.items()]},
-        "s": s, "clips": wrap(clips), "half": wrap([np.float16(i / 4).tobytes(), None]), "one": bytes([i]), "when": wrap([i] * (i % 3))}
+        "s": s, "clips": wrap(clips), "half": wrap([np.float16(i / 4).tobytes(), None]), "one": bytes([i]), "ones": wrap([bytes([i]), None]),
+        "when": wrap([i] * (i % 3))}
     want = {
         "i": np.int64(i * 10 ** 15), "ni": np.int32(-i), "f": np.float32(np.nan if i == 2 else i / 8), "full": np.int32(i),
         "b": np.bool_(i % 2), "i1": np.int8(i - 9), "day": np.int32(20000 + i), "fix": np.array([i, 2, 3], np.uint8),
@@ -83,7 +86,8 @@ def row(i):
         "turns": turns and [{"role": r, "n": n} for r, n in turns] if turns is not None else None,
         "map": table, "s.x": np.int32(i), "s.y": np.float64(np.nan if s is None or s["y"] is None else s["y"]),
         "clips": np.frombuffer(b"".join(clips or []), np.uint8), "clips_sizes": np.array([len(c) for c in clips or []], np.int64),
-        "half": np.array([i / 4, np.nan], np.float16), "one": np.array([i], np.uint8), "when": np.array([i] * (i % 3), np.int64)}
+        "half": np.array([i / 4, np.nan], np.float16), "one": np.array([i], np.uint8), "ones": [base64.b64encode(bytes([i])).decode(), None],
+        "when": np.array([i] * (i % 3), np.int64)}
     holes = {"ni": i % 3 == 1, "t": i == 1, "image": i in (3, 7), "image.path": i in (3, 9), "ids": ids is None, "words": words is None,
              "turns": turns is None, "map": table is None, "s.x": s is None, "clips": clips is None, "clips_sizes": clips is None}
     return stored, {k: v for k, v in want.items() if not holes.get(k)}
