@@ -142,17 +142,11 @@ int unpack_entry(const struct blob *blob, const char *part, const char *shown,
     return r < 0 ? diag_set(d, r, "%s: %s", shown, diag_text(&reason, r)) : 0;
 }
 
-static int unpack_find_entry(const struct blob *blob, const struct cache_folder *cache,
-                             struct entry *ret, struct diag *d)
-{
-    return unpack_entry(blob, "", blob_name(blob), cache, ret, d);
-}
-
 int unpack_find(struct blob **blob, const struct cache_folder *cache, struct diag *d)
 {
     struct entry entry;
     uint64_t size = 0;
-    int fd = -1, r = unpack_find_entry(*blob, cache, &entry, d);
+    int fd = -1, r = unpack_entry(*blob, "", blob_name(*blob), cache, &entry, d);
 
     if (r == 0)
         r = entry_open_checked(&entry, &fd, &size);
@@ -174,7 +168,7 @@ bool unpack_is_done(const struct blob *blob, const struct cache_folder *cache)
     struct entry entry;
     uint64_t size;
 
-    return looks_packed(blob) && unpack_find_entry(blob, cache, &entry, NULL) == 0 &&
+    return looks_packed(blob) && unpack_entry(blob, "", "", cache, &entry, NULL) == 0 &&
            entry_open(&entry, &fd, &size) == 0;
 }
 
@@ -198,7 +192,7 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
         if (r < 0 || !u.unpacker)
             return r;
     }
-    r = unpack_find_entry(*blob, cache, &entry, d);
+    r = unpack_entry(*blob, "", blob_name(*blob), cache, &entry, d);
     if (r < 0)
         return r;
     r = entry_open_checked(&entry, &fd, &size);
