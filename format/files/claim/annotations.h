@@ -21,7 +21,7 @@ struct annotating {
     bool *is_inside;            /* [n_folders] it is in the folder of a set */
     struct class_names classes; /* of sets with class folders */
     struct label_column *label; /* [n_labels] */
-    size_t n_labels;
+    size_t n_labels, n_finished;
 };
 
 /* ---- annotating.c ---- */
@@ -77,7 +77,7 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
 /* Copy names of classes into a view. */
 void view_add_classes(struct search *s, struct files_view *view, char *const *name, size_t n);
 
-/* Number the classes of all labels. */
+/* Number the classes of the labels that were added since the last call. */
 void annotating_finish_labels(struct annotating *a);
 
 /* has() of the class names of sets. */

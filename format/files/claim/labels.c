@@ -258,8 +258,8 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
 
 void annotating_finish_labels(struct annotating *a)
 {
-    for (size_t i = 0; i < a->n_labels && !a->s->failed; i++)
-        labels_finish_one(a, &a->label[i]);
+    for (; a->n_finished < a->n_labels && !a->s->failed; a->n_finished++)
+        labels_finish_one(a, &a->label[a->n_finished]);
 }
 
 /* The class that a sample has before any table: by its folder, or by a word of a recipe. Returns

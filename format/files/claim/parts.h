@@ -93,7 +93,8 @@ struct set {
     char *called;                /* of a recipe: its name below root; NULL: as root is called */
     const struct recipe *recipe; /* of a recipe: it, and the member of the dataset */
     struct json_t *dataset;
-    const char *pattern; /* of names of the dataset */
+    const char *pattern;        /* of names of the dataset */
+    struct value_columns label; /* one column, if its pictures have {label} */
     uint8_t *named;      /* [samples] 1: an annotation of COCO names it; NULL: there is none */
     struct json_t *said; /* of each view, what annotations say: see set_say() */
     struct text notes;   /* for people: lines */

@@ -61,8 +61,10 @@ bool recipe_apply(struct search *s, uint32_t folder);
 /* Number the classes that a dataset names. 0, -ENOMEM, or -EEXIST: the next one has a number. */
 int recipe_classes(const json_t *classes, struct numbered *ret);
 
-/* Read lists, tables and boxes that recipes name. */
+/* Words {label} are labels, before any table is read. Then read lists, tables and boxes that
+ * recipes name. */
 struct annotating;
+void recipe_number_labels(struct annotating *a);
 void recipe_annotate(struct annotating *a);
 
 #endif

@@ -73,11 +73,6 @@ int card_recipe(struct search *s, const char *text, size_t len, char **ret);
 
 /* ---- recipe_words.c ---- */
 
-/* Number the labels of all sets from number `first` on, which are those of a recipe, by bytes or as
- * it says: so far they are places in `labels`. 0, -EBADMSG or -ENOMEM. */
-int recipe_number_labels(struct search *s, size_t first, const struct recipe *recipe,
-                         struct numbered *labels, struct diag *d);
-
 /* Add the words of a sample as texts in that row, except those that the pattern of names of its
  * dataset has. 0 or -ENOMEM. */
 int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t row,

@@ -170,6 +170,21 @@ static int recipe_compare(const void *a, const void *b, void *making)
     return order ? order : (x->file > y->file) - (x->file < y->file);
 }
 
+/* Labels of a recipe are numbered together, by the name of the column. */
+static int recipe_add_label(const struct recipe_making *t, struct set *set, uint32_t label)
+{
+    struct value_column *c = set->label.column;
+    AUTO_FREE char *name = NULL;
+    size_t len;
+    const char *text = numbered_text(&t->labels, label, &len);
+
+    if (text_print(&name, "{label} of %s/", claim_path(t->s, t->recipe->folder)) < 0)
+        return -ENOMEM;
+    if (!c)
+        value_columns_add(&set->label, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
+    return value_column_set_text(c, set->claim->n_samples - 1, text, len);
+}
+
 static int recipe_add_sample(struct recipe_making *t, struct set *set, const struct recipe_hit *hit)
 {
     struct files_view *view = set->claim->view;
@@ -185,12 +200,11 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     view->n = set->claim->n_samples;
     if (r == 0)
         r = recipe_add_words(t->name, &view->values, view->n - 1, &words);
-    if (r == 0 && view->n > 1 && (hit->label != UINT32_MAX) != (view->label != NULL))
+    if (r == 0 && hit->label != UINT32_MAX)
+        r = recipe_add_label(t, set, hit->label);
+    if (r == 0 && set->label.n && set->label.column->rows < view->n)
         return recipe_refuse_pattern(t, hit->pattern,
                                      "expected {label} in all patterns of pictures, or in none");
-    if (r == 0 && hit->label != UINT32_MAX &&
-        search_capacity(t->s, &view->label, view->n - 1, sizeof(*view->label)))
-        view->label[view->n - 1] = hit->label;
     return t->s->failed ? -ENOMEM : r;
 }
 
@@ -296,7 +310,7 @@ static int recipe_make_groups(struct recipe_making *t)
 }
 
 static int recipe_make_dataset(struct search *s, const struct recipe *recipe, const char *name,
-                               json_t *dataset, struct numbered *labels, struct diag *d)
+                               json_t *dataset, struct diag *d)
 {
     struct diag missing = DIAG_INIT;
     struct recipe_making t = {.s = s,
@@ -307,7 +321,6 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     size_t first = s->n_sets;
     int r;
 
-    t.labels = *labels;
     if (json_object_get(dataset, "folder"))
         return 0;
     if (json_object_get(dataset, "files")) {
@@ -326,7 +339,7 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
     for (size_t i = 0; t.partner && i < t.n * t.n_fields; i++)
         if (t.partner[i])
             s->flags[t.partner[i] - 1] &= (uint8_t)~FILE_WITH_ANOTHER;
-    *labels = t.labels;
+    numbered_release(&t.labels);
     numbered_release(&t.groups);
     free(t.field);
     free(t.partner);
@@ -339,18 +352,13 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
 int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag *d)
 {
     json_t *datasets = json_object_get(recipe->json, "datasets"), *dataset;
-    struct numbered labels = {0};
-    size_t first = s->n_sets;
     const char *name;
     int r = 0;
 
     json_object_foreach(datasets, name, dataset)
     {
         if (r == 0)
-            r = recipe_make_dataset(s, recipe, name, dataset, &labels, d);
+            r = recipe_make_dataset(s, recipe, name, dataset, d);
     }
-    if (r == 0)
-        r = recipe_number_labels(s, first, recipe, &labels, d);
-    numbered_release(&labels);
     return r;
 }

@@ -301,6 +301,21 @@ static int recipe_annotate_set(struct recipe_reading *t)
     return r < 0 ? r : reading_lists(t);
 }
 
+void recipe_number_labels(struct annotating *a)
+{
+    for (size_t i = 0; i < a->s->n_sets && !a->s->failed; i++) {
+        const struct set *set = &a->s->set[i];
+        AUTO_FREE uint32_t *row = calloc(set->claim->n_samples + 1, sizeof(*row));
+
+        a->s->failed = a->s->failed || !row;
+        for (uint32_t k = 0; k < set->claim->n_samples && row; k++)
+            row[k] = k;
+        if (set->label.n && row)
+            annotating_add_label(a, i, 0, "", set->label.column, row);
+    }
+    annotating_finish_labels(a);
+}
+
 void recipe_annotate(struct annotating *a)
 {
     for (size_t i = 0; i < a->s->n_sets && !a->s->failed; i++) {
@@ -309,7 +324,7 @@ void recipe_annotate(struct annotating *a)
         struct set *set = &a->s->set[i];
         int r;
 
-        if (!set->dataset || !set->claim->n_samples)
+        if (!set->dataset || !set->claim->n_samples || set->refused)
             continue;
         pictures_release(&a->pictures);
         pictures_init(&a->pictures, a->s, set);

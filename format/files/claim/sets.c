@@ -269,6 +269,7 @@ static void sets_release_one(struct set *set)
     free(set->named);
     free(set->called);
     json_decref(set->said);
+    value_columns_release(&set->label);
     free(set->refused);
     text_release(&set->notes);
     text_release(&set->about);

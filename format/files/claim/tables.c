@@ -322,28 +322,32 @@ static bool tables_have_any(const struct search *s)
     return false;
 }
 
-void tables_apply(struct search *s)
+static void tables_read_all(struct annotating *a)
 {
-    struct annotating a = {.s = s, .classes.has = annotating_has_class};
-    const bool any = tables_have_any(s);
+    struct search *s = a->s;
 
-    if (!s->n_sets || !s->claims->open || s->failed)
-        return;
-    if (any)
-        pictures_init(&a.pictures, s, NULL);
-    if (any && a.pictures.n && !s->failed)
-        annotating_mark_folders(&a);
-    if (a.is_inside && !s->failed) {
-        for (size_t i = 0; i < ARRAY_LEN(annotation_readers); i++)
-            annotations_read(&a, &annotation_readers[i]);
-    }
+    if (tables_have_any(s))
+        pictures_init(&a->pictures, s, NULL);
+    if (a->pictures.n && !s->failed)
+        annotating_mark_folders(a);
+    for (size_t i = 0; i < ARRAY_LEN(annotation_readers) && a->is_inside && !s->failed; i++)
+        annotations_read(a, &annotation_readers[i]);
     if (!s->failed)
-        recipe_annotate(&a);
+        recipe_annotate(a);
     if (!s->failed)
-        annotating_finish_labels(&a);
+        annotating_finish_labels(a);
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
         tables_finish_views(&s->set[i]);
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
-        annotating_finish_set(&a, &s->set[i]);
+        annotating_finish_set(a, &s->set[i]);
+}
+
+void tables_apply(struct search *s)
+{
+    struct annotating a = {.s = s, .classes.has = annotating_has_class};
+
+    recipe_number_labels(&a);
+    if (s->n_sets && s->claims->open && !s->failed)
+        tables_read_all(&a);
     annotating_release(&a);
 }
