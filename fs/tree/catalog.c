@@ -198,8 +198,8 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         return diag_set(
             d, -ENODATA,
             "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
-            "with nothing else in them, or through an scp file that names it (wav.scp); an index "
-            "through the records next to it; README.md is no data",
+            "with nothing else in them, or through an scp file that names it (wav.scp), or an "
+            "epochfs.json; an index through the records next to it; README.md is no data",
             root, list->n, list->n > 1 ? "s" : "");
     if (list->n <= 1 || catalog->n == 1)
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,

@@ -156,17 +156,39 @@ static bool classes_look(struct search *s, uint32_t folder)
 
 /* ---- judging ---- */
 
+/* Is a folder a copy of all next to it: are there folders called like those in it? */
+static bool classes_is_copy(const struct search *s, uint32_t above, uint32_t folder)
+{
+    unsigned n = 0;
+
+    for (EACH_FOLDER(s, i, folder)) {
+        uint32_t k = above + 1;
+
+        while (k < s->info[above].end && strcmp(folder_name(s, k), folder_name(s, i)) != 0)
+            k = next_folder(s, k);
+        if (k == s->info[above].end)
+            return false;
+        n++;
+    }
+    return n > 1 && !s->info[folder].here[COUNT_SAMPLES];
+}
+
 static bool classes_are_there(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
+    const char *split = "";
     uint64_t with = 0, direct = 0;
 
     for (EACH_FOLDER(s, i, folder)) {
         const struct folder_info *below = &s->info[i];
+        const char *name = folder_name(s, i);
 
         if (below->all[COUNT_STRAY] ||
-            (below->all[COUNT_SAMPLES] && name_is_split(folder_name(s, i))))
+            (below->all[COUNT_SAMPLES] &&
+             (name_is_split(name) || words_are_of_two_splits(split, name))) ||
+            classes_is_copy(s, folder, i))
             return false;
+        split = below->all[COUNT_SAMPLES] && words_name_split(name) ? name : split;
         with += below->all[COUNT_SAMPLES] > 0;
         direct += below->here[COUNT_SAMPLES] > 0;
     }
@@ -183,6 +205,11 @@ static void classes_search_folder(struct search *s, uint32_t folder, bool split,
         return;
     split = split || name_is_split(folder_name(s, folder));
     project = project || f->project;
+    if ((split || !project) && numbers_run_on(s, folder, COUNT_SAMPLES) &&
+        classes_look(s, folder)) {
+        collect_set(s, folder, LAYOUT_FLAT, folder, true, "parts of one dataset");
+        return;
+    }
     if ((split || !project) && classes_are_there(s, folder) && classes_look(s, folder)) {
         collect_set(s, folder, LAYOUT_CLASSES, folder, true, "classes by folder");
         return;

@@ -200,3 +200,39 @@ uint32_t folder_of_path(const struct search *s, const char *path, size_t len)
 
     return folder < s->m->n_folders ? folder : NO_FOLDER;
 }
+
+static bool counts_is_number(const char *name, size_t len)
+{
+    return len > 0 && len < 19 && strspn(name, "0123456789") >= len;
+}
+
+bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count count)
+{
+    uint64_t most = 0;
+    unsigned n = 0;
+
+    for (EACH_FOLDER(s, i, folder)) {
+        const struct folder_info *f = &s->info[i];
+        uint64_t before = most;
+
+        if (!f->all[count])
+            continue;
+        if (!f->here[count] || !counts_is_number(folder_name(s, i), strlen(folder_name(s, i))))
+            return false;
+        for (size_t k = f->first; k < f->last; k++) {
+            const char *name = members_name(s->m, k);
+            uint64_t number;
+
+            if (!name_is_of(s->media, name))
+                continue;
+            if (!counts_is_number(name, name_stem_alone(name)))
+                return false;
+            number = strtoull(name, NULL, 10);
+            if (n && number <= before)
+                return false;
+            most = number > most ? number : most;
+        }
+        n++;
+    }
+    return n > 1;
+}

@@ -60,39 +60,6 @@ static bool folders_is_beside(const struct search *s, uint32_t folder, const cha
            members_lookup(s->m, path, (size_t)(name - path) - (name > path), file) < s->m->n;
 }
 
-static bool folders_is_number(const char *name, size_t len)
-{
-    return len > 0 && len < 19 && strspn(name, "0123456789") >= len;
-}
-
-/* Are all names numbers that run on from each folder to the next? */
-static bool folders_run_on(const struct search *s, const struct siblings *all)
-{
-    uint64_t most = 0;
-
-    for (EACH_SIBLING(s, i, all->folder)) {
-        const struct folder_info *f = &s->info[i];
-        uint64_t before = most;
-
-        if (!folders_is_number(folder_name(s, i), strlen(folder_name(s, i))))
-            return false;
-        for (size_t k = f->first; k < f->last; k++) {
-            const char *name = members_name(s->m, k);
-            uint64_t number;
-
-            if (!name_is_of(s->media, name))
-                continue;
-            if (!folders_is_number(name, name_stem_alone(name)))
-                return false;
-            number = strtoull(name, NULL, 10);
-            if (i != all->first && number <= before)
-                return false;
-            most = number > most ? number : most;
-        }
-    }
-    return all->n > 1 && all->direct == all->n;
-}
-
 static bool folders_are_parts(const struct search *s, const struct siblings *all)
 {
     static const char *const words[] = {"part", "shard", "batch", NULL};
@@ -105,7 +72,8 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
                  (folders_is_beside(s, i, ".parquet") || folders_is_beside(s, i, "_stats.json"));
         named = named && (i == all->first || words_differ_in_number(first, folder_name(s, i)));
     }
-    return (all->n > 1 && named) || (all->n && listed) || folders_run_on(s, all);
+    return (all->n > 1 && named) || (all->n && listed) ||
+           numbers_run_on(s, all->folder, COUNT_PICTURES);
 }
 
 /* ---- splits ---- */

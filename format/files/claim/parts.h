@@ -189,6 +189,10 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project);
 /* Is it a folder of pictures that a rule looks at? */
 bool is_sibling(const struct search *s, uint32_t folder);
 
+/* Have folders of a folder files of the medium, where all names are numbers that run on from each
+ * to the next? count: of these files. */
+bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count count);
+
 /* The folder of that path. NO_FOLDER: there is none. */
 uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
 

@@ -178,7 +178,7 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
 {
     struct search *s = t->s;
     const struct folder_info *f = &s->info[folder];
-    uint32_t only = sounds_only(s, folder);
+    uint32_t only = sounds_only(s, folder), deeper;
     unsigned n = 0, splits = 0;
     bool found = true;
 
@@ -200,7 +200,9 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
             sounds_find_trees(t, folder, only);
             return sounds_search(t, only);
         }
-        if (!sounds_all_have(s, only, folder_name(s, only)))
+        deeper = sounds_only(s, only); /* en/clips/common_voice_en_1.mp3: no class */
+        if (!sounds_all_have(s, only, folder_name(s, only)) ||
+            (deeper != NO_FOLDER && sounds_word(folder_name(s, deeper))))
             return sounds_search(t, only);
     }
     if ((n && splits == n) || sounds_are_datasets(s, folder)) {

@@ -97,6 +97,9 @@ for name, (files, datasets, notes) in TREES.items():
                     else:
                         equal(value(z, field), want, f"{name}/{dataset}/{key}: {field}")
 
+source = make("language", {**wavs("cv/en/clips/voice_en_1"), "cv/en/train.tsv": "path\tup\nvoice_en_1.wav\t2\n"})
+equal(run("info", source).count("label"), 0, "a language is no class")
+
 # Nothing is guessed: numbers that may be speakers, one stem in two folders, other formats.
 for name, files in {
         "filelist": {**wavs("wavs/x0", "wavs/x1"), "train.txt": "wavs/x0.wav|3|hello\nwavs/x1.wav|4|there\n"},
