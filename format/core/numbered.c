@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/mix64.h"
+#include "format/index/index.h"
 
 int text_compare(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -23,20 +23,11 @@ const char *numbered_text(const struct numbered *t, size_t number, size_t *ret_l
     return t->bytes.data + begin;
 }
 
-static uint64_t hash_of_text(const char *text, size_t len)
-{
-    uint64_t hash = len;
-
-    for (size_t i = 0; i < len; i++)
-        hash = mix64(hash ^ (uint8_t)text[i]);
-    return hash;
-}
-
 /* Where the text is, or would be. slots > n. */
 static uint32_t *text_slot(const struct numbered *t, uint32_t *slot, uint64_t slots,
                            const char *text, size_t len)
 {
-    for (uint64_t i = hash_of_text(text, len);; i++) {
+    for (uint64_t i = key_hash(text, len);; i++) {
         uint32_t *at = &slot[i & (slots - 1)];
         size_t found_len;
         const char *found = *at ? numbered_text(t, *at - 1, &found_len) : NULL;

@@ -24,6 +24,8 @@ void kaldi_in_release(struct kaldi_in *in)
 
 void kaldi_in_move(struct kaldi_in *in, const struct blob *blob)
 {
+    if (in->blob == blob)
+        return;
     kaldi_in_release(in);
     kaldi_in_init(in, blob);
 }

@@ -32,7 +32,7 @@ void kaldi_in_init(struct kaldi_in *in, const struct blob *blob);
 void kaldi_in_release(struct kaldi_in *in);
 #define AUTO_KALDI_IN AUTO(kaldi_in_release) /* of one that starts as {0} */
 
-/* Release it, and init it on another blob. */
+/* Release it, and init it on another blob; if it is on that one, it stays as it is. */
 void kaldi_in_move(struct kaldi_in *in, const struct blob *blob);
 
 /* The bytes from byte at of the blob on, *ret_have of them: at least n, fewer only at the end of

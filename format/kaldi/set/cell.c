@@ -19,7 +19,7 @@ uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_
 {
     int join = set->column[column].join;
 
-    return join < 0 ? sample : index_number(kaldi_join_index(set->join), sample, (unsigned)join);
+    return join < 0 ? sample : index_number(&set->join->prepared.index, sample, (unsigned)join);
 }
 
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
@@ -30,7 +30,7 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
     struct kaldi_cell cell = {.table = c->table, .number = sample, .is_mono = c->is_mono};
 
     if (c->join >= 0) {
-        index_row(kaldi_join_index(set->join), sample, number);
+        index_row(&set->join->prepared.index, sample, number);
         cell.number = number[c->join];
         memcpy(cell.cut, &number[c->join + 1], c->is_cut ? sizeof(cell.cut) : 0);
     }

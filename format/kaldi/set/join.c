@@ -18,42 +18,6 @@
 #define KEYS_NOTED        3    /* of a table, in a note */
 #define TOKENS_MOST       4096 /* bytes of a line of utt2spk */
 
-enum level { BY_UTTERANCE, BY_SPEAKER, BY_RECORDING, N_LEVELS };
-
-/* Keys, and how they are reported. */
-struct key_list {
-    uint64_t n;
-    struct text json;  /* the first LISTED, strings with commas between */
-    struct text shown; /* the first KEYS_NOTED, for people */
-};
-
-/* A table while it is joined. */
-struct joined_table {
-    enum level level;
-    struct key_list missing; /* utterances that it lacks */
-    struct key_list extra;   /* its rows that no utterance uses */
-    uint8_t *used;           /* [rows / 8 + 1] a bit for each row; owned */
-};
-
-struct kaldi_join {
-    const struct kaldi_set *set;
-    struct prepared prepared;                     /* the index */
-    char *source;                                 /* the names of the joined files; owned */
-    const struct index *base;                     /* whose rows are the utterances */
-    const struct kaldi_table *speaker, *segments; /* utt2spk, or NULL; or NULL */
-
-    /* While rows are joined: */
-    uint64_t at; /* the next row of the base */
-    bool begun_rows;
-    struct joined_table joined[INDEX_COLUMNS];
-    unsigned reported;
-    struct kaldi_in in, segments_in; /* on the texts of speaker and segments */
-
-    /* Kept with the index: */
-    struct text members;        /* of dataset.json, a line each */
-    struct text missing, notes; /* lines for people */
-};
-
 /* ---- making ---- */
 
 static const struct kaldi_table *table_called(const struct kaldi_join *join, const char *name)
@@ -95,8 +59,7 @@ static size_t row_tokens(struct kaldi_in *in, const struct kaldi_table *table, u
     kaldi_table_row(table, row, &at);
     if (at.object.store == KALDI_BAD)
         return 0;
-    if (in->blob != at.blob)
-        kaldi_in_move(in, at.blob);
+    kaldi_in_move(in, at.blob);
     len = (size_t)min_u64(at.object.dim[0], TOKENS_MOST - 1);
     text = kaldi_in_at(in, at.object.start + at.object.dim[1], len, &have);
     if (!text || have < len)
@@ -187,7 +150,6 @@ static enum level find_level(struct kaldi_join *join, unsigned column, struct ut
 
 static void key_list_add(struct key_list *list, const uint8_t *key, size_t len)
 {
-    char text[KEY_MAX + 1];
     uint64_t n = list->n++;
 
     if (n < KEYS_NOTED)
@@ -197,10 +159,8 @@ static void key_list_add(struct key_list *list, const uint8_t *key, size_t len)
         text_add(&list->shown, ", ...");
     if (n >= LISTED)
         return;
-    memcpy(text, key, len);
-    text[len] = '\0';
     text_add(&list->json, n ? ", " : "");
-    text_add_json(&list->json, text);
+    text_add_json_bytes(&list->json, key, len);
 }
 
 static void note_segment(struct kaldi_join *join, const struct utterance *u, const char *wrong)
@@ -250,7 +210,7 @@ static int join_row(struct kaldi_join *join, struct utterance *u)
         if (has && set->column[i].is_cut)
             has = join_cut(join, u, table, *row, row + 1);
         if (!has)
-            key_list_add(&joined->missing, u->key, u->len);
+            key_list_add(&joined->list[JOINED_LACKS], u->key, u->len);
         complete = complete && has;
     }
     return complete ? index_add(join->prepared.builder, u->key, u->len, number) : 0;
@@ -285,38 +245,17 @@ static int begin_rows(struct kaldi_join *join, struct utterance *u)
 static void find_extra(const struct kaldi_table *table, struct joined_table *joined)
 {
     const struct index *index = &table->base.prepared.index;
+    struct key_list *extra = &joined->list[JOINED_EXTRA];
     uint8_t key[KEY_MAX];
 
     for (uint64_t row = 0; row < index->rows; row++) {
         if (joined->used[row / 8] & 1u << row % 8)
             continue;
-        if (joined->extra.n < LISTED)
-            key_list_add(&joined->extra, key, index_key(index, row, key));
+        if (extra->n < LISTED)
+            key_list_add(extra, key, index_key(index, row, key));
         else
-            joined->extra.n++;
+            extra->n++;
     }
-}
-
-/* "feats": {"count": 2, "keys": ["a", "b"]}, if there are any; returns whether there are. */
-static bool describe_keys(const struct kaldi_table *table, const struct key_list *list, bool first,
-                          struct text *t)
-{
-    if (list->n)
-        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", first ? "" : ", ", table->name,
-                 (unsigned long long)list->n, list->json.data ? list->json.data : "");
-    return list->n;
-}
-
-/* Did memory for the reports run out? */
-static bool texts_failed(const struct kaldi_join *join)
-{
-    bool failed = join->notes.failed || join->members.failed || join->missing.failed;
-
-    for (unsigned i = 0; i < join->set->n_columns; i++)
-        failed = failed || join->joined[i].missing.json.failed ||
-                 join->joined[i].missing.shown.failed || join->joined[i].extra.json.failed ||
-                 join->joined[i].extra.shown.failed;
-    return failed;
 }
 
 /* Check that utt2spk and segments did not change while they were read. */
@@ -334,7 +273,7 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
     AUTO_TEXT struct text lacking = {0};
 
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        if (join->joined[i].missing.n == join->base->rows)
+        if (join->joined[i].list[JOINED_LACKS].n == join->base->rows)
             text_add(&lacking, "%s%s", lacking.len ? ", " : "", join->set->column[i].table->name);
     return diag_set(
         d, -EBADMSG,
@@ -345,52 +284,50 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
         lacking.data ? lacking.data : "no single table");
 }
 
-/* Lines for people about what tables lack, and what tables of utterances have beyond the others. */
-static void describe_tables(struct kaldi_join *join)
+/* Add lists of keys to the members, "feats": {"count": 2, "keys": ["a", "b"]}, and lines for
+ * people. Of tables that are not of utterances only those that lack some have a line. */
+static void describe_lists(struct kaldi_join *join, unsigned which, const char *name)
 {
-    struct text *t = &join->missing;
+    struct text *t = &join->members;
+    bool any = false;
 
+    text_add(t, "\"%s\": {", name);
     for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct key_list *missing = &join->joined[i].missing;
+        const struct kaldi_table *table = join->set->column[i].table;
+        const struct key_list *list = &join->joined[i].list[which];
+        const char *shown = list->shown.data ? list->shown.data : "";
 
-        if (missing->n)
-            text_add(t, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
-                     blob_name(join->set->column[i].table->base.blob),
-                     (unsigned long long)missing->n, (unsigned long long)join->base->rows,
-                     missing->shown.data ? missing->shown.data : "");
+        if (!list->n)
+            continue;
+        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "", table->name,
+                 (unsigned long long)list->n, list->json.data ? list->json.data : "");
+        t->failed = t->failed || list->json.failed || list->shown.failed;
+        any = true;
+        if (which == JOINED_LACKS)
+            text_add(&join->missing, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
+                     blob_name(table->base.blob), (unsigned long long)list->n,
+                     (unsigned long long)join->base->rows, shown);
+        else if (join->joined[i].level == BY_UTTERANCE)
+            text_add(&join->missing,
+                     "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
+                     blob_name(table->base.blob), (unsigned long long)list->n, shown);
     }
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        const struct key_list *extra = &join->joined[i].extra;
-
-        if (extra->n && join->joined[i].level == BY_UTTERANCE)
-            text_add(t, "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
-                     blob_name(join->set->column[i].table->base.blob), (unsigned long long)extra->n,
-                     extra->shown.data ? extra->shown.data : "");
-    }
+    text_add(t, "},\n");
 }
 
 static int join_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
 {
     struct kaldi_join *join = impl;
-    const struct kaldi_column *column = join->set->column;
-    struct text *t = &join->members;
-    bool any = false;
 
     (void)ret;
-    text_add(t, "\"missing_keys\": {");
     for (unsigned i = 0; i < join->set->n_columns; i++)
-        any |= describe_keys(column[i].table, &join->joined[i].missing, !any, t);
-    text_add(t, "},\n\"extra\": {");
-    any = false;
-    for (unsigned i = 0; i < join->set->n_columns; i++) {
-        find_extra(column[i].table, &join->joined[i]);
-        any |= describe_keys(column[i].table, &join->joined[i].extra, !any, t);
-    }
-    text_add(t, "},\n\"segments_left_out\": %u,\n", join->reported);
-    describe_tables(join);
+        find_extra(join->set->column[i].table, &join->joined[i]);
+    describe_lists(join, JOINED_LACKS, "missing_keys");
+    describe_lists(join, JOINED_EXTRA, "extra");
+    text_add(&join->members, "\"segments_left_out\": %u,\n", join->reported);
     if (join->reported > SEGMENTS_REPORTED)
         text_add(&join->notes, "and %u more segments\n", join->reported - SEGMENTS_REPORTED);
-    if (texts_failed(join))
+    if (join->notes.failed || join->members.failed || join->missing.failed)
         return -ENOMEM;
     return index->rows ? 0 : no_samples(join, d);
 }
@@ -440,11 +377,6 @@ static const struct prepared_ops join_ops = {
     .step = join_step,
     .about = join_about,
 };
-
-int kaldi_join_step(struct kaldi_join *join, struct diag *d)
-{
-    return prepared_step(&join->prepared, d);
-}
 
 /* ---- opening ---- */
 
@@ -509,19 +441,15 @@ int kaldi_join_new(const struct kaldi_set *set, const struct index_store *keep,
     return 0;
 }
 
-static void key_list_release(struct key_list *list)
-{
-    text_release(&list->json);
-    text_release(&list->shown);
-}
-
 void kaldi_join_free(struct kaldi_join *join)
 {
     if (!join)
         return;
     for (unsigned i = 0; i < INDEX_COLUMNS; i++) {
-        key_list_release(&join->joined[i].missing);
-        key_list_release(&join->joined[i].extra);
+        for (unsigned which = 0; which < N_JOINED; which++) {
+            text_release(&join->joined[i].list[which].json);
+            text_release(&join->joined[i].list[which].shown);
+        }
         free(join->joined[i].used);
     }
     kaldi_in_release(&join->in);
@@ -530,13 +458,6 @@ void kaldi_join_free(struct kaldi_join *join)
     prepared_release(&join->prepared);
     free(join->source);
     free(join);
-}
-
-/* ---- the joined rows ---- */
-
-const struct index *kaldi_join_index(const struct kaldi_join *join)
-{
-    return &join->prepared.index;
 }
 
 void kaldi_join_describe(const struct kaldi_join *join, const char *indent, struct text *t)
@@ -548,14 +469,4 @@ void kaldi_join_describe(const struct kaldi_join *join, const char *indent, stru
         len += line[len] == '\n';
         text_add(t, "%s%.*s", indent, (int)len, line);
     }
-}
-
-const char *kaldi_join_missing(const struct kaldi_join *join)
-{
-    return join->missing.data ? join->missing.data : "";
-}
-
-const char *kaldi_join_notes(const struct kaldi_join *join)
-{
-    return join->notes.data ? join->notes.data : "";
 }

@@ -46,8 +46,12 @@ static void kaldi_set_add_notes(const struct kaldi_set *set, struct text *t)
                      "part of the first key\n",
                      blob_name(table->base.blob));
     }
-    if (set->join)
-        text_add(t, "%s%s", kaldi_join_missing(set->join), kaldi_join_notes(set->join));
+    for (unsigned i = 0; i < 2 && set->join; i++) {
+        const struct text *lines = i ? &set->join->notes : &set->join->missing;
+
+        if (lines->len)
+            text_add_bytes(t, lines->data, lines->len);
+    }
 }
 
 /* The permission bits to deny: a user that cannot read the files that an scp file names must not
@@ -68,7 +72,7 @@ static int set_finish(struct dataset *ds)
     struct kaldi_set *set = ds->impl;
     AUTO_TEXT struct text notes = {0};
 
-    ds->keys = set->join ? kaldi_join_index(set->join) : &set->column[0].table->base.prepared.index;
+    ds->keys = set->join ? &set->join->prepared.index : &set->column[0].table->base.prepared.index;
     for (unsigned i = 0; i < set->n_columns; i++) {
         struct kaldi_column *c = &set->column[i];
         const struct kaldi_totals *t = &c->table->totals;
@@ -91,7 +95,7 @@ static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
     int r = set->is_known ? 1 : shards_prepare(&set->parts.tables, d);
 
     if (r == 1 && set->join && !set->is_known)
-        r = kaldi_join_step(set->join, d);
+        r = prepared_step(&set->join->prepared, d);
     if (r != 1)
         return r;
     r = set->is_known ? 0 : set_finish(ds);
@@ -222,8 +226,8 @@ static int kaldi_set_set_check(const struct dataset *ds,
     for (unsigned i = 0; i < set->n_columns; i++)
         if (set->column[i].table->totals.ends_early)
             report(ctx, set->column[i].table->notes.data);
-    if (set->join)
-        set_report_lines(kaldi_join_missing(set->join), report, ctx);
+    if (set->join && set->join->missing.len)
+        set_report_lines(set->join->missing.data, report, ctx);
     return records_check(ds, report, ctx, d);
 }
 

@@ -30,7 +30,7 @@ void kaldi_pass_free(struct kaldi_pass *pass)
     kaldi_in_release(&pass->object);
     for (unsigned i = 0; i < LINES_AHEAD; i++)
         kaldi_line_release(pass, &pass->ahead[i]);
-    free(pass->paths.number);
+    numbered_release(&pass->paths);
     free(pass);
 }
 

@@ -241,10 +241,10 @@ const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret)
 {
     size_t mark = utf8_mark(line, len);
     struct piece place = kaldi_scp_trim((struct piece){line + mark, len - mark}), key;
-    struct scp_line parsed = {0};
+    struct scp_line parsed = {.text = place.at, .text_len = place.len};
     const char *wrong;
 
-    *ret = (struct scp_line){0};
+    *ret = parsed;
     if (!place.len)
         return "expected a key and where its object is, got a blank line";
     kaldi_scp_split(&place, WHITE_SPACE, &key);

@@ -22,6 +22,8 @@ struct scp_range {
 
 /* A parsed line; the pointers point into the line. */
 struct scp_line {
+    const char *text; /* the line without white space around it */
+    size_t text_len;
     const char *key;
     size_t key_len;
     enum scp_place place;
@@ -33,7 +35,7 @@ struct scp_line {
 };
 
 /* Parse a line, without its end. NULL, or what is wrong with it: "expected ..., got ..."; then only
- * has_value is set, and the key if the line has one. */
+ * text and has_value are set, and the key if the line has one. */
 const char *scp_line_parse(const char *line, size_t len, struct scp_line *ret);
 
 /* What is wrong with a key of more than 1024 bytes. */

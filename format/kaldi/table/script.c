@@ -11,7 +11,8 @@
 
 #define LINE_MOST  (1u << 20)
 #define LINE_SHOWN 200 /* bytes of a line in a message */
-#define WAIT_MS    10  /* that a step waits for a command */
+#define LINE_ABOUT 1400
+#define WAIT_MS    10 /* that a step waits for a command */
 
 void kaldi_line_release(struct kaldi_pass *pass, struct kaldi_line *line)
 {
@@ -27,44 +28,6 @@ static struct kaldi_line *line_ahead(struct kaldi_pass *pass, unsigned i)
 
 /* ---- files that lines name ---- */
 
-static size_t path_place(const struct kaldi_pass *pass, const char *path, size_t len)
-{
-    const struct path_table *t = &pass->paths;
-    size_t i = (size_t)key_hash(path, len) & (t->capacity - 1);
-
-    for (; t->number[i]; i = (i + 1) & (t->capacity - 1)) {
-        const char *known = pass->table->file[t->number[i] - 1].path;
-
-        if (strlen(known) == len && !memcmp(known, path, len))
-            break;
-    }
-    return i;
-}
-
-static int grow_paths(struct kaldi_pass *pass)
-{
-    struct path_table old = pass->paths, *t = &pass->paths;
-
-    if (t->capacity && t->used < t->capacity / 2)
-        return 0;
-    t->capacity = old.capacity ? old.capacity * 2 : 64;
-    t->number = calloc(t->capacity, sizeof(*t->number));
-    if (!t->number) {
-        *t = old;
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < old.capacity; i++) {
-        const char *path;
-
-        if (!old.number[i])
-            continue;
-        path = pass->table->file[old.number[i] - 1].path;
-        t->number[path_place(pass, path, strlen(path))] = old.number[i];
-    }
-    free(old.number);
-    return 0;
-}
-
 /* Add a file to the table; takes ownership of blob. */
 static int kaldi_script_add_file(struct kaldi_pass *pass, const char *path, size_t len,
                                  struct blob *blob, size_t *ret)
@@ -73,21 +36,17 @@ static int kaldi_script_add_file(struct kaldi_pass *pass, const char *path, size
     struct kaldi_file file = {
         .path = strndup(path, len), .blob = blob, .is_output = kaldi_is_command(path, len)};
     int r = file.path ? array_capacity(&table->file, table->n_files, sizeof(file)) : -ENOMEM;
-    size_t number;
+    uint32_t number;
 
+    if (r == 0)
+        r = numbered_add(&pass->paths, path, len, &number);
     if (r < 0) {
         free(file.path);
         blob_free(blob);
         return r;
     }
-    table->file[table->n_files] = file;
-    number = table->n_files++;
-    r = grow_paths(pass);
-    if (r < 0)
-        return r;
-    pass->paths.number[path_place(pass, path, len)] = (uint32_t)number + 1;
-    pass->paths.used++;
-    *ret = number;
+    *ret = table->n_files;
+    table->file[table->n_files++] = file;
     return 0;
 }
 
@@ -105,11 +64,9 @@ static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
 /* The file of a line, if an earlier line named it; otherwise 0, the table's own. */
 static size_t kaldi_script_known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
-    uint32_t known = 0;
+    size_t n = numbered_find(&pass->paths, line->parsed.path, name_len(line));
 
-    if (pass->paths.capacity)
-        known = pass->paths.number[path_place(pass, line->parsed.path, name_len(line))];
-    return known ? known - 1 : 0;
+    return n < pass->paths.n ? kaldi_own_files(pass->table) + n : 0;
 }
 
 static int kaldi_script_open_file(struct kaldi_pass *pass, const struct kaldi_line *line,
@@ -157,36 +114,23 @@ static int open_output(struct kaldi_pass *pass, struct kaldi_line *line, size_t 
 
 /* ---- scp files ---- */
 
-/* Move the parser's window to a file; for the same file it remains. */
-static void turn_to(struct kaldi_pass *pass, size_t file)
+/* "<file>:<number>: <what>: <the line>". */
+static const char *about_line(const struct kaldi_pass *pass, const struct kaldi_line *line,
+                              const char *what, char ret[static LINE_ABOUT])
 {
-    if (pass->object_file == file && file)
-        return;
-    kaldi_in_move(&pass->object, pass->table->file[file].blob);
-    pass->object_file = file;
-}
+    size_t len = line->parsed.text_len;
 
-/* The end of the message about a malformed line: the text found. */
-static void show_line(const struct kaldi_line *line, char ret[static LINE_SHOWN + 16])
-{
-    size_t start = 0, len = line->len;
-
-    while (start < len && kaldi_is_blank((uint8_t)line->text[start]))
-        start++;
-    while (len > start && kaldi_is_blank((uint8_t)line->text[len - 1]))
-        len--;
-    len -= start;
-    *ret = '\0';
-    if (len)
-        snprintf(ret, LINE_SHOWN + 16, ": %.*s%s", (int)min_u64(len, LINE_SHOWN),
-                 line->text + start, len > LINE_SHOWN ? "..." : "");
+    snprintf(ret, LINE_ABOUT, "%s:%llu: %s%s%.*s%s", blob_name(pass->in.blob),
+             (unsigned long long)line->number, what, len ? ": " : "", (int)min_u64(len, LINE_SHOWN),
+             len ? line->parsed.text : "", len > LINE_SHOWN ? "..." : "");
+    return ret;
 }
 
 /* file: 0, or all of it is what cannot be read. */
 static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, size_t file,
                     const char *what)
 {
-    char text[1400];
+    char text[LINE_ABOUT];
 
     snprintf(text, sizeof(text), "%s:%llu: %s%s", blob_name(pass->in.blob),
              (unsigned long long)line->number, what,
@@ -194,13 +138,6 @@ static int bad_line(struct kaldi_pass *pass, const struct kaldi_line *line, size
                   : "");
     return kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, file,
                              text);
-}
-
-/* The file is missing, or the command failed: the next mount may succeed. */
-static int missing_line(struct kaldi_pass *pass, const struct kaldi_line *line, const char *what)
-{
-    pass->table->base.prepared.may_differ = true;
-    return bad_line(pass, line, 0, what);
 }
 
 /* The rows and columns of the object that count. NULL, or what is wrong. */
@@ -265,7 +202,7 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
     const char *wrong = NULL;
     int r;
 
-    turn_to(pass, file);
+    kaldi_in_move(&pass->object, pass->table->file[file].blob);
     r = kaldi_measure(&pass->object, is_whole ? 0 : parsed->offset, pass->table->type, &object,
                       &reason);
     if (r < 0) {
@@ -288,15 +225,13 @@ static int object_row(struct kaldi_pass *pass, const struct kaldi_line *line, si
 static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct diag *d)
 {
     struct diag reason = DIAG_INIT;
+    char text[LINE_ABOUT];
     size_t file = 0;
     int r = 0;
 
     if (line->wrong) {
-        char shown[LINE_SHOWN + 16], text[200 + LINE_SHOWN];
-
-        show_line(line, shown);
-        snprintf(text, sizeof(text), "%s%s", line->wrong, shown);
-        r = bad_line(pass, line, 0, text);
+        r = kaldi_add_bad_row(pass, (const uint8_t *)line->parsed.key, line->parsed.key_len, 0,
+                              about_line(pass, line, line->wrong, text));
         return r < 0 ? r : 1;
     }
     file = kaldi_script_known_file(pass, line);
@@ -311,21 +246,20 @@ static int line_row(struct kaldi_pass *pass, struct kaldi_line *line, struct dia
     if (r == 0)
         r = object_row(pass, line, file, d);
     else if (blob_says_nothing(r))
-        diag_set(d, r, "%s", diag_text(&reason, r));
-    else
-        r = missing_line(pass, line, diag_text(&reason, r));
+        return diag_set(d, r, "%s", diag_text(&reason, r));
+    else { /* it is missing, or its command failed: the next mount may succeed */
+        pass->table->base.prepared.may_differ = true;
+        r = bad_line(pass, line, 0, diag_text(&reason, r));
+    }
     return r < 0 ? r : 1;
 }
 
 /* Note a line that says nothing of a row. */
 static void note_skipped(struct kaldi_pass *pass, const struct kaldi_line *line, const char *why)
 {
-    char shown[LINE_SHOWN + 16], reason[1400];
+    char text[LINE_ABOUT];
 
-    show_line(line, shown);
-    snprintf(reason, sizeof(reason), "%s:%llu: %s%s", blob_name(pass->in.blob),
-             (unsigned long long)line->number, why, shown);
-    kaldi_note(pass->table, &pass->reported_bad, reason);
+    kaldi_note(pass->table, &pass->reported_bad, about_line(pass, line, why, text));
 }
 
 /* Read the next line of the scp file as the last one ahead, unless it has nothing. */
@@ -348,7 +282,7 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
         return 0;
     }
     pass->lines++;
-    *line = (struct kaldi_line){.text = malloc(len + 1), .len = len, .number = pass->lines};
+    *line = (struct kaldi_line){.text = malloc(len + 1), .number = pass->lines};
     if (!line->text)
         return -ENOMEM;
     memcpy(line->text, text, len);

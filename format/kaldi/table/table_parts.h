@@ -4,6 +4,7 @@
 #ifndef EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 #define EPOCHFS_FORMAT_KALDI_TABLE_TABLE_PARTS_H
 
+#include "format/core/numbered.h"
 #include "format/kaldi/table/scp.h"
 #include "format/kaldi/table/table.h"
 
@@ -36,17 +37,10 @@ enum {
 /* A line of an scp file, read ahead. */
 struct kaldi_line {
     char *text; /* owned; NULL: none */
-    size_t len;
     uint64_t number;
     struct scp_line parsed;
     const char *wrong;
     struct opener_run *run;
-};
-
-/* A hash table of the files' paths. */
-struct path_table {
-    uint32_t *number; /* [capacity] of the file, + 1; 0: free */
-    size_t capacity, used;
 };
 
 struct kaldi_pass {
@@ -60,8 +54,7 @@ struct kaldi_pass {
     bool ended;
 
     struct kaldi_in object; /* of the file that the last line named */
-    size_t object_file;     /* its number; 0: none */
-    struct path_table paths;
+    struct numbered paths;  /* of the files that lines name, in the order of table->file */
     struct kaldi_line ahead[LINES_AHEAD]; /* a ring: n_ahead lines, from first_ahead on */
     unsigned first_ahead, n_ahead;
 
