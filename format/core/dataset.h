@@ -393,13 +393,13 @@ uint64_t field_stored_dim(const struct field *f, unsigned i);
 void form_shape_text(const struct form *form, struct text *t);
 
 /* Ops of fields whose items are stored one after another, one for each conversion. */
-extern const struct field_ops field_as_stored;  /* same bytes */
-extern const struct field_ops field_swapped;    /* big-endian elements of 2, 4, 8 bytes */
-extern const struct field_ops field_unit;       /* uint8 to float32 in 0..1: v / 255.0f */
+extern const struct field_ops field_as_stored; /* same bytes */
+/* Big-endian elements of 2, 4, 8 bytes; or, where the type differs, uint8 to float32: v / 255.0f.
+ */
+extern const struct field_ops field_converted;
+extern const struct field_ops field_transposed; /* the same, the two axes of an item exchanged */
 extern const struct field_ops field_one_hot;    /* a number to float32 [dim[0]] */
-extern const struct field_ops field_transposed; /* the two axes of an item exchanged */
-extern const struct field_ops field_unit_transposed;
-extern const struct field_ops field_planes; /* bytes [c, h, w] as [h, w, c] */
+extern const struct field_ops field_planes;     /* bytes [c, h, w] as [h, w, c] */
 extern const struct field_ops field_number;
 extern const struct field_ops field_key;
 

@@ -144,9 +144,6 @@ static int read_as_stored(struct read_context *rc, const struct dataset *ds, con
     return field_read_stored(rc, f, sel, off, len, dst, d);
 }
 
-/* n elements from src (as stored) to dst (as shown). */
-typedef void convert_fn(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst);
-
 static void convert_swapped(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
 {
     uint64_t parts = dtype_info(f->dtype)->letter == 'c' ? 2 : 1;
@@ -173,11 +170,10 @@ static void convert_swapped(const struct field *f, size_t n, const uint8_t *src,
 
 #define TABLE_LEAST 1024 /* elements for which the table of quotients is worth its time */
 
-static void convert_unit(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
+static void convert_unit(size_t n, const uint8_t *src, uint8_t *dst)
 {
     uint32_t quotient[256];
 
-    (void)f;
     if (n < TABLE_LEAST) {
         for (size_t i = 0; i < n; i++)
             store_le32(dst + 4 * i, bits_of_f4((float)src[i] / 255.0f));
@@ -189,9 +185,18 @@ static void convert_unit(const struct field *f, size_t n, const uint8_t *src, ui
         store_le32(dst + 4 * i, quotient[src[i]]);
 }
 
+/* n elements from src (as stored) to dst (as shown). */
+static void field_convert(const struct field *f, size_t n, const uint8_t *src, uint8_t *dst)
+{
+    if (f->dtype == f->stored_dtype)
+        convert_swapped(f, n, src, dst);
+    else
+        convert_unit(n, src, dst);
+}
+
 /* Convert the elements of one run. Every item is a whole number of elements. */
-static int convert_run(struct read_context *rc, const struct field *f, convert_fn *convert,
-                       const struct run *run, uint8_t *dst, struct diag *d)
+static int convert_run(struct read_context *rc, const struct field *f, const struct run *run,
+                       uint8_t *dst, struct diag *d)
 {
     uint8_t src[CHUNK], out[CHUNK];
     uint64_t off = run->off;
@@ -208,7 +213,7 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
         if (!missing_go_on(rc, r, &all))
             break;
         if (r == 0) {
-            convert(f, n, src, out);
+            field_convert(f, n, src, out);
             memcpy(dst, out + skip, made);
         }
         dst += made;
@@ -219,7 +224,7 @@ static int convert_run(struct read_context *rc, const struct field *f, convert_f
 }
 
 /* Whole items, from that place on: as many as fit a chunk are gathered at once. */
-static int convert_items(struct read_context *rc, const struct field *f, convert_fn *convert,
+static int convert_items(struct read_context *rc, const struct field *f,
                          const struct selection *sel, uint64_t place, uint64_t n, uint8_t *dst,
                          struct diag *d)
 {
@@ -235,7 +240,7 @@ static int convert_items(struct read_context *rc, const struct field *f, convert
         if (!missing_go_on(rc, r, &all))
             break;
         if (r == 0)
-            convert(f, (size_t)(items * f->item_bytes / f->width), src, dst);
+            field_convert(f, (size_t)(items * f->item_bytes / f->width), src, dst);
         dst += items * f->item_bytes;
         place += items;
         n -= items;
@@ -244,7 +249,7 @@ static int convert_items(struct read_context *rc, const struct field *f, convert
 }
 
 /* The items of a byte range that is not of whole items, or of large ones. */
-static int convert_range(struct read_context *rc, const struct field *f, convert_fn *convert,
+static int convert_range(struct read_context *rc, const struct field *f,
                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                          struct diag *d)
 {
@@ -254,62 +259,48 @@ static int convert_range(struct read_context *rc, const struct field *f, convert
 
     field_walk_init(&w, f, sel, f->item_bytes, off, len);
     while (walk_next(&w, &run)) {
-        if (!missing_go_on(rc, convert_run(rc, f, convert, &run, dst, d), &all))
+        if (!missing_go_on(rc, convert_run(rc, f, &run, dst, d), &all))
             break;
         dst += run.len;
     }
     return all;
 }
 
-static int field_read_converted(struct read_context *rc, const struct field *f, convert_fn *convert,
-                                const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                                struct diag *d)
+static int read_converted(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                          struct diag *d)
 {
     uint64_t item = max_u64(f->item_bytes, 1), head = min_u64((item - off % item) % item, len);
     uint64_t whole = (len - head) / item, middle = whole * item;
     int r, all = 0;
 
+    (void)ds;
     if (!f->stored_bytes || f->stored_bytes > CHUNK / 2 || whole < 2)
-        return convert_range(rc, f, convert, sel, off, len, dst, d);
-    r = convert_range(rc, f, convert, sel, off, (size_t)head, dst, d);
+        return convert_range(rc, f, sel, off, len, dst, d);
+    r = convert_range(rc, f, sel, off, (size_t)head, dst, d);
     if (!missing_go_on(rc, r, &all))
         return all;
-    r = convert_items(rc, f, convert, sel, (off + head) / item, whole, dst + head, d);
+    r = convert_items(rc, f, sel, (off + head) / item, whole, dst + head, d);
     if (!missing_go_on(rc, r, &all))
         return all;
-    r = convert_range(rc, f, convert, sel, off + head + middle, (size_t)(len - head - middle),
+    r = convert_range(rc, f, sel, off + head + middle, (size_t)(len - head - middle),
                       dst + head + middle, d);
     missing_go_on(rc, r, &all);
     return all;
 }
 
-static int read_swapped(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                        struct diag *d)
-{
-    (void)ds;
-    return field_read_converted(rc, f, convert_swapped, sel, off, len, dst, d);
-}
-
-static int read_unit(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                     struct diag *d)
-{
-    (void)ds;
-    return field_read_converted(rc, f, convert_unit, sel, off, len, dst, d);
-}
-
 /* Exchanging the axes takes whole stored items; formats bound the size of such items when they open
  * them. */
-static int read_exchanged(struct read_context *rc, const struct field *f, convert_fn *convert,
-                          const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                          struct diag *d)
+static int read_transposed(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                           const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                           struct diag *d)
 {
     uint64_t rows = f->dim[0], columns = f->dim[1]; /* as files show them */
     uint64_t old = UINT64_MAX;
     AUTO_FREE uint8_t *item = NULL;
     int r = 0, all = 0;
 
+    (void)ds;
     if (!len)
         return 0;
     item = malloc(f->stored_bytes);
@@ -331,7 +322,7 @@ static int read_exchanged(struct read_context *rc, const struct field *f, conver
             old = place;
         }
         if (r == 0) {
-            convert(f, 1, item + from * f->stored_width, shown);
+            field_convert(f, 1, item + from * f->stored_width, shown);
             memcpy(dst, shown + skip, n);
         }
         dst += n;
@@ -339,22 +330,6 @@ static int read_exchanged(struct read_context *rc, const struct field *f, conver
         len -= n;
     }
     return all;
-}
-
-static int read_transposed(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                           const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                           struct diag *d)
-{
-    (void)ds;
-    return read_exchanged(rc, f, convert_swapped, sel, off, len, dst, d);
-}
-
-static int read_unit_transposed(struct read_context *rc, const struct dataset *ds,
-                                const struct field *f, const struct selection *sel, uint64_t off,
-                                size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)ds;
-    return read_exchanged(rc, f, convert_unit, sel, off, len, dst, d);
 }
 
 /* Bytes [from, from + n) of an item as shown, made of the planes at src. */
@@ -508,10 +483,8 @@ static int read_key(struct read_context *rc, const struct dataset *ds, const str
 }
 
 const struct field_ops field_as_stored = {.read = read_as_stored};
-const struct field_ops field_swapped = {.read = read_swapped};
-const struct field_ops field_unit = {.read = read_unit};
+const struct field_ops field_converted = {.read = read_converted};
 const struct field_ops field_transposed = {.read = read_transposed};
-const struct field_ops field_unit_transposed = {.read = read_unit_transposed};
 const struct field_ops field_planes = {.read = read_planes};
 const struct field_ops field_number = {.read = field_read_number};
 const struct field_ops field_key = {.read = read_key};

@@ -5,14 +5,13 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/core/format.h"
+#include "format/core/numbered.h"
 
 static int folder_names_by_name(const void *a, const void *b)
 {
     const struct folder_name *x = a, *y = b;
-    size_t common = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->name, y->name, common);
 
-    return order ? order : (x->len > y->len) - (x->len < y->len);
+    return text_compare(x->name, x->len, y->name, y->len);
 }
 
 void folder_names_sort(struct folder_names *names)

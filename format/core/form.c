@@ -53,14 +53,14 @@ struct field *dataset_add_stored(struct dataset *ds, const char *name, const str
         f->item_bytes *= f->dim[i] = dim[i];
     f->stored_bytes = f->item_bytes;
     if (!f->ops)
-        f->ops = f->stored_big_endian && f->width > 1 ? &field_swapped : &field_as_stored;
+        f->ops = f->stored_big_endian && f->width > 1 ? &field_converted : &field_as_stored;
     form_offer_stored(f);
     return f;
 }
 
 uint64_t field_stored_dim(const struct field *f, unsigned i)
 {
-    bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
+    bool exchanged = f->ops == &field_transposed;
 
     if (f->ops == &field_planes)
         return f->dim[(i + 2) % 3];

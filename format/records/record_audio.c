@@ -374,20 +374,9 @@ static int audio_rate_read(struct read_context *rc, const struct dataset *ds,
     return 0;
 }
 
-static bool audio_rate_extent(const struct dataset *ds, const struct record_content *c,
-                              uint64_t record, struct extent *ret)
-{
-    (void)ds;
-    (void)c;
-    (void)record;
-    (void)ret;
-    return false;
-}
-
 static const struct record_ops rate_ops = {
     .dims = audio_rate_dims,
     .read = audio_rate_read,
-    .extent = audio_rate_extent,
     .where = record_made_where,
     .has = audio_has_rate,
 };

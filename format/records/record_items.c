@@ -39,7 +39,9 @@ void record_items_init(struct record_items *items, struct read_context *rc,
 {
     *items = (struct record_items){.rc = rc,
                                    .ds = ds,
+                                   .field = f,
                                    .content = f->impl,
+                                   .costly = f->form_reads && !sel->single,
                                    .sel = sel,
                                    .reason = sel->reason,
                                    .window.sel = sel};

@@ -11,7 +11,8 @@
 struct record_items {
     struct read_context *rc;
     const struct dataset *ds;
-    const struct record_content *content; /* NULL: the keys */
+    const struct field *field;
+    const struct record_content *content; /* its own; NULL: the keys */
     const struct selection *sel;
     struct diag *reason; /* while sums are made */
     uint64_t extra;      /* what else the sums depend on */

@@ -87,61 +87,53 @@ static int key_item(struct record_items *items, uint64_t sample, uint8_t pad, ui
     return 0;
 }
 
-/* The items of a text field, which know its ops. */
-struct text_items {
-    struct record_items items;
-    const struct record_text_ops *ops;
-};
-
-static void text_items_init(struct text_items *t, struct read_context *rc, const struct dataset *ds,
-                            const struct field *f, const struct selection *sel)
+static const struct record_text_ops *text_ops(const struct record_items *items)
 {
-    record_items_init(&t->items, rc, ds, f, sel);
-    t->ops = (const struct record_text_ops *)f->ops;
+    return (const struct record_text_ops *)items->field->ops;
 }
 
 static int string_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)before;
-    return ((struct text_items *)items)->ops->item(items, sample, 0, off, len, dst, d);
+    return text_ops(items)->item(items, sample, 0, off, len, dst, d);
 }
 
 static int ended_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     (void)before;
-    return ((struct text_items *)items)->ops->item(items, sample, '\n', off, len, dst, d);
+    return text_ops(items)->item(items, sample, '\n', off, len, dst, d);
 }
 
 static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
                       struct form *ret)
 {
-    struct text_items t;
+    struct record_items t;
 
-    text_items_init(&t, NULL, ds, f, sel);
-    return record_items_form(&t.items, t.ops->number, ret);
+    record_items_init(&t, NULL, ds, f, sel);
+    return record_items_form(&t, text_ops(&t)->number, ret);
 }
 
 static int lines_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d)
 {
-    struct text_items t;
+    struct record_items t;
 
-    text_items_init(&t, rc, ds, f, sel);
-    return record_items_read(&t.items, t.ops->number, 1, ended_item, off, len, dst, d);
+    record_items_init(&t, rc, ds, f, sel);
+    return record_items_read(&t, text_ops(&t)->number, 1, ended_item, off, len, dst, d);
 }
 
 static int strings_form(const struct dataset *ds, const struct field *f,
                         const struct selection *sel, struct form *ret)
 {
     AUTO_SUMS struct sums sums = {0};
-    struct text_items t;
+    struct record_items t;
     int r;
 
-    text_items_init(&t, NULL, ds, f, sel);
-    r = record_items_sums(&t.items, t.ops->number, &sums);
+    record_items_init(&t, NULL, ds, f, sel);
+    r = record_items_sums(&t, text_ops(&t)->number, &sums);
     if (r < 0)
         return r;
     ret->ndim = 0;
@@ -155,12 +147,12 @@ static int strings_read(struct read_context *rc, const struct dataset *ds, const
                         const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                         struct diag *d)
 {
-    struct text_items t;
+    struct record_items t;
     struct form form;
     int r = strings_form(ds, f, sel, &form);
 
-    text_items_init(&t, rc, ds, f, sel);
-    return r < 0 ? r : record_items_read_even(&t.items, form.width, string_item, off, len, dst, d);
+    record_items_init(&t, rc, ds, f, sel);
+    return r < 0 ? r : record_items_read_even(&t, form.width, string_item, off, len, dst, d);
 }
 
 const struct record_text_ops record_line_ops = {{lines_read, lines_form}, count_line, line_item};

@@ -173,12 +173,12 @@ unsigned records_extents(const struct dataset *ds, uint64_t sample, const struct
         const struct record_content *c = only->impl;
 
         return c && only->form != FORM_LENGTHS && only->form != FORM_OFFSETS &&
-               only->form != FORM_SHAPES && c->ops->extent(ds, c, sample, ret);
+               only->form != FORM_SHAPES && c->ops->extent && c->ops->extent(ds, c, sample, ret);
     }
     for (unsigned i = 0; i < ds->n_fields && n < EXTENTS_MOST; i++) {
         const struct record_content *c = next_content(ds, i);
 
-        if (c)
+        if (c && c->ops->extent)
             n += c->ops->extent(ds, c, sample, &ret[n]);
     }
     return n;

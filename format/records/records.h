@@ -28,8 +28,8 @@ struct record_ops {
      * with the reason in d. */
     int (*read)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
                 uint64_t record, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-    /* The bytes of a source that read() needs; false: none. It never reads a source. NULL: the
-     * dataset has its own extents(), locate(). */
+    /* The bytes of a source that read() needs; false: none. It never reads a source. NULL:
+     * never any, or the dataset has its own extents(), locate(). */
     bool (*extent)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                    struct extent *ret);
     /* Name the record in messages: "<file>: row <n>". */

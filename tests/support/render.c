@@ -142,7 +142,7 @@ static int64_t stored_value(const struct field *f, uint64_t sample)
 static void model_item(const struct dataset *ds, const struct field *f, uint64_t sample,
                        uint8_t *ret)
 {
-    const bool exchanged = f->ops == &field_transposed || f->ops == &field_unit_transposed;
+    const bool exchanged = f->ops == &field_transposed;
 
     if (f->ops == &field_number) {
         memcpy(ret, &sample, 8);

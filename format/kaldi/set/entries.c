@@ -173,7 +173,6 @@ static void archive_items(struct record_items *items, struct read_context *rc,
                           const struct selection *sel)
 {
     record_items_init(items, rc, ds, f, sel);
-    items->costly = f->form_reads && !sel->single;
     items->run = run_of_entries;
 }
 

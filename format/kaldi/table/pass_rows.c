@@ -21,12 +21,9 @@ void kaldi_note(struct kaldi_table *table, unsigned *reported, const char *text)
 /* kaldi=s promises an order. */
 static void check_order(struct kaldi_pass *pass, const uint8_t *key, size_t len)
 {
-    size_t common = len < pass->last_len ? len : pass->last_len;
-    int order = common ? memcmp(pass->last, key, common) : 0;
+    int order = text_compare((const char *)pass->last, pass->last_len, (const char *)key, len);
     char text[512];
 
-    if (!order)
-        order = pass->last_len < len ? -1 : pass->last_len > len;
     if (pass->rows && order >= 0) {
         snprintf(text, sizeof(text),
                  "%s: row %llu: expected keys in the order of their bytes (kaldi=s), got '%.*s' %s "
