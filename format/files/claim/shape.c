@@ -15,12 +15,6 @@
 #define SHAPE_FOLDERS 10  /* below the top that have words, at most */
 #define SHAPE_TEXTS   256 /* of a list, at most */
 
-/* The folders on the way to one, from SOURCE on, without it. */
-struct folders_on {
-    uint32_t folder[PATH_MAX / 2]; /* [n] */
-    unsigned n;
-};
-
 struct shape {
     struct search *s;
     const struct set *set;
@@ -70,34 +64,29 @@ void shape_add_plain(struct text *t, const char *text)
 
 /* ---- folders ---- */
 
-static struct folders_on shape_on(const struct search *s, uint32_t folder)
+/* How many folders are on the way to one, which is counted, without SOURCE. */
+static unsigned shape_depth(const struct search *s, uint32_t folder)
 {
-    struct folders_on on; /* large: not zeroed */
-    unsigned at;
+    unsigned n = 0;
 
-    on.n = 0;
-    for (uint32_t f = folder; s->info[f].above != NO_FOLDER && on.n < ARRAY_LEN(on.folder);
-         f = s->info[f].above)
-        on.n++;
-    at = on.n;
-    for (uint32_t f = folder; at; f = s->info[f].above)
-        on.folder[--at] = f;
-    return on;
+    for (; s->info[folder].above != NO_FOLDER; folder = s->info[folder].above)
+        n++;
+    return n;
 }
 
-static struct folders_on shape_on_file(const struct shape *shape, size_t file)
+/* Add the folders on the way to pictures from number `from` to before `to`, each with '/'. */
+static void shape_add_folders(const struct shape *shape, uint32_t folder, unsigned from,
+                              unsigned to, struct text *t)
 {
-    return shape_on(shape->s, shape->s->m->member[file].folder);
-}
+    const unsigned part = shape_depth(shape->s, folder) - 1, below = part - shape->top;
 
-/* Add folder number `part` on the way to a picture, and '/'. */
-static void shape_add_folder(const struct shape *shape, const struct folders_on *on, unsigned part,
-                             struct text *t)
-{
-    unsigned below = part - shape->top;
-
+    if (part + 1 <= from)
+        return;
+    shape_add_folders(shape, shape->s->info[folder].above, from, to, t);
+    if (part >= to)
+        return;
     if (part < shape->top || (below && below < SHAPE_FOLDERS && shape->same[below]))
-        shape_add_plain(t, folder_name(shape->s, on->folder[part]));
+        shape_add_plain(t, folder_name(shape->s, folder));
     else if (shape->by_class && !below)
         text_add(t, "{label}");
     else if (shape->has_words)
@@ -123,19 +112,20 @@ static size_t shape_picture(const struct shape *shape, size_t sample)
     return file[first];
 }
 
-static void shape_see_folder(struct shape *shape, const struct folders_on *on, bool is_first)
+static void shape_see_folder(struct shape *shape, uint32_t folder, bool is_first)
 {
-    unsigned n = on->n - shape->top;
+    const struct search *s = shape->s;
+    unsigned n = shape_depth(s, folder) - shape->top;
 
     shape->least = is_first || n < shape->least ? n : shape->least;
     shape->most = is_first || n > shape->most ? n : shape->most;
-    for (unsigned i = 0; i < SHAPE_FOLDERS; i++) {
-        const char *name = i < n ? folder_name(shape->s, on->folder[shape->top + i]) : NULL;
+    for (unsigned i = n; i < SHAPE_FOLDERS; i++)
+        shape->same[i] = NULL;
+    for (unsigned i = n; i > 0; i--, folder = s->info[folder].above) {
+        const char *name = folder_name(s, folder), **same = &shape->same[i - 1];
 
-        if (is_first)
-            shape->same[i] = name;
-        else if (!name || (shape->same[i] && strcmp(name, shape->same[i]) != 0))
-            shape->same[i] = NULL;
+        if (i <= SHAPE_FOLDERS && (is_first || (*same && strcmp(name, *same) != 0)))
+            *same = is_first ? name : NULL;
     }
 }
 
@@ -144,15 +134,12 @@ static void shape_see_folders(struct shape *shape)
 {
     uint32_t before = NO_FOLDER;
 
-    shape->top = shape_on(shape->s, shape->set->top).n;
+    shape->top = shape_depth(shape->s, shape->set->top);
     for (size_t i = 0; i < shape->set->claim->n_samples; i++) {
         uint32_t folder = shape->s->m->member[shape_picture(shape, i)].folder;
-        struct folders_on on;
 
-        if (folder == before)
-            continue;
-        on = shape_on(shape->s, folder);
-        shape_see_folder(shape, &on, before == NO_FOLDER);
+        if (folder != before)
+            shape_see_folder(shape, folder, before == NO_FOLDER);
         before = folder;
     }
     shape->same[0] = NULL;
@@ -160,19 +147,15 @@ static void shape_see_folders(struct shape *shape)
 
 static void shape_add_picture(struct shape *shape, size_t file)
 {
-    const struct folders_on on = shape_on_file(shape, file);
+    const uint32_t folder = shape->s->m->member[file].folder;
     const char *name = members_name(shape->s->m, file);
     const bool any_depth = !shape->has_words && shape->least != shape->most;
     AUTO_TEXT struct text t = {0};
 
-    for (unsigned i = 0; i < on.n; i++) {
-        if (i >= shape->top && any_depth && !(shape->by_class && i == shape->top))
-            break;
-        shape_add_folder(shape, &on, i, &t);
-    }
+    shape_add_folders(shape, folder, 0, any_depth ? shape->top + shape->by_class : UINT_MAX, &t);
     text_add(&t, any_depth ? "**/*" : "*");
     shape_add_plain(&t, name + name_stem_alone(name));
-    if (on.n - shape->top > SHAPE_FOLDERS && shape->has_words)
+    if (shape->most > SHAPE_FOLDERS && shape->has_words)
         shape->note = "its folders are too deep for patterns";
     shape_add_text(shape, shape->pictures, &t);
 }
@@ -232,29 +215,26 @@ static const char *shape_field_name(const struct shape *shape, unsigned role)
 
 static void shape_add_partner(struct shape *shape, size_t picture, size_t file, unsigned role)
 {
-    const struct folders_on on = shape_on_file(shape, picture);
-    const char *name = members_name(shape->s->m, file);
-    size_t stem = name_stem_alone(members_name(shape->s->m, picture));
-    struct folders_on from, to;
+    const struct search *s = shape->s;
+    const char *name = members_name(s->m, file);
+    size_t stem = name_stem_alone(members_name(s->m, picture));
+    const uint32_t folder = s->m->member[picture].folder;
     AUTO_TEXT struct text t = {0};
-    unsigned same = 0;
-    uint32_t input;
+    uint32_t input, above;
     const struct pair *pair = shape_pair(shape, picture, file, &input);
 
     if (!pair || shape->set->claim->keys.n) {
         shape->note = "files that belong to pictures are not in it";
         return;
     }
-    from = shape_on(shape->s, input);
-    to = shape_on(shape->s, pair->target);
-    for (; same < from.n && same < to.n && from.folder[same] == to.folder[same]; same++)
-        shape_add_folder(shape, &on, same, &t);
-    for (unsigned i = same; i < to.n; i++) {
-        shape_add_plain(&t, folder_name(shape->s, to.folder[i]));
-        text_add(&t, "/");
-    }
-    for (unsigned i = from.n; i < on.n; i++)
-        shape_add_folder(shape, &on, i, &t);
+    above = input;
+    while (pair->target < above || pair->target >= next_folder(s, above))
+        above = s->info[above].above;
+    shape_add_folders(shape, folder, 0, shape_depth(s, above), &t);
+    shape_add_plain(&t, claim_path(s, pair->target) + strlen(claim_path(s, above)) +
+                            (*claim_path(s, above) != '\0'));
+    text_add(&t, "/");
+    shape_add_folders(shape, folder, shape_depth(s, input), UINT_MAX, &t);
     text_add(&t, "{stem}");
     if (strlen(name) >= stem)
         shape_add_plain(&t, name + stem);
