@@ -129,7 +129,7 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
     for (size_t i = 0; i < a->n_labels && r == 0; i++) {
         const struct value_column *c = a->label[i].values.column;
 
-        if (strcmp(c->name, column) != 0 || !labels_is_first(a, i) ||
+        if (strcmp(c->name, column) != 0 || (&a->label[i] != label && !labels_is_first(a, i)) ||
             labels_are_apart(a, label->subject, a->label[i].subject))
             continue;
         for (uint64_t row = 0; row < c->rows && r == 0; row++) {
@@ -164,47 +164,34 @@ static int64_t labels_integer(const struct value_column *c, uint64_t row)
     return number;
 }
 
-/* By the classes of the view, or as the numbers are. */
-static void labels_number(struct files_view *view, const struct value_column *c, bool by_name)
-{
-    for (uint64_t row = 0; row < c->rows; row++) {
-        struct label_text text;
-
-        labels_text(c, row, &text);
-        view->label[row] = by_name ? (int64_t)class_name_find(view->class_name, view->n_classes,
-                                                              text.bytes, text.len)
-                                   : labels_integer(c, row);
-    }
-}
-
-/* By the classes that a recipe names; whole numbers may also be their places. */
-static void labels_number_by_recipe(struct set *set, struct files_view *view,
-                                    const struct value_column *c, const json_t *classes)
+/* By the names of the classes of the view. Whole numbers are as they are if none of them is one:
+ * with a recipe's classes, their places. */
+static void labels_number(struct set *set, struct files_view *view, const struct value_column *c)
 {
     AUTO_NUMBERED struct numbered list = {0};
-    bool are_places = c->form == VALUE_NUMBERS;
+    bool are_names = c->form == VALUE_TEXT;
+    struct label_text text;
+    uint32_t number;
 
-    if (recipe_classes(classes, &list) < 0 ||
-        numbered_names(&list, false, &view->class_name, &view->n_classes) < 0)
-        set->s->failed = true;
-    for (uint64_t row = 0; row < c->rows; row++) {
-        struct label_text text;
-
+    for (size_t i = 0; i < view->n_classes; i++)
+        if (numbered_add(&list, view->class_name[i], strlen(view->class_name[i]), &number) < 0)
+            set->s->failed = true;
+    for (uint64_t row = 0; row < c->rows && !set->s->failed; row++) {
         labels_text(c, row, &text);
         view->label[row] = (int64_t)numbered_find(&list, text.bytes, text.len);
-        are_places = are_places && (uint64_t)view->label[row] == list.n;
+        are_names = are_names || (uint64_t)view->label[row] < list.n;
     }
-    for (uint64_t row = 0; row < c->rows && !set->refused; row++) {
-        struct label_text text;
-
-        if (are_places)
+    for (uint64_t row = 0; row < c->rows && !set->s->failed; row++) {
+        if (!are_names)
             view->label[row] = labels_integer(c, row);
-        if (view->label[row] >= 0 && (uint64_t)view->label[row] < list.n)
+        if (!set->recipe || !list.n ||
+            (view->label[row] >= 0 && (uint64_t)view->label[row] < list.n))
             continue;
         labels_text(c, row, &text);
         set_refuse(set, "%s, line %u: 'classes': expected all classes, but not '%.*s'",
                    set->recipe->name, recipe_line(set->recipe, "classes"),
                    (int)(text.len < 256 ? text.len : 256), text.bytes);
+        return;
     }
 }
 
@@ -216,7 +203,9 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
     const struct value_column *c = label->values.column, *hidden;
     const json_t *classes = json_object_get(set->dataset, "classes");
     const struct files_claim *folders;
+    AUTO_NUMBERED struct numbered list = {0};
     bool has_hole = false;
+    int r = 0;
 
     if (view->label && !set->refused)
         text_add(&set->notes,
@@ -240,17 +229,16 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
     if (s->failed)
         return;
     folders = set->dataset ? NULL : labels_find_classes(a, c);
-    if (classes) {
-        labels_number_by_recipe(set, view, c, classes);
-    } else {
-        if (folders)
-            view_add_classes(s, view, folders->class_name, folders->n_classes);
-        else if (c->form == VALUE_TEXT &&
-                 labels_collect_names(a, label, &view->class_name, &view->n_classes) < 0)
-            s->failed = true;
-        if (!s->failed)
-            labels_number(view, c, folders || c->form == VALUE_TEXT);
-    }
+    if (classes)
+        r = recipe_classes(classes, &list);
+    if (classes && r == 0)
+        r = numbered_names(&list, false, &view->class_name, &view->n_classes);
+    else if (folders)
+        view_add_classes(s, view, folders->class_name, folders->n_classes);
+    else if (c->form == VALUE_TEXT)
+        r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
+    s->failed = s->failed || r < 0;
+    labels_number(set, view, c);
     hidden = value_columns_find(&view->values, "label"); /* it is shown as the label */
     if (hidden && !set->refused)
         value_columns_remove(&view->values, (unsigned)(hidden - view->values.column));
