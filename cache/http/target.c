@@ -18,8 +18,9 @@
 /* Redirects to another server lead to storage that a hub has signed a URL for. Asking the hub for
  * each part of a file would cost a request more, and hubs count those. The URLs are secrets while
  * they live: they are in memory only, and in no message. A newer URL takes the place of an older
- * one. */
-#define KEPT_TARGETS 1024
+ * one, or of one that ends soon. */
+#define KEPT_TARGETS 4096 /* about 6 MiB of URLs */
+#define PLACES       8    /* that a URL may have: one alone would be that of other files as well */
 #define USUAL_S      600
 #define MARGIN_S     60
 #define MOST_S       86400
@@ -38,13 +39,24 @@ struct kept_targets *kept_targets_new(void)
     return calloc(1, sizeof(struct kept_targets));
 }
 
+/* The place that has the URL; otherwise one that it may get, free or of a target that ends first.
+ */
 static struct kept_target *kept_target_place_of(struct kept_targets *kept, const char *url)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    struct kept_target *best = NULL;
 
-    for (; *url; url++)
-        hash = (hash ^ (unsigned char)*url) * UINT64_C(1099511628211);
-    return &kept->at[(hash ^ hash >> 32) % KEPT_TARGETS];
+    for (const char *c = url; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    for (unsigned i = 0; i < PLACES; i++) {
+        struct kept_target *place = &kept->at[((hash ^ hash >> 32) + i) % KEPT_TARGETS];
+
+        if (place->url && !strcmp(place->url, url))
+            return place;
+        if (!best || place->until_s < best->until_s)
+            best = place;
+    }
+    return best;
 }
 
 static void kept_target_clear(struct kept_target *place)

@@ -70,6 +70,14 @@ def check_reads(hub):
     equal("test.jsonl" in said, False, "files of the old commit in the new one")
 
 
+def check_many(hub):
+    """Each of many files is asked for once, and later parts of it are at the other server."""
+    before = len(hub.requests)
+    contains(run("info", "-o", fresh(), "hf://datasets/o/many"), f"{150 * 1000}")
+    asked_for = [p for _, p, _ in hub.requests[before:] if p.endswith(".jsonl")]
+    equal((len(asked_for), len(set(asked_for))), (150, 150), "requests to the Hub for 150 files")
+
+
 def check_secret(hub):
     """The token goes to the Hub, and nowhere else."""
     equal(all(h.get("Authorization") == f"Bearer {TOKEN}" for _, _, h in hub.requests), True, "sent to the Hub")
@@ -190,12 +198,14 @@ def check_cache(hub):
 
 with FakeHub({"o/n": FILES, "o/gated": FILES, "o/private": {"train.csv": CSV}, "o/odd": ODD,
               "o/card": {"README.md": CARD, "data/en-0.csv": CSV, "data/en-1.csv": CSV, "fr.csv": CSV, "other.csv": CSV},
+              "o/many": {f"p-{i:03d}.jsonl": LINES[24 * i:24 * (i + 1000)] for i in range(150)},
               "o/kept": {"data/test.jsonl": LINES}}) as server:
     server.token, server.page = TOKEN, 2
     server.private, server.gated, server.renamed = {"o/private"}, {"o/gated"}, {"o/old": "o/private"}
     place(HOME, "token", f"{TOKEN}\n".encode())
     set_env(server.env(HOME))
     check_reads(server)
+    check_many(server)
     check_secret(server)
     check_errors(server)
     check_card(server)
