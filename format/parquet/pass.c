@@ -460,7 +460,7 @@ static void pass_keep(void *impl, struct kept *k)
 
         kept_flag(k, &c->has_null);
         kept_number(k, &c->bytes_kind, PARQUET_KINDS);
-        kept_number(k, &c->elsewhere, UINT64_MAX);
+        kept_number(k, &c->elsewhere, c->path_of ? UINT64_MAX : 0);
         kept_number(k, &c->faults, UINT64_MAX);
         kept_text(k, &c->fault);
     }

@@ -12,7 +12,8 @@
 #include "support/one_store.h"
 
 #define FILES_MOST 12
-#define FAIL_MOST  4 /* reads that fail, one after another */
+#define FAIL_MOST  3 /* reads of a single file that fail, one after another */
+#define CHANGES    2 /* of kept indexes */
 #define BEGINS     "=== "
 
 static const struct {
@@ -181,8 +182,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     probe_all(&f);
     for (unsigned again = 0; again < 2; again++)
         open_all(&f, &one_store, 0);
+    for (uint64_t i = 0; i < CHANGES; i++) {
+        one_store_change(fuzz_hash(data, len) + i * UINT64_C(0x9e3779b97f4a7c15));
+        open_all(&f, &one_store, 0);
+    }
     one_store_drop();
-    for (uint64_t fail = 1; fail <= FAIL_MOST; fail++)
+    for (uint64_t fail = 1; fail <= FAIL_MOST && f.n == 1; fail++)
         if (fuzz_takes(fuzz_hash(data, len), (unsigned)fail, FAIL_MOST + 1))
             open_all(&f, &no_store, fail);
     return 0;

@@ -3,8 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-#define KEPT_MOST 32
+#include "base/bytes.h"
+#include "base/lock.h"
+
+#define KEPT_MOST 64
+#define CRC_AT    12 /* where an index has its checksum, of all after it */
 
 static struct {
     char *identity;
@@ -12,6 +17,8 @@ static struct {
     size_t len;
 } kept[KEPT_MOST];
 static size_t n_kept;
+static struct lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER}; /* files are indexed side by side */
+static bool is_changed;
 
 static int load_none(const struct index_store *keep, const char *kind, const char *identity,
                      struct kept_index *ret)
@@ -40,6 +47,8 @@ static int save_none(const struct index_store *keep, const char *kind, const cha
 static int load_kept(const struct index_store *keep, const char *kind, const char *identity,
                      struct kept_index *ret)
 {
+    LOCK_SCOPE(&lock);
+
     (void)keep;
     (void)kind;
     for (size_t i = 0; i < n_kept; i++)
@@ -58,6 +67,7 @@ static int save_one(const struct index_store *keep, const char *kind, const char
                     struct kept_index *ret, struct diag *d)
 {
     size_t len = 0;
+    LOCK_SCOPE(&lock);
 
     if (n_kept == KEPT_MOST)
         one_store_drop();
@@ -80,11 +90,25 @@ static void remove_damaged(const struct index_store *keep, const char *kind, con
     (void)keep;
     (void)kind;
     (void)identity;
-    abort();
+    if (!is_changed)
+        abort();
+}
+
+void one_store_change(uint64_t hash)
+{
+    is_changed = true;
+    for (size_t i = 0; i < n_kept; i++) {
+        uint8_t *bytes = kept[i].bytes;
+
+        bytes[CRC_AT + 4 + hash % (kept[i].len - CRC_AT - 4)] ^= (uint8_t)(1u << hash % 7);
+        store_le32(bytes + CRC_AT,
+                   (uint32_t)crc32(0, bytes + CRC_AT + 4, (uInt)(kept[i].len - CRC_AT - 4)));
+    }
 }
 
 void one_store_drop(void)
 {
+    is_changed = false;
     while (n_kept) {
         free(kept[--n_kept].identity);
         free(kept[n_kept].bytes);
