@@ -125,16 +125,13 @@ static const char *zip_clean_path(char *path, size_t len)
 /* Are all slashes backslashes, as old .NET wrote them? */
 static bool zip_turns_slashes(const struct zip *zip)
 {
-    bool found = false;
-
     for (size_t i = 0; i < zip->n; i++) {
         struct zip_member m = zip_member(zip, i);
 
         if (m.maker != MAKER_DOS || memchr(m.name, '/', m.name_len))
             return false;
-        found = found || memchr(m.name, '\\', m.name_len);
     }
-    return found;
+    return true;
 }
 
 /* Is the file one that programs leave, or hidden? */

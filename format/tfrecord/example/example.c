@@ -290,17 +290,6 @@ static int read_maps(struct parse *parse, struct span s, unsigned which, struct 
     return parse->failed ? -EBADMSG : r;
 }
 
-static bool has_lists(struct span s)
-{
-    struct parse parse = {.message = s.p};
-    struct field_read field;
-    bool has = false;
-
-    while (next_field(&parse, &s, &field))
-        has = has || is_list_of(&field, 2);
-    return has;
-}
-
 int example_parse(const uint8_t *message, size_t len,
                   int (*feature)(void *ctx, const struct example_feature *f), void *ctx,
                   struct example_fault *ret_fault)
@@ -316,7 +305,7 @@ int example_parse(const uint8_t *message, size_t len,
     }
     r = read_maps(&parse, s, 1, &features);
     /* What does not read as lists is a field of another program, and is skipped. */
-    if (r == 0 && has_lists(s) && read_maps(&lists, s, 2, NULL) == 0)
+    if (r == 0 && read_maps(&lists, s, 2, NULL) == 0)
         r = read_maps(&parse, s, 2, &features);
     if (parse.failed)
         *ret_fault = parse.fault;

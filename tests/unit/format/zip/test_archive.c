@@ -116,6 +116,9 @@ static void test_zip_listing__names__files_below_the_top(void **state)
                 {.name = "a/c/5", .content = ""});
     CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\n", 0, {.name = "x/1.jpg", .content = ""},
                 {.name = "x/a/2.jpg", .content = ""});
+    CHECK_PATHS("in/x/1.jpg\nin/x/x/2.jpg\n", 0, {.name = "1.jpg", .content = ""},
+                {.name = "x/2.jpg", .content = ""});
+    CHECK_PATHS("in/x/a/1\n", 1, {.name = "a/1", .content = ""}, {.name = "a\\6", .content = ""});
     CHECK_PATHS("in/x/\xc3\xb6.jpg\nin/x/\xe2\x94\x80\n", 0, {.name = "\x94.jpg", .content = ""},
                 {.name = "\xc4", .content = ""}); /* code page 437 */
     CHECK_PATHS("in/x/\xc3\xb6.jpg\n", 0, {.name = "\xc3\xb6.jpg", .content = ""});
