@@ -11,7 +11,8 @@ extern const struct index_store no_store;
 extern const struct index_store one_store;
 void one_store_drop(void); /* forget them */
 
-/* Change a bit of each, as somebody may who knows the checksum; they may be removed from now on. */
+/* Change a bit of each, with its checksum, as another program may; they may be removed from now on.
+ */
 void one_store_change(uint64_t hash);
 
 #endif
