@@ -56,21 +56,15 @@ static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
                               size_t len, bool with_ext)
 {
     const struct search *s = pictures->s;
-    const struct folder_info *scope = &s->info[pictures->scope];
     uint32_t file = pictures->file[picture], folder = s->m->member[file].folder;
-    const char *name = members_name(s->m, file), *above = members_folder(s->m, folder);
-    size_t name_len = with_ext ? strlen(name) : name_stem_alone(name), path_len;
-    char path[4096];
+    const char *name = members_name(s->m, file);
+    char path[PATH_MAX];
+    size_t path_len;
 
-    if (folder < pictures->scope || folder >= scope->end ||
-        strlen(above) + name_len + 2 > sizeof(path))
+    if (folder < pictures->scope || folder >= next_folder(s, pictures->scope) ||
+        members_path(s->m, file, path, sizeof(path)) < 0)
         return false;
-    path_len = strlen(above);
-    memcpy(path, above, path_len);
-    if (path_len)
-        path[path_len++] = '/';
-    memcpy(path + path_len, name, name_len);
-    path_len += name_len;
+    path_len = strlen(path) - (with_ext ? 0 : strlen(name) - name_stem_alone(name));
     if (!pictures_ends_with(path, path_len, text, len) &&
         !pictures_ends_with(text, len, path, path_len))
         return false;
