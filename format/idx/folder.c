@@ -170,9 +170,9 @@ static int add_unit(struct dataset *ds)
 
     if (!image || image->dtype != DTYPE_U1 || image->item_bytes > UINT64_MAX / 4)
         return 0;
-    return idx_folder_add_derived(
-        ds, image, "01", image->ops == &field_transposed ? image->ops : &field_converted,
-        image->ndim, image->dim, 4 * image->item_bytes);
+    return idx_folder_add_derived(ds, image, "01",
+                                  image->ops == &field_transposed ? image->ops : &field_converted,
+                                  image->ndim, image->dim, 4 * image->item_bytes);
 }
 
 /* The largest label; -1 if there is none, or if a label is negative. */

@@ -6,38 +6,13 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "format/index/index.h"
-
-#define SLOTS (4 * COLUMNS_LEARNED)
-
-static bool column_table_is_named(const struct learned_column *column, const void *name, size_t len)
-{
-    return column->len == len && !memcmp(column->name, name, len);
-}
-
-/* The place of a name in the hash table, or where it would be. */
-static uint16_t *column_table_find_slot(const struct column_table *t, const void *name, size_t len)
-{
-    uint64_t at = key_hash(name, len);
-
-    for (;; at++) {
-        uint16_t *slot = &t->slot[at % SLOTS];
-
-        if (!*slot || column_table_is_named(&t->column[*slot - 1], name, len))
-            return slot;
-    }
-}
 
 bool column_table_find(const struct column_table *t, const void *name, size_t len, unsigned *ret)
 {
-    unsigned i = 0;
+    unsigned i = t->names.n ? (unsigned)numbered_find(&t->names, name, len) : 0;
 
-    if (t->slot) {
-        i = *column_table_find_slot(t, name, len);
-        *ret = i - 1;
-        return i > 0;
-    }
-    while (i < t->n && !column_table_is_named(&t->column[i], name, len))
+    while (!t->names.n && i < t->n &&
+           (t->column[i].len != len || memcmp(t->column[i].name, name, len) != 0))
         i++;
     *ret = i;
     return i < t->n;
@@ -45,8 +20,7 @@ bool column_table_find(const struct column_table *t, const void *name, size_t le
 
 void column_table_settle(struct column_table *t)
 {
-    free(t->slot);
-    t->slot = NULL;
+    numbered_release(&t->names);
 }
 
 static char *copy_name(const void *name, size_t len)
@@ -69,26 +43,20 @@ static int column_table_leave_out(struct column_table *t, const void *name, size
 
 int column_table_add(struct column_table *t, const void *name, size_t len, unsigned *ret)
 {
-    uint16_t *slot;
-    int r;
+    struct learned_column column = {.len = len};
 
-    if (!t->slot)
-        t->slot = calloc(SLOTS, sizeof(*t->slot));
-    if (!t->slot)
-        return -ENOMEM;
     if (column_table_find(t, name, len, ret))
         return 0;
     if (!len || len > COLUMN_KEY_MAX || t->n == (t->most ? t->most : COLUMNS_LEARNED))
         return column_table_leave_out(t, name, len);
-    slot = column_table_find_slot(t, name, len);
-    r = array_capacity(&t->column, t->n, sizeof(*t->column));
-    if (r < 0)
-        return r;
-    t->column[t->n] = (struct learned_column){.name = copy_name(name, len), .len = len};
-    if (!t->column[t->n].name)
+    if (array_capacity(&t->column, t->n, sizeof(column)) < 0)
         return -ENOMEM;
-    *ret = t->n++;
-    *slot = (uint16_t)t->n;
+    column.name = copy_name(name, len);
+    if (!column.name || numbered_add(&t->names, name, len, ret) < 0) {
+        free(column.name);
+        return -ENOMEM;
+    }
+    t->column[t->n++] = column;
     return 0;
 }
 
@@ -159,6 +127,6 @@ void column_table_release(struct column_table *t)
         free(t->column[i].name);
     free(t->column);
     free(t->first_out);
-    free(t->slot);
+    numbered_release(&t->names);
     *t = (struct column_table){.most = t->most};
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/scope.h"
+#include "format/core/numbered.h"
 #include "format/index/kept.h"
 
 #define COLUMN_NUMBERS  16   /* that a format keeps with a column */
@@ -28,7 +29,7 @@ struct column_table {
     /* Names that came when the table was full: how often one was looked for, and the first. */
     uint64_t left_out;
     char *first_out;
-    uint16_t *slot; /* private: a hash table of 1 + numbers of columns */
+    struct numbered names; /* private: finds a column quickly */
 };
 
 /* The column of that name, added if it is new. 0, -E2BIG: the table is full, or the name is empty

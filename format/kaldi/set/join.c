@@ -285,7 +285,7 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
 }
 
 /* Add lists of keys to the members, "feats": {"count": 2, "keys": ["a", "b"]}, and lines for
- * people. Of tables that are not of utterances only those that lack some have a line. */
+ * people. Rows that no utterance uses are no news in a table by speaker or recording. */
 static void describe_lists(struct kaldi_join *join, unsigned which, const char *name)
 {
     struct text *t = &join->members;
