@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,16 @@ void folder_names_sort(struct folder_names *names)
 {
     if (names->n)
         qsort(names->file, names->n, sizeof(*names->file), folder_names_by_name);
+}
+
+int folder_names_of(const struct source_file *file, size_t n, struct folder_names *ret)
+{
+    *ret = (struct folder_names){.file = calloc(n + 1, sizeof(*ret->file))};
+    for (; ret->file && ret->n < n; ret->n++)
+        ret->file[ret->n] =
+            (struct folder_name){file[ret->n].name, strlen(file[ret->n].name), ret->n};
+    folder_names_sort(ret);
+    return ret->file ? 0 : -ENOMEM;
 }
 
 const struct folder_name *folder_names_find(const struct folder_names *names, const char *name,

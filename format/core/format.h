@@ -185,6 +185,9 @@ struct probed_file {
 /* Sort the files by name, as folder_names_has() needs them. */
 void folder_names_sort(struct folder_names *names);
 
+/* The names of n files, sorted; number: in file. The caller frees ret->file. 0 or -ENOMEM. */
+int folder_names_of(const struct source_file *file, size_t n, struct folder_names *ret);
+
 /* The file of that name in the folder, or NULL. */
 const struct folder_name *folder_names_find(const struct folder_names *names, const char *name,
                                             size_t len);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
+#include "base/text.h"
 #include "format/core/encoder.h"
 #include "format/core/format.h"
 #include "format/core/siblings.h"
@@ -13,15 +15,12 @@
 
 extern const struct format format_libsvm, format_libfm, format_dmatrix;
 
-/* The files of a folder, while datasets are made from them. A folder may have very many, so each
- * finds the file that it belongs to by a search. */
+/* The files of a folder, while datasets are made from them. */
 struct folder_files {
     unsigned columns; /* 0, LIBSVM_FIELD or LIBSVM_BINARY */
     struct source_file *source;
     size_t n_sources;
-    size_t *side;  /* [n_sources] number + 1 of the first side file of a source; owned */
-    size_t *next;  /* [n_sources] number + 1 of the next one of the same source; owned */
-    bool *is_side; /* [n_sources] owned */
+    struct folder_names names;
     struct libsvm_file **file; /* [n] owned */
     const char **name;         /* [n] of their sources; owned */
     unsigned n;
@@ -42,85 +41,37 @@ static void libsvm_folder_files_release(struct folder_files *files)
         record_file_drop(&files->file[i]->base);
     free(files->file);
     free(files->name);
-    free(files->side);
-    free(files->next);
-    free(files->is_side);
+    free(files->names.file);
 }
 
-/* The part of a name that is compared, and the number of the source. */
-struct source_name {
-    const char *name;
-    size_t len, number;
-};
-
-static int libsvm_compare_names(const void *a, const void *b)
+/* Is it a side file of another source? */
+static bool source_is_side(const struct folder_files *files, const char *name)
 {
-    const struct source_name *x = a, *y = b;
-    int order = memcmp(x->name, y->name, min_u64(x->len, y->len));
-
-    return order ? order : (x->len > y->len) - (x->len < y->len);
-}
-
-static int libsvm_order_names(const void *a, const void *b)
-{
-    const struct source_name *x = a, *y = b;
-    int order = libsvm_compare_names(x, y);
-
-    return order ? order : (x->number > y->number) - (x->number < y->number);
-}
-
-/* Find out which sources are side files, and of which: the first of that name. */
-static int find_sides(struct folder_files *files)
-{
-    size_t n = files->n_sources;
-    AUTO_FREE struct source_name *names = calloc(n, sizeof(*names));
-
-    files->file = calloc(n, sizeof(*files->file));
-    files->name = calloc(n + 1, sizeof(*files->name));
-    files->side = calloc(n, sizeof(*files->side));
-    files->next = calloc(n, sizeof(*files->next));
-    files->is_side = calloc(n, sizeof(*files->is_side));
-    if (!names || !files->file || !files->name || !files->side || !files->next || !files->is_side)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        names[i] = (struct source_name){files->source[i].name, strlen(files->source[i].name), i};
-    qsort(names, n, sizeof(*names), libsvm_order_names);
-    for (size_t i = n; i-- > 0;) { /* so that the lists are in order */
-        const char *name = files->source[i].name;
-
-        for (const char *const *suffix = libsvm_side_suffixes; *suffix; suffix++) {
-            const size_t len = strlen(name), end = strlen(*suffix);
-            const struct source_name base = {name, len - end, 0}, *found;
-
-            if (files->columns & LIBSVM_BINARY || len <= end ||
-                strcmp(name + len - end, *suffix) != 0)
-                continue;
-            found = bsearch(&base, names, n, sizeof(*names), libsvm_compare_names);
-            if (!found)
-                continue;
-            while (found > names && !libsvm_compare_names(found - 1, found))
-                found--;
-            files->is_side[i] = true;
-            files->next[i] = files->side[found->number];
-            files->side[found->number] = i + 1;
-            break;
-        }
-    }
-    return 0;
+    for (const char *const *suffix = libsvm_side_suffixes; *suffix; suffix++)
+        if (!(files->columns & LIBSVM_BINARY) && text_ends_with(name, *suffix) &&
+            folder_names_has(&files->names, name, strlen(name) - strlen(*suffix)))
+            return true;
+    return false;
 }
 
 /* Attach the side files of a source to its file; a second one of a kind is an error. */
 static int attach_sides(struct folder_files *files, const struct source_file *base,
                         struct libsvm_file *file, struct finds *finds)
 {
+    const struct folder_names *names = &files->names;
+    size_t len = strlen(base->name);
     int r = 0;
 
-    for (size_t at = files->side[base - files->source]; at && r == 0; at = files->next[at - 1]) {
-        struct source_file *source = &files->source[at - 1];
-        enum libsvm_side_kind type = N_LIBSVM_SIDES;
+    /* All names that begin with that of the source are looked at. */
+    for (size_t i = SEARCH(names->n, k, strcmp(names->file[k].name, base->name) < 0);
+         i < names->n && !strncmp(names->file[i].name, base->name, len) && r == 0; i++) {
+        struct source_file *source = &files->source[names->file[i].number];
+        enum libsvm_side_kind type;
         char reason[1024];
 
-        libsvm_side_find(source->name, base->name, &type);
+        if (files->columns & LIBSVM_BINARY || !source->blob ||
+            !libsvm_side_find(source->name, base->name, &type))
+            continue;
         if (!file->side[type].blob) {
             file->side[type].blob = TAKE_PTR(source->blob);
             continue;
@@ -372,15 +323,17 @@ static int libsvm_format_open_folder(struct source_file *sources, size_t n, unsi
     struct folder_files files = {
         .columns = columns, .source = sources, .n_sources = n, .left_out = finds->n_left_out};
     size_t rows = 0;
-    int r = find_sides(&files);
+    int r = folder_names_of(sources, n, &files.names);
 
-    if (r < 0)
-        return r;
+    files.file = calloc(n, sizeof(*files.file));
+    files.name = calloc(n + 1, sizeof(*files.name));
+    if (r < 0 || !files.file || !files.name)
+        return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        rows += !files.is_side[i];
+        rows += !source_is_side(&files, sources[i].name);
     files.is_one = rows == 1;
     for (size_t i = 0; i < n && r == 0; i++)
-        if (!files.is_side[i])
+        if (!source_is_side(&files, sources[i].name))
             r = libsvm_open_file(&files, &sources[i], setup, finds);
     return r < 0 ? r : join_files(&files, setup, finds);
 }

@@ -85,30 +85,23 @@ struct tokens_folder {
     const struct format_setup *setup;
     struct finds *finds;
     size_t left_out;              /* finds->n_left_out before this folder */
-    struct source_file **by_name; /* [n_sources] */
+    struct folder_names names;    /* of source */
     struct token_stream **stream; /* [n] each with this as one of its users */
     struct record_file **file;    /* [n] if documents are samples, their indexes; otherwise NULL */
     unsigned n;
 };
-
-static int tokens_by_name(const void *a, const void *b)
-{
-    const struct source_file *const *x = a, *const *y = b;
-
-    return strcmp((*x)->name, (*y)->name);
-}
 
 /* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
 static struct source_file *tokens_find_file(const struct tokens_folder *o, const char *stem,
                                             size_t stem_len, const char *suffix)
 {
     char name[512];
-    struct source_file wanted = {.name = name}, *key = &wanted, **found;
+    const struct folder_name *found;
 
     if (snprintf(name, sizeof(name), "%.*s%s", (int)stem_len, stem, suffix) >= (int)sizeof(name))
         return NULL;
-    found = bsearch(&key, o->by_name, o->n_sources, sizeof(struct source_file *), tokens_by_name);
-    return found && (*found)->blob ? *found : NULL;
+    found = folder_names_find(&o->names, name, strlen(name));
+    return found && o->source[found->number].blob ? &o->source[found->number] : NULL;
 }
 
 /* Open the file that has the first stem_len bytes of a file's name and a suffix: of the folder; or,
@@ -479,7 +472,7 @@ static void tokens_release(struct tokens_folder *o)
         record_file_drop(o->file ? o->file[i] : NULL);
         stream_drop(o->stream[i]);
     }
-    free(o->by_name);
+    free(o->names.file);
     free(o->stream);
     free(o->file);
 }
@@ -493,16 +486,12 @@ static int tokens_open_folder(struct source_file *source, size_t n,
                               .setup = setup,
                               .finds = finds,
                               .left_out = finds->n_left_out};
-    int r;
+    int r = folder_names_of(source, n, &o.names);
 
-    o.by_name = calloc(n, sizeof(struct source_file *));
     o.stream = calloc(n, sizeof(struct token_stream *));
     o.file = setup->options.seq ? NULL : calloc(n, sizeof(struct record_file *));
-    if (!o.by_name || !o.stream || (!o.file && !setup->options.seq))
+    if (r < 0 || !o.stream || (!o.file && !setup->options.seq))
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        o.by_name[i] = &source[i];
-    qsort(o.by_name, n, sizeof(struct source_file *), tokens_by_name);
     r = add_streams(&o);
     return r < 0 ? r : add_datasets(&o);
 }
