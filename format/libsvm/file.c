@@ -277,7 +277,10 @@ static int describe_fault(const struct libsvm_file *file, uint64_t line_number, 
 {
     AUTO_TEXT struct text found = {0};
 
-    describe_found(line, len, fault->at, &found);
+    if (fault->expected == libsvm_too_long)
+        text_add(&found, "a longer one");
+    else
+        describe_found(line, len, fault->at, &found);
     return diag_set(d, -EBADMSG, "%s:%llu:%zu: expected %s, got %s", blob_name(file->base.blob),
                     (unsigned long long)line_number, fault->at + 1, fault->expected,
                     found.data ? found.data : "something else");

@@ -8,6 +8,8 @@
 #include "base/scope.h"
 #include "format/libsvm/rounded.h"
 
+const char libsvm_too_long[] = "a row of at most 256 MiB";
+
 /* The position in the line. */
 struct cursor {
     const uint8_t *line, *at, *end;
@@ -360,7 +362,7 @@ int libsvm_line_parse(const uint8_t *line, size_t len, unsigned columns, struct 
     row->columns = 0;
     row->largest = row->largest_field = 0;
     row->has_zero = false;
-    r = take_start(&c, columns, row);
+    r = len > LIBSVM_LINE_MAX ? fail_at(&c, line, libsvm_too_long) : take_start(&c, columns, row);
     if (r == 0 && !(columns & LIBSVM_FIELD))
         r = take_qid(&c, row);
     if (r == 0)

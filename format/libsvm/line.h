@@ -14,7 +14,10 @@ struct libsvm_rounded;
 
 #define LIBSVM_PAD       DECIMAL_PAD
 #define LIBSVM_INDEX_MAX UINT32_MAX
-#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a line, at most */
+#define LIBSVM_LINE_MAX  (UINT64_C(256) << 20) /* bytes of a row, at most */
+
+/* What the fault of a longer row says. */
+extern const char libsvm_too_long[];
 
 /* What the rows of a file have besides label and features; all rows have it, or none. */
 enum libsvm_columns {

@@ -256,6 +256,58 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     return 0;
 }
 
+/* Finish a line that is longer than a row may be; its end has been found. */
+static int end_long_line(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx)
+{
+    static const struct libsvm_fault fault = {0, libsvm_too_long};
+    struct libsvm_scan *scan = &pass->scan[0];
+    bool is_row = pass->long_is_row;
+
+    if (is_row && scan->bad)
+        scan->bad(scan, (const uint8_t *)"", 0, &fault);
+    scan->totals.skipped += is_row && scan->skip_bad;
+    scan->totals.text_lines++;
+    pass->lines++;
+    pass->in_long_line = false;
+    pass->piece = PIECE;
+    return is_row && !scan->skip_bad ? row(ctx, &pass->long_line, pass->lines - 1, PLACES_NO_QID)
+                                     : 0;
+}
+
+/* The first byte of text[0, len) that ends a line; len: none does. */
+static size_t first_line_end(const uint8_t *text, size_t len)
+{
+    const uint8_t *lf = memchr(text, '\n', len);
+    size_t n = lf ? (size_t)(lf - text) : len;
+    const uint8_t *cr = memchr(text, '\r', n);
+
+    return cr ? (size_t)(cr - text) : n;
+}
+
+/* Continue in such a line. */
+static int pass_long_line(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
+{
+    size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i;
+    uint8_t *text = NULL;
+    int r = read_piece(pass, len, &text, d);
+    bool found;
+
+    if (r < 0)
+        return r;
+    if (!pass->in_long_line) {
+        pass->in_long_line = true;
+        pass->long_line = (struct row_place){.start = pass->at};
+        pass->long_is_row = libsvm_is_row(text, len);
+    }
+    i = first_line_end(text, len);
+    found = i < len;
+    pass->long_line.len += i;
+    pass->at += i + found;
+    if (found || pass->at == pass->blob->size)
+        r = end_long_line(pass, row, ctx);
+    return r < 0 ? r : pass->at == pass->blob->size;
+}
+
 int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
 {
     uint64_t left = pass->blob->size - pass->at;
@@ -266,14 +318,14 @@ int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, st
 
     if (!left)
         return 1;
+    if (pass->in_long_line)
+        return pass_long_line(pass, row, ctx, d);
     r = read_piece(pass, len, &text, d);
     if (r < 0)
         return r;
     used = last ? len : last_line_end(text, 0, len);
     if (!used && len > LIBSVM_LINE_MAX)
-        return diag_set(d, -EBADMSG,
-                        "%s:%llu: expected a line of at most 256 MiB, got a longer one",
-                        blob_name(pass->blob), (unsigned long long)pass->lines + 1);
+        return pass_long_line(pass, row, ctx, d);
     r = scan_piece(pass, text, used, last, row, ctx);
     if (r < 0)
         return r;

@@ -18,6 +18,9 @@ struct libsvm_pass {
     uint8_t *buffer;  /* owned */
     size_t capacity;
     size_t piece; /* bytes to read next */
+    /* Inside a line that is longer than a row may be: */
+    bool in_long_line, long_is_row;
+    struct row_place long_line; /* so far */
     struct libsvm_scan scan[LIBSVM_PASS_THREADS];
 };
 

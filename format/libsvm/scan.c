@@ -111,8 +111,8 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     struct plain plain = {.is_plain = true, .has_fields = scan->columns & LIBSVM_FIELD};
     size_t from;
 
-    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || text_is_blank(text[start]) ||
-        text_masks_odd(masks, start, end))
+    if (scan->columns & (LIBSVM_QID | LIBSVM_ANY) || end - start > LIBSVM_LINE_MAX ||
+        text_is_blank(text[start]) || text_masks_odd(masks, start, end))
         return false;
     from = features_start(text, start, end, scan->columns);
     if (!from)

@@ -264,9 +264,14 @@ static int decode_row(void *ctx, unsigned i, const uint8_t *line, struct diag *d
 /* Could the rows be in memory as the index says? */
 static int libsvm_view_check_sizes(const struct slab_work *w)
 {
-    for (const struct libsvm_row_at *at = w->row; at < w->row + w->n; at++)
+    static const struct libsvm_fault too_long = {0, libsvm_too_long};
+
+    for (const struct libsvm_row_at *at = w->row; at < w->row + w->n; at++) {
+        if (at->place.len > LIBSVM_LINE_MAX)
+            return libsvm_file_fault(at->file, at->row, (const uint8_t *)"", 0, &too_long, w->d);
         if (at->place.features > at->place.len)
             return libsvm_view_not_as_indexed(w, at);
+    }
     return 0;
 }
 
