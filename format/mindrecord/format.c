@@ -238,53 +238,7 @@ static int mindrecord_check(void *p, struct diag *d)
     return mindrecord_check_hash(((const struct mindrecord *)p)->base.blob, d);
 }
 
-static const struct record_format mindrecord_records = {
-    .format = &format_mindrecord,
-    .file = &mindrecord_file_ops,
-    .has = mindrecord_has,
-    .dims = mindrecord_dims,
-    .extent = mindrecord_extent,
-    .extents_are_copies = true,
-    .read = mindrecord_content,
-    .damage = mindrecord_damage,
-    .note = mindrecord_note,
-    .check = mindrecord_check,
-};
-
 /* ---- the files of a folder ---- */
-
-struct folder_files {
-    struct record_file **file; /* [n] each has one user here */
-    unsigned n;
-};
-
-static void mindrecord_close_files(struct folder_files *folder)
-{
-    while (folder->n)
-        record_file_drop(folder->file[--folder->n]);
-    free(folder->file);
-}
-
-static int mindrecord_open_files(struct folder_files *folder, struct source_file *source, size_t n,
-                                 const struct format_setup *setup, struct finds *finds)
-{
-    int r = 0;
-
-    folder->file = calloc(n, sizeof(struct record_file *));
-    if (!folder->file)
-        return -ENOMEM;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        struct diag d = DIAG_INIT;
-
-        r = record_file_open(&mindrecord_file_ops, &(struct record_source){source, n, i, setup},
-                             &folder->file[folder->n], &d);
-        if (r < 0)
-            r = finds->failed(finds, source[i].file_name, r, diag_text(&d, r));
-        else
-            folder->n++;
-    }
-    return r;
-}
 
 static const struct mindrecord *mindrecord_of(const struct record_file *file)
 {
@@ -334,18 +288,22 @@ static bool mindrecord_is_incomplete(struct record_file *const *file, unsigned n
     return false;
 }
 
-static int mindrecord_add_dataset(struct record_file *const *file, unsigned n, const char *name,
-                                  bool unlisted, const struct format_setup *setup,
-                                  struct finds *finds)
-{
-    struct dataset *ds = NULL;
-    int r = record_set_new(&mindrecord_records, file, n, setup, &ds);
+static int mindrecord_add_sets(struct record_file **file, unsigned n,
+                               const struct format_setup *setup, struct finds *finds);
 
-    if (r < 0)
-        return r;
-    ds->unlisted = unlisted;
-    return finds->dataset(finds, name, ds);
-}
+static const struct record_format mindrecord_records = {
+    .format = &format_mindrecord,
+    .file = &mindrecord_file_ops,
+    .has = mindrecord_has,
+    .dims = mindrecord_dims,
+    .extent = mindrecord_extent,
+    .extents_are_copies = true,
+    .read = mindrecord_content,
+    .damage = mindrecord_damage,
+    .note = mindrecord_note,
+    .check = mindrecord_check,
+    .add_sets = mindrecord_add_sets,
+};
 
 /* The dataset of n files, sorted, that are shards of one set. */
 static int mindrecord_add_set(struct record_file *const *file, unsigned n, bool is_all,
@@ -353,40 +311,32 @@ static int mindrecord_add_set(struct record_file *const *file, unsigned n, bool 
 {
     AUTO_FREE char *set = mindrecord_set_name(&mindrecord_of(file[0])->header);
     const char *name = is_all ? SHARDS_ALL : set;
+    struct dataset *ds = NULL;
     struct diag why = DIAG_INIT;
+    int r;
 
     if (!set)
         return -ENOMEM;
-    return mindrecord_is_incomplete(file, n, name, &why)
-               ? finds->error(finds, name, why.text)
-               : mindrecord_add_dataset(file, n, name, false, setup, finds);
+    if (mindrecord_is_incomplete(file, n, name, &why))
+        return finds->error(finds, name, why.text);
+    r = record_set_new(&mindrecord_records, file, n, setup, &ds);
+    return r < 0 ? r : finds->dataset(finds, name, ds);
 }
 
-static int mindrecord_open_folder(struct source_file *source, size_t n,
-                                  const struct format_setup *setup, struct finds *finds)
+static int mindrecord_add_sets(struct record_file **file, unsigned n,
+                               const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(mindrecord_close_files) struct folder_files folder = {0};
-    int r = mindrecord_open_files(&folder, source, n, setup, finds), joins;
-    struct record_file **file = folder.file;
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    joins = shards_join(folder.n, finds);
-    if (joins < 0)
-        return joins;
-    for (unsigned i = 0; i < folder.n && r == 0; i++)
-        r = mindrecord_add_dataset(&file[i], 1, mindrecord_of(file[i])->name,
-                                   joins == 1 && folder.n > RECORD_LISTED, setup, finds);
-    qsort(file, folder.n, sizeof(struct record_file *), mindrecord_by_set);
-    for (unsigned first = 0, end; first < folder.n && joins == 1 && r == 0; first = end) {
+    qsort(file, n, sizeof(struct record_file *), mindrecord_by_set);
+    for (unsigned first = 0, end; first < n && r == 0; first = end) {
         const struct mindrecord_header *header = &mindrecord_of(file[first])->header;
 
         for (end = first + 1;
-             end < folder.n && !strcmp(header->set, mindrecord_of(file[end])->header.set);)
+             end < n && !strcmp(header->set, mindrecord_of(file[end])->header.set);)
             end++;
         if (end - first > 1 && header->n_shards > 1)
-            r = mindrecord_add_set(&file[first], end - first, end - first == folder.n, setup,
-                                   finds);
+            r = mindrecord_add_set(&file[first], end - first, end - first == n, setup, finds);
     }
     return r;
 }
@@ -454,7 +404,7 @@ const struct format format_mindrecord = {
     .name = "mindrecord",
     .claim_names = mindrecord_claim_names,
     .probe = mindrecord_probe,
-    .open_folder = mindrecord_open_folder,
+    .records = &mindrecord_records,
     .title = "MindRecord",
     .example = "  batch = np.load(root + '/batches/batch=32/npz/000000.npz')\n"
                "  for field in batch.files: print(field, batch[field].shape)\n",

@@ -186,15 +186,15 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
     unsigned apart;
     bool one;
 
-    if (r == 0)
+    if (r == 0 && !rf->add_sets)
         r = finds_siblings(finds, opened.name, opened.n, &opened.siblings);
-    if (r < 0 || finds->joint)
+    if (r < 0 || (finds->joint && !rf->add_sets))
         return r < 0 ? r : record_folder_add_all(&opened);
     joins = shards_join(opened.n, finds);
     apart = joins == 1 ? first_apart(rf, opened.file, opened.n, &why) : opened.n;
     one = joins == 1 && apart == opened.n;
     for (unsigned i = 0; i < opened.n && r == 0; i++) {
-        size_t set = opened.siblings.set_of[i];
+        size_t set = rf->add_sets ? 0 : opened.siblings.set_of[i];
 
         r = record_folder_add_dataset(&opened,
                                       &(struct part){&opened.file[i], 1, opened.n == 1 && set,
@@ -202,7 +202,8 @@ int record_set_open_folder(const struct record_format *rf, struct source_file *s
                                       opened.name[i], i == apart ? &why : NULL);
     }
     if (r == 0 && joins == 1)
-        r = add_joint(&opened, one);
+        r = rf->add_sets ? rf->add_sets(opened.file, opened.n, setup, finds)
+                         : add_joint(&opened, one);
     return r < 0 ? r : joins < 0 ? joins : 0;
 }
 

@@ -70,6 +70,10 @@ struct record_format {
     /* Can two files be parts of one dataset? 0; or -EDOM, and d says what differs: then none of
      * several files is made. NULL: any two can. */
     int (*joins)(const void *file, const void *other, struct diag *d);
+    /* Make the datasets of several files that may be joined, which it may sort; a folder is not
+     * asked to be one dataset then. NULL: all are one, and each set of siblings is. 0 or -errno. */
+    int (*add_sets)(struct record_file **file, unsigned n, const struct format_setup *setup,
+                    struct finds *finds);
     /* What a user has to know of two files that are parts of one dataset, the first file of it and
      * another: added to t, lines. NULL: nothing. */
     void (*joined)(const void *first, const void *other, struct text *t);

@@ -126,7 +126,7 @@ static void open_holed(struct holed *h)
     struct source_file file = {.name = "x", .file_name = "x", .folder = "", .blob = &h->blob};
 
     make_holed(h);
-    assert_int_equal(format_mindrecord.open_folder(&file, 1, &setup, &finds), 0);
+    assert_int_equal(format_open_folder(&format_mindrecord, &file, 1, &setup, &finds), 0);
     assert_non_null(found);
 }
 
