@@ -420,11 +420,11 @@ static bool mds_has_shards(const struct folder_names *folder)
 
 static enum claim mds_probe(const struct probed_file *file)
 {
-    const char *mds = strstr(file->name, ".mds");
+    const char *mds = strstr(file->name, ".mds"), *meta = strstr(file->name, ".meta");
 
     if (mds && mds > file->name && (!mds[4] || mds[4] == '.'))
         return CLAIM_NAMED;
-    if (text_ends_with(file->name, ".meta") && strstr(file->name, "shard."))
+    if (meta && (!meta[5] || meta[5] == '.') && strstr(file->name, "shard."))
         return CLAIM_ASIDE;
     if (strcmp(file->name, INDEX_NAME) != 0 || !mds_has(file, "\"shards\""))
         return CLAIM_NONE;
