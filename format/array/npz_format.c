@@ -16,8 +16,7 @@ extern const struct format format_npz;
 /* An archive that is being read. */
 struct npz {
     struct arrays *arrays;
-    struct held_blob *held; /* of the archive, and */
-    const struct zip *zip;  /* its directory */
+    struct held_blob *held; /* of the archive */
     uint64_t *left;         /* see struct archive_format */
     const struct format_setup *setup;
 };
@@ -27,7 +26,7 @@ static int array_npz_peek(const struct npz *npz, struct zip_member *m, uint8_t *
                           size_t *ret_len, struct diag *d)
 {
     *ret_len = (size_t)min_u64(most, m->size);
-    return *ret_len ? zip_content(READ_WAITS, npz->held->blob, npz->zip, m, head, *ret_len, d) : 0;
+    return *ret_len ? zip_content(READ_WAITS, npz->held->blob, m, head, *ret_len, d) : 0;
 }
 
 /* Make the array's blob the unpacked content of a deflated member. */
@@ -111,7 +110,8 @@ static int array_npz_read(struct held_blob *held, const struct format_setup *set
                           struct arrays *ret, struct diag *d)
 {
     AUTO_ZIP struct zip zip = {0};
-    const struct npz npz = {ret, held, &zip, left, setup};
+    const struct npz npz = {ret, held, left, setup};
+    AUTO_FREE struct zip_member *member = NULL;
     const struct blob *blob = held->blob;
     AUTO_FREE uint8_t *head = malloc(NPY_HEAD_MAX);
     int r = !head ? -ENOMEM : zip_read(blob, false, &zip, d);
@@ -120,18 +120,15 @@ static int array_npz_read(struct held_blob *held, const struct format_setup *set
         return r;
     if (!zip.n)
         return blob_bad(blob, d, "expected arrays, got an empty archive");
+    member = malloc(zip.n * sizeof(*member));
+    if (!member)
+        return -ENOMEM;
     for (size_t i = 0; i < zip.n && r == 0; i++) {
-        struct zip_member m = zip_member(&zip, i);
-
-        r = zip_locate(READ_WAITS, blob, &zip, &m, d);
+        member[i] = zip_member(&zip, i);
+        r = zip_locate(READ_WAITS, blob, &member[i], d);
     }
-    for (size_t i = 0; i < zip.n && r == 0; i++) {
-        struct zip_member m = zip_member(&zip, i);
-
-        r = zip_locate(READ_WAITS, blob, &zip, &m, d);
-        if (r == 0)
-            r = array_npz_add_member(&npz, &m, head, d);
-    }
+    for (size_t i = 0; i < zip.n && r == 0; i++)
+        r = array_npz_add_member(&npz, &member[i], head, d);
     if (r == 0 && is_sparse(ret))
         return blob_bad(
             blob, d,

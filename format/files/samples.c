@@ -80,13 +80,14 @@ const char *samples_lost(const struct files_file *file, uint64_t row, unsigned c
 
 int64_t samples_label(const struct files_file *file, uint64_t row)
 {
-    struct sample_files sample;
+    const uint32_t *sample = file->view->sample;
+    size_t first;
 
     row = samples_row(file, row);
     if (file->view->label)
         return file->view->label[row];
-    claim_sample(file->source->members, file->claim, file->view, row, &sample);
-    return file->class_of[file->source->members->member[sample.first].folder];
+    first = file->claim->first[sample ? sample[row] : row];
+    return file->class_of[file->source->members->member[first].folder];
 }
 
 /* ---- classes ---- */

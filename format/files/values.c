@@ -219,6 +219,7 @@ static bool files_values_row_is_good(const struct files_file *file, const struct
 
 bool values_are_good(const struct files_file *file, const struct index *index)
 {
+    uint64_t fault[INDEX_GROUP];
     bool has_arrays = false;
 
     for (unsigned i = 0; i < file->exts.n; i++) {
@@ -228,9 +229,12 @@ bool values_are_good(const struct files_file *file, const struct index *index)
             return false;
         has_arrays = has_arrays || number[MEMBER_FORM] == MEMBER_AS_ARRAY;
     }
-    for (uint64_t row = 0; row < index->rows; row++)
-        if (index_number(index, row, SAMPLES_FAULT) ||
-            (has_arrays && !files_values_row_is_good(file, index, row)))
-            return false;
+    for (uint64_t row = 0; row < index->rows;) {
+        unsigned n = index_numbers(index, row, SAMPLES_FAULT, fault);
+
+        for (unsigned i = 0; i < n; i++, row++)
+            if (fault[i] || (has_arrays && !files_values_row_is_good(file, index, row)))
+                return false;
+    }
     return true;
 }

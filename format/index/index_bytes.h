@@ -4,9 +4,9 @@
 #define EPOCHFS_FORMAT_INDEX_INDEX_BYTES_H
 
 #include <assert.h>
+#include <libdeflate.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <zlib.h>
 
 #include "base/checked.h"
 #include "base/scope.h"
@@ -111,10 +111,10 @@ static inline uint8_t print_of(uint64_t hash)
     return (uint8_t)hash;
 }
 
-/* crc32_z() would start again for NULL bytes. */
+/* CRC-32, of which crc is that of the bytes before; it would start again for NULL bytes. */
 static inline uint32_t index_checksum(uint32_t crc, const void *bytes, size_t len)
 {
-    return len ? (uint32_t)crc32_z(crc, bytes, len) : crc;
+    return len ? libdeflate_crc32(crc, bytes, len) : crc;
 }
 
 /* Turn a key and its length into the next key, which is encoded at p. Returns the end of that

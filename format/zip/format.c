@@ -1,37 +1,56 @@
-/* Archives of files: format/files finds its datasets in them as in folders. */
+/* Archives of files: format/files finds its datasets in them as in folders. What it finds by names
+ * alone in a large archive is kept, so that the next mount reads neither the directory nor names.
+ */
 #include <errno.h>
+#include <libdeflate.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/extensions.h"
 #include "format/files/file.h"
+#include "format/index/kept.h"
 #include "format/zip/archive.h"
 
-struct zip_claims {
-    struct claims claims;
+#define KEPT_LEAST 4096      /* files of an archive whose datasets are kept */
+#define KEPT       "listing" /* the type of what is kept */
+#define KEPT_HEAD  8         /* bytes: the CRC-32 of what follows */
+
+/* What is found in an archive. */
+struct zip_found {
+    struct claims claims;  /* of the datasets; those that have no files do not count */
+    struct members *files; /* [claims.n] of each */
+    uint64_t n_others;     /* files that are in none, and */
+    char *others;          /* which they are */
     struct zip_archive *archive;
-    const char *top;    /* folder of the archive */
-    struct text others; /* which files are in no collection, and */
-    size_t n_others;    /* how many */
+    const struct members *listed; /* while they are looked for: all files */
 };
+
+static void zip_found_release(struct zip_found *found)
+{
+    for (size_t i = 0; i < found->claims.n && found->files; i++)
+        members_release(&found->files[i]);
+    claims_release(&found->claims, &format_files);
+    free(TAKE_PTR(found->files));
+    free(TAKE_PTR(found->others));
+}
 
 /* ---- what format/files asks of an archive ---- */
 
 static int zip_read_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
                           uint8_t *bytes, int *len)
 {
-    const struct zip_archive *archive = ((const struct zip_claims *)claims)->archive;
+    const struct zip_found *found = (const struct zip_found *)claims;
 
     for (unsigned i = 0; i < n; i++) {
-        struct zip_member m = zip_archive_member(archive, &archive->listing, file[i]);
-
+        struct zip_member m = zip_listed(found->listed, file[i]);
         int r = 0;
 
         len[i] = (int)min_u64(size, m.size);
         if (len[i])
-            r = zip_content(READ_WAITS, archive->blob, &archive->zip, &m, bytes + i * size,
-                            (size_t)len[i], NULL);
+            r = zip_content(READ_WAITS, found->archive->blob, &m, bytes + i * size, (size_t)len[i],
+                            NULL);
         if (r == -ENOMEM)
             return r;
         len[i] = r < 0 ? r : len[i];
@@ -42,15 +61,16 @@ static int zip_read_heads(const struct claims *claims, const size_t *file, unsig
 static int zip_open_listed(const struct claims *claims, size_t file, struct blob **ret,
                            struct diag *d)
 {
-    struct zip_archive *archive = ((const struct zip_claims *)claims)->archive;
+    const struct zip_found *found = (const struct zip_found *)claims;
     const uint32_t number = (uint32_t)file;
-    const struct members *members;
+    const struct members *files;
+    struct members one = {0};
+    int r = members_pick(found->listed, members_folder_of(found->listed, file), &number, 1, &one);
 
-    return zip_view_new(archive, members_folder_of(&archive->listing, file), &number, 1, ret,
-                        &members, d);
+    return r == 0 ? zip_view_new(found->archive, &one, ret, &files, d) : r;
 }
 
-/* ---- datasets ---- */
+/* ---- finding ---- */
 
 /* Make the name of a collection its whole path. One of all of SOURCE is of the archive. */
 static int zip_name_collection(struct collection *c, const char *top)
@@ -68,88 +88,222 @@ static int zip_name_collection(struct collection *c, const char *top)
 }
 
 /* Count the files that are in no collection, and say which. */
-static int zip_count_others(struct zip_claims *claims)
+static int zip_count_others(struct zip_found *found, const struct zip_listing *list)
 {
-    const struct zip_archive *archive = claims->archive;
-    struct text *t = &claims->others;
     struct extensions others = {.n = 0};
+    AUTO_TEXT struct text t = {0};
 
-    claims->n_others = (size_t)archive->n_aside;
-    for (size_t i = 0; i < archive->listing.n; i++)
-        if (!claims->claims.taken[i]) {
-            extensions_add(&others, members_name(&archive->listing, i));
-            claims->n_others++;
+    found->n_others = list->n_aside;
+    for (size_t i = 0; i < list->files.n; i++)
+        if (!found->claims.taken[i]) {
+            extensions_add(&others, members_name(&list->files, i));
+            found->n_others++;
         }
-    if (archive->aside.set)
-        text_add(t, "%s", archive->aside.text);
+    if (list->aside.set)
+        text_add(&t, "%s", list->aside.text);
     if (others.n || others.others) {
-        text_add(t, "%sother formats are not read inside of an archive; unpack it: ",
-                 archive->aside.set ? ". And " : "");
-        extensions_show(&others, false, t);
+        text_add(&t, "%sother formats are not read inside of an archive; unpack it: ",
+                 list->aside.set ? ". And " : "");
+        extensions_show(&others, false, &t);
     }
-    return t->failed ? -ENOMEM : 0;
-}
-
-static int zip_open_collection(struct zip_claims *claims, struct collection *c, struct finds *finds)
-{
-    struct zip_archive *archive = claims->archive;
-    const struct members *members = NULL;
-    struct blob *blob = NULL;
-    struct diag d = DIAG_INIT;
-    int r = zip_name_collection(c, claims->top);
-
-    c->n_unread = claims->n_others;
-    if (r == 0 && c->n_unread)
-        r = text_print(&c->unread, "%s", claims->others.data);
-    if (r < 0)
-        return r;
-    r = zip_view_new(archive, c->root, c->file, c->n, &blob, &members, &d);
-    if (r == 0)
-        return format_files.open_collection(c, blob, members, archive->setup, finds);
-    return r == -ENOMEM ? r : finds->error(finds, c->name, diag_text(&d, r));
+    return text_finish(&t, &found->others, NULL);
 }
 
 /* Nothing in the archive is a dataset: say what there is. */
-static int zip_say_unusable(const struct zip_claims *claims, const char *file_name,
-                            struct finds *finds)
+static int zip_say_unusable(const struct zip_found *found, bool has_aside, struct diag *d)
 {
-    const struct zip_archive *archive = claims->archive;
-    AUTO_TEXT struct text t = {0};
+    const char *unmet = found->claims.unmet;
+    char n[64] = "";
 
-    text_add(&t, "%s: expected files that are samples, as in a folder, got ",
-             blob_name(archive->blob));
-    if (archive->listing.n)
-        text_add(&t, "%zu files of which none is: ", archive->listing.n);
-    else
-        text_add(&t, "an archive without files%s", archive->aside.set ? ": " : "");
-    text_add_bytes(&t, claims->others.data, claims->others.len);
-    if (claims->claims.unmet)
-        text_add(&t, ". %s", claims->claims.unmet);
-    return t.failed ? -ENOMEM : finds->failed(finds, file_name, -EBADMSG, t.data);
+    if (found->listed->n)
+        snprintf(n, sizeof(n), "%zu files of which none is: ", found->listed->n);
+    return blob_bad(found->archive->blob, d,
+                    "expected files that are samples, as in a folder, got %s%s%s%s%s",
+                    found->listed->n ? n : "an archive without files",
+                    !found->listed->n && has_aside ? ": " : "", found->others, unmet ? ". " : "",
+                    unmet ? unmet : "");
 }
 
-static int zip_find_datasets(struct zip_archive *archive, const char *top, const char *file_name,
-                             struct finds *finds)
+/* Find the datasets of the files of a listing: at least one. */
+static int zip_find_sets(struct zip_found *found, const struct zip_listing *list, const char *top,
+                         struct diag *d)
 {
-    AUTO_FREE uint8_t *taken = calloc(archive->listing.n + 1, 1);
-    struct zip_claims claims = {{.taken = taken, .heads = zip_read_heads, .open = zip_open_listed},
-                                .archive = archive,
-                                .top = top};
-    size_t n = 0;
-    int r = taken ? format_files.claim_names(&archive->listing, &claims.claims) : -ENOMEM;
+    struct claims *claims = &found->claims;
+    bool any = false;
+    int r = format_files.claim_names(&list->files, claims);
 
     if (r == 0)
-        r = zip_count_others(&claims);
-    for (size_t i = 0; i < claims.claims.n && r == 0; i++)
-        if (claims.claims.collection[i].n) {
-            r = zip_open_collection(&claims, &claims.claims.collection[i], finds);
-            n++;
-        }
-    if (r == 0 && !n)
-        r = zip_say_unusable(&claims, file_name, finds);
-    claims_release(&claims.claims, &format_files);
-    text_release(&claims.others);
+        r = zip_count_others(found, list);
+    if (r == 0) {
+        found->files = calloc(claims->n + 1, sizeof(*found->files));
+        r = found->files ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; i < claims->n && r == 0; i++) {
+        struct collection *c = &claims->collection[i];
+
+        any = any || c->n;
+        r = zip_name_collection(c, top);
+        if (r == 0)
+            r = members_pick(&list->files, c->root, c->file, c->n, &found->files[i]);
+    }
+    return r == 0 && !any ? zip_say_unusable(found, list->aside.set, d) : r;
+}
+
+/* The same of the archive's. As zip_list(). */
+static int zip_find(struct zip_found *found, const char *top, const char *stem, struct diag *d)
+{
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+    AUTO_FREE uint8_t *taken = NULL;
+    int r = zip_list(found->archive->blob, top, stem, &list, d);
+
+    if (r == 0) {
+        found->listed = &list.files;
+        found->claims.taken = taken = calloc(list.files.n + 1, 1);
+        found->claims.heads = zip_read_heads;
+        found->claims.open = zip_open_listed;
+        r = taken ? zip_find_sets(found, &list, top, d) : -ENOMEM;
+    }
     return r;
+}
+
+/* ---- what is kept ---- */
+
+/* Only what names have said, in an archive of many files. */
+static bool zip_may_keep(const struct zip_found *found)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < found->claims.n; i++) {
+        const struct collection *c = &found->claims.collection[i];
+
+        if (!c->n || c->missing || !claim_is_of_names(c->impl))
+            return false;
+        n += c->n;
+    }
+    return n >= KEPT_LEAST;
+}
+
+static void zip_keep_files(struct kept *k, struct members *files)
+{
+    struct iovec piece[MEMBERS_PIECES];
+    struct members_head head;
+    uint64_t size = 0;
+    char pad[8] = {0};
+
+    kept_bytes(k, pad, -(k->out ? k->out->len : (uintptr_t)k->at) % sizeof(pad));
+    members_bytes(files, &head, piece);
+    for (unsigned i = 0; i < MEMBERS_PIECES; i++)
+        size += piece[i].iov_len;
+    kept_number(k, &size, k->left);
+    for (unsigned i = 0; i < MEMBERS_PIECES && k->out; i++)
+        kept_bytes(k, piece[i].iov_base, piece[i].iov_len);
+    if (k->out || k->error)
+        return;
+    k->error = members_from_bytes(k->at, size, files);
+    k->at += size;
+    k->left -= size;
+}
+
+static void zip_keep(struct kept *k, struct zip_found *found)
+{
+    struct claims *claims = &found->claims;
+    uint64_t n = claims->n;
+
+    kept_number(k, &found->n_others, UINT64_MAX);
+    kept_text(k, &found->others);
+    kept_number(k, &n, k->left / sizeof(n));
+    if (!k->out) {
+        claims->collection = calloc(n + 1, sizeof(*claims->collection));
+        found->files = calloc(n + 1, sizeof(*found->files));
+    }
+    if (!claims->collection || !found->files)
+        k->error = -ENOMEM;
+    for (uint64_t i = 0; i < n && !k->error; i++) {
+        struct collection *c = &claims->collection[i];
+
+        claims->n = i + 1;
+        kept_text(k, &c->name);
+        kept_text(k, &c->root);
+        zip_keep_files(k, &found->files[i]);
+        claim_keep(k, (struct files_claim **)&c->impl, &found->files[i]);
+        c->n = found->files[i].n;
+    }
+}
+
+static int zip_identify(const struct zip_archive *archive, const char *top, char **ret)
+{
+    AUTO_FREE char *whole = NULL;
+    int r = blob_identity(archive->blob, &whole);
+
+    if (r == 0)
+        r = index_store_names(archive->setup->keep, archive->blob, whole);
+    return r == 0 ? text_print(ret, "zip " EPOCHFS_VERSION " %s %s", top, whole) : r;
+}
+
+/* Load what an earlier mount has kept; it is hostile. 1; 0: none is left; or -ENOMEM. */
+static int zip_load(struct zip_found *found, const char *identity)
+{
+    const struct index_store *keep = found->archive->setup->keep;
+    struct kept_index *kept = &found->archive->kept;
+    struct kept k = {.error = -EBADMSG};
+
+    if (index_store_load(keep, KEPT, identity, kept) < 0)
+        return 0;
+    if (kept->size > KEPT_HEAD && !kept->by_content) {
+        k = (struct kept){.at = kept->bytes + KEPT_HEAD, .left = kept->size - KEPT_HEAD};
+        if (libdeflate_crc32(0, k.at, k.left) != load_le64(kept->bytes))
+            k.error = -EBADMSG;
+    }
+    if (!k.error)
+        zip_keep(&k, found);
+    if (!k.error && !k.left && found->claims.n)
+        return 1;
+    zip_found_release(found);
+    if (!kept->by_content)
+        index_store_remove(keep, KEPT, identity);
+    kept_index_release(kept);
+    return k.error == -ENOMEM ? k.error : 0;
+}
+
+/* If it cannot be kept, the next mount finds it again. 0 or -ENOMEM. */
+static int zip_save(struct zip_found *found, const char *identity)
+{
+    const struct zip_archive *archive = found->archive;
+    AUTO(kept_index_release) struct kept_index kept = {0};
+    AUTO_TEXT struct text t = {0};
+    uint8_t head[KEPT_HEAD];
+    struct kept k = {.out = &t};
+
+    zip_keep(&k, found);
+    if (t.failed)
+        return -ENOMEM;
+    store_le64(head, libdeflate_crc32(0, t.data, t.len));
+    index_store_save(archive->setup->keep, KEPT, identity, blob_source(archive->blob),
+                     (struct iovec[]){{head, sizeof(head)}, {t.data, t.len}}, 2, &kept, NULL);
+    return 0;
+}
+
+/* ---- datasets ---- */
+
+static int zip_open_set(struct zip_found *found, size_t i, struct finds *finds)
+{
+    struct collection *c = &found->claims.collection[i];
+    struct zip_archive *archive = found->archive;
+    const struct members *files = NULL;
+    struct blob *blob = NULL;
+    struct diag d = DIAG_INIT;
+    int r = 0;
+
+    c->n_unread = found->n_others;
+    if (c->n_unread)
+        r = text_print(&c->unread, "%s", found->others);
+    if (r == 0 && c->missing)
+        return finds->error(finds, c->name, c->missing);
+    if (r == 0)
+        r = zip_view_new(archive, &found->files[i], &blob, &files, &d);
+    if (r == 0)
+        return format_files.open_collection(c, blob, files, archive->setup, finds);
+    return r == -ENOMEM ? r : finds->error(finds, c->name, diag_text(&d, r));
 }
 
 /* 0, or -ENOMEM: an archive that cannot be used is reported. */
@@ -157,19 +311,30 @@ static int zip_open_file(struct source_file *file, const struct format_setup *se
                          struct finds *finds)
 {
     size_t len = strlen(file->name) - (text_ends_with(file->name, ".zip") ? 4 : 0);
-    AUTO_FREE char *top = NULL;
+    AUTO_FREE char *top = NULL, *identity = NULL;
     AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+    AUTO(zip_found_release) struct zip_found found = {0};
     struct diag d = DIAG_INIT;
     int r =
         text_print(&top, "%s%s%.*s", file->folder, *file->folder ? "/" : "", (int)len, file->name);
 
     if (r == 0)
-        r = zip_archive_open(TAKE_PTR(file->blob), top, top + strlen(top) - len, setup, &archive,
-                             &d);
-    if (r == -ENOMEM)
-        return r;
-    return r < 0 ? finds->failed(finds, file->file_name, r, diag_text(&d, r))
-                 : zip_find_datasets(archive, top, file->file_name, finds);
+        r = zip_archive_new(TAKE_PTR(file->blob), setup, &archive);
+    found.archive = archive;
+    if (r == 0 && setup->keep && zip_identify(archive, top, &identity) == 0)
+        r = zip_load(&found, identity);
+    if (r == 0) {
+        r = zip_find(&found, top, top + strlen(top) - len, &d);
+        if (r == 0 && identity && zip_may_keep(&found))
+            r = zip_save(&found, identity);
+    }
+    if (r < 0)
+        return r == -ENOMEM ? r : finds->failed(finds, file->file_name, r, diag_text(&d, r));
+    r = 0;
+    for (size_t i = 0; i < found.claims.n && r == 0; i++)
+        if (found.claims.collection[i].n)
+            r = zip_open_set(&found, i, finds);
+    return r;
 }
 
 static int zip_open_folder(struct source_file *files, size_t n, const struct format_setup *setup,

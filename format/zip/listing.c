@@ -1,11 +1,12 @@
 /* Members become files: each name is decoded and judged, then all are sorted as a table of files
- * is, so that folders come once and what has one name lies side by side. */
+ * is, so that folders come once and what has one name lies side by side. Where a file is in the
+ * archive is in its version. */
 #include <errno.h>
+#include <libdeflate.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include "base/bytes.h"
 #include "format/zip/archive.h"
@@ -15,20 +16,45 @@
 #define MAKER_DOS     0
 #define NAME_LONGEST  255u /* bytes of a name of a folder or a file */
 
-struct zip_listing {
-    struct zip_archive *archive;
+struct zip_names {
+    struct zip_listing *list;
     bool turns_slashes; /* names have backslashes for slashes */
-    const char
-        *above; /* path of the folder that paths in the archive are below; "" or ends in '/' */
-    struct text path; /* above, and the path of the member that is looked at */
-    struct text last; /* the folder that was added last, and */
-    uint32_t folder;  /* its number */
+    const char *above;  /* path of the folder that paths in the archive are below, and '/' */
+    bool has_top_files; /* a file is in that folder itself */
+    struct text path;   /* above, and the path of the member that is looked at */
 };
 
-static void zip_listing_release(struct zip_listing *l)
+/* ---- where files are ---- */
+
+/* A version has the offset, 46 bits, and the length of the name of the local header; the CRC-32 of
+ * that name, and that of the content. `more` has the packed bytes, 46 bits; the room, 16; and
+ * whether they are deflated, 1. */
+static int zip_add_file(struct members *files, uint32_t folder, const char *name,
+                        const struct zip_member *m)
 {
-    text_release(&l->path);
-    text_release(&l->last);
+    const uint64_t version[2] = {m->header << 16 | m->local_len,
+                                 (uint64_t)m->local_crc << 32 | m->crc};
+    uint64_t more = m->packed_size << 17 | (uint64_t)m->room << 1 | (m->method == ZIP_DEFLATED);
+    int r = members_add(files, folder, name, m->size, version);
+
+    return r == 0 ? members_set_more(files, files->n - 1, more, NULL) : r;
+}
+
+struct zip_member zip_listed(const struct members *files, size_t i)
+{
+    const struct member *f = &files->member[i];
+
+    return (struct zip_member){.folder = members_folder_of(files, i),
+                               .name = members_name(files, i),
+                               .name_len = strlen(members_name(files, i)),
+                               .method = f->more & 1 ? ZIP_DEFLATED : ZIP_STORED,
+                               .crc = (uint32_t)f->version[1],
+                               .packed_size = (f->more & ~MEMBER_TEXT) >> 17,
+                               .size = members_size(files, i),
+                               .header = f->version[0] >> 16,
+                               .local_len = (uint16_t)f->version[0],
+                               .local_crc = (uint32_t)(f->version[1] >> 32),
+                               .room = (uint16_t)(f->more >> 1)};
 }
 
 /* ---- names ---- */
@@ -78,7 +104,7 @@ static void zip_decode_name(const struct zip_member *m, struct text *t)
 
     /* The field has a version and the CRC-32 of the name that it replaces. */
     if (unicode && len > 5 && unicode[0] == 1 &&
-        load_le32(unicode + 1) == crc32_z(0, (const Bytef *)m->name, m->name_len))
+        load_le32(unicode + 1) == libdeflate_crc32(0, m->name, m->name_len))
         text_add_bytes(t, (const char *)unicode + 5, len - 5);
     else if (m->flags & FLAG_UTF8 || zip_is_utf8(m->name, m->name_len))
         text_add_bytes(t, m->name, m->name_len);
@@ -145,7 +171,7 @@ static bool zip_is_housekeeping(const char *path)
 
 /* Set l->path to that of a member. *ret_why: why it is no file or folder of the listing; "": that
  * is not worth a note; NULL: it is one. 0 or -ENOMEM. */
-static int zip_find_path(struct zip_listing *l, const struct zip_member *m, const char **ret_why)
+static int zip_find_path(struct zip_names *l, const struct zip_member *m, const char **ret_why)
 {
     struct text *t = &l->path;
     size_t start;
@@ -171,156 +197,101 @@ static int zip_find_path(struct zip_listing *l, const struct zip_member *m, cons
     return 0;
 }
 
-/* Are all files below the folder stem? 1, 0 or -ENOMEM. */
-static int zip_has_one_folder(struct zip_listing *l, const char *stem)
-{
-    const struct zip *zip = &l->archive->zip;
-    size_t len = strlen(stem), n = 0;
-
-    for (size_t i = 0; i < zip->n; i++) {
-        struct zip_member m = zip_member(zip, i);
-        const char *why, *path;
-
-        if (zip_find_path(l, &m, &why) < 0)
-            return -ENOMEM;
-        path = l->path.data + strlen(l->above);
-        if (!why && (strncmp(path, stem, len) != 0 || path[len] != '/'))
-            return 0;
-        n += !why;
-    }
-    return n > 0;
-}
-
-/* Add the folder, and those above it that the one before, which was added, is not below. One that
- * is added again is the same one once the table is sorted. */
-static int zip_add_folders(struct zip_listing *l, char *folder)
-{
-    char *end = folder;
-    int r = 0;
-
-    do {
-        char cut;
-
-        end += *end == '/';
-        end += strcspn(end, "/");
-        cut = *end;
-        *end = '\0';
-        if (!cut || !members_is_below(l->last.data, folder))
-            r = members_add_folder(&l->archive->listing, folder, &l->folder);
-        *end = cut;
-    } while (r == 0 && *end);
-    l->last.len = 0;
-    text_add(&l->last, "%s", folder);
-    return l->last.failed ? -ENOMEM : r;
-}
-
 /* Add a member, or note why it is ignored. */
-static int zip_add_member(struct zip_listing *l, uint64_t i)
+static int zip_add_member(struct zip_names *l, const struct zip_member *m)
 {
-    struct zip_archive *archive = l->archive;
-    struct zip_member m = zip_member(&archive->zip, i);
-    char *path, *slash, *name, *folder;
+    struct zip_listing *list = l->list;
+    char *path, *slash, *name;
+    uint32_t folder;
     const char *why;
-    int r = zip_find_path(l, &m, &why);
+    int r = zip_find_path(l, m, &why);
 
     if (r < 0)
         return r;
     path = l->path.data;
     if (why) {
-        archive->n_aside += *why != '\0';
+        list->n_aside += *why != '\0';
         if (*why)
-            diag_set(&archive->aside, -EINVAL, "%.100s: %s%s", path + strlen(l->above),
-                     why == zip_foreign_method(&m) ? "is packed by " : "", why);
+            diag_set(&list->aside, -EINVAL, "%.100s: %s%s", path + strlen(l->above),
+                     why == zip_foreign_method(m) ? "is packed by " : "", why);
         return 0;
     }
     slash = strrchr(path, '/');
     name = slash ? slash + 1 : path;
-    folder = slash ? path : path + strlen(path);
-    if (slash)
-        *slash = '\0';
-    if (strcmp(folder, l->last.data) != 0)
-        r = zip_add_folders(l, folder);
-    return r == 0 && *name
-               ? members_add(&archive->listing, l->folder, name, m.size, (uint64_t[2]){i, 0})
-               : r;
+    r = members_add_way(&list->files, path, slash ? (size_t)(slash - path) : 0, &folder);
+    if (r < 0 || !*name)
+        return r;
+    l->has_top_files |= name == path + strlen(l->above);
+    return zip_add_file(&list->files, folder, name, m);
+}
+
+/* If all are in the folder stem of top, which is called like it, that is top. */
+static void zip_join_stem(struct zip_names *l, const char *top, const char *stem)
+{
+    struct members *m = &l->list->files;
+    size_t len = strlen(top), more = strlen(stem) + 1;
+    bool joins = *stem && !l->has_top_files;
+
+    for (uint32_t f = 0; f < m->n_folders && joins; f++) {
+        const char *path = members_folder(m, f);
+
+        joins =
+            !members_is_below(path, top) || !path[len] || members_is_below(path + len + 1, stem);
+    }
+    for (uint32_t f = 0; f < m->n_folders && joins; f++) {
+        char *path = m->names + m->folder[f];
+
+        if (members_is_below(path, top) && path[len])
+            memmove(path + len, path + len + more, strlen(path + len + more) + 1);
+    }
 }
 
 /* The same name twice, or a file that is also a folder. */
-static int zip_check_names(const struct zip_archive *archive, struct diag *d)
+static int zip_check_names(const struct blob *blob, const struct members *m, struct diag *d)
 {
-    const struct members *m = &archive->listing;
-
     for (size_t i = 1; i < m->n; i++)
         if (m->member[i].folder == m->member[i - 1].folder &&
             !strcmp(members_name(m, i), members_name(m, i - 1)))
-            return blob_bad(archive->blob, d, "expected members of different names, got two %s/%s",
+            return blob_bad(blob, d, "expected members of different names, got two %s/%s",
                             members_folder_of(m, i), members_name(m, i));
     for (uint32_t f = 0; f < m->n_folders; f++) {
         const char *path = members_folder(m, f), *slash = strrchr(path, '/');
 
         if (slash && members_lookup(m, path, (size_t)(slash - path), slash + 1) < m->n)
-            return blob_bad(archive->blob, d, "expected %s as a file or as a folder, got both",
-                            path);
+            return blob_bad(blob, d, "expected %s as a file or as a folder, got both", path);
     }
     return 0;
 }
 
-static int zip_list(struct zip_archive *archive, const char *top, const char *stem, struct diag *d)
+int zip_list(const struct blob *blob, const char *top, const char *stem, struct zip_listing *ret,
+             struct diag *d)
 {
-    AUTO(zip_listing_release)
-    struct zip_listing l = {
-        .archive = archive, .turns_slashes = zip_turns_slashes(&archive->zip), .above = ""};
+    AUTO_ZIP struct zip zip = {0};
     AUTO_FREE char *above = NULL;
-    int r = text_print(&above, "%s%s", top, *top ? "/" : "");
+    struct zip_names l = {.list = ret};
+    uint32_t folder;
+    int r = blob->size > ZIP_BYTES_MAX
+                ? blob_bad(blob, d, "expected at most 64 TiB, got %llu bytes",
+                           (unsigned long long)blob->size)
+                : zip_read(blob, true, &zip, d);
 
     if (r == 0)
-        r = zip_has_one_folder(&l, stem);
-    if (r == 1) /* it is top */
-        above[strlen(top) - strlen(stem)] = '\0';
+        r = text_print(&above, "%s%s", top, *top ? "/" : "");
+    if (r == 0)
+        r = members_add_way(&ret->files, top, strlen(top), &folder);
     l.above = above;
-    if (r >= 0)
-        r = zip_add_folders(&l, (char[]){""});
-    for (size_t i = 0; i < archive->zip.n && r == 0; i++)
-        r = zip_add_member(&l, i);
-    if (r == 0)
-        r = members_sort(&archive->listing);
-    return r == 0 ? zip_check_names(archive, d) : r;
-}
+    l.turns_slashes = zip_turns_slashes(&zip);
+    for (size_t i = 0; i < zip.n && r == 0; i++) {
+        const struct zip_member m = zip_member(&zip, i);
 
-/* ---- archives ---- */
-
-void zip_archive_drop(struct zip_archive *archive)
-{
-    if (--archive->users)
-        return;
-    blob_free(archive->blob);
-    zip_release(&archive->zip);
-    members_release(&archive->listing);
-    free(archive);
-}
-
-int zip_archive_open(struct blob *blob, const char *top, const char *stem,
-                     const struct format_setup *setup, struct zip_archive **ret, struct diag *d)
-{
-    static _Atomic(uint64_t) archives;
-    AUTO_ZIP_ARCHIVE struct zip_archive *archive = calloc(1, sizeof(*archive));
-    int r;
-
-    if (!archive) {
-        blob_free(blob);
-        return -ENOMEM;
+        r = zip_add_member(&l, &m);
     }
-    archive->users = 1;
-    archive->blob = blob;
-    archive->setup = setup;
-    archive->number = atomic_fetch_add(&archives, 1) + 1;
-    r = zip_read(blob, true, &archive->zip, d);
-    if (r == 0)
-        r = zip_list(archive, top, stem, d);
-    if (r == 0)
-        r = blob_verify(blob, d);
+    text_release(&l.path);
     if (r < 0)
         return r;
-    *ret = TAKE_PTR(archive);
-    return 0;
+    zip_join_stem(&l, top, stem);
+    r = members_sort(&ret->files);
+    if (r == 0)
+        r = zip_check_names(blob, &ret->files, d);
+    return r == 0 ? blob_verify(blob, d) : r;
 }

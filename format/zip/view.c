@@ -16,8 +16,10 @@ struct zip_view {
     struct blob blob;
     struct blob_ops ops; /* with fetch if the archive's has it */
     struct zip_archive *archive;
-    struct members members;
-    struct blob **unpacked; /* [members.n] of large files, others NULL; NULL: there are none */
+    struct members files;
+    _Atomic(uint32_t) *skip; /* [files.n] from the local header of a stored file to its bytes; 0:
+                              * not known yet */
+    struct blob **unpacked;  /* [files.n] of large files, others NULL; NULL: there are none */
 };
 
 static const struct zip_view *zip_view_of(const struct blob *blob)
@@ -37,9 +39,8 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
     struct zip_unpacking *u = ctx;
     size_t size = (size_t)u->member.size;
     AUTO_FREE uint8_t *content = malloc(size + 1);
-    int r = content ? zip_content(u->rc, u->archive->blob, &u->archive->zip, &u->member, content,
-                                  size, u->d)
-                    : -ENOMEM;
+    int r =
+        content ? zip_content(u->rc, u->archive->blob, &u->member, content, size, u->d) : -ENOMEM;
 
     if (r < 0)
         return r;
@@ -48,10 +49,9 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-static int zip_read_deflated(struct zip_unpacking *u, uint64_t member, void *buf, size_t len,
-                             uint64_t off)
+static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uint64_t off)
 {
-    const struct memo_key key = {{(uintptr_t)u->archive, member, u->archive->number}};
+    const struct memo_key key = {{(uintptr_t)u->archive, u->member.header, u->archive->number}};
     const struct memo_maker maker = {zip_make_content, u, u->rc};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(u->archive->setup->memo, &key, &maker, &thing);
@@ -61,32 +61,38 @@ static int zip_read_deflated(struct zip_unpacking *u, uint64_t member, void *buf
     return r;
 }
 
-/* Read bytes of the content of member i. */
-static int zip_read_member(struct read_context *rc, const struct zip_view *view, size_t i,
-                           void *buf, size_t len, uint64_t off, struct diag *d)
+/* Read bytes of the content of file i. */
+static int zip_read_file(struct read_context *rc, const struct zip_view *view, size_t i, void *buf,
+                         size_t len, uint64_t off, struct diag *d)
 {
-    const struct zip_archive *archive = view->archive;
-    struct zip_unpacking u = {rc, archive, zip_archive_member(archive, &view->members, i), d};
+    struct zip_unpacking u = {rc, view->archive, zip_listed(&view->files, i), d};
+    uint32_t skip = atomic_load_explicit(&view->skip[i], memory_order_relaxed);
+    int r;
 
     if (view->unpacked && view->unpacked[i])
         return blob_read(rc, view->unpacked[i], buf, len, off, d);
-    if (u.member.method == ZIP_STORED)
-        return zip_pread(rc, archive->blob, &archive->zip, &u.member, off, buf, len, d);
-    return zip_read_deflated(&u, view->members.member[i].version[0], buf, len, off);
+    if (u.member.method != ZIP_STORED)
+        return zip_read_deflated(&u, buf, len, off);
+    u.member.at = skip ? u.member.header + skip : 0;
+    r = zip_pread(rc, view->archive->blob, &u.member, off, buf, len, d);
+    if (u.member.at)
+        atomic_store_explicit(&view->skip[i], (uint32_t)(u.member.at - u.member.header),
+                              memory_order_relaxed);
+    return r;
 }
 
 static int zip_view_pread(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
                           uint64_t off, struct diag *d)
 {
     const struct zip_view *view = zip_view_of(blob);
-    size_t i = len ? members_find(&view->members, off) : 0;
+    size_t i = len ? members_find(&view->files, off) : 0;
     bool missing = false;
     uint8_t *to = buf;
 
     while (len) {
-        uint64_t in = off - view->members.member[i].place;
-        size_t n = (size_t)min_u64(len, members_size(&view->members, i) - in);
-        int r = n ? zip_read_member(rc, view, i, to, n, in, d) : 0;
+        uint64_t in = off - view->files.member[i].place;
+        size_t n = (size_t)min_u64(len, members_size(&view->files, i) - in);
+        int r = n ? zip_read_file(rc, view, i, to, n, in, d) : 0;
 
         missing = missing || r == -EAGAIN;
         if (r < 0 && r != -EAGAIN)
@@ -107,7 +113,7 @@ static int zip_view_check(const struct blob *blob)
 /* The archive's, and which of its files. */
 static int zip_view_identity(const struct blob *blob, char **ret)
 {
-    const struct members *m = &zip_view_of(blob)->members;
+    const struct members *m = &zip_view_of(blob)->files;
     AUTO_FREE char *whole = NULL;
     uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a of the numbers of its files */
     int r = blob_identity(zip_view_of(blob)->archive->blob, &whole);
@@ -129,10 +135,10 @@ static void zip_view_fetch(const struct blob *blob, uint64_t off, uint64_t len,
     const struct blob *archive = view->archive->blob;
     uint64_t end = off + len, from = UINT64_MAX, to = 0;
 
-    for (size_t i = members_find(&view->members, off);
-         i < view->members.n && view->members.member[i].place < end; i++) {
-        struct zip_member m = zip_archive_member(view->archive, &view->members, i);
-        uint64_t last = zip_end(&view->archive->zip, &m);
+    for (size_t i = members_find(&view->files, off);
+         i < view->files.n && view->files.member[i].place < end; i++) {
+        struct zip_member m = zip_listed(&view->files, i);
+        uint64_t last = zip_end(&m);
 
         if (!waiter)
             blob_fetch(archive, m.header, last - m.header, NULL);
@@ -147,10 +153,11 @@ static void zip_view_free(struct blob *blob)
 {
     struct zip_view *view = (struct zip_view *)blob;
 
-    for (size_t i = 0; view->unpacked && i < view->members.n; i++)
+    for (size_t i = 0; view->unpacked && i < view->files.n; i++)
         blob_free(view->unpacked[i]);
     free(view->unpacked);
-    members_release(&view->members);
+    free(view->skip);
+    members_release(&view->files);
     zip_archive_drop(view->archive);
     free(view->blob.name);
     free(view->blob.source);
@@ -167,47 +174,42 @@ static const struct blob_ops zip_view_ops = {
 
 /* ---- making ---- */
 
-/* Unpack files that are too large for memory into the cache folder. */
-static int zip_unpack_large(struct zip_view *view, struct diag *d)
+/* Check a file, and unpack it into the cache folder if it is too large for memory. */
+static int zip_view_add(struct zip_view *view, size_t i, struct diag *d)
 {
     const struct zip_archive *archive = view->archive;
-    const struct members *m = &view->members;
-    int r = 0;
+    struct zip_member m = zip_listed(&view->files, i);
+    struct packed_part part = {.name = m.name, .len = m.packed_size, .size = m.size, .crc = m.crc};
+    int r = zip_check(archive->blob, &m, false, d);
 
-    for (size_t i = 0; i < m->n && r == 0; i++) {
-        struct zip_member member = zip_archive_member(archive, m, i);
-        struct packed_part part = {.name = members_name(m, i),
-                                   .len = member.packed_size,
-                                   .size = member.size,
-                                   .crc = member.crc};
-
-        if (member.method == ZIP_STORED || max_u64(part.size, part.len) <= IN_MEMORY)
-            continue;
-        if (!view->unpacked)
-            view->unpacked = calloc(m->n, sizeof(*view->unpacked));
-        r = view->unpacked ? zip_locate(READ_WAITS, archive->blob, &archive->zip, &member, d)
-                           : -ENOMEM;
-        part.off = member.at;
-        if (r == 0)
-            r = opener_unpack(archive->setup->opener, archive->blob, &part, &view->unpacked[i], d);
-    }
-    return r;
+    if (r < 0 || m.method == ZIP_STORED || max_u64(m.size, m.packed_size) <= IN_MEMORY)
+        return r;
+    if (!view->unpacked)
+        view->unpacked = calloc(view->files.n, sizeof(*view->unpacked));
+    r = view->unpacked ? zip_locate(READ_WAITS, archive->blob, &m, d) : -ENOMEM;
+    part.off = m.at;
+    return r == 0
+               ? opener_unpack(archive->setup->opener, archive->blob, &part, &view->unpacked[i], d)
+               : r;
 }
 
-int zip_view_new(struct zip_archive *archive, const char *root, const uint32_t *file, size_t n,
-                 struct blob **ret, const struct members **ret_members, struct diag *d)
+int zip_view_new(struct zip_archive *archive, struct members *files, struct blob **ret,
+                 const struct members **ret_files, struct diag *d)
 {
     const struct blob *from = archive->blob;
     struct zip_view *view = calloc(1, sizeof(*view));
     AUTO_BLOB struct blob *blob = (struct blob *)view;
-    int r;
+    int r = 0;
 
-    if (!view)
+    if (!view) {
+        members_release(files);
         return -ENOMEM;
+    }
     *blob = (struct blob){.ops = &view->ops,
                           .name = strdup(blob_name(from)),
                           .source = strdup(blob_source(from)),
                           .etag = from->etag ? strdup(from->etag) : NULL,
+                          .size = members_end(files),
                           .mtime = from->mtime,
                           .mode = from->mode,
                           .uid = from->uid,
@@ -216,14 +218,42 @@ int zip_view_new(struct zip_archive *archive, const char *root, const uint32_t *
     view->ops.fetch = from->ops->fetch ? zip_view_fetch : NULL;
     view->archive = archive;
     archive->users++;
-    r = members_pick(&archive->listing, root, file, n, &view->members);
-    if (r < 0 || !blob->name || !blob->source || (from->etag && !blob->etag))
-        return r < 0 ? r : -ENOMEM;
-    blob->size = members_end(&view->members);
-    r = zip_unpack_large(view, d);
+    view->files = *files;
+    *files = (struct members){0};
+    view->skip = calloc(view->files.n + 1, sizeof(*view->skip));
+    if (!blob->name || !blob->source || (from->etag && !blob->etag) || !view->skip)
+        return -ENOMEM;
+    for (size_t i = 0; i < view->files.n && r == 0; i++)
+        r = zip_view_add(view, i, d);
     if (r < 0)
         return r;
-    *ret_members = &view->members;
+    *ret_files = &view->files;
     *ret = TAKE_PTR(blob);
     return 0;
+}
+
+/* ---- archives ---- */
+
+int zip_archive_new(struct blob *blob, const struct format_setup *setup, struct zip_archive **ret)
+{
+    static _Atomic(uint64_t) archives;
+    struct zip_archive *archive = malloc(sizeof(*archive));
+
+    if (!archive) {
+        blob_free(blob);
+        return -ENOMEM;
+    }
+    *archive = (struct zip_archive){
+        .blob = blob, .setup = setup, .number = atomic_fetch_add(&archives, 1) + 1, .users = 1};
+    *ret = archive;
+    return 0;
+}
+
+void zip_archive_drop(struct zip_archive *archive)
+{
+    if (--archive->users)
+        return;
+    blob_free(archive->blob);
+    kept_index_release(&archive->kept);
+    free(archive);
 }

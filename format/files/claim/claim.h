@@ -70,6 +70,14 @@ struct files_claim {
 bool files_lost_has(const struct files_lost *lost, const char *column);
 
 struct box_format;
+struct kept;
+
+/* Is it of names alone: were no files read, which say something of samples? Such a claim can be
+ * kept, */
+bool claim_is_of_names(const struct files_claim *claim);
+/* written and read again (format/index/kept.h): *claim is NULL then, and what is read is hostile.
+ * It is of the files of m. */
+void claim_keep(struct kept *k, struct files_claim **claim, const struct members *m);
 
 /* The files of a sample of a view, by their places in the collection, whose members m has. */
 void claim_sample(const struct members *m, const struct files_claim *claim,

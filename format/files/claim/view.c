@@ -1,8 +1,10 @@
 /* Claims and their views. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/files/claim/claim.h"
+#include "format/index/kept.h"
 
 void claim_sample(const struct members *m, const struct files_claim *claim,
                   const struct files_view *view, uint64_t row, struct sample_files *ret)
@@ -95,4 +97,81 @@ void files_free_claim(void *impl)
     }
     free(claim->lost);
     free(claim);
+}
+
+/* ---- kept ---- */
+
+bool claim_is_of_names(const struct files_claim *c)
+{
+    const struct files_view *view = c->view;
+
+    return c->n_views == 1 && !view->name && !view->sample && !view->label && !view->values.n &&
+           !c->n_roles && !c->boxes && !c->n_annotations && !c->table && !c->keys.n && !c->n_lost &&
+           !c->pictures_only;
+}
+
+/* Has m the files of all samples, the first of each below the top? */
+static bool claim_fits(const struct files_claim *c, const struct members *m)
+{
+    uint32_t folder = UINT32_MAX; /* that was looked at last */
+    bool fits = !c->first[0] && c->first[c->n_samples] <= m->n;
+
+    for (size_t i = 0; i < c->n_samples && fits; i++) {
+        fits = c->first[i] < c->first[i + 1] && c->first[i] < m->n && *members_name(m, c->first[i]);
+        if (fits && m->member[c->first[i]].folder != folder) {
+            folder = m->member[c->first[i]].folder;
+            fits = members_is_below(members_folder(m, folder), c->top);
+        }
+    }
+    return fits;
+}
+
+/* A claim of so many samples and classes. NULL: no memory. */
+static struct files_claim *claim_new(uint64_t samples, uint64_t classes)
+{
+    struct files_claim *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->first = calloc(samples + 1, sizeof(*c->first));
+    c->view = calloc(1, sizeof(*c->view));
+    c->class_name = calloc(classes + 1, sizeof(*c->class_name));
+    if (c->first && c->view && c->class_name) {
+        c->n_views = 1;
+        c->n_samples = c->view->n = samples;
+        c->n_classes = classes;
+        return c;
+    }
+    files_free_claim(c);
+    return NULL;
+}
+
+void claim_keep(struct kept *k, struct files_claim **claim, const struct members *m)
+{
+    struct files_claim *c = *claim;
+    uint64_t layout = c ? c->layout : 0, media = c ? c->media : 0;
+    uint64_t samples = c ? c->n_samples : 0, classes = c ? c->n_classes : 0;
+
+    kept_number(k, &layout, LAYOUT_FLAT);
+    kept_number(k, &media, N_FILES_MEDIA - 1);
+    kept_number(k, &samples, k->left / sizeof(*c->first));
+    kept_number(k, &classes, k->left / sizeof(classes));
+    if (!c && !k->error)
+        *claim = c = claim_new(samples, classes);
+    if (!c) {
+        k->error = k->error ? k->error : -ENOMEM;
+        return;
+    }
+    c->layout = (enum files_layout)layout;
+    c->media = (enum files_media)media;
+    kept_bytes(k, c->first, (samples + 1) * sizeof(*c->first));
+    kept_text(k, &c->top);
+    kept_text(k, &c->rule);
+    kept_text(k, &c->notes);
+    kept_text(k, &c->about);
+    kept_text(k, &c->aside);
+    for (uint64_t i = 0; i < classes; i++)
+        kept_text(k, &c->class_name[i]);
+    if (!k->error && !claim_fits(c, m))
+        k->error = -EBADMSG;
 }

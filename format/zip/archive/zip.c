@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
-#include "base/search.h"
 
 #define LOCAL_BYTES    30u
 #define LOCAL_EXTRA    64u /* bytes that its extra field usually has at most */
@@ -47,7 +46,7 @@ void zip_release(struct zip *zip)
 {
     free(zip->bytes);
     free(zip->entry);
-    free(zip->place);
+    free(zip->room);
     *zip = (struct zip){0};
 }
 
@@ -175,11 +174,12 @@ const uint8_t *zip_extra(const struct zip_member *m, unsigned id, size_t *ret_le
     return NULL;
 }
 
-struct zip_member zip_member(const struct zip *zip, size_t i)
+/* The entry of the directory at that byte. */
+static struct zip_member zip_parse_entry(const uint8_t *at)
 {
-    const uint8_t *at = zip->bytes + zip->entry[i], *field;
     struct zip_member m = {.name = (const char *)at + ENTRY_BYTES,
                            .name_len = load_le16(at + 28),
+                           .local_len = load_le16(at + 28),
                            .extra = at + ENTRY_BYTES + load_le16(at + 28),
                            .extra_len = load_le16(at + 30),
                            .maker = at[5],
@@ -192,6 +192,7 @@ struct zip_member zip_member(const struct zip *zip, size_t i)
                            .header = load_le32(at + 42)};
     uint64_t *number[] = {&m.size, &m.packed_size, &m.header};
     size_t len = 0;
+    const uint8_t *field;
 
     /* Numbers of 64 bits are in the extra field, for those that are all ones. Without that field, a
      * number just is as large. */
@@ -205,6 +206,20 @@ struct zip_member zip_member(const struct zip *zip, size_t i)
     return m;
 }
 
+static uint32_t zip_crc(const void *bytes, size_t len)
+{
+    return (uint32_t)crc32_z(0, bytes, len);
+}
+
+struct zip_member zip_member(const struct zip *zip, size_t i)
+{
+    struct zip_member m = zip_parse_entry(zip->bytes + zip->entry[i]);
+
+    m.local_crc = zip_crc(m.name, m.name_len);
+    m.room = zip->room[i];
+    return m;
+}
+
 int zip_bad(const struct blob *blob, const struct zip_member *m, struct diag *d, const char *format,
             ...)
 {
@@ -214,7 +229,8 @@ int zip_bad(const struct blob *blob, const struct zip_member *m, struct diag *d,
     va_start(args, format);
     vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    return blob_bad(blob, d, "member %.*s: %s", (int)min_u64(m->name_len, 100), m->name, reason);
+    return blob_bad(blob, d, "member %.100s%s%.*s: %s", m->folder ? m->folder : "",
+                    m->folder ? "/" : "", (int)min_u64(m->name_len, 100), m->name, reason);
 }
 
 const char *zip_foreign_method(const struct zip_member *m)
@@ -231,8 +247,7 @@ const char *zip_foreign_method(const struct zip_member *m)
     return "another one";
 }
 
-static int zip_check_member(const struct blob *blob, const struct zip_member *m, bool foreign,
-                            struct diag *d)
+int zip_check(const struct blob *blob, const struct zip_member *m, bool foreign, struct diag *d)
 {
     const char *method = zip_foreign_method(m);
 
@@ -259,8 +274,8 @@ static int zip_check_member(const struct blob *blob, const struct zip_member *m,
     return 0;
 }
 
-/* Check the entry that is next, with left bytes of the directory, and set its place. */
-static int zip_read_entry(const struct blob *blob, bool foreign, struct zip *zip, size_t left,
+/* Check the entry that is next, with left bytes of the directory. */
+static int zip_read_entry(const struct blob *blob, bool foreign, const struct zip *zip, size_t left,
                           size_t *ret_len, struct diag *d)
 {
     const uint8_t *at = zip->bytes + zip->entry[zip->n];
@@ -275,10 +290,14 @@ static int zip_read_entry(const struct blob *blob, bool foreign, struct zip *zip
         return zip_bad_at(blob, place, "an entry inside of the directory, got a longer one", d);
     if (load_le16(at + 34) && load_le16(at + 34) != UINT16_MAX)
         return zip_is_part(blob, place, d);
-    m = zip_member(zip, zip->n);
-    zip->place[zip->n] = (struct zip_place){.header = m.header, .member = (uint32_t)zip->n};
-    return zip_check_member(blob, &m, foreign, d);
+    m = zip_parse_entry(at);
+    return zip_check(blob, &m, foreign, d);
 }
+
+struct zip_place {
+    uint64_t header;
+    uint32_t member;
+};
 
 static int zip_compare_places(const void *a, const void *b)
 {
@@ -287,19 +306,26 @@ static int zip_compare_places(const void *a, const void *b)
     return (x->header > y->header) - (x->header < y->header);
 }
 
-/* Sort the places: each member ends before the next. */
-static int zip_sort_places(const struct blob *blob, struct zip *zip, struct diag *d)
+/* Each member ends before the next one, in the order of the archive: set the room between them. */
+static int zip_find_room(const struct blob *blob, struct zip *zip, struct diag *d)
 {
+    AUTO_FREE struct zip_place *place = malloc((zip->n + 1) * sizeof(*place));
     bool sorted = true;
 
-    for (size_t i = 1; i < zip->n; i++)
-        sorted = sorted && zip->place[i - 1].header <= zip->place[i].header;
-    if (!sorted)
-        qsort(zip->place, zip->n, sizeof(*zip->place), zip_compare_places);
-    zip->place[zip->n] = (struct zip_place){.header = zip->directory};
+    zip->room = malloc((zip->n + 1) * sizeof(*zip->room));
+    if (!place || !zip->room)
+        return -ENOMEM;
     for (size_t i = 0; i < zip->n; i++) {
-        struct zip_member m = zip_member(zip, zip->place[i].member);
-        uint64_t next = zip->place[i + 1].header, end;
+        place[i].header = zip_parse_entry(zip->bytes + zip->entry[i]).header;
+        place[i].member = (uint32_t)i;
+        sorted = sorted && (!i || place[i - 1].header <= place[i].header);
+    }
+    if (!sorted)
+        qsort(place, zip->n, sizeof(*place), zip_compare_places);
+    place[zip->n] = (struct zip_place){.header = zip->directory};
+    for (size_t i = 0; i < zip->n; i++) {
+        struct zip_member m = zip_parse_entry(zip->bytes + zip->entry[place[i].member]);
+        uint64_t next = place[i + 1].header, end;
 
         if (!checked_add(m.header, LOCAL_BYTES + m.name_len, &end) ||
             !checked_add(end, m.packed_size, &end) || end > next)
@@ -308,6 +334,7 @@ static int zip_sort_places(const struct blob *blob, struct zip *zip, struct diag
                            (unsigned long long)m.packed_size, (unsigned long long)m.header,
                            i + 1 < zip->n ? "next member" : "directory", (unsigned long long)next,
                            i + 1 < zip->n ? "two that overlap" : "a later end");
+        zip->room[place[i].member] = (uint16_t)min_u64(next - end, UINT16_MAX);
     }
     return 0;
 }
@@ -325,8 +352,7 @@ int zip_read(const struct blob *blob, bool foreign, struct zip *ret, struct diag
     zip.directory = end.offset;
     zip.bytes = malloc((size_t)end.size + 1);
     zip.entry = malloc(most * sizeof(*zip.entry));
-    zip.place = malloc((most + 1) * sizeof(*zip.place));
-    if (!zip.bytes || !zip.entry || !zip.place)
+    if (!zip.bytes || !zip.entry)
         return -ENOMEM;
     r = end.size ? blob_read(READ_WAITS, blob, zip.bytes, (size_t)end.size, end.offset, d) : 0;
     while (r == 0 && at < end.size) {
@@ -341,7 +367,7 @@ int zip_read(const struct blob *blob, bool foreign, struct zip *ret, struct diag
         r = blob_bad(blob, d, "directory at byte %llu: expected %llu members, got %zu",
                      (unsigned long long)end.offset, (unsigned long long)end.entries, zip.n);
     if (r == 0)
-        r = zip_sort_places(blob, &zip, d);
+        r = zip_find_room(blob, &zip, d);
     if (r < 0)
         return r;
     *ret = zip;
@@ -351,30 +377,22 @@ int zip_read(const struct blob *blob, bool foreign, struct zip *ret, struct diag
 
 /* ---- contents ---- */
 
-static struct zip_place *zip_place_of(const struct zip *zip, const struct zip_member *m)
+uint64_t zip_end(const struct zip_member *m)
 {
-    return &zip->place[search_last_up_to(&zip->place->header, sizeof(*zip->place), zip->n,
-                                         m->header)];
+    return m->header + LOCAL_BYTES + m->local_len + min_u64(LOCAL_EXTRA, m->room) + m->packed_size;
 }
 
-uint64_t zip_end(const struct zip *zip, const struct zip_member *m)
-{
-    return min_u64(zip_place_of(zip, m)[1].header,
-                   m->header + LOCAL_BYTES + m->name_len + LOCAL_EXTRA + m->packed_size);
-}
-
-/* Read the local header of a member, whose bytes end before byte `end`. */
-static int zip_read_local(struct read_context *rc, const struct blob *blob,
-                          const struct zip_member *m, uint64_t end, uint64_t *ret, struct diag *d)
+int zip_locate(struct read_context *rc, const struct blob *blob, struct zip_member *m,
+               struct diag *d)
 {
     uint8_t local[LOCAL_BYTES + UINT16_MAX];
-    size_t len = LOCAL_BYTES + m->name_len;
-    int r = blob_read(rc, blob, local, len, m->header, d);
+    size_t len = LOCAL_BYTES + m->local_len;
+    int r = m->at ? 0 : blob_read(rc, blob, local, len, m->header, d);
 
-    if (r < 0)
+    if (r < 0 || m->at)
         return r;
-    if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->name_len ||
-        memcmp(local + LOCAL_BYTES, m->name, m->name_len) != 0)
+    if (load_le32(local) != LOCAL_MAGIC || load_le16(local + 26) != m->local_len ||
+        zip_crc(local + LOCAL_BYTES, m->local_len) != m->local_crc)
         return zip_bad(blob, m, d, "byte %llu: expected its header, got something else",
                        (unsigned long long)m->header);
     if (load_le16(local + 8) != m->method || (load_le16(local + 6) & FLAG_ENCRYPTED))
@@ -383,41 +401,28 @@ static int zip_read_local(struct read_context *rc, const struct blob *blob,
                        "%u and flags %04x",
                        (unsigned long long)m->header, m->method, load_le16(local + 8),
                        load_le16(local + 6));
-    *ret = m->header + len + load_le16(local + 28);
-    if (*ret > end || m->packed_size > end - *ret)
+    len += load_le16(local + 28);
+    if (load_le16(local + 28) > m->room)
         return zip_bad(
             blob, m, d, "expected its %llu bytes from %llu on before byte %llu, got more",
-            (unsigned long long)m->packed_size, (unsigned long long)*ret, (unsigned long long)end);
+            (unsigned long long)m->packed_size, (unsigned long long)m->header + len,
+            (unsigned long long)m->header + LOCAL_BYTES + m->local_len + m->packed_size + m->room);
+    m->at = m->header + len;
     return 0;
 }
 
-int zip_locate(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-               struct zip_member *m, struct diag *d)
+int zip_pread(struct read_context *rc, const struct blob *blob, struct zip_member *m, uint64_t off,
+              void *buf, size_t len, struct diag *d)
 {
-    struct zip_place *place = zip_place_of(zip, m);
-    uint32_t skip = atomic_load_explicit(&place->skip, memory_order_relaxed);
-    uint64_t at = m->header + skip;
-    int r = skip ? 0 : zip_read_local(rc, blob, m, place[1].header, &at, d);
-
-    if (r < 0)
-        return r;
-    atomic_store_explicit(&place->skip, (uint32_t)(at - m->header), memory_order_relaxed);
-    m->at = at;
-    return 0;
-}
-
-int zip_pread(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-              struct zip_member *m, uint64_t off, void *buf, size_t len, struct diag *d)
-{
-    int r = zip_locate(rc, blob, zip, m, d);
+    int r = zip_locate(rc, blob, m, d);
 
     if (r == -EAGAIN)
-        blob_pread(rc, blob, buf, len, m->header + LOCAL_BYTES + m->name_len + off);
+        blob_pread(rc, blob, buf, len, m->header + LOCAL_BYTES + m->local_len + off);
     return r < 0 ? r : blob_read(rc, blob, buf, len, m->at + off, d);
 }
 
-int zip_content(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-                struct zip_member *m, void *ret, size_t len, struct diag *d)
+int zip_content(struct read_context *rc, const struct blob *blob, struct zip_member *m, void *ret,
+                size_t len, struct diag *d)
 {
     bool whole = len == m->size;
     size_t n = (size_t)min_u64(m->packed_size, whole ? UINT64_MAX : (uint64_t)len + PEEK_MORE);
@@ -426,9 +431,9 @@ int zip_content(struct read_context *rc, const struct blob *blob, const struct z
     int r, state;
 
     if (m->method == ZIP_STORED)
-        return zip_pread(rc, blob, zip, m, 0, ret, len, d);
+        return zip_pread(rc, blob, m, 0, ret, len, d);
     packed = malloc(n + 1);
-    r = packed ? zip_pread(rc, blob, zip, m, 0, packed, n, d) : -ENOMEM;
+    r = packed ? zip_pread(rc, blob, m, 0, packed, n, d) : -ENOMEM;
     if (r < 0)
         return r;
     z.next_in = packed;
@@ -441,7 +446,7 @@ int zip_content(struct read_context *rc, const struct blob *blob, const struct z
     if (state == Z_MEM_ERROR)
         return -ENOMEM;
     if (z.avail_out ||
-        (whole && (state != Z_STREAM_END || z.avail_in || crc32_z(0, ret, len) != m->crc)))
+        (whole && (state != Z_STREAM_END || z.avail_in || zip_crc(ret, len) != m->crc)))
         return zip_bad(blob, m, d,
                        "expected %llu bytes with CRC-32 %08x in its deflated data, got %s",
                        (unsigned long long)m->size, m->crc, z.msg ? z.msg : "others");

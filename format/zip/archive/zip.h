@@ -4,7 +4,6 @@
 #ifndef EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 #define EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +12,8 @@
 enum { ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 
 struct zip_member {
-    const char *name; /* [name_len] any bytes, in the directory */
+    const char *folder, *name; /* [name_len] any bytes, in the directory; folder: where it is, for
+                                * messages; NULL: its name says it */
     size_t name_len;
     const uint8_t *extra; /* [extra_len] fields, in the directory */
     size_t extra_len;
@@ -22,22 +22,18 @@ struct zip_member {
     uint32_t crc;         /* of its content */
     uint64_t packed_size; /* bytes in the archive, from at on */
     uint64_t size;        /* bytes of its content */
-    uint64_t header;      /* offset of its local header */
-    uint64_t at;          /* of its bytes; set by zip_locate() */
-};
-
-/* In the order of the archive. */
-struct zip_place {
-    uint64_t header; /* offset of a local header */
-    uint32_t member;
-    _Atomic(uint32_t) skip; /* bytes from there to the packed ones; 0: not known yet */
+    uint64_t header;      /* offset of its local header, which has */
+    uint16_t local_len;   /* a name of so many bytes, */
+    uint32_t local_crc;   /* with that CRC-32, */
+    uint16_t room;        /* and at most so many bytes of fields, before the next member begins */
+    uint64_t at;          /* of its bytes; 0: not known yet, see zip_locate() */
 };
 
 struct zip {
-    uint8_t *bytes;          /* of the directory; owned */
-    uint64_t directory;      /* its offset: members end before it */
-    uint32_t *entry;         /* [n] where each is in bytes; owned */
-    struct zip_place *place; /* [n + 1] the last one is the directory's; owned */
+    uint8_t *bytes;     /* of the directory; owned */
+    uint64_t directory; /* its offset: members end before it */
+    uint32_t *entry;    /* [n] where each is in bytes; owned */
+    uint16_t *room;     /* [n] owned */
     size_t n;
 };
 
@@ -61,22 +57,26 @@ const char *zip_foreign_method(const struct zip_member *m);
 /* A field of the member's extra field, and its length; NULL: it has none. */
 const uint8_t *zip_extra(const struct zip_member *m, unsigned id, size_t *ret_len);
 
+/* Are its method and sizes those of a member that can be read? With foreign, also one that is
+ * packed in another way than deflate. 0 or -EBADMSG. */
+int zip_check(const struct blob *blob, const struct zip_member *m, bool foreign, struct diag *d);
+
 /* Where the member's bytes end, if its local header is no longer than usual; at most where the next
  * member, or the directory, begins. */
-uint64_t zip_end(const struct zip *zip, const struct zip_member *m);
+uint64_t zip_end(const struct zip_member *m);
 
-/* Set `at`, by the member's local header, which is read once. 0 or -errno. */
-int zip_locate(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-               struct zip_member *m, struct diag *d);
+/* Set `at`, by the member's local header, unless it is known. 0 or -errno. */
+int zip_locate(struct read_context *rc, const struct blob *blob, struct zip_member *m,
+               struct diag *d);
 
 /* Read bytes [off, off + len) of the member as they are stored, and its local header if need be; if
  * that is missing (-EAGAIN), so are they, as far as is known. */
-int zip_pread(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-              struct zip_member *m, uint64_t off, void *buf, size_t len, struct diag *d);
+int zip_pread(struct read_context *rc, const struct blob *blob, struct zip_member *m, uint64_t off,
+              void *buf, size_t len, struct diag *d);
 
 /* Read the first len bytes of the member's content, at most its size, which are unpacked for that.
  * All of a deflated member is compared with its CRC-32. 0 or -errno. */
-int zip_content(struct read_context *rc, const struct blob *blob, const struct zip *zip,
-                struct zip_member *m, void *ret, size_t len, struct diag *d);
+int zip_content(struct read_context *rc, const struct blob *blob, struct zip_member *m, void *ret,
+                size_t len, struct diag *d);
 
 #endif

@@ -58,6 +58,7 @@ refused = {
     "text.zip": (archive({"a.docx": b"x", "b.docx": b"y"}), ["2 files of which none is", "2 .docx"]),
     "far.zip": (archive({"a/" * 3000 + "1.jpg": b"1"}), ["its path is too long"]),
     "none.zip": (archive({}), ["without files"]),
+    "recipe.zip": (archive({**JPG, "epochfs.json": '{"datasets": {"x": {"files": "b.csv"}}}'}), ["'x': an archive has no"]),
     "count.zip": (whole[:-14] + struct.pack("<HH", 99, 99) + whole[-10:], ["expected 99 members, got 10"]),
 }
 bomb = bytearray(archive({"a/1.jpg": bytes(5000), "b/1.jpg": b"x"}, zipfile.ZIP_DEFLATED))
@@ -146,6 +147,19 @@ def check():
 with mounted():
     check()
 equal("cat" in run("info", f"{SOURCE}/plain.zip"), True, "info of one archive")
+# What is found in a large archive is kept, and found again where that is damaged.
+os.makedirs(f"{SOURCE}/large")
+write("large/many.zip", archive({f"{c}/{i}.jpg": b"\xff\xd8\xff" for c in "abcd" for i in range(1100)}))
+about = [run("info", "--json", "-o", f"cache_dir={CACHE}/kept", f"{SOURCE}/large/many.zip")]
+(listing,) = os.listdir(f"{CACHE}/kept/listing")
+for at in (None, 30, 4000, 100_000):
+    if at:
+        with open(f"{CACHE}/kept/listing/{listing}", "r+b") as f:
+            f.seek(at)
+            f.write(b"epochfs!")
+    about.append(run("info", "--json", "-o", f"cache_dir={CACHE}/kept", f"{SOURCE}/large/many.zip"))
+equal(set(about), {about[0]}, "what is kept of an archive")
+contains(about[0], '"samples": 4400')
 with Nginx(SOURCE) as nginx:
     with mounted(nginx.url, f"cache={CACHE}/far", "block=4096"):
         check()

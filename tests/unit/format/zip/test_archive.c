@@ -62,8 +62,7 @@ static void add_member(struct maker *m, const struct made *made)
     m->n++;
 }
 
-static int open_made(const struct made *made, size_t n, struct blob_faults *faults,
-                     const struct format_setup *setup, struct zip_archive **ret, struct diag *d)
+static struct blob *blob_of(const struct made *made, size_t n, struct blob_faults *faults)
 {
     struct maker m = {.n = 0};
     uint8_t end[22] = "PK\5\6";
@@ -76,26 +75,24 @@ static int open_made(const struct made *made, size_t n, struct blob_faults *faul
     store_le32(end + 16, (uint32_t)m.len);
     put(m.bytes, &m.len, m.directory, m.directory_len);
     put(m.bytes, &m.len, end, sizeof(end));
-    return zip_archive_open(memory_blob_new("in/x.zip", m.bytes, m.len, m.len, faults), "in/x", "x",
-                            setup, ret, d);
+    return memory_blob_new("in/x.zip", m.bytes, m.len, m.len, faults);
 }
 
 /* Check the listing: paths, a line each. */
 static void check_paths(const struct made *made, size_t n, const char *expected, uint64_t aside)
 {
-    AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
-    const struct format_setup setup = {.options.format = NULL};
+    AUTO_BLOB struct blob *blob = blob_of(made, n, NULL);
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
 
-    if (open_made(made, n, NULL, &setup, &archive, &d) < 0)
+    if (zip_list(blob, "in/x", "x", &list, &d) < 0)
         fail_msg("%s", d.text);
-    for (size_t i = 0; i < archive->listing.n; i++)
-        text_add(&t, "%s/%s\n", members_folder_of(&archive->listing, i),
-                 members_name(&archive->listing, i));
+    for (size_t i = 0; i < list.files.n; i++)
+        text_add(&t, "%s/%s\n", members_folder_of(&list.files, i), members_name(&list.files, i));
     assert_string_equal(t.data ? t.data : "", expected);
-    assert_int_equal(archive->n_aside, aside);
-    assert_true(!aside == !archive->aside.set);
+    assert_int_equal(list.n_aside, aside);
+    assert_true(!aside == !list.aside.set);
 }
 
 #define CHECK_PATHS(expected, aside, ...)                                                          \
@@ -139,11 +136,11 @@ static void test_zip_listing__no_files__ignored(void **state)
 
 static void check_refused(const struct made *made, size_t n, const char *message)
 {
-    const struct format_setup setup = {.options.format = NULL};
-    struct zip_archive *archive = NULL;
+    AUTO_BLOB struct blob *blob = blob_of(made, n, NULL);
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
     struct diag d = DIAG_INIT;
 
-    assert_int_equal(open_made(made, n, NULL, &setup, &archive, &d), -EBADMSG);
+    assert_int_equal(zip_list(blob, "in/x", "x", &list, &d), -EBADMSG);
     assert_diag_has(&d, message);
 }
 
@@ -165,11 +162,11 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
 {
     static const struct made made[] = {{.name = "b", .content = "world"},
                                        {.name = "a", .content = "hello, "}};
-    const uint32_t file[] = {0, 1};
 
     (void)state;
     for (uint64_t fail = 1; fail < 6; fail++) {
         AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+        AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
         AUTO_BLOB struct blob *view = NULL;
         const struct format_setup setup = {.options.format = NULL};
         struct blob_faults faults = {.fail_read = 0};
@@ -177,8 +174,9 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
         struct diag d = DIAG_INIT;
         char text[13] = "";
 
-        assert_int_equal(open_made(made, 2, &faults, &setup, &archive, &d), 0);
-        assert_int_equal(zip_view_new(archive, "", file, 2, &view, &members, &d), 0);
+        assert_int_equal(zip_archive_new(blob_of(made, 2, &faults), &setup, &archive), 0);
+        assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, &d), 0);
+        assert_int_equal(zip_view_new(archive, &list.files, &view, &members, &d), 0);
         assert_int_equal(view->size, 12);
         faults.fail_read = atomic_load(&faults.reads) + fail;
         assert_int_equal(blob_read(READ_WAITS, view, text, 12, 0, NULL), fail < 5 ? -EIO : 0);
@@ -190,12 +188,44 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
     }
 }
 
+/* A table that is kept is hostile. */
+static void test_zip_view__versions_differ__no_read_outside(void **state)
+{
+    static const struct made made[] = {{.name = "b", .content = "world"},
+                                       {.name = "a", .content = "hello, "}};
+    struct format_setup setup = {.options.format = NULL};
+
+    (void)state;
+    assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
+    for (unsigned i = 0; i < 3 * 64; i++) {
+        AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+        AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+        AUTO_BLOB struct blob *view = NULL;
+        const struct members *members = NULL;
+        struct diag d = DIAG_INIT;
+        char text[13] = "";
+        uint64_t *number;
+        int r;
+
+        assert_int_equal(zip_archive_new(blob_of(made, 2, NULL), &setup, &archive), 0);
+        assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, NULL), 0);
+        number = i < 128 ? &list.files.member[1].version[i / 64] : &list.files.member[1].more;
+        *number ^= UINT64_C(1) << i % 64;
+        r = zip_view_new(archive, &list.files, &view, &members, &d);
+        if (r == 0)
+            r = blob_read(READ_WAITS, view, text, 12, 0, &d);
+        assert_true(r == 0 ? !strcmp(text, "hello, world") : d.set);
+    }
+    memo_free(setup.memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zip_listing__names__files_below_the_top),
         cmocka_unit_test(test_zip_listing__no_files__ignored),
         cmocka_unit_test(test_zip_listing__names_that_meet__ebadmsg),
+        cmocka_unit_test(test_zip_view__versions_differ__no_read_outside),
         cmocka_unit_test(test_zip_view__each_read_fails__reported_and_the_next_read_is_good),
     };
 

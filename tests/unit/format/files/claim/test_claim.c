@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/files/keys.h"
+#include "format/index/kept.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
@@ -141,6 +142,39 @@ static void add_samples(const struct members *m, const struct files_claim *claim
     sample_keys_release(&keys);
 }
 
+static int read_kept(const struct text *bytes, const struct members *m, struct text *ret)
+{
+    struct kept k = {.at = (const uint8_t *)bytes->data, .left = bytes->len};
+    struct files_claim *claim = NULL;
+
+    claim_keep(&k, &claim, m);
+    if (!k.error)
+        add_samples(m, claim, ret);
+    files_free_claim(claim);
+    return k.error;
+}
+
+/* A claim of names that is kept is the same again; a damaged one is refused, or has samples. */
+static void check_kept(const struct members *m, struct files_claim *claim)
+{
+    AUTO_TEXT struct text bytes = {0}, before = {0}, after = {0};
+    struct kept k = {.out = &bytes};
+
+    claim_keep(&k, &claim, m);
+    add_samples(m, claim, &before);
+    assert_int_equal(read_kept(&bytes, m, &after), 0);
+    assert_string_equal(after.data, before.data);
+    for (size_t i = 0; i < bytes.len; i++) {
+        AUTO_TEXT struct text damaged = {0};
+        int r;
+
+        bytes.data[i] ^= (char)(1 << i % 8);
+        r = read_kept(&bytes, m, &damaged);
+        assert_true(r == 0 || r == -EBADMSG);
+        bytes.data[i] ^= (char)(1 << i % 8);
+    }
+}
+
 /* A line for each group, "<path>: <files>", and for each folder that moves, "<folder> > <path>";
  * and the note. */
 static void add_groups(const struct members *m, const struct claims *claims, struct text *t)
@@ -193,6 +227,8 @@ static char *claim_without(const char *paths, const struct contents *contents, c
         AUTO_MEMBERS struct members own = {0};
 
         assert_int_equal(members_pick(&m, c->root, c->file, c->n, &own), 0);
+        if (!c->missing && claim_is_of_names(claim))
+            check_kept(&own, claim);
         text_add(&t, "%s:%s %s", c->folder, c->name,
                  claim->table                      ? claim->table_word
                  : claim->media != FILES_PICTURES  ? files_media[claim->media].word
