@@ -9,6 +9,7 @@
 #include "base/members.h"
 #include "base/text.h"
 #include "format/core/format.h"
+#include "format/index/prepared.h"
 #include "format/zip/archive/zip.h"
 
 #define ZIP_BYTES_MAX (UINT64_C(1) << 46) /* of an archive: a table has offsets of so many bits */
@@ -16,7 +17,7 @@
 struct zip_archive {
     struct blob *blob; /* owned */
     const struct format_setup *setup;
-    struct kept_index kept; /* that tables of views are in */
+    struct prepared found; /* what was found in it: its bytes have tables of views */
     uint64_t number; /* no other archive has it: what the memo keeps may outlive the archive */
     unsigned users;  /* views, and its maker; one thread makes them, and one ends them at a time */
 };

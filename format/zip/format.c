@@ -2,7 +2,6 @@
  * alone in a large archive is kept, so that the next mount reads neither the directory nor names.
  */
 #include <errno.h>
-#include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +9,9 @@
 #include "base/checked.h"
 #include "base/extensions.h"
 #include "format/files/file.h"
-#include "format/index/kept.h"
 #include "format/zip/archive.h"
 
-#define KEPT_LEAST 4096      /* files of an archive whose datasets are kept */
-#define KEPT       "listing" /* the type of what is kept */
-#define KEPT_HEAD  8         /* bytes: the CRC-32 of what follows */
+#define KEPT_LEAST 4096 /* files of an archive whose datasets are kept */
 
 /* What is found in an archive. */
 struct zip_found {
@@ -24,6 +20,7 @@ struct zip_found {
     uint64_t n_others;     /* files that are in none, and */
     char *others;          /* which they are */
     struct zip_archive *archive;
+    const char *top, *stem;       /* see zip_list() */
     const struct members *listed; /* while they are looked for: all files */
 };
 
@@ -125,8 +122,7 @@ static int zip_say_unusable(const struct zip_found *found, bool has_aside, struc
 }
 
 /* Find the datasets of the files of a listing: at least one. */
-static int zip_find_sets(struct zip_found *found, const struct zip_listing *list, const char *top,
-                         struct diag *d)
+static int zip_find_sets(struct zip_found *found, const struct zip_listing *list, struct diag *d)
 {
     struct claims *claims = &found->claims;
     bool any = false;
@@ -142,31 +138,12 @@ static int zip_find_sets(struct zip_found *found, const struct zip_listing *list
         struct collection *c = &claims->collection[i];
 
         any = any || c->n;
-        r = zip_name_collection(c, top);
+        r = zip_name_collection(c, found->top);
         if (r == 0)
             r = members_pick(&list->files, c->root, c->file, c->n, &found->files[i]);
     }
     return r == 0 && !any ? zip_say_unusable(found, list->aside.set, d) : r;
 }
-
-/* The same of the archive's. As zip_list(). */
-static int zip_find(struct zip_found *found, const char *top, const char *stem, struct diag *d)
-{
-    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
-    AUTO_FREE uint8_t *taken = NULL;
-    int r = zip_list(found->archive->blob, top, stem, &list, d);
-
-    if (r == 0) {
-        found->listed = &list.files;
-        found->claims.taken = taken = calloc(list.files.n + 1, 1);
-        found->claims.heads = zip_read_heads;
-        found->claims.open = zip_open_listed;
-        r = taken ? zip_find_sets(found, &list, top, d) : -ENOMEM;
-    }
-    return r;
-}
-
-/* ---- what is kept ---- */
 
 /* Only what names have said, in an archive of many files. */
 static bool zip_may_keep(const struct zip_found *found)
@@ -183,12 +160,39 @@ static bool zip_may_keep(const struct zip_found *found)
     return n >= KEPT_LEAST;
 }
 
+/* Find all datasets. As zip_list(), but 1. */
+static int zip_find(void *impl, struct diag *d)
+{
+    struct zip_found *found = impl;
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+    AUTO_FREE uint8_t *taken = NULL;
+    int r = zip_list(found->archive->blob, found->top, found->stem, &list, d);
+
+    if (r == 0) {
+        found->listed = &list.files;
+        found->claims.taken = taken = calloc(list.files.n + 1, 1);
+        found->claims.heads = zip_read_heads;
+        found->claims.open = zip_open_listed;
+        r = taken ? zip_find_sets(found, &list, d) : -ENOMEM;
+    }
+    found->archive->found.may_differ = r == 0 && !zip_may_keep(found); /* it is not kept */
+    return r < 0 ? r : 1;
+}
+
+/* ---- what is kept ---- */
+
+static int zip_identity(void *impl, struct text *ret)
+{
+    text_add(ret, " %s", ((const struct zip_found *)impl)->top);
+    return 0;
+}
+
 static void zip_keep_files(struct kept *k, struct members *files)
 {
     struct iovec piece[MEMBERS_PIECES];
     struct members_head head;
     uint64_t size = 0;
-    char pad[8] = {0};
+    char pad[8] = {0}; /* the table is used where it is */
 
     kept_bytes(k, pad, -(k->out ? k->out->len : (uintptr_t)k->at) % sizeof(pad));
     members_bytes(files, &head, piece);
@@ -204,20 +208,23 @@ static void zip_keep_files(struct kept *k, struct members *files)
     k->left -= size;
 }
 
-static void zip_keep(struct kept *k, struct zip_found *found)
+static void zip_keep(void *impl, struct kept *k)
 {
+    struct zip_found *found = impl;
     struct claims *claims = &found->claims;
     uint64_t n = claims->n;
 
+    if (!k->out)
+        zip_found_release(found);
     kept_number(k, &found->n_others, UINT64_MAX);
     kept_text(k, &found->others);
     kept_number(k, &n, k->left / sizeof(n));
-    if (!k->out) {
-        claims->collection = calloc(n + 1, sizeof(*claims->collection));
-        found->files = calloc(n + 1, sizeof(*found->files));
+    if (!k->out && n) {
+        claims->collection = calloc(n, sizeof(*claims->collection));
+        found->files = calloc(n, sizeof(*found->files));
+        if (!claims->collection || !found->files)
+            k->error = -ENOMEM;
     }
-    if (!claims->collection || !found->files)
-        k->error = -ENOMEM;
     for (uint64_t i = 0; i < n && !k->error; i++) {
         struct collection *c = &claims->collection[i];
 
@@ -230,58 +237,10 @@ static void zip_keep(struct kept *k, struct zip_found *found)
     }
 }
 
-static int zip_identify(const struct zip_archive *archive, const char *top, char **ret)
-{
-    AUTO_FREE char *whole = NULL;
-    int r = blob_identity(archive->blob, &whole);
-
-    if (r == 0)
-        r = index_store_names(archive->setup->keep, archive->blob, whole);
-    return r == 0 ? text_print(ret, "zip " EPOCHFS_VERSION " %s %s", top, whole) : r;
-}
-
-/* Load what an earlier mount has kept; it is hostile. 1; 0: none is left; or -ENOMEM. */
-static int zip_load(struct zip_found *found, const char *identity)
-{
-    const struct index_store *keep = found->archive->setup->keep;
-    struct kept_index *kept = &found->archive->kept;
-    struct kept k = {.error = -EBADMSG};
-
-    if (index_store_load(keep, KEPT, identity, kept) < 0)
-        return 0;
-    if (kept->size > KEPT_HEAD && !kept->by_content) {
-        k = (struct kept){.at = kept->bytes + KEPT_HEAD, .left = kept->size - KEPT_HEAD};
-        if (libdeflate_crc32(0, k.at, k.left) != load_le64(kept->bytes))
-            k.error = -EBADMSG;
-    }
-    if (!k.error)
-        zip_keep(&k, found);
-    if (!k.error && !k.left && found->claims.n)
-        return 1;
-    zip_found_release(found);
-    if (!kept->by_content)
-        index_store_remove(keep, KEPT, identity);
-    kept_index_release(kept);
-    return k.error == -ENOMEM ? k.error : 0;
-}
-
-/* If it cannot be kept, the next mount finds it again. 0 or -ENOMEM. */
-static int zip_save(struct zip_found *found, const char *identity)
-{
-    const struct zip_archive *archive = found->archive;
-    AUTO(kept_index_release) struct kept_index kept = {0};
-    AUTO_TEXT struct text t = {0};
-    uint8_t head[KEPT_HEAD];
-    struct kept k = {.out = &t};
-
-    zip_keep(&k, found);
-    if (t.failed)
-        return -ENOMEM;
-    store_le64(head, libdeflate_crc32(0, t.data, t.len));
-    index_store_save(archive->setup->keep, KEPT, identity, blob_source(archive->blob),
-                     (struct iovec[]){{head, sizeof(head)}, {t.data, t.len}}, 2, &kept, NULL);
-    return 0;
-}
+static const struct prepared_ops zip_ops = {.version = "zip " EPOCHFS_VERSION,
+                                            .identity = zip_identity,
+                                            .keep = zip_keep,
+                                            .step = zip_find};
 
 /* ---- datasets ---- */
 
@@ -311,7 +270,7 @@ static int zip_open_file(struct source_file *file, const struct format_setup *se
                          struct finds *finds)
 {
     size_t len = strlen(file->name) - (text_ends_with(file->name, ".zip") ? 4 : 0);
-    AUTO_FREE char *top = NULL, *identity = NULL;
+    AUTO_FREE char *top = NULL;
     AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
     AUTO(zip_found_release) struct zip_found found = {0};
     struct diag d = DIAG_INIT;
@@ -320,14 +279,20 @@ static int zip_open_file(struct source_file *file, const struct format_setup *se
 
     if (r == 0)
         r = zip_archive_new(TAKE_PTR(file->blob), setup, &archive);
+    if (r < 0)
+        return r;
     found.archive = archive;
-    if (r == 0 && setup->keep && zip_identify(archive, top, &identity) == 0)
-        r = zip_load(&found, identity);
-    if (r == 0) {
-        r = zip_find(&found, top, top + strlen(top) - len, &d);
-        if (r == 0 && identity && zip_may_keep(&found))
-            r = zip_save(&found, identity);
-    }
+    found.top = top;
+    found.stem = top + strlen(top) - len;
+    archive->found = (struct prepared){.ops = &zip_ops,
+                                       .impl = &found,
+                                       .keep = setup->keep,
+                                       .blob = archive->blob,
+                                       .type = "rows",
+                                       .name = blob_name(archive->blob),
+                                       .source = blob_source(archive->blob),
+                                       .size = archive->blob->size};
+    r = prepared_step(&archive->found, &d);
     if (r < 0)
         return r == -ENOMEM ? r : finds->failed(finds, file->file_name, r, diag_text(&d, r));
     r = 0;

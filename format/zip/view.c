@@ -253,7 +253,7 @@ void zip_archive_drop(struct zip_archive *archive)
 {
     if (--archive->users)
         return;
+    prepared_release(&archive->found);
     blob_free(archive->blob);
-    kept_index_release(&archive->kept);
     free(archive);
 }
