@@ -1,5 +1,6 @@
 /* Values as they are shown: LogicalTypes.md of parquet-format. */
 #include <errno.h>
+#include <openssl/bn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +13,12 @@
 
 static enum dtype convert_integer(unsigned bits, bool is_signed)
 {
-    switch (bits) {
-    case 8:
-        return is_signed ? DTYPE_I1 : DTYPE_U1;
-    case 16:
-        return is_signed ? DTYPE_I2 : DTYPE_U2;
-    case 32:
-        return is_signed ? DTYPE_I4 : DTYPE_U4;
-    default:
-        return is_signed ? DTYPE_I8 : DTYPE_U8;
-    }
+    enum dtype dtype = 0;
+
+    while (dtype_info(dtype)->letter != (is_signed ? 'i' : 'u') ||
+           dtype_info(dtype)->bytes * 8 != bits)
+        dtype++;
+    return dtype;
 }
 
 enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum dtype *ret_dtype,
@@ -57,18 +54,10 @@ enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum d
 
 /* ---- numbers ---- */
 
-static bool convert_narrow(enum dtype dtype, uint32_t v, uint8_t *dst)
+static bool convert_narrow(enum dtype dtype, const uint8_t *value, uint8_t *dst)
 {
-    bool fits = dtype == DTYPE_I1   ? (int32_t)v == (int8_t)v
-                : dtype == DTYPE_I2 ? (int32_t)v == (int16_t)v
-                : dtype == DTYPE_U1 ? v <= UINT8_MAX
-                                    : v <= UINT16_MAX;
-
-    if (dtype_info(dtype)->bytes == 1)
-        *dst = (uint8_t)v;
-    else
-        store_le16(dst, (uint16_t)v);
-    return fits;
+    memcpy(dst, value, dtype_info(dtype)->bytes);
+    return dtype_integer(dtype, false, dst) == (int32_t)load_le32(value);
 }
 
 /* Nanoseconds of a Julian day, as Impala and Spark have them, to microseconds since 1970. */
@@ -122,7 +111,7 @@ bool parquet_convert(const struct parquet_column *column, const uint8_t *value, 
 {
     switch (column->convert) {
     case CONVERT_NARROW:
-        return convert_narrow(column->dtype, load_le32(value), dst);
+        return convert_narrow(column->dtype, value, dst);
     case CONVERT_INT96:
         return convert_int96(value, dst);
     case CONVERT_DECIMAL:
@@ -135,62 +124,42 @@ bool parquet_convert(const struct parquet_column *column, const uint8_t *value, 
 
 /* ---- text ---- */
 
-/* Divide a number of len bytes, big-endian, by 10; returns the left. */
-static unsigned convert_divide(uint8_t *number, size_t len)
+/* The digits of a number in two's complement, without its sign. NULL: no memory. */
+static char *convert_digits(const uint8_t *value, size_t len, bool is_little, bool is_negative)
 {
-    unsigned left = 0;
+    BIGNUM *number = BN_new(), *top = BN_new();
+    char *digits = NULL;
 
-    for (size_t i = 0; i < len; i++) {
-        left = left << 8 | number[i];
-        number[i] = (uint8_t)(left / 10);
-        left %= 10;
-    }
-    return left;
-}
-
-static void convert_negate(uint8_t *number, size_t len)
-{
-    unsigned carry = 1;
-
-    while (len--) {
-        carry += (uint8_t)~number[len];
-        number[len] = (uint8_t)carry;
-        carry >>= 8;
-    }
-}
-
-static bool convert_is_zero(const uint8_t *number, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (number[i])
-            return false;
-    return true;
+    if (number && top && (is_little ? BN_lebin2bn : BN_bin2bn)(value, (int)len, number) &&
+        (!is_negative || (BN_set_bit(top, (int)len * 8) && BN_sub(number, top, number))))
+        digits = BN_bn2dec(number);
+    BN_free(number);
+    BN_free(top);
+    return digits;
 }
 
 static int convert_decimal_text(const struct parquet_node *node, const uint8_t *value, size_t len,
                                 struct text *t)
 {
-    char digit[DECIMAL_MAX * 3 + 1024];
-    uint8_t number[DECIMAL_MAX];
     bool is_little = node->type == TYPE_INT32 || node->type == TYPE_INT64;
-    bool is_negative;
-    size_t n = sizeof(digit), digits = 0;
+    bool is_negative = len && value[is_little ? len - 1 : 0] & 0x80;
+    size_t n, all;
+    char *digits;
 
-    if (len > sizeof(number) || node->scale > 1000)
+    if (len > DECIMAL_MAX || node->scale > 1000)
         return -EBADMSG;
-    for (size_t i = 0; i < len; i++)
-        number[i] = value[is_little ? len - 1 - i : i];
-    is_negative = len && number[0] & 0x80;
-    if (is_negative)
-        convert_negate(number, len);
-    for (; digits <= node->scale || !convert_is_zero(number, len); digits++) {
-        if (digits == node->scale && digits)
-            digit[--n] = '.';
-        digit[--n] = (char)('0' + convert_divide(number, len));
+    digits = convert_digits(value, len, is_little, is_negative);
+    if (!digits)
+        return -ENOMEM;
+    n = strlen(digits);
+    all = n > node->scale ? n : node->scale + 1;
+    text_add(t, "%s", is_negative ? "-" : "");
+    for (size_t i = 0; i < all; i++) {
+        if (i == all - node->scale)
+            text_add_bytes(t, ".", 1);
+        text_add_bytes(t, i < all - n ? "0" : digits + (i - (all - n)), 1);
     }
-    if (is_negative)
-        digit[--n] = '-';
-    text_add_bytes(t, digit + n, sizeof(digit) - n);
+    OPENSSL_free(digits);
     return 0;
 }
 

@@ -284,18 +284,16 @@ static void parquet_add_classes(const struct parquet_file *file, const char *ind
         const struct parquet_column *c = &file->column[i];
         size_t len = strlen(c->name);
         bool ends = len > 6 && !strcmp(c->name + len - 6, "_label");
+        AUTO_FREE char *names = json_dumps(c->classes, 0);
 
-        if (!c->classes)
+        t->failed = t->failed || (c->classes && !names);
+        if (!names)
             continue;
         if (n == 1 || !strcmp(c->name, "label"))
-            text_add(t, "%s\"classes\": [", indent);
+            text_add(t, "%s\"classes\": %s,\n", indent, names);
         else
-            text_add(t, "%s\"%.*s_classes\": [", indent, (int)(ends ? len - 6 : len), c->name);
-        for (size_t k = 0; k < json_array_size(c->classes); k++) {
-            text_add(t, "%s", k ? ", " : "");
-            text_add_json(t, json_string_value(json_array_get(c->classes, k)));
-        }
-        text_add(t, "],\n");
+            text_add(t, "%s\"%.*s_classes\": %s,\n", indent, (int)(ends ? len - 6 : len), c->name,
+                     names);
     }
 }
 

@@ -2,11 +2,13 @@
  * paper, for one row at a time. */
 #include <errno.h>
 #include <math.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/real.h"
 #include "format/parquet/file.h"
 
@@ -22,19 +24,12 @@ struct json_row {
 
 static void json_base64(struct text *t, const uint8_t *s, size_t len)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char coded[4 * 256 + 1];
 
     text_add_bytes(t, "\"", 1);
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        uint32_t v = (uint32_t)s[i] << 16;
-        char four[4];
-
-        v |= n > 1 ? (uint32_t)s[i + 1] << 8 : 0;
-        v |= n > 2 ? s[i + 2] : 0;
-        for (size_t k = 0; k < 4; k++)
-            four[k] = k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
-        text_add_bytes(t, four, sizeof(four));
+    for (size_t n; len; s += n, len -= n) {
+        n = (size_t)min_u64(len, 3 * 256);
+        text_add_bytes(t, (char *)coded, (size_t)EVP_EncodeBlock(coded, s, (int)n));
     }
     text_add_bytes(t, "\"", 1);
 }

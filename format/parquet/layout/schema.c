@@ -116,22 +116,26 @@ static bool schema_fits(const struct parquet_node *node)
         FIXED = 1 << TYPE_FIXED,
         ANY = 0xff
     };
-    static const uint8_t types[] = {[LOGICAL_NONE] = ANY,
-                                    [LOGICAL_STRING] = BYTES,
-                                    [LOGICAL_DECIMAL] = INT | LONG | BYTES | FIXED,
-                                    [LOGICAL_DATE] = INT,
-                                    [LOGICAL_TIME] = INT | LONG,
-                                    [LOGICAL_TIMESTAMP] = LONG,
-                                    [LOGICAL_INTEGER] = INT | LONG,
-                                    [LOGICAL_NULL] = ANY,
-                                    [LOGICAL_JSON] = BYTES,
-                                    [LOGICAL_UUID] = FIXED,
-                                    [LOGICAL_FLOAT16] = FIXED,
-                                    [LOGICAL_INTERVAL] = FIXED,
-                                    [LOGICAL_OTHER] = ANY};
+    static const struct {
+        uint8_t types, length; /* length: of FIXED; 0: any */
+    } meanings[] = {[LOGICAL_NONE] = {ANY, 0},
+                    [LOGICAL_STRING] = {BYTES, 0},
+                    [LOGICAL_DECIMAL] = {INT | LONG | BYTES | FIXED, 0},
+                    [LOGICAL_DATE] = {INT, 0},
+                    [LOGICAL_TIME] = {INT | LONG, 0},
+                    [LOGICAL_TIMESTAMP] = {LONG, 0},
+                    [LOGICAL_INTEGER] = {INT | LONG, 0},
+                    [LOGICAL_NULL] = {ANY, 0},
+                    [LOGICAL_JSON] = {BYTES, 0},
+                    [LOGICAL_UUID] = {FIXED, 16},
+                    [LOGICAL_FLOAT16] = {FIXED, 2},
+                    [LOGICAL_INTERVAL] = {FIXED, 12},
+                    [LOGICAL_OTHER] = {ANY, 0}};
+    uint8_t length = meanings[node->logical].length;
     bool is_long = node->type == TYPE_INT64;
 
-    if (!(types[node->logical] >> node->type & 1))
+    if (!(meanings[node->logical].types >> node->type & 1) ||
+        (length && node->type_length != length))
         return false;
     switch (node->logical) {
     case LOGICAL_DECIMAL:
@@ -142,12 +146,6 @@ static bool schema_fits(const struct parquet_node *node)
                (is_long == (node->unit[0] != 'm') || node->logical == LOGICAL_TIMESTAMP);
     case LOGICAL_INTEGER:
         return is_long ? node->bits == 64 : node->bits == 8 || node->bits == 16 || node->bits == 32;
-    case LOGICAL_UUID:
-        return node->type_length == 16;
-    case LOGICAL_FLOAT16:
-        return node->type_length == 2;
-    case LOGICAL_INTERVAL:
-        return node->type_length == 12;
     default:
         return true;
     }
