@@ -86,21 +86,18 @@ static int contents_read(struct read_context *rc, const void *p, uint64_t row, u
                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct parquet_file *file = p;
-    const struct record_cell cell = {p, row, column};
     uint64_t place = parquet_place(file, &file->column[column], row), first;
     const struct values *slab;
     AUTO_MEMO struct memo_thing *thing = NULL;
     const uint8_t *bytes;
     size_t have;
-    int r = 0;
+    int r;
 
     if (place)
         return blob_read(rc, file->base.blob, dst, len, place + off, d);
-    if (!parquet_row_get(rc, &cell, &bytes, &have, &thing)) {
-        r = parquet_unit_get(rc, file, column, row, &slab, &first, &thing, d);
-        if (r == 0)
-            r = contents_bytes(file, column, row, slab, (size_t)(row - first), &bytes, &have, d);
-    }
+    r = parquet_unit_get(rc, file, column, row, &slab, &first, &thing, d);
+    if (r == 0)
+        r = contents_bytes(file, column, row, slab, (size_t)(row - first), &bytes, &have, d);
     if (r < 0)
         return r;
     if (off > have || len > have - off)

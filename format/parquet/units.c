@@ -148,35 +148,10 @@ static struct memo_key unit_key(const struct unit_place *place)
         {(uintptr_t)place->file, place->column, place->number, (uintptr_t)unit_make}};
 }
 
-int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
-                     uint64_t row, const struct values **ret, uint64_t *ret_first,
-                     struct memo_thing **ret_thing, struct diag *d)
-{
-    struct unit_place place;
-    const struct memo_maker maker = {unit_make, &place, rc};
-    struct memo_key key;
-    int r;
-
-    unit_find(file, column, row, &place);
-    place.rc = rc;
-    place.d = d;
-    key = unit_key(&place);
-    r = memo_get(file->memo, &key, &maker, ret_thing);
-    if (r < 0)
-        return r;
-    *ret = memo_bytes(*ret_thing);
-    *ret_first = place.row;
-    return 0;
-}
-
 /* ---- rows of many units ----
  * A batch of a shuffled plan may need a row of each of many units, which the memo cannot hold
- * together. Then each unit is decoded once, and its rows of the batch are remembered instead. */
-
-struct unit_row {
-    size_t len;
-    uint8_t bytes[];
-};
+ * together. Then each unit is decoded once, and its rows of the batch are remembered instead, as
+ * units of one row. */
 
 /* A row of the rows of its unit; rows NULL: it is looked for, not made. */
 struct unit_copy {
@@ -187,21 +162,16 @@ struct unit_copy {
 static int unit_make_row(void *ctx, void **ret, size_t *ret_size)
 {
     const struct unit_copy *copy = ctx;
+    AUTO_VALUES struct values one = {0};
     const uint8_t *bytes;
-    struct unit_row *made;
     size_t len;
+    int r;
 
     if (!copy->rows || copy->i >= copy->rows->n || values_mark(copy->rows, copy->i))
         return -ENODATA;
     bytes = values_at(copy->rows, copy->i, &len);
-    made = malloc(sizeof(*made) + len);
-    if (!made)
-        return -ENOMEM;
-    made->len = len;
-    memcpy(made->bytes, bytes, len);
-    *ret = made;
-    *ret_size = sizeof(*made) + len;
-    return 0;
+    r = values_append_one(&one, bytes, len);
+    return r < 0 ? r : values_pack(&one, "", ret, ret_size);
 }
 
 static struct memo_key unit_row_key(const struct record_cell *cell)
@@ -220,17 +190,29 @@ static int unit_row_get(struct read_context *rc, const struct record_cell *cell,
     return memo_get(file->memo, &key, &maker, ret);
 }
 
-bool parquet_row_get(struct read_context *rc, const struct record_cell *cell, const uint8_t **ret,
-                     size_t *ret_len, struct memo_thing **ret_thing)
+int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
+                     uint64_t row, const struct values **ret, uint64_t *ret_first,
+                     struct memo_thing **ret_thing, struct diag *d)
 {
-    const struct unit_row *row;
+    const struct record_cell cell = {file, row, column};
+    struct unit_place place = {.row = row};
+    const struct memo_maker maker = {unit_make, &place, rc};
+    int r = unit_row_get(rc, &cell, &(struct unit_copy){0}, ret_thing);
 
-    if (unit_row_get(rc, cell, &(struct unit_copy){0}, ret_thing) < 0)
-        return false;
-    row = memo_bytes(*ret_thing);
-    *ret = row->bytes;
-    *ret_len = row->len;
-    return true;
+    if (r < 0) {
+        struct memo_key key;
+
+        unit_find(file, column, row, &place);
+        place.rc = rc;
+        place.d = d;
+        key = unit_key(&place);
+        r = memo_get(file->memo, &key, &maker, ret_thing);
+    }
+    if (r < 0)
+        return r;
+    *ret = memo_bytes(*ret_thing);
+    *ret_first = place.row;
+    return 0;
 }
 
 bool parquet_is_made(const struct record_cell *cell)
