@@ -240,8 +240,8 @@ int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
                       size_t n, struct values *ret, struct diag *why);
 
 /* The rows of the unit that a row is in, as parquet_rows_make() makes them, and the fault as their
- * text: see values_pack(). They are remembered. Or that row alone, if it was made so. *ret_first:
- * the first row. thing: to let go. 0, or -errno with the reason in d. */
+ * text: see values_pack(). They are remembered. Or that row alone, if only that was made.
+ * *ret_first: the first row. thing: to let go. 0, or -errno with the reason in d. */
 int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
                      uint64_t row, const struct values **ret, uint64_t *ret_first,
                      struct memo_thing **ret_thing, struct diag *d);

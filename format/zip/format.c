@@ -237,7 +237,8 @@ static void zip_keep(void *impl, struct kept *k)
     }
 }
 
-static const struct prepared_ops zip_ops = {.version = "zip " EPOCHFS_VERSION,
+/* What names say depends on the rules of format/files, and so on the version of epochfs. */
+static const struct prepared_ops zip_ops = {.version = "zip 1 " EPOCHFS_VERSION,
                                             .identity = zip_identity,
                                             .keep = zip_keep,
                                             .step = zip_find};
