@@ -187,8 +187,10 @@ static void files_read_label(const struct files_file *file, uint64_t row, unsign
     char text[LABEL_TEXT];
     uint8_t number[8];
 
-    files_label_text(file, row, text);
-    store_le64(number, (uint64_t)samples_label(file, row));
+    if (column > file->n_members)
+        files_label_text(file, row, text);
+    else
+        store_le64(number, (uint64_t)samples_label(file, row));
     memcpy(dst, (column > file->n_members ? (uint8_t *)text : number) + off, len);
 }
 
