@@ -63,8 +63,9 @@ static int csv_verify(struct read_context *rc, const void *p, uint64_t row, stru
 struct reading {
     const struct csv_file *file;
     struct extent line[AT_ONCE];
-    void *value;  /* [columns] of a row: float or double */
-    uint8_t *dst; /* [rows][numbers_bytes()] */
+    void *value; /* [columns] of a row: float or double */
+    uint8_t *dst;
+    unsigned first, of; /* see read_rows() */
 };
 
 /* Number i of a row. Returns the byte behind it. */
@@ -90,8 +91,9 @@ static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct dia
     const struct reading *reading = ctx;
     const struct extent *line = &reading->line[row];
     const struct csv_shape *s = &reading->file->shape;
-    const size_t last[] = {s->label, s->weight};
-    uint8_t *dst = reading->dst + row * numbers_bytes(reading->file);
+    const size_t last[] = {s->label, s->weight}, at = reading->first + row;
+    const size_t each = width(reading->file), features = (size_t)csv_features(s) * each;
+    uint8_t *dst = reading->dst + at * features;
     size_t bad, n;
 
     n = reading->file->doubles
@@ -104,19 +106,23 @@ static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct dia
     for (size_t i = 0; i < s->columns; i++)
         if (csv_is_feature(s, i))
             dst = store_number(reading, i, dst);
+    dst = reading->dst + reading->of * features;
     for (size_t k = 0; k < ARRAY_LEN(last); k++)
-        if (last[k] != CSV_NONE)
-            dst = store_number(reading, last[k], dst);
+        if (last[k] != CSV_NONE) {
+            store_number(reading, last[k], dst + at * each);
+            dst += reading->of * each;
+        }
     return 0;
 }
 
 /* All numbers of the rows; the columns are all that are of numbers. */
 static int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
-                         const unsigned *column, unsigned n_columns, uint8_t *dst, struct diag *d)
+                         const unsigned *column, unsigned n_columns, uint8_t *dst, unsigned first,
+                         unsigned of, struct diag *d)
 {
     const struct csv_file *file = p;
     AUTO_FREE void *value = malloc(file->shape.columns * width(file));
-    struct reading reading = {.file = file, .value = value, .dst = dst};
+    struct reading reading = {.file = file, .value = value, .dst = dst, .first = first, .of = of};
     int all = value ? 0 : -ENOMEM;
 
     (void)column;
@@ -128,7 +134,7 @@ static int csv_read_rows(struct read_context *rc, const void *p, const uint64_t 
         if (!missing_go_on(rc, text_rows_parse(rc, reading.line, some, csv_read_row, &reading, d),
                            &all))
             break;
-        reading.dst += some * numbers_bytes(file);
+        reading.first += some;
     }
     return all;
 }
@@ -149,7 +155,7 @@ static int csv_read(struct read_context *rc, const void *p, uint64_t row, unsign
         numbers = more = malloc(numbers_bytes(file));
     if (!numbers)
         return -ENOMEM;
-    r = csv_read_rows(rc, file, &row, 1, NULL, 0, numbers, d);
+    r = csv_read_rows(rc, file, &row, 1, NULL, 0, numbers, 0, 1, d);
     for (const struct record_column *before = file->base.column; before < c; before++)
         if (before->shown == RECORD_NUMBERS)
             at += width(file) * (before->ndim ? before->dim[0] : 1);

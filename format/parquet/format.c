@@ -112,31 +112,33 @@ static size_t contents_width(const struct parquet_column *c)
     return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
 }
 
-/* Copy the values of a unit without marks to all of n rows that it has. */
+/* Copy the values of a unit without marks to all of n rows that it has: rows that follow each other
+ * at once. */
 static void contents_copy(const struct values *slab, uint64_t first, const uint64_t *row,
-                          unsigned n, size_t step, uint8_t *dst, bool *is_done)
+                          unsigned n, uint8_t *dst, bool *is_done)
 {
-    for (unsigned i = 0; i < n; i++, dst += step) {
+    for (unsigned i = 0, k; i < n; i += k) {
         uint64_t at = row[i] - first;
+        size_t bytes;
 
+        k = 1;
         if (at >= slab->n)
             continue;
-        is_done[i] = true;
-        /* Sizes that are constants make a copy of one instruction. */
-        if (slab->width == 8)
-            memcpy(dst, slab->bytes + at * 8, 8);
-        else if (slab->width == 4)
-            memcpy(dst, slab->bytes + at * 4, 4);
+        while (i + k < n && row[i + k] == row[i] + k && at + k < slab->n)
+            k++;
+        memset(is_done + i, true, k);
+        bytes = (size_t)k * slab->width;
+        if (bytes == 8) /* a size that is a constant makes a copy of one instruction */
+            memcpy(dst + (size_t)i * slab->width, slab->bytes + at * slab->width, 8);
         else
-            memcpy(dst, slab->bytes + at * slab->width, slab->width);
+            memcpy(dst + (size_t)i * slab->width, slab->bytes + at * slab->width, bytes);
     }
 }
 
-/* Rows of one column, which go to dst, which is every step bytes: the rows of a unit together, in
- * whatever order they are. */
+/* Rows of one column: the rows of a unit together, in whatever order they are. */
 static int contents_column(struct read_context *rc, const struct parquet_file *file,
-                           unsigned column, const uint64_t *row, unsigned n, size_t step,
-                           uint8_t *dst, struct diag *d)
+                           unsigned column, const uint64_t *row, unsigned n, uint8_t *dst,
+                           struct diag *d)
 {
     AUTO_FREE bool *is_done = calloc(n, sizeof(*is_done));
     size_t width = contents_width(&file->column[column]), len = width;
@@ -155,7 +157,7 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
         if (r < 0 || is_done[i])
             continue;
         if (!slab->n_marks && slab->width == width)
-            contents_copy(slab, first, row + i, n - i, step, dst + i * step, is_done + i);
+            contents_copy(slab, first, row + i, n - i, dst + i * width, is_done + i);
         if (is_done[i])
             continue;
         r = contents_bytes(file, column, row[i], slab, (size_t)(row[i] - first), &bytes, &len, d);
@@ -163,25 +165,23 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
             r = contents_refuse(file, column, row[i], "the kept index has another size", d);
         if (r < 0)
             return r;
-        memcpy(dst + i * step, bytes, width);
+        memcpy(dst + i * width, bytes, width);
     }
     return all;
 }
 
 static int contents_read_rows(struct read_context *rc, const void *p, const uint64_t *row,
                               unsigned n, const unsigned *column, unsigned n_columns, uint8_t *dst,
-                              struct diag *d)
+                              unsigned first, unsigned of, struct diag *d)
 {
     const struct parquet_file *file = p;
-    size_t step = 0, at = 0;
     int all = 0;
 
-    for (unsigned i = 0; i < n_columns; i++)
-        step += contents_width(&file->column[column[i]]);
     for (unsigned i = 0; i < n_columns; i++) {
-        int r = contents_column(rc, file, column[i], row, n, step, dst + at, d);
+        size_t width = contents_width(&file->column[column[i]]);
+        int r = contents_column(rc, file, column[i], row, n, dst + first * width, d);
 
-        at += contents_width(&file->column[column[i]]);
+        dst += of * width;
         if (!missing_go_on(rc, r, &all))
             break;
     }

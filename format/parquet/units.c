@@ -197,7 +197,8 @@ int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, u
     const struct record_cell cell = {file, row, column};
     struct unit_place place = {.row = row};
     const struct memo_maker maker = {unit_make, &place, rc};
-    int r = unit_row_get(rc, &cell, &(struct unit_copy){0}, ret_thing);
+    bool is_number = file->column[column].shown == SHOWN_NUMBER; /* of which none is made alone */
+    int r = is_number ? -ENODATA : unit_row_get(rc, &cell, &(struct unit_copy){0}, ret_thing);
 
     if (r < 0) {
         struct memo_key key;

@@ -183,9 +183,10 @@ static int set_make(struct read_context *rc, const struct dataset *ds,
     return record_set_of(ds)->rf->make(rc, cell, cells, needed);
 }
 
-/* The rows of a file, with its numbers of the columns. */
+/* The rows of a file, with its numbers of the columns: see read_rows(). */
 static int read_rows_of(struct read_context *rc, const struct record_set *set, unsigned file,
-                        const uint64_t *row, unsigned n, uint8_t *dst, struct diag *d)
+                        const uint64_t *row, unsigned n, uint8_t *dst, unsigned first, unsigned of,
+                        struct diag *d)
 {
     unsigned column[RECORD_COLUMNS_MAX];
 
@@ -193,7 +194,7 @@ static int read_rows_of(struct read_context *rc, const struct record_set *set, u
         column[i] =
             set->learned.map ? set->learned.map[file][set->slab_column[i]] : set->slab_column[i];
     return set->rf->read_rows(rc, set->files.file[file], row, n, column, set->n_slab_columns, dst,
-                              d);
+                              first, of, d);
 }
 
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
@@ -213,7 +214,7 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
         for (unsigned v = 0; v < k && r == 0; v++)
             r = verify_row(rc, set->rf, file, row[v], d);
         if (r == 0)
-            r = read_rows_of(rc, set, number, row, k, dst + i * set->slabs.bytes, d);
+            r = read_rows_of(rc, set, number, row, k, dst, i, n, d);
         if (r == 0)
             r = blob_verify(file->blob, d); /* the slab is remembered */
         if (!missing_go_on(rc, r, &all))

@@ -108,25 +108,14 @@ static unsigned record_slabs_read_together(struct record_items *items, uint64_t 
 
 /* ---- reading ---- */
 
-/* Bytes [off, off + len) of the items of a block: one column of its slab. */
-static void copy_items(const struct record_items *items, const uint8_t *slab, uint64_t each,
+/* Copy bytes [off, off + len) of the items of a block: its slab has them column by column. */
+static void copy_items(const struct record_items *items, const uint8_t *slab, uint64_t block,
                        uint64_t off, size_t len, uint8_t *dst)
 {
-    const size_t bytes = slabs_of(items)->bytes, at = items->content->slab_at;
+    const struct record_slabs *slabs = slabs_of(items);
+    uint64_t n = min_u64(slabs->count, items->sel->count - block * slabs->count);
 
-    /* Sizes that are constants make a copy of one instruction. */
-    for (; each == 8 && len >= 8 && off % 8 == 0; dst += 8, off += 8, len -= 8)
-        memcpy(dst, slab + off / 8 * bytes + at, 8);
-    for (; each == 4 && len >= 4 && off % 4 == 0; dst += 4, off += 4, len -= 4)
-        memcpy(dst, slab + off / 4 * bytes + at, 4);
-    while (len) {
-        size_t n = (size_t)min_u64(len, each - off % each);
-
-        memcpy(dst, slab + off / each * bytes + at + off % each, n);
-        dst += n;
-        off += n;
-        len -= n;
-    }
+    memcpy(dst, slab + items->content->slab_at * n + off, len);
 }
 
 int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, size_t len,
@@ -156,7 +145,7 @@ int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, s
         else
             r = memo_get(slabs->memo, &key, &maker, &thing);
         if (r == 0)
-            copy_items(items, memo_bytes(thing), each, off % block_bytes, n, dst);
+            copy_items(items, memo_bytes(thing), block, off % block_bytes, n, dst);
         if (!missing_go_on(items->rc, r, &all))
             break;
         dst += n;

@@ -13,10 +13,11 @@
 struct record_slabs {
     struct memo *memo;
     struct pool *pool;
-    size_t bytes;   /* of a record: all its numbers, one after another */
+    size_t bytes;   /* of a record: all its numbers */
     unsigned count; /* records of a slab, SLAB_RECORDS at most */
-    /* Read n records into dst, bytes each. The bytes are those of files that have not changed. 0,
-     * or -errno with the reason in d, -EAGAIN by the rule of missing_go_on() included. */
+    /* Read n records into dst, a column after the other. The bytes are those of files that have not
+     * changed. 0, or -errno with the reason in d, -EAGAIN by the rule of missing_go_on() included.
+     */
     int (*read)(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
                 unsigned n, uint8_t *dst, struct diag *d);
 };
