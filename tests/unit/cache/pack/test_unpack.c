@@ -301,87 +301,6 @@ static void test_unpack__just_enough_room__unpacked(void **state)
     limit = NULL;
 }
 
-static void test_gzip__one_member__content(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-
-    add_member(p, "hello", 5);
-    check_good(*state, p, "hello", 5);
-}
-
-static void test_gzip__empty_content__empty(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-
-    add_member(p, "", 0);
-    check_good(*state, p, "", 0);
-}
-
-static void test_gzip__several_members_and_zeros__all_content(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-
-    add_member(p, "hel", 3);
-    add_member(p, "", 0);
-    add_member(p, "lo", 2);
-    check_good(*state, p, "hello", 5);
-    add_zeros(p, 1000);
-    check_good(*state, p, "hello", 5);
-    add_zeros(p, 300000); /* beyond one read */
-    check_good(*state, p, "hello", 5);
-    add_member(p, "!", 1);
-    check_good(*state, p, "hello!", 6);
-}
-
-/* Content and input of more than a chunk, with members that end anywhere in it. */
-static void test_gzip__large__content(void **state)
-{
-    const size_t len = 3000000;
-    AUTO_FREE struct packed *p = packed_new();
-    AUTO_FREE uint8_t *content = malloc(len);
-    uint64_t rng = 88172645463325252;
-
-    for (size_t i = 0; i < len; i++) {
-        rng ^= rng << 13;
-        rng ^= rng >> 7;
-        rng ^= rng << 17;
-        content[i] = i < 2500000 ? (uint8_t)(i >> 12) : (uint8_t)rng; /* the end is not packable */
-    }
-    add_member(p, content, 2600000);
-    add_member(p, content + 2600000, 300000);
-    add_member(p, content + 2900000, 100000);
-    check_good(*state, p, content, len);
-}
-
-static void test_gzip__trailing_garbage__ebadmsg(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-
-    add_member(p, "hello", 5);
-    add_bytes(p, "garbage", 7);
-    check_bad(*state, p, "expected another member (1f 8b) or zeros, got 67");
-    p->len -= 7;
-    add_zeros(p, 5);
-    add_bytes(p, "x", 1);
-    check_bad(*state, p, "got 78");
-    p->len -= 1;
-    add_bytes(p, "\x1f", 1); /* half a magic */
-    check_bad(*state, p, "expected its end");
-    add_bytes(p, "\x8c", 1);
-    check_bad(*state, p, "gzip data near byte");
-}
-
-static void test_gzip__truncated_anywhere__ebadmsg(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-    size_t whole;
-
-    add_member(p, "hello, hello, hello", 19);
-    whole = p->len;
-    for (p->len = 2; p->len < whole; p->len++)
-        check_bad(*state, p, "expected its end, got the end of the file at byte");
-}
-
 #define HELLO "hello, hello, hello"
 
 /* Flip each bit of packed HELLO from byte `from` on: its content, or an error; mostly an error. */
@@ -404,12 +323,126 @@ static void check_flips(const char *folder, struct packed *p, size_t from)
     assert_true(refused > p->len * 4);
 }
 
-static void test_gzip__bit_flips__never_wrong_content(void **state)
+/* ---- what all packings of several streams have ---- */
+
+static void add_bzip2(struct packed *p, const void *content, size_t len)
+{
+    unsigned n = (unsigned)(PACKED_SIZE - p->len);
+
+    assert_int_equal(BZ2_bzBuffToBuffCompress((char *)p->bytes + p->len, &n,
+                                              (char *)(uintptr_t)content, (unsigned)len, 1, 0, 0),
+                     BZ_OK);
+    p->len += n;
+}
+
+/* A frame with its size and checksum. */
+static void add_zstd(struct packed *p, const void *content, size_t len)
+{
+    ZSTD_CCtx *z = ZSTD_createCCtx();
+
+    ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
+    p->len += ZSTD_compress2(z, p->bytes + p->len, PACKED_SIZE - p->len, content, len);
+    assert_true(p->len <= PACKED_SIZE);
+    ZSTD_freeCCtx(z);
+}
+
+#ifdef HAVE_LZMA
+static void add_xz(struct packed *p, const void *content, size_t len)
+{
+    assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, content, len, p->bytes,
+                                             &p->len, PACKED_SIZE),
+                     LZMA_OK);
+}
+#endif
+
+static const struct packing {
+    const char *name, *another;
+    size_t magic; /* bytes: shorter files are not packed */
+    void (*add)(struct packed *p, const void *content, size_t len);
+} packings[] = {
+    {"gzip", "another member (1f 8b) or zeros", 2, add_member},
+    {"bzip2", "another stream (42 5a 68) or zeros", 10, add_bzip2},
+    {"zstd", "another frame (28 b5 2f fd) or zeros", 4, add_zstd},
+#ifdef HAVE_LZMA
+    {"xz", "another stream (fd 37 7a 58 5a) or zeros", 6, add_xz},
+#endif
+};
+
+/* Content and input of more than a chunk, with streams that end anywhere in it. */
+static void test_packings__large__content(void **state)
+{
+    const size_t len = 3000000;
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE uint8_t *content = malloc(len);
+    uint64_t random = 1;
+
+    for (size_t i = 0; i < len; i++) /* the end is not packable */
+        content[i] = (uint8_t)(i < 2500000 ? i >> 12 : random_next(&random));
+    for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
+        p->len = 0;
+        packings[i].add(p, content, 2600000);
+        packings[i].add(p, content + 2600000, 300000);
+        packings[i].add(p, content + 2900000, 100000);
+        check_good(*state, p, content, len);
+    }
+}
+
+static void test_packings__streams_and_zeros__all_content(void **state)
 {
     AUTO_FREE struct packed *p = packed_new();
 
-    add_member(p, HELLO, strlen(HELLO));
-    check_flips(*state, p, 2);
+    for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
+        p->len = 0;
+        packings[i].add(p, "", 0);
+        check_good(*state, p, "", 0);
+        packings[i].add(p, "hel", 3);
+        packings[i].add(p, "", 0);
+        packings[i].add(p, "lo", 2);
+        check_good(*state, p, "hello", 5);
+        add_zeros(p, 1000);
+        check_good(*state, p, "hello", 5);
+        add_zeros(p, 300000); /* beyond one read */
+        check_good(*state, p, "hello", 5);
+        packings[i].add(p, "!", 1);
+        check_good(*state, p, "hello!", 6);
+    }
+}
+
+static void test_packings__damage__ebadmsg(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    char message[200];
+
+    for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
+        size_t whole;
+
+        p->len = 0;
+        packings[i].add(p, HELLO, strlen(HELLO));
+        whole = p->len;
+        snprintf(message, sizeof(message),
+                 "%s data: expected its end, got the end of the file at byte", packings[i].name);
+        for (p->len = packings[i].magic; p->len < whole; p->len++)
+            check_bad(*state, p, message);
+        snprintf(message, sizeof(message), "after the %s data: expected %s, got 78",
+                 packings[i].name, packings[i].another);
+        add_bytes(p, "x", 1);
+        check_bad(*state, p, message);
+        p->len = whole;
+        add_zeros(p, 5);
+        add_bytes(p, "x", 1);
+        check_bad(*state, p, message);
+    }
+}
+
+static void test_packings__bit_flips__never_wrong_content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(packings); i++) {
+        p->len = 0;
+        packings[i].add(p, HELLO, strlen(HELLO));
+        check_flips(*state, p, packings[i].magic);
+    }
 }
 
 static void test_unpack__not_packed__as_it_is(void **state)
@@ -778,77 +811,15 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
     assert_int_equal(cache_folder_sub(&cache, "unpacked", sub, sizeof(sub), NULL), 0);
 }
 
-static void add_bzip2(struct packed *p, const void *content, size_t len)
-{
-    unsigned n = (unsigned)(PACKED_SIZE - p->len);
-
-    assert_int_equal(BZ2_bzBuffToBuffCompress((char *)p->bytes + p->len, &n,
-                                              (char *)(uintptr_t)content, (unsigned)len, 1, 0, 0),
-                     BZ_OK);
-    p->len += n;
-}
-
-static void test_bzip2__streams_and_zeros__content(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-    AUTO_FREE char *large = calloc(1, 1500000); /* 2 blocks of level 1, larger than any buffer */
-
-    memset(large + 700000, 'x', 800000);
-    add_bzip2(p, large, 1500000);
-    check_good(*state, p, large, 1500000);
-    p->len = 0;
-    add_bzip2(p, "hel", 3);
-    add_bzip2(p, "", 0);
-    add_zeros(p, 300000);
-    add_bzip2(p, "lo", 2);
-    check_good(*state, p, "hello", 5);
-    p->len = 0;
-    add_bzip2(p, "", 0);
-    check_good(*state, p, "", 0);
-}
-
-static void test_bzip2__damage__ebadmsg(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-    size_t whole;
-
-    add_bzip2(p, HELLO, strlen(HELLO));
-    whole = p->len;
-    for (p->len = 10; p->len < whole; p->len++)
-        check_bad(*state, p, "bzip2 data: expected its end, got the end of the file");
-    add_bytes(p, "garbage", 7);
-    check_bad(*state, p,
-              "after the bzip2 data: expected another stream (42 5a 68) or zeros, got 67");
-    p->len = whole;
-    check_flips(*state, p, 10);
-}
-
-/* A frame with its size and checksum. */
-static void add_zstd(struct packed *p, const void *content, size_t len)
-{
-    ZSTD_CCtx *z = ZSTD_createCCtx();
-
-    ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
-    p->len += ZSTD_compress2(z, p->bytes + p->len, PACKED_SIZE - p->len, content, len);
-    assert_true(p->len <= PACKED_SIZE);
-    ZSTD_freeCCtx(z);
-}
-
 #define ADD_TEXT(p, text) add_bytes(p, text, sizeof(text) - 1)
 #define MAGIC_ZSTD        "\x28\xb5\x2f\xfd"
 #define SKIPPED           "\x5e\x2a\x4d\x18\3\0\0\0abc"
 #define RAW_HI            "\x11\0\0hi" /* the last block, as it is */
 
-static void test_zstd__frames_and_zeros__content(void **state)
+static void test_zstd__frames_of_other_kinds__content(void **state)
 {
     AUTO_FREE struct packed *p = packed_new();
-    AUTO_FREE char *large = calloc(1, 1500000);
 
-    for (size_t i = 0; i < 1500000; i++)
-        large[i] = (char)(i * i >> 9);
-    add_zstd(p, large, 1500000);
-    check_good(*state, p, large, 1500000);
-    p->len = 0;
     ADD_TEXT(p, SKIPPED);
     add_zstd(p, "hel", 3);
     add_zstd(p, "", 0);
@@ -858,9 +829,6 @@ static void test_zstd__frames_and_zeros__content(void **state)
     ADD_TEXT(p, MAGIC_ZSTD "\0\x58" RAW_HI); /* neither size nor checksum; a window of 2 MiB */
     ADD_TEXT(p, SKIPPED);
     check_good(*state, p, "hellohi", 7);
-    p->len = 0;
-    add_zstd(p, "", 0);
-    check_good(*state, p, "", 0);
     p->len = 0;
     ADD_TEXT(p,
              MAGIC_ZSTD "\0\xa8" RAW_HI); /* a window of 2 GiB that so small a file cannot fill */
@@ -879,22 +847,6 @@ static void test_zstd__skippable_at_the_end__watched_to_the_end(void **state)
     check_good(*state, p, "hello", 5);
     watch = NULL;
     assert_int_equal(counting.last, p->len);
-}
-
-static void test_zstd__damage__ebadmsg(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-    size_t whole;
-
-    add_zstd(p, HELLO, strlen(HELLO));
-    whole = p->len;
-    for (p->len = 4; p->len < whole; p->len++)
-        check_bad(*state, p, "zstd data: expected its end, got the end of the file");
-    add_bytes(p, "garbage", 7);
-    check_bad(*state, p,
-              "after the zstd data: expected another frame (28 b5 2f fd) or zeros, got 67");
-    p->len = whole;
-    check_flips(*state, p, 4);
 }
 
 static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
@@ -945,45 +897,7 @@ static void test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed
     limit = NULL;
 }
 
-#ifdef HAVE_LZMA
-static void add_stream(struct packed *p, const void *content, size_t len)
-{
-    assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, content, len, p->bytes,
-                                             &p->len, PACKED_SIZE),
-                     LZMA_OK);
-}
-
-static void test_xz__streams_and_zeros__content(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-
-    add_stream(p, "hel", 3);
-    check_good(*state, p, "hel", 3);
-    add_stream(p, "lo", 2);
-    check_good(*state, p, "hello", 5);
-    add_zeros(p, 400);
-    check_good(*state, p, "hello", 5);
-}
-
-static void test_xz__damage__ebadmsg(void **state)
-{
-    AUTO_FREE struct packed *p = packed_new();
-    size_t whole;
-
-    add_stream(p, "hello, hello, hello", 19);
-    whole = p->len;
-    for (p->len = 6; p->len < whole; p->len++)
-        check_bad(*state, p, "expected its end, got the end of the file");
-    add_bytes(p, "garbage", 7);
-    check_bad(*state, p, "after the xz data: expected another stream (fd 37 7a 58 5a) or zeros");
-    p->len = whole;
-    for (size_t at = 6; at < whole; at++) { /* damage may also lengthen the stream */
-        p->bytes[at] ^= 0x10;
-        check_bad(*state, p, "xz data");
-        p->bytes[at] ^= 0x10;
-    }
-}
-#else
+#ifndef HAVE_LZMA
 static void test_xz__build_without_liblzma__eopnotsupp(void **state)
 {
     AUTO_FREE struct packed *p = packed_new();
@@ -1004,16 +918,13 @@ static void test_xz__build_without_liblzma__eopnotsupp(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_TEMP(test_packings__large__content),
+        IN_TEMP(test_packings__streams_and_zeros__all_content),
+        IN_TEMP(test_packings__damage__ebadmsg),
+        IN_TEMP(test_packings__bit_flips__never_wrong_content),
         IN_TEMP(test_unpack__no_room__reported_and_nothing_stays),
         IN_TEMP(test_unpack__watched__reported_of_all),
         IN_TEMP(test_unpack__just_enough_room__unpacked),
-        IN_TEMP(test_gzip__one_member__content),
-        IN_TEMP(test_gzip__empty_content__empty),
-        IN_TEMP(test_gzip__several_members_and_zeros__all_content),
-        IN_TEMP(test_gzip__large__content),
-        IN_TEMP(test_gzip__trailing_garbage__ebadmsg),
-        IN_TEMP(test_gzip__truncated_anywhere__ebadmsg),
-        IN_TEMP(test_gzip__bit_flips__never_wrong_content),
         IN_TEMP(test_unpack__not_packed__as_it_is),
         IN_TEMP(test_zlib__stream_and_zeros__content),
         IN_TEMP(test_zlib__damage__ebadmsg),
@@ -1031,17 +942,11 @@ int main(void)
         cmocka_unit_test(test_packed_suffix__every_packing__listed_once),
         cmocka_unit_test(test_cache_folder__environment__in_that_order),
         IN_TEMP(test_cache_folder__default_of_another_user__eperm),
-        IN_TEMP(test_bzip2__streams_and_zeros__content),
-        IN_TEMP(test_bzip2__damage__ebadmsg),
-        IN_TEMP(test_zstd__frames_and_zeros__content),
+        IN_TEMP(test_zstd__frames_of_other_kinds__content),
         IN_TEMP(test_zstd__skippable_at_the_end__watched_to_the_end),
-        IN_TEMP(test_zstd__damage__ebadmsg),
         IN_TEMP(test_zstd__heads_that_ask_too_much__ebadmsg),
         IN_TEMP(test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed),
-#ifdef HAVE_LZMA
-        IN_TEMP(test_xz__streams_and_zeros__content),
-        IN_TEMP(test_xz__damage__ebadmsg),
-#else
+#ifndef HAVE_LZMA
         IN_TEMP(test_xz__build_without_liblzma__eopnotsupp),
 #endif
     };
