@@ -227,14 +227,18 @@ static void zip_keep(void *impl, struct kept *k)
     }
     for (uint64_t i = 0; i < n && !k->error; i++) {
         struct collection *c = &claims->collection[i];
+        struct files_claim *claim = c->impl;
 
         claims->n = i + 1;
         kept_text(k, &c->name);
         kept_text(k, &c->root);
         zip_keep_files(k, &found->files[i]);
-        claim_keep(k, (struct files_claim **)&c->impl, &found->files[i]);
+        claim_keep(k, &claim, &found->files[i]);
+        c->impl = claim;
         c->n = found->files[i].n;
     }
+    if (k->at && !n && !k->error)
+        k->error = -EBADMSG;
 }
 
 /* What names say depends on the rules of format/files, and so on the version of epochfs. */
