@@ -159,6 +159,7 @@ static int field_input_read_items(const struct field_input *in, struct read_cont
     int r = -EAGAIN;
 
     read_context_init(&rc, true);
+    rc.checks_late = true;
     if (parent) {
         rc.cancelled = parent->cancelled;
         rc.ctx = parent->ctx;
