@@ -12,8 +12,7 @@ enum { LINE_AT, LINE_BYTES, LINE_NUMBERS };
 
 struct jsonl_file {
     struct record_file base;
-    uint64_t
-        covered; /* of a prepared file: bytes of the file that are in samples, or LF behind one */
+    uint64_t covered;  /* bytes of the file that are in samples, or LF behind one */
     bool ends_with_cr; /* the last line has no LF, but CR: it counts as one there */
 
     /* While the index is made: */

@@ -25,6 +25,7 @@ static int jsonl_add_line(struct jsonl_file *file, uint64_t end, uint8_t last)
     number[LINE_BYTES] = end - file->line - (end > file->line && last == '\r');
     file->line = end + 1;
     file->has_text = false;
+    file->covered += counts ? number[LINE_BYTES] + 1 : 0;
     return counts ? index_add(file->base.prepared.builder, NULL, 0, number) : 0;
 }
 
@@ -85,26 +86,12 @@ static int jsonl_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-/* The index says nothing else of the last byte. */
 static void jsonl_keep(void *impl, struct kept *k)
 {
-    kept_flag(k, &((struct jsonl_file *)impl)->ends_with_cr);
-}
-
-static int jsonl_ready(void *impl, struct diag *d)
-{
     struct jsonl_file *file = impl;
-    const struct index *index = &file->base.prepared.index;
-    uint64_t bytes[INDEX_GROUP];
 
-    (void)d;
-    for (uint64_t row = 0; row < index->rows;) {
-        unsigned n = index_numbers(index, row, LINE_BYTES, bytes);
-
-        for (unsigned i = 0; i < n; i++, row++)
-            file->covered += bytes[i] + 1;
-    }
-    return 0;
+    kept_flag(k, &file->ends_with_cr);
+    kept_number(k, &file->covered, UINT64_MAX);
 }
 
 static void jsonl_release(void *p)
@@ -117,11 +104,7 @@ static void jsonl_release(void *p)
 
 const struct record_file_ops jsonl_file_ops = {
     .size = sizeof(struct jsonl_file),
-    .index = {.version = "jsonl 3",
-              .keep = jsonl_keep,
-              .begin = jsonl_begin,
-              .step = jsonl_step,
-              .ready = jsonl_ready},
+    .index = {.version = "jsonl 4", .keep = jsonl_keep, .begin = jsonl_begin, .step = jsonl_step},
     .shape = {.columns = LINE_NUMBERS, .rising = 1u << LINE_AT},
     .has_places = true,
     .bytes = LINE_BYTES,
