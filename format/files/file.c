@@ -247,6 +247,16 @@ static bool files_class_name(const void *p, int64_t number, struct text *t)
     return true;
 }
 
+static bool files_class_size(const void *p, uint64_t number, uint64_t *ret)
+{
+    const struct files_file *file = p;
+
+    if (!file->class_n || cells_count(file) || number >= file->claim->n_classes)
+        return false; /* of cells, one may be called `label` */
+    *ret = file->class_n[number];
+    return true;
+}
+
 /* Samples of the view that the index does not have. */
 static uint64_t files_dropped(const struct files_file *file)
 {
@@ -338,6 +348,7 @@ const struct record_format files_records = {
     .note = files_note,
     .describe = files_describe,
     .class_name = files_class_name,
+    .class_size = files_class_size,
 };
 
 /* Names decide, and many files together. */

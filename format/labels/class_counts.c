@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "format/core/extents.h"
@@ -95,10 +96,16 @@ int class_counts_init(struct class_counts *ret, const struct dataset *ds, const 
     AUTO(table_free) struct class_table *table = calloc(1, sizeof(*table));
     AUTO_FREE int64_t *value = malloc(8 * LABEL_READ);
     AUTO(field_input_release) struct field_input in = {0};
+    bool is_label = !strcmp(f->name, "label") && ds->ops && ds->ops->class_size;
     uint32_t number;
     int r = table && value ? field_input_init(&in, ds, f->name, LABEL_CLASSES, d) : -ENOMEM;
 
-    for (uint64_t at = 0, n; r == 0 && at < ds->samples; at += n) {
+    for (uint64_t i = 0, n; r == 0 && is_label && ds->ops->class_size(ds, i, &n); i++) {
+        r = n ? class_table_add(table, (int64_t)i, &number) : 0;
+        if (r == 0 && n)
+            table->count[number] = n;
+    }
+    for (uint64_t at = 0, n; r == 0 && !table->n && at < ds->samples; at += n) {
         n = min_u64(LABEL_READ, ds->samples - at);
         r = label_read_whole(&in.input, READ_WAITS, at, (size_t)n, value, d);
         for (uint64_t i = 0; i < n && r == 0; i++)

@@ -356,6 +356,14 @@ static bool record_set_set_class_name(const struct dataset *ds, int64_t number, 
            set->rf->class_name(set->files.file[0], number, t);
 }
 
+static bool record_set_class_size(const struct dataset *ds, uint64_t number, uint64_t *ret)
+{
+    const struct record_set *set = record_set_of(ds);
+
+    return set->files.n == 1 && set->rf->class_size &&
+           set->rf->class_size(set->files.file[0], number, ret);
+}
+
 static bool record_set_calls_label(const struct dataset *ds, const char *name)
 {
     const struct record_set *set = record_set_of(ds);
@@ -430,8 +438,8 @@ static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, u
     .locate = record_set_locate, .extents = records_extents, .copy = set_copy,                     \
     .copy_of_all = set_copy_of_all, .free = record_set_set_free, .has = set_has,                   \
     .checks_reads = true, .walks = true, .class_name = record_set_set_class_name,                  \
-    .calls_label = record_set_calls_label, .columns = record_set_set_columns,                      \
-    .identity = record_set_set_identity
+    .class_size = record_set_class_size, .calls_label = record_set_calls_label,                    \
+    .columns = record_set_set_columns, .identity = record_set_set_identity
 
 static const struct dataset_ops record_set_set_ops = {SET_OPS};
 static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};

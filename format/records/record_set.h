@@ -166,6 +166,7 @@ struct record_format {
     /* The name of a class of a dataset of one file: see class_name() of struct dataset_ops. NULL:
      * none has one. */
     bool (*class_name)(const void *file, int64_t number, struct text *t);
+    bool (*class_size)(const void *file, uint64_t number, uint64_t *ret);
 };
 
 /* open_folder() of struct format: a dataset for each file, one for each group that is not all of
