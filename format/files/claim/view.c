@@ -126,29 +126,24 @@ static bool claim_fits(const struct files_claim *c, const struct members *m)
     return fits;
 }
 
-/* A claim of so many samples and classes. NULL: no memory. */
-static struct files_claim *claim_new(uint64_t samples, uint64_t classes)
+/* Memory of a claim of so many samples and classes. */
+static void claim_make(struct kept *k, struct files_claim *c, uint64_t samples, uint64_t classes)
 {
-    struct files_claim *c = calloc(1, sizeof(*c));
-
-    if (!c)
-        return NULL;
     c->first = calloc(samples + 1, sizeof(*c->first));
     c->view = calloc(1, sizeof(*c->view));
     c->class_name = calloc(classes + 1, sizeof(*c->class_name));
-    if (c->first && c->view && c->class_name) {
-        c->n_views = 1;
-        c->n_samples = c->view->n = samples;
-        c->n_classes = classes;
-        return c;
+    if (!c->first || !c->view || !c->class_name) {
+        k->error = -ENOMEM;
+        return;
     }
-    files_free_claim(c);
-    return NULL;
+    c->n_views = 1;
+    c->n_samples = c->view->n = samples;
+    c->n_classes = classes;
 }
 
 void claim_keep(struct kept *k, struct files_claim **claim, const struct members *m)
 {
-    struct files_claim *c = *claim;
+    struct files_claim *c = *claim = *claim ? *claim : calloc(1, sizeof(*c));
     uint64_t layout = c ? c->layout : 0, media = c ? c->media : 0;
     uint64_t samples = c ? c->n_samples : 0, classes = c ? c->n_classes : 0;
 
@@ -156,12 +151,12 @@ void claim_keep(struct kept *k, struct files_claim **claim, const struct members
     kept_number(k, &media, N_FILES_MEDIA - 1);
     kept_number(k, &samples, k->left / sizeof(*c->first));
     kept_number(k, &classes, k->left / sizeof(classes));
-    if (!c && !k->error)
-        *claim = c = claim_new(samples, classes);
-    if (!c) {
-        k->error = k->error ? k->error : -ENOMEM;
+    if (!c)
+        k->error = -ENOMEM;
+    else if (!k->out && !k->error)
+        claim_make(k, c, samples, classes);
+    if (k->error)
         return;
-    }
     c->layout = (enum files_layout)layout;
     c->media = (enum files_media)media;
     kept_bytes(k, c->first, (samples + 1) * sizeof(*c->first));
