@@ -193,8 +193,8 @@ struct dataset_ops {
     /* Add the name of the class that has that number in the field `label`. false: it has none.
      * NULL: none has. */
     bool (*class_name)(const struct dataset *ds, int64_t number, struct text *t);
-    /* How many samples the field `label` says to be of the class of a number from 0 on. false:
-     * there is no such class, or that takes a look at all labels. NULL: it always does. */
+    /* How many samples have that number in the field `label`, as classes are numbered. false: there
+     * is no such class, or that takes a look at all labels. NULL: it always does. */
     bool (*class_size)(const struct dataset *ds, uint64_t number, uint64_t *ret);
     /* Does the source call by that name what the field `label` shows? NULL: not. */
     bool (*calls_label)(const struct dataset *ds, const char *name);

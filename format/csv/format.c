@@ -65,7 +65,7 @@ struct reading {
     struct extent line[AT_ONCE];
     void *value; /* [columns] of a row: float or double */
     uint8_t *dst;
-    unsigned first, of; /* see read_rows() */
+    unsigned first, n_dst; /* see read_rows() */
 };
 
 /* Number i of a row. Returns the byte behind it. */
@@ -106,11 +106,11 @@ static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct dia
     for (size_t i = 0; i < s->columns; i++)
         if (csv_is_feature(s, i))
             dst = store_number(reading, i, dst);
-    dst = reading->dst + reading->of * features;
+    dst = reading->dst + reading->n_dst * features;
     for (size_t k = 0; k < ARRAY_LEN(last); k++)
         if (last[k] != CSV_NONE) {
             store_number(reading, last[k], dst + at * each);
-            dst += reading->of * each;
+            dst += reading->n_dst * each;
         }
     return 0;
 }
@@ -118,11 +118,12 @@ static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct dia
 /* All numbers of the rows; the columns are all that are of numbers. */
 static int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
                          const unsigned *column, unsigned n_columns, uint8_t *dst, unsigned first,
-                         unsigned of, struct diag *d)
+                         unsigned n_dst, struct diag *d)
 {
     const struct csv_file *file = p;
     AUTO_FREE void *value = malloc(file->shape.columns * width(file));
-    struct reading reading = {.file = file, .value = value, .dst = dst, .first = first, .of = of};
+    struct reading reading = {
+        .file = file, .value = value, .dst = dst, .first = first, .n_dst = n_dst};
     int all = value ? 0 : -ENOMEM;
 
     (void)column;

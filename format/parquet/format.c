@@ -172,7 +172,7 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
 
 static int contents_read_rows(struct read_context *rc, const void *p, const uint64_t *row,
                               unsigned n, const unsigned *column, unsigned n_columns, uint8_t *dst,
-                              unsigned first, unsigned of, struct diag *d)
+                              unsigned first, unsigned n_dst, struct diag *d)
 {
     const struct parquet_file *file = p;
     int all = 0;
@@ -181,7 +181,7 @@ static int contents_read_rows(struct read_context *rc, const void *p, const uint
         size_t width = contents_width(&file->column[column[i]]);
         int r = contents_column(rc, file, column[i], row, n, dst + first * width, d);
 
-        dst += of * width;
+        dst += n_dst * width;
         if (!missing_go_on(rc, r, &all))
             break;
     }

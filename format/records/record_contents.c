@@ -185,8 +185,8 @@ static int set_make(struct read_context *rc, const struct dataset *ds,
 
 /* The rows of a file, with its numbers of the columns: see read_rows(). */
 static int read_rows_of(struct read_context *rc, const struct record_set *set, unsigned file,
-                        const uint64_t *row, unsigned n, uint8_t *dst, unsigned first, unsigned of,
-                        struct diag *d)
+                        const uint64_t *row, unsigned n, uint8_t *dst, unsigned first,
+                        unsigned n_dst, struct diag *d)
 {
     unsigned column[RECORD_COLUMNS_MAX];
 
@@ -194,7 +194,7 @@ static int read_rows_of(struct read_context *rc, const struct record_set *set, u
         column[i] =
             set->learned.map ? set->learned.map[file][set->slab_column[i]] : set->slab_column[i];
     return set->rf->read_rows(rc, set->files.file[file], row, n, column, set->n_slab_columns, dst,
-                              first, of, d);
+                              first, n_dst, d);
 }
 
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,

@@ -118,12 +118,12 @@ struct record_format {
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
     /* Write the numbers of n rows, in any order, in these columns: those of numbers of one shape
      * that have no holes, in any file of the dataset, in the order of those of its first file. dst
-     * has a column after the other, each of `of` rows, of which these begin with row `first`.
+     * has a column after the other, each of n_dst rows, of which these begin with row `first`.
      * Faults as of read(), which says for a row alone whether it has one. For rows that are costly
      * to read one by one; NULL: they are not. */
     int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
                      const unsigned *column, unsigned n_columns, uint8_t *dst, unsigned first,
-                     unsigned of, struct diag *d);
+                     unsigned n_dst, struct diag *d);
 
     /* For contents that are costly to read one by one, such as those of packed pages: is a cell
      * made, so that read() is cheap? Make n of them, as make() of struct record_ops. NULL: they are
