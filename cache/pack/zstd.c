@@ -19,11 +19,6 @@
 #define SKIPPABLE     0x184d2a50
 #define SKIPPABLE_LEN 8
 
-struct zstd_head {
-    uint64_t window, content; /* bytes; content UINT64_MAX: it does not say */
-    uint32_t dictionary;      /* its id; 0: none */
-};
-
 /* The largest window that libzstd can have: 2 GiB where pointers have 64 bits. */
 static int zstd_window_log(void)
 {
@@ -49,61 +44,34 @@ static bool zstd_is_it(const uint8_t *head, size_t len, bool whole)
     return magic == ZSTD_MAGICNUMBER || zstd_is_skippable(magic) || zstd_is_legacy(magic);
 }
 
-static uint64_t zstd_number(const uint8_t *bytes, size_t len)
-{
-    uint64_t value = 0;
-
-    while (len--)
-        value = value << 8 | bytes[len];
-    return value;
-}
-
-/* False: the head is longer than len bytes. */
-static bool zstd_parse_head(const uint8_t *bytes, size_t len, struct zstd_head *ret)
-{
-    static const uint8_t dictionary_len[] = {0, 1, 2, 4};
-    uint8_t flags = len > 4 ? bytes[4] : 0;
-    bool single = flags & 0x20; /* without a window: it is as large as the content */
-    size_t n_dictionary = dictionary_len[flags & 3];
-    size_t n_content = flags >> 6 ? (size_t)1 << (flags >> 6) : single, at = 5;
-
-    if (len < at + !single + n_dictionary + n_content)
-        return false;
-    if (!single) {
-        ret->window = UINT64_C(1) << (10 + (bytes[at] >> 3));
-        ret->window += ret->window / 8 * (bytes[at] & 7);
-        at++;
-    }
-    ret->dictionary = (uint32_t)zstd_number(bytes + at, n_dictionary);
-    ret->content = n_content ? zstd_number(bytes + at + n_dictionary, n_content) : UINT64_MAX;
-    if (n_content == 2)
-        ret->content += 256;
-    if (single)
-        ret->window = ret->content;
-    return true;
-}
-
 static int zstd_begin_frame(const struct stream_head *head, struct diag *d)
 {
     uint64_t blocks = min_u64(head->left / BLOCK_PACKED + 1, MEMORY_LIMIT); /* no overflow */
-    struct zstd_head frame = {0};
-    uint64_t filled;
+    uint64_t content = ZSTD_getFrameContentSize(head->bytes, head->len);
+    bool is_known = content != ZSTD_CONTENTSIZE_ERROR;
+    uint64_t window = is_known ? content : 0, filled;
+    unsigned dictionary = ZSTD_getDictID_fromFrame(head->bytes, head->len);
 
-    if (!zstd_parse_head(head->bytes, head->len, &frame))
-        return streams_cut("zstd", head->file, head->at + head->left, d);
-    filled = min_u64(min_u64(frame.window, frame.content), blocks * BLOCK_CONTENT);
-    if (frame.dictionary)
+    if (head->len > 5 && !(head->bytes[4] & 0x20)) { /* otherwise, it is as large as the content */
+        window = UINT64_C(1) << (10 + (head->bytes[5] >> 3));
+        window += window / 8 * (head->bytes[5] & 7);
+    }
+    if (!is_known && window <= UINT64_C(1) << zstd_window_log())
+        return head->len < STREAM_HEAD ? streams_cut("zstd", head->file, head->at + head->left, d)
+                                       : 0; /* the decoder says what is wrong with it */
+    filled = min_u64(min_u64(window, content), blocks * BLOCK_CONTENT);
+    if (dictionary)
         return diag_set(d, -EBADMSG,
                         "%s: zstd frame at byte %llu: expected one without a dictionary, got one "
                         "with dictionary %u. Unpack it with zstd -d -D DICTIONARY",
-                        head->file, (unsigned long long)head->at, frame.dictionary);
-    if (filled > MEMORY_LIMIT || frame.window > UINT64_C(1) << zstd_window_log())
+                        head->file, (unsigned long long)head->at, dictionary);
+    if (filled > MEMORY_LIMIT || window > UINT64_C(1) << zstd_window_log())
         return diag_set(d, -EBADMSG,
                         "%s: zstd frame at byte %llu: expected a window of at most %d MiB, got "
                         "one of %llu MiB. Unpack it with zstd -d --long=31",
                         head->file, (unsigned long long)head->at, (int)(MEMORY_LIMIT >> 20),
-                        (unsigned long long)(frame.window >> 20));
-    return frame.content == UINT64_MAX ? 0 : entry_expect(head->sink, frame.content);
+                        (unsigned long long)(window >> 20));
+    return content == ZSTD_CONTENTSIZE_UNKNOWN ? 0 : entry_expect(head->sink, content);
 }
 
 static int zstd_begin(void *ctx, struct stream_head *head, struct diag *d)
