@@ -132,81 +132,103 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
     return round_send(http, round, &get->request, ret_signature, d);
 }
 
-static int get_once(struct http *http, const struct http_call *call, struct round *round,
-                    const char *name, struct get *get, bool *again, struct diag *d)
-{
-    struct http_signature *signature;
-    int r = get_begin(http, call, round, get, &signature, d);
-
-    *again = false;
-    if (r < 0)
-        return r;
-    round_wait_below(round, 1);
-    get_hear(get, call->heard);
-    r = get_result(http, get, signature, name, again, d);
-    http_signature_let_go(signature);
-    return r;
-}
-
-int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
-{
-    unsigned tries = call->tries ? call->tries : TRIES;
-    char name[HTTP_NAME_SIZE];
-    struct diag why = DIAG_INIT;
-    struct round round;
-    bool again = true;
-    int r = -EINVAL;
-
-    http_url_name(call->url, name, sizeof(name));
-    if (http_loop_is_here(http))
-        return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
-                        name);
-    if (!call->plain && !call->no_sign && round_is_given_up(http))
-        return round_say_silent(http, name, d);
-    round_init(&round, http);
-    for (unsigned n = 1; again && n <= tries; n++) {
-        struct get get = {.too_much = false};
-        uint64_t pause;
-
-        why = DIAG_INIT;
-        r = get_once(http, call, &round, name, &get, &again, &why);
-        if (r == 0) {
-            text_release(ret);
-            *ret = get.body;
-            break;
-        }
-        text_release(&get.body);
-        if (again && n < tries && round_let_limit_pass(&round, &get.request.reply))
-            continue;
-        pause = round_pause_ms(&round, n, get.request.reply.retry_ms);
-        if (again && n < tries && !round_is_over(&round, pause)) {
-            round_let_pass(&round, pause);
-            continue;
-        }
-        /* A server that fails for one URL may have the others. */
-        if (again && !call->plain && !call->no_sign && !get.request.reply.status &&
-            (!call->tries || round_is_over(&round, 0)))
-            round_give_up(http);
-        again = false;
-        text_release(ret);
-        text_add_bytes(ret, get.request.error, get.request.error_len);
-    }
-    round_release(&round);
-    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
-}
-
-/* ---- texts, ahead ---- */
-
+/* A request for a text. */
 struct http_ahead {
     struct http *http;
-    char *url;
+    char *url; /* owned; NULL: the caller of http_get() has it */
     struct http_call call;
     struct http_heard heard;
-    bool begun;
+    bool begun; /* the request is under way */
     struct http_signature *signature;
     struct round round;
     struct get get;
 };
+
+/* Try it once, or go on with the try that was begun. */
+static int get_once(struct http_ahead *ahead, const char *name, bool *again, struct diag *d)
+{
+    struct http *http = ahead->http;
+    struct get *get = &ahead->get;
+    int r = 0;
+
+    *again = false;
+    if (!ahead->begun) {
+        *get = (struct get){.too_much = false};
+        r = get_begin(http, &ahead->call, &ahead->round, get, &ahead->signature, d);
+    }
+    ahead->begun = false;
+    if (r < 0)
+        return r;
+    round_wait_below(&ahead->round, 1);
+    get_hear(get, ahead->call.heard);
+    r = get_result(http, get, ahead->signature, name, again, d);
+    http_signature_let_go(ahead->signature);
+    return r;
+}
+
+static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag *d)
+{
+    const struct http_call *call = &ahead->call;
+    struct http *http = ahead->http;
+    struct round *round = &ahead->round;
+    struct get *get = &ahead->get;
+    unsigned tries = call->tries ? call->tries : TRIES;
+    char name[HTTP_NAME_SIZE];
+    struct diag why = DIAG_INIT;
+    bool again = true;
+    int r = -EINVAL;
+
+    http_url_name(call->url, name, sizeof(name));
+    if (!ahead->begun && http_loop_is_here(http))
+        return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
+                        name);
+    if (!ahead->begun && !call->plain && !call->no_sign && round_is_given_up(http))
+        return round_say_silent(http, name, d);
+    lock_take(&round->lock);
+    round->heard = clock_monotonic(round->clock); /* the time for tries begins */
+    lock_drop(&round->lock);
+    for (unsigned n = 1; again && n <= tries; n++) {
+        uint64_t pause;
+
+        why = DIAG_INIT;
+        r = get_once(ahead, name, &again, &why);
+        if (r == 0) {
+            text_release(ret);
+            *ret = get->body;
+            get->body = (struct text){0};
+            break;
+        }
+        text_release(&get->body);
+        if (again && n < tries && round_let_limit_pass(round, &get->request.reply))
+            continue;
+        pause = round_pause_ms(round, n, get->request.reply.retry_ms);
+        if (again && n < tries && !round_is_over(round, pause)) {
+            round_let_pass(round, pause);
+            continue;
+        }
+        /* A server that fails for one URL may have the others. */
+        if (again && !call->plain && !call->no_sign && !get->request.reply.status &&
+            (!call->tries || round_is_over(round, 0)))
+            round_give_up(http);
+        again = false;
+        text_release(ret);
+        text_add_bytes(ret, get->request.error, get->request.error_len);
+    }
+    return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
+}
+
+int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
+{
+    struct http_ahead now = {.http = http, .call = *call};
+    int r;
+
+    round_init(&now.round, http);
+    r = get_all_tries(&now, ret, d);
+    round_release(&now.round);
+    return r;
+}
+
+/* ---- texts, ahead ---- */
 
 static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
 {
@@ -239,53 +261,21 @@ int http_get_text(struct http *http, char *url, size_t most, struct text *ret, c
     return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
 }
 
-/* The request is done, or was not begun: free it. */
+/* No try is under way: free it. */
 static void ahead_free(struct http_ahead *ahead)
 {
-    http_signature_let_go(ahead->signature);
-    free(ahead->get.request.target);
     free(ahead->heard.url);
-    text_release(&ahead->get.body);
     round_release(&ahead->round);
     free(ahead->url);
     free(ahead);
 }
 
-/* The result of a request that is done. *again: repeat it, as any other. */
-static int ahead_end(struct http_ahead *ahead, struct text *ret, bool *again, struct diag *d)
-{
-    struct get *get = &ahead->get;
-    char name[HTTP_NAME_SIZE];
-    struct diag why = DIAG_INIT;
-    int r;
-
-    http_url_name(ahead->url, name, sizeof(name));
-    round_wait_below(&ahead->round, 1);
-    get_hear(get, &ahead->heard);
-    r = get_result(ahead->http, get, ahead->signature, name, again, &why);
-    if (*again)
-        return r;
-    text_release(ret);
-    if (r < 0) {
-        text_add_bytes(ret, get->request.error, get->request.error_len);
-        return diag_set(d, r, "%s", diag_text(&why, r));
-    }
-    *ret = get->body;
-    get->body = (struct text){0};
-    return 0;
-}
-
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
 {
-    bool again = true;
-    int r = -ENOMEM;
+    int r = ahead ? get_all_tries(ahead, ret, d) : -ENOMEM;
 
     if (!ahead)
         return r;
-    if (ahead->begun)
-        r = ahead_end(ahead, ret, &again, d);
-    if (again)
-        r = http_get(ahead->http, &ahead->call, ret, d);
     if (ret_led)
         *ret_led = TAKE_PTR(ahead->heard.url);
     ahead_free(ahead);
@@ -299,6 +289,9 @@ void http_ahead_drop(struct http_ahead **ahead)
     if ((*ahead)->begun) {
         http_request_stop((*ahead)->http, &(*ahead)->get.request);
         round_wait_below(&(*ahead)->round, 1);
+        http_signature_let_go((*ahead)->signature);
+        get_hear(&(*ahead)->get, &(*ahead)->heard);
+        text_release(&(*ahead)->get.body);
     }
     ahead_free(TAKE_PTR(*ahead));
 }
