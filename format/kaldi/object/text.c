@@ -36,7 +36,7 @@ static int (*const parsers[N_KALDI_TYPES])(struct kaldi_text *t) = {
 int kaldi_text_measure(struct kaldi_in *in, const struct kaldi_values *values,
                        struct kaldi_object *o, struct diag *d)
 {
-    struct kaldi_text t = {.type = o->type, .d = d, .v = *values};
+    struct kaldi_text t = {.o = o, .d = d, .v = *values};
     uint8_t buffer[KALDI_SCAN_BUFFER];
     int r;
 
@@ -50,14 +50,8 @@ int kaldi_text_measure(struct kaldi_in *in, const struct kaldi_values *values,
     o->len = kaldi_scan_at(&t.s) - o->start;
     /* A newline that ends an object was the last byte that its parser skipped. */
     o->is_open = t.s.p == buffer || t.s.p[-1] != '\n';
-    kaldi_values_dims(&t.v, o->type, o->dim);
-    if (o->type == KALDI_MATRIX) {
-        o->dim[0] = t.rows;
-        o->dim[1] = t.columns;
-    } else if (t.end) {
-        o->dim[0] = t.end - t.first;
-        o->dim[1] = t.first - o->start;
-    }
+    if (o->type != KALDI_MATRIX)
+        kaldi_values_dims(&t.v, o->type, o->dim);
     return 0;
 }
 

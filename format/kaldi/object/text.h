@@ -21,11 +21,9 @@ enum {
 
 struct kaldi_text {
     struct kaldi_scan s;
-    enum kaldi_type type;
+    struct kaldi_object *o; /* of a type that is known; parsers set dim[] of matrices and tokens */
     struct diag *d;
-    struct kaldi_values v;  /* wide: real numbers are also read as double */
-    uint64_t rows, columns; /* of matrices; columns: of sparse vectors as well */
-    uint64_t first, end;    /* of tokens: the bytes of the blob where they begin and end */
+    struct kaldi_values v; /* wide: real numbers are also read as double */
 };
 
 /* Report "expected ..., got ..." with the text at p; returns -EBADMSG, or the error of reading. All

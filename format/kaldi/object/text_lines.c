@@ -41,13 +41,13 @@ int kaldi_text_one(struct kaldi_text *t)
 
     t->s.by_line = true;
     kaldi_scan_skip_blanks(&t->s);
-    if (t->type == KALDI_DOUBLE)
+    if (t->o->type == KALDI_DOUBLE)
         kaldi_expect_doubles(t);
-    if (t->type == KALDI_BOOL)
+    if (t->o->type == KALDI_BOOL)
         r = text_bool(t);
     else
-        r = t->type == KALDI_INT ? kaldi_text_put_int(t, ARRAY_ONLY)
-                                 : kaldi_text_put_real(t, ARRAY_ONLY);
+        r = t->o->type == KALDI_INT ? kaldi_text_put_int(t, ARRAY_ONLY)
+                                    : kaldi_text_put_real(t, ARRAY_ONLY);
     return r < 0 ? r : text_newline(t);
 }
 
@@ -125,8 +125,8 @@ static int text_pair(struct kaldi_text *t, bool *ret_done)
             t->s.p++;
             return 0;
         }
-        r = t->type == KALDI_FLOAT_PAIRS ? kaldi_text_put_real(t, ARRAY_ONLY)
-                                         : kaldi_text_put_int(t, ARRAY_ONLY);
+        r = t->o->type == KALDI_FLOAT_PAIRS ? kaldi_text_put_real(t, ARRAY_ONLY)
+                                            : kaldi_text_put_int(t, ARRAY_ONLY);
     }
     return r;
 }
@@ -204,10 +204,12 @@ int kaldi_text_gauss_post(struct kaldi_text *t)
 /* Skip the token at p, and note where the tokens of the object are. */
 static void note_token(struct kaldi_text *t)
 {
-    if (!t->end)
-        t->first = kaldi_scan_at(&t->s);
+    uint64_t *dim = t->o->dim;
+
+    if (!dim[0])
+        dim[1] = kaldi_scan_at(&t->s) - t->o->start;
     kaldi_scan_skip_token(&t->s);
-    t->end = kaldi_scan_at(&t->s);
+    dim[0] = kaldi_scan_at(&t->s) - t->o->start - dim[1];
 }
 
 /* A newline must follow the token, but any number of empty lines may precede it. */

@@ -11,16 +11,16 @@ static inline bool starts_number(uint8_t c)
 
 static int end_row(struct kaldi_text *t, uint64_t *row_start)
 {
-    uint64_t columns = t->v.n[ARRAY_ONLY] - *row_start;
+    uint64_t columns = t->v.n[ARRAY_ONLY] - *row_start, *dim = t->o->dim;
 
     if (!columns)
         return 0;
-    if (t->rows && columns != t->columns)
+    if (dim[0] && columns != dim[1])
         return kaldi_text_fail(t, "rows of one length");
-    if (t->rows == INT32_MAX || columns > INT32_MAX)
+    if (dim[0] == INT32_MAX || columns > INT32_MAX)
         return kaldi_text_fail(t, "less than 2^31 rows and columns");
-    t->rows++;
-    t->columns = columns;
+    dim[0]++;
+    dim[1] = columns;
     *row_start = t->v.n[ARRAY_ONLY];
     return 0;
 }
@@ -146,17 +146,17 @@ static int sparse_row(struct kaldi_text *t, uint64_t row, uint64_t *ret)
  * dense. */
 static int sparse_matrix(struct kaldi_text *t)
 {
-    int r = text_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->rows);
+    int r = text_named_size(t, "rows=", "rows= and a size up to 2147483647", &t->o->dim[0]);
 
     kaldi_values_clear(&t->v);
-    for (uint64_t row = 0; r == 0 && row < t->rows; row++) {
+    for (uint64_t row = 0; r == 0 && row < t->o->dim[0]; row++) {
         uint64_t dim;
 
         r = sparse_row(t, row, &dim);
-        if (r == 0 && (row ? dim != t->columns : !dim))
+        if (r == 0 && (row ? dim != t->o->dim[1] : !dim))
             r = kaldi_text_fail(t, "rows of one dim, not 0, before this");
         else if (r == 0)
-            t->columns = dim;
+            t->o->dim[1] = dim;
     }
     return r;
 }
