@@ -236,3 +236,12 @@ bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count c
     }
     return n > 1;
 }
+
+uint32_t folder_below(const struct search *s, uint32_t above, const char *path, size_t len)
+{
+    const char *top = claim_path(s, above);
+    char full[PATH_MAX];
+    int n = snprintf(full, sizeof(full), "%s%s%.*s", top, *top && len ? "/" : "", (int)len, path);
+
+    return n < (int)sizeof(full) ? folder_of_path(s, full, (size_t)n) : NO_FOLDER;
+}

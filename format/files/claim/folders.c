@@ -111,12 +111,8 @@ static enum folders_split folders_judge_splits(const struct search *s, const str
 /* Has a folder one of that name, with pictures? */
 static bool folders_has_named(const struct search *s, uint32_t folder, const char *name)
 {
-    AUTO_TEXT struct text path = {0};
-    const char *above = claim_path(s, folder);
-    uint32_t found;
+    uint32_t found = folder_below(s, folder, name, strlen(name));
 
-    text_add(&path, "%s%s%s", above, *above ? "/" : "", name);
-    found = path.failed ? NO_FOLDER : folder_of_path(s, path.data, path.len);
     return found != NO_FOLDER && is_sibling(s, found);
 }
 

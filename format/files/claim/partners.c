@@ -52,12 +52,9 @@ bool pairs_have_picture(const struct search *s, uint32_t folder, const char *ste
 uint32_t pairs_same_below(const struct search *s, uint32_t folder, uint32_t from, uint32_t to)
 {
     const char *path = claim_path(s, folder) + strlen(claim_path(s, from));
-    AUTO_TEXT struct text t = {0};
 
-    if (!*path)
-        return to;
-    text_add(&t, "%s%s", claim_path(s, to), *claim_path(s, to) ? path : path + (*path == '/'));
-    return t.failed ? NO_FOLDER : folder_of_path(s, t.data, t.len);
+    path += *path == '/';
+    return folder_below(s, to, path, strlen(path));
 }
 
 size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t input,

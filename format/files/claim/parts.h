@@ -196,6 +196,9 @@ bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count c
 /* The folder of that path. NO_FOLDER: there is none. */
 uint32_t folder_of_path(const struct search *s, const char *path, size_t len);
 
+/* The folder at that path below another, or that itself if the path is empty. NO_FOLDER. */
+uint32_t folder_below(const struct search *s, uint32_t above, const char *path, size_t len);
+
 /* ---- manifests.c ---- */
 
 /* Before folders are counted: find manifests by names, and by a look into some. */

@@ -70,28 +70,22 @@ static size_t recipe_plain_folders(const char *pattern)
 }
 
 /* The files that patterns may have: those of the folders that they begin with. */
-static int recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
-                        size_t *end)
+static void recipe_range(const struct recipe_making *t, const json_t *pictures, size_t *first,
+                         size_t *end)
 {
-    const char *above = claim_path(t->s, t->recipe->folder), *pattern;
+    const char *pattern;
 
     *first = t->s->m->n;
     *end = 0;
     for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++) {
-        int n = (int)recipe_plain_folders(pattern);
-        AUTO_TEXT struct text path = {0};
-        uint32_t folder;
+        uint32_t folder =
+            folder_below(t->s, t->recipe->folder, pattern, recipe_plain_folders(pattern));
 
-        text_add(&path, "%s%s%.*s", above, *above && n ? "/" : "", n, pattern);
-        if (path.failed)
-            return -ENOMEM;
-        folder = folder_of_path(t->s, path.data ? path.data : "", path.len);
         if (folder == NO_FOLDER)
             continue;
         *first = min_u64(*first, t->s->info[folder].first);
         *end = max_u64(*end, folder_end(t->s, folder));
     }
-    return 0;
 }
 
 /* Files that cannot be read are not in the listing. A dataset that has some is none: without them
@@ -126,10 +120,9 @@ int recipe_find_files(struct recipe_making *t)
     bool has[HAS_MOST] = {false};
     const char *pattern;
     size_t at, end;
-    int r = recipe_range(t, pictures, &at, &end);
+    int r = files ? recipe_check_unread(t, files) : 0;
 
-    if (r == 0 && files)
-        r = recipe_check_unread(t, files);
+    recipe_range(t, pictures, &at, &end);
     for (; at < end && r == 0; at++)
         r = recipe_match_file(t, pictures, at, has);
     for (size_t i = 0; r == 0 && i < HAS_MOST && (pattern = recipe_pattern(pictures, i)); i++)
