@@ -142,14 +142,15 @@ static int collect_compare_folders(const void *a, const void *b, void *search)
     return strcmp(claim_path(s, *(const uint32_t *)a), claim_path(s, *(const uint32_t *)b));
 }
 
-/* Take a folder and those in it in torchvision's order: sorted by their paths as texts. */
-static void collect_tree(struct set *set, uint32_t folder)
+/* Take a folder and those in it, from one on, in torchvision's order: sorted by their paths as
+ * texts. */
+static void collect_tree(struct set *set, uint32_t folder, uint32_t from)
 {
     struct search *s = set->s;
     AUTO_FREE uint32_t *sorted = NULL;
     uint32_t n = 0;
 
-    for (uint32_t i = folder; i < next_folder(s, folder);) {
+    for (uint32_t i = from; i < next_folder(s, folder);) {
         bool skips = i > folder && (s->info[i].is_target || is_skipped(folder_name(s, i)));
 
         if (!skips && search_capacity(s, &sorted, n, sizeof(*sorted)))
@@ -247,7 +248,7 @@ static void collect_classes(struct set *set)
     for (EACH_FOLDER(set->s, i, set->top))
         if (collect_is_class(set->s, i, set->top)) {
             set_add_class(set, i);
-            collect_tree(set, i);
+            collect_tree(set, i, i);
         }
     if (set->s->media == FILES_PICTURES)
         collect_note_equal(set);
@@ -262,8 +263,8 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
         return NULL;
     if (layout == LAYOUT_CLASSES)
         collect_classes(set);
-    else if (whole)
-        collect_tree(set, top);
+    else if (whole) /* pictures next to its folders are none of its parts */
+        collect_tree(set, top, top + 1);
     else
         collect_folder(set, top);
     if (s->media == FILES_PICTURES)
@@ -275,7 +276,7 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
 
 bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
 {
-    struct set *set = collect_set(s, root, LAYOUT_FLAT, root, true, "refused");
+    struct set *set = set_begin(s, root, LAYOUT_FLAT, root, "refused");
     AUTO_FREE char *why = NULL;
     va_list list;
 
@@ -285,6 +286,10 @@ bool collect_refused(struct search *s, uint32_t root, const char *format, ...)
         s->failed = true;
     }
     va_end(list);
+    if (set) {
+        collect_tree(set, root, root);
+        set_end(set);
+    }
     if (set && why)
         set_refuse(set, "%s", why);
     return true;

@@ -19,11 +19,12 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* How many siblings are in a folder, and how many of them have pictures themselves. */
+/* How many siblings are in a folder, how many of them have pictures themselves, and how many of
+ * these also deeper. */
 struct siblings {
     uint32_t folder; /* that they are in */
     uint32_t first;
-    size_t n, direct;
+    size_t n, direct, both;
 };
 
 static struct siblings siblings_of(const struct search *s, uint32_t folder)
@@ -33,6 +34,8 @@ static struct siblings siblings_of(const struct search *s, uint32_t folder)
     for (EACH_SIBLING(s, i, folder)) {
         ret.first = ret.n++ ? ret.first : i;
         ret.direct += s->info[i].here[COUNT_PICTURES] > 0;
+        ret.both += s->info[i].here[COUNT_PICTURES] &&
+                    s->info[i].all[COUNT_PICTURES] > s->info[i].here[COUNT_PICTURES];
     }
     return ret;
 }
@@ -225,12 +228,17 @@ static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t
 
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
 
-/* Do names say that some folders have what belongs to the pictures of others? Either not all have
- * pictures themselves; or one is called by pictures, and another has the same names. */
+/* Are some folders no classes, but datasets, or what belongs to the pictures of others? Either not
+ * all have pictures themselves, and one has such a name or classes in it; or one is called by
+ * pictures, and another has the same names. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     for (EACH_SIBLING(s, i, all->folder)) {
-        if (all->direct < all->n && all->n <= ROLES_MOST && words_have_role(folder_name(s, i)))
+        bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
+                           siblings_of(s, i).direct > 1;
+
+        if (all->direct < all->n && all->n <= ROLES_MOST &&
+            (has_classes || words_have_role(folder_name(s, i))))
             return true;
         for (EACH_SIBLING(s, k, all->folder))
             if (all->n <= COMPARED_MOST && words_have_pictures(folder_name(s, i)) &&
@@ -326,7 +334,7 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
         deeper = folders_judge_deeper(s, all);
     if (deeper == DEEPER_CLASSES && folders_have_roles(s, all)) {
         folders_refuse(s, all, "they are classes",
-                       "some have what belongs to the pictures of others, as their names say");
+                       "some are datasets, or have what belongs to the pictures of others");
         return;
     }
     switch (deeper) {

@@ -229,7 +229,8 @@ static bool pairs_are_surely_named(const struct search *s, uint32_t input, uint3
 {
     const char *a = folder_name(s, input), *b = folder_name(s, target);
 
-    return next_folder(s, input) == input + 1 && next_folder(s, target) == target + 1 &&
+    return sibling_from(s, input + 1, next_folder(s, input)) == next_folder(s, input) &&
+           sibling_from(s, target + 1, next_folder(s, target)) == next_folder(s, target) &&
            words_have_pictures(a) && !words_have_target(a, strlen(a)) && !words_have_input(b) &&
            !words_name_split(a) && !words_name_split(b);
 }

@@ -447,6 +447,10 @@ static void test_claim__roles__no_classes(void **state)
     check("HR/a.png HR/b.png LR_bicubic/X2/ax2.png", ":all flat refused\n");
     check("CUB/images/1.A/1.jpg segmentations/1.A/1.png segmentations/1.A/2.png",
           ":all flat refused\n");
+    check("256_Categories/a/1.jpg 256_Categories/b/2.jpg docs/3.png", ":all flat refused\n");
+    check("images/e/ images/1.png masks/e/ masks/2.png", ":all flat refused\n");
+    check("x_part_1/1.png x_part_2/2.png cover.jpg",
+          ":all flat 1(png) 2(png) aside 1 .jpg (cover.jpg)\n");
     check("image_2/1.png image_2/2.png disp_0/1.png disp_0/2.png", ":all flat refused\n");
     check("T/T_train_HR/1.png T/T_train_HR/2.png T/T_val_LR/X2/3.png",
           "T:T_train_HR flat 1(png) 2(png)\nT:T_val_LR flat 3(png)\n");
