@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "format/core/numbered.h"
 
 #define DIGITS_MAX 18
 #define TOTAL_MAX  1000000 /* files of a set; larger numbers behind "of" are part of a name */
@@ -114,10 +115,8 @@ static bool find_range(const char *name, struct sibling *ret)
 static int compare_rest(const struct sibling *a, const struct sibling *b, const char *const *name)
 {
     const char *x = name[a->file], *y = name[b->file];
-    int order = memcmp(x, y, a->at < b->at ? a->at : b->at);
+    int order = text_compare(x, a->at, y, b->at);
 
-    if (!order && a->at != b->at)
-        order = a->at < b->at ? -1 : 1;
     return order ? order : strcmp(x + a->at + a->digits, y + b->at + b->digits);
 }
 

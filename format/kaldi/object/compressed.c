@@ -59,7 +59,8 @@ struct column {
 
 static void column_init(struct column *c, const uint8_t *header, const uint8_t *quartiles)
 {
-    float min = kaldi_load_f4(header), step = kaldi_load_f4(header + 4) * 1.52590218966964e-05f;
+    float min = f4_of_bits(load_le32(header)),
+          step = f4_of_bits(load_le32(header + 4)) * 1.52590218966964e-05f;
     float q[4];
 
     for (unsigned i = 0; i < 4; i++)
@@ -119,7 +120,7 @@ static void decode_rows(const struct kaldi_object *o, const uint8_t *header, boo
                         uint8_t *dst)
 {
     bool two = o->store == KALDI_CM2;
-    float min = kaldi_load_f4(header), range = kaldi_load_f4(header + 4);
+    float min = f4_of_bits(load_le32(header)), range = f4_of_bits(load_le32(header + 4));
     float step = (float)((double)range * (two ? 1 / 65535.0 : 1 / 255.0));
     const uint8_t *p = header + HEADER;
     uint64_t n = o->dim[0] * o->dim[1];

@@ -131,17 +131,9 @@ void kaldi_store_reals(uint8_t *dst, bool wide, const uint8_t *p, uint64_t n, un
         return;
     if (width == (wide ? 8 : 4))
         memcpy(dst, p, (size_t)n * width);
-    else if (wide)
-        for (uint64_t k = 0; k < n; k++)
-            kaldi_store_real(dst, k, true, (double)kaldi_load_f4(p + 4 * k));
     else
-        for (uint64_t k = 0; k < n; k++) {
-            uint64_t bits = load_le64(p + 8 * k);
-            double v;
-
-            memcpy(&v, &bits, sizeof(v));
-            kaldi_store_real(dst, k, false, v);
-        }
+        for (uint64_t k = 0; k < n; k++)
+            kaldi_store_real(dst, k, wide, kaldi_load_real(p + width * k, width));
 }
 
 void kaldi_put_reals(struct kaldi_values *v, unsigned array, const uint8_t *p, uint64_t n,

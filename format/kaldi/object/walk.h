@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/real.h"
 #include "format/kaldi/object/object.h"
 
 /* ---- values (format/kaldi/object/types.c) ---- */
@@ -168,29 +168,19 @@ static inline uint64_t kaldi_triangle_rows(uint64_t n)
     return rows;
 }
 
-static inline float kaldi_load_f4(const uint8_t *p)
-{
-    uint32_t bits = load_le32(p);
-    float v;
-
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
 /* Write element number i, a real number, as double (wide) or float. */
 static inline void kaldi_store_real(uint8_t *dst, uint64_t i, bool wide, double v)
 {
-    float narrow = (float)v;
-    uint64_t wide_bits;
-    uint32_t bits;
+    if (wide)
+        store_le64(dst + 8 * i, bits_of_f8(v));
+    else
+        store_le32(dst + 4 * i, bits_of_f4((float)v));
+}
 
-    if (wide) {
-        memcpy(&wide_bits, &v, sizeof(v));
-        store_le64(dst + 8 * i, wide_bits);
-    } else {
-        memcpy(&bits, &narrow, sizeof(narrow));
-        store_le32(dst + 4 * i, bits);
-    }
+/* The number at p, of that width. */
+static inline double kaldi_load_real(const uint8_t *p, unsigned width)
+{
+    return width == 8 ? f8_of_bits(load_le64(p)) : (double)f4_of_bits(load_le32(p));
 }
 
 /* The width in bytes of a value, if an object's values are one array at its end; 0: they are

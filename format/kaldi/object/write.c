@@ -42,18 +42,6 @@ static int32_t next_int(struct writer *w, unsigned array)
     return (int32_t)load_le32(w->o->array[array] + 4 * w->used[array]++);
 }
 
-static double real_at(const struct kaldi_written *o, unsigned array, uint64_t i)
-{
-    uint64_t bits;
-    double v;
-
-    if (!o->wide)
-        return (double)kaldi_load_f4(o->array[array] + 4 * i);
-    bits = load_le64(o->array[array] + 8 * i);
-    memcpy(&v, &bits, sizeof(v));
-    return v;
-}
-
 /* The next n real numbers of an array. */
 static void write_reals(struct writer *w, unsigned array, uint64_t n)
 {
@@ -68,7 +56,8 @@ static void write_reals(struct writer *w, unsigned array, uint64_t n)
         at += n * width;
     }
     for (uint64_t i = 0; i < n && o->as_text; i++) {
-        at += decimal_text(real_at(o, array, w->used[array] + i), at);
+        at += decimal_text(kaldi_load_real(o->array[array] + width * (w->used[array] + i), width),
+                           at);
         *at++ = ' ';
     }
     w->at = at;

@@ -44,6 +44,24 @@ static int audio_find_part(const struct dataset *ds, const struct record_content
     return 0;
 }
 
+void kaldi_set_identify(const struct kaldi_set *set, struct text *t)
+{
+    for (unsigned i = 0; i < set->n_columns; i++) {
+        text_add(t, " %s=", set->column[i].table->name);
+        kaldi_table_identity(set->column[i].table, t);
+    }
+    if (set->segments) { /* which is no column */
+        text_add(t, " segments=");
+        kaldi_table_identity(set->segments, t);
+    }
+}
+
+int kaldi_set_identity(const struct dataset *ds, struct text *t)
+{
+    kaldi_set_identify(kaldi_set_of(ds), t);
+    return 0;
+}
+
 int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup)
 {
     static const struct record_audio_parts parts = {audio_is_part, audio_find_part};

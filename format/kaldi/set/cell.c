@@ -184,11 +184,6 @@ static int read_source_bytes(const struct making *w, uint64_t off, uint64_t len,
     return r;
 }
 
-static int read_object(const struct making *w, uint8_t **ret)
-{
-    return read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, ret);
-}
-
 static int decode_array(const struct making *w, const uint8_t *bytes, unsigned i, uint8_t **ret,
                         size_t *ret_len)
 {
@@ -215,7 +210,7 @@ static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
     const struct making *w = ctx;
     AUTO_FREE uint8_t *bytes = NULL;
     uint8_t *values;
-    int r = read_object(w, &bytes);
+    int r = read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, &bytes);
 
     if (r == 0)
         r = decode_array(w, bytes, w->array, &values, ret_size);
@@ -337,7 +332,7 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         r = read_source_bytes(w, part.off, part.len, &bytes);
         written.array[0] = bytes;
     } else {
-        r = read_object(w, &bytes);
+        r = read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, &bytes);
         for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
             if (!row->is_cut && kaldi_plain(o, i, w->dtype, &at)) {
                 written.array[i] = bytes + at;

@@ -231,24 +231,6 @@ static int kaldi_set_set_check(const struct dataset *ds,
     return records_check(ds, report, ctx, d);
 }
 
-void kaldi_set_identify(const struct kaldi_set *set, struct text *t)
-{
-    for (unsigned i = 0; i < set->n_columns; i++) {
-        text_add(t, " %s=", set->column[i].table->name);
-        kaldi_table_identity(set->column[i].table, t);
-    }
-    if (set->segments) { /* which is no column */
-        text_add(t, " segments=");
-        kaldi_table_identity(set->segments, t);
-    }
-}
-
-int kaldi_set_identity(const struct dataset *ds, struct text *t)
-{
-    kaldi_set_identify(kaldi_set_of(ds), t);
-    return 0;
-}
-
 static void kaldi_set_set_free(struct dataset *ds)
 {
     struct kaldi_set *set = ds->impl;

@@ -184,14 +184,14 @@ int kaldi_fields_finish(struct dataset *ds);
 /* Archives and their scp files (format/kaldi/set/entries.c). */
 extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
 
-/* ---- audio.c: the arrays of recordings. 0 or -ENOMEM ---- */
-
-int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup);
-
 /* Add which rows the tables of a set have, in which files. */
 void kaldi_set_identify(const struct kaldi_set *set, struct text *t);
 
 /* The same: identity() of struct dataset_ops. */
 int kaldi_set_identity(const struct dataset *ds, struct text *t);
+
+/* ---- audio.c: the arrays of recordings. 0 or -ENOMEM ---- */
+
+int kaldi_audio_init(struct dataset *ds, const struct format_setup *setup);
 
 #endif
