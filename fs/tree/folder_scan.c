@@ -20,7 +20,7 @@
 #include "fs/log/log.h"
 #include "fs/tree/folder_scan_parts.h"
 
-#define HEADS_AHEAD 64 /* files whose heads are fetched ahead */
+#define HEADS_AHEAD 128 /* files whose heads are fetched ahead */
 
 /* The strongest claim, and whose it is: the first format that has it. */
 static enum claim best_claim(const struct probed_file *file, unsigned *ret_format)
