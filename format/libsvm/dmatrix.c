@@ -9,8 +9,10 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "format/index/pass_window.h"
 
 #define MAGIC       UINT32_C(0xffffab01)
+#define HEAD_BYTES  4096  /* read at once */
 #define STRING_MAX  65536 /* bytes of a name */
 #define COLUMNS_MAX (UINT64_C(1) << 32)
 #define STRINGS_MAX (UINT64_C(1) << 26) /* of a field; each is read when the file is opened */
@@ -60,9 +62,7 @@ struct head {
     struct dmatrix *m;
     uint64_t at; /* byte of the file */
     struct diag *d;
-    uint8_t bytes[4096];
-    uint64_t from; /* byte of the file that bytes[0] is, */
-    size_t len;    /* and how many there are */
+    struct pass_window window;
 };
 
 __attribute__((format(printf, 3, 4))) static int fault(const struct head *h, uint64_t byte,
@@ -91,19 +91,14 @@ static int head_has(const struct head *h, uint64_t n, uint64_t each, const char 
 
 static int head_bytes(struct head *h, void *ret, size_t n, const char *what)
 {
+    const uint8_t *bytes;
     int r = head_has(h, 1, n, what);
 
-    if (r == 0 && n > sizeof(h->bytes))
-        r = blob_read(READ_WAITS, h->blob, ret, n, h->at, h->d);
-    else if (r == 0 && (h->at < h->from || h->at + n > h->from + h->len)) {
-        h->from = h->at;
-        h->len = (size_t)min_u64(sizeof(h->bytes), h->blob->size - h->at);
-        r = blob_read(READ_WAITS, h->blob, h->bytes, h->len, h->from, h->d);
-    }
+    if (r == 0)
+        r = pass_window_at(&h->window, h->blob, h->at, n, h->blob->size, &bytes, h->d);
     if (r < 0)
         return r;
-    if (n <= sizeof(h->bytes))
-        memcpy(ret, h->bytes + (h->at - h->from), n);
+    memcpy(ret, bytes, n);
     h->at += n;
     return 0;
 }
@@ -374,7 +369,8 @@ static int find_rows(struct head *h)
 int dmatrix_read(const struct blob *blob, struct dmatrix *ret, struct diag *d)
 {
     struct dmatrix m = {0};
-    struct head h = {.blob = blob, .m = &m, .d = d};
+    struct head h = {
+        .blob = blob, .m = &m, .d = d, .window = {.least = HEAD_BYTES, .most = HEAD_BYTES}};
     uint64_t fields = 0;
     int r = get_version(&h, &fields);
 
@@ -386,6 +382,7 @@ int dmatrix_read(const struct blob *blob, struct dmatrix *ret, struct diag *d)
         r = find_rows(&h);
     if (r == 0 && (m.names.failed || m.types.failed))
         r = -ENOMEM;
+    pass_window_release(&h.window);
     if (r < 0) {
         dmatrix_release(&m);
         return diag_set(d, r, "%s: %s", blob_name(blob), strerror(-r));
