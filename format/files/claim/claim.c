@@ -222,6 +222,8 @@ int files_claim_names(const struct members *listing, struct claims *ret)
     counts_make(&s);
     if (!s.failed)
         claim_recipes(&s);
+    if (!s.failed && s.print)
+        recipe_print_recipes(&print, &s);
     if (!s.failed && listing->n)
         claim_by_rules(&s);
     claim_end_sets(&s);

@@ -229,36 +229,28 @@ static void print_recipe(struct recipe_print *print, struct search *s, const str
     print_add(print, s, name, true, ret);
 }
 
-/* Datasets of recipes that are no sets: files and folders. */
-static void print_others(struct recipe_print *print, struct search *s)
+/* Is a folder in one that a recipe shows elsewhere, and prints as such? */
+static bool print_is_moved(const struct search *s, uint32_t folder)
+{
+    for (size_t i = 0; i < s->claims->n_moved; i++)
+        if (members_is_below(claim_path(s, folder), s->claims->moved[i].folder))
+            return true;
+    return false;
+}
+
+void recipe_print_recipes(struct recipe_print *print, struct search *s)
 {
     for (size_t i = 0; i < s->n_recipes; i++) {
         json_t *dataset;
         const char *name;
 
+        if (print_is_moved(s, s->recipe[i]->folder))
+            continue;
         json_object_foreach(json_object_get(s->recipe[i]->json, "datasets"), name, dataset)
         {
-            if (!json_object_get(dataset, "pictures"))
-                print_recipe(print, s, s->recipe[i], name, dataset);
+            print_recipe(print, s, s->recipe[i], name, dataset);
         }
     }
-}
-
-/* Is a set in a folder that a recipe shows elsewhere, and prints as such? */
-static bool print_is_moved(const struct search *s, const struct set *set)
-{
-    for (size_t i = 0; i < s->claims->n_moved; i++)
-        if (members_is_below(claim_path(s, set->root), s->claims->moved[i].folder))
-            return true;
-    return false;
-}
-
-static bool print_is_first(const struct search *s, const struct set *set)
-{
-    for (const struct set *other = s->set; other < set; other++)
-        if (other->dataset == set->dataset)
-            return false;
-    return true;
 }
 
 /* ---- what is left ---- */
@@ -325,14 +317,12 @@ void recipe_print_sets(struct recipe_print *print, struct search *s)
     for (size_t i = 0; i < s->n_sets && !s->failed; i++) {
         const struct set *set = &s->set[i];
 
-        if (print_is_moved(s, set))
+        if (print_is_moved(s, set->root) || set->dataset)
             continue;
         if (set->claim->table)
             print_leave_folder(print, s, set->root);
-        else if (!set->dataset)
+        else
             print_set(print, s, set);
-        else if (print_is_first(s, set))
-            print_recipe(print, s, set->recipe, set->pattern, set->dataset);
     }
 }
 
@@ -362,7 +352,6 @@ void recipe_print_end(struct recipe_print *print, struct search *s, char **ret)
     const char *name, *comma = "";
     json_t *dataset;
 
-    print_others(print, s);
     print_end_classes(print);
     if (s->m->n)
         print_leave_all(print, s);

@@ -18,7 +18,8 @@ void recipe_print_begin(struct recipe_print *print, struct search *s);
 void recipe_print_release(struct recipe_print *print);
 #define AUTO_RECIPE_PRINT AUTO(recipe_print_release)
 
-/* Add the sets that are not collections yet. */
+/* Add the datasets of all recipes; then the sets that are not collections yet. */
+void recipe_print_recipes(struct recipe_print *print, struct search *s);
 void recipe_print_sets(struct recipe_print *print, struct search *s);
 
 /* Files that are in no sample may be datasets of their own: they are left. *ret: the recipe; the
