@@ -233,17 +233,19 @@ static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t
  * pictures, and another has the same names. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
+    if (all->n > COMPARED_MOST)
+        return false;
     for (EACH_SIBLING(s, i, all->folder)) {
+        const char *name = folder_name(s, i);
         bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
                            siblings_of(s, i).direct > 1;
 
-        if (all->direct < all->n && all->n <= ROLES_MOST &&
-            (has_classes || words_have_role(folder_name(s, i))))
+        if (all->direct < all->n && all->n <= ROLES_MOST && (has_classes || words_have_role(name)))
             return true;
-        for (EACH_SIBLING(s, k, all->folder))
-            if (all->n <= COMPARED_MOST && words_have_pictures(folder_name(s, i)) &&
-                !words_have_pictures(folder_name(s, k)) && folders_have_same_names(s, i, k))
-                return true;
+        if (words_have_pictures(name))
+            for (EACH_SIBLING(s, k, all->folder))
+                if (!words_have_pictures(folder_name(s, k)) && folders_have_same_names(s, i, k))
+                    return true;
     }
     return false;
 }
