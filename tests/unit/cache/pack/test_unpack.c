@@ -330,7 +330,8 @@ static void add_bzip2(struct packed *p, const void *content, size_t len)
     unsigned n = (unsigned)(PACKED_SIZE - p->len);
 
     assert_int_equal(BZ2_bzBuffToBuffCompress((char *)p->bytes + p->len, &n,
-                                              (char *)(uintptr_t)content, (unsigned)len, 1, 0, 0),
+                                              (char *)(uintptr_t)content, (unsigned)len,
+                                              len < 4 ? 9 : 1, 0, 0),
                      BZ_OK);
     p->len += n;
 }
@@ -447,8 +448,10 @@ static void test_packings__bit_flips__never_wrong_content(void **state)
 
 static void test_unpack__not_packed__as_it_is(void **state)
 {
-    static const char *const contents[] = {"",  "\x1f", "hello", "PK\3\4",         "\xfd",
-                                           "x", "x^",   "x^2",   "x\x9c and text", "x\x9c\1\2\3\4"};
+    static const char *const contents[] = {
+        "",           "\x1f",       "hello",      "PK\3\4",           "\xfd",
+        "x",          "x^",         "x^2",        "x\x9c and text",   "x\x9c\1\2\3\4",
+        "BZh01AY&SY", "BZh:1AY&SY", "BZh91AY&SZ", "\x1f\xb5\x2f\xfd", "\x21\xb5\x2f\xfd"};
     static const uint8_t length[] = {0x78, 0x9c, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4}; /* of a record */
     char path[PATH_MAX];
 
@@ -863,6 +866,7 @@ static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
         CASE(MAGIC_ZSTD "\0\xa9" RAW_HI, "window of at most 256 MiB, got one of 2304 MiB"),
         CASE(MAGIC_ZSTD "\0\xff" RAW_HI, "Unpack it with zstd -d --long=31"),
         CASE("\x27\xb5\x2f\xfd\0\0", "a format of before 0.8"),
+        CASE("\x22\xb5\x2f\xfd\0\0", "a format of before 0.8"),
         CASE("\x1e\xb5\x2f\xfd\0\0", "a format of before 0.8"),
         CASE(SKIPPED SKIPPED, "got skippable frames only"),
         CASE("\x50\x2a\x4d\x18\4\0\0\0abc", "got the end of the file at byte 11"),
