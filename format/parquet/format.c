@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/read_context.h"
 #include "format/parquet/file.h"
 
@@ -112,20 +113,18 @@ static size_t contents_width(const struct parquet_column *c)
     return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
 }
 
-/* Copy the values of a unit without marks to all of n rows that it has: rows that follow each other
- * at once. */
+/* Copy the values of a unit without marks to all of n rows that it has; in_order: the rows follow
+ * each other. */
 static void contents_copy(const struct values *slab, uint64_t first, const uint64_t *row,
-                          unsigned n, uint8_t *dst, bool *is_done)
+                          unsigned n, bool in_order, uint8_t *dst, bool *is_done)
 {
     for (unsigned i = 0, k; i < n; i += k) {
         uint64_t at = row[i] - first;
         size_t bytes;
 
-        k = 1;
+        k = in_order && at < slab->n ? (unsigned)min_u64(n - i, slab->n - at) : 1;
         if (at >= slab->n)
             continue;
-        while (i + k < n && row[i + k] == row[i] + k && at + k < slab->n)
-            k++;
         memset(is_done + i, true, k);
         bytes = (size_t)k * slab->width;
         if (bytes == 8) /* a size that is a constant makes a copy of one instruction */
@@ -137,8 +136,8 @@ static void contents_copy(const struct values *slab, uint64_t first, const uint6
 
 /* Rows of one column: the rows of a unit together, in whatever order they are. */
 static int contents_column(struct read_context *rc, const struct parquet_file *file,
-                           unsigned column, const uint64_t *row, unsigned n, uint8_t *dst,
-                           struct diag *d)
+                           unsigned column, const uint64_t *row, unsigned n, bool in_order,
+                           uint8_t *dst, struct diag *d)
 {
     AUTO_FREE bool *is_done = calloc(n, sizeof(*is_done));
     size_t width = contents_width(&file->column[column]), len = width;
@@ -157,7 +156,7 @@ static int contents_column(struct read_context *rc, const struct parquet_file *f
         if (r < 0 || is_done[i])
             continue;
         if (!slab->n_marks && slab->width == width)
-            contents_copy(slab, first, row + i, n - i, dst + i * width, is_done + i);
+            contents_copy(slab, first, row + i, n - i, in_order, dst + i * width, is_done + i);
         if (is_done[i])
             continue;
         r = contents_bytes(file, column, row[i], slab, (size_t)(row[i] - first), &bytes, &len, d);
@@ -175,11 +174,14 @@ static int contents_read_rows(struct read_context *rc, const void *p, const uint
                               unsigned first, unsigned n_dst, struct diag *d)
 {
     const struct parquet_file *file = p;
+    bool in_order = true;
     int all = 0;
 
+    for (unsigned i = 1; i < n; i++)
+        in_order = in_order && row[i] == row[i - 1] + 1;
     for (unsigned i = 0; i < n_columns; i++) {
         size_t width = contents_width(&file->column[column[i]]);
-        int r = contents_column(rc, file, column[i], row, n, dst + first * width, d);
+        int r = contents_column(rc, file, column[i], row, n, in_order, dst + first * width, d);
 
         dst += n_dst * width;
         if (!missing_go_on(rc, r, &all))
