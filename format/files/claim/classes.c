@@ -205,8 +205,8 @@ static void classes_search_folder(struct search *s, uint32_t folder, bool split,
         return;
     split = split || name_is_split(folder_name(s, folder));
     project = project || f->project;
-    if ((split || !project) && numbers_run_on(s, folder, COUNT_SAMPLES) &&
-        classes_look(s, folder)) {
+    if ((split || !project) && s->media == FILES_SOUNDS &&
+        f->all[COUNT_STRAY] == f->here[COUNT_STRAY] && numbers_run_on(s, folder, COUNT_SAMPLES)) {
         collect_set(s, folder, LAYOUT_FLAT, folder, true, "parts of one dataset");
         return;
     }

@@ -671,6 +671,7 @@ static void test_claim__one_folder_of_sounds__no_classes(void **state)
     check("a/1.wav b/", "");
     check("audio_test/3.wav audio_train/1.wav audio_train/2.wav", "");               /* two parts */
     check("a/1.wav b/2.wav all/a/1.wav all/b/2.wav", ":all sounds 1(wav) 2(wav)\n"); /* a copy */
+    check("000/1.mp3 000/x.npy 001/2.mp3", ""); /* x.npy may be a dataset */
     check("000/000002.mp3 000/5.mp3 001/1001.mp3", ":all sounds 000002(mp3) 5(mp3) 1001(mp3)\n");
     check("1.wav 2.wav 3.wav a/1.wav b/2.wav", "");
 }
