@@ -59,7 +59,7 @@ static void set_option(struct format_options *ret, const char *word)
         else if (options[i].kind == CHOICE)
             *(unsigned *)at = (unsigned)value[1] % 3;
         else if (options[i].kind == NUMBER)
-            *(uint64_t *)at = (uint64_t)atoi(value + 1);
+            *(uint64_t *)at = strtoull(value + 1, NULL, 10);
         else if (options[i].kind == LETTER)
             *(char *)at = value[1];
         else
