@@ -175,7 +175,7 @@ static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag
     unsigned tries = call->tries ? call->tries : TRIES;
     char name[HTTP_NAME_SIZE];
     struct diag why = DIAG_INIT;
-    bool again = true;
+    bool again = true, was_begun = ahead->begun;
     int r = -EINVAL;
 
     http_url_name(call->url, name, sizeof(name));
@@ -199,6 +199,8 @@ static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag
             break;
         }
         text_release(&get->body);
+        if (was_begun && !call->plain && !call->no_sign && round_is_given_up(http))
+            again = false; /* it was silent for another text meanwhile */
         if (again && n < tries && round_let_limit_pass(round, &get->request.reply))
             continue;
         pause = round_pause_ms(round, n, get->request.reply.retry_ms);
@@ -245,10 +247,12 @@ static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
     return ahead;
 }
 
-struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most)
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries)
 {
     struct http_ahead *ahead = ahead_new(http, url, most);
 
+    if (ahead)
+        ahead->call.tries = tries;
     if (ahead && !http_loop_is_here(http))
         ahead->begun =
             get_begin(http, &ahead->call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0;
@@ -264,7 +268,7 @@ int http_get_text(struct http *http, char *url, size_t most, struct text *ret, c
 /* No try is under way: free it. */
 static void ahead_free(struct http_ahead *ahead)
 {
-    free(ahead->heard.url);
+    secret_free(&ahead->heard.url);
     round_release(&ahead->round);
     free(ahead->url);
     free(ahead);

@@ -93,8 +93,9 @@ struct http_call {
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* Begin to ask for a text that the caller may need, while it waits for something else. url: taken
- * over; NULL: no memory. What cannot begin now begins when it is taken. NULL: no memory. */
-struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most);
+ * over; NULL: no memory. tries: as in struct http_call. What cannot begin now begins when it is
+ * taken. NULL: no memory. */
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries);
 
 /* Get the text as http_get() of that URL. Frees ahead; NULL: -ENOMEM. *ret_led: where redirects
  * led, as http_heard.url; ret_led NULL: not wanted. */

@@ -57,8 +57,7 @@ static int zstd_begin_frame(const struct stream_head *head, struct diag *d)
         window += window / 8 * (head->bytes[5] & 7);
     }
     if (!is_known && window <= UINT64_C(1) << zstd_window_log())
-        return head->len < STREAM_HEAD ? streams_cut("zstd", head->file, head->at + head->left, d)
-                                       : 0; /* the decoder says what is wrong with it */
+        return 0; /* the decoder says what is wrong with it */
     filled = min_u64(min_u64(window, content), blocks * BLOCK_CONTENT);
     if (dictionary)
         return diag_set(d, -EBADMSG,

@@ -162,7 +162,7 @@ struct http_ahead *remote_ask(const struct source *source, const char *path)
     char *url = NULL;
 
     remote_url(source, path, &url);
-    return http_ahead_start(source->http, url, REMOTE_TEXT_MOST);
+    return http_ahead_start(source->http, url, REMOTE_TEXT_MOST, 0);
 }
 
 int known_url(const struct source *source, const struct members *m, size_t i, char **ret)

@@ -183,7 +183,7 @@ static int range_ask(const struct s3_walk *walk, struct range *range)
     int r = page_url(walk, &question, &url);
 
     if (r == 0)
-        range->asked = http_ahead_start(walk->http, url, REMOTE_TEXT_MOST);
+        range->asked = http_ahead_start(walk->http, url, REMOTE_TEXT_MOST, 0);
     return r;
 }
 

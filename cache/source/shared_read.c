@@ -10,6 +10,8 @@
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
 
+#define SHARED_TRIES 2 /* of a request: a mount can do without */
+
 /* Its URL as such a file. NULL: no memory. */
 static char *shared_read_url(const struct source *source, const char *name)
 {
@@ -45,13 +47,15 @@ static int shared_read_file(const struct source *source, const char *name, size_
     }
     url = shared_read_url(source, name);
     return !url ? -ENOMEM
-                : http_get(source->http, &(struct http_call){.url = url, .most = most, .tries = 2},
+                : http_get(source->http,
+                           &(struct http_call){.url = url, .most = most, .tries = SHARED_TRIES},
                            ret, d);
 }
 
 struct http_ahead *shared_read_ask(const struct source *source, const struct shared_line *line)
 {
-    return http_ahead_start(source->http, shared_read_url(source, line->name), (size_t)line->size);
+    return http_ahead_start(source->http, shared_read_url(source, line->name), (size_t)line->size,
+                            SHARED_TRIES);
 }
 
 int shared_read_line(const struct source *source, const struct shared_line *line,

@@ -465,7 +465,7 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
         char *of_sums;
 
         text_print(&of_sums, "%.*sSHA256SUMS", (int)(strrchr(url, '/') + 1 - url), url);
-        sums = http_ahead_start(source->http, of_sums, REMOTE_TEXT_MOST);
+        sums = http_ahead_start(source->http, of_sums, REMOTE_TEXT_MOST, 0);
     }
     http_stat(source->http, 1, &file);
     /* A page that the server makes has neither ETag nor time. */

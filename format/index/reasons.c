@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REASONS_MOST (1u << 18) /* bytes */
@@ -20,7 +21,11 @@ bool reasons_find(const struct text *reasons, uint64_t row, struct diag *d)
 {
     char number[24];
     int n = snprintf(number, sizeof(number), "%llu ", (unsigned long long)row);
+    const char *last = reasons->len ? memrchr(reasons->data, '\n', reasons->len - 1) : NULL;
 
+    /* Rows rise, and most rows that cannot be read may be behind those with a reason. */
+    if (!reasons->len || row > strtoull(last ? last + 1 : reasons->data, NULL, 10))
+        return false;
     for (const char *line = reasons->data; line && *line; line += *line == '\n') {
         size_t len = strcspn(line, "\n");
 

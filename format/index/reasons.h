@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 
+/* Rows rise. */
 void reasons_add(struct text *reasons, uint64_t row, const char *why);
 
 /* Set d to the reason of that row; false: it has none here. */

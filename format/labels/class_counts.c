@@ -105,7 +105,8 @@ int class_counts_init(struct class_counts *ret, const struct dataset *ds, const 
         if (r == 0 && n)
             table->count[number] = n;
     }
-    for (uint64_t at = 0, n; r == 0 && !table->n && at < ds->samples; at += n) {
+    for (uint64_t at = r == 0 && table->n ? ds->samples : 0, n; r == 0 && at < ds->samples;
+         at += n) {
         n = min_u64(LABEL_READ, ds->samples - at);
         r = label_read_whole(&in.input, READ_WAITS, at, (size_t)n, value, d);
         for (uint64_t i = 0; i < n && r == 0; i++)

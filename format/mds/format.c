@@ -232,8 +232,15 @@ static int mds_find_shard(struct mds_folder *f, const json_t *shard, const char 
                         f->index, raw, packing);
     if (file)
         *ret = TAKE_PTR(file->blob);
-    if (r < 0 && packed && mds_open_below(f->setup, f->file[0].folder, packed, ret, NULL) == 0)
-        return opener_unpack_file(f->setup->opener, ret, d);
+    if (r == -ENOENT && packed) {
+        struct diag other = DIAG_INIT;
+        int q = mds_open_below(f->setup, f->file[0].folder, packed, ret, &other);
+
+        if (q == 0)
+            return opener_unpack_file(f->setup->opener, ret, d);
+        if (q != -ENOENT)
+            return diag_set(d, q, "%s", other.text);
+    }
     return r < 0 ? diag_set(d, r, "%s", reason.text) : 0;
 }
 
@@ -418,13 +425,25 @@ static bool mds_has_shards(const struct folder_names *folder)
     return false;
 }
 
+/* Is it a .meta file of a shard of texts, which may be packed? */
+static bool mds_is_meta(const char *name)
+{
+    static const char *const packings[] = {"", ".zstd", ".zst", ".gz", ".bz2", ".br", ".snappy"};
+    const char *meta = strstr(name, ".meta");
+    bool is = false;
+
+    for (size_t i = 0; meta && i < ARRAY_LEN(packings); i++)
+        is = is || !strcmp(meta + 5, packings[i]);
+    return is && strstr(name, "shard.");
+}
+
 static enum claim mds_probe(const struct probed_file *file)
 {
-    const char *mds = strstr(file->name, ".mds"), *meta = strstr(file->name, ".meta");
+    const char *mds = strstr(file->name, ".mds");
 
     if (mds && mds > file->name && (!mds[4] || mds[4] == '.'))
         return CLAIM_NAMED;
-    if (meta && (!meta[5] || meta[5] == '.') && strstr(file->name, "shard."))
+    if (mds_is_meta(file->name))
         return CLAIM_ASIDE;
     if (strcmp(file->name, INDEX_NAME) != 0 || !mds_has(file, "\"shards\""))
         return CLAIM_NONE;

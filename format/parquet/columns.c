@@ -87,13 +87,13 @@ struct columns_making {
     const json_t *feature;     /* of the column of the file */
 };
 
-static void columns_note(struct columns_making *m, const char *why)
+static void columns_note(struct columns_making *m, const char *what, const char *why)
 {
     char name[RECORD_NAME_MAX + 1];
 
     record_name(m->path, strlen(m->path), RECORD_NAME_MAX, name);
-    text_add(&m->file->notes, "%s: column '%s' is ignored: %s\n", blob_name(m->file->base.blob),
-             name, why);
+    text_add(&m->file->notes, "%s: column '%s'%s%s\n", blob_name(m->file->base.blob), name, what,
+             why);
 }
 
 /* Why chunks of those leaves are not read; NULL: they are. */
@@ -167,7 +167,7 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
     if (!why && (file->n_columns == RECORD_COLUMNS_MAX || file->n_slots + slots > INDEX_LEARNED))
         why = "there are more than 1024 columns";
     if (why) {
-        columns_note(m, why);
+        columns_note(m, " is ignored: ", why);
         return 0;
     }
     for (c.value = c.node; c.value->type < 0;)
@@ -202,14 +202,11 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
     const json_t *classes = parquet_hub_classes(m->feature);
 
     if (node->logical == LOGICAL_NULL) {
-        columns_note(m, "it has nulls only");
+        columns_note(m, " is ignored: ", "it has nulls only");
         return 0;
     }
     if (node->logical == LOGICAL_OTHER)
-        text_add(&m->file->notes,
-                 "%s: column '%.200s' has a logical type that is not known, and "
-                 "shows what is stored\n",
-                 blob_name(m->file->base.blob), m->path);
+        columns_note(m, " has a logical type that is not known, and shows what is stored", "");
     c.convert = parquet_convert_for(node, &c.dtype, &c.width);
     c.shown = c.width ? SHOWN_NUMBER : SHOWN_BYTES;
     c.is_json_text = node->logical == LOGICAL_JSON;
@@ -220,9 +217,7 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
         c.classes = classes;
         c.null = NULL_MINUS_ONE;
     } else if (classes) {
-        text_add(&m->file->notes,
-                 "%s: column '%.200s': its names of classes are ignored: expected int64\n",
-                 blob_name(m->file->base.blob), m->path);
+        columns_note(m, ": its names of classes are ignored: ", "expected int64");
     }
     return columns_add(m, &c, "");
 }
@@ -312,7 +307,7 @@ static int columns_add_node(struct columns_making *m, const struct parquet_node 
     int r = 0;
 
     if (node->logical == LOGICAL_VARIANT) {
-        columns_note(m, "VARIANT is not read");
+        columns_note(m, " is ignored: ", "VARIANT is not read");
         return 0;
     }
     if (node->repetition == NODE_REPEATED || node->logical == LOGICAL_LIST ||

@@ -272,7 +272,8 @@ static void unit_make_cells(struct together *t, unsigned first, unsigned end, st
     if (rc == &t->peek && atomic_load(&t->is_missing))
         return;
     values_clear(rows);
-    r = t->remembers ? parquet_unit_get(rc, p->file, p->column, p->row, &got, &row, &unit, NULL)
+    r = t->remembers ? parquet_unit_get(rc, p->file, p->column, t->cell[first].cell.row, &got, &row,
+                                        &unit, NULL)
                      : parquet_read_rows(rc, p->file, &p->file->column[p->column], p->group,
                                          &p->bytes, (size_t)p->rows, rows, &why);
     if (r == -EAGAIN && rc != &t->peek)

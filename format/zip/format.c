@@ -50,6 +50,8 @@ static int zip_read_heads(const struct claims *claims, const size_t *file, unsig
                             NULL);
         if (r == -ENOMEM)
             return r;
+        if (r < 0 && r != -EBADMSG) /* the next mount may read it */
+            found->archive->found.may_differ = true;
         len[i] = r < 0 ? r : len[i];
     }
     return 0;
@@ -175,7 +177,8 @@ static int zip_find(void *impl, struct diag *d)
         found->claims.open = zip_open_listed;
         r = taken ? zip_find_sets(found, &list, d) : -ENOMEM;
     }
-    found->archive->found.may_differ = r == 0 && !zip_may_keep(found); /* it is not kept */
+    if (r == 0 && !zip_may_keep(found))
+        found->archive->found.may_differ = true; /* it is not kept */
     return r < 0 ? r : 1;
 }
 

@@ -51,7 +51,7 @@ static int zip_make_content(void *ctx, void **ret, size_t *ret_size)
 
 static int zip_read_deflated(struct zip_unpacking *u, void *buf, size_t len, uint64_t off)
 {
-    const struct memo_key key = {{(uintptr_t)u->archive, u->member.header, u->archive->number}};
+    const struct memo_key key = {{u->member.size, u->member.header, u->archive->number}};
     const struct memo_maker maker = {zip_make_content, u, u->rc};
     AUTO_MEMO struct memo_thing *thing = NULL;
     int r = memo_get(u->archive->setup->memo, &key, &maker, &thing);

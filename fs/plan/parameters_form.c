@@ -91,7 +91,7 @@ bool plan_form_parse(const struct plan_piece *piece, struct plan *plan, const ch
     for (; piece->type && (len || !piece->is_optional); piece++) {
         size_t before = piece->before ? strlen(piece->before) : 0, used;
 
-        if (len <= before || memcmp(s, piece->before, before) != 0)
+        if (len <= before || (before && memcmp(s, piece->before, before) != 0))
             return false;
         used = parse_piece(piece, s + before, len - before, (char *)plan + piece->at);
         if (!used)

@@ -8,6 +8,7 @@
 
 /* A column that becomes the label of a view, once all are known. */
 struct label_column {
+    bool is_numbered;
     size_t set, view;
     char subject[64];            /* of its table: the name without splits and digits, */
     char split[16];              /* and the first split in it */

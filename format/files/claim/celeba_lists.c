@@ -80,7 +80,8 @@ void celeba_apply(struct annotating *a, size_t file, uint32_t scope)
     if (!set || !set_has_pictures(set))
         return;
     pictures_init(&of_set.pictures, a->s, set);
-    r = annotating_read_celeba(&of_set, (size_t)(set - a->s->set), file, &d);
+    r = a->s->failed ? -ENOMEM
+                     : annotating_read_celeba(&of_set, (size_t)(set - a->s->set), file, &d);
     annotating_release(&of_set);
     a->s->failed = a->s->failed || r == -ENOMEM;
     if (r == 0)

@@ -162,11 +162,9 @@ static bool classes_is_copy(const struct search *s, uint32_t above, uint32_t fol
     unsigned n = 0;
 
     for (EACH_FOLDER(s, i, folder)) {
-        uint32_t k = above + 1;
+        const char *name = folder_name(s, i);
 
-        while (k < s->info[above].end && strcmp(folder_name(s, k), folder_name(s, i)) != 0)
-            k = next_folder(s, k);
-        if (k == s->info[above].end)
+        if (folder_below(s, above, name, strlen(name)) == NO_FOLDER)
             return false;
         n++;
     }

@@ -76,10 +76,10 @@ static void collect_sample(struct set *set, uint32_t folder, const struct sample
         set_begin_sample(set);
     set->has_companions = set->has_companions || (sample->n > 1 && !s->by_mic);
     for (size_t i = sample->first; i < sample->first + sample->n; i++)
-        if (s->by_mic)
-            collect_sound(set, i);
-        else
+        if (!s->by_mic)
             set_add_file(set, i, NULL);
+        else if (name_is_of(s->media, members_name(s->m, i)))
+            collect_sound(set, i);
     for (size_t i = 0; i < sample->n && !name_is_of(s->media, members_name(s->m, picture)); i++)
         picture = sample->first + i;
     name = members_name(s->m, picture);
@@ -97,7 +97,7 @@ static void collect_join(struct search *s, struct sample_files **list, size_t *n
         next.stem = name_stem_alone(name) - name_mic(name);
     if (s->by_mic && last && last->stem == next.stem &&
         !memcmp(members_name(s->m, last->first), name, next.stem))
-        last->n += next.n;
+        last->n = next.first + next.n - last->first; /* others may lie between */
     else if (search_capacity(s, list, *n, sizeof(next)))
         (*list)[(*n)++] = next;
 }

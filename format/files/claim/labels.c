@@ -129,8 +129,9 @@ static int labels_collect_names(const struct annotating *a, const struct label_c
     for (size_t i = 0; i < a->n_labels && r == 0; i++) {
         const struct value_column *c = a->label[i].values.column;
 
-        if (strcmp(c->name, column) != 0 || (&a->label[i] != label && !labels_is_first(a, i)) ||
-            labels_are_apart(a, label->subject, a->label[i].subject))
+        if (strcmp(c->name, column) != 0 ||
+            labels_are_apart(a, label->subject, a->label[i].subject) ||
+            (&a->label[i] != label && !labels_is_first(a, i)))
             continue;
         for (uint64_t row = 0; row < c->rows && r == 0; row++) {
             struct label_text text;
@@ -162,6 +163,21 @@ static int64_t labels_integer(const struct value_column *c, uint64_t row)
     value_items(c, row, &items);
     memcpy(&number, items, sizeof(number));
     return number;
+}
+
+/* The view of an earlier label whose texts are numbered with those of this one; NULL: none. */
+static const struct files_view *labels_same(const struct annotating *a,
+                                            const struct label_column *label)
+{
+    for (const struct label_column *l = label; l-- > a->label;) {
+        const struct files_view *view = &a->s->set[l->set].claim->view[l->view];
+
+        if (!strcmp(l->values.column->name, label->values.column->name) &&
+            !strcmp(l->subject, label->subject) && l->values.column->form == VALUE_TEXT &&
+            view->label && view->n_classes && l->is_numbered)
+            return view;
+    }
+    return NULL;
 }
 
 /* By the names of the classes of the view. Whole numbers are as they are if none of them is one:
@@ -229,14 +245,21 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
     if (s->failed)
         return;
     folders = set->dataset ? NULL : labels_find_classes(a, c);
-    if (classes)
+    if (classes) {
         r = recipe_classes(classes, &list);
-    if (classes && r == 0)
-        r = numbered_names(&list, false, &view->class_name, &view->n_classes);
-    else if (folders)
+        if (r == 0)
+            r = numbered_names(&list, false, &view->class_name, &view->n_classes);
+    } else if (folders) {
         view_add_classes(s, view, folders->class_name, folders->n_classes);
-    else if (c->form == VALUE_TEXT)
-        r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
+    } else if (c->form == VALUE_TEXT) {
+        const struct files_view *same = labels_same(a, label);
+
+        if (same)
+            view_add_classes(s, view, same->class_name, same->n_classes);
+        else
+            r = labels_collect_names(a, label, &view->class_name, &view->n_classes);
+        a->label[label - a->label].is_numbered = true;
+    }
     s->failed = s->failed || r < 0;
     labels_number(set, view, c);
     hidden = value_columns_find(&view->values, "label"); /* it is shown as the label */

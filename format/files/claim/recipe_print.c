@@ -129,9 +129,11 @@ static void print_add(const struct recipe_print *print, struct search *s, const 
 static void print_table_classes(struct recipe_print *print, struct search *s,
                                 const struct files_view *view, json_t *dataset)
 {
-    search_json_set(s, dataset, "classes", print_texts(s, view->class_name, view->n_classes));
+    json_t *names = print_texts(s, view->class_name, view->n_classes);
+
     for (size_t i = 0; i < view->n_classes; i++)
-        search_json_set(s, print->has, view->class_name[i], json_true());
+        search_json_set(s, print->has, json_string_value(json_array_get(names, i)), json_true());
+    search_json_set(s, dataset, "classes", names);
     if (!print_are_folders(s, view))
         s->failed = s->failed || json_array_append(print->by_folder, dataset) < 0;
 }

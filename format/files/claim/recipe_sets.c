@@ -200,11 +200,11 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     view->n = set->claim->n_samples;
     if (r == 0)
         r = recipe_add_words(t->name, &view->values, view->n - 1, &words);
-    if (r == 0 && hit->label != UINT32_MAX)
-        r = recipe_add_label(t, set, hit->label);
-    if (r == 0 && set->label.n && set->label.column->rows < view->n)
+    if (r == 0 && view->n > 1 && (hit->label != UINT32_MAX) != (set->label.n > 0))
         return recipe_refuse_pattern(t, hit->pattern,
                                      "expected {label} in all patterns of pictures, or in none");
+    if (r == 0 && hit->label != UINT32_MAX)
+        r = recipe_add_label(t, set, hit->label);
     return t->s->failed ? -ENOMEM : r;
 }
 

@@ -328,7 +328,7 @@ void recipe_annotate(struct annotating *a)
             continue;
         pictures_release(&a->pictures);
         pictures_init(&a->pictures, a->s, set);
-        r = recipe_annotate_set(&t);
+        r = a->s->failed ? -ENOMEM : recipe_annotate_set(&t);
         a->s->failed = a->s->failed || r == -ENOMEM;
         if (r < 0)
             set_refuse(set, "%s", diag_text(&d, r));

@@ -287,6 +287,8 @@ static int kaldi_script_read_line(struct kaldi_pass *pass, struct diag *d)
         return -ENOMEM;
     memcpy(line->text, text, len);
     line->text[len] = '\0';
+    if (len > LINE_MOST)
+        line->parsed = (struct scp_line){.text = line->text, .text_len = len};
     line->wrong = len > LINE_MOST ? "expected a shorter line, got one of more than 1 MiB"
                                   : scp_line_parse(line->text, len, &line->parsed);
     r = kaldi_check_line(pass->table, pass->in.blob, line->number, &line->parsed, line->wrong,

@@ -13,6 +13,8 @@ write("idx/a-images", idx_bytes(np.zeros((100, 2, 2), np.uint8)))
 write("idx/a-labels", idx_bytes(LABEL))
 write("rows/b.libsvm", b"1 1:2\n-1 1:3\n1 2:4\n")
 write("rows/c.libsvm", b"0.5 1:2\n-1 1:3\n")
+write("last/a-images", idx_bytes(np.zeros((2 ** 18 + 1, 1, 1), np.uint8)))  # more than is read at once
+write("last/a-labels", idx_bytes(np.append(np.arange(2 ** 18) % 2, 9).astype(np.uint8)))
 for i in range(7):
     write(f"folders/train/{'cat' if i < 2 else 'dog'}/{i}.jpg", b"x" * (i + 1))
 
@@ -21,6 +23,8 @@ found = json.loads(run("info", "--json", f"{SOURCE}/idx"))["datasets"][0]["class
 equal((found["classes"], found["least"], found["most"]),
       (4, {"value": 0, "samples": 1}, {"value": 250, "samples": 90}), "counts")
 equal([(c["value"], c["samples"]) for c in found["each"]], [(0, 1), (3, 5), (7, 4), (250, 90)], "each class")
+
+contains(run("info", f"{SOURCE}/last"), "    classes  3 of label, the least 1 (9), the most 131072 (0)\n")
 
 os.makedirs(f"{SOURCE}/huge")
 np.savez(f"{SOURCE}/huge/d.npz", x=np.zeros((2, 2)), label=np.array([1, 2 ** 63], np.uint64))

@@ -262,6 +262,7 @@ BAD = [
     ("bad field", one(**{"with": {"a/b": "{path}.jpg"}}), LINE, "'a/b'"),
     ("two labels", '{"datasets":\n{"x": {"pictures": "{label}/*.jpg", "table": {"file": "labels.csv", "label": "label"}}}}',
      LINE, "label"),
+    ("half a label", '{"datasets":\n{"x": {"pictures": ["0/*.jpg", "{label}/*.jpg"]}}}', LINE, "or in none"),
     ("no list", one(list="no.txt"), LINE, "'no.txt'"),
     ("no table", one(table={"file": "no.csv"}), LINE, "'no.csv'"),
     ("table without a file", one(table={"key": "file"}), LINE, "'table'"),

@@ -1414,7 +1414,7 @@ static void test_http_ahead__as_get(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(url[i], sizeof(url[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
                  cases[i].path);
-        ahead[i] = http_ahead_start(f.http, strdup(url[i]), 100);
+        ahead[i] = http_ahead_start(f.http, strdup(url[i]), 100, 0);
         assert_non_null(ahead[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -1441,7 +1441,7 @@ static void test_http_ahead__dropped__ends_at_once(void **state)
     setup(&f, &usual);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
     http_ahead_drop(&ahead);
-    ahead = http_ahead_start(f.http, strdup(url), 100);
+    ahead = http_ahead_start(f.http, strdup(url), 100, 0);
     http_ahead_drop(&ahead);
     assert_null(ahead);
     teardown(&f);

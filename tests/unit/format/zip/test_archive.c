@@ -22,6 +22,7 @@ struct made {
     const char *name, *content;
     unsigned flags, maker, mode;
     const char *unicode; /* in the extra field; NULL: none */
+    bool is_deflated;
 };
 
 static void put(uint8_t *to, size_t *len, const void *bytes, size_t n)
@@ -31,10 +32,26 @@ static void put(uint8_t *to, size_t *len, const void *bytes, size_t n)
     *len += n;
 }
 
+/* Returns the bytes of packed. */
+static size_t deflate_text(const char *text, uint8_t packed[static 64])
+{
+    z_stream z = {.next_in = (Bytef *)text,
+                  .avail_in = (uInt)strlen(text),
+                  .next_out = packed,
+                  .avail_out = 64};
+
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&z);
+    return z.total_out;
+}
+
 static void add_member(struct maker *m, const struct made *made)
 {
-    uint8_t local[30] = "PK\3\4", entry[46] = "PK\1\2", extra[64] = {0};
+    uint8_t local[30] = "PK\3\4", entry[46] = "PK\1\2", extra[64] = {0}, packed[64];
     size_t name = strlen(made->name), size = strlen(made->content), n_extra = 0;
+    const void *bytes = made->is_deflated ? packed : (const void *)made->content;
+    size_t n_bytes = made->is_deflated ? deflate_text(made->content, packed) : size;
 
     if (made->unicode) {
         n_extra = 9 + strlen(made->unicode);
@@ -45,9 +62,11 @@ static void add_member(struct maker *m, const struct made *made)
         memcpy(extra + 9, made->unicode, strlen(made->unicode));
     }
     store_le16(local + 26, (uint16_t)name);
+    local[8] = entry[10] = made->is_deflated ? 8 : 0;
+    store_le32(entry + 16, (uint32_t)crc32(0, (const Bytef *)made->content, (uInt)size));
     entry[5] = (uint8_t)made->maker;
     store_le16(entry + 8, (uint16_t)made->flags);
-    store_le32(entry + 20, (uint32_t)size);
+    store_le32(entry + 20, (uint32_t)n_bytes);
     store_le32(entry + 24, (uint32_t)size);
     store_le16(entry + 28, (uint16_t)name);
     store_le16(entry + 30, (uint16_t)n_extra);
@@ -55,7 +74,7 @@ static void add_member(struct maker *m, const struct made *made)
     store_le32(entry + 42, (uint32_t)m->len);
     put(m->bytes, &m->len, local, sizeof(local));
     put(m->bytes, &m->len, made->name, name);
-    put(m->bytes, &m->len, made->content, size);
+    put(m->bytes, &m->len, bytes, n_bytes);
     put(m->directory, &m->directory_len, entry, sizeof(entry));
     put(m->directory, &m->directory_len, made->name, name);
     put(m->directory, &m->directory_len, extra, n_extra);
@@ -219,6 +238,34 @@ static void test_zip_view__versions_differ__no_read_outside(void **state)
     memo_free(setup.memo);
 }
 
+static void test_zip_view__two_sizes_of_one_member__no_read_outside(void **state)
+{
+    static const struct made made[] = {{.name = "a", .content = "world", .is_deflated = true},
+                                       {.name = "b", .content = "hello", .is_deflated = true}};
+    struct format_setup setup = {.options.format = NULL};
+    AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+    AUTO_BLOB struct blob *view = NULL;
+    const struct members *members = NULL;
+    struct member *m;
+    uint8_t bytes[4000];
+
+    (void)state;
+    assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
+    assert_int_equal(zip_archive_new(blob_of(made, 2, NULL), &setup, &archive), 0);
+    assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, NULL), 0);
+    m = list.files.member;
+    m[1] = (struct member){
+        m[1].place, {m[0].version[0], m[0].version[1]}, m[0].more, m[1].folder, m[1].name};
+    m[2].place = m[1].place + sizeof(bytes);
+    assert_int_equal(zip_view_new(archive, &list.files, &view, &members, NULL), 0);
+    assert_int_equal(blob_read(READ_WAITS, view, bytes, 5, 0, NULL), 0);
+    assert_memory_equal(bytes, "world", 5);
+    assert_int_equal(blob_read(READ_WAITS, view, bytes, sizeof(bytes), 5, NULL), -EBADMSG);
+    blob_free(TAKE_PTR(view));
+    memo_free(setup.memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_zip_listing__no_files__ignored),
         cmocka_unit_test(test_zip_listing__names_that_meet__ebadmsg),
         cmocka_unit_test(test_zip_view__versions_differ__no_read_outside),
+        cmocka_unit_test(test_zip_view__two_sizes_of_one_member__no_read_outside),
         cmocka_unit_test(test_zip_view__each_read_fails__reported_and_the_next_read_is_good),
     };
 
