@@ -625,6 +625,7 @@ static const struct script scripts[] = {
     {"/expired", expired},
     {"/out_of_range", out_of_range},
     {"/resets", resets},
+    {"/hangs_up", script_reset},
     {"/shorter", shorter},
     {"/shorter_chunked", shorter_chunked},
     {"/longer_chunked", longer_chunked},
@@ -1430,6 +1431,28 @@ static void test_http_ahead__as_get(void **state)
     teardown(&f);
 }
 
+static void test_http_ahead__silent_server__tries_for_one_text(void **state)
+{
+    static const struct http_options limited = {.jobs = 4, .timeout_s = 30, .retry_limit_s = 60};
+    struct http_ahead *ahead[3];
+    struct fixture f;
+    char url[64];
+
+    (void)state;
+    setup(&f, &limited);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/hangs_up", script_server_port(f.server));
+    for (unsigned i = 0; i < 3; i++)
+        ahead[i] = http_ahead_start(f.http, strdup(url), 100, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        AUTO_TEXT struct text text = {0};
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(http_ahead_take(ahead[i], &text, NULL, &d), -EREMOTEIO);
+    }
+    assert_int_equal(script_server_requests(f.server), 3 + 3);
+    teardown(&f);
+}
+
 /* A dropped text is not waited for: time stands still. */
 static void test_http_ahead__dropped__ends_at_once(void **state)
 {
@@ -1899,6 +1922,7 @@ int main(void)
         cmocka_unit_test(test_http_get),
         cmocka_unit_test(test_http_get__tries_and_time),
         cmocka_unit_test(test_http_ahead__as_get),
+        cmocka_unit_test(test_http_ahead__silent_server__tries_for_one_text),
         cmocka_unit_test(test_http_ahead__dropped__ends_at_once),
         cmocka_unit_test(test_http_get__headers_and_method),
         cmocka_unit_test(test_http_signed__header_and_token),
