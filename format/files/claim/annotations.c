@@ -258,7 +258,7 @@ static void coco_apply_file(struct annotating *a, size_t file, uint32_t scope)
         r = a->s->failed ? -ENOMEM : coco_apply_sets(a, &use, &d);
         if (r == 0 && lost && annotating_first_set(a, scope))
             text_add(&annotating_first_set(a, scope)->notes,
-                     "%s names %zu pictures that are not there\n", name, lost);
+                     "%s names %zu pictures that are not there or are named twice\n", name, lost);
     }
     a->s->failed = a->s->failed || r == -ENOMEM;
     if (r < 0)
