@@ -201,7 +201,7 @@ static void test_values__plain__decoded(void **state)
 
 static void test_values__split_and_runs__decoded(void **state)
 {
-    AUTO_VALUES struct values v = {0}, b = {0};
+    AUTO_VALUES struct values v = {0}, b = {0}, none = {0};
 
     (void)state;
     assert_int_equal(decode(TYPE_FIXED, 2, ENCODING_BYTE_STREAM_SPLIT, BYTES(1, 2, 3, 4), 2, &v),
@@ -209,7 +209,7 @@ static void test_values__split_and_runs__decoded(void **state)
     assert_memory_equal(v.bytes, ((uint8_t[]){1, 3, 2, 4}), 4);
     assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(2, 0, 0, 0, 6, 1), 3, &b), 0);
     assert_memory_equal(b.bytes, ((uint8_t[]){1, 1, 1}), 3);
-    assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(0), 0, &b), 0); /* nulls only */
+    assert_int_equal(decode(TYPE_BOOLEAN, 0, ENCODING_RLE, BYTES(0), 0, &none), 0);
 }
 
 /* Blocks of 128 in 4 miniblocks; Encodings.md, example 1: 1 .. 5. */
