@@ -47,7 +47,7 @@ NETS = {"small CNN": 12_000, "AlexNet": 3_000, "ResNet-50": 360}  # images per s
 JPEGS = (1_500, 3_000) if QUICK else (1_500, 6_000, 12_000)
 THREADS, AHEAD, SEED = 8, 4, 7
 # name: samples, their mean bytes, samples of a batch
-SHAPES = {"RetinaNet": (640 if QUICK else 4_000, 300_000, 16), "UNet3D": (8 if QUICK else 16, 146_600_628 // 4, 2)}
+SHAPES = {"RetinaNet": (640 if QUICK else 4_000, 300_000, 16), "UNet3D": (48 if QUICK else 96, 146_600_628 // 4, 2)}
 TABLES = collections.defaultdict(list)  # heading -> rows of text, for the page
 CHART = []  # (group, name, share)
 INDEXED = []  # seconds that an index of the shards took, for each of JPEGS
@@ -175,7 +175,8 @@ for _ in range(THREADS):
 
 
 def feed(batches, load, compute):
-    """(utilisation, seconds) of an accelerator that takes `compute` seconds for each batch, which THREADS make ahead."""
+    """(utilisation, seconds) of an accelerator that takes `compute` seconds for each batch, which THREADS make ahead.
+    The time begins when the first batch has come; without compute, before it is asked for."""
     ready, places = [queue.Queue(1) for _ in batches], threading.Semaphore(AHEAD + THREADS)
     numbers = iter(range(len(batches)))
     lock = threading.Lock()
@@ -190,10 +191,12 @@ def feed(batches, load, compute):
             ready[k].put(load(batches[k]))
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(THREADS)]
+    begin = time.monotonic()
     for thread in threads:
         thread.start()
     ready[0].get()
-    begin = time.monotonic()
+    if compute:
+        begin = time.monotonic()
     for k in range(len(batches)):
         if k:
             ready[k].get()
