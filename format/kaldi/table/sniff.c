@@ -346,7 +346,7 @@ int kaldi_sniff(const struct blob *blob, uint64_t at, enum kaldi_type asked, enu
     struct diag reason = DIAG_INIT;
     struct kaldi_object object;
     const uint8_t *start;
-    size_t have, blanks;
+    size_t have, before;
     int r;
 
     kaldi_in_init(&in, blob);
@@ -360,9 +360,9 @@ int kaldi_sniff(const struct blob *blob, uint64_t at, enum kaldi_type asked, enu
             "them as a table of words, such as: lattice-best-path ark:LATTICES ark,t:text",
             blob_name(blob));
     if (have && start[0] != 0 && start[0] != 'R') {
-        blanks = strspn_of(start, have, " \t\n\r");
+        before = strspn_of(start, have, " \t\n\r");
         if (!asked)
-            return sniff_text(blob, !at, blanks < have && start[blanks] == '[', ret, d);
+            return sniff_text(blob, !at, before < have && start[before] == '[', ret, d);
         *ret = asked;
         return 0;
     }
