@@ -475,8 +475,8 @@ static void test_credentials__about_to_expire__asked_for_again(void **state)
 static void test_credentials__refused__loaded_again(void **state)
 {
     static const char *const texts[] = {
-        "[default]\naws_access_key_id=OLD\naws_secret_access_key=S1\naws_session_token=T1\n",
-        "[default]\naws_access_key_id=NEW\naws_secret_access_key=S2\naws_session_token=T2\n"};
+        "[default]\naws_access_key_id=OLD\naws_secret_access_key=S=1\naws_session_token=T1\n",
+        "[default]\naws_access_key_id=NEW\naws_secret_access_key=S=2\naws_session_token=T2\n"};
     struct test_clock clock;
     struct credentials_options options = {.clock = &clock.clock};
     AUTO_FIXTURE struct fixture f = {0};
@@ -486,18 +486,18 @@ static void test_credentials__refused__loaded_again(void **state)
     assert_int_equal(credentials_new(&options, &f.c, NULL), 0);
     signer = credentials_signer(f.c);
     write_text(*state, "credentials", texts[0]);
-    check(&f, "OLD", "S1", "T1", "profile default");
+    check(&f, "OLD", "S=1", "T1", "profile default");
     write_text(*state, "credentials", texts[1]);
     test_clock_turn(&clock, 2 * TEST_S);
-    check(&f, "OLD", "S1", "T1", "profile default");
+    check(&f, "OLD", "S=1", "T1", "profile default");
     signer->refused(signer);
-    check(&f, "NEW", "S2", "T2", "profile default");
+    check(&f, "NEW", "S=2", "T2", "profile default");
     write_text(*state, "credentials", texts[0]);
     signer->refused(signer);
-    check(&f, "NEW", "S2", "T2", "profile default"); /* it was read just now */
+    check(&f, "NEW", "S=2", "T2", "profile default"); /* it was read just now */
     test_clock_turn(&clock, 2 * TEST_S);
     signer->refused(signer);
-    check(&f, "OLD", "S1", "T1", "profile default");
+    check(&f, "OLD", "S=1", "T1", "profile default");
     credentials_free(TAKE_PTR(f.c));
     test_clock_release(&clock);
 }
