@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the field measures, by its own rules: field.py [--quick] [--write-docs]     (by bench/run field)
+"""What the field measures, by its own rules: field.py nets|storage [--quick] [--write-docs]     (by bench/run field)
 
 Nets: a CNN, AlexNet and ResNet-50 train on JPEGs of the sizes of ImageNet (tar shards, batches of 128) that come over a limited
 connection: without staging, copied first, and by epochfs, alone and while another host reads. The accelerator is emulated: a batch
@@ -10,7 +10,7 @@ time for a batch is set so that files of ext4 keep it busy for 97 % of the time.
 planned: it is. Utilisation is the time that batches compute, over all time from the first batch on.
 
 All sides read the same samples, touch all bytes, and begin with an empty page cache; each figure is a median of ROUNDS.
-Prints the rows of bench/run; --write-docs: also writes docs/bench/field.md and field.svg.
+Prints the rows of bench/run; --write-docs: also writes its section of docs/bench/field.md, and field.svg.
 """
 
 import collections
@@ -30,7 +30,6 @@ import time
 import zlib
 
 import bars
-import lib
 from bars import WWW, Far, calm, dataset, empty, mount, row, say, seconds
 from lib import EPOCHFS, PRIVATE, equal
 from servers import Nginx
@@ -347,64 +346,80 @@ def figure():
     yield "</g></svg>"
 
 
-PAGE = """# The field's own benchmarks
-
-Written by `bench/run field{quick} --write-docs` ({version}, {cores} cores, Linux {kernel}). Do not edit.
-
-## Nets whose data is staged
-
-JPEG files of ImageNet's sizes (mean 110 KB, 1,000 classes, tar shards of 1,000) come over a connection of {rate} MB/s. Batches of 128
+NETS_TEXT = """JPEG files of ImageNet's sizes (mean 110 KB, 1,000 classes, tar shards of 1,000) come over a connection of {rate} MB/s. Batches of 128
 are read in a shuffled order. An index of the shards lies next to them (`epochfs index`, {indexed} s); without it the first mount goes
 from header to header before it can shuffle. The accelerator is emulated: {nets} images/s, which is one V100 in float32. Contended:
 another host reads through the same connection. Seconds from the first command to the end of the last batch; all modes read the same
 bytes.
 
-{nets_table}
+{table}
 
 The paper of runtime staging reports at most 30.8 % less than copying first, on a contended parallel file system.
-
-## Storage that feeds an accelerator
-
-![utilisation by file system](field.svg)
-
-Shapes of MLPerf Storage: RetinaNet ({retina[0]} files of {retina[1]} bytes, batches of {retina[2]}) and UNet3D ({unet[0]} files of
-{unet[1]} bytes, batches of {unet[2]}). {threads} threads read ahead of an emulated accelerator, in random order, from a cold disk.
-The time of a batch is 1.35 times what files on ext4 need. Blind: the storage is not told the order. Planned: the path of a batch
-says it. The last column is without compute.
-
-{storage_table}
-
-What the images and archives take:
-
-{made_table}
 
 Each figure is the median of {rounds} runs; the nets of larger data are single runs. The server and the job share the cores.
 """
 
+STORAGE_TEXT = """![utilisation by file system](field.svg)
 
-def write_page():
+Shapes of MLPerf Storage: RetinaNet ({retina[0]} files of {retina[1]} bytes, batches of {retina[2]}) and UNet3D ({unet[0]} files of
+{unet[1]} bytes, batches of {unet[2]}). {threads} threads read ahead of an emulated accelerator, in random order, from a cold disk.
+The time of a batch is 1.35 times what files on ext4 need. Blind: the storage is not told the order. Planned: the path of a batch
+says it. The last column is without compute. Each figure is the median of {rounds} runs.
+
+{table}
+
+What the images and archives take:
+
+{made}
+"""
+
+HEAD = "# The field's own benchmarks\n\nWritten by `bench/run field --write-docs`. Do not edit.\n"
+TITLES = {"nets": "Nets whose data is staged", "storage": "Storage that feeds an accelerator"}
+
+
+def write_section(part, text):
+    """Write a part's section of the page; the other stays as it is."""
+    page = f"{DOCS}/bench/field.md"
     version = subprocess.run([EPOCHFS, "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split("\n", maxsplit=1)[0]
-    with open(f"{DOCS}/bench/field.md", "w", encoding="utf-8") as f:
-        f.write(PAGE.format(
-            quick=" --quick" if QUICK else "", version=version, cores=os.cpu_count(), kernel=platform.release(), rate=RATE // 1000000,
-            nets=", ".join(f"{net} {rate}" for net, rate in NETS.items()), retina=SHAPES["RetinaNet"], unet=SHAPES["UNet3D"],
-            threads=THREADS, rounds=ROUNDS, indexed=", ".join(f"{took:.1f}" for took in INDEXED),
-            nets_table=table(("net", "data", "epochs", "", "compute, s", *(f"{mode}, s" for mode in MODES), "less than copying"),
-                             TABLES["nets"]),
-            storage_table=table(("shape", "storage", "utilisation", "spread", "samples/s"), TABLES["storage"]),
-            made_table=table(("shape", "as", "seconds to make", "size"), TABLES["made"])))
+    found = {}
+    if os.path.exists(page):
+        with open(page, encoding="utf-8") as f:
+            found = dict(section.split("\n", maxsplit=1) for section in f.read().split("\n## ")[1:])
+    found[TITLES[part]] = (f"\n{text}\n`bench/run field {part}{' --quick' * QUICK}`: {version}, {os.cpu_count()} cores, "
+                           f"Linux {platform.release()}, {time.strftime('%Y-%m-%d')}.\n")
+    with open(page, "w", encoding="utf-8") as f:
+        f.write(HEAD + "".join(f"\n## {title}\n{found[title].rstrip()}\n" for title in TITLES.values() if title in found))
+
+
+def write_nets():
+    write_section("nets", NETS_TEXT.format(
+        rate=RATE // 1000000, nets=", ".join(f"{net} {rate}" for net, rate in NETS.items()), rounds=ROUNDS,
+        indexed=", ".join(f"{took:.1f}" for took in INDEXED),
+        table=table(("net", "data", "epochs", "", "compute, s", *(f"{mode}, s" for mode in MODES), "less than copying"), TABLES["nets"])))
+
+
+def write_storage():
+    write_section("storage", STORAGE_TEXT.format(
+        retina=SHAPES["RetinaNet"], unet=SHAPES["UNet3D"], threads=THREADS, rounds=ROUNDS,
+        table=table(("shape", "storage", "utilisation", "spread", "samples/s"), TABLES["storage"]),
+        made=table(("shape", "as", "seconds to make", "size"), TABLES["made"])))
     with open(f"{DOCS}/bench/field.svg", "w", encoding="utf-8") as f:
         f.write("\n".join(figure()) + "\n")
 
 
 def main():
+    writes = "--write-docs" in sys.argv
     os.makedirs(WWW, exist_ok=True)
     os.environ["EPOCHFS_LIBRARY"] = f"{os.path.dirname(EPOCHFS)}/libepochfs.so.0"
-    for shape in SHAPES:
-        storage(shape)
-    nets()
-    if "--write-docs" in sys.argv:
-        write_page()
+    if "storage" in sys.argv:
+        for shape in SHAPES:
+            storage(shape)
+        if writes:
+            write_storage()
+    if "nets" in sys.argv:
+        nets()
+        if writes:
+            write_nets()
 
 
 main()

@@ -4,6 +4,7 @@
 # --quick: less data; --write-docs: also writes docs/bench/field.md and .svg.
 
 PACKAGES=(nginx-light curl fuse3 erofs-utils squashfs-tools squashfuse python3 python3-numpy)
-BARS=(field)
+BARS=(storage nets)
 
-bar_field() { python_bars field.py "${FLAGS[@]}"; }
+bar_storage() { python_bars field.py storage "${FLAGS[@]}"; }
+bar_nets() { python_bars field.py nets "${FLAGS[@]}"; }
