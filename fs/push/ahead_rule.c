@@ -9,6 +9,7 @@
 #define WINDOW_MOST   (UINT64_C(64) << 20)
 #define WINDOW_SHARE  4 /* one part in so many of the free memory */
 #define SOURCES_SHARE 2 /* the same, for whole sources */
+#define MUCH_SOONER   2 /* times as soon: what readers wait for gets half of the disk meanwhile */
 
 uint64_t ahead_window(uint64_t memory)
 {
@@ -61,7 +62,8 @@ bool ahead_in_sequence(const struct ahead_facts *facts)
         return false;
     if (facts->sequential <= 0)
         return true;
-    return (double)facts->missing / facts->sequential < (double)facts->left / facts->scattered;
+    return (double)facts->missing / facts->sequential * MUCH_SOONER <
+           (double)facts->left / facts->scattered;
 }
 
 bool ahead_exceeds(uint64_t bytes, uint64_t memory)

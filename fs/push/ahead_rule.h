@@ -36,8 +36,8 @@ struct ahead_facts {
 };
 
 /* Are the sources read in sequence now? Only if they fit half of the free memory, and if that
- * takes less time than reading what readers still need sample by sample. Until the first rate is
- * known: no; until the second is: yes, to measure it. */
+ * takes less than half the time of reading what readers still need sample by sample. Until the
+ * first rate is known: no; until the second is: yes, to measure it. */
 bool ahead_in_sequence(const struct ahead_facts *facts);
 
 /* Do the sources exceed the memory, so that what readers have passed is better dropped? */
