@@ -163,7 +163,8 @@ void speed_measure_locked(struct stage *stage, const struct run *run, int64_t no
 bool speed_is_small_locked(const struct stage *stage, enum run_why why, uint64_t bytes);
 
 /* The bytes that a request to a near remote (options.far_ms) should bring, or with far_too to any,
- * by the least times of late: others are times in a queue. 0: the remote is far, or not known. */
+ * by the least times of late: others are times in a queue. But by the usual time of a byte if that
+ * is much longer: the way is limited. 0: the remote is far, or not known. */
 uint64_t speed_near_worth_locked(const struct stage *stage, bool far_too);
 
 #endif

@@ -24,6 +24,7 @@
 #define SMALL_MOST   (UINT64_C(256) << 10) /* bytes of a small transfer, */
 #define SMALL_SHARE  8   /* in the background: this part of the bytes worth a transfer */
 #define NEAR_NS      1e6 /* of bytes that a request to a near remote brings: it costs a fifth */
+#define QUEUE_MOST   4   /* times the least time of a byte that is our own queue, or processor */
 #define YIELDING_RUN (UINT64_C(1) << 20)
 #define WATCH_MS     50  /* measured at least: as often as the thread looks, */
 #define WATCH_FAR    2   /* or this many times the wait for a first byte */
@@ -105,12 +106,15 @@ uint64_t runs_worth_locked(const struct stage *stage)
 uint64_t speed_near_worth_locked(const struct stage *stage, bool far_too)
 {
     double wait = stage->speed->wait_least, each = stage->speed->byte_least;
+    double usual = stage->speed->byte_ns / QUEUE_MOST; /* a burst says nothing of what follows */
 
     lock_assert_held(&stage->lock);
     wait = wait < stage->speed->wait_ns ? wait : stage->speed->wait_ns;
     if (wait <= 0 || (!far_too && wait >= stage->options.far_ms * 1e6))
         return 0;
-    return each > 0 ? (uint64_t)(NEAR_NS / each) : 2 * SPEED_BYTES; /* so that it is measured */
+    if (each <= 0)
+        return 2 * SPEED_BYTES; /* so that it is measured */
+    return (uint64_t)(NEAR_NS / (each > usual ? each : usual));
 }
 
 /* Bytes of the next run: with rate= at most what comes in a quarter of a second, and few between

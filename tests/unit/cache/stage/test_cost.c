@@ -494,6 +494,26 @@ static void test_cost__near_remote_and_queue__a_request_brings_neighbours(void *
     check_neighbours(*state, false, true, false, 0);
 }
 
+/* A limited way gives some bytes at once. */
+static void test_cost__near_remote_and_burst__usual_speed_counts(void **state)
+{
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture s;
+
+    options.far_ms = 2;
+    stage_fixture_open(&s, *state, &options, &remote);
+    lock_take(&s.stage->lock);
+    s.stage->speed->wait_least = s.stage->speed->wait_ns = 1e5;
+    s.stage->speed->byte_least = 1;
+    s.stage->speed->byte_ns = 200;
+    assert_int_equal(speed_near_worth_locked(s.stage, false), 20000);
+    s.stage->speed->byte_ns = 3;
+    assert_int_equal(speed_near_worth_locked(s.stage, false), 1000000);
+    lock_drop(&s.stage->lock);
+    stage_fixture_close(&s);
+}
+
 /* The transport was busy all the time. */
 static void test_cost__own_queue__is_no_wait(void **state)
 {
@@ -552,6 +572,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_cost__near_remote_and_queue__a_request_brings_neighbours, temp_setup,
             temp_teardown),
+        cmocka_unit_test_setup_teardown(test_cost__near_remote_and_burst__usual_speed_counts,
+                                        temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__own_queue__is_no_wait, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_cost__far_remote__a_request_brings_what_is_read,
