@@ -136,11 +136,8 @@ void kaldi_compressed_decode(const struct kaldi_object *o, const uint8_t *bytes,
                              uint8_t *dst)
 {
     const uint8_t *header = bytes + (o->store == KALDI_CM ? 5 : 6); /* 00 'B', the token */
-
     bool wide = dtype == DTYPE_F8;
 
-    if (!o->dim[0])
-        return;
     if (o->store == KALDI_CM)
         decode_columns(o, header, wide, dst);
     else

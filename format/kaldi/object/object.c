@@ -43,7 +43,7 @@ int kaldi_opaque_measure(struct kaldi_walk *w, struct kaldi_object *o)
 {
     uint8_t end[KALDI_TOKEN_SHOWN + 2] = "</";
     size_t have = 0, len = 0;
-    const uint8_t *p = kaldi_in_at(w->in, w->at, KALDI_TOKEN_SHOWN, &have), *found;
+    const uint8_t *p = kaldi_in_at(w->in, w->at, KALDI_TOKEN_SHOWN + 1, &have), *found;
     int r = 0;
 
     o->type = KALDI_OPAQUE;

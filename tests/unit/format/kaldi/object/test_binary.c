@@ -1,6 +1,7 @@
 /* Binary objects of Kaldi tables of every kind: measured between other objects through windows of
- * any size, decoded, truncated at every byte, changed after they were measured. */
+ * any size, decoded, written again, truncated at every byte, changed after they were measured. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/scope.h"
@@ -91,6 +92,29 @@ static uint32_t as_float(const struct text *array, size_t k)
     return bits;
 }
 
+/* Bytes of a value, of objects whose values follow one another at their end; 0: of others. */
+static unsigned plain_width(const struct kaldi_object *o)
+{
+    bool is_one = o->type == KALDI_INT || o->type == KALDI_FLOAT || o->type == KALDI_DOUBLE;
+
+    switch (o->store) {
+    case KALDI_FM:
+    case KALDI_FV:
+    case KALDI_FP:
+    case KALDI_NPY:
+        return 4;
+    case KALDI_DM:
+    case KALDI_DV:
+    case KALDI_DP:
+    case KALDI_NPY8:
+        return 8;
+    case KALDI_BINARY:
+        return is_one ? 4 : 0;
+    default:
+        return is_one ? 8 : 0;
+    }
+}
+
 static void check_array(const struct kaldi_made *m, unsigned i, enum dtype dtype)
 {
     bool real = kaldi_types[m->object.type].array[i].real;
@@ -111,6 +135,8 @@ static void check_array(const struct kaldi_made *m, unsigned i, enum dtype dtype
         if (len)
             assert_memory_equal(found, m->array[i].data, len);
     }
+    assert_int_equal(kaldi_plain(&m->object, i, dtype, &at),
+                     plain_width(&m->object) == (real && dtype == DTYPE_F8 ? 8 : 4));
     if (kaldi_plain(&m->object, i, dtype, &at)) {
         assert_true(at + len <= m->bytes.len);
         assert_memory_equal(found, m->bytes.data + at, len);
@@ -122,6 +148,78 @@ static void check_decode(const struct kaldi_made *m)
     for (unsigned i = 0; i < kaldi_types[m->object.type].n_arrays; i++) {
         check_array(m, i, DTYPE_F4);
         check_array(m, i, DTYPE_F8);
+    }
+}
+
+/* ---- writing ---- */
+
+/* A number as text of 7 digits has it. */
+static double in_text(double v, bool wide)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.7g", v);
+    return wide ? strtod(text, NULL) : (double)strtof(text, NULL);
+}
+
+/* Round the real numbers of an array as its text does. */
+static void round_array(uint8_t *array, uint64_t len, bool wide)
+{
+    for (uint64_t at = 0; at < len; at += wide ? 8 : 4) {
+        AUTO_TEXT struct text t = {0};
+        double v = 0;
+        float f;
+
+        memcpy(&v, array + at, wide ? 8 : 4);
+        memcpy(&f, array + at, 4);
+        kaldi_put_value(&t, in_text(wide ? v : (double)f, wide), wide);
+        memcpy(array + at, t.data, t.len);
+    }
+}
+
+/* Does Kaldi write an object of that store, and such numbers, byte for byte as it is? */
+static bool is_written_so(const struct kaldi_object *o, bool wide)
+{
+    return o->store == KALDI_BINARY ? !wide
+                                    : o->store < KALDI_NPY && plain_width(o) == (wide ? 8 : 4);
+}
+
+/* What is written is the same object. */
+static void check_written(const struct kaldi_made *m, bool as_text, bool wide)
+{
+    const unsigned n = kaldi_types[m->object.type].n_arrays;
+    const enum dtype dtype = wide ? DTYPE_F8 : DTYPE_F4;
+    struct kaldi_written w = {.type = m->object.type, .as_text = as_text, .wide = wide};
+    AUTO_TEXT struct text file = {0};
+    AUTO_FREE uint8_t *bytes = NULL;
+    uint8_t *array[KALDI_ARRAYS_MAX];
+    uint64_t len[KALDI_ARRAYS_MAX], found_len;
+    struct kaldi_object found;
+    struct diag d = DIAG_INIT;
+    size_t size;
+
+    memcpy(w.dim, m->object.dim, sizeof(w.dim));
+    for (unsigned i = 0; i < n; i++)
+        w.array[i] = array[i] = decode(&m->object, m->bytes.data, i, dtype, &len[i]);
+    assert_int_equal(kaldi_write(&w, 3, &bytes, &size), 0);
+    if (!as_text && is_written_so(&m->object, wide)) {
+        assert_int_equal(size, m->bytes.len);
+        assert_memory_equal(bytes + 3, m->bytes.data, size);
+    }
+    kaldi_put(&file, bytes + 3, size);
+    if (kaldi_measure_bytes(&file, size, 0, w.type, 0, &found, &d) < 0)
+        fail_msg("%s", d.text);
+    for (unsigned i = 0; i < (m->object.type == KALDI_GAUSS_POST ? 3 : 2); i++)
+        assert_int_equal(found.dim[i], m->object.dim[i]);
+    for (unsigned i = 0; i < n; i++) {
+        AUTO_FREE uint8_t *again = decode(&found, file.data, i, dtype, &found_len);
+
+        assert_non_null(again);
+        if (as_text && kaldi_types[w.type].array[i].real)
+            round_array(array[i], len[i], wide);
+        assert_int_equal(found_len, len[i]);
+        assert_memory_equal(again, array[i], len[i]);
+        free(array[i]);
     }
 }
 
@@ -137,8 +235,48 @@ static void test_objects__any_kind__measured_and_decoded(void **state)
             kaldi_make(&m, &kaldi_kinds[i], &random);
             check_measure(&m);
             check_decode(&m);
+            for (unsigned way = 0; way < 4; way++)
+                check_written(&m, way & 1, way & 2);
         }
     }
+}
+
+/* ---- what an index has instead of lengths ---- */
+
+static void test_len_estimate__as_ever(void **state)
+{
+    static const struct {
+        struct kaldi_object object;
+        uint64_t want;
+    } rows[] = {
+        {{KALDI_MATRIX, KALDI_FM, .dim = {3, 5}}, 60},
+        {{KALDI_MATRIX, KALDI_DM, .dim = {3, 5}}, 120},
+        {{KALDI_MATRIX, KALDI_CM, .dim = {3, 5}}, 15},
+        {{KALDI_MATRIX, KALDI_CM2, .dim = {3, 5}}, 30},
+        {{KALDI_MATRIX, KALDI_CM3, .dim = {3, 0}}, 3},
+        {{KALDI_MATRIX, KALDI_SM, .dim = {3, 5, 1}}, 0},
+        {{KALDI_VECTOR, KALDI_DV, .dim = {3, 5}}, 24},
+        {{KALDI_INTS, KALDI_BINARY, .dim = {3}}, 15},
+        {{KALDI_FLOAT_PAIRS, KALDI_BINARY8, .dim = {3}}, 27},
+        {{KALDI_WAVE, KALDI_RIFX, .dim = {3, 2, 8000}}, 12},
+        {{KALDI_VECTOR, KALDI_TEXT, .dim = {3}}, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(kaldi_len_estimate(&rows[i].object), rows[i].want);
+}
+
+static void test_type_called__each_name(void **state)
+{
+    (void)state;
+    for (unsigned i = KALDI_UNKNOWN; i < N_KALDI_TYPES; i++) {
+        const char *name = kaldi_types[i].name;
+
+        assert_int_equal(kaldi_type_called(name, strlen(name)), i);
+        assert_int_equal(kaldi_type_called(name, strlen(name) + 1), KALDI_UNKNOWN);
+    }
+    assert_int_equal(kaldi_type_called("int-vectorS", 11), KALDI_UNKNOWN);
 }
 
 static void test_objects__cut_at_any_byte__ebadmsg(void **state)
@@ -375,6 +513,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects__any_kind__measured_and_decoded),
+        cmocka_unit_test(test_len_estimate__as_ever),
+        cmocka_unit_test(test_type_called__each_name),
         cmocka_unit_test(test_objects__cut_at_any_byte__ebadmsg),
         cmocka_unit_test(test_decode__any_byte_changed__no_byte_outside),
         cmocka_unit_test(test_decode__another_good_object__ebadmsg),

@@ -482,6 +482,61 @@ static void test_samples__measured_and_decoded_as_kaldi_reads_them(void **state)
     }
 }
 
+/* Texts that Kaldi writes: what they are is written as the same text, after a head. */
+static void test_written__same_text(void **state)
+{
+    static const struct {
+        enum kaldi_type type;
+        const char *text;
+    } rows[] = {
+        {M, " [\n  1 2 \n  3 4 ]\n"},
+        {M, " [ ]\n"},
+        {V, " [ 5.763 -5.77 7.665 -4.073 ]\n"},
+        {V, " [ ]\n"},
+        {P, "[\n1 \n2 3 \n4 5 6 ]\n"},
+        {P, "[ ]\n"},
+        {KALDI_INT, "-7 \n"},
+        {KALDI_FLOAT, "1.5 \n"},
+        {KALDI_DOUBLE, "3.141593 \n"},
+        {KALDI_BOOL, "T \n"},
+        {KALDI_BOOL, "F \n"},
+        {I, "1 2 3 2000000000 -5 \n"},
+        {I, "\n"},
+        {L, "1 2 ; 3 ; ; \n"},
+        {L, "\n"},
+        {IP, "1 2 ; 3 4 \n"},
+        {IP, "\n"},
+        {FP, "1.5 2 ; 3.25 -4 \n"},
+        {POST, "[ 1 0.5 2 0.5 ] [ ] [ 7 1 ] \n"},
+        {POST, "\n"},
+        {GP, "2 1 3  [ 0.25 0.75 ]\n0 \n"},
+        {GP, "0 \n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kaldi_written w = {.type = rows[i].type, .as_text = true, .wide = i % 2};
+        uint8_t array[KALDI_ARRAYS_MAX][64], *bytes = NULL;
+        struct kaldi_object object;
+        struct diag d = DIAG_INIT;
+        size_t len;
+
+        assert_int_equal(
+            measure(rows[i].text, strlen(rows[i].text), 0, 0, rows[i].type, &object, &d), 0);
+        memcpy(w.dim, object.dim, sizeof(w.dim));
+        for (unsigned k = 0; arrays[rows[i].type][k]; k++) {
+            w.array[k] = array[k];
+            assert_int_equal(kaldi_decode(&object, (const uint8_t *)rows[i].text, k,
+                                          w.wide ? DTYPE_F8 : DTYPE_F4, array[k], "x", &d),
+                             0);
+        }
+        assert_int_equal(kaldi_write(&w, i, &bytes, &len), 0);
+        assert_int_equal(len, strlen(rows[i].text));
+        assert_memory_equal(bytes + i, rows[i].text, len);
+        free(bytes);
+    }
+}
+
 /* Windows that end anywhere, by their size and by white space before the object. */
 static void test_windows__same_objects(void **state)
 {
@@ -788,6 +843,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples__measured_and_decoded_as_kaldi_reads_them),
+        cmocka_unit_test(test_written__same_text),
         cmocka_unit_test(test_windows__same_objects),
         cmocka_unit_test(test_cut__error_or_shorter_object),
         cmocka_unit_test(test_changed__never_outside),

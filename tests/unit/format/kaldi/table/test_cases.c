@@ -332,7 +332,13 @@ static void test_sparse__bad_rows__ebadmsg(void **state)
     t = sparse_rows(10000000, 4, 4);
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_MATRIX, 0, &o, &d),
                      -EBADMSG);
-    assert_diag_has(&d, "expected at most 9999999 rows");
+    assert_diag_has(&d, "byte 6: expected at most 9999999 rows");
+    text_release(&t);
+    t = sparse_rows(9999999, 4, 4);
+    d = DIAG_INIT;
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_MATRIX, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "byte 36: expected a row (SV), got bytes 00 00 00");
     text_release(&t);
 }
 
@@ -450,7 +456,8 @@ static void test_lists__too_many__ebadmsg(void **state)
     kaldi_put_int(&t, 10000001);
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_POSTERIOR, 0, &o, &d),
                      -EBADMSG);
-    assert_diag_has(&d, "at most 10000000 frames of a posterior, as Kaldi does, got 10000001");
+    assert_diag_has(
+        &d, "byte 3: expected at most 10000000 frames of a posterior, as Kaldi does, got 10000001");
     d = DIAG_INIT;
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_GAUSS_POST, 0, &o, &d),
                      -EBADMSG);
@@ -458,6 +465,11 @@ static void test_lists__too_many__ebadmsg(void **state)
     d = DIAG_INIT;
     assert_int_equal(kaldi_measure_bytes(&t, 1000, 0, KALDI_INT_LISTS, 0, &o, &d), -EBADMSG);
     assert_diag_has(&d, "byte 7: expected 50000005 bytes of lists, got 993");
+    t.data[3]--; /* as many as there may be */
+    d = DIAG_INIT;
+    assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_POSTERIOR, 0, &o, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "byte 7: expected entries as int32");
 }
 
 static void test_gauss__no_vector__ebadmsg(void **state)
@@ -546,6 +558,11 @@ static void test_npy__bad_header__ebadmsg(void **state)
 
 /* ---- what is no object that we know ---- */
 
+#define COUNT(n)  "\4" n "\0\0\0"
+#define MINUS_ONE "\4\377\377\377\377"
+#define FLOAT_0   "\4\0\0\0\0"
+#define ENTRY     "\0B" COUNT("\1") COUNT("\1") /* a list of one, and in it a list of one */
+
 static void test_measure__not_binary__ebadmsg(void **state)
 {
     static const struct {
@@ -554,6 +571,47 @@ static void test_measure__not_binary__ebadmsg(void **state)
         enum kaldi_type want;
         const char *piece;
     } cases[] = {
+#define BAD(type, bytes, piece) {bytes, sizeof(bytes) - 1, type, piece}
+        BAD(KALDI_INT, "\0BT", "byte 2: expected int, got \"T\" and the end of the file"),
+        BAD(KALDI_INT, "\0BT ", "byte 2: expected int, got byte 54"),
+        BAD(KALDI_INT, "\0BTx ", "expected int, got \"Tx\", which is opaque"),
+        BAD(KALDI_UNKNOWN, "\0BFx ", "got byte 46, as a number"),
+        BAD(KALDI_PACKED, "\0B" COUNT("\0"), "byte 2: expected packed, got byte 04"),
+        BAD(KALDI_VECTOR, "\0B012345678901234567890123456789012345678912 ",
+            "got \"0123456789012345678901234567890123456789\", which is opaque"),
+        BAD(KALDI_FLOAT, "\0B\10\0\0\0\0",
+            "byte 2: expected 9 bytes of a real number of 8 bytes, got 5"),
+        BAD(KALDI_DOUBLE, "\0B\4\0\0\0", "byte 2: expected 5 bytes of a real number, got 4"),
+        BAD(KALDI_VECTOR, "\0BDV " COUNT("\2") "123456789012345",
+            "byte 10: expected 16 bytes of a vector, got 15"),
+        BAD(KALDI_PACKED, "\0BFP " COUNT("\3") "12345678901234567890123",
+            "byte 10: expected 24 bytes of a packed matrix, got 23"),
+        BAD(KALDI_MATRIX, "\0BCM 123456789012345",
+            "byte 5: expected 16 bytes of the header of a compressed matrix, got 15"),
+        BAD(KALDI_MATRIX, "\0BCM2 12345678\1\0\0\0\2\0\0\0abc",
+            "byte 22: expected 4 bytes of a compressed matrix, got 3"),
+        BAD(KALDI_MATRIX, "\0BCM3 12345678\1\0\0\0\2\0\0\0a",
+            "byte 22: expected 2 bytes of a compressed matrix, got 1"),
+        BAD(KALDI_INT_LISTS, "\0B" COUNT("\1") MINUS_ONE,
+            "byte 8: expected elements of 0 or more, got -1"),
+        BAD(KALDI_INT_PAIRS, "\0B" COUNT("\1") COUNT("\1"),
+            "byte 7: expected 10 bytes of integers, got 5"),
+        BAD(KALDI_FLOAT_PAIRS, "\0B" COUNT("\1") "123456789",
+            "byte 7: expected 10 bytes of pairs, got 9"),
+        BAD(KALDI_FLOAT_PAIRS, "\0B" COUNT("\1") FLOAT_0 "\6\0\0\0\0",
+            "byte 12: expected a real number (byte 04 or 08), got byte 06"),
+        BAD(KALDI_POSTERIOR, ENTRY "123456789", "byte 12: expected 10 bytes of entries, got 9"),
+        BAD(KALDI_POSTERIOR, ENTRY "\5\0\0\0\0" FLOAT_0,
+            "byte 12: expected an integer as int32 (byte 04), got byte 05"),
+        BAD(KALDI_GAUSS_POST, ENTRY "123456789012",
+            "byte 12: expected 13 bytes of entries, got 12"),
+        BAD(KALDI_GAUSS_POST, ENTRY COUNT("\7") "XV " COUNT("\0"), "got bytes 58 56 20"),
+        BAD(KALDI_GAUSS_POST, ENTRY COUNT("\7") "FVx" COUNT("\0"), "got bytes 46 56 78"),
+        BAD(KALDI_GAUSS_POST, ENTRY COUNT("\7") "FV " MINUS_ONE,
+            "byte 21: expected elements of 0 or more, got -1"),
+        BAD(KALDI_GAUSS_POST, ENTRY COUNT("\7") "FV " COUNT("\2") "1234",
+            "byte 25: expected 8 bytes of a vector, got 4"),
+#undef BAD
         {"\0C", 2, KALDI_MATRIX, "byte 0: expected 00 'B', got 00 43"},
         {"\0", 1, KALDI_MATRIX, "expected 00 'B', got 00 and the end of the file"},
         {"\0BFM", 4, KALDI_MATRIX, "byte 2: expected matrix, got \"FM\" and the end of the file"},
@@ -617,6 +675,49 @@ static void test_opaque__ends__where_an_object_follows(void **state)
     }
 }
 
+/* A token of 40 bytes, in windows that end anywhere; one of 41 is too long. */
+static void test_opaque__long_token__taken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * 60; i++) {
+        static const char name[] = "ABCDEFGHIJABCDEFGHIJABCDEFGHIJABCDEFGHI";
+        const int len = i % 2 ? 39 : 38;
+        AUTO_TEXT struct text t = {0};
+        struct diag d = DIAG_INIT;
+        struct kaldi_object o;
+
+        kaldi_put_text(&t, "k ");
+        kaldi_put_start(&t, "");
+        text_add(&t, "<%.*s> </%.*s> ", len, name, len, name);
+        assert_int_equal(kaldi_measure_bytes(&t, t.len, 2, KALDI_OPAQUE, i / 2, &o, &d),
+                         i % 2 ? -EBADMSG : 0);
+        if (i % 2)
+            assert_diag_has(&d, "byte 4: expected a token in <>");
+        else
+            assert_int_equal(o.len, t.len - 2);
+    }
+}
+
+/* Its end is found wherever pieces of the search end. */
+static void test_opaque__long__found(void **state)
+{
+    static const char zeros[65536 + 8];
+
+    (void)state;
+    for (size_t n = 65536 - 8; n < sizeof(zeros); n++) {
+        AUTO_TEXT struct text t = {0};
+        struct diag d = DIAG_INIT;
+        struct kaldi_object o;
+
+        kaldi_put_text(&t, "k ");
+        kaldi_put_start(&t, "<A> ");
+        kaldi_put(&t, zeros, n);
+        kaldi_put_text(&t, "</A> ");
+        assert_int_equal(kaldi_measure_bytes(&t, t.len, 2, KALDI_UNKNOWN, 1, &o, &d), 0);
+        assert_int_equal(o.len, t.len - 2);
+    }
+}
+
 /* A line of an scp file reads a part of its archive, however large it is. */
 static void test_opaque__no_end_in_256_mib__ebadmsg(void **state)
 {
@@ -672,6 +773,8 @@ int main(void)
         cmocka_unit_test(test_npy__bad_header__ebadmsg),
         cmocka_unit_test(test_measure__not_binary__ebadmsg),
         cmocka_unit_test(test_opaque__ends__where_an_object_follows),
+        cmocka_unit_test(test_opaque__long_token__taken),
+        cmocka_unit_test(test_opaque__long__found),
         cmocka_unit_test(test_opaque__no_end_in_256_mib__ebadmsg),
         cmocka_unit_test(test_types__named),
     };
