@@ -16,7 +16,7 @@ static enum field_lengths_kind field_lengths(const struct field *f)
 {
     if (field_is_number(f))
         return OF_VALUE;
-    if (f->numbering)
+    if (f->numbering || f->form == FORM_WHOLE)
         return OF_NOTHING;
     if (f->form == FORM_BYTES || f->form == FORM_TEXT || (f->dtype == DTYPE_TEXT && !f->ndim))
         return OF_BYTES;

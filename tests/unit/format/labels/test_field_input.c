@@ -39,10 +39,44 @@ static void test_texts__too_long__refused_with_their_size(void **state)
     field_input_release(&in);
 }
 
-static void test_identity__packed_otherwise__another(void **state)
+static void test_identity__each_option__another(void **state)
 {
     const struct format_options options[] = {
-        {.seq = 8}, {.seq = 8, .pack = 2}, {.seq = 8, .pack = 3}, {.seq = 8, .pack = 3, .pad = 1}};
+        {.seq = 0},
+        {.format = "csv"},
+        {.transpose = true},
+        {.index_base = INDEX_FROM_ONE},
+        {.index_base = INDEX_AUTO},
+        {.bad_rows = BAD_ROWS_SKIP},
+        {.label_column = "a"},
+        {.weight_column = "a"},
+        {.delimiter = ';'},
+        {.comment = ';'},
+        {.header = CSV_HEADER_YES},
+        {.doubles = true},
+        {.seq = 1},
+        {.stride = 1},
+        {.split_docs = true},
+        {.sequences = true},
+        {.tokens_given = true},
+        {.tokens_raw = true},
+        {.tokens = DTYPE_I4},
+        {.picture_height = 1},
+        {.picture_width = 1},
+        {.kaldi_type = 1},
+        {.kaldi_tables = "a:matrix"},
+        {.kaldi_permissive = true},
+        {.pair_off = true},
+        {.audio = true},
+        {.audio = true, .audio_rate = 1},
+        {.audio = true, .audio_mono = true},
+        {.audio = true, .audio_medium = true},
+        {.seq = 8, .pack = 2},
+        {.seq = 8, .pack = 3},
+        {.seq = 8, .pack = 3, .pad = 1},
+        {.kaldi_join = "a"},
+        {.label = "a"},
+    };
     struct text identity[ARRAY_LEN(options)] = {0};
     struct field_input in;
 
@@ -50,8 +84,8 @@ static void test_identity__packed_otherwise__another(void **state)
     begin(&in);
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         assert_int_equal(field_input_identity(&in, LABEL_CLASSES, &options[i], &identity[i]), 0);
-        if (i)
-            assert_string_not_equal(identity[i].data, identity[i - 1].data);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(identity[i].data, identity[k].data);
     }
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         text_release(&identity[i]);
@@ -62,7 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts__too_long__refused_with_their_size),
-        cmocka_unit_test(test_identity__packed_otherwise__another),
+        cmocka_unit_test(test_identity__each_option__another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

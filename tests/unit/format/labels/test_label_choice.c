@@ -1,0 +1,178 @@
+/* Which field of a dataset is its label, how many samples each of its classes has, and how long
+ * samples are: of tables and matrices in memory. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/memo.h"
+#include "base/scope.h"
+#include "format/labels/class_counts.h"
+#include "format/labels/field_input.h"
+#include "format/labels/label_choice.h"
+#include "format/registry.h"
+#include "support/libsvm_make.h"
+#include "support/one_store.h"
+#include "support/unit.h"
+
+struct opened {
+    struct memo *memo;
+    struct found found;
+    struct dataset *ds;
+};
+
+static void open_text(const char *format, const char *text, struct opened *ret)
+{
+    struct format_setup setup = {.keep = &no_store};
+    struct blob *blob = memory_blob_new("a", text, strlen(text), strlen(text), NULL);
+    unsigned i = 0;
+
+    while (strcmp(formats[i]->name, format) != 0)
+        i++;
+    assert_int_equal(memo_new(1 << 20, &ret->memo), 0);
+    setup.memo = ret->memo;
+    assert_int_equal(format_open(formats[i], &blob, 1, &setup, &ret->found), 0);
+    ret->ds = ret->found.item[0].ds;
+    assert_non_null(ret->ds);
+    while (!dataset_prepare(ret->ds))
+        continue;
+    assert_int_equal(dataset_state(ret->ds), DATASET_READY);
+}
+
+static void close_text(struct opened *o)
+{
+    found_release(&o->found);
+    memo_free(o->memo);
+}
+
+/* Each class and its samples; the one with the fewest, that with the most. */
+static void show_counts(const struct class_counts *c, struct text *t)
+{
+    for (uint64_t i = 0; i < c->n; i++) {
+        size_t len = 0;
+        const char *text =
+            c->has_texts ? numbered_text(&c->texts, c->texts.sorted[c->value[i]], &len) : "";
+
+        text_add(t, "%.*s", (int)len, text);
+        text_add(t, c->has_texts ? ":%llu " : "%lld:%llu ",
+                 c->has_texts ? (unsigned long long)c->count[i] : (unsigned long long)c->value[i],
+                 (unsigned long long)c->count[i]);
+    }
+    text_add(t, "%llu %llu", (unsigned long long)c->least, (unsigned long long)c->most);
+}
+
+static void test_choice__of_tables__counts_and_one_hot(void **state)
+{
+    static const struct {
+        const char *text, *label; /* label: that of all datasets; with "=" that of this one */
+        uint64_t classes;
+        const char *counts; /* as shown above; NULL: there are none */
+        uint64_t width;     /* of label1h; 0: there is none */
+        const char *note;   /* a piece of the notes; NULL: none is added */
+    } rows[] = {
+        {"label,x\n3,1\n5,2\n3,1\n", "label", 0, "3:2 5:1 1 0", 6, NULL},
+        {"label,x\n5,1\n3,2\n5,1\n4,1\n4,0\n", "label", 0, "3:1 4:2 5:2 0 1", 6, NULL},
+        {"label,x\n3,1\n", "label", 10, "3:1 0 0", 10, NULL},
+        {"label,x\n65535,1\n0,1\n", "label", 0, "0:1 65535:1 0 0", 65536, NULL},
+        {"label,x\n65536,1\n", "label", 0, "65536:1 0 0", 0,
+         "there is no label1h of label: expected labels below 65536, got 65536"},
+        {"label,x\n7,1\n-1,1\n", "label", 0, "-1:1 7:1 0 0", 0,
+         "there is no label1h of label: expected labels from 0, got -1"},
+        {"label,x\n1,1\n1.5,1\n", "label", 0, NULL, 0, "expected a whole number, the number of a"},
+        {"label,x\n1,1\n", "y", 0, "1:1 0 0", 0, NULL}, /* of another dataset */
+        {"label,x\n1,1\n", "=y", 0, "1:1 0 0", 0,
+         "label=y: the dataset has no field 'y'; its fields with a number in each sample: label. "
+         "-o "
+         "label=FIELD makes one of them its label. Its classes are those of 'label'"},
+        {"label,x\n2,1\n", "=label", 0, "2:1 0 0", 3, NULL},
+        {"label,x\n1,1\n", NULL, 0, "1:1 0 0", 0, NULL},
+        {"label,x\n1,1\n", "index", 0, NULL, 0, "got the numbers that epochfs gives to samples"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const bool is_own = rows[i].label && *rows[i].label == '=';
+        const struct label_choice choice = {.field = is_own ? NULL : rows[i].label,
+                                            .classes = rows[i].classes};
+        AUTO_CLASS_COUNTS struct class_counts counts = {0};
+        AUTO_TEXT struct text shown = {0};
+        const struct field *f, *one_hot;
+        struct opened o;
+        size_t notes;
+        struct diag d = DIAG_INIT;
+        int r;
+
+        open_text("csv", rows[i].text, &o);
+        notes = o.ds->notes.n;
+        o.ds->wanted_label = is_own ? strdup(rows[i].label + 1) : NULL;
+        assert_int_equal(label_choice_apply(&choice, o.ds), 0);
+        assert_int_equal(label_choice_apply(&choice, o.ds), 0); /* again, nothing more */
+        one_hot = dataset_field(o.ds, "label1h");
+        if ((one_hot ? one_hot->dim[0] : 0) != rows[i].width)
+            fail_msg("rows[%zu]: label1h", i);
+        if (rows[i].note)
+            assert_notes_have(&o.ds->notes, rows[i].note);
+        else
+            assert_int_equal(o.ds->notes.n, notes);
+        f = class_counts_field(o.ds);
+        r = f ? class_counts_init(&counts, o.ds, f, &d) : -EINVAL;
+        if (r == 0)
+            show_counts(&counts, &shown);
+        if (r == 0 ? !rows[i].counts || strcmp(shown.data, rows[i].counts) != 0 : !!rows[i].counts)
+            fail_msg("rows[%zu]: %d, '%s'", i, r, shown.len ? shown.data : d.text);
+        close_text(&o);
+    }
+}
+
+/* How long each sample is by a word; or a piece of the reason. */
+static void test_lengths__by_words__of_each_sample(void **state)
+{
+    static const struct {
+        const char *format, *text, *word, *want;
+    } rows[] = {
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "rows",
+         "length rows: the dataset has none. Use bytes, or a field that has lengths: label, x, "
+         "row"},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "bytes", "9 1 5 "},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "", "9 1 5 "},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "label", "1 0 7 "},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "row", "10 2 6 "},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "x", "4 4 4 "},
+        {"libsvm", "1 1:2 3:4\n0\n", "tokens", "length tokens: the dataset has none. Use bytes"},
+        {"libsvm", "1 1:2 3:4\n0\n", "seconds", "length seconds: the dataset has none"},
+        {"libsvm", "1 1:2 3:4\n0\n", "y", "length y: the dataset has none"},
+        {"libsvm", "1 1:2 3:4\n0\n", "index",
+         "length index: the field has one shape, and is no number. Use bytes, or a field"},
+        {"libsvm", "1.5 1:2 3:4\n", "label", "expected a whole number, a length, got 1.5"},
+        {"jsonl", "{\"a\": 1}\n[]\n", "bytes", "8 2 "},
+        {"jsonl", "{\"a\": 1}\n[]\n", "lines", "9 3 "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(field_input_release) struct field_input in = {0};
+        AUTO_TEXT struct text shown = {0};
+        struct diag d = DIAG_INIT;
+        int64_t value[8];
+        struct opened o;
+        int r;
+
+        open_text(rows[i].format, rows[i].text, &o);
+        r = length_input_init(&in, o.ds, rows[i].word, &d);
+        if (r == 0)
+            r = label_read_whole(&in.input, READ_WAITS, 0, o.ds->samples, value, &d);
+        for (uint64_t k = 0; k < o.ds->samples && r == 0; k++)
+            text_add(&shown, "%lld ", (long long)value[k]);
+        if (r == 0 ? strcmp(shown.data, rows[i].want) != 0 : !strstr(d.text, rows[i].want))
+            fail_msg("rows[%zu]: %d, '%s'", i, r, r == 0 ? shown.data : d.text);
+        close_text(&o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice__of_tables__counts_and_one_hot),
+        cmocka_unit_test(test_lengths__by_words__of_each_sample),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+/* Mixes of datasets of real formats: each field of a sample is as its source shows it, a batch has
+ * them one after another, and a matrix has the rows of all sources. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/memo.h"
+#include "base/scope.h"
+#include "format/core/extents.h"
+#include "format/mix/mix.h"
+#include "format/registry.h"
+#include "support/libsvm_make.h"
+#include "support/one_store.h"
+#include "support/tar_make.h"
+#include "support/unit.h"
+
+#define SOURCES 3
+
+struct source {
+    const char *format, *text; /* of an archive: members name=content, with "|" between them */
+};
+
+struct mixed {
+    struct memo *memo;
+    struct found found[SOURCES];
+    struct dataset *source[SOURCES];
+    unsigned n;
+    struct dataset *ds;
+};
+
+static const struct format *format_called(const char *name)
+{
+    unsigned i = 0;
+
+    while (i < n_formats && strcmp(formats[i]->name, name) != 0)
+        i++;
+    assert_true(i < n_formats);
+    return formats[i];
+}
+
+static void put_archive(struct text *t, const char *members)
+{
+    AUTO_FREE char *copy = strdup(members);
+    char *rest = copy, *name;
+
+    while ((name = strsep(&rest, "|"))) {
+        char *content = strchr(name, '=');
+
+        *content++ = '\0';
+        tar_put_file(t, name, content);
+    }
+    tar_put_end(t);
+}
+
+static struct dataset *open_source(const struct source *s, struct memo *memo, struct found *ret)
+{
+    const struct format_setup setup = {.keep = &no_store, .memo = memo};
+    AUTO_TEXT struct text t = {0};
+    struct blob *blob;
+
+    if (!strcmp(s->format, "tar"))
+        put_archive(&t, s->text);
+    else
+        text_add(&t, "%s", s->text);
+    blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
+    assert_int_equal(format_open(format_called(s->format), &blob, 1, &setup, ret), 0);
+    assert_int_equal(ret->n, 1);
+    assert_non_null(ret->item[0].ds);
+    return ret->item[0].ds;
+}
+
+static int ready(void *ctx, struct dataset *ds, struct diag *d)
+{
+    (void)ctx;
+    (void)ds;
+    (void)d;
+    return 0;
+}
+
+static void mix(const struct source *source, struct mixed *ret)
+{
+    static const char *const shown[] = {"first", "second", "third"};
+
+    *ret = (struct mixed){.n = 0};
+    assert_int_equal(memo_new(1 << 20, &ret->memo), 0);
+    for (; ret->n < SOURCES && source[ret->n].format; ret->n++)
+        ret->source[ret->n] = open_source(&source[ret->n], ret->memo, &ret->found[ret->n]);
+    assert_int_equal(mix_dataset_new(&(struct mix_setup){.name = "m",
+                                                         .ds = ret->source,
+                                                         .shown = shown,
+                                                         .n = ret->n,
+                                                         .memo = ret->memo,
+                                                         .ready = ready},
+                                     &ret->ds),
+                     0);
+    while (!dataset_prepare(ret->ds))
+        continue;
+}
+
+static void mixed_release(struct mixed *m)
+{
+    dataset_free(m->ds);
+    for (unsigned i = 0; i < m->n; i++)
+        found_release(&m->found[i]);
+    memo_free(m->memo);
+}
+
+/* The bytes of a field of a selection; the caller frees them. */
+static uint8_t *bytes_of(const struct dataset *ds, const struct field *f,
+                         const struct selection *sel, struct form *ret_form, uint64_t *ret_len)
+{
+    struct diag d = DIAG_INIT;
+    uint8_t *bytes;
+
+    assert_int_equal(field_form(ds, f, sel, ret_form, ret_len), 0);
+    bytes = malloc(*ret_len + 1);
+    if (*ret_len && f->ops->read(READ_WAITS, ds, f, sel, 0, *ret_len, bytes, &d) < 0)
+        fail_msg("%s: %s", f->name, d.text);
+    for (uint64_t at = 0, n; at < *ret_len; at += n) { /* in pieces as well */
+        uint8_t piece[5];
+
+        n = min_u64(*ret_len - at, sizeof(piece));
+        assert_int_equal(f->ops->read(READ_WAITS, ds, f, sel, at, n, piece, &d), 0);
+        assert_memory_equal(piece, bytes + at, n);
+    }
+    return bytes;
+}
+
+/* The field of a source that f is in the mix. */
+static const struct field *field_like(const struct dataset *ds, const struct field *f)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        const struct field *g = &ds->field[i];
+
+        if (!strcmp(f->name, g->name) && (f->form == FORM_BYTES) == (g->form == FORM_BYTES) &&
+            !strcmp(f->folder, g->folder) && !strcmp(f->ext, g->ext) && g->form != FORM_WHOLE)
+            return g;
+    }
+    return NULL;
+}
+
+static bool is_made_of_sources(const struct field *f)
+{
+    return !f->numbering && strcmp(f->name, "key") != 0 &&
+           (f->form == FORM_ITEM || f->form == FORM_RAGGED || f->form == FORM_TEXT ||
+            f->form == FORM_BYTES);
+}
+
+/* A sample of the mix is that of its source. Adds what a batch has of it. */
+static void check_sample(const struct mixed *m, const struct field *f, uint64_t sample,
+                         struct text *all)
+{
+    uint64_t own, len, source_len;
+    unsigned i = mix_dataset_find(m->ds, sample, &own);
+    const struct field *g = field_like(m->source[i], f);
+    AUTO_FREE uint8_t *found = NULL, *want = NULL;
+    struct extent extent[EXTENTS_MOST], source_extent[EXTENTS_MOST];
+    struct one_sample one, there;
+    struct form form, source_form;
+    unsigned n;
+
+    if (!g)
+        fail_msg("no field %s", f->name);
+    assert_int_equal(dataset_has(m->ds, sample, f), dataset_has(m->source[i], own, g));
+    if (!dataset_has(m->ds, sample, f))
+        return;
+    one_sample_init(&one, sample);
+    one_sample_init(&there, own);
+    found = bytes_of(m->ds, f, &one.sel, &form, &len);
+    want = bytes_of(m->source[i], g, &there.sel, &source_form, &source_len);
+    if (len != source_len || memcmp(found, want, len) != 0)
+        fail_msg("%s of sample %llu", f->name, (unsigned long long)sample);
+    text_add_bytes(all, (const char *)found, len);
+    n = dataset_extents(m->ds, sample, f, extent);
+    assert_int_equal(n, dataset_extents(m->source[i], own, g, source_extent));
+    for (unsigned k = 0; k < n; k++)
+        assert_true(extent[k].blob == source_extent[k].blob &&
+                    extent[k].off == source_extent[k].off && extent[k].len == source_extent[k].len);
+}
+
+/* Batches have what their samples have. */
+static void check_field(const struct mixed *m, const struct field *f)
+{
+    AUTO_TEXT struct text all = {0};
+    AUTO_FREE uint64_t *order = calloc(m->ds->samples + 1, sizeof(*order));
+    AUTO_FREE uint8_t *found = NULL;
+    struct list_selection list;
+    struct form form;
+    uint64_t len;
+
+    for (uint64_t i = 0; i < m->ds->samples; i++) {
+        order[i] = m->ds->samples - 1 - i;
+        check_sample(m, f, order[i], &all);
+    }
+    if (f->form == FORM_TEXT) /* each as wide as the longest */
+        return;
+    mixed_init(&list, order, m->ds->samples);
+    found = bytes_of(m->ds, f, &list.sel, &form, &len);
+    if (len != all.len || (len && memcmp(found, all.data, len) != 0))
+        fail_msg("%s of all samples", f->name);
+}
+
+static const struct field *member(const struct dataset *ds, const char *name)
+{
+    for (unsigned i = 0; i < ds->n_fields; i++)
+        if (!strcmp(ds->field[i].name, name) && field_is_in(&ds->field[i], IN_NPZ_BATCHES))
+            return &ds->field[i];
+    return NULL;
+}
+
+static bool is_of_matrix(const struct mixed *m, const struct field *f)
+{
+    const struct field *g = member(m->source[0], f->name);
+
+    return g && g->form == FORM_WHOLE;
+}
+
+/* Rows of the matrix of the mix, sample after sample. */
+static void check_matrix(const struct mixed *m)
+{
+    static const char *const names[] = {"data", "indices", "field"};
+    AUTO_FREE uint64_t *order = calloc(m->ds->samples, sizeof(*order));
+    uint64_t ends[64] = {0}, shape[2], len, columns = 0;
+    struct list_selection list;
+    struct form form;
+    uint8_t *bytes;
+
+    for (uint64_t i = 0; i < m->ds->samples; i++)
+        order[i] = m->ds->samples - 1 - i;
+    for (unsigned k = 0; k < 3; k++) {
+        AUTO_TEXT struct text all = {0};
+
+        if (!member(m->source[0], names[k]))
+            continue;
+        for (uint64_t i = 0; i < m->ds->samples; i++) {
+            struct one_sample one;
+            uint64_t own;
+            const struct dataset *ds = m->source[mix_dataset_find(m->ds, order[i], &own)];
+
+            one_sample_init(&one, own);
+            bytes = bytes_of(ds, member(ds, names[k]), &one.sel, &form, &len);
+            text_add_bytes(&all, (const char *)bytes, len);
+            ends[i + 1] = ends[i] + len / 4;
+            free(bytes);
+        }
+        mixed_init(&list, order, m->ds->samples);
+        bytes = bytes_of(m->ds, member(m->ds, names[k]), &list.sel, &form, &len);
+        assert_int_equal(len, all.len);
+        assert_memory_equal(bytes, all.data, len);
+        free(bytes);
+    }
+    bytes = bytes_of(m->ds, member(m->ds, "indptr"), &list.sel, &form, &len);
+    assert_int_equal(len, (m->ds->samples + 1) * form.width);
+    for (uint64_t i = 0; i <= m->ds->samples; i++)
+        assert_int_equal(form.width == 8 ? load_le64(bytes + 8 * i) : load_le32(bytes + 4 * i),
+                         ends[i]);
+    free(bytes);
+    bytes = bytes_of(m->ds, member(m->ds, "format"), &list.sel, &form, &len);
+    assert_int_equal(len, 3);
+    assert_memory_equal(bytes, "csr", 3);
+    free(bytes);
+    for (unsigned i = 0; i < m->n; i++) {
+        struct one_sample one;
+
+        one_sample_init(&one, 0);
+        bytes = bytes_of(m->source[i], member(m->source[i], "shape"), &one.sel, &form, &len);
+        columns = max_u64(columns, load_le64(bytes + 8));
+        free(bytes);
+    }
+    bytes = bytes_of(m->ds, member(m->ds, "shape"), &list.sel, &form, &len);
+    assert_int_equal(len, sizeof(shape));
+    assert_int_equal(load_le64(bytes), m->ds->samples);
+    assert_int_equal(load_le64(bytes + 8), columns);
+    free(bytes);
+}
+
+/* The fields that people see, and those that are omitted after "; ". */
+static void show_fields(const struct mixed *m, struct text *t)
+{
+    for (unsigned i = 0; i < m->ds->n_fields; i++)
+        if (is_made_of_sources(&m->ds->field[i]))
+            text_add(t, "%s%s", t->len ? " " : "", m->ds->field[i].name);
+    text_add(t, "; %s", mix_dataset_left_out(m->ds));
+}
+
+static void test_mix__real_formats__as_their_sources(void **state)
+{
+    static const struct {
+        struct source source[SOURCES];
+        const char *fields;
+    } rows[] = {
+        {{{"libsvm", "1:0.5 1:2 7:3\n0:1 2:1\n"}, {"libsvm", "1:2 0:1\n1:1\n0:3 9:1 4:2\n"}},
+         "label weight row data indices; "},
+        {{{"libsvm", "1 1:2\n"}, {"libsvm", "1:2 0:1\n"}, {"libsvm", "1,2 3:1\n0 4:5\n"}},
+         "label row data indices; weight"},
+        {{{"libfm", "1 1:2:3 4:5:6\n0\n"}, {"libfm", "1 9:1:2\n"}},
+         "label row data indices field; "},
+        {{{"csv", "label,x,y\n1,2,3\n0,4,5\n"}, {"csv", "label,x,y\n7,8,9.5\n"}},
+         "csv label rows x; "},
+        {{{"csv", "label,x,y\n1,2,3\n"}, {"csv", "x,y\n8,9.5\n"}}, "csv label rows x; "},
+        {{{"jsonl", "{\"a\": 1}\n{\"a\": [1, 2]}\n"}, {"jsonl", "{\"b\": null}\n"}},
+         "json json lines text; "},
+        {{{"tar", "a.txt=one|a.cls=5|b.txt=|b.cls=-6"}, {"tar", "c.txt=three|c.cls=7|c.jpg=x"}},
+         "cls cls txt txt txt; jpg"},
+        {{{"tar", "a.txt=one|b.jpg=two"}, {"tar", "c.jpg=three|d.txt=four|e.jpg=|e.txt=five"}},
+         "jpg jpg txt txt txt thumbnail; "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_TEXT struct text fields = {0};
+        struct mixed m;
+
+        mix(rows[i].source, &m);
+        if (dataset_state(m.ds) != DATASET_READY)
+            fail_msg("rows[%zu]: %s", i, m.ds->reason.text);
+        show_fields(&m, &fields);
+        if (strcmp(fields.data, rows[i].fields) != 0)
+            fail_msg("rows[%zu]: '%s'", i, fields.data);
+        for (unsigned k = 0; k < m.ds->n_fields; k++)
+            if (is_made_of_sources(&m.ds->field[k]) && !is_of_matrix(&m, &m.ds->field[k]))
+                check_field(&m, &m.ds->field[k]);
+        if (member(m.ds, "indptr"))
+            check_matrix(&m);
+        mixed_release(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mix__real_formats__as_their_sources),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
