@@ -377,7 +377,7 @@ static int tar_pass_go_on(struct tar_pass *pass, struct diag *d)
         return tar_pass_take_member(pass, &m, d);
     if (r < 0 && r != -EBADMSG)
         return diag_set(d, r, "%s", diag_text(&pass->cut, r));
-    r = pass->cut.set && m.is_cut ? tar_pass_take_member(pass, &m, d) : 0;
+    r = m.is_cut ? tar_pass_take_member(pass, &m, d) : 0;
     return r < 0 ? r : tar_pass_finish(pass, d);
 }
 

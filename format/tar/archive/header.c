@@ -29,7 +29,7 @@ enum {
 
 /* ---- numbers ---- */
 
-/* Digits with spaces around them; a NUL ends them. No digits: 0. */
+/* Digits with spaces around them, at most 12; a NUL ends them. No digits: 0. */
 static bool parse_octal(const uint8_t *at, size_t len, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -37,11 +37,8 @@ static bool parse_octal(const uint8_t *at, size_t len, uint64_t *ret)
 
     while (i < len && at[i] == ' ')
         i++;
-    for (; i < len && at[i] >= '0' && at[i] <= '7'; i++) {
-        if (v >> 61)
-            return false;
+    for (; i < len && at[i] >= '0' && at[i] <= '7'; i++)
         v = v << 3 | (uint64_t)(at[i] - '0');
-    }
     while (i < len && at[i] == ' ')
         i++;
     if (i < len && at[i])

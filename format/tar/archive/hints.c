@@ -65,24 +65,25 @@ static int compare_offsets(const void *a, const void *b)
 
 static int tar_hints_parse(const char *text, size_t len, uint64_t size, struct tar_hints *ret)
 {
-    uint64_t before = 0, number;
+    uint64_t before = 0, number = 0;
     const char *end = text + len;
 
     for (const char *word = text; word < end;) {
+        bool is_number;
         size_t n = 0;
 
         while (word + n < end && !memchr(" \t\r\n", word[n], 4))
             n++;
-        if (!tar_hints_read_number(word, n, &number))
-            number = 0;
-        if (before >= TAR_BLOCK && before % TAR_BLOCK == 0 && before < size && n &&
+        is_number = tar_hints_read_number(word, n, &number);
+        if (is_number && before >= TAR_BLOCK && before % TAR_BLOCK == 0 && before < size &&
             number <= size - before) {
             if (array_capacity(&ret->at, ret->n, sizeof(*ret->at)) < 0)
                 return -ENOMEM;
             ret->at[ret->n++] = before - TAR_BLOCK;
             number = 0; /* it was a size */
         }
-        before = n ? number : before;
+        if (n)
+            before = is_number ? number : 0;
         word += n + 1;
     }
     if (ret->n)

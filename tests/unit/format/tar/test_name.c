@@ -58,9 +58,45 @@ static void test_rows(void **state)
     }
 }
 
+static void test_project__by_a_file_that_builds_it(void **state)
+{
+    static const struct {
+        const char *name;
+        bool want;
+    } names[] = {
+        {"Makefile", true},
+        {"./Makefile", true},
+        {"p/Makefile", true},
+        {"./p/go.mod", true},
+        {".gitignore", true},
+        {"setup.py", true},
+        {"./.gitignore", true},
+        {"p/q/Makefile", false},
+        {"Makefile.x", false},
+        {"Makefil", false},
+        {"makefile", false},
+        {"Makefile/", false},
+        {"", false},
+        {"./", false},
+        {"./a/b/setup.py", false},
+        {"/Makefile", true},
+        {"../Cargo.toml", true},
+        {"p./pom.xml", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (tar_name_is_of_project((const uint8_t *)names[i].name, strlen(names[i].name)) !=
+            names[i].want)
+            fail_msg("'%s'", names[i].name);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_project__by_a_file_that_builds_it),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

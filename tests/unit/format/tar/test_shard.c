@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/checked.h"
+#include "base/read_context.h"
 #include "base/scope.h"
 #include "format/tar/shard.h"
 #include "support/absent_blob.h"
@@ -616,6 +618,178 @@ static void test_kept__forged__made_anew(void **state)
     keep.refuse = true;
 }
 
+/* ---- an index by content ---- */
+
+/* Members "name=content", up to NULL: of a name with "!" sparse, with "@" a link; that of an array
+ * has the header as content. */
+#define MEMBERS 6
+
+static void put_members(struct text *tar, const char *const member[MEMBERS])
+{
+    for (unsigned i = 0; i < MEMBERS && member[i]; i++) {
+        const char *name = member[i] + (*member[i] == '!' || *member[i] == '@');
+        const char *equals = strrchr(member[i], '=');
+        char path[KEY_MAX + 32];
+
+        snprintf(path, sizeof(path), "%.*s", (int)(equals - name), name);
+        if (strstr(path, ".npy"))
+            put_array(tar, path, equals + 1, 12);
+        else
+            tar_put(tar, path, equals + 1, strlen(equals + 1),
+                    *member[i] == '!'   ? 'S'
+                    : *member[i] == '@' ? '2'
+                                        : '0');
+    }
+    tar_put_end(tar);
+}
+
+#define ARRAY_OF(descr, order, shape)                                                              \
+    "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape "}"
+
+static void test_verify__of_another_archive__says_what_differs(void **state)
+{
+    static const struct {
+        const char *was[MEMBERS], *is[MEMBERS];
+        uint64_t row;
+        const char *says; /* NULL: nothing differs */
+    } rows[] = {
+        {{"a.txt=1", "a.cls=5", "b.txt=2"}, {"a.txt=9", "a.cls=5", "b.txt=2"}, 0, NULL},
+        {{"a.txt=1", "a.cls=5", "b.txt=2"}, {"a.txt=1", "a.cls=5", "c.txt=2"}, 0, NULL},
+        {{"a.txt=1", "a.cls=5"}, {"a.txt=1", "a.cls=6"}, 0, "byte 0: expected the values of the"},
+        {{"a.txt=1", "a.cls=5"}, {"a.txt=1", "a.cls=x"}, 0, "expected the values of the sample"},
+        {{"a.txt=1", "b.txt=2"}, {"a.txt=1", "c.txt=2"}, 1, "byte 1024: expected the key"},
+        {{"a.txt=1", "b.txt=2"}, {"a.txt=1", "bb.txt=2"}, 1, "expected the key of the sample"},
+        {{"a.txt=1", "bb.txt=2"}, {"a.txt=1", "b.txt=2"}, 1, "expected the key of the sample"},
+        {{"a.txt=1", "b~.txt=2"}, {"a.txt=1", "b.txt=2"}, 1, "expected the key of the sample"},
+        {{"a.txt=1", "b.txt=2", "a.txt=3"}, {"a.txt=1", "b.txt=2", "a.txt=4"}, 2, NULL}, /* a~2 */
+        {{"a.txt=1", "b.txt=2", "a.txt=3"}, {"a.txt=1", "b.txt=2", "b.txt=3"}, 2, "the key"},
+        {{"././a.txt=1"}, {"././a.txt=2"}, 0, NULL},
+        {{"./a.txt=1"}, {"a.txt=1"}, 0, NULL},
+        {{"a.txt=1"}, {"a.jpg=1"}, 0, "expected the fields of the sample"},
+        {{"a.txt=1"}, {"a.txt=12"}, 0, "expected the places of files of the sample"},
+        {{"a.txt=1", "a.cls=5"}, {"a.cls=5", "a.txt=1"}, 0, "expected the places of files"},
+        {{"a.txt=1"}, {"!a.txt=1"}, 0, "expected the places of files"},
+        {{"a.txt=1", "a.cls=5", "b.txt=1"},
+         {"@a.txt=", "x=1", "a.txt=1"},
+         0,
+         "the places of files"},
+        {{"README=1", "a.txt=1"},
+         {"@READ=", "README=1"},
+         0,
+         "expected a tar header, got a checksum"},
+        {{"a.txt=1", "a.cls=5"}, {"a.txt=1"}, 0, "expected all fields of the sample"},
+        {{"a.txt=1", "README=1", "a.cls=5"}, {"a.txt=1", "__x__=1", "a.cls=5"}, 0, NULL},
+        {{"a.txt=1", "!a.cls=5"}, {"b.txt=1"}, 0, NULL}, /* one that cannot be read anyway */
+        {{"a.npy=" ARRAY_OF("<i2", "False", "(1, 3)")},
+         {"a.npy=" ARRAY_OF("<i2", "False", "(1, 3)")},
+         0,
+         NULL},
+        {{"a.npy=" ARRAY_OF("<i2", "False", "(1, 3)")},
+         {"a.npy=" ARRAY_OF("<i2", "False", "(3, 1)")},
+         0,
+         "expected the order of bytes and axes of an array of the sample"},
+        {{"a.npy=" ARRAY_OF("<i2", "False", "(1, 3)")},
+         {"a.npy=" ARRAY_OF(">i2", "False", "(1, 3)")},
+         0,
+         "expected the order of bytes and axes"},
+        {{"a.npy=" ARRAY_OF("<i2", "False", "(1, 3)")},
+         {"a.npy=" ARRAY_OF("<i4", "False", "(1, 3)")},
+         0,
+         "expected the order of bytes and axes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_TAR was = {0}, is = {0};
+        AUTO_BLOB struct blob *other = NULL;
+        AUTO_SHARD shard = NULL;
+        struct blob *own;
+        struct diag d = DIAG_INIT;
+        int r;
+
+        put_members(&was, rows[i].was);
+        put_members(&is, rows[i].is);
+        other = memory_blob_new("x.tar", is.data, is.len, max_u64(is.len, was.len), NULL);
+        assert_int_equal(open_shard(&was, NULL, &shard, NULL), 0);
+        own = shard->base.blob;
+        shard->base.blob = other;
+        r = format_tar.records->verify(READ_WAITS, shard, rows[i].row, &d);
+        shard->base.blob = own;
+        if (r != (rows[i].says ? -EBADMSG : 0) || (r && !strstr(d.text, rows[i].says)))
+            fail_msg("rows[%zu]: %d, '%s'", i, r, d.text);
+    }
+}
+
+/* All headers of a sample are asked for at once. */
+static void test_verify__absent__all_headers_missing(void **state)
+{
+    static const char zeros[100000];
+    struct absent absent = {0};
+    struct read_context rc;
+    AUTO_TAR tar = {0};
+    AUTO_SHARD shard = NULL;
+    uint64_t random = 1;
+
+    (void)state;
+    tar_put(&tar, "a.bin", zeros, sizeof(zeros), '0');
+    tar_put(&tar, "a.raw", zeros, sizeof(zeros), '0');
+    tar_put_file(&tar, "a.txt", "x");
+    tar_put_end(&tar);
+    assert_int_equal(open_shard(&tar, &absent, &shard, NULL), 0);
+    absent_drop(&absent, 256, &random);
+    read_context_init(&rc, true);
+    assert_int_equal(format_tar.records->verify(&rc, shard, 0, NULL), -EAGAIN);
+    assert_int_equal(rc.n, 3);
+    read_context_release(&rc);
+}
+
+/* Which of the files of a folder is DALI's index of x.tar. */
+static void test_hints__of_a_remote_shard__taken(void **state)
+{
+    static const struct {
+        const char *name[4];
+        const char *want;
+    } rows[] = {
+        {{"x.idx", "x.tar"}, "x.idx"},
+        {{"x.tar", "x.tar.idx"}, "x.tar.idx"},
+        {{"x.idx", "x.tar", "x.tar.idx"}, "x.idx"},
+        {{"w.idx", "x.tar", "xy.idx"}, NULL},
+        {{"x.id", "x.tar", "y.idx"}, NULL},
+        {{"x.0.idx", "x.idx", "x.json", "x.tar"}, "x.idx"},
+    };
+    AUTO_TAR tar = {0};
+
+    (void)state;
+    tar_put_file(&tar, "a.txt", "x");
+    for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+        const bool is_remote = i % 2;
+        const struct format_setup format_setup = {.keep = &keep.keep};
+        struct source_file source[4];
+        struct absent absent = {0};
+        struct record_source from = {.file = source, .setup = &format_setup};
+        AUTO_SHARD shard = NULL;
+
+        for (; from.n < 4 && rows[i / 2].name[from.n]; from.n++) {
+            const char *name = rows[i / 2].name[from.n];
+            bool is_shard = !strcmp(name, "x.tar");
+            struct blob *blob =
+                memory_blob_new(name, is_shard ? tar.data : "512 3", is_shard ? tar.len : 5,
+                                is_shard ? tar.len : 5, NULL);
+
+            if (is_shard && is_remote)
+                blob = absent_blob_new(blob, &absent);
+            from.i = is_shard ? from.n : from.i;
+            source[from.n] =
+                (struct source_file){.name = name, .file_name = name, .folder = "", .blob = blob};
+        }
+        assert_int_equal(record_file_open(&tar_shard_ops, &from, &shard, NULL), 0);
+        assert_string_equal(shard->hints ? blob_name(shard->hints) : "",
+                            is_remote && rows[i / 2].want ? rows[i / 2].want : "");
+        for (size_t k = 0; k < from.n; k++)
+            blob_free(source[k].blob);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +813,9 @@ int main(void)
         cmocka_unit_test(test_failed_reads__go_on),
         cmocka_unit_test(test_kept__taken_again),
         cmocka_unit_test(test_kept__forged__made_anew),
+        cmocka_unit_test(test_verify__of_another_archive__says_what_differs),
+        cmocka_unit_test(test_verify__absent__all_headers_missing),
+        cmocka_unit_test(test_hints__of_a_remote_shard__taken),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
