@@ -1,5 +1,5 @@
 /* The scan against a plain splitter of lines and libsvm_line_parse(), for nasty and for random
- * cases: with lines at every place, slices cut everywhere, with and without SSE2. */
+ * cases: with lines at every place, slices cut everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,13 +9,6 @@
 #include "support/unit.h"
 
 #define TEXT_MAX 4096
-
-/* As libsvm_scan_text(), in libsvm_scan_portable.c. */
-int portable_scan_text(struct libsvm_scan *scan, const uint8_t *text, size_t from, size_t to,
-                       bool last, size_t *ret_used);
-typedef int scan_fn(struct libsvm_scan *scan, const uint8_t *text, size_t from, size_t to,
-                    bool last, size_t *ret_used);
-static scan_fn *const scans[] = {libsvm_scan_text, portable_scan_text};
 
 static const unsigned all_columns[] = {0,
                                        LIBSVM_WEIGHT,
@@ -287,18 +280,16 @@ static void check_rows(const struct text *t, unsigned columns, const struct libs
 /* Scan [0, cut), and then the rest. */
 static void check_cut(const struct text *t, unsigned columns, bool skip_bad, size_t cut)
 {
-    for (size_t i = 0; i < ARRAY_LEN(scans); i++) {
-        struct libsvm_scan scan = {.columns = columns, .skip_bad = skip_bad};
-        size_t used = 0, end = 0;
+    struct libsvm_scan scan = {.columns = columns, .skip_bad = skip_bad};
+    size_t used = 0, end = 0;
 
-        if (cut)
-            assert_int_equal(scans[i](&scan, bytes_of(t), 0, cut, false, &used), 0);
-        CHECK(t, columns, used <= cut);
-        assert_int_equal(scans[i](&scan, bytes_of(t), used, t->len, true, &end), 0);
-        CHECK(t, columns, end == t->len);
-        check_rows(t, columns, &scan);
-        libsvm_scan_release(&scan);
-    }
+    if (cut)
+        assert_int_equal(libsvm_scan_text(&scan, bytes_of(t), 0, cut, false, &used), 0);
+    CHECK(t, columns, used <= cut);
+    assert_int_equal(libsvm_scan_text(&scan, bytes_of(t), used, t->len, true, &end), 0);
+    CHECK(t, columns, end == t->len);
+    check_rows(t, columns, &scan);
+    libsvm_scan_release(&scan);
 }
 
 static void check_text(const struct text *t, bool every_cut)

@@ -1,11 +1,15 @@
 /* The masks against a model that looks at one byte after another, with the widest instructions of
- * this processor and with those that each has. */
+ * this processor, with those that each has, and with none (masks_portable.c). */
 #include "format/text/masks.h"
 
 #include <string.h>
 
 #include "support/random.h"
 #include "support/unit.h"
+
+void portable_masks_make(const uint8_t *text, size_t words, char mark, bool needs_number,
+                         struct text_masks *ret);
+void portable_masks_find(const uint8_t *text, size_t words, char end, struct text_masks *ret);
 
 #define WORDS 6
 #define BYTES (WORDS * 64)
@@ -62,6 +66,14 @@ static void compare(const uint8_t *text, char mark, bool needs_number)
     text_masks_make(text, WORDS, mark, needs_number, found);
     assert_memory_equal(found, want, sizeof(want));
     text_masks_make_anywhere(text, WORDS, mark, needs_number, found);
+    assert_memory_equal(found, want, sizeof(want));
+    portable_masks_make(text, WORDS, mark, needs_number, found);
+    assert_memory_equal(found, want, sizeof(want));
+    for (unsigned i = 0; i < WORDS; i++)
+        want[i] = (struct text_masks){.end = want[i].mark};
+    text_masks_find(text, WORDS, mark, found);
+    assert_memory_equal(found, want, sizeof(want));
+    portable_masks_find(text, WORDS, mark, found);
     assert_memory_equal(found, want, sizeof(want));
 }
 
