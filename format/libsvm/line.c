@@ -198,7 +198,7 @@ static int take_index(struct cursor *c, uint32_t *ret)
     c->at += *start == '+';
     n = decimal_digits8(c->at, &v);
 
-    if (n && n < 8 && c->at + n <= c->end) {
+    if (n && n < 8) { /* the byte after the line is no digit */
         c->at += n;
         *ret = v;
         return 0;
@@ -287,7 +287,7 @@ static void take_plain(struct cursor *c, struct libsvm_row *row, uint32_t *befor
         if (!digits || digits == 8 || at[digits] != ':')
             break;
         at = decimal_parse_short(at + digits + 1, &value);
-        if (!at || at > end || !(at == end || text_is_blank(*at)))
+        if (!at || !(at == end || text_is_blank(*at))) /* no number goes beyond the end */
             break;
         if (n < capacity) {
             indexes[n] = index;

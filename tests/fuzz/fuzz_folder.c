@@ -127,8 +127,8 @@ static void probe_all(const struct input *f)
         const char *name = f->file[i].path + folder_len(f->file[i].path);
         struct probed_file file = {.name = name + (*name == '/'),
                                    .head = f->file[i].bytes,
-                                   .len = f->file[i].len,
-                                   .whole = true,
+                                   .len = (size_t)min_u64(f->file[i].len, FORMAT_HEAD),
+                                   .whole = f->file[i].len <= FORMAT_HEAD,
                                    .size = f->file[i].len,
                                    .options = &f->options};
 

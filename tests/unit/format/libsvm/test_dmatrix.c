@@ -446,6 +446,11 @@ static void test_dmatrix__many_names__refused_before_they_are_read(void **state)
     assert_diag_has(&d, "feature_names of at most 2^26 strings, got 134217728");
 }
 
+static void add_report(void *ctx, const char *text)
+{
+    text_add(ctx, "%s\n", text);
+}
+
 /* The head of a file is good, so other rows can be read. */
 static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
 {
@@ -454,6 +459,8 @@ static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
     struct one_sample one;
     struct bytes found;
     struct opened o;
+    struct text reports = {0};
+    size_t end_of_file;
 
     (void)state;
     make(&recipes[0], &t);
@@ -465,6 +472,21 @@ static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
     sample_init(&one, 3);
     assert_int_equal(field_bytes(o.found.item[0].ds, "data", &one.sel, &found, NULL), 0);
     free(found.at);
+    close_files(&o);
+
+    /* A check says the first of each row: here of rows 0, 2 and 4. */
+    for (unsigned i = 0; i < ENTRIES; i++)
+        store_le32((uint8_t *)t.data + t.len - 8 * (ENTRIES - i), i < 4 || i == 8 ? COLUMNS : 0);
+    end_of_file = t.len;
+    open_files(&t, 1, NULL, &o);
+    assert_int_equal(o.found.item[0].ds->ops->check(o.found.item[0].ds, add_report, &reports, NULL),
+                     0);
+    text_release(&t);
+    for (unsigned i = 0; i < 3; i++)
+        text_add(&t, "a: byte %zu: expected an index below num_col, 12, got 12\n",
+                 end_of_file - 8 * (ENTRIES - (size_t[]){0, 3, 8}[i]));
+    assert_string_equal(reports.data, t.data);
+    text_release(&reports);
     close_files(&o);
 }
 

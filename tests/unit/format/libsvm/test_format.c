@@ -8,8 +8,10 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "base/read_context.h"
 #include "base/text.h"
 #include "format/libsvm/side.h"
+#include "support/absent_blob.h"
 #include "support/libsvm_make.h"
 #include "support/random.h"
 #include "support/unit.h"
@@ -858,6 +860,74 @@ static void test_side__skipped_rows__reason(void **state)
     libsvm_release(&made);
 }
 
+/* Numbers that begin in one piece of a file that is read, and end in the next. */
+static void test_side__numbers_across_pieces__whole(void **state)
+{
+    (void)state;
+    for (size_t blanks = 65536 - 7; blanks <= 65536 + 1; blanks++) {
+        struct text t = {0}, found = {0};
+        struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"), NULL};
+        struct libsvm_made made;
+
+        text_add(&t, "%*s0.25 10\n2", (int)blanks, "");
+        blob[1] = blob_of("a.weight", t.data, t.len, NULL);
+        assert_int_equal(libsvm_open(blob, 2, &(struct format_options){0}, NULL, NULL, &made), 0);
+        assert_int_equal(show_field(made.found.item[0].ds, "weight", &found, NULL), 0);
+        assert_string_equal(found.data, "0.25 10 2 ");
+        text_release(&t);
+        text_release(&found);
+        libsvm_release(&made);
+    }
+}
+
+static void test_side__long_word__reason(void **state)
+{
+    static char nines[65537];
+    struct blob *blob[2];
+    struct libsvm_made made;
+
+    (void)state;
+    memset(nines, '9', sizeof(nines));
+    blob[0] = blob_of_text("a", "1 1:2\n");
+    blob[1] = blob_of("a.group", nines, sizeof(nines), NULL);
+    assert_int_equal(libsvm_open(blob, 2, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_notes_have(&made.found.item[0].ds->notes,
+                      "a.group: byte 0: expected a number, got a word of 65536 bytes");
+    libsvm_release(&made);
+}
+
+/* ---- what people see ---- */
+
+static void test_about__counts_as_xgboost(void **state)
+{
+    static const struct {
+        const char *text, *group, *want;
+    } rows[] = {
+        {"1 1:2 3:4\n0\n", NULL, "2 rows x 4 columns, 2 entries\n"},
+        {"1:2 qid:3 1:1\n0:2 qid:4 1:1\n1:2 qid:4 2:1", NULL,
+         "3 rows x 3 columns, 3 entries, 2 groups, weights\n"},
+        {"1 0:2\n0 0:3\n", "2 0", "2 rows x 1 columns, 2 entries, 2 groups\n"},
+        {"2 9 3\n1 1:2\n0 1:3\n", NULL, "2 rows x 9 columns, 2 entries\n"}, /* by its header */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct blob *blob[] = {blob_of_text("a", rows[i].text),
+                               rows[i].group ? blob_of_text("a.group", rows[i].group) : NULL};
+        struct libsvm_made made;
+        struct text t = {0};
+
+        assert_int_equal(libsvm_open(blob, rows[i].group ? 2 : 1, &(struct format_options){0}, NULL,
+                                     NULL, &made),
+                         0);
+        made.found.item[0].ds->ops->about(made.found.item[0].ds, &t);
+        if (!strstr(t.data, rows[i].want))
+            fail_msg("'%s', expected '%s'", t.data, rows[i].want);
+        text_release(&t);
+        libsvm_release(&made);
+    }
+}
+
 /* ---- several labels ---- */
 
 static void test_libsvm__several_labels__columns(void **state)
@@ -948,6 +1018,52 @@ static void test_libsvm__read_fails__eio_or_nothing(void **state)
             return;
         }
     }
+}
+
+/* Bytes that are not here: one read asks for all of them, and the next has them. */
+static void test_libsvm__absent__asked_for_at_once(void **state)
+{
+    static const char *const names[] = {"data", "indices", "x", "label", "weight", "row"};
+    const struct recipe recipe = {.rows = 1300, .features = 9, .index = 60, .weight = true};
+    uint64_t mixed[1300], random = RANDOM_SEED;
+    struct absent absent = {0};
+    struct libsvm_made made;
+    struct pool *pool = NULL;
+    struct blob *blob;
+    struct model m;
+
+    (void)state;
+    assert_int_equal(pool_new(&pool), 0);
+    model_make(&m, &recipe, 11);
+    blob = absent_blob_new(blob_of("a.txt", m.text.data, m.text.len, NULL), &absent);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, pool, &made), 0);
+    for (size_t i = 0; i < ARRAY_LEN(mixed); i++)
+        mixed[i] = random_below(&random, ARRAY_LEN(mixed));
+    for (size_t i = 0; i < 2 * ARRAY_LEN(names); i++) {
+        const struct dataset *ds = made.found.item[0].ds;
+        const struct field *f = dataset_field(ds, names[i / 2]);
+        struct list_selection list;
+        struct read_context rc;
+        struct bytes want;
+        uint8_t *found;
+
+        mixed_init(&list, mixed, ARRAY_LEN(mixed));
+        assert_int_equal(field_bytes(ds, names[i / 2], &list.sel, &want, NULL), 0);
+        found = malloc(want.len);
+        mixed_init(&list, mixed, ARRAY_LEN(mixed)); /* nothing of it is remembered */
+        absent_drop(&absent, i % 2 ? 256 : 40, &random);
+        read_context_init(&rc, true);
+        assert_int_equal(f->ops->read(&rc, ds, f, &list.sel, 0, want.len, found, NULL), -EAGAIN);
+        assert_int_equal(missing_wait(&rc, false, NULL), 0);
+        assert_int_equal(f->ops->read(&rc, ds, f, &list.sel, 0, want.len, found, NULL), 0);
+        assert_memory_equal(found, want.at, want.len);
+        read_context_release(&rc);
+        free(found);
+        free(want.at);
+    }
+    libsvm_release(&made);
+    model_release(&m);
+    pool_free(pool);
 }
 
 static void test_libsvm__file_changed__estale(void **state)
@@ -1076,9 +1192,13 @@ int main(void)
         cmocka_unit_test(test_side__weight_of_groups__each_row_has_it),
         cmocka_unit_test(test_side__weights_of_rows_beside_groups__each_its_own),
         cmocka_unit_test(test_side__skipped_rows__reason),
+        cmocka_unit_test(test_side__numbers_across_pieces__whole),
+        cmocka_unit_test(test_side__long_word__reason),
+        cmocka_unit_test(test_about__counts_as_xgboost),
         cmocka_unit_test(test_libsvm__several_labels__columns),
         cmocka_unit_test(test_libsvm__index_kept__taken),
         cmocka_unit_test(test_libsvm__read_fails__eio_or_nothing),
+        cmocka_unit_test(test_libsvm__absent__asked_for_at_once),
         cmocka_unit_test(test_libsvm__file_changed__estale),
         cmocka_unit_test(test_probe__heads__libsvm_or_not),
         cmocka_unit_test(test_probe__cut_anywhere__libsvm),

@@ -85,6 +85,23 @@ static const struct {
     {"1:2 qid:3 4:5", BOTH, "1 w2 q3", "4:5"},
     {"1:2 qid:3 4:5", LIBSVM_ANY, "1 w2 q3", "4:5"},
     {"1 1:2 5:6", LIBSVM_FROM_ONE, "1", "1:2 5:6"},
+    {"1 +7:2 +8 : 3", 0, "1", "7:2 8:3"},
+    {"1 +7:2", LIBSVM_FROM_ONE, "1", "7:2"},
+    {"1", LIBSVM_VALUES, "1", ""},
+    {"1 3:1", LIBSVM_VALUES, "1", "3:1"},
+    {"1 1 5", LIBSVM_FROM_ONE, "1", "1:1 5:1"},
+    /* LibFM */
+    {"1", LIBSVM_FIELD, "1", ""},
+    {"1 2:3:4.5", LIBSVM_FIELD, "1", "2/3:4.5"},
+    {"1 9:3:4 2:0:-1\t4294967295:4294967295:0", LIBSVM_FIELD, "1",
+     "9/3:4 2/0:-1 4294967295/4294967295:0"},
+    {"1 2:3 7:1", LIBSVM_FIELD, "1", "2/3:1 7/1:1"},
+    {"1 0:12345678:1", LIBSVM_FIELD, "1", "0/12345678:1"},
+    {"1 2 : 3 : 4", LIBSVM_FIELD, "1", "2/3:4"},
+    {"1 2:3:4 # 5:6:7", LIBSVM_FIELD, "1", "2/3:4"},
+    {" 1 2:3:4", LIBSVM_FIELD, "1", "2/3:4"},
+    {"1:0.5 2:3:4", LIBSVM_FIELD | LIBSVM_WEIGHT, "1 w0.5", "2/3:4"},
+    {"1 1:1:4", LIBSVM_FIELD | LIBSVM_FROM_ONE, "1", "1/1:4"},
 };
 
 /* The start of a row as text: its labels, " w" weight, " q" qid. */
@@ -106,25 +123,45 @@ static void show_features(const struct libsvm_row *row, char *ret, size_t capaci
     size_t n = 0;
 
     *ret = '\0';
-    for (uint64_t i = 0; i < row->n && i < row->capacity; i++)
-        n += (size_t)snprintf(ret + n, capacity - n, "%s%u:%g", i ? " " : "", row->index[i],
-                              (double)row->value[i]);
+    for (uint64_t i = 0; i < row->n && i < row->capacity; i++) {
+        n += (size_t)snprintf(ret + n, capacity - n, "%s", i ? " " : "");
+        if (row->field)
+            n += (size_t)snprintf(ret + n, capacity - n, "%u/", row->field[i]);
+        n += (size_t)snprintf(ret + n, capacity - n, "%u:%g", row->index[i], (double)row->value[i]);
+    }
 }
 
 /* largest, has_zero and sorted follow from the features. */
 static void check_summary(const struct libsvm_row *row)
 {
-    uint32_t largest = 0;
+    uint32_t largest = 0, largest_field = 0;
     bool zero = false, sorted = true;
 
     for (uint64_t i = 0; i < row->n; i++) {
+        uint32_t field = row->field ? row->field[i] : 0;
+
         largest = row->index[i] > largest ? row->index[i] : largest;
-        zero = zero || !row->index[i];
+        largest_field = field > largest_field ? field : largest_field;
+        zero = zero || !row->index[i] || (row->field && !field);
         sorted = sorted && (!i || row->index[i - 1] <= row->index[i]);
     }
     assert_int_equal(row->largest, largest);
+    assert_int_equal(row->largest_field, largest_field);
     assert_int_equal(row->has_zero, zero);
     assert_int_equal(row->sorted, sorted);
+}
+
+/* Has each feature a value, by its colons? */
+static bool has_values(const char *line, const struct libsvm_row *row)
+{
+    const size_t len = strcspn(line, "#");
+    uint64_t colons = 0;
+
+    for (size_t i = 0; i < len; i++)
+        colons += line[i] == ':';
+    colons -= row->columns & LIBSVM_WEIGHT ? 1 : 0;
+    colons -= row->columns & LIBSVM_QID ? 1 : 0;
+    return row->n && colons == row->n * (row->field ? 2 : 1);
 }
 
 static void test_line__good__what_it_says(void **state)
@@ -132,10 +169,11 @@ static void test_line__good__what_it_says(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         float label[ROOM], value[ROOM];
-        uint32_t index[ROOM];
+        uint32_t index[ROOM], field[ROOM];
         struct libsvm_row row = {.label = label,
                                  .label_capacity = ROOM,
                                  .index = index,
+                                 .field = good[i].columns & LIBSVM_FIELD ? field : NULL,
                                  .value = value,
                                  .capacity = ROOM};
         struct libsvm_row counted = {0};
@@ -151,6 +189,7 @@ static void test_line__good__what_it_says(void **state)
         show_features(&row, text, sizeof(text));
         assert_string_equal(text, good[i].features);
         check_summary(&row);
+        assert_int_equal(row.has_values, has_values(good[i].line, &row));
         if (!(row.columns & LIBSVM_WEIGHT))
             assert_true(row.weight == 1);
 
@@ -159,6 +198,7 @@ static void test_line__good__what_it_says(void **state)
         assert_int_equal(counted.n, row.n);
         assert_int_equal(counted.n_labels, row.n_labels);
         assert_int_equal(counted.largest, row.largest);
+        assert_int_equal(counted.largest_field, row.largest_field);
         assert_int_equal(counted.has_zero, row.has_zero);
         assert_int_equal(counted.sorted, row.sorted);
     }
@@ -246,6 +286,27 @@ static const struct {
     {"1 0:1 3 4:5", 0, 7, "a colon and a value"},
     {"1 1:2 0:1", LIBSVM_FROM_ONE, 6, "an index from 1"},
     {"1 00:1", LIBSVM_FROM_ONE, 2, "an index from 1"},
+    {"1 4 3", LIBSVM_VALUES, 2, "index:value, as in other rows"},
+    {"1  4 # c", LIBSVM_VALUES | LIBSVM_FROM_ONE, 3, "index:value, as in other rows"},
+    /* LibFM */
+    {"1,2 2:3:4", LIBSVM_FIELD, 1, "white space after the label"},
+    {" 2:3:4", LIBSVM_FIELD | LIBSVM_ANY, 4, "white space after the label"},
+    {"1 qid:3 2:3:4", LIBSVM_FIELD | LIBSVM_ANY, 2, "a field from 0 to 4294967295"},
+    {"1 7 0:1:2", LIBSVM_FIELD, 2, "a field from 0 to 4294967295"},
+    {"1 +7:1:2", LIBSVM_FIELD, 2, "a field from 0 to 4294967295"},
+    {"1 4294967296:1:2", LIBSVM_FIELD, 2, "a field from 0 to 4294967295"},
+    {"1 0:1:2 3", LIBSVM_FIELD, 8, "a field from 0 to 4294967295"},
+    {"1 2:", LIBSVM_FIELD, 4, "an index from 0 to 4294967295"},
+    {"1 2: # 3", LIBSVM_FIELD, 5, "an index from 0 to 4294967295"},
+    {"1 2:x:1", LIBSVM_FIELD, 4, "an index from 0 to 4294967295"},
+    {"1 2:4294967296:1", LIBSVM_FIELD, 4, "an index from 0 to 4294967295"},
+    {"1 2:3:", LIBSVM_FIELD, 6, "a number as value"},
+    {"1 2:3:4:5", LIBSVM_FIELD, 7, "white space after the value"},
+    {"1 2:3.5:4", LIBSVM_FIELD, 5, "a colon after the index"},
+    {"1 2:3 4:5:6", LIBSVM_FIELD, 9, "without a value as before"},
+    {"1 2:3:4 5:6", LIBSVM_FIELD, 11, "a colon and a value"},
+    {"1 2:3:4 0:1:1", LIBSVM_FIELD | LIBSVM_FROM_ONE, 8, "a field and an index from 1"},
+    {"1 2:3:4 1:0:1", LIBSVM_FIELD | LIBSVM_FROM_ONE, 8, "a field and an index from 1"},
 };
 
 static void test_line__bad__where_and_why(void **state)
@@ -253,10 +314,11 @@ static void test_line__bad__where_and_why(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         float label[ROOM], value[ROOM];
-        uint32_t index[ROOM];
+        uint32_t index[ROOM], field[ROOM];
         struct libsvm_row row = {.label = label,
                                  .label_capacity = ROOM,
                                  .index = index,
+                                 .field = field,
                                  .value = value,
                                  .capacity = ROOM};
         struct libsvm_fault fault = {0};
@@ -301,20 +363,22 @@ static void test_sort__random__stable(void **state)
 
     (void)state;
     for (uint64_t n = 0; n < 300; n++) {
-        uint32_t index[300], counts[8] = {0}, seen[8] = {0};
+        uint32_t index[300], field[300], counts[8] = {0}, seen[8] = {0};
         float value[300];
 
         for (uint64_t i = 0; i < n; i++) {
             uint32_t pick = (uint32_t)random_below(&rng, 8);
 
             index[i] = pick == 7 ? UINT32_MAX : pick;
+            field[i] = 300 * pick + counts[pick];
             value[i] = (float)counts[pick]++; /* numbers features with the same index */
         }
-        assert_int_equal(libsvm_row_sort(index, NULL, value, n), 0);
+        assert_int_equal(libsvm_row_sort(index, n % 2 ? field : NULL, value, n), 0);
         for (uint64_t i = 0; i < n; i++) {
             uint32_t pick = index[i] == UINT32_MAX ? 7 : index[i];
 
             assert_true(!i || index[i - 1] <= index[i]);
+            assert_true(n % 2 == 0 || field[i] == 300 * pick + seen[pick]);
             assert_true(value[i] == (float)seen[pick]++);
         }
     }

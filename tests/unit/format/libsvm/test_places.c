@@ -14,6 +14,7 @@ struct rows {
     uint64_t n;
     struct row_place *place;
     uint64_t *lines;
+    int64_t *qid;
 };
 
 /* A recipe for rows: the maxima of their numbers; rarely a large row. */
@@ -39,11 +40,16 @@ static void rows_make(struct rows *ret, const struct recipe *recipe, uint64_t n,
     ret->n = n;
     ret->place = calloc(n + 1, sizeof(*ret->place));
     ret->lines = calloc(n + 1, sizeof(*ret->lines));
+    ret->qid = calloc(n + 1, sizeof(*ret->qid));
     for (uint64_t i = 0; i < n; i++) {
         bool large = recipe->large && random_below(rng, 50) == 0;
 
         line += random_below(rng, 3);
         ret->lines[i] = line++;
+        /* Those of small rows have none; the first of the others may be bad. */
+        ret->qid[i] = recipe->len == 1 || random_below(rng, 9) == 0
+                          ? PLACES_NO_QID
+                          : (int64_t)random_below(rng, 3) - 1;
         ret->place[i] = (struct row_place){
             .start = at,
             .len = 1 + (large ? recipe->large : random_below(rng, recipe->len)),
@@ -57,6 +63,7 @@ static void rows_release(struct rows *rows)
 {
     free(rows->place);
     free(rows->lines);
+    free(rows->qid);
 }
 
 static void build(const struct rows *rows, struct index_builder **ret_builder, struct index *ret)
@@ -67,7 +74,7 @@ static void build(const struct rows *rows, struct index_builder **ret_builder, s
     assert_int_equal(index_builder_new(&places_shape, ret_builder), 0);
     for (uint64_t i = 0; i < rows->n; i++)
         assert_int_equal(
-            places_add(&places, *ret_builder, &rows->place[i], rows->lines[i], PLACES_NO_QID), 0);
+            places_add(&places, *ret_builder, &rows->place[i], rows->lines[i], rows->qid[i]), 0);
     places_end(&places, end);
     assert_int_equal(index_finish(*ret_builder, end, NULL, NULL, ret), 0);
 }
@@ -97,7 +104,8 @@ static void check_offsets(const struct rows *rows, const struct index *index, ui
 static void check_index(const struct rows *rows, const struct index *index)
 {
     struct row_sums sums = {0};
-    uint64_t end = 0;
+    uint64_t end = 0, runs = 0;
+    int64_t qid = PLACES_NO_QID;
 
     assert_int_equal(index->rows, rows->n);
     assert_int_equal(places_before(index, 0), 0);
@@ -113,12 +121,18 @@ static void check_index(const struct rows *rows, const struct index *index)
         assert_int_equal(before_row.text, sums.text);
         assert_int_equal(before_row.features, sums.features);
         assert_int_equal(places_lines(index, i), rows->lines[i]);
+        if (rows->qid[i] != PLACES_NO_QID) { /* a row without one belongs to the run before it */
+            runs += rows->qid[i] != qid;
+            qid = rows->qid[i];
+        }
+        assert_int_equal(places_run(index, i), runs ? runs - 1 : 0);
         if (rows->n <= 257 || i % 16 == 0)
             check_offsets(rows, index, i);
         sums.text += want->len + 1;
         sums.features += want->features;
         end = want->start + want->len;
     }
+    assert_int_equal(places_run(index, rows->n), runs);
     assert_int_equal(places_sums(index, rows->n).text, sums.text);
     assert_int_equal(places_sums(index, rows->n).features, sums.features);
     assert_int_equal(places_fit(index, end), sums.features <= sums.text);
