@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/scope.h"
 #include "format/libsvm/rounded.h"
 
@@ -80,21 +81,10 @@ static int libsvm_line_take_float(struct cursor *c, const struct libsvm_row *row
 /* Take an integer without a sign, up to max; false if there is none. */
 static bool libsvm_line_take_integer(struct cursor *c, uint64_t max, uint64_t *ret)
 {
-    uint64_t v = 0;
-    const uint8_t *at = c->at;
+    size_t n = digits_parse((const char *)c->at, (size_t)(c->end - c->at), max, ret);
 
-    for (; at < c->end && *at >= '0' && *at <= '9'; at++) {
-        unsigned digit = (unsigned)(*at - '0');
-
-        if (v > (max - digit) / 10)
-            return false;
-        v = v * 10 + digit;
-    }
-    if (at == c->at)
-        return false;
-    c->at = at;
-    *ret = v;
-    return true;
+    c->at += n;
+    return n;
 }
 
 /* Does the row begin with a feature instead of a label: white space, an index, a colon? */
@@ -191,21 +181,12 @@ static int check_columns(struct cursor *c, unsigned columns, const struct libsvm
 static int take_index(struct cursor *c, uint32_t *ret)
 {
     const uint8_t *start = c->at;
-    uint32_t v = 0;
-    uint64_t large;
-    unsigned n;
+    uint64_t v;
 
     c->at += *start == '+';
-    n = decimal_digits8(c->at, &v);
-
-    if (n && n < 8) { /* the byte after the line is no digit */
-        c->at += n;
-        *ret = v;
-        return 0;
-    }
-    if (!libsvm_line_take_integer(c, LIBSVM_INDEX_MAX, &large))
+    if (!libsvm_line_take_integer(c, LIBSVM_INDEX_MAX, &v))
         return fail_at(c, start, "index:value with an index from 0 to 4294967295");
-    *ret = (uint32_t)large;
+    *ret = (uint32_t)v;
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/number.h"
 #include "base/scope.h"
 #include "base/search.h"
 #include "format/libsvm/line.h"
@@ -48,96 +49,58 @@ static bool libsvm_side_is_space(uint8_t c)
     return text_is_blank(c) || c == '\n' || c == '\r';
 }
 
-/* Add a group with the number of rows at text at: its end is that number added to the end
- * before. */
-static int libsvm_side_add_group(struct libsvm_side *side, const uint8_t *at, size_t len)
+/* Add a number, which begins at that byte of the file. */
+static int side_add(struct libsvm_side *side, bool groups, const uint8_t *text, size_t len,
+                    uint64_t at)
 {
-    uint64_t rows = 0, end = side->n ? side->end[side->n - 1] : 0;
-    int r;
-
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] < '0' || at[i] > '9' || !checked_mul(rows, 10, &rows) ||
-            !checked_add(rows, (uint64_t)(at[i] - '0'), &rows))
-            return -EBADMSG;
-    }
-    if (!len || !checked_add(end, rows, &end))
-        return -EBADMSG;
-    r = array_capacity(&side->end, side->n, sizeof(*side->end));
-    if (r == 0)
-        side->end[side->n++] = end;
-    return r;
-}
-
-/* off: its byte in the file. */
-static int libsvm_side_add_value(struct libsvm_side *side, const uint8_t *at, size_t len,
-                                 uint64_t off)
-{
+    uint64_t end = groups && side->n ? side->end[side->n - 1] : 0, rows = 0;
     float v;
-    int r;
+    int r = groups ? array_capacity(&side->end, side->n, sizeof(*side->end))
+                   : array_capacity(&side->value, side->n, sizeof(*side->value));
 
-    if (decimal_parse(at, at + len, &v) != at + len)
-        return -EBADMSG;
-    libsvm_rounded_number(&side->rounded, at, len, off);
-    r = array_capacity(&side->value, side->n, sizeof(*side->value));
-    if (r == 0)
-        side->value[side->n++] = v;
-    return r;
-}
-
-/* Add the numbers of text[0, len), which ends with white space. at: the text's byte in the file. */
-static int libsvm_side_add_numbers(struct libsvm_side *side, bool groups, const uint8_t *text,
-                                   size_t len, uint64_t at)
-{
-    for (size_t i = 0, n; i < len; i += n + 1) {
-        int r = 0;
-
-        for (n = 0; !libsvm_side_is_space(text[i + n]);)
-            n++;
-        if (n)
-            r = groups ? libsvm_side_add_group(side, text + i, n)
-                       : libsvm_side_add_value(side, text + i, n, at + i);
-        if (r == -EBADMSG)
-            return diag_set(&side->reason, r, "%s: byte %llu: expected %s, got '%.*s'",
-                            blob_name(side->blob), (unsigned long long)(at + i),
-                            groups ? "a number of rows" : "a number", (int)min_u64(n, 40),
-                            (const char *)text + i);
-        if (r < 0)
-            return r;
+    if (r < 0)
+        return r;
+    if (groups ? digits_parse((const char *)text, len, UINT64_MAX - end, &rows) != len
+               : decimal_parse(text, text + len, &v) != text + len)
+        return diag_set(&side->reason, -EBADMSG, "%s: byte %llu: expected %s, got '%.*s'",
+                        blob_name(side->blob), (unsigned long long)at,
+                        groups ? "a number of rows" : "a number", (int)min_u64(len, 40),
+                        (const char *)text);
+    if (groups) {
+        side->end[side->n++] = end + rows;
+        return 0;
     }
+    libsvm_rounded_number(&side->rounded, text, len, at);
+    side->value[side->n++] = v;
     return 0;
-}
-
-/* The bytes of text up to and with its last white space. */
-static size_t whole_numbers(const uint8_t *text, size_t len)
-{
-    while (len && !libsvm_side_is_space(text[len - 1]))
-        len--;
-    return len;
 }
 
 static int side_read(struct libsvm_side *side, bool groups)
 {
     AUTO_FREE uint8_t *text = malloc(PIECE + LIBSVM_PAD + 1);
-    uint64_t at = 0;
-    int r = 0;
+    int r = text ? 0 : -ENOMEM;
 
-    if (!text)
-        return -ENOMEM;
     side->n = 0;
-    while (at < side->blob->size && r == 0) {
-        size_t len = (size_t)min_u64(PIECE, side->blob->size - at), used;
+    for (uint64_t at = 0, used; at < side->blob->size && r == 0; at += used) {
+        size_t len = (size_t)min_u64(PIECE, side->blob->size - at);
 
         r = blob_read(READ_WAITS, side->blob, text, len, at, &side->reason);
         if (r < 0)
             return r;
         memset(text + len, '\n', LIBSVM_PAD + 1);
-        used = at + len == side->blob->size ? len + 1 : whole_numbers(text, len);
+        used = at + len == side->blob->size ? len + 1 : len;
+        while (used && !libsvm_side_is_space(text[used - 1])) /* its last number goes on */
+            used--;
         if (!used)
             return diag_set(&side->reason, -EBADMSG,
                             "%s: byte %llu: expected a number, got a word of %zu bytes",
                             blob_name(side->blob), (unsigned long long)at, len);
-        r = libsvm_side_add_numbers(side, groups, text, used, at);
-        at += used;
+        for (size_t i = 0, n; i < used && r == 0; i += n + 1) {
+            for (n = 0; !libsvm_side_is_space(text[i + n]);)
+                n++;
+            if (n)
+                r = side_add(side, groups, text + i, n, at + i);
+        }
     }
     return r == 0 ? blob_check(side->blob) : r;
 }

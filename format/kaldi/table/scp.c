@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/number.h"
 #include "format/kaldi/object/window.h"
 
 struct piece {
@@ -49,19 +50,10 @@ static bool kaldi_scp_split(struct piece *p, const char *ends, struct piece *ret
     return n < all.len;
 }
 
-/* Parse decimal digits, at least one, up to max. */
-static bool digits_parse(struct piece p, uint64_t max, uint64_t *ret)
+/* Is it a number up to max? */
+static bool piece_number(struct piece p, uint64_t max, uint64_t *ret)
 {
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < p.len; i++) {
-        if (!kaldi_is_digit((uint8_t)p.at[i]) || !checked_mul(v, 10, &v) ||
-            !checked_add(v, (uint64_t)(p.at[i] - '0'), &v) || v > max)
-            return false;
-    }
-    if (p.len)
-        *ret = v;
-    return p.len > 0;
+    return p.len && digits_parse(p.at, p.len, max, ret) == p.len;
 }
 
 /* ---- ranges ---- */
@@ -76,7 +68,7 @@ static bool range_number_parse(struct piece p, uint64_t *ret)
     negative = p.len && p.at[0] == '-';
     if (p.len && (p.at[0] == '+' || negative))
         p = (struct piece){p.at + 1, p.len - 1};
-    return digits_parse(p, negative ? 0 : INT32_MAX, ret);
+    return piece_number(p, negative ? 0 : INT32_MAX, ret);
 }
 
 /* ":" or "first:last". */
@@ -209,7 +201,7 @@ static const char *file_parse(struct piece place, struct scp_line *ret)
         ret->path_len = place.len;
         return NULL;
     }
-    if (!digits_parse((struct piece){place.at + path_len + 1, place.len - path_len - 1}, INT64_MAX,
+    if (!piece_number((struct piece){place.at + path_len + 1, place.len - path_len - 1}, INT64_MAX,
                       &ret->offset))
         return "expected an offset of up to 9223372036854775807, got a larger one";
     ret->place = SCP_OFFSET;
