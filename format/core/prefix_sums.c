@@ -121,6 +121,25 @@ int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
     return r;
 }
 
+int sums_open_known(struct sums *ret, struct memo *memo, const struct memo_key *key,
+                    const struct selection *sel, sums_fn *number, sums_known_fn *known, void *ctx)
+{
+    if (!sel->in_order || !sel->count)
+        return sums_open(ret, memo, key, sel, number, true, ctx);
+    *ret = (struct sums){.sel = sel, .known = known, .ctx = ctx};
+    return 0;
+}
+
+/* The sums before a place of a selection in stored order. */
+static struct sums_pair known_before(const struct sums *s, uint64_t place)
+{
+    struct sums_pair first, sum;
+
+    s->known(s->ctx, s->sel->first, &first);
+    s->known(s->ctx, s->sel->first + place, &sum);
+    return (struct sums_pair){sum.size - first.size, sum.other - first.other};
+}
+
 void sums_close(struct sums *s)
 {
     memo_let_go(s->thing);
@@ -131,7 +150,7 @@ void sums_close(struct sums *s)
 
 struct sums_pair sums_total(const struct sums *s)
 {
-    return s->table->before[s->table->n];
+    return s->known ? known_before(s, s->sel->count) : s->table->before[s->table->n];
 }
 
 uint64_t sums_most(const struct sums *s)
@@ -141,12 +160,13 @@ uint64_t sums_most(const struct sums *s)
 
 int sums_before(const struct sums *s, uint64_t place, struct sums_pair *ret)
 {
-    uint64_t entry = place / s->table->step;
+    uint64_t entry;
 
-    if (place == s->sel->count) {
-        *ret = sums_total(s);
+    if (s->known || place == s->sel->count) {
+        *ret = s->known ? known_before(s, place) : sums_total(s);
         return 0;
     }
+    entry = place / s->table->step;
     *ret = s->table->before[entry];
     return prefix_sums_walk(s, entry * s->table->step, place, ret, NULL, NULL);
 }
@@ -157,6 +177,8 @@ int sums_after(struct sums *s, uint64_t place, const struct sums_pair *before,
     struct sums_pair single = {0};
 
     *ret = *before;
+    if (s->known)
+        return sums_before(s, place + 1, ret);
     if (s->table->step > 1)
         return prefix_sums_count(s, sample_window_at(&s->window, place), ret, &single);
     *ret = s->table->before[place + 1];
@@ -184,11 +206,16 @@ static void prefix_sums_look(void *ctx, uint64_t place, const struct sums_pair *
 int sums_find(const struct sums *s, uint64_t at, uint64_t *ret_place, struct sums_pair *ret_before)
 {
     const struct sums_table *table = s->table;
-    uint64_t low = search_last_up_to(&table->before->size, sizeof(*table->before), table->n, at);
+    uint64_t low;
     struct search search = {.at = at};
     struct sums_pair sum;
     int r = 0;
 
+    if (s->known) {
+        *ret_place = SEARCH_LAST(s->sel->count, i, known_before(s, i).size <= at);
+        return sums_before(s, *ret_place, ret_before);
+    }
+    low = search_last_up_to(&table->before->size, sizeof(*table->before), table->n, at);
     sum = table->before[low];
     search.place = low * table->step;
     search.before = sum;

@@ -17,9 +17,13 @@ struct sums_pair {
 typedef int sums_fn(void *ctx, uint64_t sample, const struct sums_pair *before,
                     struct sums_pair *ret);
 
+/* The sums over all samples before one. */
+typedef void sums_known_fn(void *ctx, uint64_t sample, struct sums_pair *ret);
+
 struct sums {
     const struct selection *sel;
     sums_fn *number;
+    sums_known_fn *known; /* of a selection in stored order that has no table; otherwise NULL */
     bool costly;
     void *ctx;
     struct memo_thing *thing; /* NULL: of few samples, */
@@ -32,6 +36,11 @@ struct sums {
  * 0, -EINTR: cancelled, -EFBIG: a sum exceeds 2^63, -ENOMEM, or what number() returned. */
 int sums_open(struct sums *ret, struct memo *memo, const struct memo_key *key,
               const struct selection *sel, sums_fn *number, bool costly, void *ctx);
+
+/* The same where the source knows the sums in stored order: then that takes no walk. All but
+ * sums_most(). */
+int sums_open_known(struct sums *ret, struct memo *memo, const struct memo_key *key,
+                    const struct selection *sel, sums_fn *number, sums_known_fn *known, void *ctx);
 void sums_close(struct sums *s);
 #define AUTO_SUMS AUTO(sums_close) /* of one that starts as {0} */
 

@@ -16,101 +16,33 @@
 
 #define FLOAT_TEXT 15 /* +1.23456789e-01 */
 
-/* What precedes the entries of rows: label,label:weight qid:number. */
-struct line_form {
-    const struct field *label, *weight, *qid; /* weight, qid: NULL: there are none */
-    unsigned labels, qid_digits, index_digits;
-};
-
-static struct line_form line_form_of(const struct dataset *ds)
+/* No reader of text takes the weight of a group for one of a row. */
+static const struct field *weight_of(const struct dataset *ds)
 {
-    const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    uint64_t groups = 0, columns = 1;
-    struct line_form f = {.label = dataset_field(ds, "label"),
-                          .weight = dataset_field(ds, "weight"),
-                          .qid = dataset_field(ds, "qid")};
+    return libsvm_rows_of(ds)->weighs_groups ? NULL : dataset_field(ds, "weight");
+}
 
+void libsvm_matrix_text_sizes(struct dataset *ds)
+{
+    struct libsvm_rows *rows = ds->impl;
+    const struct field *label = dataset_field(ds, "label");
+    uint64_t groups = 0, columns = 1;
+
+    if (!rows->is_binary)
+        return;
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct dmatrix *m = libsvm_rows_file(rows, i)->matrix;
 
         groups += dmatrix_groups(m);
         columns = max_u64(columns, m->columns);
-        if (dmatrix_weighs_groups(m)) /* no reader of text takes the weight of a row for one */
-            f.weight = NULL;
+        rows->weighs_groups = rows->weighs_groups || dmatrix_weighs_groups(m);
     }
-    f.labels = f.label ? (unsigned)(f.label->item_bytes / 4) : 0;
-    f.qid_digits = decimal_digits(groups ? groups - 1 : 0);
-    f.index_digits = decimal_digits(columns - 1);
-    return f;
-}
-
-void libsvm_matrix_text_sizes(const struct dataset *ds, uint64_t *ret_row, uint64_t *ret_entry)
-{
-    struct line_form f;
-
-    if (!libsvm_rows_of(ds)->is_binary)
-        return;
-    f = line_form_of(ds);
-    *ret_row = f.labels * (FLOAT_TEXT + UINT64_C(1)) + (f.weight ? FLOAT_TEXT + 1u : 0) +
-               (f.qid ? strlen(" qid:") + f.qid_digits : 0);
-    *ret_entry = 1u + f.index_digits + 1u + FLOAT_TEXT;
-}
-
-/* The lines of the rows of a slab, while they are written. */
-struct lines {
-    struct line_form form;
-    struct libsvm_view view;
-    const struct libsvm_slab *slab;
-    struct memo_thing *thing;
-    uint8_t *label, *weight, *qid; /* of its rows, as the fields have them; owned */
-    char *line;                    /* of one row; owned */
-};
-
-static void lines_release(struct lines *l)
-{
-    memo_let_go(l->thing);
-    libsvm_view_close(&l->view);
-    free(l->label);
-    free(l->weight);
-    free(l->qid);
-    free(l->line);
-}
-
-/* The items of a field for the rows of the slab. f: NULL: there is no such field. */
-static int read_items_of(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                         const struct lines *l, uint8_t **ret, struct diag *d)
-{
-    const struct libsvm_slab *slab = l->slab;
-
-    free(*ret);
-    *ret = f ? malloc((size_t)f->item_bytes * slab->n) : NULL;
-    if (f && !*ret)
-        return -ENOMEM;
-    return f ? f->ops->read(rc, ds, f, l->view.sel, slab->first * f->item_bytes,
-                            (size_t)f->item_bytes * slab->n, *ret, d)
-             : 0;
-}
-
-/* Have the slab of a row. */
-static int lines_at(struct read_context *rc, const struct dataset *ds, struct lines *l,
-                    uint64_t place, struct diag *d)
-{
-    int r, all = 0;
-
-    if (l->slab && place >= l->slab->first && place < l->slab->first + l->slab->n)
-        return 0;
-    memo_let_go(l->thing);
-    l->thing = NULL;
-    l->slab = NULL;
-    r = libsvm_view_slab(rc, &l->view, place, &l->slab, &l->thing, d);
-    if (r < 0)
-        return r;
-    if (missing_go_on(rc, read_items_of(rc, ds, l->form.label, l, &l->label, d), &all) &&
-        missing_go_on(rc, read_items_of(rc, ds, l->form.weight, l, &l->weight, d), &all))
-        missing_go_on(rc, read_items_of(rc, ds, l->form.qid, l, &l->qid, d), &all);
-    if (all < 0)
-        l->slab = NULL;
-    return all;
+    rows->qid_digits = decimal_digits(groups ? groups - 1 : 0);
+    rows->index_digits = decimal_digits(columns - 1);
+    rows->text_row = (label ? label->item_bytes / 4 : 0) * (FLOAT_TEXT + UINT64_C(1)) +
+                     (weight_of(ds) ? FLOAT_TEXT + 1u : 0) +
+                     (dataset_field(ds, "qid") ? strlen(" qid:") + rows->qid_digits : 0);
+    rows->text_entry = 1u + rows->index_digits + 1u + FLOAT_TEXT;
 }
 
 /* A character, and a number of FLOAT_TEXT characters; so nan has spaces behind it. */
@@ -125,83 +57,61 @@ static char *put_float(char *at, char before, const uint8_t *stored)
     return at + snprintf(at, FLOAT_TEXT + 2, "%c%-*s", before, FLOAT_TEXT, text);
 }
 
-static void put_line(const struct lines *l, unsigned i, size_t size)
+/* The item of a field of a row, and a byte. f: NULL: there is no such field. *ret is the caller's.
+ */
+static int read_item(struct record_items *items, const struct field *f, uint64_t sample,
+                     uint8_t **ret, struct diag *d)
 {
-    const struct libsvm_slab *slab = l->slab;
-    const struct line_form *f = &l->form;
-    char *at = l->line; /* the byte before the line is that of the first number */
+    size_t bytes = f ? (size_t)f->item_bytes : 0;
+    struct one_sample one;
 
-    for (unsigned k = 0; k < f->labels; k++)
-        at = put_float(at, ',', l->label + 4 * ((size_t)i * f->labels + k));
-    if (f->weight)
-        at = put_float(at, ':', l->weight + 4 * (size_t)i);
-    if (f->qid)
-        at += snprintf(at, 32, " qid:%-*llu", (int)f->qid_digits,
-                       (unsigned long long)load_le64(l->qid + 8 * (size_t)i));
-    for (uint64_t k = i ? slab->end[i - 1] : 0; k < slab->end[i]; k++) {
+    one_sample_init(&one, sample);
+    *ret = malloc(bytes + 1);
+    if (!*ret)
+        return -ENOMEM;
+    return f ? f->ops->read(items->rc, items->ds, f, &one.sel, 0, bytes, *ret, d) : 0;
+}
+
+/* label,label:weight qid:number index:value index:value ... */
+int libsvm_matrix_line(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct libsvm_rows *rows = libsvm_rows_of(items->ds);
+    const struct libsvm_row_at row = libsvm_rows_find(rows, sample);
+    const struct field *field[] = {dataset_field(items->ds, "label"), weight_of(items->ds),
+                                   dataset_field(items->ds, "qid")};
+    AUTO_FREE uint8_t *label = NULL, *weight = NULL, *qid = NULL;
+    uint8_t **const item[] = {&label, &weight, &qid};
+    const size_t size = (size_t)libsvm_row_text(rows, &row.place);
+    AUTO_FREE struct libsvm_slab *slab = NULL;
+    AUTO_FREE char *line = malloc(size + 2);
+    char *at = line; /* the byte before the line is that of the first number */
+    size_t slab_size;
+    int all = 0;
+    bool goes_on = missing_go_on(
+        items->rc, libsvm_rows_decode(items->rc, rows, &row, 1, &slab, &slab_size, d), &all);
+
+    (void)before;
+    for (unsigned i = 0; i < ARRAY_LEN(field) && goes_on; i++)
+        goes_on = missing_go_on(items->rc, read_item(items, field[i], sample, item[i], d), &all);
+    if (all < 0 || !line)
+        return all < 0 ? all : -ENOMEM;
+    for (size_t k = 0; field[0] && k < field[0]->item_bytes; k += 4)
+        at = put_float(at, ',', label + k);
+    if (field[1])
+        at = put_float(at, ':', weight);
+    if (field[2])
+        at += snprintf(at, 32, " qid:%-*llu", (int)rows->qid_digits,
+                       (unsigned long long)load_le64(qid));
+    for (uint64_t k = 0; k < row.place.features; k++) {
         uint8_t bytes[4];
 
         libsvm_copy_numbers(&slab->value[k], 4, 4, 4, 0, sizeof(bytes), bytes);
-        at += snprintf(at, 16, " %*u", (int)f->index_digits, slab->index[k]);
+        at += snprintf(at, 16, " %*u", (int)rows->index_digits, slab->index[k]);
         at = put_float(at, ':', bytes);
     }
     *at++ = '\n';
-    (void)size; /* of a build without assertions */
-    assert((size_t)(at - l->line) == size + 1);
-}
-
-/* Copy bytes [off, off + len) of the line of the row at place. */
-static int copy_row_line(struct read_context *rc, const struct dataset *ds, struct lines *l,
-                         uint64_t place, size_t size, uint64_t off, size_t len, uint8_t *dst,
-                         struct diag *d)
-{
-    int r = lines_at(rc, ds, l, place, d);
-
-    if (r < 0)
-        return r;
-    free(l->line);
-    l->line = malloc(size + 2);
-    if (!l->line)
-        return -ENOMEM;
-    put_line(l, (unsigned)(place - l->slab->first), size);
-    memcpy(dst, l->line + 1 + off, len);
+    assert((size_t)(at - line) == size + 1);
+    memcpy(dst, line + 1 + off, len);
     return 0;
 }
-
-static int matrix_text_read(struct read_context *rc, const struct dataset *ds,
-                            const struct field *f, const struct selection *sel, uint64_t off,
-                            size_t len, uint8_t *dst, struct diag *d)
-{
-    AUTO(lines_release) struct lines l = {.form = line_form_of(ds)};
-    int r = libsvm_view_open(&l.view, libsvm_rows_of(ds), sel), all = r;
-
-    (void)f;
-    while (len && r == 0) {
-        uint64_t block = libsvm_view_text_block(&l.view, off);
-        uint64_t begin = libsvm_view_sums(&l.view, block).text;
-        struct libsvm_row_at row[LIBSVM_BLOCK];
-        unsigned n;
-
-        libsvm_view_rows(&l.view, block, row, &n);
-        for (unsigned i = 0; i < n && len; i++) {
-            uint64_t size = libsvm_row_text(l.view.rows, &row[i].place);
-            size_t part;
-
-            begin += size;
-            if (off >= begin)
-                continue;
-            part = (size_t)min_u64(len, begin - off);
-            if (!missing_go_on(rc,
-                               copy_row_line(rc, ds, &l, block * LIBSVM_BLOCK + i, (size_t)size,
-                                             off - (begin - size), part, dst, d),
-                               &all))
-                return all;
-            dst += part;
-            off += part;
-            len -= part;
-        }
-    }
-    return all;
-}
-
-const struct field_ops libsvm_matrix_text_ops = {matrix_text_read, libsvm_text_form};

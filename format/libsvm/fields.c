@@ -3,7 +3,6 @@
  * reads. */
 #include "format/libsvm/fields_parts.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,109 +11,90 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 
+#define RUN_ROWS 256 /* that are read at once */
+
 /* ---- text ---- */
 
-/* The number of rows, from the first on, that are adjacent in the file, with one byte between
- * them. */
-static unsigned libsvm_fields_run_of_rows(const struct libsvm_row_at *row, unsigned n, uint64_t off,
-                                          size_t len)
+/* Bytes of a line and its end. */
+static int count_text(void *ctx, uint64_t sample, const struct sums_pair *before,
+                      struct sums_pair *ret)
 {
-    const struct row_place *first = &row->place;
-    unsigned run = 1;
+    const struct libsvm_rows *rows = libsvm_rows_of(((const struct record_items *)ctx)->ds);
+    const struct libsvm_row_at at = libsvm_rows_find(rows, sample);
 
-    while (run < n && row[run].file == row->file &&
-           row[run].place.start == row[run - 1].place.start + row[run - 1].place.len + 1 &&
-           row[run].place.start < first->start + off + len)
-        run++;
-    return run;
+    (void)before;
+    ret->size = libsvm_row_text(rows, &at.place);
+    return 0;
 }
 
-/* Copy bytes of the text of row[0, n), from byte off of the first on; *ret_len of them, at least
- * one, even if they are missing. */
-static int copy_run(struct read_context *rc, const struct libsvm_row_at *row, unsigned n,
-                    uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
+static void known_text(void *ctx, uint64_t sample, struct sums_pair *ret)
 {
-    const struct blob *blob = row->file->base.blob;
-    uint64_t start = row->place.start, text;
-    size_t bytes;
-    int r;
+    const struct record_items *items = ctx;
 
-    n = libsvm_fields_run_of_rows(row, n, off, len);
-    text = row[n - 1].place.start + row[n - 1].place.len -
-           start; /* without the end of the last line */
-    *ret_len = (size_t)min_u64(len, text + 1 - off);
-    bytes = (size_t)(off < text ? min_u64(*ret_len, text - off) : 0);
-    r = bytes ? blob_read(rc, blob, dst, bytes, start + off, d) : 0;
-    if (r < 0)
-        return r;
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t end = row[i].place.start + row[i].place.len - start;
-
-        if (end >= off && end < off + *ret_len)
-            dst[end - off] = '\n';
-    }
-    return blob_verify(blob, d);
+    *ret = (struct sums_pair){.size = libsvm_rows_sums(libsvm_rows_of(items->ds), sample).text};
 }
 
-/* Copy bytes of the text of row[0, n), from byte off on; *ret_len of them. */
-static int libsvm_fields_copy_rows(struct read_context *rc, const struct libsvm_row_at *row,
-                                   unsigned n, uint64_t off, size_t len, uint8_t *dst,
-                                   size_t *ret_len, struct diag *d)
+/* run() of struct record_items: lines that are neighbours in the file, with one byte between them.
+ */
+static int run_of_lines(struct record_items *items, uint64_t place, uint64_t skip, size_t len,
+                        uint8_t *dst, size_t *ret_n, struct diag *d)
 {
-    int all = 0;
+    const struct libsvm_rows *rows = libsvm_rows_of(items->ds);
+    struct libsvm_row_at at = libsvm_rows_find(rows, record_items_sample(items, place));
+    const struct libsvm_file *file = at.file;
+    const uint64_t start = at.place.start + skip;
+    uint64_t end[RUN_ROWS];
+    unsigned n = 0;
+    int r = 0;
 
-    *ret_len = 0;
-    for (unsigned i = 0; i < n && len;) {
-        uint64_t bytes = row[i].place.len + 1;
-        size_t part;
-
-        if (off >= bytes) {
-            off -= bytes;
-            i++;
-            continue;
-        }
-        if (!missing_go_on(rc, copy_run(rc, row + i, n - i, off, len, dst, &part, d), &all))
+    do {
+        end[n++] = at.place.start + at.place.len - start;
+        if (n == RUN_ROWS || end[n - 1] >= len || ++place == items->sel->count)
             break;
-        dst += part;
-        len -= part;
-        off += part;
-        *ret_len += part;
-    }
-    return all;
+        at = libsvm_rows_find(rows, record_items_sample(items, place));
+    } while (at.file == file && at.place.start - start == end[n - 1] + 1);
+    *ret_n = (size_t)min_u64(len, end[n - 1] + 1);
+    len = (size_t)min_u64(len, end[n - 1]);
+    if (len)
+        r = blob_read(items->rc, file->base.blob, dst, len, start, d);
+    for (unsigned i = 0; i < n && r == 0; i++)
+        if (end[i] < *ret_n)
+            dst[end[i]] = '\n';
+    return r < 0 ? r : blob_verify(file->base.blob, d);
 }
 
-static int libsvm_fields_read_row(struct read_context *rc, const struct dataset *ds,
-                                  const struct field *f, const struct selection *sel, uint64_t off,
-                                  size_t len, uint8_t *dst, struct diag *d)
+static void text_items(struct record_items *items, struct read_context *rc,
+                       const struct dataset *ds, const struct field *f, const struct selection *sel)
 {
-    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
+    record_items_init(items, rc, ds, f, sel);
+    items->content = NULL;
+    items->known = known_text;
+    items->run = libsvm_rows_of(ds)->is_binary ? NULL : run_of_lines;
+}
 
-    (void)f;
-    while (len && r == 0) {
-        uint64_t block = libsvm_view_text_block(&v, off);
-        struct libsvm_row_at row[LIBSVM_BLOCK];
-        size_t made;
-        unsigned n;
+static int text_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
+                     struct form *ret)
+{
+    struct record_items items;
 
-        libsvm_view_rows(&v, block, row, &n);
-        if (!missing_go_on(rc,
-                           libsvm_fields_copy_rows(rc, row, n,
-                                                   off - libsvm_view_sums(&v, block).text, len, dst,
-                                                   &made, d),
-                           &all))
-            break;
-        assert(made > 0);
-        dst += made;
-        off += made;
-        len -= made;
-    }
-    return all;
+    text_items(&items, NULL, ds, f, sel);
+    ret->width = 1;
+    return record_items_form(&items, count_text, ret);
+}
+
+static int text_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                     struct diag *d)
+{
+    struct record_items items;
+
+    text_items(&items, rc, ds, f, sel);
+    return record_items_read(&items, count_text, 1, libsvm_matrix_line, off, len, dst, d);
 }
 
 /* ---- the table ---- */
 
-static const struct field_ops row_ops = {libsvm_fields_read_row, libsvm_text_form};
+static const struct field_ops row_text_ops = {text_read, text_form};
 
 /* What the first file may have: see `needs`. */
 enum {
@@ -131,58 +111,50 @@ enum {
 #define STORED_FIELD(name, vector)                                                                 \
     {                                                                                              \
         name, &field_as_stored, LIBSVM_SHOWS_STORED, LIBSVM_OFFERS_ITEM, DTYPE_F4,                 \
-            STORED << (vector), false, vector                                                      \
+            STORED << (vector), vector                                                             \
     }
 
 /* The names of the contents, the types, and the order of the members of an archive. */
 static const struct libsvm_field fields[] = {
-    {"label", &libsvm_item_ops, LIBSVM_SHOWS_LABEL, LIBSVM_OFFERS_ITEM, DTYPE_F4, TEXT, true, 0},
+    {"label", &libsvm_item_ops, LIBSVM_SHOWS_LABEL, LIBSVM_OFFERS_ITEM, DTYPE_F4, TEXT, 0},
     STORED_FIELD("label", DMATRIX_LABELS),
-    {"weight", &libsvm_side_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, SIDE_WEIGHT,
-     false, 0},
-    {"weight", &libsvm_item_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, WEIGHT, true,
-     0},
+    {"weight", &libsvm_side_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, SIDE_WEIGHT, 0},
+    {"weight", &libsvm_item_ops, LIBSVM_SHOWS_WEIGHT, LIBSVM_OFFERS_ITEM, DTYPE_F4, WEIGHT, 0},
     STORED_FIELD("weight", DMATRIX_WEIGHTS),
-    {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, false, 0},
-    {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, true, 0},
+    {"qid", &libsvm_side_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, SIDE_GROUP, 0},
+    {"qid", &libsvm_item_ops, LIBSVM_SHOWS_QID, LIBSVM_OFFERS_ITEM, DTYPE_I8, QID, 0},
     {"base_margin", &libsvm_side_ops, LIBSVM_SHOWS_MARGIN, LIBSVM_OFFERS_ITEM, DTYPE_F4,
-     SIDE_MARGIN, false, 0},
+     SIDE_MARGIN, 0},
     STORED_FIELD("base_margin", DMATRIX_MARGIN),
     STORED_FIELD("label_lower_bound", DMATRIX_LOWER),
     STORED_FIELD("label_upper_bound", DMATRIX_UPPER),
-    {"x", &libsvm_item_ops, LIBSVM_SHOWS_X, LIBSVM_OFFERS_DENSE, DTYPE_F4, 0, true, 0},
-    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_MEMBER, DTYPE_F4, 0, true, 0},
-    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, true,
-     0},
-    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_MEMBER, DTYPE_U4, FIELD, true,
-     0},
-    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, false,
-     0},
-    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_MEMBER, DTYPE_TEXT, 0, false,
-     0},
-    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_MEMBER, DTYPE_I8, 0, false, 0},
-    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_ROW, DTYPE_F4, 0, true, 0},
-    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_VALUE, DTYPE_F4, 0, true, 0},
-    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_ROW, DTYPE_I4, 0, true,
-     0},
-    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_VALUE, DTYPE_I4, 0, true,
-     0},
-    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_ROW, DTYPE_U4, FIELD, true,
-     0},
-    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_VALUE, DTYPE_U4, FIELD, true,
-     0},
-    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, true, 0},
-    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_COLUMN, DTYPE_TEXT, 0, false,
-     0},
-    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_COLUMN, DTYPE_I8, 0, false, 0},
-    {"row", &row_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT, TEXT, true, 0},
-    {"row", &libsvm_matrix_text_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT,
-     STORED << DMATRIX_LABELS, true, 0},
+    {"x", &libsvm_item_ops, LIBSVM_SHOWS_X, LIBSVM_OFFERS_DENSE, DTYPE_F4, 0, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_MEMBER, DTYPE_F4, 0, 0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, 0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_MEMBER, DTYPE_U4, FIELD, 0},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_MEMBER, DTYPE_I4, 0, 0},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_MEMBER, DTYPE_TEXT, 0, 0},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_MEMBER, DTYPE_I8, 0, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_ROW, DTYPE_F4, 0, 0},
+    {"data", &libsvm_matrix_ops, LIBSVM_SHOWS_DATA, LIBSVM_OFFERS_BY_VALUE, DTYPE_F4, 0, 0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_ROW, DTYPE_I4, 0, 0},
+    {"indices", &libsvm_matrix_ops, LIBSVM_SHOWS_INDICES, LIBSVM_OFFERS_BY_VALUE, DTYPE_I4, 0, 0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_ROW, DTYPE_U4, FIELD, 0},
+    {"field", &libsvm_matrix_ops, LIBSVM_SHOWS_FIELD, LIBSVM_OFFERS_BY_VALUE, DTYPE_U4, FIELD, 0},
+    {"indptr", &libsvm_matrix_ops, LIBSVM_SHOWS_INDPTR, LIBSVM_OFFERS_COLUMN, DTYPE_I4, 0, 0},
+    {"format", &libsvm_matrix_ops, LIBSVM_SHOWS_FORMAT, LIBSVM_OFFERS_COLUMN, DTYPE_TEXT, 0, 0},
+    {"shape", &libsvm_matrix_ops, LIBSVM_SHOWS_SHAPE, LIBSVM_OFFERS_COLUMN, DTYPE_I8, 0, 0},
+    {"row", &row_text_ops, LIBSVM_SHOWS_TEXT, LIBSVM_OFFERS_TEXT, DTYPE_TEXT,
+     TEXT | STORED << DMATRIX_LABELS, 0},
 };
 
 bool libsvm_field_reads_rows(const struct field *f)
 {
-    return f->impl && libsvm_field_of(f)->reads_rows;
+    const struct libsvm_field *shown = f->impl;
+
+    return shown && shown->ops != &libsvm_side_ops && shown->content != LIBSVM_SHOWS_STORED &&
+           shown->content != LIBSVM_SHOWS_FORMAT && shown->content != LIBSVM_SHOWS_SHAPE &&
+           !(shown->content == LIBSVM_SHOWS_INDPTR && shown->offer == LIBSVM_OFFERS_MEMBER);
 }
 
 static unsigned matrix_has(const struct dmatrix *m)

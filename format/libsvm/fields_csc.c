@@ -60,7 +60,7 @@ static int libsvm_fields_csc_read_rows(struct work *w)
 
         next = libsvm_view_slab_end(w->v, place);
         if (r == 0)
-            r = libsvm_view_slab(w->rc, w->v, place, &slab, &thing, w->d);
+            r = libsvm_view_slab(w->v, place, &slab, &thing, w->d);
         if (!missing_go_on(w->rc, r, &all))
             break;
         if (!slab || all)
@@ -164,11 +164,11 @@ int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,
     struct work w = {.rc = rc, .v = &v, .features = rows->features, .by_value = by_value, .d = d};
     const struct memo_maker maker = {make_matrix, &w, rc};
     const struct matrix *m;
-    int r = libsvm_view_open(&v, rows, sel);
+    int r = libsvm_view_open(&v, rc, rows, sel);
 
     if (r < 0)
         return r;
-    w.entries = libsvm_view_sums(&v, libsvm_view_blocks(&v)).features;
+    w.entries = sums_total(&v.sums).size;
     r = memo_get(rows->memo, &key, &maker, &thing);
     if (r < 0)
         return r;

@@ -6,7 +6,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
-#include "format/core/sample_window.h"
 #include "format/libsvm/fields_parts.h"
 
 /* Add the features of row i of the slab that lie in its dense bytes [from, to) to the bytes at
@@ -54,19 +53,16 @@ static void copy_x(const struct field *f, const struct libsvm_slab *slab, uint64
 static void copy_slab_items(const struct field *f, const struct libsvm_slab *slab, uint64_t off,
                             size_t len, uint8_t *dst)
 {
-    switch (libsvm_field_of(f)->content) {
-    case LIBSVM_SHOWS_LABEL:
-        libsvm_copy_numbers(slab->label, 4, 4, 4, off, len, dst);
-        break;
-    case LIBSVM_SHOWS_WEIGHT:
-        libsvm_copy_numbers(slab->weight, 4, 4, 4, off, len, dst);
-        break;
-    case LIBSVM_SHOWS_QID:
-        libsvm_copy_numbers(slab->qid, 8, 8, 8, off, len, dst);
-        break;
-    default:
+    const enum libsvm_content content = libsvm_field_of(f)->content;
+    const unsigned width = (unsigned)f->width;
+
+    if (content == LIBSVM_SHOWS_X)
         copy_x(f, slab, off, len, dst);
-    }
+    else
+        libsvm_copy_numbers(content == LIBSVM_SHOWS_LABEL    ? (const void *)slab->label
+                            : content == LIBSVM_SHOWS_WEIGHT ? slab->weight
+                                                             : (const void *)slab->qid,
+                            width, width, width, off, len, dst);
 }
 
 static int read_items(struct read_context *rc, const struct dataset *ds, const struct field *f,
@@ -74,7 +70,7 @@ static int read_items(struct read_context *rc, const struct dataset *ds, const s
                       struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
+    int r = libsvm_view_open(&v, rc, libsvm_rows_of(ds), sel), all = r;
 
     while (len && r == 0) {
         AUTO_MEMO struct memo_thing *thing = NULL;
@@ -82,7 +78,7 @@ static int read_items(struct read_context *rc, const struct dataset *ds, const s
         uint64_t place = off / f->item_bytes;
         size_t n = (size_t)min_u64(len, libsvm_view_slab_end(&v, place) * f->item_bytes - off);
 
-        if (!missing_go_on(rc, libsvm_view_slab(rc, &v, place, &slab, &thing, d), &all))
+        if (!missing_go_on(rc, libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             copy_slab_items(f, slab, off - slab->first * f->item_bytes, n, dst);
@@ -95,26 +91,29 @@ static int read_items(struct read_context *rc, const struct dataset *ds, const s
 
 /* ---- side files ---- */
 
-/* Bytes [off, off + len) of the item of a row. Groups have running numbers over all files. */
-static void copy_side(const struct libsvm_rows *rows, const struct libsvm_row_at *at,
-                      enum libsvm_content content, uint64_t off, size_t len, uint8_t *dst)
+/* The item of a row. Groups have running numbers over all files. */
+static int side_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct libsvm_side *side = at->file->side;
-    const struct libsvm_side *margin = &side[LIBSVM_SIDE_MARGIN];
-    const struct libsvm_side *weights = &side[LIBSVM_SIDE_WEIGHT];
-    uint64_t group;
-    float weight;
+    const enum libsvm_content content = libsvm_field_of(items->field)->content;
+    const struct libsvm_rows *rows = libsvm_rows_of(items->ds);
+    const struct libsvm_row_at at = libsvm_rows_find(rows, sample);
+    const struct libsvm_side *side = at.file->side, *value = &side[LIBSVM_SIDE_MARGIN];
+    uint64_t row = at.row * value->per_row, group;
 
-    if (content == LIBSVM_SHOWS_WEIGHT) {
-        weight =
-            weights->value[weights->per_group ? libsvm_file_group(at->file, at->row) : at->row];
-        libsvm_copy_numbers(&weight, 4, 4, 4, off, len, dst);
-    } else if (content == LIBSVM_SHOWS_QID) {
-        group = rows->groups[at->number] + libsvm_side_group(&side[LIBSVM_SIDE_GROUP], at->row);
+    (void)before;
+    (void)d;
+    if (content == LIBSVM_SHOWS_QID) {
+        group = rows->groups[at.number] + libsvm_side_group(&side[LIBSVM_SIDE_GROUP], at.row);
         libsvm_copy_numbers(&group, 8, 8, 8, off, len, dst);
-    } else {
-        libsvm_copy_numbers(margin->value + at->row * margin->per_row, 4, 4, 4, off, len, dst);
+        return 0;
     }
+    if (content == LIBSVM_SHOWS_WEIGHT) {
+        value = &side[LIBSVM_SIDE_WEIGHT];
+        row = value->per_group ? libsvm_file_group(at.file, at.row) : at.row;
+    }
+    libsvm_copy_numbers(value->value + row, 4, 4, 4, off, len, dst);
+    return 0;
 }
 
 static int read_side(struct read_context *rc, const struct dataset *ds, const struct field *f,
@@ -122,27 +121,16 @@ static int read_side(struct read_context *rc, const struct dataset *ds, const st
                      struct diag *d)
 {
     const enum libsvm_content content = libsvm_field_of(f)->content;
-    const struct libsvm_rows *rows = libsvm_rows_of(ds);
-    struct sample_window window = {.sel = sel};
-    int r = libsvm_rows_side(rows,
+    struct record_items items;
+    int r = libsvm_rows_side(libsvm_rows_of(ds),
                              content == LIBSVM_SHOWS_WEIGHT ? LIBSVM_SIDE_WEIGHT
                              : content == LIBSVM_SHOWS_QID  ? LIBSVM_SIDE_GROUP
                                                             : LIBSVM_SIDE_MARGIN,
                              d);
 
-    (void)rc;
-    while (len && r == 0) {
-        uint64_t skip = off % f->item_bytes;
-        size_t n = (size_t)min_u64(len, f->item_bytes - skip);
-        const struct libsvm_row_at at =
-            libsvm_rows_find(rows, sample_window_at(&window, off / f->item_bytes));
-
-        copy_side(rows, &at, content, skip, n, dst);
-        dst += n;
-        off += n;
-        len -= n;
-    }
-    return r;
+    record_items_init(&items, rc, ds, f, sel);
+    items.content = NULL;
+    return r < 0 ? r : record_items_read_even(&items, f->item_bytes, side_item, off, len, dst, d);
 }
 
 const struct field_ops libsvm_item_ops = {.read = read_items};

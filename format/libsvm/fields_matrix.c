@@ -38,29 +38,6 @@ void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsig
     }
 }
 
-int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret)
-{
-    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
-
-    if (r == 0)
-        *ret = libsvm_view_sums(&v, libsvm_view_blocks(&v));
-    return r;
-}
-
-int libsvm_text_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     struct form *ret)
-{
-    struct row_sums sums = {0};
-    int r = libsvm_total_sums(ds, sel, &sums);
-
-    ret->dtype = f->dtype;
-    ret->width = 1;
-    ret->ndim = 1;
-    ret->dim[0] = sums.text;
-    return r;
-}
-
 static bool by_columns(const struct field *f)
 {
     enum libsvm_offer offer = libsvm_field_of(f)->offer;
@@ -80,16 +57,21 @@ static int matrix_form(const struct dataset *ds, const struct field *f, const st
 {
     const uint64_t features = libsvm_rows_of(ds)->features;
     enum libsvm_content content = libsvm_field_of(f)->content;
-    struct row_sums sums = {.features = 2}; /* elements of the shape */
-    int r = content < LIBSVM_SHOWS_FORMAT ? libsvm_total_sums(ds, sel, &sums) : 0;
+    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
+    uint64_t elements = 2; /* of the shape */
+    int r = 0;
 
+    if (content < LIBSVM_SHOWS_FORMAT) {
+        r = libsvm_view_open(&v, sel->rc, libsvm_rows_of(ds), sel);
+        elements = r < 0 ? 0 : sums_total(&v.sums).size;
+    }
     ret->dtype = f->dtype;
     ret->ndim = content != LIBSVM_SHOWS_FORMAT;
-    ret->dim[0] = sums.features;
+    ret->dim[0] = elements;
     if (content == LIBSVM_SHOWS_INDICES) {
         ret->dtype = integers_below(by_columns(f) ? sel->count : features);
     } else if (content == LIBSVM_SHOWS_INDPTR) {
-        ret->dtype = integers_below(sums.features + 1);
+        ret->dtype = integers_below(elements + 1);
         ret->dim[0] = (by_columns(f) ? features : sel->count) + 1;
     }
     ret->width = content == LIBSVM_SHOWS_FORMAT ? FORMAT_LEN : dtype_info(ret->dtype)->bytes;
@@ -103,15 +85,19 @@ static int read_elements(struct read_context *rc, const struct dataset *ds,
                          uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel), all = r;
+    int r = libsvm_view_open(&v, rc, libsvm_rows_of(ds), sel), all = r;
 
     while (len && r == 0) {
         AUTO_MEMO struct memo_thing *thing = NULL;
         const struct libsvm_slab *slab = NULL;
-        uint64_t end, place = libsvm_view_feature_place(&v, off / width, &end);
-        size_t n = (size_t)min_u64(len, end * width - off);
+        uint64_t end, place;
+        size_t n;
 
-        if (!missing_go_on(rc, libsvm_view_slab(rc, &v, place, &slab, &thing, d), &all))
+        r = libsvm_view_feature_place(&v, off / width, &place, &end);
+        if (r < 0)
+            return r;
+        n = (size_t)min_u64(len, end * width - off);
+        if (!missing_go_on(rc, libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
         if (slab)
             libsvm_copy_numbers(content == LIBSVM_SHOWS_DATA      ? (const void *)slab->value
@@ -130,27 +116,26 @@ static int read_indptr(const struct dataset *ds, unsigned width, const struct se
                        uint64_t off, size_t len, uint8_t *dst)
 {
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    uint64_t sums[LIBSVM_BLOCK + 1];
-    int r = libsvm_view_open(&v, libsvm_rows_of(ds), sel);
+    int r = libsvm_view_open(&v, sel->rc, libsvm_rows_of(ds), sel);
+    struct sums_pair before = {0};
+    uint64_t place = off / width, sums[LIBSVM_BLOCK];
 
-    while (len && r == 0) {
-        struct libsvm_row_at row[LIBSVM_BLOCK];
-        uint64_t block = min_u64(off / width / LIBSVM_BLOCK,
-                                 libsvm_view_blocks(&v) ? libsvm_view_blocks(&v) - 1 : 0);
-        uint64_t start = block * LIBSVM_BLOCK * width;
-        unsigned rows = 0;
-        size_t n;
+    off %= width;
+    if (r == 0 && len)
+        r = sums_before(&v.sums, place, &before);
+    while (r == 0 && len) {
+        size_t n = (size_t)min_u64(ceil_div(off + len, width), LIBSVM_BLOCK);
+        size_t made = (size_t)min_u64(len, n * width - off);
 
-        if (sel->count)
-            libsvm_view_rows(&v, block, row, &rows);
-        sums[0] = libsvm_view_sums(&v, block).features;
-        for (unsigned i = 0; i < rows; i++)
-            sums[i + 1] = sums[i] + row[i].place.features;
-        n = (size_t)min_u64(len, start + (rows + UINT64_C(1)) * width - off);
-        libsvm_copy_numbers(sums, 8, 8, width, off - start, n, dst);
-        dst += n;
-        off += n;
-        len -= n;
+        for (size_t i = 0; i < n && r == 0; i++, place++) {
+            sums[i] = before.size;
+            if (place < sel->count)
+                r = sums_after(&v.sums, place, &before, &before);
+        }
+        libsvm_copy_numbers(sums, 8, 8, width, off, made, dst);
+        dst += made;
+        len -= made;
+        off = 0;
     }
     return r;
 }

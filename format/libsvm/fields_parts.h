@@ -4,6 +4,7 @@
 #define EPOCHFS_FORMAT_LIBSVM_FIELDS_PARTS_H
 
 #include "format/libsvm/rows.h"
+#include "format/records/record_items.h"
 
 enum libsvm_content {
     /* An item for each row: */
@@ -44,7 +45,6 @@ struct libsvm_field {
     enum libsvm_offer offer;
     enum dtype dtype;                /* of members with integers see their form */
     unsigned needs;                  /* what the first file must have, of some; 0: nothing */
-    bool reads_rows;                 /* see libsvm_field_reads_rows() */
     enum dmatrix_vector_type vector; /* of LIBSVM_SHOWS_STORED */
 };
 
@@ -56,11 +56,8 @@ static inline const struct libsvm_field *libsvm_field_of(const struct field *f)
 extern const struct field_ops libsvm_item_ops; /* of decoded rows */
 extern const struct field_ops libsvm_side_ops; /* of side files */
 extern const struct field_ops libsvm_matrix_ops;
-extern const struct field_ops libsvm_matrix_text_ops; /* of binary rows */
 
-/* The form of the text of rows. */
-int libsvm_text_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                     struct form *ret);
+record_item_fn libsvm_matrix_line; /* the text of a binary row */
 
 /* Bytes [off, off + len) of an array of integers or floats, little-endian in elements of width
  * bytes, 4 or 8. number: they are stored in elements of so many bytes, and one every step bytes. */
@@ -72,8 +69,5 @@ void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsig
 int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,
                     const struct libsvm_field *shown, unsigned width, const struct selection *sel,
                     uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-
-/* The sums over all rows of the selection. 0, -ENOMEM or -EINTR. */
-int libsvm_total_sums(const struct dataset *ds, const struct selection *sel, struct row_sums *ret);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/memo.h"
 #include "base/pool.h"
 #include "format/libsvm/file.h"
+#include "format/records/record_slabs.h"
 #include "format/records/shards.h"
 
 struct libsvm_rows {
@@ -27,6 +28,8 @@ struct libsvm_rows {
     uint64_t labels;         /* of the row with the most, at least 1 */
     /* The text of a binary row has as many bytes as those with as many entries: */
     uint64_t text_row, text_entry;
+    unsigned qid_digits, index_digits; /* in it */
+    bool weighs_groups;                /* weights are of groups, in some file */
 };
 
 static inline struct libsvm_file *libsvm_rows_file(const struct libsvm_rows *rows, unsigned i)
@@ -74,40 +77,6 @@ int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type,
 
 /* ---- the rows of a selection (format/libsvm/view.c) ---- */
 
-/* Rows of a selection in blocks of LIBSVM_BLOCK places, with the sums before each block. */
-#define LIBSVM_BLOCK 256
-
-struct libsvm_view {
-    const struct libsvm_rows *rows;
-    const struct selection *sel;
-    struct memo_thing *table; /* NULL where the selection is in stored order */
-    /* Blocks that were tried ahead but lack bytes that are now missing ranges: bit i is block tried
-     * + i. */
-    uint64_t tried;
-    unsigned missing;
-};
-
-/* 0, -ENOMEM, or -EINTR: the selection was cancelled. */
-int libsvm_view_open(struct libsvm_view *ret, const struct libsvm_rows *rows,
-                     const struct selection *sel);
-void libsvm_view_close(struct libsvm_view *v);
-#define AUTO_LIBSVM_VIEW AUTO(libsvm_view_close) /* of a view that starts as {0} */
-
-static inline uint64_t libsvm_view_blocks(const struct libsvm_view *v)
-{
-    return v->sel->count / LIBSVM_BLOCK + (v->sel->count % LIBSVM_BLOCK != 0);
-}
-
-/* Sums over the rows before block, at most the number of blocks. */
-struct row_sums libsvm_view_sums(const struct libsvm_view *v, uint64_t block);
-
-/* The last block with a sum of text before it that does not exceed at. */
-uint64_t libsvm_view_text_block(const struct libsvm_view *v, uint64_t at);
-
-/* The rows of a block. *ret_n: at most LIBSVM_BLOCK. */
-void libsvm_view_rows(const struct libsvm_view *v, uint64_t block,
-                      struct libsvm_row_at ret[static LIBSVM_BLOCK], unsigned *ret_n);
-
 /* A slab: decoded rows, of places first .. first + n - 1. */
 struct libsvm_slab {
     uint64_t first;
@@ -122,17 +91,41 @@ struct libsvm_slab {
     const uint32_t *field;    /* the same; NULL: there are none */
 };
 
-/* The slab that contains place. *ret_slab is valid until *ret is released. 0, -EBADMSG with
- * file:line:column in d: a row cannot be read; -ESTALE, -EIO, -ENOMEM, -EAGAIN. */
-int libsvm_view_slab(struct read_context *rc, struct libsvm_view *v, uint64_t place,
-                     const struct libsvm_slab **ret_slab, struct memo_thing **ret, struct diag *d);
+/* Decode n rows, LIBSVM_BLOCK at most: malloc'd memory, and its size; first and features_before are
+ * the caller's. 0, -EBADMSG with file:line:column in d: a row cannot be read; -ESTALE, -EIO,
+ * -ENOMEM, -EAGAIN. */
+int libsvm_rows_decode(struct read_context *rc, const struct libsvm_rows *rows,
+                       const struct libsvm_row_at *row, unsigned n, struct libsvm_slab **ret,
+                       size_t *ret_size, struct diag *d);
+
+/* Rows of a selection, which are decoded LIBSVM_BLOCK at a time. It does not move. */
+#define LIBSVM_BLOCK SLAB_RECORDS
+
+struct libsvm_view {
+    const struct libsvm_rows *rows;
+    const struct selection *sel;
+    struct sums sums; /* size: features; other: bytes of text */
+    struct slab_reader slabs;
+};
+
+/* 0, -ENOMEM, or -EINTR: the selection was cancelled. */
+int libsvm_view_open(struct libsvm_view *ret, struct read_context *rc,
+                     const struct libsvm_rows *rows, const struct selection *sel);
+void libsvm_view_close(struct libsvm_view *v);
+#define AUTO_LIBSVM_VIEW AUTO(libsvm_view_close) /* of a view that starts as {0} */
+
+/* The slab that contains place. *ret_slab is valid until *ret is released. 0, or as
+ * libsvm_rows_decode(). */
+int libsvm_view_slab(struct libsvm_view *v, uint64_t place, const struct libsvm_slab **ret_slab,
+                     struct memo_thing **ret, struct diag *d);
 
 /* The first place after the slab that contains place; makes no slab. */
 uint64_t libsvm_view_slab_end(const struct libsvm_view *v, uint64_t place);
 
 /* A place in the slab that contains feature number at, counted over all rows. *ret_end: the number
- * of the first feature after that slab. */
-uint64_t libsvm_view_feature_place(const struct libsvm_view *v, uint64_t at, uint64_t *ret_end);
+ * of the first feature after that slab. 0 or -EINTR. */
+int libsvm_view_feature_place(struct libsvm_view *v, uint64_t at, uint64_t *ret_place,
+                              uint64_t *ret_end);
 
 /* ---- the fields (format/libsvm/fields.c) ---- */
 
@@ -146,7 +139,7 @@ bool libsvm_field_reads_rows(const struct field *f);
 /* Complete the fields once the rows are known. */
 void libsvm_fields_finish(struct dataset *ds);
 
-/* What the text of a binary row takes. */
-void libsvm_matrix_text_sizes(const struct dataset *ds, uint64_t *ret_row, uint64_t *ret_entry);
+/* Set what the text of a binary row takes. */
+void libsvm_matrix_text_sizes(struct dataset *ds);
 
 #endif

@@ -15,7 +15,7 @@ static void rows_finish(struct dataset *ds)
     uint64_t counted = 0; /* features, by headers */
     bool any = false, from_one = true;
 
-    libsvm_matrix_text_sizes(ds, &rows->text_row, &rows->text_entry);
+    libsvm_matrix_text_sizes(ds);
     for (unsigned i = 0; i < rows->shards.n; i++) {
         const struct libsvm_file *file = libsvm_rows_file(rows, i);
         struct row_sums sums = libsvm_file_sums(rows, file, file->base.prepared.index.rows);
@@ -243,7 +243,7 @@ int libsvm_dataset_of_files(const struct format *format, struct libsvm_file *con
     if (r < 0)
         return r;
     ds->shares_blobs = n > 1;
-    rows->memo = setup->memo;
+    ds->memo = rows->memo = setup->memo;
     rows->pool = setup->pool;
     rows->labels = 1;
     rows->has_fields = has_fields;

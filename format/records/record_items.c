@@ -86,6 +86,8 @@ int record_items_sums(struct record_items *items, sums_fn *number, struct sums *
     const struct memo_key key = {
         {(uintptr_t)owner, id[0], id[1], id[2], (uintptr_t)number, items->extra}};
 
+    if (items->known)
+        return sums_open_known(ret, items->ds->memo, &key, items->sel, number, items->known, items);
     return sums_open(ret, items->ds->memo, &key, items->sel, number, items->costly, items);
 }
 

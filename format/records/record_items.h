@@ -12,11 +12,12 @@ struct record_items {
     struct read_context *rc;
     const struct dataset *ds;
     const struct field *field;
-    const struct record_content *content; /* its own; NULL: the keys */
+    const struct record_content *content; /* of the field; NULL: the keys, or a format's field */
     const struct selection *sel;
-    struct diag *reason; /* while sums are made */
-    uint64_t extra;      /* what else the sums depend on */
-    bool costly;         /* the sums: number() reads and computes */
+    struct diag *reason;  /* while sums are made */
+    uint64_t extra;       /* what else the sums depend on */
+    bool costly;          /* the sums: number() reads and computes */
+    sums_known_fn *known; /* the sums that the source knows; NULL: it does not */
     /* Read bytes from byte skip of the item at a place on, up to len of them, that a source holds
      * as they are, and those of items behind it that are neighbours there. *ret_n: how many, even
      * if they are missing; 0: none. Only record_items_read() asks. NULL: items one by one. */
@@ -34,7 +35,8 @@ struct record_items {
     uint64_t made, missing;      /* contents up to this place were made at once; are missing */
 };
 
-/* rc: NULL to learn a form, which reads nothing. */
+/* rc: NULL to learn a form, which reads nothing. The impl of the field is taken for its content:
+ * for another field, the caller sets that to NULL. */
 void record_items_init(struct record_items *items, struct read_context *rc,
                        const struct dataset *ds, const struct field *f,
                        const struct selection *sel);

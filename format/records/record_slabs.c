@@ -12,8 +12,7 @@
 #include "format/core/format.h"
 
 #define SLAB_BYTES  (1u << 20)
-#define AHEAD_SLABS 8 /* that are read at once, and their bytes: */
-#define AHEAD_BYTES (4u << 20)
+#define AHEAD_BYTES (4u << 20) /* of slabs that are made at once */
 
 void record_slabs_init(struct record_slabs *ret, const struct format_setup *setup, uint64_t bytes)
 {
@@ -24,39 +23,101 @@ void record_slabs_init(struct record_slabs *ret, const struct format_setup *setu
     ret->count = (unsigned)min_u64(SLAB_RECORDS, SLAB_BYTES / bytes);
 }
 
+/* ---- slabs of any kind ---- */
+
 struct work {
-    struct read_context *rc;
-    const struct record_items *items;
+    const struct slab_reader *reader;
     uint64_t block;
     struct diag *d;
 };
+
+static int make_slab(void *ctx, void **ret, size_t *ret_size)
+{
+    const struct work *w = ctx;
+
+    return w->reader->make(w->reader, w->block, ret, ret_size, w->d);
+}
+
+static struct memo_key slab_key(const struct slab_reader *reader, uint64_t block)
+{
+    const uint64_t *id = reader->sel->id;
+
+    return (struct memo_key){
+        {(uintptr_t)reader->owner, id[0], id[1], id[2], block, reader->places}};
+}
+
+struct ahead {
+    const struct slab_reader *reader;
+    uint64_t block;
+    _Atomic unsigned missing; /* bit i: of block + i */
+};
+
+static void make_ahead(void *ctx, unsigned i)
+{
+    struct ahead *ahead = ctx;
+    const struct memo_key key = slab_key(ahead->reader, ahead->block + i);
+    struct work w = {.reader = ahead->reader, .block = ahead->block + i};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+
+    /* Who needs a slab that cannot be made gets its error then. */
+    if (memo_get(ahead->reader->memo, &key,
+                 &(const struct memo_maker){.make = make_slab, .ctx = &w}, &thing) == -EAGAIN)
+        atomic_fetch_or(&ahead->missing, 1u << i);
+}
+
+/* Make several slabs at once, from this one on, which the memo does not have. */
+static void make_together(struct slab_reader *reader, uint64_t block)
+{
+    struct ahead ahead = {reader, block, 0};
+    uint64_t n = min_u64(reader->together(reader, block), SLABS_AHEAD), sample;
+
+    reader->tried = block;
+    reader->n_tried = n;
+    if (n > 1) {
+        /* The first call must not run in the pool's threads. */
+        selection_samples(reader->sel, block * reader->places, 1, &sample);
+        pool_run(reader->pool, (unsigned)n, make_ahead, &ahead);
+    }
+    reader->missing = ahead.missing;
+}
+
+int slab_get(struct slab_reader *reader, uint64_t block, struct memo_thing **ret, struct diag *d)
+{
+    const struct memo_key key = slab_key(reader, block);
+    struct work w = {reader, block, d};
+    bool was_tried = block >= reader->tried && block - reader->tried < reader->n_tried;
+
+    if (!was_tried && !memo_has(reader->memo, &key)) {
+        make_together(reader, block);
+        was_tried = true;
+    }
+    if (was_tried && reader->missing >> (block - reader->tried) & 1)
+        return -EAGAIN;
+    return memo_get(reader->memo, &key, &(const struct memo_maker){make_slab, &w, reader->sel->rc},
+                    ret);
+}
+
+/* ---- slabs of numbers ---- */
 
 static const struct record_slabs *slabs_of(const struct record_items *items)
 {
     return items->content->slabs;
 }
 
-static struct memo_key record_slabs_key_of(const struct record_items *items, uint64_t block)
+static int make_numbers(const struct slab_reader *reader, uint64_t block, void **ret,
+                        size_t *ret_size, struct diag *d)
 {
-    const uint64_t *id = items->sel->id;
-
-    return (struct memo_key){{(uintptr_t)slabs_of(items), id[0], id[1], id[2], block}};
-}
-
-static int record_slabs_make_slab(void *ctx, void **ret, size_t *ret_size)
-{
-    const struct work *w = ctx;
-    const struct record_slabs *slabs = slabs_of(w->items);
-    const struct selection *sel = w->items->sel;
-    uint64_t first = w->block * slabs->count, record[SLAB_RECORDS];
-    unsigned n = (unsigned)min_u64(slabs->count, sel->count - first);
+    const struct record_items *items = reader->ctx;
+    const struct record_slabs *slabs = slabs_of(items);
+    uint64_t first = block * slabs->count, record[SLAB_RECORDS];
+    unsigned n = (unsigned)min_u64(slabs->count, reader->sel->count - first);
     uint8_t *bytes = malloc(n * slabs->bytes);
     int r;
 
     if (!bytes)
         return -ENOMEM;
-    selection_samples(sel, first, n, record);
-    r = slabs->read(w->rc, w->items->ds, record, n, bytes, w->d);
+    selection_samples(reader->sel, first, n, record);
+    r = slabs->read(reader->rc, items->ds, record, n, bytes, d);
     if (r < 0) {
         free(bytes);
         return r;
@@ -66,47 +127,13 @@ static int record_slabs_make_slab(void *ctx, void **ret, size_t *ret_size)
     return 0;
 }
 
-/* ---- ahead ---- */
-
-struct ahead {
-    struct read_context *rc;
-    const struct record_items *items;
-    uint64_t block;
-    _Atomic unsigned missing; /* bit i: of block + i */
-};
-
-static void read_one(void *ctx, unsigned i)
+static uint64_t numbers_together(const struct slab_reader *reader, uint64_t block)
 {
-    struct ahead *ahead = ctx;
-    const struct memo_key key = record_slabs_key_of(ahead->items, ahead->block + i);
-    struct work w = {.rc = ahead->rc, .items = ahead->items, .block = ahead->block + i};
-    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct record_slabs *slabs = slabs_of(reader->ctx);
 
-    /* Who needs a slab that cannot be read gets its error then. */
-    if (memo_get(slabs_of(ahead->items)->memo, &key,
-                 &(const struct memo_maker){.make = record_slabs_make_slab, .ctx = &w},
-                 &thing) == -EAGAIN)
-        atomic_fetch_or(&ahead->missing, 1u << i);
+    return min_u64(ceil_div(reader->sel->count, slabs->count) - block,
+                   AHEAD_BYTES / (slabs->count * slabs->bytes));
 }
-
-/* Read several slabs at once, from this one on, which the memo does not have. Returns those with
- * missing bytes, which are noted: bit i: block + i. */
-static unsigned record_slabs_read_together(struct record_items *items, uint64_t block)
-{
-    const struct record_slabs *slabs = slabs_of(items);
-    struct ahead ahead = {items->rc, items, block, 0};
-    uint64_t left = ceil_div(items->sel->count, slabs->count) - block, sample;
-    unsigned n = (unsigned)min_u64(left, AHEAD_BYTES / (slabs->count * slabs->bytes));
-
-    if (n < 2)
-        return 0;
-    /* The first call must not run in the pool's threads. */
-    selection_samples(items->sel, block * slabs->count, 1, &sample);
-    pool_run(slabs->pool, (unsigned)min_u64(n, AHEAD_SLABS), read_one, &ahead);
-    return ahead.missing;
-}
-
-/* ---- reading ---- */
 
 /* Copy bytes [off, off + len) of the items of a block: its slab has them column by column. */
 static void copy_items(const struct record_items *items, const uint8_t *slab, uint64_t block,
@@ -123,27 +150,23 @@ int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, s
 {
     const struct record_slabs *slabs = slabs_of(items);
     const uint64_t block_bytes = each * slabs->count;
-    uint64_t tried = UINT64_MAX;
-    unsigned missing = 0;
+    struct slab_reader reader = {.rc = items->rc,
+                                 .sel = items->sel,
+                                 .memo = slabs->memo,
+                                 .pool = slabs->pool,
+                                 .owner = slabs,
+                                 .ctx = items,
+                                 .places = slabs->count,
+                                 .make = make_numbers,
+                                 .together = numbers_together};
     int all = 0;
 
     while (len) {
         uint64_t block = off / block_bytes;
         size_t n = (size_t)min_u64(len, block_bytes - off % block_bytes);
-        const struct memo_key key = record_slabs_key_of(items, block);
-        struct work w = {.rc = items->rc, .items = items, .block = block, .d = d};
-        const struct memo_maker maker = {record_slabs_make_slab, &w, items->rc};
         AUTO_MEMO struct memo_thing *thing = NULL;
-        int r = 0;
+        int r = slab_get(&reader, block, &thing, d);
 
-        if (!memo_has(slabs->memo, &key) && (tried == UINT64_MAX || block - tried >= AHEAD_SLABS)) {
-            tried = block;
-            missing = record_slabs_read_together(items, block);
-        }
-        if (tried != UINT64_MAX && block - tried < AHEAD_SLABS && missing >> (block - tried) & 1)
-            r = -EAGAIN;
-        else
-            r = memo_get(slabs->memo, &key, &maker, &thing);
         if (r == 0)
             copy_items(items, memo_bytes(thing), block, off % block_bytes, n, dst);
         if (!missing_go_on(items->rc, r, &all))

@@ -8,7 +8,33 @@
 #include "format/core/format.h"
 #include "format/records/record_items.h"
 
-#define SLAB_RECORDS 256
+#define SLAB_RECORDS 256 /* at most */
+#define SLABS_AHEAD  8   /* that are made at once, at most */
+
+/* Slabs of a selection, while it is read. Starts with what is first set, and all else 0. */
+struct slab_reader {
+    struct read_context *rc;
+    const struct selection *sel;
+    struct memo *memo;
+    struct pool *pool;
+    const void *owner; /* first word of the memo's keys */
+    const void *ctx;
+    unsigned places; /* of the selection, of a slab */
+    /* Make slab number block: malloc'd memory, and its size. 0 or -errno with the reason in d. Also
+     * in threads of the pool. */
+    int (*make)(const struct slab_reader *reader, uint64_t block, void **ret, size_t *ret_size,
+                struct diag *d);
+    /* How many slabs are small enough together to be made at once, from this one on. */
+    uint64_t (*together)(const struct slab_reader *reader, uint64_t block);
+
+    /* Private: slabs that were tried ahead; bit i of missing: bytes of tried + i are noted. */
+    uint64_t tried, n_tried;
+    unsigned missing;
+};
+
+/* Get a slab, which the caller lets go. 0, or -errno with the reason in d, -EAGAIN by the rule of
+ * missing_go_on() included. */
+int slab_get(struct slab_reader *reader, uint64_t block, struct memo_thing **ret, struct diag *d);
 
 struct record_slabs {
     struct memo *memo;

@@ -423,6 +423,52 @@ static void test_sums__past_2_63__efbig(void **state)
     }
 }
 
+/* ---- sums that the source knows ---- */
+
+static int count_one(void *ctx, uint64_t sample, const struct sums_pair *before,
+                     struct sums_pair *ret)
+{
+    (void)before;
+    *ret = (struct sums_pair){((struct fixture *)ctx)->size[sample], 1};
+    return 0;
+}
+
+static void known(void *ctx, uint64_t sample, struct sums_pair *ret)
+{
+    *ret = (struct sums_pair){.other = sample};
+    for (uint64_t i = 0; i < sample; i++)
+        ret->size += ((struct fixture *)ctx)->size[i];
+}
+
+static void test_sums__known__as_a_walk_finds_them(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new(200);
+    const struct selection sel = {.count = 150, .in_order = true, .first = 20};
+    AUTO_SUMS struct sums of_source = {0}, of_walk = {0};
+    struct sums_pair a = {0}, b = {0};
+    uint64_t place = 0, same = 0;
+
+    (void)state;
+    assert_int_equal(sums_open_known(&of_source, NULL, NULL, &sel, NULL, known, f), 0);
+    assert_int_equal(
+        sums_open(&of_walk, f->memo, &(struct memo_key){{1}}, &sel, count_one, false, f), 0);
+    assert_pair(sums_total(&of_source), sums_total(&of_walk));
+    for (uint64_t i = 0; i <= sel.count; i++) {
+        assert_int_equal(sums_before(&of_source, i, &a) | sums_before(&of_walk, i, &b), 0);
+        assert_pair(a, b);
+        if (i == sel.count)
+            break;
+        assert_int_equal(sums_after(&of_source, i, &a, &a) | sums_after(&of_walk, i, &b, &b), 0);
+        assert_pair(a, b);
+    }
+    for (uint64_t at = 0; at < sums_total(&of_walk).size; at += 13) {
+        assert_int_equal(sums_find(&of_source, at, &place, &a), 0);
+        assert_int_equal(sums_find(&of_walk, at, &same, &b), 0);
+        assert_int_equal(place, same);
+        assert_pair(a, b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_sums__number_fails__its_error_and_not_remembered),
         cmocka_unit_test(test_sums__number_fails_later__error_where_it_is_needed),
         cmocka_unit_test(test_sums__past_2_63__efbig),
+        cmocka_unit_test(test_sums__known__as_a_walk_finds_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
