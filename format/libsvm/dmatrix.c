@@ -89,32 +89,28 @@ static int head_has(const struct head *h, uint64_t n, uint64_t each, const char 
                  (unsigned long long)n, (unsigned long long)each, (unsigned long long)left);
 }
 
-static int head_bytes(struct head *h, void *ret, size_t n, const char *what)
+/* The next n bytes, valid until the next step. */
+static int head_bytes(struct head *h, size_t n, const char *what, const uint8_t **ret)
 {
-    const uint8_t *bytes;
     int r = head_has(h, 1, n, what);
 
     if (r == 0)
-        r = pass_window_at(&h->window, h->blob, h->at, n, h->blob->size, &bytes, h->d);
-    if (r < 0)
-        return r;
-    memcpy(ret, bytes, n);
-    h->at += n;
-    return 0;
+        r = pass_window_at(&h->window, h->blob, h->at, n, h->blob->size, ret, h->d);
+    h->at += r == 0 ? n : 0;
+    return r;
 }
 
 static int head_u64(struct head *h, const char *what, uint64_t *ret)
 {
-    uint8_t bytes[8];
-    int r = head_bytes(h, bytes, sizeof(bytes), what);
+    const uint8_t *bytes;
+    int r = head_bytes(h, 8, what, &bytes);
 
     *ret = r == 0 ? load_le64(bytes) : 0;
     return r;
 }
 
-/* One string. */
-static int head_string(struct head *h, const char *what, char ret[static STRING_MAX],
-                       size_t *ret_len)
+/* One string, valid as bytes are. */
+static int head_string(struct head *h, const char *what, const uint8_t **ret, size_t *ret_len)
 {
     uint64_t n;
     int r = head_u64(h, what, &n);
@@ -123,14 +119,14 @@ static int head_string(struct head *h, const char *what, char ret[static STRING_
         return fault(h, h->at - 8, "%s of at most %d bytes, got %llu", what, STRING_MAX,
                      (unsigned long long)n);
     *ret_len = (size_t)n;
-    return r < 0 ? r : head_bytes(h, ret, (size_t)n, what);
+    return r < 0 ? r : head_bytes(h, (size_t)n, what, ret);
 }
 
 /* ---- the fields ---- */
 
 /* What precedes the numbers of a field. */
 struct field_head {
-    char name[STRING_MAX]; /* ended by NUL */
+    char name[512]; /* as much as a message has */
     uint8_t type;
     bool is_scalar;
     uint64_t rows, columns; /* of a vector */
@@ -138,23 +134,24 @@ struct field_head {
 
 static int get_field_head(struct head *h, struct field_head *ret)
 {
-    uint8_t byte[2];
+    const uint8_t *bytes;
     size_t len;
-    int r = head_string(h, "the name of a field", ret->name, &len);
+    int r = head_string(h, "the name of a field", &bytes, &len);
 
     if (r == 0 && len == STRING_MAX)
         r = fault(h, h->at, "the name of a field below %d bytes", STRING_MAX);
     if (r < 0)
         return r;
-    ret->name[len] = '\0';
-    r = head_bytes(h, byte, sizeof(byte), "the type of a field");
-    if (r == 0 && (byte[0] < TYPE_F32 || byte[0] > TYPE_STRING || byte[1] > 1))
-        return fault(h, h->at - 2, "a type from 1 to 5, and 0 or 1, got %u and %u", byte[0],
-                     byte[1]);
-    ret->type = byte[0];
-    ret->is_scalar = byte[1];
-    ret->rows = ret->columns = 0;
-    if (r == 0 && !ret->is_scalar)
+    snprintf(ret->name, sizeof(ret->name), "%.*s", (int)len, (const char *)bytes);
+    r = head_bytes(h, 2, "the type of a field", &bytes);
+    if (r == 0 && (bytes[0] < TYPE_F32 || bytes[0] > TYPE_STRING || bytes[1] > 1))
+        return fault(h, h->at - 2, "a type from 1 to 5, and 0 or 1, got %u and %u", bytes[0],
+                     bytes[1]);
+    if (r < 0)
+        return r;
+    ret->type = bytes[0];
+    ret->is_scalar = bytes[1];
+    if (!ret->is_scalar)
         r = head_u64(h, "the rows of a field", &ret->rows);
     if (r == 0 && !ret->is_scalar)
         r = head_u64(h, "the columns of a field", &ret->columns);
@@ -178,8 +175,7 @@ static int get_count(struct head *h, const struct field_head *f, uint64_t *ret)
 static int get_strings(struct head *h, const struct field_head *f, struct text *text,
                        uint64_t *ret_n)
 {
-    AUTO_FREE char *string = malloc(STRING_MAX);
-    int r = string ? get_count(h, f, ret_n) : -ENOMEM;
+    int r = get_count(h, f, ret_n);
 
     if (r == 0)
         r = head_has(h, *ret_n, 8, f->name);
@@ -187,74 +183,64 @@ static int get_strings(struct head *h, const struct field_head *f, struct text *
         return fault(h, h->at - 8, "%s of at most 2^26 strings, got %llu", f->name,
                      (unsigned long long)*ret_n);
     for (uint64_t i = 0; i < *ret_n && r == 0; i++) {
+        const uint8_t *string;
         size_t len;
 
-        r = head_string(h, f->name, string, &len);
+        r = head_string(h, f->name, &string, &len);
         if (r < 0 || !text || text->len > DMATRIX_NAMES_MAX)
             continue;
         text_add(text, "%s", i ? ", " : "");
-        text_add_json_bytes(text, (const uint8_t *)string, len);
+        text_add_json_bytes(text, string, len);
     }
     return r;
-}
-
-static unsigned element_bytes(const struct field_head *f)
-{
-    switch (f->type) {
-    case TYPE_F32:
-    case TYPE_U32:
-        return 4;
-    case TYPE_STRING:
-        return 1; /* of the categories, which are no strings but bytes */
-    default:
-        return 8;
-    }
 }
 
 /* The numbers of a field: where they are. */
 static int get_numbers(struct head *h, const struct field_head *f, struct dmatrix_vector *ret)
 {
+    static const uint8_t element_bytes[] = {
+        [TYPE_F32] = 4, [TYPE_F64] = 8, [TYPE_U32] = 4, [TYPE_U64] = 8, [TYPE_STRING] = 1,
+    }; /* the last: of the categories, which are no strings but bytes */
     uint64_t n = 1;
     int r = f->is_scalar ? 0 : get_count(h, f, &n);
 
     if (r == 0)
-        r = head_has(h, n, element_bytes(f), f->name);
+        r = head_has(h, n, element_bytes[f->type], f->name);
     *ret = (struct dmatrix_vector){.at = h->at, .n = n};
-    if (r == 0)
-        h->at += n * element_bytes(f);
+    h->at += r == 0 ? n * element_bytes[f->type] : 0;
     return r;
 }
 
 /* Field number i; those behind the known ones are skipped. */
 static int get_field(struct head *h, uint64_t i)
 {
-    AUTO_FREE struct field_head *f = malloc(sizeof(*f));
     struct dmatrix *m = h->m;
     uint64_t begin = h->at, *scalar[SCALARS] = {&m->rows, &m->columns, &m->entries}, n;
     struct dmatrix_vector ignored;
-    bool is_known = i < N_KNOWN;
-    int r = f ? get_field_head(h, f) : -ENOMEM;
+    struct field_head f = {0};
+    int r = get_field_head(h, &f);
 
     if (r < 0)
         return r;
-    if (is_known && (strcmp(f->name, known[i].name) != 0 || f->type != known[i].type ||
-                     f->is_scalar != (i < SCALARS)))
+    if (i < N_KNOWN && (strcmp(f.name, known[i].name) != 0 || f.type != known[i].type ||
+                        f.is_scalar != (i < SCALARS)))
         return fault(h, begin, "field %s of type %u, got '%.40s' of type %u%s", known[i].name,
-                     known[i].type, f->name, f->type, f->is_scalar ? ", one number" : "");
+                     known[i].type, f.name, f.type, f.is_scalar ? ", one number" : "");
     if (i < SCALARS)
-        return head_u64(h, f->name, scalar[i]);
+        return head_u64(h, f.name, scalar[i]);
     if (i == NAMES)
-        return get_strings(h, f, &m->names, &m->n_names);
+        return get_strings(h, &f, &m->names, &m->n_names);
     if (i == TYPES)
-        return get_strings(h, f, &m->types, &m->n_types);
-    if (f->type == TYPE_STRING && !f->is_scalar && i != CATEGORIES)
-        return get_strings(h, f, NULL, &n);
-    if (f->type == TYPE_STRING && f->is_scalar) {
+        return get_strings(h, &f, &m->types, &m->n_types);
+    if (f.type == TYPE_STRING && f.is_scalar) {
+        const uint8_t *string;
         size_t len;
 
-        return head_string(h, "a string", f->name, &len);
+        return head_string(h, "a string", &string, &len);
     }
-    r = get_numbers(h, f,
+    if (f.type == TYPE_STRING && i != CATEGORIES)
+        return get_strings(h, &f, NULL, &n);
+    r = get_numbers(h, &f,
                     i == FEATURE_WEIGHTS ? &m->vector[DMATRIX_FEATURE_WEIGHTS]
                     : i < NAMES          ? &m->vector[i - SCALARS]
                                          : &ignored);
@@ -274,10 +260,10 @@ static unsigned fields_of(const unsigned version[static 3])
 
 static int get_version(struct head *h, uint64_t *ret_fields)
 {
-    static const char word[8] = "version:";
-    uint8_t bytes[4 + sizeof(word) + 12];
+    static const char word[] = "version:";
     struct dmatrix *m = h->m;
-    int r = head_bytes(h, bytes, 8, "the head of a DMatrix");
+    const uint8_t *bytes;
+    int r = head_bytes(h, 8, "the head of a DMatrix", &bytes);
 
     if (r < 0)
         return r;
@@ -289,11 +275,11 @@ static int get_version(struct head *h, uint64_t *ret_fields)
                         "1.0, and XGBoost cannot read it any more. Load it with XGBoost 0.90, and "
                         "write it as text",
                         blob_name(h->blob), load_le32(bytes + 4));
-    r = head_bytes(h, bytes + 8, sizeof(bytes) - 8, "a version");
-    if (r == 0 && memcmp(bytes + 4, word, sizeof(word)) != 0)
+    r = head_bytes(h, 16, "a version", &bytes);
+    if (r == 0 && memcmp(bytes, word + 4, 4) != 0)
         return fault(h, 4, "'version:', got other bytes");
     for (unsigned i = 0; i < 3 && r == 0; i++)
-        m->version[i] = load_le32(bytes + 12 + 4 * (size_t)i);
+        m->version[i] = load_le32(bytes + 4 + 4 * (size_t)i);
     if (r == 0 && (m->version[0] < 1 || m->version[0] > 3 || m->version[1] > 99))
         return fault(h, 12, "version 1.0 to 3.x of XGBoost, got %u.%u", m->version[0],
                      m->version[1]);

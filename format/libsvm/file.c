@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "base/text.h"
@@ -185,33 +186,28 @@ static const struct record_file_ops libsvm_file_ops = {
 static int read_columns(struct libsvm_file *file, size_t most, unsigned known, bool *ret_found,
                         struct diag *d)
 {
-    AUTO_FREE uint8_t *text = NULL;
-    unsigned mark = 0;
-    size_t len;
-    int r = libsvm_mark_bytes(file->base.blob, &mark, d);
+    const struct blob *blob = file->base.blob;
+    size_t len = (size_t)min_u64(most, blob->size), mark;
+    AUTO_FREE uint8_t *text = calloc(len + LIBSVM_PAD, 1);
+    struct libsvm_first first;
+    int r = text ? blob_read(READ_WAITS, blob, text, len, 0, d) : -ENOMEM;
 
     if (r < 0)
         return r;
-    len = (size_t)min_u64(most, file->base.blob->size - mark);
-    text = malloc(len + LIBSVM_PAD);
-    if (!text)
-        return -ENOMEM;
-    memset(text + len, 0, LIBSVM_PAD);
-    r = blob_read(READ_WAITS, file->base.blob, text, len, mark, d);
-    if (r < 0)
-        return r;
-    file->mark = mark;
-    if (len + mark < file->base.blob->size) /* the last line continues after them */
-        while (len && text[len - 1] != '\n' && text[len - 1] != '\r')
+    mark = utf8_mark(text, len);
+    if (len < blob->size) /* the last line continues after them */
+        while (len > mark && text[len - 1] != '\n' && text[len - 1] != '\r')
             len--;
-    *ret_found = libsvm_first_rows(text, len, known, &file->columns, &file->header);
-    file->mark += (unsigned)file->header.bytes;
+    first = libsvm_first_rows(text + mark, len - mark, true, known);
+    *ret_found = first.is_found;
+    file->columns = first.columns;
+    file->header = first.header;
+    file->mark = (unsigned)(mark + file->header.bytes);
     if (file->header.no_labels)
         return diag_set(d, -EBADMSG,
                         "%s: line %llu has the counts of a matrix, and its rows have no labels. "
                         "Give each row one: sed '1d; s/^/0 /' %s >train.svm",
-                        blob_name(file->base.blob), (unsigned long long)file->header.lines,
-                        blob_name(file->base.blob));
+                        blob_name(blob), (unsigned long long)file->header.lines, blob_name(blob));
     return 0;
 }
 

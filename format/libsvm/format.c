@@ -10,7 +10,6 @@
 #include "format/core/encoder.h"
 #include "format/core/format.h"
 #include "format/core/siblings.h"
-#include "format/libsvm/probe.h"
 #include "format/libsvm/rows.h"
 
 extern const struct format format_libsvm, format_libfm, format_dmatrix;
@@ -89,7 +88,7 @@ static int attach_sides(struct folder_files *files, const struct source_file *ba
 static int find_unlike(struct libsvm_file *file, const char *name, struct diag *d)
 {
     size_t len = (size_t)min_u64(FORMAT_HEAD, file->base.blob->size);
-    struct impression seen;
+    struct libsvm_first seen;
     uint8_t head[FORMAT_HEAD];
     unsigned bad;
     int r;
@@ -100,16 +99,17 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     r = blob_read(READ_WAITS, file->base.blob, head, len, 0, d);
     if (r < 0)
         return r;
-    seen = look_at_rows(head, len, len == file->base.blob->size, file->columns & LIBSVM_FIELD);
+    seen =
+        libsvm_first_of_head(head, len, len == file->base.blob->size, file->columns & LIBSVM_FIELD);
     bad = seen.alike + seen.bad;
     file->has_features = seen.strong || seen.alike || seen.cells != 1 || seen.ragged;
-    file->stays_alone = bad * 10 > impression_rows(&seen);
+    file->stays_alone = bad * 10 > seen.rows;
     if (file->stays_alone)
         notes_add(&file->notes,
                   "%s: no part of `" SHARDS_ALL
                   "`, for more than a tenth of its first rows (%u of %u) "
                   "cannot be read; a list of files, 'a.txt;%s', joins what it names",
-                  blob_name(file->base.blob), bad, impression_rows(&seen), name);
+                  blob_name(file->base.blob), bad, seen.rows, name);
     return 0;
 }
 
@@ -172,7 +172,7 @@ static unsigned sides_of(const struct libsvm_file *file)
 }
 
 /* Describe, for messages, what a file has besides label and features. */
-static void describe_columns(const struct libsvm_file *file, char *ret, size_t capacity)
+static void describe_columns(const struct libsvm_file *file, struct text *t)
 {
     const struct {
         bool is_there;
@@ -184,24 +184,17 @@ static void describe_columns(const struct libsvm_file *file, char *ret, size_t c
         {file->side[LIBSVM_SIDE_GROUP].blob, "a file of groups"},
         {file->side[LIBSVM_SIDE_MARGIN].blob, "a file of margins"},
     };
-    size_t len = 0;
 
-    snprintf(ret, capacity, "nothing");
-    for (unsigned i = 0; file->matrix && i < N_DMATRIX_VECTORS && len < capacity; i++) {
-        const struct dmatrix_vector *v = &file->matrix->vector[i];
-
-        if (v->n)
-            len +=
-                (size_t)snprintf(ret + len, capacity - len, "%s%s (%llu per row)", len ? ", " : "",
-                                 dmatrix_vector_name(i), (unsigned long long)v->per_row);
-    }
-    if (file->matrix && len < capacity)
-        snprintf(ret + len, capacity - len, "%s%llu names", len ? ", " : "",
-                 (unsigned long long)file->matrix->n_names);
+    for (unsigned i = 0; file->matrix && i < N_DMATRIX_VECTORS; i++)
+        if (file->matrix->vector[i].n)
+            text_add(t, "%s%s (%llu per row)", t->len ? ", " : "", dmatrix_vector_name(i),
+                     (unsigned long long)file->matrix->vector[i].per_row);
+    if (file->matrix)
+        text_add(t, "%s%llu names", t->len ? ", " : "", (unsigned long long)file->matrix->n_names);
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        if (columns[i].is_there && len < capacity)
-            len += (size_t)snprintf(ret + len, capacity - len, "%s%s", len ? ", " : "",
-                                    columns[i].name);
+        if (columns[i].is_there)
+            text_add(t, "%s%s", t->len ? ", " : "", columns[i].name);
+    text_add(t, "%s", t->len ? "" : "nothing");
 }
 
 /* Has a part of the set of the file features? */
@@ -291,18 +284,20 @@ static int join_files(struct folder_files *files, const struct format_setup *set
         return r;
     for (unsigned i = 1; i < files->n; i++) {
         const struct libsvm_file *a = files->file[0], *b = files->file[i];
-        char reason[2048], columns_a[400], columns_b[400];
+        AUTO_TEXT struct text columns_a = {0}, columns_b = {0};
+        char reason[2048];
 
         if (files_are_alike(a, b))
             continue;
-        describe_columns(a, columns_a, sizeof(columns_a));
-        describe_columns(b, columns_b, sizeof(columns_b));
+        describe_columns(a, &columns_a);
+        describe_columns(b, &columns_b);
         snprintf(reason, sizeof(reason),
                  "%s and %s cannot be one dataset: expected the same fields with label and "
                  "features in all, "
                  "in their rows or in side files, got %s in the first, %s in the second. Each is "
                  "served alone.",
-                 blob_name(a->base.blob), blob_name(b->base.blob), columns_a, columns_b);
+                 blob_name(a->base.blob), blob_name(b->base.blob),
+                 columns_a.data ? columns_a.data : "", columns_b.data ? columns_b.data : "");
         return finds->error(finds, SHARDS_ALL, reason);
     }
     r = libsvm_dataset_of_files(format_of(files), files->file, files->n, setup, &ds);

@@ -11,17 +11,6 @@
 #define PIECE (8u << 20)   /* bytes read at once */
 #define SLICE (256u << 10) /* bytes scanned at once: with their masks they fit into a CPU cache */
 
-int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d)
-{
-    static const uint8_t mark[3] = {0xef, 0xbb, 0xbf};
-    uint8_t head[3] = {0};
-    int r = blob->size >= sizeof(head) ? blob_read(READ_WAITS, blob, head, sizeof(head), 0, d) : 0;
-
-    if (r == 0)
-        *ret = memcmp(head, mark, sizeof(mark)) ? 0 : sizeof(mark);
-    return r;
-}
-
 void libsvm_pass_init(struct libsvm_pass *pass, const struct blob *blob, unsigned mark,
                       unsigned columns, bool skip_bad, unsigned threads)
 {
@@ -50,18 +39,8 @@ struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
 {
     struct libsvm_totals sum = {0};
 
-    for (unsigned i = 0; i < pass->threads; i++) {
-        const struct libsvm_totals *t = &pass->scan[i].totals;
-
-        sum.largest = t->largest > sum.largest ? t->largest : sum.largest;
-        sum.largest_field =
-            t->largest_field > sum.largest_field ? t->largest_field : sum.largest_field;
-        sum.has_features = sum.has_features || t->has_features;
-        sum.has_zero = sum.has_zero || t->has_zero;
-        sum.labels = max_u64(sum.labels, t->labels);
-        sum.skipped += t->skipped;
-        sum.text_lines += t->text_lines;
-    }
+    for (unsigned i = 0; i < pass->threads; i++)
+        libsvm_totals_add(&sum, &pass->scan[i].totals);
     return sum;
 }
 
@@ -74,46 +53,53 @@ struct libsvm_rounded libsvm_pass_rounded(const struct libsvm_pass *pass)
     return sum;
 }
 
-/* Call work(arg) for each of n arguments of that size, the first in this thread, the others in
- * threads of their own. If a thread cannot start, this thread does its work at the end. */
-static void run_together(unsigned n, void *(*work)(void *arg), void *args, size_t size)
-{
-    pthread_t id[LIBSVM_PASS_THREADS];
-    bool runs[LIBSVM_PASS_THREADS] = {false};
-
-    for (unsigned i = 1; i < n; i++)
-        runs[i] = pthread_create(&id[i], NULL, work, (uint8_t *)args + i * size) == 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (runs[i])
-            pthread_join(id[i], NULL);
-        else
-            work((uint8_t *)args + i * size);
-    }
-}
-
-/* ---- scanning a piece ---- */
-
-/* A thread's share of a piece: whole lines, except at the end of the file. */
-struct share {
+/* A thread's part of a piece: bytes to read; then whole lines, except at the end of the file. */
+struct part {
+    const struct libsvm_pass *pass;
     struct libsvm_scan *scan;
-    const uint8_t *text;
+    uint8_t *text; /* of the piece */
     size_t from, to;
     bool last;
     uint64_t lines; /* that the scan has seen before */
     int result;
+    struct diag why;
 };
 
-static void *scan_share(void *arg)
+/* Work on each of n parts, the first in this thread, the others in threads of their own. If a
+ * thread cannot start, this thread does its work at the end. 0, or the first error. */
+static int run_together(struct part *part, unsigned n, void *(*work)(void *part), struct diag *d)
 {
-    struct share *share = arg;
-    size_t at = share->from, slice = SLICE;
+    pthread_t id[LIBSVM_PASS_THREADS];
+    bool runs[LIBSVM_PASS_THREADS] = {false};
+    int r = 0;
 
-    share->result = 0;
-    while (at < share->to && share->result == 0) {
-        size_t end = (size_t)min_u64(share->to, at + slice), used = at;
+    for (unsigned i = 1; i < n; i++)
+        runs[i] = pthread_create(&id[i], NULL, work, &part[i]) == 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (runs[i])
+            pthread_join(id[i], NULL);
+        else
+            work(&part[i]);
+        if (r == 0 && part[i].result < 0)
+            r = part[i].why.set ? diag_set(d, part[i].result, "%s", part[i].why.text)
+                                : part[i].result;
+    }
+    return r;
+}
 
-        share->result = libsvm_scan_text(share->scan, share->text, at, end,
-                                         share->last && end == share->to, &used);
+/* ---- scanning a piece ---- */
+
+static void *scan_part(void *arg)
+{
+    struct part *part = arg;
+    size_t at = part->from, slice = SLICE;
+
+    part->result = 0;
+    while (at < part->to && part->result == 0) {
+        size_t end = (size_t)min_u64(part->to, at + slice), used = at;
+
+        part->result =
+            libsvm_scan_text(part->scan, part->text, at, end, part->last && end == part->to, &used);
         slice = used == at ? slice * 2 : SLICE;
         at = used;
     }
@@ -131,10 +117,10 @@ static size_t last_line_end(const uint8_t *text, size_t from, size_t to)
     return (size_t)((cr ? cr + 1 : behind) - text);
 }
 
-/* Cut text[0, len), which is whole lines, into a share for each thread. Returns the number of
- * shares. */
-static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
-                            struct share shares[static LIBSVM_PASS_THREADS])
+/* Cut text[0, len), which is whole lines, into a part for each thread. Returns the number of parts.
+ */
+static unsigned cut_lines(struct libsvm_pass *pass, uint8_t *text, size_t len, bool last,
+                          struct part part[static LIBSVM_PASS_THREADS])
 {
     size_t from = 0;
     unsigned n = 0;
@@ -148,7 +134,7 @@ static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_
             continue;
         pass->scan[i].n = 0;
         pass->scan[i].at = pass->at;
-        shares[n++] = (struct share){
+        part[n++] = (struct part){
             .scan = &pass->scan[i],
             .text = text,
             .from = from,
@@ -161,71 +147,51 @@ static unsigned make_shares(struct libsvm_pass *pass, const uint8_t *text, size_
     return n;
 }
 
-static int scan_piece(struct libsvm_pass *pass, const uint8_t *text, size_t len, bool last,
+static int scan_piece(struct libsvm_pass *pass, uint8_t *text, size_t len, bool last,
                       libsvm_row_fn *row, void *ctx)
 {
-    struct share shares[LIBSVM_PASS_THREADS];
-    unsigned n = make_shares(pass, text, len, last, shares);
-    int r = 0;
-
-    run_together(n, scan_share, shares, sizeof(shares[0]));
-    for (unsigned i = 0; i < n; i++)
-        r = r < 0 ? r : shares[i].result;
+    struct part part[LIBSVM_PASS_THREADS];
+    unsigned n = cut_lines(pass, text, len, last, part);
+    int r = run_together(part, n, scan_part, NULL);
 
     for (unsigned i = 0; i < n && r == 0; i++) {
-        const struct share *share = &shares[i];
+        const struct libsvm_scan *scan = part[i].scan;
 
-        for (size_t k = 0; k < share->scan->n && r == 0; k++) {
-            const struct libsvm_span *span = &share->scan->row[k];
+        for (size_t k = 0; k < scan->n && r == 0; k++) {
+            const struct libsvm_span *span = &scan->row[k];
             const struct row_place place = {pass->at + span->start, span->len, span->features};
 
-            r = row(ctx, &place, pass->lines + span->line - share->lines, span->qid);
+            r = row(ctx, &place, pass->lines + span->line - part[i].lines, span->qid);
         }
-        pass->lines += share->scan->totals.text_lines - share->lines;
+        pass->lines += scan->totals.text_lines - part[i].lines;
     }
     return r;
 }
 
 /* ---- reading ---- */
 
-/* A thread's part of a read. */
-struct fetch {
-    const struct blob *blob;
-    uint8_t *dst;
-    size_t len;
-    uint64_t off;
-    int result;
-    struct diag why;
-};
-
-static void *run_fetch(void *arg)
+static void *fetch_part(void *arg)
 {
-    struct fetch *fetch = arg;
+    struct part *part = arg;
 
-    fetch->result =
-        blob_read(READ_WAITS, fetch->blob, fetch->dst, fetch->len, fetch->off, &fetch->why);
+    part->result = blob_read(READ_WAITS, part->pass->blob, part->text + part->from,
+                             part->to - part->from, part->pass->at + part->from, &part->why);
     return NULL;
 }
 
-static int libsvm_pass_read_together(const struct libsvm_pass *pass, uint8_t *dst, size_t len,
-                                     uint64_t off, struct diag *d)
+static int libsvm_pass_read_together(const struct libsvm_pass *pass, uint8_t *text, size_t len,
+                                     struct diag *d)
 {
-    struct fetch fetch[LIBSVM_PASS_THREADS];
+    struct part part[LIBSVM_PASS_THREADS];
     unsigned n = len < SLICE ? 1 : pass->threads;
-    size_t done = 0;
-    int r = 0;
 
-    for (unsigned i = 0; i < n; i++) {
-        size_t part = i + 1 == n ? len - done : len / n;
-
-        fetch[i] = (struct fetch){pass->blob, dst + done, part, off + done, 0, DIAG_INIT};
-        done += part;
-    }
-    run_together(n, run_fetch, fetch, sizeof(fetch[0]));
     for (unsigned i = 0; i < n; i++)
-        if (r == 0 && fetch[i].result < 0)
-            r = diag_set(d, fetch[i].result, "%s", fetch[i].why.text);
-    return r;
+        part[i] = (struct part){.pass = pass,
+                                .text = text,
+                                .from = len / n * i,
+                                .to = i + 1 == n ? len : len / n * (i + 1),
+                                .why = DIAG_INIT};
+    return run_together(part, n, fetch_part, d);
 }
 
 /* Read len bytes at pass->at; the byte before them is the file's previous byte, or LF. */
@@ -249,7 +215,7 @@ static int read_piece(struct libsvm_pass *pass, size_t len, uint8_t **ret_text, 
     if (pass->at > pass->mark)
         r = blob_read(READ_WAITS, pass->blob, text - 1, 1, pass->at - 1, d);
     if (r == 0)
-        r = libsvm_pass_read_together(pass, text, len, pass->at, d);
+        r = libsvm_pass_read_together(pass, text, len, d);
     if (r < 0)
         return r;
     *ret_text = text;
@@ -284,48 +250,40 @@ static size_t first_line_end(const uint8_t *text, size_t len)
     return cr ? (size_t)(cr - text) : n;
 }
 
-/* Continue in such a line. */
-static int pass_long_line(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
+/* Go on in such a line, or begin one, with text[0, len) at pass->at. */
+static int pass_long_line(struct libsvm_pass *pass, const uint8_t *text, size_t len,
+                          libsvm_row_fn *row, void *ctx)
 {
-    size_t len = (size_t)min_u64(PIECE, pass->blob->size - pass->at), i;
-    uint8_t *text = NULL;
-    int r = read_piece(pass, len, &text, d);
-    bool found;
+    size_t end = first_line_end(text, len);
 
-    if (r < 0)
-        return r;
     if (!pass->in_long_line) {
         pass->in_long_line = true;
         pass->long_line = (struct row_place){.start = pass->at};
         pass->long_is_row = libsvm_is_row(text, len);
     }
-    i = first_line_end(text, len);
-    found = i < len;
-    pass->long_line.len += i;
-    pass->at += i + found;
-    if (found || pass->at == pass->blob->size)
-        r = end_long_line(pass, row, ctx);
-    return r < 0 ? r : pass->at == pass->blob->size;
+    pass->long_line.len += end;
+    pass->at += end + (end < len);
+    return end < len || pass->at == pass->blob->size ? end_long_line(pass, row, ctx) : 0;
 }
 
 int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d)
 {
     uint64_t left = pass->blob->size - pass->at;
-    size_t len = (size_t)min_u64(pass->piece, left), used;
+    size_t len = (size_t)min_u64(pass->in_long_line ? PIECE : pass->piece, left), used;
     bool last = len == left;
     uint8_t *text = NULL;
     int r;
 
     if (!left)
         return 1;
-    if (pass->in_long_line)
-        return pass_long_line(pass, row, ctx, d);
     r = read_piece(pass, len, &text, d);
     if (r < 0)
         return r;
     used = last ? len : last_line_end(text, 0, len);
-    if (!used && len > LIBSVM_LINE_MAX)
-        return pass_long_line(pass, row, ctx, d);
+    if (pass->in_long_line || (!used && len > LIBSVM_LINE_MAX)) {
+        r = pass_long_line(pass, text, len, row, ctx);
+        return r < 0 ? r : pass->at == pass->blob->size;
+    }
     r = scan_piece(pass, text, used, last, row, ctx);
     if (r < 0)
         return r;

@@ -41,8 +41,4 @@ int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, st
 struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);
 struct libsvm_rounded libsvm_pass_rounded(const struct libsvm_pass *pass);
 
-/* *ret: the bytes of a byte order mark at the start of the file, 0 or 3. 0 or -errno with the
- * reason in d. */
-int libsvm_mark_bytes(const struct blob *blob, unsigned *ret, struct diag *d);
-
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "format/text/lines.h"
 
 /* What the quick path finds in the features of a row. */
@@ -91,16 +92,16 @@ static uint32_t digits_value(uint64_t digits)
     return v;
 }
 
-static void add_totals(struct libsvm_totals *t, uint64_t labels, uint64_t features,
-                       uint32_t largest, uint32_t largest_field, bool has_zero)
+void libsvm_totals_add(struct libsvm_totals *sum, const struct libsvm_totals *t)
 {
-    t->labels = labels > t->labels ? labels : t->labels;
-    if (!features)
-        return;
-    t->has_features = true;
-    t->largest = largest > t->largest ? largest : t->largest;
-    t->largest_field = largest_field > t->largest_field ? largest_field : t->largest_field;
-    t->has_zero = t->has_zero || has_zero;
+    sum->largest = t->largest > sum->largest ? t->largest : sum->largest;
+    sum->largest_field =
+        t->largest_field > sum->largest_field ? t->largest_field : sum->largest_field;
+    sum->has_features = sum->has_features || t->has_features;
+    sum->has_zero = sum->has_zero || t->has_zero;
+    sum->labels = max_u64(sum->labels, t->labels);
+    sum->skipped += t->skipped;
+    sum->text_lines += t->text_lines;
 }
 
 /* The quick path for row [start, end). False: the row must be parsed. It accepts only rows that can
@@ -121,8 +122,12 @@ static bool see_plain(struct libsvm_scan *scan, const uint8_t *text, const struc
     if (!plain.is_plain || plain.tokens << plain.has_fields != plain.colons ||
         (plain.has_zero && scan->columns & LIBSVM_FROM_ONE))
         return false;
-    add_totals(&scan->totals, 1, plain.tokens, digits_value(plain.largest),
-               digits_value(plain.largest_field), plain.has_zero);
+    libsvm_totals_add(&scan->totals,
+                      &(struct libsvm_totals){.largest = digits_value(plain.largest),
+                                              .largest_field = digits_value(plain.largest_field),
+                                              .has_features = plain.tokens,
+                                              .has_zero = plain.has_zero,
+                                              .labels = 1});
     *ret_features = plain.tokens;
     return true;
 }
@@ -139,7 +144,11 @@ static bool see_parsed(struct libsvm_scan *scan, const uint8_t *text, size_t sta
             scan->bad(scan, text + start, end - start, &fault);
         return false;
     }
-    add_totals(&scan->totals, row.n_labels, row.n, row.largest, row.largest_field, row.has_zero);
+    libsvm_totals_add(&scan->totals, &(struct libsvm_totals){.largest = row.largest,
+                                                             .largest_field = row.largest_field,
+                                                             .has_features = row.n,
+                                                             .has_zero = row.has_zero,
+                                                             .labels = row.n_labels});
     span->features = row.n;
     span->qid = row.columns & LIBSVM_QID ? row.qid : PLACES_NO_QID;
     return true;

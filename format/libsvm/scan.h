@@ -36,6 +36,8 @@ struct libsvm_totals {
     uint64_t text_lines; /* lines that have ended */
 };
 
+void libsvm_totals_add(struct libsvm_totals *sum, const struct libsvm_totals *t);
+
 struct libsvm_scan {
     /* In, constant: */
     unsigned columns; /* enum libsvm_columns: what the rows have */

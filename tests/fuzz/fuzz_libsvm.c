@@ -420,15 +420,12 @@ static void check_files(const struct dataset *ds, const struct slice *file, size
 static bool is_refused(const struct slice *file, const struct format_options *options)
 {
     size_t mark = utf8_mark(file->at, file->len), len = file->len - mark;
+    const unsigned known = options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u;
     AUTO_FREE uint8_t *text = calloc(len + LIBSVM_PAD, 1);
-    struct libsvm_header header;
-    unsigned columns;
 
     FUZZ_CHECK(text);
     memcpy(text, file->at + mark, len);
-    libsvm_first_rows(text, len, options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u,
-                      &columns, &header);
-    return header.no_labels;
+    return libsvm_first_rows(text, len, true, known).header.no_labels;
 }
 
 static void open_parts(const struct slice *file, size_t n_files, const struct slice *side,
