@@ -410,47 +410,6 @@ int field_integer(struct read_context *rc, const struct dataset *ds, const struc
     return r;
 }
 
-/* Make the items one place at a time; make() writes the item's bytes [off, off + len). */
-typedef int make_fn(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                    uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-
-static int field_read_made(struct read_context *rc, make_fn *make, const struct dataset *ds,
-                           const struct field *f, const struct selection *sel, uint64_t off,
-                           size_t len, uint8_t *dst, struct diag *d)
-{
-    struct walk w;
-    struct run run;
-    int all = 0;
-
-    field_walk_init(&w, f, sel, f->item_bytes, off, len);
-    while (walk_next(&w, &run)) {
-        while (run.len) {
-            size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
-
-            if (!missing_go_on(rc, make(rc, ds, f, run.sample, run.off, n, dst, d), &all))
-                return all;
-            dst += n;
-            run.len -= n;
-            run.off = 0;
-            run.sample++;
-        }
-    }
-    return all;
-}
-
-static int field_make_key(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                          uint64_t sample, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    uint8_t key[KEY_SIZE];
-
-    (void)rc;
-    (void)f;
-    (void)d;
-    dataset_key(ds, sample, key);
-    memcpy(dst, key + off, len);
-    return 0;
-}
-
 /* Read runs of neighbours, so many at a time that finding a number costs little next to copying
  * it. */
 static int field_read_number(struct read_context *rc, const struct dataset *ds,
@@ -479,7 +438,25 @@ static int read_key(struct read_context *rc, const struct dataset *ds, const str
                     const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                     struct diag *d)
 {
-    return field_read_made(rc, field_make_key, ds, f, sel, off, len, dst, d);
+    uint8_t key[KEY_SIZE];
+    struct walk w;
+    struct run run;
+
+    (void)rc;
+    (void)d;
+    field_walk_init(&w, f, sel, f->item_bytes, off, len);
+    while (walk_next(&w, &run)) {
+        while (run.len) {
+            size_t n = (size_t)min_u64(run.len, f->item_bytes - run.off);
+
+            dataset_key(ds, run.sample++, key);
+            memcpy(dst, key + run.off, n);
+            dst += n;
+            run.len -= n;
+            run.off = 0;
+        }
+    }
+    return 0;
 }
 
 const struct field_ops field_as_stored = {.read = read_as_stored};

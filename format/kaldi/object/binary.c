@@ -18,45 +18,27 @@
 
 /* ---- stores with a token ---- */
 
-/* Kaldi accepts a matrix with rows and columns, or with neither. */
-static int check_shape(const struct kaldi_walk *w, uint64_t rows, uint64_t columns)
-{
-    if (!rows == !columns)
-        return 0;
-    return kaldi_bad(w->in, w->at, w->diag,
-                     "expected rows and columns, or neither, got %llu rows of %llu columns",
-                     (unsigned long long)rows, (unsigned long long)columns);
-}
-
+/* The sizes, then the values. */
 static int measure_dense(struct kaldi_walk *w, struct kaldi_object *o)
 {
-    int r = kaldi_walk_count(w, "rows", &o->dim[0]);
+    bool is_matrix = o->type == KALDI_MATRIX, is_vector = o->type == KALDI_VECTOR;
+    uint64_t *dim = o->dim;
+    int r = kaldi_walk_count(w, is_vector ? "elements" : "rows", &dim[0]);
 
-    if (r == 0)
-        r = kaldi_walk_count(w, "columns", &o->dim[1]);
-    if (r == 0)
-        r = check_shape(w, o->dim[0], o->dim[1]);
+    if (r == 0 && is_matrix)
+        r = kaldi_walk_count(w, "columns", &dim[1]);
     if (r < 0)
         return r;
-    return kaldi_walk_skip(w, o->dim[0] * o->dim[1], kaldi_plain_width(o), "a matrix");
-}
-
-static int measure_elements(struct kaldi_walk *w, struct kaldi_object *o)
-{
-    int r = kaldi_walk_count(w, "elements", &o->dim[0]);
-
-    return r < 0 ? r : kaldi_walk_skip(w, o->dim[0], kaldi_plain_width(o), "a vector");
-}
-
-static int measure_packed(struct kaldi_walk *w, struct kaldi_object *o)
-{
-    uint64_t rows;
-    int r = kaldi_walk_count(w, "rows", &rows);
-
-    if (r < 0)
-        return r;
-    o->dim[0] = rows * (rows + 1) / 2;
-    return kaldi_walk_skip(w, o->dim[0], kaldi_plain_width(o), "a packed matrix");
+    if (is_matrix && !dim[0] != !dim[1]) /* as Kaldi does */
+        return kaldi_bad(w->in, w->at, w->diag,
+                         "expected rows and columns, or neither, got %llu rows of %llu columns",
+                         (unsigned long long)dim[0], (unsigned long long)dim[1]);
+    if (o->type == KALDI_PACKED)
+        dim[0] = dim[0] * (dim[0] + 1) / 2;
+    return kaldi_walk_skip(w, dim[0] * (is_matrix ? dim[1] : 1), kaldi_plain_width(o),
+                           is_matrix   ? "a matrix"
+                           : is_vector ? "a vector"
+                                       : "a packed matrix");
 }
 
 static const struct store {
@@ -71,11 +53,11 @@ static const struct store {
     {"CM2 ", KALDI_MATRIX, KALDI_CM2, kaldi_compressed_measure},
     {"CM3 ", KALDI_MATRIX, KALDI_CM3, kaldi_compressed_measure},
     {"SM ", KALDI_MATRIX, KALDI_SM, kaldi_sparse_measure},
-    {"FV ", KALDI_VECTOR, KALDI_FV, measure_elements},
-    {"DV ", KALDI_VECTOR, KALDI_DV, measure_elements},
+    {"FV ", KALDI_VECTOR, KALDI_FV, measure_dense},
+    {"DV ", KALDI_VECTOR, KALDI_DV, measure_dense},
     {"SV ", KALDI_VECTOR, KALDI_SV, kaldi_sparse_measure},
-    {"FP ", KALDI_PACKED, KALDI_FP, measure_packed},
-    {"DP ", KALDI_PACKED, KALDI_DP, measure_packed},
+    {"FP ", KALDI_PACKED, KALDI_FP, measure_dense},
+    {"DP ", KALDI_PACKED, KALDI_DP, measure_dense},
     {"\x93NUMPY", KALDI_MATRIX, KALDI_NPY, kaldi_numpy_measure},
 };
 

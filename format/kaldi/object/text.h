@@ -93,8 +93,7 @@ int kaldi_text_vector(struct kaldi_text *t);
 int kaldi_text_packed(struct kaldi_text *t);
 int kaldi_text_one(struct kaldi_text *t); /* KALDI_INT to KALDI_BOOL */
 int kaldi_text_ints(struct kaldi_text *t);
-int kaldi_text_int_lists(struct kaldi_text *t);
-int kaldi_text_pairs(struct kaldi_text *t);
+int kaldi_text_separated(struct kaldi_text *t); /* KALDI_INT_LISTS to KALDI_FLOAT_PAIRS */
 int kaldi_text_posterior(struct kaldi_text *t);
 int kaldi_text_gauss_post(struct kaldi_text *t);
 int kaldi_text_token(struct kaldi_text *t);

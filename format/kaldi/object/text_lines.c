@@ -79,66 +79,40 @@ static int put_count(struct kaldi_text *t, unsigned counts, unsigned values, uin
     return 0;
 }
 
-int kaldi_text_int_lists(struct kaldi_text *t)
+/* Lists of integers, with ; after each; or pairs of numbers, with ; between them, of which a line
+ * may have none. */
+int kaldi_text_separated(struct kaldi_text *t)
 {
+    bool pairs = t->o->type != KALDI_INT_LISTS;
+    unsigned values = pairs ? ARRAY_ONLY : ARRAY_LIST_VALUES;
     uint64_t start = 0;
+    int32_t v;
     int r = 0;
 
     t->s.by_line = true;
     while (r == 0) {
-        int32_t v;
+        uint64_t n = t->v.n[values] - start;
         uint8_t c;
 
         kaldi_scan_skip_blanks(&t->s);
         c = kaldi_scan_peek(&t->s);
-        if (c == ';') {
-            t->s.p++;
-            r = put_count(t, ARRAY_COUNTS, ARRAY_LIST_VALUES, &start);
-        } else if (c == '\n' && t->v.n[ARRAY_LIST_VALUES] == start) {
-            t->s.p++;
-            return 0;
-        } else if (kaldi_scan_int(&t->s, &v)) {
-            kaldi_put_int32(&t->v, ARRAY_LIST_VALUES, v);
-        } else {
-            r = kaldi_text_fail(t, "an integer of 32 bits or \";\"");
-        }
-    }
-    return r;
-}
-
-/* Take what is between two semicolons: a pair; if they are the only two, no pair. *ret_done: it was
- * the last one. */
-static int text_pair(struct kaldi_text *t, bool *ret_done)
-{
-    uint64_t first = t->v.n[ARRAY_ONLY];
-    int r = 0;
-
-    while (r == 0) {
-        uint8_t c;
-
-        kaldi_scan_skip_blanks(&t->s);
-        c = kaldi_scan_peek(&t->s);
-        if (c == ';' || c == '\n') {
-            if (t->v.n[ARRAY_ONLY] - first != 2 && (c == ';' || t->v.n[ARRAY_ONLY]))
+        if (c == ';' || (c == '\n' && (pairs || !n))) {
+            if (pairs && n != 2 && (c == ';' || t->v.n[values]))
                 return kaldi_text_fail(t, "two numbers before this");
-            *ret_done = c == '\n';
             t->s.p++;
-            return 0;
+            if (c == '\n')
+                return 0;
+            r = pairs ? 0 : put_count(t, ARRAY_COUNTS, values, &start);
+            start = t->v.n[values];
+        } else if (t->o->type == KALDI_FLOAT_PAIRS) {
+            r = kaldi_text_put_real(t, values);
+        } else if (kaldi_scan_int(&t->s, &v)) {
+            kaldi_put_int32(&t->v, values, v);
+        } else {
+            r = kaldi_text_fail(t,
+                                pairs ? "an integer of 32 bits" : "an integer of 32 bits or \";\"");
         }
-        r = t->o->type == KALDI_FLOAT_PAIRS ? kaldi_text_put_real(t, ARRAY_ONLY)
-                                            : kaldi_text_put_int(t, ARRAY_ONLY);
     }
-    return r;
-}
-
-int kaldi_text_pairs(struct kaldi_text *t)
-{
-    bool done = false;
-    int r = 0;
-
-    t->s.by_line = true;
-    while (r == 0 && !done)
-        r = text_pair(t, &done);
     return r;
 }
 

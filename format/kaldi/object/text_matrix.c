@@ -25,60 +25,54 @@ static int end_row(struct kaldi_text *t, uint64_t *row_start)
     return 0;
 }
 
-static int dense_matrix(struct kaldi_text *t)
+/* The numbers of a packed matrix are those of a triangle. */
+static int end_triangle(struct kaldi_text *t)
 {
-    uint64_t row_start = 0;
-    bool closed;
-    int r = kaldi_text_open(t, &closed);
+    uint64_t n = t->v.n[ARRAY_ONLY], rows = kaldi_triangle_rows(n);
 
-    while (r == 0 && !closed) {
-        uint8_t c = kaldi_scan_peek(&t->s);
-
-        if (starts_number(c)) {
-            r = kaldi_text_put_real(t, ARRAY_ONLY);
-        } else if (c == '\n' || c == ';' || c == ']') {
-            r = end_row(t, &row_start);
-            t->s.p++;
-            closed = c == ']';
-            if (closed)
-                kaldi_text_line_end(t);
-        } else if (kaldi_is_blank(c)) {
-            t->s.p++;
-        } else {
-            r = kaldi_text_word(t, ARRAY_ONLY);
-        }
-    }
-    return r;
+    return rows > PACKED_ROWS_MAX || rows * (rows + 1) / 2 != n
+               ? kaldi_text_fail(t, "the n (n + 1) / 2 numbers of a triangle before this")
+               : 0;
 }
 
-/* Kaldi wants the vector on one line, but overlooks a newline between other white space and a word:
+/* Numbers in brackets, of a matrix, a packed matrix or a vector.
+ *
+ * Kaldi wants a vector on one line, but overlooks a newline between other white space and a word:
  * it reads `[ \f\n nan ]`. */
-int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
+static int in_brackets(struct kaldi_text *t, enum kaldi_type type, unsigned array)
 {
-    bool closed;
-    int r = kaldi_text_open(t, &closed);
+    bool is_matrix = type == KALDI_MATRIX, is_vector = type == KALDI_VECTOR, closed = false;
+    uint64_t row_start = 0;
+    int r = kaldi_text_open(t, type == KALDI_PACKED ? NULL : &closed);
 
     while (r == 0 && !closed) {
         uint8_t c = kaldi_scan_peek(&t->s);
 
         if (starts_number(c)) {
             r = kaldi_text_put_real(t, array);
-            c = kaldi_scan_peek(&t->s);
+            c = is_vector ? kaldi_scan_peek(&t->s) : ' ';
             if (r == 0 && !kaldi_is_blank(c) && c != ']')
                 r = kaldi_text_fail(t, "white space or \"]\" after the number");
-        } else if (c == ' ' || c == '\t') {
+        } else if (c == ']' || (is_matrix && (c == '\n' || c == ';'))) {
+            r = is_matrix ? end_row(t, &row_start) : is_vector ? 0 : end_triangle(t);
             t->s.p++;
-        } else if (c == ']') {
-            closed = true;
-            t->s.p++;
-            kaldi_text_line_end(t);
-        } else if (c == '\n' || c == '\r') {
+            closed = c == ']';
+            if (closed)
+                kaldi_text_line_end(t);
+        } else if (is_vector && (c == '\n' || c == '\r')) {
             r = kaldi_text_fail(t, "\"]\" in the line of the vector");
+        } else if (is_vector ? c == ' ' || c == '\t' : kaldi_is_blank(c)) {
+            t->s.p++;
         } else {
             r = kaldi_text_word(t, array);
         }
     }
     return r;
+}
+
+int kaldi_dense_vector(struct kaldi_text *t, unsigned array)
+{
+    return in_brackets(t, KALDI_VECTOR, array);
 }
 
 /* `rows=3`, `dim=7`. Like Kaldi, ignores anything from the integer to the next white space. */
@@ -164,7 +158,8 @@ static int sparse_matrix(struct kaldi_text *t)
 int kaldi_text_matrix(struct kaldi_text *t)
 {
     kaldi_scan_skip_blanks(&t->s);
-    return kaldi_scan_peek(&t->s) == 'r' ? sparse_matrix(t) : dense_matrix(t);
+    return kaldi_scan_peek(&t->s) == 'r' ? sparse_matrix(t)
+                                         : in_brackets(t, KALDI_MATRIX, ARRAY_ONLY);
 }
 
 int kaldi_text_vector(struct kaldi_text *t)
@@ -199,30 +194,9 @@ static int packed_sized(struct kaldi_text *t)
 
 int kaldi_text_packed(struct kaldi_text *t)
 {
-    int r;
-
     kaldi_scan_skip_blanks(&t->s);
     kaldi_scan_need(&t->s, 3);
     if ((*t->s.p == 'F' || *t->s.p == 'D') && t->s.p[1] == 'P' && kaldi_is_blank(t->s.p[2]))
         return packed_sized(t);
-    r = kaldi_text_open(t, NULL);
-    while (r == 0) {
-        uint64_t rows;
-        uint8_t c;
-
-        kaldi_scan_skip_blanks(&t->s);
-        c = kaldi_scan_peek(&t->s);
-        if (c != ']') {
-            r = starts_number(c) ? kaldi_text_put_real(t, ARRAY_ONLY)
-                                 : kaldi_text_word(t, ARRAY_ONLY);
-            continue;
-        }
-        rows = kaldi_triangle_rows(t->v.n[ARRAY_ONLY]);
-        if (rows > PACKED_ROWS_MAX || rows * (rows + 1) / 2 != t->v.n[ARRAY_ONLY])
-            return kaldi_text_fail(t, "the n (n + 1) / 2 numbers of a triangle before this");
-        t->s.p++;
-        kaldi_text_line_end(t);
-        return 0;
-    }
-    return r;
+    return in_brackets(t, KALDI_PACKED, ARRAY_ONLY);
 }

@@ -1,6 +1,7 @@
 #include "format/kaldi/set/set.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -26,41 +27,36 @@ int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d)
 {
     const struct kaldi_column *c = &set->column[column];
+    struct kaldi_row *row = &ret->row;
     uint64_t number[INDEX_COLUMNS];
-    struct kaldi_cell cell = {.table = c->table, .number = sample, .is_mono = c->is_mono};
 
+    *ret = (struct kaldi_cell){.table = c->table, .number = sample, .is_mono = c->is_mono};
     if (c->join >= 0) {
         index_row(&set->join->prepared.index, sample, number);
-        cell.number = number[c->join];
-        memcpy(cell.cut, &number[c->join + 1], c->is_cut ? sizeof(cell.cut) : 0);
+        ret->number = number[c->join];
+        memcpy(ret->cut, &number[c->join + 1], c->is_cut ? sizeof(ret->cut) : 0);
     }
-    *ret = cell;
-    if (cell.number >= c->table->base.prepared.index.rows)
+    if (ret->number >= c->table->base.prepared.index.rows)
         return diag_set(d, -EBADMSG,
                         "%s: row %llu: the index is damaged; it is made again if the "
                         "files in the cache folder are removed",
-                        blob_name(c->table->base.blob), (unsigned long long)cell.number + 1);
-    kaldi_table_row(c->table, cell.number, &cell.row);
-    *ret = cell;
-    if (cell.row.object.store == KALDI_BAD)
-        return kaldi_table_fault(c->table, cell.number, d);
-    cell.data = cell.row.first[1];
-    if (c->join >= 0 && c->is_cut) {
-        uint64_t first = cell.cut[0], n = cell.cut[1];
-
-        cell.row.is_cut = true;
-        cell.channel = (unsigned)cell.cut[2];
-        if (first > cell.row.n[0] || n > cell.row.n[0] - first || cell.channel > cell.row.n[1])
-            return diag_set(d, -EBADMSG,
-                            "%s: row %llu: expected a part of %llu audio samples, got %llu "
-                            "from %llu on",
-                            blob_name(c->table->base.blob), (unsigned long long)cell.number + 1,
-                            (unsigned long long)cell.row.n[0], (unsigned long long)n,
-                            (unsigned long long)first);
-        cell.row.first[0] = first;
-        cell.row.n[0] = n;
-    }
-    *ret = cell;
+                        blob_name(c->table->base.blob), (unsigned long long)ret->number + 1);
+    kaldi_table_row(c->table, ret->number, row);
+    if (row->object.store == KALDI_BAD)
+        return kaldi_table_fault(c->table, ret->number, d);
+    if (!c->is_cut)
+        return 0;
+    if (ret->cut[0] > row->n[0] || ret->cut[1] > row->n[0] - ret->cut[0] || ret->cut[2] > row->n[1])
+        return diag_set(d, -EBADMSG,
+                        "%s: row %llu: expected a part of %llu audio samples, got %llu from %llu "
+                        "on",
+                        blob_name(c->table->base.blob), (unsigned long long)ret->number + 1,
+                        (unsigned long long)row->n[0], (unsigned long long)ret->cut[1],
+                        (unsigned long long)ret->cut[0]);
+    row->is_cut = true;
+    row->first[0] = ret->cut[0];
+    row->n[0] = ret->cut[1];
+    ret->channel = (unsigned)ret->cut[2];
     return 0;
 }
 
@@ -154,6 +150,7 @@ static int read_audio(struct read_context *rc, const struct kaldi_cell *cell, ui
  * not if it has at most `small` bytes of values. */
 struct making {
     struct read_context *rc;
+    const struct kaldi_set *set;
     const struct kaldi_cell *cell;
     unsigned array; /* that is decoded, */
     enum dtype dtype;
@@ -170,56 +167,32 @@ static int too_large(const struct making *w)
                     (unsigned long long)DECODE_MOST >> 20);
 }
 
-/* Bytes of the source, which the caller frees. */
-static int read_source_bytes(const struct making *w, uint64_t off, uint64_t len, uint8_t **ret)
+static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
 {
-    AUTO_FREE uint8_t *bytes = len > DECODE_MOST ? NULL : malloc(len + 1);
-    int r;
-
-    if (!bytes)
-        return len > DECODE_MOST ? too_large(w) : -ENOMEM;
-    r = kaldi_read(w->rc, w->cell->row.blob, off, (size_t)len, bytes, w->d);
-    if (r == 0)
-        *ret = TAKE_PTR(bytes);
-    return r;
-}
-
-static int decode_array(const struct making *w, const uint8_t *bytes, unsigned i, uint8_t **ret,
-                        size_t *ret_len)
-{
+    const struct making *w = ctx;
     const struct kaldi_object *o = &w->cell->row.object;
-    AUTO_FREE uint8_t *values = NULL;
+    AUTO_FREE uint8_t *bytes = NULL, *values = NULL;
     uint64_t size;
     int r;
 
-    if (!kaldi_array_bytes(o, i, w->dtype, &size) || size > DECODE_MOST)
+    if (o->len > DECODE_MOST || !kaldi_array_bytes(o, w->array, w->dtype, &size) ||
+        size > DECODE_MOST)
         return too_large(w);
+    bytes = malloc(o->len + 1);
     values = malloc(size + 1);
-    if (!values)
+    if (!bytes || !values)
         return -ENOMEM;
-    r = kaldi_decode(o, bytes, i, w->dtype, values, blob_name(w->cell->row.blob), w->d);
+    r = kaldi_read(w->rc, w->cell->row.blob, o->start, (size_t)o->len, bytes, w->d);
+    if (r == 0)
+        r = kaldi_decode(o, bytes, w->array, w->dtype, values, blob_name(w->cell->row.blob), w->d);
     if (r < 0)
         return r;
-    *ret_len = (size_t)size;
+    *ret_size = (size_t)size;
     *ret = TAKE_PTR(values);
     return 0;
 }
 
-static int kaldi_cell_decode(void *ctx, void **ret, size_t *ret_size)
-{
-    const struct making *w = ctx;
-    AUTO_FREE uint8_t *bytes = NULL;
-    uint8_t *values;
-    int r = read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, &bytes);
-
-    if (r == 0)
-        r = decode_array(w, bytes, w->array, &values, ret_size);
-    if (r == 0)
-        *ret = values;
-    return r;
-}
-
-/* Copy the rows and columns that count from the whole array, which dst may be. */
+/* Copy the rows and columns that count from the whole array. */
 static void copy_cut(const struct kaldi_cell *cell, unsigned width, const uint8_t *all,
                      uint64_t off, size_t len, uint8_t *dst)
 {
@@ -229,14 +202,14 @@ static void copy_cut(const struct kaldi_cell *cell, unsigned width, const uint8_
     uint64_t line = cut * width, first = row->is_cut ? row->first[0] : 0;
 
     if (!row->is_cut || columns == cut) {
-        memmove(dst, all + first * columns * width + off, len);
+        memcpy(dst, all + first * columns * width + off, len);
         return;
     }
     while (len) {
         uint64_t at = (first + off / line) * columns + row->first[1];
         size_t n = (size_t)min_u64(len, line - off % line);
 
-        memmove(dst, all + at * width + off % line, n);
+        memcpy(dst, all + at * width + off % line, n);
         dst += n;
         off += n;
         len -= n;
@@ -261,7 +234,7 @@ static bool stands_plain(const struct kaldi_cell *cell, unsigned i, enum dtype d
 
 /* Get what make() makes of n arrays, or make it, if it is small: then *ret_small is the caller's.
  * What the memo has is good only while the source is the version that it was made of. */
-static int get_made(const struct kaldi_set *set, struct making *w, unsigned n, uint64_t small,
+static int get_made(struct making *w, unsigned n, uint64_t small,
                     int (*make)(void *ctx, void **ret, size_t *ret_size),
                     struct memo_thing **ret_thing, void **ret_small)
 {
@@ -279,9 +252,9 @@ static int get_made(const struct kaldi_set *set, struct making *w, unsigned n, u
     if (size <= small)
         return make(w, ret_small, &(size_t){0});
     r = blob_verify(cell->row.blob, w->d);
-    return r < 0
-               ? r
-               : memo_get(set->memo, &key, &(struct memo_maker){.make = make, .ctx = w}, ret_thing);
+    return r < 0 ? r
+                 : memo_get(w->set->memo, &key, &(struct memo_maker){.make = make, .ctx = w},
+                            ret_thing);
 }
 
 /* Write bytes [off, off + len) of the values that count. */
@@ -289,13 +262,12 @@ static int view_values(struct read_context *rc, const struct kaldi_set *set,
                        const struct kaldi_view *view, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
 {
-    struct making work = {.rc = rc, .cell = view->cell, .array = view->array, .d = d};
+    struct making work = {rc, set, view->cell, view->array, view->dtype, false, d};
     AUTO_MEMO struct memo_thing *thing = NULL;
     AUTO_FREE void *small = NULL;
     int r;
 
-    work.dtype = view->dtype;
-    r = get_made(set, &work, 1, SMALL, kaldi_cell_decode, &thing, &small);
+    r = get_made(&work, 1, SMALL, kaldi_cell_decode, &thing, &small);
     if (r < 0)
         return r;
     copy_cut(view->cell, dtype_info(view->dtype)->bytes, small ? small : memo_bytes(thing), off,
@@ -313,40 +285,28 @@ static void free_arrays(uint8_t *(*array)[KALDI_ARRAYS_MAX])
 
 static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
 {
-    struct making *w = ctx;
+    const struct making *w = ctx;
     const struct kaldi_row *row = &w->cell->row;
-    const struct kaldi_object *o = &row->object;
+    const struct kaldi_type_info *info = &kaldi_types[row->object.type];
     AUTO(free_arrays) uint8_t *array[KALDI_ARRAYS_MAX] = {NULL};
     struct kaldi_written written = {
-        .type = o->type, .as_text = w->as_text, .wide = w->dtype == DTYPE_F8};
-    AUTO_FREE uint8_t *bytes = NULL;
+        .type = row->object.type, .as_text = w->as_text, .wide = w->dtype == DTYPE_F8};
     uint8_t *text = NULL;
-    struct kaldi_view part;
-    uint64_t at;
     size_t len;
-    int r;
+    int r = 0;
 
-    memcpy(written.dim, o->dim, sizeof(written.dim));
-    kaldi_view_array(w->cell, 0, w->dtype, &part);
-    if (row->is_cut && part.body == VIEW_STORED) { /* extents tell no more than that */
-        r = read_source_bytes(w, part.off, part.len, &bytes);
-        written.array[0] = bytes;
-    } else {
-        r = read_source_bytes(w, w->cell->row.object.start, w->cell->row.object.len, &bytes);
-        for (unsigned i = 0; i < kaldi_types[o->type].n_arrays && r == 0; i++) {
-            if (!row->is_cut && kaldi_plain(o, i, w->dtype, &at)) {
-                written.array[i] = bytes + at;
-                continue;
-            }
-            r = decode_array(w, bytes, i, &array[i], &len);
-            written.array[i] = array[i];
-        }
-        if (r == 0 && row->is_cut)
-            copy_cut(w->cell, dtype_info(w->dtype)->bytes, array[0], 0, (size_t)part.len, array[0]);
-    }
-    if (row->is_cut) {
-        written.dim[0] = row->n[0];
-        written.dim[1] = row->n[1];
+    memcpy(written.dim, row->object.dim, sizeof(written.dim));
+    if (row->is_cut)
+        memcpy(written.dim, row->n, sizeof(row->n));
+    for (unsigned i = 0; i < info->n_arrays && r == 0; i++) {
+        struct kaldi_view part;
+
+        kaldi_view_array(w->cell, i, info->array[i].real ? w->dtype : info->array[i].dtype, &part);
+        if (part.len > DECODE_MOST)
+            return too_large(w);
+        written.array[i] = array[i] = malloc(part.len + 1);
+        r = array[i] ? kaldi_view_read(w->rc, w->set, &part, 0, (size_t)part.len, array[i], w->d)
+                     : -ENOMEM;
     }
     if (r == 0)
         r = kaldi_write(&written, sizeof(struct kaldi_made), &text, &len);
@@ -441,6 +401,7 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
                    struct diag *d)
 {
     struct making work = {.rc = rc,
+                          .set = set,
                           .cell = cell,
                           .dtype = kaldi_is_wide(&cell->row.object) ? DTYPE_F8 : DTYPE_F4,
                           .as_text = way == KALDI_AS_TEXT,
@@ -453,8 +414,8 @@ int kaldi_view_any(struct read_context *rc, const struct kaldi_set *set,
         return 0;
     }
     *ret = (struct kaldi_view){.cell = cell, .body = VIEW_WRITTEN};
-    r = get_made(set, &work, kaldi_types[cell->row.object.type].n_arrays, SMALL_TEXT,
-                 kaldi_cell_write, &ret->thing, &small);
+    r = get_made(&work, kaldi_types[cell->row.object.type].n_arrays, SMALL_TEXT, kaldi_cell_write,
+                 &ret->thing, &small);
     if (r < 0)
         return r;
     ret->small = small;
@@ -503,7 +464,7 @@ struct extent kaldi_view_span(const struct kaldi_view *view)
         uint64_t first = cell->row.is_cut ? cell->row.first[0] * all : 0;
 
         first += cell->channel ? cell->channel - 1 : 0;
-        span.off = o->start + cell->data + first * 2;
+        span.off = o->start + o->data + first * 2;
         span.len = n ? ((n - 1) * stride + 1) * 2 : 0;
     }
     return span;

@@ -60,17 +60,35 @@ static int kaldi_entries_entry_of(const struct record_items *items, uint64_t sam
     return 0;
 }
 
-/* Objects that are written stay in the memo for the reads that follow, if they are not too many. */
+/* Entries of a field: an archive, or the lines of its scp file. */
+struct entries {
+    struct record_items items;
+    bool is_script;
+    /* For an scp file: */
+    size_t file_len; /* bytes of the name of the archive, in front of the offset */
+    char suffix[80]; /* of that name */
+};
+
+/* Counts the bytes of an archive in size; of an scp file these in other, and those of a line in
+ * size. Objects that are written stay in the memo for the reads that follow, if they are not too
+ * many. */
 static int count_entry(void *ctx, uint64_t sample, const struct sums_pair *before,
                        struct sums_pair *ret)
 {
-    struct record_items *items = ctx;
+    const struct entries *entries = ctx;
+    const struct record_items *items = &entries->items;
+    uint64_t at = entries->is_script ? before->other : before->size;
     AUTO_ENTRY struct entry entry = {0};
-    int r = kaldi_entries_entry_of(items, sample, before->size, &entry, items->reason);
+    uint8_t key[KEY_SIZE];
+    int r = kaldi_entries_entry_of(items, sample, at, &entry, items->reason);
 
-    if (r == 0)
-        ret->size = entry.size;
-    return r;
+    if (r < 0)
+        return r;
+    ret->size = ret->other = entry.size;
+    if (entries->is_script)
+        ret->size = dataset_key(items->ds, sample, key) + 1 + entries->file_len + 1 +
+                    decimal_digits(at + entry.lead) + 1;
+    return 0;
 }
 
 /* ---- archives ---- */
@@ -168,84 +186,13 @@ static int run_of_entries(struct record_items *items, uint64_t place, uint64_t s
     return kaldi_read(items->rc, blob, start, *ret_n, dst, d);
 }
 
-static void archive_items(struct record_items *items, struct read_context *rc,
-                          const struct dataset *ds, const struct field *f,
-                          const struct selection *sel)
-{
-    record_items_init(items, rc, ds, f, sel);
-    items->run = run_of_entries;
-}
-
-static int archive_form(const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, struct form *ret)
-{
-    struct record_items items;
-
-    archive_items(&items, NULL, ds, f, sel);
-    return record_items_form(&items, count_entry, ret);
-}
-
-static int archive_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                        struct diag *d)
-{
-    struct record_items items;
-
-    archive_items(&items, rc, ds, f, sel);
-    return record_items_read(&items, count_entry, 1, archive_item, off, len, dst, d);
-}
-
 /* ---- scp files ---- */
-
-/* The lines of an scp file, and the archive that they refer to. */
-struct script {
-    struct record_items items;
-    size_t file_len; /* bytes of the name of the archive, in front of the offset */
-    char suffix[80]; /* of that name */
-};
-
-static void script_init(struct script *ret, struct read_context *rc, const struct dataset *ds,
-                        const struct field *f, const struct selection *sel)
-{
-    record_items_init(&ret->items, rc, ds, f, sel);
-    snprintf(ret->suffix, sizeof(ret->suffix), "%s%s.ark", f->unnamed ? "" : ".",
-             f->unnamed ? "" : f->name);
-    ret->file_len = strlen(sel->file ? sel->file : "") + strlen(ret->suffix);
-    ret->items.extra = ret->file_len;
-}
-
-/* Counts a line of the scp file in size, and the archive's bytes in other. */
-static int count_script(void *ctx, uint64_t sample, const struct sums_pair *before,
-                        struct sums_pair *ret)
-{
-    const struct script *script = ctx;
-    const struct record_items *items = &script->items;
-    AUTO_ENTRY struct entry entry = {0};
-    uint8_t key[KEY_SIZE];
-    int r = kaldi_entries_entry_of(items, sample, before->other, &entry, items->reason);
-
-    if (r < 0)
-        return r;
-    ret->other = entry.size;
-    ret->size = dataset_key(items->ds, sample, key) + 1 + script->file_len + 1 +
-                decimal_digits(before->other + entry.lead) + 1;
-    return 0;
-}
-
-static int script_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
-                       struct form *ret)
-{
-    struct script script;
-
-    script_init(&script, NULL, ds, f, sel);
-    return record_items_form(&script.items, count_script, ret);
-}
 
 static int script_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct script *script = (const struct script *)items;
-    AUTO_FREE uint8_t *line = malloc(KEY_SIZE + script->file_len + 32);
+    const struct entries *entries = (const struct entries *)items;
+    AUTO_FREE uint8_t *line = malloc(KEY_SIZE + entries->file_len + 32);
     AUTO_ENTRY struct entry entry = {0};
     size_t n;
     int r = kaldi_entries_entry_of(items, sample, before->other, &entry, d);
@@ -255,22 +202,48 @@ static int script_item(struct record_items *items, uint64_t sample, const struct
     if (!line)
         return -ENOMEM;
     n = dataset_key(items->ds, sample, line);
-    snprintf((char *)line + n, script->file_len + 32, " %s%s:%llu\n",
-             items->sel->file ? items->sel->file : "", script->suffix,
+    snprintf((char *)line + n, entries->file_len + 32, " %s%s:%llu\n",
+             items->sel->file ? items->sel->file : "", entries->suffix,
              (unsigned long long)(before->other + entry.lead));
     memcpy(dst, line + off, len);
     return 0;
 }
 
-static int script_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                       struct diag *d)
-{
-    struct script script;
+/* ---- fields ---- */
 
-    script_init(&script, rc, ds, f, sel);
-    return record_items_read(&script.items, count_script, 1, script_item, off, len, dst, d);
+static void entries_init(struct entries *ret, struct read_context *rc, const struct dataset *ds,
+                         const struct field *f, const struct selection *sel)
+{
+    record_items_init(&ret->items, rc, ds, f, sel);
+    ret->is_script = ret->items.content->what == AS_PLACE;
+    if (!ret->is_script) {
+        ret->items.run = run_of_entries;
+        return;
+    }
+    snprintf(ret->suffix, sizeof(ret->suffix), "%s%s.ark", f->unnamed ? "" : ".",
+             f->unnamed ? "" : f->name);
+    ret->file_len = strlen(sel->file ? sel->file : "") + strlen(ret->suffix);
+    ret->items.extra = ret->file_len;
 }
 
-const struct field_ops kaldi_archive_ops = {archive_read, archive_form};
-const struct field_ops kaldi_script_ops = {script_read, script_form};
+static int entries_form(const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, struct form *ret)
+{
+    struct entries entries;
+
+    entries_init(&entries, NULL, ds, f, sel);
+    return record_items_form(&entries.items, count_entry, ret);
+}
+
+static int entries_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                        struct diag *d)
+{
+    struct entries entries;
+
+    entries_init(&entries, rc, ds, f, sel);
+    return record_items_read(&entries.items, count_entry, 1,
+                             entries.is_script ? script_item : archive_item, off, len, dst, d);
+}
+
+const struct field_ops kaldi_entries_ops = {entries_read, entries_form};

@@ -130,12 +130,12 @@ static void add_entries(struct dataset *ds, const struct record_content *content
     const struct record_content *c = &content[AS_BYTES + way];
     struct field *f = records_add_bytes(ds, c, name, folder, "ark", IN_FILES);
 
-    f->ops = &kaldi_archive_ops;
+    f->ops = &kaldi_entries_ops;
     f->form_reads = way != KALDI_AS_ENTRY;
     if (f->form_reads)
         return;
     f = records_add_bytes(ds, &content[AS_PLACE], name, folder, "scp", IN_FILES);
-    f->ops = &kaldi_script_ops;
+    f->ops = &kaldi_entries_ops;
     f->names_file = true;
 }
 
@@ -190,7 +190,7 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
     for (unsigned i = first; i < ds->n_fields; i++)
         ds->field[i].unnamed = set->column[column].is_alone;
     if (is_wave)
-        records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_WAV], table->name, "wav", "wav",
+        records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_ENTRY], table->name, "wav", "wav",
                           IN_FILE_SAMPLES | IN_TAR)
             ->unnamed = count_waves(set) == 1;
     records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_STORED], table->name, "raw", "raw",

@@ -63,7 +63,6 @@ struct kaldi_cell {
     uint64_t number;      /* of the row in its table */
     struct kaldi_row row; /* the part of it that counts, cut by segments */
     unsigned channel;     /* wave: the channel that counts, from 1; 0: all */
-    uint64_t data;        /* wave: where its samples begin in the object */
     uint64_t cut[3];      /* wave: as of kaldi_segment_cut(); of one that Kaldi does not read the */
                           /* start of struct kaldi_segment */
     bool is_mono;
@@ -92,9 +91,8 @@ unsigned kaldi_cell_form(const struct kaldi_cell *cell, unsigned i, uint64_t ret
 /* Ways to show a cell as bytes. */
 enum kaldi_bytes {
     KALDI_AS_STORED, /* the object as in its file; a cut one as Kaldi would write it */
-    KALDI_AS_ENTRY,  /* what follows the key in an archive */
+    KALDI_AS_ENTRY,  /* what follows the key in an archive; of a wave, a .wav file */
     KALDI_AS_LINE,   /* the tokens and a newline */
-    KALDI_AS_WAV,    /* a .wav file */
     KALDI_AS_TEXT,   /* as KALDI_AS_ENTRY, but written as text, or in binary, if it is stored */
     KALDI_AS_BINARY, /* otherwise */
     N_KALDI_BYTES,
@@ -182,7 +180,7 @@ static inline enum kaldi_bytes kaldi_content_way(const struct record_content *c)
 int kaldi_fields_finish(struct dataset *ds);
 
 /* Archives and their scp files (format/kaldi/set/entries.c). */
-extern const struct field_ops kaldi_archive_ops, kaldi_script_ops;
+extern const struct field_ops kaldi_entries_ops;
 
 /* Add which rows the tables of a set have, in which files. */
 void kaldi_set_identify(const struct kaldi_set *set, struct text *t);

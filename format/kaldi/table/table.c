@@ -241,63 +241,75 @@ static enum kaldi_type asked_type(const struct format_options *options, const ch
     return (enum kaldi_type)options->kaldi_type;
 }
 
-int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
-                    struct kaldi_table **ret, struct diag *d)
+/* blob remains the caller's if there is no memory. */
+static int table_new_of(struct blob *blob, const struct kaldi_table_setup *setup,
+                        struct kaldi_table **ret)
 {
+    const struct format_options *options = &setup->format->options;
     struct kaldi_table *table;
     int r = record_file_new(&table_ops, blob, setup->format, &table);
 
-    if (r < 0) {
-        blob_free(blob);
+    if (r < 0)
         return r;
-    }
     table->name = strdup(setup->name);
     table->folder = strdup(setup->folder);
     table->layout = setup->layout;
     table->type = setup->type;
     table->opener = setup->format->opener;
-    table->asked = asked_type(&setup->format->options, blob_name(blob), &table->asked_of_all);
-    table->permissive = setup->format->options.kaldi_permissive;
-    table->sorted = setup->format->options.kaldi_sorted;
-    if (!table->name || !table->folder)
-        r = -ENOMEM;
-    if (r == 0)
-        r = kaldi_find_type(table, d);
-    if (r < 0) {
+    table->asked = asked_type(options, blob_name(blob), &table->asked_of_all);
+    table->permissive = options->kaldi_permissive;
+    table->sorted = options->kaldi_sorted;
+    if (!table->name || !table->folder) {
+        table->base.blob = NULL;
         record_file_drop(&table->base);
-        return r;
+        return -ENOMEM;
     }
     *ret = table;
     return 0;
 }
 
+int kaldi_table_new(struct blob *blob, const struct kaldi_table_setup *setup,
+                    struct kaldi_table **ret, struct diag *d)
+{
+    struct kaldi_table *table;
+    int r = table_new_of(blob, setup, &table);
+
+    if (r < 0) {
+        blob_free(blob);
+        return r;
+    }
+    r = kaldi_find_type(table, d);
+    if (r < 0)
+        record_file_drop(&table->base);
+    else
+        *ret = table;
+    return r;
+}
+
 int kaldi_table_join(struct kaldi_table *const *part, size_t n, const char *name,
                      const struct format_setup *format, struct kaldi_table **ret)
 {
+    const struct kaldi_table_setup setup = {.name = name,
+                                            .folder = part[0]->folder,
+                                            .layout = part[0]->layout,
+                                            .type = part[0]->type,
+                                            .format = format};
     struct kaldi_table *table;
-    int r = record_file_new(&table_ops, part[0]->base.blob, format, &table);
+    int r = table_new_of(part[0]->base.blob, &setup, &table);
 
     if (r < 0)
         return r;
     table->part = calloc(n, sizeof(struct kaldi_table *));
-    table->name = strdup(name);
-    table->folder = strdup(part[0]->folder);
-    table->layout = part[0]->layout;
-    table->type = part[0]->type;
-    table->opener = format->opener;
-    table->permissive = part[0]->permissive;
-    table->sorted = part[0]->sorted;
+    if (!table->part) {
+        table->base.blob = NULL;
+        record_file_drop(&table->base);
+        return -ENOMEM;
+    }
     table->base.prepared.size = 0;
-    for (; table->part && table->n_parts < n; table->n_parts++) {
+    for (; table->n_parts < n; table->n_parts++) {
         table->part[table->n_parts] = part[table->n_parts];
         record_file_share(&part[table->n_parts]->base);
         table->base.prepared.size += part[table->n_parts]->base.blob->size;
-    }
-    if (!table->part || !table->name || !table->folder) {
-        if (!table->part)
-            table->base.blob = NULL;
-        record_file_drop(&table->base);
-        return -ENOMEM;
     }
     *ret = table;
     return 0;
@@ -312,8 +324,8 @@ static bool wave_fits(const struct kaldi_row *row)
     uint64_t bytes;
 
     return o->store == KALDI_BAD ||
-           (o->dim[1] <= UINT16_MAX && row->first[1] <= o->len &&
-            checked_mul(o->dim[0], o->dim[1] * 2, &bytes) && bytes <= o->len - row->first[1]);
+           (o->dim[1] <= UINT16_MAX && o->data <= o->len &&
+            checked_mul(o->dim[0], o->dim[1] * 2, &bytes) && bytes <= o->len - o->data);
 }
 
 void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi_row *ret)
@@ -332,7 +344,8 @@ void kaldi_table_row(const struct kaldi_table *table, uint64_t row, struct kaldi
         .object = {.type = table->type,
                    .store = (enum kaldi_store)(number[COLUMN_WHAT] & WHAT_STORE),
                    .start = number[COLUMN_START],
-                   .dim = {number[COLUMN_DIM], number[COLUMN_DIM + 1], number[COLUMN_DIM + 2]}},
+                   .dim = {number[COLUMN_DIM], number[COLUMN_DIM + 1], number[COLUMN_DIM + 2]},
+                   .data = number[COLUMN_FIRST + 1]}, /* of a wave */
     };
     if (o->store >= N_KALDI_STORES)
         o->store = KALDI_BAD;
