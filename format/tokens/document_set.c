@@ -19,8 +19,6 @@ struct document_file {
     struct token_stream *s;
     uint64_t next; /* document, while the index is made */
     struct record_column column[N_COLUMNS];
-    uint64_t largest; /* token; if has_largest, after a check */
-    bool has_largest;
 };
 
 static int tokens_document_set_identity(void *impl, struct text *ret)
@@ -121,17 +119,6 @@ static bool file_extent(const void *p, uint64_t row, unsigned column, struct ext
     return ret->len > 0;
 }
 
-static int tokens_document_set_read(struct read_context *rc, const void *p, uint64_t row,
-                                    unsigned column, uint64_t off, size_t len, uint8_t *dst,
-                                    struct diag *d)
-{
-    struct extent e;
-    int r =
-        file_extent(p, row, column, &e) ? blob_read(rc, e.blob, dst, len, e.off + off, d) : -EIO;
-
-    return r < 0 ? r : blob_used(rc, e.blob, d);
-}
-
 static void tokens_document_set_note(const void *p, struct text *t)
 {
     const struct token_stream *s = ((const struct document_file *)p)->s;
@@ -143,21 +130,12 @@ static void tokens_document_set_note(const void *p, struct text *t)
 /* One thread checks. */
 static int tokens_document_set_check(void *p, struct diag *d)
 {
-    struct document_file *file = p;
-    int r = stream_check(file->s, d);
-
-    if (r == 0)
-        r = stream_largest(file->s, file->s->tokens, &file->largest, d);
-    file->has_largest = r == 0;
-    return r;
+    return stream_check(((struct document_file *)p)->s, d);
 }
 
 static void file_checked(const void *p, struct text *t)
 {
-    const struct document_file *file = p;
-
-    if (file->has_largest)
-        stream_add_largest(file->s, file->largest, t);
+    stream_add_largest(((const struct document_file *)p)->s, t);
 }
 
 static void tokens_document_set_describe(struct record_file *const *file, unsigned n,
@@ -175,7 +153,6 @@ const struct record_format token_documents = {
     .file = &tokens_document_set_ops,
     .length = file_length,
     .extent = file_extent,
-    .read = tokens_document_set_read,
     .note = tokens_document_set_note,
     .check = tokens_document_set_check,
     .checked = file_checked,

@@ -199,10 +199,3 @@ int boundaries_next(struct read_context *rc, struct boundaries *b, uint64_t *ret
             return 0;
     }
 }
-
-int documents_check(const struct documents *docs, uint64_t first, size_t n, struct diag *d)
-{
-    uint64_t start[DOCUMENTS_AT_ONCE];
-
-    return documents_starts(READ_WAITS, docs, first, n + 1, start, d);
-}

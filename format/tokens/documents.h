@@ -3,7 +3,7 @@
  *
  * The numbers of the file are hostile. Each is checked when it is used, so what is found lies
  * inside the stream, and rises; but that documents elsewhere in the file do is only known where
- * documents_check() has looked. */
+ * stream_check_documents() has looked. */
 #ifndef EPOCHFS_FORMAT_TOKENS_DOCUMENTS_H
 #define EPOCHFS_FORMAT_TOKENS_DOCUMENTS_H
 
@@ -60,9 +60,5 @@ int boundaries_begin(struct read_context *rc, struct boundaries *ret, const stru
 
 /* 1 and the next boundary, 0: none before the end of the stream; or -errno with the reason in d. */
 int boundaries_next(struct read_context *rc, struct boundaries *b, uint64_t *ret, struct diag *d);
-
-/* Check documents first .. first + n - 1, n at most DOCUMENTS_AT_ONCE - 1: each ends after it
- * begins. 0, or -errno with the reason in d. */
-int documents_check(const struct documents *docs, uint64_t first, size_t n, struct diag *d);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/encode/encode.h"
+#include "format/records/record_items.h"
 #include "format/tokens/windows.h"
 
 #define CHUNK 2048 /* tokens converted at once */
@@ -211,7 +212,7 @@ static const struct derived_field {
     bool of_documents;
     int (*make)(struct read_context *rc, const struct window *x, enum derived what,
                 const struct item_part *part, struct diag *d);
-} derived[] = {
+} derived[WINDOWS_FIELDS] = {
     {IS_TOKENS, "tokens", DTYPE_U1, false, false, make_stored},
     {IS_LOSS, "loss", DTYPE_U1, false, false, make_stored},
     {IS_X, "x", DTYPE_I8, true, false, make_wide},
@@ -229,31 +230,27 @@ static const struct derived_field *derived_of(const struct windows *w, size_t i)
     return w->packed && derived[i].what == IS_LOSS ? &packed_loss : &derived[i];
 }
 
+static int made_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                     uint64_t off, size_t len, uint8_t *dst, struct diag *d)
+{
+    const struct derived_field *field = items->field->impl;
+    const struct item_part part = {off, len, dst};
+    AUTO_WINDOW struct window x = {0};
+    int r = window_find(items->rc, items->ds, sample, &x, d);
+
+    (void)before;
+    return r < 0 ? r : field->make(items->rc, &x, field->what, &part, d);
+}
+
 static int tokens_fields_read_made(struct read_context *rc, const struct dataset *ds,
                                    const struct field *f, const struct selection *sel, uint64_t off,
                                    size_t len, uint8_t *dst, struct diag *d)
 {
-    const struct derived_field *field = f->impl;
-    int all = 0;
+    struct record_items items;
 
-    while (len) {
-        AUTO_WINDOW struct window x = {0};
-        struct item_part part = {off % f->item_bytes, 0, dst};
-        uint64_t sample;
-        int r;
-
-        part.len = (size_t)min_u64(len, f->item_bytes - part.off);
-        selection_samples(sel, off / f->item_bytes, 1, &sample);
-        r = window_find(rc, ds, sample, &x, d);
-        if (r == 0)
-            r = field->make(rc, &x, field->what, &part, d);
-        if (!missing_go_on(rc, r, &all))
-            break;
-        off += part.len;
-        dst += part.len;
-        len -= part.len;
-    }
-    return all;
+    record_items_init(&items, rc, ds, f, sel);
+    items.content = NULL;
+    return record_items_read_even(&items, f->item_bytes, made_item, off, len, dst, d);
 }
 
 static const struct field_ops made_ops = {.read = tokens_fields_read_made};
@@ -298,15 +295,6 @@ static bool tokens_fields_has_field(const struct windows *w, const struct derive
         has = (!field->of_documents || w->stream[i]->documents.table != DOCUMENTS_NONE) &&
               (field->make != make_stored || field->what != IS_LOSS || w->stream[i]->loss);
     return has;
-}
-
-size_t windows_fields(const struct windows *w)
-{
-    size_t n = 2; /* index and key */
-
-    for (size_t i = 0; i < ARRAY_LEN(derived); i++)
-        n += tokens_fields_has_field(w, derived_of(w, i));
-    return n;
 }
 
 int windows_add_fields(struct dataset *ds)

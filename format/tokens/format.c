@@ -11,7 +11,7 @@
 #include "format/records/record_set.h"
 #include "format/records/shards.h"
 #include "format/tokens/document_set.h"
-#include "format/tokens/windows.h"
+#include "format/tokens/packing.h"
 
 #define FILE_NAME 264 /* bytes of the name of a stream and a suffix */
 
@@ -126,17 +126,6 @@ static int tokens_open_beside(const struct tokens_folder *o, const struct source
     return r == -ENOENT ? 0 : r;
 }
 
-/* The file of that name that cannot be read now; NULL: there is none. */
-static const struct unread_file *tokens_find_unread(const struct tokens_folder *o, const char *stem,
-                                                    size_t stem_len, const char *suffix)
-{
-    for (size_t i = 0; i < o->finds->n_unread; i++)
-        if (!strncmp(o->finds->unread[i].name, stem, stem_len) &&
-            !strcmp(o->finds->unread[i].name + stem_len, suffix))
-            return &o->finds->unread[i];
-    return NULL;
-}
-
 static int open_megatron(struct tokens_folder *o, struct source_file *file,
                          struct token_stream **ret, struct diag *d)
 {
@@ -160,13 +149,11 @@ static int open_datatrove(struct tokens_folder *o, struct source_file *file,
                           struct token_stream **ret, struct diag *d)
 {
     struct datatrove_files beside = {0};
-    size_t len = strlen(file->name);
-    int r = tokens_open_beside(o, file, len, ".index", &beside.index, d);
+    struct blob **const blob[] = {&beside.index, &beside.metadata, &beside.loss};
+    int r = 0;
 
-    if (r == 0)
-        r = tokens_open_beside(o, file, len, ".metadata", &beside.metadata, d);
-    if (r == 0)
-        r = tokens_open_beside(o, file, len, ".loss", &beside.loss, d);
+    for (size_t i = 0; i < ARRAY_LEN(blob) && r == 0; i++)
+        r = tokens_open_beside(o, file, strlen(file->name), beside_ds[i], blob[i], d);
     if (r == 0)
         r = stream_datatrove(file, &beside, &o->setup->options, ret, d);
     blob_free(beside.index);
@@ -245,6 +232,8 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
         r = check_documents(options, s, &d);
     if (r == 0 && o->file)
         r = document_file_new(s, o->setup, &o->file[o->n]);
+    else if (r == 0 && options->pack)
+        r = packing_new(s, o->setup, &s->packing);
     if (r == 0)
         o->stream[o->n++] = TAKE_PTR(s);
     if (r == -ENOMEM || r == 0)
@@ -257,22 +246,20 @@ static int miss_halves(struct tokens_folder *o)
 {
     int r = 0;
 
-    for (size_t i = 0; i < o->n_sources && r == 0; i++) {
-        struct source_file *file = &o->source[i];
-        const char *suffix = text_ends_with(file->name, ".idx")   ? ".bin"
-                             : text_ends_with(file->name, ".bin") ? ".idx"
-                                                                  : NULL;
-        size_t stem = suffix ? strlen(file->name) - 4 : 0;
-        const struct unread_file *other =
-            suffix ? tokens_find_unread(o, file->name, stem, suffix) : NULL;
+    for (size_t i = 0; i < o->finds->n_unread && r == 0; i++) {
+        const struct unread_file *unread = &o->finds->unread[i];
+        bool is_idx = text_ends_with(unread->name, ".idx");
+        size_t stem = strlen(unread->name) - 4;
+        struct source_file *half = NULL;
         char name[512];
 
-        if (!other)
+        if (is_idx || text_ends_with(unread->name, ".bin"))
+            half = tokens_find_file(o, unread->name, stem, is_idx ? ".bin" : ".idx");
+        if (!half)
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)stem, file->name);
-        blob_free(file->blob);
-        file->blob = NULL;
-        r = finds_incomplete(o->finds, name, other);
+        snprintf(name, sizeof(name), "%.*s", (int)stem, unread->name);
+        blob_free(TAKE_PTR(half->blob));
+        r = finds_incomplete(o->finds, name, unread);
     }
     return r;
 }

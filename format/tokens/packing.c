@@ -139,15 +139,11 @@ static const struct prepared_ops pack_ops = {
     .ready = pack_ready,
 };
 
-int packing_take(struct token_stream *s, const struct format_setup *setup)
+int packing_new(const struct token_stream *s, const struct format_setup *setup,
+                struct packing **ret)
 {
-    struct packing *p = s->packing;
+    struct packing *p = calloc(1, sizeof(*p));
 
-    if (p) {
-        p->users++;
-        return 0;
-    }
-    p = calloc(1, sizeof(*p));
     if (!p)
         return -ENOMEM;
     *p = (struct packing){
@@ -160,22 +156,18 @@ int packing_take(struct token_stream *s, const struct format_setup *setup)
                      .source = blob_source(s->blob),
                      .size = s->index->size,
                      .shape = {.columns = N_NUMBERS, .rising = 1u << SAMPLE | 1u << FULL}},
-        .users = 1,
         .stream = s,
         .tokens = setup->options.seq,
         .together = setup->options.pack,
     };
-    s->packing = p;
+    *ret = p;
     return 0;
 }
 
-void packing_drop(struct token_stream *s)
+void packing_free(struct packing *p)
 {
-    struct packing *p = s->packing;
-
-    if (!p || --p->users)
+    if (!p)
         return;
-    s->packing = NULL;
     pack_forget(p);
     prepared_release(&p->prepared);
     free(p->split.before);

@@ -28,7 +28,6 @@ size_t pack_pieces(struct packed_piece *piece, size_t n, uint64_t space,
 /* The packing of one stream, which all datasets of the stream share. */
 struct packing {
     struct prepared prepared;
-    unsigned users; /* datasets, as in struct token_stream */
     const struct token_stream *stream;
     struct split split; /* where full windows are */
     uint64_t tokens;    /* T */
@@ -46,9 +45,10 @@ struct packing {
     uint64_t predicted; /* tokens that count: all of the others but their first */
 };
 
-/* Give a stream its packing, which has one user more then. 0 or -ENOMEM. */
-int packing_take(struct token_stream *s, const struct format_setup *setup);
-void packing_drop(struct token_stream *s); /* by one user */
+/* The packing of a stream, which outlives it. 0 or -ENOMEM. */
+int packing_new(const struct token_stream *s, const struct format_setup *setup,
+                struct packing **ret);
+void packing_free(struct packing *p); /* takes NULL */
 
 /* Tokens of the samples that are of no document; and tokens of the stream that are in no sample. */
 uint64_t packing_padding(const struct packing *p);

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "format/tokens/packing.h"
 
 #define PIECE (UINT64_C(1) << 20) /* bytes of tokens read at once */
 
@@ -52,6 +53,7 @@ void stream_drop(struct token_stream *s)
 {
     if (!s || --s->users)
         return;
+    packing_free(s->packing);
     blob_free(s->blob);
     blob_free(s->index);
     blob_free(s->loss);
@@ -62,9 +64,11 @@ void stream_drop(struct token_stream *s)
 
 int stream_check_documents(const struct documents *docs, uint64_t *checked, struct diag *d)
 {
+    uint64_t start[DOCUMENTS_AT_ONCE];
+
     for (unsigned i = 0; i < 128 && *checked < docs->n; i++) {
         size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE - 1, docs->n - *checked);
-        int r = documents_check(docs, *checked, n, d);
+        int r = documents_starts(READ_WAITS, docs, *checked, n + 1, start, d);
 
         if (r < 0)
             return r;
@@ -95,18 +99,6 @@ void stream_fetch(const struct token_stream *s)
     } else {
         blob_fetch(s->index, s->index->size - 8, 8, NULL);
     }
-}
-
-int stream_check(const struct token_stream *s, struct diag *d)
-{
-    uint64_t checked = 0;
-    int r = token_programs[s->layout].check ? token_programs[s->layout].check(s, d) : 0;
-
-    if (r < 0 || s->documents.table == DOCUMENTS_NONE)
-        return r;
-    while (r == 0)
-        r = stream_check_documents(&s->documents, &checked, d);
-    return r < 0 ? r : 0;
 }
 
 uint64_t stream_token(const struct token_stream *s, const uint8_t *p)
@@ -150,8 +142,22 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
     return blob_verify(s->blob, d);
 }
 
-void stream_add_largest(const struct token_stream *s, uint64_t largest, struct text *t)
+int stream_check(struct token_stream *s, struct diag *d)
 {
-    text_add(t, "the largest of all %llu tokens is %lld\n", (unsigned long long)s->tokens,
-             (long long)largest);
+    uint64_t checked = 0;
+    int r = token_programs[s->layout].check ? token_programs[s->layout].check(s, d) : 0;
+
+    while (r == 0 && s->documents.table != DOCUMENTS_NONE)
+        r = stream_check_documents(&s->documents, &checked, d);
+    if (r >= 0)
+        r = stream_largest(s, s->tokens, &s->largest, d);
+    s->has_largest = r == 0;
+    return r;
+}
+
+void stream_add_largest(const struct token_stream *s, struct text *t)
+{
+    if (s->has_largest)
+        text_add(t, "the largest of all %llu tokens is %lld\n", (unsigned long long)s->tokens,
+                 (long long)s->largest);
 }

@@ -18,7 +18,8 @@ struct token_program {
     const char *name;
     /* See stream_prepare(): called until it is 1. NULL: nothing to do. */
     int (*prepare)(struct token_stream *s, struct diag *d);
-    /* Check what documents_check() does not. 0, or -errno with the reason in d. NULL: nothing. */
+    /* Check what stream_check_documents() does not. 0, or -errno with the reason in d. NULL:
+     * nothing. */
     int (*check)(const struct token_stream *s, struct diag *d);
 };
 extern const struct token_program token_programs[]; /* by layout */
@@ -40,7 +41,11 @@ struct token_stream {
     struct documents documents;
     struct text note; /* what a user has to know, lines */
 
-    struct packing *packing; /* of its datasets, which own it; NULL: none is packed */
+    /* Once it is checked, by one thread: */
+    bool has_largest;
+    uint64_t largest; /* token */
+
+    struct packing *packing; /* of its windows; owned; NULL: they are not packed */
 
     /* Private: */
     enum { STREAM_NEW, STREAM_SEQUENCES, STREAM_DOCUMENTS, STREAM_READY } state;
@@ -69,8 +74,9 @@ int stream_prepare(struct token_stream *s, struct diag *d);
 /* Request what stream_prepare() will read, without waiting for it. */
 void stream_fetch(const struct token_stream *s);
 
-/* Check all that the files next to it say, and all pointers. 0, or -errno with the reason in d. */
-int stream_check(const struct token_stream *s, struct diag *d);
+/* Check all that the files next to it say, and all pointers, and read all tokens. 0, or -errno with
+ * the reason in d. */
+int stream_check(struct token_stream *s, struct diag *d);
 
 /* The token at p, as stored; int64 in two's complement. */
 uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
@@ -78,8 +84,8 @@ uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
 /* The largest of the first n tokens; a negative one counts as very large. 0 or -errno. */
 int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d);
 
-/* Add to t, for people, what the largest of all is. */
-void stream_add_largest(const struct token_stream *s, uint64_t largest, struct text *t);
+/* Add to t, for people, what the largest of all is, if that is known. */
+void stream_add_largest(const struct token_stream *s, struct text *t);
 
 void stream_drop(struct token_stream *s); /* by one user; takes NULL */
 

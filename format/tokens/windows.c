@@ -214,15 +214,9 @@ static void windows_describe(const struct dataset *ds, const char *indent, struc
 static int windows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                          void *ctx, struct diag *d)
 {
-    struct windows *w = ds->impl; /* one thread checks */
-    int r;
+    const struct windows *w = windows_of(ds);
+    int r = w->n == 1 ? stream_check(w->stream[0], d) : 0; /* others are checked alone */
 
-    if (w->n != 1) /* each file has a dataset of its own */
-        return 0;
-    r = stream_check(w->stream[0], d);
-    if (r == 0)
-        r = stream_largest(w->stream[0], w->stream[0]->tokens, &w->largest, d);
-    w->has_largest = r == 0;
     if (r == -EBADMSG) {
         report(ctx, diag_text(d, r));
         d->set = false;
@@ -264,8 +258,8 @@ static void windows_checked(const struct dataset *ds, struct text *t)
 {
     const struct windows *w = windows_of(ds);
 
-    if (w->has_largest)
-        stream_add_largest(w->stream[0], w->largest, t);
+    if (w->n == 1)
+        stream_add_largest(w->stream[0], t);
 }
 
 static unsigned split_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
@@ -295,7 +289,6 @@ static void split_locate(const struct dataset *ds, uint64_t sample, const struct
 static void tokens_windows_release(struct windows *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
-        packing_drop(w->stream[i]);
         stream_drop(w->stream[i]);
         free(w->split ? w->split[i].before : NULL);
     }
@@ -348,11 +341,6 @@ static struct windows *make_windows(struct token_stream *const *stream, unsigned
     for (; w->n < n; w->n++) {
         stream[w->n]->users++;
         w->stream[w->n] = stream[w->n];
-        if (w->packed && packing_take(stream[w->n], setup) < 0) {
-            w->n++;
-            tokens_windows_release(w);
-            return NULL;
-        }
     }
     return w;
 }
@@ -363,7 +351,7 @@ int windows_new(struct token_stream *const *stream, unsigned n, const struct for
     struct windows *w = make_windows(stream, n, setup);
     AUTO_DATASET struct dataset *ds = NULL;
     int r = dataset_new(&format_tokens, w && windows_by_document(w) ? &split_ops : &windows_ops, w,
-                        w ? windows_fields(w) : 0, 3 * (size_t)n, &ds);
+                        WINDOWS_FIELDS + 2, 3 * (size_t)n, &ds);
 
     if (r < 0)
         return r;

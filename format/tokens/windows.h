@@ -29,8 +29,6 @@ struct windows {
     uint64_t *first;                  /* [n + 1] windows before each stream */
     struct field_run *run, *loss_run; /* [n] */
     uint64_t left_over;               /* tokens that are in no window */
-    uint64_t largest;                 /* token, once windows_check() has read them all */
-    bool has_largest;
 };
 
 /* A dataset of n streams, each of which has one user more then. 0 or -ENOMEM. */
@@ -75,8 +73,9 @@ static inline bool windows_by_document(const struct windows *w)
     return w->split || w->packed;
 }
 
-/* How many fields windows have; and add them: ds->field has room for as many. 0 or -ENOMEM. */
-size_t windows_fields(const struct windows *w);
+#define WINDOWS_FIELDS 7 /* at most, next to index and key */
+
+/* Add the fields of windows, for which ds->field has room. 0 or -ENOMEM. */
 int windows_add_fields(struct dataset *ds);
 
 /* Documents are looked at in groups; how many there are. */

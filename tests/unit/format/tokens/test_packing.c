@@ -41,7 +41,7 @@ static void fixture_init(struct fixture *f, const uint64_t *length, size_t n)
 
 static void fixture_release(struct fixture *f)
 {
-    packing_drop(&f->s);
+    packing_free(f->s.packing);
     blob_free(f->s.blob);
     blob_free(f->s.index);
 }
@@ -53,7 +53,7 @@ static const struct packing *prepare(struct fixture *f, uint64_t tokens, uint64_
     struct diag d = DIAG_INIT;
     int r;
 
-    assert_int_equal(packing_take(&f->s, &setup), 0);
+    assert_int_equal(packing_new(&f->s, &setup, &f->s.packing), 0);
     do
         r = prepared_step(&f->s.packing->prepared, &d);
     while (r == 0);
