@@ -121,24 +121,26 @@ static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
     return r;
 }
 
-int stream_raw(struct source_file *file, const struct format_options *options,
+int stream_raw(struct source_file *file, const struct format_setup *setup,
                struct token_stream **ret, struct diag *d)
 {
+    const struct format_options *options = &setup->options;
     int r = options->tokens_raw ? 0 : tokens_datatrove_check_start(file->blob, d);
 
-    return r < 0 ? r : stream_fixed(TOKENS_RAW, TAKE_PTR(file->blob), options->tokens, 0, ret, d);
+    return r < 0
+               ? r
+               : stream_fixed(TOKENS_RAW, TAKE_PTR(file->blob), options->tokens, 0, setup, ret, d);
 }
 
 int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
-                     const struct format_options *options, struct token_stream **ret,
-                     struct diag *d)
+                     const struct format_setup *setup, struct token_stream **ret, struct diag *d)
 {
     AUTO_STREAM struct token_stream *s = NULL;
     enum dtype dtype = DTYPE_U2;
-    int r = find_width(file->blob, beside, options, &dtype, d);
+    int r = find_width(file->blob, beside, &setup->options, &dtype, d);
 
     if (r == 0)
-        r = stream_fixed(TOKENS_DATATROVE, TAKE_PTR(file->blob), dtype, 0, &s, d);
+        r = stream_fixed(TOKENS_DATATROVE, TAKE_PTR(file->blob), dtype, 0, setup, &s, d);
     if (r < 0)
         return r;
     s->index = TAKE_PTR(beside->index);

@@ -59,7 +59,7 @@ static int make_stored(struct read_context *rc, const struct window *x, enum der
                        const struct item_part *part, struct diag *d)
 {
     const struct token_stream *s = x->s;
-    const struct blob *blob = what == IS_LOSS ? s->loss : s->blob;
+    const struct blob *blob = what == IS_LOSS ? s->loss : s->base.blob;
     uint64_t width = what == IS_LOSS ? 1 : s->width, offset = what == IS_LOSS ? 0 : s->offset;
     uint64_t at = 0, off = part->off, end = part->off + part->len; /* bytes of the sample */
     int all = 0;

@@ -10,7 +10,6 @@
 #include "format/core/siblings.h"
 #include "format/records/record_set.h"
 #include "format/records/shards.h"
-#include "format/tokens/document_set.h"
 #include "format/tokens/packing.h"
 
 #define FILE_NAME 264 /* bytes of the name of a stream and a suffix */
@@ -84,12 +83,16 @@ struct tokens_folder {
     size_t n_sources;
     const struct format_setup *setup;
     struct finds *finds;
-    size_t left_out;              /* finds->n_left_out before this folder */
-    struct folder_names names;    /* of source */
-    struct token_stream **stream; /* [n] each with this as one of its users */
-    struct record_file **file;    /* [n] if documents are samples, their indexes; otherwise NULL */
+    size_t left_out;           /* finds->n_left_out before this folder */
+    struct folder_names names; /* of source */
+    struct record_file **file; /* [n] struct token_stream; this is one of the users of each */
     unsigned n;
 };
+
+static struct token_stream *stream_at(const struct tokens_folder *o, unsigned i)
+{
+    return (struct token_stream *)o->file[i];
+}
 
 /* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
 static struct source_file *tokens_find_file(const struct tokens_folder *o, const char *stem,
@@ -139,7 +142,7 @@ static int open_megatron(struct tokens_folder *o, struct source_file *file,
         return blob_bad(file->blob, d,
                         "expected the tokens in %.*s.bin next to it, got no such file", (int)stem,
                         file->name);
-    r = stream_megatron(file, bin, o->setup->options.sequences, ret, d);
+    r = stream_megatron(file, bin, o->setup, ret, d);
     if (r == 0)
         snprintf((*ret)->name, sizeof((*ret)->name), "%.*s", (int)stem, file->name);
     return r;
@@ -155,7 +158,7 @@ static int open_datatrove(struct tokens_folder *o, struct source_file *file,
     for (size_t i = 0; i < ARRAY_LEN(blob) && r == 0; i++)
         r = tokens_open_beside(o, file, strlen(file->name), beside_ds[i], blob[i], d);
     if (r == 0)
-        r = stream_datatrove(file, &beside, &o->setup->options, ret, d);
+        r = stream_datatrove(file, &beside, o->setup, ret, d);
     blob_free(beside.index);
     blob_free(beside.metadata);
     blob_free(beside.loss);
@@ -168,7 +171,7 @@ static int check_option(const struct format_options *options, const struct token
 {
     if (!options->tokens_given || s->layout == TOKENS_RAW || s->dtype == options->tokens)
         return 0;
-    return blob_bad(s->blob, d, "expected tokens of %s, as -o token_dtype= says, got %s",
+    return blob_bad(s->base.blob, d, "expected tokens of %s, as -o token_dtype= says, got %s",
                     dtype_info(options->tokens)->name, dtype_info(s->dtype)->name);
 }
 
@@ -182,11 +185,12 @@ static int check_documents(const struct format_options *options, const struct to
     if (options->pad > most)
         return diag_set(d, -EBADMSG,
                         "%s: expected -o pad= of at most %llu, a token of %s, got %llu",
-                        blob_name(s->blob), (unsigned long long)most, dtype_info(s->dtype)->name,
-                        (unsigned long long)options->pad);
+                        blob_name(s->base.blob), (unsigned long long)most,
+                        dtype_info(s->dtype)->name, (unsigned long long)options->pad);
     if (s->documents.table != DOCUMENTS_NONE || (options->seq && !options->pack))
         return 0;
-    return diag_set(d, -EBADMSG, "%s: nothing says where its documents end%s", blob_name(s->blob),
+    return diag_set(d, -EBADMSG, "%s: nothing says where its documents end%s",
+                    blob_name(s->base.blob),
                     options->seq ? ", so -o pack= cannot pack them. Use -o seq_len= alone"
                                  : ". For samples of T + 1 tokens, give -o seq_len=T");
 }
@@ -207,9 +211,9 @@ static int open_stream(struct tokens_folder *o, struct source_file *file, struct
     if (text_ends_with(file->name, ".ds"))
         return open_datatrove(o, file, ret, d);
     if (llmc_starts(head, len) && !options->tokens_raw)
-        return stream_llmc(file, ret, d);
+        return stream_llmc(file, o->setup, ret, d);
     if (options->tokens_given && is_bin)
-        return stream_raw(file, options, ret, d);
+        return stream_raw(file, o->setup, ret, d);
     return blob_bad(
         file->blob, d,
         "byte 0: expected the header of a Megatron-LM index in the .idx next to it, or -o "
@@ -230,12 +234,12 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
         r = check_option(options, s, &d);
     if (r == 0)
         r = check_documents(options, s, &d);
-    if (r == 0 && o->file)
-        r = document_file_new(s, o->setup, &o->file[o->n]);
-    else if (r == 0 && options->pack)
+    if (r == 0 && options->pack)
         r = packing_new(s, o->setup, &s->packing);
+    if (r == 0 && !options->seq)
+        stream_add_columns(s);
     if (r == 0)
-        o->stream[o->n++] = TAKE_PTR(s);
+        o->file[o->n++] = &TAKE_PTR(s)->base;
     if (r == -ENOMEM || r == 0)
         return r;
     return o->finds->failed(o->finds, file_name, r, diag_text(&d, r));
@@ -294,7 +298,7 @@ static int tokens_find_missing(const struct tokens_folder *o, unsigned first, un
     int r = name && text ? 0 : -ENOMEM;
 
     for (unsigned i = 0; i < n && r == 0; i++) {
-        const struct token_stream *s = o->stream[first + i];
+        const struct token_stream *s = stream_at(o, first + i);
 
         snprintf(text[i], sizeof(*text), "%s%s", s->name,
                  s->layout == TOKENS_MEGATRON ? ".idx" : ""); /* it names the .bin */
@@ -338,11 +342,11 @@ static int tokens_refuse_set(const struct tokens_folder *o, const char *name,
  * none. */
 static unsigned find_other(const struct tokens_folder *o, unsigned first, unsigned n)
 {
-    const struct token_stream *a = o->stream[first];
+    const struct token_stream *a = stream_at(o, first);
     unsigned i = 1;
 
-    while (i < n && tokens_are_alike(a, o->stream[first + i]) &&
-           !a->loss == !o->stream[first + i]->loss)
+    while (i < n && tokens_are_alike(a, stream_at(o, first + i)) &&
+           !a->loss == !stream_at(o, first + i)->loss)
         i++;
     return i;
 }
@@ -354,7 +358,7 @@ static void note_documents(const struct tokens_folder *o, unsigned first, unsign
     const struct token_stream *with = NULL, *without = NULL;
 
     for (unsigned i = first; i < first + n; i++) {
-        const struct token_stream *s = o->stream[i];
+        const struct token_stream *s = stream_at(o, i);
 
         with = s->documents.table ? s : with;
         without = s->documents.table || without ? without : s;
@@ -374,9 +378,9 @@ static int tokens_add_dataset(struct tokens_folder *o, unsigned first, unsigned 
     int r;
 
     if (other < n)
-        return tokens_refuse_set(o, name, o->stream[first], o->stream[first + other]);
-    r = o->file ? record_set_new(&token_documents, o->file + first, n, o->setup, &ds)
-                : windows_new(o->stream + first, n, o->setup, &ds);
+        return tokens_refuse_set(o, name, stream_at(o, first), stream_at(o, first + other));
+    r = o->setup->options.seq ? windows_new(o->file + first, n, o->setup, &ds)
+                              : record_set_new(&token_documents, o->file + first, n, o->setup, &ds);
     if (r < 0)
         return r;
     ds->unlisted = unlisted;
@@ -404,12 +408,12 @@ static size_t stem_of(const char *name)
 /* How many streams from first on are shards of one set by their names. */
 static unsigned set_length(const struct tokens_folder *o, unsigned first)
 {
-    const struct token_stream *a = o->stream[first];
+    const struct token_stream *a = stream_at(o, first);
     size_t stem = stem_of(a->name);
     unsigned n = 1;
 
-    while (stem && first + n < o->n && stem_of(o->stream[first + n]->name) == stem &&
-           !strncmp(a->name, o->stream[first + n]->name, stem))
+    while (stem && first + n < o->n && stem_of(stream_at(o, first + n)->name) == stem &&
+           !strncmp(a->name, stream_at(o, first + n)->name, stem))
         n++;
     return n;
 }
@@ -422,7 +426,8 @@ static int add_sets(struct tokens_folder *o)
         char name[256];
 
         n = set_length(o, i);
-        snprintf(name, sizeof(name), "%.*s", (int)stem_of(o->stream[i]->name), o->stream[i]->name);
+        snprintf(name, sizeof(name), "%.*s", (int)stem_of(stream_at(o, i)->name),
+                 stream_at(o, i)->name);
         if (n > 1 && n < o->n)
             r = tokens_add_dataset(o, i, n, name, false);
     }
@@ -434,7 +439,7 @@ static unsigned count_alike(const struct tokens_folder *o)
 {
     unsigned n = 0;
 
-    while (n < o->n && tokens_are_alike(o->stream[0], o->stream[n]))
+    while (n < o->n && tokens_are_alike(stream_at(o, 0), stream_at(o, n)))
         n++;
     return n;
 }
@@ -445,7 +450,7 @@ static int add_datasets(struct tokens_folder *o)
     bool alike = count_alike(o) == o->n;
 
     for (unsigned i = 0; i < o->n && r == 0; i++)
-        r = tokens_add_dataset(o, i, 1, o->stream[i]->name,
+        r = tokens_add_dataset(o, i, 1, stream_at(o, i)->name,
                                joins == 1 && alike && o->n > RECORD_LISTED);
     /* It is an error if all are one set that does not fit together. */
     if (r == 0 && joins == 1 && (alike || set_length(o, 0) == o->n))
@@ -455,12 +460,9 @@ static int add_datasets(struct tokens_folder *o)
 
 static void tokens_release(struct tokens_folder *o)
 {
-    for (unsigned i = 0; i < o->n; i++) {
-        record_file_drop(o->file ? o->file[i] : NULL);
-        stream_drop(o->stream[i]);
-    }
+    for (unsigned i = 0; i < o->n; i++)
+        record_file_drop(o->file[i]);
     free(o->names.file);
-    free(o->stream);
     free(o->file);
 }
 
@@ -472,14 +474,14 @@ static int tokens_open_folder(struct source_file *source, size_t n,
                               .n_sources = n,
                               .setup = setup,
                               .finds = finds,
-                              .left_out = finds->n_left_out};
+                              .left_out = finds->n_left_out,
+                              .file = calloc(n, sizeof(struct record_file *))};
     int r = folder_names_of(source, n, &o.names);
 
-    o.stream = calloc(n, sizeof(struct token_stream *));
-    o.file = setup->options.seq ? NULL : calloc(n, sizeof(struct record_file *));
-    if (r < 0 || !o.stream || (!o.file && !setup->options.seq))
+    if (!o.file)
         return -ENOMEM;
-    r = add_streams(&o);
+    if (r == 0)
+        r = add_streams(&o);
     return r < 0 ? r : add_datasets(&o);
 }
 

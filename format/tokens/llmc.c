@@ -29,7 +29,8 @@ bool llmc_starts(const uint8_t *head, size_t len)
     return found == EVALUATION;
 }
 
-int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag *d)
+int stream_llmc(struct source_file *file, const struct format_setup *setup,
+                struct token_stream **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = TAKE_PTR(file->blob);
     uint32_t magic, version, tokens;
@@ -65,5 +66,6 @@ int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag
                         "%llu bytes, got %llu",
                         tokens, width, HEAD, HEAD + (unsigned long long)tokens * width,
                         (unsigned long long)blob->size);
-    return stream_fixed(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype, HEAD, ret, d);
+    return stream_fixed(TOKENS_LLMC, TAKE_PTR(blob), tokens_llmc_versions[i].dtype, HEAD, setup,
+                        ret, d);
 }

@@ -77,10 +77,11 @@ static int check_sizes(const struct blob *index, uint64_t sequences, uint64_t nu
     return 0;
 }
 
-int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence,
+int stream_megatron(struct source_file *file, struct blob *bin, const struct format_setup *setup,
                     struct token_stream **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *index = TAKE_PTR(file->blob), *tokens = bin;
+    bool by_sequence = setup->options.sequences;
     enum dtype dtype = DTYPE_U1;
     uint64_t sequences, numbers;
     struct token_stream *s;
@@ -103,7 +104,7 @@ int stream_megatron(struct source_file *file, struct blob *bin, bool by_sequence
         r = check_sizes(index, sequences, numbers, d);
     if (r < 0)
         return r;
-    s = stream_new(TOKENS_MEGATRON, TAKE_PTR(tokens), dtype);
+    s = stream_new(TOKENS_MEGATRON, TAKE_PTR(tokens), dtype, setup);
     if (!s)
         return -ENOMEM;
     s->index = TAKE_PTR(index);
@@ -143,14 +144,14 @@ static int check_sequence(const struct token_stream *s, uint64_t i, int64_t poin
                         "byte %llu: sequence %llu: expected a length of at least 0, got %d",
                         (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
     bytes = (uint64_t)len * s->width;
-    if (pointer < 0 || (uint64_t)pointer > s->blob->size ||
-        bytes > s->blob->size - (uint64_t)pointer)
+    if (pointer < 0 || (uint64_t)pointer > s->base.blob->size ||
+        bytes > s->base.blob->size - (uint64_t)pointer)
         return blob_bad(docs->blob, d,
                         "byte %llu: sequence %llu of %llu bytes: expected it inside the %llu bytes "
                         "of %s, got it at byte %lld",
                         (unsigned long long)(docs->pointers + 8 * i), (unsigned long long)i,
-                        (unsigned long long)bytes, (unsigned long long)s->blob->size,
-                        blob_name(s->blob), (long long)pointer);
+                        (unsigned long long)bytes, (unsigned long long)s->base.blob->size,
+                        blob_name(s->base.blob), (long long)pointer);
     return 0;
 }
 
@@ -267,7 +268,7 @@ static int tokens_megatron_scatter(struct token_stream *s)
 {
     s->documents.before = s->before;
     s->offset = 0;
-    return scattered_blob(TAKE_PTR(s->blob), &s->documents, &s->blob);
+    return scattered_blob(TAKE_PTR(s->base.blob), &s->documents, &s->base.blob);
 }
 
 static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
@@ -303,9 +304,9 @@ static void note_rest(struct token_stream *s)
 {
     uint64_t end = s->offset + s->tokens * s->width;
 
-    if (!s->before && end < s->blob->size)
+    if (!s->before && end < s->base.blob->size)
         text_add(&s->note, "%s: %llu bytes after the last sequence are not used\n",
-                 blob_name(s->blob), (unsigned long long)(s->blob->size - end));
+                 blob_name(s->base.blob), (unsigned long long)(s->base.blob->size - end));
 }
 
 int megatron_prepare(struct token_stream *s, struct diag *d)
@@ -337,7 +338,7 @@ int megatron_check(const struct token_stream *s, struct diag *d)
         return blob_bad(s->index, d,
                         "expected sequences that follow each other in %s, %llu tokens in all, got "
                         "%llu tokens%s",
-                        blob_name(s->blob), (unsigned long long)s->tokens,
+                        blob_name(s->base.blob), (unsigned long long)s->tokens,
                         (unsigned long long)pass.tokens, pass.in_order ? "" : " in another order");
     return r;
 }

@@ -114,7 +114,7 @@ static int pack_step(void *impl, struct diag *d)
     pack_forget(p);
     p->prepared.end[SAMPLE] = p->split.n + p->bins;
     p->prepared.end[FULL] = p->split.n;
-    r = blob_check(p->stream->blob);
+    r = blob_check(p->stream->base.blob);
     if (r == 0)
         r = blob_check(p->stream->index);
     return r < 0 ? r : 1;
@@ -151,9 +151,9 @@ int packing_new(const struct token_stream *s, const struct format_setup *setup,
                      .impl = p,
                      .keep = setup->keep,
                      .type = "rows",
-                     .blob = s->blob,
-                     .name = blob_name(s->blob),
-                     .source = blob_source(s->blob),
+                     .blob = s->base.blob,
+                     .name = blob_name(s->base.blob),
+                     .source = blob_source(s->base.blob),
                      .size = s->index->size,
                      .shape = {.columns = N_NUMBERS, .rising = 1u << SAMPLE | 1u << FULL}},
         .stream = s,

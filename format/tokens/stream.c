@@ -9,6 +9,7 @@
 #include "format/tokens/packing.h"
 
 #define PIECE (UINT64_C(1) << 20) /* bytes of tokens read at once */
+#define STEP  128                 /* reads of a step of preparing */
 
 const struct token_program token_programs[] = {
     [TOKENS_MEGATRON] = {"Megatron-LM", megatron_prepare, megatron_check},
@@ -17,26 +18,102 @@ const struct token_program token_programs[] = {
     [TOKENS_RAW] = {"no header", NULL, NULL},
 };
 
-struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype)
-{
-    struct token_stream *s = calloc(1, sizeof(*s));
+/* ---- the index of documents ---- */
 
-    if (!s) {
+static int stream_identity(void *impl, struct text *ret)
+{
+    const struct token_stream *s = impl;
+
+    text_add(ret, " %d %s %d", (int)s->layout, dtype_info(s->dtype)->name,
+             s->documents.by_sequence);
+    return prepared_add_identity(&s->base.prepared, ret, s->index);
+}
+
+/* The tokens of a kept index are hostile: they lie inside the stream. A stream whose sequences are
+ * not in their order must go through its index again. */
+static int stream_load(void *impl, const struct index *index)
+{
+    struct token_stream *s = impl;
+    int r = 0;
+
+    while (r == 0)
+        r = stream_prepare(s, NULL);
+    if (r < 0)
+        return r;
+    return index->rows == s->documents.n && index_number(index, index->rows, 0) <= s->tokens
+               ? 0
+               : -EBADMSG;
+}
+
+static int stream_step(void *impl, struct diag *d)
+{
+    struct token_stream *s = impl;
+    const struct documents *docs = &s->documents;
+    uint64_t start[DOCUMENTS_AT_ONCE];
+    int r = stream_prepare(s, d);
+
+    for (unsigned i = 0; i < STEP && r == 1 && s->next < docs->n; i++) {
+        size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE, docs->n - s->next);
+
+        r = documents_starts(READ_WAITS, docs, s->next, n, start, d);
+        for (size_t k = 0; k < n && r == 0; k++)
+            r = index_add(s->base.prepared.builder, NULL, 0, &start[k]);
+        if (r < 0)
+            return r;
+        s->next += n;
+        r = 1;
+    }
+    if (r < 1 || s->next < docs->n)
+        return r < 0 ? r : 0;
+    s->base.prepared.end[0] = s->tokens;
+    r = blob_check(s->base.blob);
+    if (r == 0)
+        r = blob_check(s->index);
+    return r < 0 ? r : 1;
+}
+
+static void stream_release(void *p)
+{
+    struct token_stream *s = p;
+
+    packing_free(s->packing);
+    blob_free(s->index);
+    blob_free(s->loss);
+    free(s->before);
+    text_release(&s->note);
+}
+
+static const struct record_file_ops stream_ops = {
+    .size = sizeof(struct token_stream),
+    .index = {.version = "tokens 1",
+              .identity = stream_identity,
+              .load = stream_load,
+              .step = stream_step},
+    .shape = {.columns = 1, .rising = 1},
+    .release = stream_release,
+};
+
+/* ---- opening ---- */
+
+struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype,
+                                const struct format_setup *setup)
+{
+    struct token_stream *s;
+
+    if (record_file_new(&stream_ops, blob, setup, &s) < 0) {
         blob_free(blob);
         return NULL;
     }
-    s->users = 1;
     s->layout = layout;
-    s->blob = blob;
     s->dtype = dtype;
     s->width = dtype_info(dtype)->bytes;
     return s;
 }
 
 int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, uint64_t header,
-                 struct token_stream **ret, struct diag *d)
+                 const struct format_setup *setup, struct token_stream **ret, struct diag *d)
 {
-    AUTO_STREAM struct token_stream *s = stream_new(layout, blob, dtype);
+    AUTO_STREAM struct token_stream *s = stream_new(layout, blob, dtype, setup);
 
     if (!s)
         return -ENOMEM;
@@ -47,19 +124,6 @@ int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, 
     s->tokens = (blob->size - header) / s->width;
     *ret = TAKE_PTR(s);
     return 0;
-}
-
-void stream_drop(struct token_stream *s)
-{
-    if (!s || --s->users)
-        return;
-    packing_free(s->packing);
-    blob_free(s->blob);
-    blob_free(s->index);
-    blob_free(s->loss);
-    free(s->before);
-    text_release(&s->note);
-    free(s);
 }
 
 int stream_check_documents(const struct documents *docs, uint64_t *checked, struct diag *d)
@@ -131,15 +195,15 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
     *ret = 0;
     for (uint64_t at = 0; at < n; at += at_once) {
         size_t some = (size_t)min_u64(at_once, n - at);
-        int r =
-            blob_read(READ_WAITS, s->blob, piece, some * s->width, s->offset + at * s->width, d);
+        int r = blob_read(READ_WAITS, s->base.blob, piece, some * s->width,
+                          s->offset + at * s->width, d);
 
         if (r < 0)
             return r;
         for (size_t i = 0; i < some; i++)
             *ret = max_u64(*ret, stream_token(s, piece + i * s->width));
     }
-    return blob_verify(s->blob, d);
+    return blob_verify(s->base.blob, d);
 }
 
 int stream_check(struct token_stream *s, struct diag *d)

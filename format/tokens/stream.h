@@ -4,7 +4,7 @@
 #define EPOCHFS_FORMAT_TOKENS_STREAM_H
 
 #include "base/text.h"
-#include "format/core/format.h"
+#include "format/records/record_set.h"
 #include "format/tokens/documents.h"
 
 struct packing;
@@ -24,11 +24,14 @@ struct token_program {
 };
 extern const struct token_program token_programs[]; /* by layout */
 
+/* Next to the tokens a document has losses, or a mode, or neither. */
+enum { COLUMN_TOKENS, COLUMN_LOSS_OR_MODE, STREAM_COLUMNS };
+
 struct token_stream {
-    unsigned users; /* datasets; changed while they are opened and freed only, by one thread */
+    struct record_file base; /* the blob of its tokens, and the index of samples that are documents:
+                                a row has the tokens before one */
     enum token_layout layout;
-    char name[256]; /* of its dataset */
-    struct blob *blob;
+    char name[256];     /* of its dataset */
     struct blob *index; /* where documents are; NULL: nothing says it */
     struct blob *loss;  /* a byte for each token; NULL */
     uint64_t modes;     /* offset in index of a byte for each sequence; 0: none */
@@ -36,7 +39,7 @@ struct token_stream {
     unsigned width; /* bytes of a token */
 
     /* Once it is prepared: */
-    uint64_t offset; /* of token 0 in blob */
+    uint64_t offset; /* of token 0 in base.blob */
     uint64_t tokens;
     struct documents documents;
     struct text note; /* what a user has to know, lines */
@@ -51,20 +54,22 @@ struct token_stream {
     enum { STREAM_NEW, STREAM_SEQUENCES, STREAM_DOCUMENTS, STREAM_READY } state;
     uint64_t checked; /* sequences, or documents, that the pass has seen */
     uint64_t *before; /* [sequences + 1] tokens before each, if they are not in order in blob */
+    uint64_t next;    /* document, while the index is made */
+    struct record_column column[STREAM_COLUMNS];
 };
 
 /* Make the stream of a file of each layout. They take over the blobs that they use, also on error,
  * and read their heads only. 0, or -errno with the reason in d. */
-int stream_megatron(struct source_file *index, struct blob *bin, bool by_sequence,
+int stream_megatron(struct source_file *index, struct blob *bin, const struct format_setup *setup,
                     struct token_stream **ret, struct diag *d);
-int stream_llmc(struct source_file *file, struct token_stream **ret, struct diag *d);
+int stream_llmc(struct source_file *file, const struct format_setup *setup,
+                struct token_stream **ret, struct diag *d);
 struct datatrove_files {
     struct blob *index, *metadata, *loss; /* NULL: there is none */
 };
 int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
-                     const struct format_options *options, struct token_stream **ret,
-                     struct diag *d);
-int stream_raw(struct source_file *file, const struct format_options *options,
+                     const struct format_setup *setup, struct token_stream **ret, struct diag *d);
+int stream_raw(struct source_file *file, const struct format_setup *setup,
                struct token_stream **ret, struct diag *d);
 
 /* Prepare it a step further: 1: ready, 0: not yet, or -errno with the reason in d. By one thread;
@@ -87,23 +92,30 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
 /* Add to t, for people, what the largest of all is, if that is known. */
 void stream_add_largest(const struct token_stream *s, struct text *t);
 
-void stream_drop(struct token_stream *s); /* by one user; takes NULL */
-
 static inline void stream_scope_end(struct token_stream **s)
 {
-    stream_drop(*s);
+    record_file_drop(*s ? &(*s)->base : NULL);
 }
 #define AUTO_STREAM AUTO(stream_scope_end)
+
+/* ---- samples that are documents (format/tokens/document_set.c) ---- */
+
+/* Give the stream its columns. */
+void stream_add_columns(struct token_stream *s);
+
+/* For record_set_new() of streams. */
+extern const struct record_format token_documents;
 
 /* ---- for the layouts ---- */
 
 /* The stream takes over blob, even if there is no memory: then NULL. */
-struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype);
+struct token_stream *stream_new(enum token_layout layout, struct blob *blob, enum dtype dtype,
+                                const struct format_setup *setup);
 
 /* A stream of all tokens that follow a header of so many bytes; the same of blob. 0; -EBADMSG with
  * the reason in d: they end in the middle of a token; or -ENOMEM. */
 int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, uint64_t header,
-                 struct token_stream **ret, struct diag *d);
+                 const struct format_setup *setup, struct token_stream **ret, struct diag *d);
 
 /* An index of more bytes is checked at both ends only, until another process asks for all. */
 #define STREAM_INDEX_CHECKED (UINT64_C(16) << 20)

@@ -63,7 +63,7 @@ static int place_streams(struct dataset *ds, struct diag *d)
 
         if (!checked_add(w->first[i], n, &w->first[i + 1]) || w->first[i + 1] > INT64_MAX)
             return diag_set(d, -EFBIG, "expected at most %lld windows", (long long)INT64_MAX);
-        w->run[i] = (struct field_run){w->first[i], s->blob, s->offset};
+        w->run[i] = (struct field_run){w->first[i], s->base.blob, s->offset};
         w->loss_run[i] = (struct field_run){w->first[i], s->loss, 0};
         tokens += s->tokens;
         used += n && !windows_by_document(w) ? (n - 1) * w->step + w->tokens + 1 : 0;
@@ -234,7 +234,7 @@ static void windows_about(const struct dataset *ds, struct text *t)
     uint8_t first[8 * 8];
     size_t some = (size_t)min_u64(n, 8);
 
-    if (!n || blob_read(READ_WAITS, s->blob, first, some * s->width, s->offset, NULL) < 0 ||
+    if (!n || blob_read(READ_WAITS, s->base.blob, first, some * s->width, s->offset, NULL) < 0 ||
         stream_largest(s, n, &largest, NULL) < 0)
         return;
     text_add(t, "    first   ");
@@ -281,7 +281,7 @@ static void split_locate(const struct dataset *ds, uint64_t sample, const struct
     if ((only && only->numbering) || window_find(READ_WAITS, ds, sample, &x, NULL) < 0)
         return;
     for (size_t i = 0; i < x.n; i++)
-        text_add(t, "%s%s:%llu+%llu", i ? " " : "", blob_name(x.s->blob),
+        text_add(t, "%s%s:%llu+%llu", i ? " " : "", blob_name(x.s->base.blob),
                  (unsigned long long)(x.s->offset + x.piece[i].start * x.s->width),
                  (unsigned long long)(x.piece[i].tokens * x.s->width));
 }
@@ -289,7 +289,7 @@ static void split_locate(const struct dataset *ds, uint64_t sample, const struct
 static void tokens_windows_release(struct windows *w)
 {
     for (unsigned i = 0; i < w->n; i++) {
-        stream_drop(w->stream[i]);
+        record_file_drop(&w->stream[i]->base);
         free(w->split ? w->split[i].before : NULL);
     }
     free(w->stream);
@@ -316,7 +316,7 @@ static const struct dataset_ops windows_ops = {WINDOWS_OPS};
 static const struct dataset_ops split_ops = {WINDOWS_OPS, .locate = split_locate,
                                              .extents = split_extents};
 
-static struct windows *make_windows(struct token_stream *const *stream, unsigned n,
+static struct windows *make_windows(struct record_file *const *file, unsigned n,
                                     const struct format_setup *setup)
 {
     const struct format_options *options = &setup->options;
@@ -339,16 +339,16 @@ static struct windows *make_windows(struct token_stream *const *stream, unsigned
         return NULL;
     }
     for (; w->n < n; w->n++) {
-        stream[w->n]->users++;
-        w->stream[w->n] = stream[w->n];
+        record_file_share(file[w->n]);
+        w->stream[w->n] = (struct token_stream *)file[w->n];
     }
     return w;
 }
 
-int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
+int windows_new(struct record_file *const *file, unsigned n, const struct format_setup *setup,
                 struct dataset **ret)
 {
-    struct windows *w = make_windows(stream, n, setup);
+    struct windows *w = make_windows(file, n, setup);
     AUTO_DATASET struct dataset *ds = NULL;
     int r = dataset_new(&format_tokens, w && windows_by_document(w) ? &split_ops : &windows_ops, w,
                         WINDOWS_FIELDS + 2, 3 * (size_t)n, &ds);
@@ -356,7 +356,7 @@ int windows_new(struct token_stream *const *stream, unsigned n, const struct for
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
-        struct blob *const blob[] = {stream[i]->blob, stream[i]->index, stream[i]->loss};
+        struct blob *const blob[] = {file[i]->blob, w->stream[i]->index, w->stream[i]->loss};
 
         for (unsigned k = 0; k < ARRAY_LEN(blob); k++)
             if (blob[k])

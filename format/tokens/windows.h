@@ -32,7 +32,7 @@ struct windows {
 };
 
 /* A dataset of n streams, each of which has one user more then. 0 or -ENOMEM. */
-int windows_new(struct token_stream *const *stream, unsigned n, const struct format_setup *setup,
+int windows_new(struct record_file *const *file, unsigned n, const struct format_setup *setup,
                 struct dataset **ret);
 
 /* Windows of T + 1 tokens, step apart, in n tokens. */

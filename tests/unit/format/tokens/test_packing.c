@@ -31,9 +31,9 @@ static void fixture_init(struct fixture *f, const uint64_t *length, size_t n)
         store_le64((uint8_t *)&f->ends[i], tokens);
     }
     f->s = (struct token_stream){.layout = TOKENS_DATATROVE, .dtype = DTYPE_U1, .width = 1};
-    f->s.blob = memory_blob_new("x.ds", (const uint8_t *)f->ends, 0, 0, NULL);
+    f->s.base.blob = memory_blob_new("x.ds", (const uint8_t *)f->ends, 0, 0, NULL);
     f->s.index = memory_blob_new("x.ds.index", (const uint8_t *)f->ends, 8 * n, 8 * n, NULL);
-    assert_true(f->s.blob && f->s.index);
+    assert_true(f->s.base.blob && f->s.index);
     f->s.tokens = tokens;
     f->s.documents =
         (struct documents){.table = DOCUMENTS_ENDS, .blob = f->s.index, .n = n, .tokens = tokens};
@@ -42,7 +42,7 @@ static void fixture_init(struct fixture *f, const uint64_t *length, size_t n)
 static void fixture_release(struct fixture *f)
 {
     packing_free(f->s.packing);
-    blob_free(f->s.blob);
+    blob_free(f->s.base.blob);
     blob_free(f->s.index);
 }
 
