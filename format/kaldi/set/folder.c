@@ -139,6 +139,15 @@ static int named_archive(struct folder_files *files, const struct scp_line *line
     return 0;
 }
 
+static int add_material(struct kaldi_parts *parts, struct blob **blob)
+{
+    int r = array_capacity(&parts->material, parts->n_material, sizeof(struct blob *));
+
+    if (r == 0)
+        parts->material[parts->n_material++] = TAKE_PTR(*blob);
+    return r;
+}
+
 /* Take the archives that an scp file names out of the folder's files. */
 static int take_material(struct folder_files *files, const struct kaldi_table *script,
                          struct kaldi_parts *parts)
@@ -166,13 +175,10 @@ static int take_material(struct folder_files *files, const struct kaldi_table *s
         free(last);
         last = strndup(line.path, line.path_len);
         r = named_archive(files, &line, script->folder, &file);
+        if (r == 0 && file)
+            r = add_material(parts, &file->blob);
         if (r < 0)
             return r;
-        if (!file)
-            continue;
-        if (array_capacity(&parts->material, parts->n_material, sizeof(struct blob *)) < 0)
-            return -ENOMEM;
-        parts->material[parts->n_material++] = TAKE_PTR(file->blob);
     }
     return 0;
 }
@@ -234,24 +240,6 @@ static int kaldi_add_dataset(struct folder_files *files, const char *name,
     return r < 0 ? r : files->finds->dataset(files->finds, name, ds);
 }
 
-/* Take a file of the data directory: a table, or one of the other files. */
-static int take_known(struct folder_files *files, struct source_file *file, enum known_use use,
-                      struct kaldi_parts *parts, struct diag *d)
-{
-    unsigned before = parts->tables.n;
-    char name[FIELD_NAME_SIZE];
-    int r;
-
-    if (use == NO_FIELD) {
-        blob_free(TAKE_PTR(file->blob));
-        return 0;
-    }
-    kaldi_field_name(file->name, name);
-    r = open_table(files, file, name, &parts->tables, d);
-    parts->has_segments = parts->has_segments || (use == SEGMENTS && parts->tables.n > before);
-    return r;
-}
-
 /* A dataset without one of its fields would not be what its folder says. */
 static int lose_field(struct finds *finds, const struct diag *why)
 {
@@ -291,11 +279,9 @@ static int join_table(struct kaldi_parts *from, const char *name, struct kaldi_p
     table->name = strdup(name);
     if (!table->name)
         return -ENOMEM;
-    for (size_t i = 0; i < from->n_material; i++) {
-        if (array_capacity(&all->material, all->n_material, sizeof(struct blob *)) < 0)
+    for (size_t i = 0; i < from->n_material; i++)
+        if (add_material(all, &from->material[i]) < 0)
             return -ENOMEM;
-        all->material[all->n_material++] = TAKE_PTR(from->material[i]);
-    }
     record_file_share(&table->base);
     shards_add(&all->tables, &table->base);
     return 0;
@@ -331,10 +317,20 @@ static int open_directory(struct folder_files *files, struct kaldi_parts *parts,
     /* segments is the last table */
     for (unsigned use = A_FIELD; use <= NO_FIELD && r == 0; use++)
         for (size_t i = 0; i < files->n && r == 0; i++) {
-            const struct kaldi_known_file *known = kaldi_known_file(files->file[i].name);
+            struct source_file *file = &files->file[i];
+            const struct kaldi_known_file *known = kaldi_known_file(file->name);
+            unsigned before = parts->tables.n;
+            char name[FIELD_NAME_SIZE];
 
-            if (known && known->use == use && files->file[i].blob)
-                r = take_known(files, &files->file[i], use, parts, lost);
+            if (!known || known->use != use || !file->blob)
+                continue;
+            if (use == NO_FIELD) {
+                blob_free(TAKE_PTR(file->blob));
+                continue;
+            }
+            kaldi_field_name(file->name, name);
+            r = open_table(files, file, name, &parts->tables, lost);
+            parts->has_segments |= use == SEGMENTS && parts->tables.n > before;
         }
     find_lost(files->finds, lost);
     if (lost->set && !files->setup->options.kaldi_permissive)
