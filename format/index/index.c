@@ -135,6 +135,27 @@ void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64
         fixed_row(index, row, n, ret);
 }
 
+void index_row_pair(const struct index *index, uint64_t row, unsigned n, uint64_t *ret,
+                    uint64_t *ret_next)
+{
+    const uint8_t *group = index_group_of(index, row), *packed = index_numbers_of(index, group);
+    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
+    unsigned i = (unsigned)(row % GROUP_ROWS);
+
+    if (i + 1 == GROUP_ROWS || row + 1 == index->rows || n > index->fixed) {
+        index_row_start(index, row, n, ret);
+        index_row_start(index, row + 1, n, ret_next);
+        return;
+    }
+    for (unsigned column = 0; column < n; column++) {
+        uint64_t from = load_le64(least + 8 * column);
+
+        ret[column] = from + above_least(packed, width[column], i);
+        ret_next[column] = from + above_least(packed, width[column], i + 1);
+        packed += width[column] * (GROUP_ROWS / 8u);
+    }
+}
+
 void index_row(const struct index *index, uint64_t row, uint64_t *ret)
 {
     index_row_start(index, row, index->shape.columns, ret);

@@ -71,8 +71,7 @@ struct row_place places_row(const struct index *index, uint64_t row)
     uint64_t number[PLACES_COLUMNS], next[PLACES_COLUMNS];
     struct row_sums before, after;
 
-    index_row_start(index, row, COLUMN_FEATURES + 1, number);
-    index_row_start(index, row + 1, COLUMN_FEATURES + 1, next);
+    index_row_pair(index, row, COLUMN_FEATURES + 1, number, next);
     before = sums_of(number);
     after = sums_of(next);
     return (struct row_place){

@@ -315,12 +315,18 @@ static void check_group(const struct rows *rows, const struct index *index, uint
 
 static void check_numbers(const struct rows *rows, const struct index *index)
 {
-    uint64_t number[INDEX_COLUMNS];
+    uint64_t number[INDEX_COLUMNS], first[INDEX_COLUMNS], next[INDEX_COLUMNS];
 
     for (uint64_t row = 0; row <= rows->n; row++) {
         index_row(index, row, number);
+        if (row < rows->n)
+            index_row_pair(index, row, rows->shape.columns, first, next);
         for (unsigned column = 0; column < rows->shape.columns; column++) {
             assert_int_equal(number[column], rows->number[row][column]);
+            if (row < rows->n) {
+                assert_int_equal(first[column], rows->number[row][column]);
+                assert_int_equal(next[column], rows->number[row + 1][column]);
+            }
             assert_int_equal(index_number(index, row, column), rows->number[row][column]);
             if (row % 50 == 0 || row == rows->n)
                 check_group(rows, index, row, column);
