@@ -35,8 +35,6 @@ void http_request_end(struct http_request *request, enum http_end end, const cha
 {
     void (*release)(struct http_request * request) = request->release;
 
-    http_signature_let_go(request->signature);
-    request->signature = NULL;
     request->end = end;
     snprintf(request->why, sizeof(request->why), "%s", why);
     request->done(request);

@@ -65,10 +65,11 @@ struct http_loop {
     bool running, ending;
     pthread_t thread;
     /* Any thread: */
-    atomic_bool poked; /* a request has been stopped or paused */
+    atomic_bool poked; /* a request has been stopped or paused, or the signer has answered */
     /* For the loop's thread and http_loop_free(): */
     struct http_active *active;
-    unsigned counted; /* active and not paused */
+    struct http_request *unsigned_ones; /* that wait for secrets */
+    unsigned counted;                   /* active and not paused */
     bool multiplexes; /* the last server takes many requests on one connection, HTTP/2 */
     int64_t look_ns;  /* when to look for requests that take too long */
     struct kept_targets *targets; /* NULL: none are kept */

@@ -17,32 +17,37 @@
 
 /* ---- texts ---- */
 
-struct get {
-    struct http_request request; /* first */
-    struct round *round;
+/* A request for a text, which is tried again. */
+struct http_ahead {
+    struct http_request request; /* first; of the last try */
+    struct round round;
+    struct http_call call;
+    struct http_heard heard;
+    char *url;  /* owned; NULL: the caller of http_get() has it */
+    bool begun; /* a try is under way */
     struct text body;
-    size_t most, heard; /* bytes at the last progress: see transfer_share() */
+    size_t counted; /* bytes at the last progress: see transfer_share() */
     bool too_much;
 };
 
 /* So many bytes are progress, of a text that takes long to come. */
-static void note_progress(struct get *get)
+static void note_progress(struct http_ahead *get)
 {
-    struct round *round = get->round;
+    struct round *round = &get->round;
     uint64_t share = transfer_share((uint64_t)(round->http->retry_limit_ns / 1000000000), 1);
 
-    if (get->body.len - get->heard < share)
+    if (get->body.len - get->counted < share)
         return;
-    get->heard = get->body.len;
+    get->counted = get->body.len;
     LOCK_SCOPE(&round->lock);
     round_heard_locked(round);
 }
 
 static bool get_body(struct http_request *request, const void *bytes, size_t n)
 {
-    struct get *get = (struct get *)request;
+    struct http_ahead *get = (struct http_ahead *)request;
 
-    get->too_much = n > get->most - get->body.len;
+    get->too_much = n > get->call.most - get->body.len;
     if (!get->too_much)
         text_add_bytes(&get->body, bytes, n);
     note_progress(get);
@@ -51,71 +56,34 @@ static bool get_body(struct http_request *request, const void *bytes, size_t n)
 
 static bool get_aim(struct http_request *request, uint64_t slice)
 {
-    struct get *get = (struct get *)request;
+    struct http_ahead *get = (struct http_ahead *)request;
 
     (void)slice;
     text_release(&get->body);
-    get->heard = 0;
+    get->counted = 0;
     get->too_much = false;
     return true;
 }
 
 static bool get_head(struct http_request *request)
 {
-    struct get *get = (struct get *)request;
+    struct http_ahead *get = (struct http_ahead *)request;
 
-    get->too_much = request->reply.has_length && request->reply.length > get->most;
+    get->too_much = request->reply.has_length && request->reply.length > get->call.most;
     return !get->too_much;
 }
 
 static void get_done(struct http_request *request)
 {
-    round_done(((struct get *)request)->round, request);
+    round_done(&((struct http_ahead *)request)->round, request);
 }
 
-/* The result of a finished request. */
-static int get_result(struct http *http, struct get *get, const struct http_signature *signature,
-                      const char *name, bool *again, struct diag *d)
+/* Begin a try. */
+static int get_begin(struct http_ahead *get)
 {
-    const struct http_reply *reply = &get->request.reply;
+    const struct http_call *call = &get->call;
+    int r;
 
-    *again = false;
-    if (get->too_much)
-        return diag_set(d, -EFBIG, "%s: expected at most %zu bytes, got more", name, get->most);
-    if (get->body.failed)
-        return -ENOMEM;
-    if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
-        return round_failure(http, &get->request, signature, name, again, d);
-    if (reply->status == 206)
-        return diag_set(d, -EREMOTEIO, "%s: expected status 200, got 206, a part", name);
-    if (reply->encoding[0]) /* whatever it is, it is no text */
-        return diag_set(d, -EREMOTEIO,
-                        "%s: expected the bytes as they are, got Content-Encoding: %s", name,
-                        reply->encoding);
-    return 0;
-}
-
-/* Tell the caller what the reply says besides its body. */
-static void get_hear(struct get *get, struct http_heard *ret)
-{
-    const struct http_reply *reply = &get->request.reply;
-
-    if (ret) {
-        free(ret->url);
-        *ret = (struct http_heard){.url = get->request.target, .status = reply->status};
-        memcpy(ret->next, reply->next, sizeof(ret->next));
-        memcpy(ret->code, reply->said_code, sizeof(ret->code));
-        memcpy(ret->said, reply->said, sizeof(ret->said));
-    }
-    get->request.target = NULL;
-}
-
-/* ret_signature: held; the caller releases it when the request is done. */
-static int get_begin(struct http *http, const struct http_call *call, struct round *round,
-                     struct get *get, struct http_signature **ret_signature, struct diag *d)
-{
-    get->round = round;
-    get->most = call->most;
     get->request = (struct http_request){.url = call->url,
                                          .method = call->method,
                                          .headers = call->headers,
@@ -129,60 +97,80 @@ static int get_begin(struct http *http, const struct http_call *call, struct rou
                                          .head = get_head,
                                          .body = get_body,
                                          .done = get_done};
-    return round_send(http, round, &get->request, ret_signature, d);
-}
-
-/* A request for a text. */
-struct http_ahead {
-    struct http *http;
-    char *url; /* owned; NULL: the caller of http_get() has it */
-    struct http_call call;
-    struct http_heard heard;
-    bool begun; /* the request is under way */
-    struct http_signature *signature;
-    struct round round;
-    struct get get;
-};
-
-/* Try it once, or go on with the try that was begun. */
-static int get_once(struct http_ahead *ahead, const char *name, bool *again, struct diag *d)
-{
-    struct http *http = ahead->http;
-    struct get *get = &ahead->get;
-    int r = 0;
-
-    *again = false;
-    if (!ahead->begun) {
-        *get = (struct get){.too_much = false};
-        r = get_begin(http, &ahead->call, &ahead->round, get, &ahead->signature, d);
-    }
-    ahead->begun = false;
-    if (r < 0)
-        return r;
-    round_wait_below(&ahead->round, 1);
-    get_hear(get, ahead->call.heard);
-    r = get_result(http, get, ahead->signature, name, again, d);
-    http_signature_let_go(ahead->signature);
+    r = round_start(&get->round, &get->request);
+    get->begun = r == 0;
     return r;
 }
 
-static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag *d)
+/* Wait for the end of a try, and tell the caller what the reply says besides its body. */
+static void get_end(struct http_ahead *get)
 {
-    const struct http_call *call = &ahead->call;
-    struct http *http = ahead->http;
-    struct round *round = &ahead->round;
-    struct get *get = &ahead->get;
+    const struct http_reply *reply = &get->request.reply;
+    struct http_heard *heard = get->call.heard;
+
+    round_wait_below(&get->round, 1);
+    get->begun = false;
+    if (!heard)
+        return;
+    secret_free(&heard->url);
+    *heard = (struct http_heard){.url = TAKE_PTR(get->request.target), .status = reply->status};
+    memcpy(heard->next, reply->next, sizeof(heard->next));
+    memcpy(heard->code, reply->said_code, sizeof(heard->code));
+    memcpy(heard->said, reply->said, sizeof(heard->said));
+}
+
+/* The result of a try that has ended. */
+static int get_result(struct http_ahead *get, const char *name, bool *again, struct diag *d)
+{
+    const struct http_reply *reply = &get->request.reply;
+
+    *again = false;
+    if (get->too_much)
+        return diag_set(d, -EFBIG, "%s: expected at most %zu bytes, got more", name,
+                        get->call.most);
+    if (get->body.failed)
+        return -ENOMEM;
+    if (get->request.end != HTTP_DONE || reply->status / 100 != 2)
+        return round_failure(&get->round, &get->request, name, again, d);
+    if (reply->status == 206)
+        return diag_set(d, -EREMOTEIO, "%s: expected status 200, got 206, a part", name);
+    if (reply->encoding[0]) /* whatever it is, it is no text */
+        return diag_set(d, -EREMOTEIO,
+                        "%s: expected the bytes as they are, got Content-Encoding: %s", name,
+                        reply->encoding);
+    return 0;
+}
+
+/* Try it once, or go on with the try that was begun. */
+static int get_once(struct http_ahead *get, const char *name, bool *again, struct diag *d)
+{
+    int r = get->begun ? 0 : get_begin(get);
+
+    *again = false;
+    if (r < 0)
+        return r;
+    get_end(get);
+    r = get_result(get, name, again, d);
+    http_signature_let_go(TAKE_PTR(get->request.signature));
+    return r;
+}
+
+static int get_all_tries(struct http_ahead *get, struct text *ret, struct diag *d)
+{
+    const struct http_call *call = &get->call;
+    struct round *round = &get->round;
+    struct http *http = round->http;
     unsigned tries = call->tries ? call->tries : TRIES;
-    char name[HTTP_NAME_SIZE];
+    bool again = true, was_begun = get->begun, counts = !call->plain && !call->no_sign;
     struct diag why = DIAG_INIT;
-    bool again = true, was_begun = ahead->begun;
+    char name[HTTP_NAME_SIZE];
     int r = -EINVAL;
 
     http_url_name(call->url, name, sizeof(name));
-    if (!ahead->begun && http_loop_is_here(http))
+    if (!was_begun && http_loop_is_here(http))
         return diag_set(d, -EDEADLK, "%s: requested by the thread that would have to fetch it",
                         name);
-    if (!ahead->begun && !call->plain && !call->no_sign && round_is_given_up(http))
+    if (!was_begun && counts && round_is_given_up(http))
         return round_say_silent(http, name, d);
     lock_take(&round->lock);
     round->heard = clock_monotonic(round->clock); /* the time for tries begins */
@@ -191,15 +179,11 @@ static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag
         uint64_t pause;
 
         why = DIAG_INIT;
-        r = get_once(ahead, name, &again, &why);
-        if (r == 0) {
-            text_release(ret);
-            *ret = get->body;
-            get->body = (struct text){0};
+        r = get_once(get, name, &again, &why);
+        if (r == 0)
             break;
-        }
         text_release(&get->body);
-        if (was_begun && !call->plain && !call->no_sign && round_is_given_up(http))
+        if (was_begun && counts && round_is_given_up(http))
             again = false; /* it was silent for another text meanwhile */
         if (again && n < tries && round_let_limit_pass(round, &get->request.reply))
             continue;
@@ -209,19 +193,21 @@ static int get_all_tries(struct http_ahead *ahead, struct text *ret, struct diag
             continue;
         }
         /* A server that fails for one URL may have the others. */
-        if (again && !call->plain && !call->no_sign && !get->request.reply.status &&
+        if (again && counts && !get->request.reply.status &&
             (!call->tries || round_is_over(round, 0)))
             round_give_up(http);
         again = false;
-        text_release(ret);
-        text_add_bytes(ret, get->request.error, get->request.error_len);
+        text_add_bytes(&get->body, get->request.error, get->request.error_len);
     }
+    text_release(ret);
+    *ret = get->body;
+    get->body = (struct text){0};
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
 
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
 {
-    struct http_ahead now = {.http = http, .call = *call};
+    struct http_ahead now = {.call = *call};
     int r;
 
     round_init(&now.round, http);
@@ -240,7 +226,6 @@ static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
         free(url);
         return NULL;
     }
-    ahead->http = http;
     ahead->url = url;
     ahead->call = (struct http_call){.url = url, .most = most, .heard = &ahead->heard};
     round_init(&ahead->round, http);
@@ -254,8 +239,7 @@ struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, u
     if (ahead)
         ahead->call.tries = tries;
     if (ahead && !http_loop_is_here(http))
-        ahead->begun =
-            get_begin(http, &ahead->call, &ahead->round, &ahead->get, &ahead->signature, NULL) == 0;
+        get_begin(ahead);
     return ahead;
 }
 
@@ -265,39 +249,32 @@ int http_get_text(struct http *http, char *url, size_t most, struct text *ret, c
     return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
 }
 
-/* No try is under way: free it. */
-static void ahead_free(struct http_ahead *ahead)
-{
-    secret_free(&ahead->heard.url);
-    round_release(&ahead->round);
-    free(ahead->url);
-    free(ahead);
-}
-
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
 {
     int r = ahead ? get_all_tries(ahead, ret, d) : -ENOMEM;
 
-    if (!ahead)
-        return r;
-    if (ret_led)
+    if (ahead && ret_led)
         *ret_led = TAKE_PTR(ahead->heard.url);
-    ahead_free(ahead);
+    http_ahead_drop(&ahead);
     return r;
 }
 
-void http_ahead_drop(struct http_ahead **ahead)
+void http_ahead_drop(struct http_ahead **at)
 {
-    if (!*ahead)
+    struct http_ahead *ahead = TAKE_PTR(*at);
+
+    if (!ahead)
         return;
-    if ((*ahead)->begun) {
-        http_request_stop((*ahead)->http, &(*ahead)->get.request);
-        round_wait_below(&(*ahead)->round, 1);
-        http_signature_let_go((*ahead)->signature);
-        get_hear(&(*ahead)->get, &(*ahead)->heard);
-        text_release(&(*ahead)->get.body);
+    if (ahead->begun) {
+        http_request_stop(ahead->round.http, &ahead->request);
+        get_end(ahead);
+        http_signature_let_go(ahead->request.signature);
     }
-    ahead_free(TAKE_PTR(*ahead));
+    text_release(&ahead->body);
+    secret_free(&ahead->heard.url);
+    round_release(&ahead->round);
+    free(ahead->url);
+    free(ahead);
 }
 
 /* ---- versions of files ---- */
@@ -307,7 +284,6 @@ enum stat_step { STAT_HEAD, STAT_GET, STAT_ENDED };
 struct stat_one {
     struct http_request request; /* first */
     struct round *round;
-    struct http_signature *signature;
     enum stat_step step;
     unsigned tries;
     bool again; /* in the next round, after a pause */
@@ -323,14 +299,8 @@ static void stat_done(struct http_request *request)
     round_done(((struct stat_one *)request)->round, request);
 }
 
-static void stat_end(struct stat_one *one, int error)
-{
-    one->file->error = error;
-    one->step = STAT_ENDED;
-}
-
 /* Send the request for one file. */
-static void stat_send(struct http *http, struct stat_one *one, struct round *round)
+static void stat_send(struct stat_one *one, struct round *round)
 {
     int r;
 
@@ -342,9 +312,11 @@ static void stat_send(struct http *http, struct stat_one *one, struct round *rou
         one->request.method = "HEAD";
     else
         one->request.len = 1;
-    r = round_send(http, round, &one->request, &one->signature, &one->file->why);
-    if (r < 0)
-        stat_end(one, r);
+    r = round_start(round, &one->request);
+    if (r < 0) {
+        one->file->error = r;
+        one->step = STAT_ENDED;
+    }
 }
 
 /* The server has been silent for too long. A server that fails for one URL may have the others.
@@ -392,11 +364,10 @@ static void stat_take(struct http *http, struct stat_one *one, bool crowded)
             one->file->version.etag[0] = '\0';
     } else if (!part && request->end == HTTP_DONE &&
                (status == 403 || status == 405 || status == 501 ||
-                (status == 400 && one->signature))) {
+                (status == 400 && request->signature))) {
         one->file->error = -EAGAIN; /* a server that refuses HEAD may send parts, or say why not */
     } else {
-        one->file->error =
-            round_failure(http, request, one->signature, name, &one->again, &one->file->why);
+        one->file->error = round_failure(one->round, request, name, &one->again, &one->file->why);
         one->tries += !crowded;
         one->again = one->again && one->tries < TRIES;
         one->retry_ms = crowded ? min_u64(request->reply.retry_ms, LIMITER_CROWDED_MS)
@@ -413,66 +384,42 @@ static void stat_take(struct http *http, struct stat_one *one, bool crowded)
     }
 }
 
-/* How long to wait before sending those whose turn it is; 0: none of them has failed. */
-static uint64_t stat_pause(const struct round *round, const struct stat_one *all,
-                           const size_t *turn, size_t n)
-{
-    unsigned tries = 0;
-    uint64_t asked = 0;
-    bool any = false;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct stat_one *one = &all[turn[i]];
-
-        if (!one->again)
-            continue;
-        any = true;
-        tries = (unsigned)max_u64(tries, one->tries);
-        asked = max_u64(asked, one->retry_ms);
-    }
-    return any ? round_pause_ms(round, tries ? tries : 1, asked) : 0;
-}
-
 /* Send those that have a step to do, as many at once as the limiter says. *failed: some have
  * failed, in the round before and now. Returns whether there were any to send. */
 static bool stat_round(struct http *http, struct round *round, size_t n, struct stat_one *all,
                        bool *failed)
 {
-    AUTO_FREE size_t *turn = calloc(n, sizeof(*turn));
     int64_t began = clock_monotonic(round->clock);
-    size_t sent = 0;
-    uint64_t pause;
+    uint64_t sent = 0, asked_ms = 0, pause;
+    unsigned tries = 1;
     bool crowded;
 
     for (size_t i = 0; i < n; i++) {
-        if (all[i].step != STAT_ENDED && !turn)
-            stat_end(&all[i], -ENOMEM);
-        if (all[i].step != STAT_ENDED)
-            turn[sent++] = i;
+        sent += all[i].step != STAT_ENDED;
+        tries = (unsigned)max_u64(tries, all[i].again ? all[i].tries : 0);
+        asked_ms = max_u64(asked_ms, all[i].again ? all[i].retry_ms : 0);
     }
     crowded = min_u64(sent, limiter_most(&http->limiter)) > http->limiter.jobs;
-    pause = *failed ? stat_pause(round, all, turn, sent) : 0;
+    pause = *failed ? round_pause_ms(round, tries, asked_ms) : 0;
     if (*failed && !round_is_over(round, pause))
         round_let_pass(round, pause);
     *failed = false;
-    for (size_t i = 0; i < sent; i++) {
-        struct stat_one *one = &all[turn[i]];
-
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].step == STAT_ENDED)
+            continue;
         round_wait_below(round, limiter_most(&http->limiter));
         if (round_is_over(round, pause))
-            stat_give_up(http, one, round_is_answered(round));
+            stat_give_up(http, &all[i], round_is_answered(round));
         else
-            stat_send(http, one, round);
+            stat_send(&all[i], round);
     }
     round_wait_below(round, 1);
-    for (size_t i = 0; i < sent; i++) {
-        struct stat_one *one = &all[turn[i]];
-
-        if (one->step != STAT_ENDED)
-            stat_take(http, one, crowded);
-        *failed = *failed || one->again;
-        http_signature_let_go(one->signature);
-        one->signature = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (all[i].step == STAT_ENDED)
+            continue;
+        stat_take(http, &all[i], crowded);
+        *failed = *failed || all[i].again;
+        http_signature_let_go(TAKE_PTR(all[i].request.signature));
     }
     if (*failed && crowded)
         limiter_refused(&http->limiter, began);
@@ -517,11 +464,9 @@ static void stat_more(struct http *http, size_t n, struct stat_one *all)
     }
 }
 
-/* Ask for one slice of the files, so that a million files do not need the memory of a million
- * requests. */
-static void stat_slice(struct http *http, size_t n, struct http_file *file)
+void http_stat(struct http *http, size_t n, struct http_file *file)
 {
-    AUTO_FREE struct stat_one *all = calloc(n, sizeof(*all));
+    AUTO_FREE struct stat_one *all = calloc(n + 1, sizeof(*all));
     int no = http_loop_is_here(http) ? -EDEADLK : all ? 0 : -ENOMEM;
     bool silent = round_is_given_up(http);
 
@@ -539,14 +484,6 @@ static void stat_slice(struct http *http, size_t n, struct http_file *file)
         stat_rounds(http, n, all);
         stat_more(http, n, all);
     }
-}
-
-void http_stat(struct http *http, size_t n, struct http_file *file)
-{
-    enum { SLICE = 1024 };
-
-    for (size_t i = 0; i < n; i += SLICE)
-        stat_slice(http, min_u64(n - i, SLICE), file + i);
 }
 
 /* ---- URLs ---- */

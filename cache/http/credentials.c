@@ -13,7 +13,6 @@
 
 #include "cache/http/credentials_parts.h"
 
-#define SECOND      INT64_C(1000000000)
 #define BEFORE      (300 * SECOND) /* how long before it expires it is loaded again */
 #define AGAIN_AFTER (10 * SECOND)  /* next load after a failure, while the old secret is valid */
 
@@ -110,9 +109,7 @@ static int find_region(struct credentials *c, const char *named, struct diag *d)
     if (!region)
         region = environment("AWS_DEFAULT_REGION");
     if (!region) {
-        r = credentials_of_profile(c, true, "region", &of_profile, d);
-        if (r == 0)
-            r = credentials_of_profile(c, false, "region", &of_profile, d);
+        r = credentials_of_either(c, "region", &of_profile, d);
         if (r < 0)
             return r;
         region = r > 0 ? of_profile : "us-east-1";
@@ -127,10 +124,8 @@ static int find_region(struct credentials *c, const char *named, struct diag *d)
 static int check_profile(const struct credentials *c, struct diag *d)
 {
     const struct shared_file credentials = credentials_file(false), config = credentials_file(true);
-    int r = c->profile_is_named ? credentials_of_profile(c, false, NULL, NULL, d) : 1;
+    int r = c->profile_is_named ? credentials_of_either(c, NULL, NULL, d) : 1;
 
-    if (r == 0)
-        r = credentials_of_profile(c, true, NULL, NULL, d);
     return r == 0 ? diag_set(d, -ENOENT, "profile %.100s: is in neither %s nor %s", c->profile,
                              credentials.shown, config.shown)
                   : r;

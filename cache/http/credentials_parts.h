@@ -10,6 +10,9 @@
 #include "cache/disk/folder.h"
 #include "cache/http/credentials.h"
 
+#define SECOND      INT64_C(1000000000)
+#define ANSWER_MOST (64u << 10) /* bytes of an answer of an endpoint */
+
 struct loaded {
     struct http_secret secret; /* neither key_id nor token: there is none */
     int64_t expires;           /* by clock_wall(); INT64_MAX: never */
@@ -41,9 +44,10 @@ struct shared_file {
 };
 struct shared_file credentials_file(bool is_config);
 
-/* See profile_get(). A missing file counts as empty. */
+/* See profile_get(). A missing file counts as empty. either: the config file counts first. */
 int credentials_of_profile(const struct credentials *c, bool in_config, const char *key, char **ret,
                            struct diag *d);
+int credentials_of_either(const struct credentials *c, const char *key, char **ret, struct diag *d);
 
 void credentials_loaded_release(struct loaded *loaded);
 
@@ -53,6 +57,10 @@ int credentials_read_token(const char *path, const char *what, struct text *ret,
 
 /* text may be NULL. 0 or -ENOMEM. */
 int credentials_copy(const char *text, char **ret);
+
+/* When the secrets expire that were asked for; expires: as its answer says, NULL: never. false: it
+ * is no time. */
+bool credentials_set_expiry(struct loaded *loaded, const char *expires);
 
 /* ---- credentials_role.c ---- */
 

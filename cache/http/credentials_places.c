@@ -8,12 +8,9 @@
 
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
-#include "cache/http/xml.h"
 
-#define SECOND      INT64_C(1000000000)
-#define FILES_GOOD  (600 * SECOND)
-#define NONE_GOOD   (600 * SECOND)
-#define ANSWER_MOST (64u << 10)
+#define FILES_GOOD (600 * SECOND)
+#define NONE_GOOD  (600 * SECOND)
 
 /* ---- the environment ---- */
 
@@ -48,10 +45,8 @@ static int refuse_others(const struct credentials *c, struct diag *d)
 
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         char *value = NULL;
-        int r = credentials_of_profile(c, true, others[i], &value, d);
+        int r = credentials_of_either(c, others[i], &value, d);
 
-        if (r == 0)
-            r = credentials_of_profile(c, false, others[i], &value, d);
         secret_free(&value);
         if (r < 0)
             return r;
@@ -98,43 +93,21 @@ static int credentials_places_load_shared(const struct credentials *c, struct lo
 
 /* ---- endpoints ---- */
 
-/* Get a member of an answer. */
-static int member(const struct text *answer, const char *key, char **ret)
+/* Ask one, at most `tries` times of timeout_s. line: a header of the request, NULL: none. */
+static int ask(const struct credentials *c, const char *url, const char *method, const char *line,
+               unsigned timeout_s, unsigned tries, struct text *ret, struct diag *d)
 {
-    return json_member(answer->data, answer->len, key, ret);
-}
+    const char *const headers[] = {line, NULL};
 
-static int read_answer(const struct text *answer, const char *what, struct loaded *loaded,
-                       struct diag *d)
-{
-    char *expires = NULL;
-    time_t at;
-    int r = answer->data ? member(answer, "AccessKeyId", &loaded->secret.key_id) : -EBADMSG;
-
-    if (r > 0)
-        r = member(answer, "SecretAccessKey", &loaded->secret.key);
-    if (r > 0 && member(answer, "Token", &loaded->secret.token) == -ENOMEM)
-        r = -ENOMEM;
-    if (r > 0)
-        r = member(answer, "Expiration", &expires);
-    if (r == 0 && loaded->secret.key) { /* these do not expire */
-        loaded->expires = INT64_MAX;
-        r = 1;
-    } else if (r > 0) {
-        bool good = iso_time_parse(expires, &at);
-
-        loaded->expires = good && at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
-        r = good ? 1 : 0;
-    }
-    secret_free(&expires);
-    if (r == 0 || r == -EBADMSG)
-        return diag_set(d, -EBADMSG,
-                        "%s: expected JSON with AccessKeyId, SecretAccessKey and Expiration, got "
-                        "something else",
-                        what);
-    loaded->was_asked = true;
-    snprintf(loaded->origin, sizeof(loaded->origin), "%s", what);
-    return r;
+    return http_get(c->http,
+                    &(struct http_call){.url = url,
+                                        .method = method,
+                                        .headers = headers,
+                                        .most = ANSWER_MOST,
+                                        .timeout_s = timeout_s,
+                                        .tries = tries,
+                                        .plain = true},
+                    ret, d);
 }
 
 /* "Name: value"; the caller wipes and frees it. NULL: no memory, or the value does not fit in a
@@ -150,40 +123,54 @@ static char *header(const char *name, const char *value)
     return ret;
 }
 
-/* The token that the container's endpoint wants; "": none. */
-static int container_token(struct text *ret, struct diag *d)
+static int read_answer(const struct text *answer, const char *what, struct loaded *loaded,
+                       struct diag *d)
 {
-    const char *file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    struct http_secret *secret = &loaded->secret;
+    char *expires = NULL;
+    const struct {
+        const char *name;
+        char **text;
+    } members[] = {{"AccessKeyId", &secret->key_id},
+                   {"SecretAccessKey", &secret->key},
+                   {"Token", &secret->token},
+                   {"Expiration", &expires}};
+    int r = answer->data ? 0 : -EBADMSG;
 
-    if (!file) {
-        text_add(ret, "%s", token ? token : "");
-        return ret->failed ? -ENOMEM : 0;
-    }
-    return credentials_read_token(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", ret, d);
+    for (size_t i = 0; i < ARRAY_LEN(members) && r >= 0; i++)
+        r = json_member(answer->data, answer->len, members[i].name, members[i].text);
+    if (r >= 0 && (!secret->key_id || !secret->key || !credentials_set_expiry(loaded, expires)))
+        r = -EBADMSG;
+    secret_free(&expires);
+    if (r == -EBADMSG)
+        return diag_set(d, r,
+                        "%s: expected JSON with AccessKeyId, SecretAccessKey and Expiration, got "
+                        "something else",
+                        what);
+    snprintf(loaded->origin, sizeof(loaded->origin), "%s", what);
+    return r < 0 ? r : 1;
 }
 
+/* The container's endpoint may want a token. */
 static int ask_container(const struct credentials *c, const char *url, struct loaded *loaded,
                          struct diag *d)
 {
+    const char *file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+    const char *named = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     AUTO_SECRET struct text answer = {0}, token = {0};
-    const char *headers[2] = {NULL, NULL};
-    struct http_call call = {.url = url,
-                             .headers = headers,
-                             .most = ANSWER_MOST,
-                             .timeout_s = 5,
-                             .tries = 2,
-                             .plain = true};
     char *authorization = NULL;
-    int r = container_token(&token, d);
+    int r = 0;
 
-    if (r == 0 && token.len) {
+    if (file)
+        r = credentials_read_token(file, "$AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token, d);
+    else if (named)
+        text_add(&token, "%s", named);
+    if (r == 0 && token.len)
         authorization = header("Authorization", token.data);
-        headers[0] = authorization;
-        r = authorization ? 0 : diag_set(d, -EINVAL, "container endpoint: its token is not text");
-    }
+    if (r == 0 && (token.failed || (token.len && !authorization)))
+        r = diag_set(d, -EINVAL, "container endpoint: its token is not text");
     if (r == 0)
-        r = http_get(c->http, &call, &answer, d);
+        r = ask(c, url, NULL, authorization, 5, 2, &answer, d);
     secret_free(&authorization);
     return r < 0 ? r : read_answer(&answer, "container endpoint", loaded, d);
 }
@@ -212,25 +199,16 @@ static int ask_instance(const struct credentials *c, const char *method, const c
                         const char *header_line, struct text *ret)
 {
     const char *base = environment("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    const char *const headers[] = {header_line, NULL};
     AUTO_FREE char *url = NULL;
-    struct http_call call = {.method = method,
-                             .headers = headers,
-                             .most = ANSWER_MOST,
-                             .timeout_s = 1,
-                             .tries = 1,
-                             .plain = true};
     size_t len;
 
     if (!base)
         base = "http://169.254.169.254";
-    len = strlen(base);
-    while (len && base[len - 1] == '/')
+    for (len = strlen(base); len && base[len - 1] == '/';)
         len--;
     if (text_print(&url, "%.*s%s", (int)len, base, path) < 0)
         return -ENOMEM;
-    call.url = url;
-    return http_get(c->http, &call, ret, NULL);
+    return ask(c, url, method, header_line, 1, 1, ret, NULL);
 }
 
 /* A machine without a role, or that is not an instance, has none: no error. */
@@ -297,11 +275,8 @@ static int load_google(const struct credentials *c, struct loaded *loaded, struc
 {
     const char *token = environment("CLOUDSDK_AUTH_ACCESS_TOKEN"),
                *host = environment("GCE_METADATA_HOST");
-    const char *const headers[] = {"Metadata-Flavor: Google", NULL};
     AUTO_SECRET struct text answer = {0};
     AUTO_FREE char *url = NULL;
-    struct http_call call = {
-        .headers = headers, .most = ANSWER_MOST, .timeout_s = 5, .tries = 2, .plain = true};
     int r;
 
     loaded->expires = INT64_MAX;
@@ -317,10 +292,11 @@ static int load_google(const struct credentials *c, struct loaded *loaded, struc
     if (text_print(&url, "http://%s/computeMetadata/v1/instance/service-accounts/default/token",
                    host) < 0)
         return -ENOMEM;
-    call.url = url;
-    r = http_get(c->http, &call, &answer, d);
+    r = ask(c, url, NULL, "Metadata-Flavor: Google", 5, 2, &answer, d);
     if (r == 0)
-        r = answer.data ? member(&answer, "access_token", &loaded->secret.token) : -EBADMSG;
+        r = answer.data
+                ? json_member(answer.data, answer.len, "access_token", &loaded->secret.token)
+                : -EBADMSG;
     if (r == 0 || r == -EBADMSG)
         return diag_set(d, -EBADMSG,
                         "$GCE_METADATA_HOST: expected JSON with access_token, got something else");

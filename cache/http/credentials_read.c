@@ -1,5 +1,6 @@
 /* What the places of credentials read: the environment, the shared files of AWS's tools and files
  * of tokens. Texts are wiped when they are released. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,16 @@
 #include "cache/disk/local_file.h"
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
+#include "cache/http/xml.h"
 
 #define FILE_MOST (1u << 20)
+
+void http_secret_release(struct http_secret *secret)
+{
+    secret_free(&secret->key_id);
+    secret_free(&secret->key);
+    secret_free(&secret->token);
+}
 
 void credentials_loaded_release(struct loaded *loaded)
 {
@@ -23,6 +32,16 @@ int credentials_copy(const char *text, char **ret)
 {
     *ret = text ? strdup(text) : NULL;
     return text && !*ret ? -ENOMEM : 0;
+}
+
+bool credentials_set_expiry(struct loaded *loaded, const char *expires)
+{
+    time_t at = INT64_MAX / SECOND;
+    bool good = !expires || iso_time_parse(expires, &at);
+
+    loaded->expires = at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
+    loaded->was_asked = true;
+    return good;
 }
 
 struct shared_file credentials_file(bool is_config)
@@ -75,102 +94,106 @@ int credentials_of_profile(const struct credentials *c, bool in_config, const ch
     return r > 0 ? profile_get(text.data, text.len, c->profile, in_config, key, ret) : r;
 }
 
+int credentials_of_either(const struct credentials *c, const char *key, char **ret, struct diag *d)
+{
+    int r = credentials_of_profile(c, true, key, ret, d);
+
+    return r == 0 ? credentials_of_profile(c, false, key, ret, d) : r;
+}
+
 /* ---- parsers ---- */
 
 /* Parsers of what holds credentials. The callers wipe the texts. */
-
-/* Bytes of a text. */
-struct span {
-    const char *at;
-    size_t len;
-};
 
 static bool credentials_read_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct span trim(struct span s)
+/* A text without blanks around it, cut off in place. */
+static char *trim(char *text)
 {
-    while (s.len && credentials_read_is_blank(s.at[0])) {
-        s.at++;
-        s.len--;
-    }
-    while (s.len && credentials_read_is_blank(s.at[s.len - 1]))
-        s.len--;
-    return s;
+    size_t len;
+
+    while (credentials_read_is_blank(*text))
+        text++;
+    for (len = strlen(text); len && credentials_read_is_blank(text[len - 1]);)
+        text[--len] = '\0';
+    return text;
 }
 
-static bool is_text(struct span s, const char *text)
+/* Is a line "[...]" the section of profile? */
+static bool is_section(char *line, const char *profile, bool in_config)
 {
-    return s.len == strlen(text) && !memcmp(s.at, text, s.len);
-}
+    char *name = line + 1, *end = strchr(name, ']');
+    size_t len;
 
-/* Is a line "[...]" the section of profile? line: trimmed, begins with '['. */
-static bool is_section(struct span line, const char *profile, bool in_config)
-{
-    const char *end = memchr(line.at, ']', line.len);
-    struct span name = {line.at + 1, end ? (size_t)(end - line.at - 1) : 0};
-
+    name[end ? end - name : 0] = '\0';
     name = trim(name);
-    if (in_config && name.len > 8 && !memcmp(name.at, "profile", 7) &&
-        credentials_read_is_blank(name.at[7]))
-        name = trim((struct span){name.at + 8, name.len - 8});
+    if (in_config && !strncmp(name, "profile", 7) && credentials_read_is_blank(name[7]))
+        name = trim(name + 8);
     else if (in_config && strcmp(profile, "default") != 0)
         return false;
-    if (name.len >= 2 && (name.at[0] == '"' || name.at[0] == '\'') &&
-        name.at[name.len - 1] == name.at[0])
-        name = (struct span){name.at + 1, name.len - 2};
-    return is_text(name, profile);
+    len = strlen(name);
+    if (len >= 2 && strchr("\"'", *name) && name[len - 1] == *name) {
+        name[len - 1] = '\0';
+        name++;
+    }
+    return !strcmp(name, profile);
 }
 
-/* The value of a line "key = value"; len 0: not such a line, or no value. */
-static struct span value_of(struct span line, const char *key)
+/* The value of a line "key = value"; NULL: not such a line, or no value. */
+static char *value_of(char *line, const char *key)
 {
-    const char *equals = memchr(line.at, '=', line.len);
-    struct span value = {line.at, 0};
+    char *equals = strchr(line, '='), *value;
 
-    if (!equals || !is_text(trim((struct span){line.at, (size_t)(equals - line.at)}), key))
-        return value;
-    value = trim((struct span){equals + 1, (size_t)(line.at + line.len - equals - 1)});
-    for (size_t i = 1; i < value.len; i++)
-        if ((value.at[i] == '#' || value.at[i] == ';') &&
-            credentials_read_is_blank(value.at[i - 1]))
-            return trim((struct span){value.at, i});
-    return value;
+    if (!equals)
+        return NULL;
+    *equals = '\0';
+    value = trim(equals + 1);
+    if (strcmp(trim(line), key) != 0 || !*value)
+        return NULL;
+    for (char *c = value + 1; *c; c++)
+        if ((*c == '#' || *c == ';') && credentials_read_is_blank(c[-1])) {
+            *c = '\0';
+            break;
+        }
+    return trim(value);
 }
 
 int profile_get(const char *text, size_t len, const char *profile, bool in_config, const char *key,
                 char **ret)
 {
-    struct span found = {NULL, 0};
+    AUTO_SECRET struct text copy = {0};
+    const char *found = NULL;
     bool inside = false, section = false;
 
-    for (size_t at = 0; at < len;) {
-        const char *end = memchr(text + at, '\n', len - at);
-        struct span raw = {text + at, end ? (size_t)(end - text) - at : len - at};
-        struct span line = trim(raw), value;
+    text_add_bytes(&copy, text, len);
+    if (copy.failed)
+        return -ENOMEM;
+    for (char *at = copy.data, *end; at && at < copy.data + len; at = end + 1) {
+        bool indented = credentials_read_is_blank(*at), whole;
+        char *line, *value;
 
-        at += raw.len + 1;
-        if (!line.len || *line.at == '#' || *line.at == ';')
-            continue;
-        if (*line.at == '[') {
-            inside = is_section(line, profile, in_config);
+        end = memchr(at, '\n', len - (size_t)(at - copy.data));
+        end = end ? end : copy.data + len;
+        *end = '\0';
+        whole = strlen(at) == (size_t)(end - at);
+        line = trim(at);
+        if (*line == '[') {
+            inside = whole && is_section(line, profile, in_config);
             section = section || inside;
-            continue;
+        } else if (inside && whole && key && !strchr("#;", *line) &&
+                   !indented) { /* indented lines belong to another key */
+            value = value_of(line, key);
+            found = value ? value : found;
         }
-        if (!inside || !key ||
-            credentials_read_is_blank(*raw.at)) /* indented lines belong to another key */
-            continue;
-        value = value_of(line, key);
-        if (value.len && !memchr(value.at, '\0', value.len))
-            found = value;
     }
     if (!key)
         return section;
-    if (!found.len)
+    if (!found)
         return 0;
-    *ret = strndup(found.at, found.len);
+    *ret = strdup(found);
     return *ret ? 1 : -ENOMEM;
 }
 
@@ -198,33 +221,24 @@ int json_member(const char *json, size_t len, const char *key, char **ret)
 
 /* ---- endpoints ---- */
 
-/* Is host, of len bytes, an IPv4 address that begins with start? */
-static bool is_address_in(const char *host, size_t len, const char *start)
-{
-    unsigned dots = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        if (host[i] != '.' && (host[i] < '0' || host[i] > '9'))
-            return false;
-        dots += host[i] == '.';
-    }
-    return dots == 3 && len > strlen(start) && !memcmp(host, start, strlen(start));
-}
-
 bool container_url_is_good(const char *url)
 {
     static const char *const named[] = {"localhost", "[::1]", "[fd00:ec2::23]"};
-    const char *host;
-    size_t len;
+    struct in_addr at;
+    char host[64];
 
-    if (!strncmp(url, "https://", 8))
-        return url[8] && !strpbrk(url, "\r\n@");
-    if (strncmp(url, "http://", 7) != 0 || strpbrk(url, "\r\n@"))
+    if (strpbrk(url, "\r\n@"))
         return false;
-    host = url + 7;
-    len = *host == '[' ? strcspn(host, "]/?#") + 1 : strcspn(host, ":/?#");
-    for (size_t i = 0; i < 3; i++)
-        if (len == strlen(named[i]) && !memcmp(host, named[i], len))
+    if (!strncmp(url, "https://", 8))
+        return url[8];
+    if (strncmp(url, "http://", 7) != 0)
+        return false;
+    url += 7;
+    snprintf(host, sizeof(host), "%.*s",
+             (int)(*url == '[' ? strcspn(url, "]/?#") + 1 : strcspn(url, ":/?#")), url);
+    for (size_t i = 0; i < ARRAY_LEN(named); i++)
+        if (!strcmp(host, named[i]))
             return true;
-    return is_address_in(host, len, "127.") || is_address_in(host, len, "169.254.170.");
+    return inet_pton(AF_INET, host, &at) == 1 &&
+           (ntohl(at.s_addr) >> 24 == 127 || ntohl(at.s_addr) >> 8 == 0xa9feaa); /* 169.254.170. */
 }

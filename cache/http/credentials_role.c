@@ -13,10 +13,8 @@
 #include "cache/http/reply.h"
 #include "cache/http/xml.h"
 
-#define SECOND      INT64_C(1000000000)
-#define TOKEN_MOST  20000
-#define ANSWER_MOST (64u << 10)
-#define TRIES       3
+#define TOKEN_MOST 20000
+#define TRIES      3
 
 struct role {
     char *arn, *token_file, *session;
@@ -142,21 +140,19 @@ static int role_take(void *user, struct xml_element *element)
 static int role_parse(const struct text *text, struct loaded *loaded, struct diag *d)
 {
     struct role_answer answer = {loaded, NULL};
-    time_t at = 0;
+    const struct http_secret *secret = &loaded->secret;
     size_t unused;
     int r = text->data ? xml_read(text->data, text->len, role_take, &answer, &unused) : -EBADMSG;
 
-    if (r == 0 && (!loaded->secret.key_id || !loaded->secret.key || !loaded->secret.token ||
-                   !answer.expires || !iso_time_parse(answer.expires, &at)))
+    if (r == 0 && (!secret->key_id || !secret->key || !secret->token || !answer.expires ||
+                   !credentials_set_expiry(loaded, answer.expires)))
         r = -EBADMSG;
     secret_free(&answer.expires);
-    if (r == -EBADMSG)
-        return diag_set(d, r,
-                        "security token service: expected XML with keys, a token and a time, "
-                        "got something else");
-    loaded->expires = at < INT64_MAX / SECOND ? (int64_t)at * SECOND : INT64_MAX;
-    loaded->was_asked = true;
-    return r;
+    return r == -EBADMSG
+               ? diag_set(d, r,
+                          "security token service: expected XML with keys, a token and a time, "
+                          "got something else")
+               : r;
 }
 
 /* Ask the service. Where it cannot reach the issuer of the token it is asked again. */

@@ -13,11 +13,13 @@
 #include "cache/http/parts.h"
 
 #define NS_PER_S INT64_C(1000000000)
+#define CA_MOST  (64u << 20) /* bytes of a file of certificates */
 
 static void http_free(struct http *http)
 {
     if (!http)
         return;
+    http_signing_rest(&http->signing);
     if (http->loop)
         http_loop_rest(http);
     http_loop_free(http->loop);
@@ -31,23 +33,19 @@ static void http_free(struct http *http)
 /* Does the file have certificates? */
 static int check_ca(const char *path, char **ret, struct diag *d)
 {
-    AUTO_FREE char *line = NULL;
-    size_t capacity = 0;
-    AUTO_CLOSE int fd = -1;
+    AUTO_TEXT struct text text = {0};
+    const char *line = NULL;
     struct stat st;
-    int r = file_open(path, &fd, &st);
-    FILE *f = r < 0 ? NULL : fdopen(fd, "r");
-    bool found = false;
+    int r = file_read_whole(path, CA_MOST, &text, &st);
 
-    if (!f)
-        return diag_set(d, r < 0 ? r : -errno, "%s: certificates to trust: %s", path,
+    if (r < 0)
+        return diag_set(d, r, "%s: certificates to trust: %s", path,
                         r == -EINVAL ? "expected a regular file, got another kind of file"
-                                     : strerror(r < 0 ? -r : errno));
-    fd = -1;
-    while (!found && getline(&line, &capacity, f) >= 0)
-        found = strncmp(line, "-----BEGIN ", 11) == 0 && strstr(line, "CERTIFICATE");
-    fclose(f);
-    if (!found)
+                                     : strerror(-r));
+    for (line = text.data; line && (line = strstr(line, "-----BEGIN ")); line++)
+        if (memmem(line, strcspn(line, "\n"), "CERTIFICATE", strlen("CERTIFICATE")))
+            break;
+    if (!line)
         return diag_set(d, -EINVAL,
                         "%s: certificates to trust: expected a line -----BEGIN CERTIFICATE-----, "
                         "got none",

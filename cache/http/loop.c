@@ -3,7 +3,8 @@
  * Other threads put requests into loop->in and wake the loop. To stop or pause a request they set a
  * flag in it, which the loop looks at when it is woken. So threads share only that list and these
  * flags, and every callback runs in the loop's thread with no lock held. A request is in exactly
- * one of: in, active. How many are under way is left to those who start them: struct limiter.
+ * one of: in, unsigned_ones, active. How many are under way is left to those who start them: struct
+ * limiter.
  *
  * Between http_loop_rest() and the next request there is no thread, and the handles with their
  * connections are plain memory: they survive a fork() after which only the child goes on.
@@ -27,11 +28,62 @@
 #define IDLE_MS       (60 * 60 * 1000)
 #define FRONT_LOOK_NS INT64_C(100000000) /* with a front of a ring of caches */
 
+/* Begin a request, or let it wait for secrets. */
+static void loop_begin(struct http *http, struct http_request *request)
+{
+    int r = request->no_sign || request->plain || !http->signing.signer ||
+                    atomic_load(&request->stopped)
+                ? 0
+                : http_signing_get(http, &request->signature);
+
+    if (r == -EAGAIN) {
+        request->next = http->loop->unsigned_ones;
+        http->loop->unsigned_ones = request;
+    } else if (r < 0) {
+        http_request_end(request, HTTP_BROKEN, "out of memory");
+    } else {
+        http_active_begin(http, request);
+    }
+}
+
+/* The signer was asked: sign the requests that wait, or end them. */
+static void heed_signer(struct http *http)
+{
+    struct http_request *request = http->loop->unsigned_ones;
+    struct diag why = DIAG_INIT;
+    int r = request ? http_signing_result(&http->signing, &why) : -EAGAIN;
+
+    if (r == -EAGAIN)
+        return;
+    http->loop->unsigned_ones = NULL;
+    while (request) {
+        struct http_request *next = request->next; /* it may end and be freed at once */
+
+        request->failed = r;
+        if (r < 0)
+            http_request_end(request, HTTP_UNSIGNED, why.text);
+        else
+            loop_begin(http, request);
+        request = next;
+    }
+}
+
 /* Handle requests that other threads have stopped, paused or resumed. */
 static void heed_pokes(struct http_loop *loop)
 {
+    struct http_request **at = &loop->unsigned_ones;
     struct http_active *next;
 
+    while (*at) {
+        struct http_request *request = *at;
+
+        if (!atomic_load(&request->stopped)) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        http_request_end(request, HTTP_STOPPED, "stopped");
+    }
     for (struct http_active *active = loop->active; active; active = next) {
         bool pause = atomic_load(&active->request->pause);
 
@@ -118,7 +170,7 @@ static bool begin_new(struct http *http)
     while (request) {
         struct http_request *next = request->next; /* it may end and be freed at once */
 
-        http_active_begin(http, request);
+        loop_begin(http, request);
         request = next;
     }
     return goes_on;
@@ -159,12 +211,14 @@ static void *loop_main(void *arg)
     int running;
 
     while (begin_new(http)) {
-        if (atomic_exchange(&loop->poked, false))
-            heed_pokes(loop);
         curl_multi_perform(loop->multi, &running);
         take_messages(loop);
         heed_time(http);
         wait_for_events(http);
+        if (atomic_exchange(&loop->poked, false)) {
+            heed_pokes(loop);
+            heed_signer(http);
+        }
     }
     while (loop->active) /* probes; nothing else may be under way */
         http_active_cut(loop->active, HTTP_STOPPED, "stopped");
@@ -204,22 +258,22 @@ int http_request_start(struct http *http, struct http_request *request)
     return r;
 }
 
-static void poke(struct http_loop *loop)
+void http_loop_poke(struct http *http)
 {
-    atomic_store(&loop->poked, true);
-    curl_multi_wakeup(loop->multi);
+    atomic_store(&http->loop->poked, true);
+    curl_multi_wakeup(http->loop->multi);
 }
 
 void http_request_stop(struct http *http, struct http_request *request)
 {
     atomic_store(&request->stopped, true);
-    poke(http->loop);
+    http_loop_poke(http);
 }
 
 void http_request_pause(struct http *http, struct http_request *request, bool paused)
 {
     atomic_store(&request->pause, paused);
-    poke(http->loop);
+    http_loop_poke(http);
 }
 
 bool http_loop_is_here(struct http *http)

@@ -24,6 +24,7 @@ enum http_end {
     HTTP_BROKEN,    /* no connection, or it broke, or gave nothing for too long */
     HTTP_UNTRUSTED, /* a retry would not help: certificates, the URL, redirects */
     HTTP_STOPPED,   /* by http_request_stop(), or head() or body() */
+    HTTP_UNSIGNED,  /* there are no secrets to sign it with, because of `failed` */
 };
 
 struct http_request {
@@ -35,11 +36,10 @@ struct http_request {
     const char *version;        /* a strong ETag, for If-Match; NULL: any version will do */
     int64_t limit_ns;           /* of all of it; 0: none */
     const char *post;           /* the body of a POST; NULL: none */
-    bool no_sign;
-    bool plain;                       /* no proxy */
-    bool shared;                      /* the front of a ring of caches may answer it */
-    bool in_slices;                   /* there, each slice of a file is a request; see aim() */
-    struct http_signature *signature; /* owned once started; NULL: unsigned */
+    bool no_sign;               /* it is not signed */
+    bool plain;                 /* the same, and no proxy */
+    bool shared;                /* the front of a ring of caches may answer it */
+    bool in_slices;             /* there, each slice of a file is a request; see aim() */
     /* The loop's thread calls these, no lock held. head: before the first byte of the body of a
      * reply with status 2xx; body: a piece of it. false: stop. body NULL: the body is not wanted; a
      * long one is given up. */
@@ -54,9 +54,11 @@ struct http_request {
     bool wants_target;
     /* Set when done() is called: */
     enum http_end end;
+    struct http_signature *signature; /* held, the caller lets it go; NULL: it was unsigned */
+    int failed;                       /* of HTTP_UNSIGNED: -errno */
     struct http_reply reply;
-    char *target;  /* with wants_target: where redirects led; the caller frees it; NULL: nowhere */
-    char why[256]; /* why it ended; not set for HTTP_DONE */
+    char *target; /* with wants_target: where redirects led; the caller frees it; NULL: nowhere */
+    char why[sizeof(((struct diag *)0)->text)]; /* why it ended; not set for HTTP_DONE */
     char error[2048]; /* the beginning of the body of a reply with another status than 2xx */
     size_t error_len;
     /* Set by http_request_stop() and _pause(): */
@@ -109,6 +111,9 @@ int http_request_start(struct http *http, struct http_request *request);
 void http_request_stop(struct http *http, struct http_request *request);
 void http_request_pause(struct http *http, struct http_request *request, bool paused);
 
+/* Wake the loop, so that it looks for requests that are stopped, paused or signed. Any thread. */
+void http_loop_poke(struct http *http);
+
 /* Is this the loop's own thread? Code in it must not wait for a request. */
 bool http_loop_is_here(struct http *http);
 
@@ -119,6 +124,13 @@ int http_loop_new(const struct http *http, struct http_loop **ret);
 
 /* Its thread must have ended. Takes NULL. */
 void http_loop_free(struct http_loop *loop);
+
+/* ---- round.c ---- */
+
+/* The reply is an error: how a transfer ends that gets it, with the reason in d. name: its URL in
+ * messages; expected: a status. */
+enum transfer_end http_request_refused(struct http *http, const struct http_request *request,
+                                       const char *name, unsigned expected, struct diag *d);
 
 /* ---- transfer.c: see struct transport_ops ---- */
 

@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
 #include "cache/http/reply_fields.h"
@@ -137,43 +138,6 @@ static void take_text(const char *value, char *ret, size_t capacity)
         memcpy(ret, value, len + 1);
 }
 
-/* Those that were tried, "10.0.0.1:20001, 10.0.0.2:20001": the last one answers. */
-static void reply_take_member(struct http_reply *reply, const char *value)
-{
-    const char *last = strrchr(value, ' ');
-
-    take_text(last ? last + 1 : value, reply->member, sizeof(reply->member));
-}
-
-static void take_modified(struct http_reply *reply, const char *value)
-{
-    reply->has_modified = http_date_parse(value, &reply->modified);
-}
-
-static void take_ranges(struct http_reply *reply, const char *value)
-{
-    reply->no_ranges = strcasecmp(value, "none") == 0;
-}
-
-static void take_encoding(struct http_reply *reply, const char *value)
-{
-    http_encoding_parse(value, reply->encoding, sizeof(reply->encoding));
-}
-
-static void take_link(struct http_reply *reply, const char *value)
-{
-    if (!reply->next[0])
-        http_link_next(value, reply->next, sizeof(reply->next));
-}
-
-static void take_limit(struct http_reply *reply, const char *value)
-{
-    uint64_t ms = http_limit_parse(value);
-
-    if (ms > reply->limited_ms)
-        reply->limited_ms = ms;
-}
-
 /* "HTTP/1.1 206 Partial Content" */
 static void take_status(struct http_reply *reply, const char *line)
 {
@@ -200,15 +164,9 @@ static void take_header(struct http_reply *reply, const char *name, const char *
     } known[] = {
         {"Content-Length", take_length, 0, 0},
         {"Content-Range", take_range, 0, 0},
-        {"Content-Encoding", take_encoding, 0, 0},
         {"ETag", TEXT(etag)},
-        {"Last-Modified", take_modified, 0, 0},
-        {"Accept-Ranges", take_ranges, 0, 0},
         {"Location", TEXT(location)},
         {"X-Epochfs-Peers", TEXT(peers)},
-        {"X-Epochfs-Member", reply_take_member, 0, 0},
-        {"Link", take_link, 0, 0},
-        {"RateLimit", take_limit, 0, 0},
         {"X-Error-Code", TEXT(said_code)},
         {"X-Error-Message", TEXT(said)},
     };
@@ -220,9 +178,24 @@ static void take_header(struct http_reply *reply, const char *name, const char *
             known[i].parse(reply, value);
         else
             take_text(value, (char *)reply + known[i].at, known[i].capacity);
+        return;
     }
-    if (strcasecmp(name, "Retry-After") == 0)
+    if (!strcasecmp(name, "Content-Encoding"))
+        http_encoding_parse(value, reply->encoding, sizeof(reply->encoding));
+    else if (!strcasecmp(name, "Last-Modified"))
+        reply->has_modified = http_date_parse(value, &reply->modified);
+    else if (!strcasecmp(name, "Accept-Ranges"))
+        reply->no_ranges = !strcasecmp(value, "none");
+    else if (!strcasecmp(name, "Link") && !reply->next[0])
+        http_link_next(value, reply->next, sizeof(reply->next));
+    else if (!strcasecmp(name, "RateLimit"))
+        reply->limited_ms = max_u64(reply->limited_ms, http_limit_parse(value));
+    else if (!strcasecmp(name, "Retry-After"))
         reply->retry_ms = http_retry_parse(value, now_s);
+    else if (!strcasecmp(name,
+                         "X-Epochfs-Member")) /* those that were tried: the last one answers */
+        take_text(strrchr(value, ' ') ? strrchr(value, ' ') + 1 : value, reply->member,
+                  sizeof(reply->member));
 }
 
 void http_reply_line(struct http_reply *reply, const char *line, size_t len, int64_t now_s)

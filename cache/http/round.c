@@ -1,6 +1,7 @@
 #include "cache/http/round.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -109,40 +110,17 @@ bool round_let_limit_pass(struct round *round, const struct http_reply *reply)
     return true;
 }
 
-static int round_start(struct http *http, struct round *round, struct http_request *request)
+int round_start(struct round *round, struct http_request *request)
 {
     int r;
 
     lock_take(&round->lock);
     round->pending++;
     lock_drop(&round->lock);
-    r = http_request_start(http, request);
+    r = http_request_start(round->http, request);
     if (r < 0)
         round_done(round, NULL);
     return r;
-}
-
-int round_send(struct http *http, struct round *round, struct http_request *request,
-               struct http_signature **ret_signature, struct diag *d)
-{
-    struct http_signature *signature = NULL;
-    int r = request->no_sign || request->plain
-                ? 0
-                : http_signing_get(&http->signing, true, &signature, d);
-
-    if (r < 0)
-        return r;
-    if (signature)
-        signature->holders++;
-    request->signature = signature;
-    r = round_start(http, round, request);
-    if (r < 0) {
-        http_signature_let_go(signature);
-        http_signature_let_go(signature);
-        return r;
-    }
-    *ret_signature = signature;
-    return 0;
 }
 
 uint64_t round_pause_ms(const struct round *round, unsigned n, uint64_t asked_ms)
@@ -152,35 +130,42 @@ uint64_t round_pause_ms(const struct round *round, unsigned n, uint64_t asked_ms
     return min_u64(limiter_pause_ms(n, random, asked_ms), PAUSE_MOST_MS);
 }
 
-int round_failure(struct http *http, const struct http_request *request,
-                  const struct http_signature *signature, const char *name, bool *again,
-                  struct diag *d)
+enum transfer_end http_request_refused(struct http *http, const struct http_request *request,
+                                       const char *name, unsigned expected, struct diag *d)
 {
     unsigned status = request->reply.status;
     char code[64], said[HTTP_ERROR_SIZE];
 
+    http_error_code(request->error, request->error_len, code);
+    http_error_text(request->error, request->error_len, request->url, said);
+    if (status == 429 && request->reply.retry_ms)
+        diag_set(d, 0, "%s: the server limits requests, and allows them again in %" PRIu64 " s%s",
+                 name, request->reply.retry_ms / 1000, said);
+    diag_set(d, 0, "%s: expected status %u, got %u%s", name, expected, status, said);
+    if (http_is_of_secret(request->signature, status, code))
+        return http_signing_expired(&http->signing, request->signature) ? TRANSFER_AGAIN
+                                                                        : TRANSFER_REFUSED;
+    return strcmp(code, "RequestTimeout") ? http_status_end(status) : TRANSFER_AGAIN;
+}
+
+int round_failure(const struct round *round, const struct http_request *request, const char *name,
+                  bool *again, struct diag *d)
+{
+    unsigned status = request->reply.status;
+
     *again = false;
+    if (request->end == HTTP_UNSIGNED)
+        return diag_set(d, request->failed, "%s", request->why);
     if (!request->reply.complete || request->end == HTTP_UNTRUSTED ||
         (status < 300 && request->end != HTTP_DONE)) {
         *again = request->end == HTTP_BROKEN;
         return diag_set(d, -EREMOTEIO, "%s: %s", name, request->why);
     }
-    http_error_code(request->error, request->error_len, code);
-    http_error_text(request->error, request->error_len, request->url, said);
-    if (http_is_of_secret(signature, status, code))
-        *again = http_signing_expired(&http->signing, signature);
-    else
-        *again = http_status_end(status) == TRANSFER_AGAIN || strcmp(code, "RequestTimeout") == 0;
-    if (status == 429 && request->reply.retry_ms)
-        return diag_set(d, -EREMOTEIO,
-                        "%s: the server limits requests, and allows them again in %llu s%s", name,
-                        (unsigned long long)request->reply.retry_ms / 1000, said);
-    return diag_set(d,
-                    status == 404 || status == 410   ? -ENOENT
-                    : status == 401 && !signature    ? -EPERM
-                    : status == 401 || status == 403 ? -EACCES
-                                                     : -EREMOTEIO,
-                    "%s: expected status 200, got %u%s", name, status, said);
+    *again = http_request_refused(round->http, request, name, 200, d) == TRANSFER_AGAIN;
+    return status == 404 || status == 410         ? -ENOENT
+           : status == 401 && !request->signature ? -EPERM
+           : status == 401 || status == 403       ? -EACCES
+                                                  : -EREMOTEIO;
 }
 
 bool http_is_silent(const struct http *http, struct diag *d)

@@ -46,18 +46,15 @@ void round_let_pass(struct round *round, uint64_t ms);
  * then: it answers, so this time does not count for the retry limit. false: it does not say so. */
 bool round_let_limit_pass(struct round *round, const struct http_reply *reply);
 
-/* Sign and start a request. *ret_signature: held; the caller releases it when the request is done.
- * 0 or -errno with the reason in d. */
-int round_send(struct http *http, struct round *round, struct http_request *request,
-               struct http_signature **ret_signature, struct diag *d);
+/* Start a request. 0 or -errno. */
+int round_start(struct round *round, struct http_request *request);
 
 /* How long to pause before try n; asked_ms: what the server asks for, or 0. */
 uint64_t round_pause_ms(const struct round *round, unsigned n, uint64_t asked_ms);
 
 /* The -errno of a request without a good reply, with the reason in d. -EPERM: the server asks for a
  * user. *again: it may work later. */
-int round_failure(struct http *http, const struct http_request *request,
-                  const struct http_signature *signature, const char *name, bool *again,
-                  struct diag *d);
+int round_failure(const struct round *round, const struct http_request *request, const char *name,
+                  bool *again, struct diag *d);
 
 #endif

@@ -1,42 +1,32 @@
 /* Secrets of signed requests.
  *
- * The signer may block and make requests, so it is called with no lock held. `asking` lets one
- * thread at a time call it, while others wait for its result. A failure is not remembered: the next
- * thread that waits calls the signer again.
- *
- * Transfers start in threads that must not block. Where no secret is remembered a transfer waits in
- * a list, and the signing thread asks for it. It may leave the list at any time. */
+ * The signer may block and make requests, so a thread of its own calls it, with no lock held, once
+ * for all requests that wait for secrets in the loop. A failure is not remembered: the next request
+ * makes a thread call it again. */
 #include "cache/http/sign.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "cache/http/parts.h"
 
 #define REMEMBERED_NS INT64_C(5000000000)
-
-void http_secret_release(struct http_secret *secret)
-{
-    secret_free(&secret->key_id);
-    secret_free(&secret->key);
-    secret_free(&secret->token);
-}
 
 void http_signing_init(struct http_signing *ret, struct http_signer *signer,
                        const struct clock *clock)
 {
     *ret = (struct http_signing){.signer = signer, .clock = clock};
     lock_init(&ret->lock);
-    condition_init(&ret->changed);
 }
 
 void http_signing_release(struct http_signing *signing)
 {
     http_signing_rest(signing);
     http_signature_let_go(signing->latest);
-    pthread_cond_destroy(&signing->changed);
     lock_release(&signing->lock);
 }
 
@@ -48,77 +38,87 @@ void http_signature_let_go(struct http_signature *signature)
     free(signature);
 }
 
-/* Ask the signer. This thread has set `asking`. */
-static int sign_ask(struct http_signing *signing, struct diag *d)
+/* Ask the signer, and tell the loop. */
+static void *sign_main(void *arg)
 {
+    struct http *http = arg;
+    struct http_signing *signing = &http->signing;
+    struct http_signer *signer = signing->signer;
     struct http_signature *made = calloc(1, sizeof(*made));
-    int r = -ENOMEM;
+    struct diag why = DIAG_INIT;
+    int r = made ? signer->secret(signer, &made->secret, &why) : -ENOMEM;
 
     if (made) {
-        r = signing->signer->secret(signing->signer, &made->secret, d);
         made->holders = 1;
         made->none = r == 1;
         made->made_ns = clock_monotonic(signing->clock);
-        memcpy(made->region, signing->signer->region, sizeof(made->region));
-        made->region[sizeof(made->region) - 1] = '\0';
-        made->header = signing->signer->header;
+        snprintf(made->region, sizeof(made->region), "%s", signer->region);
+        made->header = signer->header;
     }
-    LOCK_SCOPE(&signing->lock);
+    lock_take(&signing->lock);
+    if (r >= 0) {
+        made->number = ++signing->number;
+        http_signature_let_go(signing->latest);
+        signing->latest = TAKE_PTR(made);
+    }
+    signing->failed = r < 0 ? r : 0;
+    signing->why = why;
     signing->asking = false;
-    pthread_cond_broadcast(&signing->changed);
-    if (r < 0) {
-        http_signature_let_go(made);
-        return r;
-    }
-    made->number = ++signing->number;
-    http_signature_let_go(signing->latest);
-    signing->latest = made;
-    return 0;
+    lock_drop(&signing->lock);
+    http_signature_let_go(made);
+    http_loop_poke(http);
+    return NULL;
 }
 
-static bool is_remembered_locked(const struct http_signing *signing)
+/* 0 and what is remembered; -EAGAIN: a thread is asking; 1: the caller starts one. */
+static int take_remembered(struct http_signing *signing, struct http_signature **ret)
 {
-    const struct http_signature *latest = signing->latest;
-
-    lock_assert_held(&signing->lock);
-    return latest && clock_monotonic(signing->clock) - latest->made_ns < REMEMBERED_NS;
-}
-
-/* 0 and what is remembered; 1: nothing is, and this thread must ask(); or -EAGAIN. */
-static int take_remembered(struct http_signing *signing, bool blocks, struct http_signature **ret)
-{
+    struct http_signature *latest;
     LOCK_SCOPE(&signing->lock);
 
-    while (!is_remembered_locked(signing)) {
-        if (!blocks)
-            return -EAGAIN;
-        if (!signing->asking) {
-            signing->asking = true;
-            return 1;
-        }
-        lock_wait(&signing->lock, &signing->changed);
-    }
-    *ret = signing->latest->none ? NULL : signing->latest;
-    if (*ret)
-        signing->latest->holders++;
-    return 0;
-}
-
-int http_signing_get(struct http_signing *signing, bool blocks, struct http_signature **ret,
-                     struct diag *d)
-{
-    int r;
-
-    if (!signing->signer) {
-        *ret = NULL;
+    latest = signing->latest;
+    if (latest && clock_monotonic(signing->clock) - latest->made_ns < REMEMBERED_NS) {
+        *ret = latest->none ? NULL : latest;
+        latest->holders += !latest->none;
         return 0;
     }
-    while ((r = take_remembered(signing, blocks, ret)) == 1) {
-        r = sign_ask(signing, d);
-        if (r < 0)
-            break;
-    }
-    return r;
+    if (signing->asking)
+        return -EAGAIN;
+    signing->asking = true;
+    return 1;
+}
+
+int http_signing_get(struct http *http, struct http_signature **ret)
+{
+    struct http_signing *signing = &http->signing;
+    int r = take_remembered(signing, ret);
+
+    if (r != 1)
+        return r;
+    http_signing_rest(signing);
+    signing->started = thread_start(&signing->thread, sign_main, http) == 0;
+    if (signing->started)
+        return -EAGAIN;
+    LOCK_SCOPE(&signing->lock);
+    signing->asking = false;
+    return -ENOMEM;
+}
+
+int http_signing_result(struct http_signing *signing, struct diag *d)
+{
+    LOCK_SCOPE(&signing->lock);
+
+    return signing->asking ? -EAGAIN
+           : signing->failed
+               ? diag_set(d, signing->failed, "%s", diag_text(&signing->why, signing->failed))
+               : 0;
+}
+
+void http_signing_rest(struct http_signing *signing)
+{
+    if (signing->started)
+        pthread_join(signing->thread, NULL);
+    signing->started = false;
 }
 
 bool http_is_of_secret(const struct http_signature *signature, unsigned status, const char *code)
@@ -149,101 +149,4 @@ bool http_signing_expired(struct http_signing *signing, const struct http_signat
     if (signing->expired == 0 || signature->number > signing->expired + 1)
         signing->expired = signature->number;
     return signature->number <= signing->expired;
-}
-
-/* ---- transfers that wait without a thread ---- */
-
-/* Wait for a transfer that waits. false: the thread must end. */
-static bool await_waiting(struct http_signing *signing)
-{
-    LOCK_SCOPE(&signing->lock);
-
-    while (!signing->ending && !signing->waiting)
-        lock_wait(&signing->lock, &signing->changed);
-    return !signing->ending;
-}
-
-static struct http_signing_wait *take_waiting(struct http_signing *signing)
-{
-    LOCK_SCOPE(&signing->lock);
-    struct http_signing_wait *waiting = signing->waiting;
-
-    signing->waiting = NULL;
-    return waiting;
-}
-
-/* Ask the signer, and call ready() of all that wait. */
-static void sign_serve(struct http_signing *signing)
-{
-    struct http_signature *signature = NULL;
-    struct http_signing_wait *waiting;
-    struct diag why = DIAG_INIT;
-    int r = http_signing_get(signing, true, &signature, &why);
-
-    waiting = take_waiting(signing);
-    while (waiting) {
-        struct http_signing_wait *next = waiting->next;
-
-        if (signature)
-            atomic_fetch_add(&signature->holders, 1);
-        waiting->ready(waiting, signature, r, &why);
-        waiting = next;
-    }
-    http_signature_let_go(signature);
-}
-
-static void *signing_main(void *arg)
-{
-    struct http_signing *signing = arg;
-
-    while (await_waiting(signing))
-        sign_serve(signing);
-    return NULL;
-}
-
-int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait)
-{
-    int r = 0;
-    LOCK_SCOPE(&signing->lock);
-
-    if (!signing->running) {
-        r = thread_start(&signing->thread, signing_main, signing);
-        signing->running = r == 0;
-    }
-    if (r == 0) {
-        wait->next = signing->waiting;
-        signing->waiting = wait;
-        pthread_cond_broadcast(&signing->changed);
-    }
-    return r;
-}
-
-bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait)
-{
-    struct http_signing_wait **at = &signing->waiting;
-    LOCK_SCOPE(&signing->lock);
-
-    while (*at && *at != wait)
-        at = &(*at)->next;
-    if (!*at)
-        return false;
-    *at = wait->next;
-    return true;
-}
-
-void http_signing_rest(struct http_signing *signing)
-{
-    bool running;
-
-    lock_take(&signing->lock);
-    running = signing->running;
-    signing->ending = true;
-    pthread_cond_broadcast(&signing->changed);
-    lock_drop(&signing->lock);
-    if (running)
-        pthread_join(signing->thread, NULL);
-    lock_take(&signing->lock);
-    signing->running = false;
-    signing->ending = false;
-    lock_drop(&signing->lock);
 }

@@ -1,5 +1,5 @@
 /* The secrets that sign requests: remembered for some seconds, shared by all requests under way,
- * wiped when the last one releases them. */
+ * wiped when the last one lets them go. */
 #ifndef EPOCHFS_CACHE_HTTP_SIGN_H
 #define EPOCHFS_CACHE_HTTP_SIGN_H
 
@@ -22,46 +22,36 @@ struct http_signature {
     struct http_secret secret;
 };
 
-/* A wait for a signature that occupies no thread. */
-struct http_signing_wait {
-    struct http_signing_wait *next;
-    /* Called once, in the signing thread, no lock held. signature: the callee must release it, or
-     * NULL; r: as of http_signing_get(). */
-    void (*ready)(struct http_signing_wait *wait, struct http_signature *signature, int r,
-                  const struct diag *d);
-};
-
 struct http_signing {
     struct http_signer *signer; /* constant; NULL: nothing is signed */
     const struct clock *clock;  /* constant */
     struct lock lock;
-    pthread_cond_t changed;
     /* Guarded by lock: */
-    bool asking;                   /* a thread asks the signer */
+    bool asking;                   /* the thread asks the signer */
+    int failed;                    /* -errno: it did not get any; 0: it did */
+    struct diag why;               /* with the reason */
     struct http_signature *latest; /* held; NULL: none, or no longer valid */
     uint64_t number, expired; /* expired: the number of the first that the server called expired */
-    struct http_signing_wait *waiting;
-    bool running, ending; /* the signing thread */
+    /* Belong to the loop's thread: */
+    bool started; /* the thread, which has not been joined */
     pthread_t thread;
 };
+
+struct http;
 
 void http_signing_init(struct http_signing *ret, struct http_signer *signer,
                        const struct clock *clock);
 void http_signing_release(struct http_signing *signing);
 
-/* Get a signature that is valid now; NULL: send the request unsigned. blocks: ask the signer if
- * none is remembered. 0; -EAGAIN: it would block; or -errno with the reason in d. No lock held. */
-int http_signing_get(struct http_signing *signing, bool blocks, struct http_signature **ret,
-                     struct diag *d);
+/* Get a signature that is valid now, for the loop's thread; NULL: send the request unsigned. 0;
+ * -EAGAIN: a thread asks the signer, and pokes the loop when it is done; or -ENOMEM. */
+int http_signing_get(struct http *http, struct http_signature **ret);
 
-/* The same in the signing thread, which starts when it is first needed. 0, or -errno and the wait
- * has not begun. */
-int http_signing_later(struct http_signing *signing, struct http_signing_wait *wait);
+/* How the thread's last question has ended: 0; -EAGAIN: it has not; or -errno with the reason in d.
+ */
+int http_signing_result(struct http_signing *signing, struct diag *d);
 
-/* Stop waiting. true; false: ready() has been called, or is about to be. */
-bool http_signing_forget(struct http_signing *signing, struct http_signing_wait *wait);
-
-void http_signing_rest(struct http_signing *signing); /* end the thread; there must be no waits */
+void http_signing_rest(struct http_signing *signing); /* end the thread; no request may wait */
 
 void http_signature_let_go(struct http_signature *signature); /* takes NULL */
 

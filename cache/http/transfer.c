@@ -11,11 +11,9 @@
 
 struct http_transfer {
     struct http_request request; /* first */
-    struct http_signing_wait wait;
     struct http *http;
     struct transfer *transfer;
     struct http_want wanted;
-    struct http_signature *signature; /* held; NULL: unsigned */
     /* A transfer is one request, or one after the other, each for a part: */
     uint64_t passed; /* bytes before the wanted ones, of a file that comes whole */
     uint64_t handed; /* bytes of this part, to data() */
@@ -97,8 +95,6 @@ static bool transfer_on_body(struct http_request *request, const void *bytes, si
 static void decide_status(struct http_transfer *t)
 {
     const struct http_request *request = &t->request;
-    enum transfer_end how = http_status_end(request->reply.status);
-    char code[64], said[HTTP_ERROR_SIZE];
 
     if (request->reply.status == 412 && request->version)
         diag_set(&t->why, 0,
@@ -106,20 +102,7 @@ static void decide_status(struct http_transfer *t)
                  "by this name, mount with -o version=time",
                  t->name, request->version,
                  request->reply.etag[0] ? request->reply.etag : "another");
-    http_error_code(request->error, request->error_len, code);
-    if (strcmp(code, "RequestTimeout") == 0)
-        how = TRANSFER_AGAIN;
-    if (http_is_of_secret(t->signature, request->reply.status, code))
-        how = http_signing_expired(&t->http->signing, t->signature) ? TRANSFER_AGAIN
-                                                                    : TRANSFER_REFUSED;
-    http_error_text(request->error, request->error_len, request->url, said);
-    if (request->reply.status == 429 && request->reply.retry_ms)
-        diag_set(&t->why, 0,
-                 "%s: the server limits requests, and allows them again in %" PRIu64 " s%s",
-                 t->name, request->reply.retry_ms / 1000, said);
-    diag_set(&t->why, 0, "%s: expected status %s, got %u%s", t->name,
-             t->wanted.part ? "206" : "200", request->reply.status, said);
-    decide(t, how);
+    decide(t, http_request_refused(t->http, request, t->name, t->wanted.part ? 206 : 200, &t->why));
 }
 
 static void on_done(struct http_request *request)
@@ -131,6 +114,9 @@ static void on_done(struct http_request *request)
     } else if (request->end == HTTP_STOPPED) {
         diag_set(&t->why, 0, "%s: %s", t->name, request->why);
         decide(t, TRANSFER_STOPPED);
+    } else if (request->end == HTTP_UNSIGNED) {
+        diag_set(&t->why, 0, "%s: signing: %s", t->name, request->why);
+        decide(t, request->failed == -EACCES ? TRANSFER_REFUSED : TRANSFER_AGAIN);
     } else if (request->end != HTTP_UNTRUSTED && request->reply.complete && status >= 300) {
         decide_status(t);
     } else if (request->end != HTTP_DONE) {
@@ -152,40 +138,8 @@ static void on_release(struct http_request *request)
 {
     struct http_transfer *t = (struct http_transfer *)request;
 
-    http_signature_let_go(t->signature);
+    http_signature_let_go(request->signature);
     free(t);
-}
-
-/* signature: the transfer takes it over. */
-static int request_start(struct http_transfer *t, struct http_signature *signature)
-{
-    int r;
-
-    t->signature = signature;
-    t->request.signature = signature;
-    if (signature)
-        atomic_fetch_add(&signature->holders, 1);
-    r = http_request_start(t->http, &t->request);
-    if (r < 0)
-        http_signature_let_go(t->request.signature);
-    return r;
-}
-
-/* The signing thread has secrets, or has failed. */
-static void on_ready(struct http_signing_wait *wait, struct http_signature *signature, int r,
-                     const struct diag *d)
-{
-    struct http_transfer *t =
-        (struct http_transfer *)((char *)wait - offsetof(struct http_transfer, wait));
-
-    if (r == 0)
-        r = request_start(t, signature);
-    if (r == 0)
-        return;
-    diag_set(&t->why, 0, "%s: signing: %s", t->name, diag_text(d, r));
-    decide(t, r == -EACCES ? TRANSFER_REFUSED : TRANSFER_AGAIN);
-    on_done(&t->request);
-    on_release(&t->request);
 }
 
 static struct http_transfer *transfer_new(struct http *http, struct transfer *transfer)
@@ -206,7 +160,6 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
         http_etag_is_strong(transfer->version->etag))
         t->request.version = transfer->version->etag;
     http_url_name(transfer->url, t->name, sizeof(t->name));
-    t->wait.ready = on_ready;
     t->request.url = transfer->url;
     /* What a ring of caches keeps must be one version, byte for byte. */
     t->request.shared = t->request.in_slices = t->wanted.part && t->request.version;
@@ -221,7 +174,6 @@ static struct http_transfer *transfer_new(struct http *http, struct transfer *tr
 int http_transfer_start(struct transport *transport, struct transfer *transfer)
 {
     struct http *http = http_of(transport);
-    struct http_signature *signature = NULL;
     struct http_transfer *t;
     int r;
 
@@ -232,29 +184,17 @@ int http_transfer_start(struct transport *transport, struct transfer *transfer)
     if (!t)
         return -ENOMEM;
     transfer->impl = t;
-    r = http_signing_get(&http->signing, false, &signature, NULL);
-    if (r == 0)
-        r = request_start(t, signature);
-    else if (r == -EAGAIN)
-        r = http_signing_later(&http->signing, &t->wait);
+    r = http_request_start(http, &t->request);
     if (r < 0)
         on_release(&t->request);
     return r;
 }
 
-/* The call that ends the transfer comes last: it may be freed before this returns. */
 void http_transfer_stop(struct transport *transport, struct transfer *transfer)
 {
-    struct http *http = http_of(transport);
     struct http_transfer *t = transfer->impl;
 
-    if (!http_signing_forget(&http->signing, &t->wait)) {
-        http_request_stop(http, &t->request);
-        return;
-    }
-    atomic_store(&t->request.stopped, true);
-    if (request_start(t, NULL) < 0)
-        http_signing_later(&http->signing, &t->wait); /* it ends when it is ready */
+    http_request_stop(http_of(transport), &t->request);
 }
 
 void http_transfer_pause(struct transport *transport, struct transfer *transfer, bool paused)

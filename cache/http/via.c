@@ -115,8 +115,6 @@ static void add_query(struct text *t, const char *query)
 int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_SIZE])
 {
     AUTO_TEXT struct text t = {0};
-    AUTO_DIGEST struct digest *digest = NULL;
-    uint8_t sum[DIGEST_BYTES];
     const char *host = strstr(url, "://"), *path;
     size_t len;
 
@@ -126,11 +124,7 @@ int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_S
     text_add_bytes(&t, path, len);
     if (path[len] == '?')
         add_query(&t, path + len + 1);
-    if (t.failed || digest_new(&digest) < 0 || digest_add(digest, t.data, t.len) < 0 ||
-        digest_finish(digest, sum) < 0)
-        return -ENOMEM;
-    digest_text(sum, ret);
-    return 0;
+    return t.failed ? -ENOMEM : digest_text_of(t.data, t.len, ret);
 }
 
 /* ---- up and down ---- */

@@ -1,13 +1,11 @@
 /* Credentials: their sources and the order of these, when they are fetched again, and that no
  * message shows a secret. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "cache/http/credentials.h"
 #include "cache/http/credentials_parse.h"
-#include "cache/http/sign.h"
 #include "cache/http/xml.h"
 #include "support/fake_http.h"
 #include "support/temp_folder.h"
@@ -573,45 +571,6 @@ static void test_iso_time__texts(void **state)
         assert_false(iso_time_parse(bad[i], &at));
 }
 
-static void *ask(void *arg)
-{
-    for (unsigned i = 0; i < 200; i++) {
-        struct http_signature *signature = NULL;
-
-        if (http_signing_get(arg, true, &signature, NULL) != 0 ||
-            strcmp(signature->secret.key_id, "C") != 0)
-            return arg;
-        http_signature_let_go(signature);
-    }
-    return NULL;
-}
-
-static void test_credentials__many_threads__one_question(void **state)
-{
-    char body[512];
-    struct fake_answer answers[] = {{"http://127.0.0.1/c", NULL, 0, body, {0}}};
-    AUTO_FIXTURE struct fixture f = {0};
-    struct http_signing signing;
-    pthread_t thread[4];
-
-    (void)state;
-    container_answer(body, sizeof(body), "C", 3600);
-    fake_http_set(answers, 1);
-    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
-    make(&f, NULL);
-    http_signing_init(&signing, credentials_signer(f.c), clock_or_real(NULL));
-    for (size_t i = 0; i < ARRAY_LEN(thread); i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, ask, &signing), 0);
-    for (size_t i = 0; i < ARRAY_LEN(thread); i++) {
-        void *wrong;
-
-        pthread_join(thread[i], &wrong);
-        assert_null(wrong);
-    }
-    http_signing_release(&signing);
-    assert_int_equal(fake_http.requests, 1);
-}
-
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, setup, temp_teardown)
 
 int main(void)
@@ -634,7 +593,6 @@ int main(void)
         IN_TEMP(test_credentials__bad_answers__ebadmsg),
         cmocka_unit_test(test_container_url__only_near_or_secret),
         cmocka_unit_test(test_iso_time__texts),
-        IN_TEMP(test_credentials__many_threads__one_question),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
