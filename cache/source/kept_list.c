@@ -8,7 +8,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/checked.h"
 #include "cache/disk/index_files.h"
 #include "cache/http/url.h"
@@ -16,61 +15,6 @@
 #include "cache/source/source.h"
 
 #define KEPT_LIST "listing" /* the type of these indexes */
-
-/* ---- pages ---- */
-
-int kept_list_add(struct kept_list *pages, const char *text, uint64_t hash)
-{
-    if (array_capacity(&pages->page, pages->n, sizeof(*pages->page)) < 0)
-        return -ENOMEM;
-    pages->page[pages->n++] = (struct kept_page){hash, pages->texts.len};
-    text_add_bytes(&pages->texts, text, strlen(text) + 1);
-    return pages->texts.failed ? -ENOMEM : 0;
-}
-
-size_t kept_list_find(const struct kept_list *pages, const char *text)
-{
-    size_t low = 0, high = pages->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (strcmp(kept_page_text(pages, middle), text) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < pages->n && !strcmp(kept_page_text(pages, low), text) ? low : pages->n;
-}
-
-static int compare_pages(const void *a, const void *b, void *texts)
-{
-    return strcmp((char *)texts + ((const struct kept_page *)a)->text,
-                  (char *)texts + ((const struct kept_page *)b)->text);
-}
-
-void kept_list_sort(struct kept_list *pages)
-{
-    size_t kept = 0;
-
-    if (pages->n)
-        qsort_r(pages->page, pages->n, sizeof(*pages->page), compare_pages, pages->texts.data);
-    for (size_t i = 0; i < pages->n; i++)
-        if (!kept || strcmp(kept_page_text(pages, kept - 1), kept_page_text(pages, i)) != 0)
-            pages->page[kept++] = pages->page[i];
-    pages->n = kept;
-}
-
-void kept_list_release(struct kept_list *pages)
-{
-    if (!pages->bytes.bytes) {
-        free(pages->page);
-        text_release(&pages->texts);
-    }
-    members_release(&pages->files);
-    kept_index_release(&pages->bytes);
-    *pages = (struct kept_list){0};
-}
 
 /* ---- bytes ---- */
 
@@ -112,10 +56,10 @@ static bool take_piece(struct kept_index *bytes, uint64_t n, size_t each, uint8_
     return true;
 }
 
-int kept_list_parse(struct kept_list *ret, bool far)
+int kept_list_parse(struct known *ret, bool far)
 {
     struct kept_index left = ret->bytes;
-    struct kept_list list = {.bytes = left};
+    struct known list = {.bytes = left};
     struct kept_list_head head;
     uint8_t *pages, *texts, *folders;
 
@@ -132,13 +76,13 @@ int kept_list_parse(struct kept_list *ret, bool far)
         !take_piece(&left, head.n_folders, sizeof(*list.folder), &folders) ||
         (head.texts_len && texts[head.texts_len - 1]))
         return -EBADMSG;
-    list.page = (struct kept_page *)(void *)pages;
-    list.n = head.n;
+    list.page = (struct known_page *)(void *)pages;
+    list.n_pages = head.n;
     list.texts = (struct text){.data = (char *)texts, .len = head.texts_len};
     list.folder = far ? NULL : (struct listing_folder *)(void *)folders;
-    for (size_t i = 0; i < list.n; i++)
+    for (size_t i = 0; i < list.n_pages; i++)
         if (list.page[i].text >= list.texts.len ||
-            (i && strcmp(kept_page_text(&list, i - 1), kept_page_text(&list, i)) >= 0))
+            (i && strcmp(known_page_text(&list, i - 1), known_page_text(&list, i)) >= 0))
             return -EBADMSG;
     if (members_from_bytes(left.bytes, left.size, &list.files) < 0 ||
         head.n_folders != (far ? 0 : list.files.n_folders) || (far && !is_sound(&list.files)))
@@ -198,9 +142,9 @@ void kept_list_put(const struct source *source, const char *identity, const stru
         index_store_save(&store.keep, KEPT_LIST, identity, source->root, piece, n, &again, &d);
 }
 
-int kept_list_load(const struct source *source, const char *named, struct kept_list *ret)
+int kept_list_load(const struct source *source, const char *named, struct known *ret)
 {
-    AUTO_KEPT_LIST struct kept_list list = {0};
+    AUTO_KNOWN struct known list = {0};
     AUTO_FREE char *of_source = NULL;
     const char *identity;
 
@@ -213,13 +157,11 @@ int kept_list_load(const struct source *source, const char *named, struct kept_l
         kept_list_put(source, identity, NULL, 0);
         return -ENOENT;
     }
-    *ret = list;
-    list = (struct kept_list){0};
+    known_replace(ret, &list);
     return 0;
 }
 
-int kept_list_bytes(struct kept_list *list, const struct members *files,
-                    struct kept_list_pieces *ret)
+int kept_list_bytes(struct known *list, struct kept_list_pieces *ret)
 {
     static const char zeros[8] = "";
     size_t padding = -list->texts.len & 7;
@@ -228,17 +170,17 @@ int kept_list_bytes(struct kept_list *list, const struct members *files,
 
     if (!state)
         return -ENOMEM;
-    kept_list_sort(list);
+    known_sort_pages(list);
     ret->head = (struct kept_list_head){.magic = KEPT_LIST_MAGIC,
-                                        .n = list->n,
+                                        .n = list->n_pages,
                                         .texts_len = list->texts.len + padding,
-                                        .n_folders = list->folder ? files->n_folders : 0};
+                                        .n_folders = list->folder ? list->files.n_folders : 0};
     piece[0] = (struct iovec){&ret->head, sizeof(ret->head)};
-    piece[1] = (struct iovec){list->page, list->n * sizeof(*list->page)};
+    piece[1] = (struct iovec){list->page, list->n_pages * sizeof(*list->page)};
     piece[2] = (struct iovec){list->texts.data, list->texts.len};
     piece[3] = (struct iovec){(void *)(uintptr_t)zeros, padding};
     piece[4] = (struct iovec){list->folder, ret->head.n_folders * sizeof(*list->folder)};
-    members_bytes(files, &ret->members, piece + 5);
+    members_bytes(&list->files, &ret->members, piece + 5);
     XXH3_64bits_reset(state);
     XXH3_64bits_update(state, &ret->head.n, sizeof(ret->head) - 16);
     for (unsigned i = 1; i < ARRAY_LEN(ret->piece); i++)
@@ -248,14 +190,13 @@ int kept_list_bytes(struct kept_list *list, const struct members *files,
     return 0;
 }
 
-void kept_list_save(const struct source *source, struct kept_list *list,
-                    const struct members *files)
+void kept_list_save(const struct source *source, struct known *known)
 {
     AUTO_FREE char *identity = NULL;
     struct kept_list_pieces pieces;
 
     if (may_keep(source) && identity_of(source, &identity) == 0 &&
-        kept_list_bytes(list, files, &pieces) == 0)
+        kept_list_bytes(known, &pieces) == 0)
         kept_list_put(source, identity, pieces.piece, ARRAY_LEN(pieces.piece));
 }
 

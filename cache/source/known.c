@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 #include "cache/http/url.h"
 #include "cache/source/joined.h"
-#include "cache/source/kept_list.h"
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 
@@ -87,14 +87,6 @@ static bool is_twice(const struct members *m, size_t i)
            !strcmp(members_name(m, i), members_name(m, i - 1));
 }
 
-void known_use(struct known *known, struct kept_list *kept)
-{
-    known->files = kept->files;
-    known->folder = kept->folder;
-    known->bytes = kept->bytes;
-    *kept = (struct kept_list){0};
-}
-
 int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes)
 {
     size_t n = known->files.n, kept = 0;
@@ -140,6 +132,52 @@ int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256)
     if (!memcmp(known->sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN))
         memcpy(known->sha256 + i * SHA256_LEN, sha256, SHA256_LEN);
     return 0;
+}
+
+/* ---- pages ---- */
+
+int known_add_page(struct known *known, const char *text, uint64_t hash)
+{
+    if (array_capacity(&known->page, known->n_pages, sizeof(*known->page)) < 0)
+        return -ENOMEM;
+    known->page[known->n_pages++] = (struct known_page){hash, known->texts.len};
+    text_add_bytes(&known->texts, text, strlen(text) + 1);
+    return known->texts.failed ? -ENOMEM : 0;
+}
+
+size_t known_find_page(const struct known *known, const char *text)
+{
+    size_t i = SEARCH(known->n_pages, k, strcmp(known_page_text(known, k), text) < 0);
+
+    return i < known->n_pages && !strcmp(known_page_text(known, i), text) ? i : known->n_pages;
+}
+
+static int compare_pages(const void *a, const void *b, void *texts)
+{
+    return strcmp((char *)texts + ((const struct known_page *)a)->text,
+                  (char *)texts + ((const struct known_page *)b)->text);
+}
+
+void known_sort_pages(struct known *known)
+{
+    size_t kept = 0;
+
+    if (known->bytes.bytes) /* they are sorted */
+        return;
+    if (known->n_pages)
+        qsort_r(known->page, known->n_pages, sizeof(*known->page), compare_pages,
+                known->texts.data);
+    for (size_t i = 0; i < known->n_pages; i++)
+        if (!kept || strcmp(known_page_text(known, kept - 1), known_page_text(known, i)) != 0)
+            known->page[kept++] = known->page[i];
+    known->n_pages = kept;
+}
+
+void known_replace(struct known *known, struct known *by)
+{
+    known_release(known);
+    *known = *by;
+    *by = (struct known){0};
 }
 
 /* ---- asking ---- */
@@ -238,19 +276,12 @@ static int compare_members(const void *a, const void *b, void *members)
     return order ? order : strcmp(members_name(m, i), members_name(m, k));
 }
 
-/* What is looked for in a part. */
-struct sought {
-    const struct members *members;
-    const char *path;
-};
-
-static int compare_sought(const void *sought, const void *number)
+/* The order of member i and a path. */
+static int known_compare_path(const struct members *m, size_t i, const char *path)
 {
-    const struct sought *s = sought;
-    const size_t i = *(const uint32_t *)number;
-    int order = members_compare_to(members_folder_of(s->members, i), s->path, folder_len(s->path));
+    int order = members_compare_to(members_folder_of(m, i), path, folder_len(path));
 
-    return order ? -order : strcmp(base_name(s->path), members_name(s->members, i));
+    return order ? order : strcmp(members_name(m, i), base_name(path));
 }
 
 static int make_by_path(struct known_part *part)
@@ -270,15 +301,16 @@ static int make_by_path(struct known_part *part)
 /* Look for a file in a part. 0, and *ret is its number; -ENOENT; -ENOMEM. */
 static int find_in_part(struct known_part *part, const char *path, size_t *ret)
 {
-    const struct sought sought = {part->members, path};
-    const uint32_t *found;
+    const struct members *m = part->members;
+    size_t at;
 
     if (!part->by_path && make_by_path(part) < 0)
         return -ENOMEM;
-    found = bsearch(&sought, part->by_path, part->members->n, sizeof(*found), compare_sought);
-    if (found)
-        *ret = *found;
-    return found ? 0 : -ENOENT;
+    at = SEARCH(m->n, k, known_compare_path(m, part->by_path[k], path) < 0);
+    if (at == m->n || known_compare_path(m, part->by_path[at], path) != 0)
+        return -ENOENT;
+    *ret = part->by_path[at];
+    return 0;
 }
 
 int known_find(const struct source *source, const char *path, struct source_entry *ret)
@@ -340,6 +372,12 @@ int known_drop(struct known *known, const uint8_t *taken)
     shorter = known->sha256 ? realloc(known->sha256, (n + 1) * SHA256_LEN) : NULL;
     known->sha256 = shorter ? shorter : known->sha256;
     members_release(&known->files);
+    if (known->bytes.bytes) { /* all else that was in them is of the listing */
+        known->folder = NULL;
+        known->page = NULL;
+        known->n_pages = 0;
+        known->texts = (struct text){0};
+    }
     kept_index_release(&known->bytes);
     known->files = left;
     return 0;
@@ -348,8 +386,11 @@ int known_drop(struct known *known, const uint8_t *taken)
 void known_release(struct known *known)
 {
     members_release(&known->files);
-    if (!known->bytes.bytes)
+    if (!known->bytes.bytes) {
         free(known->folder);
+        free(known->page);
+        text_release(&known->texts);
+    }
     kept_index_release(&known->bytes);
     free(known->sha256);
     source_list_release(&known->failed);

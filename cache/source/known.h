@@ -15,10 +15,17 @@
 #include "base/index_store.h"
 #include "base/lock.h"
 #include "base/members.h"
+#include "base/text.h"
 #include "cache/source/entries.h"
 
 struct source;
-struct kept_list;
+
+/* A page of a remote's listing, which shows whether the files that it lists are as they were. It is
+ * known by a text: of S3 the key behind which it begins, of a web server its folder. */
+struct known_page {
+    uint64_t hash; /* of its bytes */
+    uint64_t text; /* where its text is in known.texts */
+};
 
 /* What holds for the files of a local folder. */
 struct listing_folder {
@@ -40,12 +47,15 @@ struct known {
     struct members files; /* a folder, its files, then the folders below, by name, once it is
                              sorted. Each folder on the way to a file is in it */
     struct listing_folder *folder; /* [files.n_folders] of this machine; NULL: of a remote */
-    uint8_t *sha256;               /* [files.n] of 32 bytes each, zeros: unknown; NULL: all are */
-    struct source_list failed;     /* what cannot be read, with its reason */
-    char *only_url;                /* of the one file, if SOURCE is one; NULL: below source->base */
-    struct lock *lock;             /* of the parts; NULL: there are none */
-    struct known_part *part;       /* [n_parts] */
-    struct kept_index bytes;       /* of files and folder, if the list was kept */
+    struct known_page *page;       /* [n_pages] that the files were read from */
+    size_t n_pages;
+    struct text texts;         /* of pages, each ended by NUL */
+    uint8_t *sha256;           /* [files.n] of 32 bytes each, zeros: unknown; NULL: all are */
+    struct source_list failed; /* what cannot be read, with its reason */
+    char *only_url;            /* of the one file, if SOURCE is one; NULL: below source->base */
+    struct lock *lock;         /* of the parts; NULL: there are none */
+    struct known_part *part;   /* [n_parts] */
+    struct kept_index bytes;   /* if it was loaded: files, folder and pages are in these */
     size_t n_parts;
 };
 
@@ -59,8 +69,22 @@ int known_add_folder(struct known *known, const char *path, size_t len);
 /* Add a file that cannot be read. failure: its -errno. 0 or -ENOMEM. */
 int known_add_failed(struct known *known, const char *path, const char *error, int failure);
 
-/* Take a list that was kept; nothing was added before. */
-void known_use(struct known *known, struct kept_list *kept);
+/* Add a page. 0 or -ENOMEM. */
+int known_add_page(struct known *known, const char *text, uint64_t hash);
+
+static inline const char *known_page_text(const struct known *known, size_t i)
+{
+    return known->texts.data + known->page[i].text;
+}
+
+/* Sort the pages by their texts; of each text one remains. */
+void known_sort_pages(struct known *known);
+
+/* Find a page by its text among sorted ones; n_pages: there is none. */
+size_t known_find_page(const struct known *known, const char *text);
+
+/* Take what is known from another list, which has nothing then. */
+void known_replace(struct known *known, struct known *by);
 
 /* Sort, and remove what is there twice. No file may be added afterwards. 0 or -ENOMEM. */
 int known_sort(struct known *known);

@@ -271,7 +271,7 @@ int listing_scan(const struct source *source, struct known *ret, struct diag *d)
 /* ---- kept ---- */
 
 /* Are all folders as they were? */
-static bool is_current(const struct source *source, const struct kept_list *kept)
+static bool is_current(const struct source *source, const struct known *kept)
 {
     AUTO_CLOSE int root = open(source->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -304,19 +304,19 @@ static bool has_settled(const struct known *listing, int64_t now)
 static int local_listing(const struct source *source, int64_t now, struct known *ret,
                          struct diag *d)
 {
-    AUTO_KEPT_LIST struct kept_list kept = {0};
+    AUTO_KNOWN struct known kept = {0};
     int r;
 
     if (kept_list_load(source, NULL, &kept) == 0) {
         if (is_current(source, &kept)) {
-            known_use(ret, &kept);
+            known_replace(ret, &kept);
             return 0;
         }
         kept_list_forget(source);
     }
     r = listing_scan(source, ret, d);
     if (r == 0 && ret->files.n >= LISTING_KEPT && !ret->failed.n && has_settled(ret, now))
-        kept_list_save(source, &(struct kept_list){.folder = ret->folder}, &ret->files);
+        kept_list_save(source, ret);
     return r;
 }
 

@@ -21,7 +21,6 @@
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3.h"
-#include "cache/source/s3_error.h"
 #include "cache/source/s3_walk.h"
 #include "cache/source/shared_list.h"
 
@@ -38,13 +37,13 @@ struct s3 {
     const struct source_options *options;
     const struct s3_dialect *dialect;
     char *bucket;
-    const char *prefix;          /* points into SOURCE's text */
-    char *endpoint;              /* a URL without '/' at its end; NULL: AWS's own */
-    char *url;                   /* of the bucket, without '/' at its end */
-    size_t most;                 /* objects to list */
-    bool keeps;                  /* the list is kept between mounts */
-    char shown[512];             /* s3://bucket/prefix, or with another scheme */
-    char region[S3_REGION_SIZE]; /* where the server says the bucket is; "": it did not say */
+    const char *prefix; /* points into SOURCE's text */
+    char *endpoint;     /* a URL without '/' at its end; NULL: AWS's own */
+    char *url;          /* of the bucket, without '/' at its end */
+    size_t most;        /* objects to list */
+    bool keeps;         /* the list is kept between mounts */
+    char shown[512];    /* s3://bucket/prefix, or with another scheme */
+    char region[64];    /* where the server says the bucket is; "": it did not say */
 };
 
 static void s3_release(struct s3 *s3)
@@ -122,17 +121,6 @@ static int make_aws_url(const struct s3 *s3, const char *region, char **ret)
                : text_print(ret, "https://%s.s3.%s.%s", s3->bucket, region, domain);
 }
 
-/* If the bucket is in the host's name, the path is "/". */
-static int make_listing(struct s3 *s3)
-{
-    bool in_path = s3->endpoint && !s3->options->virtual_host;
-
-    free(s3->source->listing);
-    if (text_print(&s3->source->listing, "%s%s", s3->url, in_path ? "" : "/") < 0)
-        return -ENOMEM;
-    return 0;
-}
-
 static int make_url(struct s3 *s3)
 {
     int r;
@@ -150,7 +138,12 @@ static int make_url(struct s3 *s3)
     } else {
         r = text_print(&s3->url, "%s/%s", s3->endpoint, s3->bucket);
     }
-    return r < 0 ? r : make_listing(s3);
+    free(s3->source->listing);
+    s3->source->listing = NULL;
+    /* If the bucket is in the host's name, the path is "/". */
+    return r < 0 ? r
+                 : text_print(&s3->source->listing, "%s%s", s3->url,
+                              s3->endpoint && !s3->options->virtual_host ? "" : "/");
 }
 
 /* ---- the listing ---- */
@@ -182,59 +175,108 @@ static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t
                : r;
 }
 
-static void walk_again(struct s3_walk *walk)
+/* Advice for common errors; %s: where the credentials come from. */
+static const struct known_error {
+    const char *code;
+    int error;
+    const char *text; /* NULL: that of the dialect */
+} known_errors[] = {
+    {"NoSuchBucket", -ENOENT, "expected a bucket of that name, got none"},
+    {"AccessDenied", -EACCES, NULL},
+    {"AllAccessDisabled", -EACCES, "access is disabled for this bucket"},
+    {"InvalidAccessKeyId", -EACCES, "the server does not know the access key"},
+    {"SignatureDoesNotMatch", -EACCES, "the secret key is not that of the access key"},
+    {"ExpiredToken", -EACCES, "the credentials have expired"},
+    {"InvalidToken", -EACCES, "the session token is not valid"},
+    {"RequestTimeTooSkewed", -EACCES, "the clock of this machine is wrong"},
+};
+
+/* The region in an endpoint of AWS: bucket.s3.REGION.amazonaws.com, bucket.s3-REGION... */
+static void region_of_endpoint(const char *endpoint, char *ret, size_t capacity)
 {
-    known_release(&((struct s3 *)walk->user)->source->known);
+    const char *domain = strstr(endpoint, ".amazonaws.com"), *start = domain;
+
+    while (start && start > endpoint && start[-1] != '.' &&
+           !(start - endpoint >= 3 && !memcmp(start - 3, "s3-", 3)))
+        start--;
+    if (start && domain > start)
+        snprintf(ret, capacity, "%.*s", (int)(domain - start), start);
 }
 
+/* Say why a request has failed, in words that help: answer is the error's body. Sets s3->region if
+ * the server says that the bucket is in another one. */
 static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
                        const struct diag *why, struct diag *d)
 {
     struct s3 *s3 = walk->user;
-    const struct s3_asked asked = {s3->shown, s3->endpoint, s3->dialect->denied, s3->source->impl,
-                                   s3->options && s3->options->requester_pays};
+    const char *region = credentials_region(s3->source->impl),
+               *at = s3->endpoint ? s3->endpoint : "AWS";
+    struct s3_error e = {.code = ""};
+    char origin[400];
 
-    return s3_describe(&asked, r, answer, why, s3->region, d);
+    credentials_origin(s3->source->impl, origin, sizeof(origin));
+    if (!answer->data || !s3_error_parse(answer->data, answer->len, &e))
+        return diag_set(d, r, "%s: %s%s%s", s3->shown, diag_text(why, r),
+                        r == -EACCES ? "; credentials: " : "", r == -EACCES ? origin : "");
+    if (!*e.region && *e.endpoint)
+        region_of_endpoint(e.endpoint, e.region, sizeof(e.region));
+    if (*e.region && strcmp(e.region, region) != 0) {
+        snprintf(s3->region, sizeof(s3->region), "%s", e.region);
+        return diag_set(d, -EREMOTEIO, "%s: is in region %s, not %s; mount with -o region=%s",
+                        s3->shown, e.region, region, e.region);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known_errors); i++) {
+        const struct known_error *known = &known_errors[i];
+        bool denied = known->error == -EACCES;
+
+        if (!strcmp(known->code, e.code))
+            return diag_set(d, known->error, "%s: %s (%s at %.290s, region %s%s%s)%s%.200s%s",
+                            s3->shown, known->text ? known->text : s3->dialect->denied, e.code, at,
+                            region, denied ? "; credentials: " : "", denied ? origin : "",
+                            *e.message ? ": " : "", e.message,
+                            !known->text && !(s3->options && s3->options->requester_pays)
+                                ? ". If the bucket's requesters pay for it: -o requester_pays"
+                                : "");
+    }
+    return diag_set(d, r, "%s: %.290s says %s: %s", s3->shown, at, e.code, e.message);
 }
 
-/* Has the list these files, in these versions? */
-static bool has_all(const struct members *list, const struct members *files)
+/* Has the list the files of this mount's first page, in their versions? */
+static bool list_fits(const struct known *list, const struct known *so_far)
 {
+    const struct members *files = &so_far->files;
+
     for (size_t i = 0; i < files->n; i++) {
         const char *folder = members_folder_of(files, i);
-        size_t k = members_lookup(list, folder, strlen(folder), members_name(files, i));
+        size_t k = members_lookup(&list->files, folder, strlen(folder), members_name(files, i));
         struct remote_version then, now;
 
-        if (k == list->n || !joined_version_get(list, k, &then) ||
+        if (k == list->files.n || !joined_version_get(&list->files, k, &then) ||
             !joined_version_get(files, i, &now) || then.size != now.size ||
             strcmp(then.etag, now.etag) != 0)
             return false;
     }
-    return true;
+    return list->n_pages > 1;
+}
+
+/* The first page has other keys: those of .epochfs/ itself. */
+static int list_page_url(const void *ctx, const char *text, char **ret)
+{
+    const struct s3_walk *walk = ctx;
+
+    return *text ? s3_walk_url(walk, &(struct s3_question){.prefix = walk->prefix, .after = text},
+                               ret)
+                 : -ENOENT;
 }
 
 /* The list of many objects that lies next to them, if some pages of the bucket's are as they were.
- * The first one has other keys: those of .epochfs/ itself. */
+ */
 static int walk_is_long(struct s3_walk *walk)
 {
-    struct source *source = ((struct s3 *)walk->user)->source;
-    AUTO_KEPT_LIST struct kept_list list = {0};
-    size_t page[SHARED_SAMPLES], n;
-    int r = shared_list_load(source, &list);
-
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    n = list.n > 1 ? shared_list_sample(list.n - 1, page) : 0;
-    for (size_t i = 0; i < n; i++)
-        page[i]++;
-    r = has_all(&list.files, &source->known.files) ? s3_walk_compare(walk, &list, page, n) : 0;
-    if (r == 0)
-        shared_list_refuse(source, "the objects have changed since");
-    if (r < 1)
-        return r;
-    known_release(&source->known);
-    known_use(&source->known, &list);
-    return 1;
+    return shared_list_use(
+        ((struct s3 *)walk->user)->source,
+        &(struct shared_check){
+            .fits = list_fits, .page_url = list_page_url, .page_hash = s3_page_hash, .ctx = walk});
 }
 
 static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
@@ -244,23 +286,23 @@ static void walk_init(struct s3_walk *ret, struct s3 *s3, const char *prefix)
                             .prefix = prefix,
                             .shown = s3->shown,
                             .use = walk_use,
-                            .again = walk_again,
                             .failed = walk_failed,
                             .is_long = s3->keeps ? walk_is_long : NULL,
                             .user = s3,
+                            .known = &s3->source->known,
                             .one_range = !s3->keeps};
 }
 
 /* Add the kept files of the pages that are as they were. */
-static int use_kept(struct source *source, const struct s3_walk *walk, struct kept_list *kept)
+static int use_kept(struct source *source, const struct s3_walk *walk, struct known *kept)
 {
     const struct members *files = &kept->files;
     char key[2 * PATH_MAX];
     size_t len = strlen(walk->prefix);
     int r = 0;
 
-    if (walk->n_same == kept->n) { /* all: there is nothing to add */
-        known_use(&source->known, kept);
+    if (walk->n_same == kept->n_pages) { /* all: there is nothing to add */
+        known_replace(&source->known, kept);
         return 0;
     }
     if (len > PATH_MAX)
@@ -279,7 +321,7 @@ static int use_kept(struct source *source, const struct s3_walk *walk, struct ke
 /* List all objects below the folder prefix, "" or with '/' at its end. *any: there are keys. */
 static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag *d)
 {
-    AUTO_KEPT_LIST struct kept_list kept = {0};
+    AUTO_KNOWN struct known kept = {0};
     AUTO(s3_walk_release) struct s3_walk walk;
     struct known *known = &s3->source->known;
     size_t n_kept;
@@ -291,7 +333,7 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
         walk.kept = &kept;
     r = s3_walk(&walk, d);
     *any = walk.any;
-    n_kept = walk.kept ? kept.n : 0;
+    n_kept = walk.kept ? kept.n_pages : 0;
     if (r < 0 || walk.ended)
         return r;
     if (walk.n_same)
@@ -300,9 +342,9 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
         r = known_sort(known);
     if (r == 0 && s3->keeps && walk.sorted && !known->failed.n && known->files.n >= LISTING_KEPT &&
         (!n_kept || walk.n_same < n_kept))
-        kept_list_save(s3->source, &walk.pages, &known->files);
+        kept_list_save(s3->source, known);
     if (r == 0 && s3->keeps && walk.sorted)
-        r = shared_list_note(s3->source, &walk.pages);
+        r = shared_list_note(s3->source);
     return r;
 }
 

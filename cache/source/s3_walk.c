@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/search.h"
 #include "cache/source/remote.h"
 #include "cache/source/s3_points.h"
 
@@ -33,7 +34,7 @@ static int s3_walk_add_parameter(struct text *url, const char *name, const char 
     return r;
 }
 
-static int page_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
+int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
 {
     AUTO_TEXT struct text url = {0};
     char most[16];
@@ -84,7 +85,7 @@ static int s3_walk_text(struct s3_walk *walk, const struct s3_question *question
 {
     struct diag why = DIAG_INIT;
     char *url;
-    int r = page_url(walk, question, &url);
+    int r = s3_walk_url(walk, question, &url);
 
     if (r == 0)
         r = http_get_text(walk->http, url, REMOTE_TEXT_MOST, ret, NULL, &why);
@@ -144,29 +145,25 @@ static void ranges_release(struct ranges *ranges)
     free(ranges->range);
 }
 
-/* Add a range of the keys behind after, up to upto; NULL: all. */
-static int add_range(struct ranges *ranges, const char *after, const char *upto)
+static bool copy_text(const char *text, char **ret)
 {
-    struct range *range;
-
-    if (array_capacity(&ranges->range, ranges->n, sizeof(*range)) < 0)
-        return -ENOMEM;
-    range = &ranges->range[ranges->n++];
-    *range = (struct range){
-        .after = strdup(after), .upto = upto ? strdup(upto) : NULL, .kept = SIZE_MAX};
-    return range->after && (range->upto || !upto) ? 0 : -ENOMEM;
+    *ret = text ? strdup(text) : NULL;
+    return *ret || !text;
 }
 
-/* Add a folder. */
-static int add_folder(struct ranges *ranges, const char *folder, unsigned depth)
+/* Add a range of the keys behind after, up to upto (NULL: all); or a folder. 0 or -ENOMEM. */
+static int add_range(struct ranges *ranges, const char *folder, const char *after, const char *upto)
 {
     struct range *range;
 
     if (array_capacity(&ranges->range, ranges->n, sizeof(*range)) < 0)
         return -ENOMEM;
     range = &ranges->range[ranges->n++];
-    *range = (struct range){.folder = strdup(folder), .depth = depth};
-    return range->folder ? 0 : -ENOMEM;
+    *range = (struct range){.kept = SIZE_MAX};
+    return copy_text(folder, &range->folder) && copy_text(after, &range->after) &&
+                   copy_text(upto, &range->upto)
+               ? 0
+               : -ENOMEM;
 }
 
 /* ---- requests ---- */
@@ -180,7 +177,7 @@ static int range_ask(const struct s3_walk *walk, struct range *range)
                                          .after =
                                              range->after && *range->after ? range->after : NULL};
     char *url;
-    int r = page_url(walk, &question, &url);
+    int r = s3_walk_url(walk, &question, &url);
 
     if (r == 0)
         range->asked = http_ahead_start(walk->http, url, REMOTE_TEXT_MOST, 0);
@@ -245,7 +242,7 @@ static int s3_walk_use_page(struct s3_walk *walk, struct range *range, const str
     AUTO_S3_PAGE struct s3_page page = {0};
     uint64_t hash = s3_page_hash(text->data ? text->data : "", text->len);
     size_t n = 0;
-    int r = kept_list_add(&walk->pages, range->after, hash);
+    int r = known_add_page(walk->known, range->after, hash);
 
     if (r == 0 && range->kept < SIZE_MAX && hash == walk->kept->page[range->kept].hash) {
         walk->same[range->kept] = 1;
@@ -290,8 +287,10 @@ static int use_folders(struct s3_walk *walk, struct ranges *ranges, size_t at, i
         if (strncmp(prefix, ranges->range[at].folder, len) != 0 || !prefix[len])
             continue;
         r = s3_points_add(ranges->points, prefix);
-        if (r == 0 && ranges->points->n < FOLDERS_ENOUGH && depth < FOLDERS_DEEP)
-            r = add_folder(ranges, prefix, depth);
+        if (r < 0 || ranges->points->n >= FOLDERS_ENOUGH || depth >= FOLDERS_DEEP)
+            continue;
+        r = add_range(ranges, prefix, NULL, NULL);
+        ranges->range[ranges->n - 1].depth = depth;
     }
     if (r == -ENOMEM)
         return r;
@@ -332,7 +331,7 @@ static int s3_walk_split(struct ranges *ranges, size_t at)
     if (first < points.n && !ranges->range[at].upto)
         return -ENOMEM;
     for (size_t i = first; i < points.n && r == 0; i++)
-        r = add_range(ranges, points.key[i], i + 1 < points.n ? points.key[i + 1] : upto);
+        r = add_range(ranges, NULL, points.key[i], i + 1 < points.n ? points.key[i + 1] : upto);
     return r;
 }
 
@@ -380,11 +379,12 @@ static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag 
 /* One for each page that is kept. */
 static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
 {
+    const struct known *kept = walk->kept;
     int r = 0;
 
-    for (size_t i = 0; i < walk->kept->n && r == 0; i++) {
-        r = add_range(ret, kept_page_text(walk->kept, i),
-                      i + 1 < walk->kept->n ? kept_page_text(walk->kept, i + 1) : NULL);
+    for (size_t i = 0; i < kept->n_pages && r == 0; i++) {
+        r = add_range(ret, NULL, known_page_text(kept, i),
+                      i + 1 < kept->n_pages ? known_page_text(kept, i + 1) : NULL);
         if (r == 0)
             ret->range[i].kept = i;
     }
@@ -396,7 +396,7 @@ static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
 static int find_folders(struct s3_walk *walk, const char *after, struct s3_points *ret)
 {
     AUTO(ranges_release) struct ranges folders = {.points = ret};
-    int r = add_folder(&folders, walk->prefix, 0);
+    int r = add_range(&folders, walk->prefix, NULL, NULL);
 
     if (r == 0)
         r = list_ranges(walk, &folders, NULL);
@@ -420,7 +420,7 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     AUTO(ranges_release) struct ranges first = {0};
     AUTO_TEXT struct text text = {0};
     struct range *range;
-    int r = add_range(&first, "", NULL);
+    int r = add_range(&first, NULL, "", NULL);
 
     if (r < 0)
         return r;
@@ -437,11 +437,11 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
 
         r = find_folders(walk, range->after, &points);
         for (size_t i = 0; i <= points.n && r == 0; i++)
-            r = add_range(ret, i ? points.key[i - 1] : range->after,
+            r = add_range(ret, NULL, i ? points.key[i - 1] : range->after,
                           i < points.n ? points.key[i] : NULL);
         return r;
     }
-    r = add_range(ret, range->after, NULL);
+    r = add_range(ret, NULL, range->after, NULL);
     if (r == 0)
         ret->range[0].token = TAKE_PTR(range->token);
     return r;
@@ -465,16 +465,17 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
 {
     int r;
 
-    if (walk->kept && !walk->kept->n)
+    if (walk->kept && !walk->kept->n_pages)
         walk->kept = NULL;
-    walk->same = walk->kept ? calloc(walk->kept->n, 1) : NULL;
+    walk->same = walk->kept ? calloc(walk->kept->n_pages, 1) : NULL;
     if (walk->kept && !walk->same)
         return -ENOMEM;
     r = walk_once(walk, d);
     if (r != -EAGAIN)
         return r;
-    walk->again(walk);
-    kept_list_release(&walk->pages);
+    if (walk->again)
+        walk->again(walk);
+    known_release(walk->known);
     walk->kept = NULL;
     walk->one_range = true;
     r = walk_once(walk, d);
@@ -482,45 +483,12 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
     return r;
 }
 
-int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const size_t *page,
-                    size_t n)
+size_t s3_walk_page_of(const struct known *list, const char *key)
 {
-    AUTO(ranges_release) struct ranges ranges = {0};
-    int r = 0, same = 1;
-
-    for (size_t i = 0; i < n && r == 0; i++) {
-        r = add_range(&ranges, kept_page_text(kept, page[i]), NULL);
-        if (r == 0)
-            r = range_ask(walk, &ranges.range[i]);
-    }
-    for (size_t i = 0; i < n && r == 0 && same; i++) {
-        AUTO_TEXT struct text text = {0};
-        struct range *range = &ranges.range[i];
-
-        r = s3_walk_take(walk, &range->asked, &text, NULL);
-        same = r == 0 &&
-               s3_page_hash(text.data ? text.data : "", text.len) == kept->page[page[i]].hash;
-    }
-    return r == -ENOMEM ? r : same && r == 0;
-}
-
-size_t s3_walk_page_of(const struct kept_list *pages, const char *key)
-{
-    size_t low = 0, high = pages->n;
-
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-
-        if (strcmp(kept_page_text(pages, middle), key) < 0)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return SEARCH_LAST(list->n_pages, i, strcmp(known_page_text(list, i), key) < 0);
 }
 
 void s3_walk_release(struct s3_walk *walk)
 {
-    kept_list_release(&walk->pages);
     free(walk->same);
 }

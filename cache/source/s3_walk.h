@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "cache/http/http.h"
-#include "cache/source/kept_list.h"
+#include "cache/source/known.h"
 #include "cache/source/s3_list.h"
 
 struct s3_walk {
@@ -23,7 +23,7 @@ struct s3_walk {
     const char *shown;   /* for messages */
     /* Use n objects from this one on; keys begin with prefix. 0 or -errno with the reason in d. */
     int (*use)(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d);
-    /* Forget all that was used: it comes again. */
+    /* Forget all that was used, except `known`: it comes again. NULL: there is nothing else. */
     void (*again)(struct s3_walk *walk);
     /* Say why a request has failed: r and why are of http_get(), answer is the error's body. */
     int (*failed)(struct s3_walk *walk, int r, const struct text *answer, const struct diag *why,
@@ -32,14 +32,14 @@ struct s3_walk {
      * ends; 0: it goes on; or -errno. NULL: it goes on. */
     int (*is_long)(struct s3_walk *walk);
     void *user;
-    bool one_range;               /* page after page */
-    const struct kept_list *kept; /* NULL: nothing is kept */
+    struct known *known;      /* gets the pages */
+    bool one_range;           /* page after page */
+    const struct known *kept; /* NULL: nothing is kept */
     /* Set by s3_walk(): */
-    bool any;               /* there are keys */
-    bool ended;             /* is_long() has ended the walk */
-    bool sorted;            /* pages has all of them, and they can be kept */
-    struct kept_list pages; /* the caller releases it */
-    uint8_t *same;          /* [kept->n] that page is as it was; its objects were not used */
+    bool any;      /* there are keys */
+    bool ended;    /* is_long() has ended the walk */
+    bool sorted;   /* known has all pages, and they can be kept */
+    uint8_t *same; /* [kept->n_pages] that page is as it was; its objects were not used */
     size_t n_same;
 };
 
@@ -55,13 +55,12 @@ struct s3_question {
 int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
                 struct diag *d);
 
-/* Are some pages of a list as they were? Asks for them side by side. 1, 0 or -ENOMEM. */
-int s3_walk_compare(struct s3_walk *walk, const struct kept_list *kept, const size_t *page,
-                    size_t n);
+/* The URL of a page of the listing; the caller frees it. 0 or -ENOMEM. */
+int s3_walk_url(const struct s3_walk *walk, const struct s3_question *question, char **ret);
 
-/* The page that has a key, of pages->n > 0 ones: page i has the keys behind its text, up to that of
+/* The page that has a key, of n_pages > 0 ones: page i has the keys behind its text, up to that of
  * the next one. */
-size_t s3_walk_page_of(const struct kept_list *pages, const char *key);
+size_t s3_walk_page_of(const struct known *list, const char *key);
 
 void s3_walk_release(struct s3_walk *walk);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "cache/source/joined.h"
 #include "cache/source/listing.h"
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
@@ -41,7 +42,7 @@ void shared_list_forget(const struct source *source)
         kept_list_put(source, identity, &(struct iovec){mark, 1}, 1);
 }
 
-void shared_list_refuse(struct source *source, const char *why)
+static void shared_list_refuse(struct source *source, const char *why)
 {
     remote_note(source,
                 SHARED_INDEX_FOLDER "/: its list of files is ignored, and the mount makes its "
@@ -49,15 +50,6 @@ void shared_list_refuse(struct source *source, const char *why)
                 why);
     free(source->shared_list);
     source->shared_list = NULL;
-}
-
-size_t shared_list_sample(size_t n, size_t ret[static SHARED_SAMPLES])
-{
-    size_t many = (size_t)min_u64(n, SHARED_SAMPLES);
-
-    for (size_t i = 0; i < many; i++)
-        ret[i] = many > 1 ? (n - 1) * i / (many - 1) : 0;
-    return many;
 }
 
 /* Read the table. 0; -ENOENT: there is none. */
@@ -76,9 +68,9 @@ static int shared_list_read_table(struct source *source)
 
 /* Fetch the list, and keep it. 0; -ENOENT: it is of no use; or -ENOMEM. */
 static int fetch(struct source *source, const struct shared_line *line, const char *identity,
-                 struct kept_list *ret)
+                 struct known *ret)
 {
-    AUTO_KEPT_LIST struct kept_list list = {0};
+    AUTO_KNOWN struct known list = {0};
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
     char *bytes;
@@ -99,12 +91,12 @@ static int fetch(struct source *source, const struct shared_line *line, const ch
         return r == -ENOMEM ? r : -ENOENT;
     }
     kept_list_put(source, identity, &(struct iovec){list.bytes.bytes, list.bytes.size}, 1);
-    *ret = list;
-    list = (struct kept_list){0};
+    known_replace(ret, &list);
     return 0;
 }
 
-int shared_list_load(struct source *source, struct kept_list *ret)
+/* Read the list, or take it from the cache folder. 0; -ENOENT: there is none that may be used. */
+static int shared_list_load(struct source *source, struct known *ret)
 {
     AUTO_FREE char *identity = NULL;
     const struct shared_line *line;
@@ -121,14 +113,126 @@ int shared_list_load(struct source *source, struct kept_list *ret)
     return kept_list_load(source, identity, ret) == 0 ? 0 : fetch(source, line, identity, ret);
 }
 
-int shared_list_note(struct source *source, struct kept_list *pages)
+/* ---- is it current? ---- */
+
+#define SAMPLES 4 /* pages, and files, that show it */
+
+/* The numbers of some of n things, from the first to the last. Returns how many. */
+static size_t sample(size_t n, size_t ret[static SAMPLES])
 {
-    const struct members *files = &source->known.files;
+    size_t many = (size_t)min_u64(n, SAMPLES);
+
+    for (size_t i = 0; i < many; i++)
+        ret[i] = many > 1 ? (n - 1) * i / (many - 1) : 0;
+    return many;
+}
+
+/* The pages that are asked for. */
+struct samples {
+    struct http_ahead *ahead[SAMPLES];
+    size_t page[SAMPLES], n;
+};
+
+static void samples_release(struct samples *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        http_ahead_drop(&s->ahead[i]);
+}
+
+/* Ask for some pages. 1 or -ENOMEM. */
+static int ask_pages(const struct source *source, const struct shared_check *check,
+                     const struct known *list, struct samples *s)
+{
+    size_t number[SAMPLES], n = sample(list->n_pages, number);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *text = known_page_text(list, number[i]);
+        char *url;
+        int r = known_find_page(&source->known, text) < source->known.n_pages
+                    ? -ENOENT
+                    : check->page_url(check->ctx, text, &url);
+
+        if (r == -ENOMEM)
+            return r;
+        if (r < 0)
+            continue;
+        s->page[s->n] = number[i];
+        s->ahead[s->n++] = http_ahead_start(source->http, url, REMOTE_TEXT_MOST, 0);
+    }
+    return 1;
+}
+
+/* Are the pages that were asked for as they were? */
+static bool take_pages(const struct shared_check *check, const struct known *list,
+                       struct samples *s)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < s->n && same; i++) {
+        AUTO_TEXT struct text page = {0};
+
+        same =
+            http_ahead_take(TAKE_PTR(s->ahead[i]), &page, NULL, NULL) == 0 &&
+            check->page_hash(page.data ? page.data : "", page.len) == list->page[s->page[i]].hash;
+    }
+    return same;
+}
+
+/* Have some files the version that the list says? 1, 0 or -ENOMEM. */
+static int compare_files(const struct source *source, const struct members *files)
+{
+    struct remote_version then[SAMPLES];
+    struct http_file now[SAMPLES] = {0};
+    size_t number[SAMPLES], n = sample(files->n, number);
+    int r = 1;
+
+    for (size_t i = 0; i < n && r == 1; i++) {
+        r = joined_version_get(files, number[i], &then[i]);
+        if (r == 1 && known_url(source, files, number[i], &now[i].url) < 0)
+            r = -ENOMEM;
+    }
+    if (r == 1)
+        http_stat(source->http, n, now);
+    for (size_t i = 0; i < n; i++) {
+        if (r == 1)
+            r = now[i].error == 0 && then[i].size == now[i].version.size &&
+                !strcmp(then[i].etag, now[i].version.etag) &&
+                then[i].mtime.tv_sec == now[i].version.mtime.tv_sec;
+        free(now[i].url);
+    }
+    return r;
+}
+
+int shared_list_use(struct source *source, const struct shared_check *check)
+{
+    AUTO(samples_release) struct samples s = {.n = 0};
+    AUTO_KNOWN struct known list = {0};
+    int r = shared_list_load(source, &list);
+
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    known_sort_pages(&source->known);
+    r = check->fits(&list, &source->known) ? ask_pages(source, check, &list, &s) : 0;
+    if (r == 1 && check->versions)
+        r = compare_files(source, &list.files);
+    if (r == 1)
+        r = take_pages(check, &list, &s);
+    if (r == 0)
+        shared_list_refuse(source, "the files have changed since");
+    if (r == 1)
+        known_replace(&source->known, &list);
+    return r;
+}
+
+/* ---- making it ---- */
+
+int shared_list_note(struct source *source)
+{
     struct kept_list_pieces pieces;
 
-    if (!source->indexes || files->n < LISTING_KEPT || source->known.failed.n)
+    if (!source->indexes || source->known.files.n < LISTING_KEPT || source->known.failed.n)
         return 0;
-    if (kept_list_bytes(pages, files, &pieces) < 0)
+    if (kept_list_bytes(&source->known, &pieces) < 0)
         return -ENOMEM;
     for (unsigned i = 0; i < ARRAY_LEN(pieces.piece); i++)
         text_add_bytes(&source->whole, pieces.piece[i].iov_base, pieces.piece[i].iov_len);

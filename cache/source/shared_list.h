@@ -11,25 +11,29 @@
 #include "cache/source/kept_list.h"
 
 #define SHARED_LIST_WORTH 1000 /* files, or pages, from which a listing takes many requests */
-#define SHARED_SAMPLES    4    /* pages, and files, that show whether the list is current */
 
 struct source;
-struct text;
 
-/* Read the list, or take it from the cache folder. 0; -ENOENT: there is none that may be used.
- * Blocks. */
-int shared_list_load(struct source *source, struct kept_list *ret);
+/* How it shows whether a list is current. */
+struct shared_check {
+    /* Does the list fit what this mount has read so far? */
+    bool (*fits)(const struct known *list, const struct known *so_far);
+    /* The URL of a page that is asked for, by its text. 0; -ENOENT: it shows nothing; -ENOMEM. */
+    int (*page_url)(const void *ctx, const char *text, char **ret);
+    uint64_t (*page_hash)(const char *page, size_t len);
+    const void *ctx;
+    bool versions; /* those of some files are asked for as well: pages do not show them */
+};
 
-/* It is not current: why becomes a note, and it is not used. */
-void shared_list_refuse(struct source *source, const char *why);
-
-/* The numbers of some pages of a list, from the first to the last. Returns how many. */
-size_t shared_list_sample(size_t n, size_t ret[static SHARED_SAMPLES]);
+/* Use the list next to the data if it is current; it replaces what is known so far. A few pages
+ * that this mount has not read are asked for, to compare. 1; 0: no list is used; -ENOMEM. Blocks.
+ */
+int shared_list_use(struct source *source, const struct shared_check *check);
 
 /* What is used does not show what exists: later mounts must not use it. Any thread. */
 void shared_list_forget(const struct source *source);
 
 /* With `indexes`: keep the list for `.epochfs/`. 0 or -ENOMEM. */
-int shared_list_note(struct source *source, struct kept_list *pages);
+int shared_list_note(struct source *source);
 
 #endif

@@ -25,16 +25,12 @@ const struct shared_line *shared_line_find(const struct shared_line *line, size_
     return n ? bsearch(name, line, n, sizeof(*line), compare_name) : NULL;
 }
 
-/* The word at *at, which is NUL-terminated then; NULL: there is none. */
+/* The word at *at, which is NUL-terminated then, and followed by something; NULL: there is none. */
 static char *next_word(char **at)
 {
-    char *word = *at, *end = strchr(word, ' ');
+    char *word = strsep(at, " ");
 
-    if (!end || end == word)
-        return NULL;
-    *end = '\0';
-    *at = end + 1;
-    return word;
+    return word && *word && *at ? word : NULL;
 }
 
 /* A version is printable, and "-" if it is not known. NULL: it is none. */
@@ -74,7 +70,7 @@ static enum line_kind read_line(char *at, bool versions, struct shared_line *ret
     if (type == LINE_FILE && versions)
         ret->version = take_version(next_word(&at));
     ret->name = at;
-    if (!*at || !ret->version)
+    if (!at || !*at || !ret->version)
         return LINE_NONE;
     if (type != LINE_FILE && !(digest_is_text(at) && ret->size <= SHARED_INDEX_MOST))
         return LINE_NONE;

@@ -46,25 +46,10 @@ static int get_below(const struct source *source, const char *path, struct http_
     return http_get_text(source->http, url, REMOTE_TEXT_MOST, ret, ret_led, d);
 }
 
-/* A long SHA256SUMS: take the list next to the data, if it was made with the same one. 2: taken; 1:
- * there is none; or -errno. */
-static int web_use_shared(struct source *source, const struct text *sums, size_t n,
-                          struct kept_list *pages)
-{
-    int r = kept_list_add(pages, WEB_SUMS, XXH3_64bits(sums->data, sums->len));
-
-    if (r == 0 && n >= SHARED_LIST_WORTH)
-        r = web_kept_shared(source, pages);
-    if (r != 1)
-        return r < 0 ? r : 1;
-    r = remote_use_sums(source, sums, false, &n);
-    return r < 0 ? r : 2;
-}
-
-/* Read the files and sums of a SHA256SUMS. asked: its request, may be NULL. pages: to add it to,
- * may be NULL. 1: there is one; 2: and all is known of its files; 0: there is none; or -errno. */
-static int read_sums(struct source *source, bool lists, struct http_ahead *asked,
-                     struct kept_list *pages, struct diag *d)
+/* Read the files and sums of a SHA256SUMS. asked: its request, may be NULL. 1: there is one; 2: it
+ * is long, and all is known of its files from the list next to the data; 0: there is none; or
+ * -errno. */
+static int read_sums(struct source *source, bool lists, struct http_ahead *asked, struct diag *d)
 {
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
@@ -78,7 +63,14 @@ static int read_sums(struct source *source, bool lists, struct http_ahead *asked
     r = sums.len ? remote_use_sums(source, &sums, lists, &n) : 0;
     if (r < 0 || !n)
         return r;
-    return pages ? web_use_shared(source, &sums, n, pages) : 1;
+    if (lists)
+        r = known_add_page(&source->known, WEB_SUMS, XXH3_64bits(sums.data, sums.len));
+    if (r == 0 && lists && n >= SHARED_LIST_WORTH)
+        r = web_kept_shared(source);
+    if (r != 1)
+        return r < 0 ? r : 1;
+    r = remote_use_sums(source, &sums, false, &n);
+    return r < 0 ? r : 2;
 }
 
 /* ---- index pages ---- */
@@ -93,7 +85,6 @@ struct crawl {
     size_t asked;
     size_t entries, entries_most; /* links, of all pages */
     size_t pages_most;
-    struct kept_list *pages; /* those that show the times of their files; NULL: not wanted */
     bool looked_for_list;
     size_t elsewhere; /* links that are ignored */
 };
@@ -216,8 +207,8 @@ static int web_use_page(struct crawl *crawl, const char *folder, const char *led
     crawl->elsewhere += link.elsewhere;
     crawl_unique(crawl, first);
     shows_times = shows_times && (last.is_folder || last.has_time);
-    if (r == 0 && crawl->pages && shows_times)
-        r = web_kept_add(crawl->pages, folder, page);
+    if (r == 0 && shows_times)
+        r = web_kept_add(crawl->source, folder, page);
     if (r == 0)
         *ret_links = links;
     return r;
@@ -292,12 +283,10 @@ static void web_ask_pages(struct crawl *crawl)
  * data? It is looked for once. 1, 0 or -ENOMEM. */
 static int use_list(struct crawl *crawl)
 {
-    if (!crawl->pages || crawl->looked_for_list ||
-        (crawl->n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
+    if (crawl->looked_for_list || (crawl->n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
         return 0;
     crawl->looked_for_list = true;
-    kept_list_sort(crawl->pages);
-    return web_kept_shared(crawl->source, crawl->pages);
+    return web_kept_shared(crawl->source);
 }
 
 /* Read all index pages. 1: done; 2: the list next to the data has all; 0: there are none; or
@@ -339,15 +328,13 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static int read_index(struct source *source, bool sure, struct http_ahead *first,
-                      struct kept_list *pages, struct diag *d)
+static int read_index(struct source *source, bool sure, struct http_ahead *first, struct diag *d)
 {
     AUTO(crawl_release)
     struct crawl crawl = {.source = source,
                           .first = first,
                           .entries_most = source->indexes ? INDEXED_MOST : ENTRIES_MOST,
-                          .pages_most = SIZE_MAX,
-                          .pages = pages};
+                          .pages_most = SIZE_MAX};
     int r = crawl_all(&crawl, sure, d);
 
     if (r > 0 && crawl.elsewhere)
@@ -360,12 +347,15 @@ static int read_index(struct source *source, bool sure, struct http_ahead *first
  * one. */
 static int http_list_beside(const struct source *first, struct source_list *ret)
 {
-    struct source source = {
-        .remote = first->remote, .root = first->root, .base = first->base, .http = first->http};
+    struct source source = {.remote = first->remote,
+                            .root = first->root,
+                            .base = first->base,
+                            .http = first->http,
+                            .indexes = true}; /* no list next to the data is used */
     AUTO(crawl_release)
     struct crawl crawl = {
         .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
-    int r = read_sums(&source, true, NULL, NULL, NULL);
+    int r = read_sums(&source, true, NULL, NULL);
 
     if (r == 0)
         r = crawl_all(&crawl, true, NULL);
@@ -376,18 +366,18 @@ static int http_list_beside(const struct source *first, struct source_list *ret)
 
 /* Try SOURCE as a folder. 1: it is one, and its files are known now; 0: it is not; or -errno.
  * Requests the index page ahead, while it looks for SHA256SUMS. */
-static int open_folder(struct source *source, bool sure, struct kept_list *pages, struct diag *d)
+static int open_folder(struct source *source, bool sure, struct diag *d)
 {
     AUTO(http_ahead_drop) struct http_ahead *page = remote_ask(source, "");
-    int r = read_sums(source, true, NULL, pages, d);
+    int r = read_sums(source, true, NULL, d);
 
     if (r == 0)
-        r = read_index(source, sure, TAKE_PTR(page), pages, d);
+        r = read_index(source, sure, TAKE_PTR(page), d);
     if (r <= 0 || r == 2)
         return r == 2 ? 1 : r;
     r = known_sort(&source->known);
     if (r == 0)
-        r = web_kept_use(source, pages);
+        r = web_kept_use(source);
     return r < 0 ? r : 1;
 }
 
@@ -410,7 +400,7 @@ static int open_named(struct source *source, const char *files, struct diag *d)
         r = known_sort(&source->known);
     if (r < 0)
         return r;
-    r = read_sums(source, false, NULL, NULL, NULL); /* it may be missing */
+    r = read_sums(source, false, NULL, NULL); /* it may be missing */
     return r == -ENOMEM ? r : 0;
 }
 
@@ -454,7 +444,7 @@ static int no_listing(const struct source *source, int r, const struct diag *why
 
 /* Open a URL that may name a file or a folder. */
 static int open_unknown(struct source *source, char *url, const struct url_parts *at,
-                        struct kept_list *pages, struct diag *d)
+                        struct diag *d)
 {
     AUTO(http_ahead_drop) struct http_ahead *sums = NULL;
     struct http_file file = {.url = url};
@@ -470,11 +460,10 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
     http_stat(source->http, 1, &file);
     /* A page that the server makes has neither ETag nor time. */
     if (!url[at->query] && (file.error < 0 || !remote_version_is_known(&file.version))) {
-        r = open_folder(source, true, pages, NULL);
+        r = open_folder(source, true, NULL);
         if (r > 0 || r == -ENOMEM)
             return r;
         known_release(&source->known);
-        kept_list_release(pages);
     }
     if (file.error < 0)
         return diag_set(d, file.error, "%s%s%s", diag_text(&file.why, file.error),
@@ -485,12 +474,12 @@ static int open_unknown(struct source *source, char *url, const struct url_parts
                         remote_advice(source, file.error, users));
     r = web_open_file(source, url, at, &file.version, d);
     if (r == 0 && !url[at->query])
-        r = read_sums(source, false, TAKE_PTR(sums), NULL, NULL);
+        r = read_sums(source, false, TAKE_PTR(sums), NULL);
     return r == -ENOMEM || r == -EINVAL ? r : 0;
 }
 
 static int web_open_any(struct source *source, char *url, const struct url_parts *at,
-                        const char *files, struct kept_list *pages, struct diag *d)
+                        const char *files, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r;
@@ -501,8 +490,8 @@ static int web_open_any(struct source *source, char *url, const struct url_parts
     if (files)
         return open_named(source, files, d);
     if (url[at->query - 1] != '/' || url[at->query])
-        return open_unknown(source, url, at, pages, d);
-    r = open_folder(source, false, pages, &why);
+        return open_unknown(source, url, at, d);
+    r = open_folder(source, false, &why);
     return r > 0 || r == -ENOMEM ? r : no_listing(source, r, &why, d);
 }
 
@@ -510,7 +499,6 @@ static int http_make(struct source *source, const char *spec_rest,
                      const struct source_options *options, struct diag *d)
 {
     AUTO_FREE char *spec = NULL, *url = NULL;
-    AUTO_KEPT_LIST struct kept_list pages = {0};
     struct url_parts at;
     bool asked;
     int r;
@@ -527,10 +515,10 @@ static int http_make(struct source *source, const char *spec_rest,
     if (r == 0)
         r = remote_connect(source, options, NULL, d);
     if (r == 0)
-        r = web_open_any(source, url, &at, options->files, &pages, d);
+        r = web_open_any(source, url, &at, options->files, d);
     if (r >= 0)
         r = remote_stat(source, &asked, d);
-    return r == 0 ? web_kept_save(source, &pages, asked, now_ns()) : r;
+    return r == 0 ? web_kept_save(source, asked, now_ns()) : r;
 }
 
 #define WEB_REMOTE(prefix)                                                                         \

@@ -13,42 +13,33 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/checked.h"
 #include "cache/source/joined.h"
+#include "cache/source/kept_list.h"
 #include "cache/source/listing.h"
 #include "cache/source/shared_list.h"
 
 #define SETTLED_S INT64_C(600) /* clocks of servers may be some minutes ahead */
 
-int web_kept_add(struct kept_list *pages, const char *folder, const struct text *page)
+int web_kept_add(struct source *source, const char *folder, const struct text *page)
 {
     size_t len = strlen(folder);
     AUTO_FREE char *path = strndup(folder, len ? len - 1 : 0);
 
-    return path ? kept_list_add(pages, path, XXH3_64bits(page->data, page->len)) : -ENOMEM;
+    return path ? known_add_page(&source->known, path, XXH3_64bits(page->data, page->len))
+                : -ENOMEM;
 }
 
 /* Is the page of that folder as it was? */
-static bool web_kept_is_same(const struct kept_list *pages, const struct kept_list *kept,
-                             const char *path)
+static bool web_kept_is_same(const struct known *known, const struct known *kept, const char *path)
 {
-    size_t now = kept_list_find(pages, path), then = kept_list_find(kept, path);
+    size_t now = known_find_page(known, path), then = known_find_page(kept, path);
 
-    return now < pages->n && then < kept->n && pages->page[now].hash == kept->page[then].hash;
-}
-
-/* same[f]: the page of folder f is as it was. */
-static void find_same(const struct members *files, const struct kept_list *pages,
-                      const struct kept_list *kept, uint8_t *same)
-{
-    bool all = web_kept_is_same(pages, kept, WEB_SUMS);
-
-    for (uint32_t f = 0; f < files->n_folders; f++)
-        same[f] = all || web_kept_is_same(pages, kept, members_folder(files, f));
+    return now < known->n_pages && then < kept->n_pages &&
+           known->page[now].hash == kept->page[then].hash;
 }
 
 /* Set the version of file i from the kept list. 0; -ENOENT: it is not there. */
-static int use_version(struct members *files, size_t i, const struct kept_list *kept,
+static int use_version(struct members *files, size_t i, const struct known *kept,
                        uint64_t *ret_size)
 {
     const char *folder = members_folder_of(files, i);
@@ -64,35 +55,33 @@ static int use_version(struct members *files, size_t i, const struct kept_list *
     return r;
 }
 
-static int use_versions(struct known *known, const struct kept_list *pages,
-                        const struct kept_list *kept)
+int web_kept_use(struct source *source)
 {
+    struct known *known = &source->known;
     struct members *files = &known->files;
-    AUTO_FREE uint8_t *same = calloc((size_t)files->n_folders + 1, 1), *keep = malloc(files->n + 1);
+    AUTO_KNOWN struct known kept = {0};
+    AUTO_FREE uint8_t *keep = malloc(files->n + 1);
     AUTO_FREE uint64_t *size = calloc(files->n + 1, sizeof(*size));
+    uint32_t folder = UINT32_MAX;
+    bool all, same = false;
     int r = 0;
 
-    if (!same || !keep || !size)
+    known_sort_pages(known);
+    if (!known->n_pages || files->n < LISTING_KEPT || kept_list_load(source, NULL, &kept) < 0)
+        return 0;
+    if (!keep || !size)
         return -ENOMEM;
-    find_same(files, pages, kept, same);
     memset(keep, 1, files->n);
+    all = web_kept_is_same(known, &kept, WEB_SUMS);
     for (size_t i = 0; i < files->n; i++) {
-        r = same[files->member[i].folder] ? use_version(files, i, kept, &size[i]) : 0;
+        if (files->member[i].folder != folder)
+            same = all || web_kept_is_same(known, &kept, members_folder_of(files, i));
+        folder = files->member[i].folder;
+        r = same ? use_version(files, i, &kept, &size[i]) : 0;
         if (r < 0 && r != -ENOENT)
             return r;
     }
     return known_keep(known, keep, size);
-}
-
-int web_kept_use(struct source *source, struct kept_list *pages)
-{
-    AUTO_KEPT_LIST struct kept_list kept = {0};
-
-    kept_list_sort(pages);
-    if (!pages->n || source->known.files.n < LISTING_KEPT ||
-        kept_list_load(source, NULL, &kept) < 0)
-        return 0;
-    return use_versions(&source->known, pages, &kept);
 }
 
 /* Mark the folders with a file that was changed so shortly before that its page may not show the
@@ -110,155 +99,86 @@ static void find_unsettled(const struct members *files, int64_t now, uint8_t *un
     }
 }
 
-/* The pages that show all changes of their files. 0 or -ENOMEM. */
-static int find_settled(const struct members *files, const struct kept_list *pages, int64_t now,
-                        struct kept_list *ret)
+/* Only the pages that show all changes of their files remain. 0 or -ENOMEM. */
+static int keep_settled(struct known *known, int64_t now)
 {
+    const struct members *files = &known->files;
     AUTO_FREE uint8_t *unsettled = calloc((size_t)files->n_folders + 1, 1);
-    size_t sums = kept_list_find(pages, WEB_SUMS);
-    int r = unsettled ? 0 : -ENOMEM;
+    size_t kept = 0;
 
-    if (r == 0)
-        find_unsettled(files, now, unsettled);
-    for (uint32_t f = 0; f < files->n_folders && r == 0; f++) {
-        const char *path = members_folder(files, f);
-        size_t i = kept_list_find(pages, path);
+    if (!unsettled)
+        return -ENOMEM;
+    find_unsettled(files, now, unsettled);
+    for (size_t i = 0; i < known->n_pages; i++) {
+        const char *path = known_page_text(known, i);
+        uint32_t folder = members_folder_number(files, path, strlen(path));
 
-        if (i < pages->n && !unsettled[f])
-            r = kept_list_add(ret, path, pages->page[i].hash);
+        if (folder < files->n_folders ? !unsettled[folder] : !strcmp(path, WEB_SUMS))
+            known->page[kept++] = known->page[i];
     }
-    return r == 0 && sums < pages->n ? kept_list_add(ret, WEB_SUMS, pages->page[sums].hash) : r;
+    known->n_pages = kept;
+    return 0;
 }
 
-int web_kept_save(struct source *source, const struct kept_list *pages, bool asked, int64_t now)
+int web_kept_save(struct source *source, bool asked, int64_t now)
 {
-    const struct members *files = &source->known.files;
-    AUTO_KEPT_LIST struct kept_list settled = {0};
+    struct known *known = &source->known;
     int r;
 
-    if (!pages->n || files->n < LISTING_KEPT || !(asked || source->indexes))
+    if (!known->n_pages || known->bytes.bytes || known->files.n < LISTING_KEPT ||
+        !(asked || source->indexes))
         return 0;
-    r = find_settled(files, pages, now, &settled);
-    if (r < 0 || !settled.n)
+    r = keep_settled(known, now);
+    if (r < 0 || !known->n_pages)
         return r;
     if (asked)
-        kept_list_save(source, &settled, files);
-    return shared_list_note(source, &settled);
+        kept_list_save(source, known);
+    return shared_list_note(source);
 }
 
 /* ---- .epochfs/ ---- */
 
-static bool has_page(const struct kept_list *pages, const char *path)
+static bool has_sums(const struct known *known)
 {
-    return kept_list_find(pages, path) < pages->n;
+    return known_find_page(known, WEB_SUMS) < known->n_pages;
 }
 
 /* Are the pages of this mount that the list has as they were? Both are of a SHA256SUMS, or neither:
  * it may name other files than index pages do. */
-static bool are_same(const struct kept_list *pages, const struct kept_list *list)
+static bool fits(const struct known *list, const struct known *so_far)
 {
-    if (!list->n || has_page(pages, WEB_SUMS) != has_page(list, WEB_SUMS))
+    if (!list->n_pages || has_sums(so_far) != has_sums(list))
         return false;
-    for (size_t i = 0; i < pages->n; i++) {
-        size_t then = kept_list_find(list, kept_page_text(pages, i));
+    for (size_t i = 0; i < so_far->n_pages; i++) {
+        size_t then = known_find_page(list, known_page_text(so_far, i));
 
-        if (then < list->n && list->page[then].hash != pages->page[i].hash)
+        if (then < list->n_pages && list->page[then].hash != so_far->page[i].hash)
             return false;
     }
     return true;
 }
 
-/* The pages that are asked for. */
-struct samples {
-    struct http_ahead *ahead[SHARED_SAMPLES];
-    size_t page[SHARED_SAMPLES], n_pages;
-};
-
-static void samples_release(struct samples *s)
+static int page_url(const void *source, const char *path, char **ret)
 {
-    for (size_t i = 0; i < s->n_pages; i++)
-        http_ahead_drop(&s->ahead[i]);
+    AUTO_FREE char *folder = NULL;
+
+    if (!strcmp(path, WEB_SUMS))
+        return -ENOENT;
+    return text_print(&folder, "%s%s", path, *path ? "/" : "") < 0
+               ? -ENOMEM
+               : remote_url(source, folder, ret);
 }
 
-/* Ask for some pages that this mount has not read yet. */
-static int web_kept_ask_pages(const struct source *source, const struct kept_list *pages,
-                              const struct kept_list *list, struct samples *s)
+static uint64_t page_hash(const char *page, size_t len)
 {
-    size_t number[SHARED_SAMPLES], n = shared_list_sample(list->n, number);
-
-    for (size_t i = 0; i < n; i++) {
-        const char *path = kept_page_text(list, number[i]);
-        AUTO_FREE char *folder = NULL;
-
-        if (!strcmp(path, WEB_SUMS) || has_page(pages, path))
-            continue;
-        if (text_print(&folder, "%s%s", path, *path ? "/" : "") < 0)
-            return -ENOMEM;
-        s->page[s->n_pages] = number[i];
-        s->ahead[s->n_pages++] = remote_ask(source, folder);
-    }
-    return 0;
+    return XXH3_64bits(page, len);
 }
 
-/* Are the pages that were asked for as they were? */
-static bool take_pages(const struct kept_list *list, struct samples *s)
+int web_kept_shared(struct source *source)
 {
-    bool same = true;
-
-    for (size_t i = 0; i < s->n_pages && same; i++) {
-        AUTO_TEXT struct text page = {0};
-
-        same = http_ahead_take(TAKE_PTR(s->ahead[i]), &page, NULL, NULL) == 0 &&
-               XXH3_64bits(page.data, page.len) == list->page[s->page[i]].hash;
-    }
-    return same;
-}
-
-/* Have some files the version that the list says? 1, 0 or -ENOMEM. */
-static int compare_files(const struct source *source, const struct members *files)
-{
-    struct remote_version then[SHARED_SAMPLES];
-    struct http_file now[SHARED_SAMPLES] = {0};
-    size_t number[SHARED_SAMPLES], n = shared_list_sample(files->n, number);
-    int r = 1;
-
-    for (size_t i = 0; i < n && r == 1; i++) {
-        r = joined_version_get(files, number[i], &then[i]);
-        if (r == 1 && known_url(source, files, number[i], &now[i].url) < 0)
-            r = -ENOMEM;
-    }
-    if (r == 1)
-        http_stat(source->http, n, now);
-    for (size_t i = 0; i < n; i++) {
-        if (r == 1)
-            r = now[i].error == 0 && then[i].size == now[i].version.size &&
-                !strcmp(then[i].etag, now[i].version.etag) &&
-                then[i].mtime.tv_sec == now[i].version.mtime.tv_sec;
-        free(now[i].url);
-    }
-    return r;
-}
-
-int web_kept_shared(struct source *source, const struct kept_list *pages)
-{
-    AUTO(samples_release) struct samples s = {.n_pages = 0};
-    AUTO_KEPT_LIST struct kept_list list = {0};
-    int r = shared_list_load(source, &list);
-
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    if (are_same(pages, &list)) {
-        r = web_kept_ask_pages(source, pages, &list, &s);
-        if (r == 0)
-            r = compare_files(source, &list.files);
-        if (r == 1 && !take_pages(&list, &s))
-            r = 0;
-    }
-    if (r == 0)
-        shared_list_refuse(source, "the files have changed since");
-    if (r < 1)
-        return r;
-    known_release(&source->known);
-    known_use(&source->known, &list);
-    return 1;
+    return shared_list_use(source, &(struct shared_check){.fits = fits,
+                                                          .page_url = page_url,
+                                                          .page_hash = page_hash,
+                                                          .ctx = source,
+                                                          .versions = true});
 }

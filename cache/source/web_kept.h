@@ -4,28 +4,25 @@
 #ifndef EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
 #define EPOCHFS_CACHE_SOURCE_WEB_KEPT_H
 
-#include "cache/source/kept_list.h"
 #include "cache/source/remote.h"
 
 /* Reads index pages: add one. folder: relative to SOURCE, as crawled: with '/' at its end, or "". 0
  * or -ENOMEM. */
-int web_kept_add(struct kept_list *pages, const char *folder, const struct text *page);
+int web_kept_add(struct source *source, const char *folder, const struct text *page);
 
 /* What stands for the page of all folders if a SHA256SUMS lists them: no folder has this path. */
 #define WEB_SUMS "/SHA256SUMS"
 
-/* Use the list next to the files, if it is current; it replaces what is known so far. pages: those
- * that this mount has read; a few others, and a few versions, are asked for, to compare. 1; 0: no
- * list is used; -ENOMEM. */
-int web_kept_shared(struct source *source, const struct kept_list *pages);
+/* See shared_list_use(). */
+int web_kept_shared(struct source *source);
 
-/* Set the versions of the known files whose pages are as they were. pages: those of this mount. 0,
- * -ENOMEM, -E2BIG. */
-int web_kept_use(struct source *source, struct kept_list *pages);
+/* Set the versions of the known files whose pages are as they were at the last mount. 0, -ENOMEM,
+ * -E2BIG. */
+int web_kept_use(struct source *source);
 
 /* Keep the versions of the known files, with the pages that show when they change: for the next
  * mount if asked (some had to be asked for), and with `indexes` for `.epochfs/`. now: the time of
  * day, in ns. 0 or -ENOMEM. */
-int web_kept_save(struct source *source, const struct kept_list *pages, bool asked, int64_t now);
+int web_kept_save(struct source *source, bool asked, int64_t now);
 
 #endif

@@ -74,10 +74,10 @@ static void check_claims(const struct members *m)
     }
 }
 
-static void check_list(const struct kept_list *list, bool far)
+static void check_list(const struct known *list, bool far)
 {
-    for (size_t i = 0; i < list->n; i++)
-        FUZZ_CHECK(kept_list_find(list, kept_page_text(list, i)) == i);
+    for (size_t i = 0; i < list->n_pages; i++)
+        FUZZ_CHECK(known_find_page(list, known_page_text(list, i)) == i);
     for (uint32_t i = 0; i < list->files.n_folders; i++)
         FUZZ_CHECK(strlen(members_folder(&list->files, i)) < list->files.names_len &&
                    (far || (list->folder[i].mode | 1)));
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     uint64_t hash = XXH3_64bits(data, len);
 
     for (int far = 0; far < 2; far++) {
-        AUTO_KEPT_LIST struct kept_list list = {.bytes = {malloc(HEAD + len), HEAD + len}};
+        AUTO_KNOWN struct known list = {.bytes = {malloc(HEAD + len), HEAD + len}};
 
         FUZZ_CHECK(list.bytes.bytes);
         memcpy(list.bytes.bytes, &magic, 8);

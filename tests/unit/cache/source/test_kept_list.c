@@ -49,19 +49,18 @@ static const char *const good_names[] = {"top", "x", "y", NULL};
 
 static void save(const struct world *w, const char *const *folders, const char *const *names)
 {
-    AUTO_KEPT_LIST struct kept_list pages = {0};
-    AUTO_MEMBERS struct members files = {0};
+    AUTO_KNOWN struct known pages = {0};
 
-    make_files(&files, folders, names);
-    assert_int_equal(kept_list_add(&pages, "m", 2), 0);
-    assert_int_equal(kept_list_add(&pages, "", 1), 0);
-    assert_int_equal(kept_list_add(&pages, "zz", 3), 0);
-    kept_list_save(&w->source, &pages, &files);
+    make_files(&pages.files, folders, names);
+    assert_int_equal(known_add_page(&pages, "m", 2), 0);
+    assert_int_equal(known_add_page(&pages, "", 1), 0);
+    assert_int_equal(known_add_page(&pages, "zz", 3), 0);
+    kept_list_save(&w->source, &pages);
 }
 
 static void test_kept_list__saved__the_same_again_until_forgotten(void **state)
 {
-    AUTO_KEPT_LIST struct kept_list pages = {0};
+    AUTO_KNOWN struct known pages = {0};
     struct remote_version version;
     struct world w;
 
@@ -69,24 +68,24 @@ static void test_kept_list__saved__the_same_again_until_forgotten(void **state)
     assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
     save(&w, good_folders, good_names);
     assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
-    assert_int_equal(pages.n, 3);
-    assert_string_equal(kept_page_text(&pages, 0), "");
+    assert_int_equal(pages.n_pages, 3);
+    assert_string_equal(known_page_text(&pages, 0), "");
     assert_int_equal(pages.page[0].hash, 1);
-    assert_int_equal(kept_list_find(&pages, "m"), 1);
-    assert_int_equal(kept_list_find(&pages, "zz"), 2);
-    assert_int_equal(kept_list_find(&pages, "z"), 3);
+    assert_int_equal(known_find_page(&pages, "m"), 1);
+    assert_int_equal(known_find_page(&pages, "zz"), 2);
+    assert_int_equal(known_find_page(&pages, "z"), 3);
     assert_int_equal(pages.files.n, 3);
-    kept_list_release(&pages);
+    known_release(&pages);
     save(&w, good_folders, (const char *const[]){"other", NULL});
     assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
     assert_int_equal(pages.files.n, 1);
-    kept_list_release(&pages);
+    known_release(&pages);
     save(&w, good_folders, good_names);
     assert_int_equal(kept_list_load(&w.source, NULL, &pages), 0);
     assert_true(joined_version_get(&pages.files, 2, &version));
     assert_string_equal(version.etag, "\"e\"");
     assert_int_equal(version.size, 5);
-    kept_list_release(&pages);
+    known_release(&pages);
     w.source.base = (char *)"http://other/b/";
     assert_int_equal(kept_list_load(&w.source, NULL, &pages), -ENOENT);
     w.source.base = (char *)"http://s3/b/";
@@ -120,7 +119,7 @@ static void test_kept_list__wrong_tables__refused(void **state)
         {{"", ""}, {"x"}},
         {{"", "/a"}, {"x"}},
     };
-    AUTO_KEPT_LIST struct kept_list pages = {0};
+    AUTO_KNOWN struct known pages = {0};
     struct world w;
 
     world_init(&w, *state);
@@ -136,15 +135,14 @@ static void test_kept_list__wrong_tables__refused(void **state)
  * is taken. */
 static void test_kept_list__damaged__no_harm(void **state)
 {
-    AUTO_KEPT_LIST struct kept_list good = {0};
+    AUTO_KNOWN struct known good = {0};
     struct world w;
 
     world_init(&w, *state);
     save(&w, good_folders, good_names);
     assert_int_equal(kept_list_load(&w.source, NULL, &good), 0);
     for (size_t at = 0; at < 4 * good.bytes.size; at++) {
-        AUTO_KEPT_LIST struct kept_list pages = {
-            .bytes = {malloc(good.bytes.size), good.bytes.size}};
+        AUTO_KNOWN struct known pages = {.bytes = {malloc(good.bytes.size), good.bytes.size}};
         uint8_t *bytes = pages.bytes.bytes;
         static const uint64_t values[] = {0, 1, UINT64_MAX, UINT64_C(1) << 61};
         size_t place = at / 4 & ~(size_t)7;

@@ -155,7 +155,14 @@ static int failed(struct s3_walk *walk, int r, const struct text *answer, const 
     return diag_set(d, r, "%s", diag_text(why, r));
 }
 
-static int walk_bucket(const char *prefix, const struct kept_list *kept, struct s3_walk *ret,
+static void walk_end(struct s3_walk *walk)
+{
+    known_release(walk->known);
+    free(walk->known);
+    s3_walk_release(walk);
+}
+
+static int walk_bucket(const char *prefix, const struct known *kept, struct s3_walk *ret,
                        struct diag *d)
 {
     struct http *http;
@@ -169,7 +176,9 @@ static int walk_bucket(const char *prefix, const struct kept_list *kept, struct 
                             .use = use,
                             .again = again,
                             .failed = failed,
+                            .known = calloc(1, sizeof(struct known)),
                             .kept = kept};
+    assert_non_null(ret->known);
     fake_http_set(NULL, 0);
     fake_http_serve = serve;
     again(ret);
@@ -184,18 +193,6 @@ static void check_all_once(const char *prefix)
 {
     for (size_t i = 0; i < bucket.n; i++)
         assert_int_equal(used[i], !strncmp(bucket.key[i], prefix, strlen(prefix)));
-}
-
-static void sort_pages(struct kept_list *pages)
-{
-    for (size_t i = 1; i < pages->n; i++) /* as kept_list_save() does */
-        for (size_t k = i; k && strcmp(kept_page_text(pages, k - 1), kept_page_text(pages, k)) > 0;
-             k--) {
-            struct kept_page page = pages->page[k];
-
-            pages->page[k] = pages->page[k - 1];
-            pages->page[k - 1] = page;
-        }
 }
 
 /* Folders of uneven sizes, some deep, files between them, and no folder at all for some seeds. */
@@ -231,14 +228,14 @@ static void test_walk__any_keys_and_pages__each_key_once(void **state)
     (void)state;
     for (uint64_t seed = 4; seed < 8; seed++)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-            AUTO(s3_walk_release) struct s3_walk walk;
+            AUTO(walk_end) struct s3_walk walk;
 
             make_keys(seed, sizes[i]);
             bucket.page = i % 2 ? 10 : 7;
             assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
             check_all_once("d/");
             assert_int_equal(walk.any, n_used > 0);
-            s3_walk_release(&walk);
+            walk_end(&walk);
             assert_int_equal(walk_bucket("", NULL, &walk, NULL), 0);
             check_all_once("");
         }
@@ -247,14 +244,14 @@ static void test_walk__any_keys_and_pages__each_key_once(void **state)
 /* Ranges cost at most a page each, and folders are asked for side by side. */
 static void test_walk__folders__side_by_side(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk walk;
+    AUTO(walk_end) struct s3_walk walk;
 
     (void)state;
     make_keys(5, 6000);
     bucket.page = 20;
     assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
     check_all_once("d/");
-    assert_true(walk.pages.n > n_used / 20);
+    assert_true(walk.known->n_pages > n_used / 20);
     assert_true(bucket.pages <= 3 * n_used / 20 / 2); /* long ranges are split at guesses */
     assert_true(bucket.folders <= 32);
     assert_true(fake_http.aheads >= bucket.pages - 1);
@@ -268,7 +265,7 @@ static void test_walk__one_flat_folder__side_by_side(void **state)
 
     (void)state;
     for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
-        AUTO(s3_walk_release) struct s3_walk walk;
+        AUTO(walk_end) struct s3_walk walk;
 
         memset(&bucket, 0, sizeof(bucket));
         bucket.n = KEYS_MOST;
@@ -286,7 +283,7 @@ static void test_walk__one_flat_folder__side_by_side(void **state)
 
 static void test_walk__one_page__one_request(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk walk;
+    AUTO(walk_end) struct s3_walk walk;
 
     (void)state;
     make_keys(5, 500);
@@ -297,17 +294,17 @@ static void test_walk__one_page__one_request(void **state)
 
 static void test_walk__kept_and_unchanged__each_page_once_and_nothing_used(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk first, second;
+    AUTO(walk_end) struct s3_walk first, second;
 
     (void)state;
     make_keys(5, 5000);
     bucket.page = 20;
     assert_int_equal(walk_bucket("d/", NULL, &first, NULL), 0);
     assert_true(first.sorted);
-    sort_pages(&first.pages);
-    assert_int_equal(walk_bucket("d/", &first.pages, &second, NULL), 0);
-    assert_int_equal(second.n_same, first.pages.n);
-    assert_int_equal(bucket.pages, first.pages.n);
+    known_sort_pages(first.known);
+    assert_int_equal(walk_bucket("d/", first.known, &second, NULL), 0);
+    assert_int_equal(second.n_same, first.known->n_pages);
+    assert_int_equal(bucket.pages, first.known->n_pages);
     assert_int_equal(bucket.folders, 0);
     assert_int_equal(n_used, 0);
     assert_int_equal(fake_http.aheads, bucket.pages); /* none waits for another one */
@@ -319,7 +316,7 @@ static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed < 40; seed++) {
-        AUTO(s3_walk_release) struct s3_walk first, second, third;
+        AUTO(walk_end) struct s3_walk first, second, third;
         static char old[KEYS_MOST][48];
         uint64_t rng = seed;
         size_t n_old, removed = 0;
@@ -327,7 +324,7 @@ static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
         make_keys(seed, 2000);
         bucket.page = 1 + seed % 30;
         assert_int_equal(walk_bucket("d/", NULL, &first, NULL), 0);
-        sort_pages(&first.pages);
+        known_sort_pages(first.known);
         memcpy(old, bucket.key, sizeof(old));
         n_old = bucket.n;
         for (size_t i = 0; i < seed; i++) {
@@ -348,29 +345,28 @@ static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
                 memmove(bucket.key, bucket.key[1], bucket.n * sizeof(bucket.key[0]));
             }
         }
-        assert_int_equal(walk_bucket("d/", &first.pages, &second, NULL), 0);
-        assert_true(second.n_same < first.pages.n);
+        assert_int_equal(walk_bucket("d/", first.known, &second, NULL), 0);
+        assert_true(second.n_same < first.known->n_pages);
         for (size_t i = 0; i < n_old; i++) {
             const char(*found)[48] =
                 bsearch(old[i], bucket.key, bucket.n, sizeof(bucket.key[0]), compare_keys);
 
-            if (strncmp(old[i], "d/", 2) != 0 ||
-                !second.same[s3_walk_page_of(&first.pages, old[i])])
+            if (strncmp(old[i], "d/", 2) != 0 || !second.same[s3_walk_page_of(first.known, old[i])])
                 continue;
             assert_non_null(found);
             assert_int_equal(used[found - (const char(*)[48])bucket.key], 0);
             used[found - (const char(*)[48])bucket.key]++;
         }
         check_all_once("d/");
-        sort_pages(&second.pages);
-        assert_int_equal(walk_bucket("d/", &second.pages, &third, NULL), 0);
-        assert_int_equal(third.n_same, second.pages.n);
+        known_sort_pages(second.known);
+        assert_int_equal(walk_bucket("d/", second.known, &third, NULL), 0);
+        assert_int_equal(third.n_same, second.known->n_pages);
     }
 }
 
 static void test_walk__server_ignores_start__page_after_page(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk walk;
+    AUTO(walk_end) struct s3_walk walk;
 
     (void)state;
     make_keys(5, 3000);
@@ -383,7 +379,7 @@ static void test_walk__server_ignores_start__page_after_page(void **state)
 
 static void test_walk__server_does_not_sort__page_after_page(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk walk;
+    AUTO(walk_end) struct s3_walk walk;
 
     (void)state;
     make_keys(5, 3000);
@@ -396,7 +392,7 @@ static void test_walk__server_does_not_sort__page_after_page(void **state)
 
 static void test_walk__listing_does_not_end__ebadmsg(void **state)
 {
-    AUTO(s3_walk_release) struct s3_walk walk;
+    AUTO(walk_end) struct s3_walk walk;
     struct diag d = DIAG_INIT;
 
     (void)state;
