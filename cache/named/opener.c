@@ -38,14 +38,14 @@ static bool lies_in_source(const struct roots *roots, struct resolved *candidate
     return inside != NULL;
 }
 
-/* Is the wanted path there, relative to folder? 1: found; 0: no; or -errno. */
-static int try_folder(struct search *s, const char *folder, size_t len)
+/* Is the wanted file at that path? 1: it is; 0: no; or -errno. */
+static int search_visit(void *user, const char *path)
 {
+    struct search *s = user;
     struct resolved *candidate = s->found;
     struct stat st;
 
-    if (path_join(folder, len, s->wanted, candidate->path) < 0)
-        return 0;
+    snprintf(candidate->path, sizeof(candidate->path), "%s", path);
     if (stat(candidate->path, &st) < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return 0;
@@ -61,34 +61,17 @@ static int try_folder(struct search *s, const char *folder, size_t len)
     return 0;
 }
 
-/* The same relative to folder of the root, and to each folder above it. */
-static int try_upwards(struct search *s, const char *root, const char *folder)
-{
-    char base[PATH_MAX];
-    size_t len;
-    int r;
-
-    if (path_join(root, strlen(root), folder, base) < 0)
-        return 0;
-    len = base[1] ? strlen(base) : 0; /* of '/' nothing is left */
-    while ((r = try_folder(s, base, len)) == 0 && len)
-        while (base[--len] != '/')
-            continue;
-    return r;
-}
-
 static int search(struct search *s, const char *folder)
 {
     const struct roots *roots = &s->opener->source->roots;
-    const char *cwd = s->opener->cwd;
+    const char *cwd = *s->wanted == '/' ? "" : s->opener->cwd;
+    char path[PATH_MAX];
     int r = 0;
 
-    if (*s->wanted == '/')
-        return try_folder(s, "", 0);
-    if (cwd)
-        r = try_folder(s, cwd, strlen(cwd));
-    for (size_t i = 0; i < roots->n && r == 0; i++)
-        r = try_upwards(s, roots->path[i], folder);
+    if (cwd && path_join(cwd, strlen(cwd), s->wanted, path) == 0)
+        r = search_visit(s, path);
+    for (size_t i = 0; *s->wanted != '/' && i < roots->n && r == 0; i++)
+        r = path_upwards(roots->path[i], folder, s->wanted, search_visit, s);
     return r;
 }
 

@@ -191,127 +191,92 @@ static int find(const struct source *source, const char *path, struct source_ent
     return r == -ENOENT && source->beside ? beside_find(source, path, ret, d) : r;
 }
 
-/* Write folder, of len bytes, and path without "", "." and "..". false: it leads above all folders,
- * or is too long. */
-static bool join_inside(const char *folder, size_t len, const char *path, char ret[static PATH_MAX])
-{
-    size_t n = len;
+/* What is looked for. */
+struct sought {
+    const struct source *source;
+    char root[PATH_MAX]; /* the path of SOURCE on its server, decoded and normalised */
+    struct source_entry *ret;
+    struct diag *d;
+};
 
-    if (len >= PATH_MAX)
-        return false;
-    memcpy(ret, folder, len);
-    while (*path) {
-        size_t name = strcspn(path, "/");
-
-        if (name == 2 && !memcmp(path, "..", 2)) {
-            if (!n)
-                return false;
-            while (n && ret[--n] != '/')
-                continue;
-        } else if (name && !(name == 1 && *path == '.')) {
-            if (n + name + 2 > PATH_MAX)
-                return false;
-            if (n)
-                ret[n++] = '/';
-            memcpy(ret + n, path, name);
-            n += name;
-        }
-        path += name + (path[name] == '/');
-    }
-    ret[n] = '\0';
-    return true;
-}
-
-/* Write the path of SOURCE on its server, decoded, without '/' at its ends. false: it is too
- * long. */
 static bool root_path(const struct source *source, char ret[static PATH_MAX])
 {
     const char *path = strstr(source->root, "://") + 3;
-    bool encoded = !source->remote->paths_decoded;
     char decoded[PATH_MAX];
 
-    if (encoded)
+    if (!source->remote->paths_decoded) {
         path += strcspn(path, "/");
-    if (strlen(path) >= PATH_MAX || (encoded && !url_decode(path, strlen(path), decoded)))
-        return false;
-    return join_inside("", 0, encoded ? decoded : path, ret);
-}
-
-/* Look for a relative path as on a disk, from folder up to the top of the server, because lists are
- * often made above SOURCE. Only files in SOURCE's folder are known. */
-static int find_relative(const struct source *source, const char *folder, const char *path,
-                         struct source_entry *ret, struct diag *d)
-{
-    char root[PATH_MAX], base[PATH_MAX], whole[PATH_MAX];
-    size_t root_len, len;
-
-    if (!root_path(source, root) || !join_inside(root, strlen(root), folder, base))
-        return -ENOENT;
-    root_len = strlen(root);
-    for (len = strlen(base);;) {
-        int r = -ENOENT;
-
-        if (join_inside(base, len, path, whole) && !strncmp(whole, root, root_len) &&
-            (!root_len || whole[root_len] == '/'))
-            r = find(source, whole + root_len + (root_len > 0), ret, d);
-        if (r != -ENOENT || !len)
-            return r;
-        while (len && base[--len] != '/')
-            continue;
+        if (strlen(path) >= PATH_MAX || !url_decode(path, strlen(path), decoded))
+            return false;
+        path = decoded;
     }
+    return path_join("", 0, path, ret) == 0;
 }
 
-/* Find what a path relative to SOURCE itself names. */
-static int find_below(const struct source *source, const char *path, struct source_entry *ret,
-                      struct diag *d)
+/* Find the file at a path on the server, normalised. 1; 0: it is not in SOURCE; or -errno. */
+static int look_on_server(void *user, const char *path)
+{
+    const struct sought *s = user;
+    size_t len = s->root[1] ? strlen(s->root) : 0;
+    int r = -ENOENT;
+
+    if (!strncmp(path, s->root, len) && path[len] == '/' && path[len + 1])
+        r = find(s->source, path + len + 1, s->ret, s->d);
+    return r == 0 ? 1 : r == -ENOENT ? 0 : r;
+}
+
+/* The same for the path relative to SOURCE. */
+static int look_below(struct sought *s, const char *path)
 {
     char whole[PATH_MAX];
 
-    return join_inside("", 0, path, whole) ? find(source, whole, ret, d) : -ENOENT;
+    return path_join(s->root, strlen(s->root), path, whole) == 0 ? look_on_server(s, whole) : 0;
 }
 
 /* Find what a URL names. *ret_outside: it does not begin with SOURCE's URL. */
-static int find_url(const struct source *source, const char *url, bool *outside,
-                    struct source_entry *ret, struct diag *d)
+static int find_url(struct sought *s, const char *url, bool *outside)
 {
-    size_t len = strlen(source->root);
+    size_t len = strlen(s->source->root);
     char decoded[PATH_MAX];
     int r;
 
-    *outside = strncmp(url, source->root, len) != 0;
+    *outside = strncmp(url, s->source->root, len) != 0;
     if (*outside)
-        return -EACCES;
+        return 0;
     url += len;
-    r = find_below(source, url, ret, d);
-    if (r == -ENOENT && strchr(url, '%') && strlen(url) < sizeof(decoded) &&
-        url_decode(url, strlen(url), decoded))
-        r = find_below(source, decoded, ret, d);
-    return r;
+    r = look_below(s, url);
+    return !r && strchr(url, '%') && strlen(url) < sizeof(decoded) &&
+                   url_decode(url, strlen(url), decoded)
+               ? look_below(s, decoded)
+               : r;
 }
 
 int remote_find(const struct source *source, const char *folder, const char *path,
                 struct source_entry *ret, struct diag *d)
 {
+    struct sought sought = {.source = source, .ret = ret, .d = d};
     bool outside = *path == '/';
-    int r = -ENOENT;
+    int r = 0;
     char shown[512];
 
     name_show(path, shown, sizeof(shown));
     shown[strstr(shown, "://") ? strcspn(shown, "?") : strlen(shown)] = '\0';
     if (!*path)
         return diag_set(d, -EINVAL, "'': expected a path, got nothing");
+    if (!root_path(source, sought.root))
+        return diag_set(d, -ENAMETOOLONG, "%s: its path is too long", source->root);
     if (strstr(path, "://"))
-        r = find_url(source, path, &outside, ret, d);
-    else if (!outside)
-        r = find_relative(source, folder, path, ret, d);
+        r = find_url(&sought, path, &outside);
+    else if (!outside) /* lists are often made above SOURCE */
+        r = path_upwards(sought.root, folder, path, look_on_server, &sought);
     if (outside)
         return diag_set(d, -EACCES, "%s: lies outside of SOURCE, %s%s", shown, source->root,
                         *path == '/' ? "; mount with -o allow_outside to read files of this machine"
                                      : "");
-    if (r == -ENOENT)
-        return diag_set(d, r,
+    if (!r)
+        return diag_set(d, -ENOENT,
                         "%s: expected a file of %s, got none of that path there, nor in the folder "
                         "that names it or above",
                         shown, source->root);
-    return r;
+    return r < 0 ? r : 0;
 }

@@ -152,6 +152,26 @@ int path_join(const char *a, size_t a_len, const char *b, char ret[static PATH_M
     return 0;
 }
 
+int path_upwards(const char *root, const char *folder, const char *path,
+                 int (*visit)(void *user, const char *path), void *user)
+{
+    char base[PATH_MAX], whole[PATH_MAX];
+    size_t len;
+    int r = 0;
+
+    if (path_join(root, strlen(root), folder, base) < 0)
+        return 0;
+    len = base[1] ? strlen(base) : 0; /* of '/' nothing is left */
+    for (;;) {
+        if (path_join(base, len, path, whole) == 0)
+            r = visit(user, whole);
+        if (r || !len)
+            return r;
+        while (base[--len] != '/')
+            continue;
+    }
+}
+
 int path_below(const char *a, const char *b, char ret[static PATH_MAX])
 {
     int n = snprintf(ret, PATH_MAX, "%s%s%s", a, *a && *b ? "/" : "", b);

@@ -40,6 +40,12 @@ const char *roots_inside(const struct roots *roots, const char *path);
  * bytes. 0 or -ENAMETOOLONG. */
 int path_join(const char *a, size_t a_len, const char *b, char ret[static PATH_MAX]);
 
+/* Call visit() with the path that `path` means in a folder below root, then in each folder above
+ * that up to '/', until its result is another one than 0. Returns that; 0: none is, or paths are
+ * too long. */
+int path_upwards(const char *root, const char *folder, const char *path,
+                 int (*visit)(void *user, const char *path), void *user);
+
 /* Write a, '/' and b; just one of them if the other is "". The same errors. */
 int path_below(const char *a, const char *b, char ret[static PATH_MAX]);
 
