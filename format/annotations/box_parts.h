@@ -50,10 +50,6 @@ struct box_cell box_trimmed(struct box_cell cell);
 /* The next line that has cells, which blanks separate. False: there is none. */
 bool box_line_next(struct box_file *file, struct box_line *ret);
 
-/* Do all lines of a head say so? The last one only if it is complete, or the only one. */
-bool box_head_says(const void *head, size_t len, bool is_whole,
-                   bool (*line_says)(const struct box_line *line));
-
 /* Is the cell a finite number, and nothing else? DECIMAL_PAD readable bytes follow it, the first of
  * which is no digit. */
 bool box_is_number(struct box_cell cell, float *ret);
@@ -83,16 +79,8 @@ struct box_object {
 int box_reader_object(struct box_reader *reader, const struct box_file *file,
                       const struct box_object *object);
 
-/* Count something that the file has and no column holds. */
-void box_reader_ignore(struct box_reader *reader);
-
-/* The files are no boxes: no column is made, and the note, "NAME: line N: MESSAGE", says why. The
- * parser returns what this returns: 0 or -ENOMEM. */
-int box_reader_no_boxes(struct box_reader *reader, const struct box_file *file, const char *format,
-                        ...) __attribute__((format(printf, 3, 4)));
-
 /* ---- the formats ---- */
 
-extern const struct box_format box_format_voc, box_format_yolo, box_format_kitti;
+extern const struct box_format box_format_yolo, box_format_kitti;
 
 #endif

@@ -1,10 +1,18 @@
 /* Boxes of one sample after the other become columns.
  *
  * Classes that have names get numbers as they are met; at the end their places by bytes become
- * their numbers. */
+ * their numbers.
+ *
+ * Two formats are lines:
+ *
+ *   YOLO   `class cx cy w h`, the numbers in 0 to 1 of the picture's width and height. Lines of
+ *          other lengths are polygons (class, then x y of each point), poses, or corners of turned
+ *          boxes: then no line is read as a box, because those of one length could be either.
+ *   KITTI  label_2: type, truncated, occluded, alpha, the box (left, top, right, bottom), height,
+ *          width, length, x, y, z, rotation_y; and a score, if a detector made them. DontCare is a
+ *          type as others are. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -96,6 +104,7 @@ int box_reader_add(struct box_reader *reader, const void *bytes, size_t len, con
                    struct diag *d)
 {
     struct box_file file = {.name = name, .d = d};
+    struct box_line line;
     int r = 0;
 
     if (reader->no_boxes)
@@ -105,8 +114,10 @@ int box_reader_add(struct box_reader *reader, const void *bytes, size_t len, con
                         BOX_FILE_MAX, len);
     if (bytes)
         r = box_reader_copy(reader, bytes, len, &file);
-    if (r == 0 && bytes)
+    if (r == 0 && bytes && reader->format->parse)
         r = reader->format->parse(reader, &file);
+    while (r == 0 && reader->format->add_line && !reader->no_boxes && box_line_next(&file, &line))
+        r = reader->format->add_line(reader, &file, &line);
     for (unsigned i = 0; i < reader->columns.n && r == 0; i++)
         r = value_column_end_row(&reader->columns.column[i]);
     return r;
@@ -154,25 +165,7 @@ int box_reader_object(struct box_reader *reader, const struct box_file *file,
     return 0; /* the ends of the rows fail where one of these has */
 }
 
-void box_reader_ignore(struct box_reader *reader)
-{
-    reader->ignored++;
-}
-
-int box_reader_no_boxes(struct box_reader *reader, const struct box_file *file, const char *format,
-                        ...)
-{
-    char reason[BOX_MESSAGE];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(reason, sizeof(reason), format, args);
-    va_end(args);
-    if (asprintf(&reader->no_boxes, "%s: line %llu: %s\n", file->name,
-                 (unsigned long long)file->line, reason) < 0)
-        reader->no_boxes = NULL;
-    return reader->no_boxes ? 0 : -ENOMEM;
-}
+/* ---- the end ---- */
 
 /* Numbers by bytes in the place of those that were met first. */
 static int box_reader_number(struct box_reader *reader, struct box_classes *ret)
@@ -223,3 +216,108 @@ void box_classes_release(struct box_classes *classes)
     free(classes->item);
     *classes = (struct box_classes){0};
 }
+
+/* ---- lines ---- */
+
+enum {
+    YOLO_CELLS = 5,
+    KITTI_BOX = 4, /* the first cell of the box */
+    KITTI_CELLS = 15,
+    KITTI_VALUES = KITTI_CELLS - 1, /* all but the type */
+};
+
+/* ---- YOLO ---- */
+
+/* Numbers as of a file that YOLO would train with. Those behind the box may say what points of a
+ * pose are: 0, 1 or 2. */
+static bool yolo_line_says(const struct box_line *line)
+{
+    float v;
+
+    if (line->n < YOLO_CELLS)
+        return false;
+    for (size_t i = 0; i < line->n && i < BOX_CELLS_MAX; i++) {
+        if (!box_is_number(line->cell[i], &v))
+            return false;
+        if (i == 0 ? v < 0 || v > BOX_CLASSES_MAX || v != (float)(int32_t)v
+                   : v < -0.01f || v > (i < YOLO_CELLS ? 1.01f : 2))
+            return false;
+    }
+    return true;
+}
+
+static int yolo_object(struct box_reader *reader, const struct box_file *file,
+                       const struct box_line *line)
+{
+    static const char *const name[YOLO_CELLS] = {"class", "cx", "cy", "w", "h"};
+    struct box_object object = {0};
+    int r;
+
+    if (line->n != YOLO_CELLS)
+        return text_print(&reader->no_boxes,
+                          "%s: line %llu: expected the 5 columns of a box, got %zu: polygons or "
+                          "poses, which are no boxes. The files are fields only\n",
+                          file->name, (unsigned long long)file->line, line->n);
+    r = box_whole_number(file, line->cell[0], name[0], 0, &object.number);
+    for (size_t i = 1; i < YOLO_CELLS && r == 0; i++)
+        r = box_number(file, line->cell[i], name[i], &object.box[i - 1]);
+    return r < 0 ? r : box_reader_object(reader, file, &object);
+}
+
+const struct box_format box_format_yolo = {
+    .name = "yolo",
+    .layout = "cxcywh",
+    .extension = "txt",
+    .line_says = yolo_line_says,
+    .add_line = yolo_object,
+};
+
+/* ---- KITTI ---- */
+
+static bool kitti_line_says(const struct box_line *line)
+{
+    float v;
+
+    if ((line->n != KITTI_CELLS && line->n != KITTI_CELLS + 1) || box_is_number(line->cell[0], &v))
+        return false;
+    for (size_t i = 1; i < line->n; i++)
+        if (!box_is_number(line->cell[i], &v))
+            return false;
+    return true;
+}
+
+static int kitti_object(struct box_reader *reader, const struct box_file *file,
+                        const struct box_line *line)
+{
+    static const char *const name[KITTI_CELLS + 1] = {
+        "type",   "truncated", "occluded", "alpha", "left", "top", "right",      "bottom",
+        "height", "width",     "length",   "x",     "y",    "z",   "rotation_y", "score"};
+    uint8_t values[KITTI_VALUES * sizeof(float)];
+    struct box_object object = {.name = line->cell[0], .value = {values}};
+    int r = 0;
+
+    if (line->n != KITTI_CELLS && line->n != KITTI_CELLS + 1)
+        return box_bad(file, "expected 15 columns, or 16 with a score, got %zu", line->n);
+    for (size_t i = 1; i < line->n && r == 0; i++) {
+        float v;
+
+        r = box_number(file, line->cell[i], name[i], &v);
+        if (r == 0 && i >= KITTI_BOX && i < KITTI_BOX + 4)
+            object.box[i - KITTI_BOX] = v;
+        if (r == 0 && i < KITTI_CELLS)
+            store_le32(values + 4 * (i - 1), bits_of_f4(v));
+    }
+    reader->ignored += line->n > KITTI_CELLS;
+    return r < 0 ? r : box_reader_object(reader, file, &object);
+}
+
+const struct box_format box_format_kitti = {
+    .name = "kitti",
+    .layout = "xyxy",
+    .extension = "txt",
+    .names_classes = true,
+    .column = {{"box_values", DTYPE_F4, KITTI_VALUES, false}},
+    .ignored = "lines have a score, column 16, which is ignored",
+    .line_says = kitti_line_says,
+    .add_line = kitti_object,
+};

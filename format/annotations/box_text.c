@@ -75,14 +75,15 @@ bool box_line_next(struct box_file *file, struct box_line *ret)
     return false;
 }
 
-bool box_head_says(const void *head, size_t len, bool is_whole,
-                   bool (*line_says)(const struct box_line *line))
+bool box_format_says(const struct box_format *format, const void *head, size_t len, bool is_whole)
 {
     uint8_t text[BOX_HEAD_MAX + DECIMAL_PAD] = {0};
     size_t kept = len < BOX_HEAD_MAX ? len : BOX_HEAD_MAX, mark = utf8_mark(head, len);
     struct box_file file = {.at = text + mark};
     struct box_line line;
 
+    if (format->head_says)
+        return format->head_says(head, len, is_whole);
     if (kept)
         memcpy(text, head, kept);
     if (!is_whole || kept < len) { /* cut after a line, or else before a cell */
@@ -98,7 +99,7 @@ bool box_head_says(const void *head, size_t len, bool is_whole,
         text[kept] = 0;
     }
     for (file.end = text + kept; box_line_next(&file, &line);)
-        if (!line_says(&line))
+        if (!format->line_says(&line))
             return false;
     return true;
 }

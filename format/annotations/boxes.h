@@ -27,6 +27,7 @@
 
 struct box_reader;
 struct box_file;
+struct box_line;
 
 /* A value of each box, besides its corners and its class. */
 struct box_column {
@@ -45,19 +46,26 @@ struct box_format {
     const char *extension; /* of its files: "xml", "txt" */
     bool names_classes;    /* its files have names of classes, not numbers */
     struct box_column column[BOX_COLUMNS_MAX]; /* those with a name */
-    const char *ignored; /* what box_reader_ignore() counts: "NUMBER <ignored>" is a note */
+    const char *ignored; /* what is counted of its files: "NUMBER <ignored>" is a note */
 
-    /* Could a file that begins with these bytes be of this format? is_whole: they are all of it.
-     * An empty YOLO or KITTI file could: it has no boxes. */
+    /* For files of lines: may it be one, and add its box. 0, -ENOMEM, or -EBADMSG with a message.
+     */
+    bool (*line_says)(const struct box_line *line);
+    int (*add_line)(struct box_reader *reader, const struct box_file *file,
+                    const struct box_line *line);
+    /* For others: see box_format_says(), and add all boxes. */
     bool (*head_says)(const void *head, size_t len, bool is_whole);
-
-    /* Add the boxes of a file to the reader. 0, -ENOMEM, or -EBADMSG with a message. */
     int (*parse)(struct box_reader *reader, struct box_file *file);
 };
 
 extern const struct box_format *const box_formats[]; /* ended by NULL */
 
 const struct box_format *box_format_find(const char *name); /* or NULL */
+
+/* Could a file that begins with these bytes be of the format? is_whole: they are all of it;
+ * otherwise the last line counts if it is complete, or the only one. An empty YOLO or KITTI file
+ * could: it has no boxes. */
+bool box_format_says(const struct box_format *format, const void *head, size_t len, bool is_whole);
 
 /* Names of classes, ascending by number. Numbers have gaps where YOLO's names have. */
 struct box_classes {

@@ -8,8 +8,7 @@
 #include "base/blob.h"
 #include "base/diag.h"
 #include "base/number.h"
-#include "format/annotations/table.h"
-#include "format/annotations/table_rows.h"
+#include "format/rows/row.h"
 
 #define CELEBA_NUMBERS_MOST 256 /* of a row */
 
@@ -48,11 +47,15 @@ bool celeba_list_is(const char *path, enum celeba_list *ret)
     return false;
 }
 
-/* A list while it is read. */
+/* A list while it is read. CSV of these lists needs no more than words between commas. */
 struct celeba {
     const struct celeba_form *form;
-    const char *file;
-    struct table_rows rows;
+    struct row_walk walk;
+    struct celeba_word {
+        const char *text;
+        size_t len;
+    } word[CELEBA_NUMBERS_MOST + 2]; /* of the line; those that are more are counted */
+    size_t n;
     size_t width, n_pictures;
     uint64_t count, seen;        /* rows: as the head says, if it has a count; and so far */
     struct value_columns values; /* one column, in the order of the file */
@@ -62,148 +65,99 @@ struct celeba {
 
 static void celeba_release(struct celeba *c)
 {
-    table_rows_release(&c->rows);
+    row_walk_release(&c->walk);
     value_columns_release(&c->values);
     free(c->row);
 }
 
 static int celeba_bad(const struct celeba *c, struct diag *d, const char *expected)
 {
-    return diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": expected %s", c->file, c->rows.walk.line,
+    return diag_set(d, -EBADMSG, "%s, line %" PRIu64 ": expected %s", c->walk.name, c->walk.line,
                     expected);
 }
 
-/* ---- the head ---- */
-
-/* The next row, which must exist. */
+/* The words of the next line. expected: what it must be; NULL: it may be missing. 1, 0 or -errno.
+ */
 static int celeba_next(struct celeba *c, const char *expected, struct diag *d)
 {
-    int r = table_rows_next(&c->rows, d);
+    const char *between = text_ends_with(c->walk.name, ".csv") ? " \t\r,\"" : " \t\r";
+    struct row_bytes row;
+    int r = row_walk_next(&c->walk, &row, d);
 
-    return r == 0 ? celeba_bad(c, d, expected) : r;
-}
-
-static int celeba_add_name(struct celeba *c, const char *text, size_t len, struct text *names)
-{
-    AUTO_FREE char *copy = strndup(text, len);
-
-    if (!copy)
-        return -ENOMEM;
-    text_add(names, c->width ? ", " : "[");
-    c->width++;
-    text_add_json(names, copy);
-    return 0;
-}
-
-/* The names of a text are words; of CSV they are cells, the first of which is the picture's. */
-static int celeba_read_names(struct celeba *c, struct text *names)
-{
-    int r = 0;
-
-    if (c->rows.separator != TABLE_WORDS) {
-        for (size_t i = 1; i < c->rows.row.n && r == 0; i++)
-            r = celeba_add_name(c, c->rows.row.cell[i].text, c->rows.row.cell[i].len, names);
-    } else {
-        /* Two cells: the first word, and the line after it. */
-        const char *p = c->rows.row.cell[1].text, *end = p + c->rows.row.cell[1].len;
-
-        r = celeba_add_name(c, c->rows.row.cell[0].text, c->rows.row.cell[0].len, names);
-        while (p < end && r == 0) {
-            size_t word = 0;
-
-            while (p + word < end && p[word] != ' ' && p[word] != '\t')
-                word++;
-            if (word)
-                r = celeba_add_name(c, p, word, names);
-            p += word + (p + word < end);
-        }
+    c->n = 0;
+    for (size_t at = 0, len; r == 1 && at < row.len; at += len + 1) {
+        for (len = 0; at + len < row.len && !memchr(between, row.bytes[at + len], strlen(between));)
+            len++;
+        if (len && c->n < ARRAY_LEN(c->word))
+            c->word[c->n] = (struct celeba_word){row.bytes + at, len};
+        c->n += len > 0;
     }
-    text_add(names, c->width ? "]" : "[]");
-    return r < 0 || !names->failed ? r : -ENOMEM;
+    return r == 0 && expected ? celeba_bad(c, d, expected) : r;
 }
 
 /* What is before the rows: of a text the count and the names, of CSV the names. */
 static int celeba_read_head(struct celeba *c, struct text *attr_names, struct diag *d)
 {
-    const bool is_text = c->rows.separator == TABLE_WORDS;
-    AUTO_TEXT struct text names = {0};
-    int r;
+    const bool is_csv = text_ends_with(c->walk.name, ".csv");
+    int r = 1;
 
     c->count = UINT64_MAX;
-    if (is_text && !c->form->has_head) {
-        c->width = c->form->width;
+    c->width = c->form->width;
+    if (!is_csv && !c->form->has_head)
         return 0;
-    }
-    if (is_text) {
-        const struct row_cell *cell;
-
+    if (!is_csv)
         r = celeba_next(c, "the number of rows", d);
-        if (r < 0)
-            return r;
-        cell = c->rows.row.cell;
-        if (c->rows.row.cell[1].len ||
-            number_parse(cell->text, cell->len, UINT64_MAX - 1, &c->count) != cell->len)
-            return celeba_bad(c, d, "the number of rows and nothing else");
-    }
-    r = celeba_next(c, "the names of the columns", d);
-    if (r < 0)
-        return r;
-    r = celeba_read_names(c, &names);
-    if (r < 0)
-        return r;
-    if (c->form->width)
-        c->width = c->form->width;
-    else
-        text_add_bytes(attr_names, names.data, names.len);
+    if (r == 1 && !is_csv &&
+        (c->n != 1 ||
+         number_parse(c->word->text, c->word->len, UINT64_MAX - 1, &c->count) != c->word->len))
+        return celeba_bad(c, d, "the number of rows and nothing else");
+    if (r == 1)
+        r = celeba_next(c, "the names of the columns", d);
+    if (r < 0 || c->width)
+        return r < 0 ? r : 0;
+    c->width = c->n - (is_csv && c->n); /* the first one is the picture's */
     if (!c->width || c->width > CELEBA_NUMBERS_MOST)
         return celeba_bad(c, d, "1 to 256 names of attributes");
-    return attr_names && attr_names->failed ? -ENOMEM : 0;
+    for (size_t i = c->n - c->width; i < c->n; i++) {
+        text_add(attr_names, i > c->n - c->width ? ", " : "[");
+        text_add_json_bytes(attr_names, (const uint8_t *)c->word[i].text, c->word[i].len);
+    }
+    text_add(attr_names, "]");
+    return attr_names->failed ? -ENOMEM : 0;
 }
-
-/* ---- the rows ---- */
 
 /* The numbers of a row. */
 static int celeba_read_numbers(const struct celeba *c, int64_t number[static CELEBA_NUMBERS_MOST],
                                struct diag *d)
 {
-    size_t n = 0;
+    bool is_good = c->n == c->width + 1;
 
-    if (c->rows.separator == TABLE_WORDS) {
-        n = table_integers(c->rows.row.cell[1].text, c->rows.row.cell[1].len, number,
-                           CELEBA_NUMBERS_MOST);
-    } else if (c->rows.row.n - 1 <= CELEBA_NUMBERS_MOST) {
-        for (size_t i = 1; i < c->rows.row.n && c->rows.row.cell[i].type == CELL_INTEGER; i++)
-            number[n++] = c->rows.row.cell[i].integer;
-        n = n + 1 == c->rows.row.n ? n : 0;
+    for (size_t i = 0; i < c->width && is_good; i++) {
+        struct row_cell cell = {
+            .type = CELL_TEXT, .text = c->word[i + 1].text, .len = c->word[i + 1].len};
+
+        row_cell_judge_number(&cell);
+        is_good = cell.type == CELL_INTEGER;
+        number[i] = is_good ? cell.integer : 0;
     }
-    if (n != c->width)
+    if (!is_good)
         return diag_set(d, -EBADMSG,
-                        "%s, line %" PRIu64 ": expected a picture and %zu whole number%s", c->file,
-                        c->rows.walk.line, c->width, c->width > 1 ? "s" : "");
-    for (size_t i = 0; i < n; i++)
+                        "%s, line %" PRIu64 ": expected a picture and %zu whole number%s",
+                        c->walk.name, c->walk.line, c->width, c->width > 1 ? "s" : "");
+    for (size_t i = 0; i < c->width; i++)
         if (number[i] < c->form->least || number[i] > c->form->most)
             return diag_set(d, -EBADMSG,
                             "%s, line %" PRIu64 ": expected numbers from %" PRId64 " to %" PRId64
                             ", got %" PRId64,
-                            c->file, c->rows.walk.line, c->form->least, c->form->most, number[i]);
+                            c->walk.name, c->walk.line, c->form->least, c->form->most, number[i]);
     return 0;
 }
 
-static int celeba_store(struct celeba *c, uint32_t picture, const int64_t *number)
+static int celeba_read_row(struct celeba *c, const struct picture_names *names, struct diag *d)
 {
     struct value_column *column = c->values.column;
-    uint8_t flags[CELEBA_NUMBERS_MOST];
-
-    for (size_t i = 0; i < c->width; i++)
-        flags[i] = number[i] == 1;
-    c->row[picture] = (uint32_t)column->rows;
-    value_column_append(column, c->form->dtype == DTYPE_U1 ? flags : (const void *)number, 1);
-    return value_column_end_row(column);
-}
-
-static int celeba_read_row(struct celeba *c, struct diag *d)
-{
     int64_t number[CELEBA_NUMBERS_MOST];
+    uint8_t flags[CELEBA_NUMBERS_MOST];
     int r = celeba_read_numbers(c, number, d);
     uint32_t picture;
 
@@ -212,8 +166,8 @@ static int celeba_read_row(struct celeba *c, struct diag *d)
     if (++c->seen > c->count)
         return diag_set(d, -EBADMSG,
                         "%s, line %" PRIu64 ": expected %" PRIu64 " rows, as line 1 says, got more",
-                        c->file, c->rows.walk.line, c->count);
-    picture = table_rows_picture(&c->rows, 0);
+                        c->walk.name, c->walk.line, c->count);
+    picture = picture_find(names, c->word->text, c->word->len);
     if (picture == PICTURE_NONE) {
         c->unmatched++;
         return 0;
@@ -222,7 +176,11 @@ static int celeba_read_row(struct celeba *c, struct diag *d)
         return celeba_bad(c, d, "the name of one picture, got that of several");
     if (c->row[picture] != VALUE_NO_ROW)
         return celeba_bad(c, d, "another picture, this one has a row already");
-    return celeba_store(c, picture, number);
+    for (size_t i = 0; i < c->width; i++)
+        flags[i] = number[i] == 1;
+    c->row[picture] = (uint32_t)column->rows;
+    return value_column_set(column, column->rows,
+                            c->form->dtype == DTYPE_U1 ? flags : (const void *)number, 1);
 }
 
 /* Begin the column, once its width is known. */
@@ -238,19 +196,15 @@ static int celeba_begin(struct celeba *c)
                   : -ENOMEM;
 }
 
-int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
-                enum celeba_list list, const struct picture_names *names, size_t n_pictures,
-                struct value_columns *ret, size_t *ret_unmatched, struct text *attr_names,
-                struct diag *d)
+int celeba_read(const struct blob *blob, const char *file, enum celeba_list list,
+                const struct picture_names *names, size_t n_pictures, struct value_columns *ret,
+                size_t *ret_unmatched, struct text *attr_names, struct diag *d)
 {
     AUTO(celeba_release)
     struct celeba c = {
         .form = &celeba_forms[list],
-        .file = file,
         .n_pictures = n_pictures,
-        .rows =
-            table_rows_of(blob, at, at + len, file, table_is_csv(file) ? ',' : TABLE_WORDS, names),
-    };
+        .walk = {.blob = blob, .format = TABLE_LINES, .end = blob->size, .name = file}};
     const unsigned n_before = ret->n;
     int r = celeba_read_head(&c, attr_names, d);
 
@@ -258,8 +212,8 @@ int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *
         r = celeba_begin(&c);
     if (r < 0)
         return r;
-    while ((r = table_rows_next(&c.rows, d)) == 1)
-        if ((r = celeba_read_row(&c, d)) < 0)
+    while ((r = celeba_next(&c, NULL, d)) == 1)
+        if ((r = celeba_read_row(&c, names, d)) < 0)
             break;
     if (r == 0)
         r = blob_verify(blob, d);

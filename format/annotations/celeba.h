@@ -29,15 +29,14 @@ enum celeba_partition { CELEBA_TRAIN, CELEBA_VALID, CELEBA_TEST };
  * is none. */
 bool celeba_list_is(const char *path, enum celeba_list *ret);
 
-/* Read a list, bytes [at, at + len) of a blob; file: its name, for messages and its extension. Adds
+/* Read a list; file: its name, for messages and its extension. Adds
  * a column to *ret, whose rows are the n_pictures pictures in the order of their numbers; a picture
  * without a row is a hole. attr_names: of CELEBA_ATTR, a JSON list of texts is appended.
  * *ret_unmatched: rows that name no picture. 0; -EBADMSG with file and line in d: malformed, a
  * count that differs, a picture with two rows, or a name of two pictures; -ENOMEM; and others of
  * blob_read(). */
-int celeba_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
-                enum celeba_list list, const struct picture_names *names, size_t n_pictures,
-                struct value_columns *ret, size_t *ret_unmatched, struct text *attr_names,
-                struct diag *d);
+int celeba_read(const struct blob *blob, const char *file, enum celeba_list list,
+                const struct picture_names *names, size_t n_pictures, struct value_columns *ret,
+                size_t *ret_unmatched, struct text *attr_names, struct diag *d);
 
 #endif

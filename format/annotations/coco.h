@@ -28,11 +28,10 @@ struct coco; /* constant once it is made: any thread */
  * false if it ends before such a member. */
 bool coco_head_says(const void *head, size_t len);
 
-/* Read bytes [at, at + len) of a blob, in one pass. name: of the file, for messages. 0; -ENOMEM;
- * -EBADMSG: malformed, with file and byte in d, counted from `at`; or another -errno of the read.
+/* Read a file in one pass. name: for messages. 0; -ENOMEM; -EBADMSG: malformed, with file and byte
+ * in d; or another -errno of the read.
  * Waits for the bytes; no lock may be held. The caller frees *ret; the blob is not used after. */
-int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
-              struct coco **ret, struct diag *d);
+int coco_read(const struct blob *blob, const char *name, struct coco **ret, struct diag *d);
 
 /* Images in the order of the file, fewer than VALUE_NO_ROW. No two have one id; two may have one
  * file_name. */
@@ -65,11 +64,10 @@ char *const *coco_class_names(const struct coco *c);
  *     area           float64 [n]      missing: NaN
  *     annotation_id  int64 [n]        the id
  *     image_id       int64            always
- *     segmentation   VALUE_PARTS      one part for each annotation, its places counted from `at` of
- *                                     coco_read(); missing: a part of length 0, which reads as null
- *     keypoints      float32 [n, 3 K] missing: zeros; another K in one file: refused
- *     num_keypoints  int64 [n]        missing: -1
- *     caption        VALUE_TEXT       a JSON list of texts; missing: null
+ *     segmentation   VALUE_PARTS      one part for each annotation; missing: a part of length 0,
+ * which reads as null keypoints      float32 [n, 3 K] missing: zeros; another K in one file:
+ * refused num_keypoints  int64 [n]        missing: -1 caption        VALUE_TEXT       a JSON list
+ * of texts; missing: null
  *
  * A field whose name ret has already gets prefix before it. 0; -ENOMEM; -EBADMSG: ret also has
  * that name. After an error ret may have columns that are not complete. */

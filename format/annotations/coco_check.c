@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "format/annotations/coco.h"
 #include "format/annotations/coco_data.h"
 
@@ -33,102 +34,101 @@ static int coco_check_order(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* The ids of entries, ascending; the caller frees them. */
-static int coco_check_ids(const struct coco *c, const struct coco_entry *entry, size_t n,
-                          const char *problem, struct coco_ids *ret, struct diag *d)
+/* The ids of images or categories, ascending; the caller frees them. */
+static int coco_check_ids(const struct coco *c, enum coco_list list, const char *problem,
+                          struct coco_ids *ret, struct diag *d)
 {
-    ret->n = n;
-    ret->id = malloc((n + 1) * sizeof(*ret->id));
+    const struct coco_records *records = &c->list[list];
+
+    ret->n = records->n;
+    ret->id = malloc((ret->n + 1) * sizeof(*ret->id));
     if (!ret->id)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        ret->id[i] = (struct coco_id){.id = entry[i].id, .place = (uint32_t)i};
-    qsort(ret->id, n, sizeof(*ret->id), coco_check_order);
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 0; i < ret->n; i++)
+        ret->id[i] = (struct coco_id){coco_number(c, list, COCO_ENTRY_ID, i), (uint32_t)i};
+    qsort(ret->id, ret->n, sizeof(*ret->id), coco_check_order);
+    for (size_t i = 1; i < ret->n; i++)
         if (ret->id[i].id == ret->id[i - 1].id)
-            return coco_check_bad(c, d, entry[ret->id[i].place].at, problem, ret->id[i].id,
+            return coco_check_bad(c, d, records->at[ret->id[i].place], problem, ret->id[i].id,
                                   "Give one of the two another id");
     return 0;
-}
-
-static int coco_check_compare(const void *id, const void *entry)
-{
-    int64_t x = *(const int64_t *)id, y = ((const struct coco_id *)entry)->id;
-
-    return (x > y) - (x < y);
 }
 
 /* The index of an id in the ascending list; -1: it is not there. */
 static int64_t coco_check_find(const struct coco_ids *ids, int64_t id)
 {
-    const struct coco_id *found = bsearch(&id, ids->id, ids->n, sizeof(*found), coco_check_compare);
+    size_t at = SEARCH(ids->n, i, ids->id[i].id < id);
 
-    return found ? found - ids->id : -1;
+    return at < ids->n && ids->id[at].id == id ? (int64_t)at : -1;
 }
 
-static int coco_check_sort_categories(struct coco *c, struct coco_ids *ids, struct diag *d)
+/* Names of the categories, by their ids. */
+static int coco_check_names(struct coco *c, const struct coco_ids *ids)
 {
-    struct coco_entry *sorted;
-    int r = coco_check_ids(c, c->category, c->categories,
-                           "category has the id of another one: expected an id of its own", ids, d);
+    const struct value_column *names = &c->list[COCO_CATEGORIES].columns.column[COCO_ENTRY_NAME];
 
-    if (r < 0)
-        return r;
-    sorted = malloc((c->categories + 1) * sizeof(*sorted));
-    c->class_name = calloc(c->categories + 1, sizeof(*c->class_name));
-    if (!sorted || !c->class_name) {
-        free(sorted);
-        return -ENOMEM;
+    c->class_name = calloc(ids->n + 1, sizeof(*c->class_name));
+    for (size_t i = 0; i < ids->n && c->class_name; i++) {
+        const uint8_t *name;
+
+        value_items(names, ids->id[i].place, &name);
+        c->class_name[i] = (char *)(uintptr_t)name;
     }
-    for (size_t i = 0; i < c->categories; i++) {
-        sorted[i] = c->category[ids->id[i].place];
-        c->class_name[i] = c->texts.bytes + sorted[i].name;
-    }
-    free(c->category);
-    c->category = sorted;
-    return 0;
+    return c->class_name ? 0 : -ENOMEM;
 }
 
 /* Members that each annotation has if one has. */
-static int coco_check_missing(const struct coco *c, const struct coco_annotation *a, struct diag *d)
+static int coco_check_missing(const struct coco *c, size_t i, struct diag *d)
 {
-    uint32_t needed = 1u << COCO_BBOX | 1u << COCO_ID | 1u << COCO_CATEGORY_ID;
-    uint32_t missing = c->any & needed & ~a->has;
+    static const struct {
+        enum coco_member member;
+        const char *name;
+    } needed[] = {{COCO_ID, "id"}, {COCO_CATEGORY_ID, "category_id"}, {COCO_BBOX, "bbox"}};
+    const struct coco_records *all = &c->list[COCO_ANNOTATIONS];
 
-    if (!missing)
-        return 0;
-    return diag_set(
-        d, -EBADMSG,
-        "%s: byte %llu: annotation has no %s: expected it in all annotations or in none,"
-        " got it in others. Add it, or remove the annotation",
-        c->name, (unsigned long long)a->at, coco_member_name[__builtin_ctz(missing)]);
+    for (unsigned k = 0; k < ARRAY_LEN(needed); k++)
+        if (c->any >> needed[k].member & 1 &&
+            value_is_hole(&all->columns.column[needed[k].member], i))
+            return diag_set(
+                d, -EBADMSG,
+                "%s: byte %llu: annotation has no %s: expected it in all annotations or in none,"
+                " got it in others. Add it, or remove the annotation",
+                c->name, (unsigned long long)all->at[i], needed[k].name);
+    return 0;
 }
 
-static int coco_check_annotation(const struct coco *c, struct coco_annotation *a,
-                                 const struct coco_ids *images, const struct coco_ids *categories,
-                                 struct diag *d)
+/* *ret: the place of its image. */
+static int coco_check_annotation(struct coco *c, size_t i, const struct coco_ids *images,
+                                 const struct coco_ids *categories, uint32_t *ret, struct diag *d)
 {
-    int64_t image = coco_check_find(images, a->image_id), class = 0;
+    const struct coco_records *all = &c->list[COCO_ANNOTATIONS];
+    struct value_column *column = all->columns.column;
+    int64_t image_id = coco_number(c, COCO_ANNOTATIONS, COCO_IMAGE_ID, i);
+    int64_t category_id = coco_number(c, COCO_ANNOTATIONS, COCO_CATEGORY_ID, i);
+    int64_t image = coco_check_find(images, image_id), class = 0;
 
     if (image < 0)
-        return coco_check_bad(c, d, a->at,
+        return coco_check_bad(c, d, all->at[i],
                               "annotation has an unknown image_id: expected the id of an image",
-                              a->image_id, "Add the image, or remove the annotation");
-    if (c->has_categories && a->has >> COCO_CATEGORY_ID & 1)
-        class = coco_check_find(categories, a->category_id);
+                              image_id, "Add the image, or remove the annotation");
+    if (c->has_categories && !value_is_hole(&column[COCO_CATEGORY_ID], i))
+        class = coco_check_find(categories, category_id);
     if (class < 0)
         return coco_check_bad(
-            c, d, a->at, "annotation has an unknown category_id: expected the id of a category",
-            a->category_id, "Add it to categories, or remove the annotation");
-    a->image = images->id[image].place;
-    a->class = class;
-    return coco_check_missing(c, a, d);
+            c, d, all->at[i],
+            "annotation has an unknown category_id: expected the id of a category", category_id,
+            "Add it to categories, or remove the annotation");
+    *ret = images->id[image].place;
+    if (value_column_set(&column[COCO_CLASS], i, &class, 1) < 0)
+        return -ENOMEM;
+    return coco_check_missing(c, i, d);
 }
 
 /* Zeros for annotations without keypoints must not be much more than the file is. */
 static int coco_check_keypoints(const struct coco *c, struct diag *d)
 {
-    uint64_t bytes = (uint64_t)c->annotations * c->width * sizeof(float);
+    size_t n = c->list[COCO_ANNOTATIONS].n;
+    uint64_t bytes = (uint64_t)n * c->width * sizeof(float);
 
     if (bytes / 8 <= c->size)
         return 0;
@@ -137,39 +137,58 @@ static int coco_check_keypoints(const struct coco *c, struct diag *d)
         "%s: keypoints are missing in too many annotations: expected %u numbers in each,"
         " got %zu annotations, most without. Put those with keypoints into a file of"
         " their own",
-        c->name, c->width, c->annotations);
+        c->name, c->width, n);
 }
 
-/* Annotations by image, those of an image in the order of the file. */
-static int coco_check_group(struct coco *c)
+/* Annotations by image, those of an image in the order of the file; image[i]: that of each. */
+static int coco_check_group(struct coco *c, const uint32_t *image)
 {
-    c->first = calloc(c->images + 2, sizeof(*c->first));
-    c->by_image = malloc((c->annotations + 1) * sizeof(*c->by_image));
+    const size_t images = c->list[COCO_IMAGES].n, n = c->list[COCO_ANNOTATIONS].n;
+
+    c->first = calloc(images + 2, sizeof(*c->first));
+    c->by_image = malloc((n + 1) * sizeof(*c->by_image));
     if (!c->first || !c->by_image)
         return -ENOMEM;
-    for (size_t i = 0; i < c->annotations; i++)
-        c->first[c->annotation[i].image + 2]++;
-    for (size_t i = 2; i < c->images + 2; i++)
+    for (size_t i = 0; i < n; i++)
+        c->first[image[i] + 2]++;
+    for (size_t i = 2; i < images + 2; i++)
         c->first[i] += c->first[i - 1];
-    for (size_t i = 0; i < c->annotations; i++)
-        c->by_image[c->first[c->annotation[i].image + 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++)
+        c->by_image[c->first[image[i] + 1]++] = (uint32_t)i;
     return 0;
 }
 
 int coco_check(struct coco *c, struct diag *d)
 {
+    const size_t n = c->list[COCO_ANNOTATIONS].n;
+    const uint32_t boxes = 1u << COCO_BBOX | 1u << COCO_CATEGORY_ID;
+    AUTO_FREE uint32_t *image = malloc((n + 1) * sizeof(*image));
     struct coco_ids images = {0}, categories = {0};
-    int r =
-        coco_check_ids(c, c->image, c->images,
-                       "image has the id of another one: expected an id of its own", &images, d);
+    struct value_columns *columns = &c->list[COCO_ANNOTATIONS].columns;
+    struct value_column *class;
+    int r = image ? value_columns_end(columns, n) : -ENOMEM;
 
     if (r == 0)
-        r = coco_check_sort_categories(c, &categories, d);
-    for (size_t i = 0; i < c->annotations && r == 0; i++)
-        r = coco_check_annotation(c, &c->annotation[i], &images, &categories, d);
+        r = value_columns_add(columns, "", VALUE_NUMBERS, DTYPE_I8, false, 0, &class);
+    if (r == 0)
+        r = coco_check_ids(c, COCO_IMAGES,
+                           "image has the id of another one: expected an id of its own", &images,
+                           d);
+    if (r == 0)
+        r = coco_check_ids(c, COCO_CATEGORIES,
+                           "category has the id of another one: expected an id of its own",
+                           &categories, d);
+    if (r == 0)
+        r = coco_check_names(c, &categories);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = coco_check_annotation(c, i, &images, &categories, &image[i], d);
     free(images.id);
     free(categories.id);
     if (r == 0)
         r = coco_check_keypoints(c, d);
-    return r < 0 ? r : coco_check_group(c);
+    if (c->any >> COCO_BBOX & 1)
+        c->any |= 1u << COCO_ISCROWD;
+    if (c->has_categories && (c->any & boxes) == boxes)
+        c->any |= 1u << COCO_CLASS;
+    return r < 0 ? r : coco_check_group(c, image);
 }

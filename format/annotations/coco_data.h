@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/diag.h"
 #include "format/annotations/value_columns.h"
@@ -15,9 +16,11 @@ enum coco_list {
     COCO_CATEGORIES,
     N_COCO_LISTS,
 };
-extern const char *const coco_list_name[N_COCO_LISTS];
 
-/* Members of an annotation; bit 1 << m of `has`: it has it. */
+/* Columns of images and categories. */
+enum { COCO_ENTRY_ID, COCO_ENTRY_NAME /* its NUL is kept */ };
+
+/* Columns of annotations; bit 1 << m of `any`. */
 enum coco_member {
     COCO_IMAGE_ID,
     COCO_ID,
@@ -26,69 +29,46 @@ enum coco_member {
     COCO_ISCROWD,
     COCO_AREA,
     COCO_SEGMENTATION,
-    COCO_KEYPOINTS,
+    COCO_KEYPOINTS, /* float32, as many in each row that is no hole */
     COCO_NUM_KEYPOINTS,
-    COCO_CAPTION,
+    COCO_CAPTION, /* JSON texts */
     N_COCO_MEMBERS,
+    COCO_CLASS = N_COCO_MEMBERS, /* the place among categories, made by coco_check() */
 };
-extern const char *const coco_member_name[N_COCO_MEMBERS];
 
 #define COCO_NUMBERS_MAX 3072 /* of the keypoints of an annotation */
 
-/* Texts, NUL-ended, one after the other. */
-struct coco_texts {
-    char *bytes;
-    size_t len, capacity;
-};
-
-/* An image or a category. */
-struct coco_entry {
-    int64_t id;
-    uint64_t at; /* its byte of the file */
-    size_t name; /* place in texts */
-};
-
-struct coco_annotation {
-    int64_t image_id, id, category_id, iscrowd;
-    int64_t class; /* place among categories; set by coco_check() */
-    double area;
-    uint8_t box[16]; /* 4 float32, little-endian */
-    struct value_part segmentation;
-    uint64_t at;    /* its byte of the file */
-    uint32_t image; /* place among images; set by coco_check() */
-    uint32_t extra; /* 1 + its place in extra; 0: it has none of that */
-    uint32_t has;
-};
-
-/* What few annotations have, or those of few files. */
-struct coco_extra {
-    int64_t num_keypoints;
-    size_t keypoints;               /* their place, counted in numbers; 0: it has none */
-    size_t caption_at, caption_len; /* a JSON text; place in texts */
+/* Images, annotations or categories in the order of the file: a column for each member, with a hole
+ * where a record lacks it. */
+struct coco_records {
+    struct value_columns columns;
+    uint64_t *at; /* [n] the byte of each */
+    size_t n;
 };
 
 struct coco {
     char *name;    /* of the file */
     uint64_t size; /* its bytes */
-    struct coco_texts texts;
-    struct coco_entry *image, *category; /* categories: by id, after coco_check() */
-    size_t images, categories;
+    struct coco_records list[N_COCO_LISTS];
     bool has_categories; /* the file has the list */
-    char **class_name;   /* [categories] in texts; made by coco_check() */
-    struct coco_annotation *annotation;
-    size_t annotations;
-    struct coco_extra *extra;
-    size_t extras;
-    uint32_t any; /* members that an annotation has */
-    /* Keypoints, float32, little-endian, `width` numbers for an annotation. The first `width` are
-     * zeros, for annotations without. */
-    uint8_t *keypoints;
-    size_t numbers, keypoints_capacity;
-    unsigned width;
-    /* Made by coco_check(): the annotations of image i are number [first[i], first[i + 1]) of
-     * by_image. */
+    uint32_t any;        /* columns of annotations in which one has a value */
+    unsigned width;      /* numbers of keypoints */
+
+    /* Made by coco_check(): */
+    char **class_name; /* [categories] by their ids; in the column */
+    /* The annotations of image i are number [first[i], first[i + 1]) of by_image. */
     uint32_t *first, *by_image;
 };
+
+/* A whole number of a record; 0: it lacks it. */
+static inline int64_t coco_number(const struct coco *c, enum coco_list list, unsigned column,
+                                  size_t i)
+{
+    int64_t ret;
+
+    memcpy(&ret, c->list[list].columns.column[column].bytes + i * sizeof(ret), sizeof(ret));
+    return ret;
+}
 
 /* Check what was read against itself, and set what is set then. Returns as coco_read(). */
 int coco_check(struct coco *c, struct diag *d);

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "format/annotations/coco.h"
@@ -19,9 +18,17 @@ struct coco_reader {
     struct json_stream s;
     struct coco *c;
     struct text json; /* a caption */
+    union {
+        int64_t integer;
+        double real;
+        struct value_part part;
+        uint8_t numbers[sizeof(float) * (COCO_NUMBERS_MAX + 1)]; /* float32, little-endian */
+    } item;
+    const void *items; /* [n] of the value that was read: the item, unless a reader sets it */
+    size_t n;
 };
 
-/* ---- values: 1; 0: it is null; or an error ---- */
+/* ---- values: readers, once the first token is read and not null. 0 or an error ---- */
 
 static int coco_json_wrong(struct coco_reader *g, const char *name, const char *expected)
 {
@@ -58,282 +65,179 @@ static bool coco_json_whole(const char *text, size_t len, int64_t *ret)
     return true;
 }
 
-static int coco_json_integer(struct coco_reader *g, const char *name, int64_t *ret)
+static int coco_json_integer(struct coco_reader *g, const char *name)
 {
-    int r = json_stream_next(&g->s);
-
-    if (r < 0 || g->s.token == JSON_TOKEN_NULL)
-        return r;
-    if (g->s.token != JSON_TOKEN_NUMBER || !coco_json_whole(g->s.text, g->s.len, ret))
-        return coco_json_wrong(g, name, "a whole number of 64 bits");
-    return 1;
+    return g->s.token == JSON_TOKEN_NUMBER && coco_json_whole(g->s.text, g->s.len, &g->item.integer)
+               ? 0
+               : coco_json_wrong(g, name, "a whole number of 64 bits");
 }
 
 /* The same, or true or false. */
-static int coco_json_flag(struct coco_reader *g, const char *name, int64_t *ret)
+static int coco_json_flag(struct coco_reader *g, const char *name)
 {
-    int r = json_stream_next(&g->s);
-
-    if (r < 0 || g->s.token == JSON_TOKEN_NULL)
-        return r;
-    if (g->s.token == JSON_TOKEN_TRUE || g->s.token == JSON_TOKEN_FALSE)
-        *ret = g->s.token == JSON_TOKEN_TRUE;
-    else if (g->s.token != JSON_TOKEN_NUMBER || !coco_json_whole(g->s.text, g->s.len, ret))
-        return coco_json_wrong(g, name, "0 or 1");
-    return 1;
+    g->item.integer = g->s.token == JSON_TOKEN_TRUE;
+    return g->s.token == JSON_TOKEN_TRUE || g->s.token == JSON_TOKEN_FALSE ||
+                   (g->s.token == JSON_TOKEN_NUMBER &&
+                    coco_json_whole(g->s.text, g->s.len, &g->item.integer))
+               ? 0
+               : coco_json_wrong(g, name, "0 or 1");
 }
 
-static int coco_json_real(struct coco_reader *g, const char *name, double *ret)
+static int coco_json_real(struct coco_reader *g, const char *name)
 {
-    int r = json_stream_next(&g->s);
     const uint8_t *text = (const uint8_t *)g->s.text;
 
-    if (r < 0 || g->s.token == JSON_TOKEN_NULL)
-        return r;
-    if (g->s.token != JSON_TOKEN_NUMBER || !decimal_parse_double(text, text + g->s.len, ret) ||
-        !isfinite(*ret))
-        return coco_json_wrong(g, name, "a finite number");
-    return 1;
+    return g->s.token == JSON_TOKEN_NUMBER &&
+                   decimal_parse_double(text, text + g->s.len, &g->item.real) &&
+                   isfinite(g->item.real)
+               ? 0
+               : coco_json_wrong(g, name, "a finite number");
 }
 
-static int coco_json_text(struct coco_reader *g, const char *name)
+/* A text that is not empty, with its NUL. */
+static int coco_json_name(struct coco_reader *g, const char *name)
 {
-    int r = json_stream_next(&g->s);
-
-    if (r < 0 || g->s.token == JSON_TOKEN_NULL)
-        return r;
-    return g->s.token == JSON_TOKEN_STRING ? 1 : coco_json_wrong(g, name, "a string");
+    if (g->s.token != JSON_TOKEN_STRING)
+        return coco_json_wrong(g, name, "a string");
+    g->items = g->s.text;
+    g->n = g->s.len + 1;
+    return g->s.len ? 0 : coco_json_wrong(g, name, "a text that is not empty");
 }
 
-/* The item of a list that was read, as float32, little-endian. */
-static int coco_json_float(struct coco_reader *g, const char *name, uint8_t ret[static 4])
+static int coco_json_caption(struct coco_reader *g, const char *name)
 {
-    const uint8_t *text = (const uint8_t *)g->s.text;
-    uint32_t bits;
-    float v;
-
-    if (g->s.token != JSON_TOKEN_NUMBER || !decimal_parse(text, text + g->s.len, &v) ||
-        !isfinite(v))
-        return coco_json_wrong(g, name, "finite numbers of float32");
-    memcpy(&bits, &v, sizeof(bits));
-    store_le32(ret, bits);
-    return 0;
-}
-
-/* The [ of a list. */
-static int coco_json_list(struct coco_reader *g, const char *name, const char *expected)
-{
-    int r = json_stream_next(&g->s);
-
-    if (r < 0 || g->s.token == JSON_TOKEN_NULL)
-        return r;
-    return g->s.token == JSON_TOKEN_LIST ? 1 : coco_json_wrong(g, name, expected);
-}
-
-static int coco_json_box(struct coco_reader *g, uint8_t ret[static 16])
-{
-    const char *name = coco_member_name[COCO_BBOX];
-    int r = coco_json_list(g, name, "a list of 4 numbers");
-    uint64_t at = g->s.at;
-    unsigned n = 0;
-
-    if (r <= 0)
-        return r;
-    while ((r = json_stream_item(&g->s)) > 0 && n < 4) {
-        r = coco_json_float(g, name, &ret[(size_t)4 * n++]);
-        if (r < 0)
-            return r;
-    }
-    if (r < 0)
-        return r;
-    if (n < 4 || r > 0)
-        return json_stream_bad(&g->s, at,
-                               "bbox has a wrong length: expected 4 numbers (x, y, width, height),"
-                               " got %s. Correct it or remove the annotation",
-                               r > 0 ? "more" : "fewer");
-    return 1;
-}
-
-/* ---- texts and keypoints ---- */
-
-static int coco_json_reserve(void *array, size_t *capacity, size_t needed, size_t each)
-{
-    void **at = array;
-    size_t size = needed + needed / 2 + 64;
-    void *grown;
-
-    if (needed <= *capacity)
-        return 0;
-    if (size > SIZE_MAX / 2 / each)
-        return -ENOMEM;
-    grown = realloc(*at, size * each);
-    if (!grown)
-        return -ENOMEM;
-    *at = grown;
-    *capacity = size;
-    return 0;
-}
-
-static int coco_json_keep(struct coco_texts *t, const char *text, size_t len, size_t *ret_place)
-{
-    int r = coco_json_reserve(&t->bytes, &t->capacity, t->len + len + 1, 1);
-
-    if (r < 0)
-        return r;
-    memcpy(t->bytes + t->len, text, len);
-    t->bytes[t->len + len] = '\0';
-    *ret_place = t->len;
-    t->len += len + 1;
-    return 0;
-}
-
-/* The extra of an annotation, which is made where it has none. NULL: no memory. */
-static struct coco_extra *coco_json_extra(struct coco_reader *g, struct coco_annotation *a)
-{
-    struct coco *c = g->c;
-
-    if (!a->extra) {
-        if (array_capacity(&c->extra, c->extras, sizeof(*c->extra)) < 0)
-            return NULL;
-        c->extra[c->extras] = (struct coco_extra){.num_keypoints = -1};
-        a->extra = (uint32_t)++c->extras;
-    }
-    return &c->extra[a->extra - 1];
-}
-
-static int coco_json_caption(struct coco_reader *g, struct coco_annotation *a)
-{
-    struct coco_extra *extra;
-    int r = coco_json_text(g, coco_member_name[COCO_CAPTION]);
-
-    if (r <= 0)
-        return r;
-    extra = coco_json_extra(g, a);
-    if (!extra)
-        return -ENOMEM;
+    if (g->s.token != JSON_TOKEN_STRING)
+        return coco_json_wrong(g, name, "a string");
     g->json.len = 0;
     text_add_json(&g->json, g->s.text);
-    if (g->json.failed)
-        return -ENOMEM;
-    extra->caption_len = g->json.len;
-    r = coco_json_keep(&g->c->texts, g->json.data, g->json.len, &extra->caption_at);
-    return r < 0 ? r : 1;
+    g->items = g->json.data;
+    g->n = g->json.len;
+    return g->json.failed ? -ENOMEM : 0;
 }
 
-/* Room for n more numbers. */
-static int coco_json_reserve_keypoints(struct coco *c, size_t n)
+/* The numbers of a list that has begun: how many, most + 1: it has more; or an error. */
+static int coco_json_numbers(struct coco_reader *g, const char *name, int most)
 {
-    return coco_json_reserve(&c->keypoints, &c->keypoints_capacity, c->numbers + n, 4);
+    int n = 0, r;
+
+    while ((r = json_stream_item(&g->s)) > 0 && n < most) {
+        const uint8_t *text = (const uint8_t *)g->s.text;
+        uint32_t bits;
+        float v;
+
+        if (g->s.token != JSON_TOKEN_NUMBER || !decimal_parse(text, text + g->s.len, &v) ||
+            !isfinite(v))
+            return coco_json_wrong(g, name, "finite numbers of float32");
+        memcpy(&bits, &v, sizeof(bits));
+        store_le32(g->item.numbers + sizeof(v) * (size_t)n++, bits);
+    }
+    return r < 0 ? r : n + r;
 }
 
-/* The first n numbers of the file: as many has each annotation, and zeros are put before them. */
-static int coco_json_first_keypoints(struct coco *c, size_t n)
+static int coco_json_box(struct coco_reader *g, const char *name)
 {
-    int r = coco_json_reserve_keypoints(c, n);
+    const uint64_t at = g->s.at;
+    int n;
 
-    if (r < 0)
-        return r;
-    memcpy(c->keypoints + 4 * n, c->keypoints, 4 * n);
-    memset(c->keypoints, 0, 4 * n);
-    c->numbers = 2 * n;
-    c->width = (unsigned)n;
+    if (g->s.token != JSON_TOKEN_LIST)
+        return coco_json_wrong(g, name, "a list of 4 numbers");
+    n = coco_json_numbers(g, name, 4);
+    if (n < 0 || n == 4)
+        return n < 0 ? n : 0;
+    return json_stream_bad(&g->s, at,
+                           "bbox has a wrong length: expected 4 numbers (x, y, width, height),"
+                           " got %s. Correct it or remove the annotation",
+                           n > 4 ? "more" : "fewer");
+}
+
+static int coco_json_keypoints(struct coco_reader *g, const char *name)
+{
+    const uint64_t at = g->s.at;
+    unsigned *width = &g->c->width;
+    int n;
+
+    if (g->s.token != JSON_TOKEN_LIST)
+        return coco_json_wrong(g, name, "a list of numbers");
+    n = coco_json_numbers(g, name, COCO_NUMBERS_MAX);
+    if (n < 0)
+        return n;
+    if (!n || n % 3 || n > COCO_NUMBERS_MAX || (*width && (unsigned)n != *width))
+        return json_stream_bad(&g->s, at,
+                               "keypoints have a wrong length: expected 3 numbers for each point,"
+                               " 1 to %u points, as many in each annotation, got %d numbers."
+                               " Correct it, or split the file",
+                               COCO_NUMBERS_MAX / 3, n);
+    g->n = *width = (unsigned)n;
     return 0;
 }
 
-/* The numbers of a list that has begun, up to one more than may be. 0 or an error. */
-static int coco_json_keypoint_numbers(struct coco_reader *g)
+/* ---- members. To add one of annotations: a row, and its number in enum coco_member ---- */
+
+struct coco_member_reader {
+    const char *name;
+    /* NULL: a part of the text, whatever it is */
+    int (*read)(struct coco_reader *g, const char *name);
+    enum value_form form;
+    enum dtype dtype;
+    bool is_list;
+    unsigned width;
+};
+
+static const struct coco_member_reader coco_image_members[] = {
+    [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_ENTRY_NAME] = {"file_name", coco_json_name, VALUE_TEXT, DTYPE_U1, false, 0},
+};
+static const struct coco_member_reader coco_category_members[] = {
+    [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_ENTRY_NAME] = {"name", coco_json_name, VALUE_TEXT, DTYPE_U1, false, 0},
+};
+static const struct coco_member_reader coco_annotation_members[] = {
+    [COCO_IMAGE_ID] = {"image_id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_CATEGORY_ID] = {"category_id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_BBOX] = {"bbox", coco_json_box, VALUE_NUMBERS, DTYPE_F4, false, 4},
+    [COCO_ISCROWD] = {"iscrowd", coco_json_flag, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_AREA] = {"area", coco_json_real, VALUE_NUMBERS, DTYPE_F8, false, 0},
+    [COCO_SEGMENTATION] = {"segmentation", NULL, VALUE_PARTS, DTYPE_U1, false, 0},
+    [COCO_KEYPOINTS] = {"keypoints", coco_json_keypoints, VALUE_NUMBERS, DTYPE_F4, true, 0},
+    [COCO_NUM_KEYPOINTS] = {"num_keypoints", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
+    [COCO_CAPTION] = {"caption", coco_json_caption, VALUE_TEXT, DTYPE_U1, false, 0},
+};
+
+static const struct coco_list_reader {
+    const char *name;
+    const struct coco_member_reader *member; /* [n] */
+    unsigned n;
+    uint32_t needed; /* bits of members that each record has */
+} coco_lists[N_COCO_LISTS] = {
+    [COCO_IMAGES] = {"images", coco_image_members, ARRAY_LEN(coco_image_members), 3},
+    [COCO_ANNOTATIONS] = {"annotations", coco_annotation_members,
+                          ARRAY_LEN(coco_annotation_members), 1u << COCO_IMAGE_ID},
+    [COCO_CATEGORIES] = {"categories", coco_category_members, ARRAY_LEN(coco_category_members), 3},
+};
+
+/* Go to the next member that is one of a record of the list, or with NULL a list: 1 + its number;
+ * 0: the object ends; or an error. *seen: bits of those that it had. */
+static int coco_json_member(struct coco_reader *g, const struct coco_list_reader *list,
+                            uint32_t *seen)
 {
-    struct coco *c = g->c;
-    int r = 0, more;
-
-    for (size_t n = 0; r == 0 && n <= COCO_NUMBERS_MAX; n++) {
-        more = json_stream_item(&g->s);
-        if (more <= 0)
-            return more;
-        r = coco_json_reserve_keypoints(c, 1);
-        if (r == 0)
-            r = coco_json_float(g, coco_member_name[COCO_KEYPOINTS], c->keypoints + 4 * c->numbers);
-        c->numbers++;
-    }
-    return r;
-}
-
-static int coco_json_keypoints(struct coco_reader *g, struct coco_annotation *a)
-{
-    int r = coco_json_list(g, coco_member_name[COCO_KEYPOINTS], "a list of numbers");
-    struct coco *c = g->c;
-    size_t first = c->numbers, n;
-    struct coco_extra *extra;
-    uint64_t at = g->s.at;
-
-    if (r <= 0)
-        return r;
-    r = coco_json_keypoint_numbers(g);
-    if (r < 0)
-        return r;
-    n = c->numbers - first;
-    if (!n || n % 3 || n > COCO_NUMBERS_MAX || (c->width && n != c->width))
-        return json_stream_bad(&g->s, at,
-                               "keypoints have a wrong length: expected 3 numbers for each point,"
-                               " 1 to %u points, as many in each annotation, got %zu numbers."
-                               " Correct it, or split the file",
-                               COCO_NUMBERS_MAX / 3, n);
-    if (!c->width) {
-        r = coco_json_first_keypoints(c, n);
-        first = n;
-    }
-    extra = r == 0 ? coco_json_extra(g, a) : NULL;
-    if (!extra)
-        return -ENOMEM;
-    extra->keypoints = first;
-    return 1;
-}
-
-static int coco_json_num_keypoints(struct coco_reader *g, struct coco_annotation *a)
-{
-    int64_t n;
-    int r = coco_json_integer(g, coco_member_name[COCO_NUM_KEYPOINTS], &n);
-    struct coco_extra *extra;
-
-    if (r <= 0)
-        return r;
-    extra = coco_json_extra(g, a);
-    if (!extra)
-        return -ENOMEM;
-    extra->num_keypoints = n;
-    return 1;
-}
-
-static int coco_json_segmentation(struct coco_reader *g, struct value_part *ret)
-{
-    enum json_token first;
-    int r = json_stream_skip(&g->s, &first);
-
-    if (r < 0 || first == JSON_TOKEN_NULL)
-        return r;
-    *ret = (struct value_part){.at = g->s.at, .len = json_stream_place(&g->s) - g->s.at};
-    return 1;
-}
-
-/* ---- records ---- */
-
-/* Go to the next member that is one of n names: 1 + its place; 0: the object ends; or an error.
- * *seen: bits of those that it had. */
-static int coco_json_member(struct coco_reader *g, const char *const *names, unsigned n,
-                            unsigned *seen)
-{
+    const unsigned n = list ? list->n : N_COCO_LISTS;
     int r;
 
     while ((r = json_stream_member(&g->s)) > 0) {
         unsigned i = 0;
 
-        while (i < n && strcmp(names[i], g->s.text))
-            i++;
+        for (; i < n; i++) {
+            const char *name = list ? list->member[i].name : coco_lists[i].name;
+
+            if (!strcmp(name, g->s.text))
+                break;
+        }
         if (i < n && *seen >> i & 1)
             return json_stream_bad(&g->s, g->s.at,
                                    "member is repeated: expected one %s in an object, got two."
                                    " Remove one",
-                                   names[i]);
+                                   g->s.text);
         if (i < n) {
             *seen |= 1u << i;
             return (int)i + 1;
@@ -345,127 +249,79 @@ static int coco_json_member(struct coco_reader *g, const char *const *names, uns
     return r;
 }
 
-/* An image or a category: an id and a name. Added to the n of *array. */
-static int coco_json_entry(struct coco_reader *g, const char *const names[static 2],
-                           struct coco_entry **array, size_t *n)
+/* Read the value of a member into its column: 1; 0: it is null; or an error. */
+static int coco_json_value(struct coco_reader *g, const struct coco_member_reader *m,
+                           struct value_column *c, size_t row)
 {
-    struct coco_entry e = {.at = g->s.at};
-    bool has[2] = {false, false};
-    unsigned seen = 0;
-    int member, r;
+    enum json_token first;
+    int r = m->read ? json_stream_next(&g->s) : json_stream_skip(&g->s, &first);
 
-    while ((member = coco_json_member(g, names, 2, &seen)) > 0) {
-        if (member == 1)
-            r = coco_json_integer(g, names[0], &e.id);
-        else
-            r = coco_json_text(g, names[1]);
-        if (r > 0 && member == 2 && !g->s.len)
-            return coco_json_wrong(g, names[1], "a text that is not empty");
-        has[member - 1] = r > 0;
-        if (r > 0 && member == 2)
-            r = coco_json_keep(&g->c->texts, g->s.text, g->s.len, &e.name);
+    if (r < 0 || (m->read ? g->s.token : first) == JSON_TOKEN_NULL)
+        return r;
+    g->items = &g->item;
+    g->n = 1;
+    if (m->read)
+        r = m->read(g, m->name);
+    else
+        g->item.part = (struct value_part){g->s.at, json_stream_place(&g->s) - g->s.at};
+    if (r == 0)
+        r = value_column_set(c, row, g->items, g->n);
+    return r < 0 ? r : 1;
+}
+
+static int coco_json_record(struct coco_reader *g, enum coco_list which)
+{
+    const struct coco_list_reader *list = &coco_lists[which];
+    struct coco_records *records = &g->c->list[which];
+    const uint64_t at = g->s.at;
+    uint32_t seen = 0, has = 0, missing;
+    int member;
+
+    while ((member = coco_json_member(g, list, &seen)) > 0) {
+        const unsigned i = (unsigned)member - 1;
+        int r = coco_json_value(g, &list->member[i], &records->columns.column[i], records->n);
+
         if (r < 0)
             return r;
+        has |= (uint32_t)r << i;
     }
     if (member < 0)
         return member;
-    for (unsigned i = 0; i < 2; i++)
-        if (!has[i])
-            return json_stream_bad(&g->s, e.at,
-                                   "object has no %s: expected id and %s, got one of them. Add it,"
-                                   " or remove the object",
-                                   names[i], names[1]);
-    if (*n >= VALUE_NO_ROW || array_capacity(array, *n, sizeof(e)) < 0)
-        return -ENOMEM;
-    (*array)[(*n)++] = e;
-    return 0;
-}
-
-static int coco_json_image(struct coco_reader *g)
-{
-    static const char *const names[] = {"id", "file_name"};
-
-    return coco_json_entry(g, names, &g->c->image, &g->c->images);
-}
-
-static int coco_json_category(struct coco_reader *g)
-{
-    static const char *const names[] = {"id", "name"};
-
-    return coco_json_entry(g, names, &g->c->category, &g->c->categories);
-}
-
-static int coco_json_annotation_member(struct coco_reader *g, enum coco_member m,
-                                       struct coco_annotation *a)
-{
-    switch (m) {
-    case COCO_IMAGE_ID:
-        return coco_json_integer(g, coco_member_name[m], &a->image_id);
-    case COCO_ID:
-        return coco_json_integer(g, coco_member_name[m], &a->id);
-    case COCO_CATEGORY_ID:
-        return coco_json_integer(g, coco_member_name[m], &a->category_id);
-    case COCO_BBOX:
-        return coco_json_box(g, a->box);
-    case COCO_ISCROWD:
-        return coco_json_flag(g, coco_member_name[m], &a->iscrowd);
-    case COCO_AREA:
-        return coco_json_real(g, coco_member_name[m], &a->area);
-    case COCO_SEGMENTATION:
-        return coco_json_segmentation(g, &a->segmentation);
-    case COCO_KEYPOINTS:
-        return coco_json_keypoints(g, a);
-    case COCO_NUM_KEYPOINTS:
-        return coco_json_num_keypoints(g, a);
-    default:
-        return coco_json_caption(g, a);
-    }
-}
-
-static int coco_json_annotation(struct coco_reader *g)
-{
-    struct coco_annotation a = {.at = g->s.at, .area = NAN};
-    struct coco *c = g->c;
-    unsigned seen = 0;
-    int member, r;
-
-    while ((member = coco_json_member(g, coco_member_name, N_COCO_MEMBERS, &seen)) > 0) {
-        r = coco_json_annotation_member(g, (enum coco_member)(member - 1), &a);
-        if (r < 0)
-            return r;
-        if (r > 0)
-            a.has |= 1u << (member - 1);
-    }
-    if (member < 0)
-        return member;
-    if (!(a.has >> COCO_IMAGE_ID & 1))
-        return json_stream_bad(&g->s, a.at,
+    missing = list->needed & ~has;
+    if (missing && which == COCO_ANNOTATIONS)
+        return json_stream_bad(&g->s, at,
                                "annotation has no image: expected image_id, got none. Add it, or"
                                " remove the annotation");
-    if (c->annotations >= UINT32_MAX ||
-        array_capacity(&c->annotation, c->annotations, sizeof(a)) < 0)
+    if (missing)
+        return json_stream_bad(&g->s, at,
+                               "object has no %s: expected id and %s, got one of them. Add it,"
+                               " or remove the object",
+                               list->member[__builtin_ctz(missing)].name,
+                               list->member[COCO_ENTRY_NAME].name);
+    if (records->n >= VALUE_NO_ROW ||
+        array_capacity(&records->at, records->n, sizeof(*records->at)) < 0)
         return -ENOMEM;
-    c->annotation[c->annotations++] = a;
-    c->any |= a.has;
+    records->at[records->n++] = at;
+    g->c->any |= which == COCO_ANNOTATIONS ? has : 0;
     return 0;
 }
 
 /* ---- the text ---- */
 
 /* A list of objects. */
-static int coco_json_records(struct coco_reader *g, const char *name,
-                             int (*record)(struct coco_reader *))
+static int coco_json_records(struct coco_reader *g, enum coco_list which)
 {
+    const struct coco_list_reader *list = &coco_lists[which];
     int r = json_stream_next(&g->s);
 
     if (r < 0)
         return r;
     if (g->s.token != JSON_TOKEN_LIST)
-        return coco_json_wrong(g, name, "a list of objects");
+        return coco_json_wrong(g, list->name, "a list of objects");
     while ((r = json_stream_item(&g->s)) > 0) {
         if (g->s.token != JSON_TOKEN_OBJECT)
-            return coco_json_wrong(g, name, "a list of objects");
-        r = record(g);
+            return coco_json_wrong(g, list->name, "a list of objects");
+        r = coco_json_record(g, which);
         if (r < 0)
             return r;
     }
@@ -474,20 +330,15 @@ static int coco_json_records(struct coco_reader *g, const char *name,
 
 static int coco_json_pass(struct coco_reader *g)
 {
-    static int (*const records[])(struct coco_reader *) = {
-        [COCO_IMAGES] = coco_json_image,
-        [COCO_ANNOTATIONS] = coco_json_annotation,
-        [COCO_CATEGORIES] = coco_json_category,
-    };
-    unsigned seen = 0;
+    uint32_t seen = 0;
     int list, r = json_stream_next(&g->s);
 
     if (r < 0)
         return r;
     if (g->s.token != JSON_TOKEN_OBJECT)
         return coco_json_wrong(g, "text", "an object with images and annotations");
-    while ((list = coco_json_member(g, coco_list_name, N_COCO_LISTS, &seen)) > 0) {
-        r = coco_json_records(g, coco_list_name[list - 1], records[list - 1]);
+    while ((list = coco_json_member(g, NULL, &seen)) > 0) {
+        r = coco_json_records(g, (enum coco_list)(list - 1));
         if (r < 0)
             return r;
     }
@@ -501,24 +352,36 @@ static int coco_json_pass(struct coco_reader *g)
     return json_stream_next(&g->s); /* there is nothing more */
 }
 
-int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *name,
-              struct coco **ret, struct diag *d)
+/* A column for each member of each list. */
+static int coco_json_begin(struct coco *c)
+{
+    struct value_column *added;
+    int r = 0;
+
+    for (unsigned list = 0; list < N_COCO_LISTS; list++)
+        for (unsigned i = 0; i < coco_lists[list].n && r == 0; i++) {
+            const struct coco_member_reader *m = &coco_lists[list].member[i];
+
+            r = value_columns_add(&c->list[list].columns, "", m->form, m->dtype, m->is_list,
+                                  m->width, &added);
+        }
+    return r;
+}
+
+int coco_read(const struct blob *blob, const char *name, struct coco **ret, struct diag *d)
 {
     AUTO_COCO struct coco *c = calloc(1, sizeof(*c));
     struct coco_reader g = {.c = c};
     struct diag reason = DIAG_INIT;
-    uint64_t end;
     int r;
 
     if (!c)
         return -ENOMEM;
     c->name = strdup(name);
-    c->size = len;
-    if (!c->name)
+    c->size = blob->size;
+    if (!c->name || coco_json_begin(c) < 0)
         return -ENOMEM;
-    if (!checked_add(at, len, &end) || end > blob->size)
-        return diag_set(d, -EINVAL, "%s: range is outside of the file", name);
-    json_stream_init(&g.s, blob, at, len, c->name, &reason);
+    json_stream_init(&g.s, blob, c->name, &reason);
     r = coco_json_pass(&g);
     json_stream_release(&g.s);
     text_release(&g.json);
@@ -534,4 +397,36 @@ int coco_read(const struct blob *blob, uint64_t at, uint64_t len, const char *na
         return diag_set(d, r, "%s", diag_text(&reason, r));
     *ret = TAKE_PTR(c);
     return 0;
+}
+
+/* ---- is a file COCO JSON? By its first bytes, which may end within anything ---- */
+
+/* Does the next value begin as a list of objects, or does the head end before that can be seen? */
+static bool coco_head_has_objects(struct json_stream *s)
+{
+    if (json_stream_next(s) < 0)
+        return json_stream_is_cut(s);
+    if (s->token != JSON_TOKEN_LIST)
+        return false;
+    if (json_stream_next(s) < 0)
+        return json_stream_is_cut(s);
+    return s->token == JSON_TOKEN_OBJECT || s->token == JSON_TOKEN_LIST_END;
+}
+
+bool coco_head_says(const void *head, size_t len)
+{
+    AUTO_JSON_STREAM struct json_stream s;
+
+    json_stream_init_bytes(&s, head, len);
+    if (json_stream_next(&s) < 0 || s.token != JSON_TOKEN_OBJECT)
+        return false;
+    while (json_stream_member(&s) > 0) {
+        bool is_categories = !strcmp(s.text, "categories"); /* others have these as well */
+
+        if (!strcmp(s.text, "images") || !strcmp(s.text, "annotations"))
+            return coco_head_has_objects(&s);
+        if (json_stream_skip(&s, NULL) < 0)
+            return is_categories && json_stream_is_cut(&s);
+    }
+    return false;
 }

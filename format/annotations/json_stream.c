@@ -26,15 +26,11 @@ enum json_expects {
     EXPECTS_COMMA,       /* after a value: that, the end of what it is in, or of the text */
 };
 
-void json_stream_init(struct json_stream *s, const struct blob *blob, uint64_t at, uint64_t len,
-                      const char *name, struct diag *d)
+void json_stream_init(struct json_stream *s, const struct blob *blob, const char *name,
+                      struct diag *d)
 {
-    *s = (struct json_stream){.blob = blob,
-                              .first = at,
-                              .end = at + len,
-                              .name = name,
-                              .d = d,
-                              .window = {.least = WINDOW, .most = WINDOW}};
+    *s = (struct json_stream){
+        .blob = blob, .name = name, .d = d, .window = {.least = WINDOW, .most = WINDOW}};
 }
 
 void json_stream_init_bytes(struct json_stream *s, const void *bytes, size_t len)
@@ -92,16 +88,16 @@ static int json_stream_refill(struct json_stream *s)
 {
     int r;
 
-    if (s->error || !s->blob || s->last_at >= s->end - s->first)
+    if (s->error || !s->blob || s->last_at >= s->blob->size)
         return NO_BYTE;
-    r = pass_window_at(&s->window, s->blob, s->first + s->last_at, 1, s->end, &s->p, s->d);
+    r = pass_window_at(&s->window, s->blob, s->last_at, 1, s->blob->size, &s->p, s->d);
     if (r < 0) {
         s->error = r;
         s->p = s->last;
         return NO_BYTE;
     }
     s->last = s->window.bytes + s->window.have;
-    s->last_at = pass_window_end(&s->window) - s->first;
+    s->last_at = pass_window_end(&s->window);
     return *s->p;
 }
 
@@ -320,96 +316,55 @@ static int json_stream_string(struct json_stream *s)
 
 /* ---- numbers and words ---- */
 
-static bool json_stream_is_digit(int byte)
-{
-    return byte >= '0' && byte <= '9';
-}
+/* What a number has so far. */
+enum {
+    NUMBER_ENDS, /* the byte is not part of it */
+    NUMBER_BEGINS,
+    NUMBER_MINUS,
+    NUMBER_POINT,
+    NUMBER_E,
+    NUMBER_E_SIGN,
+    NUMBER_ZERO, /* from here on it may end */
+    NUMBER_WHOLE,
+    NUMBER_FRACTION,
+    NUMBER_EXPONENT,
+};
 
-/* Use one byte of a number. */
-static int json_stream_use(struct json_stream *s, int byte)
-{
-    char c = (char)byte;
-
-    s->p++;
-    if (s->len >= JSON_STREAM_NUMBER && !s->skips)
-        return json_stream_bad(s, s->at, "number is too long: " TOO_LONG, JSON_STREAM_NUMBER);
-    return json_stream_keep(s, &c, 1);
-}
-
-/* One digit or more. */
-static int json_stream_digits(struct json_stream *s)
-{
-    int r = 0;
-
-    if (!json_stream_is_digit(json_stream_byte(s)))
-        return json_stream_unexpected(s, "a digit");
-    for (int byte = json_stream_byte(s); json_stream_is_digit(byte) && r == 0;
-         byte = json_stream_byte(s))
-        r = json_stream_use(s, byte);
-    return r;
-}
-
-/* - if there is one, and 0 or digits that do not begin with it. */
-static int json_stream_whole(struct json_stream *s)
-{
-    int r = 0;
-
-    if (json_stream_byte(s) == '-')
-        r = json_stream_use(s, '-');
-    if (r == 0 && json_stream_byte(s) != '0')
-        return json_stream_digits(s);
-    return r < 0 ? r : json_stream_use(s, '0');
-}
-
-/* e, a sign, and digits. */
-static int json_stream_exponent(struct json_stream *s)
-{
-    int r = json_stream_use(s, 'e'), byte = json_stream_byte(s);
-
-    if (r == 0 && (byte == '+' || byte == '-'))
-        r = json_stream_use(s, byte);
-    return r < 0 ? r : json_stream_digits(s);
-}
-
-/* The bytes of the number at p if it has no exponent and ends before `last`; 0: it is another, or
- * none. Most numbers are such, and need not be read byte by byte. */
-static size_t json_stream_short_number(const uint8_t *p, const uint8_t *last)
-{
-    const uint8_t *at = p + (*p == '-'), *first = at;
-
-    while (at < last && json_stream_is_digit(*at))
-        at++;
-    if (at == first || at == last || (at - first > 1 && *first == '0'))
-        return 0;
-    if (*at == '.') {
-        first = ++at;
-        while (at < last && json_stream_is_digit(*at))
-            at++;
-        if (at == first || at == last)
-            return 0;
-    }
-    return (*at | 0x20) == 'e' || at - p > JSON_STREAM_NUMBER ? 0 : (size_t)(at - p);
-}
+/* What it has after a byte of one of these kinds. */
+static const uint8_t number_kind[256] = {
+    ['-'] = 1, ['0'] = 2, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3,
+    ['7'] = 3, ['8'] = 3, ['9'] = 3, ['.'] = 4, ['e'] = 5, ['E'] = 5, ['+'] = 6};
+static const uint8_t number_next[][7] = {
+    [NUMBER_BEGINS] = {0, NUMBER_MINUS, NUMBER_ZERO, NUMBER_WHOLE},
+    [NUMBER_MINUS] = {0, 0, NUMBER_ZERO, NUMBER_WHOLE},
+    [NUMBER_POINT] = {0, 0, NUMBER_FRACTION, NUMBER_FRACTION},
+    [NUMBER_E] = {0, NUMBER_E_SIGN, NUMBER_EXPONENT, NUMBER_EXPONENT, 0, 0, NUMBER_E_SIGN},
+    [NUMBER_E_SIGN] = {0, 0, NUMBER_EXPONENT, NUMBER_EXPONENT},
+    [NUMBER_ZERO] = {0, 0, 0, 0, NUMBER_POINT, NUMBER_E},
+    [NUMBER_WHOLE] = {0, 0, NUMBER_WHOLE, NUMBER_WHOLE, NUMBER_POINT, NUMBER_E},
+    [NUMBER_FRACTION] = {0, 0, NUMBER_FRACTION, NUMBER_FRACTION, 0, NUMBER_E},
+    [NUMBER_EXPONENT] = {0, 0, NUMBER_EXPONENT, NUMBER_EXPONENT},
+};
 
 static int json_stream_number(struct json_stream *s)
 {
-    size_t bytes = json_stream_short_number(s->p, s->last);
-    int r;
+    unsigned has = NUMBER_BEGINS, next = has;
+    int r = 0;
 
     s->len = 0;
-    if (bytes) {
-        r = json_stream_keep(s, s->p, bytes);
-        s->p += bytes;
-        return r < 0 ? r : json_stream_end_text(s);
+    while (r == 0 && next != NUMBER_ENDS && json_stream_byte(s) != NO_BYTE) {
+        const uint8_t *from = s->p;
+
+        while (s->p < s->last && (next = number_next[has][number_kind[*s->p]]) != NUMBER_ENDS) {
+            has = next;
+            s->p++;
+        }
+        if (!s->skips && s->len + (size_t)(s->p - from) > JSON_STREAM_NUMBER)
+            return json_stream_bad(s, s->at, "number is too long: " TOO_LONG, JSON_STREAM_NUMBER);
+        r = json_stream_keep(s, from, (size_t)(s->p - from));
     }
-    r = json_stream_whole(s);
-    if (r == 0 && json_stream_byte(s) == '.') {
-        r = json_stream_use(s, '.');
-        if (r == 0)
-            r = json_stream_digits(s);
-    }
-    if (r == 0 && (json_stream_byte(s) | 0x20) == 'e')
-        r = json_stream_exponent(s);
+    if (r == 0 && has < NUMBER_ZERO)
+        return json_stream_unexpected(s, "a digit");
     return r < 0 ? r : json_stream_end_text(s);
 }
 
@@ -477,7 +432,7 @@ static int json_stream_value(struct json_stream *s, int byte)
         s->token = JSON_TOKEN_NULL;
         return json_stream_word(s, "null");
     default:
-        if (byte != '-' && !json_stream_is_digit(byte))
+        if (byte != '-' && (byte < '0' || byte > '9'))
             return json_stream_unexpected(s, "a value");
         s->token = JSON_TOKEN_NUMBER;
         return json_stream_number(s);

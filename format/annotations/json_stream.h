@@ -44,7 +44,6 @@ struct json_stream {
     const char *name;
     const struct blob *blob;
     struct pass_window window;
-    uint64_t first, end;     /* of the text in the blob */
     const uint8_t *p, *last; /* bytes that were read and not used yet */
     uint64_t last_at;        /* the place of `last`, counted from the start of the text */
     int error;               /* of a read; 0: none */
@@ -56,10 +55,10 @@ struct json_stream {
     size_t capacity;
 };
 
-/* Begin with the text that is bytes [at, at + len) of the blob, which must outlive the stream.
- * name: of the file, for messages; not copied. */
-void json_stream_init(struct json_stream *s, const struct blob *blob, uint64_t at, uint64_t len,
-                      const char *name, struct diag *d);
+/* Begin with the text that a blob has, which must outlive the stream. name: for messages; not
+ * copied. */
+void json_stream_init(struct json_stream *s, const struct blob *blob, const char *name,
+                      struct diag *d);
 
 /* Begin with a text in memory. */
 void json_stream_init_bytes(struct json_stream *s, const void *bytes, size_t len);

@@ -21,8 +21,8 @@
  * [k]. Otherwise it is one text, `label` or by the rule of a label `text`. Lines that
  * begin with # are comments, unless they name a picture.
  *
- * The file is read as a stream, twice if a column changes its type after the first 1,000 rows.
- * Memory: the columns, 4 bytes for each row and possible key, 2 bits for each picture. */
+ * The first rows are read for each separator, then all of them once. Memory: the cells as texts,
+ * 4 bytes for each row, 2 bits for each picture. */
 #ifndef EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
 #define EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
 
@@ -67,23 +67,14 @@ struct picture_table {
     size_t n_names;
 };
 
-/* Read bytes [at, at + len) of a blob. file: its name, for messages; .csv and .tsv are no lists.
+/* Read a table. file: its name, for messages; .csv and .tsv are no lists.
  * options may be NULL. *ret is the caller's: picture_table_free(). 0; or
  * -EDOM: it is no table that names pictures, and *reason says why ("only 3 of 900 rows name a
  * picture"); -EBADMSG: most rows up to a malformed one name pictures; or it has no column that the
  * options name. File and line are in d; -ENOMEM, and others of blob_read() and blob_check(). */
-int picture_table_read(const struct blob *blob, uint64_t at, uint64_t len, const char *file,
-                       const struct picture_names *names, const struct table_options *options,
-                       struct picture_table **ret, struct text *reason, struct diag *d);
-
-/* The classes of another split. */
-struct class_names {
-    bool (*has)(const struct class_names *classes, const char *text, size_t len);
-};
-
-/* The first column of texts, each of them the name of one of these classes; NULL: there is none. */
-const struct value_column *picture_table_classes(const struct picture_table *t,
-                                                 const struct class_names *classes);
+int picture_table_read(const struct blob *blob, const char *file, const struct picture_names *names,
+                       const struct table_options *options, struct picture_table **ret,
+                       struct text *reason, struct diag *d);
 
 void picture_table_free(struct picture_table *t); /* may be NULL */
 

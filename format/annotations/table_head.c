@@ -1,35 +1,33 @@
 /* Each separator that may be is tried on the first rows, and the one by which a column names most
  * pictures is taken. Where no row of them names one, more rows are tried before the file is
  * refused: the pictures of a folder may be the last ones of a long table. */
-#include "format/annotations/table_head.h"
-
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/blob.h"
 #include "base/diag.h"
 #include "base/number.h"
+#include "format/annotations/table_parts.h"
 
 #define HEAD_ROWS      1000
 #define HEAD_ROWS_MOST 65536
 #define EXTENSION_MOST 5 /* bytes */
 
-/* ---- keys ---- */
+/* ---- what cells are ---- */
 
 /* Bytes of the extension of a name with its dot: a few letters and digits, with a letter; 0: none.
  */
-static size_t table_extension(const char *text, size_t len)
+static size_t table_extension(struct table_text name)
 {
     bool has_letter = false;
 
-    for (size_t n = 0; n < len; n++) {
-        char c = text[len - 1 - n];
+    for (size_t n = 0; n < name.len; n++) {
+        char c = name.at[name.len - 1 - n];
 
         if (c == '.')
-            return has_letter && n + 1 < len ? n + 1 : 0;
+            return has_letter && n + 1 < name.len ? n + 1 : 0;
         if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
             has_letter = true;
         else if (c < '0' || c > '9')
@@ -40,23 +38,66 @@ static size_t table_extension(const char *text, size_t len)
     return 0;
 }
 
-static bool table_is_formed(const char *text, size_t len)
+static enum table_type table_type_of(const struct table *t, struct table_text text,
+                                     unsigned *ret_width)
 {
-    return table_extension(text, len) || memchr(text, '/', len) || memchr(text, '\\', len);
+    struct row_cell cell = {.type = CELL_TEXT, .text = text.at, .len = text.len};
+    int64_t number[TABLE_WIDTH_MOST];
+
+    *ret_width = 1;
+    if (!text.len)
+        return TABLE_EMPTY;
+    if (t->separator == TABLE_WORDS) {
+        *ret_width = (unsigned)table_integers(text.at, text.len, number, TABLE_WIDTH_MOST);
+        return *ret_width ? TABLE_INTEGERS : TABLE_TEXTS;
+    }
+    row_cell_judge_number(&cell);
+    return cell.type == CELL_TEXT      ? TABLE_TEXTS
+           : cell.type == CELL_INTEGER ? TABLE_INTEGERS
+                                       : TABLE_REALS;
 }
 
-uint32_t table_see_key(struct table_column *column, const struct table_rows *rows, size_t i)
+uint32_t table_picture(const struct table *t, size_t column, size_t row)
 {
-    const struct row_cell *cell = &rows->row.cell[i];
-    uint32_t picture = table_rows_picture(rows, i);
+    const struct table_text cell = table_cell(t, column, row);
 
+    return column && t->separator == TABLE_WORDS ? PICTURE_NONE
+                                                 : picture_find(t->names, cell.at, cell.len);
+}
+
+static void table_see_cell(const struct table *t, size_t i, size_t row)
+{
+    struct table_column *column = &t->column[i];
+    const struct table_text cell = table_cell(t, i, row);
+    unsigned width;
+    enum table_type type = table_type_of(t, cell, &width);
+    uint32_t picture = column->may_be_key ? table_picture(t, i, row) : PICTURE_NONE;
+
+    if (type == TABLE_EMPTY)
+        return;
+    column->width = column->type == TABLE_EMPTY ? width : column->width;
+    type = width == column->width ? type : TABLE_TEXTS;
+    column->type = type > column->type ? type : column->type;
     if (picture == PICTURE_NONE)
-        return PICTURE_NONE;
-    column->matched++;
-    column->formed += table_is_formed(cell->text, cell->len);
+        return;
+    column->match = column->matched++ ? column->match : cell;
+    column->formed +=
+        table_extension(cell) || memchr(cell.at, '/', cell.len) || memchr(cell.at, '\\', cell.len);
     if (picture == PICTURE_SEVERAL && !column->several)
-        column->several = rows->walk.line;
-    return picture;
+        column->several = t->line[row];
+}
+
+void table_see(struct table *t, size_t from, size_t to)
+{
+    for (size_t i = 0; i < t->cells.n; i++) {
+        struct table_column *column = &t->column[i];
+
+        *column = (struct table_column){.name = column->name,
+                                        .may_be_key = column->may_be_key,
+                                        .is_omitted = column->is_omitted};
+        for (size_t row = from; row < to; row++)
+            table_see_cell(t, i, row);
+    }
 }
 
 static bool table_is_better_key(const struct table_column *a, const struct table_column *b)
@@ -66,254 +107,125 @@ static bool table_is_better_key(const struct table_column *a, const struct table
     return a_is_formed != b_is_formed ? a_is_formed : a->matched > b->matched;
 }
 
-size_t table_best_key(const struct table_column *column, size_t n, size_t least,
-                      uint64_t *ret_several)
+size_t table_most_matched(const struct table *t)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < t->cells.n; i++)
+        most = t->column[i].matched > most ? t->column[i].matched : most;
+    return most;
+}
+
+size_t table_best_key(const struct table *t, size_t least, uint64_t *ret_several)
 {
     size_t best = SIZE_MAX;
 
     *ret_several = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct table_column *c = &column[i];
+    for (size_t i = 0; i < t->cells.n; i++) {
+        const struct table_column *c = &t->column[i];
 
         if (!c->may_be_key || !c->matched || c->matched < least)
             continue;
         if (c->several && !*ret_several)
             *ret_several = c->several;
-        if (!c->several && (best == SIZE_MAX || table_is_better_key(c, &column[best])))
+        if (!c->several && (best == SIZE_MAX || table_is_better_key(c, &t->column[best])))
             best = i;
     }
     return best;
 }
 
-/* ---- types ---- */
-
-enum table_type table_type_of(const struct table_rows *rows, size_t i, unsigned width,
-                              int64_t number[static TABLE_WIDTH_MOST])
-{
-    const struct row_cell *cell = &rows->row.cell[i];
-
-    if (cell->type == CELL_NONE)
-        return TABLE_EMPTY;
-    if (rows->separator == TABLE_WORDS)
-        return table_integers(cell->text, cell->len, number, TABLE_WIDTH_MOST) == width
-                   ? TABLE_INTEGERS
-                   : TABLE_TEXTS;
-    if (cell->type == CELL_TEXT)
-        return TABLE_TEXTS;
-    number[0] = cell->integer;
-    return cell->type == CELL_INTEGER ? TABLE_INTEGERS : TABLE_REALS;
-}
-
-/* ---- which separator ---- */
-
-struct table_trial {
-    char separator;
-    size_t rows, n, matches;
-    bool is_even;  /* all rows have n cells */
-    bool is_whole; /* it ended where the table does */
-};
-
-static int table_trial_count(struct table_trial *trial, struct table_rows *rows, size_t most,
-                             struct diag *d)
-{
-    AUTO_FREE size_t *matches = NULL;
-    int r = 0;
-
-    while (trial->rows < most && (r = table_rows_next(rows, d)) == 1) {
-        if (!trial->rows++) {
-            trial->n = rows->row.n;
-            matches =
-                rows->row.n <= TABLE_COLUMNS_MOST ? calloc(rows->row.n, sizeof(*matches)) : NULL;
-            if (!matches)
-                return rows->row.n <= TABLE_COLUMNS_MOST ? -ENOMEM : -EBADMSG;
-        }
-        trial->is_even &= rows->row.n == trial->n;
-        for (size_t i = 0; i < trial->n && i < rows->row.n; i++) {
-            matches[i] += table_rows_picture(rows, i) != PICTURE_NONE;
-            trial->matches = matches[i] > trial->matches ? matches[i] : trial->matches;
-        }
-    }
-    trial->is_whole = r == 0 && trial->rows < most;
-    return r < 0 ? r : 0;
-}
-
-/* A malformed row ends the trial: the pass over all rows will report it. */
-static int table_try(const struct table_source *source, size_t most, struct table_trial *trial)
-{
-    AUTO_TABLE_ROWS struct table_rows rows = table_rows_of(
-        source->blob, source->at, source->end, source->file, trial->separator, source->names);
-    struct diag ignored = DIAG_INIT;
-    int r = table_trial_count(trial, &rows, most, &ignored);
-
-    if (r != -EBADMSG)
-        return r;
-    trial->is_even = false;
-    trial->is_whole = true;
-    return 0;
-}
-
-static bool table_is_better_trial(const struct table_trial *a, const struct table_trial *b)
-{
-    if (a->matches != b->matches)
-        return a->matches > b->matches;
-    return a->is_even != b->is_even ? a->is_even : a->n > b->n;
-}
-
-static int table_find_separator(const struct table_source *source, size_t most,
-                                struct table_trial *ret)
-{
-    static const char orders[][5] = {",\t;", "\t,;", {'\t', TABLE_WORDS, ',', ';'}};
-    char only[2] = {source->options ? source->options->separator : 0};
-    const char *order =
-        orders[table_is_csv(source->file) ? text_ends_with(source->file, ".tsv") : 2];
-
-    order = *only ? only : order;
-    for (const char *separator = order; *separator; separator++) {
-        struct table_trial trial = {.separator = *separator, .is_even = true};
-        int r = table_try(source, most, &trial);
-
-        if (r < 0)
-            return r;
-        if (separator == order || table_is_better_trial(&trial, ret))
-            *ret = trial;
-    }
-    return 0;
-}
-
 /* ---- the header ---- */
 
-/* The first row, and what the rows after it say of it. */
-struct table_first {
-    struct first_cell {
-        char *text;  /* an empty one: "" */
-        char *match; /* the first later cell that names a picture, or NULL */
-        enum table_type type;
-        bool recurs; /* a later row has the same cell */
-    } * cell;        /* [n] */
-    size_t n;
-};
-
-static void table_first_release(struct table_first *first)
+static size_t table_digits(struct table_text text)
 {
-    for (size_t i = 0; i < first->n; i++) {
-        free(first->cell[i].text);
-        free(first->cell[i].match);
-    }
-    free(first->cell);
-}
+    size_t n = 0;
 
-static enum table_type table_first_type(const struct table_rows *rows, size_t i)
-{
-    int64_t number[TABLE_WIDTH_MOST];
-    const struct row_cell *cell = &rows->row.cell[i];
-    size_t width = 1;
-
-    if (rows->separator == TABLE_WORDS)
-        width = table_integers(cell->text, cell->len, number, TABLE_WIDTH_MOST);
-    return table_type_of(rows, i, width ? (unsigned)width : UINT32_MAX, number);
-}
-
-static int table_first_read(struct table_first *first, const struct table_rows *rows)
-{
-    first->cell = calloc(rows->row.n, sizeof(*first->cell));
-    if (!first->cell)
-        return -ENOMEM;
-    for (first->n = 0; first->n < rows->row.n; first->n++) {
-        const struct row_cell *cell = &rows->row.cell[first->n];
-        struct first_cell *kept = &first->cell[first->n];
-
-        kept->text = strndup(cell->len ? cell->text : "", cell->len);
-        kept->type = table_first_type(rows, first->n);
-        if (!kept->text)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static bool table_is_digits(const char *text)
-{
-    return *text && !text[strspn(text, "0123456789")];
+    for (size_t i = 0; i < text.len; i++)
+        n += text.at[i] >= '0' && text.at[i] <= '9';
+    return n;
 }
 
 /* Do two names without an extension look like two of a series: both have digits? But a number
  * alone is not like a name. */
-static bool table_are_alike(const char *a, const char *b)
+static bool table_are_alike(struct table_text a, struct table_text b)
 {
-    static const char digits[] = "0123456789";
+    size_t n = table_digits(a), k = table_digits(b);
 
-    if (table_is_digits(a))
-        return table_is_digits(b);
-    return strpbrk(a, digits) && strpbrk(b, digits);
+    return n == a.len ? k == b.len : n && k;
 }
 
 /* The same question where the names have no extension: do the other cells look like those of a row?
  */
-static bool table_has_values(const struct table_head *head, const struct table_first *first,
-                             size_t key)
+static bool table_has_values(const struct table *t, size_t key)
 {
-    for (size_t i = 0; i < first->n; i++) {
-        bool are_numbers =
-            first->cell[i].type == TABLE_INTEGERS || first->cell[i].type == TABLE_REALS;
-        enum table_type below = head->column[i].type;
+    for (size_t i = 0; i < t->cells.n; i++) {
+        const enum table_type below = t->column[i].type;
+        unsigned width;
+        enum table_type type = table_type_of(t, table_cell(t, i, 0), &width);
 
-        if (i != key && are_numbers && (below == TABLE_INTEGERS || below == TABLE_REALS))
+        if (i != key && (type == TABLE_INTEGERS || type == TABLE_REALS) &&
+            (below == TABLE_INTEGERS || below == TABLE_REALS))
             return true;
     }
-    return head->separator == TABLE_WORDS && head->column[1].type != TABLE_INTEGERS;
+    return t->separator == TABLE_WORDS && t->column[1].type != TABLE_INTEGERS;
+}
+
+/* Is the text of the first row also in a later one? */
+static bool table_recurs(const struct table *t, size_t column)
+{
+    const struct table_text first = table_cell(t, column, 0);
+    unsigned width;
+
+    if (table_type_of(t, first, &width) != TABLE_TEXTS)
+        return false;
+    for (size_t row = 1; row < t->head; row++) {
+        struct table_text cell = table_cell(t, column, row);
+
+        if (cell.len == first.len && !memcmp(cell.at, first.at, cell.len))
+            return true;
+    }
+    return false;
 }
 
 /* Is the first row a header? Its cell of the key names no picture, and it does not look like a row
  * whose picture is missing. */
-static bool table_is_header(const struct table_head *head, const struct table_first *first,
-                            size_t key, const struct picture_names *names)
+static bool table_is_header(const struct table *t, size_t key)
 {
-    const char *text = first->cell[key].text, *match = first->cell[key].match;
+    const struct table_text text = table_cell(t, key, 0), match = t->column[key].match;
 
-    if (picture_find(names, text, strlen(text)) != PICTURE_NONE)
+    if (picture_find(t->names, text.at, text.len) != PICTURE_NONE)
         return false;
-    if (!match)
+    if (!match.len)
         return true;
-    for (size_t i = 0; i < first->n; i++)
-        if (i != key && first->cell[i].recurs && first->cell[i].type == TABLE_TEXTS)
+    for (size_t i = 0; i < t->cells.n; i++)
+        if (i != key && table_recurs(t, i))
             return false;
-    if (table_extension(match, strlen(match)))
-        return !table_extension(text, strlen(text));
-    return !table_has_values(head, first, key) && (!*text || !table_are_alike(text, match));
+    if (table_extension(match))
+        return !table_extension(text);
+    return !table_has_values(t, key) && (!text.len || !table_are_alike(text, match));
 }
 
-/* A name of a field from a cell of the header; NULL in *ret: it cannot be one. */
-static int table_name(const char *text, char **ret)
+/* Names of fields from the cells of the header. */
+static int table_name_columns(struct table *t)
 {
-    AUTO_TEXT struct text name = {0};
+    for (size_t i = 0; i < t->cells.n; i++) {
+        struct table_column *column = &t->column[i];
+        struct table_text text = table_cell(t, i, 0);
+        AUTO_TEXT struct text name = {0};
 
-    *ret = NULL;
-    if (!*text)
-        return 0;
-    while (*text) {
-        size_t n = text_character(text, strlen(text));
-
-        if (!n || text_command(text, n) || *text == '/')
-            text_add_bytes(&name, "_", 1);
-        else
-            text_add_bytes(&name, text, n);
-        text += n ? n : 1;
-    }
-    return text_finish(&name, ret, NULL);
-}
-
-static int table_head_name(struct table_head *head, const struct table_first *first)
-{
-    for (size_t i = 0; i < head->n; i++) {
-        struct table_column *column = &head->column[i];
-        int r;
-
-        if (head->separator == TABLE_WORDS &&
-            (column->type != TABLE_INTEGERS || column->width != 1 ||
-             strpbrk(first->cell[i].text, " \t")))
+        if (!text.len || (t->separator == TABLE_WORDS &&
+                          (column->type != TABLE_INTEGERS || column->width != 1 ||
+                           memchr(text.at, ' ', text.len) || memchr(text.at, '\t', text.len))))
             continue;
-        r = table_name(first->cell[i].text, &column->name);
-        if (r < 0)
-            return r;
+        for (size_t n; text.len; text.at += n, text.len -= n) {
+            bool is_good = (n = text_character(text.at, text.len)) && !text_command(text.at, n);
+
+            n = n ? n : 1;
+            text_add_bytes(&name, is_good && *text.at != '/' ? text.at : "_",
+                           is_good && *text.at != '/' ? n : 1);
+        }
+        if (text_finish(&name, &column->name, NULL) < 0)
+            return -ENOMEM;
     }
     return 0;
 }
@@ -322,204 +234,146 @@ static int table_head_name(struct table_head *head, const struct table_first *fi
 
 /* The column of that name, or of that number from 0; digits are a name only in a header. SIZE_MAX:
  * none. A name makes the first row a header. */
-static size_t table_named_column(struct table_head *head, const struct table_first *first,
-                                 const char *name)
+static size_t table_named_column(struct table *t, const char *name)
 {
-    const bool is_number = table_is_digits(name);
+    const size_t len = strlen(name);
+    const bool is_number = len && table_digits((struct table_text){name, len}) == len;
     uint64_t number = 0;
 
-    for (size_t i = 0; i < first->n && (head->has_header || !is_number); i++) {
-        if (!strcmp(first->cell[i].text, name)) {
-            head->has_header = true;
+    for (size_t i = 0; i < t->cells.n && (t->has_header || !is_number); i++) {
+        struct table_text cell = table_cell(t, i, 0);
+
+        if (cell.len == len && !memcmp(cell.at, name, len)) {
+            t->has_header = true;
             return i;
         }
     }
-    return is_number && number_parse(name, strlen(name), first->n - 1, &number) == strlen(name)
-               ? (size_t)number
-               : SIZE_MAX;
+    return is_number && number_parse(name, len, t->cells.n - 1, &number) == len ? (size_t)number
+                                                                                : SIZE_MAX;
 }
 
-static int table_resolve(const struct table_source *source, struct table_head *head,
-                         const struct table_first *first, const char *name, size_t *ret,
-                         struct diag *d)
+static int table_resolve(struct table *t, const char *name, size_t *ret, struct diag *d)
 {
-    *ret = name ? table_named_column(head, first, name) : SIZE_MAX;
+    const struct table_text first = table_cell(t, 0, 0), last = table_cell(t, t->cells.n - 1, 0);
+
+    *ret = name ? table_named_column(t, name) : SIZE_MAX;
     if (!name || *ret != SIZE_MAX)
         return 0;
     return diag_set(d, -EBADMSG,
-                    "%s: it has no column \"%s\": expected one of its first row, \"%.60s\" to "
-                    "\"%.60s\", or a number from 0 to %zu",
-                    source->file, name, first->cell[0].text, first->cell[first->n - 1].text,
-                    first->n - 1);
+                    "%s: it has no column \"%s\": expected one of its first row, \"%.*s\" to "
+                    "\"%.*s\", or a number from 0 to %u",
+                    t->file, name, (int)(first.len < 60 ? first.len : 60), first.at,
+                    (int)(last.len < 60 ? last.len : 60), last.at, t->cells.n - 1);
 }
 
-static int table_resolve_options(const struct table_source *source, struct table_head *head,
-                                 const struct table_first *first, struct diag *d)
+static int table_resolve_options(struct table *t, struct diag *d)
 {
-    const struct table_options *options = source->options;
-    int r;
+    const struct table_options *options = t->options;
+    int r = table_resolve(t, options->label, &t->label, d);
 
-    r = table_resolve(source, head, first, options->label, &head->label, d);
-    if (r < 0 || !options->columns)
-        return r;
-    head->is_omitted = malloc(head->n * sizeof(*head->is_omitted));
-    if (!head->is_omitted)
-        return -ENOMEM;
-    memset(head->is_omitted, true, head->n * sizeof(*head->is_omitted));
-    for (size_t i = 0; i < options->n_columns && r == 0; i++) {
+    for (size_t i = 0; i < t->cells.n; i++)
+        t->column[i].is_omitted = options->columns && i != t->label;
+    for (size_t i = 0; options->columns && i < options->n_columns && r == 0; i++) {
         size_t column;
 
-        r = table_resolve(source, head, first, options->columns[i], &column, d);
+        r = table_resolve(t, options->columns[i], &column, d);
         if (r == 0)
-            head->is_omitted[column] = false;
+            t->column[column].is_omitted = false;
     }
-    if (r == 0 && head->label != SIZE_MAX)
-        head->is_omitted[head->label] = false;
     return r;
 }
 
 /* ---- all of it ---- */
 
-static int table_head_see_row(struct table_head *head, struct table_first *first,
-                              const struct table_rows *rows)
+static bool table_is_better(const struct table *a, const struct table *b)
 {
-    int64_t number[TABLE_WIDTH_MOST];
+    size_t n = table_most_matched(a), k = table_most_matched(b);
 
-    for (size_t i = 0; i < rows->row.n; i++) {
-        const struct row_cell *cell = &rows->row.cell[i];
-        struct table_column *column = &head->column[i];
-        enum table_type type;
+    if (n != k)
+        return n > k;
+    n = !a->error && a->even == SIZE_MAX;
+    k = !b->error && b->even == SIZE_MAX;
+    return n != k ? n : a->cells.n > b->cells.n;
+}
 
-        if (head->separator == TABLE_WORDS && column->type == TABLE_EMPTY && cell->len)
-            column->width =
-                (unsigned)table_integers(cell->text, cell->len, number, TABLE_WIDTH_MOST);
-        type = table_type_of(rows, i, column->width ? column->width : UINT32_MAX, number);
-        column->type = type > column->type ? type : column->type;
-        first->cell[i].recurs |= cell->len && strlen(first->cell[i].text) == cell->len &&
-                                 !memcmp(first->cell[i].text, cell->text, cell->len);
-        if (!column->may_be_key || table_see_key(column, rows, i) == PICTURE_NONE ||
-            first->cell[i].match)
-            continue;
-        first->cell[i].match = strndup(cell->text, cell->len);
-        if (!first->cell[i].match)
-            return -ENOMEM;
+/* Try each separator on so many rows. A malformed row is reported once it is chosen. */
+static int table_try(struct table *t, size_t rows)
+{
+    static const char orders[][5] = {",\t;", "\t,;", {'\t', TABLE_WORDS, ',', ';'}};
+    char only[2] = {t->options ? t->options->separator : 0};
+    const char *order = orders[table_is_csv(t->file) ? text_ends_with(t->file, ".tsv") : 2];
+    const struct table start = *t;
+
+    order = *only ? only : order;
+    for (const char *separator = order; *separator; separator++) {
+        AUTO(table_release) struct table trial = start;
+
+        trial.separator = *separator;
+        trial.row.delimiter = *separator;
+        trial.walk =
+            (struct row_walk){.blob = t->blob,
+                              .format = *separator == TABLE_WORDS ? TABLE_LINES : TABLE_CSV,
+                              .delimiter = *separator,
+                              .end = t->blob->size,
+                              .name = t->file};
+        table_read_rows(&trial, rows);
+        if (trial.error && trial.error != -EBADMSG)
+            return diag_set(&t->problem, trial.error, "%s", diag_text(&trial.problem, trial.error));
+        for (size_t i = 0; i < trial.cells.n; i++)
+            trial.column[i].may_be_key = true;
+        table_see(&trial, 0, trial.rows);
+        if (separator == order || table_is_better(&trial, t)) {
+            struct table worse = *t;
+
+            *t = trial;
+            trial = worse;
+        }
     }
     return 0;
 }
 
-/* The rows that the trial has read, again: now it is known what is between cells. */
-static int table_head_see(const struct table_source *source, struct table_head *head,
-                          struct table_first *first)
+int table_read_head(struct table *t, struct text *reason)
 {
-    AUTO_TABLE_ROWS struct table_rows rows = table_rows_of(
-        source->blob, source->at, source->end, source->file, head->separator, source->names);
-    struct diag ignored = DIAG_INIT;
-    int r = 0;
+    const bool has_key = t->options && t->options->key;
+    const struct table start = *t;
+    int r = table_try(t, HEAD_ROWS);
 
-    for (size_t i = 0; i < head->rows && r == 0; i++) {
-        int next = table_rows_next(&rows, &ignored);
-
-        if (next < 0 && next != -EBADMSG)
-            return next;
-        if (next != 1 || rows.row.n != head->n)
-            break;
-        r = i ? table_head_see_row(head, first, &rows) : table_first_read(first, &rows);
+    if (r == 0 && !table_most_matched(t) && !t->is_whole && !has_key) {
+        table_release(t);
+        *t = start;
+        r = table_try(t, HEAD_ROWS_MOST);
     }
-    return r;
+    t->head = t->rows;
+    if (r < 0 || (t->rows && (has_key || table_most_matched(t))))
+        return r;
+    text_add(reason, !t->rows ? "it has no rows" : "no row names a picture");
+    if (t->rows && !t->is_whole)
+        text_add(reason, ", of the first %d", HEAD_ROWS_MOST);
+    return -EDOM;
 }
 
-/* The first row is one of them. */
-static void table_head_join_first(struct table_head *head, const struct table_first *first,
-                                  const struct picture_names *names)
-{
-    for (size_t i = 0; i < head->n; i++) {
-        struct table_column *column = &head->column[i];
-
-        if (head->separator == TABLE_WORDS && column->type == TABLE_EMPTY) {
-            int64_t number[TABLE_WIDTH_MOST];
-            const char *text = first->cell[i].text;
-
-            column->width = (unsigned)table_integers(text, strlen(text), number, TABLE_WIDTH_MOST);
-            column->type = column->width ? TABLE_INTEGERS : *text ? TABLE_TEXTS : TABLE_EMPTY;
-        } else if (first->cell[i].type > column->type && head->separator != TABLE_WORDS) {
-            column->type = first->cell[i].type;
-        }
-        column->matched +=
-            picture_find(names, first->cell[i].text, strlen(first->cell[i].text)) != PICTURE_NONE;
-    }
-}
-
-static int table_head_judge(const struct table_source *source, struct table_head *head,
-                            struct table_first *first, struct diag *d)
+int table_judge_head(struct table *t, struct diag *d)
 {
     uint64_t several;
     size_t key;
-    int r = table_head_see(source, head, first);
+    int r = 0;
 
-    if (r == 0 && !first->n)
-        return diag_set(d, -ESTALE, "%s: it changed while it was read", source->file);
-    head->key = head->label = SIZE_MAX;
-    if (r == 0 && source->options)
-        r = table_resolve(source, head, first, source->options->key, &head->key, d);
+    table_see(t, 1, t->head);
+    if (t->options)
+        r = table_resolve(t, t->options->key, &t->key, d);
     if (r < 0)
         return r;
-    key = head->key != SIZE_MAX ? head->key : table_best_key(head->column, head->n, 1, &several);
+    key = t->key != SIZE_MAX ? t->key : table_best_key(t, 1, &several);
     if (key != SIZE_MAX)
-        head->has_header |= table_is_header(head, first, key, source->names);
-    if (source->options)
-        r = table_resolve_options(source, head, first, d);
-    if (r < 0)
-        return r;
-    if (head->has_header)
-        r = table_head_name(head, first);
-    else
-        table_head_join_first(head, first, source->names);
-    for (size_t i = 0; i < head->n; i++) {
-        struct table_column *column = &head->column[i];
-
-        column->may_be_key = head->key != SIZE_MAX ? i == head->key : column->matched;
-        column->matched = column->formed = 0;
-        column->several = 0;
-    }
+        t->has_header |= table_is_header(t, key);
+    if (t->options)
+        r = table_resolve_options(t, d);
+    if (r == 0 && t->has_header)
+        r = table_name_columns(t);
+    for (size_t i = 0; i < t->cells.n; i++)
+        t->column[i].may_be_key =
+            t->key != SIZE_MAX ? i == t->key
+                               : t->column[i].matched ||
+                                     (!t->has_header && table_picture(t, i, 0) != PICTURE_NONE);
     return r;
-}
-
-int table_head_read(const struct table_source *source, struct table_head *ret, struct text *reason,
-                    struct diag *d)
-{
-    AUTO(table_first_release) struct table_first first = {0};
-    const bool has_key = source->options && source->options->key;
-    struct table_trial trial;
-    int r = table_find_separator(source, HEAD_ROWS, &trial);
-
-    if (r == 0 && !trial.matches && !trial.is_whole && !has_key)
-        r = table_find_separator(source, HEAD_ROWS_MOST, &trial);
-    if (r < 0)
-        return r;
-    if (!trial.rows || (!trial.matches && !has_key)) {
-        text_add(reason, !trial.rows ? "it has no rows" : "no row names a picture");
-        if (trial.rows && !trial.is_whole)
-            text_add(reason, ", of the first %d", HEAD_ROWS_MOST);
-        return -EDOM;
-    }
-    ret->separator = trial.separator;
-    ret->rows = trial.rows;
-    ret->n = trial.n;
-    ret->column = calloc(trial.n, sizeof(*ret->column));
-    if (!ret->column)
-        return -ENOMEM;
-    for (size_t i = 0; i < ret->n; i++) {
-        ret->column[i].may_be_key = ret->separator != TABLE_WORDS || !i;
-        ret->column[i].width = ret->separator != TABLE_WORDS;
-    }
-    return table_head_judge(source, ret, &first, d);
-}
-
-void table_head_release(struct table_head *head)
-{
-    for (size_t i = 0; i < head->n && head->column; i++)
-        free(head->column[i].name);
-    free(head->column);
-    free(head->is_omitted);
-    *head = (struct table_head){0};
 }

@@ -135,11 +135,26 @@ static int value_pad(struct value_column *c, uint64_t rows)
     return r;
 }
 
-int value_column_set_text(struct value_column *c, uint64_t row, const void *text, size_t len)
+int value_column_set(struct value_column *c, uint64_t row, const void *items, size_t n)
 {
     value_pad(c, row);
-    value_column_append(c, text, len);
+    value_column_append(c, items, n);
     return value_column_end_row(c);
+}
+
+void value_column_drop_first(struct value_column *c)
+{
+    const uint64_t items = c->is_list ? c->end[0] : 1;
+    const size_t bytes = items * value_item_bytes(c);
+
+    if (bytes)
+        memmove(c->bytes, c->bytes + bytes, c->len - bytes);
+    c->len -= bytes;
+    c->rows--;
+    for (uint64_t row = 0; row < c->rows && c->is_list; row++)
+        c->end[row] = c->end[row + 1] - items;
+    if (c->holes)
+        memmove(c->holes, c->holes + 1, c->rows);
 }
 
 int value_columns_end(struct value_columns *t, uint64_t rows)
@@ -153,36 +168,50 @@ int value_columns_end(struct value_columns *t, uint64_t rows)
 
 #define NUMBER_MOST 1024 /* bytes of a number */
 
-static int value_append_number(struct value_column *c, const uint8_t *text, size_t len)
+/* The numbers of a text, between blanks, are one item. */
+static void value_append_numbers(struct value_column *c, const uint8_t *text, size_t len)
 {
-    uint8_t copy[NUMBER_MOST + DECIMAL_PAD], item[8];
-    uint64_t bits;
-    double real = 0;
+    uint8_t copy[NUMBER_MOST + DECIMAL_PAD];
+    const uint8_t *end = text + len;
 
-    assert(len <= NUMBER_MOST);
-    memcpy(copy, text, len);
-    memset(copy + len, 0, DECIMAL_PAD);
-    bits = (uint64_t)strtoll((const char *)copy, NULL, 10);
-    if (c->dtype == DTYPE_F8) {
-        decimal_parse_double(copy, copy + len, &real);
-        memcpy(&bits, &real, sizeof(bits));
+    if (value_reserve(c, value_item_bytes(c)) < 0) {
+        value_fail(c);
+        return;
     }
-    store_le64(item, bits);
-    return value_column_append(c, item, 1);
+    for (size_t to = c->len + value_item_bytes(c); c->len < to; c->len += 8) {
+        double real = 0;
+        uint64_t bits;
+        size_t n = 0;
+
+        while (text < end && (*text == ' ' || *text == '\t'))
+            text++;
+        while (text + n < end && text[n] != ' ' && text[n] != '\t')
+            n++;
+        assert(n <= NUMBER_MOST);
+        memcpy(copy, text, n);
+        memset(copy + n, 0, DECIMAL_PAD);
+        bits = (uint64_t)strtoll((const char *)copy, NULL, 10);
+        if (c->dtype == DTYPE_F8) {
+            decimal_parse_double(copy, copy + n, &real);
+            memcpy(&bits, &real, sizeof(bits));
+        }
+        store_le64(c->bytes + c->len, bits);
+        text += n;
+    }
 }
 
-int value_column_to_numbers(struct value_column *c, enum dtype dtype)
+int value_column_to_numbers(struct value_column *c, enum dtype dtype, unsigned width)
 {
     AUTO_VALUE_COLUMNS struct value_columns made = {0};
     struct value_column *number, old = *c;
-    int r = value_columns_add(&made, c->name, VALUE_NUMBERS, dtype, false, 0, &number);
+    int r = value_columns_add(&made, c->name, VALUE_NUMBERS, dtype, false, width, &number);
 
     for (uint64_t row = 0; row < c->rows && r == 0; row++) {
         const uint8_t *text;
         uint64_t n = value_items(c, row, &text);
 
         if (!value_is_hole(c, row))
-            value_append_number(number, text, (size_t)n);
+            value_append_numbers(number, text, (size_t)n);
         r = value_column_end_row(number);
     }
     if (r == 0) {
@@ -208,7 +237,7 @@ int value_columns_find_integers(struct value_columns *t,
             all = value_is_hole(c, row) || is_integer((const char *)text, (size_t)len);
         }
         if (all)
-            r = value_column_to_numbers(c, DTYPE_I8);
+            r = value_column_to_numbers(c, DTYPE_I8, 0);
     }
     return r;
 }

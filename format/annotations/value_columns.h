@@ -74,16 +74,19 @@ int value_column_end_row(struct value_column *c);
 /* The same, and the sample has no such field: items since the last row are dropped. */
 int value_column_end_hole(struct value_column *c);
 
-/* Add a text as the row of that number; rows before it that are not complete are holes. 0 or
+/* Add n items as the row of that number; rows before it that are not complete are holes. 0 or
  * -ENOMEM. */
-int value_column_set_text(struct value_column *c, uint64_t row, const void *text, size_t len);
+int value_column_set(struct value_column *c, uint64_t row, const void *items, size_t n);
+
+/* Remove the first row, which exists. */
+void value_column_drop_first(struct value_column *c);
 
 /* Holes up to that many rows, in all columns. 0 or -ENOMEM. */
 int value_columns_end(struct value_columns *t, uint64_t rows);
 
-/* Texts that are all numbers, as JSON writes them, become numbers: DTYPE_I8 or _F8. 0 or -ENOMEM.
- */
-int value_column_to_numbers(struct value_column *c, enum dtype dtype);
+/* Texts that are all numbers, as JSON writes them, become numbers: DTYPE_I8 or _F8. width: as of
+ * the column, for texts of so many numbers between blanks. 0 or -ENOMEM. */
+int value_column_to_numbers(struct value_column *c, enum dtype dtype, unsigned width);
 
 /* Columns of texts that are all whole numbers become DTYPE_I8. 0 or -ENOMEM. */
 int value_columns_find_integers(struct value_columns *t,

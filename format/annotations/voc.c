@@ -73,15 +73,12 @@ static bool voc_goes_on(struct voc *voc)
 /* Which element is it that begins now, if the object needs it? */
 static enum voc_element voc_element(const struct voc *voc, const char *name)
 {
-    enum voc_element first = voc->depth == VOC_CORNER ? VOC_XMIN : VOC_NAME;
-    enum voc_element end = voc->depth == VOC_CORNER ? VOC_NAME : VOC_OTHER;
+    enum voc_element e = VOC_XMIN;
 
-    if (!voc->in_object || voc->depth > VOC_CORNER || (voc->depth == VOC_CORNER && !voc->in_box))
-        return VOC_OTHER;
-    for (; first < end; first++)
-        if (!strcmp(voc_name[first], name))
-            return first;
-    return VOC_OTHER;
+    while (e < VOC_OTHER && (voc->depth != (e < VOC_NAME ? VOC_CORNER : VOC_CHILD) ||
+                             strcmp(voc_name[e], name) != 0))
+        e++;
+    return voc->in_object && (e >= VOC_NAME || voc->in_box) ? e : VOC_OTHER;
 }
 
 static void voc_child(struct voc *voc, const char *name)
@@ -270,59 +267,45 @@ static int voc_parse(struct box_reader *reader, struct box_file *file)
 
 /* ---- the head ---- */
 
-/* After what may come before the first element: declarations and comments. NULL: the head ends
- * within one. */
-static const char *voc_skip_prolog(const char *p, const char *end)
-{
-    while (p < end) {
-        const char *close = "?>";
+struct voc_head {
+    bool has_root, is_annotation, has_object, has_box, has_polygon; /* of these two, the first */
+};
 
-        if (box_is_blank((uint8_t)*p) || *p == '\n') {
-            p++;
-            continue;
-        }
-        if (end - p >= 4 && !memcmp(p, "<!--", 4))
-            close = "-->";
-        else if (end - p >= 2 && !memcmp(p, "<!", 2))
-            close = ">";
-        else if (end - p < 2 || memcmp(p, "<?", 2) != 0)
-            return p;
-        p = memmem(p, (size_t)(end - p), close, strlen(close));
-        if (!p)
-            return NULL;
-        p += strlen(close);
-    }
-    return NULL;
-}
-
-static const char *voc_find(const char *p, const char *end, const char *tag)
+static void voc_look(void *data, const XML_Char *name, const XML_Char **attributes)
 {
-    return memmem(p, (size_t)(end - p), tag, strlen(tag));
+    struct voc_head *head = data;
+
+    (void)attributes;
+    head->is_annotation |= !head->has_root && !strcmp(name, "annotation");
+    head->has_root = true;
+    head->has_object |= !strcmp(name, "object");
+    head->has_box |= !strcmp(name, "bndbox") && !head->has_polygon;
+    head->has_polygon |= !strcmp(name, "polygon") && !head->has_box;
 }
 
 /* LabelMe's XML has the same root: its objects have polygons. */
-static bool voc_head_says(const void *head, size_t len, bool is_whole)
+static bool voc_head_says(const void *bytes, size_t len, bool is_whole)
 {
-    static const char root[] = "<annotation";
-    const char *p = (const char *)head + utf8_mark(head, len), *end = (const char *)head + len;
-    const char *box, *polygon;
+    const size_t mark = utf8_mark(bytes, len);
+    const struct box_cell text =
+        box_trimmed((struct box_cell){(const uint8_t *)bytes + mark, len - mark});
+    XML_Parser parser = XML_ParserCreate(NULL);
+    struct voc_head head = {0};
+    bool is_good = parser;
 
-    p = voc_skip_prolog(p, end);
-    if (!p)
-        return !is_whole && len > 0;
-    if ((size_t)(end - p) < sizeof(root) || memcmp(p, root, sizeof(root) - 1) != 0 ||
-        !memchr(" \t\r\n>/", p[sizeof(root) - 1], 6))
-        return false;
-    if (!voc_find(p, end, "<object"))
-        return true;
-    box = voc_find(p, end, "<bndbox");
-    polygon = voc_find(p, end, "<polygon");
-    if (!box)
-        return !is_whole && !polygon;
-    return !polygon || box < polygon;
+    if (parser) {
+        XML_SetUserData(parser, &head);
+        XML_SetStartElementHandler(parser, voc_look);
+        is_good = XML_Parse(parser, (const char *)text.text, (int)text.len, is_whole);
+        XML_ParserFree(parser);
+    }
+    if (!head.has_root)
+        return is_good && !is_whole && len;
+    return head.is_annotation &&
+           (!head.has_object || head.has_box || (!is_whole && !head.has_polygon));
 }
 
-const struct box_format box_format_voc = {
+static const struct box_format box_format_voc = {
     .name = "voc",
     .layout = "xyxy",
     .extension = "xml",
@@ -331,3 +314,20 @@ const struct box_format box_format_voc = {
     .head_says = voc_head_says,
     .parse = voc_parse,
 };
+
+/* ---- all formats ---- */
+
+const struct box_format *const box_formats[] = {
+    &box_format_voc,
+    &box_format_yolo,
+    &box_format_kitti,
+    NULL,
+};
+
+const struct box_format *box_format_find(const char *name)
+{
+    for (size_t i = 0; box_formats[i]; i++)
+        if (!strcmp(box_formats[i]->name, name))
+            return box_formats[i];
+    return NULL;
+}

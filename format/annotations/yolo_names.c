@@ -67,41 +67,33 @@ static int names_add_text(struct names *names, uint64_t number, const json_t *na
         (struct box_cell){(const uint8_t *)json_string_value(name), json_string_length(name)});
 }
 
-static int names_of_map(struct names *names, json_t *map)
-{
-    const char *key;
-    json_t *name;
-
-    json_object_foreach(map, key, name)
-    {
-        uint64_t number;
-        size_t n = number_parse(key, strlen(key), INT32_MAX, &number);
-        int r = n && !key[n] ? names_add_text(names, number, name)
-                             : box_bad(&names->file,
-                                       "names: expected the number of a class, 0 to %d", INT32_MAX);
-
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 static int names_of_yaml(struct names *names)
 {
     const struct box_file *file = &names->file;
     AUTO_JSON json_t *all = NULL;
-    const json_t *value;
+    json_t *value, *name;
+    const char *key;
+    size_t i;
     int r = yaml_read(file->at, (size_t)(file->end - file->at), file->name, &all, file->d);
 
-    if (r < 0)
-        return r;
     value = json_object_get(all, "names");
-    if (json_is_object(value))
-        return names_of_map(names, json_object_get(all, "names"));
-    for (size_t i = 0; i < json_array_size(value) && r == 0; i++)
-        r = names_add_text(names, i, json_array_get(value, i));
-    return !value || json_is_null(value) || json_is_array(value) ? r
-                                                                 : names_add_text(names, 0, NULL);
+    if (r == 0 && value && !json_is_null(value) && !json_is_array(value) && !json_is_object(value))
+        r = names_add_text(names, 0, NULL);
+    json_array_foreach(value, i, name)
+    {
+        r = r < 0 ? r : names_add_text(names, i, name);
+    }
+    json_object_foreach(value, key, name)
+    {
+        uint64_t number;
+        size_t n = number_parse(key, strlen(key), INT32_MAX, &number);
+
+        if (r == 0 && n && !key[n])
+            r = names_add_text(names, number, name);
+        else if (r == 0)
+            r = box_bad(file, "names: expected the number of a class, 0 to %d", INT32_MAX);
+    }
+    return r;
 }
 
 static int names_compare(const void *a, const void *b)

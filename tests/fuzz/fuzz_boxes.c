@@ -60,8 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (!len-- || r < 0)
         return 0;
     memcpy(bytes, data + 1, len);
-    format->head_says(bytes, len, true);
-    format->head_says(bytes, len, false);
+    box_format_says(format, bytes, len, true);
+    box_format_says(format, bytes, len, false);
     for (int i = 0; i < 3 && r == 0; i++)
         r = box_reader_add(reader, i == 1 ? NULL : bytes, len, "file", &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));

@@ -44,7 +44,7 @@ static void try_table(const struct blob *blob, const char *file, const struct pi
     AUTO_TEXT struct text reason = {0};
     struct diag d = DIAG_INIT;
     size_t matched = 0;
-    int r = picture_table_read(blob, 0, blob->size, file, names, options, &t, &reason, &d);
+    int r = picture_table_read(blob, file, names, options, &t, &reason, &d);
 
     FUZZ_CHECK(r == 0 || (r == -EDOM && reason.len) || (r == -EBADMSG && d.set));
     fuzz_saw(&r, sizeof(r));
@@ -69,8 +69,8 @@ static void try_celeba(const struct blob *blob, const char *file, enum celeba_li
     AUTO_TEXT struct text attr_names = {0};
     struct diag d = DIAG_INIT;
     size_t unmatched;
-    int r = celeba_read(blob, 0, blob->size, file, which, names, N_PICTURES, &columns, &unmatched,
-                        &attr_names, &d);
+    int r =
+        celeba_read(blob, file, which, names, N_PICTURES, &columns, &unmatched, &attr_names, &d);
 
     FUZZ_CHECK((r == 0 && columns.n == 1) || (r == -EBADMSG && d.set));
     check_columns(&columns, N_PICTURES);

@@ -84,7 +84,7 @@ static const struct value_column *annotating_label(const struct annotating *a, s
     if (annotating_has_label(a, set))
         return NULL;
     return table->label < table->columns.n ? &table->columns.column[table->label]
-                                           : picture_table_classes(table, &a->classes);
+                                           : annotating_find_classes(a, &table->columns);
 }
 
 /* A column as recipes name it: by its name, or without a header by its number. */

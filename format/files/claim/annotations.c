@@ -193,7 +193,7 @@ static int coco_open(struct annotating *a, size_t file, struct coco_use *use, st
     int r = a->s->claims->open(a->s->claims, file, &blob, d);
 
     use->file = file;
-    return r < 0 ? r : coco_read(blob, 0, blob->size, members_name(a->s->m, file), &use->coco, d);
+    return r < 0 ? r : coco_read(blob, members_name(a->s->m, file), &use->coco, d);
 }
 
 /* The datasets and fields that a set has of a file. Each set has a blob of its own, because parts
@@ -331,7 +331,7 @@ static const struct box_format *boxes_find(struct set *set, unsigned role, const
             continue;
         for (const struct box_format *const *f = box_formats; *f; f++)
             if (!strcmp((*f)->extension, ext + 1) &&
-                (*f)->head_says(head, (size_t)len, (uint64_t)len == members_size(s->m, file)))
+                box_format_says(*f, head, (size_t)len, (uint64_t)len == members_size(s->m, file)))
                 return *f;
         return NULL;
     }

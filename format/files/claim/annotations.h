@@ -20,7 +20,6 @@ struct annotating {
     struct pictures pictures;
     bool *has_samples;          /* [n_folders] samples are in it, or in a folder in it */
     bool *is_inside;            /* [n_folders] it is in the folder of a set */
-    struct class_names classes; /* of sets with class folders */
     struct label_column *label; /* [n_labels] */
     size_t n_labels, n_finished;
 };
@@ -81,8 +80,10 @@ void view_add_classes(struct search *s, struct files_view *view, char *const *na
 /* Number the classes of the labels that were added since the last call. */
 void annotating_finish_labels(struct annotating *a);
 
-/* has() of the class names of sets. */
-bool annotating_has_class(const struct class_names *classes, const char *text, size_t len);
+/* For tables without a header: the first column of texts, each of them the name of a class folder;
+ * NULL: there is none. */
+const struct value_column *annotating_find_classes(const struct annotating *a,
+                                                   const struct value_columns *columns);
 
 /* ---- celeba_lists.c ---- */
 

@@ -26,8 +26,8 @@ int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct 
     r = a->s->claims->open(a->s->claims, file, &blob, d);
     a->s->claims->taken[file] = CLAIMS_USED;
     if (r == 0)
-        r = celeba_read(blob, 0, blob->size, name, list, &a->pictures.names, a->pictures.n, &found,
-                        &unmatched, &attributes, d);
+        r = celeba_read(blob, name, list, &a->pictures.names, a->pictures.n, &found, &unmatched,
+                        &attributes, d);
     if (r < 0)
         return r;
     view_add_columns(a->s, set->claim->view, &found);

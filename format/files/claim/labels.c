@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,18 +316,33 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
     return true;
 }
 
-/* For tables without a header: is a text the name of a class folder? */
-bool annotating_has_class(const struct class_names *classes, const char *text, size_t len)
+/* Is the value of a row the name of a class folder? */
+static bool labels_is_class(const struct annotating *a, const struct value_column *c, uint64_t row)
 {
-    const struct annotating *a =
-        (const struct annotating *)((const char *)classes - offsetof(struct annotating, classes));
+    const uint8_t *text;
+    size_t len = value_items(c, row, &text);
 
-    for (size_t i = 0; i < a->s->n_sets; i++) {
+    for (size_t i = 0; i < a->s->n_sets && !value_is_hole(c, row); i++) {
         const struct files_claim *claim = a->s->set[i].claim;
 
-        if (claim->n_classes &&
-            class_name_find(claim->class_name, claim->n_classes, text, len) < claim->n_classes)
+        if (class_name_find(claim->class_name, claim->n_classes, (const char *)text, len) <
+            claim->n_classes)
             return true;
     }
     return false;
+}
+
+const struct value_column *annotating_find_classes(const struct annotating *a,
+                                                   const struct value_columns *columns)
+{
+    for (unsigned i = 0; i < columns->n; i++) {
+        const struct value_column *c = &columns->column[i];
+        uint64_t row = 0;
+
+        while (c->form == VALUE_TEXT && row < c->rows && labels_is_class(a, c, row))
+            row++;
+        if (row && row == c->rows)
+            return c;
+    }
+    return NULL;
 }

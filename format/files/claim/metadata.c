@@ -109,8 +109,8 @@ static int metadata_add_cell(struct metadata *t, const struct row_cell *cell, un
     if (metadata_names_files(column->name, column->len))
         return metadata_add_file(t, column, cell);
     column->number[METADATA_SEEN] |= UINT64_C(1) << cell->type;
-    return value_column_set_text(&values->column[column->number[METADATA_VALUE] - 1], t->rows,
-                                 cell->text, cell->len);
+    return value_column_set(&values->column[column->number[METADATA_VALUE] - 1], t->rows,
+                            cell->text, cell->len);
 }
 
 /* The number of a column, which may be new. 0, -E2BIG or -ENOMEM. */
@@ -212,9 +212,9 @@ static int metadata_finish_values(struct metadata *t)
 
         if (number[METADATA_VALUE] && number[METADATA_SEEN] &&
             !(number[METADATA_SEEN] & ~(UINT64_C(1) << CELL_INTEGER | UINT64_C(1) << CELL_REAL)))
-            r = value_column_to_numbers(&values->column[number[METADATA_VALUE] - 1],
-                                        number[METADATA_SEEN] >> CELL_REAL & 1 ? DTYPE_F8
-                                                                               : DTYPE_I8);
+            r = value_column_to_numbers(
+                &values->column[number[METADATA_VALUE] - 1],
+                number[METADATA_SEEN] >> CELL_REAL & 1 ? DTYPE_F8 : DTYPE_I8, 0);
     }
     return r;
 }

@@ -182,7 +182,7 @@ static int recipe_add_label(const struct recipe_making *t, struct set *set, uint
         return -ENOMEM;
     if (!c)
         value_columns_add(&set->label, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
-    return value_column_set_text(c, set->claim->n_samples - 1, text, len);
+    return value_column_set(c, set->claim->n_samples - 1, text, len);
 }
 
 static int recipe_add_sample(struct recipe_making *t, struct set *set, const struct recipe_hit *hit)

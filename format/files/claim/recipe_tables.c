@@ -68,8 +68,7 @@ static int reading_table(const struct recipe_reading *t, size_t file,
     int r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
 
     if (r == 0)
-        r = picture_table_read(blob, 0, blob->size, name, &t->a->pictures.names, options, ret,
-                               &reason, t->d);
+        r = picture_table_read(blob, name, &t->a->pictures.names, options, ret, &reason, t->d);
     if (r == -EDOM)
         return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
                         reason.data ? reason.data : "it names none");

@@ -53,7 +53,7 @@ int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t ro
         if (!c)
             r = value_columns_add(ret, name, VALUE_TEXT, DTYPE_U1, true, 0, &c);
         if (r == 0)
-            r = value_column_set_text(c, row, word->text, word->len);
+            r = value_column_set(c, row, word->text, word->len);
     }
     return r;
 }

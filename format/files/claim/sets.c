@@ -233,7 +233,7 @@ void set_begin_row(struct set *set, const char *key, size_t len)
 
     if (!keys->n)
         value_columns_add(keys, "key", VALUE_TEXT, DTYPE_U1, true, 0, &c);
-    if (value_column_set_text(c, set->claim->n_samples, key, len) < 0)
+    if (value_column_set(c, set->claim->n_samples, key, len) < 0)
         set->s->failed = true;
     set_begin_sample(set);
 }

@@ -72,7 +72,7 @@ static int texts_join_one(struct sound_text *t, struct sound_columns *columns, c
         return 0;
     }
     columns->row[i][picture] = (uint32_t)c->rows;
-    return value_column_set_text(c, c->rows, text, len);
+    return value_column_set(c, c->rows, text, len);
 }
 
 /* A row without a header: two cells more are a text and the same as it is spoken. */
@@ -177,8 +177,8 @@ static int texts_add_row(const struct sound_text *t, struct text_rows *rows,
         if (!texts_is_column(t, i))
             continue;
         if (i < cells->n && cells->len[i])
-            r = value_column_set_text(&rows->columns.column[column], rows->n[0] - 1, cells->text[i],
-                                      cells->len[i]);
+            r = value_column_set(&rows->columns.column[column], rows->n[0] - 1, cells->text[i],
+                                 cells->len[i]);
         column++;
     }
     return r;
@@ -426,7 +426,7 @@ static void texts_ignore_others(struct search *s)
 
 void sounds_read_texts(struct sounds *t)
 {
-    struct annotating a = {.s = t->s, .classes.has = annotating_has_class};
+    struct annotating a = {.s = t->s};
     struct sound_columns columns = {.row = NULL};
     unsigned files = 0;
     struct set *set;

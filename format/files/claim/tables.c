@@ -174,8 +174,7 @@ static int tables_open(struct annotating *a, struct table_use *use, const struct
     int r;
 
     for (;; again = false) {
-        r = picture_table_read(blob, 0, blob->size, name, &a->pictures.names, NULL, &use->table,
-                               reason, d);
+        r = picture_table_read(blob, name, &a->pictures.names, NULL, &use->table, reason, d);
         pictures_of_all_splits(&a->pictures);
         if (r != -EDOM || !again)
             return r;
@@ -344,7 +343,7 @@ static void tables_read_all(struct annotating *a)
 
 void tables_apply(struct search *s)
 {
-    struct annotating a = {.s = s, .classes.has = annotating_has_class};
+    struct annotating a = {.s = s};
 
     recipe_number_labels(&a);
     if (s->n_sets && s->claims->open && !s->failed)

@@ -571,7 +571,7 @@ static void test_head_says__files__own_format_only(void **state)
             for (int is_whole = 0; is_whole < 2; is_whole++) {
                 const char *expected = is_whole ? heads[i].whole : heads[i].part;
                 bool says =
-                    box_formats[k]->head_says(heads[i].head, strlen(heads[i].head), is_whole);
+                    box_format_says(box_formats[k], heads[i].head, strlen(heads[i].head), is_whole);
 
                 if (says != (strchr(expected, box_formats[k]->name[0]) != NULL))
                     fail_msg("head %zu, %s, whole %d: says %d", i, box_formats[k]->name, is_whole,

@@ -23,7 +23,7 @@ static int read_list(const char *file, const char *bytes, struct value_columns *
     assert_non_null(blob);
     assert_true(celeba_list_is(file, &which));
     d = DIAG_INIT;
-    return celeba_read(blob, 0, len, file, which, &list.names, 3, columns, unmatched, names, &d);
+    return celeba_read(blob, file, which, &list.names, 3, columns, unmatched, names, &d);
 }
 
 static void check_refused(const char *file, const char *bytes, const char *problem)
@@ -157,7 +157,7 @@ static void test_celeba__no_memory(void **state)
         int r;
 
         failing_alloc_begin(n);
-        r = celeba_read(blob, 0, len, "list_attr_celeba.txt", CELEBA_ATTR, &list.names, 3, &columns,
+        r = celeba_read(blob, "list_attr_celeba.txt", CELEBA_ATTR, &list.names, 3, &columns,
                         &unmatched, &names, &d);
         assert_int_equal(columns.n, r == 0);
         value_columns_release(&columns);

@@ -38,7 +38,7 @@ static int read_bytes(const char *text, size_t len, struct coco **ret, struct di
 
     *d = DIAG_INIT;
     *ret = NULL;
-    return blob ? coco_read(blob, 0, len, "a.json", ret, d) : -ENOMEM;
+    return blob ? coco_read(blob, "a.json", ret, d) : -ENOMEM;
 }
 
 static struct coco *read_good(const char *text)
@@ -301,21 +301,6 @@ static void test_second_file__names_get_the_prefix(void **state)
     assert_null(value_columns_find(&t, "instances_boxes"));
     assert_int_equal(coco_columns(c, rows_image, ROWS, "", &t, &d), -EBADMSG);
     assert_diag_has(&d, "field boxes");
-}
-
-static void test_range_of_a_blob(void **state)
-{
-    static const char text[] = "}}" FILE_TEXT "{\"images\"";
-    AUTO_BLOB struct blob *blob = memory_blob_new("x", text, sizeof(text) - 1, sizeof(text), NULL);
-    AUTO_COCO struct coco *c = NULL;
-    AUTO_VALUE_COLUMNS struct value_columns t = {0};
-    struct diag d = DIAG_INIT;
-
-    (void)state;
-    assert_int_equal(coco_read(blob, 2, strlen(FILE_TEXT), "x", &c, &d), 0);
-    assert_int_equal(coco_columns(c, rows_image, ROWS, "", &t, &d), 0);
-    assert_part(&t, 0, 0, FILE_TEXT, "[[1.5, 2.0]]");
-    assert_int_equal(coco_read(blob, 2, sizeof(text), "x", &c, &d), -EINVAL);
 }
 
 /* ---- a part of the file ---- */
@@ -591,16 +576,18 @@ static void test_read_fails__its_error(void **state)
     struct blob_faults faults = {.fail_read = 1};
     AUTO_BLOB struct blob *blob =
         memory_blob_new("x", FILE_TEXT, strlen(FILE_TEXT), strlen(FILE_TEXT), &faults);
+    AUTO_BLOB struct blob *cut =
+        memory_blob_new("x", FILE_TEXT, strlen(FILE_TEXT) - 5, strlen(FILE_TEXT) - 5, &faults);
     struct coco *c = NULL;
     struct diag d = DIAG_INIT;
 
     (void)state;
-    assert_int_equal(coco_read(blob, 0, blob->size, "x", &c, &d), -EIO);
+    assert_int_equal(coco_read(blob, "x", &c, &d), -EIO);
     assert_null(c);
     faults.fail_read = 0;
     faults.stale = true;
-    assert_int_equal(coco_read(blob, 0, blob->size, "x", &c, &d), -ESTALE);
-    assert_int_equal(coco_read(blob, 0, blob->size - 5, "x", &c, &d), -ESTALE);
+    assert_int_equal(coco_read(blob, "x", &c, &d), -ESTALE);
+    assert_int_equal(coco_read(cut, "x", &c, &d), -ESTALE);
     assert_null(c);
 }
 
@@ -619,7 +606,7 @@ static void test_no_memory__enomem(void **state)
         int r;
 
         failing_alloc_begin(++n);
-        r = coco_read(blob, 0, strlen(text), "x", &c, &d);
+        r = coco_read(blob, "x", &c, &d);
         if (r == 0)
             r = coco_columns(c, (const uint32_t[]){0}, 1, "", &t, &d);
         coco_free(c);
@@ -640,7 +627,6 @@ int main(void)
         cmocka_unit_test(test_missing_members),
         cmocka_unit_test(test_classification__labels),
         cmocka_unit_test(test_second_file__names_get_the_prefix),
-        cmocka_unit_test(test_range_of_a_blob),
         cmocka_unit_test(test_head),
         cmocka_unit_test(test_bad_annotations),
         cmocka_unit_test(test_bad_boxes),

@@ -69,7 +69,7 @@ static int read_bytes(const char *file, const char *paths, const char *bytes, si
 
     assert_non_null(blob);
     d = DIAG_INIT;
-    return picture_table_read(blob, 0, len, file, &list.names, options, t, reason, &d);
+    return picture_table_read(blob, file, &list.names, options, t, reason, &d);
 }
 
 static void check_with(const char *file, const char *paths, const char *bytes,
@@ -343,26 +343,6 @@ static void test_table__large(void **state)
     assert_diag_has(&d, "a.csv, line 3: expected at most 1048576 bytes, got more");
 }
 
-static bool is_class(const struct class_names *classes, const char *text, size_t len)
-{
-    (void)classes;
-    return len == 2 && *text == 'n';
-}
-
-static void test_table_classes__of_another_split(void **state)
-{
-    const struct class_names classes = {is_class};
-    AUTO_PICTURE_TABLE struct picture_table *t = NULL;
-    AUTO_TEXT struct text reason = {0};
-    static const char bytes[] = "a.jpg\tx\tn1\t0\nb.jpg\tn1\tn2\t1\n";
-
-    (void)state;
-    assert_int_equal(
-        read_bytes("a.txt", "a.jpg b.jpg ", bytes, sizeof(bytes) - 1, NULL, &t, &reason), 0);
-    assert_true(t->label == SIZE_MAX);
-    assert_string_equal(picture_table_classes(t, &classes)->name, "column_2");
-}
-
 /* Each allocation fails once: -ENOMEM, and nothing leaks. */
 static void test_table__no_memory(void **state)
 {
@@ -383,7 +363,7 @@ static void test_table__no_memory(void **state)
 
             d = DIAG_INIT;
             failing_alloc_begin(n);
-            r = picture_table_read(blob, 0, len, files[i], &list.names, NULL, &t, &reason, &d);
+            r = picture_table_read(blob, files[i], &list.names, NULL, &t, &reason, &d);
             picture_table_free(t);
             text_release(&reason);
             assert_int_equal(failing_alloc_live(), 0);
@@ -396,18 +376,12 @@ static void test_table__no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table__known),
-        cmocka_unit_test(test_table__aside),
-        cmocka_unit_test(test_table__header),
-        cmocka_unit_test(test_table__separators),
-        cmocka_unit_test(test_table__types),
-        cmocka_unit_test(test_table__label),
-        cmocka_unit_test(test_table__options),
-        cmocka_unit_test(test_table__malformed),
-        cmocka_unit_test(test_table__long),
-        cmocka_unit_test(test_table__large),
+        cmocka_unit_test(test_table__known),     cmocka_unit_test(test_table__aside),
+        cmocka_unit_test(test_table__header),    cmocka_unit_test(test_table__separators),
+        cmocka_unit_test(test_table__types),     cmocka_unit_test(test_table__label),
+        cmocka_unit_test(test_table__options),   cmocka_unit_test(test_table__malformed),
+        cmocka_unit_test(test_table__long),      cmocka_unit_test(test_table__large),
         cmocka_unit_test(test_table__no_memory),
-        cmocka_unit_test(test_table_classes__of_another_split),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
