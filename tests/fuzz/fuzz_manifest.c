@@ -27,7 +27,9 @@ static void fill(struct members *m)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     AUTO_FREE char *bytes = malloc(len ? len : 1); /* of that size, for ASan */
-    AUTO_MANIFEST_LINE struct manifest_line line = {0};
+    AUTO_JSON json_t *line = NULL;
+    const char *source, *usage;
+    const json_t *annotation;
     AUTO_MEMBERS struct members m = {0};
     struct diag d = DIAG_INIT;
     size_t sum = 0, found;
@@ -38,26 +40,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     r = manifest_head_says(bytes, len, true, false);
     FUZZ_CHECK(r == 0 || r == 1 || r == -ENOMEM);
     FUZZ_CHECK(r != 1 || manifest_head_says(bytes, len, true, true) == 1);
-    r = manifest_line_parse(&line, bytes, len, "line", &d);
+    r = manifest_line_read(bytes, len, "line", &line, &d);
     FUZZ_CHECK(r == 0 || r == -ENOMEM || (r == -EBADMSG && d.set));
     fuzz_saw(&r, sizeof(r));
     if (r < 0)
         return 0;
-    FUZZ_CHECK(*line.source && *line.usage && line.n <= MANIFEST_LABELS_MAX);
-    fuzz_saw(line.source, strlen(line.source));
-    fuzz_saw(line.usage, strlen(line.usage));
-    for (size_t i = 0; i < line.n; i++) {
-        sum += strlen(line.label[i]);
-        fuzz_saw(line.label[i], strlen(line.label[i]));
+    source = json_string_value(json_object_get(line, "source"));
+    usage = json_string_value(json_object_get(line, "usage"));
+    annotation = json_object_get(line, "annotation");
+    FUZZ_CHECK(*source && *usage && json_array_size(annotation) <= MANIFEST_LABELS_MAX);
+    fuzz_saw(source, strlen(source));
+    fuzz_saw(usage, strlen(usage));
+    for (size_t i = 0; i < json_array_size(annotation); i++) {
+        const char *label =
+            json_string_value(json_object_get(json_array_get(annotation, i), "name"));
+
+        sum += strlen(label);
+        fuzz_saw(label, strlen(label));
     }
     FUZZ_CHECK(sum <= 6 * len);
     fill(&m);
-    found = manifest_find(&m, "set", "set/train", line.source);
+    found = manifest_find(&m, "set", "set/train", source);
     FUZZ_CHECK(found <= m.n);
     if (found < m.n) {
-        const char *name = members_name(&m, found), *at = strstr(line.source, name);
+        const char *name = members_name(&m, found), *at = strstr(source, name);
 
-        FUZZ_CHECK(at && strlen(line.source) >= strlen(name));
+        FUZZ_CHECK(at && strlen(source) >= strlen(name));
     }
     return 0;
 }

@@ -246,7 +246,8 @@ static bool card_has_media(const struct card *card)
             continue;
         if (card_is_medium(name))
             media++;
-        else if (!name_is_table(name) && !name_is_notice(name) && !name_is_neutral(name))
+        else if (!name_is_table(name) && !name_is(NAME_NOTICE, name) &&
+                 !name_is(NAME_NEUTRAL, name))
             others++;
     }
     return media && media >= others;

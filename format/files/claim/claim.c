@@ -184,6 +184,13 @@ static bool claim_any_left(const struct search *s, const char *const *ends)
     return false;
 }
 
+/* No set was found, and files are what they were before. */
+static void claim_undo(struct search *s, const uint8_t *before)
+{
+    sets_drop(s, 0);
+    memcpy(s->claims->taken, before, s->m->n);
+}
+
 /* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
 static void claim_sounds(struct search *s)
 {
@@ -194,21 +201,21 @@ static void claim_sounds(struct search *s)
     s->failed = s->failed || !before;
     if (!s->claims->open || s->failed)
         return;
+    memcpy(before, s->claims->taken, s->m->n);
     if (sounds_apply(s))
         tables_apply(s);
+    else
+        claim_undo(s, before);
     if (s->n_sets || s->failed || !claim_any_left(s, tables))
         return;
-    memcpy(before, s->claims->taken, s->m->n);
     counts_make(s);
     if (s->failed || !s->info[0].all[COUNT_PICTURES])
         return;
     claim_by_rules(s);
     for (size_t i = 0; i < s->n_sets; i++)
         have_values = have_values && claim_has_values(&s->set[i]);
-    if (!have_values) { /* all or none: what a table lacks may be another part */
-        sets_drop(s, 0);
-        memcpy(s->claims->taken, before, s->m->n);
-    }
+    if (!have_values) /* all or none: what a table lacks may be another part */
+        claim_undo(s, before);
 }
 
 int files_claim_names(const struct members *listing, struct claims *ret)

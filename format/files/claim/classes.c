@@ -51,7 +51,7 @@ static void classes_count_folder(struct search *s, uint32_t folder)
                        (name_is_of(s->media, name) || name_may_be_beside(s->media, name));
 
         f->here[COUNT_STRAY] +=
-            s->claims->taken[i] || (!is_used && *name != '.' && !name_is_notice(name));
+            s->claims->taken[i] || (!is_used && *name != '.' && !name_is(NAME_NOTICE, name));
     }
 }
 

@@ -106,10 +106,9 @@ static void collect_join(struct search *s, struct sample_files **list, size_t *n
 static int collect_compare_stems(const void *a, const void *b, void *members)
 {
     const struct sample_files *x = a, *y = b;
-    int order = memcmp(members_name(members, x->first), members_name(members, y->first),
-                       x->stem < y->stem ? x->stem : y->stem);
 
-    return order ? order : (x->stem > y->stem) - (x->stem < y->stem);
+    return text_compare(members_name(members, x->first), x->stem, members_name(members, y->first),
+                        y->stem);
 }
 
 /* The samples of a folder: of a class in the order of the files' names, otherwise sorted by their
@@ -169,7 +168,7 @@ static void collect_tree(struct set *set, uint32_t folder, uint32_t from)
 static bool collect_has_files(const struct search *s, uint32_t folder)
 {
     for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++)
-        if (!name_is_notice(members_name(s->m, i)) && *members_name(s->m, i) != '.')
+        if (!name_is(NAME_NOTICE, members_name(s->m, i)) && *members_name(s->m, i) != '.')
             return true;
     return false;
 }
@@ -331,7 +330,7 @@ static void collect_say_ignored(struct set *set, struct text *aside)
 
 bool stays_beside(enum files_media media, const char *name)
 {
-    return *name != '.' && !name_is_notice(name) &&
+    return *name != '.' && !name_is(NAME_NOTICE, name) &&
            (files_media[media].is_looked_into || !name_is_of(media, name));
 }
 
@@ -343,8 +342,8 @@ static bool collect_may_stay(const struct search *s, uint32_t root, enum files_m
 
     if (media != FILES_PICTURES)
         return stays_beside(media, name);
-    return !*claim_path(s, root) && !name_is_picture(name) && !name_is_neutral(name) &&
-           !name_is_manifest(name);
+    return !*claim_path(s, root) && !name_is_picture(name) && !name_is(NAME_NEUTRAL, name) &&
+           !name_is(NAME_MANIFEST, name);
 }
 
 /* Ignore what is in folders [folder, end) and is nothing yet: it becomes nothing else. The

@@ -63,19 +63,20 @@ static void counts_folder(const struct search *s, uint32_t folder)
     for (size_t i = f->first; i < f->last; i++) {
         const char *name = members_name(s->m, i);
         bool is_used = s->flags[i] & FILE_IN_SAMPLE;
-        bool is_list = has_annotations || name_is_list(name);
+        bool is_list = has_annotations || name_is(NAME_LIST, name);
 
         f->here[COUNT_PICTURES] += name_is_of(s->media, name);
         f->here[COUNT_USED] += is_used;
-        f->here[COUNT_OTHERS] += !is_used && !is_list && !name_is_notice(name);
+        f->here[COUNT_OTHERS] += !is_used && !is_list && !name_is(NAME_NOTICE, name);
         f->here[COUNT_LISTS] += !is_used && is_list;
-        f->here[COUNT_DOUBT] +=
-            !is_used && !name_is_neutral(name) && !name_is_manifest(name) && !name_is_list(name);
+        f->here[COUNT_DOUBT] += !is_used && !name_is(NAME_NEUTRAL, name) &&
+                                !name_is(NAME_MANIFEST, name) && !name_is(NAME_LIST, name);
         f->here[COUNT_TABLES] += name_is_table(name);
         f->here[COUNT_MANIFESTS] += (s->flags[i] & FILE_MANIFEST) > 0;
-        f->foreign = f->foreign || (!is_used && name_is_foreign(name) && !name_is_table(name));
-        f->kaldi = f->kaldi || name_is_kaldi(name);
-        f->project = f->project || name_is_project(name);
+        f->foreign =
+            f->foreign || (!is_used && name_is(NAME_FOREIGN, name) && !name_is_table(name));
+        f->kaldi = f->kaldi || name_is(NAME_KALDI, name);
+        f->project = f->project || name_is(NAME_PROJECT, name);
     }
 }
 
@@ -137,12 +138,12 @@ void counts_make(struct search *s)
 
 /* The first file of the folder whose name is of that kind. */
 static const char *counts_find_name(const struct search *s, uint32_t folder,
-                                    bool (*is)(const char *name))
+                                    enum name_meaning meaning)
 {
     const struct folder_info *f = &s->info[folder];
     size_t i = f->first;
 
-    while (i + 1 < f->last && !is(members_name(s->m, i)))
+    while (i + 1 < f->last && !name_is(meaning, members_name(s->m, i)))
         i++;
     return i < f->last ? members_name(s->m, i) : "";
 }
@@ -153,12 +154,12 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project)
     const char *path = claim_path(s, folder);
     const struct {
         bool is;
-        bool (*name_is)(const char *name);
+        enum name_meaning meaning;
         const char *what;
     } files[] = {
-        {f->kaldi, name_is_kaldi, "is a table of Kaldi, which may name them"},
-        {f->foreign, name_is_foreign, "next to them is of another format"},
-        {f->project, name_is_project, "says that a program is built there"},
+        {f->kaldi, NAME_KALDI, "is a table of Kaldi, which may name them"},
+        {f->foreign, NAME_FOREIGN, "next to them is of another format"},
+        {f->project, NAME_PROJECT, "says that a program is built there"},
     };
     AUTO_TEXT struct text t = {0};
 
@@ -167,7 +168,7 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project)
     for (unsigned i = 0; i < ARRAY_LEN(files) && !t.len; i++)
         if (files[i].is)
             text_add(&t, "%s%s%s %s", path, *path ? "/" : "",
-                     counts_find_name(s, folder, files[i].name_is), files[i].what);
+                     counts_find_name(s, folder, files[i].meaning), files[i].what);
     if (!t.len && s->manifests_only)
         text_add(&t, "only %llu of the %llu files are pictures or belong to them",
                  (unsigned long long)s->info[0].all[COUNT_USED],
@@ -183,8 +184,10 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project)
 bool is_sibling(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
+    const char *name = folder_name(s, folder), *skipped = files_media[s->media].skipped;
 
-    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(folder_name(s, folder));
+    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(name) &&
+           !(skipped && !strcmp(name, skipped));
 }
 
 uint32_t sibling_from(const struct search *s, uint32_t at, uint32_t end)
@@ -201,11 +204,6 @@ uint32_t folder_of_path(const struct search *s, const char *path, size_t len)
     return folder < s->m->n_folders ? folder : NO_FOLDER;
 }
 
-static bool counts_is_number(const char *name, size_t len)
-{
-    return len > 0 && len < 19 && strspn(name, "0123456789") >= len;
-}
-
 bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count count)
 {
     uint64_t most = 0;
@@ -217,7 +215,7 @@ bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count c
 
         if (!f->all[count])
             continue;
-        if (!f->here[count] || !counts_is_number(folder_name(s, i), strlen(folder_name(s, i))))
+        if (!f->here[count] || !name_is_number(folder_name(s, i), strlen(folder_name(s, i))))
             return false;
         for (size_t k = f->first; k < f->last; k++) {
             const char *name = members_name(s->m, k);
@@ -225,7 +223,7 @@ bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count c
 
             if (!name_is_of(s->media, name))
                 continue;
-            if (!counts_is_number(name, name_stem_alone(name)))
+            if (!name_is_number(name, name_stem_alone(name)))
                 return false;
             number = strtoull(name, NULL, 10);
             if (n && number <= before)

@@ -94,44 +94,48 @@ static int manifest_find_usage(struct manifest *t, const char *name, const char 
 }
 
 static int manifest_add_labels(struct manifest *t, struct manifest_usage *usage,
-                               const struct manifest_line *line, const char *what, struct diag *d)
+                               const json_t *annotation, const char *what, struct diag *d)
 {
+    const size_t n = json_array_size(annotation);
     struct value_column *c = usage->rows.column;
     int r = 0;
 
-    for (size_t i = 0; i < line->n && r == 0; i++) {
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const json_t *name = json_object_get(json_array_get(annotation, i), "name");
         uint32_t number;
 
-        r = numbered_add(&t->names, line->label[i], strlen(line->label[i]), &number);
+        r = numbered_add(&t->names, json_string_value(name), json_string_length(name), &number);
         if (t->names.n > MANIFEST_NAMES_MAX)
             return diag_set(d, -EBADMSG, "%s: expected at most %u labels, got more", what,
                             MANIFEST_NAMES_MAX);
         value_column_append(c, &(int64_t){number}, 1);
     }
-    usage->least = min_u64(usage->least, line->n);
-    usage->most = max_u64(usage->most, line->n);
+    usage->least = min_u64(usage->least, n);
+    usage->most = max_u64(usage->most, n);
     return r < 0 ? r : value_column_end_row(c);
 }
 
 /* The key: the path of the picture below the root, without its extension; of one that is not there,
  * the source. */
-static int manifest_add_line(struct manifest *t, const struct manifest_line *line, const char *what,
+static int manifest_add_line(struct manifest *t, const json_t *line, const char *what,
                              struct diag *d)
 {
     const struct members *m = t->s->m;
-    const char *root = claim_path(t->s, t->root), *key = line->source;
+    const char *source = json_string_value(json_object_get(line, "source"));
+    const char *root = claim_path(t->s, t->root), *key = source;
     AUTO_FREE char *path = NULL;
     struct manifest_usage *usage = NULL;
     struct set *set;
     size_t file;
-    int r = manifest_find_usage(t, line->usage, what, &usage, d);
+    int r =
+        manifest_find_usage(t, json_string_value(json_object_get(line, "usage")), what, &usage, d);
 
     if (r == 0)
-        r = manifest_add_labels(t, usage, line, what, d);
+        r = manifest_add_labels(t, usage, json_object_get(line, "annotation"), what, d);
     if (r < 0)
         return r;
     set = &t->s->set[usage->set];
-    file = manifest_find(m, root, members_folder_of(m, t->file), line->source);
+    file = manifest_find(m, root, members_folder_of(m, t->file), source);
     if (file < m->n && name_is_picture(members_name(m, file)) &&
         table_may_name(t->s, t->root, file)) {
         path = member_path(t->s->m, file);
@@ -152,7 +156,7 @@ static int manifest_add_line(struct manifest *t, const struct manifest_line *lin
 static int manifest_add_row(void *manifest, const struct row_bytes *row, uint64_t line,
                             const char *what, struct diag *d)
 {
-    AUTO_MANIFEST_LINE struct manifest_line parsed = {0};
+    AUTO_JSON json_t *parsed = NULL;
     struct manifest *t = manifest;
     int r;
 
@@ -160,8 +164,8 @@ static int manifest_add_row(void *manifest, const struct row_bytes *row, uint64_
         return diag_set(d, -EBADMSG,
                         "%s, line %" PRIu64 ": expected a JSON object, got an empty line", t->what,
                         t->lines);
-    r = manifest_line_parse(&parsed, row->bytes, row->len, what, d);
-    return r < 0 ? r : manifest_add_line(t, &parsed, what, d);
+    r = manifest_line_read(row->bytes, row->len, what, &parsed, d);
+    return r < 0 ? r : manifest_add_line(t, parsed, what, d);
 }
 
 static int manifest_read(struct manifest *t, struct diag *d)

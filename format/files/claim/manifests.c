@@ -4,9 +4,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "format/files/claim/parts.h"
 
 #define AT_ONCE 16 /* files whose heads are read together */
+
+/* ---- what a line says ---- */
+
+/* Is a member a text, and not empty? */
+static bool manifest_has_text(const json_t *object, const char *name)
+{
+    return json_string_length(json_object_get(object, name)) > 0;
+}
+
+int manifest_line_read(const char *bytes, size_t len, const char *what, json_t **ret,
+                       struct diag *d)
+{
+    int r = json_read(bytes, len, what, json_budget(len), ret, d);
+    const json_t *annotation = json_object_get(*ret, "annotation");
+    const char *wrong = NULL;
+
+    if (r < 0)
+        return r == -EFBIG ? -EBADMSG : r;
+    if (!json_is_object(*ret))
+        wrong = "expected a JSON object, got something else";
+    else if (!manifest_has_text(*ret, "source"))
+        wrong = "expected a text 'source', got none";
+    else if (!manifest_has_text(*ret, "usage"))
+        wrong = "expected a text 'usage', got none";
+    else if (annotation && !json_is_array(annotation))
+        wrong = "expected an array 'annotation', got something else";
+    else if (json_array_size(annotation) > MANIFEST_LABELS_MAX)
+        wrong = "expected at most 256 annotations, got more";
+    for (size_t i = 0; i < json_array_size(annotation) && !wrong; i++)
+        if (!manifest_has_text(json_array_get(annotation, i), "name"))
+            wrong = "expected a text 'name' in each annotation, got none";
+    return wrong ? diag_set(d, -EBADMSG, "%s: %s", what, wrong) : 0;
+}
 
 /* ---- what a head says ---- */
 
@@ -18,10 +52,10 @@ static bool manifests_has_word(const char *text, size_t len, const char *word)
 /* 1, 0 or -ENOMEM. */
 static int manifests_line_says(const char *bytes, size_t len)
 {
-    AUTO_MANIFEST_LINE struct manifest_line line;
-    int r = manifest_line_parse(&line, bytes, len, "", NULL);
+    AUTO_JSON json_t *line = NULL;
+    int r = manifest_line_read(bytes, len, "", &line, NULL);
 
-    return r == -ENOMEM ? r : line.source && line.usage;
+    return r == -ENOMEM ? r : manifest_has_text(line, "source") && manifest_has_text(line, "usage");
 }
 
 int manifest_head_says(const void *head, size_t len, bool whole, bool named)
@@ -61,7 +95,7 @@ static void manifests_read_heads(struct search *s, const size_t *file, unsigned 
 
     for (unsigned i = 0; i < n && r >= 0; i++) {
         const unsigned at = i % AT_ONCE;
-        bool named = name_is_manifest(members_name(s->m, file[i]));
+        bool named = name_is(NAME_MANIFEST, members_name(s->m, file[i]));
 
         if (!at)
             r = s->claims->heads(s->claims, file + i, n - i < AT_ONCE ? n - i : AT_ONCE,
@@ -96,7 +130,7 @@ void search_named_manifests(struct search *s)
     s->failed = !s->flags;
     for (size_t i = 0; i < m->n && !s->failed; i++) {
         pictures = pictures || name_is_picture(members_name(m, i));
-        if (!name_is_manifest(members_name(m, i)))
+        if (!name_is(NAME_MANIFEST, members_name(m, i)))
             continue;
         s->flags[i] = FILE_MANIFEST;
         if (n < LOOKS_NAMED)
@@ -111,8 +145,8 @@ static bool manifests_may_be(const char *name)
 {
     static const char *const json[] = {".json", NULL};
 
-    return *name != '.' && !name_is_manifest(name) && !name_is_picture(name) &&
-           !name_is_table(name) && (!name_is_neutral(name) || name_ends_in(name, json));
+    return *name != '.' && !name_is(NAME_MANIFEST, name) && !name_is_picture(name) &&
+           !name_is_table(name) && (!name_is(NAME_NEUTRAL, name) || name_ends_in(name, json));
 }
 
 /* Look into files of a folder that are in no sample, whatever they are called. */

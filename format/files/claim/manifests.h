@@ -5,12 +5,7 @@
 #ifndef EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H
 #define EPOCHFS_FORMAT_FILES_CLAIM_MANIFESTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/scope.h"
-
-struct diag;
+#include "base/json.h"
 
 #define MANIFEST_HEAD       16384 /* bytes of a file that decide */
 #define MANIFEST_LABELS_MAX 256   /* of a picture */
@@ -21,19 +16,10 @@ struct diag;
  * -ENOMEM. */
 int manifest_head_says(const void *head, size_t len, bool whole, bool named);
 
-/* A line, parsed. */
-struct manifest_line {
-    const char *source, *usage; /* of json */
-    size_t n;                   /* labels */
-    const char *label[MANIFEST_LABELS_MAX];
-    struct json_t *json; /* private */
-};
-
-/* Parse a line; what names it in messages. 0; -ENOMEM; or -EBADMSG with the reason in d, and what
- * was read before. ret is to be released in any case. */
-int manifest_line_parse(struct manifest_line *ret, const char *bytes, size_t len, const char *what,
-                        struct diag *d);
-void manifest_line_release(struct manifest_line *line); /* of one that starts as {0} */
-#define AUTO_MANIFEST_LINE AUTO(manifest_line_release)
+/* Read a line; what names it in messages. *ret, the caller's: an object whose source, usage, and
+ * name of each of the annotations are such texts. 0; -ENOMEM; or -EBADMSG with the reason in d, and
+ * *ret may be any value, or NULL. */
+int manifest_line_read(const char *bytes, size_t len, const char *what, json_t **ret,
+                       struct diag *d);
 
 #endif

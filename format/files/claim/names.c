@@ -29,14 +29,6 @@ bool name_ends_in(const char *name, const char *const *ends)
     return false;
 }
 
-static bool names_is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (may_be_same(*name, **names) && !strcasecmp(name, *names))
-            return true;
-    return false;
-}
-
 /* ---- what files hold. To add one: a row of files_media ---- */
 
 /* torchvision's IMG_EXTENSIONS, and gif. */
@@ -69,7 +61,7 @@ bool name_is_of(enum files_media media, const char *name)
         return name_ends_in(name, about->ends);
     return *name != '.' &&
            (name_ends_in(name, about->ends) || (about->bare && !strchr(name, '.'))) &&
-           !name_is_notice(name);
+           !name_is(NAME_NOTICE, name);
 }
 
 bool name_may_be_beside(enum files_media media, const char *name)
@@ -143,30 +135,6 @@ bool name_is_plain(const char *name)
     return name_stem(name) && name_stem(name) == name_stem_last(name);
 }
 
-bool name_is_kaldi(const char *name)
-{
-    static const char *const ends[] = {".scp", ".ark", ".scp.gz", ".ark.gz", NULL};
-
-    return name_ends_in(name, ends);
-}
-
-bool name_is_foreign(const char *name)
-{
-    static const char *const ends[] = {
-        "-ubyte", "-ubyte.gz",  "-ubyte.xz",   ".tar",  ".tgz",         ".tar.gz",  ".tfrecord",
-        ".rec",   ".tfrecords", ".mindrecord", ".npz",  ".safetensors", ".parquet", ".svm",
-        ".arrow", ".libsvm",    ".h5",         ".hdf5", ".lmdb",        NULL};
-
-    return name_is_kaldi(name) || name_ends_in(name, ends);
-}
-
-bool name_is_manifest(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot && dot > name && !strcasecmp(dot, ".manifest");
-}
-
 const char *const table_names[] = {"metadata.jsonl", "metadata.csv", "metadata.parquet", NULL};
 
 bool name_is_table(const char *name)
@@ -177,61 +145,56 @@ bool name_is_table(const char *name)
     return false;
 }
 
-bool name_is_notice(const char *name)
-{
-    static const char *const ends[] = {".md", ".db", ".ini", ".url", ".cache", NULL};
-    static const char *const starts[] = {"readme",   "licen",    "copying", "sha256", "md5", "sha1",
-                                         "checksum", "citation", "notice",  "._",     NULL};
+/* Names in any case. To add one: a word. */
+static const struct name_words {
+    const char *ends[24], *starts[12], *names[20]; /* ended by NULL */
+    const enum name_meaning *also;                 /* NULL, or names of that kind too */
+} name_words[N_NAME_MEANINGS] = {
+    [NAME_KALDI] = {.ends = {".scp", ".ark", ".scp.gz", ".ark.gz"}},
+    [NAME_FOREIGN] = {.ends = {"-ubyte", "-ubyte.gz", "-ubyte.xz", ".tar", ".tgz", ".tar.gz",
+                               ".tfrecord", ".rec", ".tfrecords", ".mindrecord", ".npz",
+                               ".safetensors", ".parquet", ".svm", ".arrow", ".libsvm", ".h5",
+                               ".hdf5", ".lmdb"},
+                      .also = &(const enum name_meaning){NAME_KALDI}},
+    [NAME_MANIFEST] = {.ends = {".manifest"}},
+    [NAME_NOTICE] = {.ends = {".md", ".db", ".ini", ".url", ".cache"},
+                     .starts = {"readme", "licen", "copying", "sha256", "md5", "sha1", "checksum",
+                                "citation", "notice", "._"}},
+    [NAME_NEUTRAL] = {.ends = {".json", ".html", ".pdf"},
+                      .also = &(const enum name_meaning){NAME_NOTICE}},
+    [NAME_LIST] = {.ends = {".txt", ".xml", ".json", ".csv", ".tsv", ".mat", ".lst", ".yaml",
+                            ".yml", ".names", ".data"}},
+    [NAME_PROJECT] = {.names = {"Makefile", "CMakeLists.txt", "package.json", "pyproject.toml",
+                                "setup.py", "setup.cfg", "Cargo.toml", "go.mod", "pom.xml",
+                                "build.gradle", "meson.build", "configure.ac", "configure",
+                                "Dockerfile", "index.html", "Gemfile", "composer.json", "tox.ini"}},
+};
 
-    for (const char *const *s = starts; *s; s++)
+bool name_is(enum name_meaning meaning, const char *name)
+{
+    const struct name_words *words = &name_words[meaning];
+
+    for (const char *const *s = words->starts; *s; s++)
         if (may_be_same(*name, **s) && !strncasecmp(name, *s, strlen(*s)))
             return true;
-    return name_ends_in(name, ends);
-}
-
-bool name_is_neutral(const char *name)
-{
-    static const char *const ends[] = {".json", ".html", ".pdf", NULL};
-
-    return name_is_notice(name) || name_ends_in(name, ends);
-}
-
-bool name_is_list(const char *name)
-{
-    static const char *const ends[] = {".txt", ".xml",  ".json", ".csv",   ".tsv",  ".mat",
-                                       ".lst", ".yaml", ".yml",  ".names", ".data", NULL};
-
-    return name_ends_in(name, ends);
-}
-
-bool name_is_project(const char *name)
-{
-    static const char *const names[] = {"Makefile",
-                                        "CMakeLists.txt",
-                                        "package.json",
-                                        "pyproject.toml",
-                                        "setup.py",
-                                        "setup.cfg",
-                                        "Cargo.toml",
-                                        "go.mod",
-                                        "pom.xml",
-                                        "build.gradle",
-                                        "meson.build",
-                                        "configure.ac",
-                                        "configure",
-                                        "Dockerfile",
-                                        "index.html",
-                                        "Gemfile",
-                                        "composer.json",
-                                        "tox.ini",
-                                        NULL};
-
-    return names_is_one_of(name, names);
+    for (const char *const *s = words->names; *s; s++)
+        if (may_be_same(*name, **s) && !strcasecmp(name, *s))
+            return true;
+    return name_ends_in(name, words->ends) || (words->also && name_is(*words->also, name));
 }
 
 bool name_is_split(const char *name)
 {
     return is_split_name(name, strlen(name));
+}
+
+bool name_is_number(const char *text, size_t len)
+{
+    size_t digits = 0;
+
+    while (digits < len && isdigit((unsigned char)text[digits]))
+        digits++;
+    return len && digits == len && len < 19;
 }
 
 const char *path_base(const char *path)

@@ -57,34 +57,31 @@ size_t path_stem(const char *path, size_t len);
 /* Is it the stem and one extension, without another dot? */
 bool name_is_plain(const char *name);
 
-/* Surely a dataset file of another format, by its name. */
-bool name_is_foreign(const char *name);
-
-/* A table of Kaldi, or a list that names files elsewhere. */
-bool name_is_kaldi(const char *name);
-
-/* A manifest of MindSpore or ModelArts, by its name: see manifest.h. */
-bool name_is_manifest(const char *name);
+/* What else a name may say. */
+enum name_meaning {
+    NAME_KALDI,    /* a table of Kaldi, or a list that names files elsewhere */
+    NAME_FOREIGN,  /* surely a dataset file of another format */
+    NAME_MANIFEST, /* a manifest of MindSpore or ModelArts: see manifests.h */
+    NAME_NOTICE,   /* it says nothing of pictures: a folder with nothing else may be a class without
+                    * any */
+    NAME_NEUTRAL,  /* such, and what lies next to many datasets and is part of none: licences,
+                    * checksums, thumbnails */
+    NAME_LIST,    /* it may be a list of pictures, or an annotation, and is no data by itself: .txt,
+                   * .xml, .csv */
+    NAME_PROJECT, /* of a folder where a program is built */
+    N_NAME_MEANINGS,
+};
+bool name_is(enum name_meaning meaning, const char *name);
 
 /* The names of tables of metadata next to pictures, as Hugging Face has them, ended by NULL. */
 extern const char *const table_names[];
 bool name_is_table(const char *name);
 
-/* What lies next to many datasets and is part of none: licences, checksums, thumbnails. */
-bool name_is_neutral(const char *name);
-
-/* What may be a list of pictures, or an annotation, and is no data by itself: .txt, .xml, .csv. */
-bool name_is_list(const char *name);
-
-/* One of these that says nothing of pictures: a folder with no others may be a class without any.
- */
-bool name_is_notice(const char *name);
-
-/* A folder where a program is built. */
-bool name_is_project(const char *name);
-
 /* A folder of one part of a dataset: train, val, test and so on, in any case. */
 bool name_is_split(const char *name);
+
+/* Is a text a whole number, of at most 18 digits? */
+bool name_is_number(const char *text, size_t len);
 
 /* Files of one sample: n members in a row, all of one folder. */
 struct sample_files {

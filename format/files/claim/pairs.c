@@ -64,10 +64,7 @@ static bool pairs_is_text(const char *name)
 {
     static const char *const ends[] = {".txt", ".xml", ".json", NULL};
 
-    for (const char *const *end = ends; *end; end++)
-        if (text_ends_with(name, *end))
-            return true;
-    return false;
+    return name_ends_in(name, ends);
 }
 
 /* Does a file of the target belong to a picture in `folder`, as those before it do? */
@@ -104,7 +101,7 @@ static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t ta
         for (size_t k = s->info[i].first; k < s->info[i].last; k++) {
             const char *name = members_name(s->m, k);
 
-            if (*name != '.' && !name_is_notice(name) && strcmp(name, CLASSES_FILE) != 0 &&
+            if (*name != '.' && !name_is(NAME_NOTICE, name) && strcmp(name, CLASSES_FILE) != 0 &&
                 !pairs_one_belongs(s, folder, name, ret))
                 return false;
         }

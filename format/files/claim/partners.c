@@ -2,33 +2,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* The first file of a folder whose name is not before "<stem>.". */
-static size_t partners_first(const struct search *s, uint32_t folder, const char *stem, size_t len)
+/* Is a name before "<stem>."? */
+static bool partners_is_before(const char *name, const char *stem, size_t len)
 {
-    size_t low = s->info[folder].first, high = s->info[folder].last;
+    int order = strncmp(name, stem, len);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const char *name = members_name(s->m, middle);
-        int order = strncmp(name, stem, len);
-
-        if (order < 0 || (order == 0 && (unsigned char)name[len] < '.'))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return order < 0 || (order == 0 && (unsigned char)name[len] < '.');
 }
 
-size_t partner_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
-                    size_t len)
+/* The first file of a folder from `at` on that is called by that stem and an extension; at
+ * SIZE_MAX: from the first one on. SIZE_MAX: there is none. */
+static size_t partner_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
+                           size_t len)
 {
+    const size_t first = s->info[folder].first;
+
     if (at == SIZE_MAX)
-        at = partners_first(s, folder, stem, len);
+        at = first + SEARCH(s->info[folder].last - first, i,
+                            partners_is_before(members_name(s->m, first + i), stem, len));
     for (; at < s->info[folder].last; at++) {
         const char *name = members_name(s->m, at);
 

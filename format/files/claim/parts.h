@@ -243,11 +243,6 @@ void pairs_ignore(struct search *s, uint32_t folder);
 
 /* ---- partners.c ---- */
 
-/* The first file of a folder from `at` on that is called by that stem and an extension; at
- * SIZE_MAX: from the first one on. SIZE_MAX: there is none. */
-size_t partner_find(const struct search *s, uint32_t folder, size_t at, const char *stem,
-                    size_t len);
-
 /* Has a folder a picture with that stem? */
 bool pairs_have_picture(const struct search *s, uint32_t folder, const char *stem, size_t len);
 

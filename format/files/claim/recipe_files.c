@@ -150,7 +150,7 @@ int recipe_ignore_others(struct search *s, const struct recipe *recipe)
             continue;
         claims->taken[i] = CLAIMS_ASIDE;
         if (members_path(s->m, i, path, sizeof(path)) < 0 || path_is_hidden(path) ||
-            name_is_neutral(name))
+            name_is(NAME_NEUTRAL, name))
             continue;
         n++;
         extensions_add(&kinds, name);

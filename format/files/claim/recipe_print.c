@@ -276,7 +276,7 @@ static void print_leave_files(const struct recipe_print *print, struct search *s
         const char *name = members_name(s->m, i), *dot = strrchr(name, '.');
         AUTO_TEXT struct text t = {0};
 
-        if (s->claims->taken[i] || is_skipped(name) || name_is_notice(name))
+        if (s->claims->taken[i] || is_skipped(name) || name_is(NAME_NOTICE, name))
             continue;
         shape_add_plain(&t, path);
         text_add(&t, "%s%s", *path ? "/" : "", dot ? "*" : "");

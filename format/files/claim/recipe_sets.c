@@ -162,10 +162,8 @@ static int recipe_compare(const void *a, const void *b, void *making)
         order = strcmp(members_name(m, x->file), members_name(m, y->file));
     if (!order) {
         const char *first = members_name(m, x->file), *second = members_name(m, y->file);
-        size_t n = name_stem_alone(first), k = name_stem_alone(second);
 
-        order = memcmp(first, second, n < k ? n : k);
-        order = order ? order : (n > k) - (n < k);
+        order = text_compare(first, name_stem_alone(first), second, name_stem_alone(second));
     }
     return order ? order : (x->file > y->file) - (x->file < y->file);
 }

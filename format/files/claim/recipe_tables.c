@@ -34,15 +34,14 @@ static int reading_refuse(const struct recipe_reading *t, const char *at, const 
 /* The words of the pattern of the first picture. */
 static int reading_words(struct recipe_reading *t)
 {
-    const json_t *pictures = json_object_get(reading_set(t)->dataset, "pictures");
-    const char *pattern;
+    const struct set *set = reading_set(t);
+    int r;
 
-    if (!recipe_path(t->a->s, reading_set(t)->recipe, t->a->pictures.file[0], t->path))
+    if (!recipe_path(t->a->s, set->recipe, t->a->pictures.file[0], t->path))
         return -ENAMETOOLONG;
-    for (size_t i = 0; (pattern = recipe_pattern(pictures, i)); i++)
-        if (pattern_match(pattern, t->path, &t->words) > 0)
-            return 0;
-    return 0;
+    r = recipe_match(set->recipe, json_object_get(set->dataset, "pictures"), t->path, &t->words,
+                     NULL, t->d);
+    return r < 0 ? r : 0;
 }
 
 /* The file that a pattern names with the words of the set. */

@@ -1,6 +1,5 @@
 /* Words of the paths of a recipe's pictures as fields: texts, or whole numbers if all of them are.
  * Behind them: places in the text of a recipe, and paths below its folder. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +23,6 @@ static bool recipe_is_field(const char *dataset, const struct pattern_word *word
         if (word->name_len == strlen(others[i]) && !memcmp(word->name, others[i], word->name_len))
             return false;
     return *word->name != '_' && !recipe_name_has_word(dataset, word);
-}
-
-static bool recipe_is_integer(const char *text, size_t len)
-{
-    size_t digits = 0;
-
-    while (digits < len && isdigit((unsigned char)text[digits]))
-        digits++;
-    return len && digits == len && len < 19;
 }
 
 int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t row,
@@ -62,7 +52,7 @@ int recipe_finish_words(struct files_view *view)
 {
     int r = value_columns_end(&view->values, view->n);
 
-    return r < 0 ? r : value_columns_find_integers(&view->values, recipe_is_integer);
+    return r < 0 ? r : value_columns_find_integers(&view->values, name_is_number);
 }
 
 unsigned recipe_line(const struct recipe *recipe, const char *text)

@@ -22,12 +22,6 @@
 
 #define TREE_LOOKS 64 /* files of a tree of texts that are looked at */
 
-/* Is the folder one whose sounds count? */
-static bool sounds_is_in(const struct search *s, uint32_t folder)
-{
-    return is_sibling(s, folder) && strcmp(folder_name(s, folder), files_media[s->media].skipped);
-}
-
 static bool sounds_word(const char *name)
 {
     static const char *const words[] = {"wav", "wavs",  "audio",  "audios",     "clips", "flac",
@@ -46,9 +40,8 @@ static void sounds_depths(const struct search *s, uint32_t folder, unsigned dept
         *ret_least = depth < *ret_least ? depth : *ret_least;
         *ret_most = depth > *ret_most ? depth : *ret_most;
     }
-    for (EACH_FOLDER(s, i, folder))
-        if (sounds_is_in(s, i))
-            sounds_depths(s, i, depth + 1, ret_least, ret_most);
+    for (EACH_SIBLING(s, i, folder))
+        sounds_depths(s, i, depth + 1, ret_least, ret_most);
 }
 
 /* Are all sounds one or two folders below? */
@@ -139,16 +132,9 @@ static void sounds_make(struct sounds *t, uint32_t folder, bool classes, const c
 /* The folder with sounds in one, if there is one only. NO_FOLDER. */
 static uint32_t sounds_only(const struct search *s, uint32_t folder)
 {
-    uint32_t only = NO_FOLDER;
+    const uint32_t end = next_folder(s, folder), only = sibling_from(s, folder + 1, end);
 
-    for (EACH_FOLDER(s, i, folder)) {
-        if (!sounds_is_in(s, i))
-            continue;
-        if (only != NO_FOLDER)
-            return NO_FOLDER;
-        only = i;
-    }
-    return only;
+    return only < end && sibling_from(s, next_folder(s, only), end) == end ? only : NO_FOLDER;
 }
 
 /* Do all folders with sounds in one have one folder of the same name with them, called by sounds?
@@ -158,12 +144,9 @@ static bool sounds_are_datasets(const struct search *s, uint32_t folder)
     const char *name = NULL;
     unsigned n = 0;
 
-    for (EACH_FOLDER(s, i, folder)) {
-        uint32_t only;
+    for (EACH_SIBLING(s, i, folder)) {
+        uint32_t only = sounds_only(s, i);
 
-        if (!sounds_is_in(s, i))
-            continue;
-        only = sounds_only(s, i);
         if (only == NO_FOLDER || s->info[i].here[COUNT_PICTURES] ||
             !sounds_word(folder_name(s, only)) || (name && strcmp(name, folder_name(s, only)) != 0))
             return false;
@@ -184,11 +167,10 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
 
     if (f->kaldi || f->foreign || f->project)
         return false;
-    for (EACH_FOLDER(s, i, folder))
-        if (sounds_is_in(s, i)) {
-            n++;
-            splits += words_name_split(folder_name(s, i));
-        }
+    for (EACH_SIBLING(s, i, folder)) {
+        n++;
+        splits += words_name_split(folder_name(s, i));
+    }
     if (f->here[COUNT_PICTURES]) {
         if (!n)
             sounds_make(t, folder, false, "one folder");
@@ -206,11 +188,10 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
             return sounds_search(t, only);
     }
     if ((n && splits == n) || sounds_are_datasets(s, folder)) {
-        for (EACH_FOLDER(s, i, folder))
-            if (sounds_is_in(s, i) && found) {
-                t->n_trees = 0;
-                found = sounds_search(t, i);
-            }
+        for (EACH_SIBLING(s, i, folder)) {
+            t->n_trees = 0;
+            found = found && sounds_search(t, i);
+        }
         return found;
     }
     if (!sounds_are_classes(s, folder))
@@ -260,14 +241,11 @@ static void sounds_add_speakers(struct search *s, struct set *set)
 bool sounds_apply(struct search *s)
 {
     struct sounds t = {.s = s};
-    AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
     struct folder_info *kept, *made;
     bool found = true;
 
-    s->failed = s->failed || !before;
-    if (s->failed || !classes_have_any(s))
+    if (!classes_have_any(s))
         return false;
-    memcpy(before, s->claims->taken, s->m->n);
     kept = TAKE_PTR(s->info);
     counts_make(s);
     if (!s->failed && s->info[0].all[COUNT_PICTURES] &&
@@ -284,8 +262,6 @@ bool sounds_apply(struct search *s)
         s->info = made;
         return true;
     }
-    sets_drop(s, 0);
-    memcpy(s->claims->taken, before, s->m->n);
     counts_free(s); /* folders are again what they were */
     s->info = kept;
     return false;

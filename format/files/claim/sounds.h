@@ -15,7 +15,8 @@ struct sounds {
     bool gained;        /* texts say something of sounds */
 };
 
-/* Make sets of trees of sounds. false: no text says anything of the sounds. */
+/* Make sets of trees of sounds. false: no text says anything of the sounds, and what was made is to
+ * be undone. */
 bool sounds_apply(struct search *s);
 
 /* Read the texts of all sets. */

@@ -164,9 +164,10 @@ static int texts_judge_columns(struct sound_text *t, const struct text_head *hea
         cell.len = cells.n > 1 ? cells.len[1] : 0;
         row_cell_judge_number(&cell);
         if (t->cells > 3 || cell.type == CELL_INTEGER)
-            t->use = TEXT_NAMELESS;
+            t->wrong = "its columns have no names";
     }
-    if (t->use == TEXT_NAMELESS || !words_have_split(t->name, name_stem_alone(t->name), NULL))
+    t->use = t->wrong ? TEXT_NONE : TEXT_JOINED;
+    if (t->wrong || !words_have_split(t->name, name_stem_alone(t->name), NULL))
         return 0;
     t->use = TEXT_ROWS;
     for (unsigned i = 1; i < t->cells; i++) {
@@ -193,12 +194,13 @@ static int texts_judge(struct sound_text *t, const struct text_head *head)
     if (t->has_header)
         r = texts_keep_header(t, head->line[0]);
     if (t->key + 1 < t->cells && 2 * matched[t->key + 1] >= most && t->separator == ' ') {
-        t->use = TEXT_PAIRS;
+        t->wrong = "its lines are pairs";
     } else if (t->separator == ' ' && t->cells == t->key + 1 && t->key < 2) {
         t->use = TEXT_LIST;
         t->has_number = t->key == 1;
     } else if (t->has_header) {
         t->use = texts_calls_path(t->header[t->key]) ? TEXT_ROWS : TEXT_NONE;
+        t->wrong = t->use == TEXT_NONE ? "it has no column path" : NULL;
     } else if (t->key == 0 && t->cells > 1) {
         r = texts_judge_columns(t, head);
     }

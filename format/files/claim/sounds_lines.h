@@ -23,8 +23,6 @@ enum text_use {
     TEXT_JOINED, /* a row for each sound, whose cells are fields */
     TEXT_ROWS,   /* its rows are a dataset */
     TEXT_LIST,
-    TEXT_PAIRS,
-    TEXT_NAMELESS, /* its columns have no names */
 };
 
 struct sound_text {
@@ -35,6 +33,7 @@ struct sound_text {
     unsigned key, cells; /* the cell that names sounds; of a line */
     bool has_header, has_number;
     enum text_use use;
+    const char *wrong;        /* NULL; or why it is ignored, for people: then it is TEXT_NONE */
     char *header[CELLS_MOST]; /* [cells] or NULL */
     uint64_t missing, repeated;
 };

@@ -292,30 +292,19 @@ static int texts_read(struct sounds *sounds, struct sound_text *t, const struct 
                       struct sound_columns *columns, struct diag *d)
 {
     AUTO(text_rows_release) struct text_rows rows = {.n = {0}};
-    const char *wrong = NULL;
     struct set *set;
     int r = texts_look(t, blob, d);
 
-    if (r < 0)
-        return r;
-    if (t->use == TEXT_NONE && t->key < t->cells && t->has_header)
-        wrong = "it has no column path";
-    else if (t->use == TEXT_NONE)
-        return 0;
-    else if (t->use == TEXT_PAIRS)
-        wrong = "its lines are pairs";
-    else if (t->use == TEXT_NAMELESS)
-        wrong = "its columns have no names";
-    else
+    if (r == 0 && t->use != TEXT_NONE)
         r = texts_read_lines(t, blob, columns, &rows, d);
-    if (r == 0 && !wrong && t->use != TEXT_JOINED)
+    if (r == 0 && t->use != TEXT_NONE && t->use != TEXT_JOINED)
         r = texts_add_views(t, &rows);
-    if (r == -EDOM)
-        wrong = "its sounds are of several datasets, or no part of one";
-    if (wrong)
-        texts_ignore(sounds, t, wrong);
-    if (r < 0 || wrong)
-        return wrong ? 0 : r;
+    if (r == -EDOM && t->use != TEXT_NONE)
+        t->wrong = "its sounds are of several datasets, or no part of one";
+    if (t->wrong)
+        texts_ignore(sounds, t, t->wrong);
+    if (r < 0 || t->use == TEXT_NONE || t->wrong)
+        return t->wrong ? 0 : r;
     sounds->gained = true;
     t->a->s->claims->taken[t->file] = CLAIMS_USED;
     set = annotating_first_set(t->a, t->a->pictures.scope);
@@ -335,7 +324,7 @@ static bool texts_may_be(const struct search *s, size_t file)
     const char *name = members_name(s->m, file);
 
     return name_ends_in(name, ends) && !s->claims->taken[file] && *name != '.' &&
-           !name_is_notice(name) && !path_is_hidden(members_folder_of(s->m, file));
+           !name_is(NAME_NOTICE, name) && !path_is_hidden(members_folder_of(s->m, file));
 }
 
 /* The folder that a text may name sounds of. */
@@ -419,7 +408,7 @@ static void texts_ignore_others(struct search *s)
 {
     for (size_t i = 0; i < s->m->n; i++)
         if (!s->claims->taken[i] &&
-            (name_is_notice(members_name(s->m, i)) ||
+            (name_is(NAME_NOTICE, members_name(s->m, i)) ||
              (texts_may_be(s, i) && !text_ends_with(members_name(s->m, i), "sv"))))
             s->claims->taken[i] = CLAIMS_ASIDE;
 }

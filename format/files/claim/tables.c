@@ -140,7 +140,7 @@ static bool tables_may_be(const struct annotating *a, size_t file)
     static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
     const char *name = members_name(a->s->m, file);
 
-    return !name_is_notice(name) &&
+    return !name_is(NAME_NOTICE, name) &&
            !(a->s->info[a->s->m->member[file].folder].is_target && !strcmp(name, CLASSES_FILE)) &&
            !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
            name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
@@ -316,7 +316,8 @@ static bool tables_have_any(const struct search *s)
 {
     for (size_t i = 0; i < s->m->n; i++)
         if (!s->claims->taken[i] && *members_name(s->m, i) != '.' &&
-            name_is_list(members_name(s->m, i)) && !name_is_notice(members_name(s->m, i)))
+            name_is(NAME_LIST, members_name(s->m, i)) &&
+            !name_is(NAME_NOTICE, members_name(s->m, i)))
             return true;
     return false;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "format/files/claim/claim.h"
 #include "format/index/kept.h"
 
@@ -36,20 +37,9 @@ bool files_lost_has(const struct files_lost *lost, const char *column)
 
 size_t class_name_find(char *const *name, size_t n, const char *text, size_t len)
 {
-    size_t low = 0, high = n;
+    size_t at = SEARCH(n, i, text_compare(name[i], strlen(name[i]), text, len) < 0);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = text_compare(name[middle], strlen(name[middle]), text, len);
-
-        if (order == 0)
-            return middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return n;
+    return at < n && text_compare(name[at], strlen(name[at]), text, len) == 0 ? at : n;
 }
 
 static void view_free_texts(char **text, size_t n)
