@@ -45,6 +45,7 @@ static const struct file_sort sorts[] = {
     {"rows", look_at_entry, verify_entry, remove_unused},
     {"tables", look_at_entry, verify_entry, remove_unused},
     {"labels", look_at_entry, verify_entry, remove_unused},
+    {"batches", look_at_entry, verify_entry, remove_unused},
     {"listing", look_at_entry, verify_entry, remove_unused},
 };
 
