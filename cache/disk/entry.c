@@ -230,11 +230,9 @@ static int check_done(int opened, const char *path, int *ret_fd, uint64_t *ret_s
     return 0;
 }
 
-int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
+void entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX])
 {
-    int n = snprintf(ret, PATH_MAX, "%s/%s%s", entry->folder, entry->id, suffix);
-
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+    snprintf(ret, PATH_MAX, "%s/%s%s", entry->folder, entry->id, suffix);
 }
 
 int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd,
@@ -246,10 +244,10 @@ int entry_inspect(const struct cache_group *group, const char *path, int *ret_fd
 int entry_open(const struct entry *entry, int *ret_fd, uint64_t *ret_size)
 {
     char done[PATH_MAX];
-    int r = entry_path(entry, "", done);
+    int r;
 
-    if (r == 0)
-        r = check_done(group_open(&entry->group, done, O_RDONLY, NULL), done, ret_fd, ret_size);
+    entry_path(entry, "", done);
+    r = check_done(group_open(&entry->group, done, O_RDONLY, NULL), done, ret_fd, ret_size);
     if (r == 0)
         file_mark_used(*ret_fd);
     return r == -EBADMSG || r == -EPROTO ? -ENOENT : r;
@@ -274,8 +272,8 @@ void entry_remove(const struct entry *entry)
 {
     char done[PATH_MAX];
 
-    if (entry_path(entry, "", done) == 0)
-        group_unlink(&entry->group, done);
+    entry_path(entry, "", done);
+    group_unlink(&entry->group, done);
 }
 
 /* Wait for the lock of the process that makes the file. A file that grows too slowly loses its
@@ -347,10 +345,10 @@ int entry_begin(const struct entry *entry, bool wait, int *ret_fd, uint64_t *ret
 {
     char part[PATH_MAX];
     AUTO_CLOSE int fd = -1;
-    int r = entry_path(entry, ".part", part);
+    int r;
 
-    if (r == 0)
-        r = lock_part(entry, part, wait, &fd, d);
+    entry_path(entry, ".part", part);
+    r = lock_part(entry, part, wait, &fd, d);
     if (r < 0)
         return r;
     r = entry_open(entry, ret_fd, ret_size);
@@ -383,13 +381,10 @@ static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t 
     uint32_t named = (uint32_t)strlen(entry->source);
     off_t size = lseek(fd, 0, SEEK_END);
     uint32_t sum = 0;
-    int r = size < 0 ? -errno : entry_path(entry, ".part", part);
+    int r = size < 0 ? -errno : sum_bytes(fd, (uint64_t)size, &sum);
 
-    if (r == 0)
-        r = entry_path(entry, "", done);
-    if (r < 0)
-        return r;
-    r = sum_bytes(fd, (uint64_t)size, &sum);
+    entry_path(entry, ".part", part);
+    entry_path(entry, "", done);
     if (r < 0)
         return r;
     memcpy(tail, entry->source, named);
@@ -426,7 +421,8 @@ void entry_abandon(const struct entry *entry, int fd, struct allowance *a)
     char part[PATH_MAX];
 
     allowance_drop(a, fd); /* frees the space; the name is removed as well */
-    if (entry_path(entry, ".part", part) == 0 && group_names(&entry->group, part, fd))
+    entry_path(entry, ".part", part);
+    if (group_names(&entry->group, part, fd))
         group_unlink(&entry->group, part);
 }
 

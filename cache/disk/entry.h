@@ -60,8 +60,8 @@ int entry_check(int fd, uint64_t size);
 /* Remove an entry whose content turned out to be damaged. Processes that have it open can go on. */
 void entry_remove(const struct entry *entry);
 
-/* The path of the entry's file with suffix; "": of the whole entry. 0 or -ENAMETOOLONG. */
-int entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX]);
+/* The path of the entry's file with suffix; "": of the whole entry. */
+void entry_path(const struct entry *entry, const char *suffix, char ret[static PATH_MAX]);
 
 /* Begin to make an entry. 0: *ret_fd is an empty, locked file; what any process writes to it
  * becomes the content of the entry. 1: another process was first; *ret_fd and *ret_size are as from

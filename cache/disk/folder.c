@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/folder.h"
 #include "cache/disk/local_file.h"
 
@@ -204,8 +205,7 @@ static int read_marker(const char *folder, struct diag *d)
     AUTO_CLOSE int fd = -1;
     ssize_t n;
 
-    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
+    snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder);
     fd = file_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd == -EBUSY)
         return diag_set(d, fd,
@@ -276,9 +276,8 @@ static int make_marker(const char *folder, bool is_shared)
     AUTO_CLOSE int fd = -1;
     int r;
 
-    if (snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder) >= (int)sizeof(path) ||
-        snprintf(part, sizeof(part), "%s/" MARKER_NAME ".XXXXXX", folder) >= (int)sizeof(part))
-        return -ENAMETOOLONG;
+    snprintf(path, sizeof(path), "%s/" MARKER_NAME, folder);
+    snprintf(part, sizeof(part), "%s/" MARKER_NAME ".XXXXXX", folder);
     fd = mkostemp(part, O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -418,11 +417,16 @@ static int sub_of_own(const struct cache_folder *folder, const char *path, const
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d)
 {
+    size_t most = min_u64(capacity, PATH_MAX) - CACHE_NAME_MAX;
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof(path), "%s/%s", folder->path, sub), r;
+    int r;
 
-    if (n >= (int)sizeof(path) || (size_t)n >= capacity)
-        return diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", folder->path);
+    if (strlen(folder->path) >= most)
+        return diag_set(d, -ENAMETOOLONG,
+                        "cache folder %.100s...: expected a path of less than %zu bytes, got %zu; "
+                        "choose another with -o cache_dir=DIR",
+                        folder->path, most, strlen(folder->path));
+    snprintf(path, sizeof(path), "%s/%s", folder->path, sub);
     r = folder->group.is_shared ? sub_of_group(folder, path, sub, d)
                                 : sub_of_own(folder, path, sub, d);
     if (r < 0)

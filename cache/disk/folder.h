@@ -14,6 +14,9 @@
 
 struct quota;
 
+/* Bytes that a path in the cache folder has beyond that of the folder, at most. */
+#define CACHE_NAME_MAX 96
+
 struct cache_folder {
     char *path;
     bool is_default;          /* not named by the user; it must then belong to this user alone */
@@ -37,8 +40,8 @@ int cache_folder_copy(const struct cache_folder *folder, struct cache_folder *re
  * docs/spec/cache-format.md. Any number of processes may call it at once. 0, or -errno with the
  * reason in d: -EPERM: a default folder, or any folder that root uses, belongs to another user; the
  * folder serves a group that this process is not in, or this is root; -EINVAL: its path begins with
- * "~/"; -EPROTO: the folder is of another version, or is not empty and has no marker: it is left
- * untouched. */
+ * "~/"; -ENAMETOOLONG: not each path in it would fit into capacity; -EPROTO: the folder is of
+ * another version, or is not empty and has no marker: it is left untouched. */
 int cache_folder_sub(const struct cache_folder *folder, const char *sub, char *ret, size_t capacity,
                      struct diag *d);
 

@@ -67,13 +67,11 @@ void inventory_release(struct inventory *inventory)
     *inventory = (struct inventory){0};
 }
 
-static int path_of(const struct inventory *inventory, const struct inventory_file *file,
-                   char ret[static PATH_MAX])
+static void path_of(const struct inventory *inventory, const struct inventory_file *file,
+                    char ret[static PATH_MAX])
 {
-    int n = snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->folder, file->id,
-                     file->is_part ? ".part" : "");
-
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+    snprintf(ret, PATH_MAX, "%s/%s/%s%s", inventory->path, file->folder, file->id,
+             file->is_part ? ".part" : "");
 }
 
 /* "<id>", "<id>.part", or the content of a staged file. */
@@ -162,8 +160,8 @@ static int look_at_both(const struct cache_group *group, const char *path,
     struct stat st;
     int r;
 
-    if (snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX &&
-        group_stat(group, content, &st) == 0) {
+    snprintf(content, sizeof(content), "%s" STAGED_CONTENT_SUFFIX, path);
+    if (group_stat(group, content, &st) == 0) {
         ret->used = used_at(&st) > ret->used ? used_at(&st) : ret->used;
         ret->changed = is_later(&st.st_mtim, &ret->changed) ? st.st_mtim : ret->changed;
     }
@@ -185,18 +183,14 @@ static int inventory_add_file(struct inventory *inventory, const struct file_sor
     char path[PATH_MAX];
     bool is_content;
     struct stat st;
-    int r;
+    int r = 0;
 
     if (!parse_file_name(name, &file, &is_content))
         return 0;
-    r = path_of(inventory, &file, path);
-    if (r < 0)
-        return r;
+    path_of(inventory, &file, path);
     if (is_content && group_stat(group, path, &st) == 0)
         return 0; /* that one names both */
-    if (is_content && (size_t)snprintf(path, sizeof(path), "%s/%s/%s", inventory->path,
-                                       sort->folder, name) >= sizeof(path))
-        return -ENAMETOOLONG;
+    snprintf(path, sizeof(path), "%s/%s/%s", inventory->path, sort->folder, name);
     if (group_stat(group, path, &st) < 0)
         return 0; /* it has gone */
     file.is_no_file = !S_ISREG(st.st_mode);
@@ -233,8 +227,7 @@ static int inventory_add_folder(struct inventory *inventory, const struct file_s
     const char *name;
     int r = 0;
 
-    if (snprintf(path, sizeof(path), "%s/%s", inventory->path, sort->folder) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
+    snprintf(path, sizeof(path), "%s/%s", inventory->path, sort->folder);
     dir = folder_open(AT_FDCWD, path);
     if (!dir) /* a link is not ours */
         return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
@@ -356,11 +349,12 @@ int inventory_verify(const struct inventory *inventory, const struct inventory_f
     const struct file_sort *sort = sort_of(file);
     char path[PATH_MAX];
     struct stat st;
-    int r = path_of(inventory, file, path);
+    int r;
 
+    path_of(inventory, file, path);
     *good = *bad = 0;
-    if (r < 0 || (file->is_part && !file->is_no_file) || file->is_foreign)
-        return r;
+    if ((file->is_part && !file->is_no_file) || file->is_foreign)
+        return 0;
     if (file->is_no_file) {
         *bad = 1;
         return file_clear_place(group, path, NULL);
@@ -403,10 +397,8 @@ int inventory_remove(const struct inventory *inventory, const struct inventory_f
 {
     const struct cache_group *group = &inventory->group;
     char path[PATH_MAX];
-    int r = path_of(inventory, file, path);
 
-    if (r < 0)
-        return r;
+    path_of(inventory, file, path);
     if (file->is_no_file)
         return file_clear_place(group, path, NULL);
     if (file->is_part)
@@ -446,10 +438,10 @@ uint64_t inventory_remove_older(const struct cache_folder *cache, uint64_t *ret_
     uint64_t n = 0;
 
     *ret_bytes = 0;
-    for (size_t i = 0; i < ARRAY_LEN(sorts) && !found; i++)
-        found = snprintf(path, sizeof(path), "%s/%s", cache->path, sorts[i].folder) <
-                    (int)sizeof(path) &&
-                has_older(path);
+    for (size_t i = 0; i < ARRAY_LEN(sorts) && !found; i++) {
+        snprintf(path, sizeof(path), "%s/%s", cache->path, sorts[i].folder);
+        found = has_older(path);
+    }
     if (!found || inventory_take(cache, &inventory, NULL) < 0)
         return 0;
     for (size_t i = 0; i < inventory.n; i++) {

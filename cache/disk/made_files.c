@@ -188,10 +188,10 @@ static int begin_file(const struct made_files *made, const struct entry *entry, 
     struct quota *quota = made->share.cache->quota;
     char path[PATH_MAX];
     struct stat st;
-    int r = entry_path(entry, "", path);
+    int r;
 
-    if (r == 0)
-        r = file_open_own(&entry->group, path, &rows->fd, d);
+    entry_path(entry, "", path);
+    r = file_open_own(&entry->group, path, &rows->fd, d);
     if (r < 0)
         return diag_set(d, r, "%s: %s", entry->folder, strerror(-r));
     file_mark_used(rows->fd);

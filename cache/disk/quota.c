@@ -337,8 +337,7 @@ static int quota_start(struct quota *quota, uint64_t limit, unsigned percent, st
     bool count = false;
     int r;
 
-    if (snprintf(path, sizeof(path), "%s/room", quota->folder.path) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
+    snprintf(path, sizeof(path), "%s/room", quota->folder.path);
     r = open_room(&quota->folder.group, path, &quota->fd, d);
     if (r == 0 && percent && statvfs(quota->folder.path, &fs) < 0)
         r = -errno;

@@ -38,7 +38,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,21 +78,9 @@ static int open_used(const struct cache_group *group, const char *path, int *ret
     }
 }
 
-int staged_content_path(const char *path, char ret[static PATH_MAX])
+void staged_content_path(const char *path, char ret[static PATH_MAX])
 {
-    return snprintf(ret, PATH_MAX, "%s" STAGED_CONTENT_SUFFIX, path) < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int check_key(const struct staged_key *key, struct diag *d)
-{
-    if (key->block < STAGED_BLOCK_LEAST || key->block > STAGED_BLOCK_MOST ||
-        (key->block & (key->block - 1)))
-        return diag_set(d, -EINVAL, "block: expected a power of two from %u to %u, got %u",
-                        STAGED_BLOCK_LEAST, STAGED_BLOCK_MOST, key->block);
-    if (key->size > STAGED_SIZE_MOST)
-        return diag_set(d, -EFBIG, "%s: expected at most 2^60 bytes, got %" PRIu64, key->url,
-                        key->size);
-    return 0;
+    snprintf(ret, PATH_MAX, "%s" STAGED_CONTENT_SUFFIX, path);
 }
 
 int staged_shared_new(struct staged_shared **ret)
@@ -110,20 +97,22 @@ int staged_shared_new(struct staged_shared **ret)
 
 /* Prepare everything but the open file. */
 static int init(struct staged *ret, const struct staged_key *key,
-                uint8_t ret_header[static HEADER_BYTES], struct diag *d)
+                uint8_t ret_header[static HEADER_BYTES])
 {
-    int r = check_key(key, d);
+    int r;
 
+    assert(key->block >= STAGED_BLOCK_LEAST && key->block <= STAGED_BLOCK_MOST &&
+           !(key->block & (key->block - 1)) && key->size <= STAGED_SIZE_MOST);
     *ret = (struct staged){.fd = -1, .records = -1};
+    r = staged_make_digest(key, ret->digest);
     if (r == 0)
         r = staged_shared_new(&ret->shared);
     if (r < 0)
         return r;
-    r = staged_make_digest(key, ret->digest);
     digest_text(ret->digest, ret->id);
     staged_make_header(ret->digest, key, ret_header);
     staged_layout(ret, ret_header);
-    return r;
+    return 0;
 }
 
 /* Open the file at path and make sure that it has its header. */
@@ -131,10 +120,10 @@ static int open_at(struct staged *staged, const struct cache_group *group, const
                    const uint8_t header[static HEADER_BYTES], struct diag *d)
 {
     char content[PATH_MAX];
-    int r = staged_content_path(path, content);
+    int r;
 
-    if (r == 0)
-        r = open_used(group, content, &staged->fd, d);
+    staged_content_path(path, content);
+    r = open_used(group, content, &staged->fd, d);
     if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_HEADER, 1, FILE_LOCK_MS);
     if (r == 0)
@@ -174,12 +163,11 @@ int staged_open(struct staged *ret, const struct cache_folder *cache, const stru
     int r = cache_folder_sub(cache, "staged", folder, sizeof(folder), d);
 
     if (r == 0)
-        r = init(&staged, key, header, d);
+        r = init(&staged, key, header);
     if (r < 0)
         return r;
-    if (snprintf(path, sizeof(path), "%s/%s", folder, staged.id) >= (int)sizeof(path))
-        r = diag_set(d, -ENAMETOOLONG, "cache folder %s: path too long", cache->path);
-    else if (cache->quota && group_stat(&cache->group, path, &st) == -ENOENT)
+    snprintf(path, sizeof(path), "%s/%s", folder, staged.id);
+    if (cache->quota && group_stat(&cache->group, path, &st) == -ENOENT)
         r = open_new(&staged, cache, path, header, d);
     else
         r = open_at(&staged, &cache->group, path, header, d);
@@ -194,7 +182,7 @@ int staged_open_in_memory(struct staged *ret, const struct staged_key *key, stru
 {
     uint8_t header[HEADER_BYTES];
     struct staged staged;
-    int r = init(&staged, key, header, d);
+    int r = init(&staged, key, header);
 
     if (r < 0)
         return r;

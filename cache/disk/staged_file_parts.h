@@ -102,8 +102,8 @@ void staged_layout(struct staged *ret, const uint8_t header[static HEADER_BYTES]
 /* 0 or -ENOMEM; staged_close() frees it. */
 int staged_shared_new(struct staged_shared **ret);
 
-/* The path of the content, from that of the file that names it. 0 or -ENAMETOOLONG. */
-int staged_content_path(const char *path, char ret[static PATH_MAX]);
+/* The path of the content, from that of the file that names it. */
+void staged_content_path(const char *path, char ret[static PATH_MAX]);
 
 /* The records as they are in the file, whatever its state; 0: they cannot be read. */
 void staged_read_records(const struct staged *staged, uint64_t first, size_t n, uint64_t *ret);

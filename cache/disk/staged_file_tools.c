@@ -38,7 +38,7 @@ static int open_ours(const struct cache_group *group, const char *path, int flag
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char content[PATH_MAX];
-    int r = staged_content_path(path, content);
+    int r;
 
     /* Versions before 4 have names of half as many digits: their digest stays 0, which none has. */
     if (strspn(name, "0123456789abcdef") != strlen(name) ||
@@ -46,13 +46,12 @@ static int open_ours(const struct cache_group *group, const char *path, int flag
         return -EINVAL;
     if (strlen(name) == DIGEST_TEXT_SIZE - 1)
         hex_parse(name, DIGEST_BYTES, ret->digest);
+    r = open_regular(group, path, flags, &ret->records);
     if (r == 0)
-        r = open_regular(group, path, flags, &ret->records);
+        r = staged_shared_new(&ret->shared);
     if (r < 0)
         return r;
-    r = staged_shared_new(&ret->shared);
-    if (r < 0)
-        return r;
+    staged_content_path(path, content);
     r = open_regular(group, content, flags, &ret->fd);
     return r == -EINVAL || r == -ENOENT ? 0 : r;
 }
@@ -217,14 +216,14 @@ static int verify_all(const struct staged *staged, bool writes, uint64_t *ret_go
     return 0;
 }
 
-/* The path of the content still names what is open. 0, -ESTALE or -errno. */
+/* The path of the content still names what is open. 0 or -ESTALE. */
 static int check_name(const struct cache_group *group, const struct staged *staged,
                       const char *path)
 {
     char content[PATH_MAX];
-    int r = staged_content_path(path, content);
 
-    return r < 0 ? r : group_names(group, content, staged->fd) ? 0 : -ESTALE;
+    staged_content_path(path, content);
+    return group_names(group, content, staged->fd) ? 0 : -ESTALE;
 }
 
 int staged_verify(const struct cache_group *group, const char *path, uint64_t *good, uint64_t *bad)
@@ -261,9 +260,10 @@ static int remove_both(const struct cache_group *group, struct staged *staged, c
     char content[PATH_MAX];
     uint8_t header[HEADER_BYTES];
     uint32_t version;
-    int r = staged_content_path(path, content);
+    int r = 0;
 
-    if (r == 0 && staged->fd < 0)
+    staged_content_path(path, content);
+    if (staged->fd < 0)
         r = file_open_own(group, content, &staged->fd, NULL);
     if (r == 0)
         r = file_lock(staged->fd, F_WRLCK, LOCK_USE, 1, 0);
@@ -290,8 +290,8 @@ int staged_remove(const struct cache_group *group, const char *path)
     struct stat st;
     int r = open_ours(group, path, O_RDWR, &staged);
 
-    if (r == -ENOENT && staged_content_path(path, content) == 0 &&
-        group_stat(group, content, &st) == 0)
+    staged_content_path(path, content);
+    if (r == -ENOENT && group_stat(group, content, &st) == 0)
         r = 0; /* a content alone */
     if (r == 0)
         r = remove_both(group, &staged, path);

@@ -189,10 +189,9 @@ static int take_output(struct opener_run *run, int fd, uint64_t size)
 {
     AUTO_FREE char *name = NULL;
     char path[PATH_MAX];
-    int r = entry_path(&run->entry, "", path);
+    int r = text_print(&name, "%s |", run->command);
 
-    if (r == 0)
-        r = text_print(&name, "%s |", run->command);
+    entry_path(&run->entry, "", path);
     if (r < 0) {
         close(fd);
         return r;

@@ -59,7 +59,7 @@ static void write_content(const uint8_t *data, size_t len)
     char content[PATH_MAX];
     AUTO_CLOSE int fd = -1;
 
-    FUZZ_CHECK(staged_content_path(path, content) == 0);
+    staged_content_path(path, content);
     fd = open(content, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     FUZZ_CHECK(fd >= 0 && pwrite(fd, data, len, 0) == (ssize_t)len);
 }

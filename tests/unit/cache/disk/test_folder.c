@@ -113,6 +113,22 @@ static void test_folder__of_another_user__root_refuses(void **state)
     assert_int_equal(use(&p), 0);
 }
 
+/* Each path in the folder must fit. */
+static void test_folder__path_of_any_length__fits_or_refused(void **state)
+{
+    struct place p;
+    size_t len;
+
+    place_init(&p, *state);
+    temp_folder(*state, "cache");
+    for (len = strlen(p.path); len < PATH_MAX - CACHE_NAME_MAX - 1; len++)
+        p.path[len] = '/';
+    assert_int_equal(use(&p), 0);
+    p.path[len] = '/';
+    assert_int_equal(use(&p), -ENAMETOOLONG);
+    assert_diag_has(&p.d, "...: expected a path of less than 4000 bytes, got 4000; choose");
+}
+
 static void test_folder__sticky__mode_stays(void **state)
 {
     struct place p;
@@ -172,9 +188,61 @@ static void test_folder__not_ours__refused_untouched(void **state)
     check_refused(state, "EPOCHFS", "epochfs cache folder, version 3\n",
                   "expected version 2, got version 3;");
     check_refused(state, "EPOCHFS", "epochfs cache folder, version 2", "got version 2;");
+    check_refused(state, "EPOCHFS", "epochfs cache folder, version 2\nx",
+                  "expected 32 bytes in its file EPOCHFS, got more");
     check_refused(state, "EPOCHFS", "hello", "got another file EPOCHFS");
     check_refused(state, "EPOCHFS", "", "got another file EPOCHFS");
     check_refused(state, "EPOCHFS", NULL, "got another file EPOCHFS");
+}
+
+/* What others could have put there, or could change. */
+static void test_folder__below_it_no_folder_of_ours__refused(void **state)
+{
+    static const struct {
+        unsigned mode;
+        int want;
+    } cases[] = {{0700, 0}, {0775, 0}, {0777, -EPERM}, {01777, 0}, {0702, -EPERM}};
+    struct place p;
+
+    place_init(&p, *state);
+    assert_int_equal(use(&p), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(chmod(p.sub, cases[i].mode), 0);
+        assert_int_equal(use(&p), cases[i].want);
+        if (cases[i].want)
+            assert_diag_has(&p.d,
+                            "/rows: expected a folder that others cannot write to, got mode 0");
+    }
+    assert_int_equal(rmdir(p.sub), 0);
+    assert_int_equal(symlink(*state, p.sub), 0);
+    assert_int_equal(use(&p), -EPERM);
+    assert_diag_has(&p.d, "/rows: expected a folder, got a link; remove it");
+    assert_int_equal(unlink(p.sub), 0);
+    temp_write(*state, "cache/rows", "x", 1);
+    assert_int_equal(use(&p), -ENOTDIR);
+    assert_diag_has(&p.d, "/rows: Not a directory; choose another with -o cache_dir=DIR");
+    if (geteuid() == 0) { /* root trusts no one else */
+        assert_int_equal(unlink(p.sub), 0);
+        assert_int_equal(use(&p), 0);
+        assert_int_equal(chown(p.sub, 12345, 12345), 0);
+        assert_int_equal(use(&p), -EPERM);
+        assert_diag_has(&p.d, "/rows: expected a folder of user 0, got one of user 12345");
+    }
+}
+
+static void test_folder__tilde__not_expanded(void **state)
+{
+    static const char *const paths[] = {"~", "~/cache"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        const struct cache_folder cache = {.path = (char *)(uintptr_t)paths[i]};
+        struct diag d = DIAG_INIT;
+        char path[PATH_MAX];
+
+        assert_int_equal(cache_folder_sub(&cache, "rows", path, sizeof(path), &d), -EINVAL);
+        assert_diag_has(&d, "~ is not expanded here");
+    }
 }
 
 /* Processes that start together, repeatedly: all get the folder. */
@@ -214,10 +282,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TEMP(test_folder__new__marked_and_private),
         IN_TEMP(test_folder__empty__becomes_one),
+        IN_TEMP(test_folder__path_of_any_length__fits_or_refused),
         IN_TEMP(test_folder__sticky__mode_stays),
         IN_TEMP(test_folder__of_another_user__root_refuses),
         IN_TEMP(test_folder__half_made_or_marked__used),
         IN_TEMP(test_folder__not_ours__refused_untouched),
+        IN_TEMP(test_folder__below_it_no_folder_of_ours__refused),
+        IN_TEMP(test_folder__tilde__not_expanded),
         IN_TEMP(test_folder__many_processes__one_marker),
     };
 

