@@ -121,38 +121,43 @@ int group_folder(const struct cache_group *group, const char *path, const char *
     return TAKE_FD(fd);
 }
 
-/* What is open, or could not be opened: has it the rights? */
-static int check_file(int folder, const char *name, const char *path, int fd, int r,
+/* What is open as fd (or -errno): has it the rights? */
+static int check_file(int folder, const char *name, const char *path, int fd,
                       const struct cache_group *group, struct diag *d)
 {
+    int r = fd < 0 ? fd : 0;
     struct stat st;
 
+    if (!is_shared(group))
+        return r;
     if (fd >= 0 && fstat(fd, &st) < 0)
         return -errno;
     if (fd < 0 && (r != -EACCES || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0))
         return r;
     if (!S_ISREG(st.st_mode))
         return fd < 0 ? -ELOOP : 0; /* no file of ours, whatever its rights are */
-    if (has_rights(group, &st))
-        return fd < 0 ? r : 0;
-    return say_file(path, group, &st, d);
+    return has_rights(group, &st) ? r : say_file(path, group, &st, d);
+}
+
+/* The folder of a path and the name in it; of a private folder the path itself. 0 or -errno. */
+static int group_name_at(const struct cache_group *group, const char *path, int *ret_folder,
+                         const char **ret_name, struct diag *d)
+{
+    *ret_name = path;
+    *ret_folder = is_shared(group) ? group_folder(group, path, ret_name, d) : AT_FDCWD;
+    return is_shared(group) && *ret_folder < 0 ? *ret_folder : 0;
 }
 
 int group_open(const struct cache_group *group, const char *path, int flags, struct diag *d)
 {
     AUTO_CLOSE int folder = -1, fd = -1;
     const char *name;
-    int r;
+    int r = group_name_at(group, path, &folder, &name, d);
 
-    if (!is_shared(group)) {
-        fd = file_openat(AT_FDCWD, path, flags | OURS);
-        return TAKE_FD(fd);
-    }
-    folder = group_folder(group, path, &name, d);
-    if (folder < 0)
-        return folder;
+    if (r < 0)
+        return r;
     fd = file_openat(folder, name, flags | OURS);
-    r = check_file(folder, name, path, fd, fd < 0 ? fd : 0, group, d);
+    r = check_file(folder, name, path, fd, group, d);
     return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -181,45 +186,39 @@ static int group_make_in(int folder, const char *name)
     return TAKE_FD(fd);
 }
 
-int group_make(const struct cache_group *group, const char *path, struct diag *d)
+static int group_make(const struct cache_group *group, const char *path, struct diag *d)
 {
     AUTO_CLOSE int folder = -1, fd = -1;
     const char *name;
-    int r;
+    int r = group_name_at(group, path, &folder, &name, d);
 
-    if (!is_shared(group)) {
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | (OURS & ~O_NOCTTY), 0600);
-        return fd < 0 ? -errno : TAKE_FD(fd);
-    }
-    folder = group_folder(group, path, &name, d);
-    if (folder < 0)
-        return folder;
-    fd = group_make_in(folder, name);
-    if (fd < 0)
-        return fd;
-    r = check_file(folder, name, path, fd, 0, group, d); /* the folder may have lost its bit */
+    if (r < 0)
+        return r;
+    if (is_shared(group))
+        fd = group_make_in(folder, name);
+    else if ((fd = open(path, O_RDWR | O_CREAT | O_EXCL | OURS, 0600)) < 0)
+        fd = -errno;
+    r = check_file(folder, name, path, fd, group, d); /* the folder may have lost its bit */
     return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* The folder of a path and the name in it; of a private folder the path itself. */
-static int group_name_at(const struct cache_group *group, const char *path, int *ret_folder,
-                         const char **ret_name)
+int group_open_or_make(const struct cache_group *group, const char *path, struct diag *d)
 {
-    int folder = is_shared(group) ? group_folder(group, path, ret_name, NULL) : AT_FDCWD;
+    int fd;
 
-    if (!is_shared(group))
-        *ret_name = path;
-    else if (folder < 0)
-        return folder;
-    *ret_folder = folder;
-    return 0;
+    do {
+        fd = group_open(group, path, O_RDWR, d);
+        if (fd == -ENOENT)
+            fd = group_make(group, path, d);
+    } while (fd == -EEXIST); /* another process was faster */
+    return fd;
 }
 
 int group_stat(const struct cache_group *group, const char *path, struct stat *ret)
 {
     AUTO_CLOSE int folder = -1;
     const char *name;
-    int r = group_name_at(group, path, &folder, &name);
+    int r = group_name_at(group, path, &folder, &name, NULL);
 
     return r == 0 && fstatat(folder, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : r;
 }
@@ -236,7 +235,7 @@ int group_unlink(const struct cache_group *group, const char *path)
 {
     AUTO_CLOSE int folder = -1;
     const char *name;
-    int r = group_name_at(group, path, &folder, &name);
+    int r = group_name_at(group, path, &folder, &name, NULL);
 
     return r == 0 && unlinkat(folder, name, 0) < 0 ? -errno : r;
 }
@@ -245,7 +244,7 @@ int group_rename(const struct cache_group *group, const char *from, const char *
 {
     const char *name, *slash = is_shared(group) ? strrchr(to, '/') : NULL;
     AUTO_CLOSE int folder = -1;
-    int r = group_name_at(group, from, &folder, &name);
+    int r = group_name_at(group, from, &folder, &name, NULL);
 
     return r == 0 && renameat(folder, name, folder, slash ? slash + 1 : to) < 0 ? -errno : r;
 }

@@ -286,11 +286,7 @@ int file_open_own(const struct cache_group *group, const char *path, int *ret_fd
         struct stat st;
         int r;
 
-        fd = group_open(group, path, O_RDWR, d);
-        if (fd == -ENOENT)
-            fd = group_make(group, path, d);
-        if (fd == -EEXIST) /* another process was faster */
-            continue;
+        fd = group_open_or_make(group, path, d);
         if (fd < 0 && fd != -EISDIR && fd != -ELOOP && fd != -ENXIO)
             return fd;
         if (fd >= 0 && fstat(fd, &st) < 0)

@@ -289,14 +289,9 @@ static int own_slot(struct quota *quota)
 
 static int open_room(const struct cache_group *group, const char *path, int *ret, struct diag *d)
 {
-    AUTO_CLOSE int fd = -1;
+    AUTO_CLOSE int fd = group_open_or_make(group, path, d);
     struct stat st;
 
-    for (fd = -EEXIST; fd == -EEXIST;) { /* another process makes it */
-        fd = group_open(group, path, O_RDWR, d);
-        if (fd == -ENOENT)
-            fd = group_make(group, path, d);
-    }
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) < 0)

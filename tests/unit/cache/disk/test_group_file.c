@@ -307,7 +307,8 @@ static int use_swapped(const struct world *w)
 
     path_in(w->sub, "victim", path);
     path_in(w->sub, "other", other);
-    if (group_open(&shared, path, O_RDWR, NULL) >= 0 || group_make(&shared, other, NULL) >= 0)
+    if (group_open(&shared, path, O_RDWR, NULL) >= 0 ||
+        group_open_or_make(&shared, other, NULL) >= 0)
         return -ENOTRECOVERABLE;
     if (file_open_own(&shared, path, &fd, NULL) == 0 ||
         file_open_own(&shared, other, &fd, NULL) == 0)
