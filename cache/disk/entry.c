@@ -25,6 +25,7 @@
 
 #define TRAILER_BYTES   64
 #define TRAILER_VERSION 5
+#define SUM_AT          56
 #define SUM_BYTES       (UINT64_C(1) << 20) /* read at a time */
 #define LOOK_MS         20                  /* between looks at a file that another process makes */
 #define WAIT_S          5                   /* in all, and a second more for every */
@@ -122,7 +123,7 @@ static void make_trailer(const char *id, uint64_t size, uint32_t named, uint32_t
     store_le64(ret + 16, size);
     hex_parse(id, DIGEST_BYTES,
               ret + 24); /* the tools' id of an older version is no digest: its place is 0 */
-    store_le32(ret + 56, sum);
+    store_le32(ret + SUM_AT, sum);
     store_le32(ret + 60, (uint32_t)crc32_z(0, ret, 60));
 }
 
@@ -147,50 +148,39 @@ static int sum_bytes(int fd, uint64_t size, uint32_t *ret)
     return 0;
 }
 
-/* Read the trailer of an entry that was whole when it was opened, and the length of its source in
- * bytes. */
-static int read_trailer(int fd, uint64_t size, uint8_t ret[static TRAILER_BYTES],
-                        uint32_t *ret_named)
+/* The length of the source of an entry that was whole when it was opened: its bytes, or -EBADMSG.
+ */
+static int source_len(int fd, uint64_t size)
 {
     struct stat st;
-    uint64_t named;
 
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (st.st_size < TRAILER_BYTES || (uint64_t)st.st_size - TRAILER_BYTES < size)
+    if (fstat(fd, &st) < 0 || (uint64_t)st.st_size < size + TRAILER_BYTES ||
+        (uint64_t)st.st_size - size - TRAILER_BYTES > ENTRY_SOURCE_MAX)
         return -EBADMSG;
-    named = (uint64_t)st.st_size - TRAILER_BYTES - size;
-    if (named > ENTRY_SOURCE_MAX)
-        return -EBADMSG;
-    *ret_named = (uint32_t)named;
-    return file_pread(fd, ret, TRAILER_BYTES, size + named);
+    return (int)((uint64_t)st.st_size - size - TRAILER_BYTES);
 }
 
 int entry_source(int fd, uint64_t size, char ret[static ENTRY_SOURCE_MAX + 1])
 {
-    uint8_t trailer[TRAILER_BYTES];
-    uint32_t named = 0;
-    int r = read_trailer(fd, size, trailer, &named);
+    int len = source_len(fd, size), r = len < 0 ? len : file_pread(fd, ret, (size_t)len, size);
 
-    if (r == 0)
-        r = file_pread(fd, ret, named, size);
     if (r < 0)
         return r;
-    ret[named] = '\0';
-    return strlen(ret) == named ? 0 : -EBADMSG;
+    ret[len] = '\0';
+    return strlen(ret) == (size_t)len ? 0 : -EBADMSG;
 }
 
 int entry_check(int fd, uint64_t size)
 {
-    uint8_t trailer[TRAILER_BYTES];
-    uint32_t sum = 0, named = 0;
-    int r = read_trailer(fd, size, trailer, &named);
+    int len = source_len(fd, size);
+    uint64_t end = size + (uint64_t)len;
+    uint8_t stored[4];
+    uint32_t sum = 0;
+    int r = len < 0 ? len : sum_bytes(fd, end, &sum);
 
     if (r == 0)
-        r = sum_bytes(fd, size + named, &sum);
-    if (r == 0 && sum != load_le32(trailer + 56))
-        r = -EBADMSG;
-    return r;
+        r = file_pread(fd, stored, sizeof(stored), end + SUM_AT);
+    return r == 0 && sum != load_le32(stored) ? -EBADMSG : r;
 }
 
 /* The error for a trailer that is not the expected one. */
@@ -222,7 +212,7 @@ static int check_done(int opened, const char *path, int *ret_fd, uint64_t *ret_s
     named = load_le32(found + 12);
     if (named > ENTRY_SOURCE_MAX || named > before)
         return what_is_wrong(found);
-    make_trailer(id, before - named, named, load_le32(found + 56), trailer);
+    make_trailer(id, before - named, named, load_le32(found + SUM_AT), trailer);
     if (memcmp(found, trailer, sizeof(trailer)) != 0)
         return what_is_wrong(found);
     *ret_size = before - named;

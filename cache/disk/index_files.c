@@ -160,7 +160,7 @@ static int index_files_begin(const struct index_store *keep, const char *sub, co
     if (r == 0)
         r = entry_begin(&making->entry, false, &file.fd, &file.size, d);
     if (r < 0)
-        return r == -EWOULDBLOCK ? -EAGAIN : r;
+        return r;
     making->allowance.quota = making->entry.quota;
     making->fd = file.fd;
     if (r == 0)

@@ -181,12 +181,12 @@ static int drop_range(const struct staged *again, const struct staged_range *ran
     return 0;
 }
 
-/* A description with locks of its own, which has LOCK_DROP; -EBUSY: another process keeps it; or
- * -errno. */
-static int open_to_drop(const struct staged *staged)
+/* A description with locks of its own, which has LOCK_DROP; -EBUSY: another process keeps it;
+ * -EAGAIN: the same, and wait_ms is 0; or -errno. */
+static int open_to_drop(const struct staged *staged, unsigned wait_ms)
 {
     AUTO_CLOSE int fd = staged_open_again(staged->fd, O_RDWR);
-    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
+    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, wait_ms);
 
     return r == -ETIMEDOUT ? -EBUSY : r < 0 ? r : TAKE_FD(fd);
 }
@@ -220,7 +220,7 @@ int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_d
 
     if (r != -EBUSY)
         return r;
-    fd = again.fd = open_to_drop(staged);
+    fd = again.fd = open_to_drop(staged, FILE_LOCK_MS);
     if (fd < 0)
         return fd;
     if (!staged_claim(&again, block, 1))
@@ -239,7 +239,7 @@ int staged_drop_ranges(const struct staged *staged, const struct staged_range *r
     uint64_t times = 0, freed = 0, drops;
     int r;
 
-    fd = again.fd = open_to_drop(staged);
+    fd = again.fd = open_to_drop(staged, FILE_LOCK_MS);
     if (fd < 0)
         return fd;
     r = file_lock(fd, F_WRLCK, LOCK_SEALED, 1, 0);
@@ -308,10 +308,7 @@ int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct 
 
 int staged_exclude_drops(const struct staged *staged)
 {
-    AUTO_CLOSE int fd = staged_open_again(staged->fd, O_RDWR);
-    int r = fd < 0 ? fd : file_lock(fd, F_WRLCK, LOCK_DROP, 1, 0);
-
-    return r < 0 ? r : TAKE_FD(fd);
+    return open_to_drop(staged, 0);
 }
 
 /* ---- the seal ---- */

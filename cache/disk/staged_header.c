@@ -232,7 +232,7 @@ static int begin_anew(const struct staged *staged, const uint8_t header[static H
 static int begin_of_other(const struct staged *staged, int use,
                           const uint8_t header[static HEADER_BYTES])
 {
-    int r = staged->is_in_memory ? 0 : file_lock(use, F_WRLCK, LOCK_USE, 1, 0);
+    int r = file_lock(use, F_WRLCK, LOCK_USE, 1, 0);
 
     if (r < 0)
         return r == -EAGAIN ? -EBUSY : r;
