@@ -25,7 +25,7 @@ static uint64_t run_needed_when(const struct run *run)
 {
     const struct file *file = run->file;
     const struct stage_needs *needs = atomic_load(&file->stage->forecast);
-    uint64_t off = run->first * file->block_bytes;
+    uint64_t off = run->blocks.first * file->block_bytes;
 
     if (file->stage->options.keep == STAGE_PIN || !needs)
         return STAGE_NEVER;
@@ -34,7 +34,7 @@ static uint64_t run_needed_when(const struct run *run)
     return run->why == RUN_BACKGROUND
                ? run->when
                : needs->when(needs->ctx, &file->blob, off,
-                             min_u64(run->n * file->block_bytes, file->blob.size - off));
+                             min_u64(run->blocks.end * file->block_bytes, file->blob.size) - off);
 }
 
 /* Take from the quota what the next write needs beyond run->taken: a run of a file that comes
@@ -59,16 +59,17 @@ bool file_wants_parts(const struct file *file)
 static void trim_run(struct run *run)
 {
     struct file *file = run->file;
-    uint64_t start = run->first * file->block_bytes, end = start + run_bytes_left(run), from, to;
+    uint64_t start = run->at * file->block_bytes, end = start + run_bytes_left(run), from, to;
     LOCK_SCOPE(&file->stage->lock);
 
-    if (run->done || run->fill || file->version.whole_only || !file_wants_parts(file))
+    if (run->at > run->blocks.first || run->fill || file->version.whole_only ||
+        !file_wants_parts(file))
         return;
-    needs_bytes_locked(file, run->first, run->first + run->n, &from, &to);
+    needs_bytes_locked(file, run->blocks.first, run->blocks.end, &from, &to);
     if (from >= to)
         return;
     run->skip = from - start < file->block_bytes ? (uint32_t)(from - start) : 0;
-    run->cut = end - to < file_block_len(file, run->first + run->n - 1) ? (uint32_t)(end - to) : 0;
+    run->cut = end - to < file_block_len(file, run->blocks.end - 1) ? (uint32_t)(end - to) : 0;
 }
 
 /* Could blocks without a claim be written now? If not, there is no use in fetching them. */
@@ -130,7 +131,7 @@ static uint64_t disk_beside(const struct run *run, uint64_t first, uint64_t n)
 static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
 {
     struct file *file = run->file;
-    uint64_t first = run->first + run->done, records[256], beside;
+    uint64_t first = run->at, records[256], beside;
     AUTO_CLOSE int excludes = -1;
     const uint8_t *at = run->buffer;
     int r;
@@ -142,7 +143,7 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     r = take_more_quota(run, bytes + beside);
     if (r == KEEP_IN_MEMORY)
         return r;
-    if (r == 0 && run->done + n > run->claimed)
+    if (r == 0 && first + n > run->claimed)
         r = excludes = staged_exclude_drops(file_staged(file));
     if (r < 0)
         return r;
@@ -153,12 +154,10 @@ static int write_blocks(struct run *run, uint64_t n, uint64_t bytes)
     r = staged_write(file_staged(file), run->buffer, (size_t)bytes, first * file->block_bytes);
     if (r == 0)
         r = staged_publish(file_staged(file), first, (size_t)n, records);
-    if (r < 0)
-        return r;
     beside = min_u64(beside, run->taken - bytes);
-    quota_settle(file->stage->quota, bytes + beside);
+    quota_settle(file->stage->quota, bytes + beside); /* a write that fails may have taken some */
     run->taken -= bytes + beside;
-    return 0;
+    return r;
 }
 
 static void keep_overflow(struct run *run, uint64_t n)
@@ -167,9 +166,10 @@ static void keep_overflow(struct run *run, uint64_t n)
     const uint8_t *at = run->buffer;
 
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t block = run->first + run->done + i;
-        uint32_t len = file_block_len(file, block), skip = block == run->first ? run->skip : 0,
-                 cut = block == run->first + run->n - 1 ? run->cut : 0;
+        uint64_t block = run->at + i;
+        uint32_t len = file_block_len(file, block),
+                 skip = block == run->blocks.first ? run->skip : 0,
+                 cut = block + 1 == run->blocks.end ? run->cut : 0;
 
         overflow_add(file->stage->overflow, file, block, at + skip, skip, len - skip - cut,
                      run->skip || run->cut);
@@ -207,7 +207,7 @@ static void publish_blocks(struct run *run, const struct ready *ready)
 {
     struct file *file = run->file;
     uint64_t n = ready->n, bytes = ready->bytes;
-    uint64_t first = run->first + run->done, drops = file_drops_to_write(file);
+    uint64_t first = run->at, drops = file_drops_to_write(file);
     struct wait *over = NULL;
     int r = 0;
 
@@ -226,8 +226,8 @@ static void publish_blocks(struct run *run, const struct ready *ready)
     }
     if (r != 0)
         keep_overflow(run, n);
-    if (run->claimed > run->done) /* before this process may claim them again */
-        staged_unclaim(file_staged(file), first, min_u64(n, run->claimed - run->done));
+    if (run->claimed > first) /* before this process may claim them again */
+        staged_unclaim(file_staged(file), first, min_u64(n, run->claimed - first));
     run_note_progress(run); /* before the waits end */
     lock_take(&file->stage->lock);
     for (uint64_t b = first; b < first + n && !ready->pass; b++) {
@@ -239,7 +239,7 @@ static void publish_blocks(struct run *run, const struct ready *ready)
     run->failures = 0;
     lock_drop(&file->stage->lock);
     waits_tell(file->stage, over, 0, NULL);
-    run->done += n;
+    run->at += n;
     run->published = run->came_at;
     run->fill -= bytes;
     memmove(run->buffer, run->buffer + bytes, run->fill);
@@ -249,8 +249,8 @@ static struct ready complete_blocks(const struct run *run)
 {
     struct ready ready = {0};
 
-    while (run->done + ready.n < run->n) {
-        uint64_t block = run->first + run->done + ready.n;
+    while (run->at + ready.n < run->blocks.end) {
+        uint64_t block = run->at + ready.n;
         uint32_t len = file_block_len(run->file, block);
         uint8_t state = file_flags(run->file, block);
         bool pass = (state & BLOCK_STATE) != BLOCK_COMING, stale = state & BLOCK_STALE;
@@ -266,10 +266,9 @@ static struct ready complete_blocks(const struct run *run)
 /* Do the n blocks at the front of the buffer end a wait? */
 static bool ends_a_wait(const struct run *run, uint64_t n)
 {
-    uint64_t first = run->first + run->done;
     LOCK_SCOPE(&run->file->stage->lock);
 
-    return needs_end_a_wait_locked(run->file, first, first + n);
+    return needs_end_a_wait_locked(run->file, run->at, run->at + n);
 }
 
 /* Should complete blocks be published at once? Writing blocks one by one costs time. */
@@ -339,7 +338,7 @@ static void count_bytes(struct run *run, size_t n)
 /* The next n bytes of the run. bytes: NULL: they are stale, or do not come. */
 static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
 {
-    while (n && run->done < run->n) {
+    while (n && run->at < run->blocks.end) {
         size_t some = (size_t)min_u64(n, run->buffer_capacity - run->fill);
         struct ready ready;
 
@@ -351,10 +350,10 @@ static void gather(struct run *run, const uint8_t *bytes, uint64_t n)
         bytes = bytes ? bytes + some : NULL;
         n -= some;
         ready = complete_blocks(run);
-        if (ready.n && (run->done + ready.n == run->n || is_urgent(run, &ready)))
+        if (ready.n && (run->at + ready.n == run->blocks.end || is_urgent(run, &ready)))
             publish_blocks(run, &ready);
     }
-    if (run->cut && run->done < run->n && run_bytes_left(run) - run->fill == run->cut)
+    if (run->cut && run->at < run->blocks.end && run_bytes_left(run) - run->fill == run->cut)
         gather(run, NULL, run->cut);
     atomic_store(&run->ready_at, complete_blocks(run).n ? run->came_at : 0);
 }
@@ -382,7 +381,7 @@ bool run_stale_came(struct transfer *transfer, uint64_t n, int error, const stru
     int r;
 
     lock_take(&run->buffer_lock);
-    off = (run->first + run->done) * run->file->block_bytes + run->fill;
+    off = run->at * run->file->block_bytes + run->fill;
     r = file_add_stale(run->file, off, n, error, d);
     if (r >= 0) {
         run->came_at = stage_now(stage);

@@ -134,7 +134,7 @@ static bool forecast_may_locked(const struct stage *stage, int64_t now)
 
 static bool is_staged_here(const struct stage *stage, const struct stage_need *need)
 {
-    return need->blob->ops == &stage_blob_ops && ((const struct file *)need->blob)->stage == stage;
+    return stage_has(need->blob) && ((const struct file *)need->blob)->stage == stage;
 }
 
 /* The next need; NULL: none is known now. */
@@ -201,10 +201,8 @@ static struct blocks with_neighbours(const struct background *f, struct blocks b
  * tile the file. */
 static struct blocks with_worth(const struct file *file, struct blocks blocks, uint64_t worth)
 {
-    uint64_t n = 1;
+    uint64_t n = file_tile(file, worth);
 
-    while (2 * n * file->block_bytes <= worth)
-        n *= 2;
     return (struct blocks){blocks.first / n * n,
                            min_u64(ceil_div(blocks.end, n) * n, file->blocks)};
 }
@@ -252,9 +250,9 @@ static struct blocks no_more_than(struct blocks blocks, uint64_t at, uint64_t mo
  * memory, passed, or coming meanwhile. *ret_no_space: look-ahead may displace nothing more now. */
 static struct blocks run_blocks_around(struct stage *stage, struct file *file, uint64_t at,
                                        struct blocks blocks, const struct stage_need *need,
-                                       int64_t now, bool *ret_no_space)
+                                       bool *ret_no_space)
 {
-    bool grows = need && keep_holds_all(stage, now);
+    bool grows = need && keep_holds_all(stage);
     uint64_t left = need ? keep_ahead_left(stage) : UINT64_MAX, bytes, latency, worth, most;
 
     lock_take(&stage->lock);
@@ -347,7 +345,7 @@ static enum step fetch_some(struct stage *stage, struct file *file, struct block
         struct blocks run;
 
         *ret_missing = true;
-        run = run_blocks_around(stage, file, at, *blocks, need, now, &no_space);
+        run = run_blocks_around(stage, file, at, *blocks, need, &no_space);
         if (run.first < run.end)
             step = no_space ? hold(stage, now) : start_run(stage, file, run, need, now);
         if (step == STEP_STARTED)
@@ -370,6 +368,7 @@ static enum step try_need(struct stage *stage, const struct stage_need *need, in
 
     if (!is_staged_here(stage, need) || !can_be_fetched(file, now, &missing))
         return STEP_NONE;
+    file_try_disk(file);
     blocks = run_blocks_of(need);
     if (!may_be_missing(file, blocks) || file_take(file, NULL) < 0)
         return STEP_NONE;
@@ -450,12 +449,7 @@ static enum step next_of_turn(struct stage *stage, int64_t now)
 /* Compare complete files with their SHA-256, one at a time. */
 static void verify_staged(struct stage *stage)
 {
-    struct file *file;
-
-    lock_take(&stage->lock);
-    file = stage->files;
-    lock_drop(&stage->lock);
-    for (; file; file = atomic_load(&file->next)) {
+    for (struct file *file = stage->files; file; file = file->next) {
         struct diag reason = DIAG_INIT;
 
         if (!file->has_sha256 || atomic_load(&file->done) ||
@@ -529,7 +523,7 @@ static bool may_turn_locked(const struct stage *stage, int64_t now)
 {
     lock_assert_held(&stage->lock);
     return (!stage->full_error || now >= stage->full_until) &&
-           now >= stage->background->look_until && (!keep_is_full(stage) || keep_held_all(stage));
+           now >= stage->background->look_until && (!keep_is_full(stage) || keep_holds_all(stage));
 }
 
 /* Start the next run. False: there is none now. */
@@ -538,7 +532,7 @@ static bool start_next_run(struct stage *stage, int64_t now)
     enum step step = STEP_NONE;
     bool may, planned, turn;
 
-    keep_holds_all(stage, now);
+    keep_look(stage, now);
     lock_take(&stage->lock);
     may = may_stage_locked(stage, now);
     planned = may && forecast_may_locked(stage, now);

@@ -28,6 +28,7 @@
 #define ELSEWHERE_MS 5  /* between two looks at the blocks that others fetch */
 #define UNWAITED_MS  50 /* the same, if no reader here waits for them */
 #define STEAL_S      5  /* how long others may give no sign of life */
+#define AGAIN_S      5  /* how long a file is in memory before the disk is tried again */
 
 struct block_store {
     struct file *file;
@@ -41,7 +42,8 @@ struct block_store {
     struct staged staged; /* constant while it is open */
     /* Guarded by stage->lock: */
     bool opening, in_elsewhere;
-    int open_error;                     /* of the last try to open its staged file */
+    int open_error;                     /* of the last try to open its staged file, */
+    int64_t opened_at;                  /* and when that was */
     TAILQ_ENTRY(block_store) open_link; /* in open_files, while it is open */
     TAILQ_ENTRY(block_store) elsewhere_link;
     uint64_t coming, elsewhere; /* blocks in that state */
@@ -201,7 +203,8 @@ static void forget_blocks_locked(struct file *file)
 
 static struct staged_key staged_key_of(const struct file *file)
 {
-    return (struct staged_key){file->key, file->version_text, file->blob.size, file->block_bytes};
+    return (struct staged_key){file->blob.source, file->version_text, file->blob.size,
+                               file->block_bytes};
 }
 
 /* A drop by this process ends in a moment: after that there is nothing to forget. */
@@ -283,6 +286,7 @@ void file_try_disk(struct file *file)
     LOCK_SCOPE(&file->stage->lock);
 
     if (atomic_load(&file->store->is_open) && file->store->staged.is_in_memory &&
+        stage_now(file->stage) - file->store->opened_at >= AGAIN_S * NS_PER_S &&
         !is_in_use_locked(file))
         close_locked(file);
 }
@@ -304,6 +308,7 @@ static int open_staged(struct file *file, struct diag *d)
     if (r < 0 || file->store->open_error < 0)
         file_set_trouble_locked(file, r < 0 ? diag_text(&why, r) : NULL);
     file->store->open_error = r;
+    file->store->opened_at = stage_now(stage);
     if (r == 0) {
         close_some_locked(stage);
         TAILQ_INSERT_TAIL(&stage->open_files->open, file->store, open_link);
@@ -496,11 +501,15 @@ static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool 
     return to;
 }
 
-void file_count(struct file *file)
+bool file_count(struct file *file)
 {
     bool unused = false;
 
+    if (!file->blocks || file_take(file, NULL) < 0)
+        return false;
     scan_blocks(file, 0, file->blocks, false, &unused);
+    file_put(file);
+    return true;
 }
 
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)

@@ -97,8 +97,8 @@ int file_take(struct file *file, struct diag *d);
 void file_keep(struct file *file); /* again, of a file that is taken */
 void file_put(struct file *file);
 
-/* Close an unused file that is in memory because the disk was full: the next file_take() tries the
- * disk again. */
+/* Close an unused file that is in memory because the disk was full, a while ago: the next
+ * file_take() tries the disk again. */
 void file_try_disk(struct file *file);
 
 const struct staged *file_staged(const struct file *file); /* constant while it is taken */
@@ -119,8 +119,8 @@ void file_forget(struct file *file, uint64_t drops);
  * blocks, the other blocks' states are still valid. what: NULL: the drop begins, or has failed. */
 void file_drops_locked(struct file *file, int change, const struct staged_dropped *what);
 
-/* Count all blocks that are on disk. The file must have been taken; no lock held. */
-void file_count(struct file *file);
+/* Count all blocks that are on disk. False: the file cannot be taken, or is empty. No lock held. */
+bool file_count(struct file *file);
 uint64_t file_counted(const struct file *file); /* their bytes, as far as is known */
 
 /* Does the block on disk match its record? buf: space for one block. */

@@ -376,9 +376,9 @@ static int open_taken(struct file *file, int *ret_fd)
     int r = staged_seal(file_staged(file), file->has_sha256 ? file->sha256 : NULL);
 
     if (r == 0)
-        r = staged_open_sealed(file_staged(file), &fd);
+        r = check_digest(file); /* before drops are locked out: a wrong file is dropped */
     if (r == 0)
-        r = check_digest(file);
+        r = staged_open_sealed(file_staged(file), &fd);
     if (r == 0)
         r = compare_all(file);
     if (r < 0) /* what else is wrong with the folder is reported by those who write to it */

@@ -46,7 +46,7 @@ struct file {
     struct blob blob;
     /* Set by stage_add(), then constant: */
     struct stage *stage;
-    char *url, *key, *version_text;
+    char *url, *version_text; /* the key is blob.source */
     const void *parts;
     uint32_t block_bytes;
     uint64_t blocks;
@@ -97,10 +97,11 @@ struct stage {
     _Atomic int64_t progress; /* when any run last made progress, stage_now() */
 
     struct lock lock;
-    pthread_cond_t wake; /* wakes the stage's thread */
-    pthread_cond_t gone; /* a run has gone, or a file is open, or a drop has ended */
+    pthread_cond_t wake;        /* wakes the stage's thread */
+    pthread_cond_t gone;        /* a run has gone, or a file is open, or a drop has ended */
+    struct file *_Atomic files; /* the first; files are only added, at the end */
     /* Guarded by lock: */
-    struct file *files, *last_file;
+    struct file *last_file;
     size_t n_files;
     uint64_t n_blocks, blocks_most; /* of all files; see stage_add() */
     size_t block_state_bytes;       /* memory that each takes, once something is known of it */
@@ -126,6 +127,16 @@ static inline int64_t stage_now(const struct stage *stage)
 static inline uint32_t file_block_len(const struct file *file, uint64_t block)
 {
     return (uint32_t)min_u64(file->block_bytes, file->blob.size - block * file->block_bytes);
+}
+
+/* Blocks of a piece of at most so many bytes, or of one block: such pieces tile the file. */
+static inline uint64_t file_tile(const struct file *file, uint64_t bytes)
+{
+    uint64_t n = 1;
+
+    while (2 * n * file->block_bytes <= bytes)
+        n *= 2;
+    return n;
 }
 
 extern const struct blob_ops stage_blob_ops; /* reader.c */

@@ -87,56 +87,18 @@ static uint64_t when_of(const struct stage_needs *needs, const struct file *file
                        file_block_len(file, block));
 }
 
-/* Blocks that this process has not looked at may be on disk, and then can be dropped. Once per
- * file, by the thread that makes the list. */
-static void survey(struct file *file)
-{
-    if (file->surveyed || !file->blocks || file_take(file, NULL) < 0)
-        return;
-    file->surveyed = true;
-    file_count(file);
-    file_put(file);
-}
-
-/* Count the blocks on disk. files: the first of a list; files that this process has not looked at
- * are looked at. */
-static size_t latest_count(struct file *files)
+/* Count the blocks on disk. Blocks that this process has not looked at may be there as well: each
+ * file is looked at once, by the thread that makes the list. */
+static size_t latest_count(struct stage *stage)
 {
     size_t n = 0;
 
-    for (struct file *file = files; file; file = atomic_load(&file->next)) {
-        survey(file);
+    for (struct file *file = stage->files; file; file = file->next) {
+        file->surveyed = file->surveyed || file_count(file);
         for (uint64_t b = 0; b < file->blocks; b++)
             n += file_is_on_disk(file, b);
     }
     return n;
-}
-
-/* A heap whose first victim is needed soonest: put v in its place, from i downwards. */
-static void heap_sink(struct victim *heap, size_t n, size_t i, struct victim v)
-{
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && heap[child + 1].when < heap[child].when;
-        if (heap[child].when >= v.when)
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = v;
-}
-
-static size_t heap_offer(struct victim *heap, size_t n, size_t capacity, struct victim v)
-{
-    size_t i = n;
-
-    if (n == capacity) {
-        if (v.when > heap[0].when)
-            heap_sink(heap, n, 0, v);
-        return n;
-    }
-    for (; i && heap[(i - 1) / 2].when > v.when; i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = v;
-    return n + 1;
 }
 
 static int by_place(const void *a, const void *b)
@@ -156,12 +118,12 @@ static int latest_first(const void *a, const void *b)
 }
 
 /* Blocks with remembered times smaller than this must be asked for again. */
-static uint64_t passed_before(const struct stage_needs *needs, struct file *files, size_t on_disk)
+static uint64_t passed_before(const struct stage_needs *needs, struct stage *stage, size_t on_disk)
 {
     struct victim sample[SAMPLES];
     size_t step = on_disk / SAMPLES + 1, i = 0, n = 0, low = 0, high;
 
-    for (struct file *file = files; file; file = atomic_load(&file->next))
+    for (struct file *file = stage->files; file; file = file->next)
         for (uint64_t b = 0; b < file->blocks && n < SAMPLES; b++)
             if (file_is_on_disk(file, b) && i++ % step == 0)
                 sample[n++] = (struct victim){.file = file, .block = b, .when = file->when[b]};
@@ -181,12 +143,32 @@ static uint64_t passed_before(const struct stage_needs *needs, struct file *file
 /* The latest blocks so far, and some whose times have to be asked for. */
 struct latest {
     const struct stage_needs *needs;
-    uint64_t passed;     /* remembered times below this may have passed */
-    struct victim *heap; /* [capacity] */
+    uint64_t passed;       /* remembered times below this may have passed */
+    uint64_t least;        /* those that are needed no later than this are not among them */
+    struct victim *victim; /* [2 * capacity] */
     size_t n, capacity;
     struct victim asked[TOGETHER];
     size_t n_asked;
 };
+
+/* Put the latest ones in order, and drop the others. */
+static void latest_cull(struct latest *l)
+{
+    qsort(l->victim, l->n, sizeof(*l->victim), latest_first);
+    if (l->n < l->capacity)
+        return;
+    l->n = l->capacity;
+    l->least = l->victim[l->n - 1].when;
+}
+
+static void latest_offer(struct latest *l, struct victim v)
+{
+    if (v.when <= l->least)
+        return;
+    l->victim[l->n++] = v;
+    if (l->n == 2 * l->capacity)
+        latest_cull(l);
+}
 
 /* Ask for the times of n <= TOGETHER blocks. */
 static void latest_times(const struct stage_needs *needs, size_t n, const struct victim *v,
@@ -213,7 +195,7 @@ static void ask_latest(struct latest *l)
         struct victim *v = &l->asked[i];
 
         v->file->when[v->block] = v->when = when[i];
-        l->n = heap_offer(l->heap, l->n, l->capacity, *v);
+        latest_offer(l, *v);
     }
     l->n_asked = 0;
 }
@@ -223,7 +205,7 @@ static void add_latest(struct latest *l, struct victim v)
 {
     v.when = v.file->when[v.block];
     if (v.when && v.when >= l->passed && l->passed != UINT64_MAX) {
-        l->n = heap_offer(l->heap, l->n, l->capacity, v);
+        latest_offer(l, v);
         return;
     }
     l->asked[l->n_asked++] = v;
@@ -231,17 +213,18 @@ static void add_latest(struct latest *l, struct victim v)
         ask_latest(l);
 }
 
-/* List the capacity >= 1 blocks that are needed latest, the latest first. remembered: how many
- * blocks are on disk; 0: ask for all times again. Returns how many are listed. */
-static size_t latest_find(struct stage *stage, const struct stage_needs *needs, struct file *files,
-                          size_t remembered, struct victim *ret, size_t capacity)
+/* List the capacity >= 1 blocks that are needed latest, the latest first; ret has space for twice
+ * as many. remembered: how many blocks are on disk; 0: ask for all times again. Returns how many
+ * are listed. */
+static size_t latest_find(struct stage *stage, const struct stage_needs *needs, size_t remembered,
+                          struct victim *ret, size_t capacity)
 {
     AUTO_FREE struct overflow_place *place = NULL;
     size_t places = overflow_list(stage->overflow, &place);
-    struct latest latest = {.needs = needs, .heap = ret, .capacity = capacity};
+    struct latest latest = {.needs = needs, .victim = ret, .capacity = capacity};
 
-    latest.passed = remembered ? passed_before(needs, files, remembered) : UINT64_MAX;
-    for (struct file *file = files; file && !stage->ending; file = atomic_load(&file->next))
+    latest.passed = remembered ? passed_before(needs, stage, remembered) : UINT64_MAX;
+    for (struct file *file = stage->files; file && !stage->ending; file = file->next)
         for (uint64_t b = 0; b < file->blocks; b++)
             if (file_is_on_disk(file, b))
                 add_latest(&latest, (struct victim){.file = file, .block = b});
@@ -250,7 +233,7 @@ static size_t latest_find(struct stage *stage, const struct stage_needs *needs, 
                                             .block = place[i].block,
                                             .in_memory = true});
     ask_latest(&latest);
-    qsort(ret, latest.n, sizeof(*ret), latest_first);
+    latest_cull(&latest);
     return latest.n;
 }
 
@@ -267,7 +250,6 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
 {
     struct keeping *k = stage->keeping;
     struct victim *list;
-    struct file *files;
     uint64_t jumps;
     size_t on_disk, capacity, n = 0;
 
@@ -280,15 +262,14 @@ static void list_victims(struct stage *stage, const struct stage_needs *needs, b
     }
     k->listing = true;
     jumps = stage->jumps;
-    files = stage->files;
     all = all || jumps != k->jumps || k->passes++ % ASK_ALL == 0;
     lock_drop(&stage->lock);
-    on_disk = latest_count(files);
+    on_disk = latest_count(stage);
     capacity =
         (size_t)max_u64((on_disk + overflow_count(stage->overflow)) / LIST_SHARE, LIST_LEAST);
-    list = calloc(capacity, sizeof(*list));
+    list = calloc(2 * capacity, sizeof(*list));
     if (list)
-        n = latest_find(stage, needs, files, all ? 0 : on_disk, list, capacity);
+        n = latest_find(stage, needs, all ? 0 : on_disk, list, capacity);
     lock_take(&stage->lock);
     free(k->victim);
     k->victim = list;
@@ -494,15 +475,13 @@ void keep_prepare(struct stage *stage)
 
 /* ---- ahead ---- */
 
-bool keep_holds_all(struct stage *stage, int64_t now)
+void keep_look(struct stage *stage, int64_t now)
 {
     struct keeping *k = stage->keeping;
     uint64_t total, staged, used, others;
 
-    if (!atomic_load(&stage->forecast))
-        return true;
-    if (k->holds_at && now - k->holds_at < NS_PER_S)
-        return k->holds_all;
+    if (!atomic_load(&stage->forecast) || (k->holds_at && now - k->holds_at < NS_PER_S))
+        return;
     total = atomic_load(&stage->counters.total_bytes);
     staged = atomic_load(&stage->counters.staged_bytes);
     used = quota_used(stage->quota);
@@ -510,7 +489,6 @@ bool keep_holds_all(struct stage *stage, int64_t now)
     k->holds_all = total + total / 32 + others <= quota_limit(stage->quota) &&
                    total + total / 32 <= own_limit(stage);
     k->holds_at = now;
-    return k->holds_all;
 }
 
 /* Forget displacements whose bytes readers have used since: the forecast of needs gives a later
@@ -579,7 +557,7 @@ bool keep_is_full(const struct stage *stage)
     return stage->keeping->is_full;
 }
 
-bool keep_held_all(const struct stage *stage)
+bool keep_holds_all(const struct stage *stage)
 {
     return stage->keeping->holds_all;
 }

@@ -580,13 +580,13 @@ void needs_ahead_locked(struct file *file, uint64_t off, uint64_t len)
                           memory_order_relaxed);
 }
 
-void needs_ahead_ended_locked(struct file *file, uint64_t first, uint64_t n, bool again)
+void needs_ahead_ended_locked(struct file *file, uint64_t first, uint64_t end, bool again)
 {
     struct need *ahead = &file->needs->ahead;
 
     lock_assert_held(&file->stage->lock);
     if (again && first < ahead->end)
         need_queue_locked(ahead, first);
-    else if (!again && ahead->is_queued && ahead->at >= first && ahead->at < first + n)
-        ahead->at = min_u64(first + n, ahead->end);
+    else if (!again && ahead->is_queued && ahead->at >= first && ahead->at < end)
+        ahead->at = min_u64(end, ahead->end);
 }

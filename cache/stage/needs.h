@@ -36,8 +36,8 @@ bool needs_any_locked(const struct stage *stage, enum run_why why); /* is any qu
  * readers that wait for them. */
 void needs_again_locked(struct file *file, uint64_t first, uint64_t end);
 
-/* A run of n blocks was not started: look ahead again from there on; or, !again, behind them. */
-void needs_ahead_ended_locked(struct file *file, uint64_t first, uint64_t n, bool again);
+/* A run of [first, end) was not started: look ahead again from there on; or, !again, behind it. */
+void needs_ahead_ended_locked(struct file *file, uint64_t first, uint64_t end, bool again);
 
 /* Does a reader wait for one of the blocks [first, end)? How many waits are there? */
 bool needs_wait_locked(const struct file *file, uint64_t first, uint64_t end);

@@ -1,6 +1,5 @@
 #include "cache/stage/overflow.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,13 +155,13 @@ static void drop_oldest_locked(struct overflow *overflow, const struct overflow_
         displace_locked(overflow, oldest);
 }
 
-int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
-                 size_t from, size_t len, bool is_part)
+void overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
+                  size_t from, size_t len, bool is_part)
 {
     struct overflow_block *added = malloc(sizeof(*added) + len), *old;
 
     if (!added)
-        return -ENOMEM;
+        return;
     *added = (struct overflow_block){
         .owner = owner, .block = block, .from = from, .len = len, .is_part = is_part};
     memcpy(added->bytes, bytes, len);
@@ -181,19 +180,16 @@ int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, c
         overflow->n++;
     }
     drop_oldest_locked(overflow, added);
-    return 0;
 }
 
-size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block)
+void overflow_remove(struct overflow *overflow, const void *owner, uint64_t block)
 {
     LOCK_SCOPE(&overflow->lock);
     struct overflow_block *overflow_block =
         overflow_find_locked(overflow, owner, block, true, 0, 0);
-    size_t len = overflow_block ? overflow_block->len : 0;
 
     if (overflow_block)
         displace_locked(overflow, overflow_block);
-    return len;
 }
 
 size_t overflow_left(struct overflow *overflow)

@@ -23,12 +23,12 @@ size_t overflow_most(const struct overflow *overflow);
 bool overflow_is_wasteful(const struct overflow *overflow);
 
 /* Keep a copy of a block of the file that owner identifies, or, is_part, of len bytes at byte from
- * of it; drops the oldest blocks if there are too many bytes. 0 or -ENOMEM. */
-int overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
-                 size_t from, size_t len, bool is_part);
+ * of it; drops the oldest blocks if there are too many bytes. Without memory it is not kept. */
+void overflow_add(struct overflow *overflow, const void *owner, uint64_t block, const void *bytes,
+                  size_t from, size_t len, bool is_part);
 
-/* Remove a block. Returns its bytes; 0: it is not there. */
-size_t overflow_remove(struct overflow *overflow, const void *owner, uint64_t block);
+/* Remove a block, if it exists. */
+void overflow_remove(struct overflow *overflow, const void *owner, uint64_t block);
 
 struct memory_held overflow_held(struct overflow *overflow);
 

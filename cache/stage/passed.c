@@ -87,6 +87,7 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
     struct passing *p = stage->passing;
     struct staged_range range[RANGES];
     size_t n = 0;
+    int r;
 
     for (; p->block < file->blocks && *asked < ASKS && n < RANGES; p->block++) {
         if (!is_over(stage, needs, file, p->block, asked))
@@ -94,13 +95,14 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
         set_passed(file, p->block, true);
         n = ranges_of_blocks_add(range, n, p->block);
     }
-    if (n && file_take(file, NULL) == 0) {
-        if (file_drop_ranges(file, range, n) == -EBUSY) /* the next walk tries again */
-            for (size_t i = 0; i < n; i++)
-                for (uint64_t b = range[i].first; b < range[i].first + range[i].n; b++)
-                    set_passed(file, b, false);
+    r = n ? file_take(file, NULL) : 0;
+    if (n && r == 0) {
+        r = file_drop_ranges(file, range, n);
         file_put(file);
     }
+    for (size_t i = 0; r < 0 && r != -EOPNOTSUPP && i < n; i++) /* the next walk tries again */
+        for (uint64_t b = range[i].first; b < range[i].first + range[i].n; b++)
+            set_passed(file, b, false);
     return p->block == file->blocks;
 }
 
@@ -109,13 +111,8 @@ static bool walk_file(struct stage *stage, const struct stage_needs *needs, stru
 static int64_t begin_walk(struct stage *stage, const struct stage_needs *needs, int64_t now)
 {
     struct passing *p = stage->passing;
-    uint64_t changes, version;
-    struct file *files;
+    uint64_t changes = stage->changes, version;
 
-    lock_take(&stage->lock);
-    changes = stage->changes;
-    files = stage->files;
-    lock_drop(&stage->lock);
     if (changes == p->changes)
         return INT64_MAX;
     if (now < p->next_walk)
@@ -123,10 +120,10 @@ static int64_t begin_walk(struct stage *stage, const struct stage_needs *needs, 
     p->changes = changes;
     p->next_walk = now;
     p->now = needs->now(needs->ctx, &version);
-    for (struct file *file = files; file && version != p->version; file = atomic_load(&file->next))
+    for (struct file *file = stage->files; file && version != p->version; file = file->next)
         memset(file->last, 0, file->blocks * sizeof(*file->last));
     p->version = version;
-    p->file = files;
+    p->file = stage->files;
     p->block = 0;
     return now;
 }

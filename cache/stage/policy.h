@@ -23,11 +23,11 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
 /* In the stage's thread: bytes that keep_take_ahead() may take now in the place of other blocks. */
 uint64_t keep_ahead_left(struct stage *stage);
 
-/* Had a block to be dropped? Can the cache hold all of the source, as of the last keep_holds_all()?
- */
+/* Had a block to be dropped? Can the cache hold all of the source, as of the last keep_look(),
+ * which the stage's thread calls? */
 bool keep_is_full(const struct stage *stage);
-bool keep_held_all(const struct stage *stage);
-bool keep_holds_all(struct stage *stage, int64_t now);
+bool keep_holds_all(const struct stage *stage);
+void keep_look(struct stage *stage, int64_t now);
 
 /* In the stage's thread: list victims before a reader must wait for the list. */
 void keep_prepare(struct stage *stage);

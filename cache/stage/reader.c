@@ -274,7 +274,7 @@ static int stage_open_file(const struct blob *blob, uint64_t off, uint64_t len, 
 static int stage_identity(const struct blob *blob, char **ret)
 {
     const struct file *file = file_of(blob);
-    const struct iovec field[] = {{file->key, strlen(file->key)},
+    const struct iovec field[] = {{file->blob.source, strlen(file->blob.source)},
                                   {file->version_text, strlen(file->version_text)}};
     char hex[DIGEST_TEXT_SIZE], *text;
     uint8_t digest[DIGEST_BYTES];

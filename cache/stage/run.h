@@ -13,13 +13,12 @@ enum run_state { RUN_STARTING, RUN_RUNNING, RUN_ASLEEP, RUN_GONE };
 struct run {
     struct transfer transfer; /* first member */
     struct file *file;        /* the run counts as one of its users */
-    /* Blocks; they change before the first transfer starts, and in run_shorten_locked(). */
-    uint64_t first, n;
     _Atomic int why;          /* enum run_why; written with stage->lock held */
     _Atomic int64_t progress; /* when it was needed, or when a block, or `share` bytes, last came */
     /* Guarded by stage->lock: */
     TAILQ_ENTRY(run) link; /* in stage->active, or stage->dead */
-    struct range blocks;   /* in file->runs until it has gone: [first, first + n) */
+    struct range blocks;   /* in file->runs until it has gone. The end changes before the first
+                              transfer starts, and in run_shorten_locked() */
     struct range alarm;    /* in stage->alarms, while it sleeps: [wake_at, ...) */
     enum run_state state;
     unsigned begun;      /* how often */
@@ -33,7 +32,7 @@ struct run {
     int64_t watched_at;     /* when its bytes were last looked at since it was hurried; 0: never */
     uint64_t watched_bytes; /* bytes at that time */
     unsigned failures;      /* in a row, with no block in between */
-    uint64_t claimed; /* claimed blocks, from `first` on; the others are written without a claim */
+    uint64_t claimed;       /* blocks before this one are claimed; the others are written without */
     bool steals; /* fetches without claims: the process that holds them gives no sign of life */
     _Atomic int64_t ready_at; /* since when the buffer has complete blocks; 0: it has none */
     struct lock buffer_lock;  /* guards incoming bytes; taken before stage->lock */
@@ -42,7 +41,7 @@ struct run {
     uint32_t skip, cut; /* bytes of the first block and of the last one that do not come: no reader
                            wants them; then the run is refused */
     uint64_t taken;     /* bytes taken from the quota for blocks to come */
-    uint64_t done;      /* blocks from `first` on that are finished */
+    uint64_t at;        /* the first block that is not finished */
     size_t fill;        /* bytes in buffer, of the blocks after those */
     size_t buffer_capacity;
     uint8_t *buffer;
@@ -103,9 +102,6 @@ void run_wake_locked(struct run *run);
 /* The run whose sleep is over for longest; NULL: none. */
 struct run *run_due_locked(struct stage *stage, enum run_why why, int64_t now);
 
-/* Set the run's blocks to [first, first + n). */
-void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n);
-
 /* When the run last made progress, stage_now(). It must not be stopping. This function alone
  * defines what counts as progress. */
 int64_t run_progress_locked(const struct run *run);
@@ -120,9 +116,8 @@ bool run_is_waited_for_locked(const struct run *run);
 /* Bytes of the run that are not published yet, with those in the buffer. */
 uint64_t run_bytes_left(const struct run *run);
 
-/* Leave all but the first n blocks to other runs, as readers need them; its transfer is over, and
- * at least n blocks are left. */
-void run_shorten_locked(struct run *run, uint64_t n);
+/* Leave the blocks from `end` on to other runs, as readers need them; its transfer is over. */
+void run_shorten_locked(struct run *run, uint64_t end);
 
 /* The run has gone: the stage lets go of it. error: the result of waits for blocks that have not
  * come; 0: they go on, with another run. */

@@ -136,14 +136,6 @@ struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
     return run_at(ranges_next(&run->file->runs->runs, &run->blocks, first, end));
 }
 
-void run_set_blocks_locked(struct run *run, uint64_t first, uint64_t n)
-{
-    lock_assert_held(&run->file->stage->lock);
-    run->first = first;
-    run->n = n;
-    ranges_move(&run->file->runs->runs, &run->blocks, first, first + n);
-}
-
 /* ---- what is known of one ---- */
 
 int64_t run_progress_locked(const struct run *run)
@@ -165,7 +157,7 @@ void run_watch_from_locked(struct run *run, int64_t since)
 bool run_is_waited_for_locked(const struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
-    return needs_wait_locked(run->file, run->first, run->first + run->n);
+    return needs_wait_locked(run->file, run->blocks.first, run->blocks.end);
 }
 
 bool run_is_wanted(const struct run *run)
@@ -178,9 +170,9 @@ bool run_is_wanted(const struct run *run)
 uint64_t run_bytes_left(const struct run *run)
 {
     const struct file *file = run->file;
-    uint64_t end = min_u64((run->first + run->n) * file->block_bytes, file->blob.size);
 
-    return end - (run->first + run->done) * file->block_bytes;
+    return min_u64(run->blocks.end * file->block_bytes, file->blob.size) -
+           run->at * file->block_bytes;
 }
 
 /* May a reader that waited for it in vain end it? */
@@ -297,8 +289,7 @@ struct run *run_make_locked(struct file *file, uint64_t first, uint64_t n, enum 
         widen_locked(file, &first, &n);
     lock_init(&run->buffer_lock);
     run->file = file;
-    run->first = first;
-    run->n = n;
+    run->at = first;
     run->when = STAGE_NEVER;
     run->references = 1;
     atomic_store(&run->why, (int)why);
@@ -337,31 +328,31 @@ void runs_hurry_locked(struct file *file, uint64_t first, uint64_t end, enum run
 
 /* ---- leaving ---- */
 
-/* The blocks of the run behind its first n will not come with it. Their claims end first, so that
+/* The blocks of the run from `from` on will not come with it. Their claims end first, so that
  * another run can claim them. Blocks that the run has brought may have been dropped meanwhile, and
  * be coming with another run. */
-static void run_leave_blocks_locked(struct run *run, uint64_t n)
+static void run_leave_blocks_locked(struct run *run, uint64_t from)
 {
     struct file *file = run->file;
 
     lock_assert_held(&file->stage->lock);
-    if (run->claimed > n)
-        staged_unclaim(file_staged(file), run->first + n, run->claimed - n);
-    run->claimed = min_u64(run->claimed, n);
-    for (uint64_t b = run->first + n; b < run->first + run->n; b++)
+    if (run->claimed > from)
+        staged_unclaim(file_staged(file), from, run->claimed - from);
+    run->claimed = min_u64(run->claimed, from);
+    for (uint64_t b = from; b < run->blocks.end; b++)
         if (file_state(file, b) == BLOCK_COMING)
             file_set_locked(file, b, BLOCK_ABSENT);
 }
 
-void run_shorten_locked(struct run *run, uint64_t n)
+void run_shorten_locked(struct run *run, uint64_t end)
 {
-    uint64_t end = run->first + run->n;
+    uint64_t before = run->blocks.end;
 
     lock_assert_held(&run->file->stage->lock);
-    run_leave_blocks_locked(run, n);
-    run->cut = n < run->n ? 0 : run->cut;
-    run_set_blocks_locked(run, run->first, n);
-    needs_again_locked(run->file, run->first + n, end);
+    run_leave_blocks_locked(run, end);
+    run->cut = end < before ? 0 : run->cut;
+    ranges_move(&run->file->runs->runs, &run->blocks, run->blocks.first, end);
+    needs_again_locked(run->file, end, before);
 }
 
 static void let_go_locked(struct run *run)
@@ -376,15 +367,15 @@ static void let_go_locked(struct run *run)
 void run_leave_locked(struct run *run, int error, struct wait **ret_over)
 {
     struct file *file = run->file;
-    uint64_t first = run->first, end = first + run->n;
+    uint64_t first = run->blocks.first, end = run->blocks.end;
 
     lock_assert_held(&run->file->stage->lock);
     run_remove_locked(run);
     run->state = RUN_GONE;
     ranges_remove(&file->runs->runs, &run->blocks);
-    run_leave_blocks_locked(run, run->done);
+    run_leave_blocks_locked(run, run->at);
     if (error < 0)
-        waits_over_locked(file, first + run->done, end, error, ret_over);
+        waits_over_locked(file, run->at, end, error, ret_over);
     if (file->version.whole_only) { /* it hindered others */
         first = 0;
         end = file->blocks;

@@ -166,7 +166,7 @@ static bool is_late_locked(struct run *run, int64_t now)
         return false;
     run_watch_from_locked(run, now);
     pieces = needs_unwanted_locked(run->file, (run->transfer.off + bytes) / run->file->block_bytes,
-                                   run->first + run->n, &unwanted);
+                                   run->blocks.end, &unwanted);
     if (!pieces)
         return false;
     again = stage->speed->wait_ns * (1 + (double)pieces / stage->options.jobs);

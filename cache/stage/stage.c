@@ -81,14 +81,14 @@ static void *stage_main(void *arg)
 
 static int compare_urls(const void *a, const void *b)
 {
-    return strcmp(((const struct file *)a)->key, ((const struct file *)b)->key);
+    return strcmp(((const struct file *)a)->blob.source, ((const struct file *)b)->blob.source);
 }
 
 /* Is it the URL of one of our files? */
 static bool has_url(void *ctx, const char *url)
 {
     struct stage *stage = ctx;
-    const struct file probe = {.key = (char *)(uintptr_t)url};
+    const struct file probe = {.blob.source = (char *)(uintptr_t)url};
     LOCK_SCOPE(&stage->lock);
 
     return tfind(&probe, &stage->by_key, compare_urls);
@@ -112,7 +112,6 @@ static void stage_file_free(void *arg)
     free(file->blob.source);
     free(file->blob.etag);
     free(file->url);
-    free(file->key);
     free(file->version_text);
     free(file->trouble);
     file_free_stale(file);
@@ -170,9 +169,9 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
     stage->limiter = transport->limiter ? transport->limiter : &stage->own_limiter;
     stage->nonce = make_nonce(stage);
     stage->main = stage_main;
-    stage->block_state_bytes = sizeof(*stage->files->state) +
-                               (options->keep == STAGE_ONCE) * sizeof(*stage->files->last) +
-                               (options->keep != STAGE_PIN) * sizeof(*stage->files->when);
+    stage->block_state_bytes = sizeof(*stage->last_file->state) +
+                               (options->keep == STAGE_ONCE) * sizeof(*stage->last_file->last) +
+                               (options->keep != STAGE_PIN) * sizeof(*stage->last_file->when);
     stage->blocks_most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) /
                          STATES_SHARE / stage->block_state_bytes;
     stage->trouble = stage->untold = DIAG_INIT;
@@ -372,7 +371,6 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         .gid = what->gid,
     };
     file->url = strdup(what->url);
-    file->key = strdup(what->key);
     file->parts = what->parts;
     file->version = *what->version;
     file->has_sha256 = what->sha256 != NULL;
@@ -385,7 +383,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
         file->when = calloc(file->blocks ? file->blocks : 1, sizeof(*file->when));
     if (block_store_init(file) < 0 || file_needs_init(file) < 0 || file_runs_init(file) < 0 ||
         !file->blob.name || !file->blob.source || (*what->version->etag && !file->blob.etag) ||
-        !file->url || !file->key || (stage->options.keep == STAGE_ONCE && !file->last) ||
+        !file->url || (stage->options.keep == STAGE_ONCE && !file->last) ||
         (stage->options.keep != STAGE_PIN && !file->when))
         return -ENOMEM;
     return version_describe(stage, what, &file->version_text);
@@ -394,7 +392,7 @@ static int fill_file(struct stage *stage, const struct stage_file *what, struct 
 static int compare_file_keys(const void *a, const void *b)
 {
     const struct file *fa = a, *fb = b;
-    int r = strcmp(fa->key, fb->key);
+    int r = compare_urls(a, b);
 
     return r ? r : strcmp(fa->version_text, fb->version_text);
 }
@@ -410,10 +408,7 @@ static int add_locked(struct stage *stage, struct file *file, struct file **ret)
     *ret = *found;
     if (*found != file)
         return 0;
-    if (stage->last_file)
-        atomic_store(&stage->last_file->next, file);
-    else
-        stage->files = file;
+    atomic_store(stage->last_file ? &stage->last_file->next : &stage->files, file);
     stage->last_file = file;
     stage->n_files++;
     atomic_fetch_add(&stage->counters.total_bytes, file->blob.size);
@@ -459,7 +454,7 @@ int stage_add(struct stage *stage, const struct stage_file *what, struct blob **
 
 const void *stage_parts(const struct blob *blob)
 {
-    return blob->ops == &stage_blob_ops ? ((const struct file *)blob)->parts : NULL;
+    return stage_has(blob) ? ((const struct file *)blob)->parts : NULL;
 }
 
 uint64_t stage_own_number(const struct stage *stage)

@@ -30,19 +30,19 @@
 static bool run_claim(struct run *run)
 {
     struct file *file = run->file;
-    uint64_t n;
+    uint64_t first = run->blocks.first, end = run->blocks.end, claimed;
 
     if (run->claimed || run->steals)
         return true;
-    n = staged_claim(file_staged(file), run->first, run->n);
+    claimed = first + staged_claim(file_staged(file), first, end - first);
     LOCK_SCOPE(&file->stage->lock);
 
-    run->claimed = n;
-    if (n < run->n) {
-        file_leave_to_others_locked(file, run->first + n, run->first + run->n);
-        run_set_blocks_locked(run, run->first, n);
+    run->claimed = claimed;
+    if (claimed < end) {
+        file_leave_to_others_locked(file, claimed, end);
+        ranges_move(&file->runs->runs, &run->blocks, first, claimed);
     }
-    return n > 0;
+    return claimed > first;
 }
 
 /* Has another process fetched this block before the claim? One that does not match its record is
@@ -62,7 +62,7 @@ static bool has_come(const struct run *run, uint64_t block, uint64_t record, uin
 /* After the claim: has another process fetched blocks of the run before? */
 static bool run_finds_some_came(const struct run *run)
 {
-    uint64_t record[LOOK_AT_ONCE], first = run->first, end = first + run->n;
+    uint64_t record[LOOK_AT_ONCE], first = run->blocks.first, end = run->blocks.end;
     AUTO_FREE uint8_t *buf = NULL;
     const struct file *file = run->file;
     bool any = false;
@@ -94,7 +94,7 @@ static bool run_is_done_elsewhere(const struct run *run)
 /* Processes that have failed together come back apart, and so do their runs. */
 static uint64_t random_of(const struct run *run)
 {
-    return (((uint64_t)run->began >> 12) + run->first) ^ run->file->stage->nonce >> 1;
+    return (((uint64_t)run->began >> 12) + run->blocks.first) ^ run->file->stage->nonce >> 1;
 }
 
 /* A transfer has failed and may work later. True: the run leaves. */
@@ -126,7 +126,7 @@ static void go_on_within_block_locked(struct run *run)
 {
     lock_assert_held(&run->file->stage->lock);
     run->is_late = run->stopping = false;
-    run_shorten_locked(run, run->done + 1);
+    run_shorten_locked(run, run->at + 1);
     run_sleep_locked(run, stage_now(run->file->stage));
 }
 
@@ -144,7 +144,7 @@ static int run_settle_locked(struct run *run, enum transfer_end how, uint64_t re
     int error = 0;
 
     lock_assert_held(&run->file->stage->lock);
-    if (run->done == run->n)
+    if (run->at == run->blocks.end)
         how = TRANSFER_DONE;
     else if (how == TRANSFER_DONE || (how == TRANSFER_WHOLE && run->version.whole_only))
         how = TRANSFER_AGAIN; /* the transport sent fewer bytes than it claims, or nonsense */
@@ -235,7 +235,7 @@ static void drop_run(struct run *run, bool again, int error, const struct diag *
     lock_take(&stage->lock);
     if (!again ||
         run->why == RUN_AHEAD) /* else look-ahead would ask for the same blocks for ever */
-        needs_ahead_ended_locked(run->file, run->first, run->n, again);
+        needs_ahead_ended_locked(run->file, run->blocks.first, run->blocks.end, again);
     run_leave_locked(run, run->stopping ? 0 : error, &over);
     stage_kick_locked(stage);
     lock_drop(&stage->lock);
@@ -260,7 +260,7 @@ static int prepare_transfer(struct run *run)
     int r = get_buffer(run);
     LOCK_SCOPE(&stage->lock);
 
-    if (r == 0 && !run->done && run->fill < run->skip) {
+    if (r == 0 && run->at == run->blocks.first && run->fill < run->skip) {
         memset(run->buffer, 0, run->skip);
         run->fill = run->skip;
     }
@@ -271,9 +271,9 @@ static int prepare_transfer(struct run *run)
     run->transfer.stale = run_stale_came;
     run->version = file->version;
     run->transfer.version = &run->version;
-    run->transfer.off = (run->first + run->done) * file->block_bytes + run->fill;
+    run->transfer.off = run->at * file->block_bytes + run->fill;
     run->transfer.len = run_bytes_left(run) - run->fill - run->cut;
-    run->bytes = 0;
+    run->bytes = run->watched_bytes = 0;
     run->share = transfer_share(stage->options.retry_limit_s, stage->runs->n_active);
     run->was_paused = false;
     run->began = run->published = stage_now(stage);
@@ -308,7 +308,7 @@ static void run_begin(struct run *run, unsigned begun)
     }
     if (run_finds_some_came(run)) { /* other runs bring the rest */
         drop_run(run, true, 0, NULL);
-        look_at_blocks(run->file, run->first, run->first + run->n);
+        look_at_blocks(run->file, run->blocks.first, run->blocks.end);
         return;
     }
     if (run_is_done_elsewhere(run)) {
@@ -337,37 +337,25 @@ static void run_begin(struct run *run, unsigned begun)
 
 /* ---- places ---- */
 
-/* For a run of one kind: the places that it may have, and how many are taken. */
-struct places {
-    size_t taken, most;
-};
-
-static struct places places_locked(const struct stage *stage, enum run_why why, bool small)
+/* Is a place free for a run of one kind? One place is for demands only. */
+static bool has_place_locked(const struct stage *stage, enum run_why why, bool small)
 {
-    unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs;
-    struct places ret = {.taken = stage->runs->n_active, .most = all};
+    unsigned all = limiter_most(stage->limiter), jobs = stage->options.jobs, most = all;
+    size_t taken = stage->runs->n_active;
     const struct run *run;
 
     lock_assert_held(&stage->lock);
-    if (why == RUN_BACKGROUND && small && all / 2 > jobs)
-        ret.most = all / 2;
-    if (small || all == jobs)
-        return ret;
-    ret = (struct places){.most = jobs};
-    TAILQ_FOREACH (run, &stage->runs->active, link)
-        ret.taken += !run->small && !run->paused;
-    if (stage->runs->n_active >= all)
-        ret.taken = ret.most;
-    return ret;
-}
-
-/* Is a place free? One place is for demands only. */
-static bool has_place_locked(const struct stage *stage, enum run_why why, bool small)
-{
-    struct places places = places_locked(stage, why, small);
-
-    lock_assert_held(&stage->lock);
-    return places.taken + (why != RUN_DEMAND) < places.most;
+    if (taken >= all)
+        return false;
+    if (!small && all != jobs) {
+        most = jobs;
+        taken = 0;
+        TAILQ_FOREACH (run, &stage->runs->active, link)
+            taken += !run->small && !run->paused;
+    } else if (why == RUN_BACKGROUND && all / 2 > jobs) {
+        most = all / 2;
+    }
+    return taken + (why != RUN_DEMAND) < most;
 }
 
 bool runs_have_place_locked(struct stage *stage)
@@ -404,14 +392,13 @@ static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
              worth = near_bytes || file->runs->n_small < SMALL_MANY
                          ? near_bytes
                          : min_u64(speed_near_worth_locked(stage, true), NEAR_MOST / 2),
-             tile = 1, from, to;
+             tile, from, to;
 
     lock_assert_held(&stage->lock);
     if (!worth || !stage->begun || !stage->options.background || stage->options.rate ||
-        !keep_held_all(stage))
+        !keep_holds_all(stage))
         return false;
-    while (2 * tile * file->block_bytes <= worth)
-        tile *= 2;
+    tile = file_tile(file, worth);
     from = *first / tile * tile;
     to = min_u64(from + tile, file->blocks);
     for (; *first > from && file_is_free(file, *first - 1); (*first)--)

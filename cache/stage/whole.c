@@ -8,17 +8,8 @@
 
 void stage_count(struct stage *stage)
 {
-    struct file *file;
-
-    lock_take(&stage->lock);
-    file = stage->files;
-    lock_drop(&stage->lock);
-    for (; file; file = atomic_load(&file->next)) {
-        if (!file->blocks || file_take(file, NULL) < 0)
-            continue;
+    for (struct file *file = stage->files; file; file = file->next)
         file_count(file);
-        file_put(file);
-    }
 }
 
 uint64_t stage_staged(const struct blob *blob)

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -80,4 +82,16 @@ void temp_folder(const char *folder, const char *name)
 
     temp_path(folder, name, path);
     must(mkdir(path, 0700) == 0, path);
+}
+
+bool temp_mount(const char *folder, const char *name, const char *size, char ret[static PATH_MAX])
+{
+    char options[64];
+
+    temp_folder(folder, name);
+    temp_path(folder, name, ret);
+    snprintf(options, sizeof(options), "size=%s,mode=0700", size);
+    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", ret, "tmpfs", 0, options) == 0;
 }

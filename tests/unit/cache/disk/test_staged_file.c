@@ -1453,9 +1453,7 @@ static void test_full__enospc__and_drops_help(void **state)
     uint64_t n = 0;
     int r = 0;
 
-    temp_folder(*state, "tiny");
-    temp_path(*state, "tiny", path);
-    if (geteuid() != 0 || mount("tmpfs", path, "tmpfs", 0, "size=64k,mode=0700") < 0)
+    if (!temp_mount(*state, "tiny", "64k", path))
         skip();
     key.size = 3000 * BLOCK; /* pages of records that are holes, and have to stay so */
     reader.staged = open_key(path, &key);

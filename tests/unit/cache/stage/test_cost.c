@@ -28,6 +28,9 @@ static _Atomic uint64_t looks; /* at runs, for waits */
 #define MOST  2000 /* readers that wait */
 #define SIZE  (2 * MOST * BLOCK)
 #define JOBS  2
+#define KIB   UINT64_C(1024)
+#define MIB   (KIB * KIB)
+#define MS    INT64_C(1000000)
 
 static uint8_t content[SIZE];
 
@@ -324,6 +327,559 @@ static void test_ahead__reader_moves__what_was_queued_is_not_fetched(void **stat
     close_fixture(&f);
 }
 
+/* The window ahead of a reader in sequence, after each of its reads. */
+static void test_ahead__reads_in_sequence__a_window_that_doubles(void **state)
+{
+    static const struct {
+        uint64_t off, len;    /* read */
+        unsigned in_sequence; /* afterwards */
+        uint64_t window, end; /* bytes of the window; byte where it ends */
+        uint64_t at;          /* byte from which on the next read looks again; 0: none */
+        uint64_t from, to;    /* blocks that are queued; 0: as before */
+    } reads[] = {
+        {0, BLOCK, 0, 0, 0, 0, 0, 0},
+        {BLOCK, BLOCK, 1, 0, 0, 0, 0, 0},
+        {2 * BLOCK, BLOCK, 2, 256 * KIB, 12 * KIB + 256 * KIB, 12 * KIB + 128 * KIB, 3, 67},
+        {3 * BLOCK, BLOCK, 3, 512 * KIB, 16 * KIB + 512 * KIB, 16 * KIB + 256 * KIB, 3, 132},
+        {4 * BLOCK, BLOCK, 4, MIB, 20 * KIB + MIB, 20 * KIB + 512 * KIB, 3, 261},
+        {5 * BLOCK, BLOCK, 5, MIB, 20 * KIB + MIB, 20 * KIB + 512 * KIB, 3, 261}, /* enough is */
+        {5 * BLOCK, BLOCK, 5, MIB, 20 * KIB + MIB, 20 * KIB + 512 * KIB, 3, 261}, /* the same */
+        {20 * KIB + 1, BLOCK, 6, 2 * MIB, 24 * KIB + 1 + 2 * MIB, 24 * KIB + 1 + MIB, 3, 519},
+        /* as far out of order as it may be: 4 MiB */
+        {4 * MIB + 24 * KIB + 1, BLOCK, 7, 4 * MIB, 8 * MIB + 28 * KIB + 1, 6 * MIB + 28 * KIB + 1,
+         3, 2056},
+        {24 * KIB, 4 * KIB + 1, 7, 4 * MIB, 8 * MIB + 28 * KIB + 1, 6 * MIB + 28 * KIB + 1, 3,
+         2056},
+        {24 * KIB, 4 * KIB, 0, 0, 0, 0, 0, 0}, /* and further */
+        /* not known to be in sequence: no further away than one more read */
+        {36 * KIB, 8 * KIB, 1, 0, 0, 0, 0, 0},
+        {52 * KIB + 1, 8 * KIB, 0, 0, 0, 0, 0, 0},
+        {40 * KIB, 6 * KIB, 0, 0, 0, 0, 0, 0},
+        {46 * KIB, 2 * KIB, 1, 0, 0, 0, 0, 0},
+        {52 * KIB, 2 * KIB, 2, 256 * KIB, 54 * KIB + 256 * KIB, 54 * KIB + 128 * KIB, 13, 78},
+        {SIZE - 64 * KIB, BLOCK, 0, 0, 0, 0, 0, 0},
+        {SIZE - 60 * KIB, BLOCK, 1, 0, 0, 0, 0, 0},
+        {SIZE - 56 * KIB, BLOCK, 2, 256 * KIB, SIZE, 0, SIZE / BLOCK - 13, SIZE / BLOCK},
+        {SIZE - 52 * KIB, BLOCK, 3, 512 * KIB, SIZE, 0, SIZE / BLOCK - 13, SIZE / BLOCK},
+    };
+    struct fixture f;
+    struct file *file;
+    const struct file_needs *n;
+
+    open_fixture(&f, *state, 30, false);
+    file = (struct file *)f.s.blob;
+    n = file->needs;
+    lock_take(&f.s.stage->lock);
+    for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
+        needs_ahead_locked(file, reads[i].off, reads[i].len);
+        if (n->in_sequence != reads[i].in_sequence || n->ahead_bytes != reads[i].window ||
+            n->ahead_end != reads[i].end ||
+            atomic_load(&file->ahead_at) != (reads[i].at ? reads[i].at : UINT64_MAX) ||
+            n->ahead.is_queued != (reads[i].to > 0) ||
+            (reads[i].to && (n->ahead.at != reads[i].from || n->ahead.end != reads[i].to)))
+            fail_msg("read %zu: %u, %llu, %llu, %llu, %llu to %llu", i, n->in_sequence,
+                     (unsigned long long)n->ahead_bytes, (unsigned long long)n->ahead_end,
+                     (unsigned long long)atomic_load(&file->ahead_at),
+                     (unsigned long long)n->ahead.at, (unsigned long long)n->ahead.end);
+    }
+    needs_ahead_ended_locked(file, 5, 15, true); /* again, from there on */
+    assert_int_equal(n->ahead.at, 5);
+    needs_ahead_ended_locked(file, 5, 15, false); /* behind it */
+    assert_int_equal(n->ahead.at, 15);
+    needs_ahead_ended_locked(file, 5, 15, false); /* it is not in there */
+    needs_ahead_ended_locked(file, 16, 26, false);
+    needs_ahead_ended_locked(file, SIZE / BLOCK, SIZE, true);
+    assert_int_equal(n->ahead.at, 15);
+    needs_ahead_ended_locked(file, 15, SIZE, false);
+    assert_int_equal(n->ahead.at, SIZE / BLOCK);
+    f.s.stage->options.no_ahead = true;
+    needs_ahead_locked(file, 0, BLOCK);
+    assert_int_equal(n->in_sequence, 3);
+    lock_drop(&f.s.stage->lock);
+    close_fixture(&f);
+}
+
+/* What readers wait for among some blocks. The transfers stand still. */
+static void test_needs__among_blocks__of_waits_only(void **state)
+{
+    static const struct {
+        uint64_t first, end, pieces, unwanted; /* blocks */
+        uint64_t from, to;                     /* bytes that are waited for; both 0: none */
+    } cases[] = {
+        {0, 100, 2, 13, 10 * BLOCK + 7, 16 * BLOCK},
+        {10, 100, 1, 3, 10 * BLOCK + 7, 16 * BLOCK},
+        {0, 10, 0, 0, 0, 0},
+        {0, 11, 1, 10, 10 * BLOCK + 7, 11 * BLOCK},
+        {11, 16, 1, 3, 11 * BLOCK, 16 * BLOCK},
+        {11, 13, 0, 0, 11 * BLOCK, 11 * BLOCK + 9},
+        {13, 14, 0, 0, 13 * BLOCK, 14 * BLOCK}, /* ahead */
+        {12, 13, 0, 0, 0, 0},
+        {16, SIZE / BLOCK, 0, 0, 0, 0},
+    };
+    struct waiting waiting[3] = {0};
+    struct fixture f;
+    struct file *file;
+
+    open_fixture(&f, *state, 30, false);
+    file = (struct file *)f.s.blob;
+    waiting[1].waiter.ahead = true;
+    for (unsigned i = 0; i < 3; i++) {
+        waiting[i].f = &f;
+        waiting[i].waiter.done = waiting_done;
+        atomic_store(&waiting[i].waiter.pending, 1);
+    }
+    blob_fetch(f.s.blob, 10 * BLOCK + 7, BLOCK + 2, &waiting[0].waiter);
+    blob_fetch(f.s.blob, 13 * BLOCK, BLOCK, &waiting[1].waiter);
+    blob_fetch(f.s.blob, 15 * BLOCK, BLOCK, &waiting[2].waiter);
+    for (unsigned i = 0; i < 3; i++)
+        waiter_done(&waiting[i].waiter, 0, NULL);
+    lock_take(&f.s.stage->lock);
+    assert_int_equal(needs_waits_locked(f.s.stage), 3);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t first = cases[i].first, end = cases[i].end, unwanted, from, to;
+        uint64_t pieces = needs_unwanted_locked(file, first, end, &unwanted);
+
+        needs_bytes_locked(file, first, end, &from, &to);
+        if (pieces != cases[i].pieces || unwanted != cases[i].unwanted * BLOCK ||
+            needs_wait_locked(file, first, end) != (cases[i].to > 0) ||
+            (cases[i].to ? from != cases[i].from || to != cases[i].to : from <= to))
+            fail_msg("case %zu: %llu, %llu, %llu to %llu", i, (unsigned long long)pieces,
+                     (unsigned long long)unwanted, (unsigned long long)from,
+                     (unsigned long long)to);
+    }
+    assert_true(needs_end_a_wait_locked(file, 10, 12) && needs_end_a_wait_locked(file, 0, 14));
+    assert_true(!needs_end_a_wait_locked(file, 10, 11) && !needs_end_a_wait_locked(file, 11, 13));
+    assert_true(needs_end_a_wait_locked(file, 11, 14)); /* the second one */
+    lock_drop(&f.s.stage->lock);
+    let_pass(&f, UINT32_MAX);
+    wait_over(&f, 3);
+    close_fixture(&f);
+}
+
+/* ---- how fast the remote is ---- */
+
+static bool is_about(double x, double want)
+{
+    return x > want * 0.999999 && x < want * 1.000001;
+}
+
+static void test_speed__measured__adapts(void **state)
+{
+    static const struct {
+        uint64_t first_bytes, bytes;
+        int64_t first_at, waited, end; /* ms after it began */
+        bool crowded, paused;
+        uint64_t run_bytes; /* afterwards */
+        double wait_ns, byte_ns, wait_least, byte_least;
+    } cases[] = {
+        /* 1 MiB in 100 ms: 2 MiB in 200 */
+        {0, MIB, 10, 10, 100, false, false, (3 * MIB + 2 * MIB) / 4, 10e6,
+         50 + (90e6 / MIB - 50) / 4, 10e6, 90e6 / MIB},
+        /* as much as a connection may have, and as little */
+        {MIB, MIB, 10, 0, 11, false, false, (3 * MIB + 8 * MIB) / 4, 1, 50, 10e6, 0},
+        {0, BLOCK, 10, 10, 1000000, false, false, (3 * MIB + 2 * BLOCK) / 4, 10e6, 50, 10e6, 0},
+        {0, BLOCK - 1, 10, 10, 100, false, false, MIB, 10e6, 50, 10e6, 0},
+        {0, 0, 0, 0, 100, false, false, MIB, 0, 50, 0, 0},
+        {0, MIB, 10, 10, 0, false, false, MIB, 10e6, 50, 10e6, 0},
+        /* fewer bytes than give a speed, and enough */
+        {BLOCK, 64 * KIB + BLOCK - 1, 10, 10, 100, false, false,
+         (3 * MIB + (64 * KIB + BLOCK - 1) * 2) / 4, 10e6, 50, 10e6, 0},
+        {BLOCK, 64 * KIB + BLOCK, 10, 10, 100, false, false, (3 * MIB + (64 * KIB + BLOCK) * 2) / 4,
+         10e6, 50 + (90e6 / (64 * KIB) - 50) / 4, 10e6, 90e6 / (64 * KIB)},
+        /* not while others are under way, or it was paused */
+        {0, MIB, 10, 10, 100, true, false, (3 * MIB + 2 * MIB) / 4, 0, 50, 10e6, 90e6 / MIB},
+        {0, MIB, 10, 10, 100, false, true, (3 * MIB + 2 * MIB) / 4, 0, 50, 0, 0},
+        {0, MIB, -1, 10, 100, false, false, (3 * MIB + 2 * MIB) / 4, 0, 50, 0, 0},
+    };
+    struct stage_fixture s;
+    struct speed *speed;
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+
+    options.far_ms = 5;
+    stage_fixture_open(&s, *state, &options, &remote);
+    speed = s.stage->speed;
+    lock_take(&s.stage->lock);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run run = {.file = (struct file *)s.blob,
+                          .first_bytes = cases[i].first_bytes,
+                          .bytes = cases[i].bytes,
+                          .first_at = 5 * MS + cases[i].first_at * MS,
+                          .began = 5 * MS,
+                          .waited = cases[i].waited * MS,
+                          .crowded = cases[i].crowded,
+                          .was_paused = cases[i].paused};
+
+        *speed = (struct speed){.run_bytes = MIB, .byte_ns = 50};
+        speed_measure_locked(s.stage, &run, 5 * MS + cases[i].end * MS);
+        if (speed->run_bytes + 1 < cases[i].run_bytes || /* a double is rounded */
+            speed->run_bytes > cases[i].run_bytes ||
+            !(speed->wait_ns == cases[i].wait_ns || is_about(speed->wait_ns, cases[i].wait_ns)) ||
+            !is_about(speed->byte_ns, cases[i].byte_ns) ||
+            speed->wait_least != cases[i].wait_least ||
+            !(speed->byte_least == cases[i].byte_least ||
+              is_about(speed->byte_least, cases[i].byte_least)))
+            fail_msg("case %zu: %llu, %f, %f, %f, %f", i, (unsigned long long)speed->run_bytes,
+                     speed->wait_ns, speed->byte_ns, speed->wait_least, speed->byte_least);
+    }
+    /* Later ones count an eighth, or a quarter; of a crowd only those that waited less. */
+    for (unsigned i = 0; i < 4; i++) {
+        struct run run = {.file = (struct file *)s.blob,
+                          .bytes = MIB,
+                          .first_at = 20 * MS,
+                          .waited = i % 2 ? 4 * MS : 20 * MS,
+                          .crowded = i >= 2};
+
+        *speed =
+            (struct speed){.wait_ns = 12e6, .byte_ns = 50, .wait_least = 30e6, .byte_least = 1};
+        speed_measure_locked(s.stage, &run, 120 * MS);
+        assert_true(is_about(speed->wait_ns, i == 0 ? 13e6 : i == 2 ? 12e6 : 11e6));
+        assert_true(is_about(speed->byte_ns, i < 2 ? 50 + (100e6 / MIB - 50) / 4 : 50));
+        assert_true(speed->wait_least == 20e6 && is_about(speed->byte_least, 1 + 1.0 / 8192));
+    }
+    /* How many bytes are worth a transfer, and which are few. */
+    *speed = (struct speed){.wait_ns = 5e6, .byte_ns = 50, .run_bytes = 3 * MIB};
+    assert_int_equal(runs_worth_locked(s.stage), 100000);
+    assert_true(speed_is_small_locked(s.stage, RUN_DEMAND, 100000));
+    assert_false(speed_is_small_locked(s.stage, RUN_AHEAD, 100001));
+    assert_true(speed_is_small_locked(s.stage, RUN_BACKGROUND, 12500));
+    assert_false(speed_is_small_locked(s.stage, RUN_BACKGROUND, 12501));
+    speed->wait_ns = 4.9e6; /* it is near */
+    assert_false(speed_is_small_locked(s.stage, RUN_DEMAND, 1));
+    speed->wait_ns = 50e6;
+    assert_true(speed_is_small_locked(s.stage, RUN_DEMAND, 256 * KIB));
+    assert_false(speed_is_small_locked(s.stage, RUN_DEMAND, 256 * KIB + 1));
+    assert_int_equal(run_bytes_locked(s.stage, false), 3 * MIB);
+    assert_int_equal(run_bytes_locked(s.stage, true), MIB);
+    s.stage->options.rate = 2 * MIB;
+    assert_int_equal(run_bytes_locked(s.stage, false), MIB / 2);
+    speed_spend_locked(s.stage, 100 * NS_PER_S, MIB); /* half a second, since at most one ago */
+    assert_int_equal(speed_budget_locked(s.stage), 99 * NS_PER_S + NS_PER_S / 2);
+    speed_spend_locked(s.stage, 100 * NS_PER_S, 2 * MIB);
+    assert_int_equal(speed_budget_locked(s.stage), 100 * NS_PER_S + NS_PER_S / 2);
+    lock_drop(&s.stage->lock);
+    stage_fixture_close(&s);
+}
+
+/* A request to a near remote brings what comes in a millisecond. */
+static void test_speed__near__worth_of_a_request(void **state)
+{
+    static const struct {
+        double wait_least, wait_ns, byte_least;
+        uint64_t near, far; /* bytes, of a near remote and of any */
+    } cases[] = {
+        {0, 0, 0, 0, 0},
+        {0, 1e6, 10, 0, 0}, /* not measured */
+        {1e6, 1e6, 10, 100000, 100000},
+        {1e6, 1e6, 0, 128 * KIB, 128 * KIB},
+        {4.9e6, 9e6, 10, 100000, 100000},
+        {9e6, 4.9e6, 10, 100000, 100000},
+        {5e6, 5e6, 10, 0, 100000},
+    };
+    struct stage_fixture s;
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+
+    options.far_ms = 5;
+    stage_fixture_open(&s, *state, &options, &remote);
+    lock_take(&s.stage->lock);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        *s.stage->speed = (struct speed){.wait_ns = cases[i].wait_ns,
+                                         .wait_least = cases[i].wait_least,
+                                         .byte_least = cases[i].byte_least};
+        assert_int_equal(speed_near_worth_locked(s.stage, false), cases[i].near);
+        assert_int_equal(speed_near_worth_locked(s.stage, true), cases[i].far);
+    }
+    lock_drop(&s.stage->lock);
+    stage_fixture_close(&s);
+}
+
+/* ---- which blocks are needed last ---- */
+
+/* A forecast with a time for each block. */
+struct timed {
+    struct stage_needs needs;
+    uint64_t time[SIZE / BLOCK];
+    unsigned asked;
+};
+
+static uint64_t timed_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+{
+    struct timed *timed = ctx;
+
+    (void)blob;
+    assert_int_equal(len, BLOCK);
+    timed->asked++;
+    return timed->time[off / BLOCK];
+}
+
+static struct timed timed = {.needs = {.next = NULL, .when = timed_when, .ctx = &timed}};
+
+static void open_keeping(struct stage_fixture *s, const char *folder, uint64_t limit)
+{
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+
+    options.keep = STAGE_PLAN;
+    options.jobs = JOBS;
+    options.limit = limit;
+    options.limit_percent = 0;
+    options.own_limit = limit / 2;
+    stage_fixture_open(s, folder, &options, &remote);
+    stage_set_needs(s->stage, &timed.needs);
+}
+
+/* The latest ones are those of the times [last - n + 1, last], and that many were asked for. */
+static void expect_latest(struct stage *stage, size_t remembered, size_t capacity, size_t n,
+                          uint64_t last, unsigned least, unsigned most)
+{
+    AUTO_FREE struct victim *list = calloc(2 * capacity, sizeof(*list));
+
+    timed.asked = 0;
+    assert_int_equal(latest_find(stage, &timed.needs, remembered, list, capacity), n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(list[i].when, last - i);
+        assert_int_equal(timed.time[list[i].block], last - i);
+        assert_int_equal(list[i].in_memory, list[i].block >= 1000);
+    }
+    assert_in_range(timed.asked, least, most);
+}
+
+static void test_keep__latest__found_with_few_questions(void **state)
+{
+    struct stage_fixture s;
+    struct file *file;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    file = (struct file *)s.blob;
+    lock_take(&s.stage->lock);
+    for (uint64_t b = 0; b < 1000; b++) {
+        file_set_locked(file, b, BLOCK_HERE);
+        timed.time[b] = 1 + b * 617 % 1000; /* each of 1 to 1000 once */
+    }
+    lock_drop(&s.stage->lock);
+    expect_latest(s.stage, 0, 16, 16, 1000, 1000, 1000);
+    expect_latest(s.stage, 0, 2000, 1000, 1000, 1000, 1000);
+    expect_latest(s.stage, 1000, 16, 16, 1000, 1, 20); /* nothing has passed */
+    for (uint64_t b = 0; b < 1000; b++) /* half of them were read, and are needed again */
+        timed.time[b] += timed.time[b] <= 500 ? 1000 : 0;
+    expect_latest(s.stage, 1000, 16, 16, 1500, 500, 530);
+    for (uint64_t b = 1000; b < 1003; b++) { /* three in memory */
+        timed.time[b] = b + 501;
+        overflow_add(s.stage->overflow, file, b, content, 0, BLOCK, false);
+    }
+    expect_latest(s.stage, 1000, 16, 16, 1503, 3, 23);
+    expect_latest(s.stage, 0, 1, 1, 1503, 1003, 1003);
+    for (uint64_t b = 0; b < 1003; b++) /* all has passed */
+        timed.time[b] += 2000;
+    expect_latest(s.stage, 1000, 3, 3, 3503, 1003, 1020);
+    stage_fixture_close(&s);
+}
+
+/* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
+ * bring, but no more than an eighth. */
+static void test_keep__ahead__displaces_little(void **state)
+{
+    static const struct {
+        bool is_full;
+        uint64_t staged;
+        double wait_ns; /* byte_ns is 10 */
+        uint64_t ahead; /* bytes that it has displaced */
+        uint64_t left;
+    } cases[] = {
+        {false, 32 * MIB, 0, 0, UINT64_MAX}, {true, 32 * MIB, 0, 0, MIB},
+        {true, 32 * MIB, 2e6, 0, MIB},       {true, 32 * MIB, 5e6, 0, 2000000},
+        {true, 32 * MIB, 5e6, 1999999, 1},   {true, 32 * MIB, 5e6, 2000000, 0},
+        {true, 32 * MIB, 1e9, 0, 4 * MIB},   {true, 7, 1e9, 0, 1},
+        {true, 32 * MIB, 0, MIB + 1, 0},
+    };
+    struct stage_fixture s;
+    struct keeping *k;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    k = s.stage->keeping;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        k->is_full = cases[i].is_full;
+        k->ahead_bytes = cases[i].ahead;
+        atomic_store(&s.counters->staged_bytes, cases[i].staged);
+        s.stage->speed->wait_ns = cases[i].wait_ns;
+        s.stage->speed->byte_ns = 10;
+        assert_int_equal(keep_ahead_left(s.stage), cases[i].left);
+    }
+    atomic_store(&s.counters->staged_bytes, 0);
+    stage_fixture_close(&s);
+}
+
+/* Can the cache hold all, a 32nd more for its records, and what else is in the folder? */
+static void test_keep__holds_all__by_sizes(void **state)
+{
+    const uint64_t limit = 128 * MIB;
+    struct stage_fixture s;
+    uint64_t others, total;
+
+    open_keeping(&s, *state, limit);
+    others = quota_used(s.stage->quota);
+    for (unsigned i = 0; i < 4; i++) { /* its own limit, then that of the folder */
+        total = (i < 2 ? limit / 2 : limit - others) / 33 * 32 + i % 2 * 32;
+        s.stage->options.own_limit = i < 2 ? limit / 2 : 0;
+        atomic_store(&s.counters->total_bytes, total);
+        s.stage->keeping->holds_at = 0;
+        keep_look(s.stage, 5 * NS_PER_S);
+        assert_int_equal(keep_holds_all(s.stage), i % 2 == 0);
+    }
+    atomic_store(&s.counters->total_bytes, 0);
+    keep_look(s.stage, 6 * NS_PER_S - 1); /* not again within a second */
+    assert_false(keep_holds_all(s.stage));
+    keep_look(s.stage, 6 * NS_PER_S);
+    assert_true(keep_holds_all(s.stage));
+    stage_fixture_close(&s);
+}
+
+/* ---- when the background works ---- */
+
+static void test_background__when__by_what_it_waits_for(void **state)
+{
+    struct fixture f;
+    struct stage *stage;
+    struct background *b;
+
+    open_fixture(&f, *state, 30, true);
+    stage = f.s.stage;
+    b = stage->background;
+    lock_take(&stage->lock);
+    b->look_until = 150;
+    assert_int_equal(background_next_look_locked(stage, 100), INT64_MAX); /* it has not begun */
+    stage->begun = true;
+    assert_int_equal(background_next_look_locked(stage, 100), 150);
+    b->hold_until = 140;
+    assert_int_equal(background_next_look_locked(stage, 100), 140);
+    stage->speed->budget_ns = 130;
+    assert_int_equal(background_next_look_locked(stage, 100), 130);
+    stage->full_until = 120;
+    assert_int_equal(background_next_look_locked(stage, 100), 130); /* it is not full */
+    stage->full_error = -ENOSPC;
+    assert_int_equal(background_next_look_locked(stage, 100), 120);
+    assert_int_equal(background_next_look_locked(stage, 120), 130);
+    assert_int_equal(background_next_look_locked(stage, 150), INT64_MAX);
+    stage->options.background = false;
+    assert_int_equal(background_next_look_locked(stage, 100), INT64_MAX);
+    stage->options.background = true;
+
+    /* a turn through the files */
+    assert_true(!may_turn_locked(stage, 149) && may_turn_locked(stage, 150));
+    stage->full_until = 160;
+    assert_true(!may_turn_locked(stage, 159) && may_turn_locked(stage, 160));
+    stage->keeping->is_full = true;
+    assert_false(may_turn_locked(stage, 160));
+    stage->keeping->holds_all = true;
+    assert_true(may_turn_locked(stage, 160));
+
+    /* needs of the forecast */
+    assert_false(forecast_may_locked(stage, 200)); /* there is none */
+    stage_set_needs(stage, &timed.needs);
+    assert_true(forecast_may_locked(stage, 200));
+    assert_true(!forecast_may_locked(stage, 159) && forecast_may_locked(stage, 160));
+    stage->options.keep = STAGE_PLAN; /* what it needs displaces others */
+    assert_true(!forecast_may_locked(stage, 139) && forecast_may_locked(stage, 140));
+    b->dry = true;
+    assert_false(forecast_may_locked(stage, 200));
+    b->n = 1;
+    assert_true(forecast_may_locked(stage, 200));
+    b->jumps_seen = 1; /* those that are left are of before the jump */
+    assert_false(forecast_may_locked(stage, 200));
+    b->dry = false;
+    assert_true(forecast_may_locked(stage, 200));
+    b->all_here = true;
+    b->missed_at = stage->missed;
+    assert_false(forecast_may_locked(stage, 200));
+    stage->options.keep = STAGE_ONCE;
+    assert_true(forecast_may_locked(stage, 200));
+    stage->options.keep = STAGE_PLAN;
+    b->missed_at++;
+    assert_true(forecast_may_locked(stage, 200));
+    lock_drop(&stage->lock);
+
+    /* no space for a need; the end of a turn */
+    b->hold_until = 0;
+    assert_true(hold(stage, 5) == STEP_HELD && b->hold_until == 5 + 20 * MS);
+    b->changes_seen = 1;
+    assert_true(hold(stage, 7) == STEP_HELD && b->hold_until == 5 + 20 * MS);
+    for (unsigned i = 0; i < 4; i++) { /* something is missing, of many files; added meanwhile */
+        b->saw_missing = i < 2;
+        b->added = i == 2;
+        stage->n_files = i == 1 ? 1000 : 999;
+        end_turn(stage, 5);
+        assert_int_equal(b->look_until, i == 3 ? INT64_MAX : 5 + (i == 1 ? 2000 : 100) * MS);
+        assert_true(b->all_staged == (i == 3) && b->all_here == (i == 3) && !b->saw_missing);
+    }
+    stage->n_files = 1;
+    stage->options.keep = STAGE_PIN;
+    stage_set_needs(stage, NULL);
+    close_fixture(&f);
+}
+
+/* ---- the blocks of a run of the background ---- */
+
+static void test_blocks__of_a_run__of_needs_and_neighbours(void **state)
+{
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+    struct background b = {.n = 5};
+    struct stage_fixture s;
+    const struct file *file;
+    struct blocks found;
+
+    stage_fixture_open(&s, *state, &options, &remote);
+    file = (const struct file *)s.blob;
+    for (unsigned i = 0; i < 5; i++) { /* blocks 10; 11; 90; 9 and 10; 13 */
+        static const uint64_t first[] = {10, 11, 90, 9, 13}, n[] = {1, 1, 1, 2, 1};
+
+        b.need[i] = (struct stage_need){s.blob, first[i] * BLOCK, n[i] * BLOCK, i};
+    }
+    static const struct {
+        uint64_t most, between;
+        struct blocks want;
+    } cases[] = {{100, 0, {10, 12}},   {100, BLOCK - 1, {10, 12}}, {100, BLOCK, {9, 12}},
+                 {1, BLOCK, {10, 11}}, {2, BLOCK, {10, 12}},       {100, 9 * BLOCK, {9, 12}}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        found = with_neighbours(&b, run_blocks_of(&b.need[0]), cases[i].most, cases[i].between);
+        assert_int_equal(found.first, cases[i].want.first);
+        assert_int_equal(found.end, cases[i].want.end);
+    }
+    b.at = 4; /* nothing follows it */
+    found = with_neighbours(&b, run_blocks_of(&b.need[4]), 100, UINT64_MAX);
+    assert_true(found.first == 13 && found.end == 14);
+    /* A need of some bytes; at the end of the file; behind it. */
+    found = run_blocks_of(&(struct stage_need){s.blob, BLOCK + 5, BLOCK, 0});
+    assert_true(found.first == 1 && found.end == 3);
+    found = run_blocks_of(&(struct stage_need){s.blob, SIZE - 1, BLOCK, 0});
+    assert_true(found.first == SIZE / BLOCK - 1 && found.end == SIZE / BLOCK);
+    found = run_blocks_of(&(struct stage_need){s.blob, UINT64_MAX, UINT64_MAX, 0});
+    assert_true(found.first == found.end);
+    /* Pieces that are worth a transfer tile the file. */
+    assert_int_equal(file_tile(file, 0), 1);
+    assert_int_equal(file_tile(file, 2 * BLOCK - 1), 1);
+    assert_int_equal(file_tile(file, 2 * BLOCK), 2);
+    assert_int_equal(file_tile(file, 16 * BLOCK - 1), 8);
+    found = with_worth(file, (struct blocks){10, 11}, 8 * BLOCK);
+    assert_true(found.first == 8 && found.end == 16);
+    found = with_worth(file, (struct blocks){15, 17}, 8 * BLOCK);
+    assert_true(found.first == 8 && found.end == 24);
+    found = with_worth(file, (struct blocks){SIZE / BLOCK - 1, SIZE / BLOCK}, 64 * BLOCK);
+    assert_true(found.first == SIZE / BLOCK / 64 * 64 && found.end == SIZE / BLOCK);
+    /* At most so many, with a certain one among them. */
+    found = no_more_than((struct blocks){10, 20}, 15, 10);
+    assert_true(found.first == 10 && found.end == 20);
+    found = no_more_than((struct blocks){10, 20}, 15, 5);
+    assert_true(found.first == 15 && found.end == 20);
+    found = no_more_than((struct blocks){10, 20}, 16, 5);
+    assert_true(found.first == 15 && found.end == 20);
+    found = no_more_than((struct blocks){10, 20}, 12, 5);
+    assert_true(found.first == 12 && found.end == 17);
+    stage_fixture_close(&s);
+}
+
 /* In place of the stage's thread: starts no run. */
 static void *idle_main(void *arg)
 {
@@ -562,6 +1118,22 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_ahead__no_space__is_given_up, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_ahead__reads_in_sequence__a_window_that_doubles,
+                                        temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_needs__among_blocks__of_waits_only, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_speed__measured__adapts, temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_speed__near__worth_of_a_request, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_background__when__by_what_it_waits_for, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__latest__found_with_few_questions, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__holds_all__by_sizes, temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_blocks__of_a_run__of_needs_and_neighbours, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),

@@ -6,12 +6,14 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/read_context.h"
+#include "base/scope.h"
 #include "cache/disk/quota.h"
 #include "cache/disk/sha256.h"
 #include "cache/disk/staged_file.h"
@@ -27,6 +29,21 @@
 #define SIZE  (300 * BLOCK + 1234) /* of the file */
 
 static uint8_t content[SIZE];
+
+static _Atomic int punch_error;  /* of the disk; 0: it punches holes */
+static _Atomic unsigned punches; /* that failed */
+
+int __wrap_fallocate64(int fd, int mode, off_t off, off_t len);
+int __real_fallocate64(int fd, int mode, off_t off, off_t len);
+
+int __wrap_fallocate64(int fd, int mode, off_t off, off_t len)
+{
+    if (!atomic_load(&punch_error))
+        return __real_fallocate64(fd, mode, off, len);
+    errno = atomic_load(&punch_error);
+    atomic_fetch_add(&punches, 1);
+    return -1;
+}
 
 static void open_fixture(struct stage_fixture *f, const char *folder,
                          const struct stage_options *options, const char *etag,
@@ -75,6 +92,21 @@ static int read_error(const struct blob *blob, uint64_t off, size_t len, struct 
         assert_memory_equal(buf, content + off, len);
     free(buf);
     return r;
+}
+
+/* Open the folder's staged file separately: for locks this is another process. */
+static int open_staged(const char *folder)
+{
+    char pattern[PATH_MAX];
+    glob_t found;
+    int fd;
+
+    temp_path(folder, "staged/*.content", pattern);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    globfree(&found);
+    return fd;
 }
 
 /* ---- reading ---- */
@@ -581,6 +613,122 @@ static void test_stage_wait__silent__ends(void **state)
     test_clock_release(&clock);
 }
 
+/* ---- what is reported ---- */
+
+struct heard {
+    _Atomic unsigned failed, answered;
+    _Atomic int error;
+};
+
+static void hear_failed(void *ctx, int error, const char *reason)
+{
+    struct heard *heard = ctx;
+
+    assert_non_null(strstr(reason, "the fake fails"));
+    atomic_store(&heard->error, error);
+    atomic_fetch_add(&heard->failed, 1);
+}
+
+static void hear_answered(void *ctx)
+{
+    atomic_fetch_add(&((struct heard *)ctx)->answered, 1);
+}
+
+/* Each failure, and once that the remote answers again. */
+static void test_listener__fails_and_answers__told(void **state)
+{
+    struct failing breaks = {3, {.end = TRANSFER_AGAIN, .bytes = 100}},
+                   refuses = {UINT32_MAX, {.end = TRANSFER_REFUSED}};
+    struct heard heard = {0};
+    const struct stage_listener listener = {hear_failed, hear_answered, &heard};
+    struct test_clock clock;
+    struct stage_fixture f;
+    char text[200];
+
+    open_in_no_time(&f, &clock, *state, false);
+    stage_set_listener(f.stage, &listener);
+    stage_fixture_read(&f, 200 * BLOCK, 10);
+    stage_rest(f.stage);
+    stage_trouble(f.stage, text, sizeof(text));
+    assert_string_equal(text, "");
+    assert_true(!heard.failed && !heard.answered);
+    fake_set_script(f.fake, fail_first, &breaks); /* the second and the third */
+    stage_fixture_read(&f, 0, 10);
+    stage_fixture_read(&f, 100 * BLOCK, 10);
+    stage_rest(f.stage);
+    assert_int_equal(heard.failed, 2);
+    assert_int_equal(heard.error, -EREMOTEIO);
+    assert_int_equal(heard.answered, 1);
+    stage_trouble(f.stage, text, sizeof(text));
+    assert_string_equal(text, "");
+    fake_set_script(f.fake, fail_first, &refuses);
+    assert_int_equal(read_error(f.blob, 50 * BLOCK, 10, NULL), -EREMOTEIO);
+    stage_rest(f.stage);
+    assert_int_equal(heard.failed, 3);
+    stage_trouble(f.stage, text, sizeof(text));
+    assert_string_equal(text, "fake://file: the fake fails");
+    stage_set_listener(f.stage, NULL);
+    close_in_no_time(&f);
+}
+
+/* A wait is of the first class whose bound it does not pass. */
+static void test_counters__waits__by_class(void **state)
+{
+    struct stage_fixture f;
+
+    open_usual(&f, *state);
+    for (unsigned i = 0; i < STAGE_WAIT_CLASSES; i++) {
+        stage_waited(f.stage, stage_wait_ms[i] * INT64_C(1000000));
+        assert_int_equal(f.counters->wait_class[i], i ? 2 : 1);
+        stage_waited(f.stage, stage_wait_ms[i] * INT64_C(1000000) + 1);
+        assert_int_equal(f.counters->wait_class[i + 1], 1);
+    }
+    assert_int_equal(f.counters->waits, 2 * STAGE_WAIT_CLASSES);
+    assert_int_equal(f.counters->wait_ns, INT64_C(173376000000) + STAGE_WAIT_CLASSES);
+    stage_fixture_close(&f);
+}
+
+static void sum_progress(void *ctx, uint64_t bytes)
+{
+    assert_true(bytes >= *(uint64_t *)ctx);
+    *(uint64_t *)ctx = bytes;
+}
+
+/* What `epochfs verify` says of what is missing, damaged, or changed on the remote. */
+static void test_verify__missing_and_changed__named(void **state)
+{
+    struct failing changed = {UINT32_MAX, {.end = TRANSFER_CHANGED}};
+    struct stage_options options = stage_fixture_options();
+    struct diag damaged = DIAG_INIT, last = DIAG_INIT, stale = DIAG_INIT;
+    uint64_t bytes = 0;
+    struct stage_fixture f, later;
+    int fd, r;
+
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    stage_fixture_read(&f, 0, 300 * BLOCK);
+    assert_int_equal(stage_verify(f.stage, sum_progress, &bytes, &last), -ENODATA);
+    assert_diag_has(&last, "file: bytes 1228800 to 1230033 are not in the cache, or damaged");
+    assert_int_equal(bytes, 300 * BLOCK);
+    fd = open_staged(*state);
+    assert_int_equal(pwrite(fd, "junk", 4, 64 * BLOCK), 4);
+    close(fd);
+    open_usual(&later, *state);
+    bytes = 0;
+    assert_int_equal(stage_verify(later.stage, sum_progress, &bytes, &damaged), -ENODATA);
+    assert_diag_has(&damaged, "file: bytes 262144 to 266239 are not in the cache, or damaged");
+    assert_int_equal(bytes, 64 * BLOCK);
+    assert_int_equal(later.counters->bad_blocks, 1);
+    stage_fixture_close(&later);
+    fake_set_script(f.fake, fail_first, &changed);
+    stage_begin(f.stage);
+    while ((r = stage_wait(f.stage, 60000, &stale)) == 0)
+        continue;
+    assert_int_equal(r, -ESTALE);
+    assert_diag_has(&stale, "file: it was changed or removed: ");
+    stage_fixture_close(&f);
+}
+
 struct reader {
     const struct blob *blob;
     int result;
@@ -630,6 +778,91 @@ static void test_add__size_of_an_exabyte__says_so(void **state)
     assert_diag_has(&d, "got a size of 1152921504606846976 bytes");
     assert_null(blob);
     stage_fixture_close(&f);
+}
+
+/* The identity is a digest of both texts: a server may send any text as ETag. */
+static void check_identity(const struct blob *blob, const char *key, const char *version)
+{
+    const struct iovec field[] = {{(char *)(uintptr_t)key, strlen(key)},
+                                  {(char *)(uintptr_t)version, strlen(version)}};
+    char want[DIGEST_TEXT_SIZE + 8] = "remote ";
+    AUTO_FREE char *identity = NULL;
+    uint8_t digest[DIGEST_BYTES];
+
+    assert_int_equal(digest_fields(field, 2, digest), 0);
+    digest_text(digest, want + strlen(want));
+    assert_int_equal(blob_identity(blob, &identity), 0);
+    assert_string_equal(identity, want);
+}
+
+/* What is staged is found again by the same text of the version, and by no other. */
+static void test_add__version__a_text_of_its_own(void **state)
+{
+    static const struct {
+        const char *etag;
+        struct timespec mtime;
+        bool time_counts, has_sum;
+        const char *want;
+    } cases[] = {
+        {"\"e\"", {0, 0}, false, false, "5000 \"e\" 0.000000000"},
+        {"\"e\"", {7, 8}, false, true, "5000 \"e\" 0.000000000"},
+        {"\"e\"", {7, 8}, true, false, "5000 \"e\" 7.000000008"},
+        {"", {7, 8}, false, true, "5000  7.000000008"},
+        {"",
+         {0, 0},
+         false,
+         true,
+         "5000  0.000000000 sha256 "
+         "0100000000000000000000000000000000000000000000000000000000000000"},
+        {"", {0, 0}, false, false, NULL}, /* not known: of this stage alone */
+    };
+    const uint8_t sum[DIGEST_BYTES] = {1};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct remote_version version = {
+            .size = 5000, .mtime = cases[i].mtime, .time_counts = cases[i].time_counts};
+        struct stage_file what = {.url = "fake://x",
+                                  .key = "key",
+                                  .name = "x",
+                                  .version = &version,
+                                  .sha256 = cases[i].has_sum ? sum : NULL,
+                                  .trusted = true,
+                                  .parts = sum};
+        char text[200], name[100], folder[PATH_MAX], path[PATH_MAX];
+        struct staged_key key = {
+            .url = "key", .version = text, .size = 5000, .block = STAGED_BLOCK_LEAST};
+        struct blob *blob = NULL, *same = NULL;
+        struct stage_fixture f;
+        struct staged staged;
+        uint64_t record[2];
+        uint8_t byte;
+
+        snprintf(name, sizeof(name), "%zu", i);
+        temp_folder(*state, name);
+        temp_path(*state, name, folder);
+        open_usual(&f, folder);
+        snprintf(version.etag, sizeof(version.etag), "%s", cases[i].etag);
+        assert_int_equal(stage_add(f.stage, &what, &blob, NULL), 0);
+        assert_int_equal(stage_add(f.stage, &what, &same, NULL), 0);
+        assert_ptr_equal(blob, same);
+        assert_int_equal(f.counters->total_bytes, SIZE + 5000);
+        assert_int_equal(blob_read(READ_WAITS, blob, &byte, 1, 4096, NULL), 0);
+        snprintf(text, sizeof(text), "5000  0.000000000 mount %016llx",
+                 (unsigned long long)stage_own_number(f.stage));
+        if (cases[i].want)
+            snprintf(text, sizeof(text), "%s", cases[i].want);
+        check_identity(blob, "key", text);
+        assert_ptr_equal(stage_parts(blob), sum);
+        assert_null(stage_parts(&(struct blob){0}));
+        assert_int_equal(staged_open(&staged, &f.cache, &key, NULL), 0);
+        staged_records(&staged, 0, 2, record);
+        assert_true(!record[0] && record[1]);
+        snprintf(name, sizeof(name), "staged/%s", staged.id);
+        temp_path(folder, name, path);
+        staged_close(&staged);
+        stage_fixture_close(&f);
+        assert_int_equal(access(path, F_OK), cases[i].want ? 0 : -1);
+    }
 }
 
 /* Many files of such sizes: the memory for their blocks is a part of the machine's, and is used
@@ -765,6 +998,67 @@ static void test_room__own_limit__bounds_this_stage(void **state)
     stage_fixture_close(&f);
 }
 
+/* The disk is full before the limit is reached. Writes that failed may have taken some of it, so
+ * they stay counted until the files are counted. */
+static void test_room__disk_full__memory_has_the_rest(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    char path[PATH_MAX];
+    struct stage_fixture f;
+    uint64_t used;
+
+    if (!temp_mount(*state, "tiny", "512k", path))
+        skip();
+    options.limit = UINT64_C(1) << 30;
+    options.limit_percent = 0;
+    open_fixture(&f, path, &options, NULL, NULL);
+    for (uint64_t at = 0; at < SIZE; at += 30 * BLOCK)
+        stage_fixture_read(&f, at, (size_t)min_u64(30 * BLOCK, SIZE - at));
+    assert_in_range(f.counters->staged_bytes, 50 * BLOCK, 128 * BLOCK);
+    assert_true(f.counters->refused > 0);
+    stage_rest(f.stage);
+    used = quota_used(stage_quota(f.stage));
+    assert_int_equal(quota_recount(stage_quota(f.stage)), 0);
+    assert_true(used >= quota_used(stage_quota(f.stage)));
+    stage_fixture_close(&f);
+    assert_int_equal(umount(path), 0);
+}
+
+/* What `epochfs stage` says of a cache that is too small. */
+static void test_room__none_for_all__said_with_its_numbers(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    struct diag d = DIAG_INIT, later = DIAG_INIT;
+    struct stage_space space;
+    struct stage_fixture f;
+    char text[100];
+    int r;
+
+    options.limit = 270 * BLOCK; /* the first run of the background has 256 */
+    options.limit_percent = 0;
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    stage_space(f.stage, &space);
+    assert_int_equal(space.total, SIZE);
+    assert_int_equal(space.limit, 270 * BLOCK);
+    assert_true(space.keep == STAGE_PIN && !space.is_refused && !space.staged);
+    assert_string_equal(space.folder, f.cache.path);
+    stage_begin(f.stage);
+    while ((r = stage_wait(f.stage, 60000, &d)) == 0)
+        continue;
+    assert_int_equal(r, -ENOSPC);
+    stage_rest(f.stage);
+    stage_space(f.stage, &space);
+    assert_true(space.staged && space.staged == f.counters->staged_bytes);
+    assert_int_equal(space.others, quota_used(stage_quota(f.stage)) - space.staged);
+    assert_int_equal(stage_staged(f.blob), space.staged);
+    snprintf(text, sizeof(text), "is full: %llu of %u bytes of the source are staged",
+             (unsigned long long)space.staged, (unsigned)SIZE);
+    assert_int_equal(stage_wait(f.stage, 0, &later), -ENOSPC);
+    assert_diag_has(&later, text);
+    stage_fixture_close(&f);
+}
+
 static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
 {
     struct stage_options options = stage_fixture_options();
@@ -864,6 +1158,26 @@ static void use(const struct stage_fixture *f, uint64_t off, size_t len)
     pass(f, off, len);
 }
 
+/* What could not be dropped is dropped the next time. */
+static void test_keep__once_drop_fails__tried_again(void **state)
+{
+    struct stage_fixture f;
+
+    open_once(&f, *state, stage_fixture_options());
+    stage_fixture_read(&f, 0, 10 * BLOCK);
+    atomic_store(&punch_error, EIO);
+    for (unsigned b = 0; b < 10; b++)
+        atomic_store(&passing.passed[b], true);
+    atomic_fetch_add(&passing.version, 1);
+    stage_needs_changed(f.stage, false);
+    while (!atomic_load(&punches))
+        sched_yield();
+    atomic_store(&punch_error, 0);
+    pass(&f, 0, 10 * BLOCK);
+    assert_int_equal(f.counters->staged_bytes, 0);
+    stage_fixture_close(&f);
+}
+
 static void test_keep__once__drops_what_was_passed(void **state)
 {
     struct stage_fixture f;
@@ -881,6 +1195,55 @@ static void test_keep__once__drops_what_was_passed(void **state)
     assert_int_equal(fake_given(f.fake), 2 * SIZE);
     assert_int_equal(f.counters->distinct_bytes, SIZE);
     stage_fixture_close(&f);
+}
+
+/* A forecast of the first two blocks of a file. */
+static size_t give_two(void *ctx, struct stage_need *ret, size_t capacity)
+{
+    struct stage_need *need = ctx;
+    bool gives = need->blob && capacity;
+
+    if (gives)
+        *ret = *need;
+    need->blob = NULL;
+    return gives;
+}
+
+/* When the file was opened there was no space for it: it was served from memory. Later there is,
+ * and a need of the plan brings it to disk. */
+static void test_room__none_when_it_was_opened__on_disk_later(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    struct stage_need need = {.len = 2 * BLOCK, .when = 1};
+    const struct stage_needs needs = {.next = give_two, .when = passing_when, .ctx = &need};
+    struct test_clock clock;
+    struct stage_fixture f;
+    uint64_t left;
+    uint8_t buf[10];
+
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
+    options.keep = STAGE_PLAN;
+    options.background = true;
+    options.limit = SIZE; /* two files are larger, so none is staged in its turn */
+    options.limit_percent = 0;
+    options.memory = BLOCK;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    stage_set_needs(f.stage, &needs);
+    f.cache.quota = stage_quota(f.stage);
+    left = SIZE - quota_used(f.cache.quota);
+    assert_int_equal(quota_take(f.cache.quota, left), 0);
+    need.blob = stage_fixture_add(&f, "fake://other");
+    assert_int_equal(blob_read(READ_WAITS, need.blob, buf, sizeof(buf), 5, NULL), 0);
+    assert_memory_equal(buf, content + 5, sizeof(buf));
+    stage_fixture_read(&f, 0, 1); /* the cache is full */
+    assert_int_equal(f.counters->staged_bytes, 0);
+    quota_give_back(f.cache.quota, left);
+    test_clock_turn(&clock, 5 * TEST_S);
+    stage_begin(f.stage);
+    stage_fixture_await(&f, &f.counters->staged_bytes, BLOCK, SIZE);
+    stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 /* ---- others ---- */
@@ -943,21 +1306,6 @@ static void test_share__one_drops__the_other_sees_it(void **state)
     assert_int_equal(fake_given(a.fake), 2 * SIZE);
     stage_fixture_close(&a);
     stage_fixture_close(&b);
-}
-
-/* Open the folder's staged file separately: for locks this is another process. */
-static int open_staged(const char *folder)
-{
-    char pattern[PATH_MAX];
-    glob_t found;
-    int fd;
-
-    temp_path(folder, "staged/*.content", pattern);
-    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-    fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    globfree(&found);
-    return fd;
 }
 
 /* With one descriptor more each time: an error, until there are enough. */
@@ -1025,6 +1373,29 @@ static void test_sealed__open__held(void **state)
     assert_int_equal(b.counters->held, held);
     stage_fixture_close(&b);
     stage_fixture_close(&a);
+}
+
+/* All of it is cached, but has another SHA-256: it is not opened, and dropped. */
+static void test_sealed__wrong_sha256__dropped(void **state)
+{
+    const struct stage_options options = stage_fixture_options();
+    const uint8_t sum[DIGEST_BYTES] = {1};
+    struct diag d = DIAG_INIT;
+    struct stage_fixture f;
+    int fd = -1;
+
+    open_usual(&f, *state);
+    stage_fixture_read(&f, 0, SIZE);
+    stage_fixture_close(&f);
+    open_fixture(&f, *state, &options, NULL, sum);
+    assert_int_equal(blob_open_file(f.blob, 0, SIZE, &fd, NULL), -EAGAIN);
+    assert_int_equal(f.counters->bad_files, 1);
+    assert_int_equal(f.counters->held, 0);
+    assert_int_equal(f.counters->staged_bytes, 0);
+    assert_int_equal(blob_open_file(f.blob, 0, SIZE, &fd, NULL), -EAGAIN);
+    assert_int_equal(read_error(f.blob, 0, 10, &d), -EBADMSG);
+    assert_int_equal(f.counters->bad_files, 1);
+    stage_fixture_close(&f);
 }
 
 /* What was changed after it was compared: it is compared again, and mended. */
@@ -1522,19 +1893,28 @@ int main(int argc, char **argv)
         TEST(test_failure__stalled__patience_ends_and_others_go_on),
         TEST(test_failure__silent__brief_waits_end_sooner),
         TEST(test_stage_wait__silent__ends),
+        TEST(test_listener__fails_and_answers__told),
+        TEST(test_counters__waits__by_class),
+        TEST(test_verify__missing_and_changed__named),
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
+        TEST(test_add__version__a_text_of_its_own),
         TEST(test_add__many_of_15_terabytes__bounded),
         TEST(test_background__stages_all),
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
         TEST(test_room__own_limit__bounds_this_stage),
+        TEST(test_room__disk_full__memory_has_the_rest),
+        TEST(test_room__none_for_all__said_with_its_numbers),
         TEST(test_room__none__what_memory_has_is_not_fetched_again),
         TEST(test_keep__once__drops_what_was_passed),
+        TEST(test_keep__once_drop_fails__tried_again),
+        TEST(test_room__none_when_it_was_opened__on_disk_later),
         TEST(test_share__two_stages__each_block_once),
         TEST(test_share__one_drops__the_other_sees_it),
         TEST(test_sealed__open__held),
+        TEST(test_sealed__wrong_sha256__dropped),
         TEST(test_sealed__content_changed__not_opened),
         TEST(test_cut__and_long_again__no_wrong_byte),
         TEST(test_bad__claimed__drops_of_others_are_seen),
