@@ -66,6 +66,10 @@ static void test_folder_disk__quota__with_its_size(void **state)
     check(true, "has a quota of 20 GiB there");
     says(0xef53, 0, UINT64_C(1500) << 20, 0);
     check(true, "has a quota of 1500 MiB there");
+    says(0xef53, 0, UINT64_C(10) << 30, 0);
+    check(true, "has a quota of 10 GiB there");
+    says(0xef53, 0, (UINT64_C(10) << 30) - 1, 0);
+    check(true, "has a quota of 10239 MiB there");
     says(0, -ENOSYS, UINT64_C(20) << 30, 0);
     check(true, "has a quota of 20 GiB there");
 }

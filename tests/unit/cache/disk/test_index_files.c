@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -266,6 +267,73 @@ static void test_keep__no_room__error_with_numbers(void **state)
     quota_close(folder.quota);
 }
 
+/* The disk is full before the limit is: said with what is free, and nothing is left. */
+static void test_keep__disk_full__error_with_numbers(void **state)
+{
+    AUTO_FREE char *large = malloc(300000);
+    struct iovec piece = {.iov_base = large, .iov_len = 300000};
+    struct diag d = DIAG_INIT;
+    struct index_files keep;
+    struct kept_index kept = {0};
+    char path[PATH_MAX];
+    const struct cache_folder folder = {.path = path};
+
+    memset(large, 'x', 300000);
+    if (!temp_mount(*state, "tiny", "128k", path))
+        skip();
+    index_files_init(&keep, &folder);
+    assert_int_equal(index_store_save(&keep.keep, "rows", "a", "", &piece, 1, &kept, &d), -ENOSPC);
+    assert_diag_has(&d, "No space left on the disk of ");
+    assert_diag_has(&d, "/tiny/rows: expected at least 300064 bytes, got ");
+    assert_int_equal(save(&keep.keep, "rows", "a", "little"), 0);
+    check_load(&keep.keep, "rows", "a", "little!");
+    assert_int_equal(umount(path), 0);
+}
+
+/* ---- files that are made in place ---- */
+
+static void test_kept_file__made_once__whole_or_nothing(void **state)
+{
+    struct cache_folder folder = {.path = *state};
+    struct kept_file file, second, third;
+    struct diag d = DIAG_INIT;
+    struct index_files keep;
+    char bytes[8] = "";
+    uint64_t used;
+
+    assert_int_equal(quota_open(&folder, 1 << 20, 0, NULL, &folder.quota, NULL), 0);
+    index_files_init(&keep, &folder);
+    used = quota_used(folder.quota);
+    for (unsigned commits = 0; commits < 2; commits++) {
+        assert_int_equal(index_store_open(&keep.keep, "rows", "a", &file), -ENOENT);
+        assert_int_equal(index_store_begin(&keep.keep, "rows", "a", "", &file, NULL), 0);
+        assert_non_null(file.making);
+        assert_int_equal(index_store_begin(&keep.keep, "rows", "a", "", &second, NULL), -EAGAIN);
+        assert_int_equal(kept_file_raise(&file, 9000, &d), 0);
+        assert_int_equal(quota_used(folder.quota), used + 3 * 4096);
+        assert_int_equal(pwrite(file.fd, "hello", 5, 0), 5);
+        kept_file_written(&file, 5);
+        assert_int_equal(kept_file_raise(&file, 2 << 20, &d), -ENOSPC);
+        assert_diag_has(&d, "expected space for at least 2097216 bytes in the cache folder");
+        if (commits)
+            assert_int_equal(kept_file_commit(&file, &d), 0);
+        else
+            kept_file_release(&file);
+    }
+    assert_int_equal(pread(file.fd, bytes, 8, 0), 8); /* the trailer follows */
+    assert_memory_equal(bytes, "helloepo", 8);
+    assert_int_equal(quota_used(folder.quota), used + 4096);
+    assert_int_equal(index_store_begin(&keep.keep, "rows", "a", "", &second, NULL), 0);
+    assert_true(!second.making && second.size == 5);
+    assert_int_equal(index_store_open(&keep.keep, "rows", "a", &third), 0);
+    assert_true(!third.making && third.size == 5);
+    kept_file_release(&third);
+    kept_file_release(&second);
+    kept_file_release(&file);
+    check_load(&keep.keep, "rows", "a", "hello");
+    quota_close(folder.quota);
+}
+
 /* Processes save the same index at once, while one of them may find it damaged and remove it. Each
  * has what one of them saved, and one file is left. */
 static void test_keep__many_processes__one_entry(void **state)
@@ -318,6 +386,8 @@ int main(void)
         TEST(test_keep__no_folder__error_with_reason),
         TEST(test_keep__folder_read_only__error),
         TEST(test_keep__no_room__error_with_numbers),
+        TEST(test_keep__disk_full__error_with_numbers),
+        TEST(test_kept_file__made_once__whole_or_nothing),
         TEST(test_keep__many_processes__one_entry),
     };
 

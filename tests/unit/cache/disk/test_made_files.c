@@ -257,6 +257,33 @@ static void test_made__too_large_or_full__said_once(void **state)
     }
 }
 
+/* Each array takes of the quota what it takes on disk, until none is left. */
+static void test_made__quota__taken_until_it_is_full(void **state)
+{
+    static uint8_t bytes[300000];
+    AUTO_KEPT struct kept k;
+    uint64_t used;
+
+    kept_init(&k, *state, UINT64_C(1) << 30);
+    assert_int_equal(quota_open(&k.cache, 1 << 20, 0, NULL, &k.cache.quota, NULL), 0);
+    used = quota_used(k.cache.quota);
+    assert_int_equal(open_rows(&k, 5, sizeof(bytes)), 0);
+    assert_int_equal(quota_used(k.cache.quota), used + HEAD);
+    for (uint64_t row = 0; row < 3; row++) {
+        made_write(k.file, row, bytes);
+        assert_int_equal(quota_used(k.cache.quota), used + HEAD + (row + 1) * 300008);
+    }
+    assert_int_equal(k.said, 0);
+    made_write(k.file, 3, bytes);
+    made_write(k.file, 4, bytes);
+    assert_int_equal(k.said, 1);
+    assert_true(made_has(k.file, 2) && !made_has(k.file, 3));
+    assert_int_equal(quota_recount(k.cache.quota), 0); /* nothing is in flight */
+    assert_in_range(quota_used(k.cache.quota), used + 900000, used + 940000);
+    quota_close(k.cache.quota);
+    k.cache.quota = NULL;
+}
+
 #define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
 
 int main(void)
@@ -267,6 +294,7 @@ int main(void)
         IN_TEMP(test_made__header_lies__no_such_file),
         IN_TEMP(test_made__other_files__refused),
         IN_TEMP(test_made__too_large_or_full__said_once),
+        IN_TEMP(test_made__quota__taken_until_it_is_full),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,9 @@
 
 #include "base/bytes.h"
 #include "base/scope.h"
+#include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
+#include "cache/disk/staged_file.h"
 #include "support/random.h"
 #include "support/temp_folder.h"
 #include "support/test_clock.h"
@@ -281,6 +283,247 @@ static void test_room__alone__counts_at_open(void **state)
     quota_close(quota);
 }
 
+/* ---- what no process uses makes place ---- */
+
+#define ID_END "123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID     "0" ID_END
+
+/* A file of so many bytes and their end, that was last used at that time; 0: now. Its descriptor.
+ */
+static int add_used(const char *folder, const char *name, size_t len, time_t used)
+{
+    const struct timespec times[2] = {{.tv_sec = used}, {.tv_sec = used}};
+    char path[PATH_MAX];
+    int fd;
+
+    add_file(folder, name, len);
+    temp_path(folder, name, path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    if (used)
+        assert_int_equal(futimens(fd, times), 0);
+    return fd;
+}
+
+static bool is_kept(void *ctx, const char *url)
+{
+    return !strcmp(ctx, url);
+}
+
+static void add_staged(const char *folder, const char *url)
+{
+    const struct cache_folder cache = {.path = (char *)folder};
+    const struct staged_key key = {.url = url, .version = "1", .size = MIB, .block = 4096};
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    AUTO_FREE uint8_t *bytes = malloc(600 * KIB);
+    struct staged staged;
+
+    memset(bytes, 1, 600 * KIB);
+    assert_int_equal(staged_open(&staged, &cache, &key, NULL), 0);
+    assert_int_equal(staged_write(&staged, bytes, 600 * KIB, 0), 0);
+    assert_int_equal(futimens(staged.fd, times), 0);
+    assert_int_equal(futimens(staged.records, times), 0);
+    staged_close(&staged);
+}
+
+static void test_room__full_of_unused_files__some_go(void **state)
+{
+    static const struct {
+        const char *name; /* NULL: a staged file of url */
+        const char *url;
+        time_t used;
+        short lock; /* that its user has */
+        bool goes;
+    } cases[] = {
+        {"unpacked/" ID, NULL, 1000, F_UNLCK, true},
+        {"unpacked/" ID, NULL, 4000000000, F_UNLCK, false}, /* after this process began */
+        {"unpacked/" ID, NULL, 1000, F_RDLCK, false},
+        {"rows/" ID, NULL, 1000, F_UNLCK, false},
+        {"commands/" ID, NULL, 1000, F_UNLCK, false},
+        {"listing/" ID, NULL, 1000, F_UNLCK, false},
+        {"made/" ID, NULL, 1000, F_UNLCK, false},
+        {"commands/" ID ".part", NULL, 1000, F_UNLCK, true},
+        {NULL, "https://example.org/other", 1000, F_UNLCK, true},
+        {NULL, "https://example.org/kept", 1000, F_UNLCK, false},
+    };
+    static const char *const kinds[] = {"unpacked", "rows", "commands", "listing", "made"};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct quota *quota;
+        char folder[PATH_MAX];
+        int fd = -1;
+
+        temp_folder(*state, "cache");
+        temp_path(*state, "cache", folder);
+        quota_close(open_quota(folder, MIB));
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+            temp_folder(folder, kinds[k]);
+        if (cases[i].name)
+            fd = add_used(folder, cases[i].name, 600 * KIB, cases[i].used);
+        else
+            add_staged(folder, cases[i].url);
+        if (cases[i].lock != F_UNLCK)
+            assert_int_equal(file_lock(fd, cases[i].lock, FILE_LOCK_USE, 1, 0), 0);
+        quota = open_quota(folder, MIB);
+        quota_set_keeps(quota, is_kept, (void *)(uintptr_t) "https://example.org/kept");
+        if ((quota_could_free(quota) >= 600 * KIB) != cases[i].goes ||
+            (quota_take(quota, 700 * KIB) == 0) != cases[i].goes)
+            fail_msg("case %zu", i);
+        assert_int_equal(truth(folder) < 100 * KIB, cases[i].goes);
+        assert_true(quota_used(quota) >= truth(folder));
+        quota_close(quota);
+        if (fd >= 0)
+            close(fd);
+        temp_remove(folder);
+    }
+}
+
+static bool exists(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    temp_path(folder, name, path);
+    return access(path, F_OK) == 0;
+}
+
+/* Those that were not used for longest go first, no more than are needed and a 64th; after all have
+ * gone, none is looked for for 30 s. */
+static void test_room__unused_files__oldest_first(void **state)
+{
+    static const char *const names[] = {"unpacked/1" ID_END, "unpacked/2" ID_END,
+                                        "unpacked/3" ID_END};
+    static const time_t used[] = {2000, 1000, 3000};
+    struct test_clock clock;
+    struct quota *quota;
+
+    test_clock_init(&clock);
+    quota_close(open_quota(*state, MIB));
+    temp_folder(*state, "unpacked");
+    for (unsigned i = 0; i < 3; i++)
+        close(add_used(*state, names[i], 280 * KIB, used[i]));
+    quota = open_quota_by(*state, MIB, &clock.clock);
+    assert_int_equal(quota_take(quota, 240 * KIB), 0);
+    assert_true(exists(*state, names[0]) && !exists(*state, names[1]));
+    assert_int_equal(quota_take(quota, 264 * KIB), 0); /* with a 64th of the limit: 280 */
+    assert_true(!exists(*state, names[0]) && exists(*state, names[2]));
+    assert_int_equal(quota_take(quota, 600 * KIB), -ENOSPC);
+    assert_false(exists(*state, names[2]));
+    quota_give_back(quota, 504 * KIB);
+    close(add_used(*state, names[0], 700 * KIB, 1000));
+    assert_int_equal(quota_recount(quota), 0);
+    test_clock_turn(&clock, 30 * TEST_S - 1);
+    assert_int_equal(quota_take(quota, 500 * KIB), -ENOSPC);
+    assert_true(exists(*state, names[0]));
+    test_clock_turn(&clock, 1);
+    assert_int_equal(quota_take(quota, 500 * KIB), 0);
+    assert_false(exists(*state, names[0]));
+    quota_close(quota);
+    test_clock_release(&clock);
+}
+
+/* ---- one growing file, and all files of a folder ---- */
+
+static void test_allowance__grows_in_disk_blocks__rest_comes_back(void **state)
+{
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
+    struct allowance a = {.quota = quota}, none = {.quota = NULL};
+    uint64_t start = quota_used(quota), left = MIB - start;
+    struct diag d = DIAG_INIT;
+    char text[100];
+
+    assert_int_equal(allowance_raise(&none, INT64_MAX, 5), 0);
+    allowance_written(&none, 5);
+    allowance_end(&none, 5);
+    assert_true(!none.taken && !none.settled);
+    assert_int_equal(allowance_raise(&a, 5000, 0), 0);
+    assert_int_equal(quota_used(quota) - start, 8192);
+    assert_int_equal(allowance_raise(&a, 8192, 100), 0); /* it has that */
+    assert_int_equal(quota_used(quota) - start, 8192);
+    assert_int_equal(allowance_raise(&a, 8193, 4097), 0);
+    assert_int_equal(quota_used(quota) - start, 5 * 4096);
+    assert_int_equal(a.taken, 5 * 4096);
+    add_file(*state, "f", 8192);
+    allowance_written(&a, 4097);
+    assert_int_equal(a.settled, 8192);
+    allowance_written(&a, 1);
+    assert_int_equal(a.settled, 8192);
+    assert_int_equal(quota_used(quota) - start, 5 * 4096);
+    assert_int_equal(allowance_raise(&a, UINT64_MAX, 0), -EFBIG);
+    assert_int_equal(allowance_raise(&a, MIB, UINT64_MAX), -EFBIG);
+    assert_int_equal(a.wanted, 0);
+    assert_int_equal(allowance_raise(&a, 6 * 4096, MIB), 0); /* as much ahead as there is */
+    assert_int_equal(a.taken, left / 4096 * 4096);
+    assert_int_equal(allowance_raise(&a, MIB, 0), -ENOSPC);
+    assert_int_equal(a.wanted, MIB);
+    assert_int_equal(allowance_refused(&a, "/a/cache/rows", &d), -ENOSPC);
+    snprintf(text, sizeof(text), "at least 1048576 bytes in the cache folder /a/cache, got %llu of",
+             (unsigned long long)quota_used(quota));
+    assert_diag_has(&d, text);
+    assert_diag_has(&d, "of its limit of 1048576 in use");
+    allowance_written(&a, UINT64_MAX / 2);
+    assert_int_equal(a.settled, a.taken);
+    allowance_end(&a, 0);
+    assert_int_equal(quota_used(quota) - start, left / 4096 * 4096);
+}
+
+static void test_allowance__dropped__all_comes_back(void **state)
+{
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
+    uint64_t start = quota_used(quota);
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct allowance a = {.quota = i < 3 ? quota : NULL};
+        AUTO_CLOSE int fd = add_used(*state, "f", 8192, 0);
+
+        assert_int_equal(allowance_raise(&a, 8192, i == 1 ? 100 * KIB : 0), 0);
+        allowance_written(&a, i == 2 ? 0 : 8192);
+        allowance_drop(&a, fd);
+        assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+        assert_int_equal(quota_used(quota), start);
+        assert_true(!a.taken && !a.settled);
+    }
+    quota_give_back(quota, 5); /* nothing is in flight */
+    assert_int_equal(quota_used(quota), start);
+}
+
+static void test_share__files_of_one_folder__within_its_limit(void **state)
+{
+    const struct cache_folder cache = {.path = *state};
+    struct quota_share share = {.cache = &cache, .folder = "made", .limit = 160 * KIB};
+    char path[PATH_MAX];
+    int fd;
+
+    quota_close(open_quota(*state, MIB));
+    lock_init(&share.lock);
+    temp_folder(*state, "made");
+    temp_folder(*state, "rows");
+    add_file(*state, "rows/" ID, 500 * KIB); /* of another folder */
+    fd = add_used(*state, "made/" ID, 40 * KIB, 0);
+    assert_int_equal(quota_share_take(&share, 8 * KIB), 0);
+    assert_int_equal(share.used, 48 * KIB);
+    add_file(*state, "made/f" ID, 4 * KIB); /* no name of ours */
+    assert_int_equal(quota_share_take(&share, 2 * KIB), 0);
+    assert_int_equal(share.used, 50 * KIB); /* it was not counted */
+    assert_int_equal(quota_share_take(&share, 3 * KIB), 0);
+    assert_int_equal(share.used, 53 * KIB);
+    assert_int_equal(quota_share_take(&share, 1), 0); /* more than a 16th is not counted yet */
+    assert_int_equal(share.used, 40 * KIB + 1);
+    assert_int_equal(quota_share_take(&share, 120 * KIB), 0); /* counted, because it looks full */
+    assert_int_equal(share.used, 160 * KIB);
+    assert_true(exists(*state, "made/" ID));
+    assert_int_equal(file_lock(fd, F_RDLCK, FILE_LOCK_USE, 1, 0), 0);
+    assert_int_equal(quota_share_take(&share, 120 * KIB + 1), -ENOSPC);
+    assert_true(exists(*state, "made/" ID));
+    close(fd);
+    assert_int_equal(quota_share_take(&share, 160 * KIB), 0);
+    assert_false(exists(*state, "made/" ID));
+    assert_true(exists(*state, "rows/" ID));
+    temp_path(*state, "EPOCHFS", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(quota_share_take(&share, 1), -EPROTO);
+    lock_release(&share.lock);
+}
+
 /* ---- several processes ---- */
 
 /* The process takes all space, writes half of it, and is killed before it settles. */
@@ -493,6 +736,11 @@ int main(void)
         IN_TEMP(test_room__other_version__refused_untouched),
         IN_TEMP(test_room__not_a_file__not_touched),
         IN_TEMP(test_room__alone__counts_at_open),
+        IN_TEMP(test_room__full_of_unused_files__some_go),
+        IN_TEMP(test_room__unused_files__oldest_first),
+        IN_TEMP(test_allowance__grows_in_disk_blocks__rest_comes_back),
+        IN_TEMP(test_allowance__dropped__all_comes_back),
+        IN_TEMP(test_share__files_of_one_folder__within_its_limit),
         IN_TEMP(test_room__killed__comes_back),
         IN_TEMP(test_room__counted_while_in_flight__stays_taken),
         IN_TEMP(test_room__forked__child_goes_on),

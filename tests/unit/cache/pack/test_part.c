@@ -12,6 +12,7 @@
 #include "cache/disk/local_blob.h"
 #include "cache/disk/quota.h"
 #include "cache/pack/part.h"
+#include "cache/pack/unpack.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
@@ -22,6 +23,7 @@
 static uint8_t content[CONTENT], packed[2 * CONTENT];
 static struct packed_part part;
 static struct quota *limit;
+static struct unpack_watch *watch;
 
 /* A file with the part at OFF, and bytes after it. */
 static void make(const char *folder)
@@ -50,7 +52,7 @@ static int unpack(const char *folder, struct blob **ret, struct diag *d)
     temp_path(folder, "cache", cache_path);
     assert_int_equal(
         local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.npz", UINT64_MAX, false, &blob), 0);
-    return unpack_part(blob, &part, &cache, NULL, ret, d);
+    return unpack_part(blob, &part, &cache, watch, ret, d);
 }
 
 static unsigned count_entries(const char *folder)
@@ -144,6 +146,77 @@ static void test_part__bit_flips__never_wrong_content(void **state)
     }
 }
 
+struct watching {
+    struct unpack_watch watch;
+    uint64_t last;
+    unsigned calls;
+};
+
+static void note_progress(struct unpack_watch *of, const struct blob *blob, uint64_t bytes)
+{
+    struct watching *w = (struct watching *)of;
+
+    assert_true(bytes > w->last && bytes < blob->size);
+    w->last = bytes;
+    w->calls++;
+}
+
+/* How far it is in the file; never to its end, which is that of the whole file. */
+static void test_part__watched__its_place_in_the_file(void **state)
+{
+    for (unsigned i = 0; i < 2; i++) { /* bytes follow the part, or none do */
+        struct watching w = {.watch = {note_progress}};
+        AUTO_BLOB struct blob *blob = NULL;
+
+        make(*state);
+        assert_true(part.len < 256 * 1024);
+        if (i) {
+            char path[PATH_MAX];
+
+            temp_path(*state, "f", path);
+            assert_int_equal(truncate(path, (off_t)(OFF + part.len)), 0);
+        }
+        watch = &w.watch;
+        assert_int_equal(unpack(*state, &blob, NULL), 0);
+        watch = NULL;
+        assert_int_equal(w.calls, 1);
+        assert_int_equal(w.last, OFF + part.len - i);
+    }
+}
+
+static int make_three(void *ctx, struct entry_sink *sink, struct diag *d)
+{
+    (void)ctx;
+    (void)d;
+    return entry_write(sink, "abc", 3);
+}
+
+/* Members of a group can put anything into its cache folder. */
+static void test_part__entry_of_another_size__refused(void **state)
+{
+    AUTO_BLOB struct blob *blob = NULL;
+    char path[PATH_MAX], cache_path[PATH_MAX], place[100];
+    const struct cache_folder cache = {.path = cache_path};
+    struct diag d = DIAG_INIT;
+    struct blob *content_blob = NULL;
+    struct entry entry;
+    uint64_t size;
+    int fd = -1;
+
+    make(*state);
+    temp_path(*state, "f", path);
+    temp_path(*state, "cache", cache_path);
+    assert_int_equal(
+        local_blob_new(open(path, O_RDONLY | O_CLOEXEC), "sub/f.npz", UINT64_MAX, false, &blob), 0);
+    snprintf(place, sizeof(place), " part %llu+%llu=%llu %08x", (unsigned long long)part.off,
+             (unsigned long long)part.len, (unsigned long long)part.size, part.crc);
+    assert_int_equal(unpack_entry(blob, place, "", &cache, &entry, NULL), 0);
+    assert_int_equal(entry_make(&entry, false, make_three, NULL, &fd, &size, NULL), 0);
+    close(fd);
+    assert_int_equal(unpack(*state, &content_blob, &d), -EBADMSG);
+    assert_diag_has(&d, "member x: the cache holds 3 bytes of it, expected 300000");
+}
+
 static void test_part__no_room__reported_and_nothing_stays(void **state)
 {
     char path[PATH_MAX];
@@ -167,6 +240,8 @@ int main(void)
         IN_TEMP(test_part__content_name_and_once),
         IN_TEMP(test_part__wrong__ebadmsg),
         IN_TEMP(test_part__bit_flips__never_wrong_content),
+        IN_TEMP(test_part__watched__its_place_in_the_file),
+        IN_TEMP(test_part__entry_of_another_size__refused),
         IN_TEMP(test_part__no_room__reported_and_nothing_stays),
     };
 

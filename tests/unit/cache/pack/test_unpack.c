@@ -744,6 +744,109 @@ static void test_unpacked_name_len__suffixes__stripped_once(void **state)
         assert_int_equal(unpacked_name_len(cases[i].name), strlen(cases[i].want));
 }
 
+/* ---- files of a remote: none of their bytes is read before it is known that they need it ---- */
+
+static unsigned done; /* how often a blob was not needed any more */
+
+static void no_fetch(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter)
+{
+    (void)blob;
+    (void)off;
+    (void)len;
+    (void)waiter;
+}
+
+static void count_done(const struct blob *blob)
+{
+    (void)blob;
+    done++;
+}
+
+/* A blob of folder/f as if it were of a remote. */
+static struct blob *open_remote(const char *folder, const char *name)
+{
+    static struct blob_ops ops;
+    struct blob *blob = NULL;
+    char path[PATH_MAX];
+
+    temp_path(folder, "f", path);
+    assert_int_equal(
+        local_blob_new(open(path, O_RDONLY | O_CLOEXEC), name, UINT64_MAX, false, &blob), 0);
+    ops = *blob->ops;
+    ops.fetch = no_fetch;
+    ops.done = count_done;
+    blob->ops = &ops;
+    return blob;
+}
+
+static void test_unpack__remote__found_without_its_bytes(void **state)
+{
+    static const char *const names[] = {"sub/f.gz", "sub/f"}; /* told by name, or by the head */
+    char cache_path[PATH_MAX];
+    const struct cache_folder cache = {.path = cache_path};
+
+    temp_path(*state, "cache", cache_path);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO_FREE struct packed *p = packed_new();
+        AUTO_BLOB struct blob *blob = NULL, *again = NULL;
+
+        done = 0;
+        add_member(p, names[i], strlen(names[i]));
+        temp_write(*state, "f", p->bytes, p->len);
+        blob = open_remote(*state, names[i]);
+        blob->etag = strdup("\"e\"");
+        assert_false(unpack_is_done(blob, &cache));
+        assert_int_equal(unpack_find(&blob, &cache, NULL), -ENOENT);
+        assert_int_equal(unpack_blob(&blob, &cache, NULL, NULL), 0);
+        check_content(blob, names[i], strlen(names[i]));
+        assert_string_equal(blob->etag, "\"e\"");
+        assert_int_equal(done, 1);
+        again = open_remote(*state, names[i]);
+        again->etag = strdup("\"e\"");
+        assert_int_equal(unpack_is_done(again, &cache), i == 0);
+        assert_int_equal(unpack_find(&again, &cache, NULL), 0);
+        check_content(again, names[i], strlen(names[i]));
+        assert_int_equal(done, 2);
+    }
+}
+
+/* It is called as if it were packed, and is not; and the cache may have no place for it. */
+static void test_unpack__remote_by_name_only__as_it_is(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    char path[PATH_MAX], part[PATH_MAX], inside[PATH_MAX];
+    const struct cache_folder cache = {.path = path};
+    struct entry entry;
+
+    for (unsigned i = 0; i < 4; i++) { /* packed; no place */
+        AUTO_BLOB struct blob *blob = NULL;
+        struct diag d = DIAG_INIT;
+        int r;
+
+        p->len = 0;
+        if (i % 2)
+            add_member(p, "hello", 5);
+        else
+            add_bytes(p, "hello", 5);
+        temp_write(*state, "f", p->bytes, p->len);
+        temp_path(*state, i < 2 ? "cache" : "full", path);
+        blob = open_remote(*state, "sub/f.gz");
+        assert_int_equal(unpack_entry(blob, "", "", &cache, &entry, NULL), 0);
+        entry_path(&entry, ".part", part);
+        if (i >= 2) {
+            snprintf(inside, sizeof(inside), "%.*s/x", PATH_MAX - 3, part);
+            assert_int_equal(mkdir(part, 0700) + mkdir(inside, 0700), 0);
+        }
+        r = unpack_blob(&blob, &cache, NULL, &d);
+        assert_int_equal(r, i == 3 ? -EISDIR : 0);
+        if (i == 3)
+            assert_diag_has(&d, "expected a file, got a folder that is not empty");
+        else
+            check_content(blob, "hello", 5);
+        assert_int_equal(access(part, F_OK), i < 2 ? -1 : 0);
+    }
+}
+
 static void test_packed_suffix__every_packing__listed_once(void **state)
 {
     static const char *const want[] = {"", ".gz", ".xz", ".zst", ".bz2"};
@@ -943,6 +1046,8 @@ int main(void)
         IN_TEMP(test_unpack__processes_at_once__all_get_it),
         IN_TEMP(test_unpack__cache_folder_not_writable__names_it),
         cmocka_unit_test(test_unpacked_name_len__suffixes__stripped_once),
+        IN_TEMP(test_unpack__remote__found_without_its_bytes),
+        IN_TEMP(test_unpack__remote_by_name_only__as_it_is),
         cmocka_unit_test(test_packed_suffix__every_packing__listed_once),
         cmocka_unit_test(test_cache_folder__environment__in_that_order),
         IN_TEMP(test_cache_folder__default_of_another_user__eperm),
