@@ -1031,8 +1031,9 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
     assert_int_equal(fake_given(s.fake), (grows ? 16 : 1) * BLOCK);
     assert_int_equal(fake_given_at(s.fake, 96 * BLOCK), grows);
     assert_int_equal(fake_given_at(s.fake, 111 * BLOCK), grows);
-    s.stage->speed->byte_least = 1e6 / (16 * BLOCK); /* it is idle */
-    if (!far && !limited) {                          /* the first block brings its piece, no more */
+    s.stage->speed->byte_least = 1e6 / (16 * BLOCK); /* the machine may be busy */
+    s.stage->speed->byte_ns = BYTE_NS;
+    if (!far && !limited) { /* the first block brings its piece, no more */
         stage_fixture_read(&s, 144 * BLOCK - 5, 10);
         fake_wait_idle(s.fake);
         assert_int_equal(fake_given(s.fake), (16 + 17) * BLOCK);
