@@ -117,8 +117,7 @@ static int csv_read_row(void *ctx, unsigned row, const uint8_t *text, struct dia
 
 /* All numbers of the rows; the columns are all that are of numbers. */
 static int csv_read_rows(struct read_context *rc, const void *p, const uint64_t *row, unsigned n,
-                         const unsigned *column, unsigned n_columns, uint8_t *dst, unsigned first,
-                         unsigned n_dst, struct diag *d)
+                         uint8_t *dst, unsigned first, unsigned n_dst, struct diag *d)
 {
     const struct csv_file *file = p;
     AUTO_FREE void *value = malloc(file->shape.columns * width(file));
@@ -126,8 +125,6 @@ static int csv_read_rows(struct read_context *rc, const void *p, const uint64_t 
         .file = file, .value = value, .dst = dst, .first = first, .n_dst = n_dst};
     int all = value ? 0 : -ENOMEM;
 
-    (void)column;
-    (void)n_columns;
     for (unsigned i = 0, some; i < n && value; i += some) {
         some = (unsigned)min_u64(n - i, AT_ONCE);
         for (unsigned k = 0; k < some; k++)
@@ -156,7 +153,7 @@ static int csv_read(struct read_context *rc, const void *p, uint64_t row, unsign
         numbers = more = malloc(numbers_bytes(file));
     if (!numbers)
         return -ENOMEM;
-    r = csv_read_rows(rc, file, &row, 1, NULL, 0, numbers, 0, 1, d);
+    r = csv_read_rows(rc, file, &row, 1, numbers, 0, 1, d);
     for (const struct record_column *before = file->base.column; before < c; before++)
         if (before->shown == RECORD_NUMBERS)
             at += width(file) * (before->ndim ? before->dim[0] : 1);

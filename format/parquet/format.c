@@ -7,6 +7,8 @@
 #include "base/read_context.h"
 #include "format/parquet/file.h"
 
+#define UNITS_AT_ONCE 8 /* that are made ahead of reads of a column */
+
 /* ---- what a row has ---- */
 
 static bool contents_has(const void *p, uint64_t row, unsigned column)
@@ -113,79 +115,96 @@ static size_t contents_width(const struct parquet_column *c)
     return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
 }
 
-/* Copy the values of a unit without marks to all of n rows that it has; in_order: the rows follow
- * each other. */
-static void contents_copy(const struct values *slab, uint64_t first, const uint64_t *row,
-                          unsigned n, bool in_order, uint8_t *dst, bool *is_done)
+/* Copy the first n of the rows from their unit, whose first is `first`, and go behind them. */
+static int contents_copy(struct record_rows *rows, const struct values *unit, uint64_t first,
+                         size_t n, struct diag *d)
 {
-    for (unsigned i = 0, k; i < n; i += k) {
-        uint64_t at = row[i] - first;
-        size_t bytes;
+    const struct parquet_file *file = rows->file;
+    size_t width = contents_width(&file->column[rows->column]), len = width, some = n;
+    bool is_even = !unit->n_marks && unit->width == width && rows->row - first < unit->n;
 
-        k = in_order && at < slab->n ? (unsigned)min_u64(n - i, slab->n - at) : 1;
-        if (at >= slab->n)
-            continue;
-        memset(is_done + i, true, k);
-        bytes = (size_t)k * slab->width;
-        if (bytes == 8) /* a size that is a constant makes a copy of one instruction */
-            memcpy(dst + (size_t)i * slab->width, slab->bytes + at * slab->width, 8);
-        else
-            memcpy(dst + (size_t)i * slab->width, slab->bytes + at * slab->width, bytes);
-    }
-}
-
-/* Rows of one column: the rows of a unit together, in whatever order they are. */
-static int contents_column(struct read_context *rc, const struct parquet_file *file,
-                           unsigned column, const uint64_t *row, unsigned n, bool in_order,
-                           uint8_t *dst, struct diag *d)
-{
-    AUTO_FREE bool *is_done = calloc(n, sizeof(*is_done));
-    size_t width = contents_width(&file->column[column]), len = width;
-    int all = is_done ? 0 : -ENOMEM;
-
-    for (unsigned i = 0; i < n && is_done; i++) {
-        const struct values *slab = NULL;
-        AUTO_MEMO struct memo_thing *thing = NULL;
+    for (; n; n -= some) {
+        size_t i = (size_t)(rows->row - first);
         const uint8_t *bytes;
-        uint64_t first;
-        int r =
-            is_done[i] ? 0 : parquet_unit_get(rc, file, column, row[i], &slab, &first, &thing, d);
+        int r = 0;
 
-        if (!missing_go_on(rc, r, &all))
-            break;
-        if (r < 0 || is_done[i])
-            continue;
-        if (!slab->n_marks && slab->width == width)
-            contents_copy(slab, first, row + i, n - i, in_order, dst + i * width, is_done + i);
-        if (is_done[i])
-            continue;
-        r = contents_bytes(file, column, row[i], slab, (size_t)(row[i] - first), &bytes, &len, d);
+        some = is_even ? n : 1;
+        if (is_even)
+            bytes = unit->bytes + i * width;
+        else
+            r = contents_bytes(file, rows->column, rows->row, unit, i, &bytes, &len, d);
         if (r == 0 && len != width)
-            r = contents_refuse(file, column, row[i], "the kept index has another size", d);
+            r = contents_refuse(file, rows->column, rows->row, "the kept index has another size",
+                                d);
         if (r < 0)
             return r;
-        memcpy(dst + i * width, bytes, width);
+        if (some * width == 8) /* a size that is a constant makes a copy of one instruction */
+            memcpy(rows->dst, bytes, 8);
+        else
+            memcpy(rows->dst, bytes, some * width);
+        rows->row += some;
+        rows->dst += some * width;
+        rows->n -= (unsigned)some;
     }
-    return all;
+    return 0;
 }
 
-static int contents_read_rows(struct read_context *rc, const void *p, const uint64_t *row,
-                              unsigned n, const unsigned *column, unsigned n_columns, uint8_t *dst,
-                              unsigned first, unsigned n_dst, struct diag *d)
+/* Copy the first of the rows, and all that are in its unit. */
+static int contents_unit(struct read_context *rc, struct record_rows *rows, unsigned n_rows,
+                         struct diag *d)
 {
-    const struct parquet_file *file = p;
-    bool in_order = true;
+    const struct parquet_file *file = rows->file;
+    AUTO_MEMO struct memo_thing *thing = NULL;
+    const struct values *unit;
+    uint64_t first;
+    int r = parquet_unit_get(rc, file, rows->column, rows->row, &unit, &first, &thing, d);
+
+    for (unsigned i = 0; i < n_rows && r == 0; i++) {
+        uint64_t at = rows[i].row - first;
+
+        if (rows[i].n && rows[i].file == file && (!i || at < unit->n))
+            r = contents_copy(&rows[i], unit, first,
+                              at < unit->n ? (size_t)min_u64(rows[i].n, unit->n - at) : 1, d);
+    }
+    return r < 0 ? r : blob_used(rc, file->base.blob, d);
+}
+
+/* Make the units of some rows at once; of a run also those of columns behind it, as a reader of
+ * arrays reads them next. */
+static void contents_make(struct read_context *rc, const struct record_rows *rows, unsigned n_rows)
+{
+    const struct parquet_file *file = rows->file;
+    struct record_cell cell[UNITS_AT_ONCE];
+    unsigned looks = n_rows > 1 ? UNITS_AT_ONCE : 2, n = 0, needed;
+
+    for (unsigned i = 0; i < looks; i++) {
+        const struct record_rows *at = &rows[(size_t)i * n_rows / looks];
+
+        cell[n] = (struct record_cell){at->file, at->row + (n_rows > 1 ? 0 : i * (at->n - 1)),
+                                       at->column};
+        n += !parquet_is_made(&cell[n]);
+    }
+    needed = n;
+    for (unsigned k = rows->column + 1;
+         n && n_rows == 1 && k < file->n_columns && n < UNITS_AT_ONCE; k++)
+        if (file->column[k].shown == SHOWN_NUMBER)
+            cell[n++] = (struct record_cell){file, cell[0].row, k};
+    if (n > 1)
+        parquet_rows_together(rc, cell, n, needed);
+}
+
+static int contents_read_column(struct read_context *rc, struct record_rows *rows, unsigned n_rows,
+                                struct diag *d)
+{
     int all = 0;
 
-    for (unsigned i = 1; i < n; i++)
-        in_order = in_order && row[i] == row[i - 1] + 1;
-    for (unsigned i = 0; i < n_columns; i++) {
-        size_t width = contents_width(&file->column[column[i]]);
-        int r = contents_column(rc, file, column[i], row, n, in_order, dst + first * width, d);
+    contents_make(rc, rows, n_rows);
+    for (unsigned i = 0; i < n_rows;) {
+        int r = rows[i].n ? contents_unit(rc, rows + i, n_rows - i, d) : 0;
 
-        dst += n_dst * width;
         if (!missing_go_on(rc, r, &all))
             break;
+        i += r < 0 || !rows[i].n;
     }
     return all;
 }
@@ -356,7 +375,7 @@ static const struct record_format parquet_records = {
     .extent = contents_extent,
     .is_copy = contents_is_copy,
     .read = contents_read,
-    .read_rows = contents_read_rows,
+    .read_column = contents_read_column,
     .is_made = parquet_is_made,
     .make = parquet_rows_together,
     .damage = parquet_damage,

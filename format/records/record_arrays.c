@@ -355,8 +355,10 @@ static int item_read(struct read_context *rc, const struct dataset *ds, const st
     int r;
 
     record_items_init(&items, rc, ds, f, sel);
-    if (items.content->slabs && sel->count > 1) {
-        r = record_slabs_read(&items, f->item_bytes, off, len, dst, &why);
+    if ((items.content->slabs || items.content->reads_many) && sel->count > 1) {
+        r = items.content->slabs
+                ? record_slabs_read(&items, f->item_bytes, off, len, dst, &why)
+                : record_items_read_many(&items, f->item_bytes, off, len, dst, &why);
         if (r != -EIO)
             return why.set ? diag_set(d, r, "%s", why.text) : r;
         /* A record of the slab cannot be read, perhaps none of these. */

@@ -2,6 +2,7 @@
  * columns. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/read_context.h"
@@ -183,20 +184,6 @@ static int set_make(struct read_context *rc, const struct dataset *ds,
     return record_set_of(ds)->rf->make(rc, cell, cells, needed);
 }
 
-/* The rows of a file, with its numbers of the columns: see read_rows(). */
-static int read_rows_of(struct read_context *rc, const struct record_set *set, unsigned file,
-                        const uint64_t *row, unsigned n, uint8_t *dst, unsigned first,
-                        unsigned n_dst, struct diag *d)
-{
-    unsigned column[RECORD_COLUMNS_MAX];
-
-    for (unsigned i = 0; i < set->n_slab_columns; i++)
-        column[i] =
-            set->learned.map ? set->learned.map[file][set->slab_column[i]] : set->slab_column[i];
-    return set->rf->read_rows(rc, set->files.file[file], row, n, column, set->n_slab_columns, dst,
-                              first, n_dst, d);
-}
-
 int record_set_read_slab(struct read_context *rc, const struct dataset *ds, const uint64_t *record,
                          unsigned n, uint8_t *dst, struct diag *d)
 {
@@ -214,13 +201,51 @@ int record_set_read_slab(struct read_context *rc, const struct dataset *ds, cons
         for (unsigned v = 0; v < k && r == 0; v++)
             r = verify_row(rc, set->rf, file, row[v], d);
         if (r == 0)
-            r = read_rows_of(rc, set, number, row, k, dst, i, n, d);
+            r = set->rf->read_rows(rc, file, row, k, dst, i, n, d);
         if (r == 0)
             r = blob_verify(file->blob, d); /* the slab is remembered */
         if (!missing_go_on(rc, r, &all))
             break;
     }
     return all;
+}
+
+/* Those of n records that are rows of the file of the first. */
+static struct record_rows record_contents_rows(const struct dataset *ds,
+                                               const struct record_content *c, uint64_t record,
+                                               unsigned n, uint8_t *dst)
+{
+    const struct place place = record_contents_find_content(ds, c, record);
+    uint64_t rows = place.file->prepared.index.rows - place.row;
+
+    return (struct record_rows){place.file, place.row, (unsigned)min_u64(n, rows), place.column,
+                                dst};
+}
+
+static int set_read_many(struct read_context *rc, const struct dataset *ds,
+                         const struct record_content *c, const struct selection *sel,
+                         uint64_t place, unsigned n, unsigned *ret_n, uint8_t *dst, struct diag *d)
+{
+    const struct record_format *rf = record_set_of(ds)->rf;
+    size_t each = (size_t)record_bytes(c, c->dim);
+    AUTO_FREE struct record_rows *rows = NULL;
+    AUTO_FREE uint64_t *record = NULL;
+
+    if (sel->in_order) {
+        struct record_rows run = record_contents_rows(ds, c, sel->first + place, n, dst);
+
+        *ret_n = run.n;
+        return rf->read_column(rc, &run, 1, d);
+    }
+    *ret_n = n;
+    rows = malloc(n * sizeof(*rows));
+    record = malloc(n * sizeof(*record));
+    if (!rows || !record)
+        return -ENOMEM;
+    selection_samples(sel, place, n, record);
+    for (unsigned i = 0; i < n; i++)
+        rows[i] = record_contents_rows(ds, c, record[i], 1, dst + i * each);
+    return rf->read_column(rc, rows, n, d);
 }
 
 static void set_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
@@ -264,6 +289,7 @@ void record_set_locate(const struct dataset *ds, uint64_t sample, const struct f
 const struct record_ops record_set_contents = {
     .dims = set_dims,
     .read = set_read,
+    .read_many = set_read_many,
     .extent = set_extent,
     .where = set_where,
     .has = record_contents_content_has,

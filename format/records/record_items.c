@@ -1,9 +1,12 @@
 #include "format/records/record_items.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/read_context.h"
+
+#define MANY 1024 /* records that are read together, if they have no order */
 
 /* ---- one content of one record ---- */
 
@@ -145,6 +148,30 @@ int record_items_read_even(struct record_items *items, uint64_t each, record_ite
         dst += n;
         off += n;
         len -= n;
+    }
+    return all;
+}
+
+int record_items_read_many(struct record_items *items, uint64_t each, uint64_t off, size_t len,
+                           uint8_t *dst, struct diag *d)
+{
+    const struct record_content *c = items->content;
+    uint8_t one[RECORD_MANY_BYTES];
+    int all = 0;
+
+    for (size_t bytes; len; dst += bytes, off += bytes, len -= bytes) {
+        size_t skip = (size_t)(off % each);
+        bool is_part = skip || len < each;
+        unsigned most = items->sel->in_order ? UINT_MAX : MANY;
+        unsigned n = is_part ? 1 : (unsigned)min_u64(len / each, most);
+        int r = c->ops->read_many(items->rc, items->ds, c, items->sel, off / each, n, &n,
+                                  is_part ? one : dst, d);
+
+        bytes = is_part ? (size_t)min_u64(len, each - skip) : (size_t)(n * each);
+        if (!missing_go_on(items->rc, r, &all))
+            break;
+        if (r == 0 && is_part)
+            memcpy(dst, one + skip, bytes);
     }
     return all;
 }

@@ -74,6 +74,10 @@ int record_items_read(struct record_items *items, sums_fn *number, uint64_t unit
 int record_items_read_even(struct record_items *items, uint64_t each, record_item_fn *item,
                            uint64_t off, size_t len, uint8_t *dst, struct diag *d);
 
+/* The same for a content that read_many() reads. */
+int record_items_read_many(struct record_items *items, uint64_t each, uint64_t off, size_t len,
+                           uint8_t *dst, struct diag *d);
+
 /* The form of a file of bytes whose size number() gives. */
 int record_items_form(struct record_items *items, sums_fn *number, struct form *ret);
 

@@ -71,19 +71,22 @@ static void record_set_add_column(struct dataset *ds, struct record_content *con
     bool numbers = column->shown == RECORD_NUMBERS;
     unsigned tar = column->without & RECORD_NOT_TAR ? 0 : IN_TAR, first = ds->n_fields;
     bool varies = record_column_varies(column);
+    const struct record_format *rf = record_set_of(ds)->rf;
 
     *content = (struct record_content){
         .ops = &record_set_contents,
         .column = i,
         .is_parsed = true,
         .is_number = numbers && !column->ndim,
-        .make_at_once = record_set_of(ds)->rf->make && varies ? RECORD_MAKES : 0,
         .dtype = numbers ? column->dtype : DTYPE_U1,
         .ndim = numbers ? column->ndim : 1,
         .dim = {DIM_VARIES},
     };
     if (numbers)
         memcpy(content->dim, column->dim, sizeof(content->dim));
+    content->reads_many = numbers && !varies && rf->read_column &&
+                          record_bytes(content, content->dim) <= RECORD_MANY_BYTES;
+    content->make_at_once = rf->make && !content->reads_many ? RECORD_MAKES : 0;
     if (varies) {
         content->ndim += !content->ndim;
         content->dim[0] = DIM_VARIES;
@@ -105,14 +108,11 @@ static void record_set_add_column(struct dataset *ds, struct record_content *con
 }
 
 /* Numbers that read_rows() reads: where each column has them. */
-static int add_slabs(struct dataset *ds, const struct record_column *column, unsigned n)
+static void add_slabs(struct dataset *ds, const struct record_column *column, unsigned n)
 {
     struct record_set *set = ds->impl;
     uint64_t bytes = 0;
 
-    set->slab_column = calloc(n + 1u, sizeof(*set->slab_column));
-    if (!set->slab_column)
-        return -ENOMEM;
     for (unsigned place = 0; place < RECORD_COLUMNS_MAX; place++)
         for (unsigned i = 0; i < n; i++) {
             struct record_content *c = &set->content[i];
@@ -122,14 +122,12 @@ static int add_slabs(struct dataset *ds, const struct record_column *column, uns
                 continue;
             c->slabs = &set->slabs;
             c->slab_at = (size_t)bytes;
-            set->slab_column[set->n_slab_columns++] = i;
             bytes += record_bytes(c, c->dim);
         }
     record_slabs_init(&set->slabs, &set->setup, bytes);
     set->slabs.read = record_set_read_slab;
     for (unsigned i = 0; i < n && !set->slabs.bytes; i++)
         set->content[i].slabs = NULL;
-    return 0;
 }
 
 static int record_set_add_columns(struct dataset *ds, const struct record_column *column,
@@ -151,9 +149,8 @@ static int record_set_add_columns(struct dataset *ds, const struct record_column
     for (unsigned i = 0; i < n; i++)
         record_set_add_column(ds, &set->content[i], &column[i], i, places.in[i]);
     if (set->rf->read_rows)
-        r = add_slabs(ds, column, n);
-    if (r == 0)
-        r = record_set_add_pictures(ds, column, n);
+        add_slabs(ds, column, n);
+    r = record_set_add_pictures(ds, column, n);
     if (r == 0)
         r = record_set_add_audio(ds, column, n);
     if (r < 0)
@@ -391,7 +388,6 @@ static void record_set_set_free(struct dataset *ds)
     record_pictures_free(set->thumbnails);
     record_audio_free(set->audio);
     free(set->content);
-    free(set->slab_column);
     free(set);
 }
 

@@ -61,6 +61,14 @@ struct record_cell {
     unsigned column;
 };
 
+/* Rows of a column that follow each other, and where their bytes go. */
+struct record_rows {
+    const void *file;
+    uint64_t row;
+    unsigned n, column;
+    uint8_t *dst;
+};
+
 struct record_format {
     const struct format *format;
     const struct record_file_ops *file; /* NULL: no folder is opened: record_set_new() alone */
@@ -116,14 +124,17 @@ struct record_format {
      * at extent() or place(). */
     int (*read)(struct read_context *rc, const void *file, uint64_t row, unsigned column,
                 uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-    /* Write the numbers of n rows, in any order, in these columns: those of numbers of one shape
-     * that have no holes, in any file of the dataset, in the order of those of its first file. dst
-     * has a column after the other, each of n_dst rows, of which these begin with row `first`.
-     * Faults as of read(), which says for a row alone whether it has one. For rows that are costly
-     * to read one by one; NULL: they are not. */
+    /* Write the numbers of n rows, in any order, in all columns of numbers of one shape that have
+     * no holes. dst has a column after the other, each of n_dst rows, of which these begin with row
+     * `first`. Faults as of read(), which says for a row alone whether it has one. For rows that
+     * are costly to read one by one; NULL: they are not. */
     int (*read_rows)(struct read_context *rc, const void *file, const uint64_t *row, unsigned n,
-                     const unsigned *column, unsigned n_columns, uint8_t *dst, unsigned first,
-                     unsigned n_dst, struct diag *d);
+                     uint8_t *dst, unsigned first, unsigned n_dst, struct diag *d);
+    /* The same of one such column, where columns are cheap to read alone: of any files, either rows
+     * that follow each other (n_rows is 1) or single ones. It changes *rows, and calls blob_used().
+     * Not with verify(). NULL: all columns, or one by one. */
+    int (*read_column)(struct read_context *rc, struct record_rows *rows, unsigned n_rows,
+                       struct diag *d);
 
     /* For contents that are costly to read one by one, such as those of packed pages: is a cell
      * made, so that read() is cheap? Make n of them, as make() of struct record_ops. NULL: they are

@@ -15,14 +15,13 @@ struct record_set {
     const struct record_format *rf;
     struct shards files;
     struct keys keys;
-    struct column_union learned;           /* without column of the format, once they are known */
-    struct record_content *content;        /* [n_columns] of the format or of learned */
-    struct record_slabs slabs;             /* with read_rows() */
-    unsigned *slab_column, n_slab_columns; /* of its columns, in the order of slabs */
-    struct record_pictures *pictures;      /* with picture= */
-    struct record_pictures *thumbnails;    /* where there are pictures */
-    struct record_audio *audio;            /* where there is audio */
-    bool is_known;                         /* its records and columns are */
+    struct column_union learned;        /* without column of the format, once they are known */
+    struct record_content *content;     /* [n_columns] of the format or of learned */
+    struct record_slabs slabs;          /* with read_rows() */
+    struct record_pictures *pictures;   /* with picture= */
+    struct record_pictures *thumbnails; /* where there are pictures */
+    struct record_audio *audio;         /* where there is audio */
+    bool is_known;                      /* its records and columns are */
     struct format_setup setup;
 };
 

@@ -11,9 +11,10 @@
 #include "format/core/dataset.h"
 #include "format/core/extents.h"
 
-#define RECORD_AXES  8 /* of an array, at most */
-#define RECORD_WHERE 1024
-#define RECORD_MAKES 64 /* make_at_once, at most */
+#define RECORD_AXES       8 /* of an array, at most */
+#define RECORD_WHERE      1024
+#define RECORD_MAKES      64 /* make_at_once, at most */
+#define RECORD_MANY_BYTES 4096
 
 struct record_content;
 struct record_slabs;
@@ -28,6 +29,12 @@ struct record_ops {
      * with the reason in d. */
     int (*read)(struct read_context *rc, const struct dataset *ds, const struct record_content *c,
                 uint64_t record, uint64_t off, size_t len, uint8_t *dst, struct diag *d);
+    /* With reads_many: write the contents of the records at places [place, place + n) of a
+     * selection, or of the first *ret_n of them, one after another. 0; or -errno, -EAGAIN by the
+     * rule of missing_go_on() included. */
+    int (*read_many)(struct read_context *rc, const struct dataset *ds,
+                     const struct record_content *c, const struct selection *sel, uint64_t place,
+                     unsigned n, unsigned *ret_n, uint8_t *dst, struct diag *d);
     /* The bytes of a source that read() needs; false: none. It never reads a source. NULL:
      * never any, or the dataset has its own extents(), locate(). */
     bool (*extent)(const struct dataset *ds, const struct record_content *c, uint64_t record,
@@ -63,6 +70,7 @@ struct record_content {
                        one all the same: see record_axes.h; otherwise -EDOM: it has no such file */
     const struct record_slabs *slabs; /* of FORM_ITEM: it is read with others; NULL: one by one */
     size_t slab_at;                   /* where it is in a record's bytes there */
+    bool reads_many; /* of FORM_ITEM: read_many() reads it; it has RECORD_MANY_BYTES at most */
 
     /* Set before records_finish(): */
     enum dtype dtype;
