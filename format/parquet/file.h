@@ -223,6 +223,10 @@ int parquet_walk_bytes(struct parquet_walk *walk, uint64_t at, uint64_t len, con
                        struct diag *d);
 /* Are its values in the file as they are? Not with a checksum: such a page is read whole. */
 bool parquet_walk_in_place(const struct parquet_walk *walk);
+/* The value of len bytes that follows `at` bytes of values and their lengths in the page, of a flat
+ * column of bytes in Snappy, without the rest of the page. Valid until the next call. 0; -ENODATA:
+ * only all of the page says what it is; or another -errno. */
+int parquet_walk_value(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret);
 /* Append data pages to ret: all, or, with splits, those of a unit. Values that cannot be read are
  * bad in flat columns; in others, what follows is lacking (is_cut). d has the first fault, which is
  * no error. The unit begins at unit_at, and has the first *ret_n levels. 0; 1: others follow, the

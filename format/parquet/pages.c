@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/parquet/file.h"
@@ -224,6 +225,42 @@ bool parquet_walk_in_place(const struct parquet_walk *walk)
            (walk->column.codec == CODEC_NONE || (h->type == PAGE_DATA_V2 && !h->is_packed));
 }
 
+static int pages_read_packed(void *ctx, uint64_t at, size_t len, const uint8_t **ret)
+{
+    return parquet_walk_bytes(ctx, at, len, ret, NULL);
+}
+
+int parquet_walk_value(struct parquet_walk *walk, uint64_t at, uint64_t len, const uint8_t **ret)
+{
+    const struct page_header *h = &walk->header;
+    struct values_memory *room = &walk->memory->room;
+    bool is_v1 = h->type == PAGE_DATA;
+    const struct codec_packed packed = {is_v1 ? 0 : h->rep_bytes + h->def_bytes, h->packed,
+                                        pages_read_packed, walk};
+    uint8_t size[4] = {0};
+    uint64_t from;
+    int r = h->encoding == ENCODING_PLAIN && h->crc == PAGE_NO_CRC && (is_v1 || h->is_packed)
+                ? 0
+                : -ENODATA;
+
+    if (r == 0 && is_v1 && walk->column.max_def) { /* the length of the levels is in front */
+        r = codec_unpack_part(&packed, 0, sizeof(size), size);
+        at += sizeof(size) + load_le32(size);
+    }
+    from = at / CODEC_BLOCK * CODEC_BLOCK;
+    if (r == 0 && (at > h->unpacked || len > h->unpacked || at + 4 + len > h->unpacked))
+        r = -ENODATA;
+    if (r == 0)
+        r = values_memory_have(room, (size_t)(at + 4 + len - from));
+    if (r == 0)
+        r = codec_unpack_part(&packed, (size_t)from, (size_t)(at + 4 + len), room->bytes);
+    if (r == 0 && load_le32(room->bytes + (at - from)) != len)
+        r = -ENODATA;
+    if (r == 0)
+        *ret = room->bytes + (at - from) + 4;
+    return r == -EBADMSG ? -ENODATA : r; /* reading all of the page says what is wrong */
+}
+
 /* Append the values of the page. 0, -EBADMSG with the reason in d, or another -errno. */
 static int pages_decode(struct parquet_walk *walk, struct page_data *ret, struct diag *d)
 {
@@ -262,6 +299,7 @@ static int pages_lose(struct parquet_walk *walk, struct page_data *data)
     if (r == 0 && data->def)
         memset(data->def + data->n, (int)walk->column.max_def, n);
     data->n += r == 0 ? n : 0;
+    data->n_values += r == 0 ? n : 0;
     return r;
 }
 

@@ -43,6 +43,7 @@ static int rows_make_numbers(const struct parquet_column *c, const struct page_d
                              struct values *ret, struct diag *why)
 {
     const struct values *v = &data->v;
+    bool is_copy = c->convert == CONVERT_COPY && !v->n_marks;
     int r = values_append_marked(ret, n, VALUE_GOOD);
 
     for (size_t i = 0, at = 0; i < n && r == 0; i++) {
@@ -51,9 +52,14 @@ static int rows_make_numbers(const struct parquet_column *c, const struct page_d
         size_t len;
 
         if (data->def && data->def[i] < c->node->max_def) {
-            rows_null_number(c, dst);
-            if (c->null == NULL_HOLE)
+            if (c->null != NULL_HOLE)
+                rows_null_number(c, dst);
+            else
                 r = values_set_mark(ret, i, VALUE_NULL);
+            continue;
+        }
+        if (is_copy) {
+            memcpy(dst, v->bytes + at++ * c->width, c->width);
             continue;
         }
         value = values_at(v, at, &len);
@@ -145,7 +151,14 @@ static int rows_array(struct row *row)
     const struct parquet_column *c = row->c;
     uint64_t n = rows_elements(row);
     bool is_good = n % c->tail == 0 && (c->dim[0] == DIM_VARIES || n == c->dim[0] * c->tail);
+    const struct parquet_leaf *leaf = row->leaf;
+    const struct values *v = &leaf->data->v;
 
+    if (is_good && n && c->ndim == 1 && c->convert == CONVERT_COPY && !v->n_marks &&
+        leaf->next - leaf->value == n) { /* none is null */
+        text_add_bytes(&row->t, (const char *)v->bytes + leaf->value * c->width, n * c->width);
+        return 0;
+    }
     for (uint64_t i = 0; i < n && is_good; i++)
         is_good = rows_element(row, i);
     return is_good ? 0 : -EBADMSG;

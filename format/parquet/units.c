@@ -9,7 +9,9 @@
 #include "base/search.h"
 #include "format/parquet/file.h"
 
-#define WORKERS 8 /* that decode units, at most */
+#define WORKERS    8                    /* that decode units, at most */
+#define ALONE_MORE (UINT64_C(64) << 10) /* bytes around a row that are unpacked with it */
+#define ALONE_PART 4                    /* of the unit, so much is better than all of it */
 
 /* A unit, as it is read. */
 struct unit_place {
@@ -151,7 +153,7 @@ static struct memo_key unit_key(const struct unit_place *place)
 /* ---- rows of many units ----
  * A batch of a shuffled plan may need a row of each of many units, which the memo cannot hold
  * together. Then each unit is decoded once, and its rows of the batch are remembered instead, as
- * units of one row. */
+ * units of one row. Few large rows of a unit are unpacked without the rest of it. */
 
 /* A row of the rows of its unit; rows NULL: it is looked for, not made. */
 struct unit_copy {
@@ -243,6 +245,7 @@ struct together {
     unsigned first[RECORD_MAKES + 1]; /* [n + 1] of the cells of each unit */
     unsigned n;
     bool remembers; /* the units, instead of rows */
+    bool is_large;  /* the memo does not hold all units of the column */
     _Atomic unsigned next;
     _Atomic bool is_missing;
 };
@@ -254,6 +257,82 @@ static int unit_cells_compare(const void *a, const void *b)
 
     return x->file != y->file ? (x->file < y->file ? -1 : 1)
                               : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Append a row of a unit, whose pages are walked, without other rows. -ENODATA: they are needed. */
+static int unit_read_row(struct parquet_walk *walk, const struct unit_place *p, uint64_t wanted,
+                         struct values *ret)
+{
+    const struct parquet_column *c = &p->file->column[p->column];
+    uint64_t row = p->row, at = 0, state = STATE_NULL;
+    struct diag why = DIAG_INIT;
+    const uint8_t *bytes;
+    int r = parquet_walk_page(walk, &why);
+
+    while (r == 1 && wanted - row >= walk->header.n) {
+        row += walk->header.n;
+        parquet_walk_skip(walk);
+        r = parquet_walk_page(walk, &why);
+    }
+    if (r != 1)
+        return r == 0 || r == -EBADMSG ? -ENODATA : r;
+    for (; row <= wanted && state != STATE_BAD; row++) {
+        at += state == STATE_NULL ? 0 : 4 + state - STATE_SIZE;
+        state = parquet_state(p->file, c, row);
+    }
+    if (state < STATE_SIZE)
+        return -ENODATA;
+    r = parquet_walk_value(walk, at, state - STATE_SIZE, &bytes);
+    return r < 0 ? r : values_append_one(ret, bytes, (size_t)(state - STATE_SIZE));
+}
+
+/* Read that row of a unit alone, into rows. -ENODATA: all of its page is needed. */
+static int unit_read_alone(struct read_context *rc, const struct unit_place *p, uint64_t wanted,
+                           struct values *rows)
+{
+    const struct blob *blob = p->file->base.blob;
+    AUTO_WALK struct parquet_walk walk;
+    const uint8_t *all;
+    int r = parquet_walk_init(&walk, p->file, p->group, p->file->column[p->column].leaf,
+                              p->bytes.off, p->bytes.off + p->bytes.len, rc);
+
+    values_clear(rows);
+    if (r == 0)
+        r = unit_read_row(&walk, p, wanted, rows);
+    if (r == -EAGAIN) { /* the pieces are few of what is missing */
+        walk.at = p->bytes.off;
+        parquet_walk_bytes(&walk, 0, p->bytes.len, &all, NULL);
+    }
+    return r == 0 ? blob_verify(blob, NULL) : r;
+}
+
+/* Are the cells [first, end), of one unit, rather made alone? */
+static bool unit_is_sparse(const struct together *t, unsigned first, unsigned end)
+{
+    const struct unit_place *p = &t->cell[first].place;
+    const struct parquet_column *c = &p->file->column[p->column];
+    bool waits = p->file->base.blob->ops->fetch && !(t->rc && t->rc->collects); /* for each piece */
+    uint64_t bytes = 0;
+
+    for (unsigned i = first; i < end; i++)
+        bytes += parquet_state(p->file, c, t->cell[i].cell.row) + ALONE_MORE;
+    return t->is_large && !waits && c->shown == SHOWN_BYTES && c->convert == CONVERT_COPY &&
+           parquet_chunk_at(&p->file->footer, p->group, c->leaf)->codec == CODEC_SNAPPY &&
+           bytes * ALONE_PART <= unit_unpacked(p);
+}
+
+/* Remember number i of the rows, which were read with result r; NULL: they are remembered. What
+ * fails is read alone later. */
+static void unit_keep_row(struct together *t, struct read_context *rc, int r,
+                          const struct record_cell *cell, const struct values *rows, size_t i)
+{
+    struct unit_copy copy = {rows, i};
+    AUTO_MEMO struct memo_thing *thing = NULL;
+
+    if (r == -EAGAIN && rc != &t->peek)
+        atomic_store(&t->is_missing, true);
+    if (r == 0 && rows)
+        unit_row_get(rc, cell, &copy, &thing);
 }
 
 /* Make cells [first, end), which are of one unit. rows: memory that is used again. */
@@ -271,19 +350,22 @@ static void unit_make_cells(struct together *t, unsigned first, unsigned end, st
         rc = t->cell[i].is_needed ? t->rc : rc;
     if (rc == &t->peek && atomic_load(&t->is_missing))
         return;
+    for (; first < end && unit_is_sparse(t, first, end); first++) {
+        r = unit_read_alone(rc, p, t->cell[first].cell.row, rows);
+        if (r == -ENODATA)
+            break;
+        unit_keep_row(t, rc, r, &t->cell[first].cell, rows, 0);
+    }
+    if (first == end)
+        return;
     values_clear(rows);
     r = t->remembers ? parquet_unit_get(rc, p->file, p->column, t->cell[first].cell.row, &got, &row,
                                         &unit, NULL)
                      : parquet_read_rows(rc, p->file, &p->file->column[p->column], p->group,
                                          &p->bytes, (size_t)p->rows, rows, &why);
-    if (r == -EAGAIN && rc != &t->peek)
-        atomic_store(&t->is_missing, true);
-    for (unsigned i = first; i < end && r == 0 && !t->remembers; i++) {
-        struct unit_copy copy = {rows, (size_t)(t->cell[i].cell.row - p->row)};
-        AUTO_MEMO struct memo_thing *thing = NULL;
-
-        unit_row_get(rc, &t->cell[i].cell, &copy, &thing); /* what fails is read alone */
-    }
+    for (unsigned i = first; i < end; i++)
+        unit_keep_row(t, rc, r, &t->cell[i].cell, t->remembers ? NULL : rows,
+                      (size_t)(t->cell[i].cell.row - p->row));
 }
 
 static void unit_work(void *ctx, unsigned worker)
@@ -301,7 +383,9 @@ int parquet_rows_together(struct read_context *rc, const struct record_cell *cel
                           unsigned n_needed)
 {
     struct together t = {.rc = rc};
-    uint64_t bytes = 0;
+    const struct parquet_column *column;
+    const struct parquet_file *file;
+    uint64_t bytes = 0, all = 0;
     unsigned cells = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -322,9 +406,16 @@ int parquet_rows_together(struct read_context *rc, const struct record_cell *cel
     t.first[t.n] = cells;
     if (!t.n)
         return 0;
-    t.remembers = bytes <= memo_held(t.cell[0].place.file->memo).limit / 2;
+    file = t.cell[0].place.file;
+    column = &file->column[t.cell[0].place.column];
+    t.remembers = bytes <= memo_held(file->memo).limit / 2;
+    if (!t.remembers && column->shown == SHOWN_NUMBER) /* of which none is made alone */
+        return 0;
+    for (unsigned g = 0; g < file->footer.n_groups; g++)
+        all += parquet_chunk_at(&file->footer, g, column->leaf)->unpacked;
+    t.is_large = !t.remembers || all > memo_held(file->memo).limit / 2;
     read_context_peek(&t.peek, rc);
-    pool_run(t.cell[0].place.file->pool, (unsigned)min_u64(t.n, WORKERS), unit_work, &t);
+    pool_run(file->pool, (unsigned)min_u64(t.n, WORKERS), unit_work, &t);
     read_context_release(&t.peek);
     return t.is_missing ? -EAGAIN : 0;
 }

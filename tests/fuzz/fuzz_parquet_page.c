@@ -3,8 +3,10 @@
  * its bytes; then the body. The sizes in the header are those of the body, or twice them. Whatever
  * comes out, there is a value for each level that says so. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "format/parquet/decode/page.h"
 #include "fuzz.h"
 
@@ -13,9 +15,11 @@
 
 static void check_data(const struct page_column *column, const struct page_data *data, size_t n)
 {
-    size_t len, sum = 0;
+    size_t len, sum = 0, full = column->max_def ? 0 : n;
 
-    FUZZ_CHECK(data->n == n && data->v.n == page_count_values(column, data, 0));
+    for (size_t i = 0; i < n && column->max_def; i++)
+        full += data->def[i] == column->max_def;
+    FUZZ_CHECK(data->n == n && data->v.n == full && data->n_values == full);
     for (size_t i = 0; i < data->v.n; i++) {
         const uint8_t *bytes = values_at(&data->v, i, &len);
 
@@ -48,6 +52,33 @@ static void check_page(const struct page_column *column, struct page_header *hea
         check_data(column, &data, n);
     }
     values_memory_release(&room);
+}
+
+struct body {
+    const uint8_t *bytes;
+    uint64_t len;
+};
+
+static int read_body(void *ctx, uint64_t at, size_t len, const uint8_t **ret)
+{
+    const struct body *body = ctx;
+
+    FUZZ_CHECK(len && at < body->len && len <= body->len - at);
+    *ret = body->bytes + at;
+    return 0;
+}
+
+/* Bytes that are unpacked alone are those of the whole. */
+static void check_part(const uint8_t *bytes, size_t len, size_t size)
+{
+    struct body body = {bytes, len};
+    const struct codec_packed packed = {0, len, read_body, &body};
+    AUTO_FREE uint8_t *whole = malloc(size + 1), *part = malloc(size + 1);
+    size_t from = size / 3, to = size - size / 7;
+    int all = codec_unpack(CODEC_SNAPPY, bytes, len, whole, size);
+    int r = from < to ? codec_unpack_part(&packed, from, to, part) : -ENODATA;
+
+    FUZZ_CHECK(all < 0 || r == -ENODATA || (r == 0 && !memcmp(part, whole + from, to - from)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -84,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         dictionary.n = 0;
     header.packed = len - entries;
     header.unpacked = column.codec ? 2 * header.packed : header.packed;
+    if (column.codec == CODEC_SNAPPY)
+        check_part(data + entries, len - entries, (size_t)header.unpacked);
     header.def_bytes = header.packed / 4;
     header.rep_bytes = header.packed / 8;
     header.rows = header.n;

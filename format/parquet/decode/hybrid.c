@@ -1,19 +1,21 @@
 #include "format/parquet/decode/hybrid.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
-
-#define CHUNK 256 /* values that are unpacked together */
 
 void bits_unpack(const uint8_t *bytes, size_t len, unsigned width, size_t first, size_t n,
                  uint64_t *ret)
 {
     uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
     uint64_t bit = (uint64_t)first * width;
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i++, bit += width) {
+    for (; i < n && width <= 57 && bit / 8 + 8 <= len; i++, bit += width)
+        ret[i] = load_le64(bytes + bit / 8) >> bit % 8 & mask;
+    for (; i < n; i++, bit += width) { /* those of 9 bytes, and near the end */
         size_t at = (size_t)(bit / 8);
         unsigned shift = bit % 8;
         uint8_t few[9] = {0};
@@ -30,15 +32,6 @@ void bits_unpack(const uint8_t *bytes, size_t len, unsigned width, size_t first,
         ret[i] = v & mask;
     }
 }
-
-struct hybrid {
-    const uint8_t *p, *end;
-    unsigned width;
-    size_t run, packed; /* values that are left of a run, or of groups */
-    uint32_t value;     /* of the run */
-    const uint8_t *group;
-    size_t group_len, unpacked; /* bytes of the groups; values that were unpacked */
-};
 
 /* The next run or groups. */
 static bool hybrid_next(struct hybrid *h)
@@ -67,45 +60,72 @@ static bool hybrid_next(struct hybrid *h)
     return true;
 }
 
-/* Up to n next values, of a run (*ret_run) or unpacked to ret. Returns how many; 0: there are no
- * more. */
-static size_t hybrid_some(struct hybrid *h, size_t n, uint64_t ret[static CHUNK], bool *ret_run)
+/* Is a value left? */
+static bool hybrid_goes_on(struct hybrid *h)
 {
+    if (!h->width)
+        h->run = SIZE_MAX;
     while (!h->run && !h->packed)
         if (!hybrid_next(h))
-            return 0;
-    *ret_run = h->run > 0;
-    n = (size_t)min_u64(n, *ret_run ? h->run : min_u64(h->packed, CHUNK));
-    if (*ret_run) {
-        h->run -= n;
-        return n;
-    }
-    bits_unpack(h->group, h->group_len, h->width, h->unpacked, n, ret);
-    h->unpacked += n;
-    h->packed -= n;
-    return n;
+            return false;
+    return true;
 }
 
-bool hybrid_decode(const uint8_t *bytes, size_t len, unsigned width, size_t n, uint32_t *ret,
-                   uint8_t *level)
+static void hybrid_unpack(struct hybrid *h, size_t n, uint32_t *ret)
 {
-    struct hybrid h = {.p = bytes, .end = bytes + len, .width = width};
-    uint64_t some[CHUNK];
+    uint64_t some[HYBRID_SOME];
 
-    if (!width)
-        h.run = n;
-    for (size_t at = 0, k; at < n; at += k) {
-        bool is_run;
+    bits_unpack(h->group, h->group_len, h->width, h->unpacked, n, some);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (uint32_t)some[i];
+    h->unpacked += n;
+    h->packed -= n;
+}
 
-        k = hybrid_some(&h, n - at, some, &is_run);
-        if (!k)
-            return false;
-        if (level && is_run)
-            memset(level + at, (int)min_u64(h.value, UINT8_MAX), k);
-        for (size_t i = 0; level && !is_run && i < k; i++)
-            level[at + i] = (uint8_t)some[i];
-        for (size_t i = 0; ret && i < k; i++)
-            ret[at + i] = is_run ? h.value : (uint32_t)some[i];
+size_t hybrid_some(struct hybrid *h, size_t n, uint32_t ret[static HYBRID_SOME])
+{
+    size_t at = 0;
+
+    n = (size_t)min_u64(n, HYBRID_SOME);
+    for (size_t k; at < n && hybrid_goes_on(h); at += k) {
+        k = (size_t)min_u64(n - at, h->run ? h->run : h->packed);
+        if (!h->run) {
+            hybrid_unpack(h, k, ret + at);
+            continue;
+        }
+        for (size_t i = 0; i < k; i++)
+            ret[at + i] = h->value;
+        h->run -= k;
     }
-    return true;
+    return at;
+}
+
+int hybrid_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n, uint8_t *ret,
+                  size_t *ret_full)
+{
+    struct hybrid h = {.p = bytes, .end = bytes + len, .width = bit_width(max)};
+    uint32_t some[HYBRID_SOME];
+
+    *ret_full = 0;
+    for (size_t k; n; n -= k, ret += k) {
+        if (!hybrid_goes_on(&h))
+            return -ENODATA;
+        if (h.run && h.value > max)
+            return -ERANGE;
+        k = (size_t)min_u64(n, h.run ? h.run : min_u64(h.packed, HYBRID_SOME));
+        if (h.run) { /* mostly one for all of a page */
+            memset(ret, (int)h.value, k);
+            *ret_full += h.value == max ? k : 0;
+            h.run -= k;
+            continue;
+        }
+        hybrid_unpack(&h, k, some);
+        for (size_t i = 0; i < k; i++) {
+            if (some[i] > max)
+                return -ERANGE;
+            ret[i] = (uint8_t)some[i];
+            *ret_full += some[i] == max;
+        }
+    }
+    return 0;
 }

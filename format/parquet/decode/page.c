@@ -12,10 +12,7 @@
 
 /* ---- headers ---- */
 
-#define RULE(number, what, member, ...)                                                            \
-    {                                                                                              \
-        .id = (number), .becomes = (what), .at = offsetof(struct page_header, member), __VA_ARGS__ \
-    }
+#define RULE(...) THRIFT_RULE(struct page_header, __VA_ARGS__)
 
 static const struct thrift_rule v1_rules[] = {RULE(1, THRIFT_NUMBER, n),
                                               RULE(2, THRIFT_NUMBER, encoding),
@@ -88,26 +85,17 @@ void page_data_release(struct page_data *data)
     free(data->rep);
     values_release(&data->v);
     data->def = data->rep = NULL;
-    data->n = 0;
-}
-
-size_t page_count_values(const struct page_column *column, const struct page_data *data,
-                         size_t from)
-{
-    size_t n = 0;
-
-    if (!column->max_def)
-        return data->n - from;
-    for (size_t i = from; i < data->n; i++)
-        n += data->def[i] == column->max_def;
-    return n;
+    data->n = data->n_values = 0;
 }
 
 void page_data_drop(const struct page_column *column, struct page_data *data, size_t n)
 {
-    struct page_data front = {.n = n, .def = data->def};
+    size_t n_values = column->max_def ? 0 : n;
 
-    values_drop(&data->v, page_count_values(column, &front, 0));
+    for (size_t i = 0; i < n && data->def; i++)
+        n_values += data->def[i] == column->max_def;
+    values_drop(&data->v, n_values);
+    data->n_values -= n_values;
     data->n -= n;
     if (data->def)
         memmove(data->def, data->def + n, data->n);
@@ -136,27 +124,16 @@ int page_data_grow(const struct page_column *column, struct page_data *data, siz
     return 0;
 }
 
-/* Decode n levels from their bytes. */
-static int page_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n, uint8_t *ret,
-                       const char **ret_why)
-{
-    if (!hybrid_decode(bytes, len, bit_width(max), n, NULL, ret))
-        return page_fail(ret_why, "expected a level for each value, got the end of the levels");
-    for (size_t i = 0; i < n; i++)
-        if (ret[i] > max)
-            return page_fail(ret_why, "expected levels up to the column's, got a larger one");
-    return 0;
-}
-
 /* What the header of a v2 page says of its levels, which are those from `from` on. */
 static int page_check_v2(const struct page_column *column, const struct page_header *header,
-                         const struct page_data *data, size_t from, const char **ret_why)
+                         const struct page_data *data, size_t from, size_t n_values,
+                         const char **ret_why)
 {
     uint64_t rows = column->max_rep ? 0 : header->n;
 
     for (size_t i = from; i < data->n && column->max_rep; i++)
         rows += !data->rep[i];
-    if (header->nulls != header->n - page_count_values(column, data, from))
+    if (header->nulls != header->n - n_values)
         return page_fail(ret_why, "expected as many nulls as the header says, got others");
     return rows != header->rows
                ? page_fail(ret_why, "expected as many rows as the header says, got others")
@@ -168,7 +145,7 @@ int page_decode_levels(const struct page_column *column, const struct page_heade
                        const char **ret_why)
 {
     bool is_v2 = header->type == PAGE_DATA_V2;
-    size_t at = 0, n = (size_t)header->n, had = ret->n;
+    size_t at = 0, n = (size_t)header->n, had = ret->n, full[2] = {0, column->max_def ? 0 : n};
     int r = had + n > 2 * PAGE_VALUES_MAX
                 ? page_fail(ret_why, "expected fewer values that are decoded together, got more")
                 : page_data_grow(column, ret, n);
@@ -188,14 +165,21 @@ int page_decode_levels(const struct page_column *column, const struct page_heade
         if ((max || is_v2) && size > len - at)
             return -ENODATA;
         if (max)
-            r = page_levels(bytes + at, size, max, n, (i ? ret->def : ret->rep) + had, ret_why);
+            r = hybrid_levels(bytes + at, size, max, n, (i ? ret->def : ret->rep) + had, &full[i]);
+        if (r < 0)
+            r = page_fail(ret_why,
+                          r == -ENODATA
+                              ? "expected a level for each value, got the end of the levels"
+                              : "expected levels up to the column's, got a larger one");
         at += max || is_v2 ? size : 0;
     }
     ret->n += r == 0 ? n : 0;
     if (r == 0 && is_v2)
-        r = page_check_v2(column, header, ret, had, ret_why);
+        r = page_check_v2(column, header, ret, had, full[1], ret_why);
     if (r < 0)
         ret->n = had;
+    else
+        ret->n_values += full[1];
     *ret_at = at;
     return r;
 }
@@ -231,7 +215,7 @@ int page_decode(const struct page_column *column, const struct page_header *head
 {
     bool is_v2 = header->type == PAGE_DATA_V2; /* its levels are not packed */
     size_t packed_at = is_v2 ? (size_t)(header->rep_bytes + header->def_bytes) : 0;
-    size_t at = 0, had = ret->n;
+    size_t at = 0, had = ret->n, had_values = ret->n_values;
     struct values_source from;
     int r = page_unpack(column, header, body, packed_at, memory, &from, ret_why);
 
@@ -245,12 +229,14 @@ int page_decode(const struct page_column *column, const struct page_header *head
     from.encoding = header->encoding;
     from.bytes += is_v2 ? 0 : at;
     from.len -= is_v2 ? 0 : at;
-    from.n = page_count_values(column, ret, had);
+    from.n = ret->n_values - had_values;
     from.dictionary = dictionary;
     ret->v.width = column->width;
     r = values_decode(&ret->v, column->type, &from, ret_why);
-    if (r < 0)
+    if (r < 0) {
         ret->n = had;
+        ret->n_values = had_values;
+    }
     return r;
 }
 

@@ -41,9 +41,9 @@ struct page_column {
 
 /* Levels and values of pages that follow each other. Starts as {0}. */
 struct page_data {
-    size_t n;
+    size_t n, n_values;
     uint8_t *def, *rep; /* [n]; NULL: their maximum is 0 */
-    struct values v;    /* one for each n whose definition level is the maximum */
+    struct values v;    /* [n_values] one for each n whose definition level is the maximum */
 };
 
 void page_data_release(struct page_data *data);
@@ -72,9 +72,5 @@ int page_decode_dictionary(const struct page_column *column, const struct page_h
 int page_decode_levels(const struct page_column *column, const struct page_header *header,
                        const uint8_t *bytes, size_t len, struct page_data *ret, size_t *ret_at,
                        const char **ret_why);
-
-/* How many of the levels from `from` on are of values. */
-size_t page_count_values(const struct page_column *column, const struct page_data *data,
-                         size_t from);
 
 #endif

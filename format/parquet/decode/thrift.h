@@ -45,6 +45,11 @@ struct thrift_rule {
     int (*list)(void *memory, uint32_t n);
 };
 
+#define THRIFT_RULE(memory, number, what, member, ...)                                             \
+    {                                                                                              \
+        .id = (number), .becomes = (what), .at = offsetof(memory, member), __VA_ARGS__             \
+    }
+
 /* Read the fields of a struct, which follow. Fields without a rule for their id and type are
  * skipped, and of a field that comes twice the last one counts. The rules end with id 0. 0,
  * -EBADMSG with the fault in t, or an error of list(). */

@@ -193,9 +193,12 @@ int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size
 
 /* ---- encodings ---- */
 
+#define NO_ID "expected an id for each value, got the end of the page"
+
 /* Values that are decoded: they are appended to v. */
 struct decoding {
     struct values *v;
+    size_t had_len; /* of v */
     struct values_source from;
     const char *why;
 };
@@ -206,9 +209,12 @@ static int values_fail(struct decoding *d, const char *why)
     return -EBADMSG;
 }
 
-static int values_room(struct decoding *d, uint64_t bytes)
+/* Make space for n more values of `bytes` together. */
+static int values_room(struct decoding *d, size_t n, uint64_t bytes)
 {
-    int r = bytes > VALUES_BYTES_MAX ? -EBADMSG : values_reserve(d->v, d->from.n, bytes);
+    int r = bytes > VALUES_BYTES_MAX - min_u64(d->v->len - d->had_len, VALUES_BYTES_MAX)
+                ? -EBADMSG
+                : values_reserve(d->v, n, bytes);
 
     return r == -EBADMSG ? values_fail(d, "expected values of 256 MiB at most, got more") : r;
 }
@@ -241,15 +247,16 @@ static int values_bits(struct decoding *d, uint8_t *dst)
 static int values_rle(struct decoding *d, uint8_t *dst)
 {
     size_t len = d->from.len < 4 ? 0 : load_le32(d->from.bytes);
+    size_t ones;
+    int r;
 
     if (d->from.len < 4 || len > d->from.len - 4)
         return values_fail(d, "expected the length of runs inside the page, got a larger one");
-    if (!hybrid_decode(d->from.bytes + 4, len, 1, d->from.n, NULL, dst))
-        return values_fail(d, "expected a run for each boolean, got the end of the page");
-    for (size_t i = 0; i < d->from.n; i++)
-        if (dst[i] > 1)
-            return values_fail(d, "expected booleans of 0 and 1, got another number");
-    return 0;
+    r = hybrid_levels(d->from.bytes + 4, len, 1, d->from.n, dst, &ones);
+    return r < 0 ? values_fail(d, r == -ENODATA
+                                      ? "expected a run for each boolean, got the end of the page"
+                                      : "expected booleans of 0 and 1, got another number")
+                 : 0;
 }
 
 /* Numbers that are packed as deltas, from byte *at on. */
@@ -297,7 +304,7 @@ static int values_plain(struct decoding *d)
     int r;
 
     if (!values_take(d, 0, 0)) {
-        r = values_room(d, len);
+        r = values_room(d, d->from.n, len);
         if (r < 0)
             return r;
         memcpy(d->v->bytes + d->v->len, d->from.bytes, len);
@@ -312,7 +319,7 @@ static int values_plain_bytes(struct decoding *d)
 {
     struct values *v = d->v;
     size_t at = 0;
-    int r = values_room(d, d->from.memory && !v->n ? 0 : d->from.len);
+    int r = values_room(d, d->from.n, d->from.memory && !v->n ? 0 : d->from.len);
     bool is_taken = r == 0 && values_take(d, 4, 4);
 
     for (size_t i = 0; i < d->from.n && r == 0; i++) {
@@ -331,22 +338,45 @@ static int values_plain_bytes(struct decoding *d)
     return r;
 }
 
-/* Numbers of entries. */
-static int values_gather(struct decoding *d, const uint32_t *id)
+/* Append the entries with those ids, of one size and all known; there is space. */
+static void values_gather_even(struct values *v, const uint8_t *entry, const uint32_t *id, size_t n)
+{
+    size_t width = v->width;
+    uint8_t *dst = v->bytes + v->len;
+
+    for (size_t i = 0; i < n; i++, dst += width)
+        if (width == 4) /* sizes that are constants make a copy of one instruction */
+            memcpy(dst, entry + (size_t)4 * id[i], 4);
+        else if (width == 8)
+            memcpy(dst, entry + (size_t)8 * id[i], 8);
+        else
+            memcpy(dst, entry + width * id[i], width);
+    v->n += n;
+    v->len += n * width;
+}
+
+static int values_gather(struct decoding *d, const uint32_t *id, size_t n)
 {
     const struct values *entries = d->from.dictionary;
     struct values *v = d->v;
-    uint64_t bytes = (uint64_t)d->from.n * v->width;
+    uint64_t bytes = (uint64_t)n * v->width;
+    uint32_t most = 0;
     size_t len;
     int r;
 
-    for (size_t i = 0; i < d->from.n && !v->width; i++)
+    for (size_t i = 0; i < n; i++)
+        most = id[i] > most ? id[i] : most;
+    for (size_t i = 0; i < n && !v->width; i++)
         if (id[i] < entries->n) {
             values_at(entries, id[i], &len);
             bytes += len;
         }
-    r = values_room(d, bytes);
-    for (size_t i = 0; i < d->from.n && r == 0; i++) {
+    r = values_room(d, n, bytes);
+    if (r == 0 && v->width && most < entries->n) {
+        values_gather_even(v, entries->bytes, id, n);
+        return 0;
+    }
+    for (size_t i = 0; i < n && r == 0; i++) {
         const uint8_t *entry;
 
         if (id[i] >= entries->n) {
@@ -354,31 +384,31 @@ static int values_gather(struct decoding *d, const uint32_t *id)
             continue;
         }
         entry = values_at(entries, id[i], &len);
-        if (len == 8) /* sizes that are constants make a copy of one instruction */
-            values_add(v, entry, 8);
-        else if (len == 4)
-            values_add(v, entry, 4);
-        else
-            values_add(v, entry, len);
+        values_add(v, entry, len);
     }
     return r;
 }
 
 static int values_dictionary(struct decoding *d)
 {
-    unsigned width = d->from.len ? d->from.bytes[0] : 0;
-    AUTO_FREE uint32_t *id = malloc((d->from.n + 1) * sizeof(*id));
+    struct hybrid h = {.width = d->from.len ? d->from.bytes[0] : 0};
+    uint32_t id[HYBRID_SOME];
+    int r;
 
-    if (!id)
-        return -ENOMEM;
     if (!d->from.dictionary)
         return values_fail(d, "expected a dictionary page before, got none");
-    if (width > 32)
+    if (h.width > 32)
         return values_fail(d, "expected ids of at most 32 bits, got wider ones");
-    if (!d->from.len ||
-        !hybrid_decode(d->from.bytes + 1, d->from.len - 1, width, d->from.n, id, NULL))
-        return values_fail(d, "expected an id for each value, got the end of the page");
-    return values_gather(d, id);
+    if (!d->from.len)
+        return values_fail(d, NO_ID);
+    h.p = d->from.bytes + 1;
+    h.end = d->from.bytes + d->from.len;
+    r = values_room(d, d->from.n, (uint64_t)d->from.n * d->v->width);
+    for (size_t left = d->from.n, n; left && r == 0; left -= n) {
+        n = hybrid_some(&h, left, id);
+        r = n ? values_gather(d, id, n) : values_fail(d, NO_ID);
+    }
+    return r;
 }
 
 /* Each value is a beginning of the one before, and a suffix; or, of DELTA_LENGTH_BYTE_ARRAY, that
@@ -406,7 +436,7 @@ static int values_delta_bytes(struct decoding *d)
                                      ? "expected a prefix of the value before and a suffix inside "
                                        "the page, got longer ones"
                                      : "expected a length inside the page, got a larger one")
-                : values_room(d, prefixes + suffixes);
+                : values_room(d, d->from.n, prefixes + suffixes);
     for (size_t i = 0; i < d->from.n && r == 0; i++) {
         size_t start = v->len, before = has_prefix ? (uint32_t)prefix[i] : 0;
         size_t len = (uint32_t)suffix[i];
@@ -470,7 +500,7 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
         return values_fail(d, "expected the bytes of all values, got the end of the page");
     if (decoder->add)
         return decoder->add(d);
-    r = values_room(d, (uint64_t)d->from.n * v->width);
+    r = values_room(d, d->from.n, (uint64_t)d->from.n * v->width);
     if (r == 0)
         r = decoder->fill(d, v->bytes + v->len);
     v->len += r == 0 ? d->from.n * v->width : 0;
@@ -481,8 +511,8 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
 int values_decode(struct values *v, enum parquet_type type, const struct values_source *from,
                   const char **ret_why)
 {
-    struct decoding d = {v, *from, "it cannot be decoded"};
-    size_t had = v->n, had_len = v->len;
+    struct decoding d = {v, v->len, *from, "it cannot be decoded"};
+    size_t had = v->n;
     int r = values_fail(&d, "expected an encoding that is read, got another");
 
     for (size_t i = 0; i < ARRAY_LEN(values_decoders); i++)
@@ -492,7 +522,7 @@ int values_decode(struct values *v, enum parquet_type type, const struct values_
         }
     if (r < 0) {
         v->n = had;
-        v->len = had_len;
+        v->len = d.had_len;
         if (v->n_marks > had)
             memset(v->mark + had, VALUE_GOOD, v->n_marks - had);
     }

@@ -32,11 +32,7 @@ struct footer_reading {
     } chunk;
 };
 
-#define RULE(number, what, member, ...)                                                            \
-    {                                                                                              \
-        .id = (number), .becomes = (what), .at = offsetof(struct footer_reading, member),          \
-        __VA_ARGS__                                                                                \
-    }
+#define RULE(...) THRIFT_RULE(struct footer_reading, __VA_ARGS__)
 
 static int footer_bad(struct footer_reading *f, const char *what)
 {

@@ -18,10 +18,7 @@ struct element {
     int64_t unit;         /* of times: 1 ms, 2 us, 3 ns */
 };
 
-#define RULE(number, what, member, ...)                                                            \
-    {                                                                                              \
-        .id = (number), .becomes = (what), .at = offsetof(struct element, member), __VA_ARGS__     \
-    }
+#define RULE(...) THRIFT_RULE(struct element, __VA_ARGS__)
 
 static int schema_read_element(struct thrift *t, struct element *e, struct parquet_node *node)
 {

@@ -127,7 +127,7 @@ def check_samples(name, rows, first=0):
 
 
 def check_batch(name):
-    """Numbers of a shuffled batch, which come from slabs."""
+    """Numbers of a shuffled batch."""
     batch = np.load(io.BytesIO(lib.content(path(name, "batches/batch=23,seed=3/epoch=0/npz/000000.npz"))))
     for field in ("i", "f", "full", "b", "i1", "day", "old", "dec", "label", "fix", "grid", "one"):
         want = np.stack([ROWS[k][1][field] for k in batch["index"]])
@@ -215,6 +215,18 @@ with mounted(f"{SOURCE}/large"):
     ends = batch["b_offsets"]
     for i, k in enumerate(batch["index"]):
         equal(batch["b"][ends[i]:ends[i + 1]].tobytes() == LARGE[k], True, f"row {k} of a large batch")
+
+# Few large rows of pages, which are unpacked without the others of their pages.
+LARGE = [None if i % 9 == 5 else np.random.default_rng(i).bytes(60_000 + 1000 * i) for i in range(40)]
+for way, options in {"v1": {}, "v2": {"v2": True}}.items():
+    write(f"{SOURCE}/rows/{way}.parquet",
+          make([("b", "optional", BYTES)], [{"b": b} for b in LARGE], codec=SNAPPY, page_rows=12, **options))
+with mounted(f"{SOURCE}/rows"):
+    for name, k in ((f"{way}.parquet", k) for way in ("v1", "v2") for k in range(10)):
+        batch = np.load(io.BytesIO(lib.content(path(name, f"batches/batch=4,seed=3/epoch=0/npz/{k:06d}.npz"))))
+        ends = batch["b_offsets"]
+        for i, at in enumerate(batch["index"]):
+            equal(batch["b"][ends[i]:ends[i + 1]].tobytes() == (LARGE[at] or b""), True, f"{name}: row {at}")
 
 # A kept index is used again, and all is as before.
 with mounted():

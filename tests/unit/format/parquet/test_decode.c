@@ -116,26 +116,93 @@ static void test_codec__known_bytes__unpacked(void **state)
     assert_null(codec_refused(CODEC_LZ4));
 }
 
+static int read_packed(void *ctx, uint64_t at, size_t len, const uint8_t **ret)
+{
+    (void)len;
+    *ret = (const uint8_t *)ctx + at;
+    return 0;
+}
+
+/* Literals and copies, far, near and of more than they are back, in pieces of 100 bytes that repeat
+ * nothing before them. */
+static size_t pack_pieces(uint8_t *ret, unsigned pieces)
+{
+    uint8_t *p = ret;
+
+    *p++ = (uint8_t)(0x80 | (100 * pieces & 0x7f));
+    *p++ = (uint8_t)(100 * pieces >> 7);
+    for (unsigned k = 0; k < pieces; k++) {
+        *p++ = 60 << 2; /* 61 bytes, whose length is a byte of its own */
+        *p++ = 60;
+        for (unsigned i = 0; i < 61; i++)
+            *p++ = (uint8_t)(i * 7 + k);
+        *p++ = 2 << 2; /* 3 bytes */
+        for (unsigned i = 0; i < 3; i++)
+            *p++ = (uint8_t)(k + i);
+        *p++ = 19 << 2 | 2; /* 20 bytes from 3 before, 16 from 70 before */
+        *p++ = 3;
+        *p++ = 0;
+        *p++ = 15 << 2 | 2;
+        *p++ = 70;
+        *p++ = 0;
+    }
+    return (size_t)(p - ret);
+}
+
+static void test_codec__part__as_of_the_whole(void **state)
+{
+    uint8_t packed[400], whole[300], part[300];
+    const struct codec_packed from = {0, pack_pieces(packed, 3), read_packed, packed};
+    struct codec_packed cut = from;
+
+    (void)state;
+    assert_int_equal(codec_unpack(CODEC_SNAPPY, packed, from.end, whole, sizeof(whole)), 0);
+    for (size_t start = 0; start < sizeof(whole); start++)
+        for (size_t end = start + 1; end <= sizeof(whole); end++) {
+            int r = codec_unpack_part(&from, start, end, part);
+
+            /* In a piece, what is repeated is before; at its start, nothing is. */
+            assert_true(r == 0 || (r == -ENODATA && start % 100));
+            if (r == 0)
+                assert_memory_equal(part, whole + start, end - start);
+        }
+    assert_int_equal(codec_unpack_part(&from, 0, 301, part), -EBADMSG);
+    for (cut.end = 0; cut.end < from.end; cut.end++)
+        assert_int_equal(codec_unpack_part(&cut, 200, 300, part), -EBADMSG);
+}
+
 /* ---- runs ---- */
+
+static size_t ids(const uint8_t *bytes, size_t len, unsigned width, size_t n, uint32_t *ret)
+{
+    struct hybrid h = {.p = bytes, .end = bytes + len, .width = width};
+
+    return hybrid_some(&h, n, ret);
+}
 
 static void test_hybrid__runs_and_groups__decoded(void **state)
 {
     /* A run of 3 times 5; a group of 8 values 0 .. 7 (Encodings.md). */
     const uint8_t bytes[] = {6, 5, 3, 0x88, 0xc6, 0xfa};
-    uint32_t id[16];
+    size_t full;
+    uint32_t id[HYBRID_SOME];
     uint8_t level[16];
 
     (void)state;
-    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, id, NULL));
+    assert_int_equal(ids(bytes, sizeof(bytes), 3, 11, id), 11);
     for (unsigned i = 0; i < 11; i++)
         assert_int_equal(id[i], i < 3 ? 5 : i - 3);
-    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 11, NULL, level));
-    assert_int_equal(level[10], 7);
-    assert_true(hybrid_decode(bytes, sizeof(bytes), 3, 2, id, NULL)); /* a run that is longer */
-    assert_false(hybrid_decode(bytes, sizeof(bytes), 3, 12, id, NULL));
-    assert_false(hybrid_decode(BYTES(0, 0, 0, 0, 0, 0), 3, 1, id, NULL)); /* runs of none */
-    assert_false(hybrid_decode(BYTES(0xff, 0xff, 0xff, 0xff, 0xff, 0xff), 3, 1, id, NULL));
-    assert_true(hybrid_decode(NULL, 0, 0, 4, id, NULL));
+    assert_int_equal(hybrid_levels(bytes, sizeof(bytes), 7, 11, level, &full), 0);
+    assert_true(level[0] == 5 && level[10] == 7 && full == 1);
+    assert_int_equal(hybrid_levels(bytes, sizeof(bytes), 7, 12, level, &full), -ENODATA);
+    /* One of a group is larger; the run is. */
+    assert_int_equal(hybrid_levels(bytes, sizeof(bytes), 6, 11, level, &full), -ERANGE);
+    assert_int_equal(hybrid_levels(bytes, sizeof(bytes), 4, 1, level, &full), -ERANGE);
+    assert_int_equal(ids(bytes, sizeof(bytes), 3, 2, id), 2); /* a run that is longer */
+    assert_int_equal(ids(bytes, sizeof(bytes), 3, 12, id), 11);
+    assert_int_equal(ids(BYTES(0, 0, 0, 0, 0, 0), 3, 1, id), 0); /* runs of none */
+    assert_int_equal(ids(BYTES(0xff, 0xff, 0xff, 0xff, 0xff, 0xff), 3, 1, id), 0);
+    assert_int_equal(ids(NULL, 0, 0, 1000, id), HYBRID_SOME);
     assert_int_equal(id[3], 0);
 }
 
@@ -403,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_thrift__fields__read),
         cmocka_unit_test(test_thrift__hostile__faults),
         cmocka_unit_test(test_codec__known_bytes__unpacked),
+        cmocka_unit_test(test_codec__part__as_of_the_whole),
         cmocka_unit_test(test_hybrid__runs_and_groups__decoded),
         cmocka_unit_test(test_bits__widths__unpacked),
         cmocka_unit_test(test_values__plain__decoded),
