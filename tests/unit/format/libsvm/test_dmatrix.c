@@ -420,6 +420,8 @@ static void test_dmatrix__bad_files__say_where_and_what(void **state)
         open_files(&t, 1, NULL, &o);
         assert_int_equal(o.found.n, 1);
         reason = o.found.item[0].ds ? o.found.item[0].ds->reason.text : o.found.item[0].reason;
+        assert_int_equal(o.found.item[0].ds ? o.found.item[0].ds->failed : o.found.item[0].error,
+                         -EBADMSG);
         if (!strstr(reason, bad[i].says) || strncmp(reason, "a: byte ", 8) != 0)
             fail_msg("bad[%zu]: '%s', expected '%s'", i, reason, bad[i].says);
         close_files(&o);

@@ -727,7 +727,7 @@ static void test_libsvm__bad_row_far_on__line(void **state)
     memset(blanks, ' ', comment);
     lines = put_rows(&t);
     text_add(&t, "1 x\n");
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         text_add(&t, "#");
         text_add_bytes(&t, blanks, comment);
         text_add(&t, "\n");
@@ -739,7 +739,7 @@ static void test_libsvm__bad_row_far_on__line(void **state)
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
     check_row(made.found.item[0].ds, 1000, "a:1669:3: expected index:value");
     snprintf(want, sizeof(want), "a:%u:3: expected index:value", lines + 1);
-    check_row(made.found.item[0].ds, 3001, want);
+    check_row(made.found.item[0].ds, 4001, want);
     libsvm_release(&made);
     text_release(&t);
     free(blanks);
@@ -923,6 +923,9 @@ static void test_about__counts_as_xgboost(void **state)
         made.found.item[0].ds->ops->about(made.found.item[0].ds, &t);
         if (!strstr(t.data, rows[i].want))
             fail_msg("'%s', expected '%s'", t.data, rows[i].want);
+        format_libsvm.add_example(made.found.item[0].ds, &t);
+        assert_non_null(strstr(t.data, "label, index = batch['label'], batch['index']\n"
+                                       "  line = open(root + '/samples/svm/000000.svm').read()\n"));
         text_release(&t);
         libsvm_release(&made);
     }
@@ -1066,6 +1069,67 @@ static void test_libsvm__absent__asked_for_at_once(void **state)
     pool_free(pool);
 }
 
+/* Who reads the first of several blocks needs the next ones soon: they are decoded with it. */
+static void test_libsvm__first_block_read__next_ones_remembered(void **state)
+{
+    struct blob_faults faults = {0};
+    struct libsvm_made made;
+    struct selection all;
+    const struct field *f;
+    struct model m;
+    struct blob *blob;
+    float value;
+
+    (void)state;
+    model_make(&m, &recipes[4], 3);
+    blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    f = dataset_field(made.found.item[0].ds, "label");
+    in_order_init(&all, 0, m.rows);
+    for (size_t row = 0; row < m.rows; row += 256) {
+        assert_int_equal(f->ops->read(READ_WAITS, made.found.item[0].ds, f, &all, 4 * row, 4,
+                                      (uint8_t *)&value, NULL),
+                         0);
+        assert_true(value == m.row[row].label);
+        faults.fail_read = faults.reads + 1;
+    }
+    libsvm_release(&made);
+    model_release(&m);
+}
+
+static bool always(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+/* A walk over very many samples looks whether its reader still waits. */
+static void test_libsvm__cancelled__eintr(void **state)
+{
+    static const uint64_t mixed[64 * 256];
+    struct blob *blob = blob_of_text("a", "1 1:2\n");
+    struct list_selection list;
+    struct libsvm_made made;
+    struct read_context rc;
+    struct form form;
+    uint64_t bytes;
+
+    (void)state;
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    read_context_init(&rc, false);
+    rc.cancelled = always;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct dataset *ds = made.found.item[0].ds;
+
+        mixed_init(&list, mixed, ARRAY_LEN(mixed) - (i ? 256 : 0));
+        list.sel.rc = &rc;
+        assert_int_equal(field_form(ds, dataset_field(ds, "data"), &list.sel, &form, &bytes),
+                         i ? 0 : -EINTR);
+    }
+    read_context_release(&rc);
+    libsvm_release(&made);
+}
+
 static void test_libsvm__file_changed__estale(void **state)
 {
     struct blob_faults faults = {0};
@@ -1199,6 +1263,8 @@ int main(void)
         cmocka_unit_test(test_libsvm__index_kept__taken),
         cmocka_unit_test(test_libsvm__read_fails__eio_or_nothing),
         cmocka_unit_test(test_libsvm__absent__asked_for_at_once),
+        cmocka_unit_test(test_libsvm__first_block_read__next_ones_remembered),
+        cmocka_unit_test(test_libsvm__cancelled__eintr),
         cmocka_unit_test(test_libsvm__file_changed__estale),
         cmocka_unit_test(test_probe__heads__libsvm_or_not),
         cmocka_unit_test(test_probe__cut_anywhere__libsvm),

@@ -24,6 +24,7 @@ static const struct {
     {"sub/__m__/y.txt", "sub/__m__/y", "txt", TAR_NAME_SAMPLE},
     {"___.txt", "___", "txt", TAR_NAME_SAMPLE},
     {"__a.txt", "__a", "txt", TAR_NAME_SAMPLE},
+    {"abc__/x.txt", "abc__/x", "txt", TAR_NAME_SAMPLE},
     {"noext", NULL, NULL, TAR_NAME_NO_EXT},
     {"d.d/noext", NULL, NULL, TAR_NAME_NO_EXT},
     {".hidden.txt", NULL, NULL, TAR_NAME_NO_EXT},

@@ -342,6 +342,24 @@ static void test_no_shard__refused(void **state)
     }
 }
 
+/* Samples have a field that half of them have. */
+static void test_fields_in_common__of_half__a_shard(void **state)
+{
+    (void)state;
+    for (unsigned common = 31; common <= 32; common++) {
+        AUTO_TAR tar = {0};
+        AUTO_SHARD shard = NULL;
+        char name[32];
+
+        for (unsigned i = 0; i < 64; i++) {
+            snprintf(name, sizeof(name), "%u.%s%u", i, i < common ? "jpg" : "x",
+                     i < common ? 0 : i);
+            tar_put_file(&tar, name, "x");
+        }
+        assert_int_equal(open_shard(&tar, NULL, &shard, NULL), common == 32 ? 0 : -EBADMSG);
+    }
+}
+
 /* Behind the bytes that are judged when it is opened. */
 static void test_project_found_late__refused(void **state)
 {
@@ -352,6 +370,10 @@ static void test_project_found_late__refused(void **state)
     tar_put(&tar, "a.bin", zeros, sizeof(zeros), '0');
     tar_put_file(&tar, "Makefile", "x");
     assert_refused(&tar, "'Makefile': the files of a project");
+    tar.len = 0;
+    tar_put(&tar, "README", zeros, sizeof(zeros), '0');
+    tar_put_end(&tar);
+    assert_refused(&tar, "expected samples, files <key>.<extension>, got none");
 }
 
 static void test_project_file_below_folders__no_sign(void **state)
@@ -805,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_data_after_the_end__reported),
         cmocka_unit_test(test_no_end__reported),
         cmocka_unit_test(test_no_shard__refused),
+        cmocka_unit_test(test_fields_in_common__of_half__a_shard),
         cmocka_unit_test(test_project_found_late__refused),
         cmocka_unit_test(test_project_file_below_folders__no_sign),
         cmocka_unit_test(test_arrays__one_type__shown),

@@ -89,6 +89,7 @@ static void test_sizes__wrong__refused(void **state)
 
 static void test_checksum__signed_bytes__accepted(void **state)
 {
+    static const size_t at[] = {0, 147, 156, 511};
     char text[8];
     unsigned sum;
 
@@ -102,6 +103,14 @@ static void test_checksum__signed_bytes__accepted(void **state)
     snprintf(text, sizeof(text), "%06o", sum - 256);
     memcpy(block + 148, text, 7);
     assert_refused("checksum");
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        make("t.txt", 3, '0');
+        set(at[i], "\x80", 1);
+        assert_int_equal(sscanf((const char *)block + 148, "%o", &sum), 1);
+        snprintf(text, sizeof(text), "%06o", sum - 256);
+        memcpy(block + 148, text, 7);
+        assert_parses();
+    }
 }
 
 static void test_checksum__each_bit_changed__refused(void **state)
@@ -234,6 +243,7 @@ static void test_pax__records(void **state)
     assert_null(PARSE("22 GNU.sparse.major=1\n"));
     assert_true(pax.is_sparse);
     assert_null(PARSE("11 other=\0\n"));
+    assert_null(parse_pax("10 path=a\nX", 10)); /* what follows is no record */
 }
 
 static void test_pax__wrong__refused(void **state)

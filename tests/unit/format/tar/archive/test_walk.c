@@ -103,6 +103,22 @@ static void test_end__more_after_it__reported(void **state)
     assert_walk(&tar, 0, "f a.txt 1@512\nend 1024\nrest 2048\n");
 }
 
+/* Only 1 MiB is looked at. */
+static void test_end__zeros_after_it__reported_beyond_1_mib(void **state)
+{
+    (void)state;
+    for (unsigned more = 0; more < 2; more++) {
+        AUTO_TAR tar = {0};
+        AUTO_TEXT struct text found = {0};
+
+        tar_put_file(&tar, "a.txt", "x");
+        tar_put_end(&tar);
+        assert_int_equal(walk(&tar, 1024 + (1 << 20) + more, NULL, &found), 0);
+        assert_string_equal(found.data, more ? "f a.txt 1@512\nend 1024\nrest 1049600\n"
+                                             : "f a.txt 1@512\nend 1024\n");
+    }
+}
+
 static void test_cut(void **state)
 {
     AUTO_TAR tar = {0};
@@ -379,6 +395,21 @@ static void test_twice__refused(void **state)
     }
 }
 
+static void test_cut_in_its_data__refused(void **state)
+{
+    AUTO_TAR tar = {0};
+    char name[600];
+
+    (void)state;
+    tar_put_file(&tar, "a.txt", "x");
+    memset(name, 'n', sizeof(name));
+    tar_put(&tar, "l", name, sizeof(name), 'L');
+    tar.len -= TAR_BLOCK;
+    assert_walk(&tar, -EBADMSG,
+                "f a.txt 1@512\nx.tar: byte 1024: expected a header with its data, got the end of "
+                "the file\n");
+}
+
 static void test_no_member_after_it__refused(void **state)
 {
     AUTO_TAR tar = {0};
@@ -479,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_types_without_data__size_ignored),
         cmocka_unit_test(test_end__one_block_or_none__accepted),
         cmocka_unit_test(test_end__more_after_it__reported),
+        cmocka_unit_test(test_end__zeros_after_it__reported_beyond_1_mib),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_bad_header),
         cmocka_unit_test(test_size__overflows__refused),
@@ -493,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_sparse_map__before_the_content),
         cmocka_unit_test(test_sparse_map__without_end__refused),
         cmocka_unit_test(test_twice__refused),
+        cmocka_unit_test(test_cut_in_its_data__refused),
         cmocka_unit_test(test_no_member_after_it__refused),
         cmocka_unit_test(test_large_pax__refused),
         cmocka_unit_test(test_long_name__above_4096__refused),
