@@ -15,22 +15,6 @@
 
 /* ---- the key ---- */
 
-/* rows: without the header. */
-static int table_find_key(struct table *t, size_t rows, struct text *reason)
-{
-    const size_t least = t->key == SIZE_MAX ? rows - rows / 2 : 1;
-    uint64_t several;
-
-    t->key = table_best_key(t, least, &several);
-    if (t->key != SIZE_MAX)
-        return 0;
-    if (several)
-        text_add(reason, "line %" PRIu64 " names several pictures", several);
-    else
-        text_add(reason, "only %zu of %zu rows name a picture", table_most_matched(t), rows);
-    return -EDOM;
-}
-
 static bool table_bit(uint8_t *bits, uint32_t i)
 {
     bool was_set = bits[i / 8] >> i % 8 & 1;
@@ -39,28 +23,60 @@ static bool table_bit(uint8_t *bits, uint32_t i)
     return was_set;
 }
 
-/* Which pictures have rows, and which several. */
-static int table_count_pictures(struct picture_table *made)
+/* The pictures of a column, rows without the header: which each names, how many have a row, and how
+ * many several. */
+static int table_find_pictures(const struct table *t, size_t column, size_t rows,
+                               struct picture_table *ret)
 {
     AUTO_FREE uint8_t *seen = NULL, *repeated = NULL;
     uint32_t most = 0;
 
-    for (size_t i = 0; i < made->rows; i++)
-        if (made->picture[i] != PICTURE_NONE && made->picture[i] > most)
-            most = made->picture[i];
+    ret->rows = rows;
+    ret->picture = malloc((rows + 1) * sizeof(*ret->picture));
+    for (size_t i = 0; i < rows && ret->picture; i++) {
+        ret->picture[i] = table_picture(t, column, t->has_header + i);
+        if (ret->picture[i] < PICTURE_SEVERAL && ret->picture[i] > most)
+            most = ret->picture[i];
+    }
     seen = calloc(most / 8 + 1, 1);
     repeated = calloc(most / 8 + 1, 1);
-    if (!seen || !repeated)
+    if (!ret->picture || !seen || !repeated)
         return -ENOMEM;
-    for (size_t i = 0; i < made->rows; i++) {
-        if (made->picture[i] == PICTURE_NONE)
-            made->unmatched++;
-        else if (!table_bit(seen, made->picture[i]))
-            made->matched++;
-        else if (!table_bit(repeated, made->picture[i]))
-            made->repeated++;
+    for (size_t i = 0; i < rows; i++) {
+        if (ret->picture[i] >= PICTURE_SEVERAL)
+            ret->unmatched++;
+        else if (!table_bit(seen, ret->picture[i]))
+            ret->matched++;
+        else if (!table_bit(repeated, ret->picture[i]))
+            ret->repeated++;
     }
     return 0;
+}
+
+static int table_find_key(struct table *t, size_t rows, struct text *reason)
+{
+    const size_t least = t->key == SIZE_MAX ? rows - rows / 2 : 1;
+    uint64_t several;
+
+    for (size_t i = 0; i < t->cells.n; i++)
+        if (t->column[i].may_be_key) {
+            AUTO_FREE uint32_t *picture = NULL;
+            struct picture_table found = {0};
+            int r = table_find_pictures(t, i, rows, &found);
+
+            picture = found.picture;
+            if (r < 0)
+                return r;
+            t->column[i].distinct = found.matched;
+        }
+    t->key = table_best_key(t, least, &several);
+    if (t->key != SIZE_MAX)
+        return 0;
+    if (several)
+        text_add(reason, "line %" PRIu64 " names several pictures", several);
+    else
+        text_add(reason, "only %zu of %zu rows name a picture", table_most_matched(t), rows);
+    return -EDOM;
 }
 
 /* ---- which column has classes: rule J ---- */
@@ -272,6 +288,27 @@ static int table_add_fields(struct table *t, struct picture_table *made)
     return 0;
 }
 
+/* The first column with a name that names other pictures than the key does, half as many as there
+ * are rows. */
+static int table_find_rival(const struct table *t, struct picture_table *made)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < t->cells.n && !made->rival && r == 0; i++) {
+        const struct table_column *c = &t->column[i];
+        struct picture_table found = {0};
+
+        if (i == t->key || !table_is_named(c) || !c->distinct || 2 * c->distinct < made->rows)
+            continue;
+        r = table_find_pictures(t, i, made->rows, &found);
+        if (r == 0 && memcmp(found.picture, made->picture, made->rows * sizeof(*made->picture)) &&
+            !(made->rival = table_option_name(t, i)))
+            r = -ENOMEM;
+        free(found.picture);
+    }
+    return r;
+}
+
 /* rows: without the header. */
 static int table_make(struct table *t, size_t rows, struct picture_table **ret)
 {
@@ -284,18 +321,17 @@ static int table_make(struct table *t, size_t rows, struct picture_table **ret)
     *made = (struct picture_table){.rows = rows,
                                    .label = SIZE_MAX,
                                    .separator = t->separator,
-                                   .picture = malloc((rows + 1) * sizeof(*made->picture)),
                                    .key = table_option_name(t, t->key),
                                    .column = calloc(t->cells.n + 1, sizeof(*made->column))};
-    if (!made->picture || !made->key || !made->column)
+    if (!made->key || !made->column)
         return -ENOMEM;
-    for (size_t i = 0; i < rows; i++)
-        made->picture[i] = table_picture(t, t->key, t->has_header + i);
-    r = table_add_fields(t, made);
+    r = table_find_pictures(t, t->key, rows, made);
+    if (r == 0)
+        r = table_find_rival(t, made);
+    if (r == 0)
+        r = table_add_fields(t, made);
     if (r == 0 && is_words)
         r = table_name_rest(made);
-    if (r == 0)
-        r = table_count_pictures(made);
     if (r == 0 && made->label == SIZE_MAX)
         made->label = table_label_by_name(&made->columns);
     if (r == 0 && made->label == SIZE_MAX && !is_words)
@@ -357,6 +393,7 @@ void picture_table_free(struct picture_table *t)
     value_columns_release(&t->columns);
     free(t->picture);
     free(t->key);
+    free(t->rival);
     for (size_t i = 0; i < t->n_names; i++)
         free(t->column[i]);
     free(t->column);

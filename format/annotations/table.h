@@ -8,8 +8,8 @@
  *
  * The key is the column that names pictures: at least half of its values name one, and none names
  * two. Where several do, columns whose values have an extension or a path go before others (an
- * index of rows may look like the stems of numbered pictures); then the one with most matches, then
- * the first.
+ * index of rows may look like the stems of numbered pictures); then those with a name; then the one
+ * that names most pictures, then the one with most matches, then the first.
  *
  * All others are value columns: int64 if all cells are whole numbers, float64 if all are numbers,
  * as metadata.csv has them (007 is text), otherwise text. White space around a cell without quotes
@@ -63,6 +63,7 @@ struct picture_table {
     /* As options name them, so that they find the same again: */
     char separator;
     char *key;
+    char *rival;   /* a column that names other pictures in these rows; NULL: none does */
     char **column; /* [n_names] of the first of `columns` */
     size_t n_names;
 };

@@ -100,11 +100,20 @@ void table_see(struct table *t, size_t from, size_t to)
     }
 }
 
+bool table_is_named(const struct table_column *column)
+{
+    return column->name && strncmp(column->name, "Unnamed: ", strlen("Unnamed: ")) != 0;
+}
+
 static bool table_is_better_key(const struct table_column *a, const struct table_column *b)
 {
     bool a_is_formed = 2 * a->formed >= a->matched, b_is_formed = 2 * b->formed >= b->matched;
 
-    return a_is_formed != b_is_formed ? a_is_formed : a->matched > b->matched;
+    if (a_is_formed != b_is_formed)
+        return a_is_formed;
+    if (table_is_named(a) != table_is_named(b))
+        return table_is_named(a);
+    return a->distinct != b->distinct ? a->distinct > b->distinct : a->matched > b->matched;
 }
 
 size_t table_most_matched(const struct table *t)

@@ -30,6 +30,7 @@ struct table_column {
     size_t formed;           /* and have an extension or a path */
     struct table_text match; /* the first of them */
     uint64_t several;        /* the first line whose cell names several pictures; 0: none does */
+    size_t distinct;         /* pictures that the cells name; known after all rows */
 };
 
 struct table {
@@ -67,6 +68,9 @@ uint32_t table_picture(const struct table *t, size_t column, size_t row);
 
 /* See rows [from, to) of all columns. */
 void table_see(struct table *t, size_t from, size_t to);
+
+/* Has the column a name that is not pandas' for the numbers of rows? */
+bool table_is_named(const struct table_column *column);
 
 /* The most pictures that a column names; and the best key of those that may be: it names `least`
  * pictures at least, and no cell of it names several. SIZE_MAX: none is. *ret_several: the first

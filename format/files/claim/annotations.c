@@ -67,16 +67,21 @@ static size_t coco_match(const struct annotating *a, struct coco_use *use)
     return use->matched;
 }
 
-/* Is the file for a split of the set, which names only some of its samples? */
+/* Is the file for a split of the set, which names only some of its samples? Folders between those
+ * that the file is of and the samples say which split these are of. */
 static bool coco_is_part(const struct annotating *a, const struct coco_use *use, size_t at)
 {
     const struct set *set = &a->s->set[at];
+    const uint32_t scope = annotating_scope(a, use->file);
+    bool is_of_split = words_name_split(folder_name(a->s, set->top));
     size_t i = 0;
 
     while (i < set->claim->n_samples && use->image[set->base + i] != VALUE_NO_ROW)
         i++;
+    for (uint32_t f = set->top; f != scope && f != NO_FOLDER; f = a->s->info[f].above)
+        is_of_split = is_of_split || words_name_split(folder_name(a->s, f));
     return i < set->claim->n_samples && words_name_split(members_name(a->s->m, use->file)) &&
-           !words_name_split(set->claim->top) && set->claim->layout != LAYOUT_CLASSES;
+           !is_of_split && set->claim->layout != LAYOUT_CLASSES;
 }
 
 /* Columns that are read while the set lives. */
@@ -338,14 +343,16 @@ static const struct box_format *boxes_find(struct set *set, unsigned role, const
     return NULL;
 }
 
-/* Files called by an extension next to pictures: VOC's. In a folder of labels: any. */
+/* Files next to pictures, or in a folder of labels. */
 static void boxes_search(struct set *set)
 {
+    static const char *const ends[] = {".xml", ".txt"};
     struct files_claim *claim = set->claim;
 
-    if (set->has_companions)
-        claim->boxes = boxes_find(set, 0, ".xml");
-    snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "xml");
+    for (size_t i = 0; i < ARRAY_LEN(ends) && set->has_companions && !claim->boxes; i++) {
+        claim->boxes = boxes_find(set, 0, ends[i]);
+        snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "%s", ends[i] + 1);
+    }
     for (unsigned role = 1; role <= claim->n_roles && !claim->boxes; role++) {
         const char *ext = strrchr(claim->role_name[role - 1], '.');
 

@@ -263,7 +263,8 @@ static size_t card_folder_len(const struct card *card, const char *pattern)
 
     if (!n || pattern[n - 1] != '/')
         return 0;
-    end += strncmp(end, "**/", 3) ? 0 : 3;
+    while (*end == '*' && end[strspn(end, "*")] == '/')
+        end += strspn(end, "*") + 1;
     end += strspn(end, "*");
     if (*end && (*end != '.' || strpbrk(end, "/*")))
         return 0;

@@ -194,7 +194,7 @@ static void claim_undo(struct search *s, const uint8_t *before)
 /* Sounds are datasets, as pictures are, where a table names them. Others may be anything. */
 static void claim_sounds(struct search *s)
 {
-    static const char *const tables[] = {".csv", ".tsv", NULL};
+    static const char *const tables[] = {".csv", ".tsv", ".jsonl", NULL};
     AUTO_FREE uint8_t *before = malloc(s->m->n + 1);
     bool have_values = true;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/extensions.h"
 #include "base/text.h"
@@ -186,29 +187,19 @@ static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t t
             (!words_name_split(folder_name(s, folder)) || words_name_split(folder_name(s, top))));
 }
 
-/* Have two folders files with the same stems? */
-static bool collect_are_equal(const struct search *s, uint32_t a, uint32_t b)
+/* Classes of n samples each whose files have the same names may be pairs: it is said. */
+static void collect_note_equal(struct set *set, size_t n)
 {
-    for (size_t i = s->info[a].first, k = s->info[b].first;
-         i < s->info[a].last && k < s->info[b].last; i++, k++) {
-        const char *x = members_name(s->m, i), *y = members_name(s->m, k);
+    const uint32_t *first = set->claim->first;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *x = members_name(set->s->m, set->file[first[i]]);
+        const char *y = members_name(set->s->m, set->file[first[n + i]]);
 
         if (name_stem_alone(x) != name_stem_alone(y) || strncmp(x, y, name_stem_alone(x)) != 0)
-            return false;
+            return;
     }
-    return true;
-}
-
-/* Classes whose pictures have the same names may be pairs: it is said. */
-static void collect_note_equal(struct set *set)
-{
-    const struct search *s = set->s;
-    const uint32_t end = next_folder(s, set->top), first = sibling_from(s, set->top + 1, end);
-    const uint32_t second = first < end ? sibling_from(s, next_folder(s, first), end) : end;
-
-    if (second < end && set->claim->n_classes > 1 && s->info[first].here[COUNT_PICTURES] &&
-        s->info[first].here[COUNT_PICTURES] == s->info[second].here[COUNT_PICTURES] &&
-        collect_are_equal(s, first, second))
+    if (n)
         text_add(&set->notes,
                  "%s and %s have files with equal names: they are classes, for their names do not "
                  "say that they are pairs; an epochfs.json can say so\n",
@@ -232,7 +223,8 @@ static void collect_note_targets(struct set *set)
         while (next_piece(&at, name + name_stem_alone(name), &piece))
             last = isdigit((unsigned char)*piece.at) ? last : piece;
         all++;
-        if (last.len > 1 && words_have_target(last.at, last.len))
+        if (last.len > 1 && (words_have_target(last.at, last.len) ||
+                             (last.len == 3 && !strncasecmp(last.at, "seg", 3))))
             first = n++ ? first : name;
     }
     if (8 * n >= all && n && n < all)
@@ -244,13 +236,17 @@ static void collect_note_targets(struct set *set)
 
 static void collect_classes(struct set *set)
 {
+    size_t end[2], n = 0; /* samples up to the end of a class */
+
     for (EACH_FOLDER(set->s, i, set->top))
         if (collect_is_class(set->s, i, set->top)) {
             set_add_class(set, i);
             collect_tree(set, i, i);
+            if (n < ARRAY_LEN(end))
+                end[n++] = set->claim->n_samples;
         }
-    if (set->s->media == FILES_PICTURES)
-        collect_note_equal(set);
+    if (n == 2 && end[1] == 2 * end[0] && !set->s->failed)
+        collect_note_equal(set, end[0]);
 }
 
 struct set *collect_set(struct search *s, uint32_t root, enum files_layout layout, uint32_t top,

@@ -10,7 +10,13 @@
 
 bool is_skipped(const char *name)
 {
-    return *name == '.' || !strcasecmp(name, "__MACOSX") || !strcmp(name, "lost+found");
+    static const char *const systems[] = {"__MACOSX", "lost+found",   "@eaDir",
+                                          "#recycle", "$RECYCLE.BIN", NULL};
+    const char *const *system = systems;
+
+    while (*system && strcasecmp(name, *system) != 0)
+        system++;
+    return *name == '.' || *system;
 }
 
 bool path_is_hidden(const char *path)

@@ -68,12 +68,13 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
     static const char *const words[] = {"part", "shard", "batch", NULL};
     const char *first = all->n ? folder_name(s, all->first) : "";
     bool named = words_have_pictures(first) || words_have(first, strlen(first), words);
-    bool listed = true;
+    bool listed = true, paired = all->n && s->info[all->first].pairs;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         listed = listed &&
                  (folders_is_beside(s, i, ".parquet") || folders_is_beside(s, i, "_stats.json"));
-        named = named && (i == all->first || words_differ_in_number(first, folder_name(s, i)));
+        named = named && paired == (s->info[i].pairs != NULL) &&
+                (i == all->first || words_differ_in_number(first, folder_name(s, i)));
     }
     return (all->n > 1 && named) || (all->n && listed) ||
            numbers_run_on(s, all->folder, COUNT_PICTURES);
@@ -86,21 +87,22 @@ enum folders_split { SPLIT_NONE, SPLIT_ALL, SPLIT_DOUBTFUL };
 static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all)
 {
     struct name_piece first = {0}, piece;
-    size_t n = 0, exact = 0;
+    size_t n = 0, exact = 0, pictures = 0;
     bool differ = false;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         const char *name = folder_name(s, i);
 
+        pictures += words_have_pictures(name);
         if (!words_have_split(name, strlen(name), &piece))
             continue;
         differ = differ || (n && !words_same_split(first, piece));
         first = n++ ? first : piece;
         exact += words_are_split(name);
     }
-    if (n && n == all->n)
+    if (n && (n == all->n || pictures == all->n)) /* images and test_images are no classes */
         return SPLIT_ALL;
-    if (words_name_split(folder_name(s, all->folder)))
+    if (words_name_one_split(folder_name(s, all->folder)))
         return SPLIT_NONE;
     if (differ)
         return SPLIT_ALL;
@@ -365,8 +367,8 @@ static bool folders_is_flat(const struct search *s, const struct siblings *all)
 
     for (EACH_SIBLING(s, i, all->folder))
         below += s->info[i].all[COUNT_PICTURES];
-    return f->here[COUNT_PICTURES] && below < f->here[COUNT_PICTURES] && !f->foreign &&
-           10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED] &&
+    return f->here[COUNT_PICTURES] && below + (all->n > 1) <= f->here[COUNT_PICTURES] &&
+           !f->foreign && 10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED] &&
            f->here[COUNT_OTHERS] <= f->here[COUNT_USED];
 }
 

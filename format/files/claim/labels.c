@@ -153,6 +153,27 @@ void view_add_classes(struct search *s, struct files_view *view, char *const *na
 
 /* ---- labels ---- */
 
+/* The first class that is several others, such as "cat dog" and "cat|dog"; NULL: none is. */
+static const char *labels_find_several(const struct numbered *classes)
+{
+    for (size_t i = 0; i < classes->n; i++)
+        for (const char *separator = "|,; "; *separator; separator++) {
+            const char *name = numbered_text(classes, i, NULL), *at = name;
+            size_t parts = 0, n = 0;
+
+            for (; *at; at += n) {
+                at += strspn(at, (char[]){*separator, ' ', '\0'});
+                n = strcspn(at, (char[]){*separator, '\0'});
+                if (n && numbered_find(classes, at, n) == classes->n)
+                    break;
+                parts += n > 0;
+            }
+            if (!*at && parts > 1)
+                return name;
+        }
+    return NULL;
+}
+
 /* The whole number of a row. */
 static int64_t labels_integer(const struct value_column *c, uint64_t row)
 {
@@ -179,11 +200,20 @@ static const struct files_view *labels_same(const struct annotating *a,
     return NULL;
 }
 
+static void view_drop_label(struct files_view *view)
+{
+    while (view->n_classes)
+        free(view->class_name[--view->n_classes]);
+    free(TAKE_PTR(view->label));
+}
+
 /* By the names of the classes of the view. Whole numbers are as they are if none of them is one:
- * with a recipe's classes, their places. */
-static void labels_number(struct set *set, struct files_view *view, const struct value_column *c)
+ * with a recipe's classes, their places. has_texts: the classes are the texts of tables. */
+static void labels_number(struct set *set, struct files_view *view, const struct value_column *c,
+                          bool has_texts)
 {
     AUTO_NUMBERED struct numbered list = {0};
+    const char *several;
     bool are_names = c->form == VALUE_TEXT;
     struct label_text text;
     uint32_t number;
@@ -191,6 +221,16 @@ static void labels_number(struct set *set, struct files_view *view, const struct
     for (size_t i = 0; i < view->n_classes; i++)
         if (numbered_add(&list, view->class_name[i], strlen(view->class_name[i]), &number) < 0)
             set->s->failed = true;
+    several = has_texts ? labels_find_several(&list) : NULL;
+    if (several) {
+        text_add(
+            &set->notes,
+            "%s is no label: '%s' is several of its values; an epochfs.json with 'classes' can "
+            "make it one\n",
+            c->name, several);
+        view_drop_label(view);
+        return;
+    }
     for (uint64_t row = 0; row < c->rows && !set->s->failed; row++) {
         labels_text(c, row, &text);
         view->label[row] = (int64_t)numbered_find(&list, text.bytes, text.len);
@@ -260,9 +300,9 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
         a->label[label - a->label].is_numbered = true;
     }
     s->failed = s->failed || r < 0;
-    labels_number(set, view, c);
+    labels_number(set, view, c, c->form == VALUE_TEXT && !classes && !folders);
     hidden = value_columns_find(&view->values, "label"); /* it is shown as the label */
-    if (hidden && !set->refused)
+    if (hidden && view->label && !set->refused)
         value_columns_remove(&view->values, (unsigned)(hidden - view->values.column));
 }
 

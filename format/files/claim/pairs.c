@@ -82,12 +82,14 @@ static bool pairs_one_belongs(const struct search *s, uint32_t folder, const cha
         if (!n)
             return false;
     }
+    if (t->whole ? !pairs_have_whole(s, folder, name)
+                 : !pairs_belongs(s, folder, name, t->end, t->end_len))
+        return false;
     t->n++;
     t->bare += !strrchr(name, '.');
     t->texts += pairs_is_text(name);
     t->ext = name_is_picture(name) || !strrchr(name, '.') ? t->ext : strrchr(name, '.');
-    return t->whole ? pairs_have_whole(s, folder, name)
-                    : pairs_belongs(s, folder, name, t->end, t->end_len);
+    return true;
 }
 
 /* Do all files of the target belong to pictures of the input? */
@@ -101,8 +103,8 @@ static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t ta
         for (size_t k = s->info[i].first; k < s->info[i].last; k++) {
             const char *name = members_name(s->m, k);
 
-            if (*name != '.' && !name_is(NAME_NOTICE, name) && strcmp(name, CLASSES_FILE) != 0 &&
-                !pairs_one_belongs(s, folder, name, ret))
+            if (*name != '.' && strcmp(name, CLASSES_FILE) != 0 &&
+                !pairs_one_belongs(s, folder, name, ret) && !name_is(NAME_NOTICE, name))
                 return false;
         }
     }
@@ -115,7 +117,7 @@ static bool pairs_is_input(const struct search *s, uint32_t input, uint32_t targ
 {
     const char *a = folder_name(s, input), *b = folder_name(s, target);
 
-    if (words_are_of_two_splits(a, b))
+    if (words_are_of_two_splits(a, b) || words_have_two_numbers(a, b))
         return false;
     return words_have_input(a) || words_name_split(a) ||
            (!strncmp(a, b, strlen(a)) && strlen(b) > strlen(a));
@@ -182,7 +184,8 @@ static void pairs_found(struct search *s, uint32_t input, uint32_t target,
     if (!s->failed)
         pairs_add(s, input, pair);
     s->info[target].is_target = true;
-    s->info[input].is_role = s->info[input].is_role || !words_name_split(a);
+    s->info[input].is_role =
+        s->info[input].is_role || (!words_name_split(a) && s->info[target].above != input);
 }
 
 /* A folder in `folder` that may be one of two. */
@@ -228,8 +231,9 @@ static bool pairs_are_surely_named(const struct search *s, uint32_t input, uint3
 
     return sibling_from(s, input + 1, next_folder(s, input)) == next_folder(s, input) &&
            sibling_from(s, target + 1, next_folder(s, target)) == next_folder(s, target) &&
-           words_have_pictures(a) && !words_have_target(a, strlen(a)) && !words_have_input(b) &&
-           !words_name_split(a) && !words_name_split(b);
+           words_have_role(a) && words_have_role(b) && !words_have_target(a, strlen(a)) &&
+           !words_have_input(b) && !words_name_split(a) && !words_name_split(b) &&
+           !(words_may_be_classes(a) && words_may_be_classes(b));
 }
 
 /* Have two folders names for a pair, and the same folders in them, but other files? */
@@ -282,6 +286,10 @@ static bool pairs_find_here(struct search *s, uint32_t folder)
     unsigned n = pairs_list_targets(s, folder, target);
     const bool letters = n && pairs_are_letters(s, folder);
 
+    for (unsigned k = 0; k < n && s->info[folder].here[COUNT_PICTURES];
+         k++) /* 1.jpg, masks/1.png */
+        if (pairs_is_target(s, folder, target[k]))
+            pairs_try(s, folder, target[k]);
     for (EACH_FOLDER(s, i, folder))
         for (unsigned k = 0; k < n && is_sibling(s, i); k++)
             if (target[k] != i && !s->info[target[k]].is_target && !s->info[target[k]].pairs &&

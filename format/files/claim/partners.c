@@ -72,7 +72,8 @@ void pairs_add_notes(const struct search *s, struct set *set)
         for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next) {
             const char *input = folder_name(s, i);
 
-            if (!words_have_pictures(input) && i >= set->top && i < s->info[set->top].end)
+            if (!words_have_pictures(input) && s->info[pair->target].above != i && i >= set->top &&
+                i < s->info[set->top].end)
                 text_add(&set->notes, "the %s are those of %s; files of %s are fields of them\n",
                          files_media[s->media].word, input, folder_name(s, pair->target));
             if (set->notes.len)

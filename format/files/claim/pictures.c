@@ -115,10 +115,8 @@ static uint32_t pictures_find(const struct picture_names *names, const char *tex
     const struct pictures *pictures = (const struct pictures *)names;
     uint32_t found = PICTURE_NONE;
 
-    while (len > 2 && text[0] == '.' && text[1] == '/') {
-        text += 2;
-        len -= 2;
-    }
+    for (size_t n; len > 2 && (n = text[0] == '/' ? 1 : strncmp(text, "./", 2) ? 0 : 2); len -= n)
+        text += n;
     if (!len)
         return PICTURE_NONE;
     pictures_search(pictures, text, len, true, &found);

@@ -109,6 +109,9 @@ static void table_use_apply(struct annotating *a, const struct table_use *use)
 
     if (!is_image_set && !use->table->repeated && table_use_join(a, use)) {
         s->claims->taken[use->file] = CLAIMS_USED;
+        if (use->table->unmatched)
+            text_add(&annotating_first_set(a, use->scope)->notes,
+                     "%s: %zu of its rows name no picture\n", file, use->table->unmatched);
         return;
     }
     text_add(&name, "%s%s%.*s", is_image_set ? folder_name(s, folder) : "", is_image_set ? "/" : "",

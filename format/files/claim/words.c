@@ -1,6 +1,7 @@
 #include "format/files/claim/words.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,6 +64,9 @@ static int words_split_row(const char *word, size_t len)
 
 static const char *const picture_words[] = {"image",  "images",  "img",      "imgs", "photo",
                                             "photos", "picture", "pictures", "data", NULL};
+static const char *const split_ends[] = {"set",    "data",  "image",    "images",
+                                         "photos", "photo", "pictures", NULL};
+static const char *const fold_words[] = {"fold", "split", NULL};
 static const char *const input_words[] = {"input", "inputs", "source", "original", "originals",
                                           "raw",   "lq",     "lr",     "low",      "noisy",
                                           "blur",  "blurry", "hazy",   NULL};
@@ -71,15 +75,16 @@ static const char *const target_words[] = {
     "anns", "annot", "segmentation", "segmentations", "gt",         "target",      "targets",
     "hq",   "hr",    "high",         "clean",         "sharp",      "groundtruth", NULL};
 
-/* The split that a word begins with, where the rest is a word of what is learned: trainannot. */
-static bool words_begin_with_split(struct name_piece word, struct name_piece *ret)
+/* The split that a word begins with, where the rest is one of the words: trainannot, testset. */
+static bool words_begin_with_split(struct name_piece word, const char *const *ends,
+                                   struct name_piece *ret)
 {
     for (size_t i = 0; i < sizeof(split_words) / sizeof(split_words[0]); i++)
         for (const char *const *split = split_words[i]; *split; split++) {
             size_t n = strlen(*split);
 
             if (word.len > n && !strncasecmp(word.at, *split, n) &&
-                words_is_one_of(word.at + n, word.len - n, target_words)) {
+                words_is_one_of(word.at + n, word.len - n, ends)) {
                 *ret = (struct name_piece){word.at, n};
                 return true;
             }
@@ -96,9 +101,10 @@ bool words_have_split(const char *name, size_t len, struct name_piece *ret)
         if (fold.at && isdigit((unsigned char)*piece.at)) {
             piece = (struct name_piece){fold.at, (size_t)(piece.at + piece.len - fold.at)};
         } else if (words_split_row(piece.at, piece.len) < 0 &&
-                   !words_begin_with_split(piece, &piece)) {
-            fold = piece.len == 4 && !strncasecmp(piece.at, "fold", 4) ? piece
-                                                                       : (struct name_piece){0};
+                   !words_begin_with_split(piece, target_words, &piece) &&
+                   !words_begin_with_split(piece, split_ends, &piece)) {
+            fold =
+                words_is_one_of(piece.at, piece.len, fold_words) ? piece : (struct name_piece){0};
             continue;
         }
         if (ret)
@@ -113,11 +119,23 @@ bool words_name_split(const char *name)
     return words_have_split(name, strlen(name), NULL);
 }
 
+bool words_name_one_split(const char *name)
+{
+    struct name_piece first, second;
+    const char *after;
+
+    if (!words_have_split(name, strlen(name), &first))
+        return false;
+    after = first.at + first.len;
+    return !words_have_split(after, strlen(after), &second) || words_same_split(first, second);
+}
+
 bool words_are_split(const char *name)
 {
     struct name_piece piece;
 
-    return words_have_split(name, strlen(name), &piece) && piece.len == strlen(name);
+    return words_have_split(name, strlen(name), &piece) && piece.at == name &&
+           !name[piece.len + strspn(name + piece.len, "0123456789")];
 }
 
 bool words_are_of_two_splits(const char *a, const char *b)
@@ -126,6 +144,20 @@ bool words_are_of_two_splits(const char *a, const char *b)
 
     return words_have_split(a, strlen(a), &x) && words_have_split(b, strlen(b), &y) &&
            !words_same_split(x, y);
+}
+
+bool words_have_two_numbers(const char *a, const char *b)
+{
+    char *a_end, *b_end;
+
+    for (;; a = a_end, b = b_end) {
+        a += strcspn(a, "0123456789");
+        b += strcspn(b, "0123456789");
+        if (!*a || !*b)
+            return false;
+        if (strtoull(a, &a_end, 10) != strtoull(b, &b_end, 10))
+            return true;
+    }
 }
 
 bool words_same_split(struct name_piece a, struct name_piece b)
@@ -183,7 +215,7 @@ bool words_have_target(const char *name, size_t len)
 
     while (next_piece(&at, end, &piece)) {
         if (words_is_one_of(piece.at, piece.len, target_words) ||
-            words_begin_with_split(piece, &split) ||
+            words_begin_with_split(piece, target_words, &split) ||
             (ground && piece.len == 5 && !strncasecmp(piece.at, "truth", 5)))
             return true;
         ground = piece.len == 6 && !strncasecmp(piece.at, "ground", 6);
@@ -197,6 +229,14 @@ bool words_have_role(const char *name)
 
     return words_have_pictures(name) || words_have(name, len, input_words) ||
            words_have(name, len, target_words);
+}
+
+bool words_may_be_classes(const char *name)
+{
+    static const char *const words[] = {"low",  "noisy",    "blur",      "blurry", "hazy",  "raw",
+                                        "high", "original", "originals", "clean",  "sharp", NULL};
+
+    return words_have(name, strlen(name), words);
 }
 
 /* ---- what differs ---- */

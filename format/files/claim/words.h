@@ -15,17 +15,22 @@ struct name_piece {
 /* The piece at *at or after it, and *at behind it; false: there is none. */
 bool next_piece(const char **at, const char *end, struct name_piece *ret);
 
-/* Has it a word for a part of a dataset: train, valid, test, dev, eval ..., or fold and a number?
- * *ret: the first; may be NULL. */
+/* Has it a word for a part of a dataset: train, valid, test, dev, eval ..., or fold and a number,
+ * or a word that begins with one: testset, trainimages? *ret: the first; may be NULL. */
 bool words_have_split(const char *name, size_t len, struct name_piece *ret);
 
 bool words_name_split(const char *name); /* the same of a name, whichever it is */
 
-/* Is all of it one such word? */
+bool words_name_one_split(const char *name); /* but not words of two parts: train_test */
+
+/* Is all of it one such word, or that and a number? */
 bool words_are_split(const char *name);
 
 /* Have two names such words, for two parts? */
 bool words_are_of_two_splits(const char *a, const char *b);
+
+/* Have two names numbers that differ, one after the other? */
+bool words_have_two_numbers(const char *a, const char *b);
 
 /* Two words for one part: training and train. */
 bool words_same_split(struct name_piece a, struct name_piece b);
@@ -44,6 +49,9 @@ bool words_have_target(const char *name, size_t len);
 
 /* One of these words, without the letters A and B. */
 bool words_have_role(const char *name);
+
+/* Has it a word of a role that says how good a picture is, as classes do: low, sharp? */
+bool words_may_be_classes(const char *name);
 
 /* The bytes of `name` without pieces that `other` has, and without splits, in lower
  * case, and without '_', '-', '.' and spaces at its ends. Ended by NUL, and cut to fit. */

@@ -381,6 +381,19 @@ layout("rsna", "train/{a,b,c,d}.png test/e.png",
         "train.csv": rows("id,x,Target,class", "a,1,1,3", "b,2,1,4", "c,3,0,5", "d,4,0,6")},
        note="class of a later table label=FIELD")
 
+# Several labels in a value, where one table or both have them; a row whose picture is missing.
+layout("fsd-pictures", "x_dev/{a,b,c}.png x_eval/{d,e}.png",
+       {"x_dev": (3, "png,labels", None, {"a": {"labels": "cat,dog"}}), "x_eval": (2, "png,labels")},
+       {"dev.csv": rows("id,labels", 'a,"cat,dog"', "b,cat", "c,dog"), "eval.csv": rows("id,labels", 'd,"dog,cat"', "e,cat", "f,cat")},
+       note="labels is no label: 'cat,dog' is several of its values eval.csv: 1 of its rows name no picture")
+
+# Boxes of YOLO next to pictures.
+layout("yolo-beside", "obj_train_data/{a,b}.jpg",
+       {"obj_train_data": (2, "jpg,txt", None, {"b": {"boxes": [[0.5, 0.5, 0.25, 0.25]], "box_label": [1]}})},
+       {"obj_train_data/a.txt": "", "obj_train_data/b.txt": "1 0.5 0.5 0.25 0.25", "obj.names": rows("cat", "dog"),
+        "train.txt": rows("data/obj_train_data/a.jpg", "data/obj_train_data/b.jpg")},
+       info={"obj_train_data": {"class_names": {"0": "cat", "1": "dog"}}})
+
 # Classes of the folders and of the boxes.
 layout("indoor67", "Images/{airport_inside/airport_inside_0001,airport_inside/a2,bakery/1}.jpg",
        {"all": (3, "jpg,xml,boxes", {"airport_inside": "airport_inside_0001, a2", "bakery": "1"}, {"1": VOC_BOX | {"box_label": [0]}})},

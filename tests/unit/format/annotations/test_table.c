@@ -56,6 +56,8 @@ static void describe(const struct picture_table *t, struct text *out)
         }
         text_add(out, ";");
     }
+    if (t->rival)
+        text_add(out, "not %s;", t->rival);
 }
 
 static struct diag d;
@@ -134,6 +136,12 @@ static void test_table__known(void **state)
     check("meta/train.txt", "images/pie/1.jpg images/waffles/1.jpg ", "pie/1\nwaffles/1", "0 1 ");
     check("person_train.txt", "JPEGImages/2007_27.jpg JPEGImages/2008_02.jpg ",
           "2007_27  1\n2008_02 -1\n", "0 1 *label:int=1,-1;");
+    check("labels.csv", "0.png 1.png 2.png ", ",id,label\n0,2,a\n1,0,b\n2,1,a\n",
+          "2 0 1 column_0:int=0,1,2;*label:text=a,b,a;"); /* the numbers of rows of pandas */
+    check("labels.csv", "0.png 1.png 2.png 3.png 4.png ", "label,id\n1,4\n0,1\n1,2\n0,3\n1,0\n",
+          "4 1 2 3 0 *label:int=1,0,1,0,1;");
+    check("pairs.csv", "a.jpg b.jpg c.jpg d.jpg ", "left,right,same\na,b,1\nc,d,0\n",
+          "0 2 right:text=b,d;same:int=1,0;not right;");
     check("images_variant_train.txt",
           "images/1025794.jpg images/1340192.jpg images/7.jpg images/8.jpg ",
           "1025794 Boeing 707-320\n1340192 Boeing 707-320\n7 A380\n8 A380\n",

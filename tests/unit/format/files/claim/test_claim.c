@@ -297,6 +297,14 @@ static void test_claim__splits__a_dataset_each(void **state)
     (void)state;
     check("train/cat/1.jpg train/dog/2.jpg val/cat/1.jpg Test/x.png",
           ":Test flat x(png)\n:train classes 1(jpg) 2(jpg)\n:val flat 1(jpg)\n");
+    check("trainset/1.jpg testset/2.jpg", ":testset flat 2(jpg)\n:trainset flat 1(jpg)\n");
+    check("images/1.jpg test_images/2.jpg", ":images flat 1(jpg)\n:test_images flat 2(jpg)\n");
+    check("train_test/train/1.jpg train_test/test/2.jpg train_test/other/3.jpg",
+          "train_test:other flat 3(jpg)\ntrain_test:test flat 2(jpg)\n"
+          "train_test:train flat 1(jpg)\n");
+    check("split1/1.jpg split2/2.jpg", ":split1 flat 1(jpg)\n:split2 flat 2(jpg)\n");
+    check("our485/low/1.png our485/high/1.png eval15/low/2.png eval15/high/2.png",
+          ":eval15 flat 2(png,png)\n:our485 flat 1(png,png)\n");
     check("net/train/cat/1.jpg net/train/dog/2.jpg net/val/cat/1.jpg net/val/dog/2.jpg",
           "net:train classes 1(jpg) 2(jpg)\nnet:val classes 1(jpg) 2(jpg)\n");
 }
@@ -353,6 +361,19 @@ static void test_claim__one_stem__one_sample(void **state)
     check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
     /* Sorted by the key, though '-' comes before '.'. */
     check("a.jpg a.txt a-b.jpg", ":all flat a(jpg,txt) a-b(jpg)\n");
+}
+
+/* What is learned lies in the folder of the pictures; and right pictures next to left ones. */
+static void test_claim__pairs__one_folder_or_three(void **state)
+{
+    (void)state;
+    check("1.jpg 2.jpg masks/1.png masks/2.png", ":all flat 1(jpg,png) 2(jpg,png)\n");
+    check("train/1.jpg train/labels/1.txt test/2.jpg",
+          ":test flat 2(jpg)\n:train flat 1(jpg,txt)\n");
+    check("t/image_2/1.png t/image_3/1.png t/label_2/1.txt",
+          "t:image_3 flat 1(png)\n:t flat 1(png,txt)\n");
+    check("images_1/1.jpg images_2/1.jpg masks_1/1.png masks_2/1.png",
+          ":all flat images_1/1(jpg,png) images_2/1(jpg,png)\n");
 }
 
 /* The first file of a pair follows files of none. */
@@ -447,6 +468,9 @@ static void test_claim__roles__no_classes(void **state)
     check("HR/a.png HR/b.png LR_bicubic/X2/ax2.png", ":all flat refused\n");
     check("CUB/images/1.A/1.jpg segmentations/1.A/1.png segmentations/1.A/2.png",
           ":all flat refused\n");
+    check("hazy/1_hazy.jpg hazy/2_hazy.jpg GT/1_GT.jpg GT/2_GT.jpg", ":all flat refused\n");
+    check("LR/1x4.png LR/2x4.png HR/1.png HR/2.png", ":all flat refused\n");
+    check("blurry/1.jpg sharp/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
     check("256_Categories/a/1.jpg 256_Categories/b/2.jpg docs/3.png", ":all flat refused\n");
     check("images/e/ images/1.png masks/e/ masks/2.png", ":all flat refused\n");
     check("x_part_1/1.png x_part_2/2.png cover.jpg",
@@ -895,8 +919,8 @@ static void test_claim__cards__files_by_configs(void **state)
          "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
          "images/t/**\n"
          "  - split: test\n    path: images/v/*/*.png\n---\n",
-         ":test flat 3(png) aside 1 .csv (x.csv)\nimages:t classes 1(png) 2(png)\n"
-         "images/t > train\nREADME.md names other files than these: 1 .csv (x.csv)\n"},
+         "images:t classes 1(png) 2(png)\nimages:v flat 3(png)\nimages/t > train\n"
+         "images/v > test\nREADME.md names other files than these: 1 .csv (x.csv)\n"},
         {"pics/a/1.png pics/b/2.png u.csv", "configs:\n- config_name: p\n  data_dir: pics\n---\n",
          ":pics classes 1(png) 2(png)\npics > \n"
          "README.md names other files than these: 1 .csv (u.csv)\n"},
@@ -982,11 +1006,11 @@ static void test_claim__cards__files_by_configs(void **state)
          "p:t flat 2(jpg)\n"
          "p/t > test\n"},
         {"p/1.jpg p/t/2.jpg", CONFIG SPLITS("p/**", "p/t/*.jpg"),
-         ":p flat 2(jpg) aside 1 .jpg (1.jpg)\n"
+         ":p flat 1(jpg) aside 1 .jpg (2.jpg)\n"
          "README.md: 'p/t/*.jpg': expected a folder of one dataset, got one of several; its "
          "configs are ignored\n"},
         {"p/1.jpg p/t/2.jpg", CONFIG SPLITS("p/t/*", "p/**"),
-         ":p flat 2(jpg) aside 1 .jpg (1.jpg)\n"
+         ":p flat 1(jpg) aside 1 .jpg (2.jpg)\n"
          "README.md: 'p/**': expected a folder of one dataset, got one of several; its configs are "
          "ignored\n"},
         {"p/1.jpg p/2.csv", CONFIGS("p", "p/"),
@@ -1129,6 +1153,7 @@ int main(void)
         cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
         cmocka_unit_test(test_claim__folders_below_classes__torchvision_order),
         cmocka_unit_test(test_claim__one_stem__one_sample),
+        cmocka_unit_test(test_claim__pairs__one_folder_or_three),
         cmocka_unit_test(test_claim__first_partner_late__roles_have_space),
         cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
         cmocka_unit_test(test_claim__stems_repeat__paths),
