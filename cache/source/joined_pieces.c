@@ -4,10 +4,10 @@
  *    all joints, WINDOW of one), so no joint keeps another one from going on for ever.
  * 2. A joint has at most half of all requests under way, and the joint with the fewest has the next
  *    one. So one that a reader waits for begins at once next to those of the background.
- * 3. What came behind a piece that failed is kept until the next try takes it, or newer bytes need
- *    the space. So no byte is asked for twice, though the stage tries again from the first byte
- *    that it did not get.
- * 4. A small piece of a stopped joint goes on as an orphan: what the server has sent of it comes,
+ * 3. What came behind a piece that failed stays until the next try takes it, or newer bytes need
+ * the space. So no byte is asked for twice, though the stage tries again from the first byte that
+ * it did not get.
+ * 4. A small piece of a stopped joint goes on without it: what the server has sent of it comes,
  *    however slow this machine or the server is. So it is not asked for twice either. */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,17 +32,16 @@ void joined_kick_locked(struct joined *j)
 }
 
 /* Bytes that nothing got count as received all the same. */
-void piece_free_locked(struct piece *piece)
+static void piece_free_locked(struct piece *piece)
 {
-    uint64_t spare;
+    struct joined *j = piece->joined;
+    uint64_t spare = piece->came - min_u64(piece->used, piece->came) + piece->passed;
 
-    lock_assert_held(&piece->joined->lock);
-    spare = piece->came - piece->handed - min_u64(piece->copied, piece->came - piece->handed) +
-            piece->passed;
-    if (spare && piece->joined->transport.spare_bytes)
-        atomic_fetch_add_explicit(piece->joined->transport.spare_bytes, spare,
-                                  memory_order_relaxed);
-    piece->joined->held -= piece->held;
+    lock_assert_held(&j->lock);
+    if (spare && j->transport.spare_bytes)
+        atomic_fetch_add_explicit(j->transport.spare_bytes, spare, memory_order_relaxed);
+    TAILQ_REMOVE(&piece->file->pieces, piece, link);
+    j->held -= piece->held;
     free(piece->bytes);
     free(piece->url);
     free(piece);
@@ -63,27 +62,34 @@ const uint8_t *piece_sum(const struct piece *piece)
 
 bool piece_verify(struct joined *j, struct piece *piece)
 {
-    AUTO_DIGEST struct digest *digest = NULL;
-    const uint8_t *expected = piece_sum(piece);
-    char want_text[DIGEST_TEXT_SIZE], found_text[DIGEST_TEXT_SIZE];
-    uint8_t found[DIGEST_BYTES] = {0};
-    bool known = digest_new(&digest) == 0 && digest_add(digest, piece->bytes, piece->len) == 0 &&
-                 digest_finish(digest, found) == 0;
+    char expected[DIGEST_TEXT_SIZE], found[DIGEST_TEXT_SIZE];
+    bool known = digest_text_of(piece->bytes, piece->len, found) == 0;
 
-    if (known && !memcmp(found, expected, sizeof(found)))
+    digest_text(piece_sum(piece), expected);
+    if (known && !strcmp(found, expected))
         return true;
-    digest_text(expected, want_text);
-    digest_text(found, found_text);
     LOCK_SCOPE(&j->lock);
 
     piece->file->wrong[piece->member] = EBADMSG;
     piece->state = PIECE_STALE;
     diag_set(&piece->why, 0, "%s: SHA-256: expected %s as SHA256SUMS says, got %s",
-             members_name(piece->file->parts->members, piece->member), want_text,
-             known ? found_text : "no memory to compute it");
+             members_name(piece->file->parts->members, piece->member), expected,
+             known ? found : "no memory to compute it");
     if (j->transport.spare_bytes)
         atomic_fetch_add_explicit(j->transport.spare_bytes, piece->came, memory_order_relaxed);
     piece->came = 0;
+    return false;
+}
+
+/* Does a joint wait for the piece? */
+static bool is_next_locked(const struct piece *piece)
+{
+    const struct joint *joint;
+
+    lock_assert_held(&piece->joined->lock);
+    TAILQ_FOREACH (joint, &piece->joined->joints, link)
+        if (joint->file == piece->file && joint->handed - piece->at < piece->len)
+            return true;
     return false;
 }
 
@@ -97,7 +103,7 @@ static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
     LOCK_SCOPE(&piece->joined->lock);
 
     piece->came += n;
-    if (piece->joint && piece == TAILQ_FIRST(&piece->joint->pieces))
+    if (is_next_locked(piece))
         joined_kick_locked(piece->joined);
     return !piece->stopped;
 }
@@ -139,20 +145,6 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
     return PIECE_FAILED;
 }
 
-/* Keep what has come of a piece without a joint. */
-static void keep_locked(struct joined *j, struct piece *piece)
-{
-    lock_assert_held(&j->lock);
-    if (piece->handed == piece->came || j->resting ||
-        (piece_sum(piece) && piece->came < piece->len)) { /* it could not be compared */
-        piece_free_locked(piece);
-        return;
-    }
-    piece->joint = NULL;
-    piece->state = PIECE_CAME;
-    TAILQ_INSERT_TAIL(&j->kept, piece, link);
-}
-
 static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t retry_ms,
                       const struct diag *d)
 {
@@ -176,8 +168,7 @@ static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t
         piece->joint->failed = piece->joint->failed || piece->state == PIECE_FAILED;
         piece->joint->running--;
     } else {
-        TAILQ_REMOVE(&j->kept, piece, link);
-        keep_locked(j, piece);
+        j->untidy = true;
     }
 }
 
@@ -229,119 +220,101 @@ void piece_start(struct joined *j, struct piece *piece, bool whole_only)
     }
 }
 
-/* ---- which piece is next ---- */
+/* ---- which pieces there are ---- */
 
-/* Remove the oldest kept pieces until n bytes fit. */
-static void make_space_locked(struct joined *j, uint64_t n)
-{
-    struct piece *piece, *next;
-
-    lock_assert_held(&j->lock);
-    for (piece = TAILQ_FIRST(&j->kept); piece && j->held + n > BUFFER_MOST; piece = next) {
-        next = TAILQ_NEXT(piece, link);
-        if (piece->state == PIECE_RUNS)
-            continue;
-        TAILQ_REMOVE(&j->kept, piece, link);
-        piece_free_locked(piece);
-    }
-}
-
-/* Where the bytes end that a kept piece has, or will have. */
-static uint64_t kept_end_locked(const struct piece *piece)
-{
-    lock_assert_held(&piece->joined->lock);
-    return piece->at + (piece->state == PIECE_RUNS ? piece->len : piece->came);
-}
-
-/* The kept piece of a file that has byte `at`; if there is none, *end is at most where the next one
- * begins. */
-static struct piece *find_kept_locked(struct joined *j, const struct joined_file *file, uint64_t at,
-                                      uint64_t *end)
+struct piece *piece_from_locked(struct joined *j, struct joined_file *file, uint64_t at)
 {
     struct piece *piece;
 
     lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &j->kept, link) {
-        uint64_t from = piece->at + piece->handed;
-
-        if (piece->file != file)
-            continue;
-        if (at >= from && at < kept_end_locked(piece))
-            return piece;
-        if (from > at)
-            *end = min_u64(*end, from);
-    }
-    return NULL;
+    TAILQ_FOREACH (piece, &file->pieces, link)
+        if (piece->at + piece->len > at)
+            break;
+    return piece;
 }
 
-/* A new piece of a joint, [joint->made, end). NULL: no memory. */
-static struct piece *new_piece_locked(struct joined *j, const struct joint *joint, size_t member,
-                                      uint64_t end)
+bool piece_is_needed_locked(const struct piece *piece, bool at_once)
 {
+    const struct joint *joint;
+
+    lock_assert_held(&piece->joined->lock);
+    TAILQ_FOREACH (joint, &piece->joined->joints, link)
+        if (joint->file == piece->file && joint->handed < piece->at + piece->len &&
+            min_u64(joint->end, joint->handed + WINDOW) > piece->at && !(at_once && joint->paused))
+            return true;
+    return false;
+}
+
+void piece_tidy_locked(struct piece *piece)
+{
+    lock_assert_held(&piece->joined->lock);
+    if (piece->joint || piece->state == PIECE_RUNS)
+        return;
+    if (piece->state == PIECE_FAILED || piece->state == PIECE_REFUSED) {
+        piece->len = piece_sum(piece) ? 0 : piece->came; /* a part could not be compared */
+        piece->state = PIECE_CAME;
+    }
+    if (!piece->len || (!piece_is_needed_locked(piece, false) &&
+                        (piece->state != PIECE_CAME || piece->used >= piece->came)))
+        piece_free_locked(piece);
+}
+
+void pieces_tidy_locked(struct joined *j, struct joined_file *file)
+{
+    struct piece *piece, *next;
+
+    lock_assert_held(&j->lock);
+    for (piece = TAILQ_FIRST(&file->pieces); piece; piece = next) {
+        next = TAILQ_NEXT(piece, link);
+        piece_tidy_locked(piece);
+    }
+}
+
+/* The oldest piece that no joint needs; NULL: there is none. */
+static struct piece *find_spare_locked(struct joined *j)
+{
+    struct piece *oldest = NULL, *piece;
+
+    lock_assert_held(&j->lock);
+    for (struct joined_file *file = j->spare ? j->files : NULL; file; file = file->next)
+        TAILQ_FOREACH (piece, &file->pieces, link)
+            if (piece->state == PIECE_CAME && (!oldest || piece->asked < oldest->asked) &&
+                !piece_is_needed_locked(piece, false))
+                oldest = piece;
+    j->spare = oldest;
+    return oldest;
+}
+
+/* Free such pieces until n bytes fit. */
+static void make_space_locked(struct joined *j, uint64_t n)
+{
+    struct piece *oldest;
+
+    lock_assert_held(&j->lock);
+    while (j->held + n > BUFFER_MOST && (oldest = find_spare_locked(j)))
+        piece_free_locked(oldest);
+}
+
+/* Make the piece of a joint that begins at byte `at`, before the one that is next in the file.
+ * NULL: no memory. */
+static struct piece *make_piece_locked(struct joined *j, const struct joint *joint, uint64_t at,
+                                       struct piece *next)
+{
+    struct joined_file *file = joint->file;
+    const struct members *m = file->parts->members;
+    size_t member = members_find(m, at);
+    uint64_t end = min_u64(min_u64(m->member[member + 1].place, joint->end), at + PIECE_MOST);
     struct piece *piece = calloc(1, sizeof(*piece));
+    uint8_t wrong = file->wrong[member];
 
     lock_assert_held(&j->lock);
     if (!piece)
         return NULL;
     piece->joined = j;
-    piece->file = joint->file;
-    piece->at = joint->made;
-    piece->len = end - joint->made;
+    piece->file = file;
+    piece->at = at;
+    piece->len = (next ? min_u64(end, next->at) : end) - at;
     piece->member = member;
-    return piece;
-}
-
-/* A piece that has the bytes [joint->made, end) of a kept one, which another transfer may
- * also need. NULL: no memory. */
-static struct piece *copy_kept_locked(struct joined *j, const struct joint *joint,
-                                      struct piece *kept, uint64_t end)
-{
-    struct piece *piece = new_piece_locked(j, joint, kept->member, end);
-
-    lock_assert_held(&j->lock);
-    if (!piece)
-        return NULL;
-    piece->bytes = malloc(piece->len);
-    if (!piece->bytes) {
-        free(piece);
-        return NULL;
-    }
-    memcpy(piece->bytes, kept->bytes + (piece->at - kept->at), piece->len);
-    kept->copied += piece->len;
-    piece->state = PIECE_CAME;
-    piece->came = piece->held = piece->len;
-    j->held += piece->held;
-    return piece;
-}
-
-/* Make the next piece of the joint. NULL: no memory, or it needs the end of an orphan first. */
-static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
-{
-    const struct members *m = joint->file->parts->members;
-    size_t member = members_find(m, joint->made);
-    uint64_t end =
-        min_u64(min_u64(m->member[member + 1].place, joint->transfer->off + joint->transfer->len),
-                joint->made + PIECE_MOST);
-    struct piece *kept = find_kept_locked(j, joint->file, joint->made, &end), *piece;
-    uint8_t wrong;
-
-    lock_assert_held(&j->lock);
-    if (kept && (kept->at + kept->handed < joint->made || kept_end_locked(kept) > end)) {
-        if (kept->state == PIECE_RUNS)
-            return NULL;
-        end = min_u64(end, kept->at + kept->came); /* it may be a part of its member */
-        piece = copy_kept_locked(j, joint, kept, end);
-    } else if (kept) {
-        piece = kept;
-        TAILQ_REMOVE(&j->kept, piece, link);
-        joint->running += piece->state == PIECE_RUNS;
-        end = kept_end_locked(piece);
-    } else {
-        piece = new_piece_locked(j, joint, member, end);
-    }
-    if (!piece)
-        return NULL;
-    wrong = kept ? 0 : joint->file->wrong[member];
     if (wrong) {
         piece->state = PIECE_STALE;
         diag_set(&piece->why, 0,
@@ -350,21 +323,23 @@ static struct piece *make_piece_locked(struct joined *j, struct joint *joint)
                                     : "%s: it has changed since it was listed, or is gone",
                  members_name(m, member));
     }
-    piece->joint = joint;
-    joint->made = end;
-    TAILQ_INSERT_TAIL(&joint->pieces, piece, link);
+    if (next)
+        TAILQ_INSERT_BEFORE(next, piece, link);
+    else
+        TAILQ_INSERT_TAIL(&file->pieces, piece, link);
     return piece;
 }
+
+/* ---- which is next ---- */
 
 /* May the piece start? A transfer of the remote's transport is free for it if so. */
 static bool may_start_locked(struct joined *j, const struct joint *joint, const struct piece *piece,
                              unsigned most)
 {
-    bool first = piece == TAILQ_FIRST(&joint->pieces);
     uint64_t more = piece->len - piece->held;
 
     lock_assert_held(&j->lock);
-    if (first)
+    if (piece->at <= joint->handed)
         return true;
     make_space_locked(j, more);
     return j->held + more <= BUFFER_MOST && piece->at + piece->len <= joint->handed + WINDOW &&
@@ -375,17 +350,21 @@ static bool may_start_locked(struct joined *j, const struct joint *joint, const 
 /* The next piece of a joint that may start; NULL: none. */
 static struct piece *next_of_joint_locked(struct joined *j, struct joint *joint, unsigned most)
 {
-    uint64_t end = joint->transfer->off + joint->transfer->len;
-    struct piece *piece;
+    struct piece *piece = piece_from_locked(j, joint->file, joint->handed);
+    uint64_t at = joint->handed, end = min_u64(joint->end, joint->handed + WINDOW);
 
     lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &joint->pieces, link)
-        if (piece->state == PIECE_WAITS)
-            return may_start_locked(j, joint, piece, most) ? piece : NULL;
-    while (joint->made < end && joint->made < joint->handed + WINDOW) {
-        piece = make_piece_locked(j, joint);
-        if (!piece || piece->state == PIECE_WAITS)
-            return piece && may_start_locked(j, joint, piece, most) ? piece : NULL;
+    for (; at < end; at = piece->at + piece->len, piece = TAILQ_NEXT(piece, link)) {
+        if (!piece || piece->at > at)
+            piece = make_piece_locked(j, joint, at, piece);
+        if (!piece)
+            return NULL;
+        if (piece->state != PIECE_WAITS)
+            continue;
+        if (!may_start_locked(j, joint, piece, most))
+            return NULL;
+        piece->joint = joint;
+        return piece;
     }
     return NULL;
 }
@@ -416,17 +395,15 @@ struct piece *piece_next_locked(struct joined *j)
  * second try is refused among more that came, then the member alone is refused. */
 void pieces_resolve_locked(struct joined *j, struct joint *joint)
 {
+    struct joined_file *file = joint->file;
     struct piece *piece;
     uint64_t refused = 0;
 
     lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &joint->pieces, link)
-        refused += piece->state == PIECE_REFUSED;
-    for (piece = refused ? TAILQ_FIRST(&joint->pieces) : NULL; piece;
-         piece = TAILQ_NEXT(piece, link)) {
-        struct joined_file *file = piece->file;
-
-        if (piece->state != PIECE_REFUSED)
+    TAILQ_FOREACH (piece, &file->pieces, link)
+        refused += piece->joint == joint && piece->state == PIECE_REFUSED;
+    TAILQ_FOREACH (piece, &file->pieces, link) {
+        if (piece->joint != joint || piece->state != PIECE_REFUSED)
             continue;
         if (file->came_asked > piece->asked || (piece->refused_once && joint->n_came > refused)) {
             file->wrong[piece->member] = EACCES;
@@ -442,36 +419,22 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint)
     }
 }
 
-void piece_orphan_locked(struct joined *j, struct piece *piece)
-{
-    lock_assert_held(&j->lock);
-    TAILQ_REMOVE(&piece->joint->pieces, piece, link);
-    piece->joint->running--;
-    piece->joint = NULL;
-    TAILQ_INSERT_TAIL(&j->kept, piece, link);
-}
-
-void pieces_keep_locked(struct joined *j, struct joint *joint)
+void pieces_stop_locked(struct joined *j, struct joined_file *file)
 {
     struct piece *piece;
 
     lock_assert_held(&j->lock);
-    while ((piece = TAILQ_FIRST(&joint->pieces))) {
-        TAILQ_REMOVE(&joint->pieces, piece, link);
-        keep_locked(j, piece);
-    }
-    make_space_locked(j, 0);
-}
-
-void pieces_stop_kept_locked(struct joined *j)
-{
-    struct piece *piece;
-
-    lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &j->kept, link) {
+    TAILQ_FOREACH (piece, &file->pieces, link) {
         if (piece->state != PIECE_RUNS)
             continue;
         piece->stopped = true;
         transport_stop(j->next, &piece->transfer);
     }
+}
+
+void pieces_free_locked(struct joined *j, struct joined_file *file)
+{
+    lock_assert_held(&j->lock);
+    while (!TAILQ_EMPTY(&file->pieces))
+        piece_free_locked(TAILQ_FIRST(&file->pieces));
 }

@@ -1,5 +1,5 @@
 /* What the files of the transport of joined files share: joined_transport.c has joints and the
- * thread, joined_pieces.c their pieces. No other file includes this.
+ * thread, joined_pieces.c the pieces. No other file includes this.
  *
  *   joint: a transfer of a joined file. made -> under way -> ended, as struct transfer.
  *   piece: a part of one member. WAITS -> RUNS    piece_start()  the remote's transport has it
@@ -10,10 +10,13 @@
  *                             REFUSED  -> STALE   pieces_resolve_locked() it alone is refused
  *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for again
  *                             REFUSED  -> FAILED  pieces_resolve_locked() others may be, too
+ *                              FAILED  -> CAME    pieces_tidy_locked()    with the bytes that came
  *                                RUNS  -> WAITS   piece_end()    the remote sends whole objects
  *                                                                only: it is asked for again
- *          A small piece that RUNS when its joint is stopped is an orphan from then on. The joint
- *          that needs it next takes it over, or waits for its end. */
+ *
+ * Pieces are their file's, in file order, and no two overlap. A joint goes through them: any piece
+ * is good for it, whichever joint has asked for that. One that no joint needs is freed, unless it
+ * has bytes that none has got. */
 #ifndef EPOCHFS_CACHE_SOURCE_JOINED_STATE_H
 #define EPOCHFS_CACHE_SOURCE_JOINED_STATE_H
 
@@ -27,14 +30,18 @@
 
 #define SMALL_MOST (UINT64_C(256) << 10) /* larger pieces fill the bandwidth: `jobs` are enough */
 
+struct piece;
+TAILQ_HEAD(piece_list, piece);
+
 struct joined_file {
     struct joined_parts *parts; /* owned */
     uint64_t number;
     struct joined_file *next;
     /* Guarded by joined->lock: */
-    uint8_t *wrong; /* [members->n] 0; ESTALE: the member has changed; EACCES: the server refuses
-                       it; EBADMSG: it is not what its SHA-256 says */
-    uint64_t asked, came_asked; /* pieces so far; the number of the latest one that came */
+    struct piece_list pieces;
+    uint8_t *wrong;      /* [members->n] 0; ESTALE: the member has changed; EACCES: the server
+                            refuses it; EBADMSG: it is not what its SHA-256 says */
+    uint64_t came_asked; /* the number of the latest piece that came */
     bool whole_only;
 };
 
@@ -49,34 +56,31 @@ struct piece {
     char *url;
     struct remote_version version;
     int64_t began;
-    uint8_t *bytes; /* [len]; [came, len) belongs to the thread that brings them */
+    uint8_t *bytes; /* [came, len) belongs to the thread that brings them */
     /* Guarded by joined->lock: */
-    TAILQ_ENTRY(piece) link; /* in joint->pieces or joined->kept */
+    TAILQ_ENTRY(piece) link; /* in file->pieces; only the thread of joined removes it */
     enum piece_state state;
-    struct joint *joint;   /* NULL: it is an orphan, or kept */
-    uint64_t copied;       /* kept bytes that other pieces have copied */
-    uint64_t came, handed; /* bytes of it: here, and given to data() */
-    uint64_t held;         /* its bytes in joined->held */
-    uint64_t passed;       /* bytes before it, of an object that comes whole, not reported yet */
-    bool paused, stopped;  /* as the remote's transport was told */
-    uint64_t asked;        /* its number in file->asked */
+    struct joint *joint;  /* that has asked for it; NULL: none, or it has ended */
+    uint64_t came, used; /* bytes of it: here; given to data() of joints */
+    uint64_t held;        /* its bytes in joined->held */
+    uint64_t passed;      /* bytes before it, of an object that comes whole, not reported yet */
+    bool paused, stopped; /* as the remote's transport was told */
+    uint64_t asked;       /* its number in joined->asked */
     bool refused_once;
     enum transfer_end how; /* FAILED, */
     uint64_t retry_ms;     /* with this Retry-After */
     struct diag why;
 };
 
-TAILQ_HEAD(piece_list, piece);
-
 struct joint {
     struct transfer *transfer;
     struct joined_file *file;
     TAILQ_ENTRY(joint) link; /* in joined->joints */
-    struct piece_list pieces;
-    uint64_t made, handed; /* bytes of the joined file: up to where there are pieces; data() got */
-    unsigned running;      /* pieces */
-    uint64_t n_came;       /* pieces, so far */
+    uint64_t handed, end;    /* in the joined file: up to where data() has got it, and gets it */
+    unsigned running;        /* pieces that it has asked for */
+    uint64_t n_came;         /* of these, so far */
     bool failed, paused, stopped;
+    bool heeds; /* it was paused: pieces may be */
 };
 
 TAILQ_HEAD(joint_list, joint);
@@ -91,9 +95,11 @@ struct joined {
     struct joined_file *files;
     uint64_t n_files;
     struct joint_list joints;
-    struct piece_list kept; /* pieces without a joint that CAME or RUN, the oldest first */
-    uint64_t held;          /* bytes of pieces with a buffer */
-    unsigned running;       /* pieces of all joints */
+    uint64_t held;    /* bytes of pieces with a buffer */
+    unsigned running; /* pieces */
+    uint64_t asked;   /* pieces, so far */
+    bool untidy;      /* a piece has ended that no joint has asked for */
+    bool spare;       /* there may be pieces that no joint needs */
     bool kicked, resting, runs;
     pthread_t thread;
 };
@@ -103,9 +109,8 @@ void joined_kick_locked(struct joined *j);
 
 /* ---- joined_pieces.c ---- */
 
-void piece_free_locked(struct piece *piece);
-
-/* The next piece to start; the joint with the fewest under way has it. NULL: none. */
+/* The next piece to start, for its joint, which is the one with the fewest under way. NULL: none.
+ */
 struct piece *piece_next_locked(struct joined *j);
 
 /* Start the transfer of a piece, which RUNS and counts as such. The thread calls it, no lock held.
@@ -118,16 +123,32 @@ const uint8_t *piece_sum(const struct piece *piece);
 /* Compare a piece that CAME, and has a sum. false: it is STALE now. No lock held. */
 bool piece_verify(struct joined *j, struct piece *piece);
 
-/* None of a joint's pieces is under way: decide what becomes of those that were refused. */
+/* The first piece of a file that ends behind byte `at`; NULL: none. */
+struct piece *piece_from_locked(struct joined *j, struct joined_file *file, uint64_t at);
+
+/* The piece that has the next byte of a joint; NULL: there is none yet. */
+static inline struct piece *piece_of_joint_locked(struct joined *j, const struct joint *joint)
+{
+    struct piece *piece = piece_from_locked(j, joint->file, joint->handed);
+
+    lock_assert_held(&j->lock);
+    return piece && piece->at <= joint->handed ? piece : NULL;
+}
+
+/* None of the pieces that a joint has asked for is under way: decide what becomes of those that
+ * were refused. */
 void pieces_resolve_locked(struct joined *j, struct joint *joint);
 
-/* A piece that RUNS goes on without its joint. */
-void piece_orphan_locked(struct joined *j, struct piece *piece);
+/* Does a joint go through it soon? at_once: one that is not paused. */
+bool piece_is_needed_locked(const struct piece *piece, bool at_once);
 
-/* Keep what has come of the pieces of a joint, which ends, for its next try. */
-void pieces_keep_locked(struct joined *j, struct joint *joint);
+/* Free a piece that no joint needs, and that is not under way; what has come and was not given is
+ * kept. And all of a file. */
+void piece_tidy_locked(struct piece *piece);
+void pieces_tidy_locked(struct joined *j, struct joined_file *file);
 
-/* Stop the orphans. */
-void pieces_stop_kept_locked(struct joined *j);
+/* Stop those that no joint has asked for; free all. */
+void pieces_stop_locked(struct joined *j, struct joined_file *file);
+void pieces_free_locked(struct joined *j, struct joined_file *file);
 
 #endif

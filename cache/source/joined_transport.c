@@ -4,9 +4,7 @@
  * transport only put bytes into pieces. So data() gets them in file order whatever comes first, and
  * no lock is held there.
  *
- * A joint has its pieces in file order: the first begins at the first byte that data() did not get,
- * or has some more bytes before it, and each begins where the one before it ends, up to
- * joint->made. */
+ * Pieces are made in file order from the first byte on that data() did not get. */
 #include "cache/source/joined_transport.h"
 
 #include <errno.h>
@@ -32,172 +30,140 @@ static struct joined *joined_of_transport(struct transport *transport)
  * may have been sent already. */
 static void heed_locked(struct joined *j, struct joint *joint)
 {
-    struct piece *piece, *next;
+    struct piece *piece;
+    bool pauses;
 
     lock_assert_held(&j->lock);
-    for (piece = TAILQ_FIRST(&joint->pieces); piece; piece = next) {
-        next = TAILQ_NEXT(piece, link);
-        if (piece->state != PIECE_RUNS)
+    joint->heeds = joint->paused;
+    TAILQ_FOREACH (piece, &joint->file->pieces, link) {
+        if (piece->joint != joint || piece->state != PIECE_RUNS)
             continue;
-        if (joint->stopped && piece->len <= SMALL_MOST)
-            piece_orphan_locked(j, piece);
-        else if (joint->stopped && !piece->stopped) {
+        if (joint->stopped && piece->len <= SMALL_MOST) {
+            piece->joint = NULL;
+            joint->running--;
+        } else if (joint->stopped && !piece->stopped) {
             piece->stopped = true;
             transport_stop(j->next, &piece->transfer);
-        } else if (joint->paused != piece->paused && piece->len > SMALL_MOST && !piece->stopped) {
-            piece->paused = joint->paused;
-            transport_pause(j->next, &piece->transfer, joint->paused);
+        } else if (piece->len > SMALL_MOST && !piece->stopped) {
+            pauses = joint->paused && !piece_is_needed_locked(piece, true);
+            if (pauses != piece->paused)
+                transport_pause(j->next, &piece->transfer, pauses);
+            piece->paused = pauses;
         }
     }
 }
 
-/* What there is to do for a joint. */
-enum work { WORK_NONE, WORK_GIVE, WORK_END };
-
-static enum work work_of_locked(const struct joined *j, const struct joint *joint)
+/* Give a joint the next bytes, those that are here or stale. With the lock, which is dropped
+ * meanwhile: only this thread removes pieces and joints. false: there are none. */
+static bool give(struct joined *j, struct joint *joint)
 {
-    const struct transfer *transfer = joint->transfer;
-    const struct piece *piece = TAILQ_FIRST(&joint->pieces);
-
-    lock_assert_held(&j->lock);
-    if (piece && !joint->stopped &&
-        ((piece->came > piece->handed && !piece_sum(piece)) || piece->passed ||
-         piece->state == PIECE_CAME || (piece->state == PIECE_STALE && transfer->stale)))
-        return WORK_GIVE;
-    if (!joint->running &&
-        (joint->stopped || joint->failed || (piece && piece->state == PIECE_STALE) ||
-         joint->handed == transfer->off + transfer->len))
-        return WORK_END;
-    return WORK_NONE;
-}
-
-/* What a joint gives: bytes [from, came) of its first piece; and if that is stale, its rest. */
-struct gift {
-    struct piece *piece;
-    uint64_t from, n, passed;
-    bool whole, stale;
+    struct piece *piece = joint->stopped ? NULL : piece_of_joint_locked(j, joint);
+    struct transfer *transfer = joint->transfer;
+    uint64_t from, left, passed, n = 0, stale = 0;
+    bool goes_on = true, has_sum;
     int error;
-};
-
-static struct gift gift_of(struct joined *j, const struct joint *joint)
-{
-    struct piece *piece;
-    struct gift gift;
-    LOCK_SCOPE(&j->lock);
-
-    piece = TAILQ_FIRST(&joint->pieces);
-    gift = (struct gift){.piece = piece,
-                         .from = piece->handed,
-                         .n = piece->came - piece->handed,
-                         .passed = piece->passed,
-                         .whole = piece->state == PIECE_CAME,
-                         .stale = piece->state == PIECE_STALE && joint->transfer->stale,
-                         .error = -piece->file->wrong[piece->member]};
-    piece->passed = 0;
-    return gift;
-}
-
-/* Only this thread removes pieces, so the gift stays where it is. */
-static void give(struct joined *j, struct joint *joint)
-{
-    struct gift gift = gift_of(j, joint);
-    struct transfer *transfer = joint->transfer;
-    struct piece *piece = gift.piece;
-    bool goes_on = true;
-
-    if (piece_sum(piece) && !gift.whole)
-        gift.n = 0; /* until it can be compared */
-    if (gift.n && piece_sum(piece) && !piece_verify(j, piece))
-        return; /* it is stale: next time that is given */
-    if (gift.passed && transfer->passed)
-        transfer->passed(transfer, gift.passed);
-    if (gift.n)
-        goes_on = transfer->data(transfer, piece->bytes + gift.from, gift.n);
-    if (gift.stale && goes_on)
-        goes_on = transfer->stale(transfer, piece->len - piece->came, gift.error, &piece->why);
-    LOCK_SCOPE(&j->lock);
-
-    joint->handed += gift.stale ? piece->len - gift.from : gift.n;
-    piece->handed += gift.n;
-    joint->stopped = joint->stopped || !goes_on;
-    if (gift.stale || (piece->state == PIECE_CAME && piece->handed == piece->came)) {
-        TAILQ_REMOVE(&joint->pieces, piece, link);
-        piece_free_locked(piece);
-    }
-}
-
-/* How a joint that is over ends: as its first piece that failed. */
-static enum transfer_end end_of_locked(const struct joined *j, const struct joint *joint,
-                                       uint64_t *ret_retry_ms, struct diag *ret_why)
-{
-    const struct piece *piece;
 
     lock_assert_held(&j->lock);
-    if (joint->stopped) {
-        diag_set(ret_why, 0, "stopped");
-        return TRANSFER_STOPPED;
+    if (!piece || joint->handed == joint->end)
+        return false;
+    has_sum = piece_sum(piece);
+    from = joint->handed - piece->at;
+    left = min_u64(piece->len - from, joint->end - joint->handed);
+    /* The last bytes wait for the end of its transfer, which comes at once. */
+    if (piece->came > from &&
+        (piece->state == PIECE_CAME || (!has_sum && piece->came < piece->len)))
+        n = min_u64(piece->came - from, left);
+    if (piece->state == PIECE_STALE && transfer->stale)
+        stale = left - n;
+    if (!n && !stale && !piece->passed)
+        return false;
+    passed = piece->passed;
+    piece->passed = 0;
+    error = -piece->file->wrong[piece->member];
+    lock_drop(&j->lock);
+    if (n && has_sum && !piece_verify(j, piece))
+        n = 0; /* next time it is given as stale */
+    if (passed && transfer->passed)
+        transfer->passed(transfer, passed);
+    if (n)
+        goes_on = transfer->data(transfer, piece->bytes + from, n);
+    if (stale && goes_on)
+        goes_on = transfer->stale(transfer, stale, error, &piece->why);
+    lock_take(&j->lock);
+    joint->handed += n + stale;
+    joint->stopped = !goes_on || joint->stopped;
+    piece->used += n;
+    if (from + n + stale == piece->len) {
+        piece->joint = NULL; /* it has ended */
+        piece_tidy_locked(piece);
     }
-    TAILQ_FOREACH (piece, &joint->pieces, link) {
-        if (piece->state != PIECE_FAILED && piece->state != PIECE_STALE)
-            continue;
-        *ret_why = piece->why;
-        *ret_retry_ms = piece->retry_ms;
-        return piece->state == PIECE_FAILED                  ? piece->how
-               : piece->file->wrong[piece->member] == EACCES ? TRANSFER_REFUSED
-                                                             : TRANSFER_CHANGED;
-    }
-    return TRANSFER_DONE;
+    return true;
 }
 
-static void end(struct joined *j, struct joint *joint)
+/* End a joint that is over, as its first piece that failed. With the lock, which is dropped
+ * meanwhile. false: it goes on. */
+static bool end(struct joined *j, struct joint *joint)
 {
-    struct transfer *transfer = joint->transfer;
+    struct piece *next = piece_of_joint_locked(j, joint), *piece;
+    bool all = joint->handed == joint->end, is_stale = next && next->state == PIECE_STALE && !all;
+    enum transfer_end how = TRANSFER_DONE;
     struct diag why = DIAG_INIT;
     uint64_t retry_ms = 0;
-    enum transfer_end how;
 
-    lock_take(&j->lock);
-    how = end_of_locked(j, joint, &retry_ms, &why);
-    pieces_keep_locked(j, joint);
+    lock_assert_held(&j->lock);
+    if (joint->running || !(joint->stopped || joint->failed || is_stale || all))
+        return false;
+    if (is_stale) {
+        how = joint->file->wrong[next->member] == EACCES ? TRANSFER_REFUSED : TRANSFER_CHANGED;
+        why = next->why;
+    }
+    TAILQ_FOREACH_REVERSE(piece, &joint->file->pieces, piece_list, link)
+    {
+        if (piece->joint != joint)
+            continue;
+        piece->joint = NULL;
+        if (piece->state != PIECE_FAILED)
+            continue;
+        how = piece->how;
+        why = piece->why;
+        retry_ms = piece->retry_ms;
+    }
+    if (joint->stopped) {
+        how = TRANSFER_STOPPED;
+        why = (struct diag){.set = true, .text = "stopped"};
+    }
     TAILQ_REMOVE(&j->joints, joint, link);
+    pieces_tidy_locked(j, joint->file);
+    j->spare = true;
     lock_drop(&j->lock);
-    transfer->end(transfer, how, retry_ms, &why);
+    joint->transfer->end(joint->transfer, how, retry_ms, &why);
     free(joint); /* not before: until then it may be stopped */
+    lock_take(&j->lock);
+    return true;
 }
 
 /* ---- the thread ---- */
 
-/* The next joint with something to do; NULL: none. */
-static struct joint *next_joint(struct joined *j, enum work *ret_work)
+/* Do something for a joint. Returns whether there was something to do. */
+static bool joined_transport_serve(struct joined *j)
 {
     struct joint *joint;
     LOCK_SCOPE(&j->lock);
 
     TAILQ_FOREACH (joint, &j->joints, link) {
-        heed_locked(j, joint);
+        if (joint->stopped || joint->paused || joint->heeds)
+            heed_locked(j, joint);
         if (!joint->running)
             pieces_resolve_locked(j, joint);
-        *ret_work = work_of_locked(j, joint);
-        if (*ret_work == WORK_NONE)
-            continue;
-        TAILQ_REMOVE(&j->joints, joint, link); /* next time the others come first */
-        TAILQ_INSERT_TAIL(&j->joints, joint, link);
-        return joint;
+        if (give(j, joint)) {
+            TAILQ_REMOVE(&j->joints, joint, link); /* next time the others come first */
+            TAILQ_INSERT_TAIL(&j->joints, joint, link);
+            return true;
+        }
+        if (end(j, joint))
+            return true;
     }
-    return NULL;
-}
-
-/* Do something for a joint. Returns whether there was something to do. */
-static bool joined_transport_serve(struct joined *j)
-{
-    enum work work = WORK_NONE;
-    struct joint *joint = next_joint(j, &work);
-
-    if (work == WORK_GIVE)
-        give(j, joint);
-    else if (work == WORK_END)
-        end(j, joint);
-    return joint;
+    return false;
 }
 
 static bool start_next(struct joined *j)
@@ -210,7 +176,7 @@ static bool start_next(struct joined *j)
     if (piece) {
         piece->state = PIECE_RUNS;
         piece->stopped = piece->paused = false;
-        piece->asked = ++piece->file->asked;
+        piece->asked = ++j->asked;
         piece->joint->running++;
         j->running++;
         j->held += piece->len - piece->held;
@@ -231,6 +197,10 @@ static bool await(struct joined *j)
     while (!j->kicked && !j->resting)
         lock_wait(&j->lock, &j->wake);
     j->kicked = false;
+    for (struct joined_file *file = j->untidy ? j->files : NULL; file; file = file->next)
+        pieces_tidy_locked(j, file);
+    j->spare = j->spare || j->untidy;
+    j->untidy = false;
     return !j->resting;
 }
 
@@ -296,9 +266,9 @@ static int start_joint(struct joined *j, struct transfer *transfer)
         free(joint);
         return r;
     }
-    TAILQ_INIT(&joint->pieces);
     joint->transfer = transfer;
-    joint->made = joint->handed = transfer->off;
+    joint->handed = transfer->off;
+    joint->end = transfer->off + transfer->len;
     transfer->impl = joint;
     TAILQ_INSERT_TAIL(&j->joints, joint, link);
     joined_kick_locked(j);
@@ -357,7 +327,8 @@ static void joined_rest(struct transport *transport)
     if (runs)
         pthread_join(j->thread, NULL);
     lock_take(&j->lock);
-    pieces_stop_kept_locked(j);
+    for (struct joined_file *file = j->files; file; file = file->next)
+        pieces_stop_locked(j, file);
     while (j->running)
         lock_wait(&j->lock, &j->wake);
     j->runs = j->resting = false;
@@ -376,15 +347,12 @@ static void joined_free(struct transport *transport)
 {
     struct joined *j = joined_of_transport(transport);
     struct joined_file *file;
-    struct piece *piece;
 
     joined_rest(transport);
     transport_free(j->next);
     lock_take(&j->lock);
-    while ((piece = TAILQ_FIRST(&j->kept))) {
-        TAILQ_REMOVE(&j->kept, piece, link);
-        piece_free_locked(piece);
-    }
+    for (file = j->files; file; file = file->next)
+        pieces_free_locked(j, file);
     lock_drop(&j->lock);
     while ((file = j->files)) {
         j->files = file->next;
@@ -421,7 +389,6 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
     j->next = next;
     j->jobs = next->limiter ? next->limiter->jobs : jobs;
     TAILQ_INIT(&j->joints);
-    TAILQ_INIT(&j->kept);
     lock_init(&j->lock);
     condition_init(&j->wake);
     *ret = &j->transport;
@@ -439,6 +406,7 @@ int joined_transport_add(struct transport *transport, struct joined_parts *parts
         return -ENOMEM;
     }
     file->parts = parts;
+    TAILQ_INIT(&file->pieces);
     file->wrong = calloc(parts->members->n + 1, 1);
     if (!file->wrong) {
         file_free(file);

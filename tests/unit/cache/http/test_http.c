@@ -1495,6 +1495,7 @@ struct test_signer {
     struct http_signer signer; /* first */
     struct fixture *f;
     _Atomic unsigned asked;
+    _Atomic bool waits; /* it gives nothing */
     int r;
     bool asks_server;
 };
@@ -1504,6 +1505,8 @@ static int test_secret(struct http_signer *signer, struct http_secret *ret, stru
     struct test_signer *s = (struct test_signer *)signer;
 
     atomic_fetch_add(&s->asked, 1);
+    while (atomic_load(&s->waits))
+        sched_yield();
     if (s->asks_server) {
         struct http_call call = {.most = 100, .plain = true};
         AUTO_TEXT struct text text = {0};
@@ -1591,6 +1594,31 @@ static void test_http_signed__transfers(void **state)
     transport_rest(http_transport(f.http));
     fetch_now(&f, &fetches[0], "/right", &version, 0, 1000);
     assert_int_equal(fetches[0].how, TRANSFER_DONE);
+    teardown(&f);
+}
+
+/* A transfer that waits for secrets is stopped at once; the others get them. */
+static void test_http_signed__stopped_before_there_are_secrets__ends(void **state)
+{
+    struct test_signer s = {.waits = true};
+    struct fixture f;
+    struct fetch stopped, other;
+
+    (void)state;
+    setup_signed(&f, &s);
+    fetch_init(&f, &stopped, "/right", &version, 0, 1000);
+    fetch_init(&f, &other, "/right", &version, 0, 1000);
+    start(&stopped);
+    start(&other);
+    while (!atomic_load(&s.asked))
+        sched_yield();
+    transport_stop(http_transport(f.http), &stopped.transfer);
+    wait_ended(&f, 1);
+    assert_int_equal(stopped.how, TRANSFER_STOPPED);
+    atomic_store(&s.waits, false);
+    wait_ended(&f, 2);
+    assert_int_equal(other.how, TRANSFER_DONE);
+    assert_int_equal(s.asked, 1);
     teardown(&f);
 }
 
@@ -1928,6 +1956,7 @@ int main(void)
         cmocka_unit_test(test_http_signed__header_and_token),
         cmocka_unit_test(test_http_signed__dots__refused),
         cmocka_unit_test(test_http_signed__transfers),
+        cmocka_unit_test(test_http_signed__stopped_before_there_are_secrets__ends),
         cmocka_unit_test(test_http_signed__expired__again_once_with_others),
         cmocka_unit_test(test_http_signed__no_secrets),
         cmocka_unit_test(test_http_redirect__other_server__not_reported_who_we_are),
