@@ -22,7 +22,7 @@ static void collect_partner(struct set *set, const struct pair *pair, size_t fil
     char ext[EXT_MOST + 1], field[2 * EXT_MOST];
     size_t n = set->n;
 
-    name_ext(name, name_stem_last(name), ext);
+    name_ext(name, name_stem_alone(name), ext);
     snprintf(field, sizeof(field), "%s.%s", is_picture ? pair->words : pair->name, ext);
     set_add_file(set, file, field);
     if (set->n > n) /* unless there are too many fields */

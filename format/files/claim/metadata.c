@@ -92,7 +92,7 @@ static int metadata_add_file(struct metadata *t, const struct learned_column *co
     }
     t->found++;
     name = members_name(t->s->m, file);
-    stem = name_stem_last(name);
+    stem = name_stem_alone(name);
     metadata_field(column, field);
     snprintf(full, sizeof(full), "%s%s", field, stem && name_ext(name, stem, ext) ? ext : "bin");
     set_add_file(t->set, file, full);

@@ -81,13 +81,6 @@ size_t name_stem(const char *name)
     return dot ? (size_t)(dot - name) : 0;
 }
 
-size_t name_stem_last(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot ? (size_t)(dot - name) : 0;
-}
-
 size_t name_stem_alone(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -132,7 +125,7 @@ size_t path_stem(const char *path, size_t len)
 
 bool name_is_plain(const char *name)
 {
-    return name_stem(name) && name_stem(name) == name_stem_last(name);
+    return name_stem(name) && name_stem(name) == name_stem_alone(name);
 }
 
 const char *const table_names[] = {"metadata.jsonl", "metadata.csv", "metadata.parquet", NULL};

@@ -36,10 +36,7 @@ bool name_is_picture(const char *name);
  * dot, or begins with one. */
 size_t name_stem(const char *name);
 
-/* The same before the last dot. */
-size_t name_stem_last(const char *name);
-
-/* The same for a file that is a sample alone, or all of a name without a dot. */
+/* The name before its last dot, for a file that is a sample alone, or all of a name without one. */
 size_t name_stem_alone(const char *name);
 
 /* Bytes of "_mic1" at the end of that stem: several sounds of one sample have one. 0: it has no

@@ -30,7 +30,7 @@ static size_t partner_find(const struct search *s, uint32_t folder, size_t at, c
 
         if (strncmp(name, stem, len) != 0 || name[len] != '.')
             return SIZE_MAX;
-        if (name_stem_last(name) == len)
+        if (name_stem_alone(name) == len)
             return at;
     }
     return SIZE_MAX;

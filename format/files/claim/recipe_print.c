@@ -8,16 +8,6 @@
 #include "format/files/claim/recipe.h"
 #include "format/files/claim/shape.h"
 
-static json_t *print_texts(struct search *s, char *const *text, size_t n)
-{
-    json_t *ret = json_array();
-
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(ret, search_json_text(s, text[i])) < 0)
-            s->failed = true;
-    return ret;
-}
-
 /* What annotations say: one value of each member, or a list. Those of the view come before those of
  * all samples. */
 static void print_said(struct search *s, const struct set *set, size_t view, json_t *ret)
@@ -48,24 +38,31 @@ static void print_said(struct search *s, const struct set *set, size_t view, jso
 
 /* ---- classes ---- */
 
-/* Keep the classes of folders: only at the end it is known whether all datasets have the same, each
- * with samples, as recipes number them. */
-static void print_folder_classes(struct recipe_print *print, struct search *s,
-                                 const struct set *set, json_t *dataset)
+/* Say the classes of a dataset. set: they are its folders, of which some may have no samples; NULL:
+ * they are of a table. kept: only at the end it is known whether all such datasets have the same
+ * classes, each with samples, as recipes number them. */
+static void print_classes(struct recipe_print *print, struct search *s, const struct set *set,
+                          char *const *name, size_t n, bool kept, json_t *dataset)
 {
-    const struct files_claim *claim = set->claim;
-    json_t *names = print_texts(s, claim->class_name, claim->n_classes);
+    json_t *names = json_array();
 
-    for (size_t i = 0; i < claim->n_samples && !s->failed; i++) {
-        const char *path = members_folder_of(s->m, set->file[claim->first[i]]);
-        size_t top = strlen(claim->top), len = strcspn(path += top + (top > 0), "/");
-        size_t number = class_name_find(claim->class_name, claim->n_classes, path, len);
+    for (size_t i = 0; i < n && !s->failed; i++) {
+        s->failed = json_array_append_new(names, search_json_text(s, name[i])) < 0;
+        if (!set)
+            search_json_set(s, print->has, json_string_value(json_array_get(names, i)),
+                            json_true());
+    }
+    for (size_t i = 0; set && i < set->claim->n_samples && !s->failed; i++) {
+        const char *path = members_folder_of(s->m, set->file[set->claim->first[i]]);
+        size_t top = strlen(set->claim->top), len = strcspn(path += top + (top > 0), "/");
 
-        search_json_set(s, print->has, json_string_value(json_array_get(names, number)),
-                        json_true());
+        search_json_set(
+            s, print->has,
+            json_string_value(json_array_get(names, class_name_find(name, n, path, len))),
+            json_true());
     }
     search_json_set(s, dataset, "classes", names);
-    s->failed = s->failed || json_array_append(print->by_folder, dataset) < 0;
+    s->failed = s->failed || (kept && json_array_append(print->by_folder, dataset) < 0);
 }
 
 /* Where all of them are alike, they are what recipes number by themselves. */
@@ -125,19 +122,6 @@ static void print_add(const struct recipe_print *print, struct search *s, const 
     search_json_set(s, print->datasets, t.data, dataset);
 }
 
-/* Recipes number texts over all datasets, and folders do not. */
-static void print_table_classes(struct recipe_print *print, struct search *s,
-                                const struct files_view *view, json_t *dataset)
-{
-    json_t *names = print_texts(s, view->class_name, view->n_classes);
-
-    for (size_t i = 0; i < view->n_classes; i++)
-        search_json_set(s, print->has, json_string_value(json_array_get(names, i)), json_true());
-    search_json_set(s, dataset, "classes", names);
-    if (!print_are_folders(s, view))
-        s->failed = s->failed || json_array_append(print->by_folder, dataset) < 0;
-}
-
 /* number: of the view, with all samples of the set as number 0. */
 static json_t *print_dataset(struct recipe_print *print, struct search *s, const struct set *set,
                              const struct files_view *view, size_t number)
@@ -149,9 +133,10 @@ static json_t *print_dataset(struct recipe_print *print, struct search *s, const
     shape_make(s, set, by_class || set->refused, ret);
     print_said(s, set, number, ret);
     if (by_class && claim->n_classes)
-        print_folder_classes(print, s, set, ret);
+        print_classes(print, s, set, claim->class_name, claim->n_classes, true, ret);
     else if (view->label && view->n_classes)
-        print_table_classes(print, s, view, ret);
+        print_classes(print, s, NULL, view->class_name, view->n_classes,
+                      !print_are_folders(s, view), ret); /* recipes number over all datasets */
     return ret;
 }
 
