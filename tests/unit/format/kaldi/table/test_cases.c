@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/scope.h"
 #include "support/kaldi_make.h"
 #include "support/memory_blob.h"
@@ -285,7 +286,7 @@ static void test_sparse__bad(void **state)
     t = sparse_entry(3, 1, -1);
     assert_bad(&t, KALDI_VECTOR, "expected an index below 3, got -1");
     t = sparse_entry(1, 2, 0);
-    assert_bad(&t, KALDI_VECTOR, "expected at most 1 entries, got 2");
+    assert_bad(&t, KALDI_VECTOR, "byte 11: expected at most 1 entries, got 2");
     t = sparse_entry(9, 3, 0);
     assert_bad(&t, KALDI_VECTOR, "byte 15: expected 30 bytes of entries, got 10");
     t = sparse_entry(3, 1, 0);
@@ -513,6 +514,8 @@ static void test_npy__as_kaldi_takes_it(void **state)
     assert_good(&t, KALDI_MATRIX, 2 + 192 + 24, 1, 3);
     t = npy(NPY("'<f8'", "False", "(0, 3)"), 128);
     assert_good(&t, KALDI_MATRIX, 2 + 128, 0, 3);
+    t = npy(NPY("'<f8'", "False", "(0, 2147483647)"), 128);
+    assert_good(&t, KALDI_MATRIX, 2 + 128, 0, INT32_MAX);
 }
 
 static void test_npy__bad_header__ebadmsg(void **state)
@@ -554,6 +557,31 @@ static void test_npy__bad_header__ebadmsg(void **state)
     t = (struct text){0};
     kaldi_put_npy_header(&t, 2, NPY("'<f4'", "False", "(3, 2)"), 65536 * 2);
     assert_bad(&t, KALDI_UNKNOWN, "of at most 65536, got version 2.0");
+}
+
+/* ---- lines ---- */
+
+/* A line is found whole, whatever the window has of it, up to the longest that is wanted. */
+static void test_line__of_any_length__whole(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < 5000; len += len % 256 < 3 || len % 256 > 252 ? 1 : 50) {
+        AUTO_TEXT struct text t = {0};
+        AUTO_KALDI_IN struct kaldi_in in = {0};
+        AUTO_BLOB struct blob *blob = NULL;
+        uint64_t at = 1;
+        size_t found = 0;
+        bool ended = false;
+
+        text_add(&t, "k%*s\nnext", (int)len, "");
+        blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
+        kaldi_in_init(&in, blob);
+        in.window.least = 1;
+        assert_non_null(kaldi_in_line(&in, &at, 4096, &found, &ended));
+        assert_int_equal(found, ended ? len : min_u64(found, len));
+        assert_int_equal(at, 1 + found + ended);
+        assert_true(ended || len > 4096);
+    }
 }
 
 /* ---- what is no object that we know ---- */
@@ -771,6 +799,7 @@ int main(void)
         cmocka_unit_test(test_gauss__no_vector__ebadmsg),
         cmocka_unit_test(test_npy__as_kaldi_takes_it),
         cmocka_unit_test(test_npy__bad_header__ebadmsg),
+        cmocka_unit_test(test_line__of_any_length__whole),
         cmocka_unit_test(test_measure__not_binary__ebadmsg),
         cmocka_unit_test(test_opaque__ends__where_an_object_follows),
         cmocka_unit_test(test_opaque__long_token__taken),
