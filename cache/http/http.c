@@ -108,7 +108,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     http->timeout_ns = (options->timeout_s ? options->timeout_s : 1) * NS_PER_S;
     if (http->timeout_ns > http->retry_limit_ns)
         http->timeout_ns = http->retry_limit_ns;
-    http_signing_init(&http->signing, options->signer, http->clock);
+    http_signing_init(&http->signing, options->signer, http->clock, http_loop_poke);
     r = http_via_init(&http->via, options->via, options->via_secret, d);
     if (r == 0)
         r = check_netrc(d);

@@ -17,9 +17,9 @@
 #define REMEMBERED_NS INT64_C(5000000000)
 
 void http_signing_init(struct http_signing *ret, struct http_signer *signer,
-                       const struct clock *clock)
+                       const struct clock *clock, void (*answered)(struct http *http))
 {
-    *ret = (struct http_signing){.signer = signer, .clock = clock};
+    *ret = (struct http_signing){.signer = signer, .clock = clock, .answered = answered};
     lock_init(&ret->lock);
 }
 
@@ -66,7 +66,7 @@ static void *sign_main(void *arg)
     signing->asking = false;
     lock_drop(&signing->lock);
     http_signature_let_go(made);
-    http_loop_poke(http);
+    signing->answered(http);
     return NULL;
 }
 

@@ -23,8 +23,9 @@ struct http_signature {
 };
 
 struct http_signing {
-    struct http_signer *signer; /* constant; NULL: nothing is signed */
-    const struct clock *clock;  /* constant */
+    struct http_signer *signer;          /* constant; NULL: nothing is signed */
+    const struct clock *clock;           /* constant */
+    void (*answered)(struct http *http); /* constant: the signer has; called in the thread */
     struct lock lock;
     /* Guarded by lock: */
     bool asking;                   /* the thread asks the signer */
@@ -37,14 +38,12 @@ struct http_signing {
     pthread_t thread;
 };
 
-struct http;
-
 void http_signing_init(struct http_signing *ret, struct http_signer *signer,
-                       const struct clock *clock);
+                       const struct clock *clock, void (*answered)(struct http *http));
 void http_signing_release(struct http_signing *signing);
 
 /* Get a signature that is valid now, for the loop's thread; NULL: send the request unsigned. 0;
- * -EAGAIN: a thread asks the signer, and pokes the loop when it is done; or -ENOMEM. */
+ * -EAGAIN: a thread asks the signer, and calls answered() when it is done; or -ENOMEM. */
 int http_signing_get(struct http *http, struct http_signature **ret);
 
 /* How the thread's last question has ended: 0; -EAGAIN: it has not; or -errno with the reason in d.

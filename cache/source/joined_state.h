@@ -61,7 +61,7 @@ struct piece {
     TAILQ_ENTRY(piece) link; /* in file->pieces; only the thread of joined removes it */
     enum piece_state state;
     struct joint *joint;  /* that has asked for it; NULL: none, or it has ended */
-    uint64_t came, used; /* bytes of it: here; given to data() of joints */
+    uint64_t came, used;  /* bytes of it: here; given to data() of joints */
     uint64_t held;        /* its bytes in joined->held */
     uint64_t passed;      /* bytes before it, of an object that comes whole, not reported yet */
     bool paused, stopped; /* as the remote's transport was told */
