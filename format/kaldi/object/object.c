@@ -33,7 +33,7 @@ static int opaque_ends(struct kaldi_in *in, uint64_t at, const uint8_t *end, siz
 
     if (!p)
         return in->error;
-    while (n < have && n <= KEY_MAX && p[n] > ' ')
+    while (n < have && n < KEY_MAX && p[n] > ' ')
         n++;
     return !have || (n && have - n >= 2 + len && !memcmp(p + n, " \0B<", 4) &&
                      !memcmp(p + n + 4, end + 2, len - 2));

@@ -382,6 +382,8 @@ static const struct {
     {"group_ptr", 30, 7, 0, "expected group 1 to begin at a row from 0 to 6, got 7"},
     {"group_ptr", 38, 1 | UINT64_C(6) << 32, 0,
      "expected group 3 to begin at a row from 2 to 6, got 1"},
+    {"group_ptr", 38, 5 | UINT64_C(5) << 32, 0,
+     "expected group 4 to begin at a row from 6 to 6, got 5"},
     {"", -8 * ENTRIES - 8, 8, 0, "num_nonzero says, got 8"},
     {"", -8 * ENTRIES - 16, 8, 0, "expected a place from 9 to 9, where row 6 begins, got 8"},
     {"", -8 * ENTRIES - 24, 10, 0, "expected a place from 7 to 9, where row 5 begins, got 10"},

@@ -145,6 +145,11 @@ static void check_array(const struct kaldi_made *m, unsigned i, enum dtype dtype
 
 static void check_decode(const struct kaldi_made *m)
 {
+    bool is_sparse = m->object.store == KALDI_SM || m->object.store == KALDI_SV;
+
+    assert_int_equal(kaldi_is_wide(&m->object),
+                     is_sparse ? m->object.dim[2]
+                               : plain_width(&m->object) == 8 || m->object.store == KALDI_BINARY8);
     for (unsigned i = 0; i < kaldi_types[m->object.type].n_arrays; i++) {
         check_array(m, i, DTYPE_F4);
         check_array(m, i, DTYPE_F8);

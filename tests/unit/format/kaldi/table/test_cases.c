@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
+#include "format/index/index.h"
 #include "support/kaldi_make.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
@@ -726,6 +727,26 @@ static void test_opaque__long_token__taken(void **state)
     }
 }
 
+/* The key of the object after it has 1024 bytes at most. */
+static void test_opaque__long_key_after_it__ends_or_not(void **state)
+{
+    (void)state;
+    for (int len = KEY_MAX; len <= KEY_MAX + 1; len++) {
+        AUTO_TEXT struct text t = {0};
+        struct diag d = DIAG_INIT;
+        struct kaldi_object o;
+        char key[KEY_MAX + 1];
+
+        memset(key, 'k', sizeof(key));
+        kaldi_put_text(&t, "k ");
+        kaldi_put_start(&t, "<A> </A> ");
+        text_add(&t, "%.*s ", len, key);
+        kaldi_put_start(&t, "<A> </A> ");
+        assert_int_equal(kaldi_measure_bytes(&t, t.len, 2, KALDI_OPAQUE, 0, &o, &d), 0);
+        assert_int_equal(o.len, len == KEY_MAX ? 11 : t.len - 2);
+    }
+}
+
 /* Its end is found wherever pieces of the search end. */
 static void test_opaque__long__found(void **state)
 {
@@ -803,6 +824,7 @@ int main(void)
         cmocka_unit_test(test_measure__not_binary__ebadmsg),
         cmocka_unit_test(test_opaque__ends__where_an_object_follows),
         cmocka_unit_test(test_opaque__long_token__taken),
+        cmocka_unit_test(test_opaque__long_key_after_it__ends_or_not),
         cmocka_unit_test(test_opaque__long__found),
         cmocka_unit_test(test_opaque__no_end_in_256_mib__ebadmsg),
         cmocka_unit_test(test_types__named),
