@@ -676,6 +676,35 @@ static void test_keep__latest__found_with_few_questions(void **state)
     stage_fixture_close(&s);
 }
 
+/* All times are asked for by the first list, by each after a jump, and by every 256th. */
+static void test_keep__lists__ask_for_all_now_and_then(void **state)
+{
+    struct stage_fixture s;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    lock_take(&s.stage->lock);
+    for (uint64_t b = 0; b < 1000; b++) {
+        file_set_locked((struct file *)s.blob, b, BLOCK_HERE);
+        timed.time[b] = 1 + b * 617 % 1000;
+    }
+    lock_drop(&s.stage->lock);
+    for (unsigned i = 0; i < 260; i++) {
+        bool jumps = i == 2, all = i == 4;
+
+        timed.asked = 0;
+        s.stage->jumps += jumps;
+        list_victims(s.stage, &timed.needs, all);
+        if (i == 0 || jumps || all || i == 258) /* 2 and 4 are none of the 256 */
+            assert_in_range(timed.asked, 1000, 1020);
+        else
+            assert_in_range(timed.asked, 1, 20);
+        assert_int_equal(s.stage->keeping->n, LIST_LEAST);
+        assert_int_equal(s.stage->keeping->victim[0].when, 1000);
+        assert_int_equal(s.stage->keeping->at, 0);
+    }
+    stage_fixture_close(&s);
+}
+
 /* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
  * bring, but no more than an eighth. */
 static void test_keep__ahead__displaces_little(void **state)
@@ -706,6 +735,10 @@ static void test_keep__ahead__displaces_little(void **state)
         s.stage->speed->byte_ns = 10;
         assert_int_equal(keep_ahead_left(s.stage), cases[i].left);
     }
+    k->ahead_bytes = 5 * MIB; /* of before a jump: nothing is known of it any more */
+    s.stage->jumps = 1;
+    assert_int_equal(keep_ahead_left(s.stage), MIB);
+    assert_int_equal(k->ahead_bytes, 0);
     atomic_store(&s.counters->staged_bytes, 0);
     stage_fixture_close(&s);
 }
@@ -1033,6 +1066,7 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
     assert_int_equal(fake_given_at(s.fake, 111 * BLOCK), grows);
     s.stage->speed->byte_least = 1e6 / (16 * BLOCK); /* the machine may be busy */
     s.stage->speed->byte_ns = BYTE_NS;
+    s.stage->speed->wait_ns = far ? 10e6 : 1e5;
     if (!far && !limited) { /* the first block brings its piece, no more */
         stage_fixture_read(&s, 144 * BLOCK - 5, 10);
         fake_wait_idle(s.fake);
@@ -1130,6 +1164,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_background__when__by_what_it_waits_for, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__latest__found_with_few_questions, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__lists__ask_for_all_now_and_then, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
                                         temp_teardown),

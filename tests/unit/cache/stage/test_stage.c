@@ -45,6 +45,17 @@ int __wrap_fallocate64(int fd, int mode, off_t off, off_t len)
     return -1;
 }
 
+static _Atomic unsigned writes; /* of a block or more */
+
+ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t len, off_t off);
+ssize_t __real_pwrite64(int fd, const void *bytes, size_t len, off_t off);
+
+ssize_t __wrap_pwrite64(int fd, const void *bytes, size_t len, off_t off)
+{
+    atomic_fetch_add(&writes, len >= BLOCK);
+    return __real_pwrite64(fd, bytes, len, off);
+}
+
 static void open_fixture(struct stage_fixture *f, const char *folder,
                          const struct stage_options *options, const char *etag,
                          const uint8_t *sha256)
@@ -911,6 +922,24 @@ static void test_background__stages_all(void **state)
     stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), SIZE);
     stage_fixture_close(&f);
+}
+
+/* No reader waits and no time passes: blocks are written a megabyte at a time. */
+static void test_background__blocks__written_together(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    struct test_clock clock;
+    struct stage_fixture f;
+
+    test_clock_init(&clock);
+    options.clock = &clock.clock;
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    atomic_store(&writes, 0);
+    stage_fixture_stage_all(&f);
+    assert_in_range(writes, 2, 8); /* of 301 blocks */
+    stage_fixture_close(&f);
+    test_clock_release(&clock);
 }
 
 static void test_background__failing__goes_on(void **state)
@@ -1901,6 +1930,7 @@ int main(int argc, char **argv)
         TEST(test_add__version__a_text_of_its_own),
         TEST(test_add__many_of_15_terabytes__bounded),
         TEST(test_background__stages_all),
+        TEST(test_background__blocks__written_together),
         TEST(test_background__failing__goes_on),
         TEST(test_sha256__right__and_wrong),
         TEST(test_room__pin__the_rest_is_not_kept),
