@@ -195,6 +195,37 @@ static void test_folder__not_ours__refused_untouched(void **state)
     check_refused(state, "EPOCHFS", NULL, "got another file EPOCHFS");
 }
 
+/* A marker that is a link is not ours, wherever it leads. */
+static void test_folder__marker_is_a_link__refused(void **state)
+{
+    char path[PATH_MAX];
+    struct place p;
+
+    place_init(&p, *state);
+    assert_int_equal(use(&p), 0);
+    temp_write(*state, "marker", marker, sizeof(marker) - 1);
+    temp_path(*state, "cache/EPOCHFS", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("../marker", path), 0);
+    assert_int_equal(use(&p), -EPROTO);
+    assert_diag_has(&p.d, "got another file EPOCHFS");
+}
+
+static void test_folder__copied__the_same_folder(void **state)
+{
+    const struct cache_folder folder = {
+        .path = *state, .is_default = true, .group = {true, 7}, .quota = (struct quota *)state};
+    struct cache_folder copy;
+
+    assert_int_equal(cache_folder_copy(&folder, &copy), 0);
+    assert_string_equal(copy.path, *state);
+    assert_ptr_not_equal(copy.path, *state);
+    assert_true(copy.is_default && copy.group.is_shared && copy.group.gid == 7);
+    assert_ptr_equal(copy.quota, folder.quota);
+    cache_folder_release(&copy);
+    assert_null(copy.path);
+}
+
 /* What others could have put there, or could change. */
 static void test_folder__below_it_no_folder_of_ours__refused(void **state)
 {
@@ -289,6 +320,8 @@ int main(void)
         IN_TEMP(test_folder__not_ours__refused_untouched),
         IN_TEMP(test_folder__below_it_no_folder_of_ours__refused),
         IN_TEMP(test_folder__tilde__not_expanded),
+        IN_TEMP(test_folder__marker_is_a_link__refused),
+        IN_TEMP(test_folder__copied__the_same_folder),
         IN_TEMP(test_folder__many_processes__one_marker),
     };
 

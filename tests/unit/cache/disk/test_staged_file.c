@@ -584,6 +584,7 @@ static void check_same_id(const char *folder, bool victim_first, bool seals)
                             *second = victim_first ? &hostile : &usual;
     struct reader reader = {.staged = open_key(folder, first)};
     uint64_t drops;
+    int fd = -1;
 
     if (victim_first)
         fetch_all(&reader.staged);
@@ -597,7 +598,13 @@ static void check_same_id(const char *folder, bool victim_first, bool seals)
     assert_true(staged_mend(&reader.staged, first) == drops);
     if (victim_first)
         assert_int_equal(read_all(&reader), 3);
+    if (seals)
+        assert_int_equal(staged_open_sealed(&reader.staged, &fd), 0);
     staged_close(&reader.staged);
+    if (seals) { /* the kernel reads it for a process that has died */
+        expect_busy(folder, second);
+        close(fd);
+    }
     reader = (struct reader){.staged = open_key(folder, second)};
     assert_int_equal(read_all(&reader), 0);
     assert_true(staged_mend(&reader.staged, second) == staged_drops(&reader.staged));
@@ -825,6 +832,22 @@ static void test_drop__another_drops_before__says_which(void **state)
     assert_int_equal(dropped.after, drops + 3);
     staged_close(&other);
     staged_close(&one);
+}
+
+/* The count never becomes the number that means that there is none. */
+static void test_drop__largest_count__begins_again(void **state)
+{
+    struct staged staged = open_key(*state, &usual);
+    struct staged_dropped dropped;
+    uint8_t count[8];
+
+    fetch_all(&staged);
+    store_le64(count, UINT64_MAX - 1);
+    assert_int_equal(pwrite(staged.fd, count, 8, (off_t)staged.end), 8);
+    assert_int_equal(staged_drop(&staged, 0, 1, &dropped), 0);
+    assert_int_equal(staged_drops(&staged), 1);
+    assert_true(dropped.before == UINT64_MAX && dropped.after == UINT64_MAX); /* not known */
+    staged_close(&staged);
 }
 
 static void test_drop__excluded__by_one_at_a_time(void **state)
@@ -1394,7 +1417,7 @@ static void test_inspect_and_verify__what_is_there(void **state)
     assert_int_equal(read_anew(*state), 1);
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(inspect_file(path, &info), 0);
-    assert_true(info.is_damaged);
+    assert_true(info.is_damaged && !info.size && !info.present && !info.source);
     assert_int_equal(staged_verify(NULL, path, &good, &bad), -EBADMSG);
     assert_int_equal(staged_remove(NULL, path), 0);
 }
@@ -1492,6 +1515,7 @@ int main(void)
         IN_TEMP(test_claims__holder_killed__free),
         IN_TEMP(test_drop__block__gone_and_freed),
         IN_TEMP(test_drop__another_drops_before__says_which),
+        IN_TEMP(test_drop__largest_count__begins_again),
         IN_TEMP(test_drop__excluded__by_one_at_a_time),
         IN_TEMP(test_cut__written_to_behind__drops_are_not_reported),
         IN_TEMP(test_mend__name_is_of_another__only_the_open_file),

@@ -456,6 +456,76 @@ static void test_needs__among_blocks__of_waits_only(void **state)
     close_fixture(&f);
 }
 
+/* ---- runs ---- */
+
+/* The run of a file that comes whole has all that is missing, up to what others bring. */
+static void test_run__whole__widened(void **state)
+{
+    struct wait *over = NULL;
+    struct fixture f;
+    struct stage *stage;
+    struct file *file;
+    struct run *run;
+
+    open_fixture(&f, *state, 30, false);
+    stage = f.s.stage;
+    file = (struct file *)f.s.blob;
+    lock_take(&stage->lock);
+    file->version.whole_only = true;
+    file_set_locked(file, 5, BLOCK_ELSEWHERE);
+    file_set_locked(file, 8, BLOCK_HERE);
+    file_flag_locked(file, 9, BLOCK_PASSED, true);
+    file_set_locked(file, 12, BLOCK_HERE);
+    file_set_locked(file, 20, BLOCK_COMING);
+    run = run_make_locked(file, 10, 1, RUN_DEMAND, stage_now(stage));
+    assert_true(run->blocks.first == 6 && run->blocks.end == 20 && run->at == 6);
+    for (uint64_t b = 6; b < 20; b++)
+        assert_int_equal(file_state(file, b) == BLOCK_COMING, b != 8 && b != 9 && b != 12);
+    assert_true(run_must_wait_locked(file) && !file_may_run_locked(file, stage_now(stage)));
+    run_leave_locked(run, 0, &over);
+    assert_int_equal(file_state(file, 6), BLOCK_ABSENT);
+    assert_int_equal(file_state(file, 8), BLOCK_HERE);
+    file_set_locked(file, 5, BLOCK_UNKNOWN);
+    file_set_locked(file, 20, BLOCK_UNKNOWN);
+    lock_drop(&stage->lock);
+    assert_null(over);
+    runs_free_dead(stage);
+    close_fixture(&f);
+}
+
+/* While a reader waits, one run of the background goes on, and the others pause. */
+static void test_run__of_a_reader__the_background_shares(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    struct waiting waiting = {0};
+    struct fixture f = {0};
+    const struct stage_fixture_remote remote = {
+        .content = content, .size = SIZE, .threads = 8, .script = in_turn, .ctx = &f};
+    unsigned n[2] = {0};
+    const struct run *run;
+
+    test_clock_init(&f.clock);
+    lock_init(&f.lock);
+    condition_init(&f.changed);
+    options.background = true;
+    options.clock = &f.clock.clock;
+    stage_fixture_open(&f.s, *state, &options, &remote);
+    stage_begin(f.s.stage);
+    fake_wait_started(f.s.fake, 3); /* one of four places is for readers */
+    ask_one(&f, &waiting, SIZE / BLOCK - 1);
+    fake_wait_started(f.s.fake, 4);
+    lock_take(&f.s.stage->lock);
+    TAILQ_FOREACH (run, &f.s.stage->runs->active, link) {
+        assert_true(!run->paused || run->why == RUN_BACKGROUND);
+        n[run->paused] += run->why == RUN_BACKGROUND;
+    }
+    lock_drop(&f.s.stage->lock);
+    assert_true(n[0] == 1 && n[1] == 2);
+    let_pass(&f, UINT32_MAX);
+    wait_over(&f, 1);
+    close_fixture(&f);
+}
+
 /* ---- how fast the remote is ---- */
 
 static bool is_about(double x, double want)
@@ -1157,6 +1227,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ahead__reads_in_sequence__a_window_that_doubles,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_needs__among_blocks__of_waits_only, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_run__whole__widened, temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_run__of_a_reader__the_background_shares, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_speed__measured__adapts, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_speed__near__worth_of_a_request, temp_setup,

@@ -876,6 +876,23 @@ static void test_add__version__a_text_of_its_own(void **state)
     }
 }
 
+/* An empty file has nothing to stage. */
+static void test_add__empty__no_file_for_it(void **state)
+{
+    const struct stage_options options = stage_fixture_options();
+    const struct stage_fixture_remote remote = {.content = content, .threads = 1};
+    struct diag d = DIAG_INIT;
+    struct stage_fixture f;
+    char path[PATH_MAX];
+
+    stage_fixture_open(&f, *state, &options, &remote);
+    assert_int_equal(stage_verify(f.stage, NULL, NULL, &d), 0);
+    stage_count(f.stage);
+    temp_path(*state, "staged", path);
+    assert_int_equal(access(path, F_OK), -1);
+    stage_fixture_close(&f);
+}
+
 /* Many files of such sizes: the memory for their blocks is a part of the machine's, and is used
  * only when something is known of a block. */
 static void test_add__many_of_15_terabytes__bounded(void **state)
@@ -1928,6 +1945,7 @@ int main(int argc, char **argv)
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
         TEST(test_add__version__a_text_of_its_own),
+        TEST(test_add__empty__no_file_for_it),
         TEST(test_add__many_of_15_terabytes__bounded),
         TEST(test_background__stages_all),
         TEST(test_background__blocks__written_together),
