@@ -63,7 +63,7 @@ static bool zlib_is_it(const uint8_t *head, size_t len, bool whole)
     z_stream z = {.next_in = (Bytef *)(uintptr_t)head, .avail_in = (uInt)len};
     int r = Z_OK;
 
-    if (len < 2 || (head[0] << 8 | head[1]) % 31 || inflateInit2(&z, 15) != Z_OK)
+    if (inflateInit2(&z, 15) != Z_OK)
         return false;
     while (r == Z_OK) {
         z.next_out = out;

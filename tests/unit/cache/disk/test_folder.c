@@ -190,6 +190,11 @@ static void test_folder__not_ours__refused_untouched(void **state)
     check_refused(state, "EPOCHFS", "epochfs cache folder, version 2", "got version 2;");
     check_refused(state, "EPOCHFS", "epochfs cache folder, version 2\nx",
                   "expected 32 bytes in its file EPOCHFS, got more");
+    check_refused(
+        state, "EPOCHFS",
+        "epochfs cache folder, version 2\nand many more bytes than a marker has, of which "
+        "none is read",
+        "got more");
     check_refused(state, "EPOCHFS", "hello", "got another file EPOCHFS");
     check_refused(state, "EPOCHFS", "", "got another file EPOCHFS");
     check_refused(state, "EPOCHFS", NULL, "got another file EPOCHFS");

@@ -235,6 +235,21 @@ static void test_room__damaged__counted_anew(void **state)
     }
 }
 
+/* The process that counts begins a damaged head again. */
+static void test_room__head_damaged__count_mends_it(void **state)
+{
+    AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
+
+    assert_int_equal(quota_take(quota, 100 * KIB), 0);
+    write_file(*state, AT_TOTAL, "x", 1);
+    assert_int_equal(quota_used(quota), 0); /* not known */
+    assert_int_equal(quota_recount(quota), 0);
+    assert_int_equal(quota_used(quota), 100 * KIB + truth(*state));
+    write_file(*state, AT_TOTAL, "x", 1);
+    assert_int_equal(quota_take(quota, 100 * KIB), 0);
+    assert_int_equal(quota_used(quota), 200 * KIB + truth(*state));
+}
+
 static void test_room__other_version__refused_untouched(void **state)
 {
     const struct cache_folder cache = {.path = *state};
@@ -733,6 +748,7 @@ int main(void)
         IN_TEMP(test_room__freed_across_count__left_out),
         IN_TEMP(test_room__percent__of_file_system),
         IN_TEMP(test_room__damaged__counted_anew),
+        IN_TEMP(test_room__head_damaged__count_mends_it),
         IN_TEMP(test_room__other_version__refused_untouched),
         IN_TEMP(test_room__not_a_file__not_touched),
         IN_TEMP(test_room__alone__counts_at_open),

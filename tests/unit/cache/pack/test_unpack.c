@@ -388,6 +388,22 @@ static void test_packings__large__content(void **state)
     }
 }
 
+/* It gives nothing until all of it was read. */
+static void test_bzip2__block_larger_than_a_read__content(void **state)
+{
+    AUTO_FREE struct packed *p = packed_new();
+    AUTO_FREE uint8_t *content = malloc(700000);
+    unsigned n = PACKED_SIZE;
+    uint64_t random = 1;
+
+    for (size_t i = 0; i < 700000; i++)
+        content[i] = (uint8_t)(random_next(&random) >> 20);
+    assert_int_equal(
+        BZ2_bzBuffToBuffCompress((char *)p->bytes, &n, (char *)content, 700000, 9, 0, 0), BZ_OK);
+    p->len = n;
+    check_good(*state, p, content, 700000);
+}
+
 static void test_packings__streams_and_zeros__all_content(void **state)
 {
     AUTO_FREE struct packed *p = packed_new();
@@ -424,6 +440,11 @@ static void test_packings__damage__ebadmsg(void **state)
                  "%s data: expected its end, got the end of the file at byte", packings[i].name);
         for (p->len = packings[i].magic; p->len < whole; p->len++)
             check_bad(*state, p, message);
+        p->len = whole;
+        p->bytes[whole - 3] ^= 0xff; /* of a checksum, or of what ends the stream */
+        snprintf(message, sizeof(message), "sub/f.gz: %s data near byte", packings[i].name);
+        check_bad(*state, p, message);
+        p->bytes[whole - 3] ^= 0xff;
         snprintf(message, sizeof(message), "after the %s data: expected %s, got 78",
                  packings[i].name, packings[i].another);
         add_bytes(p, "x", 1);
@@ -1026,6 +1047,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_TEMP(test_packings__large__content),
+        IN_TEMP(test_bzip2__block_larger_than_a_read__content),
         IN_TEMP(test_packings__streams_and_zeros__all_content),
         IN_TEMP(test_packings__damage__ebadmsg),
         IN_TEMP(test_packings__bit_flips__never_wrong_content),

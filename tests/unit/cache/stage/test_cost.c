@@ -456,6 +456,48 @@ static void test_needs__among_blocks__of_waits_only(void **state)
     close_fixture(&f);
 }
 
+/* The second read of what was just given up fails at once, unless something has come since. */
+static void test_needs__given_up__for_a_second(void **state)
+{
+    static const struct {
+        uint64_t first, end;
+        int64_t later, came; /* ns after it was given up: the read; bytes of any run */
+        bool want;
+    } cases[] = {{4, 5, 1, -1, false},
+                 {4, 6, 1, -1, true},
+                 {6, 9, 1, -1, true},
+                 {7, 8, 1, -1, false},
+                 {5, 7, 1000 * MS - 1, -1, true},
+                 {5, 7, 1000 * MS, -1, false},
+                 {5, 7, 1, 0, false},
+                 {5, 7, 1, 1, false}};
+    struct fixture f;
+    struct file *file;
+    int64_t now;
+
+    open_fixture(&f, *state, 30, false);
+    file = (struct file *)f.s.blob;
+    now = stage_now(f.s.stage);
+    file->needs->gave_up_first = 5;
+    file->needs->gave_up_end = 7;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wait w = {.blocks = {.first = cases[i].first, .end = cases[i].end},
+                         .need = {.file = file}};
+
+        file->needs->gave_up = now - cases[i].later;
+        atomic_store(&f.s.stage->progress, file->needs->gave_up + cases[i].came);
+        assert_int_equal(has_given_up(&w), cases[i].want);
+    }
+    file->needs->gave_up = 0;
+    assert_int_equal(file_take(file, NULL), 0);
+    look_at_blocks(file, 2, 4); /* what was looked at is known to be absent */
+    assert_int_equal(file_state(file, 1), BLOCK_UNKNOWN);
+    assert_int_equal(file_state(file, 2), BLOCK_ABSENT);
+    assert_int_equal(file_state(file, 3), BLOCK_ABSENT);
+    file_put(file);
+    close_fixture(&f);
+}
+
 /* ---- runs ---- */
 
 /* The run of a file that comes whole has all that is missing, up to what others bring. */
@@ -1227,6 +1269,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ahead__reads_in_sequence__a_window_that_doubles,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_needs__among_blocks__of_waits_only, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_needs__given_up__for_a_second, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_run__whole__widened, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_run__of_a_reader__the_background_shares, temp_setup,

@@ -740,6 +740,42 @@ static void test_verify__missing_and_changed__named(void **state)
     stage_fixture_close(&f);
 }
 
+/* A file whose place in the cache folder is taken cannot be staged: said with its name. */
+static void test_stage_wait__no_place_for_a_file__named(void **state)
+{
+    struct stage_options options = stage_fixture_options();
+    const struct staged_key key = {.url = "fake://other",
+                                   .version = "1230034 \"1\" 0.000000000",
+                                   .size = SIZE,
+                                   .block = BLOCK};
+    struct diag d = DIAG_INIT;
+    struct staged staged;
+    struct stage_fixture f;
+    char name[100];
+    int r;
+
+    options.background = true;
+    open_fixture(&f, *state, &options, NULL, NULL);
+    assert_int_equal(staged_open(&staged, &f.cache, &key, NULL), 0);
+    staged_close(&staged);
+    for (unsigned i = 0; i < 2; i++) { /* a folder that is not empty, in the place of the records */
+        char path[PATH_MAX];
+
+        snprintf(name, sizeof(name), "staged/%s%s", staged.id, i ? "/x" : "");
+        temp_path(*state, name, path);
+        assert_true(i || unlink(path) == 0);
+        temp_folder(*state, name);
+    }
+    stage_fixture_add(&f, "fake://other");
+    stage_begin(f.stage);
+    while ((r = stage_wait(f.stage, 60000, &d)) == 0)
+        continue;
+    assert_int_equal(r, -EISDIR);
+    assert_diag_has(&d, "fake://other: ");
+    assert_diag_has(&d, "expected a file, got a folder that is not empty");
+    stage_fixture_close(&f);
+}
+
 struct reader {
     const struct blob *blob;
     int result;
@@ -1942,6 +1978,7 @@ int main(int argc, char **argv)
         TEST(test_listener__fails_and_answers__told),
         TEST(test_counters__waits__by_class),
         TEST(test_verify__missing_and_changed__named),
+        TEST(test_stage_wait__no_place_for_a_file__named),
         TEST(test_end__stalled__reader_is_released),
         TEST(test_add__size_of_an_exabyte__says_so),
         TEST(test_add__version__a_text_of_its_own),
