@@ -105,13 +105,15 @@ static void table_use_apply(struct annotating *a, const struct table_use *use)
     uint32_t folder = s->m->member[use->file].folder, above = s->info[folder].above;
     const bool is_image_set = above != NO_FOLDER && !strcmp(folder_name(s, above), "ImageSets");
     AUTO_TEXT struct text name = {0}, reason = {0};
+    struct set *first;
     size_t set;
 
     if (!is_image_set && !use->table->repeated && table_use_join(a, use)) {
         s->claims->taken[use->file] = CLAIMS_USED;
-        if (use->table->unmatched)
-            text_add(&annotating_first_set(a, use->scope)->notes,
-                     "%s: %zu of its rows name no picture\n", file, use->table->unmatched);
+        first = annotating_first_set(a, use->scope);
+        if (first && use->table->unmatched)
+            text_add(&first->notes, "%s: %zu of its rows name no picture\n", file,
+                     use->table->unmatched);
         return;
     }
     text_add(&name, "%s%s%.*s", is_image_set ? folder_name(s, folder) : "", is_image_set ? "/" : "",
