@@ -187,16 +187,20 @@ static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t t
             (!words_name_split(folder_name(s, folder)) || words_name_split(folder_name(s, top))));
 }
 
-/* Classes of n samples each whose files have the same names may be pairs: it is said. */
+/* Classes of n samples each whose files have the same paths in them may be pairs: it is said. */
 static void collect_note_equal(struct set *set, size_t n)
 {
+    const struct members *m = set->s->m;
     const uint32_t *first = set->claim->first;
+    const size_t top = strlen(claim_path(set->s, set->top)), above = top + (top > 0);
 
     for (size_t i = 0; i < n; i++) {
-        const char *x = members_name(set->s->m, set->file[first[i]]);
-        const char *y = members_name(set->s->m, set->file[first[n + i]]);
+        const size_t a = set->file[first[i]], b = set->file[first[n + i]];
+        const char *x = members_name(m, a), *y = members_name(m, b);
 
-        if (name_stem_alone(x) != name_stem_alone(y) || strncmp(x, y, name_stem_alone(x)) != 0)
+        if (name_stem_alone(x) != name_stem_alone(y) || strncmp(x, y, name_stem_alone(x)) != 0 ||
+            strcmp(members_folder_of(m, a) + above + strlen(set->claim->class_name[0]),
+                   members_folder_of(m, b) + above + strlen(set->claim->class_name[1])) != 0)
             return;
     }
     if (n)
