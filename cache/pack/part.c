@@ -46,7 +46,6 @@ static int inflate_some(struct part_job *job, struct entry_sink *sink, bool *ret
 {
     int state = Z_OK;
 
-    job->z.avail_out = 1;
     while (state == Z_OK && (job->z.avail_in || !job->z.avail_out)) {
         size_t n;
         int r;

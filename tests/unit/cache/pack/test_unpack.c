@@ -1008,6 +1008,10 @@ static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
     ADD_TEXT(p, MAGIC_ZSTD "\0\xa8");
     add_zeros(p, 9000);
     check_bad(*state, p, "window of at most 256 MiB, got one of 2048 MiB");
+    p->len = 8192; /* 2049 blocks could be in it */
+    check_bad(*state, p, "window of at most 256 MiB, got one of 2048 MiB");
+    p->len = 8191;
+    check_bad(*state, p, "zstd data: expected its end, got the end of the file");
 }
 
 static void test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed(void **state)
