@@ -931,6 +931,23 @@ static void test_about__counts_as_xgboost(void **state)
     }
 }
 
+/* Two threads find a number that float32 rounds: the note has the first. */
+static void test_rounded__in_two_shares__the_first_noted(void **state)
+{
+    struct text t = {0};
+    struct libsvm_made made;
+    struct blob *blob;
+
+    (void)state;
+    for (unsigned i = 0; i < 100000; i++)
+        text_add(&t, "1 1:%u\n", i == 10 || i == 99990 ? 16777217 + i : 2);
+    blob = blob_of("a", t.data, t.len, NULL);
+    assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
+    assert_notes_have(&made.found.item[0].ds->notes, "The first is '16777227', byte 64");
+    libsvm_release(&made);
+    text_release(&t);
+}
+
 /* ---- several labels ---- */
 
 static void test_libsvm__several_labels__columns(void **state)
@@ -1256,6 +1273,7 @@ int main(void)
         cmocka_unit_test(test_side__numbers_across_pieces__whole),
         cmocka_unit_test(test_side__long_word__reason),
         cmocka_unit_test(test_about__counts_as_xgboost),
+        cmocka_unit_test(test_rounded__in_two_shares__the_first_noted),
         cmocka_unit_test(test_libsvm__several_labels__columns),
         cmocka_unit_test(test_libsvm__index_kept__taken),
         cmocka_unit_test(test_libsvm__read_fails__eio_or_nothing),
