@@ -143,14 +143,13 @@ static int take_qid(struct cursor *c, struct libsvm_row *row)
     uint64_t v;
 
     libsvm_line_skip_blanks(c);
-    if (c->end - c->at < 4 || memcmp(c->at, "qid:", 4) != 0)
+    if (memcmp(c->at, "qid:", 4) != 0) /* what follows the line is none of these */
         return 0;
     c->at += 4;
     libsvm_line_skip_blanks(c);
     start = c->at;
-    negative = start < c->end && *start == '-';
-    if (start < c->end && (*start == '-' || *start == '+'))
-        c->at++;
+    negative = *start == '-';
+    c->at += negative || *start == '+';
     if (!libsvm_line_take_integer(c, (uint64_t)INT64_MAX + negative, &v) || !at_break(c))
         return fail_at(c, start, expected);
     row->columns |= LIBSVM_QID;

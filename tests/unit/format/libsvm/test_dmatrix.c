@@ -430,6 +430,40 @@ static void test_dmatrix__bad_files__say_where_and_what(void **state)
     }
 }
 
+/* More rows than are indexed in one step; the last one has all entries. */
+static void test_dmatrix__many_rows__indexed_in_steps(void **state)
+{
+    static const struct recipe recipe = {.version = {1, 0, 0}, .fields = 7};
+    const uint64_t rows = 3 << 16;
+    AUTO_TEXT struct text t = {0};
+    const struct dataset *ds;
+    struct one_sample one;
+    struct bytes found;
+    struct opened o;
+
+    (void)state;
+    make(&recipe, &t);
+    store_le64((uint8_t *)t.data + end_of(&t, "num_row") + 2, rows);
+    t.len -= 8 + 8 * (ROWS + 1) + 8 + 8 * ENTRIES;
+    add_number(&t, rows + 1, 8);
+    for (uint64_t i = 0; i <= rows; i++)
+        add_number(&t, i < rows ? 0 : ENTRIES, 8);
+    add_number(&t, ENTRIES, 8);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        add_number(&t, i, 8);
+    open_files(&t, 1, NULL, &o);
+    ds = o.found.item[0].ds;
+    assert_int_equal(dataset_state(ds), DATASET_READY);
+    assert_int_equal(ds->samples, rows);
+    sample_init(&one, rows - 1);
+    assert_int_equal(field_bytes(ds, "indices", &one.sel, &found, NULL), 0);
+    assert_int_equal(found.len, 4 * ENTRIES);
+    for (unsigned i = 0; i < ENTRIES; i++)
+        assert_int_equal(load_le32(found.at + 4 * (size_t)i), i);
+    free(found.at);
+    close_files(&o);
+}
+
 /* Names that a file with holes has room for. */
 static void test_dmatrix__many_names__refused_before_they_are_read(void **state)
 {
@@ -501,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_dmatrix__csc_value__sorted_with_nan_last),
         cmocka_unit_test(test_dmatrix__two_files__one_dataset),
         cmocka_unit_test(test_dmatrix__bad_files__say_where_and_what),
+        cmocka_unit_test(test_dmatrix__many_rows__indexed_in_steps),
         cmocka_unit_test(test_dmatrix__many_names__refused_before_they_are_read),
         cmocka_unit_test(test_dmatrix__index_beyond_num_col__that_row_fails),
     };
