@@ -9,7 +9,16 @@
 
 #include "base/diag.h"
 
-static atomic_uint wipers; /* threads that want it: then all that is freed is wiped */
+static atomic_uint wipers;              /* threads that want it: then all that is freed is wiped */
+static _Thread_local bool lacks_memory; /* jansson calls a text wrong for which it has none */
+
+static void *json_allocate(size_t size)
+{
+    void *memory = malloc(size);
+
+    lacks_memory |= !memory;
+    return memory;
+}
 
 static void json_free_memory(void *memory)
 {
@@ -21,7 +30,7 @@ static void json_free_memory(void *memory)
 /* All memory of jansson is malloc()'s, from before the first thread on. */
 __attribute__((constructor)) static void json_begin(void)
 {
-    json_set_alloc_funcs(malloc, json_free_memory);
+    json_set_alloc_funcs(json_allocate, json_free_memory);
 }
 
 void json_wipe(bool on)
@@ -66,13 +75,16 @@ static int json_read_value(const char *text, size_t len, const char *what, size_
     if (memory_of(text, len) > budget)
         return diag_set(d, -EFBIG, "%s: JSON that takes more than %zu bytes of memory", what,
                         budget);
+    lacks_memory = false;
     value = json_loadb(text, len, JSON_DECODE_ANY | flags, &error);
+    if (lacks_memory) {
+        json_decref(value);
+        return -ENOMEM;
+    }
     if (value) {
         *ret = value;
         return 0;
     }
-    if (json_error_code(&error) == json_error_out_of_memory)
-        return -ENOMEM;
     return diag_set(d, -EBADMSG, "%s: no JSON at line %d, column %d: %s", what, error.line,
                     error.column, error.text);
 }

@@ -16,8 +16,9 @@
 struct archive {
     struct arrays arrays;
     const char *file;
-    char *stem;   /* owned */
-    bool is_part; /* the first one of its set has its arrays */
+    struct held_blob *held; /* of the file; one user */
+    char *stem;             /* owned */
+    bool is_part;           /* the first one of its set has its arrays */
 };
 
 struct archives {
@@ -31,6 +32,7 @@ static void archives_release(struct archives *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         arrays_release(&a->archive[i].arrays);
+        held_blob_drop(a->archive[i].held);
         free(a->archive[i].stem);
     }
     free(a->archive);
@@ -47,17 +49,18 @@ static size_t count_used(const struct arrays *arrays)
 }
 
 /* Read the arrays of a file, of which one can be used at least. */
-static int archives_read(const struct archives *a, struct blob *blob, uint64_t *left,
-                         struct arrays *ret, struct diag *d)
+static int archives_read(const struct archives *a, struct archive *archive, uint64_t *left,
+                         struct diag *d)
 {
-    AUTO_HELD_BLOB struct held_blob *held = held_blob_new(blob, NULL);
-    int r = held ? a->format->read(held, a->sets.setup, left, ret, d) : -ENOMEM;
+    struct held_blob *held = archive->held;
+    struct arrays *arrays = &archive->arrays;
+    int r = held ? a->format->read(held, a->sets.setup, left, arrays, d) : -ENOMEM;
 
-    if (r < 0 || count_used(ret))
+    if (r < 0 || count_used(arrays))
         return r;
-    return ret->n ? blob_bad(held->blob, d, "expected %s of samples, got %s: %s", a->format->one,
-                             ret->array[0].name, ret->array[0].left_out)
-                  : blob_bad(held->blob, d, "expected %s, got none", a->format->many);
+    return arrays->n ? blob_bad(held->blob, d, "expected %s of samples, got %s: %s", a->format->one,
+                                arrays->array[0].name, arrays->array[0].left_out)
+                     : blob_bad(held->blob, d, "expected %s, got none", a->format->many);
 }
 
 /* Read one file. 0, even if it was reported; or -ENOMEM. */
@@ -66,10 +69,13 @@ static int archives_add_file(struct archives *a, struct source_file *file, uint6
 {
     struct archive *archive = &a->archive[a->n];
     struct diag d = DIAG_INIT;
-    int r = archives_read(a, TAKE_PTR(file->blob), left, &archive->arrays, &d);
+    int r;
 
+    archive->held = held_blob_new(TAKE_PTR(file->blob), NULL);
+    r = archives_read(a, archive, left, &d);
     if (r < 0) {
         arrays_release(&archive->arrays);
+        held_blob_drop(TAKE_PTR(archive->held));
         return r == -ENOMEM ? r : finds->failed(finds, file->file_name, r, diag_text(&d, r));
     }
     archive->file = file->name;
@@ -268,8 +274,7 @@ static int archives_refuse_samples(struct archives *a, struct parts *p, size_t s
 
     for (size_t k = 0; k < p->n; k++)
         p->archive[k]->is_part = true;
-    if (!array_set_name(&a->sets.siblings, set, a->format->suffix, name))
-        snprintf(name, sizeof(name), "all");
+    array_set_name(&a->sets.siblings, set, a->format->suffix, name);
     return arrays_refuse_samples(one, other, p->n, name, finds);
 }
 
@@ -311,12 +316,11 @@ static int array_archives_join_set(struct archives *a, size_t set, struct finds 
         number[p.n] = member->number;
         archive[p.n++] = &a->archive[member->file];
     }
-    if (p.n < 1)
+    if (!p.n)
         return 0;
     unread = array_archives_find_unread(a, s, finds);
     if (unread) {
-        if (!array_set_name(siblings, set, a->format->suffix, name))
-            snprintf(name, sizeof(name), "all");
+        array_set_name(siblings, set, a->format->suffix, name);
         return finds_incomplete(finds, name, unread);
     }
     for (size_t i = 0; i < archive[0]->arrays.n && p.n == 1; i++)
@@ -343,15 +347,6 @@ static int join_sets(struct archives *a, struct finds *finds)
     return r;
 }
 
-/* Its name in messages. */
-static const char *where(const struct archive *archive)
-{
-    for (size_t i = 0; i < archive->arrays.n; i++)
-        if (archive->arrays.array[i].here.held)
-            return blob_name(archive->arrays.array[i].here.held->blob);
-    return archive->file;
-}
-
 int archives_open_folder(const struct archive_format *format, struct source_file *files, size_t n,
                          const struct format_setup *setup, struct finds *finds)
 {
@@ -373,12 +368,13 @@ int archives_open_folder(const struct archive_format *format, struct source_file
         others += !a.archive[i].is_part;
     for (size_t i = 0; i < a.n && r == 0; i++)
         if (!a.archive[i].is_part)
-            r = arrays_make_sets(&a.archive[i].arrays,
-                                 &(struct arrays_source){.format = format->format,
-                                                         .stem = a.archive[i].stem,
-                                                         .alone = others == 1,
-                                                         .where = where(&a.archive[i]),
-                                                         .sets = &a.sets},
-                                 setup, finds);
+            r = arrays_make_sets(
+                &a.archive[i].arrays,
+                &(struct arrays_source){.format = format->format,
+                                        .stem = a.archive[i].stem,
+                                        .alone = others == 1,
+                                        .where = blob_name(a.archive[i].held->blob),
+                                        .sets = &a.sets},
+                setup, finds);
     return r;
 }

@@ -29,12 +29,6 @@ struct held_blob *held_blob_new(struct blob *blob, struct held_blob *under);
 struct held_blob *held_blob_take(struct held_blob *held);
 void held_blob_drop(struct held_blob *held); /* the last one frees it; takes NULL */
 
-static inline void held_blob_scope_end(struct held_blob **held)
-{
-    held_blob_drop(*held);
-}
-#define AUTO_HELD_BLOB AUTO(held_blob_scope_end)
-
 /* The rows of an array that are in one file. */
 struct array_part {
     struct held_blob *held; /* one user; NULL if the array is omitted */
@@ -99,7 +93,8 @@ int array_set_shape(struct array *a, const char *what, struct diag *d);
 int npy_read(struct array *a, uint64_t off, uint64_t len, bool exact, const char *what,
              struct diag *d);
 
-/* The same from the first `have` bytes of it, for len bytes that are not in a blob yet. */
+/* The same from the first `have` bytes of it, the header at least if that is in the len bytes,
+ * which are not in a blob yet. */
 int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, uint64_t len,
               bool exact, const char *what, struct diag *d);
 

@@ -45,9 +45,9 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
 
     if (!bytes)
         return refuse_start(head, have, what, d);
-    if (bytes > len || bytes > have)
+    if (bytes > len)
         return diag_set(d, -EBADMSG, "%s: header at byte 0: expected %zu bytes, got %llu", what,
-                        bytes, (unsigned long long)(bytes > len ? len : have));
+                        bytes, (unsigned long long)len);
     wrong = npy_head_parse_array(head, bytes, UINT64_MAX, &a->head, &other);
     a->samples = other && a->head.ndim ? a->head.dim[0] : 0;
     a->is_beside = other == 'U' || other == 'S' || other == 'a' || !a->head.ndim;

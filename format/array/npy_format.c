@@ -8,6 +8,7 @@
 #include "format/array/set.h"
 #include "format/array/shards.h"
 #include "format/core/siblings.h"
+#include "format/core/split_name.h"
 
 extern const struct format format_npy;
 
@@ -68,7 +69,7 @@ static bool unread_split(const struct unread_file *file, const char **ret)
  * names the first. */
 static int miss_files(struct arrays *arrays, struct finds *finds)
 {
-    const char *missed[ARRAY_SPLITS + 1], *split, *stem; /* NULL: of no split */
+    const char *missed[SPLIT_NAMES + 1], *split, *stem; /* NULL: of no split */
     size_t n_missed = 0, n = finds->n_unread, k, len;
     int r = 0;
 

@@ -149,16 +149,13 @@ static int npz_open_folder(struct source_file *files, size_t n, const struct for
 /* An archive whose first member is called .npy; or an empty one that is called .npz. */
 static enum claim npz_probe(const struct probed_file *file)
 {
-    const uint8_t *h = file->head;
-    size_t len = file->len >= 30 ? (size_t)(h[26] | h[27] << 8) : 0;
+    bool is_zip = file->len >= 4 && !memcmp(file->head, "PK\3\4", 4);
+    bool is_empty = file->len >= 4 && !memcmp(file->head, "PK\5\6", 4);
 
-    if (file->len >= 4 && !memcmp(h, "PK\3\4", 4) && 30 + len <= file->len &&
-        array_name_without((const char *)h + 30, len, ".npy") < len)
-        return CLAIM_STRONG;
-    if (file->len >= 4 && (!memcmp(h, "PK\5\6", 4) || !memcmp(h, "PK\3\4", 4)) &&
-        text_ends_with(file->name, ".npz"))
-        return CLAIM_STRONG;
-    return CLAIM_NONE;
+    return (is_zip && zip_first_ends(file->head, file->len, ".npy")) ||
+                   ((is_zip || is_empty) && text_ends_with(file->name, ".npz"))
+               ? CLAIM_STRONG
+               : CLAIM_NONE;
 }
 
 const struct format format_npz = {

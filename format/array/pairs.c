@@ -9,9 +9,6 @@
 #include "base/scope.h"
 #include "format/core/split_name.h"
 
-static const char *const splits[ARRAY_SPLITS] = {"train", "training", "val", "valid", "validation",
-                                                 "test",  "testing",  "dev", "eval"};
-
 static bool array_pairs_is_joint(char c)
 {
     return c == '_' || c == '-' || c == '.' || c == ' ';
@@ -21,20 +18,21 @@ const char *array_split(const char *name, const char **ret_rest, size_t *ret_len
 {
     size_t len = strlen(name);
 
-    for (size_t i = 0; i < ARRAY_LEN(splits); i++) {
-        size_t n = strlen(splits[i]);
+    for (size_t i = 0; i < SPLIT_NAMES; i++) {
+        const char *split = split_names[i];
+        size_t n = strlen(split);
 
         if (len <= n + 1)
             continue;
-        if (array_pairs_is_joint(name[len - n - 1]) && !strcasecmp(name + len - n, splits[i])) {
+        if (array_pairs_is_joint(name[len - n - 1]) && !strcasecmp(name + len - n, split)) {
             *ret_rest = name;
             *ret_len = len - n - 1;
-            return splits[i];
+            return split;
         }
-        if (array_pairs_is_joint(name[n]) && !strncasecmp(name, splits[i], n)) {
+        if (array_pairs_is_joint(name[n]) && !strncasecmp(name, split, n)) {
             *ret_rest = name + n + 1;
             *ret_len = len - n - 1;
-            return splits[i];
+            return split;
         }
     }
     return NULL;

@@ -7,8 +7,6 @@
 
 #define PAIRED_MAX 60 /* arrays of a dataset: a folder of the mount has a file for each */
 
-#define ARRAY_SPLITS 9 /* words of names */
-
 enum pair_rule {
     PAIR_ALONE,   /* one array, in the field `data` */
     PAIR_SPLIT,   /* their names begin or end with the same split */

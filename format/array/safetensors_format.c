@@ -115,15 +115,15 @@ static bool array_safetensors_count_bytes(struct npy_head *head, unsigned bits)
 
     for (unsigned i = 1; i < head->ndim; i++)
         row *= head->dim[i];
-    if (row % 8)
+    if (row % 8) /* so is a row of one element */
         return false;
-    if (head->ndim > 1 && *last * bits % 8 == 0) {
+    if (*last * bits % 8 == 0) {
         *last = *last * bits / 8;
-    } else if (head->ndim > 1) {
+    } else {
         head->ndim = 2;
         head->dim[1] = row / 8;
     }
-    return head->ndim > 1;
+    return true;
 }
 
 /* Set a's type, shape and place. 0; -ENODATA with the reason why it has no samples; or -EBADMSG. */

@@ -296,15 +296,15 @@ static int array_set_add_field(struct dataset *ds, const struct array *a, const 
 /* Lines about the arrays that are in no dataset, which each dataset has: about the first ones. */
 static int list_left_out(const struct arrays *arrays, char **ret)
 {
+    AUTO_MISSING_PARTS struct missing_parts parts = {0};
     AUTO_TEXT struct text t = {0};
-    size_t n = 0;
+    int r = 0;
 
-    for (size_t i = 0; i < arrays->n; i++)
-        if (arrays->array[i].left_out && !arrays->array[i].is_part && n++ < LEFT_OUT_SHOWN)
-            text_add(&t, "%s: %s\n", arrays->array[i].name, arrays->array[i].left_out);
-    if (n > LEFT_OUT_SHOWN)
-        text_add(&t, "and %zu more\n", n - LEFT_OUT_SHOWN);
-    return text_finish(&t, ret, NULL);
+    for (size_t i = 0; i < arrays->n && r == 0; i++)
+        if (arrays->array[i].left_out && !arrays->array[i].is_part)
+            r = missing_parts_add(&parts, arrays->array[i].name, arrays->array[i].left_out);
+    missing_parts_show(&parts, LEFT_OUT_SHOWN, &t);
+    return r < 0 ? r : text_finish(&t, ret, NULL);
 }
 
 /* Files of these arrays, at most. */

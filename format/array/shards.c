@@ -185,12 +185,12 @@ static int array_shards_remark(struct array *const *a, size_t n, bool joined)
 bool array_set_name(const struct siblings *siblings, size_t set, const char *suffix,
                     char ret[static NAME_MAX + 1])
 {
-    if (!sibling_set_name(siblings, set, ret, NAME_MAX + 1))
-        return false;
-    if (!strcasecmp(ret, suffix + 1))
+    bool is_named = sibling_set_name(siblings, set, ret, NAME_MAX + 1);
+
+    if (!is_named || !strcasecmp(ret, suffix + 1))
         snprintf(ret, NAME_MAX + 1, "all");
     ret[array_name_without(ret, strlen(ret), suffix)] = '\0';
-    return true;
+    return is_named;
 }
 
 /* Report n arrays that differ in the order of bytes only. */
@@ -229,8 +229,7 @@ static int array_shards_refuse(struct array *const *a, size_t n, const struct si
     }
     if (!may_be_samples && !one_type)
         return 0;
-    if (!array_set_name(siblings, set, ".npy", name))
-        snprintf(name, sizeof(name), "all");
+    array_set_name(siblings, set, ".npy", name);
     if (one_type)
         return refuse_orders(a, n, name, finds) < 0 ? -ENOMEM : 1;
     for (size_t i = 0; i < n && r == 0; i++)

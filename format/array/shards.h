@@ -50,8 +50,8 @@ static inline void array_sets_release(struct array_sets *sets)
     siblings_release(&sets->siblings);
 }
 
-/* The name of a set of files of that suffix: "all" where only the suffix is left of it. false: it
- * has none. */
+/* The name of a set of files of that suffix: "all" where only the suffix, or nothing, is left of
+ * it. false: nothing is. */
 bool array_set_name(const struct siblings *siblings, size_t set, const char *suffix,
                     char ret[static NAME_MAX + 1]);
 

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define SPLIT_NAMES 9
+extern const char *const split_names[SPLIT_NAMES];
+
 /* Is a name of len bytes one of a part, in any case? */
 bool is_split_name(const char *name, size_t len);
 

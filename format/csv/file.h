@@ -46,7 +46,8 @@ struct csv_file {
 };
 
 /* Read the head of a file: as much as it takes to have a line, if that is not too long. DECIMAL_PAD
- * zeros follow. *ret is the caller's, also on error. 0, or -errno with the reason in d. */
+ * bytes follow, of any value. *ret is the caller's, also on error. 0, or -errno with the reason in
+ * d. */
 int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_whole,
                   struct diag *d);
 

@@ -44,10 +44,8 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
     while (head->at < head->len) {
         size_t start = head->at, n = text_next_line(head->text, head->len, &head->at);
 
-        if (head->at > head->len && !head->whole) {
-            head->at = start;
+        if (head->at > head->len && !head->whole)
             return false;
-        }
         head->lines++;
         if (csv_is_empty(head->text + start, n, head->comment))
             continue;

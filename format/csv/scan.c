@@ -386,7 +386,6 @@ int csv_read_head(struct blob *blob, uint8_t **ret, size_t *ret_len, bool *ret_w
         r = blob_read(READ_WAITS, blob, grown, n, 0, d);
         if (r < 0)
             return r;
-        memset(grown + n, 0, DECIMAL_PAD);
         if (n < blob->size && len <= CSV_LINE_MOST && !memchr(grown, '\n', n) &&
             !memchr(grown, '\r', n))
             continue;

@@ -61,13 +61,13 @@ static size_t idx_part(const char *s)
     return n + 1 + strspn(s + n + 1, "abcdefghijklmnopqrstuvwxyz0123456789");
 }
 
+/* ret starts zeroed. */
 static void idx_name_parse(const char *name, struct idx_name *ret)
 {
     const char *images = find_last(name, "images"), *labels = find_last(name, "labels");
     bool is_images = images && (!labels || images > labels);
     const char *word = is_images ? images : labels;
 
-    *ret = (struct idx_name){.role = ROLE_DATA};
     if (!word)
         return;
     ret->named = true;

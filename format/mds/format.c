@@ -284,18 +284,19 @@ static int mds_check_columns(struct mds_folder *f, const json_t *shard, struct d
 static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
 {
     const char *name = mds_basename(shard, "raw_data"), *packed = mds_basename(shard, "zip_data");
-    const char *format = "none";
-    json_int_t version = 0, samples = 0, bytes = 0;
+    const char *format = json_string_value(json_object_get(shard, "format"));
+    json_int_t version = json_integer_value(json_object_get(shard, "version"));
+    json_int_t samples = json_integer_value(json_object_get(shard, "samples"));
+    json_int_t bytes =
+        json_integer_value(json_object_get(json_object_get(shard, "raw_data"), "bytes"));
     AUTO_BLOB struct blob *blob = NULL;
     struct mds_file *file = NULL;
     int r;
 
-    json_unpack(shard, "{s?s, s?I, s?I, s?{s?I}}", "format", &format, "version", &version,
-                "samples", &samples, "raw_data", "bytes", &bytes);
-    if (version != 2 || strcmp(format, "mds") != 0)
+    if (version != 2 || !format || strcmp(format, "mds") != 0)
         return diag_set(d, -EBADMSG,
                         "%s: expected shards of format mds, version 2, got %.20s, %lld", f->index,
-                        format, (long long)version);
+                        format ? format : "none", (long long)version);
     if (!name || samples < 0 || samples >= UINT32_MAX || bytes < 0)
         return diag_set(
             d, -EBADMSG,

@@ -362,6 +362,28 @@ static struct record_column mds_column(const struct mds_file *file, unsigned i)
     return c;
 }
 
+/* The lengths of a list, whose name has '_' as often as it takes to be no column's. */
+static int mds_add_sizes(struct mds_file *file, unsigned i)
+{
+    char whole[RECORD_NAME_MAX + 24], name[RECORD_NAME_MAX + 1];
+    bool is_taken = true;
+
+    for (int more = 0; is_taken && more < 16; more++) {
+        snprintf(whole, sizeof(whole), "%s_sizes%.*s", file->spec->value[i].name, more,
+                 "________________");
+        record_name(whole, strlen(whole), RECORD_NAME_MAX, name);
+        is_taken = false;
+        for (unsigned k = 0; k < file->spec->n; k++)
+            is_taken |= !strcmp(file->spec->value[k].name, name);
+    }
+    return record_file_add(&file->base, &(struct record_column){.name = name,
+                                                                .dtype = DTYPE_U4,
+                                                                .ndim = 1,
+                                                                .dim = {DIM_VARIES},
+                                                                .field = i,
+                                                                .part = 1});
+}
+
 static int mds_ready(void *impl, struct diag *d)
 {
     struct mds_file *file = impl;
@@ -371,19 +393,10 @@ static int mds_ready(void *impl, struct diag *d)
     column_table_settle(&file->table);
     for (unsigned i = 0; i < file->spec->n && file->samples && r == 0; i++) {
         struct record_column c = mds_column(file, i);
-        char whole[RECORD_NAME_MAX + 8], name[RECORD_NAME_MAX + 1];
 
         r = record_file_add(&file->base, &c);
-        if (r < 0 || file->spec->value[i].form != MDS_LIST)
-            continue;
-        snprintf(whole, sizeof(whole), "%s_sizes", c.name);
-        record_name(whole, strlen(whole), RECORD_NAME_MAX, name);
-        r = record_file_add(&file->base, &(struct record_column){.name = name,
-                                                                 .dtype = DTYPE_U4,
-                                                                 .ndim = 1,
-                                                                 .dim = {DIM_VARIES},
-                                                                 .field = i,
-                                                                 .part = 1});
+        if (r == 0 && file->spec->value[i].form == MDS_LIST)
+            r = mds_add_sizes(file, i);
     }
     return r;
 }

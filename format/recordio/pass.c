@@ -174,16 +174,15 @@ int recordio_verify(struct read_context *rc, const void *p, uint64_t row, struct
 
 /* ---- the .idx ---- */
 
-/* Why it is ignored; what is said first counts. 0 or -ENOMEM. */
+/* Ignore it, and say why: once. 0 or -ENOMEM. */
 static int ignore_idx(struct recordio *file, const char *text)
 {
+    int r = text_print(&file->side, "%.200s; it is ignored", text);
+
     free(TAKE_PTR(file->pass->idx));
-    if (!file->side && asprintf(&file->side, "%.200s; it is ignored", text) < 0) {
-        file->side = NULL;
-        return -ENOMEM;
-    }
-    text_plain(file->side, ""); /* the name of the file is in it */
-    return 0;
+    if (r == 0)
+        text_plain(file->side, ""); /* the name of the file is in it */
+    return r;
 }
 
 /* The .idx does not say what the file does. */
@@ -305,9 +304,9 @@ static int recordio_pass_step(void *impl, struct diag *d)
     for (unsigned i = 0; i < STEP && r == 1 && pass->at < file->base.blob->size; i++)
         r = recordio_pass_add_record(file, d);
     atomic_store(&file->base.prepared.seen, pass->at);
-    if (r < 0 || (r == 1 && pass->at < file->base.blob->size))
-        return r < 0 ? r : 0;
-    return end_pass(file, d);
+    if (r < 0)
+        return r;
+    return r == 1 && pass->at < file->base.blob->size ? 0 : end_pass(file, d);
 }
 
 /* ---- what is kept next to the rows ---- */

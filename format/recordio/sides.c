@@ -3,22 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/number.h"
+#include "base/text.h"
 
 #define TEXT_MOST (UINT64_C(1) << 30) /* bytes */
 
-static bool recordio_sides_ends_in(const char *name, const char *suffix)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot && !strcmp(dot, suffix);
-}
-
 bool recordio_is_beside(const char *name)
 {
-    return recordio_sides_ends_in(name, ".idx") || recordio_sides_ends_in(name, ".lst");
+    return text_ends_with(name, ".idx") || text_ends_with(name, ".lst");
 }
 
 struct blob *recordio_take_idx(struct source_file *source, size_t n, size_t i)
@@ -28,7 +23,7 @@ struct blob *recordio_take_idx(struct source_file *source, size_t n, size_t i)
 
     for (size_t k = 0; k < n; k++)
         if (k != i && source[k].blob && !strncmp(source[k].name, name, stem) &&
-            !strcmp(source[k].name + stem, ".idx"))
+            !strcasecmp(source[k].name + stem, ".idx"))
             return TAKE_PTR(source[k].blob);
     return NULL;
 }
@@ -81,9 +76,9 @@ bool recordio_is_side(const struct probed_file *file)
         end = text + file->len;
     if (!end)
         return false;
-    return recordio_sides_ends_in(file->name, ".idx")
+    return text_ends_with(file->name, ".idx")
                ? is_idx_line(text, end, &byte)
-               : recordio_sides_ends_in(file->name, ".lst") && is_lst_line(text, end);
+               : text_ends_with(file->name, ".lst") && is_lst_line(text, end);
 }
 
 static int compare_bytes(const void *a, const void *b)

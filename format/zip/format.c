@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/extensions.h"
 #include "format/files/file.h"
@@ -320,14 +319,6 @@ static int zip_open_folder(struct source_file *files, size_t n, const struct for
     return r;
 }
 
-/* Is the first member of that name's end? */
-static bool zip_first_ends(const struct probed_file *file, const char *end)
-{
-    size_t len = file->len >= 30 ? load_le16(file->head + 26) : 0, n = strlen(end);
-
-    return len >= n && 30 + len <= file->len && !memcmp(file->head + 30 + len - n, end, n);
-}
-
 /* The marker of an archive of one part may come first. Archives of NumPy and PyTorch are not meant.
  */
 static enum claim zip_probe(const struct probed_file *file)
@@ -337,8 +328,9 @@ static enum claim zip_probe(const struct probed_file *file)
         file->len >= 8 && (!memcmp(head, "PK\7\10PK\3\4", 8) || !memcmp(head, "PK00PK\3\4", 8));
     bool plain = file->len >= 4 && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
 
-    if ((!plain && !marked) || zip_first_ends(file, ".npy") || zip_first_ends(file, "/data.pkl") ||
-        zip_first_ends(file, "/byteorder"))
+    if ((!plain && !marked) || zip_first_ends(head, file->len, ".npy") ||
+        zip_first_ends(head, file->len, "/data.pkl") ||
+        zip_first_ends(head, file->len, "/byteorder"))
         return CLAIM_NONE;
     return CLAIM_STRONG;
 }

@@ -1,19 +1,24 @@
 /* Files of a folder, of a format. The input is "FORMAT OPTION=VALUE ...\n", then for each file
  * "=== PATH\n" and its bytes, up to a newline before the next one. Files of the folder of the first
- * one are the source, the others can be opened. All that is read has a sum: also from kept indexes,
- * and where each of the first reads fails. */
+ * one are the source, except those with a mark of format_open() before their name; the others can
+ * be opened. All that is read has a sum: also from kept indexes, from bytes that are absent until
+ * they are fetched, and where each of the first reads fails. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/read_context.h"
 #include "format/registry.h"
 #include "saw.h"
+#include "support/absent_blob.h"
 #include "support/memory_opener.h"
 #include "support/one_store.h"
 
 #define FILES_MOST 12
 #define FAIL_MOST  3 /* reads of a single file that fail, one after another */
 #define CHANGES    2 /* of kept indexes */
+#define ABSENT     3 /* samples that are read from absent bytes, and a batch */
+#define TRIPS_MOST 99
 #define BEGINS     "=== "
 
 static const struct {
@@ -118,14 +123,29 @@ static bool is_of_source(const struct input *f, size_t i)
     return folder_len(f->file[i].path) == len && !strncmp(f->file[i].path, f->file[0].path, len);
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 static void probe_all(const struct input *f)
 {
     const char *option = f->format->option ? f->format->option(&f->options) : NULL;
+    struct folder_name all[FILES_MOST];
+    struct folder_names names = {all, f->n};
 
+    for (size_t i = 0; i < f->n; i++) {
+        const char *name = last_part(f->file[i].path);
+
+        all[i] = (struct folder_name){name, strlen(name), i};
+    }
+    folder_names_sort(&names);
     fuzz_saw(option, option ? strlen(option) : 0);
     for (size_t i = 0; i < f->n; i++) {
-        const char *name = f->file[i].path + folder_len(f->file[i].path);
-        struct probed_file file = {.name = name + (*name == '/'),
+        struct probed_file file = {.name = last_part(f->file[i].path),
+                                   .folder = names,
                                    .head = f->file[i].bytes,
                                    .len = (size_t)min_u64(f->file[i].len, FORMAT_HEAD),
                                    .whole = f->file[i].len <= FORMAT_HEAD,
@@ -141,27 +161,105 @@ static void probe_all(const struct input *f)
     }
 }
 
-static void open_all(struct input *f, const struct index_store *keep, uint64_t fail)
+/* Which files a text for people names, in its order, and whether it begins with one. */
+static void saw_names(const struct input *f, const char *text)
+{
+    for (const char *at = text; at && *at; at++)
+        for (size_t i = 0; i < f->n; i++)
+            if (!strncmp(at, f->file[i].path, strlen(f->file[i].path)))
+                saw_number(i << 1 | (at == text));
+}
+
+static void is_here(struct waiter *waiter)
+{
+    FUZZ_CHECK(!waiter->error);
+}
+
+/* Read a field whose bytes are absent: how often some must be fetched is seen. */
+static void read_absent(struct absent *absent, const struct dataset *ds, const struct field *f,
+                        struct selection *sel)
+{
+    uint8_t fetched[SAW_BYTES], here[SAW_BYTES];
+    uint64_t size = 0, trips = 0, random = 1;
+    struct waiter waiter = {.done = is_here};
+    struct read_context rc;
+    struct form form;
+    int r;
+
+    read_context_init(&rc, true);
+    sel->rc = &rc;
+    absent_drop(absent, 256, &random);
+    for (;; trips++, missing_fetch(&rc, &waiter)) {
+        r = field_form(ds, f, sel, &form, &size);
+        size = min_u64(size, SAW_BYTES);
+        if (r == 0)
+            r = f->ops->read(&rc, ds, f, sel, 0, (size_t)size, fetched, NULL);
+        if (r != -EAGAIN)
+            break;
+        FUZZ_CHECK(rc.n && trips < TRIPS_MOST);
+    }
+    read_context_release(&rc);
+    sel->rc = NULL;
+    saw_number(trips);
+    saw_number((uint64_t)r);
+    if (r == 0 && f->ops->read(READ_WAITS, ds, f, sel, 0, (size_t)size, here, NULL) == 0)
+        FUZZ_CHECK(!memcmp(fetched, here, (size_t)size));
+}
+
+static void read_all_absent(struct absent *absent, struct dataset *ds)
+{
+    struct selection batch;
+    struct one_sample one;
+
+    while (dataset_state(ds) == DATASET_PREPARING && !dataset_prepare(ds))
+        ;
+    saw_number(absent->fetches);
+    if (dataset_state(ds) == DATASET_FAILED)
+        return;
+    for (unsigned i = 0; i < ds->n_fields; i++) {
+        for (uint64_t sample = 0; sample < min_u64(ds->samples, ABSENT); sample++) {
+            one_sample_init(&one, sample);
+            if (dataset_has(ds, sample, &ds->field[i]))
+                read_absent(absent, ds, &ds->field[i], &one.sel);
+        }
+        in_order_init(&batch, 0, min_u64(ds->samples, SAW_SAMPLES));
+        read_absent(absent, ds, &ds->field[i], &batch);
+    }
+}
+
+/* absent: the remote that has the files; NULL: they are local. */
+static void open_all(struct input *f, const struct index_store *keep, uint64_t fail,
+                     struct absent *absent)
 {
     struct format_setup setup = {.options = f->options, .keep = keep, .opener = &f->opener.opener};
     struct blob *blob[FILES_MOST];
-    AUTO_TEXT struct text example = {0};
+    AUTO_TEXT struct text text = {0};
     struct memo *memo;
     struct found found;
     size_t n = 0;
 
     FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
     setup.memo = memo;
-    f->faults = (struct blob_faults){.fail_read = fail};
+    f->faults = (struct blob_faults){.fail_read = fail, .absent = absent};
     for (size_t i = 0; i < f->n; i++)
         if (is_of_source(f, i))
             blob[n++] = memory_file_blob(&f->file[i]);
     FUZZ_CHECK(format_open(f->format, blob, n, &setup, &found) == 0);
     for (size_t i = 0; i < found.n && f->format->add_example; i++)
         if (found.item[i].ds)
-            f->format->add_example(found.item[i].ds, &example);
-    fuzz_saw(example.data, example.len);
-    saw_found(&found);
+            f->format->add_example(found.item[i].ds, &text);
+    fuzz_saw(text.data, text.len);
+    if (!absent)
+        saw_found(&found);
+    for (size_t i = 0; i < found.n; i++) {
+        if (found.item[i].ds && absent)
+            read_all_absent(absent, found.item[i].ds);
+        text_release(&text);
+        if (found.item[i].ds)
+            notes_show(&found.item[i].ds->notes, &text);
+        saw_names(f, text.data);
+        saw_names(f, found.item[i].reason);
+    }
     found_release(&found);
     memo_free(memo);
 }
@@ -169,6 +267,7 @@ static void open_all(struct input *f, const struct index_store *keep, uint64_t f
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     AUTO_FREE char *text = malloc(len + 1);
+    struct absent absent = {0};
     struct input f = {0};
 
     FUZZ_CHECK(text);
@@ -181,14 +280,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     f.opener.n_files = f.n;
     probe_all(&f);
     for (unsigned again = 0; again < 2; again++)
-        open_all(&f, &one_store, 0);
+        open_all(&f, &one_store, 0, NULL);
     for (uint64_t i = 0; i < CHANGES; i++) {
         one_store_change(fuzz_hash(data, len) + i * UINT64_C(0x9e3779b97f4a7c15));
-        open_all(&f, &one_store, 0);
+        open_all(&f, &one_store, 0, NULL);
     }
     one_store_drop();
+    open_all(&f, &no_store, 0, &absent);
     for (uint64_t fail = 1; fail <= FAIL_MOST && f.n == 1; fail++)
         if (fuzz_takes(fuzz_hash(data, len), (unsigned)fail, FAIL_MOST + 1))
-            open_all(&f, &no_store, fail);
+            open_all(&f, &no_store, fail, NULL);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Runs every file of the folders given through the fuzz target, where libFuzzer is not at hand.
- * A folder without files is an error: nothing would be tested. What the target saw has a sum. It
- * is that of a line of sums.txt, or is printed to replace it; with SUMS_SHOW each file's is. */
+ * FOLDER/PREFIX is those files of it whose names begin with PREFIX. A folder without files is an
+ * error: nothing would be tested. What the target saw has a sum. It is that of a line of sums.txt,
+ * or is printed to replace it; with SUMS_SHOW each file's is. */
 #include <dirent.h>
 #include <limits.h>
 #include <string.h>
@@ -20,15 +21,16 @@ void fuzz_saw(const void *bytes, size_t len)
     is_seen = 1;
 }
 
-/* The sum of the folder corpus/NAME is that of its line in sums.txt. */
-static int check_sum(const char *folder)
+/* The sum of the folder corpus/NAME, or of a part of it, is that of its line in sums.txt. */
+static int check_sum(const char *folder, const char *prefix)
 {
     const char *name = strrchr(folder, '/') + 1;
     char path[PATH_MAX], line[100], found[100];
     FILE *f;
 
     snprintf(path, sizeof(path), "%.*s../sums.txt", (int)(name - folder), folder);
-    snprintf(found, sizeof(found), "%s %016llx\n", name, (unsigned long long)sum);
+    snprintf(found, sizeof(found), "%s%s%s %016llx\n", name, *prefix ? "/" : "", prefix,
+             (unsigned long long)sum);
     f = fopen(path, "r");
     while (f && fgets(line, sizeof(line), f)) {
         if (strcmp(line, found))
@@ -86,16 +88,17 @@ static int replay_file(const char *path)
     return good;
 }
 
-static int replay_folder(const char *folder)
+static int replay_folder(const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
     const struct dirent *entry;
     int n = 0;
 
+    sum = 0;
     while (dir && (entry = readdir(dir))) {
         char path[PATH_MAX];
 
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
             continue;
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         seen = fuzz_hash((const uint8_t *)entry->d_name, strlen(entry->d_name));
@@ -117,14 +120,21 @@ static int replay_folder(const char *folder)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        int n = replay_folder(argv[i]);
+        char *prefix = strrchr(argv[i], '/');
+        struct stat st;
+        int n;
 
+        if (prefix && stat(argv[i], &st) < 0)
+            *prefix++ = '\0';
+        else
+            prefix = "";
+        n = replay_folder(argv[i], prefix);
         if (!n) {
-            fprintf(stderr, "%s: expected a folder of files\n", argv[i]);
+            fprintf(stderr, "%s: expected a folder of files %s...\n", argv[i], prefix);
             return 1;
         }
         printf("%s: %d files\n", argv[i], n);
-        if (is_seen && !check_sum(argv[i]))
+        if (is_seen && !check_sum(argv[i], prefix))
             return 1;
     }
     return argc < 2;

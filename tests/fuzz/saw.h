@@ -64,6 +64,13 @@ static inline void saw_field(const struct dataset *ds, const struct field *f,
     }
 }
 
+static inline void saw_extent(bool is, const struct extent *e)
+{
+    saw_number(is);
+    if (is)
+        saw_number(e->off ^ e->len << 32);
+}
+
 static inline void saw_sample(const struct dataset *ds, uint64_t sample)
 {
     struct extent extent[EXTENTS_MOST];
@@ -82,8 +89,54 @@ static inline void saw_sample(const struct dataset *ds, uint64_t sample)
     }
     one_sample_init(&one, sample);
     for (unsigned i = 0; i < ds->n_fields; i++)
-        if (dataset_has(ds, sample, &ds->field[i]))
+        if (dataset_has(ds, sample, &ds->field[i])) {
             saw_field(ds, &ds->field[i], &one.sel);
+            saw_extent(dataset_copy(ds, sample, &ds->field[i], extent), extent);
+        }
+}
+
+/* What a field offers, without its bytes. */
+static inline void saw_offer(const struct dataset *ds, const struct field *f)
+{
+    struct extent extent;
+
+    fuzz_saw(f->name, strlen(f->name));
+    fuzz_saw(f->folder, strlen(f->folder));
+    fuzz_saw(f->ext, strlen(f->ext));
+    saw_number(f->in);
+    saw_number(f->form);
+    saw_number(f->unnamed | f->names_file << 1 | f->form_reads << 2 | f->derived << 3 |
+               f->mixed << 4);
+    saw_extent(dataset_copy_of_all(ds, f, &extent), &extent);
+}
+
+/* What only some formats say of a dataset. */
+static inline void saw_ops(const struct dataset *ds)
+{
+    static const char *const names[] = {"label", "0", "1", "y"};
+    const struct dataset_ops *ops = ds->ops;
+    AUTO_TEXT struct text shown = {0}, lines = {0};
+    uint64_t size = 0;
+
+    if (ops->describe)
+        ops->describe(ds, "", &shown);
+    if (ops->columns)
+        ops->columns(ds, &shown);
+    for (int64_t i = 0; i < 3; i++) {
+        if (ops->class_name)
+            saw_number(ops->class_name(ds, i, &shown));
+        if (ops->class_size)
+            saw_number(ops->class_size(ds, (uint64_t)i, &size));
+        saw_number(size);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names) && ops->calls_label; i++)
+        saw_number(ops->calls_label(ds, names[i]));
+    if (ops->identity)
+        saw_number((uint64_t)ops->identity(ds, &shown));
+    if (ops->about)
+        ops->about(ds, &lines);
+    saw_numbers(lines.data);
+    fuzz_saw(shown.data, shown.len);
 }
 
 static inline void saw_fault(void *ctx, const char *text)
@@ -111,13 +164,11 @@ static inline void saw_dataset(struct dataset *ds)
     dataset_locate(ds, 0, NULL, &text);
     saw_numbers(text.data);
     text_release(&text);
-    if (ds->ops && ds->ops->describe)
-        ds->ops->describe(ds, "", &text);
-    for (int64_t i = 0; i < 3 && ds->ops && ds->ops->class_name; i++)
-        saw_number(ds->ops->class_name(ds, i, &text));
-    if (ds->ops && ds->ops->identity)
-        saw_number((uint64_t)ds->ops->identity(ds, &text));
-    fuzz_saw(text.data, text.len);
+    for (size_t i = 0; i < missing_parts_kept(&ds->missing); i++)
+        fuzz_saw(ds->missing.part[i].name, strlen(ds->missing.part[i].name));
+    if (ds->ops)
+        saw_ops(ds);
+    saw_number(ds->n_blobs << 1 | ds->shares_blobs);
     saw_number(ds->samples);
     n = min_u64(ds->samples, SAW_SAMPLES);
     for (uint64_t i = 0; i < n; i++)
@@ -127,8 +178,7 @@ static inline void saw_dataset(struct dataset *ds)
     sample[n] = ds->samples / 2;
     mixed_init(&list, sample, n ? n + 1 : 0); /* with an id of its own */
     for (unsigned i = 0; i < ds->n_fields; i++) {
-        fuzz_saw(ds->field[i].name, strlen(ds->field[i].name));
-        saw_number(ds->field[i].in);
+        saw_offer(ds, &ds->field[i]);
         saw_field(ds, &ds->field[i], &list.sel);
     }
     in_order_init(&batch, 0, min_u64(ds->samples, SAW_BATCH));
@@ -140,6 +190,9 @@ static inline void saw_dataset(struct dataset *ds)
     }
     if (ds->ops && ds->ops->check)
         saw_number((uint64_t)ds->ops->check(ds, saw_fault, NULL, &d));
+    if (ds->ops && ds->ops->checked)
+        ds->ops->checked(ds, &text);
+    saw_numbers(text.data);
 }
 
 static inline void saw_found(struct found *found)

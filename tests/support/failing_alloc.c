@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Since failing_alloc_begin(): */
-static unsigned long count, fail_at; /* fail_at 0: none */
-static long live;
-static size_t largest;
+static _Atomic(unsigned long) count, fail_at; /* fail_at 0: none */
+static _Atomic(long) live;
+static _Atomic(size_t) largest;
 
 void failing_alloc_begin(unsigned long n)
 {

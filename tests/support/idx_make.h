@@ -35,10 +35,13 @@ struct found {
         char *reason;
         int error; /* of a file; 0: not known */
     } item[FOUND_MAX];
+    struct unread_file unread[FOUND_MAX];
+    struct left_out_file left_out[FOUND_MAX];
 };
 
-/* Give the n blobs to a format, which takes ownership of them; their names are the file names.
- * Returns its result. */
+/* Give the n blobs to a format, which takes ownership of them; their names are the file names. A
+ * mark before a name says that the format does not get that file of the folder: '!': it cannot be
+ * read now, '-': it was reported before, '+': it is empty. Returns its result. */
 int format_open(const struct format *format, struct blob **blob, size_t n,
                 const struct format_setup *setup, struct found *ret);
 

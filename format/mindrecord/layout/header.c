@@ -402,16 +402,15 @@ static int header_make_set(const json_t *json, struct mindrecord_header *header)
 {
     static const char *const keys[] = {"header_size",  "page_size",       "version", "schema",
                                        "index_fields", "shard_addresses", NULL};
-    json_t *same = json_object();
+    AUTO_JSON json_t *same = json_object();
+    bool whole = same;
 
-    for (size_t i = 0; keys[i] && same; i++) {
+    for (size_t i = 0; keys[i] && whole; i++) {
         json_t *value = json_object_get(json, keys[i]);
 
-        if (value && json_object_set(same, keys[i], value) < 0)
-            break;
+        whole = !value || json_object_set(same, keys[i], value) == 0;
     }
-    header->set = same ? json_dumps(same, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(same);
+    header->set = whole ? json_dumps(same, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     return header->set ? 0 : -ENOMEM;
 }
 
@@ -482,7 +481,7 @@ int mindrecord_header_read(const struct blob *blob, struct mindrecord_header *re
     if (len < 8 || len > JSON_MOST || len > blob->size - sizeof(bytes))
         return diag_set(d, -EBADMSG,
                         "%s: byte 0: expected the length of a header in the file, at most %" PRIu64
-                        ",  got %" PRIu64,
+                        ", got %" PRIu64,
                         blob_name(blob), JSON_MOST, len);
     json = malloc((size_t)len);
     if (!json)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
@@ -373,6 +374,14 @@ int zip_read(const struct blob *blob, bool foreign, struct zip *ret, struct diag
     *ret = zip;
     zip = (struct zip){0};
     return 0;
+}
+
+bool zip_first_ends(const uint8_t *head, size_t len, const char *end)
+{
+    size_t n = len >= LOCAL_BYTES ? load_le16(head + 26) : 0, ends = strlen(end);
+
+    return n >= ends && LOCAL_BYTES + n <= len &&
+           !strncasecmp((const char *)head + LOCAL_BYTES + n - ends, end, ends);
 }
 
 /* ---- contents ---- */

@@ -4,6 +4,7 @@
 #ifndef EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 #define EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,10 @@ const uint8_t *zip_extra(const struct zip_member *m, unsigned id, size_t *ret_le
 /* Are its method and sizes those of a member that can be read? With foreign, also one that is
  * packed in another way than deflate. 0 or -EBADMSG. */
 int zip_check(const struct blob *blob, const struct zip_member *m, bool foreign, struct diag *d);
+
+/* Does the name of the first member, in the first len bytes of an archive, end so, in small letters
+ * or capitals? */
+bool zip_first_ends(const uint8_t *head, size_t len, const char *end);
 
 /* Where the member's bytes end, if its local header is no longer than usual; at most where the next
  * member, or the directory, begins. */

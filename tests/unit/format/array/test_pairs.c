@@ -72,6 +72,14 @@ static void test_pairs(void **state)
           "train=train-x.x,train.y.y test=X-Test.X,y_TEST.y dev=dev_x.x validation=x.validation.x");
     /* No group is the main one where another is as large, or names say that it is a part. */
     check("a:5 b:5 c:7 d:7", true, "samples=a.a,b.b samples=c.c,d.d");
+    check("a:5 b:5 c:5 d:7 e:7 f:7 g:9 h:9", true,
+          "samples=a.a,b.b,c.c samples=d.d,e.e,f.f samples=g.g,h.h");
+    check("a:5 b:5 c:7 d:7 e:9 f:9 g:9", true,
+          "samples=a.a,b.b samples=c.c,d.d samples(main)=e.e,f.f,g.g");
+    check("x_train:5 train_x:5 train.x:5", true, "train=x_train.x,train_x.x~2,train.x.x~3");
+    check("x_train:5", false, "alone(main)=x_train.data");
+    check("a-testx.b:5 c_d:5 _train_:4", true,
+          "samples(main)=a-testx.b.a-testx.b,c_d.c_d alone=_train_.data");
     check("a_test_x:5 a_test_y:5", true, "samples=a_test_x.a_test_x,a_test_y.a_test_y");
     check("x_valid:5 x_val:5 x_trains:5 retrain_x:5", true,
           "valid=x_valid.x val=x_val.x samples(main)=x_trains.x_trains,retrain_x.retrain_x");

@@ -95,6 +95,11 @@ static void test_idx_folder__names_of_the_family__pairs(void **state)
     check_pair("train-images-idx3-ubyte.v2", "train-labels-idx1-ubyte.v2", "train.v2");
     check_pair("images/x-images", "images/x-labels", "x");
     check_pair("labels-images-idx3-ubyte", "labels-labels-idx1-ubyte", "labels");
+    check_pair("images.x", "labels.x", "images.x");
+    check_pair("a.b-images", "a.b-labels", "a.b");
+    check_pair("x-images-idx", "x-labels-idx", "x-idx");
+    check_pair("x-images-idx3-u8", "x-labels-idx10", "x");
+    check_pair("x-_images", "x-_labels", "x");
 }
 
 /* Each file becomes a dataset of its own. */
@@ -471,12 +476,69 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
     }
 }
 
-static bool probe(const char *head, size_t len)
+/* The other half of a pair cannot be read now: no pair, and what has another name is alone. */
+static void test_idx_folder__half_unread__error(void **state)
 {
-    const struct probed_file file = {
-        .name = "x", .head = (const uint8_t *)head, .len = len, .whole = true};
+    static const struct {
+        const char *here, *unread, *error, *alone; /* NULL: none */
+    } rows[] = {
+        {"a-images-idx3-ubyte", "!a-labels-idx1-ubyte", "a", "a-images-idx3-ubyte"},
+        {"a-labels-idx1-ubyte", "!a-images-idx3-ubyte", "a", "a-labels-idx1-ubyte"},
+        {"images-idx3-ubyte", "!labels-idx1-ubyte", "images-idx3-ubyte", NULL},
+        {"a-images-idx3-ubyte", "!b-labels-idx1-ubyte", NULL, "a-images-idx3-ubyte"},
+        {"a-images-idx3-ubyte", "!a-images-idx1-ubyte", NULL, "a-images-idx3-ubyte"},
+        {"a-images-idx3-ubyte", "!README", NULL, "a-images-idx3-ubyte"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct file files[] = {IMAGES(rows[i].here, 4), LABELS(rows[i].unread, 4)};
+        struct found found;
+
+        open_files(files, 2, &no_options, &found);
+        assert_int_equal(found.n, !!rows[i].error + !!rows[i].alone);
+        if (rows[i].error) {
+            assert_string_equal(found.item[0].name, rows[i].error);
+            assert_non_null(strstr(found.item[0].reason, "it is marked"));
+        }
+        if (rows[i].alone)
+            assert_int_equal(dataset_at(&found, rows[i].alone)->samples, 4);
+        found_release(&found);
+    }
+}
+
+static void test_idx_folder__large_items__no_image01(void **state)
+{
+    static const uint32_t axes[][3] = {{0, UINT32_C(1) << 31, UINT32_C(1) << 31},
+                                       {0, UINT32_C(1) << 31, (UINT32_C(1) << 31) - 1}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(axes); i++) {
+        struct blob *blob = idx_blob_zeros("a-images", 8, 3, axes[i], NULL);
+        struct found found;
+
+        assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
+        assert_int_equal(!dataset_field(dataset_at(&found, "a-images"), "image01"), !i);
+        found_release(&found);
+    }
+}
+
+static bool probe_as(const char *name, const char *head, size_t len, bool tokens)
+{
+    const struct format_options options = {.tokens_given = tokens};
+    const struct probed_file file = {.name = name,
+                                     .head = (const uint8_t *)head,
+                                     .len = len,
+                                     .size = len,
+                                     .whole = true,
+                                     .options = &options};
 
     return format_idx.probe(&file);
+}
+
+static bool probe(const char *head, size_t len)
+{
+    return probe_as("x", head, len, false);
 }
 
 static void test_idx_probe__heads__right(void **state)
@@ -487,6 +549,15 @@ static void test_idx_probe__heads__right(void **state)
     assert_false(probe("\0", 1));
     assert_false(probe("", 0));
     assert_false(probe("\x1f\x8b", 2));
+    assert_false(probe("\0\1", 2));
+    assert_false(probe("\0\0\0\0", 4)); /* zeros, but with such a name: bad */
+    assert_true(probe_as("x-idx1", "\0\0\0\0", 4, false));
+    assert_true(probe_as("x.ubyte", "\0\0\0\0", 4, false));
+    assert_true(probe("\0\0\0\1", 4));
+    assert_true(probe("\0\0\1\0", 4));
+    assert_true(probe_as("x", "\0\0\x08\1\0\0\0\1z", 9, true));
+    assert_false(probe_as("x", "\0\0\x08\1\0\0\0\2z", 9, true));
+    assert_true(probe_as("x", "\0\0\x08\1\0\0\0\2z", 9, false));
 }
 
 int main(void)
@@ -510,6 +581,8 @@ int main(void)
         cmocka_unit_test(test_idx_folder__transpose__axes_exchanged),
         cmocka_unit_test(test_idx_folder__read_fails__error_or_the_whole),
         cmocka_unit_test(test_idx_folder__keys__six_digits_or_more),
+        cmocka_unit_test(test_idx_folder__half_unread__error),
+        cmocka_unit_test(test_idx_folder__large_items__no_image01),
         cmocka_unit_test(test_idx_probe__heads__right),
     };
 

@@ -1,16 +1,23 @@
 /* The listing of an archive in memory: names of each kind, folders, and the contents of a view,
  * also where reads fail. */
 #include "format/zip/archive.h"
-#include "support/memory_blob.h"
+#include "support/absent_blob.h"
+#include "support/idx_make.h"
+#include "support/one_store.h"
 #include "support/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
 #include "base/memo.h"
+#include "base/read_context.h"
 
-#define MOST 8192
+#define MOST (1 << 19)
+#define MANY 4096 /* files of an archive whose datasets are kept */
+
+extern const struct format format_zip;
 
 struct maker {
     uint8_t bytes[MOST], directory[MOST];
@@ -23,6 +30,7 @@ struct made {
     unsigned flags, maker, mode;
     const char *unicode; /* in the extra field; NULL: none */
     bool is_deflated;
+    uint32_t size; /* that it says to have, with as few packed bytes as may be; 0: of content */
 };
 
 static void put(uint8_t *to, size_t *len, const void *bytes, size_t n)
@@ -52,6 +60,13 @@ static void add_member(struct maker *m, const struct made *made)
     size_t name = strlen(made->name), size = strlen(made->content), n_extra = 0;
     const void *bytes = made->is_deflated ? packed : (const void *)made->content;
     size_t n_bytes = made->is_deflated ? deflate_text(made->content, packed) : size;
+    static const uint8_t zeros[MOST];
+
+    if (made->size) {
+        bytes = zeros;
+        size = made->size;
+        n_bytes = size / 1032 + 1;
+    }
 
     if (made->unicode) {
         n_extra = 9 + strlen(made->unicode);
@@ -63,7 +78,8 @@ static void add_member(struct maker *m, const struct made *made)
     }
     store_le16(local + 26, (uint16_t)name);
     local[8] = entry[10] = made->is_deflated ? 8 : 0;
-    store_le32(entry + 16, (uint32_t)crc32(0, (const Bytef *)made->content, (uInt)size));
+    store_le32(entry + 16,
+               (uint32_t)crc32(0, (const Bytef *)made->content, (uInt)strlen(made->content)));
     entry[5] = (uint8_t)made->maker;
     store_le16(entry + 8, (uint16_t)made->flags);
     store_le32(entry + 20, (uint32_t)n_bytes);
@@ -83,9 +99,10 @@ static void add_member(struct maker *m, const struct made *made)
 
 static struct blob *blob_of(const struct made *made, size_t n, struct blob_faults *faults)
 {
-    struct maker m = {.n = 0};
+    static struct maker m;
     uint8_t end[22] = "PK\5\6";
 
+    m.len = m.directory_len = m.n = 0;
     for (size_t i = 0; i < n; i++)
         add_member(&m, &made[i]);
     store_le16(end + 8, (uint16_t)m.n);
@@ -135,6 +152,17 @@ static void test_zip_listing__names__files_below_the_top(void **state)
     CHECK_PATHS("in/x/1.jpg\nin/x/x/2.jpg\n", 0, {.name = "1.jpg", .content = ""},
                 {.name = "x/2.jpg", .content = ""});
     CHECK_PATHS("in/x/a/1\n", 1, {.name = "a/1", .content = ""}, {.name = "a\\6", .content = ""});
+    CHECK_PATHS("in/x/ab/12\n", 1, {.name = "ab/12", .content = ""},
+                {.name = "abc\\de", .content = ""});
+    CHECK_PATHS("in/x/a/1\n", 1, {.name = "a/1", .content = ""},
+                {.name = "a\\6", .content = "", .maker = 3});
+    CHECK_PATHS("in/x/a\n", 0, {.name = "a", .content = "", .maker = 3, .mode = 0100644});
+    CHECK_PATHS("", 0, {.name = "x/", .content = "", .maker = 3, .mode = 0040755});
+    CHECK_PATHS("in/x/\xc2\xa0\n", 0, {.name = "\xff", .content = ""});
+    CHECK_PATHS("in/x/\xe2\x82\xa7\xc3\x87~\n", 0, {.name = "\x9e\x80~", .content = ""});
+    CHECK_PATHS("in/x/\xc3\xbc\n", 0,
+                {.name = "\xc3\xbc", .content = "", .unicode = "u", .flags = 0x800});
+    CHECK_PATHS("in/x/?\n", 0, {.name = "?", .content = "", .unicode = ""});
     CHECK_PATHS("in/x/\xc3\xb6.jpg\nin/x/\xe2\x94\x80\n", 0, {.name = "\x94.jpg", .content = ""},
                 {.name = "\xc4", .content = ""}); /* code page 437 */
     CHECK_PATHS("in/x/\xc3\xb6.jpg\n", 0, {.name = "\xc3\xb6.jpg", .content = ""});
@@ -266,6 +294,239 @@ static void test_zip_view__two_sizes_of_one_member__no_read_outside(void **state
     memo_free(setup.memo);
 }
 
+/* Unpacks nothing: notes what it is asked for. */
+struct unpacker {
+    struct opener opener;
+    struct packed_part part; /* the last one */
+    unsigned calls;
+    int result;
+};
+
+static int note_unpack(const struct opener *opener, const struct blob *blob,
+                       const struct packed_part *part, struct blob **ret, struct diag *d)
+{
+    struct unpacker *u = (struct unpacker *)(uintptr_t)opener;
+
+    (void)blob;
+    u->part = *part;
+    u->calls++;
+    if (u->result < 0)
+        return diag_set(d, u->result, "there is no room");
+    *ret = memory_blob_new(part->name, "unpacked", 8, part->size, NULL);
+    return *ret ? 0 : -ENOMEM;
+}
+
+static void test_zip_view__large_deflated_file__unpacked_when_it_is_made(void **state)
+{
+    static const struct opener_ops ops = {.unpack = note_unpack};
+    static const struct made made[] = {
+        {.name = "a", .content = "hello"},
+        {.name = "big", .content = "", .is_deflated = true, .size = (64 << 20) + 1}};
+
+    (void)state;
+    for (int result = -ENOSPC; result <= 0; result += ENOSPC) {
+        struct unpacker u = {.opener.ops = &ops, .result = result};
+        const struct format_setup setup = {.opener = &u.opener};
+        AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+        AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+        AUTO_BLOB struct blob *view = NULL;
+        const struct members *members = NULL;
+        struct diag d = DIAG_INIT;
+        char text[9] = "";
+
+        assert_int_equal(zip_archive_new(blob_of(made, 2, NULL), &setup, &archive), 0);
+        assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, &d), 0);
+        assert_int_equal(zip_view_new(archive, &list.files, &view, &members, &d), result);
+        assert_int_equal(u.calls, 1);
+        assert_int_equal(u.part.off, 30 + 1 + 5 + 30 + 3);
+        assert_int_equal(u.part.len, made[1].size / 1032 + 1);
+        assert_int_equal(u.part.size, made[1].size);
+        if (result < 0) {
+            assert_diag_has(&d, "there is no room");
+            continue;
+        }
+        assert_int_equal(view->size, 5 + made[1].size);
+        assert_int_equal(blob_read(READ_WAITS, view, text, 8, 3, &d), 0);
+        assert_string_equal(text, "lounpack");
+    }
+}
+
+static void test_zip_view__small_enough__not_unpacked(void **state)
+{
+    static const struct made made[] = {
+        {.name = "big", .content = "", .is_deflated = true, .size = 64 << 20}};
+    const struct format_setup setup = {.opener = NULL};
+    AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+    AUTO_BLOB struct blob *view = NULL;
+    const struct members *members = NULL;
+
+    (void)state;
+    assert_int_equal(zip_archive_new(blob_of(made, 1, NULL), &setup, &archive), 0);
+    assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, NULL), 0);
+    assert_int_equal(zip_view_new(archive, &list.files, &view, &members, NULL), 0);
+}
+
+/* What is found in the archive: names, samples, notes. faults: NULL: none. */
+static void find_sets(const struct made *made, size_t n, const struct index_store *keep,
+                      struct blob_faults *faults, struct text *ret)
+{
+    struct format_setup setup = {.keep = keep};
+    struct blob *blob = blob_of(made, n, faults);
+    struct found found;
+    uint8_t byte;
+
+    assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
+    assert_int_equal(format_open(&format_zip, &blob, 1, &setup, &found), 0);
+    for (size_t i = 0; i < found.n; i++) {
+        struct dataset *ds = found.item[i].ds;
+
+        text_add(ret, "%s: %s\n", found.item[i].name, ds ? "found" : found.item[i].reason);
+        if (!ds)
+            continue;
+        while (dataset_state(ds) == DATASET_PREPARING && !dataset_prepare(ds))
+            ;
+        text_add(ret, "%llu samples, %u fields\n", (unsigned long long)ds->samples, ds->n_fields);
+        notes_show(&ds->notes, ret);
+        for (unsigned k = 0; k < ds->n_blobs; k++)
+            for (uint64_t at = 0; at < ds->blob[k]->size; at += 1000) {
+                int r = blob_read(READ_WAITS, ds->blob[k], &byte, 1, at, NULL);
+
+                text_add(ret, " %d", r < 0 ? r : byte);
+            }
+    }
+    found_release(&found);
+    memo_free(setup.memo);
+}
+
+/* Datasets of a large archive are kept: the next mount does not read the directory. */
+static void test_zip_kept__datasets__the_same(void **state)
+{
+    static struct made made[MANY + 2];
+    static char name[MANY + 2][24];
+    AUTO_TEXT struct text first = {0}, second = {0};
+    struct blob_faults faults = {.fail_read = 0};
+    uint64_t reads;
+
+    (void)state;
+    for (unsigned i = 0; i < MANY + 2; i++) {
+        snprintf(name[i], sizeof(name[i]), i < MANY ? "%s/%04u.png" : "%sother%u.xyz",
+                 i % 2 ? "cat" : "dog", i);
+        made[i] = (struct made){.name = name[i], .content = i % 2 ? "c" : "d"};
+    }
+    find_sets(made, ARRAY_LEN(made), &one_store, &faults, &first);
+    reads = faults.reads;
+    find_sets(made, ARRAY_LEN(made), &one_store, &faults, &second);
+    assert_string_equal(first.data, second.data);
+    assert_true(faults.reads - reads < reads);
+    if (!strstr(first.data, "4096 samples"))
+        fail_msg("%.2000s", first.data);
+    assert_non_null(strstr(first.data, "xyz"));
+    for (uint64_t i = 1; i < 40; i++) {
+        AUTO_TEXT struct text other = {0};
+
+        one_store_change(i * UINT64_C(0x9e3779b97f4a7c15));
+        find_sets(made, ARRAY_LEN(made), &one_store, NULL, &other);
+        assert_true(other.len > 0);
+    }
+    one_store_drop();
+    made[0].name = name[MANY]; /* one less than is kept, */
+    faults.reads = 0;
+    find_sets(made, MANY, &one_store, &faults, &second);
+    reads = faults.reads;
+    find_sets(made, MANY, &one_store, &faults, &second);
+    assert_int_equal(faults.reads, 2 * reads); /* so it is read again */
+    one_store_drop();
+}
+
+static void count_done(struct waiter *waiter)
+{
+    assert_int_equal(waiter->error, 0);
+}
+
+/* Two files of 600 bytes and a deflated one, in an archive whose bytes are absent. */
+struct absent_view {
+    struct absent absent;
+    struct blob_faults faults;
+    struct format_setup setup;
+    struct zip_archive *archive;
+    struct blob *view;
+    const struct members *members;
+    uint64_t random;
+};
+
+static void absent_view_open(struct absent_view *a)
+{
+    static char content[601];
+    const struct made made[] = {{.name = "b", .content = content},
+                                {.name = "c", .content = "hello", .is_deflated = true},
+                                {.name = "a", .content = content}};
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+
+    memset(content, 'x', sizeof(content) - 1);
+    a->faults.absent = &a->absent;
+    assert_int_equal(memo_new(1 << 20, &a->setup.memo), 0);
+    assert_int_equal(zip_archive_new(blob_of(made, 3, &a->faults), &a->setup, &a->archive), 0);
+    assert_int_equal(zip_list(a->archive->blob, "in/x", "x", &list, NULL), 0);
+    assert_int_equal(zip_view_new(a->archive, &list.files, &a->view, &a->members, NULL), 0);
+    absent_drop(&a->absent, 256, &a->random);
+}
+
+static void absent_view_release(struct absent_view *a)
+{
+    blob_free(a->view);
+    zip_archive_drop(a->archive);
+    memo_free(a->setup.memo);
+}
+
+/* Read without waiting. */
+static int peek(struct absent_view *a, uint64_t off, size_t len, struct waiter *waiter)
+{
+    uint8_t bytes[2000];
+    struct read_context rc;
+    int r;
+
+    read_context_init(&rc, true);
+    r = blob_read(&rc, a->view, bytes, len, off, NULL);
+    if (waiter)
+        missing_fetch(&rc, waiter);
+    read_context_release(&rc);
+    return r;
+}
+
+static void test_zip_view__absent_bytes__all_noted_at_once(void **state)
+{
+    struct absent_view a = {.random = 1};
+    struct waiter waiter = {.done = count_done};
+
+    (void)state;
+    absent_view_open(&a);
+    assert_int_equal(peek(&a, 0, 1205, &waiter), -EAGAIN);
+    assert_int_equal(peek(&a, 0, 1205, NULL), 0);
+    absent_view_release(&a);
+}
+
+static void test_zip_view__fetch__files_that_it_touches(void **state)
+{
+    (void)state;
+    for (unsigned waits = 0; waits < 2; waits++) {
+        struct absent_view a = {.random = 1};
+        struct waiter waiter = {.done = count_done};
+
+        absent_view_open(&a);
+        blob_fetch(a.view, 599, 1, waits ? &waiter : NULL); /* of a */
+        assert_int_equal(a.absent.fetches, 1);
+        assert_int_equal(peek(&a, 0, 600, NULL), 0);
+        assert_int_equal(peek(&a, 600, 400, NULL), -EAGAIN);
+        absent_drop(&a.absent, 256, &a.random);
+        blob_fetch(a.view, 1199, 2, waits ? &waiter : NULL); /* of b and c */
+        assert_int_equal(a.absent.fetches, waits ? 2 : 3);
+        assert_int_equal(peek(&a, 600, 605, NULL), 0);
+        assert_int_equal(peek(&a, 300, 300, NULL), -EAGAIN);
+        absent_view_release(&a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +536,11 @@ int main(void)
         cmocka_unit_test(test_zip_view__versions_differ__no_read_outside),
         cmocka_unit_test(test_zip_view__two_sizes_of_one_member__no_read_outside),
         cmocka_unit_test(test_zip_view__each_read_fails__reported_and_the_next_read_is_good),
+        cmocka_unit_test(test_zip_view__large_deflated_file__unpacked_when_it_is_made),
+        cmocka_unit_test(test_zip_view__small_enough__not_unpacked),
+        cmocka_unit_test(test_zip_kept__datasets__the_same),
+        cmocka_unit_test(test_zip_view__absent_bytes__all_noted_at_once),
+        cmocka_unit_test(test_zip_view__fetch__files_that_it_touches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

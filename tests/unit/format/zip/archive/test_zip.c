@@ -131,6 +131,138 @@ static void test_zip__each_read_fails__reported(void **state)
     assert_int_equal(n, 7); /* the end, a locator, the directory, two headers */
 }
 
+/* A member with these numbers, at the edges of what is possible. */
+static void test_zip_check__numbers(void **state)
+{
+    static const struct {
+        unsigned method, flags;
+        uint64_t size, packed;
+        const char *want; /* NULL: it is good */
+    } rows[] = {
+        {ZIP_STORED, 0, 7, 7, NULL},
+        {ZIP_STORED, 0, 7, 8, "as it has, got 8 and 7"},
+        {ZIP_STORED, 1, 7, 7, "is encrypted"},
+        {ZIP_STORED, 64, 7, 7, "is encrypted"},
+        {ZIP_STORED, 0x2000, 7, 7, "is encrypted"},
+        {ZIP_STORED, 0xffff & ~0x2041, 7, 7, NULL},
+        {99, 0, 7, 7, "is encrypted"},
+        {12, 0, 7, 7, "its compression method is 12 (bzip2): expected stored or deflated"},
+        {98, 0, 7, 7, "98 (PPMd)"},
+        {1, 0, 7, 7, "1 (another one)"},
+        {ZIP_DEFLATED, 0, 10319, 9, NULL},
+        {ZIP_DEFLATED, 0, 10320, 9, "expected at most 1032 bytes of each deflated byte, got 10320"},
+        {ZIP_DEFLATED, 0, 80, 80 + 10 + 65536, NULL},
+        {ZIP_DEFLATED, 0, 80, 80 + 11 + 65536,
+         "expected at most 65626 deflated bytes for 80, got "
+         "65627"},
+        {ZIP_DEFLATED, 0, UINT64_MAX, 7, "expected its numbers of 64 bits"},
+        {ZIP_DEFLATED, 0, 7, UINT64_MAX, "expected its numbers of 64 bits"},
+    };
+    AUTO_BLOB struct blob *blob = memory_blob_new("a.npz", "", 0, 0, NULL);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct zip_member m = {.name = "x",
+                                     .name_len = 1,
+                                     .method = rows[i].method,
+                                     .flags = rows[i].flags,
+                                     .size = rows[i].size,
+                                     .packed_size = rows[i].packed};
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(zip_check(blob, &m, false, &d), rows[i].want ? -EBADMSG : 0);
+        if (rows[i].want)
+            assert_diag_has(&d, rows[i].want);
+        if (rows[i].want && strstr(rows[i].want, " ("))
+            assert_int_equal(zip_check(blob, &m, true, NULL), 0);
+    }
+}
+
+/* A byte of the archive differs: what is said of it. */
+static void test_zip__damage__named(void **state)
+{
+    static const struct {
+        size_t at; /* from the end of the archive */
+        uint8_t byte;
+        const char *want;
+    } rows[] = {
+        {22, 0, "end: expected the directory of the archive (50 4b 05 06 near the end), got none"},
+        {22 - 4, 1, "byte 193: expected an archive of one file, got a part of one of several"},
+        {22 - 8, 3, "an archive of one file, got a part of one of several"},
+        {22 - 16, 92, "directory: expected it to end at byte 193, got offset 92 and 102 bytes"},
+        {22 + 102, 0, "byte 91: expected an entry of the directory (50 4b 01 02)"},
+        {22 + 51 - 30, 1, "byte 142: expected an entry inside of the directory, got a longer one"},
+        {22 + 51 - 34, 1, "byte 142: expected an archive of one file"},
+        {22 + 51 - 20, 5, "member y.npy: expected as many bytes in the archive as it has"},
+        {22 + 51 - 42, 37,
+         "member x.npy: expected 3 bytes from 0 on, before the next member at byte "
+         "37, got two that overlap"},
+        {22 + 51 - 42, 60,
+         "member y.npy: expected 4 bytes from 60 on, before the directory at byte "
+         "91, got a later end"},
+        {22 + 51 - 42, 44,
+         "member x.npy: expected its 3 bytes from 42 on before byte 44, got more"},
+        {22 + 51 - 42, 46, "member y.npy: byte 46: expected its header, got something else"},
+        {193 + 22 - 8, 8,
+         "member x.npy: byte 0: expected a header with method 0 and no encryption, "
+         "got method 8 and flags 0000"},
+        {193 + 22 - 6, 1, "got method 0 and flags 0001"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_ZIP struct zip zip = {0};
+        struct zip_member member[2];
+        struct diag d = DIAG_INIT;
+        uint8_t bytes[512];
+        size_t len = make(bytes);
+
+        bytes[len - rows[i].at] = rows[i].byte;
+        assert_int_equal(open_zip(bytes, len, 0, &zip, member, &d), -EBADMSG);
+        assert_diag_has(&d, rows[i].want);
+    }
+}
+
+/* Bytes that look like an end, in the comment of an archive and after it: the end whose comment
+ * ends the file counts, otherwise the last. */
+static void test_zip__several_ends__the_right_one(void **state)
+{
+    (void)state;
+    for (unsigned extra = 0; extra < 3; extra++) {
+        AUTO_ZIP struct zip zip = {0};
+        struct zip_member member[2];
+        uint8_t bytes[512];
+        size_t len = make(bytes);
+
+        store_le16(bytes + len - 2, 22 + 5); /* a comment of an end of nothing, and 5 bytes */
+        store_le32(bytes + len, UINT32_C(0x06054b50));
+        memset(bytes + len + 4, 0, 12);
+        store_le32(bytes + len + 16, (uint32_t)len);
+        store_le16(bytes + len + 20, extra == 2 ? 5 : 0);
+        memset(bytes + len + 22, 0, 6);
+        assert_int_equal(open_zip(bytes, len + 27 + (extra == 1), 0, &zip, member, NULL), 0);
+        assert_int_equal(zip.n, extra ? 0 : 2);
+    }
+}
+
+static void test_zip_first_ends__head(void **state)
+{
+    uint8_t bytes[512];
+
+    (void)state;
+    make(bytes);
+    assert_true(zip_first_ends(bytes, 512, "x.npy"));
+    assert_true(zip_first_ends(bytes, 35, ".NPY"));
+    assert_false(zip_first_ends(bytes, 34, ".npy"));
+    assert_false(zip_first_ends(bytes, 35, "xx.npy"));
+    assert_false(zip_first_ends(bytes, 29, ""));
+    assert_true(zip_first_ends(bytes, 35, ""));
+    store_le16(bytes + 26, 300); /* zeros follow the name */
+    assert_false(zip_first_ends(bytes, 512, ".npy"));
+    memcpy(bytes + 326, ".npy", 4);
+    assert_true(zip_first_ends(bytes, 330, ".npy"));
+}
+
 static void test_zip_content__first_bytes(void **state)
 {
     uint8_t bytes[512], head[8] = {0};
@@ -156,6 +288,10 @@ int main(void)
         cmocka_unit_test(test_zip__a_byte_differs__members_inside),
         cmocka_unit_test(test_zip__cut_short__ebadmsg),
         cmocka_unit_test(test_zip__each_read_fails__reported),
+        cmocka_unit_test(test_zip_check__numbers),
+        cmocka_unit_test(test_zip__damage__named),
+        cmocka_unit_test(test_zip__several_ends__the_right_one),
+        cmocka_unit_test(test_zip_first_ends__head),
         cmocka_unit_test(test_zip_content__first_bytes),
     };
 

@@ -1,0 +1,132 @@
+/* A record of several parts, read at each place; parts that are not those of the index; an .idx
+ * that is too large. */
+#include "format/recordio/file.h"
+#include "support/absent_blob.h"
+#include "support/memory_blob.h"
+#include "support/unit.h"
+
+#include <errno.h>
+
+#include "base/bytes.h"
+#include "base/read_context.h"
+
+/* Parts of 8, 0 and 3 bytes, with a magic number between each two. */
+static const uint8_t parts[] = "\x0a\x23\xd7\xce\x08\0\0\x20"
+                               "abcdefgh"
+                               "\x0a\x23\xd7\xce\0\0\0\x40"
+                               "\x0a\x23\xd7\xce\3\0\0\x60"
+                               "ijk\0";
+static const uint8_t payload[] = "abcdefgh\x0a\x23\xd7\xce\x0a\x23\xd7\xceijk";
+
+#define LENGTH (sizeof(payload) - 1)
+#define SIZE   (sizeof(parts) - 1)
+
+static void test_recordio_read__each_range__that_of_the_payload(void **state)
+{
+    AUTO_BLOB struct blob *blob = memory_blob_new("x.rec", parts, SIZE, SIZE, NULL);
+    uint8_t bytes[LENGTH];
+
+    (void)state;
+    for (uint64_t off = 0; off <= LENGTH; off++)
+        for (size_t len = 0; len <= LENGTH - off; len++) {
+            assert_int_equal(recordio_read(READ_WAITS, blob, 0, LENGTH, 3, off, len, bytes, NULL),
+                             0);
+            assert_memory_equal(bytes, payload + off, len);
+        }
+}
+
+static void test_recordio_read__another_index__eio(void **state)
+{
+    static const struct {
+        uint64_t at, length, n_parts;
+        const char *want;
+    } rows[] = {
+        {0, 7, 3, "x.rec: byte 0: the part is longer than its record"},
+        {0, 8, 3, "x.rec: byte 0: its parts are longer than the record"},
+        {0, 11, 3, "x.rec: byte 0: its parts are longer than the record"},
+        {0, 15, 3, "x.rec: byte 16: its parts are longer than the record"},
+        {0, 18, 3, "x.rec: byte 24: the part is longer than its record"},
+        {0, 20, 3, "x.rec: byte 24: its parts are shorter than the record"},
+        {0, 19, 2, "x.rec: byte 16: its parts are shorter than the record"},
+        {4, 19, 3, "x.rec: byte 4: expected the magic number"},
+    };
+    AUTO_BLOB struct blob *blob = memory_blob_new("x.rec", parts, SIZE, SIZE, NULL);
+    uint8_t bytes[64];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(recordio_read(READ_WAITS, blob, rows[i].at, rows[i].length,
+                                       rows[i].n_parts, 0, rows[i].length, bytes, &d),
+                         -EIO);
+        assert_diag_has(&d, rows[i].want);
+    }
+}
+
+static void count_done(struct waiter *waiter)
+{
+    assert_int_equal(waiter->error, 0);
+}
+
+/* Where a part is says the one before it: one fetch brings all that may follow. */
+static void test_recordio_read__absent__one_fetch(void **state)
+{
+    uint8_t file[4096] = {0}, bytes[2000];
+    struct absent absent = {0};
+    struct blob_faults faults = {.absent = &absent};
+    AUTO_BLOB struct blob *blob = NULL;
+    struct waiter waiter = {.done = count_done};
+    struct read_context rc;
+    uint64_t random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) { /* parts of 600 bytes */
+        store_le32(file + 608 * i, RECORDIO_MAGIC);
+        store_le32(file + 608 * i + 4, 600 | (i == 3 ? 3u : i ? 2u : 1u) << 29);
+        memset(file + 608 * i + 8, (int)('a' + i), 600);
+    }
+    blob = memory_blob_new("x.rec", file, sizeof(file), sizeof(file), &faults);
+    absent_drop(&absent, 256, &random);
+    read_context_init(&rc, true);
+    assert_int_equal(recordio_read(&rc, blob, 0, 2412, 4, 100, 2000, bytes, NULL), -EAGAIN);
+    missing_fetch(&rc, &waiter);
+    assert_int_equal(recordio_read(&rc, blob, 0, 2412, 4, 100, 2000, bytes, NULL), 0);
+    read_context_release(&rc);
+    assert_int_equal(bytes[0], 'a');
+    assert_int_equal(bytes[499], 'a');
+    assert_int_equal(bytes[500], 0x0a);
+    assert_int_equal(bytes[504], 'b');
+    assert_int_equal(bytes[1999], 'd');
+}
+
+static void test_recordio_read_idx__sizes(void **state)
+{
+    AUTO_BLOB struct blob *large =
+        memory_blob_new("x.idx", "0\t0\n", 4, (UINT64_C(1) << 30) + 1, NULL);
+    AUTO_BLOB struct blob *small = memory_blob_new("x.idx", "7\t9\n8\t3", 7, 7, NULL);
+    AUTO_FREE uint64_t *place = NULL;
+    struct diag d = DIAG_INIT;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(recordio_read_idx(large, 10, &place, &n, &d), -EBADMSG);
+    assert_diag_has(&d, "x.idx: expected at most 1073741824 bytes, got 1073741825");
+    assert_int_equal(recordio_read_idx(small, 9, &place, &n, NULL), -EBADMSG);
+    assert_int_equal(recordio_read_idx(small, 10, &place, &n, NULL), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(place[0], 3);
+    assert_int_equal(place[1], 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recordio_read__each_range__that_of_the_payload),
+        cmocka_unit_test(test_recordio_read__another_index__eio),
+        cmocka_unit_test(test_recordio_read__absent__one_fetch),
+        cmocka_unit_test(test_recordio_read_idx__sizes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
