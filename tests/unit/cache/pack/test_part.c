@@ -113,7 +113,7 @@ static void test_part__wrong__ebadmsg(void **state)
     check_bad(*state, "expected 299999 bytes unpacked, got more");
     part = good;
     part.size++;
-    check_bad(*state, "expected 300001 bytes unpacked from ");
+    check_bad(*state, ", got 300000 from ");
     part = good;
     part.len--;
     check_bad(*state, "and no end");
@@ -125,7 +125,7 @@ static void test_part__wrong__ebadmsg(void **state)
     check_bad(*state, "and no end");
     part = good;
     part.off--;
-    check_bad(*state, "");
+    check_bad(*state, "deflated data: invalid ");
 }
 
 static void test_part__bit_flips__never_wrong_content(void **state)

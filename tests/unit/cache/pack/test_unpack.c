@@ -992,7 +992,7 @@ static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
         CASE("\x27\xb5\x2f\xfd\0\0", "a format of before 0.8"),
         CASE("\x22\xb5\x2f\xfd\0\0", "a format of before 0.8"),
         CASE("\x1e\xb5\x2f\xfd\0\0", "a format of before 0.8"),
-        CASE(SKIPPED SKIPPED, "got skippable frames only"),
+        CASE(SKIPPED SKIPPED, "sub/f.gz: zstd data: expected a frame with content"),
         CASE("\x50\x2a\x4d\x18\4\0\0\0abc", "got the end of the file at byte 11"),
         CASE("\x50\x2a\x4d\x18\0\0", "got the end of the file at byte 6"),
     };
