@@ -13,6 +13,7 @@
 #include "format/libsvm/side.h"
 #include "support/absent_blob.h"
 #include "support/libsvm_make.h"
+#include "support/one_store.h"
 #include "support/random.h"
 #include "support/unit.h"
 
@@ -931,6 +932,28 @@ static void test_about__counts_as_xgboost(void **state)
     }
 }
 
+/* A file of which many rows are bad is no part of `all`, which says so. */
+static void test_all__without_a_bad_file__lacks_it(void **state)
+{
+    static const char bad[] = "1 1:2\nthis is\nno data\n";
+    struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("b", "1 1:2\n"),
+                           blob_of_text("c", bad)};
+    const struct format_setup setup = {.keep = &no_store};
+    struct found found;
+    const struct dataset *ds;
+    uint64_t done = 7, total = 0;
+
+    (void)state;
+    assert_int_equal(format_open(&format_libsvm, blob, 3, &setup, &found), 0);
+    ds = found.item[found_find(&found, "all")].ds;
+    assert_int_equal(ds->missing.n, 1);
+    assert_string_equal(ds->missing.part[0].name, "c");
+    ds->ops->progress(ds, &done, &total);
+    assert_int_equal(done, 0);
+    assert_int_equal(total, 12);
+    found_release(&found);
+}
+
 /* Two threads find a number that float32 rounds: the note has the first. */
 static void test_rounded__in_two_shares__the_first_noted(void **state)
 {
@@ -1273,6 +1296,7 @@ int main(void)
         cmocka_unit_test(test_side__numbers_across_pieces__whole),
         cmocka_unit_test(test_side__long_word__reason),
         cmocka_unit_test(test_about__counts_as_xgboost),
+        cmocka_unit_test(test_all__without_a_bad_file__lacks_it),
         cmocka_unit_test(test_rounded__in_two_shares__the_first_noted),
         cmocka_unit_test(test_libsvm__several_labels__columns),
         cmocka_unit_test(test_libsvm__index_kept__taken),

@@ -258,6 +258,7 @@ static const struct {
     {"1 3:4", LIBSVM_WEIGHT, 0, "label:weight"},
     {"1 qid:2 3:4", 0, 7, "no qid"},
     {"1 3:4", LIBSVM_QID, 2, "qid:"},
+    {" 2:3.5", LIBSVM_QID, 1, "qid: as in the first row"},
     {"1 2:3 qid:7", 0, 6, "an index from 0 to 4294967295"},
     {"1 sid:7", 0, 2, "an index from 0 to 4294967295"},
     {"1 0:1 -1:2", 0, 6, "an index from 0 to 4294967295"},
