@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/memo.h"
 #include "format/index/pass_window.h"
+#include "format/parquet/decode/page.h"
 #include "format/parquet/layout/footer.h"
 #include "format/records/bytes_kind.h"
 #include "format/records/record_set.h"
@@ -178,7 +179,8 @@ int parquet_json(const struct parquet_node *node, struct parquet_leaf *leaf, uns
 
 /* ---- pages.c: the pages of a chunk ---- */
 
-#define PARQUET_UNIT_VALUES (UINT64_C(1) << 20)  /* with nulls: a unit of so many is full */
+#define PARQUET_UNIT_VALUES (UINT64_C(1) << 20) /* with nulls: a unit of so many is full */
+#define PARQUET_AT_ONCE     (PAGE_BYTES_MAX + PAGE_HEADER_MAX) /* bytes that are read at once */
 #define PARQUET_UNIT_BYTES  (UINT64_C(64) << 10) /* of values, at least, except the last unit */
 
 /* Memory of a walk, which the next one gets. */

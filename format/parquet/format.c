@@ -186,7 +186,9 @@ static void contents_make(struct read_context *rc, const struct record_rows *row
     }
     needed = n;
     for (unsigned k = rows->column + 1;
-         n && n_rows == 1 && k < file->n_columns && n < UNITS_AT_ONCE; k++)
+         n && n_rows == 1 && k < file->n_columns &&
+         file->column[rows->column].shown == SHOWN_NUMBER && n < UNITS_AT_ONCE;
+         k++)
         if (file->column[k].shown == SHOWN_NUMBER)
             cell[n++] = (struct record_cell){file, cell[0].row, k};
     if (n > 1)

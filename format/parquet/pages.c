@@ -11,8 +11,7 @@
 #define HEADER_LEAST 256 /* bytes of a header that are read at first */
 #define IMPALA_MORE  100 /* bytes: it counted headers of dictionaries in no size (PARQUET-816) */
 #define WINDOW_MOST  (256u << 10) /* bytes that are read ahead of a walk */
-#define AT_ONCE_MOST (PAGE_BYTES_MAX + PAGE_HEADER_MAX)
-#define KEPT_MOST    (2u << 20) /* bytes of memory that the next walk gets */
+#define KEPT_MOST    (2u << 20)   /* bytes of memory that the next walk gets */
 
 /* ---- memory ---- */
 
@@ -310,7 +309,7 @@ int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *
     int r = 0;
 
     ret->v.width = walk->column.width;
-    if (!splits && walk->end > walk->at && walk->end - walk->at <= AT_ONCE_MOST) /* at once */
+    if (!splits && walk->end > walk->at && walk->end - walk->at <= PARQUET_AT_ONCE) /* at once */
         r = parquet_walk_bytes(walk, 0, walk->end - walk->at, &all, d);
     while (r == 0 && !walk->is_cut) {
         bool is_full =

@@ -282,6 +282,8 @@ static int unit_read_row(struct parquet_walk *walk, const struct unit_place *p, 
     }
     if (state < STATE_SIZE)
         return -ENODATA;
+    if (at > walk->header.unpacked) /* a damaged index: also before a sum exceeds 2^64 */
+        return -ENODATA;
     r = parquet_walk_value(walk, at, state - STATE_SIZE, &bytes);
     return r < 0 ? r : values_append_one(ret, bytes, (size_t)(state - STATE_SIZE));
 }
@@ -301,7 +303,7 @@ static int unit_read_alone(struct read_context *rc, const struct unit_place *p, 
         r = unit_read_row(&walk, p, wanted, rows);
     if (r == -EAGAIN) { /* the pieces are few of what is missing */
         walk.at = p->bytes.off;
-        parquet_walk_bytes(&walk, 0, p->bytes.len, &all, NULL);
+        parquet_walk_bytes(&walk, 0, min_u64(p->bytes.len, PARQUET_AT_ONCE), &all, NULL);
     }
     return r == 0 ? blob_verify(blob, NULL) : r;
 }
@@ -312,10 +314,15 @@ static bool unit_is_sparse(const struct together *t, unsigned first, unsigned en
     const struct unit_place *p = &t->cell[first].place;
     const struct parquet_column *c = &p->file->column[p->column];
     bool waits = p->file->base.blob->ops->fetch && !(t->rc && t->rc->collects); /* for each piece */
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, low = UINT64_MAX, high = 0;
 
-    for (unsigned i = first; i < end; i++)
+    for (unsigned i = first; i < end; i++) {
+        low = min_u64(low, t->cell[i].cell.row);
+        high = max_u64(high, t->cell[i].cell.row);
         bytes += parquet_state(p->file, c, t->cell[i].cell.row) + ALONE_MORE;
+    }
+    if (end - first > 1 && high - low < end - first) /* in stored order: the next are read soon */
+        return false;
     return t->is_large && !waits && c->shown == SHOWN_BYTES && c->convert == CONVERT_COPY &&
            parquet_chunk_at(&p->file->footer, p->group, c->leaf)->codec == CODEC_SNAPPY &&
            bytes * ALONE_PART <= unit_unpacked(p);

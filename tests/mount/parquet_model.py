@@ -77,9 +77,11 @@ def plain(kind, values):
 
 
 def snappy(data):
-    """Literals of up to 60 bytes."""
-    return varint(len(data)) + b"".join(
-        bytes([len(part) - 1 << 2]) + part for part in (data[i:i + 60] for i in range(0, len(data), 60)))
+    """Literals of 60 bytes; of 64 KiB in large pages, as writers make of what does not become smaller."""
+    def literal(part):
+        return (bytes([len(part) - 1 << 2]) if len(part) <= 60 else struct.pack("<BH", 61 << 2, len(part) - 1)) + part
+    n = 60 if len(data) < 1 << 20 else 1 << 16
+    return varint(len(data)) + b"".join(literal(data[i:i + n]) for i in range(0, len(data), n))
 
 
 def pack(codec, data):

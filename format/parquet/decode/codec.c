@@ -71,6 +71,9 @@ static bool codec_copy(struct unpacking *u, size_t back, size_t len)
 
 /* ---- Snappy ---- */
 
+#define HOPS_LEAST 256
+#define HOP_BYTES  4096 /* of elements that are hopped over, on average, at least */
+
 /* Read the element that the bytes begin with. Returns how many it takes, without those of a
  * literal; 0: it is none. *ret_back: 0 for a literal. */
 static size_t snappy_element(const uint8_t *p, size_t left, size_t *ret_len, size_t *ret_back)
@@ -124,7 +127,7 @@ int codec_unpack_part(const struct codec_packed *packed, size_t from, size_t to,
 {
     struct unpacking u = {.dst = dst, .dst_at = dst, .dst_end = dst + (to - from)};
     const uint8_t *p, *start;
-    size_t left, out = 0;
+    size_t left, out = 0, hops = 0;
     uint64_t size, at = packed->at;
     int r = snappy_bytes(packed, at, 10, &p, &left);
 
@@ -136,6 +139,8 @@ int codec_unpack_part(const struct codec_packed *packed, size_t from, size_t to,
     for (at += (uint64_t)(p - start); out < to;) {
         size_t len, back, used, before, n;
 
+        if (out < from && ++hops > HOPS_LEAST && out / hops < HOP_BYTES)
+            return -ENODATA; /* to unpack all of it is faster */
         r = snappy_bytes(packed, at, 5, &p, &left);
         if (r < 0)
             return r;
