@@ -127,17 +127,17 @@ int sums_open_known(struct sums *ret, struct memo *memo, const struct memo_key *
     if (!sel->in_order || !sel->count)
         return sums_open(ret, memo, key, sel, number, true, ctx);
     *ret = (struct sums){.sel = sel, .known = known, .ctx = ctx};
+    known(ctx, sel->first, &ret->first);
     return 0;
 }
 
 /* The sums before a place of a selection in stored order. */
 static struct sums_pair known_before(const struct sums *s, uint64_t place)
 {
-    struct sums_pair first, sum;
+    struct sums_pair sum;
 
-    s->known(s->ctx, s->sel->first, &first);
     s->known(s->ctx, s->sel->first + place, &sum);
-    return (struct sums_pair){sum.size - first.size, sum.other - first.other};
+    return (struct sums_pair){sum.size - s->first.size, sum.other - s->first.other};
 }
 
 void sums_close(struct sums *s)

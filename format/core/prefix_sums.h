@@ -23,7 +23,8 @@ typedef void sums_known_fn(void *ctx, uint64_t sample, struct sums_pair *ret);
 struct sums {
     const struct selection *sel;
     sums_fn *number;
-    sums_known_fn *known; /* of a selection in stored order that has no table; otherwise NULL */
+    sums_known_fn *known;   /* of a selection in stored order that has no table; otherwise NULL */
+    struct sums_pair first; /* with known: the sums before the selection */
     bool costly;
     void *ctx;
     struct memo_thing *thing; /* NULL: of few samples, */

@@ -153,7 +153,7 @@ static bool recordio_extent(const void *p, uint64_t row, unsigned column, struct
         *ret = (struct extent){file->base.blob, at,
                                min_u64(recordio_columns_number_of(file, row + 1, RECORDIO_AT) - at,
                                        off + len + RECORDIO_PART * parts)};
-    return true;
+    return ret->len > 0;
 }
 
 /* Bytes [off, off + len) of a number of the index. */

@@ -304,9 +304,19 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         kaldi_view_array(w->cell, i, info->array[i].real ? w->dtype : info->array[i].dtype, &part);
         if (part.len > DECODE_MOST)
             return too_large(w);
-        written.array[i] = array[i] = malloc(part.len + 1);
-        r = array[i] ? kaldi_view_read(w->rc, w->set, &part, 0, (size_t)part.len, array[i], w->d)
-                     : -ENOMEM;
+        if (part.body == VIEW_DECODED && !row->is_cut) { /* needed once: not for the memo */
+            struct making one = {w->rc, w->set, w->cell, i, part.dtype, false, w->d};
+            void *values = NULL;
+
+            r = kaldi_cell_decode(&one, &values, &(size_t){0});
+            array[i] = values;
+        } else {
+            array[i] = malloc(part.len + 1);
+            r = array[i]
+                    ? kaldi_view_read(w->rc, w->set, &part, 0, (size_t)part.len, array[i], w->d)
+                    : -ENOMEM;
+        }
+        written.array[i] = array[i];
     }
     if (r == 0)
         r = kaldi_write(&written, sizeof(struct kaldi_made), &text, &len);

@@ -53,7 +53,12 @@ static bool kaldi_scp_split(struct piece *p, const char *ends, struct piece *ret
 /* Is it a number up to max? */
 static bool piece_number(struct piece p, uint64_t max, uint64_t *ret)
 {
-    return p.len && digits_parse(p.at, p.len, max, ret) == p.len;
+    uint64_t v;
+
+    if (!p.len || digits_parse(p.at, p.len, max, &v) != p.len)
+        return false;
+    *ret = v;
+    return true;
 }
 
 /* ---- ranges ---- */
