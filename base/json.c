@@ -9,14 +9,15 @@
 
 #include "base/diag.h"
 
-static atomic_uint wipers;              /* threads that want it: then all that is freed is wiped */
-static _Thread_local bool lacks_memory; /* jansson calls a text wrong for which it has none */
+static atomic_uint wipers;   /* threads that want it: then all that is freed is wiped */
+static atomic_uint failures; /* of malloc(): jansson calls a text wrong for which it has none */
 
 static void *json_allocate(size_t size)
 {
     void *memory = malloc(size);
 
-    lacks_memory |= !memory;
+    if (!memory)
+        atomic_fetch_add(&failures, 1);
     return memory;
 }
 
@@ -71,13 +72,14 @@ static int json_read_value(const char *text, size_t len, const char *what, size_
 {
     json_error_t error;
     json_t *value;
+    unsigned before;
 
     if (memory_of(text, len) > budget)
         return diag_set(d, -EFBIG, "%s: JSON that takes more than %zu bytes of memory", what,
                         budget);
-    lacks_memory = false;
+    before = atomic_load(&failures);
     value = json_loadb(text, len, JSON_DECODE_ANY | flags, &error);
-    if (lacks_memory) {
+    if (atomic_load(&failures) != before) {
         json_decref(value);
         return -ENOMEM;
     }

@@ -122,7 +122,7 @@ static bool end(struct joined *j, struct joint *joint)
         if (piece->joint != joint)
             continue;
         piece->joint = NULL;
-        if (piece->state != PIECE_FAILED)
+        if (piece->state != PIECE_FAILED || is_stale)
             continue;
         how = piece->how;
         why = piece->why;

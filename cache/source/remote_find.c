@@ -206,9 +206,10 @@ static bool root_path(const struct source *source, char ret[static PATH_MAX])
 
     if (!source->remote->paths_decoded) {
         path += strcspn(path, "/");
-        if (strlen(path) >= PATH_MAX || !url_decode(path, strlen(path), decoded))
+        if (strlen(path) >= PATH_MAX)
             return false;
-        path = decoded;
+        if (url_decode(path, strlen(path), decoded)) /* otherwise its '%' is no escape */
+            path = decoded;
     }
     return path_join("", 0, path, ret) == 0;
 }

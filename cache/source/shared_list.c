@@ -143,10 +143,12 @@ static void samples_release(struct samples *s)
 static int ask_pages(const struct source *source, const struct shared_check *check,
                      const struct known *list, struct samples *s)
 {
-    size_t number[SAMPLES], n = sample(list->n_pages, number);
+    /* The first page of a bucket was asked for: it has told how many there are. */
+    const size_t first = list->n_pages && !check->versions && !*known_page_text(list, 0);
+    size_t number[SAMPLES], n = sample(list->n_pages - first, number);
 
     for (size_t i = 0; i < n; i++) {
-        const char *text = known_page_text(list, number[i]);
+        const char *text = known_page_text(list, first + number[i]);
         char *url;
         int r = known_find_page(&source->known, text) < source->known.n_pages
                     ? -ENOENT
@@ -156,7 +158,7 @@ static int ask_pages(const struct source *source, const struct shared_check *che
             return r;
         if (r < 0)
             continue;
-        s->page[s->n] = number[i];
+        s->page[s->n] = first + number[i];
         s->ahead[s->n++] = http_ahead_start(source->http, url, REMOTE_TEXT_MOST, 0);
     }
     return 1;

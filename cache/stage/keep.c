@@ -144,7 +144,7 @@ static uint64_t passed_before(const struct stage_needs *needs, struct stage *sta
 struct latest {
     const struct stage_needs *needs;
     uint64_t passed;       /* remembered times below this may have passed */
-    uint64_t least;        /* those that are needed no later than this are not among them */
+    uint64_t least;        /* those that are needed no later are not among them; 0: all are */
     struct victim *victim; /* [2 * capacity] */
     size_t n, capacity;
     struct victim asked[TOGETHER];
@@ -163,7 +163,7 @@ static void latest_cull(struct latest *l)
 
 static void latest_offer(struct latest *l, struct victim v)
 {
-    if (v.when <= l->least)
+    if (l->least && v.when <= l->least)
         return;
     l->victim[l->n++] = v;
     if (l->n == 2 * l->capacity)

@@ -298,7 +298,8 @@ static int table_find_rival(const struct table *t, struct picture_table *made)
         const struct table_column *c = &t->column[i];
         struct picture_table found = {0};
 
-        if (i == t->key || !table_is_named(c) || !c->distinct || 2 * c->distinct < made->rows)
+        if (i == t->key || !table_is_named(c) || !c->distinct || 2 * c->distinct < made->rows ||
+            table_is_formed(c) != table_is_formed(&t->column[t->key]))
             continue;
         r = table_find_pictures(t, i, made->rows, &found);
         if (r == 0 && memcmp(found.picture, made->picture, made->rows * sizeof(*made->picture)) &&

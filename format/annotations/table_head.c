@@ -105,15 +105,24 @@ bool table_is_named(const struct table_column *column)
     return column->name && strncmp(column->name, "Unnamed: ", strlen("Unnamed: ")) != 0;
 }
 
+bool table_is_formed(const struct table_column *column)
+{
+    return 2 * column->formed >= column->matched;
+}
+
 static bool table_is_better_key(const struct table_column *a, const struct table_column *b)
 {
-    bool a_is_formed = 2 * a->formed >= a->matched, b_is_formed = 2 * b->formed >= b->matched;
+    if (table_is_formed(a) != table_is_formed(b))
+        return table_is_formed(a);
+    /* A column without a name may be pandas' numbers of rows; but one whose pictures recur is none
+     * of ids: labels from 0 to 9 are names of pictures also. */
+    if (table_is_named(a) != table_is_named(b)) {
+        const struct table_column *named = table_is_named(a) ? a : b;
 
-    if (a_is_formed != b_is_formed)
-        return a_is_formed;
-    if (table_is_named(a) != table_is_named(b))
-        return table_is_named(a);
-    return a->distinct != b->distinct ? a->distinct > b->distinct : a->matched > b->matched;
+        if (named->distinct == named->matched)
+            return named == a;
+    }
+    return a->matched != b->matched ? a->matched > b->matched : a->distinct > b->distinct;
 }
 
 size_t table_most_matched(const struct table *t)

@@ -72,6 +72,9 @@ void table_see(struct table *t, size_t from, size_t to);
 /* Has the column a name that is not pandas' for the numbers of rows? */
 bool table_is_named(const struct table_column *column);
 
+/* Have half of the names of pictures in it an extension or a path? */
+bool table_is_formed(const struct table_column *column);
+
 /* The most pictures that a column names; and the best key of those that may be: it names `least`
  * pictures at least, and no cell of it names several. SIZE_MAX: none is. *ret_several: the first
  * line where a possible key names several pictures, or 0. */

@@ -291,14 +291,17 @@ static bool voc_head_says(const void *bytes, size_t len, bool is_whole)
         box_trimmed((struct box_cell){(const uint8_t *)bytes + mark, len - mark});
     XML_Parser parser = XML_ParserCreate(NULL);
     struct voc_head head = {0};
-    bool is_good = parser;
+    bool is_good, is_unknown;
 
-    if (parser) {
-        XML_SetUserData(parser, &head);
-        XML_SetStartElementHandler(parser, voc_look);
-        is_good = XML_Parse(parser, (const char *)text.text, (int)text.len, is_whole);
-        XML_ParserFree(parser);
-    }
+    if (!parser)
+        return true; /* reading the file has no memory either, and says so */
+    XML_SetUserData(parser, &head);
+    XML_SetStartElementHandler(parser, voc_look);
+    is_good = XML_Parse(parser, (const char *)text.text, (int)text.len, is_whole);
+    is_unknown = !is_good && XML_GetErrorCode(parser) == XML_ERROR_UNKNOWN_ENCODING;
+    XML_ParserFree(parser);
+    if (is_unknown) /* reading the file says it */
+        return memmem(text.text, text.len, "<annotation", strlen("<annotation"));
     if (!head.has_root)
         return is_good && !is_whole && len;
     return head.is_annotation &&

@@ -313,11 +313,13 @@ void coco_apply(struct annotating *a, size_t file, uint32_t scope)
 
 #define BOX_LOOKS 8
 
-/* Which format have the first files with that role (or extension, if it is 0)? NULL: none. */
+/* Which format have the first files with that role (or extension, if it is 0)? NULL: none. Texts
+ * next to pictures are anything: all of these must say so. */
 static const struct box_format *boxes_find(struct set *set, unsigned role, const char *ext)
 {
     struct search *s = set->s;
     const struct files_claim *claim = set->claim;
+    const struct box_format *found = NULL;
     unsigned looks = 0;
 
     for (uint32_t i = 0; i < claim->first[claim->n_samples] && looks < BOX_LOOKS; i++) {
@@ -334,13 +336,15 @@ static const struct box_format *boxes_find(struct set *set, unsigned role, const
             set_refuse(set, "%s cannot be read: %s", name, strerror(-len));
         if (len <= 0)
             continue;
-        for (const struct box_format *const *f = box_formats; *f; f++)
+        found = NULL;
+        for (const struct box_format *const *f = box_formats; *f && !found; f++)
             if (!strcmp((*f)->extension, ext + 1) &&
                 box_format_says(*f, head, (size_t)len, (uint64_t)len == members_size(s->m, file)))
-                return *f;
-        return NULL;
+                found = *f;
+        if (!found || role || strcmp(ext, ".txt") != 0)
+            break;
     }
-    return NULL;
+    return found;
 }
 
 /* Files next to pictures, or in a folder of labels. */

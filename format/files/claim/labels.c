@@ -153,24 +153,38 @@ void view_add_classes(struct search *s, struct files_view *view, char *const *na
 
 /* ---- labels ---- */
 
-/* The first class that is several others, such as "cat dog" and "cat|dog"; NULL: none is. */
+/* Is the name of a class several other names, with the separator between? */
+static bool labels_is_several(const struct numbered *classes, const char *name, char separator)
+{
+    size_t parts = 0, n = 0;
+
+    for (; *name; name += n) {
+        name += strspn(name, (char[]){separator, ' ', '\0'});
+        n = strcspn(name, (char[]){separator, '\0'});
+        if (n && numbered_find(classes, name, n) == classes->n)
+            return false;
+        parts += n > 0;
+    }
+    return parts > 1;
+}
+
+/* The first class that is several others, such as "cat|dog"; NULL: none is. With a space between,
+ * two are needed: "king crab" may also be a crab. */
 static const char *labels_find_several(const struct numbered *classes)
 {
-    for (size_t i = 0; i < classes->n; i++)
-        for (const char *separator = "|,; "; *separator; separator++) {
-            const char *name = numbered_text(classes, i, NULL), *at = name;
-            size_t parts = 0, n = 0;
+    for (const char *separator = "|,; "; *separator; separator++) {
+        const char *first = NULL;
 
-            for (; *at; at += n) {
-                at += strspn(at, (char[]){*separator, ' ', '\0'});
-                n = strcspn(at, (char[]){*separator, '\0'});
-                if (n && numbered_find(classes, at, n) == classes->n)
-                    break;
-                parts += n > 0;
-            }
-            if (!*at && parts > 1)
-                return name;
+        for (size_t i = 0; i < classes->n; i++) {
+            const char *name = numbered_text(classes, i, NULL);
+
+            if (!labels_is_several(classes, name, *separator))
+                continue;
+            if (first || *separator != ' ')
+                return first ? first : name;
+            first = name;
         }
+    }
     return NULL;
 }
 
@@ -300,7 +314,7 @@ static void labels_finish_one(struct annotating *a, const struct label_column *l
         a->label[label - a->label].is_numbered = true;
     }
     s->failed = s->failed || r < 0;
-    labels_number(set, view, c, c->form == VALUE_TEXT && !classes && !folders);
+    labels_number(set, view, c, c->form == VALUE_TEXT && !set->dataset && !folders);
     hidden = value_columns_find(&view->values, "label"); /* it is shown as the label */
     if (hidden && view->label && !set->refused)
         value_columns_remove(&view->values, (unsigned)(hidden - view->values.column));

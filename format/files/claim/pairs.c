@@ -113,11 +113,26 @@ static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t ta
 
 /* ---- names ---- */
 
+/* Have the names other numbers, and is another folder next to the target one of its number: masks_2
+ * are those of images_2? But LR_64 and HR_256 are a pair. */
+static bool pairs_is_of_another(const struct search *s, uint32_t input, uint32_t target)
+{
+    const char *a = folder_name(s, input), *b = folder_name(s, target);
+
+    if (!words_have_two_numbers(a, b))
+        return false;
+    for (EACH_FOLDER(s, i, s->info[target].above))
+        if (i != target && is_sibling(s, i) && words_differ_in_number(a, folder_name(s, i)) &&
+            !words_have_two_numbers(folder_name(s, i), b))
+            return true;
+    return false;
+}
+
 static bool pairs_is_input(const struct search *s, uint32_t input, uint32_t target)
 {
     const char *a = folder_name(s, input), *b = folder_name(s, target);
 
-    if (words_are_of_two_splits(a, b) || words_have_two_numbers(a, b))
+    if (words_are_of_two_splits(a, b) || pairs_is_of_another(s, input, target))
         return false;
     return words_have_input(a) || words_name_split(a) ||
            (!strncmp(a, b, strlen(a)) && strlen(b) > strlen(a));

@@ -387,6 +387,13 @@ layout("fsd-pictures", "x_dev/{a,b,c}.png x_eval/{d,e}.png",
        {"dev.csv": rows("id,labels", 'a,"cat,dog"', "b,cat", "c,dog"), "eval.csv": rows("id,labels", 'd,"dog,cat"', "e,cat", "f,cat")},
        note="labels is no label: 'cat,dog' is several of its values eval.csv: 1 of its rows name no picture")
 
+# Numbers of rows, which some labels are as well; a kind of its own whose name has two others.
+layout("pandas", "images/" + "{" + ",".join(map(str, range(20))) + "}.png",
+       {"all": (20, "png,label", None, {"13": {"label": 3}})},
+       {"labels.csv": rows(",label", *(f"{i},{i % 10}" for i in range(20)))})
+layout("crabs", "{a,b,c}.png", {"all": (3, "png,label", None, {"b": {"label": 2}})},
+       {"labels.csv": rows("file,kind", "a.png,crab", "b.png,king crab", "c.png,king")})
+
 # Boxes of YOLO next to pictures.
 layout("yolo-beside", "obj_train_data/{a,b}.jpg",
        {"obj_train_data": (2, "jpg,txt", None, {"b": {"boxes": [[0.5, 0.5, 0.25, 0.25]], "box_label": [1]}})},

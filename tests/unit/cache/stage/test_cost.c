@@ -817,6 +817,24 @@ static void test_keep__lists__ask_for_all_now_and_then(void **state)
     stage_fixture_close(&s);
 }
 
+/* All is needed now while it is not known when: some are listed, and not asked for again. */
+static void test_keep__all_is_needed_now__some_are_listed(void **state)
+{
+    struct stage_fixture s;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    lock_take(&s.stage->lock);
+    for (uint64_t b = 0; b < 1000; b++) {
+        file_set_locked((struct file *)s.blob, b, BLOCK_HERE);
+        timed.time[b] = 0;
+    }
+    lock_drop(&s.stage->lock);
+    list_victims(s.stage, &timed.needs, true);
+    assert_int_equal(s.stage->keeping->n, LIST_LEAST);
+    assert_int_equal(s.stage->keeping->victim[0].when, 0);
+    stage_fixture_close(&s);
+}
+
 /* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
  * bring, but no more than an eighth. */
 static void test_keep__ahead__displaces_little(void **state)
@@ -1283,6 +1301,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_keep__latest__found_with_few_questions, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__lists__ask_for_all_now_and_then, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__all_is_needed_now__some_are_listed, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
                                         temp_teardown),

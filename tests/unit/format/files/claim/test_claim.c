@@ -303,6 +303,8 @@ static void test_claim__splits__a_dataset_each(void **state)
           "train_test:other flat 3(jpg)\ntrain_test:test flat 2(jpg)\n"
           "train_test:train flat 1(jpg)\n");
     check("split1/1.jpg split2/2.jpg", ":split1 flat 1(jpg)\n:split2 flat 2(jpg)\n");
+    check("LR_64/1.png HR_256/1.png", ":all flat 1(png,png)\n");
+    check("image_2/1.png label_3/1.png", ":all flat 1(png,png)\n");
     check("our485/low/1.png our485/high/1.png eval15/low/2.png eval15/high/2.png",
           ":eval15 flat 2(png,png)\n:our485 flat 1(png,png)\n");
     check("net/train/cat/1.jpg net/train/dog/2.jpg net/val/cat/1.jpg net/val/dog/2.jpg",
