@@ -392,7 +392,7 @@ layout("pandas", "images/" + "{" + ",".join(map(str, range(20))) + "}.png",
        {"all": (20, "png,label", None, {"13": {"label": 3}})},
        {"labels.csv": rows(",label", *(f"{i},{i % 10}" for i in range(20)))})
 layout("crabs", "{a,b,c}.png", {"all": (3, "png,label", None, {"b": {"label": 2}})},
-       {"labels.csv": rows("file,kind", "a.png,crab", "b.png,king crab", "c.png,king")})
+       {"labels.csv": rows("file,label", "a.png,crab", "b.png,king crab", "c.png,king")})
 
 # Boxes of YOLO next to pictures.
 layout("yolo-beside", "obj_train_data/{a,b}.jpg",
