@@ -304,7 +304,7 @@ static int kaldi_cell_write(void *ctx, void **ret, size_t *ret_size)
         kaldi_view_array(w->cell, i, info->array[i].real ? w->dtype : info->array[i].dtype, &part);
         if (part.len > DECODE_MOST)
             return too_large(w);
-        if (part.body == VIEW_DECODED && !row->is_cut) { /* needed once: not for the memo */
+        if (part.body == VIEW_DECODED && part.len && !row->is_cut) { /* not for the memo */
             struct making one = {w->rc, w->set, w->cell, i, part.dtype, false, w->d};
             void *values = NULL;
 
@@ -478,4 +478,28 @@ struct extent kaldi_view_span(const struct kaldi_view *view)
         span.len = n ? ((n - 1) * stride + 1) * 2 : 0;
     }
     return span;
+}
+
+struct extent kaldi_written_span(const struct kaldi_cell *cell)
+{
+    const struct kaldi_type_info *info = &kaldi_types[cell->row.object.type];
+    enum dtype real = kaldi_is_wide(&cell->row.object) ? DTYPE_F8 : DTYPE_F4;
+    struct extent all = {.blob = cell->row.blob};
+
+    for (unsigned i = 0; i < info->n_arrays; i++) {
+        struct kaldi_view part;
+        struct extent span;
+        uint64_t end;
+
+        kaldi_view_array(cell, i, info->array[i].real ? real : info->array[i].dtype, &part);
+        span = kaldi_view_span(&part);
+        if (!all.len)
+            all = span;
+        if (!span.len)
+            continue;
+        end = max_u64(all.off + all.len, span.off + span.len);
+        all.off = min_u64(all.off, span.off);
+        all.len = end - all.off;
+    }
+    return all;
 }

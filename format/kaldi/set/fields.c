@@ -94,7 +94,7 @@ static bool content_extent(const struct dataset *ds, const struct record_content
     content_view(set, c, &cell, &view);
     *ret = kaldi_view_span(&view); /* of a part: it is written from those bytes */
     if (c->what >= AS_BYTES && !cell.row.is_cut && kaldi_is_written(&cell, kaldi_content_way(c)))
-        *ret = (struct extent){cell.row.blob, cell.row.object.start, cell.row.object.len};
+        *ret = kaldi_written_span(&cell);
     return ret->len > 0;
 }
 

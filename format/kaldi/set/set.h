@@ -152,6 +152,8 @@ int kaldi_view_read(struct read_context *rc, const struct kaldi_set *set,
 /* The bytes of cell->row.blob that kaldi_view_read() reads for all of a view; 0 of them where it
  * needs none. */
 struct extent kaldi_view_span(const struct kaldi_view *view);
+/* The same for an object that is written in another form: from the first to the last of them. */
+struct extent kaldi_written_span(const struct kaldi_cell *cell);
 
 /* ---- fields (format/kaldi/set/fields.c) ---- */
 
