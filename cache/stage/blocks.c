@@ -36,9 +36,8 @@ struct block_store {
     _Atomic uint64_t counted; /* bytes of blocks that are BLOCK_COUNTED */
     _Atomic unsigned users;   /* threads and runs that use `staged` */
     _Atomic bool is_open;
-    _Atomic bool recent; /* used since close_some_locked() last looked at it */
-    _Atomic bool
-        steals; /* the process that has claimed them gives no sign of life: they are fetched */
+    _Atomic bool recent;  /* used since close_some_locked() last looked at it */
+    _Atomic bool steals;  /* who has claimed them gives no sign of life: they are fetched */
     struct staged staged; /* constant while it is open */
     /* Guarded by stage->lock: */
     bool opening, in_elsewhere;
@@ -151,14 +150,12 @@ static void count_staged_locked(struct file *file, uint64_t block, bool is_stage
 {
     uint8_t state = atomic_load(&file->state[block]);
     struct stage_counters *c = &file->stage->counters;
-    uint64_t len = file_block_len(file, block);
+    uint64_t n = file_block_len(file, block), len = is_staged ? n : -n;
 
     lock_assert_held(&file->stage->lock);
     if (!(state & BLOCK_COUNTED) == !is_staged)
         return;
     file_flag_locked(file, block, BLOCK_COUNTED, is_staged);
-    if (!is_staged)
-        len = -len;
     atomic_fetch_add(&c->staged_bytes, len);
     atomic_fetch_add(&file->store->counted, len);
 }
@@ -226,9 +223,8 @@ void file_forget(struct file *file, uint64_t drops)
 
     await_drops_locked(file);
     if (atomic_load(&file->store->drops) != drops || now == drops)
-        return; /* another thread was faster, or this process dropped the blocks */
-    forget_blocks_locked(
-        file); /* before the store: a HERE block is valid for the number in file->store->drops */
+        return;                 /* another thread was faster, or this process dropped the blocks */
+    forget_blocks_locked(file); /* before: a HERE block is valid for the number in store->drops */
     atomic_store(&file->store->drops, now);
 }
 
@@ -477,8 +473,7 @@ void look_at_blocks(struct file *file, uint64_t first, uint64_t end)
     }
 }
 
-static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool finds,
-                            bool *ret_others)
+uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
 {
     uint64_t record[RECORDS];
 
@@ -491,11 +486,12 @@ static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool 
         for (size_t i = 0; i < n; i++) {
             enum block_state state = file_state(file, at + i);
 
-            if (finds && !record[i] && file_is_free(file, at + i))
+            if (ret_others && !record[i] && file_is_free(file, at + i))
                 return at + i;
             if (record[i] && state != BLOCK_COMING)
                 count_staged_locked(file, at + i, true);
-            *ret_others = *ret_others || state == BLOCK_COMING || state == BLOCK_ELSEWHERE;
+            if (ret_others && (state == BLOCK_COMING || state == BLOCK_ELSEWHERE))
+                *ret_others = true;
         }
     }
     return to;
@@ -503,18 +499,11 @@ static uint64_t scan_blocks(struct file *file, uint64_t from, uint64_t to, bool 
 
 bool file_count(struct file *file)
 {
-    bool unused = false;
-
     if (!file->blocks || file_take(file, NULL) < 0)
         return false;
-    scan_blocks(file, 0, file->blocks, false, &unused);
+    find_missing(file, 0, file->blocks, NULL);
     file_put(file);
     return true;
-}
-
-uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others)
-{
-    return scan_blocks(file, from, to, true, ret_others);
 }
 
 /* ---- what other processes fetch ---- */
@@ -547,8 +536,7 @@ static uint64_t next_elsewhere(const struct file *file, uint64_t from)
     return from;
 }
 
-/* Look at the file's blocks that others fetch: some may have come, or their claims may have ended.
- */
+/* Look at the file's blocks that others fetch: some may have come, or claims may have ended. */
 static void look_elsewhere(struct file *file, int64_t now)
 {
     struct stage *stage = file->stage;
@@ -570,9 +558,8 @@ static void look_elsewhere(struct file *file, int64_t now)
          b = next_elsewhere(file, b + n)) {
         uint64_t free;
 
-        for (n = 1; b + n < file->blocks && n < 32; n++)
-            if (file_state(file, b + n) != BLOCK_ELSEWHERE)
-                break;
+        for (n = 1; n < 32 && b + n < file->blocks && file_state(file, b + n) == BLOCK_ELSEWHERE;)
+            n++;
         free = staged_unclaimed(&file->store->staged, b, n);
         LOCK_SCOPE(&stage->lock);
 

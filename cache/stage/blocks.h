@@ -136,7 +136,8 @@ void file_looked_at(struct file *file, uint64_t block, bool here, uint64_t drops
 
 /* The first of blocks [from, to) that is not on disk and that no run or process fetches; `to`:
  * there is none; not one that is for readers only. *ret_others: some before it are being fetched.
- * Counts the blocks that are on disk. The file must have been taken; no lock held. */
+ * NULL: none is looked for. Counts the blocks that are on disk. The file must have been taken; no
+ * lock held. */
 uint64_t find_missing(struct file *file, uint64_t from, uint64_t to, bool *ret_others);
 
 /* Other processes fetch the coming blocks [first, end). */
