@@ -195,6 +195,18 @@ static void check_rows(const char *name, make_fn *make, const struct row *row, s
     assert_int_equal(wrong, 0);
 }
 
+/* The head of a MindRecord file, and what it has. */
+#define MIND(names, number, schema, pages)                                                         \
+    "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":[" names   \
+    "],\"shard_id\":" number ",\"schema\":[" schema "],\"page\":[" pages "]}"
+#define X0                   "\"x0\""
+#define X0_X1                "\"d/x0\",\"d/x1\""
+#define COLUMN(blobs, about) "{\"blob_fields\":[" blobs "],\"schema\":{\"b\":{" about "}}}"
+#define BLOB_B               COLUMN("\"b\"", "\"type\":\"bytes\"")
+#define PAGE(end, size)                                                                            \
+    "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":0,"            \
+    "\"end_row_id\":" end ",\"page_size\":" size "}"
+
 /* A file of a text, and one of bytes. */
 #define FILE_OF(n, text)                                                                           \
     {                                                                                              \
@@ -664,328 +676,151 @@ static void test_mindrecord(void **state)
                    "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
                    "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
          .want = "x0: header: expected page_size from 32768 to 268435456, got another value"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{"
-                   "\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND("", "0", BLOB_B, "") "|")},
          .want = "x0: header: expected from 1 to 65536 shard_addresses, got 0"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "1", BLOB_B, "") "|")},
          .want = "x0: header: expected shard_id from 0 to 0, got another value"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":-1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "-1", BLOB_B, "") "|")},
          .want = "expected shard_id from 0 to 0, got another value"},
-        {.file = {FILE_OF("x0",
-                          "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                          "addresses\":[\"\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                          "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND("\"\"", "0", BLOB_B, "") "|")},
          .want = "x0: header: expected names in shard_addresses"},
-        {.file = {FILE_OF("x0",
-                          "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                          "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", "", "") "|")},
          .want = "x0: schema: expected one, with 1 to 100 fields, got 0 with 0"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[],\"schema\":{"
-             "\"b\":{\"type\":\"odd\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", COLUMN("", "\"type\":\"odd\""), "") "|")},
          .want = "x0: schema: field 'b': expected type bytes, string, int32, int64, float32, or "
                  "float64"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[],\"schema\":{"
-             "\"b\":{\"type\":\"number\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", COLUMN("", "\"type\":\"number\""), "") "|")},
          .want = "x0: field 'b': pre-release MindRecord schema type 'number'"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[],\"schema\":{"
-             "\"b\":{\"type\":\"string\",\"shape\":[1]}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0", COLUMN("", "\"type\":\"string\",\"shape\":[1]"), "") "|")},
          .want = "x0: schema: field 'b': expected no shape of a string"},
         {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"int32\",\"shape\":[]}}}],\"page\":[]}|")},
+             "x0", MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[]"), "") "|")},
+         .want = "expected a shape of 1 to 8 axes"},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0",
+                               COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[1,1,1,1,1,1,1,1,1]"),
+                               "") "|")},
          .want = "expected a shape of 1 to 8 axes"},
         {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"int32\",\"shape\":[1,1,1,1,1,1,1,1,1]}}}],\"page\":[]}|")},
-         .want = "expected a shape of 1 to 8 axes"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"int32\",\"shape\":[-2]}}}],\"page\":[]}|")},
+             "x0", MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[-2]"), "") "|")},
          .want = "expected axes of 0 to 4294967295, of which one may be -1"},
         {.file = {FILE_OF(
              "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-             "\"schema\":{\"b\":{\"type\":\"int32\",\"shape\":[4294967296]}}}],\"page\":[]}|")},
+             MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[4294967296]"), "") "|")},
          .want = "expected axes of 0 to 4294967295, of which one may be -1"},
         {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"int32\",\"shape\":[\"a\"]}}}],\"page\":[]}|")},
+             "x0", MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[\"a\"]"), "") "|")},
          .want = "expected axes of 0 to 4294967295, of which one may be -1"},
         {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"int32\",\"shape\":[-1,-1]}}}],\"page\":[]}|")},
+             "x0", MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\",\"shape\":[-1,-1]"), "") "|")},
          .want = "of which one may be -1"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"c\"],"
-                   "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", COLUMN("\"c\"", "\"type\":\"bytes\""), "") "|")},
          .want = "x0: schema: field 'c': expected blob_fields that are fields, each once"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\",\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0", COLUMN("\"b\",\"b\"", "\"type\":\"bytes\""), "") "|")},
          .want = "expected blob_fields that are fields, each once"},
-        {.file = {FILE_OF(
-             "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                   "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                   "\"schema\":{\"b\":{\"type\":\"int32\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", COLUMN("\"b\"", "\"type\":\"int32\""), "") "|")},
          .want = "expected bytes or an array, as blob_fields say"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[],\"schema\":{"
-             "\"b\":{\"type\":\"bytes\"}}}],\"page\":[]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", COLUMN("", "\"type\":\"bytes\""), "") "|")},
          .want = "expected blob_fields to have it, as it is bytes or an array"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"ODD\",\"page_type_"
-             "id\":"
-             "0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B,
+                                     "{\"page_id\":0,\"page_type\":\"ODD\",\"page_type_id\":0,"
+                                     "\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}") "|")},
          .want = "x0: header: page 0 of the list: expected page_type RAW_DATA or BLOB_DATA"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":1,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}]}|")},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0", BLOB_B,
+                               "{\"page_id\":1,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,"
+                               "\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}") "|")},
          .want = "page 0 of the list: expected a page_id of its own below the number of pages"},
         {.file = {FILE_OF(
              "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-             "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":"
-             "\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":0},{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":1,\"start_"
-             "row_id\":0,\"end_row_id\":0,\"page_size\":0}]}|")},
+             MIND(X0, "0", BLOB_B,
+                  "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":"
+                  "0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":0,\"page_type\":\"BLOB_DATA\","
+                  "\"page_type_id\":1,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}") "|")},
          .want = "page 1 of the list: expected a page_id of its own"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":32769}]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B, PAGE("0", "32769")) "|")},
          .want = "expected used bytes, at most page_size"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":1,\"end_row_id\":0,\"page_size\":0}]}|")},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0", BLOB_B,
+                               "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,"
+                               "\"start_row_id\":1,\"end_row_id\":0,\"page_size\":0}") "|")},
          .want = "expected page_type_id, and start_row_id up to end_row_id"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":2,\"page_size\":15}]}|")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B, PAGE("2", "15")) "|")},
          .want = "expected no more rows than its bytes can have"},
         {.file = {FILE_OF(
              "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-             "addresses\":[\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-             "\"schema\":{\"b\":{\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":"
-             "\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":0},{\"page_id\":1,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_"
-             "row_id\":0,\"end_row_id\":0,\"page_size\":0}]}|")},
+             MIND(X0, "0", BLOB_B,
+                  "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":"
+                  "0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,\"page_type\":\"BLOB_DATA\","
+                  "\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0}") "|")},
          .want = "x0: header: row group 0 has two blob pages"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":1,\"end_row_id\":1,\"page_size\":0}]}|")},
+        {.file = {FILE_OF("x0",
+                          MIND(X0, "0", BLOB_B,
+                               "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,"
+                               "\"start_row_id\":1,\"end_row_id\":1,\"page_size\":0}") "|")},
          .want = "x0: header: expected row 0 in the next blob page, got row 1"},
         {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,"
-             "\"page_"
-             "type\":\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":8,\"row_group_ids\":[{\"id\":0,\"offset\":9}]}]}|")},
+             "x0", MIND(X0, "0", BLOB_B,
+                        "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_"
+                        "id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,\"page_type\":"
+                        "\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,"
+                        "\"page_size\":8,\"row_group_ids\":[{\"id\":0,\"offset\":9}]}") "|")},
          .want =
              "page 1 of the list: expected row groups, each with an id and an offset in the page"},
         {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,"
-             "\"page_"
-             "type\":\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":8,\"row_group_ids\":[{\"id\":1,\"offset\":0}]}]}|")},
+             "x0", MIND(X0, "0", BLOB_B,
+                        "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_"
+                        "id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,\"page_type\":"
+                        "\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,"
+                        "\"page_size\":8,\"row_group_ids\":[{\"id\":1,\"offset\":0}]}") "|")},
          .want = "expected row groups that blob pages have"},
         {.file = {FILE_OF(
              "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,"
-             "\"page_"
-             "type\":\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":8,\"row_group_ids\":[{\"id\":0,\"offset\":0}]},{\"page_id\":2,\"page_type\":"
-             "\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":8,"
-             "\"row_group_ids\":[{\"id\":0,\"offset\":0}]}]}|")},
+             MIND(X0, "0", BLOB_B,
+                  "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":"
+                  "0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,\"page_type\":\"RAW_DATA\","
+                  "\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":8,\"row_"
+                  "group_ids\":[{\"id\":0,\"offset\":0}]},{\"page_id\":2,\"page_type\":\"RAW_"
+                  "DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":8,"
+                  "\"row_group_ids\":[{\"id\":0,\"offset\":0}]}") "|")},
          .want = "page 2 of the list: expected row groups that no other raw page has"},
         {.file = {FILE_OF(
              "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,"
-             "\"page_"
-             "type\":\"RAW_DATA\",\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_"
-             "size\":8,\"row_group_ids\":[{\"id\":0,\"offset\":0},{\"id\":0,\"offset\":0}]}]}|")},
+             MIND(X0, "0", BLOB_B,
+                  "{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,\"start_row_id\":"
+                  "0,\"end_row_id\":0,\"page_size\":0},{\"page_id\":1,\"page_type\":\"RAW_DATA\","
+                  "\"page_type_id\":0,\"start_row_id\":0,\"end_row_id\":0,\"page_size\":8,\"row_"
+                  "group_ids\":[{\"id\":0,\"offset\":0},{\"id\":0,\"offset\":0}]}") "|")},
          .want = "expected no more row groups than there are blob pages"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "x0: found\n"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":2,\"page_size\":22}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B, PAGE("2", "22")) "|abc|de")},
          .want = "x0: row 0: field 'b' cannot be read"},
-        {.file = {FILE_OF(
-             "x0",
-             "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_addresses\":["
-             "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-             "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-             "type_id\":0,\"start_row_id\":0,\"end_row_id\":1,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0, "0", BLOB_B, PAGE("1", "21")) "|abc|de")},
          .want = "x0: byte 16395: expected the end of a page after its last row, got 10 bytes, "
                  "which are "
                  "ignored\n"},
-        {.file = {FILE_OF("x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-                  FILE_OF("x1", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0_X1, "0", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("x1", MIND(X0_X1, "1", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "all: found\n",
          .is_set = true},
-        {.file = {FILE_OF("y", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                               "\"shard_addresses\":["
-                               "\"d/x0\",\"d/"
-                               "x1\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                               "\"schema\":{\"b\":{\"type\":"
-                               "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\","
-                               "\"page_type_id\":0,"
-                               "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-                  FILE_OF("x1", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("y", MIND(X0_X1, "0", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("x1", MIND(X0_X1, "1", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "y was written as 'd/x0'; the order of shards is that of their numbers\n",
          .is_set = true},
-        {.file = {FILE_OF("x1", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-                  FILE_OF("y1", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x1", MIND(X0_X1, "1", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("y1", MIND(X0_X1, "1", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "all: all: expected 2 shards, got none that is shard 0, 'd/x0'",
          .is_set = true},
-        {.file = {FILE_OF("x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-                  FILE_OF("y0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,"
-                                "\"shard_addresses\":["
-                                "\"d/x0\",\"d/"
-                                "x1\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],"
-                                "\"schema\":{\"b\":{\"type\":"
-                                "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_"
-                                "DATA\",\"page_type_id\":0,"
-                                "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0_X1, "0", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("y0", MIND(X0_X1, "0", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "all: all: expected each shard once, got shard 0 as x0 and as y0",
          .is_set = true},
-        {.file =
-             {FILE_OF(
-                  "x0", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                        "addresses\":["
-                        "\"d/x0\",\"d/"
-                        "x1\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{"
-                        "\"b\":{\"type\":"
-                        "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-                        "type_id\":0,"
-                        "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-              FILE_OF(
-                  "x1", "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                        "addresses\":["
-                        "\"d/x0\",\"d/"
-                        "x1\"],\"shard_id\":1,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{"
-                        "\"b\":{\"type\":"
-                        "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_"
-                        "type_id\":0,"
-                        "\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de"),
-              FILE_OF(
-                  "z",
-                  "{\"version\":\"3.0\",\"header_size\":16384,\"page_size\":32768,\"shard_"
-                  "addresses\":["
-                  "\"x0\"],\"shard_id\":0,\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{"
-                  "\"type\":\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\","
-                  "\"page_"
-                  "type_id\":0,\"start_row_id\":0,\"end_row_id\":2,\"page_size\":21}]}|abc|de")},
+        {.file = {FILE_OF("x0", MIND(X0_X1, "0", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("x1", MIND(X0_X1, "1", BLOB_B, PAGE("2", "21")) "|abc|de"),
+                  FILE_OF("z", MIND(X0, "0", BLOB_B, PAGE("2", "21")) "|abc|de")},
          .want = "x: found\n",
          .is_set = true},
         {.file = {BYTES("x0", "1234567")},
