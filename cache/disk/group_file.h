@@ -36,8 +36,8 @@ int group_open(const struct cache_group *group, const char *path, int flags, str
 /* The same to look at a file, for tools: our reads are no use of it, as far as its owner asks. */
 int group_open_to_look(const struct cache_group *group, const char *path, int flags);
 
-/* Open a file for reading and writing; if nothing exists, make a regular file, which has the rights
- * of the group from its first moment. As group_open(). */
+/* Open a file for reading and writing. If there is none, create a regular file with the rights that
+ * the group has. Returns what group_open() returns. */
 int group_open_or_make(const struct cache_group *group, const char *path, struct diag *d);
 
 /* lstat(), unlink() and rename() of files in folders of the cache folder. 0 or -errno. */

@@ -110,7 +110,7 @@ static bool credentials_read_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* A text without blanks around it, cut off in place. */
+/* Cut white space from both ends of a text, in place. */
 static char *trim(char *text)
 {
     size_t len;

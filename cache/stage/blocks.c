@@ -37,7 +37,7 @@ struct block_store {
     _Atomic unsigned users;   /* threads and runs that use `staged` */
     _Atomic bool is_open;
     _Atomic bool recent;  /* used since close_some_locked() last looked at it */
-    _Atomic bool steals;  /* who has claimed them gives no sign of life: they are fetched */
+    _Atomic bool steals;  /* the other process shows no sign of life: we fetch its blocks */
     struct staged staged; /* constant while it is open */
     /* Guarded by stage->lock: */
     bool opening, in_elsewhere;

@@ -93,8 +93,8 @@ static inline bool table_is_csv(const char *file)
 void table_read_rows(struct table *t, size_t rows);
 void table_release(struct table *t);
 
-/* The whole numbers that a text is, between blanks: how many there are; 0: there are none, or
- * something else is in it, or it has more than most. */
+/* Parse a text of whole numbers with white space between them. Returns how many there are; 0: none,
+ * or more than most, or something else is in the text. */
 size_t table_integers(const char *text, size_t len, int64_t *ret, size_t most);
 
 /* ---- table_head.c ---- */

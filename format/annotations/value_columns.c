@@ -168,7 +168,7 @@ int value_columns_end(struct value_columns *t, uint64_t rows)
 
 #define NUMBER_MOST 1024 /* bytes of a number */
 
-/* The numbers of a text, between blanks, are one item. */
+/* Append the numbers of a text, which white space separates, as one item. */
 static void value_append_numbers(struct value_column *c, const uint8_t *text, size_t len)
 {
     uint8_t copy[NUMBER_MOST + DECIMAL_PAD];

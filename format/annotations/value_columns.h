@@ -84,8 +84,8 @@ void value_column_drop_first(struct value_column *c);
 /* Holes up to that many rows, in all columns. 0 or -ENOMEM. */
 int value_columns_end(struct value_columns *t, uint64_t rows);
 
-/* Texts that are all numbers, as JSON writes them, become numbers: DTYPE_I8 or _F8. width: as of
- * the column, for texts of so many numbers between blanks. 0 or -ENOMEM. */
+/* Convert texts that are all numbers, as JSON writes them, to DTYPE_I8 or _F8. width: numbers in
+ * each text, with white space between them, as the column has them. 0 or -ENOMEM. */
 int value_column_to_numbers(struct value_column *c, enum dtype dtype, unsigned width);
 
 /* Columns of texts that are all whole numbers become DTYPE_I8. 0 or -ENOMEM. */

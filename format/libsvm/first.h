@@ -1,6 +1,6 @@
 /* What the first rows of a file say about all: whether it is libsvm text, or LibFM text; whether
- * rows have weights, qids and values; and whether the first row is none, but the header of a file
- * of the Extreme Classification Repository: `rows features labels`, or of a matrix: `rows columns`.
+ * rows have weights, qids and values; and whether the first line is a header: `rows features
+ * labels` in files of the Extreme Classification Repository, `rows columns` in those of a matrix.
  */
 #ifndef EPOCHFS_FORMAT_LIBSVM_FIRST_H
 #define EPOCHFS_FORMAT_LIBSVM_FIRST_H

@@ -93,8 +93,9 @@ int slab_get(struct slab_reader *reader, uint64_t block, struct memo_thing **ret
     }
     if (was_tried && reader->missing >> (block - reader->tried) & 1)
         return -EAGAIN;
-    return memo_get(reader->memo, &key, &(const struct memo_maker){make_slab, &w, reader->sel->rc},
-                    ret);
+    return memo_get(
+        reader->memo, &key,
+        &(const struct memo_maker){make_slab, &w, reader->rc ? reader->rc : reader->sel->rc}, ret);
 }
 
 /* ---- slabs of numbers ---- */
