@@ -5,6 +5,7 @@
 
 #include "format/mindrecord/file.h"
 #include "fuzz.h"
+#include "saw.h"
 
 static void check_pages(const struct mindrecord_header *header)
 {
@@ -35,6 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     FUZZ_CHECK(r == 0 || (r == -EBADMSG && d.set && !header.field && !header.page));
     fuzz_saw(&r, sizeof(r));
+    saw_numbers(d.text);
     if (r < 0)
         return 0;
     FUZZ_CHECK(header.n_fields && header.n_fields <= MINDRECORD_FIELDS && header.set);

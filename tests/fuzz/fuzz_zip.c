@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "format/zip/archive.h"
 #include "fuzz.h"
+#include "saw.h"
 #include "support/memory_blob.h"
 
 #define READ_MOST 4096
@@ -34,6 +35,7 @@ static void check_contents(const struct blob *blob, const struct members *m)
         FUZZ_CHECK(r == 0 || (d.set && (r == -EBADMSG || r == -EIO)));
         fuzz_saw(members_name(m, i), strlen(members_name(m, i)));
         fuzz_saw(&r, sizeof(r));
+        saw_numbers(d.text);
         fuzz_saw(whole, r == 0 ? len : 0);
         if (r == 0 && len > 1) {
             FUZZ_CHECK(blob_read(READ_WAITS, blob, half, len / 2, at + len - len / 2, NULL) == 0);
@@ -53,13 +55,18 @@ static void open_archive(const uint8_t *data, size_t len, struct memo *memo, uin
     const struct members *files = NULL;
     struct diag d = DIAG_INIT;
     bool small = true;
+    int r;
 
     FUZZ_CHECK(zip_archive_new(blob, &setup, &archive) == 0);
-    if (zip_list(blob, "top/x", "x", &list, &d) < 0) {
+    r = zip_list(blob, "top/x", "x", &list, &d);
+    saw_number((uint64_t)r);
+    saw_numbers(d.text);
+    if (r < 0) {
         FUZZ_CHECK(d.set);
         return;
     }
     faults.fail_read = 0;
+    saw_number(list.n_aside);
     check_listing(&list.files);
     for (size_t i = 0; i < list.files.n; i++)
         small = small && zip_listed(&list.files, i).method <= ZIP_DEFLATED &&

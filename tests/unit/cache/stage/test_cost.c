@@ -299,6 +299,72 @@ static void test_patience__another_file_failed__its_reason_is_not_ours(void **st
     close_fixture(&f);
 }
 
+/* What one who waits for the whole source is told. */
+static void test_wait__for_all__by_what_is_wrong(void **state)
+{
+    const int64_t limit = 30 * TEST_S;
+    static const struct {
+        int full, untold, trouble, failed; /* errors */
+        bool has_reason, is_staged;
+        int64_t silent; /* ns more than the retry limit */
+        int want;
+        const char *text;
+    } cases[] = {
+        {.silent = 0},
+        {.silent = 1},
+        {.is_staged = true, .want = 1},
+        {.full = -EAGAIN, .silent = 0},
+        {.full = -EAGAIN, .silent = 1, .want = -EBUSY, .text = "another process drops blocks"},
+        {.full = -ENOSPC, .want = -ENOSPC, .text = " is full: 7 of 16384000 bytes of the source"},
+        {.full = -EDQUOT, .want = -ENOSPC, .text = " is full: 7 of 16384000 bytes of the source"},
+        {.full = -EROFS, .want = -EROFS, .text = "a staged file cannot be written: Read-only"},
+        {.full = -ENOSPC, .untold = -EBUSY, .want = -EBUSY, .text = "it is locked"},
+        {.full = -EROFS, .untold = -EBUSY, .want = -EROFS, .text = "cannot be written"},
+        {.full = -ENOSPC, .is_staged = true, .want = 1},
+        {.trouble = -EREMOTEIO, .silent = 0},
+        {.trouble = -EREMOTEIO, .silent = 1, .want = -EREMOTEIO, .text = "no way; waited 30 s"},
+        {.trouble = -EACCES, .silent = 1, .want = -EACCES, .text = "no way; waited 30 s"},
+        {.failed = -ESTALE, .want = -ESTALE, .text = "file: it was changed or removed"},
+        {.failed = -ESTALE, .has_reason = true, .want = -ESTALE, .text = "or removed: gone"},
+        {.failed = -ESTALE, .is_staged = true, .want = -ESTALE, .text = "it was changed"},
+        {.failed = -EBADMSG, .want = -EBADMSG, .text = "is not what SHA256SUMS says"},
+    };
+    struct fixture f;
+    struct stage *stage;
+    struct file *file;
+
+    open_fixture(&f, *state, 30, false);
+    stage = f.s.stage;
+    file = (struct file *)f.s.blob;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct diag d = DIAG_INIT;
+
+        lock_take(&stage->lock);
+        stage->full_error = cases[i].full;
+        stage->untold_error = cases[i].untold;
+        diag_set(&stage->untold, cases[i].untold, "it is locked");
+        stage->trouble_error = cases[i].trouble;
+        diag_set(&stage->trouble, cases[i].trouble, "no way");
+        stage->background->all_staged = cases[i].is_staged;
+        atomic_store(&file->failed, cases[i].failed);
+        file_set_trouble_locked(file, cases[i].has_reason ? "gone" : NULL);
+        atomic_store(&stage->counters.staged_bytes, 7);
+        atomic_store(&stage->progress, stage_now(stage) - limit - cases[i].silent);
+        lock_drop(&stage->lock);
+        if (stage_wait(stage, 0, &d) != cases[i].want)
+            fail_msg("case %zu: %s", i, d.text);
+        if (cases[i].text)
+            assert_diag_has(&d, cases[i].text);
+    }
+    lock_take(&stage->lock);
+    stage->full_error = stage->untold_error = stage->trouble_error = 0;
+    stage->background->all_staged = false;
+    atomic_store(&file->failed, 0);
+    atomic_store(&stage->counters.staged_bytes, 0);
+    lock_drop(&stage->lock);
+    close_fixture(&f);
+}
+
 static bool is_ahead_queued(struct fixture *f)
 {
     LOCK_SCOPE(&f->s.stage->lock);
@@ -835,6 +901,45 @@ static void test_keep__all_is_needed_now__some_are_listed(void **state)
     stage_fixture_close(&s);
 }
 
+/* A new list is made before the old one is used up, and only where blocks are dropped. */
+static void test_keep__few_are_listed__listed_again(void **state)
+{
+    static const struct {
+        bool is_full, cannot, jumps;
+        size_t at;
+        bool want;
+    } cases[] = {{true, false, false, 3, false},
+                 {true, false, false, 4, true},
+                 {false, false, false, 4, false},
+                 {true, true, false, 4, false},
+                 {true, false, true, 0, true}};
+    struct stage_fixture s;
+    struct keeping *k;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    k = s.stage->keeping;
+    lock_take(&s.stage->lock);
+    for (uint64_t b = 0; b < 100; b++) {
+        file_set_locked((struct file *)s.blob, b, BLOCK_HERE);
+        timed.time[b] = 1 + b;
+    }
+    lock_drop(&s.stage->lock);
+    list_victims(s.stage, &timed.needs, true);
+    assert_int_equal(k->n, 4);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        unsigned passes = k->passes;
+
+        k->is_full = cases[i].is_full;
+        k->cannot = cases[i].cannot;
+        k->at = cases[i].at;
+        s.stage->jumps += cases[i].jumps;
+        keep_prepare(s.stage);
+        assert_int_equal(k->at, cases[i].want ? 0 : cases[i].at);
+        assert_int_equal(k->passes > passes || k->jumps > 0, cases[i].want);
+    }
+    stage_fixture_close(&s);
+}
+
 /* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
  * bring, but no more than an eighth. */
 static void test_keep__ahead__displaces_little(void **state)
@@ -1280,6 +1385,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_patience__another_file_failed__its_reason_is_not_ours,
                                         temp_setup, temp_teardown),
+        cmocka_unit_test_setup_teardown(test_wait__for_all__by_what_is_wrong, temp_setup,
+                                        temp_teardown),
         cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
                                         temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_ahead__no_space__is_given_up, temp_setup,
@@ -1303,6 +1410,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_keep__lists__ask_for_all_now_and_then, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__all_is_needed_now__some_are_listed, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_keep__few_are_listed__listed_again, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
                                         temp_teardown),

@@ -1,9 +1,12 @@
-/* Lines that are longer than what the pass reads at once. */
+/* Lines that are longer than what the pass reads at once; and rows that begin at each bit of the
+ * masks that tell plain numbers. */
+#include "format/csv/file.h"
 #include "format/csv/row.h"
 #include "support/libsvm_make.h"
 #include "support/one_store.h"
 #include "support/unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 extern const struct format format_csv;
@@ -69,10 +72,90 @@ static void test_csv_lines__long(void **state)
     check_line(2 * CSV_LINE_MOST, true, "a.csv: line 2: expected at most 16777216 bytes, got more");
 }
 
+#define CHECKED 99 /* lines that are looked at when a file is opened */
+#define SHIFTS  130
+
+/* Prepare the index of the text. 1, or -errno with the reason in d. */
+static int scan(const char *text, const struct format_options *options, struct csv_file **ret,
+                struct diag *d)
+{
+    const struct format_setup setup = {.keep = &no_store, .options = *options};
+    struct source_file source = {.name = "x", .file_name = "x", .folder = ""};
+    int r;
+
+    source.blob = memory_blob_new("x", text, strlen(text), strlen(text), NULL);
+    r = record_file_open(&csv_file_ops, &(struct record_source){&source, 1, 0, &setup}, ret, d);
+    while (r == 0)
+        r = prepared_step(&(*ret)->base.prepared, d);
+    return r;
+}
+
+static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
+{
+    static const struct {
+        const char *rows; /* after CHECKED lines, and one of some digits */
+        const char *want; /* what is wrong; NULL: nothing */
+        uint64_t n, missing;
+        struct format_options options;
+    } rows[] = {
+        {"1,2,3\n", NULL, 1, 0},
+        {",5,\n7,,9\n,,\n8,,\n", NULL, 4, 8},
+        {" 1,2,3\n\"1\",,3\n1, ,3\n", NULL, 3, 2},
+        {"\n \n1,2,3\r\n\r\n4,5,6", NULL, 2, 0},
+        {"#1,2\n4,5,6\n", NULL, 1, 0, {.comment = '#'}},
+        {"123456789012345678901234567890123,,123456789012345678901234567890\n,1.5,-2e3\n", NULL, 2,
+         2},
+        {"1,2\n", "expected 3 columns, as in the first line, got 2"},
+        {"1,2,3,4\n", "expected 3 columns, as in the first line, got 4"},
+        {"1,2,3,", "expected 3 columns, as in the first line, got 4"},
+        {"1,2,\n3,4", "expected 3 columns, as in the first line, got 2"},
+        {"1,,,\n", "expected 3 columns, as in the first line, got 4"},
+        {"1,x,3\n", "column 1: expected a number, got 'x'"},
+        {"1,2,3 4\n", "column 2: expected a number, got '3 4'"},
+        {"1,2,3\n4,5,-\n", "column 2: expected a number, got '-'"},
+        {"nan,2,3\n", NULL, 1, 1},
+        {"nan,2,3\n",
+         "column 0: expected a number as the label, got 'nan'",
+         0,
+         0,
+         {.label_column = "0"}},
+        {"1,2,\n",
+         "column 2: expected a number as the weight, got ''",
+         0,
+         0,
+         {.weight_column = "2"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        for (unsigned shift = 1; shift < SHIFTS; shift++) {
+            struct csv_file *file = NULL;
+            struct diag d = DIAG_INIT;
+            char text[2048] = "", *end = text;
+
+            for (unsigned k = 0; k < CHECKED; k++)
+                end = stpcpy(end, "7,8,9\n");
+            memset(end, '1', shift);
+            end = stpcpy(stpcpy(end + shift, ",2,3\n"), rows[i].rows);
+            assert_true(end < text + sizeof(text));
+            if (rows[i].want) {
+                assert_int_equal(scan(text, &rows[i].options, &file, &d), -EBADMSG);
+                assert_diag_has(&d, rows[i].want);
+            } else {
+                assert_int_equal(scan(text, &rows[i].options, &file, &d), 1);
+                assert_int_equal(file->base.prepared.index.rows, CHECKED + 1 + rows[i].n);
+                assert_int_equal(file->missing, rows[i].missing);
+            }
+            if (file)
+                record_file_drop(&file->base);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv_lines__long),
+        cmocka_unit_test(test_csv_scan__rows_at_each_bit__counted_or_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

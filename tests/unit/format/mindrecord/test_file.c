@@ -1,13 +1,17 @@
-/* A file with holes: what is read of it; and packed integers. */
+/* A file with holes: what is read of it; packed integers, shapes, the hash at the end; and which
+ * files are MindRecord. */
 #include "format/mindrecord/file.h"
+#include "support/memory_blob.h"
 #include "support/one_store.h"
 #include "support/unit.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/members.h"
 
 /* ---- a file of 48 MiB, nearly all of it holes ---- */
 
@@ -228,6 +232,194 @@ static void test_unpack__int32__has_its_range(void **state)
     assert_true(mindrecord_unpack(none, sizeof(none), 0, 4, got));
 }
 
+/* ---- shapes ---- */
+
+static void test_fits__shapes__with_one_axis_that_varies(void **state)
+{
+#define V DIM_VARIES
+    static const struct {
+        unsigned ndim;
+        uint64_t dim[3], elements;
+        bool want;
+        uint64_t axis;
+    } rows[] = {
+        {1, {3}, 3, true, 0},
+        {1, {3}, 4, false, 0},
+        {2, {3, 4}, 12, true, 0},
+        {2, {3, 4}, 7, false, 0},
+        {1, {V}, 5, true, 5},
+        {1, {V}, 0, true, 0},
+        {2, {V, 4}, 12, true, 3},
+        {2, {4, V}, 12, true, 3},
+        {2, {V, 4}, 13, false, 3},
+        {2, {V, 0}, 0, true, 0},
+        {2, {V, 0}, 1, false, 0},
+        {2, {0, 5}, 0, true, 0},
+        {3, {2, V, 3}, 6, true, 1},
+        {3, {2, V, 3}, 5, false, 0},
+        {3, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, 1, false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct mindrecord_field f = {.ndim = rows[i].ndim};
+        uint64_t axis = 0;
+
+        memcpy(f.dim, rows[i].dim, sizeof(rows[i].dim));
+        assert_int_equal(mindrecord_fits(&f, rows[i].elements, &axis), rows[i].want);
+        if (rows[i].want)
+            assert_int_equal(axis, rows[i].axis);
+    }
+}
+
+/* ---- the end of a file ---- */
+
+static void test_check_hash__end_of_the_file__compared(void **state)
+{
+    static const char text[] = "some bytes of a file";
+    static const struct {
+        int bits;        /* of the hash at the end; 0: none; 1: of no known length */
+        int error;       /* expected */
+        unsigned change; /* the byte that differs, from 1; 0: none */
+        const char *want;
+    } rows[] = {
+        {0, 0, 0, NULL},
+        {224, 0, 0, NULL},
+        {256, 0, 0, NULL},
+        {384, 0, 0, NULL},
+        {512, 0, 0, NULL},
+        {-224, 0, 0, NULL}, /* SHA-3 */
+        {-256, 0, 0, NULL},
+        {-512, 0, 0, NULL},
+        {256, -EBADMSG, 1, "x: byte 20: expected the hash of the bytes before it, got another"},
+        {-384, -EBADMSG, 20 + 48, "x: byte 20: expected the hash"},
+        {512, -EBADMSG, 20 + 64 + 4,
+         "x: byte 84: expected the hash of the bytes before it, got one of a length that no known "
+         "hash has"},
+        {256, 0, 20 + 32 + 5, NULL}, /* it is no hash */
+        {256, 0, 20 + 32 + 8, NULL},
+        {1, -EBADMSG, 0, "got one of a length that no known hash has"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t bytes[sizeof(text) - 1 + EVP_MAX_MD_SIZE + 8];
+        size_t len = sizeof(text) - 1;
+        AUTO_BLOB struct blob *blob = NULL;
+        struct diag d = DIAG_INIT;
+        unsigned n = 1;
+
+        memcpy(bytes, text, len);
+        if (rows[i].bits) {
+            const EVP_MD *type = rows[i].bits == 1      ? EVP_sha256()
+                                 : rows[i].bits == 224  ? EVP_sha224()
+                                 : rows[i].bits == 256  ? EVP_sha256()
+                                 : rows[i].bits == 384  ? EVP_sha384()
+                                 : rows[i].bits == 512  ? EVP_sha512()
+                                 : rows[i].bits == -224 ? EVP_sha3_224()
+                                 : rows[i].bits == -256 ? EVP_sha3_256()
+                                 : rows[i].bits == -384 ? EVP_sha3_384()
+                                                        : EVP_sha3_512();
+
+            assert_int_equal(EVP_Digest(text, len, bytes + len, &n, type, NULL), 1);
+            n -= rows[i].bits == 1;
+            store_be32(bytes + len + n, n);
+            memcpy(bytes + len + n + 4, "HASH", 4);
+            len += n + 8;
+        }
+        if (rows[i].change)
+            bytes[rows[i].change - 1] ^= 1;
+        blob = memory_blob_new("x", bytes, len, len, NULL);
+        assert_int_equal(mindrecord_check_hash(blob, &d), rows[i].error);
+        if (rows[i].want)
+            assert_diag_has(&d, rows[i].want);
+    }
+}
+
+static void test_end__short_files__nothing_is_there(void **state)
+{
+    static const char *const ends[] = {"", "HASH", "000HASH", "NCRYPT"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        size_t len = strlen(ends[i]);
+        AUTO_BLOB struct blob *blob = memory_blob_new("x", ends[i], len, len, NULL);
+
+        assert_int_equal(mindrecord_check_hash(blob, NULL), 0);
+        assert_int_equal(mindrecord_refuse_encrypted(blob, NULL), 0);
+    }
+}
+
+/* ---- which files are MindRecord ---- */
+
+static void test_probe__heads_and_names(void **state)
+{
+    static const struct {
+        const char *name, *head;
+        size_t len;
+        enum claim want;
+    } rows[] = {
+#define HEAD(s) (s), sizeof(s) - 1
+        {"x", HEAD("\x20\0\0\0\0\0\0\0{\"header_size\":1"), CLAIM_NAMED},
+        {"x", HEAD("\x20\0\0\0\0\1\0\0{\"header_size\":1"), CLAIM_NONE}, /* too long */
+        {"x", HEAD("\x20\xff\xff\xff\xff\0\0\0{\"header_size\":1"), CLAIM_NAMED},
+        {"x", HEAD("\x20\0\0\0\0\0\0\0[\"header_size\":1"), CLAIM_NONE},
+        {"x", HEAD("\x20\0\0\0\0\0\0\0{\"header_siz"), CLAIM_NONE},
+        {"x", HEAD("\x20\0\0\0\0\0\0\0"), CLAIM_NONE},
+        {"x.mindrecord", HEAD("\1\2\3"), CLAIM_WEAK},
+        {"x.mindrecord0", HEAD("\1\2\3"), CLAIM_WEAK},
+        {"x.mindrecord", HEAD("a\x7f"), CLAIM_WEAK},
+        {"x.mindrecord", HEAD("text\t~ \n"), CLAIM_NONE},
+        {"x.mindrecord.db", HEAD("\1\2\3"), CLAIM_NONE},
+        {"x.mindrecord.db-wal", HEAD("\1\2\3"), CLAIM_NONE},
+        {"x.mindrec", HEAD("\1\2\3"), CLAIM_NONE},
+        {"x.mindrecord", HEAD("0123456789012345678901234567890123456789012345678901234567890123\1"),
+         CLAIM_NONE},
+        {"x.mindrecord", HEAD("012345678901234567890123456789012345678901234567890123456789012\1"),
+         CLAIM_WEAK},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct probed_file file = {.name = rows[i].name,
+                                         .head = (const uint8_t *)rows[i].head,
+                                         .len = rows[i].len,
+                                         .size = rows[i].len};
+
+        assert_int_equal(format_mindrecord.probe(&file), rows[i].want);
+    }
+}
+
+/* A database next to its file is put aside. */
+static void test_claim_names__databases__aside(void **state)
+{
+    static const char *const names[] = {"a",        "a.db",  "a.db-journal", "a.db-shm",
+                                        "a.db-wal", "a.dbx", ".db",          "b.db"};
+    static const uint8_t want[] = {0, 1, 1, 1, 2, 0, 0, 0};
+    AUTO(members_release) struct members all = {0};
+    uint8_t taken[ARRAY_LEN(names) + 1] = {0};
+    struct claims claims = {.taken = taken};
+    uint32_t folder;
+
+    (void)state;
+    assert_int_equal(members_add_folder(&all, "d", &folder), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_int_equal(members_add(&all, folder, names[i], 1, (uint64_t[2]){0}), 0);
+    assert_int_equal(members_add_folder(&all, "e", &folder), 0);
+    assert_int_equal(members_add(&all, folder, "a.db", 1, (uint64_t[2]){0}), 0);
+    assert_int_equal(members_sort(&all), 0);
+    for (size_t i = 0; i < all.n; i++)
+        taken[i] = !strcmp(members_name(&all, i), "a.db-wal") ? 2 : 0; /* something else's */
+    assert_int_equal(format_mindrecord.claim_names(&all, &claims), 0);
+    for (size_t i = 0; i < all.n; i++) {
+        uint8_t expected = 0;
+
+        for (size_t k = 0; k < ARRAY_LEN(names) && !strcmp(members_folder_of(&all, i), "d"); k++)
+            expected = strcmp(members_name(&all, i), names[k]) ? expected : want[k];
+        assert_int_equal(taken[i], expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +427,11 @@ int main(void)
         cmocka_unit_test(test_file__a_read_fails_once__goes_on),
         cmocka_unit_test(test_unpack__all_widths__as_they_are),
         cmocka_unit_test(test_unpack__int32__has_its_range),
+        cmocka_unit_test(test_fits__shapes__with_one_axis_that_varies),
+        cmocka_unit_test(test_check_hash__end_of_the_file__compared),
+        cmocka_unit_test(test_end__short_files__nothing_is_there),
+        cmocka_unit_test(test_probe__heads_and_names),
+        cmocka_unit_test(test_claim_names__databases__aside),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* A record of several parts, read at each place; parts that are not those of the index; an .idx
- * that is too large. */
+/* A record of several parts, read at each place; parts that are not those of the index; headers of
+ * parts; side files: which they are, and an .idx that is too large. */
 #include "format/recordio/file.h"
 #include "support/absent_blob.h"
 #include "support/memory_blob.h"
@@ -119,6 +119,118 @@ static void test_recordio_read_idx__sizes(void **state)
     assert_int_equal(place[1], 9);
 }
 
+static void test_recordio_part__headers__edges(void **state)
+{
+    static const struct {
+        uint32_t magic, word;
+        uint64_t at, size, end;
+        unsigned flag;
+        const char *want; /* what is wrong; NULL: nothing */
+    } rows[] = {
+        {RECORDIO_MAGIC, 5, 0, 16, 16, 0, NULL},
+        {RECORDIO_MAGIC, 5, 4, 20, 20, 0, NULL},
+        {RECORDIO_MAGIC, 8, 4, 20, 20, 0, NULL},
+        {RECORDIO_MAGIC, 0, 4, 12, 12, 0, NULL},
+        {RECORDIO_MAGIC, 3u << 29 | 5, 0, 16, 16, 3, NULL},
+        {RECORDIO_MAGIC, 4u << 29 | 5, 0, 16, 16, 4, "expected flags from 0 to 3, got 4"},
+        {RECORDIO_MAGIC, 5, 0, 15, 16, 0, "expected 16 bytes, got 15"},
+        {RECORDIO_MAGIC, 9, 4, 20, 24, 0, "expected 20 bytes, got 16"},
+        {RECORDIO_MAGIC, 0x1fffffff, 0, 9, 0x20000008, 0, "expected 536870920 bytes, got 9"},
+        {RECORDIO_MAGIC + 1, 5, 0, 16, 16, 0,
+         "expected the magic number 0a 23 d7 ce, got 0b 23 d7 ce"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t header[RECORDIO_PART];
+        char text[RECORDIO_WHY];
+        const char *wrong;
+        uint64_t len, end;
+        unsigned flag;
+
+        store_le32(header, rows[i].magic);
+        store_le32(header + 4, rows[i].word);
+        wrong = recordio_part(header, rows[i].at, rows[i].size, &flag, &len, &end, text);
+        assert_int_equal(!wrong, !rows[i].want);
+        if (wrong)
+            assert_string_equal(wrong, rows[i].want);
+        assert_int_equal(flag, rows[i].flag);
+        assert_int_equal(len, rows[i].word & 0x1fffffff);
+        assert_int_equal(end, rows[i].end);
+    }
+}
+
+static void test_recordio_is_side__first_lines(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        bool is_cut, want;
+    } rows[] = {
+        {"x.idx", "0\t0\n", false, true},
+        {"x.idx", "0\t0", false, true},
+        {"x.idx", "0\t0", true, false},
+        {"x.idx", "0\t0\nx", true, true},
+        {"x.IDX", "18446744073709551615\t7\n", false, true},
+        {"x.idx", "18446744073709551616\t7\n", false, false},
+        {"x.idx", "0 0\n", false, false},
+        {"x.idx", "0\t0\r\n", false, false},
+        {"x.idx", "\t0\n", false, false},
+        {"x.idx", "0\t\n", false, false},
+        {"x.idx", "0\t0\t0\n", false, false},
+        {"x.idx", "", false, false},
+        {"x.txt", "0\t0\n", false, false},
+        {"x.lst", "0\t0\n", false, false},
+        {"x.lst", "0\t1\ta b.jpg\n", false, true},
+        {"x.lst", "  78 \t -1.5e+3\t2E0 \ta\n", false, true},
+        {"x.lst", "9\t1\t", false, true},
+        {"x.lst", "\t1\ta\n", false, false},
+        {"x.lst", " \t1\ta\n", false, false},
+        {"x.lst", "7x\t1\ta\n", false, false},
+        {"x.lst", "7 8\t1\ta\n", false, false},
+        {"x.lst", "7\tx\ta\n", false, false},
+        {"x.lst", "7\t1\ta\n", true, true},
+        {"x.lst", "7\t1\ta", true, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct probed_file file = {.name = rows[i].name,
+                                         .head = (const uint8_t *)rows[i].text,
+                                         .len = strlen(rows[i].text),
+                                         .whole = !rows[i].is_cut};
+
+        if (recordio_is_side(&file) != rows[i].want)
+            fail_msg("row %zu: %s", i, rows[i].text);
+        assert_int_equal(format_recordio.probe(&file), rows[i].want ? CLAIM_NAMED : CLAIM_NONE);
+    }
+    assert_true(recordio_is_beside("x.idx") && recordio_is_beside("x.lst"));
+    assert_false(recordio_is_beside("x.rec"));
+}
+
+static void test_recordio_take_idx__names(void **state)
+{
+    static const struct {
+        const char *rec, *other;
+        bool want;
+    } rows[] = {
+        {"a.rec", "a.idx", true},   {"a.rec", "a.IDX", true},     {"a", "a.idx", true},
+        {"a.rec", "b.idx", false},  {"a.rec", "a.idx.gz", false}, {"a.b.rec", "a.b.idx", true},
+        {"a.rec", "aa.idx", false}, {"a.rec", "a.lst", false},    {"a.b.rec", "a.idx", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct blob *blob = memory_blob_new("x", "", 0, 0, NULL);
+        struct source_file files[] = {{.name = rows[i].other, .blob = blob},
+                                      {.name = rows[i].rec, .blob = blob},
+                                      {.name = rows[i].other}};
+
+        assert_ptr_equal(recordio_take_idx(files, 3, 1), rows[i].want ? blob : NULL);
+        assert_ptr_equal(files[0].blob, rows[i].want ? NULL : blob);
+        blob_free(blob);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +238,9 @@ int main(void)
         cmocka_unit_test(test_recordio_read__another_index__eio),
         cmocka_unit_test(test_recordio_read__absent__one_fetch),
         cmocka_unit_test(test_recordio_read_idx__sizes),
+        cmocka_unit_test(test_recordio_part__headers__edges),
+        cmocka_unit_test(test_recordio_is_side__first_lines),
+        cmocka_unit_test(test_recordio_take_idx__names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,8 @@ struct made {
     unsigned flags, maker, mode;
     const char *unicode; /* in the extra field; NULL: none */
     bool is_deflated;
-    uint32_t size; /* that it says to have, with as few packed bytes as may be; 0: of content */
+    unsigned method; /* that it says to have; 0: as it is */
+    uint32_t size;   /* that it says to have, with as few packed bytes as may be; 0: of content */
 };
 
 static void put(uint8_t *to, size_t *len, const void *bytes, size_t n)
@@ -77,7 +78,7 @@ static void add_member(struct maker *m, const struct made *made)
         memcpy(extra + 9, made->unicode, strlen(made->unicode));
     }
     store_le16(local + 26, (uint16_t)name);
-    local[8] = entry[10] = made->is_deflated ? 8 : 0;
+    local[8] = entry[10] = made->is_deflated ? 8 : (uint8_t)made->method;
     store_le32(entry + 16,
                (uint32_t)crc32(0, (const Bytef *)made->content, (uInt)strlen(made->content)));
     entry[5] = (uint8_t)made->maker;
@@ -151,6 +152,11 @@ static void test_zip_listing__names__files_below_the_top(void **state)
                 {.name = "x/a/2.jpg", .content = ""});
     CHECK_PATHS("in/x/1.jpg\nin/x/x/2.jpg\n", 0, {.name = "1.jpg", .content = ""},
                 {.name = "x/2.jpg", .content = ""});
+    CHECK_PATHS("in/x/x/1\nin/x/y/2\n", 0, {.name = "x/1", .content = ""},
+                {.name = "y/2", .content = ""});
+    CHECK_PATHS("in/x/xx/1\n", 0, {.name = "xx/1", .content = ""});
+    CHECK_PATHS("in/x/1\nin/x/x/2\n", 0, {.name = "x/1", .content = ""},
+                {.name = "x/x/2", .content = ""});
     CHECK_PATHS("in/x/a/1\n", 1, {.name = "a/1", .content = ""}, {.name = "a\\6", .content = ""});
     CHECK_PATHS("in/x/ab/12\n", 1, {.name = "ab/12", .content = ""},
                 {.name = "abc\\de", .content = ""});
@@ -179,6 +185,69 @@ static void test_zip_listing__no_files__ignored(void **state)
                 {.name = "7", .content = "a/1", .maker = 3, .mode = 0120777});
     CHECK_PATHS("", 0, {.name = "__MACOSX/a", .content = ""}, {.name = "a/.b", .content = ""},
                 {.name = "Thumbs.db", .content = ""}, {.name = "a/", .content = ""});
+}
+
+/* Why a member is no file of the listing; "": it is not worth a note; NULL: it is one. */
+static void check_aside(const struct made *made, const char *why)
+{
+    AUTO_BLOB struct blob *blob = blob_of(made, 1, NULL);
+    AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
+
+    assert_int_equal(zip_list(blob, "in/x", "x", &list, NULL), 0);
+    assert_int_equal(list.files.n, !why);
+    assert_int_equal(list.n_aside, why && *why);
+    if (why && *why)
+        assert_diag_has(&list.aside, why);
+}
+
+static void test_zip_listing__one_member__why_it_is_no_file(void **state)
+{
+    static const struct {
+        struct made made;
+        const char *why;
+    } rows[] = {
+        {{.name = "", .content = ""}, ": it has no name"},
+        {{.name = "./", .content = ""}, ""},
+        {{.name = "/a", .content = ""}, "/a: its name is an absolute path"},
+        {{.name = "C:/a", .content = ""}, "C:/a: its name is an absolute path"},
+        {{.name = "C:\\a", .content = "", .maker = 3}, "C:\\a: its name is an absolute path"},
+        {{.name = "..a", .content = ""}, ""},
+        {{.name = "Ca/b", .content = ""}, NULL},
+        {{.name = "a\\b", .content = "", .maker = 3}, "a\\b: its name has a backslash"},
+        {{.name = "a/..", .content = ""}, "a/..: its name leads out of the archive by '..'"},
+        {{.name = "..a", .content = ""}, ""},
+        {{.name = "a..", .content = ""}, NULL},
+        {{.name = "a/.b", .content = ""}, ""},
+        {{.name = "a/desktop.ini", .content = ""}, ""},
+        {{.name = "a/Thumbs.db", .content = ""}, ""},
+        {{.name = "__MACOSX/a", .content = ""}, ""},
+        {{.name = "__MACOSX_/a", .content = ""}, NULL},
+        {{.name = "a", .content = "", .maker = 3, .mode = 0120777}, "a: it is a link or a device"},
+        {{.name = "a", .content = "", .maker = 3, .mode = 0777}, NULL},
+        {{.name = "a", .content = "", .mode = 0120777}, NULL},
+        {{.name = "a", .content = "", .method = 12}, "a: is packed by bzip2"},
+        {{.name = "a", .content = "", .method = 13}, "a: is packed by another one"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        check_aside(&rows[i].made, rows[i].why);
+}
+
+static void test_zip_listing__long_names__limits(void **state)
+{
+    char name[2049] = "";
+
+    (void)state;
+    memset(name, 'a', 256);
+    check_aside(&(struct made){.name = name, .content = ""}, "its name is longer than 255 bytes");
+    check_aside(&(struct made){.name = name + 1, .content = ""}, NULL);
+    for (size_t i = 0; i < sizeof(name) - 1; i++)
+        name[i] = i % 2 ? '/' : 'a';
+    name[2047] = 'a';
+    check_aside(&(struct made){.name = name, .content = ""}, "its path is too long");
+    check_aside(&(struct made){.name = name + 1, .content = ""}, "its name is an absolute path");
+    check_aside(&(struct made){.name = name + 2, .content = ""}, NULL);
 }
 
 static void check_refused(const struct made *made, size_t n, const char *message)
@@ -218,6 +287,7 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
         const struct format_setup setup = {.options.format = NULL};
         struct blob_faults faults = {.fail_read = 0};
         const struct members *members = NULL;
+        AUTO_FREE char *whole = NULL, *identity = NULL;
         struct diag d = DIAG_INIT;
         char text[13] = "";
 
@@ -232,6 +302,13 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
         assert_string_equal(text, "hello, world");
         assert_int_equal(blob_read(READ_WAITS, view, text, 4, 5, NULL), 0); /* over two files */
         assert_memory_equal(text, ", wo", 4);
+        assert_int_equal(blob_identity(archive->blob, &whole), 0);
+        assert_int_equal(blob_identity(view, &identity), 0);
+        assert_memory_equal(identity, whole, strlen(whole));
+        assert_string_equal(identity + strlen(whole), " zip 2 files e02f22b6dc6c8e77");
+        assert_int_equal(blob_check(view), 0);
+        faults.stale = true;
+        assert_int_equal(blob_check(view), -ESTALE);
     }
 }
 
@@ -532,6 +609,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zip_listing__names__files_below_the_top),
         cmocka_unit_test(test_zip_listing__no_files__ignored),
+        cmocka_unit_test(test_zip_listing__one_member__why_it_is_no_file),
+        cmocka_unit_test(test_zip_listing__long_names__limits),
         cmocka_unit_test(test_zip_listing__names_that_meet__ebadmsg),
         cmocka_unit_test(test_zip_view__versions_differ__no_read_outside),
         cmocka_unit_test(test_zip_view__two_sizes_of_one_member__no_read_outside),

@@ -46,6 +46,53 @@ static size_t make(uint8_t bytes[static 512])
     return at + 22;
 }
 
+#define END64                                                                                      \
+    245 /* where make64() has the record for 64 bits; the locator follows, then the end            \
+         */
+
+/* The same members, whose directory has its numbers of 64 bits in extra fields. */
+static size_t make64(uint8_t bytes[static 512])
+{
+    static const size_t numbers[] = {24, 8}; /* bytes of them: all, and the offset alone */
+    uint8_t entry[2][46 + 5];
+    size_t at = 91;
+
+    make(bytes);
+    memcpy(entry, bytes + at, sizeof(entry));
+    memset(bytes + at, 0, 512 - at);
+    for (int i = 0; i < 2; i++) {
+        uint8_t *field = bytes + at + 51;
+
+        memcpy(bytes + at, entry[i], 51);
+        store_le16(bytes + at + 30, (uint16_t)(6 + 4 + numbers[i]));
+        store_le16(field, 0x5455); /* of two bytes, which says nothing */
+        store_le16(field + 2, 2);
+        store_le16(field + 6, 1);
+        store_le16(field + 8, (uint16_t)numbers[i]);
+        field += 10;
+        for (size_t k = i ? 2 : 0; k < 3; k++, field += 8) {
+            uint8_t *number = bytes + at + (size_t[]){24, 20, 42}[k];
+
+            store_le64(field, load_le32(number));
+            store_le32(number, UINT32_MAX);
+        }
+        at += 51 + 10 + numbers[i];
+    }
+    assert_int_equal(at, END64);
+    store_le32(bytes + at, UINT32_C(0x06064b50));
+    store_le64(bytes + at + 24, 2);
+    store_le64(bytes + at + 32, 2);
+    store_le64(bytes + at + 40, END64 - 91);
+    store_le64(bytes + at + 48, 91);
+    store_le32(bytes + at + 56, UINT32_C(0x07064b50));
+    store_le64(bytes + at + 56 + 8, at);
+    store_le32(bytes + at + 56 + 16, 1);
+    at += 56 + 20;
+    store_le32(bytes + at, UINT32_C(0x06054b50));
+    memset(bytes + at + 4, 0xff, 16);
+    return at + 22;
+}
+
 /* Read the directory, and find all members: to member[2]. */
 static int open_zip(const uint8_t *bytes, size_t len, uint64_t fail_read, struct zip *ret,
                     struct zip_member *member, struct diag *d)
@@ -189,6 +236,7 @@ static void test_zip__damage__named(void **state)
         {22, 0, "end: expected the directory of the archive (50 4b 05 06 near the end), got none"},
         {22 - 4, 1, "byte 193: expected an archive of one file, got a part of one of several"},
         {22 - 8, 3, "an archive of one file, got a part of one of several"},
+        {22 - 12, 103, "directory: expected it to end at byte 193, got offset 91 and 103 bytes"},
         {22 - 16, 92, "directory: expected it to end at byte 193, got offset 92 and 102 bytes"},
         {22 + 102, 0, "byte 91: expected an entry of the directory (50 4b 01 02)"},
         {22 + 51 - 30, 1, "byte 142: expected an entry inside of the directory, got a longer one"},
@@ -220,6 +268,70 @@ static void test_zip__damage__named(void **state)
         bytes[len - rows[i].at] = rows[i].byte;
         assert_int_equal(open_zip(bytes, len, 0, &zip, member, &d), -EBADMSG);
         assert_diag_has(&d, rows[i].want);
+    }
+}
+
+static void test_zip__damage_of_64_bits__named(void **state)
+{
+#define FIELD      (91 + 51 + 6) /* of the numbers of the first member */
+#define NOT_64     "byte 245: expected the 64-bit end of an archive of one file, got something else"
+#define NOT_BEFORE "byte 301: expected the offset of a record before it, got another"
+    static const struct {
+        size_t at;
+        uint8_t byte;
+        const char *want; /* NULL: it is read */
+    } rows[] = {
+        {0, 0x50, NULL},
+        {END64, 0, NOT_64},
+        {END64 + 16, 1, NOT_64},
+        {END64 + 20, 1, NOT_64},
+        {END64 + 24, 1, NOT_64},
+        {END64 + 32, 3, NOT_64},
+        {END64 + 40, 155, "expected it to end at byte 245, got offset 91 and 155 bytes"},
+        {END64 + 47, 128, "got offset 91 and 9223372036854775962 bytes"},
+        {END64 + 48, 90, "expected it to end at byte 245, got offset 90 and 154 bytes"},
+        {END64 + 56, 0, "to end at byte 321, got offset 4294967295 and 4294967295 bytes"},
+        {END64 + 56 + 4, 1, "byte 301: expected an archive of one file"},
+        {END64 + 56 + 8, END64 + 1, NOT_BEFORE},
+        {END64 + 56 + 9, 2, NOT_BEFORE},
+        {END64 + 56 + 8, END64 - 1, "byte 244: expected the 64-bit end of an archive of one file"},
+        {END64 + 56 + 16, 0, NULL},
+        {END64 + 56 + 16, 2, "byte 301: expected an archive of one file"},
+        {END64 + 76 + 8, 0, "byte 321: expected an archive of one file"},
+        {END64 + 76 + 4, 0, "byte 321: expected an archive of one file"},
+        {FIELD, 2, "member x.npy: expected 4294967295 bytes from 4294967295 on"},
+        {FIELD - 4, 3, "member x.npy: expected 4294967295 bytes from 4294967295 on"},
+        {FIELD - 4, 34, "member x.npy: expected 4294967295 bytes from 4294967295 on"},
+        {FIELD + 2, 23,
+         "member x.npy: expected its numbers of 64 bits, got an extra field without"},
+        {FIELD + 2, 15,
+         "member x.npy: expected its numbers of 64 bits, got an extra field without"},
+        {FIELD + 2, 25, "member x.npy: expected 4294967295 bytes from 4294967295 on"},
+        {FIELD + 4, 4,
+         "member x.npy: expected as many bytes in the archive as it has, got 3 and 4"},
+        {FIELD + 12, 4, "got 4 and 3"},
+        {FIELD + 20, 1, "member x.npy: byte 1: expected its header"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_ZIP struct zip zip = {0};
+        struct zip_member member[2];
+        struct diag d = DIAG_INIT;
+        uint8_t bytes[512];
+        size_t len = make64(bytes);
+
+        bytes[rows[i].at] = rows[i].byte;
+        assert_int_equal(open_zip(bytes, len, 0, &zip, member, &d), rows[i].want ? -EBADMSG : 0);
+        if (rows[i].want) {
+            assert_diag_has(&d, rows[i].want);
+            continue;
+        }
+        assert_int_equal(zip.n, 2);
+        assert_int_equal(member[0].size, 3);
+        assert_int_equal(member[0].packed_size, 3);
+        assert_int_equal(member[0].at, 42);
+        assert_int_equal(member[1].at, 45 + 42);
     }
 }
 
@@ -290,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_zip__each_read_fails__reported),
         cmocka_unit_test(test_zip_check__numbers),
         cmocka_unit_test(test_zip__damage__named),
+        cmocka_unit_test(test_zip__damage_of_64_bits__named),
         cmocka_unit_test(test_zip__several_ends__the_right_one),
         cmocka_unit_test(test_zip_first_ends__head),
         cmocka_unit_test(test_zip_content__first_bytes),
