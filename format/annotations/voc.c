@@ -12,27 +12,31 @@
 
 #define VOC_DEPTH_MAX 64
 
+/* Elements that are read. */
 enum voc_element {
     VOC_XMIN, /* the corners, as in box */
     VOC_YMIN,
     VOC_XMAX,
     VOC_YMAX,
-    VOC_NAME, /* children of <object> */
+    VOC_NAME,
     VOC_DIFFICULT,
-    VOC_TRUNCATED,
+    VOC_TRUNCATED, /* so far they have a text */
     VOC_BNDBOX,
+    VOC_OBJECT,
+    VOC_ANNOTATION,
     VOC_OTHER,
+    VOC_FILE, /* no element: what the first one is in */
 };
 
-static const char *const voc_name[VOC_OTHER] = {"xmin", "ymin",      "xmax",      "ymax",
-                                                "name", "difficult", "truncated", "bndbox"};
-
-/* Depths of elements. */
-enum {
-    VOC_ROOT = 1,
-    VOC_OBJECT,
-    VOC_CHILD, /* of <object> */
-    VOC_CORNER,
+static const struct {
+    const char *name;
+    enum voc_element in;
+} voc_elements[VOC_OTHER] = {
+    [VOC_XMIN] = {"xmin", VOC_BNDBOX},           [VOC_YMIN] = {"ymin", VOC_BNDBOX},
+    [VOC_XMAX] = {"xmax", VOC_BNDBOX},           [VOC_YMAX] = {"ymax", VOC_BNDBOX},
+    [VOC_NAME] = {"name", VOC_OBJECT},           [VOC_DIFFICULT] = {"difficult", VOC_OBJECT},
+    [VOC_TRUNCATED] = {"truncated", VOC_OBJECT}, [VOC_BNDBOX] = {"bndbox", VOC_OBJECT},
+    [VOC_OBJECT] = {"object", VOC_ANNOTATION},   [VOC_ANNOTATION] = {"annotation", VOC_FILE},
 };
 
 struct voc {
@@ -42,9 +46,7 @@ struct voc {
     int r; /* of what failed first; then the handlers do nothing */
 
     unsigned depth;
-    bool in_object, in_box;
-    enum voc_element open; /* whose text is read */
-    unsigned open_depth;
+    uint8_t open[VOC_DEPTH_MAX + 1]; /* [depth + 1] enum voc_element, from VOC_FILE on */
     uint8_t text[BOX_NAME_MAX + DECIMAL_PAD];
     size_t len;
 
@@ -70,98 +72,72 @@ static bool voc_goes_on(struct voc *voc)
     return voc->r == 0;
 }
 
-/* Which element is it that begins now, if the object needs it? */
-static enum voc_element voc_element(const struct voc *voc, const char *name)
-{
-    enum voc_element e = VOC_XMIN;
-
-    while (e < VOC_OTHER && (voc->depth != (e < VOC_NAME ? VOC_CORNER : VOC_CHILD) ||
-                             strcmp(voc_name[e], name) != 0))
-        e++;
-    return voc->in_object && (e >= VOC_NAME || voc->in_box) ? e : VOC_OTHER;
-}
-
-static void voc_child(struct voc *voc, const char *name)
-{
-    enum voc_element e = voc_element(voc, name);
-
-    if (e == VOC_OTHER)
-        return;
-    if (voc->has & 1u << e) {
-        voc_stop(voc, box_bad(voc->file, "expected one <%s> in an <object>, got two", name));
-        return;
-    }
-    voc->has |= 1u << e;
-    if (e == VOC_BNDBOX) {
-        voc->in_box = true;
-        return;
-    }
-    voc->open = e;
-    voc->open_depth = voc->depth;
-    voc->len = 0;
-}
-
 static void voc_start(void *data, const XML_Char *name, const XML_Char **attributes)
 {
     struct voc *voc = data;
+    unsigned e = VOC_XMIN;
 
     (void)attributes;
     if (!voc_goes_on(voc))
         return;
-    voc->depth++;
-    if (voc->depth > VOC_DEPTH_MAX) {
+    if (voc->depth == VOC_DEPTH_MAX) {
         voc_stop(voc, box_bad(voc->file, "expected at most %d nested elements, got more",
                               VOC_DEPTH_MAX));
-    } else if (voc->depth == VOC_ROOT && strcmp(name, "annotation") != 0) {
+        return;
+    }
+    while (e < VOC_OTHER &&
+           (voc_elements[e].in != voc->open[voc->depth] || strcmp(voc_elements[e].name, name) != 0))
+        e++;
+    voc->open[++voc->depth] = (uint8_t)e;
+    if (voc->depth == 1 && e != VOC_ANNOTATION) {
         voc_stop(voc, box_bad(voc->file, "expected <annotation>, got <%.40s>", name));
-    } else if (voc->depth == VOC_OBJECT) {
-        voc->in_object = !strcmp(name, "object");
+    } else if (e == VOC_OBJECT) {
         voc->has = 0;
         voc->has_flag[0] = voc->has_flag[1] = false;
-    } else if (voc->depth > VOC_OBJECT) {
-        voc_child(voc, name);
+    } else if (e < VOC_OBJECT && voc->has & 1u << e) {
+        voc_stop(voc, box_bad(voc->file, "expected one <%s> in an <object>, got two", name));
+    } else if (e < VOC_OBJECT) {
+        voc->has |= 1u << e;
+        voc->len = 0;
     }
 }
 
 static void voc_text(void *data, const XML_Char *text, int len)
 {
     struct voc *voc = data;
+    unsigned e = voc->open[voc->depth];
 
-    if (voc->open == VOC_OTHER || voc->depth != voc->open_depth || !voc_goes_on(voc))
+    if (e > VOC_TRUNCATED || !voc_goes_on(voc))
         return;
     if ((size_t)len > BOX_NAME_MAX - voc->len) {
         voc_stop(voc, box_bad(voc->file, "<%s>: expected at most %d bytes, got more",
-                              voc_name[voc->open], BOX_NAME_MAX));
+                              voc_elements[e].name, BOX_NAME_MAX));
         return;
     }
     memcpy(voc->text + voc->len, text, (size_t)len);
     voc->len += (size_t)len;
 }
 
-/* The text of <difficult> or <truncated>: a whole number. Some tools write Unspecified, or nothing,
- * where they do not know. */
-static int voc_flag(struct voc *voc, struct box_cell cell, size_t i)
-{
-    if (!cell.len || (cell.len == 11 && !memcmp(cell.text, "Unspecified", 11)))
-        return 0;
-    voc->has_flag[i] = true;
-    return box_whole_number(voc->file, cell, voc_name[voc->open], INT32_MIN, &voc->flag[i]);
-}
-
-/* The element whose text was read is complete. */
-static int voc_value(struct voc *voc)
+/* An element is complete that has a text. <difficult> and <truncated> are whole numbers: some tools
+ * write Unspecified, or nothing, where they do not know. */
+static int voc_value(struct voc *voc, unsigned e)
 {
     struct box_cell cell;
 
     memset(voc->text + voc->len, 0, DECIMAL_PAD);
     cell = box_trimmed((struct box_cell){voc->text, voc->len});
-    if (voc->open < VOC_NAME) /* a blank follows the number, or a zero byte */
-        return box_number(voc->file, cell, voc_name[voc->open], &voc->box[voc->open]);
-    if (voc->open != VOC_NAME)
-        return voc_flag(voc, cell, voc->open - VOC_DIFFICULT);
-    memcpy(voc->name, cell.text, cell.len);
-    voc->name_len = cell.len;
-    return 0;
+    if (e < VOC_NAME) /* a blank follows the number, or a zero byte */
+        return box_number(voc->file, cell, voc_elements[e].name, &voc->box[e]);
+    if (e == VOC_NAME) {
+        memcpy(voc->name, cell.text, cell.len);
+        voc->name_len = cell.len;
+        return 0;
+    }
+    if (!cell.len || (cell.len == 11 && !memcmp(cell.text, "Unspecified", 11)))
+        return 0;
+    voc->has_flag[e - VOC_DIFFICULT] = true;
+    return box_whole_number(voc->file, cell, voc_elements[e].name, INT32_MIN,
+                            &voc->flag[e - VOC_DIFFICULT]);
 }
 
 /* The object is complete. */
@@ -172,7 +148,7 @@ static int voc_object(struct voc *voc)
 
     for (enum voc_element e = 0; e <= VOC_NAME; e++)
         if (!(voc->has & 1u << e))
-            return box_bad(voc->file, "expected <%s> in %s, got none", voc_name[e],
+            return box_bad(voc->file, "expected <%s> in %s, got none", voc_elements[e].name,
                            e < VOC_NAME ? "the <bndbox> of an <object>" : "an <object>");
     memcpy(object.box, voc->box, sizeof(voc->box));
     for (size_t i = 0; i < 2; i++) {
@@ -185,21 +161,14 @@ static int voc_object(struct voc *voc)
 static void voc_end(void *data, const XML_Char *name)
 {
     struct voc *voc = data;
-    int r = 0;
+    unsigned e;
+    int r;
 
     (void)name;
     if (!voc_goes_on(voc))
         return;
-    if (voc->open != VOC_OTHER && voc->depth == voc->open_depth) {
-        r = voc_value(voc);
-        voc->open = VOC_OTHER;
-    } else if (voc->depth == VOC_CHILD) {
-        voc->in_box = false;
-    } else if (voc->depth == VOC_OBJECT && voc->in_object) {
-        r = voc_object(voc);
-        voc->in_object = false;
-    }
-    voc->depth--;
+    e = voc->open[voc->depth--];
+    r = e <= VOC_TRUNCATED ? voc_value(voc, e) : e == VOC_OBJECT ? voc_object(voc) : 0;
     if (r < 0)
         voc_stop(voc, r);
 }
@@ -248,7 +217,7 @@ static int voc_bad(struct voc *voc)
 static int voc_parse(struct box_reader *reader, struct box_file *file)
 {
     struct voc voc = {
-        .parser = XML_ParserCreate(NULL), .file = file, .reader = reader, .open = VOC_OTHER};
+        .parser = XML_ParserCreate(NULL), .file = file, .reader = reader, .open = {VOC_FILE}};
 
     if (!voc.parser)
         return -ENOMEM;
