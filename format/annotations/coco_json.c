@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "format/annotations/coco.h"
 #include "format/annotations/coco_data.h"
@@ -43,19 +42,13 @@ static int coco_json_wrong(struct coco_reader *g, const char *name, const char *
 /* A whole number, which may be written as 1.0 or 1e3. */
 static bool coco_json_whole(const char *text, size_t len, int64_t *ret)
 {
-    bool is_negative = *text == '-';
-    uint64_t magnitude = 0;
+    char *end;
     double v;
 
-    if (number_parse(text + is_negative, len - is_negative, INT64_MAX, &magnitude) ==
-        len - is_negative) {
-        *ret = is_negative ? -(int64_t)magnitude : (int64_t)magnitude;
+    errno = 0;
+    *ret = strtoll(text, &end, 10);
+    if (!*end && !errno)
         return true;
-    }
-    if (!strcmp(text, "-9223372036854775808")) {
-        *ret = INT64_MIN;
-        return true;
-    }
     if (!text[strcspn(text, ".eE")])
         return false;
     if (!decimal_parse_double((const uint8_t *)text, (const uint8_t *)text + len, &v) ||

@@ -1,5 +1,5 @@
-/* The place in the grammar is in `expects`, the open objects and lists are bits of `lists`: no call
- * goes deeper for a deeper text. */
+/* The last token says the place in the grammar, the open objects and lists are bits of `lists`: no
+ * call goes deeper for a deeper text. */
 #include "format/annotations/json_stream.h"
 
 #include <errno.h>
@@ -16,15 +16,6 @@
 #define NO_BYTE  (-1)
 #define REWRITE  "Write the file again with a JSON library"
 #define TOO_LONG "expected at most %u bytes, got more. Shorten it in the file"
-
-enum json_expects {
-    EXPECTS_START, /* the value that the text is */
-    EXPECTS_VALUE,
-    EXPECTS_ITEM_OR_END, /* after [ */
-    EXPECTS_NAME,
-    EXPECTS_NAME_OR_END, /* after { */
-    EXPECTS_COMMA,       /* after a value: that, the end of what it is in, or of the text */
-};
 
 void json_stream_init(struct json_stream *s, const struct blob *blob, const char *name,
                       struct diag *d)
@@ -399,7 +390,6 @@ static int json_stream_open(struct json_stream *s, bool is_list)
     s->lists[s->depth / 8] = (uint8_t)((s->lists[s->depth / 8] & ~bit) | (is_list ? bit : 0));
     s->depth++;
     s->token = is_list ? JSON_TOKEN_LIST : JSON_TOKEN_OBJECT;
-    s->expects = is_list ? EXPECTS_ITEM_OR_END : EXPECTS_NAME_OR_END;
     return 0;
 }
 
@@ -408,13 +398,11 @@ static int json_stream_close(struct json_stream *s)
     s->token = json_stream_in_list(s) ? JSON_TOKEN_LIST_END : JSON_TOKEN_OBJECT_END;
     s->p++;
     s->depth--;
-    s->expects = EXPECTS_COMMA;
     return 0;
 }
 
 static int json_stream_value(struct json_stream *s, int byte)
 {
-    s->expects = EXPECTS_COMMA;
     switch (byte) {
     case '{':
     case '[':
@@ -446,7 +434,6 @@ static int json_stream_name(struct json_stream *s, int byte)
     if (byte != '"')
         return json_stream_unexpected(s, "the name of a member in quotes");
     s->token = JSON_TOKEN_NAME;
-    s->expects = EXPECTS_VALUE;
     r = json_stream_string(s);
     if (r < 0)
         return r;
@@ -456,10 +443,9 @@ static int json_stream_name(struct json_stream *s, int byte)
     return 0;
 }
 
-/* After a value. true: it was a comma, and the next value or name follows. */
-static int json_stream_comma(struct json_stream *s, int byte, bool *ret_goes_on)
+/* After a value: 1: a comma; 0: the end of what it is in, or of the text; or an error. */
+static int json_stream_comma(struct json_stream *s, int byte)
 {
-    *ret_goes_on = false;
     s->token = JSON_TOKEN_END;
     if (!s->depth)
         return byte == NO_BYTE && !s->error ? 0 : json_stream_unexpected(s, "the end of the file");
@@ -468,39 +454,29 @@ static int json_stream_comma(struct json_stream *s, int byte, bool *ret_goes_on)
     if (byte != ',')
         return json_stream_unexpected(s, json_stream_in_list(s) ? "a comma or ]" : "a comma or }");
     s->p++;
-    s->expects = json_stream_in_list(s) ? EXPECTS_VALUE : EXPECTS_NAME;
-    *ret_goes_on = true;
-    return 0;
-}
-
-/* Skip a byte order mark. */
-static void json_stream_start(struct json_stream *s)
-{
-    if (json_stream_byte(s) != NO_BYTE)
-        s->p += utf8_mark(s->p, (size_t)(s->last - s->p));
-    s->expects = EXPECTS_VALUE;
+    return 1;
 }
 
 int json_stream_next(struct json_stream *s)
 {
-    bool goes_on = true;
+    const enum json_token before = s->token;
+    const bool is_opened = before == JSON_TOKEN_OBJECT || before == JSON_TOKEN_LIST;
     int byte, r;
 
-    if (s->expects == EXPECTS_START)
-        json_stream_start(s);
+    if (before == JSON_TOKEN_END && json_stream_byte(s) != NO_BYTE) /* a byte order mark */
+        s->p += utf8_mark(s->p, (size_t)(s->last - s->p));
     byte = json_stream_visible(s);
     s->at = json_stream_place(s);
-    if (s->expects == EXPECTS_COMMA) {
-        r = json_stream_comma(s, byte, &goes_on);
-        if (r < 0 || !goes_on)
+    if (!is_opened && before != JSON_TOKEN_END && before != JSON_TOKEN_NAME) {
+        r = json_stream_comma(s, byte);
+        if (r <= 0)
             return r;
         byte = json_stream_visible(s);
         s->at = json_stream_place(s);
     }
-    if ((s->expects == EXPECTS_ITEM_OR_END && byte == ']') ||
-        (s->expects == EXPECTS_NAME_OR_END && byte == '}'))
+    if (is_opened && byte == (json_stream_in_list(s) ? ']' : '}'))
         return json_stream_close(s);
-    if (s->expects == EXPECTS_NAME || s->expects == EXPECTS_NAME_OR_END)
+    if (s->depth && !json_stream_in_list(s) && before != JSON_TOKEN_NAME)
         return json_stream_name(s, byte);
     return json_stream_value(s, byte);
 }

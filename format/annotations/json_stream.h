@@ -33,7 +33,7 @@ enum json_token {
 };
 
 struct json_stream {
-    enum json_token token; /* the last one */
+    enum json_token token; /* the last one; JSON_TOKEN_END before the first */
     uint64_t at;           /* its first byte, counted from the start of the text */
     const char *text;      /* of a name, string or number: decoded, NUL-ended, without other NULs;
                             * valid until the next call. After a number DECIMAL_PAD bytes follow. */
@@ -47,7 +47,6 @@ struct json_stream {
     const uint8_t *p, *last; /* bytes that were read and not used yet */
     uint64_t last_at;        /* the place of `last`, counted from the start of the text */
     int error;               /* of a read; 0: none */
-    int expects;             /* enum json_expects */
     bool skips;              /* nothing is kept */
     unsigned depth;
     uint8_t lists[JSON_STREAM_DEPTH / 8]; /* bit i: level i is a list */
