@@ -25,9 +25,9 @@ static bool table_bit(uint8_t *bits, uint32_t i)
 
 /* The pictures of a column, rows without the header: which each names, how many have a row, and how
  * many several. */
-static int table_find_pictures(const struct table *t, size_t column, size_t rows,
-                               struct picture_table *ret)
+static int table_find_pictures(const struct table *t, size_t column, size_t rows)
 {
+    struct picture_table *ret = &t->column[column].found;
     AUTO_FREE uint8_t *seen = NULL, *repeated = NULL;
     uint32_t most = 0;
 
@@ -59,16 +59,8 @@ static int table_find_key(struct table *t, size_t rows, struct text *reason)
     uint64_t several;
 
     for (size_t i = 0; i < t->cells.n; i++)
-        if (t->column[i].may_be_key) {
-            AUTO_FREE uint32_t *picture = NULL;
-            struct picture_table found = {0};
-            int r = table_find_pictures(t, i, rows, &found);
-
-            picture = found.picture;
-            if (r < 0)
-                return r;
-            t->column[i].distinct = found.matched;
-        }
+        if (t->column[i].may_be_key && table_find_pictures(t, i, rows) < 0)
+            return -ENOMEM;
     t->key = table_best_key(t, least, &several);
     if (t->key != SIZE_MAX)
         return 0;
@@ -292,26 +284,20 @@ static int table_add_fields(struct table *t, struct picture_table *made)
  * are rows. */
 static int table_find_rival(const struct table *t, struct picture_table *made)
 {
-    int r = 0;
-
-    for (size_t i = 0; i < t->cells.n && !made->rival && r == 0; i++) {
+    for (size_t i = 0; i < t->cells.n && !made->rival; i++) {
         const struct table_column *c = &t->column[i];
-        struct picture_table found = {0};
 
-        if (i == t->key || !table_is_named(c) || !c->distinct || 2 * c->distinct < made->rows ||
-            table_is_formed(c) != table_is_formed(&t->column[t->key]))
-            continue;
-        r = table_find_pictures(t, i, made->rows, &found);
-        if (r == 0 && memcmp(found.picture, made->picture, made->rows * sizeof(*made->picture)) &&
+        if (i != t->key && table_is_named(c) && c->found.matched &&
+            2 * c->found.matched >= made->rows &&
+            table_is_formed(c) == table_is_formed(&t->column[t->key]) &&
+            memcmp(c->found.picture, made->picture, made->rows * sizeof(*made->picture)) != 0 &&
             !(made->rival = table_option_name(t, i)))
-            r = -ENOMEM;
-        free(found.picture);
+            return -ENOMEM;
     }
-    return r;
+    return 0;
 }
 
-/* rows: without the header. */
-static int table_make(struct table *t, size_t rows, struct picture_table **ret)
+static int table_make(struct table *t, struct picture_table **ret)
 {
     const bool is_words = t->separator == TABLE_WORDS;
     AUTO_PICTURE_TABLE struct picture_table *made = calloc(1, sizeof(*made));
@@ -319,16 +305,15 @@ static int table_make(struct table *t, size_t rows, struct picture_table **ret)
 
     if (!made)
         return -ENOMEM;
-    *made = (struct picture_table){.rows = rows,
-                                   .label = SIZE_MAX,
-                                   .separator = t->separator,
-                                   .key = table_option_name(t, t->key),
-                                   .column = calloc(t->cells.n + 1, sizeof(*made->column))};
+    *made = t->column[t->key].found;
+    t->column[t->key].found.picture = NULL;
+    made->label = SIZE_MAX;
+    made->separator = t->separator;
+    made->key = table_option_name(t, t->key);
+    made->column = calloc(t->cells.n + 1, sizeof(*made->column));
     if (!made->key || !made->column)
         return -ENOMEM;
-    r = table_find_pictures(t, t->key, rows, made);
-    if (r == 0)
-        r = table_find_rival(t, made);
+    r = table_find_rival(t, made);
     if (r == 0)
         r = table_add_fields(t, made);
     if (r == 0 && is_words)
@@ -384,7 +369,7 @@ int picture_table_read(const struct blob *blob, const char *file, const struct p
         return -EDOM;
     }
     r = table_find_key(&t, rows, reason);
-    return r < 0 ? r : table_make(&t, rows, ret);
+    return r < 0 ? r : table_make(&t, ret);
 }
 
 void picture_table_free(struct picture_table *t)

@@ -119,10 +119,10 @@ static bool table_is_better_key(const struct table_column *a, const struct table
     if (table_is_named(a) != table_is_named(b)) {
         const struct table_column *named = table_is_named(a) ? a : b;
 
-        if (named->distinct == named->matched)
+        if (named->found.matched == named->matched)
             return named == a;
     }
-    return a->matched != b->matched ? a->matched > b->matched : a->distinct > b->distinct;
+    return a->matched != b->matched ? a->matched > b->matched : a->found.matched > b->found.matched;
 }
 
 size_t table_most_matched(const struct table *t)

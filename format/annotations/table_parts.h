@@ -25,12 +25,12 @@ struct table_column {
     bool is_omitted; /* the options name others */
     /* What was seen in its rows: */
     enum table_type type;
-    unsigned width;          /* whole numbers in each cell */
-    size_t matched;          /* cells that name a picture, */
-    size_t formed;           /* and have an extension or a path */
-    struct table_text match; /* the first of them */
-    uint64_t several;        /* the first line whose cell names several pictures; 0: none does */
-    size_t distinct;         /* pictures that the cells name; known after all rows */
+    unsigned width;             /* whole numbers in each cell */
+    size_t matched;             /* cells that name a picture, */
+    size_t formed;              /* and have an extension or a path */
+    struct table_text match;    /* the first of them */
+    uint64_t several;           /* the first line whose cell names several pictures; 0: none does */
+    struct picture_table found; /* of a possible key, after all rows: which pictures it names */
 };
 
 struct table {

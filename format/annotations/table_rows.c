@@ -127,8 +127,10 @@ static int table_rows_next(struct table *t)
 
 void table_release(struct table *t)
 {
-    for (size_t i = 0; i < t->cells.n && t->column; i++)
+    for (size_t i = 0; i < t->cells.n && t->column; i++) {
         free(t->column[i].name);
+        free(t->column[i].found.picture);
+    }
     free(t->column);
     free(t->line);
     value_columns_release(&t->cells);
