@@ -7,7 +7,7 @@
  *   classes  all sounds are one or two folders deeper: the first is the class, such as a speaker.
  *   flat     the folder has the sounds itself.
  *
- * Texts say the rest, by their lines, once the datasets are known (sounds_lines.c, sounds_texts.c).
+ * Texts say the rest, by their lines, once the datasets are known (sounds_texts.c).
  * Where none says anything, this rule does not hold. */
 #include <limits.h>
 #include <stdio.h>

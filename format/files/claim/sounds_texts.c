@@ -1,4 +1,12 @@
-/* What texts say of sounds becomes columns, and datasets. */
+/* What texts say of sounds becomes columns, and datasets. Their lines say what they are: which cell
+ * of most of the first ones is the name, stem or path of a sound, and what else there is.
+ *
+ *   transcript  the first word or cell, and a text.
+ *   table       one cell of several, between tabs or '|'. A quote is a character. With a header
+ *               that calls them a path, its rows are a dataset.
+ *   list        a path alone, or a number and a path: a dataset for each list, or number.
+ *   pairs       two sounds in a line: it is said that they are ignored. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,19 +15,234 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "format/files/claim/annotations.h"
 #include "format/files/claim/sounds.h"
-#include "format/files/claim/sounds_lines.h"
 #include "format/files/claim/words.h"
+#include "format/rows/row.h"
 
+#define HEAD_LINES   64
+#define CELLS_MOST   64
 #define IGNORED_MOST 8
 #define TEXTS_MOST   100000 /* files that are read */
 #define PARTS        3      /* of a list with numbers: 1 is train, 2 dev, 3 test */
+
+struct cells {
+    const char *text[CELLS_MOST];
+    size_t len[CELLS_MOST];
+    unsigned n;
+};
 
 /* What joined texts say, by a name, in the order in which they come. */
 struct sound_columns {
     struct value_columns texts;
     uint32_t **row; /* [texts.n][pictures] of each sound; VALUE_NO_ROW: it has none */
 };
+
+/* What a text is. */
+enum text_use {
+    TEXT_NONE,
+    TEXT_JOINED, /* a row for each sound, whose cells are fields */
+    TEXT_ROWS,   /* its rows are a dataset */
+    TEXT_LIST,
+};
+
+struct sound_text {
+    struct annotating *a;
+    size_t file;
+    const char *name;
+    char separator;
+    unsigned key, cells; /* the cell that names sounds; of a line */
+    bool has_header, has_number;
+    enum text_use use;
+    const char *wrong;        /* NULL; or why it is ignored, for people: then it is TEXT_NONE */
+    char *header[CELLS_MOST]; /* [cells] or NULL: names of fields */
+    uint64_t missing, repeated;
+    struct sound_columns *joined;
+    /* Rows and lists have these; a list with numbers has a dataset for each, others number 0: */
+    uint32_t *picture[PARTS + 1]; /* [n] in the order of the rows */
+    size_t n[PARTS + 1];
+    struct value_columns columns; /* of all cells */
+};
+
+static void sound_text_release(struct sound_text *t)
+{
+    for (unsigned i = 0; i < CELLS_MOST; i++)
+        free(t->header[i]);
+    for (size_t i = 0; i <= PARTS; i++)
+        free(t->picture[i]);
+    value_columns_release(&t->columns);
+}
+
+/* Split a line into cells. A separator ' ' is any run of spaces and tabs. */
+static void texts_split(const char *line, size_t len, char separator, struct cells *ret)
+{
+    ret->n = 0;
+    while (len && line[len - 1] == '\r')
+        len--;
+    for (const char *end = line + len;;) {
+        const char *next;
+
+        while (separator == ' ' && line < end && (*line == ' ' || *line == '\t'))
+            line++;
+        next = memchr(line, separator, (size_t)(end - line));
+        next = next ? next : end;
+        if (ret->n == CELLS_MOST || (separator == ' ' && line == end))
+            return;
+        ret->text[ret->n] = line;
+        ret->len[ret->n++] = (size_t)(next - line);
+        if (next == end)
+            return;
+        line = next + 1;
+    }
+}
+
+/* The sound that a cell names; PICTURE_NONE, PICTURE_SEVERAL. */
+static uint32_t texts_find(const struct sound_text *t, const struct cells *cells, unsigned i)
+{
+    return i < cells->n ? picture_find(&t->a->pictures.names, cells->text[i], cells->len[i])
+                        : PICTURE_NONE;
+}
+
+static struct row_walk texts_walk(const struct sound_text *t, const struct blob *blob)
+{
+    return (struct row_walk){
+        .blob = blob, .format = TABLE_LINES, .end = blob->size, .name = t->name};
+}
+
+/* ---- the first lines ---- */
+
+/* Their bytes, each line ended by '\n'. 0; -EDOM: it is no text; or -errno. */
+static int texts_read_head(const struct sound_text *t, const struct blob *blob, struct text *ret,
+                           struct diag *d)
+{
+    AUTO(row_walk_release) struct row_walk walk = texts_walk(t, blob);
+    struct row_bytes row;
+    int r = 0;
+
+    text_add(ret, "%s", "");
+    for (unsigned n = 0; n < HEAD_LINES && (r = row_walk_next(&walk, &row, d)) == 1; n++) {
+        if (memchr(row.bytes, '\0', row.len))
+            return -EDOM;
+        text_add_bytes(ret, row.bytes, row.len);
+        text_add_bytes(ret, "\n", 1);
+    }
+    return ret->failed ? -ENOMEM : r < 0 ? r : 0;
+}
+
+/* Split the line at *at, and move to the next one. false: there is none. */
+static bool texts_next(const char **at, char separator, struct cells *ret)
+{
+    const size_t len = strcspn(*at, "\n");
+
+    if (!**at)
+        return false;
+    texts_split(*at, len, separator, ret);
+    *at += len + 1;
+    return true;
+}
+
+/* How many lines have a sound in each cell, and the most cells of a line. Returns how many lines
+ * there are. */
+static unsigned texts_count(struct sound_text *t, const char *head, unsigned ret[static CELLS_MOST])
+{
+    struct cells cells;
+    unsigned n = 0;
+
+    memset(ret, 0, CELLS_MOST * sizeof(*ret));
+    for (t->cells = 0; texts_next(&head, t->separator, &cells); n++) {
+        t->cells = cells.n > t->cells ? cells.n : t->cells;
+        for (unsigned k = 0; k < cells.n; k++)
+            ret[k] += texts_find(t, &cells, k) < PICTURE_SEVERAL;
+    }
+    return n;
+}
+
+/* Keep the first line if it is a header: its cell names no sound, and looks like a word. */
+static int texts_keep_header(struct sound_text *t, const struct cells *cells)
+{
+    const unsigned key = t->key;
+
+    if (t->separator == ' ' || key >= cells->n || !cells->len[key] ||
+        texts_find(t, cells, key) != PICTURE_NONE)
+        return 0;
+    for (size_t i = 0; i < cells->len[key]; i++)
+        if (!isalpha((unsigned char)cells->text[key][i]) && cells->text[key][i] != '_')
+            return 0;
+    t->has_header = true;
+    for (unsigned i = 0; i < cells->n; i++)
+        if (!(t->header[i] = strndup(cells->text[i], cells->len[i])))
+            return -ENOMEM;
+    return 0;
+}
+
+/* Without a header: one text, or that and what is spoken. The rows of a file that is called by a
+ * part of a dataset are one. */
+static int texts_judge_columns(struct sound_text *t, const char *head)
+{
+    static const char *const names[] = {"text", "normalized"};
+    struct cells cells;
+
+    t->use = TEXT_JOINED;
+    if (t->separator == ' ')
+        return 0;
+    while (t->cells > 2 && texts_next(&head, t->separator, &cells)) {
+        struct row_cell cell = {.type = CELL_TEXT};
+
+        cell.text = cells.n > 1 ? cells.text[1] : "";
+        cell.len = cells.n > 1 ? cells.len[1] : 0;
+        row_cell_judge_number(&cell);
+        if (t->cells > 3 || cell.type == CELL_INTEGER)
+            t->wrong = "its columns have no names";
+    }
+    for (unsigned i = 1; i < t->cells && !t->wrong; i++) {
+        t->header[i] = strdup(names[i - 1]);
+        if (!t->header[i])
+            return -ENOMEM;
+    }
+    t->use = t->wrong                                                    ? TEXT_NONE
+             : words_have_split(t->name, name_stem_alone(t->name), NULL) ? TEXT_ROWS
+                                                                         : TEXT_JOINED;
+    return 0;
+}
+
+/* Find out by its first lines what a text is. 0; -EDOM: it is no text; or -errno. */
+static int texts_judge(struct sound_text *t, const struct blob *blob, struct diag *d)
+{
+    static const char *const paths[] = {"path", "file",  "file_name",  "filename",
+                                        "wav",  "audio", "audio_path", NULL};
+    unsigned matched[CELLS_MOST], most;
+    AUTO_TEXT struct text lines = {0};
+    const char *head, *line;
+    struct cells first;
+    int r = texts_read_head(t, blob, &lines, d);
+
+    if (r < 0)
+        return r;
+    head = line = lines.data;
+    t->separator = strchr(head, '\t') ? '\t' : strchr(head, '|') ? '|' : ' ';
+    most = texts_count(t, head, matched);
+    while (t->key < t->cells && (!matched[t->key] || 2 * matched[t->key] < most - (most > 1)))
+        t->key++;
+    if (t->key >= t->cells)
+        return 0;
+    texts_next(&line, t->separator, &first);
+    if (most > 1 && texts_keep_header(t, &first) < 0)
+        return -ENOMEM;
+    if (t->key + 1 < t->cells && 2 * matched[t->key + 1] >= most && t->separator == ' ') {
+        t->wrong = "its lines are pairs";
+    } else if (t->separator == ' ' && t->cells == t->key + 1 && t->key < 2) {
+        t->use = TEXT_LIST;
+        t->has_number = t->key == 1;
+    } else if (t->has_header) {
+        if (word_is_one_of(t->header[t->key], strlen(t->header[t->key]), paths))
+            t->use = TEXT_ROWS;
+        else
+            t->wrong = "it has no column path";
+    } else if (t->key == 0 && t->cells > 1) {
+        r = texts_judge_columns(t, head);
+    }
+    return r;
+}
 
 /* ---- joined texts ---- */
 
@@ -35,69 +258,55 @@ static const char *texts_field(const struct sound_text *t, char ret[static 64])
     return words_have(ret, strlen(ret), words) ? "txt" : ret;
 }
 
-/* The number of a column, which may be new. */
-static int texts_column(const struct annotating *a, struct sound_columns *t, const char *name,
-                        unsigned *ret)
+/* The column of that name may be new. */
+static int texts_join_one(struct sound_text *t, const char *name, uint32_t picture,
+                          const char *text, size_t len)
 {
-    struct value_column *c = value_columns_find(&t->texts, name);
+    struct sound_columns *joined = t->joined;
+    struct value_column *c = value_columns_find(&joined->texts, name);
+    const size_t n = t->a->pictures.n;
     uint32_t *row;
 
-    *ret = (unsigned)(c ? c - t->texts.column : t->texts.n);
-    if (c)
-        return 0;
-    row = malloc((a->pictures.n + 1) * sizeof(*row));
-    if (!row || !search_capacity(a->s, &t->row, *ret, sizeof(row)) ||
-        value_columns_add(&t->texts, name, VALUE_TEXT, DTYPE_U1, true, 0, &c) < 0) {
-        free(row);
-        return -ENOMEM;
+    if (!c) {
+        AUTO_FREE uint32_t *made = malloc((n + 1) * sizeof(*made));
+
+        if (!made || !search_capacity(t->a->s, &joined->row, joined->texts.n, sizeof(made)) ||
+            value_columns_add(&joined->texts, name, VALUE_TEXT, DTYPE_U1, true, 0, &c) < 0)
+            return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+            made[i] = VALUE_NO_ROW;
+        joined->row[joined->texts.n - 1] = TAKE_PTR(made);
     }
-    for (size_t i = 0; i < a->pictures.n; i++)
-        row[i] = VALUE_NO_ROW;
-    t->row[*ret] = row;
-    return 0;
-}
-
-static int texts_join_one(struct sound_text *t, struct sound_columns *columns, const char *name,
-                          uint32_t picture, const char *text, size_t len)
-{
-    struct value_column *c;
-    unsigned i;
-    int r = texts_column(t->a, columns, name, &i);
-
-    if (r < 0)
-        return r;
-    c = &columns->texts.column[i];
-    if (columns->row[i][picture] != VALUE_NO_ROW) {
+    row = &joined->row[c - joined->texts.column][picture];
+    if (*row != VALUE_NO_ROW) {
         t->repeated++;
         return 0;
     }
-    columns->row[i][picture] = (uint32_t)c->rows;
+    *row = (uint32_t)c->rows;
     return value_column_set(c, c->rows, text, len);
 }
 
-/* A row without a header: two cells more are a text and the same as it is spoken. */
-static int texts_join_row(struct sound_text *t, struct sound_columns *columns,
-                          const struct row_bytes *row, const struct cells *cells, uint32_t picture)
+/* All after the key is one text; or each cell is one, if there are more than two. */
+static int texts_join_row(struct sound_text *t, const struct row_bytes *row,
+                          const struct cells *cells, uint32_t picture)
 {
+    const char *text = cells->text[0] + cells->len[0], *end = row->bytes + row->len;
     char field[64];
     int r = 0;
 
-    if (t->separator == ' ' || t->cells == 2) {
-        const char *text = cells->text[0] + cells->len[0], *end = row->bytes + row->len;
-
-        while (text < end && (*text == ' ' || *text == '\t' || *text == t->separator))
-            text++;
-        while (end > text && (end[-1] == '\r' || end[-1] == ' '))
-            end--;
-        return end == text ? 0
-                           : texts_join_one(t, columns, texts_field(t, field), picture, text,
-                                            (size_t)(end - text));
+    if (t->cells > 2 && t->separator != ' ') {
+        for (unsigned i = 1; i < cells->n && i < t->cells && r == 0; i++)
+            if (cells->len[i])
+                r = texts_join_one(t, t->header[i], picture, cells->text[i], cells->len[i]);
+        return r;
     }
-    for (unsigned i = 1; i < cells->n && i < 3 && r == 0; i++)
-        if (cells->len[i])
-            r = texts_join_one(t, columns, sound_text_names[i - 1], picture, cells->text[i],
-                               cells->len[i]);
-    return r;
+    while (text < end && (*text == ' ' || *text == '\t' || *text == t->separator))
+        text++;
+    while (end > text && (end[-1] == '\r' || end[-1] == ' '))
+        end--;
+    return end == text
+               ? 0
+               : texts_join_one(t, texts_field(t, field), picture, text, (size_t)(end - text));
 }
 
 /* Add the joined columns to a set. */
@@ -126,61 +335,21 @@ static void texts_end_columns(struct set *set, const struct sound_columns *colum
 
 /* ---- rows that are datasets ---- */
 
-/* A list with numbers has a dataset for each; others have number 0. */
-struct text_rows {
-    uint32_t *picture[PARTS + 1]; /* [n] in the order of the rows */
-    size_t n[PARTS + 1];
-    struct value_columns columns; /* of the cells but the key */
-};
-
-static void text_rows_release(struct text_rows *rows)
-{
-    for (size_t i = 0; i <= PARTS; i++)
-        free(rows->picture[i]);
-    value_columns_release(&rows->columns);
-}
-
-/* Is a cell a column of the dataset? */
-static bool texts_is_column(const struct sound_text *t, unsigned cell)
-{
-    return t->use == TEXT_ROWS && cell != t->key && t->header[cell] && *t->header[cell];
-}
-
-static int texts_begin_rows(const struct sound_text *t, struct text_rows *rows)
-{
-    int r = 0;
-
-    for (unsigned i = 0; i < t->cells && r == 0; i++) {
-        struct value_column *c;
-
-        if (texts_is_column(t, i))
-            r = value_columns_add(&rows->columns, t->header[i], VALUE_TEXT, DTYPE_U1, true, 0, &c);
-    }
-    return r;
-}
-
-static int texts_add_row(const struct sound_text *t, struct text_rows *rows,
-                         const struct cells *cells, uint32_t picture)
+static int texts_add_row(struct sound_text *t, const struct cells *cells, uint32_t picture)
 {
     size_t part = 0;
-    unsigned column = 0;
     int r = 0;
 
     if (t->has_number)
         part = cells->len[0] == 1 ? (size_t)(cells->text[0][0] - '0') : PARTS + 1;
     if (part > PARTS || part < t->has_number)
         return -EDOM;
-    if (!search_capacity(t->a->s, &rows->picture[part], rows->n[part], sizeof(picture)))
+    if (!search_capacity(t->a->s, &t->picture[part], t->n[part], sizeof(picture)))
         return -ENOMEM;
-    rows->picture[part][rows->n[part]++] = picture;
-    for (unsigned i = 0; i < t->cells && r == 0; i++) {
-        if (!texts_is_column(t, i))
-            continue;
-        if (i < cells->n && cells->len[i])
-            r = value_column_set(&rows->columns.column[column], rows->n[0] - 1, cells->text[i],
-                                 cells->len[i]);
-        column++;
-    }
+    t->picture[part][t->n[part]++] = picture;
+    for (unsigned i = 0; i < t->columns.n && i < cells->n && r == 0; i++)
+        if (i != t->key && *t->columns.column[i].name && cells->len[i])
+            r = value_column_set(&t->columns.column[i], t->n[0] - 1, cells->text[i], cells->len[i]);
     return r;
 }
 
@@ -193,71 +362,64 @@ static bool texts_is_integer(const char *text, size_t len)
 }
 
 /* Columns without a value are none; texts that are whole numbers are such. */
-static int texts_end_rows(struct text_rows *rows)
+static int texts_end_rows(struct sound_text *t)
 {
-    int r = value_columns_end(&rows->columns, rows->n[0]);
+    int r = value_columns_end(&t->columns, t->n[0]);
 
-    for (unsigned i = rows->columns.n; i-- > 0;)
-        if (!rows->columns.column[i].len)
-            value_columns_remove(&rows->columns, i);
-    return r < 0 ? r : value_columns_find_integers(&rows->columns, texts_is_integer);
-}
-
-/* "testing" of testing_list.txt. */
-static void texts_list_name(const struct sound_text *t, char ret[static 64])
-{
-    static const char end[] = "_list";
-    size_t n;
-
-    snprintf(ret, 64, "%.*s", (int)name_stem_alone(t->name), t->name);
-    n = strlen(ret);
-    if (n > sizeof(end) - 1 && !strcasecmp(ret + n - (sizeof(end) - 1), end))
-        ret[n - (sizeof(end) - 1)] = '\0';
+    for (unsigned i = t->columns.n; i-- > 0;)
+        if (!t->columns.column[i].len)
+            value_columns_remove(&t->columns, i);
+    return r < 0 ? r : value_columns_find_integers(&t->columns, texts_is_integer);
 }
 
 /* Use the rows of a text, each dataset of which is of one set. 0; -EDOM: it says nothing; or
  * -ENOMEM. */
-static int texts_add_views(struct sound_text *t, struct text_rows *rows)
+static int texts_add_views(struct sound_text *t)
 {
     static const char *const parts[PARTS] = {"train", "dev", "test"};
+    const size_t stem = name_stem_alone(t->name);
+    const bool is_list = stem > 5 && !strncasecmp(t->name + stem - 5, "_list", 5);
     struct annotating *a = t->a;
     size_t set[PARTS + 1];
-    char name[64];
-    int r = texts_end_rows(rows);
+    char name[64]; /* "testing" of testing_list.txt */
+    int r = texts_end_rows(t);
 
-    texts_list_name(t, name);
+    snprintf(name, sizeof(name), "%.*s", (int)(stem - (is_list ? 5 : 0)), t->name);
     if (t->use == TEXT_LIST && !t->has_number && !words_name_split(name))
         return -EDOM;
     for (size_t i = 0; i <= PARTS; i++) {
-        set[i] = annotating_set_of(a, rows->picture[i], rows->n[i]);
-        if (rows->n[i] && set[i] == a->s->n_sets)
+        set[i] = annotating_set_of(a, t->picture[i], t->n[i]);
+        if (t->n[i] && set[i] == a->s->n_sets)
             return -EDOM; /* before the first is added */
     }
     for (size_t i = 0; i <= PARTS && r == 0; i++) {
         struct files_view *view;
 
-        if (!rows->n[i])
+        if (!t->n[i])
             continue;
-        for (size_t k = 0; k < rows->n[i]; k++)
-            rows->picture[i][k] -= (uint32_t)a->s->set[set[i]].base;
+        for (size_t k = 0; k < t->n[i]; k++)
+            t->picture[i][k] -= (uint32_t)a->s->set[set[i]].base;
         view = annotating_add_view(a, set[i], a->s->m->member[t->file].folder,
-                                   i ? parts[i - 1] : name, TAKE_PTR(rows->picture[i]), rows->n[i]);
+                                   i ? parts[i - 1] : name, TAKE_PTR(t->picture[i]), t->n[i]);
         if (view)
-            view_add_columns(a->s, view, &rows->columns);
+            view_add_columns(a->s, view, &t->columns);
     }
     return a->s->failed ? -ENOMEM : r;
 }
 
 /* ---- all lines ---- */
 
-static int texts_read_lines(struct sound_text *t, const struct blob *blob,
-                            struct sound_columns *columns, struct text_rows *rows, struct diag *d)
+static int texts_read_lines(struct sound_text *t, const struct blob *blob, struct diag *d)
 {
     AUTO(row_walk_release) struct row_walk walk = texts_walk(t, blob);
+    struct value_column *c;
     struct row_bytes row;
     bool skip = t->has_header;
-    int r = texts_begin_rows(t, rows), more = 0;
+    int r = 0, more = 0;
 
+    for (unsigned i = 0; i < t->cells && t->use == TEXT_ROWS && r == 0; i++)
+        r = value_columns_add(&t->columns, t->header[i] ? t->header[i] : "", VALUE_TEXT, DTYPE_U1,
+                              true, 0, &c);
     while (r == 0 && (more = row_walk_next(&walk, &row, d)) == 1) {
         struct cells cells;
         uint32_t picture;
@@ -273,47 +435,27 @@ static int texts_read_lines(struct sound_text *t, const struct blob *blob,
         if (picture >= PICTURE_SEVERAL)
             t->missing++;
         else
-            r = t->use == TEXT_JOINED ? texts_join_row(t, columns, &row, &cells, picture)
-                                      : texts_add_row(t, rows, &cells, picture);
+            r = t->use == TEXT_JOINED ? texts_join_row(t, &row, &cells, picture)
+                                      : texts_add_row(t, &cells, picture);
     }
     return r < 0 ? r : more < 0 ? more : 0;
 }
 
-/* The first files are named. */
-static void texts_ignore(struct sounds *sounds, const struct sound_text *t, const char *reason)
+static int texts_read(struct sound_text *t, struct diag *d)
 {
-    if (sounds->n_ignored++ < IGNORED_MOST)
-        annotating_ignore(t->a, t->file, t->a->pictures.scope, reason);
-    else
-        t->a->s->claims->taken[t->file] = CLAIMS_ASIDE;
-}
+    struct claims *claims = t->a->s->claims;
+    AUTO_BLOB struct blob *blob = NULL;
+    int r = claims->open(claims, t->file, &blob, d);
 
-static int texts_read(struct sounds *sounds, struct sound_text *t, const struct blob *blob,
-                      struct sound_columns *columns, struct diag *d)
-{
-    AUTO(text_rows_release) struct text_rows rows = {.n = {0}};
-    struct set *set;
-    int r = texts_look(t, blob, d);
-
+    if (r == 0)
+        r = texts_judge(t, blob, d);
     if (r == 0 && t->use != TEXT_NONE)
-        r = texts_read_lines(t, blob, columns, &rows, d);
+        r = texts_read_lines(t, blob, d);
     if (r == 0 && t->use != TEXT_NONE && t->use != TEXT_JOINED)
-        r = texts_add_views(t, &rows);
+        r = texts_add_views(t);
     if (r == -EDOM && t->use != TEXT_NONE)
         t->wrong = "its sounds are of several datasets, or no part of one";
-    if (t->wrong)
-        texts_ignore(sounds, t, t->wrong);
-    if (r < 0 || t->use == TEXT_NONE || t->wrong)
-        return t->wrong ? 0 : r;
-    sounds->gained = true;
-    t->a->s->claims->taken[t->file] = CLAIMS_USED;
-    set = annotating_first_set(t->a, t->a->pictures.scope);
-    if (set && t->missing)
-        text_add(&set->notes, "%s: %" PRIu64 " of its rows name no file\n", t->name, t->missing);
-    if (set && t->repeated)
-        text_add(&set->notes, "%s: %" PRIu64 " rows are ignored, because their sounds have one\n",
-                 t->name, t->repeated);
-    return 0;
+    return r;
 }
 
 /* ---- all texts ---- */
@@ -327,34 +469,40 @@ static bool texts_may_be(const struct search *s, size_t file)
            !name_is(NAME_NOTICE, name) && !path_is_hidden(members_folder_of(s->m, file));
 }
 
-/* The folder that a text may name sounds of. */
-static uint32_t texts_scope(const struct search *s, size_t file)
-{
-    uint32_t folder = s->m->member[file].folder;
-
-    while (s->info[folder].above != NO_FOLDER && !s->info[folder].all[COUNT_PICTURES])
-        folder = s->info[folder].above;
-    return folder;
-}
-
 static void texts_read_file(struct sounds *sounds, struct annotating *a, size_t file,
-                            struct sound_columns *columns)
+                            struct sound_columns *joined)
 {
-    struct sound_text t = {.a = a, .file = file, .name = members_name(a->s->m, file)};
-    AUTO_BLOB struct blob *blob = NULL;
+    AUTO(sound_text_release)
+    struct sound_text t = {
+        .a = a, .file = file, .name = members_name(a->s->m, file), .joined = joined};
+    uint32_t *scope = &a->pictures.scope; /* the folder that a text may name sounds of */
     struct diag d = DIAG_INIT;
-    int r = a->s->claims->open(a->s->claims, file, &blob, &d);
+    struct set *set;
+    int r;
 
-    a->pictures.scope = texts_scope(a->s, file);
-    if (r == 0)
-        r = texts_read(sounds, &t, blob, columns, &d);
-    for (unsigned i = 0; i < CELLS_MOST; i++)
-        free(t.header[i]);
+    *scope = a->s->m->member[file].folder;
+    while (a->s->info[*scope].above != NO_FOLDER && !a->s->info[*scope].all[COUNT_PICTURES])
+        *scope = a->s->info[*scope].above;
+    r = texts_read(&t, &d);
     a->s->failed = a->s->failed || r == -ENOMEM;
-    if (r == 0 || r == -EDOM || (r == -EBADMSG && t.use == TEXT_NONE))
-        return; /* no text; but one that is damaged further on is refused */
-    sounds->gained = true;
-    annotating_refuse(a, a->pictures.scope, diag_text(&d, r));
+    if (t.wrong && sounds->n_ignored++ < IGNORED_MOST) { /* the first files are named */
+        annotating_ignore(a, file, *scope, t.wrong);
+    } else if (t.wrong) {
+        a->s->claims->taken[file] = CLAIMS_ASIDE;
+    } else if (r == 0 && t.use != TEXT_NONE) {
+        sounds->gained = true;
+        a->s->claims->taken[file] = CLAIMS_USED;
+        set = annotating_first_set(a, *scope);
+        if (set && t.missing)
+            text_add(&set->notes, "%s: %" PRIu64 " of its rows name no file\n", t.name, t.missing);
+        if (set && t.repeated)
+            text_add(&set->notes,
+                     "%s: %" PRIu64 " rows are ignored, because their sounds have one\n", t.name,
+                     t.repeated);
+    } else if (r < 0 && r != -EDOM && (r != -EBADMSG || t.use != TEXT_NONE)) {
+        sounds->gained = true; /* one that is damaged further on is refused */
+        annotating_refuse(a, *scope, diag_text(&d, r));
+    }
 }
 
 /* Lists of two parts leave a third one. */

@@ -34,7 +34,7 @@ bool next_piece(const char **at, const char *end, struct name_piece *ret)
     return ret->len > 0;
 }
 
-static bool words_is_one_of(const char *word, size_t len, const char *const *words)
+bool word_is_one_of(const char *word, size_t len, const char *const *words)
 {
     for (; *words; words++)
         if (strlen(*words) == len && !strncasecmp(word, *words, len))
@@ -57,7 +57,7 @@ static const char *const split_words[][4] = {
 static int words_split_row(const char *word, size_t len)
 {
     for (size_t i = 0; i < sizeof(split_words) / sizeof(split_words[0]); i++)
-        if (words_is_one_of(word, len, split_words[i]))
+        if (word_is_one_of(word, len, split_words[i]))
             return (int)i;
     return -1;
 }
@@ -84,7 +84,7 @@ static bool words_begin_with_split(struct name_piece word, const char *const *en
             size_t n = strlen(*split);
 
             if (word.len > n && !strncasecmp(word.at, *split, n) &&
-                words_is_one_of(word.at + n, word.len - n, ends)) {
+                word_is_one_of(word.at + n, word.len - n, ends)) {
                 *ret = (struct name_piece){word.at, n};
                 return true;
             }
@@ -103,8 +103,7 @@ bool words_have_split(const char *name, size_t len, struct name_piece *ret)
         } else if (words_split_row(piece.at, piece.len) < 0 &&
                    !words_begin_with_split(piece, target_words, &piece) &&
                    !words_begin_with_split(piece, split_ends, &piece)) {
-            fold =
-                words_is_one_of(piece.at, piece.len, fold_words) ? piece : (struct name_piece){0};
+            fold = word_is_one_of(piece.at, piece.len, fold_words) ? piece : (struct name_piece){0};
             continue;
         }
         if (ret)
@@ -177,7 +176,7 @@ bool words_have(const char *name, size_t len, const char *const *words)
     struct name_piece piece;
 
     while (next_piece(&at, end, &piece))
-        if (words_is_one_of(piece.at, piece.len, words))
+        if (word_is_one_of(piece.at, piece.len, words))
             return true;
     return false;
 }
@@ -214,7 +213,7 @@ bool words_have_target(const char *name, size_t len)
     bool ground = false;
 
     while (next_piece(&at, end, &piece)) {
-        if (words_is_one_of(piece.at, piece.len, target_words) ||
+        if (word_is_one_of(piece.at, piece.len, target_words) ||
             words_begin_with_split(piece, target_words, &split) ||
             (ground && piece.len == 5 && !strncasecmp(piece.at, "truth", 5)))
             return true;

@@ -15,6 +15,9 @@ struct name_piece {
 /* The piece at *at or after it, and *at behind it; false: there is none. */
 bool next_piece(const char **at, const char *end, struct name_piece *ret);
 
+/* Is it one of these words? They end with NULL. */
+bool word_is_one_of(const char *word, size_t len, const char *const *words);
+
 /* Has it a word for a part of a dataset: train, valid, test, dev, eval ..., or fold and a number,
  * or a word that begins with one: testset, trainimages? *ret: the first; may be NULL. */
 bool words_have_split(const char *name, size_t len, struct name_piece *ret);
