@@ -258,14 +258,15 @@ static int value_pick_rows(const struct value_column *from, const uint32_t *row,
     int r = 0;
 
     for (size_t i = 0; i < n && r == 0; i++) {
+        const uint32_t at = row ? row[i] : (uint32_t)i;
         const uint8_t *items;
         uint64_t count;
 
-        if (row[i] == VALUE_NO_ROW || value_is_hole(from, row[i])) {
+        if (at == VALUE_NO_ROW || value_is_hole(from, at)) {
             r = value_column_end_hole(ret);
             continue;
         }
-        count = value_items(from, row[i], &items);
+        count = value_items(from, at, &items);
         value_column_append(ret, items, count);
         r = value_column_end_row(ret);
     }

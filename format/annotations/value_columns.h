@@ -92,7 +92,8 @@ int value_column_to_numbers(struct value_column *c, enum dtype dtype, unsigned w
 int value_columns_find_integers(struct value_columns *t,
                                 bool (*is_integer)(const char *text, size_t len));
 
-/* Make columns whose row i is row[i] of `from`; VALUE_NO_ROW: a hole. 0 or -ENOMEM. */
+/* Make columns whose row i is row[i] of `from`; VALUE_NO_ROW: a hole. row NULL: the same row. 0 or
+ * -ENOMEM. */
 #define VALUE_NO_ROW UINT32_MAX
 int value_columns_pick(const struct value_columns *from, const uint32_t *row, size_t n,
                        struct value_columns *ret);

@@ -104,17 +104,12 @@ static int boxes_finish(struct claim_boxes *boxes)
 static int boxes_take(struct files_file *file, const struct claim_boxes *boxes)
 {
     const struct files_view *view = file->view;
-    AUTO_FREE uint32_t *row = calloc(view->n + 1, sizeof(*row));
 
-    if (!row)
-        return -ENOMEM;
-    for (size_t i = 0; i < view->n; i++)
-        row[i] = view->sample ? view->sample[i] : (uint32_t)i;
     file->boxes_about = strdup(boxes->about.data ? boxes->about.data : "");
     file->boxes_note = strdup(boxes->note.data ? boxes->note.data : "");
     file->has_boxes = true;
     return file->boxes_about && file->boxes_note
-               ? value_columns_pick(&boxes->values, row, view->n, &file->boxes)
+               ? value_columns_pick(&boxes->values, view->sample, view->n, &file->boxes)
                : -ENOMEM;
 }
 

@@ -64,8 +64,8 @@ void annotating_release(struct annotating *a);
 
 /* ---- labels.c ---- */
 
-/* A column of a table is the label of a view: row[i] is its row of sample i. table: the name of
- * its file. */
+/* A column of a table is the label of a view: row[i] is its row of sample i; NULL: row i. table:
+ * the name of its file. */
 void annotating_add_label(struct annotating *a, size_t set, size_t view, const char *table,
                           const struct value_column *column, const uint32_t *row);
 

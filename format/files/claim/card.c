@@ -203,28 +203,21 @@ static void card_add_pattern(struct card *card, const char *folder, const char *
 
 /* ---- splits ---- */
 
-/* Files below a folder, which is a dataset: no other one has any. */
-static void card_take_folder(struct card *card, const char *path, size_t len)
+/* The files of a dataset: those below a folder, or with len 0 those that are named. No other one
+ * has files of such a folder. */
+static void card_take(struct card *card, const char *path, size_t len)
 {
-    uint32_t folder = folder_of_path(card->s, path, len);
+    const struct search *s = card->s;
+    const uint32_t folder = len ? folder_of_path(s, path, len) : 0;
+    const uint8_t others = len ? NAMED_BEFORE | NAMED_BY_FOLDER : NAMED_BY_FOLDER;
 
-    for (size_t i = card->s->info[folder].first; i < folder_end(card->s, folder); i++) {
-        if (card->named[i] & (NAMED_BEFORE | NAMED_BY_FOLDER))
-            card_refuse(card, path, "expected a folder of one dataset, got one of several");
-        card->named[i] |= NAMED_BY_FOLDER;
-    }
-}
-
-/* Nor are files that are named of a folder that is a dataset. */
-static void card_take_named(struct card *card)
-{
-    for (size_t i = 0; i < card->s->m->n; i++) {
-        if (!(card->named[i] & NAMED_NOW))
+    for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++) {
+        if (!len && !(card->named[i] & NAMED_NOW))
             continue;
-        if (card->named[i] & NAMED_BY_FOLDER)
-            card_refuse(card, members_folder_of(card->s->m, i),
+        if (card->named[i] & others)
+            card_refuse(card, len ? path : members_folder_of(s->m, i),
                         "expected a folder of one dataset, got one of several");
-        card->named[i] |= NAMED_BEFORE;
+        card->named[i] |= len ? NAMED_BY_FOLDER : NAMED_BEFORE;
     }
 }
 
@@ -329,10 +322,7 @@ static void card_add_split(struct card *card, const char *split, const char *fol
     has_media = card_has_media(card);
     if (has_media && !recipe_pattern(patterns, 1))
         len = card_folder_len(card, pattern);
-    if (len)
-        card_take_folder(card, pattern, len);
-    else
-        card_take_named(card);
+    card_take(card, pattern, len);
     card_add(card, split,
              len         ? json_pack("{s:s%}", "folder", pattern, len)
              : has_media ? card_samples(card, patterns)
@@ -434,7 +424,7 @@ static void card_add_config(struct card *card, const json_t *config)
         card->finds = card->finds || *folder;
         if (!*folder)
             return;
-        card_take_folder(card, folder, strlen(folder));
+        card_take(card, folder, strlen(folder));
         card_add(card, "", json_pack("{s:s}", "folder", folder));
     }
 }

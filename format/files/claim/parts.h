@@ -74,8 +74,7 @@ enum {
     FILE_MANIFEST = 2,
     FILE_WITH_ANOTHER = 4, /* of a dataset of a recipe: it belongs to a picture */
     FILE_REASON_GIVEN = 8,
-    FILE_IN_RECIPE = 16, /* it is in a sample of a recipe, whose datasets may share files */
-    FILE_LEFT = 32,      /* a recipe leaves it: it is what it is without one */
+    FILE_LEFT = 16, /* a recipe leaves it: it is what it is without one */
 };
 
 /* A dataset that a rule has found: samples, which tables and annotations may say more of. */

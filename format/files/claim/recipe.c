@@ -19,11 +19,16 @@ int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d, co
                           recipe_line(recipe, at), at, what);
 }
 
+json_t *recipe_item(const json_t *member, size_t n)
+{
+    if (json_is_array(member))
+        return json_array_get(member, n);
+    return n ? NULL : (json_t *)(uintptr_t)member;
+}
+
 const char *recipe_pattern(const json_t *member, size_t n)
 {
-    if (json_is_string(member))
-        return n ? NULL : json_string_value(member);
-    return json_string_value(json_array_get(member, n));
+    return json_string_value(recipe_item(member, n));
 }
 
 int recipe_match(const struct recipe *recipe, const json_t *member, const char *path,
@@ -149,21 +154,15 @@ static int recipe_check_one_table(const struct recipe *recipe, const char *key, 
     return 0;
 }
 
-json_t *recipe_table(const json_t *member, size_t n)
-{
-    if (json_is_object(member))
-        return n ? NULL : (json_t *)(uintptr_t)member;
-    return json_array_get(member, n);
-}
-
 /* One table, or a list of them. */
 static int recipe_check_table(const struct recipe *recipe, const char *key, json_t *value,
                               struct diag *d)
 {
-    int r = json_is_array(value) ? 0 : recipe_check_one_table(recipe, key, value, d);
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    int r = 0;
 
-    for (size_t i = 0; i < json_array_size(value) && r == 0; i++)
-        r = recipe_check_one_table(recipe, key, json_array_get(value, i), d);
+    for (size_t i = 0; i < n && r == 0; i++)
+        r = recipe_check_one_table(recipe, key, recipe_item(value, i), d);
     return r;
 }
 

@@ -38,13 +38,10 @@ unsigned recipe_line(const struct recipe *recipe, const char *text);
 bool recipe_path(const struct search *s, const struct recipe *recipe, size_t file,
                  char ret[static PATH_MAX]);
 
-/* A member of a dataset that is one pattern, or a list of them: the n-th; NULL: it has not so many.
- */
+/* A member of a dataset that is one value, or a list of them: the n-th, and the same of patterns.
+ * NULL: it has not so many. */
+json_t *recipe_item(const json_t *member, size_t n);
 const char *recipe_pattern(const json_t *member, size_t n);
-
-/* A member of a dataset that is one table, or a list of them: the n-th; NULL: it has not so many.
- */
-json_t *recipe_table(const json_t *member, size_t n);
 
 /* "NAME, line N: 'at': what", where `at` is a text of the recipe. -EBADMSG. */
 int recipe_fault(const struct recipe *recipe, const char *at, struct diag *d, const char *what);

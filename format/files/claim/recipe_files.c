@@ -8,8 +8,7 @@
 #include "base/extensions.h"
 #include "format/files/claim/recipe_parts.h"
 
-/* By dataset, then in the order of the patterns, then by path. */
-static int recipe_compare_files(const void *a, const void *b, void *making)
+int recipe_compare_files(const void *a, const void *b, void *making)
 {
     const struct recipe_hit *x = a, *y = b;
     const struct recipe_making *t = making;
@@ -53,29 +52,16 @@ int recipe_add_missing(const struct recipe_making *t, const struct diag *d)
     return r == 0 && !group->error ? -ENOMEM : r;
 }
 
-int recipe_make_groups_of_files(struct recipe_making *t)
+int recipe_make_files(struct recipe_making *t, size_t from, size_t to)
 {
-    int r;
+    const char *name = numbered_text(&t->groups, t->hit[from].group, NULL);
+    struct named_group *group = NULL;
+    int r = *name ? recipe_add_group(t, name, to - from, &group)
+                  : recipe_refuse_pattern(t, t->name, "its words are not those of \"files\"");
 
-    if (!t->s->claims->takes_groups)
-        return recipe_refuse_pattern(t, t->name, "an archive has no datasets of \"files\"");
-    r = recipe_find_files(t);
-    if (r == 0 && t->n)
-        qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare_files, t);
-    for (size_t from = 0, to; from < t->n && r == 0; from = to) {
-        const char *name = numbered_text(&t->groups, t->hit[from].group, NULL);
-        struct named_group *group;
-
-        for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
-            to++;
-        if (!*name)
-            return recipe_refuse_pattern(t, t->name, "its words are not those of \"files\"");
-        r = recipe_add_group(t, name, to - from, &group);
-        for (size_t i = from; i < to && r == 0; i++) {
-            group->file[group->n++] = t->hit[i].file;
-            t->s->claims->taken[t->hit[i].file] = CLAIMS_GROUPED;
-            t->s->flags[t->hit[i].file] |= FILE_IN_RECIPE;
-        }
+    for (size_t i = from; i < to && r == 0; i++) {
+        group->file[group->n++] = t->hit[i].file;
+        t->s->claims->taken[t->hit[i].file] = CLAIMS_GROUPED;
     }
     return r;
 }

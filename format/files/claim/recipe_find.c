@@ -40,12 +40,13 @@ static int recipe_add_hit(struct recipe_making *t, const char *pattern, uint32_t
 static int recipe_match_file(struct recipe_making *t, const json_t *pictures, size_t file,
                              bool *has)
 {
+    const uint8_t taken = t->s->claims->taken[file]; /* datasets of recipes may share files */
     struct pattern_words words;
     char path[PATH_MAX];
     size_t i;
     int r;
 
-    if ((t->s->claims->taken[file] && !(t->s->flags[file] & FILE_IN_RECIPE)) ||
+    if ((taken && taken != CLAIMS_SAMPLE && taken != CLAIMS_GROUPED) ||
         !recipe_path(t->s, t->recipe, file, path))
         return 0;
     r = recipe_match(t->recipe, pictures, path, &words, &i, t->d);

@@ -51,8 +51,10 @@ int recipe_make_sets(struct search *s, const struct recipe *recipe, struct diag 
 
 /* ---- recipe_files.c ---- */
 
-/* A dataset that is files of any format: the files become groups. 0, -EBADMSG or -ENOMEM. */
-int recipe_make_groups_of_files(struct recipe_making *t);
+/* Hits of files of any format are ordered by dataset, then as the patterns are, then by path; hits
+ * [from, to) become a group. 0, -EBADMSG or -ENOMEM. */
+int recipe_compare_files(const void *a, const void *b, void *making);
+int recipe_make_files(struct recipe_making *t, size_t from, size_t to);
 
 /* A dataset of a card that cannot be made is an error; its others are good all the same. 0 or
  * -ENOMEM. */
@@ -77,9 +79,6 @@ int card_recipe(struct search *s, const char *text, size_t len, char **ret);
  * dataset has. 0 or -ENOMEM. */
 int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t row,
                      const struct pattern_words *words);
-
-/* After the last sample: words that are numbers become numbers. 0 or -ENOMEM. */
-int recipe_finish_words(struct files_view *view);
 
 /* Has the name of a dataset that word? */
 bool recipe_name_has_word(const char *name, const struct pattern_word *word);

@@ -206,10 +206,10 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     return t->s->failed ? -ENOMEM : r;
 }
 
-/* The folders of a pattern before those that differ from sample to sample: keys do not have them.
- */
-static size_t recipe_same_folders(const struct recipe_making *t, const char *pattern,
-                                  const struct pattern_words *words, struct text *ret)
+/* The folders of a pattern before those that differ from sample to sample, each with '/': keys do
+ * not have them. */
+static void recipe_same_folders(const struct recipe_making *t, const char *pattern,
+                                const struct pattern_words *words, struct text *ret)
 {
     struct pattern_words known = {.n = 0};
 
@@ -217,16 +217,11 @@ static size_t recipe_same_folders(const struct recipe_making *t, const char *pat
         if (recipe_name_has_word(t->name, &words->word[i]))
             known.word[known.n++] = words->word[i];
     for (const char *end; (end = strchr(pattern, '/')); pattern = end + 1) {
-        AUTO_FREE char *name = strndup(pattern, (size_t)(end - pattern));
-        size_t before = ret->len;
+        AUTO_FREE char *name = strndup(pattern, (size_t)(end + 1 - pattern));
 
-        text_add(ret, "%s", before ? "/" : "");
-        if (!name || pattern_fill(name, &known, ret) < 0) {
-            ret->len = before;
-            break;
-        }
+        if (!name || pattern_fill(name, &known, ret) < 0)
+            return;
     }
-    return ret->len;
 }
 
 /* The folder that the keys of a set are below: that of all of its patterns. */
@@ -241,25 +236,23 @@ static int recipe_set_top(const struct recipe_making *t, const struct recipe_hit
     int r = recipe_words(t, hit, path, &words);
 
     for (size_t i = 0; r == 0 && (pattern = recipe_pattern(pictures, i)); i++) {
-        AUTO_TEXT struct text plain = {0};
-        size_t n = recipe_same_folders(t, pattern, &words, &plain), same = 0;
+        struct text *folders = i ? &full : &top;
+        size_t same = 0;
 
-        if (plain.failed)
+        folders->len = 0;
+        recipe_same_folders(t, pattern, &words, folders);
+        if (folders->failed)
             return -ENOMEM;
-        while (i && same < n && same < top.len && plain.data[same] == top.data[same])
+        while (i && same < full.len && same < top.len && full.data[same] == top.data[same])
             same++;
-        if (i && (same < n || same < top.len))
-            while (same && !((same == n || plain.data[same] == '/') &&
-                             (same == top.len || top.data[same] == '/')))
-                same--;
-        if (i)
-            top.len = same;
-        else
-            text_add_bytes(&top, plain.data ? plain.data : "", n);
+        while (same && top.data[same - 1] != '/')
+            same--;
+        top.len = i ? same : top.len;
     }
     if (r < 0)
         return r;
-    text_add(&full, "%s%s%.*s", above, *above && top.len ? "/" : "", (int)top.len,
+    full.len = 0;
+    text_add(&full, "%s%s%.*s", above, *above && top.len ? "/" : "", (int)(top.len - (top.len > 0)),
              top.data ? top.data : "");
     free(claim->top);
     claim->top = NULL;
@@ -282,27 +275,28 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     for (size_t i = from; i < to && r == 0; i++)
         if (!(t->s->flags[t->hit[i].file] & FILE_WITH_ANOTHER))
             r = recipe_add_sample(t, set, &t->hit[i]);
-    for (size_t i = 0; i < set->n; i++)
-        t->s->flags[set->file[i]] |= FILE_IN_RECIPE;
     if (r == 0 && !set->claim->n_samples)
         r = recipe_refuse_pattern(t, t->hit[from].pattern,
                                   "its files all belong to other pictures");
     if (r == 0)
-        r = recipe_finish_words(set->claim->view);
+        r = value_columns_end(&set->claim->view->values, set->claim->view->n);
+    if (r == 0) /* words that are numbers */
+        r = value_columns_find_integers(&set->claim->view->values, name_is_number);
     set_end(set);
     return set->called ? r : -ENOMEM;
 }
 
-static int recipe_make_groups(struct recipe_making *t)
+/* Make a dataset of the hits of each group. */
+static int recipe_make_groups(struct recipe_making *t, bool files)
 {
     int r = 0;
 
     if (t->n)
-        qsort_r(t->hit, t->n, sizeof(*t->hit), recipe_compare, t);
+        qsort_r(t->hit, t->n, sizeof(*t->hit), files ? recipe_compare_files : recipe_compare, t);
     for (size_t from = 0, to; from < t->n && r == 0; from = to) {
         for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
             to++;
-        r = recipe_make_set(t, from, to);
+        r = files ? recipe_make_files(t, from, to) : recipe_make_set(t, from, to);
     }
     return r;
 }
@@ -316,20 +310,20 @@ static int recipe_make_dataset(struct search *s, const struct recipe *recipe, co
                               .name = name,
                               .dataset = dataset,
                               .d = recipe->is_card ? &missing : d};
+    const bool files = json_object_get(dataset, "files");
     size_t first = s->n_sets;
-    int r;
+    int r = 0;
 
     if (json_object_get(dataset, "folder"))
         return 0;
-    if (json_object_get(dataset, "files")) {
-        r = recipe_make_groups_of_files(&t);
-    } else {
+    if (files && !s->claims->takes_groups)
+        r = recipe_refuse_pattern(&t, name, "an archive has no datasets of \"files\"");
+    if (r == 0)
         r = recipe_find_files(&t);
-        if (r == 0)
-            r = recipe_find_partners(&t);
-        if (r == 0)
-            r = recipe_make_groups(&t);
-    }
+    if (r == 0 && !files)
+        r = recipe_find_partners(&t);
+    if (r == 0)
+        r = recipe_make_groups(&t, files);
     if (r == -EBADMSG && recipe->is_card) {
         sets_drop(s, first);
         r = recipe_add_missing(&t, &missing);

@@ -58,23 +58,6 @@ static int reading_find(const struct recipe_reading *t, const char *pattern, siz
     return *ret < s->m->n ? 0 : reading_refuse(t, pattern, "no file matches");
 }
 
-static int reading_table(const struct recipe_reading *t, size_t file,
-                         const struct table_options *options, struct picture_table **ret)
-{
-    const char *name = members_name(t->a->s->m, file);
-    AUTO_BLOB struct blob *blob = NULL;
-    AUTO_TEXT struct text reason = {0};
-    int r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
-
-    if (r == 0)
-        r = picture_table_read(blob, name, &t->a->pictures.names, options, ret, &reason, t->d);
-    if (r == -EDOM)
-        return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
-                        reason.data ? reason.data : "it names none");
-    t->a->s->claims->taken[file] = CLAIMS_USED;
-    return r;
-}
-
 /* ---- a table ---- */
 
 static const char *reading_column(const json_t *value, char ret[static 24])
@@ -94,8 +77,12 @@ static int reading_open(const struct recipe_reading *t, size_t file, const json_
     size_t n_columns = json_array_size(columns);
     AUTO_FREE const char **column = calloc(n_columns + 1, sizeof(*column));
     AUTO_FREE char(*number)[24] = calloc(n_columns + 2, sizeof(*number));
+    const char *name = members_name(t->a->s->m, file);
+    AUTO_BLOB struct blob *blob = NULL;
+    AUTO_TEXT struct text reason = {0};
     struct table_options options = {.separator = separator ? *separator : 0,
                                     .n_columns = n_columns};
+    int r;
 
     if (!column || !number)
         return -ENOMEM;
@@ -106,7 +93,14 @@ static int reading_open(const struct recipe_reading *t, size_t file, const json_
     options.columns = columns ? column : NULL;
     if (options.label && reading_set(t)->claim->view->label)
         return reading_refuse(t, "label", "expected one label, got {label} and this column");
-    return reading_table(t, file, &options, ret);
+    r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
+    if (r == 0)
+        r = picture_table_read(blob, name, &t->a->pictures.names, &options, ret, &reason, t->d);
+    if (r == -EDOM)
+        return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
+                        reason.data ? reason.data : "it names none");
+    t->a->s->claims->taken[file] = CLAIMS_USED;
+    return r;
 }
 
 /* ---- lists ---- */
@@ -116,7 +110,7 @@ static const json_t *reading_table_of_list(const struct recipe_reading *t, const
 {
     const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
 
-    for (size_t i = 0; (member = recipe_table(tables, i)); i++)
+    for (size_t i = 0; (member = recipe_item(tables, i)); i++)
         if (!strcmp(json_string_value(json_object_get(member, "file")), list))
             return member;
     return NULL;
@@ -207,7 +201,7 @@ static int reading_join(struct recipe_reading *t)
     const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && (member = recipe_table(tables, i)); i++) {
+    for (size_t i = 0; r == 0 && (member = recipe_item(tables, i)); i++) {
         const char *pattern = json_string_value(json_object_get(member, "file"));
         AUTO_PICTURE_TABLE struct picture_table *table = NULL;
         AUTO_FREE uint32_t *row = NULL;
@@ -301,16 +295,9 @@ static int recipe_annotate_set(struct recipe_reading *t)
 
 void recipe_number_labels(struct annotating *a)
 {
-    for (size_t i = 0; i < a->s->n_sets && !a->s->failed; i++) {
-        const struct set *set = &a->s->set[i];
-        AUTO_FREE uint32_t *row = calloc(set->claim->n_samples + 1, sizeof(*row));
-
-        a->s->failed = a->s->failed || !row;
-        for (uint32_t k = 0; k < set->claim->n_samples && row; k++)
-            row[k] = k;
-        if (set->label.n && row)
-            annotating_add_label(a, i, 0, "", set->label.column, row);
-    }
+    for (size_t i = 0; i < a->s->n_sets && !a->s->failed; i++)
+        if (a->s->set[i].label.n)
+            annotating_add_label(a, i, 0, "", a->s->set[i].label.column, NULL);
     annotating_finish_labels(a);
 }
 

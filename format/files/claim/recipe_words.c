@@ -48,13 +48,6 @@ int recipe_add_words(const char *dataset, struct value_columns *ret, uint64_t ro
     return r;
 }
 
-int recipe_finish_words(struct files_view *view)
-{
-    int r = value_columns_end(&view->values, view->n);
-
-    return r < 0 ? r : value_columns_find_integers(&view->values, name_is_number);
-}
-
 unsigned recipe_line(const struct recipe *recipe, const char *text)
 {
     AUTO_TEXT struct text quoted = {0};
