@@ -96,21 +96,14 @@ int64_t samples_label(const struct files_file *file, uint64_t row)
 static int samples_find_classes(struct files_file *file)
 {
     const struct members *m = file->source->members;
-    size_t top = strlen(file->claim->top);
 
     file->class_of = calloc(m->n_folders + 1, sizeof(*file->class_of));
     file->class_n = calloc(file->claim->n_classes + 1, sizeof(*file->class_n));
     if (!file->class_of || !file->class_n)
         return -ENOMEM;
-    for (uint32_t i = 0; i < m->n_folders; i++) {
-        const char *path = members_folder(m, i);
-
-        if (!members_is_below(path, file->claim->top) || strlen(path) == top)
-            continue;
-        path += top + (top > 0);
-        file->class_of[i] = (uint32_t)class_name_find(
-            file->claim->class_name, file->claim->n_classes, path, strcspn(path, "/"));
-    }
+    for (uint32_t i = 0; i < m->n_folders; i++)
+        if (members_is_below(members_folder(m, i), file->claim->top))
+            file->class_of[i] = (uint32_t)claim_class_of(file->claim, members_folder(m, i));
     return 0;
 }
 

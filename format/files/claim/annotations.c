@@ -35,16 +35,11 @@ static void coco_use_release(struct coco_use *use)
 static bool coco_is_elsewhere(const struct search *s, const struct coco_use *use, const char *path,
                               size_t picture)
 {
-    uint32_t folder = s->m->member[use->file].folder, from[2] = {folder, s->info[folder].above};
+    const uint32_t folder = s->m->member[use->file].folder, above = s->info[folder].above;
+    const char *from[2] = {claim_path(s, folder), above == NO_FOLDER ? "" : claim_path(s, above)};
+    size_t file = lookup_end(s->m, from, 2, path);
 
-    for (const char *end = path; *end; end += strcspn(end, "/"), end += *end == '/')
-        for (unsigned i = 0; i < 2 && from[i] != NO_FOLDER; i++) {
-            size_t file = lookup_path(s->m, claim_path(s, from[i]), end);
-
-            if (file < s->m->n)
-                return file != picture;
-        }
-    return false;
+    return file < s->m->n && file != picture;
 }
 
 /* Find the pictures of all images: how many. */
@@ -243,12 +238,11 @@ static int coco_apply_sets(struct annotating *a, struct coco_use *use, struct di
     return r;
 }
 
-static void coco_apply_file(struct annotating *a, size_t file, uint32_t scope)
+static int coco_apply_file(struct annotating *a, size_t file, uint32_t scope, struct diag *d)
 {
     AUTO(coco_use_release) struct coco_use use = {0};
     const char *name = members_name(a->s->m, file);
-    struct diag d = DIAG_INIT;
-    int r = coco_open(a, file, &use, &d);
+    int r = coco_open(a, file, &use, d);
 
     /* The pictures that are called like its split, or all of the folder, or of that above. */
     if (r == 0 && pictures_aim(&a->pictures, scope, name))
@@ -260,14 +254,12 @@ static void coco_apply_file(struct annotating *a, size_t file, uint32_t scope)
         size_t lost = coco_images(use.coco) - use.matched;
 
         a->s->claims->taken[file] = CLAIMS_USED;
-        r = a->s->failed ? -ENOMEM : coco_apply_sets(a, &use, &d);
+        r = a->s->failed ? -ENOMEM : coco_apply_sets(a, &use, d);
         if (r == 0 && lost && annotating_first_set(a, scope))
             text_add(&annotating_first_set(a, scope)->notes,
                      "%s names %zu pictures that are not there or are named twice\n", name, lost);
     }
-    a->s->failed = a->s->failed || r == -ENOMEM;
-    if (r < 0)
-        annotating_refuse(a, scope, diag_text(&d, r));
+    return r;
 }
 
 int annotating_read_coco(struct annotating *a, size_t at, size_t file, struct diag *d)
@@ -293,20 +285,17 @@ bool coco_may_be(const struct annotating *a, size_t file)
     return text_ends_with(members_name(a->s->m, file), ".json");
 }
 
-void coco_apply(struct annotating *a, size_t file, uint32_t scope)
+int coco_apply(struct annotating *a, size_t file, uint32_t scope, struct diag *d)
 {
     uint8_t head[HEAD_BYTES];
     int len = search_head(a->s, file, head, sizeof(head));
-    AUTO_TEXT struct text t = {0};
 
-    if (len < 0) { /* without it the fields would be others */
-        text_add(&t,
-                 "%s cannot be read, and may say more of the samples: %s. Mount again once it can",
-                 members_name(a->s->m, file), strerror(-len));
-        annotating_refuse(a, scope, t.data ? t.data : "");
-    } else if (coco_head_says(head, (size_t)len)) {
-        coco_apply_file(a, file, scope);
-    }
+    if (len < 0) /* without it the fields would be others */
+        return diag_set(d, len,
+                        "%s cannot be read, and may say more of the samples: %s. Mount again once "
+                        "it can",
+                        members_name(a->s->m, file), strerror(-len));
+    return coco_head_says(head, (size_t)len) ? coco_apply_file(a, file, scope, d) : 0;
 }
 
 /* ---- files of boxes ---- */

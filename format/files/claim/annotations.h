@@ -90,10 +90,10 @@ const struct value_column *annotating_find_classes(const struct annotating *a,
 #define CELEBA_PARTS 3
 extern const char *const celeba_parts[CELEBA_PARTS]; /* names, by their numbers in the partition */
 
-/* May a file be one, by its name? Read it for the set in its scope; then the parts of sets are
- * datasets. */
+/* May a file be one, by its name? Read it for the set in its scope, 0 or -errno with the reason in
+ * d; then the parts of sets are datasets. */
 bool celeba_may_be(const struct annotating *a, size_t file);
-void celeba_apply(struct annotating *a, size_t file, uint32_t scope);
+int celeba_apply(struct annotating *a, size_t file, uint32_t scope, struct diag *d);
 void celeba_split_sets(struct annotating *a);
 
 /* Read a list for one set, whose pictures a has. 0; -EDOM: it is not called like one; or -errno
@@ -106,9 +106,10 @@ void annotating_add_part(struct annotating *a, size_t set, uint32_t folder, cons
 
 /* ---- annotations.c ---- */
 
-/* May a file be one of COCO, by its name? Read it for the sets in its scope, if it is. */
+/* May a file be one of COCO, by its name? Read it for the sets in its scope, if it is: 0, or -errno
+ * with the reason in d. */
 bool coco_may_be(const struct annotating *a, size_t file);
-void coco_apply(struct annotating *a, size_t file, uint32_t scope);
+int coco_apply(struct annotating *a, size_t file, uint32_t scope, struct diag *d);
 
 /* Read a file of COCO for one set, whose pictures a has: 0, or -errno with the reason in d. Read
  * names of YOLO's classes: are there some? */

@@ -70,24 +70,21 @@ bool celeba_may_be(const struct annotating *a, size_t file)
            celeba_list_is(members_name(a->s->m, file), &list);
 }
 
-void celeba_apply(struct annotating *a, size_t file, uint32_t scope)
+int celeba_apply(struct annotating *a, size_t file, uint32_t scope, struct diag *d)
 {
     struct annotating of_set = {.s = a->s};
     struct set *set = annotating_first_set(a, scope);
-    struct diag d = DIAG_INIT;
     int r;
 
     if (!set || !set_has_pictures(set))
-        return;
+        return 0;
     pictures_init(&of_set.pictures, a->s, set);
     r = a->s->failed ? -ENOMEM
-                     : annotating_read_celeba(&of_set, (size_t)(set - a->s->set), file, &d);
+                     : annotating_read_celeba(&of_set, (size_t)(set - a->s->set), file, d);
     annotating_release(&of_set);
-    a->s->failed = a->s->failed || r == -ENOMEM;
     if (r == 0)
         set_say_file(set, 0, "celeba", file);
-    else
-        annotating_refuse(a, scope, diag_text(&d, r));
+    return r;
 }
 
 void celeba_split_sets(struct annotating *a)

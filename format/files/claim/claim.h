@@ -91,10 +91,14 @@ void claim_release_view(struct files_view *view);
 /* The place of a text among n names in the order of bytes; n: it is none of them. */
 size_t class_name_find(char *const *name, size_t n, const char *text, size_t len);
 
+/* The class of the files of a folder at top or below, of LAYOUT_CLASSES; n_classes: they have none.
+ */
+size_t claim_class_of(const struct files_claim *claim, const char *folder);
+
 /* free_claim() of struct format. */
 void files_free_claim(void *impl);
 
-/* Is it a folder of a class of the dataset of that kind at root? */
-bool is_class_folder(enum files_media media, const char *path, const char *root);
+/* Is a folder of that name no class of that kind, nor in any dataset? */
+bool is_skipped_folder(enum files_media media, const char *name);
 
 #endif

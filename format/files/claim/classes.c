@@ -9,7 +9,7 @@
  *   a look        names say little of texts. A few files are looked into, the largest among them:
  *                 if another format takes one of these, or one is no text, none is taken.
  *
- * Files next to class folders stay what they are: see stays_beside(). */
+ * Files next to class folders stay what they are: see collect_may_stay(). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,14 +28,12 @@
 /* Does a folder, or one above, hold no samples? Folders come after those above them. */
 static void classes_mark_skipped(struct search *s, uint32_t folder)
 {
-    const char *skipped = files_media[s->media].skipped;
     const char *name = folder_name(s, folder);
 
     /* Annotations of pictures are no texts to learn from. */
     bool annotates = s->claims->n && words_have_target(name, strlen(name));
 
-    if (annotates || s->info[folder].is_target || is_skipped(name) ||
-        (skipped && !strcmp(name, skipped)))
+    if (annotates || s->info[folder].is_target || is_skipped_folder(s->media, name))
         for (uint32_t i = folder; i < s->info[folder].end; i++)
             s->info[i].is_skipped = true;
 }

@@ -180,7 +180,7 @@ static bool collect_is_class(const struct search *s, uint32_t folder, uint32_t t
 {
     const struct folder_info *f = &s->info[folder];
 
-    if (!is_class_folder(s->media, claim_path(s, folder), claim_path(s, top)) || f->is_target)
+    if (is_skipped_folder(s->media, folder_name(s, folder)) || f->is_target)
         return false;
     return s->media != FILES_PICTURES || f->all[COUNT_PICTURES] ||
            (!collect_has_files(s, folder) &&
@@ -244,7 +244,10 @@ static void collect_classes(struct set *set)
 
     for (EACH_FOLDER(set->s, i, set->top))
         if (collect_is_class(set->s, i, set->top)) {
-            set_add_class(set, i);
+            const char *name = folder_name(set->s, i);
+
+            search_add_text(set->s, &set->claim->class_name, &set->claim->n_classes, name,
+                            strlen(name));
             collect_tree(set, i, i);
             if (n < ARRAY_LEN(end))
                 end[n++] = set->claim->n_samples;
@@ -328,20 +331,16 @@ static void collect_say_ignored(struct set *set, struct text *aside)
         text_add(&set->about, "\"ignored\": [%s],\n", set->ignored.data);
 }
 
-bool stays_beside(enum files_media media, const char *name)
-{
-    return *name != '.' && !name_is(NAME_NOTICE, name) &&
-           (files_media[media].is_looked_into || !name_is_of(media, name));
-}
-
-/* May a file of the root itself be something else? */
+/* May a file of the root itself be something else: next to class folders of sounds or texts, or in
+ * SOURCE? */
 static bool collect_may_stay(const struct search *s, uint32_t root, enum files_media media,
                              size_t file)
 {
     const char *name = members_name(s->m, file);
 
     if (media != FILES_PICTURES)
-        return stays_beside(media, name);
+        return *name != '.' && !name_is(NAME_NOTICE, name) &&
+               (files_media[media].is_looked_into || !name_is_of(media, name));
     return !*claim_path(s, root) && !name_is_picture(name) && !name_is(NAME_NEUTRAL, name) &&
            !name_is(NAME_MANIFEST, name);
 }
@@ -399,7 +398,7 @@ static bool collect_has_others(const struct search *s, const struct set *set)
 
     for (size_t i = s->info[set->root].first; i < s->info[set->root].last; i++)
         if (media != FILES_PICTURES && !s->claims->taken[i] &&
-            stays_beside(media, members_name(s->m, i)))
+            collect_may_stay(s, set->root, media, i))
             return true;
     return false;
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
@@ -12,11 +11,8 @@ bool is_skipped(const char *name)
 {
     static const char *const systems[] = {"__MACOSX", "lost+found",   "@eaDir",
                                           "#recycle", "$RECYCLE.BIN", NULL};
-    const char *const *system = systems;
 
-    while (*system && strcasecmp(name, *system) != 0)
-        system++;
-    return *name == '.' || *system;
+    return *name == '.' || word_is_one_of(name, strlen(name), systems);
 }
 
 bool path_is_hidden(const char *path)
@@ -33,14 +29,11 @@ bool path_is_hidden(const char *path)
     return false;
 }
 
-bool is_class_folder(enum files_media media, const char *path, const char *root)
+bool is_skipped_folder(enum files_media media, const char *name)
 {
     const char *skipped = files_media[media].skipped;
-    size_t len = strlen(root);
-    const char *name = path + len + (len > 0);
 
-    return *path && members_is_below(path, root) && strlen(path) > len && !strchr(name, '/') &&
-           !is_skipped(name) && !(skipped && !strcmp(name, skipped));
+    return is_skipped(name) || (skipped && !strcmp(name, skipped));
 }
 
 uint64_t mark_samples(const struct search *s, uint32_t folder, bool by_class)
@@ -190,10 +183,9 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project)
 bool is_sibling(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
-    const char *name = folder_name(s, folder), *skipped = files_media[s->media].skipped;
 
-    return f->all[COUNT_PICTURES] && !f->is_target && !is_skipped(name) &&
-           !(skipped && !strcmp(name, skipped));
+    return f->all[COUNT_PICTURES] && !f->is_target &&
+           !is_skipped_folder(s->media, folder_name(s, folder));
 }
 
 uint32_t sibling_from(const struct search *s, uint32_t at, uint32_t end)

@@ -332,18 +332,16 @@ static int64_t labels_class(const struct annotating *a, const struct set *set, s
                             struct label_text *ret)
 {
     const struct files_claim *claim = set->claim;
-    const char *path = members_folder_of(a->s->m, set->file[claim->first[sample]]);
-    size_t above = strlen(claim_path(a->s, set->top));
-    int64_t number = claim->view->label ? claim->view->label[sample] : -1;
+    const struct files_view *view = claim->view;
+    const bool by_folder = claim->layout == LAYOUT_CLASSES;
+    int64_t number = view->label ? view->label[sample] : -1;
 
-    if (claim->layout == LAYOUT_CLASSES) {
-        ret->bytes = path + above + (above > 0 && path[above] == '/');
-        ret->len = strcspn(ret->bytes, "/");
-        return (int64_t)class_name_find(claim->class_name, claim->n_classes, ret->bytes, ret->len);
-    }
-    if (number < 0 || (uint64_t)number >= claim->view->n_classes)
+    if (by_folder)
+        number = (int64_t)claim_class_of(
+            claim, members_folder_of(a->s->m, set->file[claim->first[sample]]));
+    if (number < 0 || (uint64_t)number >= (by_folder ? claim->n_classes : view->n_classes))
         return -1;
-    ret->bytes = claim->view->class_name[number];
+    ret->bytes = (by_folder ? claim->class_name : view->class_name)[number];
     ret->len = strlen(ret->bytes);
     return number;
 }

@@ -42,6 +42,16 @@ size_t lookup_path(const struct members *m, const char *folder, const char *path
     return name == SIZE_MAX ? m->n : members_lookup(m, full, name - (name > 0), full + name);
 }
 
+size_t lookup_end(const struct members *m, const char *const *folder, size_t n, const char *path)
+{
+    size_t found = m->n;
+
+    for (; found == m->n && *path; path += strcspn(path, "/"), path += *path == '/')
+        for (size_t i = 0; i < n && found == m->n; i++)
+            found = lookup_path(m, folder[i], path);
+    return found;
+}
+
 size_t manifest_find(const struct members *m, const char *root, const char *folder,
                      const char *source)
 {
@@ -49,10 +59,5 @@ size_t manifest_find(const struct members *m, const char *root, const char *fold
 
     if (*source != '/' && !strstr(source, "://"))
         found = lookup_path(m, folder, source);
-    for (const char *tail = source; found == m->n && *tail;) {
-        found = lookup_path(m, root, tail);
-        tail += strcspn(tail, "/");
-        tail += *tail == '/';
-    }
-    return found;
+    return found < m->n ? found : lookup_end(m, &root, 1, source);
 }

@@ -27,10 +27,9 @@ struct manifest {
     struct numbered names; /* of labels */
     struct manifest_usage {
         char name[USAGE_MAX];
-        size_t set;                /* its number */
-        struct value_columns rows; /* numbers of the labels of each row */
-        uint64_t least, most;      /* labels of a row */
-        size_t missing;            /* rows without a file */
+        size_t set;           /* its number: its view has the numbers of the labels of each row */
+        uint64_t least, most; /* labels of a row */
+        size_t missing;       /* rows without a file */
     } usage[USAGES];
     unsigned n_usages;
     uint64_t lines; /* so far */
@@ -38,8 +37,6 @@ struct manifest {
 
 static void manifest_release(struct manifest *t)
 {
-    for (unsigned i = 0; i < t->n_usages; i++)
-        value_columns_release(&t->usage[i].rows);
     free(t->what);
     numbered_release(&t->names);
 }
@@ -90,14 +87,15 @@ static int manifest_find_usage(struct manifest *t, const char *name, const char 
     if (!set)
         return -ENOMEM;
     set->claim->pictures_only = true;
-    return value_columns_add(&usage->rows, "label", VALUE_NUMBERS, DTYPE_I8, true, 0, &c);
+    return value_columns_add(&set->claim->view->values, "label", VALUE_NUMBERS, DTYPE_I8, true, 0,
+                             &c);
 }
 
 static int manifest_add_labels(struct manifest *t, struct manifest_usage *usage,
                                const json_t *annotation, const char *what, struct diag *d)
 {
     const size_t n = json_array_size(annotation);
-    struct value_column *c = usage->rows.column;
+    struct value_column *c = t->s->set[usage->set].claim->view->values.column;
     int r = 0;
 
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -184,22 +182,21 @@ static int manifest_read(struct manifest *t, struct diag *d)
 
 /* Labels by their places among all. One label in each row is the class; otherwise they are a field.
  */
-static int manifest_label(const struct manifest *t, struct manifest_usage *usage)
+static int manifest_label(const struct manifest *t, const struct manifest_usage *usage)
 {
     struct set *set = &t->s->set[usage->set];
     struct files_view *view = set->claim->view;
-    struct value_column *c = usage->rows.column;
+    struct value_column *c = view->values.column;
     int64_t *number = (int64_t *)(void *)c->bytes;
     int r = numbered_names(&t->names, true, &view->class_name, &view->n_classes);
 
     for (size_t i = 0; i < c->len / sizeof(*number); i++)
         number[i] = t->names.place[number[i]];
-    if (r < 0 || !usage->most)
+    if (usage->most <= 1 && usage->least == usage->most) {
+        view->label = usage->most ? number : NULL;
+        c->bytes = usage->most ? NULL : c->bytes;
+        value_columns_remove(&view->values, 0);
         return r;
-    if (usage->most == 1 && usage->least == 1) {
-        view->label = TAKE_PTR(number);
-        c->bytes = NULL;
-        return 0;
     }
     text_add(&set->about, "\"classes\": ");
     text_add_json_list(&set->about, view->class_name, sizeof(*view->class_name), view->n_classes);
@@ -208,12 +205,10 @@ static int manifest_label(const struct manifest *t, struct manifest_usage *usage
         c->is_list = false;
         c->width = (unsigned)usage->most;
     }
-    view->values = usage->rows;
-    usage->rows = (struct value_columns){0};
-    return 0;
+    return r;
 }
 
-static int manifest_make(const struct manifest *t, struct manifest_usage *usage)
+static int manifest_make(const struct manifest *t, const struct manifest_usage *usage)
 {
     struct set *set = &t->s->set[usage->set];
     int r;

@@ -289,9 +289,6 @@ void set_begin_sample(struct set *set);
 void set_add_file(struct set *set, size_t file, const char *field);
 void set_end(struct set *set);
 
-/* Add a class, by the name of a folder. */
-void set_add_class(struct set *set, uint32_t folder);
-
 /* Count files that are ignored for a reason, in dataset.json: the path of the first. */
 void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 
@@ -352,9 +349,6 @@ void collect_all_sets(struct search *s);
 /* If a set from number `from` on is refused, all of them are, as one dataset of folder: half a
  * dataset is none. */
 void sets_refuse_all(struct search *s, size_t from, uint32_t folder);
-
-/* Does a file next to class folders of sounds or texts stay what it is? */
-bool stays_beside(enum files_media media, const char *name);
 
 /* ---- tables.c ---- */
 

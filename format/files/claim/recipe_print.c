@@ -53,13 +53,12 @@ static void print_classes(struct recipe_print *print, struct search *s, const st
                             json_true());
     }
     for (size_t i = 0; set && i < set->claim->n_samples && !s->failed; i++) {
-        const char *path = members_folder_of(s->m, set->file[set->claim->first[i]]);
-        size_t top = strlen(set->claim->top), len = strcspn(path += top + (top > 0), "/");
+        const size_t file = set->file[set->claim->first[i]];
 
-        search_json_set(
-            s, print->has,
-            json_string_value(json_array_get(names, class_name_find(name, n, path, len))),
-            json_true());
+        search_json_set(s, print->has,
+                        json_string_value(json_array_get(
+                            names, claim_class_of(set->claim, members_folder_of(s->m, file)))),
+                        json_true());
     }
     search_json_set(s, dataset, "classes", names);
     s->failed = s->failed || (kept && json_array_append(print->by_folder, dataset) < 0);

@@ -135,13 +135,6 @@ void set_end(struct set *set)
     claim->view->n = claim->n_samples;
 }
 
-void set_add_class(struct set *set, uint32_t folder)
-{
-    const char *name = folder_name(set->s, folder);
-
-    search_add_text(set->s, &set->claim->class_name, &set->claim->n_classes, name, strlen(name));
-}
-
 /* ---- what is said of them ---- */
 
 void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first)

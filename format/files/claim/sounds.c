@@ -253,16 +253,12 @@ bool sounds_apply(struct search *s)
         found = sounds_search(&t, 0);
     if (found && s->n_sets && !s->failed)
         sounds_read_texts(&t);
-    if (found && t.gained && s->n_sets && !s->failed) {
-        for (size_t i = 0; i < s->n_sets; i++)
-            sounds_add_speakers(s, &s->set[i]);
-        made = s->info;
-        s->info = kept;
-        counts_free(s);
-        s->info = made;
-        return true;
-    }
-    counts_free(s); /* folders are again what they were */
-    s->info = kept;
-    return false;
+    found = found && t.gained && s->n_sets && !s->failed;
+    for (size_t i = 0; i < s->n_sets && found; i++)
+        sounds_add_speakers(s, &s->set[i]);
+    made = s->info; /* if nothing is found, folders are again what they were */
+    s->info = found ? kept : made;
+    counts_free(s);
+    s->info = found ? made : kept;
+    return found;
 }

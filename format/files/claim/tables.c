@@ -202,21 +202,20 @@ static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, con
         a->s->claims->taken[file] = CLAIMS_ASIDE;
 }
 
-static void tables_read(struct annotating *a, size_t file, uint32_t scope)
+static int tables_read(struct annotating *a, size_t file, uint32_t scope, struct diag *d)
 {
     struct table_use use = {.file = file, .scope = scope};
     AUTO_BLOB struct blob *blob = NULL;
     AUTO_TEXT struct text reason = {0};
-    struct diag d = DIAG_INIT;
     int r;
 
     if (strcasestr(members_name(a->s->m, file), "submission")) {
         annotating_ignore(a, file, use.scope, "it is called a submission");
-        return;
+        return 0;
     }
-    r = a->s->claims->open(a->s->claims, file, &blob, &d);
+    r = a->s->claims->open(a->s->claims, file, &blob, d);
     if (r == 0)
-        r = tables_open(a, &use, blob, &reason, &d);
+        r = tables_open(a, &use, blob, &reason, d);
     if (r == 0)
         use.row = annotating_rows(a, use.table->picture, use.table->rows, &use.named);
     if (use.row)
@@ -224,12 +223,10 @@ static void tables_read(struct annotating *a, size_t file, uint32_t scope)
     else if (r == -EDOM)
         tables_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
     else if (r == -EBADMSG)
-        annotating_ignore(a, file, use.scope, d.text);
-    else if (r < 0 && r != -ENOMEM)
-        annotating_refuse(a, use.scope, diag_text(&d, r));
-    a->s->failed = a->s->failed || r == -ENOMEM;
+        annotating_ignore(a, file, use.scope, d->text);
     picture_table_free(use.table);
     free(use.row);
+    return r == -EDOM || r == -EBADMSG ? 0 : r;
 }
 
 static void view_pick_labels(struct search *s, const struct files_view *base,
@@ -267,7 +264,7 @@ static void tables_finish_views(struct set *set)
 static const struct annotation_reader {
     const char *what; /* for people */
     bool (*may_be)(const struct annotating *a, size_t file);
-    void (*read)(struct annotating *a, size_t file, uint32_t scope);
+    int (*read)(struct annotating *a, size_t file, uint32_t scope, struct diag *d);
     void (*end)(struct annotating *a); /* after the last one; NULL */
     unsigned most, most_of_folder;     /* files that are read, of SOURCE and of a folder */
 } annotation_readers[] = {
@@ -308,7 +305,12 @@ static void annotations_read(struct annotating *a, const struct annotation_reade
         if (n == reader->most)
             return;
         if (here < reader->most_of_folder) {
-            reader->read(a, i, scope);
+            struct diag d = DIAG_INIT;
+            int r = reader->read(a, i, scope, &d);
+
+            a->s->failed = a->s->failed || r == -ENOMEM;
+            if (r < 0)
+                annotating_refuse(a, scope, diag_text(&d, r));
             n++;
         }
     }

@@ -42,6 +42,13 @@ size_t class_name_find(char *const *name, size_t n, const char *text, size_t len
     return at < n && text_compare(name[at], strlen(name[at]), text, len) == 0 ? at : n;
 }
 
+size_t claim_class_of(const struct files_claim *claim, const char *folder)
+{
+    folder += strlen(claim->top);
+    folder += *folder == '/';
+    return class_name_find(claim->class_name, claim->n_classes, folder, strcspn(folder, "/"));
+}
+
 static void view_free_texts(char **text, size_t n)
 {
     for (size_t i = 0; i < n; i++)

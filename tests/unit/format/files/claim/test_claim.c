@@ -328,9 +328,8 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
     (void)state;
     check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg dog/2.jpg train/", ":all classes 1(jpg) 2(jpg)\n"); /* that is a part */
-    assert_true(is_class_folder(FILES_PICTURES, "empty", ""));
-    assert_false(
-        is_class_folder(FILES_PICTURES, "lost+found", "")); /* of file systems, not of data */
+    assert_false(is_skipped_folder(FILES_PICTURES, "empty"));
+    assert_true(is_skipped_folder(FILES_PICTURES, "lost+found")); /* of file systems, not of data */
     check("cat/1.jpg dog/2.jpg empty/README.txt empty/Thumbs.db",
           ":all classes 1(jpg) 2(jpg) aside 1 .txt (README.txt), 1 .db (Thumbs.db)\n");
     check("docs/README.md images/1.jpg", ":all flat 1(jpg)\n");
@@ -707,8 +706,8 @@ static void test_claim__folder_of_noises__no_class(void **state)
     (void)state;
     check("yes/1.wav no/2.wav _background_noise_/n.wav _background_noise_/README.md",
           ":all sounds 2(wav) 1(wav) aside 1 .md (README.md), 1 .wav (n.wav)\n");
-    assert_false(is_class_folder(FILES_SOUNDS, "a/_background_noise_", "a"));
-    assert_true(is_class_folder(FILES_PICTURES, "a/_background_noise_", "a"));
+    assert_true(is_skipped_folder(FILES_SOUNDS, "_background_noise_"));
+    assert_false(is_skipped_folder(FILES_PICTURES, "_background_noise_"));
 }
 
 static void test_claim__sounds_and_other_kinds__left_alone(void **state)
