@@ -95,7 +95,6 @@ static void see_number(struct csv_cells *cells, const struct csv_cell *cell)
         cells->whole = cells->rising = cells->by_one = false;
         return;
     }
-    cells->first_whole |= cells->n == 1;
     if (cells->numbers == 1) {
         cells->low = cells->high = number;
         return;

@@ -33,12 +33,11 @@ enum csv_cell_kind { CSV_EMPTY, CSV_NUMBER, CSV_NAME };
 struct csv_cells {
     size_t n, numbers, empty, quoted;
     enum csv_cell_kind first;
-    bool first_whole; /* the first cell is digits only */
-    bool whole;       /* all numbers are digits only, */
-    bool rising;      /* each is larger than the one before, */
-    bool by_one;      /* by one, */
-    uint64_t low;     /* the first of them, */
-    uint64_t high;    /* and the largest */
+    bool whole;    /* all numbers are digits only, */
+    bool rising;   /* each is larger than the one before, */
+    bool by_one;   /* by one, */
+    uint64_t low;  /* the first of them, */
+    uint64_t high; /* and the largest */
 };
 
 struct csv_cells csv_count_cells(const struct csv_line *line, char delimiter);
