@@ -590,6 +590,9 @@ static void test_run__whole__widened(void **state)
     for (uint64_t b = 6; b < 20; b++)
         assert_int_equal(file_state(file, b) == BLOCK_COMING, b != 8 && b != 9 && b != 12);
     assert_true(run_must_wait_locked(file) && !file_may_run_locked(file, stage_now(stage)));
+    run_sleep_locked(run, stage_now(stage) + 5);
+    assert_int_equal(runs_next_alarm_locked(stage, stage_now(stage) + 4), stage_now(stage) + 5);
+    assert_int_equal(runs_next_alarm_locked(stage, stage_now(stage) + 5), INT64_MAX);
     run_leave_locked(run, 0, &over);
     assert_int_equal(file_state(file, 6), BLOCK_ABSENT);
     assert_int_equal(file_state(file, 8), BLOCK_HERE);
@@ -624,7 +627,7 @@ static void test_run__of_a_reader__the_background_shares(void **state)
     fake_wait_started(f.s.fake, 4);
     lock_take(&f.s.stage->lock);
     TAILQ_FOREACH (run, &f.s.stage->runs->active, link) {
-        assert_true(!run->paused || run->why == RUN_BACKGROUND);
+        assert_true(!run->paused || (run->why == RUN_BACKGROUND && run->was_paused));
         n[run->paused] += run->why == RUN_BACKGROUND;
     }
     lock_drop(&f.s.stage->lock);
@@ -940,6 +943,73 @@ static void test_keep__few_are_listed__listed_again(void **state)
     stage_fixture_close(&s);
 }
 
+static void expect_dropped(const struct stage_fixture *s, uint64_t block, uint64_t evictions)
+{
+    assert_int_equal(file_state((const struct file *)s->blob, block), BLOCK_ABSENT);
+    assert_int_equal(s->counters->evictions, evictions);
+}
+
+static void test_drops__blocks_between__each_one(void **state)
+{
+    struct stage_fixture s;
+    struct file *file;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    file = (struct file *)s.blob;
+    assert_int_equal(file_take(file, NULL), 0);
+    for (unsigned again = 0; again < 2; again++) {
+        stage_fixture_read(&s, 0, 1);
+        stage_fixture_read(&s, 6 * BLOCK, 1);
+        stage_fixture_read(&s, 3 * BLOCK, 1);
+        fake_wait_idle(s.fake);
+        if (again) {
+            struct victim group[] = {
+                {.file = file, .block = 6}, {.file = file, .block = 0}, {.file = file, .block = 3}};
+
+            drop_group(s.stage, group, 3);
+        } else { /* those between were looked at, and are not there */
+            look_at_blocks(file, 0, 7);
+            assert_int_equal(file_drop_ranges(file, &(struct staged_range){0, 7}, 1), 0);
+        }
+        for (uint64_t block = 0; block < 7; block += 3)
+            expect_dropped(&s, block, again ? 6 : 3);
+        assert_int_equal(s.counters->staged_bytes, 0);
+    }
+    file_put(file);
+    stage_fixture_close(&s);
+}
+
+/* Ranges of stale bytes that touch are one, if they have one error. */
+static void test_stale__ranges_that_touch__count_once(void **state)
+{
+    static const struct {
+        uint64_t off, n;
+        int error, result;
+        uint64_t bytes; /* of block 0, afterwards */
+        int first;      /* the error of byte 0 */
+    } adds[] = {{5, 15, -ESTALE, 1, 15, 0},
+                {0, 10, -ESTALE, 1, 20, -ESTALE},
+                {3, 4, -EACCES, 0, 20, -ESTALE},
+                {20, 10, -EACCES, 1, 30, -ESTALE},
+                {30, 5, -EACCES, 1, 35, -ESTALE},
+                {18, 4, -EACCES, 1, 35, -EACCES},
+                {BLOCK - 1, 2, -ESTALE, 1, 36, -EACCES}};
+    struct stage_fixture s;
+    struct file *file;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    file = (struct file *)s.blob;
+    for (size_t i = 0; i < ARRAY_LEN(adds); i++) {
+        assert_int_equal(file_add_stale(file, adds[i].off, adds[i].n, adds[i].error, NULL),
+                         adds[i].result);
+        lock_take(&s.stage->lock);
+        assert_int_equal(file_stale_bytes_locked(file, 0), adds[i].bytes);
+        lock_drop(&s.stage->lock);
+        assert_int_equal(file_stale_error(file, 0, 1), adds[i].first);
+    }
+    stage_fixture_close(&s);
+}
+
 /* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
  * bring, but no more than an eighth. */
 static void test_keep__ahead__displaces_little(void **state)
@@ -974,6 +1044,8 @@ static void test_keep__ahead__displaces_little(void **state)
     s.stage->jumps = 1;
     assert_int_equal(keep_ahead_left(s.stage), MIB);
     assert_int_equal(k->ahead_bytes, 0);
+    k->ahead_bytes = MIB / 2; /* and of after it */
+    assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
     atomic_store(&s.counters->staged_bytes, 0);
     stage_fixture_close(&s);
 }
@@ -1412,6 +1484,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_keep__all_is_needed_now__some_are_listed, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__few_are_listed__listed_again, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_drops__blocks_between__each_one, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_stale__ranges_that_touch__count_once, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
                                         temp_teardown),

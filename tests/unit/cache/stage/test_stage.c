@@ -17,6 +17,7 @@
 #include "cache/disk/quota.h"
 #include "cache/disk/sha256.h"
 #include "cache/disk/staged_file.h"
+#include "cache/stage/blocks.h"
 #include "cache/stage/stage.h"
 #include "tests/support/event.h"
 #include "tests/support/fake_transport.h"
@@ -162,6 +163,9 @@ static void test_read__next_stage__nothing_fetched(void **state)
     stage_fixture_read(&f, 0, SIZE);
     stage_fixture_close(&f);
     open_usual(&f, *state);
+    stage_fixture_read(&f, 0, BLOCK);
+    assert_int_equal(f.counters->hits, 1);
+    assert_int_equal(f.counters->served_bytes, BLOCK);
     stage_fixture_read(&f, 0, SIZE);
     assert_int_equal(fake_given(f.fake), 0);
     stage_fixture_close(&f);
@@ -936,26 +940,30 @@ static void test_add__many_of_15_terabytes__bounded(void **state)
     const struct remote_version version = {.size = UINT64_C(15) * 1000000000000, .etag = "\"v\""};
     struct stage_options options = stage_fixture_options();
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t each = version.size / STAGED_BLOCK_MOST * 9, n = 0; /* least bytes of a file */
-    struct diag d = DIAG_INIT;
     struct stage_fixture f;
-    int r = 0;
 
     options.block = 0;
-    options.keep = STAGE_PLAN;
-    open_fixture(&f, *state, &options, NULL, NULL);
-    for (; r == 0 && n * each < 2 * memory; n++) {
-        char key[32];
-        const struct stage_file what = {.url = key, .key = key, .name = key, .version = &version};
-        struct blob *blob = NULL;
+    for (unsigned once = 0; once < 2; once++) {
+        uint64_t each = version.size / STAGED_BLOCK_MOST * (once ? 17 : 9), n = 0; /* least bytes */
+        struct diag d = DIAG_INIT;
+        int r = 0;
 
-        snprintf(key, sizeof(key), "%u", (unsigned)n);
-        r = stage_add(f.stage, &what, &blob, &d);
+        options.keep = once ? STAGE_ONCE : STAGE_PLAN;
+        open_fixture(&f, *state, &options, NULL, NULL);
+        for (; r == 0 && n * each < 2 * memory; n++) {
+            char key[32];
+            const struct stage_file what = {
+                .url = key, .key = key, .name = key, .version = &version};
+            struct blob *blob = NULL;
+
+            snprintf(key, sizeof(key), "%u", (unsigned)n);
+            r = stage_add(f.stage, &what, &blob, &d);
+        }
+        assert_int_equal(r, -EFBIG);
+        assert_diag_has(&d, "a size of 15000000000000 bytes needs too much memory");
+        assert_true((n - 1) * each <= memory / 4);
+        stage_fixture_close(&f);
     }
-    assert_int_equal(r, -EFBIG);
-    assert_diag_has(&d, "a size of 15000000000000 bytes needs too much memory");
-    assert_true((n - 1) * each <= memory / 4);
-    stage_fixture_close(&f);
 }
 
 static void test_background__stages_all(void **state)
@@ -1321,7 +1329,10 @@ static void test_room__none_when_it_was_opened__on_disk_later(void **state)
     stage_fixture_read(&f, 0, 1); /* the cache is full */
     assert_int_equal(f.counters->staged_bytes, 0);
     quota_give_back(f.cache.quota, left);
-    test_clock_turn(&clock, 5 * TEST_S);
+    test_clock_turn(&clock, 5 * TEST_S - 1);
+    file_try_disk((struct file *)(uintptr_t)need.blob); /* not yet */
+    assert_true(file_staged((const struct file *)need.blob)->fd >= 0);
+    test_clock_turn(&clock, 1);
     stage_begin(f.stage);
     stage_fixture_await(&f, &f.counters->staged_bytes, BLOCK, SIZE);
     stage_fixture_close(&f);

@@ -69,7 +69,29 @@ static void test_csv_lines__long(void **state)
                    "a.csv: line 2: expected at most 16777216 bytes, got 1677");
     }
     check_line(CSV_LINE_MOST, true, NULL);
-    check_line(2 * CSV_LINE_MOST, true, "a.csv: line 2: expected at most 16777216 bytes, got more");
+}
+
+/* A line that has no end for a while is refused before all of it is read. */
+static void test_csv_lines__without_end__refused_early(void **state)
+{
+    struct blob_faults faults = {.fail_read = 10}; /* pieces grow: this one is of 64 MiB */
+    struct format_setup setup = {.keep = &no_store};
+    struct blob *blob =
+        memory_blob_new("a.csv", "1,2\n3,", 6, UINT64_C(64) * CSV_LINE_MOST, &faults);
+    struct found found;
+    struct dataset *ds;
+
+    (void)state;
+    assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
+    assert_int_equal(format_open(&format_csv, &blob, 1, &setup, &found), 0);
+    ds = found.item[0].ds;
+    assert_non_null(ds);
+    while (dataset_state(ds) == DATASET_PREPARING && !dataset_prepare(ds))
+        ;
+    assert_diag_has(&ds->reason, "a.csv: line 2: expected at most 16777216 bytes, got more");
+    assert_true(faults.reads <= 8);
+    found_release(&found);
+    memo_free(setup.memo);
 }
 
 #define CHECKED 99 /* lines that are looked at when a file is opened */
@@ -92,38 +114,41 @@ static int scan(const char *text, const struct format_options *options, struct c
 
 static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
 {
+#define GOOD(text, n_rows, n_missing, ...)                                                         \
+    {                                                                                              \
+        .rows = (text), .n = (n_rows), .missing = (n_missing), __VA_ARGS__                         \
+    }
+#define BAD(text, wrong, ...)                                                                      \
+    {                                                                                              \
+        .rows = (text), .want = (wrong), __VA_ARGS__                                               \
+    }
     static const struct {
         const char *rows; /* after CHECKED lines, and one of some digits */
         const char *want; /* what is wrong; NULL: nothing */
         uint64_t n, missing;
         struct format_options options;
     } rows[] = {
-        {"1,2,3\n", NULL, 1, 0},
-        {",5,\n7,,9\n,,\n8,,\n", NULL, 4, 8},
-        {" 1,2,3\n\"1\",,3\n1, ,3\n", NULL, 3, 2},
-        {"\n \n1,2,3\r\n\r\n4,5,6", NULL, 2, 0},
-        {"#1,2\n4,5,6\n", NULL, 1, 0, {.comment = '#'}},
-        {"123456789012345678901234567890123,,123456789012345678901234567890\n,1.5,-2e3\n", NULL, 2,
-         2},
-        {"1,2\n", "expected 3 columns, as in the first line, got 2"},
-        {"1,2,3,4\n", "expected 3 columns, as in the first line, got 4"},
-        {"1,2,3,", "expected 3 columns, as in the first line, got 4"},
-        {"1,2,\n3,4", "expected 3 columns, as in the first line, got 2"},
-        {"1,,,\n", "expected 3 columns, as in the first line, got 4"},
-        {"1,x,3\n", "column 1: expected a number, got 'x'"},
-        {"1,2,3 4\n", "column 2: expected a number, got '3 4'"},
-        {"1,2,3\n4,5,-\n", "column 2: expected a number, got '-'"},
-        {"nan,2,3\n", NULL, 1, 1},
-        {"nan,2,3\n",
-         "column 0: expected a number as the label, got 'nan'",
-         0,
-         0,
-         {.label_column = "0"}},
-        {"1,2,\n",
-         "column 2: expected a number as the weight, got ''",
-         0,
-         0,
-         {.weight_column = "2"}},
+        GOOD("1,2,3\n", 1, 0),
+        GOOD(",5,\n7,,9\n,,\n8,,\n", 4, 8),
+        GOOD(" 1,2,3\n\"1\",,3\n1, ,3\n", 3, 2),
+        GOOD("\n \n1,2,3\r\n\r\n4,5,6", 2, 0),
+        GOOD("#1,2\n4,5,6\n", 1, 0, .options.comment = '#'),
+        GOOD("123456789012345678901234567890123,,123456789012345678901234567890\n,1.5,-2e3\n", 2,
+             2),
+        GOOD("nan,2,3\n", 1, 1),
+        BAD("1,2\n", "expected 3 columns, as in the first line, got 2"),
+        BAD("1,2,3,4\n", "expected 3 columns, as in the first line, got 4"),
+        BAD("1,2,33333333333333333333,4\n", "expected 3 columns, as in the first line, got 4"),
+        BAD("1,2,3,", "expected 3 columns, as in the first line, got 4"),
+        BAD("1,2,\n3,4", "expected 3 columns, as in the first line, got 2"),
+        BAD("1,,,\n", "expected 3 columns, as in the first line, got 4"),
+        BAD("1,x,3\n", "column 1: expected a number, got 'x'"),
+        BAD("1,2,3 4\n", "column 2: expected a number, got '3 4'"),
+        BAD("1,2,3\n4,5,-\n", "column 2: expected a number, got '-'"),
+        BAD("nan,2,3\n", "column 0: expected a number as the label, got 'nan'",
+            .options.label_column = "0"),
+        BAD("1,2,\n", "column 2: expected a number as the weight, got ''",
+            .options.weight_column = "2"),
     };
 
     (void)state;
@@ -155,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv_lines__long),
+        cmocka_unit_test(test_csv_lines__without_end__refused_early),
         cmocka_unit_test(test_csv_scan__rows_at_each_bit__counted_or_refused),
     };
 

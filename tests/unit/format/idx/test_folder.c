@@ -74,6 +74,7 @@ static void check_pair(const char *images, const char *labels, const char *name)
     assert_non_null(dataset_field(ds, "image"));
     assert_non_null(dataset_field(ds, "label"));
     assert_null(dataset_field(ds, "data"));
+    assert_true(ds->n_folders > 0);
     found_release(&found);
 }
 
@@ -507,6 +508,23 @@ static void test_idx_folder__half_unread__error(void **state)
     }
 }
 
+/* Labels that are there are not those of the images, if others may be. */
+static void test_idx_folder__one_of_two_label_files_unread__error(void **state)
+{
+    const struct file files[] = {IMAGES("a-images-idx3-ubyte", 4),
+                                 QMNIST_LABELS("a-labels-idx2-int", 4),
+                                 LABELS("!a-labels-idx1-ubyte", 4)};
+    struct found found;
+
+    (void)state;
+    open_files(files, 3, &no_options, &found);
+    assert_int_equal(found.n, 3);
+    assert_null(found.item[found_find(&found, "a")].ds);
+    assert_int_equal(dataset_at(&found, "a-images-idx3-ubyte")->n_blobs, 1);
+    assert_int_equal(dataset_at(&found, "a-labels-idx2-int")->n_blobs, 1);
+    found_release(&found);
+}
+
 static void test_idx_folder__large_items__no_image01(void **state)
 {
     static const uint32_t axes[][3] = {{0, UINT32_C(1) << 31, UINT32_C(1) << 31},
@@ -582,6 +600,7 @@ int main(void)
         cmocka_unit_test(test_idx_folder__read_fails__error_or_the_whole),
         cmocka_unit_test(test_idx_folder__keys__six_digits_or_more),
         cmocka_unit_test(test_idx_folder__half_unread__error),
+        cmocka_unit_test(test_idx_folder__one_of_two_label_files_unread__error),
         cmocka_unit_test(test_idx_folder__large_items__no_image01),
         cmocka_unit_test(test_idx_probe__heads__right),
     };

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -350,6 +351,60 @@ static void test_end__short_files__nothing_is_there(void **state)
     }
 }
 
+/* ---- the header ---- */
+
+/* Rows that a small file may promise. */
+static void test_header__rows__at_most_a_million(void **state)
+{
+    static const char format[] =
+        "{\"header_size\":16384,\"page_size\":16777216,\"version\":\"3.0\",\"shard_id\":0,\"shard_"
+        "addresses\":[\"x\"],\"schema\":[{\"blob_fields\":[\"b\"],\"schema\":{\"b\":{\"type\":"
+        "\"bytes\"}}}],\"page\":[{\"page_id\":0,\"page_type\":\"BLOB_DATA\",\"page_type_id\":0,"
+        "\"start_row_id\":0,\"end_row_id\":%u,\"page_size\":16777216}]}";
+    static const struct {
+        unsigned rows;
+        uint64_t size;
+        int error;
+    } cases[] = {{1 << 20, 1000, 0},
+                 {(1 << 20) + 1, 1000, -EBADMSG},
+                 {(1 << 20) + 1, 8 * ((1 << 20) + 1), 0},
+                 {(1 << 20) + 1, 8 * ((1 << 20) + 1) - 1, -EBADMSG}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct mindrecord_header header = {0};
+        struct diag d = DIAG_INIT;
+        char text[1024];
+
+        snprintf(text, sizeof(text), format, cases[i].rows);
+        assert_int_equal(
+            mindrecord_header_parse(text, strlen(text), "x", cases[i].size, &header, &d),
+            cases[i].error);
+        if (cases[i].error)
+            assert_diag_has(&d, "x: header: expected 1048577 rows, got ");
+        else
+            assert_int_equal(header.rows, cases[i].rows);
+        mindrecord_header_release(&header);
+    }
+}
+
+static void test_header__source_changes__estale(void **state)
+{
+    uint8_t bytes[sizeof(json) + 7];
+    struct blob_faults faults = {.stale = true};
+    struct mindrecord_header header = {0};
+    AUTO_BLOB struct blob *blob = NULL;
+
+    (void)state;
+    store_le64(bytes, sizeof(json) - 1);
+    memcpy(bytes + 8, json, sizeof(json) - 1);
+    blob = memory_blob_new("x", bytes, sizeof(bytes), sizeof(bytes), &faults);
+    assert_int_equal(mindrecord_header_read(blob, &header, NULL), -ESTALE);
+    faults.stale = false;
+    assert_int_equal(mindrecord_header_read(blob, &header, NULL), 0);
+    mindrecord_header_release(&header);
+}
+
 /* ---- which files are MindRecord ---- */
 
 static void test_probe__heads_and_names(void **state)
@@ -362,6 +417,7 @@ static void test_probe__heads_and_names(void **state)
 #define HEAD(s) (s), sizeof(s) - 1
         {"x", HEAD("\x20\0\0\0\0\0\0\0{\"header_size\":1"), CLAIM_NAMED},
         {"x", HEAD("\x20\0\0\0\0\1\0\0{\"header_size\":1"), CLAIM_NONE}, /* too long */
+        {"x", HEAD("\0\0\0\0\0\1\0\0{\"header_size\":1"), CLAIM_NONE},
         {"x", HEAD("\x20\xff\xff\xff\xff\0\0\0{\"header_size\":1"), CLAIM_NAMED},
         {"x", HEAD("\x20\0\0\0\0\0\0\0[\"header_size\":1"), CLAIM_NONE},
         {"x", HEAD("\x20\0\0\0\0\0\0\0{\"header_siz"), CLAIM_NONE},
@@ -430,6 +486,8 @@ int main(void)
         cmocka_unit_test(test_fits__shapes__with_one_axis_that_varies),
         cmocka_unit_test(test_check_hash__end_of_the_file__compared),
         cmocka_unit_test(test_end__short_files__nothing_is_there),
+        cmocka_unit_test(test_header__rows__at_most_a_million),
+        cmocka_unit_test(test_header__source_changes__estale),
         cmocka_unit_test(test_probe__heads_and_names),
         cmocka_unit_test(test_claim_names__databases__aside),
     };

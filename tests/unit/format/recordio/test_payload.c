@@ -3,9 +3,11 @@
 #include "format/recordio/file.h"
 #include "support/absent_blob.h"
 #include "support/memory_blob.h"
+#include "support/one_store.h"
 #include "support/unit.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "base/bytes.h"
 #include "base/read_context.h"
@@ -104,7 +106,8 @@ static void test_recordio_read_idx__sizes(void **state)
 {
     AUTO_BLOB struct blob *large =
         memory_blob_new("x.idx", "0\t0\n", 4, (UINT64_C(1) << 30) + 1, NULL);
-    AUTO_BLOB struct blob *small = memory_blob_new("x.idx", "7\t9\n8\t3", 7, 7, NULL);
+    struct blob_faults faults = {.stale = true};
+    AUTO_BLOB struct blob *small = memory_blob_new("x.idx", "7\t9\n8\t3", 7, 7, &faults);
     AUTO_FREE uint64_t *place = NULL;
     struct diag d = DIAG_INIT;
     size_t n = 0;
@@ -112,11 +115,56 @@ static void test_recordio_read_idx__sizes(void **state)
     (void)state;
     assert_int_equal(recordio_read_idx(large, 10, &place, &n, &d), -EBADMSG);
     assert_diag_has(&d, "x.idx: expected at most 1073741824 bytes, got 1073741825");
+    assert_int_equal(recordio_read_idx(small, 10, &place, &n, NULL), -ESTALE);
+    faults.stale = false;
     assert_int_equal(recordio_read_idx(small, 9, &place, &n, NULL), -EBADMSG);
     assert_int_equal(recordio_read_idx(small, 10, &place, &n, NULL), 0);
     assert_int_equal(n, 2);
     assert_int_equal(place[0], 3);
     assert_int_equal(place[1], 9);
+}
+
+/* A picture's record whose source has changed since it was indexed, a byte each. */
+static void test_recordio_verify__a_byte_differs__ebadmsg(void **state)
+{
+    static const struct {
+        unsigned at; /* of the payload, which has an empty list of labels; UINT_MAX: none */
+        bool want;   /* is it another record? */
+    } rows[] = {{UINT_MAX, false}, {0, true},  {4, true},  {8, true},   {16, true},
+                {23, true},        {24, true}, {31, true}, {32, false}, {39, false}};
+    static const uint8_t png[] = "\x89PNG\r\n\x1a\n\0\0\0\0\0\0\0";
+    const struct format_setup setup = {.keep = &no_store};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t bytes[RECORDIO_PART + RECORDIO_IMAGE + 16] = {0};
+        struct source_file source = {.name = "x.rec", .file_name = "x.rec", .folder = ""};
+        struct recordio *file = NULL;
+        struct diag d = DIAG_INIT;
+        struct blob *indexed;
+        int r;
+
+        store_le32(bytes, RECORDIO_MAGIC);
+        store_le32(bytes + 4, RECORDIO_IMAGE + 16);
+        memcpy(bytes + RECORDIO_PART + RECORDIO_IMAGE, png, sizeof(png));
+        source.blob = memory_blob_new("x.rec", bytes, sizeof(bytes), sizeof(bytes), NULL);
+        r = record_file_open(&recordio_file_ops, &(struct record_source){&source, 1, 0, &setup},
+                             &file, &d);
+        while (r == 0)
+            r = prepared_step(&file->base.prepared, &d);
+        assert_int_equal(r, 1);
+        assert_true(file->has_pictures);
+        if (rows[i].at != UINT_MAX)
+            bytes[RECORDIO_PART + rows[i].at] ^= 1;
+        indexed = file->base.blob;
+        file->base.blob = memory_blob_new("x.rec", bytes, sizeof(bytes), sizeof(bytes), NULL);
+        assert_int_equal(recordio_verify(READ_WAITS, file, 0, &d), rows[i].want ? -EBADMSG : 0);
+        if (rows[i].want)
+            assert_diag_has(&d, "byte 0: expected the record of the index, got another");
+        blob_free(file->base.blob);
+        file->base.blob = indexed;
+        record_file_drop(&file->base);
+    }
 }
 
 static void test_recordio_part__headers__edges(void **state)
@@ -238,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_recordio_read__another_index__eio),
         cmocka_unit_test(test_recordio_read__absent__one_fetch),
         cmocka_unit_test(test_recordio_read_idx__sizes),
+        cmocka_unit_test(test_recordio_verify__a_byte_differs__ebadmsg),
         cmocka_unit_test(test_recordio_part__headers__edges),
         cmocka_unit_test(test_recordio_is_side__first_lines),
         cmocka_unit_test(test_recordio_take_idx__names),

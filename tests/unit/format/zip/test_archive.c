@@ -448,7 +448,9 @@ static void test_zip_view__small_enough__not_unpacked(void **state)
 static void find_sets(const struct made *made, size_t n, const struct index_store *keep,
                       struct blob_faults *faults, struct text *ret)
 {
-    struct format_setup setup = {.keep = keep};
+    static const struct opener_ops ops = {.unpack = note_unpack};
+    struct unpacker unpacker = {.opener.ops = &ops, .result = -ENOSPC};
+    struct format_setup setup = {.keep = keep, .opener = &unpacker.opener};
     struct blob *blob = blob_of(made, n, faults);
     struct found found;
     uint8_t byte;
@@ -514,6 +516,39 @@ static void test_zip_kept__datasets__the_same(void **state)
     find_sets(made, MANY, &one_store, &faults, &second);
     assert_int_equal(faults.reads, 2 * reads); /* so it is read again */
     one_store_drop();
+}
+
+#define FIND(expected, ...)                                                                        \
+    do {                                                                                           \
+        static const struct made made[] = {__VA_ARGS__};                                           \
+        AUTO_TEXT struct text t = {0};                                                             \
+                                                                                                   \
+        find_sets(made, ARRAY_LEN(made), &no_store, NULL, &t);                                     \
+        if (!t.data || !strstr(t.data, expected))                                                  \
+            fail_msg("expected \"%s\", got \"%s\"", expected, t.data ? t.data : "");               \
+    } while (0)
+
+static void test_zip_sets__nothing_or_not_all__said(void **state)
+{
+    (void)state;
+    FIND("expected files that are samples, as in a folder, got an archive without files: ../a: its "
+         "name leads out of the archive by '..'\n",
+         {.name = "../a", .content = ""});
+    FIND("as in a folder, got an archive without files\n", {.name = "a/", .content = ""});
+    FIND("got 2 files of which none is: other formats are not read inside of an archive; unpack "
+         "it: 2 .xyz\n",
+         {.name = "a.xyz", .content = "1"}, {.name = "b.xyz", .content = "1"});
+    FIND("got 2 files of which none is: ../c: its name leads out of the archive by '..'. And other "
+         "formats are not read inside of an archive; unpack it: 2 .xyz\n",
+         {.name = "a.xyz", .content = "1"}, {.name = "b.xyz", .content = "1"},
+         {.name = "../c", .content = "1"});
+    FIND("unpack it: 2 .xyz, 1 .png. only 1 of the 3 files are pictures or belong to them\n",
+         {.name = "a.png", .content = "1"}, {.name = "b.xyz", .content = "1"},
+         {.name = "c.xyz", .content = "1"});
+    FIND("/in/x: found\n2 samples", {.name = "cat/1.png", .content = "1"},
+         {.name = "dog/2.png", .content = "1"});
+    FIND("/in/x: there is no room\n", {.name = "cat/1.png", .content = ""},
+         {.name = "dog/2.png", .content = "", .is_deflated = true, .size = (64 << 20) + 1});
 }
 
 static void count_done(struct waiter *waiter)
@@ -618,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_zip_view__large_deflated_file__unpacked_when_it_is_made),
         cmocka_unit_test(test_zip_view__small_enough__not_unpacked),
         cmocka_unit_test(test_zip_kept__datasets__the_same),
+        cmocka_unit_test(test_zip_sets__nothing_or_not_all__said),
         cmocka_unit_test(test_zip_view__absent_bytes__all_noted_at_once),
         cmocka_unit_test(test_zip_view__fetch__files_that_it_touches),
     };

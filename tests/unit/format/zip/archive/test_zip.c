@@ -393,6 +393,55 @@ static void test_zip_content__first_bytes(void **state)
     assert_memory_equal(head, "de\0\0", 4);
 }
 
+/* "hello" as deflated data that has many empty blocks before it. */
+static void test_zip_content__deflated__all_or_the_start(void **state)
+{
+    static const uint8_t empty[] = {0, 0, 0, 0xff, 0xff}, last[] = {1, 5, 0, 0xfa, 0xff};
+    static const struct {
+        unsigned empty;
+        uint64_t size;
+        size_t len;        /* that is read */
+        int more;          /* packed bytes than there are */
+        uint32_t crc_less; /* than the right one */
+        const char *want;  /* what is wrong; NULL: nothing */
+    } rows[] = {
+        {0, 5, 5, 0, 0, NULL},
+        {0, 5, 3, 0, 0, NULL},
+        {0, 5, 3, 0, 1, NULL},
+        {900, 5, 5, 0, 0, NULL},
+        {800, 6, 5, 0, 0, NULL}, /* the start of a file of 6 */
+        {900, 6, 5, 0, 0, "member x: expected 6 bytes with CRC-32 3610a686 in its deflated data"},
+        {0, 5, 5, 0, 1, "expected 5 bytes with CRC-32 3610a685"},
+        {0, 5, 5, 1, 0, "expected 5 bytes"},
+        {0, 5, 5, -1, 0, "expected 5 bytes"},
+        {0, 6, 6, 0, 0, "expected 6 bytes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        uint8_t bytes[5000] = {0}, got[8] = {0};
+        size_t at = 1;
+        AUTO_BLOB struct blob *blob = NULL;
+        struct zip_member m = {
+            .name = "x", .name_len = 1, .method = ZIP_DEFLATED, .size = rows[i].size, .at = 1};
+        struct diag d = DIAG_INIT;
+
+        for (unsigned k = 0; k < rows[i].empty; k++, at += sizeof(empty))
+            memcpy(bytes + at, empty, sizeof(empty));
+        memcpy(bytes + at, last, sizeof(last));
+        memcpy(bytes + at + sizeof(last), "hello", 5);
+        m.packed_size = at + sizeof(last) + 5 - 1 + (uint64_t)rows[i].more;
+        m.crc = 0x3610a686 - rows[i].crc_less;
+        blob = memory_blob_new("a.zip", bytes, sizeof(bytes), sizeof(bytes), NULL);
+        assert_int_equal(zip_content(READ_WAITS, blob, &m, got, rows[i].len, &d),
+                         rows[i].want ? -EBADMSG : 0);
+        if (rows[i].want)
+            assert_diag_has(&d, rows[i].want);
+        else
+            assert_memory_equal(got, "hello", rows[i].len);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_zip__several_ends__the_right_one),
         cmocka_unit_test(test_zip_first_ends__head),
         cmocka_unit_test(test_zip_content__first_bytes),
+        cmocka_unit_test(test_zip_content__deflated__all_or_the_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
