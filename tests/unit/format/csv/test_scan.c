@@ -137,6 +137,7 @@ static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
              2),
         GOOD("nan,2,3\n", 1, 1),
         BAD("1,2\n", "expected 3 columns, as in the first line, got 2"),
+        BAD("1,2\n3,x", "expected 3 columns, as in the first line, got 2"),
         BAD("1,2,3,4\n", "expected 3 columns, as in the first line, got 4"),
         BAD("1,2,33333333333333333333,4\n", "expected 3 columns, as in the first line, got 4"),
         BAD("1,2,3,", "expected 3 columns, as in the first line, got 4"),

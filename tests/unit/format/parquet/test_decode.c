@@ -154,6 +154,8 @@ static void test_codec__part__as_of_the_whole(void **state)
     uint8_t packed[400], whole[300], part[300];
     const struct codec_packed from = {0, pack_pieces(packed, 3), read_packed, packed};
     struct codec_packed cut = from;
+    uint8_t one[] = {1, 0, 'a'}; /* a literal, which is cut off */
+    const struct codec_packed no_element = {0, 1, read_packed, one};
 
     (void)state;
     assert_int_equal(codec_unpack(CODEC_SNAPPY, packed, from.end, whole, sizeof(whole)), 0);
@@ -167,6 +169,7 @@ static void test_codec__part__as_of_the_whole(void **state)
                 assert_memory_equal(part, whole + start, end - start);
         }
     assert_int_equal(codec_unpack_part(&from, 0, 301, part), -EBADMSG);
+    assert_int_equal(codec_unpack_part(&no_element, 0, 1, part), -EBADMSG);
     for (cut.end = 0; cut.end < from.end; cut.end++)
         assert_int_equal(codec_unpack_part(&cut, 200, 300, part), -EBADMSG);
 }
@@ -315,6 +318,13 @@ static void test_values__delta_bytes__decoded(void **state)
                      0);
     is_text(&w, 0, "ab");
     is_text(&w, 1, "ac");
+    values_clear(&w); /* the same as values of two bytes */
+    assert_int_equal(decode(TYPE_FIXED, 2, ENCODING_DELTA_BYTE_ARRAY,
+                            BYTES(0x80, 1, 4, 2, 0, 2, 0, 0, 0, 0, 0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0,
+                                  'a', 'b', 'c'),
+                            2, &w),
+                     0);
+    assert_memory_equal(w.bytes, "abac", 4);
 }
 
 static int add(struct values *v, const uint8_t *bytes, size_t len, size_t n,
@@ -399,6 +409,10 @@ static void test_values__hostile__refused(void **state)
     refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(8, 1, 2, 2, 2, 0), 2);
     refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 3, 2, 2, 0, 0, 0, 0), 2);
     refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 2, 2, 2, 33, 0, 0, 0), 2);
+    refuses(TYPE_INT32, ENCODING_DELTA_BINARY_PACKED, BYTES(0x80, 1, 4, 2, 2, 2, 0, 0, 0), 2);
+    refuses(TYPE_FIXED, ENCODING_DELTA_BYTE_ARRAY,
+            BYTES(0x80, 1, 4, 2, 0, 0, 0, 0, 0, 0, 0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0, 'a', 'b', 'c'),
+            2);
     refuses(TYPE_BYTE_ARRAY, ENCODING_DELTA_LENGTH_BYTE_ARRAY,
             BYTES(0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0, 'a', 'b'), 2);
     refuses(TYPE_BYTE_ARRAY, ENCODING_DELTA_LENGTH_BYTE_ARRAY, BYTES(0x80, 1, 4, 1, 3), 1);
