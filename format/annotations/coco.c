@@ -155,37 +155,27 @@ static int coco_field_column(const struct coco *c, const struct coco_field *f,
     return r;
 }
 
-static int coco_image_id_column(const struct coco *c, const uint32_t *image, size_t rows,
-                                const char *prefix, struct value_columns *ret, struct diag *d)
-{
-    const struct value_columns *images = &c->list[COCO_IMAGES].columns;
-    struct value_column *column;
-    int r = coco_add_column(c, prefix, "image_id", &images->column[COCO_ENTRY_ID], false, 0, ret,
-                            &column, d);
-
-    for (size_t row = 0; row < rows && r == 0; row++) {
-        if (image[row] != VALUE_NO_ROW) {
-            int64_t id = coco_number(c, COCO_IMAGES, COCO_ENTRY_ID, image[row]);
-
-            value_column_append(column, &id, 1);
-        }
-        r = value_column_end_row(column);
-    }
-    return r;
-}
-
 int coco_columns(const struct coco *c, const uint32_t *image, size_t rows, const char *prefix,
                  struct value_columns *ret, struct diag *d)
 {
-    for (size_t i = 0; i < ARRAY_LEN(coco_fields); i++) {
-        int r = 0;
+    const struct value_column *ids = &c->list[COCO_IMAGES].columns.column[COCO_ENTRY_ID];
+    struct value_column *column;
+    int r = 0;
 
+    for (size_t i = 0; i < ARRAY_LEN(coco_fields) && r == 0; i++)
         if (c->any >> coco_fields[i].column & 1)
             r = coco_field_column(c, &coco_fields[i], image, rows, prefix, ret, d);
-        if (r < 0)
-            return r;
+    if (r == 0)
+        r = coco_add_column(c, prefix, "image_id", ids, false, 0, ret, &column, d);
+    for (size_t row = 0; row < rows && r == 0; row++) {
+        const int64_t id =
+            image[row] == VALUE_NO_ROW ? 0 : coco_number(c, COCO_IMAGES, COCO_ENTRY_ID, image[row]);
+
+        if (image[row] != VALUE_NO_ROW)
+            value_column_append(column, &id, 1);
+        r = value_column_end_row(column);
     }
-    return coco_image_id_column(c, image, rows, prefix, ret, d);
+    return r;
 }
 
 void coco_labels(const struct coco *c, const uint32_t *image, size_t rows, int64_t *ret,
