@@ -56,20 +56,28 @@ struct label_text {
     char number[LABEL_NUMBER];
 };
 
+/* The whole number of a row. */
+static int64_t labels_integer(const struct value_column *c, uint64_t row)
+{
+    const uint8_t *items;
+    int64_t number;
+
+    value_items(c, row, &items);
+    memcpy(&number, items, sizeof(number));
+    return number;
+}
+
 static void labels_text(const struct value_column *c, uint64_t row, struct label_text *ret)
 {
     const uint8_t *items;
-    uint64_t n = value_items(c, row, &items);
-    int64_t number;
 
-    if (c->form == VALUE_TEXT) {
-        ret->bytes = (const char *)items;
-        ret->len = n;
+    ret->len = value_items(c, row, &items);
+    ret->bytes = (const char *)items;
+    if (c->form == VALUE_TEXT)
         return;
-    }
-    memcpy(&number, items, sizeof(number));
     ret->bytes = ret->number;
-    ret->len = (size_t)snprintf(ret->number, sizeof(ret->number), "%" PRId64, number);
+    ret->len =
+        (size_t)snprintf(ret->number, sizeof(ret->number), "%" PRId64, labels_integer(c, row));
 }
 
 /* ---- names of classes ---- */
@@ -186,17 +194,6 @@ static const char *labels_find_several(const struct numbered *classes)
         }
     }
     return NULL;
-}
-
-/* The whole number of a row. */
-static int64_t labels_integer(const struct value_column *c, uint64_t row)
-{
-    const uint8_t *items;
-    int64_t number;
-
-    value_items(c, row, &items);
-    memcpy(&number, items, sizeof(number));
-    return number;
 }
 
 /* The view of an earlier label whose texts are numbered with those of this one; NULL: none. */

@@ -289,6 +289,10 @@ void set_begin_sample(struct set *set);
 void set_add_file(struct set *set, size_t file, const char *field);
 void set_end(struct set *set);
 
+/* The picture, or sound, among the files of a sample, once the set ends; otherwise its first file.
+ */
+uint32_t set_picture(const struct set *set, size_t sample);
+
 /* Count files that are ignored for a reason, in dataset.json: the path of the first. */
 void set_add_ignored(struct set *set, const char *reason, size_t n, const char *first);
 

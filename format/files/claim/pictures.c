@@ -7,17 +7,6 @@
 #include "base/search.h"
 #include "format/index/index.h"
 
-/* The picture among the files of a sample; the first file if none is one. */
-static uint32_t pictures_file(const struct search *s, const struct set *set, size_t sample)
-{
-    const struct files_claim *claim = set->claim;
-
-    for (uint32_t i = claim->first[sample]; i < claim->first[sample + 1]; i++)
-        if (name_is_of(s->media, members_name(s->m, set->file[i])))
-            return set->file[i];
-    return set->file[claim->first[sample]];
-}
-
 /* folder_len 0: of the stem alone. */
 static size_t pictures_hash(const struct pictures *pictures, const char *folder, size_t folder_len,
                             const char *stem, size_t len)
@@ -194,7 +183,7 @@ void pictures_init(struct pictures *ret, struct search *s, const struct set *onl
     s->failed = s->failed || !ret->file || !ret->next || !ret->slot;
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
         for (size_t k = 0; k < s->set[i].claim->n_samples && pictures_are_of(&s->set[i], only); k++)
-            ret->file[n++] = pictures_file(s, &s->set[i], k);
+            ret->file[n++] = set_picture(&s->set[i], k);
     while (n)
         pictures_add(ret, (uint32_t)--n);
 }

@@ -220,60 +220,59 @@ static int reading_join(struct recipe_reading *t)
     return r;
 }
 
-/* ---- CelebA ---- */
+/* ---- annotations ---- */
 
-/* Lists of CelebA, by their names; if the dataset is called by {split}, its parts are datasets. */
-static int reading_celeba(struct recipe_reading *t)
+/* Read each file that the patterns name. */
+static int reading_each(const struct recipe_reading *t, const json_t *patterns,
+                        int (*read)(struct annotating *a, size_t set, size_t file, struct diag *d))
 {
-    const json_t *lists = json_object_get(reading_set(t)->dataset, "celeba");
     const char *pattern;
     size_t file;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(lists, i)); i++) {
+    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(patterns, i)); i++) {
         r = reading_find(t, pattern, &file);
         if (r == 0)
-            r = annotating_read_celeba(t->a, t->set, file, t->d);
+            r = read(t->a, t->set, file, t->d);
         if (r == -EDOM)
             r = reading_refuse(t, pattern, "it is not called like a list of CelebA");
-    }
-    if (r < 0 || json_object_get(reading_set(t)->dataset, "list") || *reading_set(t)->called)
-        return r;
-    if (!lists)
-        return reading_refuse(t, reading_set(t)->pattern,
-                              "it has a word that pictures do not have");
-    for (int part = 0; part < CELEBA_PARTS && r == 0; part++) {
-        struct pattern_words words = t->words;
-        AUTO_TEXT struct text called = {0};
-
-        if (!pattern_set(&words, "split", 5, celeba_parts[part], strlen(celeba_parts[part])) ||
-            pattern_fill(reading_set(t)->pattern, &words, &called) < 0)
-            return reading_refuse(t, reading_set(t)->pattern,
-                                  "it has a word that pictures do not have");
-        if (called.failed)
-            return -ENOMEM;
-        annotating_add_part(t->a, t->set, reading_set(t)->recipe->folder, called.data, part);
     }
     return r;
 }
 
-/* ---- boxes ---- */
+/* Lists of CelebA, by their names; if the dataset is called by {split}, its parts are datasets. */
+static int reading_celeba(struct recipe_reading *t)
+{
+    const struct set *set = reading_set(t);
+    const json_t *lists = json_object_get(set->dataset, "celeba");
+    int r = reading_each(t, lists, annotating_read_celeba);
+
+    if (r < 0 || json_object_get(set->dataset, "list") || *set->called)
+        return r;
+    for (int part = 0; part < CELEBA_PARTS; part++) {
+        struct pattern_words words = t->words;
+        AUTO_TEXT struct text called = {0};
+
+        if (!lists ||
+            !pattern_set(&words, "split", 5, celeba_parts[part], strlen(celeba_parts[part])) ||
+            pattern_fill(set->pattern, &words, &called) < 0)
+            return reading_refuse(t, set->pattern, "it has a word that pictures do not have");
+        if (called.failed)
+            return -ENOMEM;
+        annotating_add_part(t->a, t->set, set->recipe->folder, called.data, part);
+    }
+    return 0;
+}
 
 static int reading_boxes(struct recipe_reading *t)
 {
     const json_t *boxes = json_object_get(reading_set(t)->dataset, "boxes");
-    const json_t *coco = json_object_get(boxes, "coco"), *names = json_object_get(boxes, "names");
-    const char *pattern;
+    const char *names = recipe_pattern(json_object_get(boxes, "names"), 0);
+    int r = reading_each(t, json_object_get(boxes, "coco"), annotating_read_coco);
     size_t file;
-    int r = 0;
 
-    for (size_t i = 0; r == 0 && (pattern = recipe_pattern(coco, i)); i++) {
-        r = reading_find(t, pattern, &file);
-        if (r == 0)
-            r = annotating_read_coco(t->a, t->set, file, t->d);
-    }
     if (r == 0 && names) {
-        r = reading_find(t, recipe_pattern(names, 0), &file);
+        r = reading_find(t, names, &file);
         if (r == 0)
             annotating_read_names(t->a, reading_set(t), file);
     }

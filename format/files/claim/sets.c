@@ -126,6 +126,16 @@ void set_add_file(struct set *set, size_t file, const char *field)
     set->s->claims->taken[file] = CLAIMS_SAMPLE;
 }
 
+uint32_t set_picture(const struct set *set, size_t sample)
+{
+    const struct files_claim *claim = set->claim;
+
+    for (uint32_t i = claim->first[sample]; i < claim->first[sample + 1]; i++)
+        if (name_is_of(claim->media, members_name(set->s->m, set->file[i])))
+            return set->file[i];
+    return set->file[claim->first[sample]];
+}
+
 void set_end(struct set *set)
 {
     struct files_claim *claim = set->claim;

@@ -98,20 +98,6 @@ static void shape_add_folders(const struct shape *shape, uint32_t folder, unsign
 
 /* ---- which pictures ---- */
 
-/* The file of a sample that its pattern has: the first picture. */
-static size_t shape_picture(const struct shape *shape, size_t sample)
-{
-    const struct files_claim *claim = shape->set->claim;
-    const uint32_t *file = shape->set->file;
-    size_t first = claim->first[sample];
-
-    for (size_t i = first; i < claim->first[sample + 1]; i++)
-        if ((!claim->role || !claim->role[i]) &&
-            name_is_of(claim->media, members_name(shape->s->m, file[i])))
-            return file[i];
-    return file[first];
-}
-
 static void shape_see_folder(struct shape *shape, uint32_t folder, bool is_first)
 {
     const struct search *s = shape->s;
@@ -136,7 +122,7 @@ static void shape_see_folders(struct shape *shape)
 
     shape->top = shape_depth(shape->s, shape->set->top);
     for (size_t i = 0; i < shape->set->claim->n_samples; i++) {
-        uint32_t folder = shape->s->m->member[shape_picture(shape, i)].folder;
+        uint32_t folder = shape->s->m->member[set_picture(shape->set, i)].folder;
 
         if (folder != before)
             shape_see_folder(shape, folder, before == NO_FOLDER);
@@ -244,7 +230,7 @@ static void shape_add_partner(struct shape *shape, size_t picture, size_t file, 
 static void shape_add_sample(struct shape *shape, size_t sample)
 {
     const struct files_claim *claim = shape->set->claim;
-    size_t picture = shape_picture(shape, sample);
+    size_t picture = set_picture(shape->set, sample);
 
     shape_add_picture(shape, picture);
     for (size_t i = claim->first[sample]; i < claim->first[sample + 1]; i++) {

@@ -1117,6 +1117,9 @@ static void test_claim__recipe__files_and_folders(void **state)
                 "\"a/*-1.csv\"}, \"p\": {\"folder\": \"b\"}}}",
                 ":b classes 1(png) 2(png)\nn/test: a/test-0.csv\nn/train: a/train-0.csv\nb > p\n"
                 "epochfs.json names other files than these: 2 .csv (c.csv and 1 more)\n");
+    check_table("epochfs.json a/b/1.png a/bc/1.png", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"pictures\": [\"a/b/{n}.png\", \"a/bc/{n}.png\"]}}}",
+                ":x flat b/1(png) bc/1(png)\n"); /* keys are below the folder of both */
     check_table("epochfs.json a.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"files\": \"b.csv\"}}}", ":all flat refused\n");
     check_table("epochfs.json a/1.csv", "epochfs.json",
