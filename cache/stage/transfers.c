@@ -382,9 +382,9 @@ static struct run *started_locked(struct run *run, bool small)
 
 /* A near remote has no round trip that many requests could share: each costs the processors here
  * and there as much as many of its bytes. The run of a reader then also brings the missing blocks
- * around, if they are to be fetched anyway. So does that of a far one after many small ones: on a
- * machine that is busy, a near one looks far. False: it is no run to a near remote, or they are
- * not. */
+ * around, if they are to be fetched anyway and it has few of its own. So does that of a far one
+ * after many small ones: on a machine that is busy, a near one looks far. False: it is no run to a
+ * near remote, or they are not. */
 static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
 {
     const struct stage *stage = file->stage;
@@ -398,6 +398,8 @@ static bool grow_locked(struct file *file, uint64_t *first, uint64_t *n)
     if (!worth || !stage->begun || !stage->options.background || stage->options.rate ||
         !keep_holds_all(stage))
         return false;
+    if (*n * file->block_bytes >= worth)
+        return near_bytes > 0;
     tile = file_tile(file, worth);
     from = *first / tile * tile;
     to = min_u64(from + tile, file->blocks);

@@ -1378,6 +1378,13 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
         stage_fixture_read(&s, 144 * BLOCK - 5, 10);
         fake_wait_idle(s.fake);
         assert_int_equal(fake_given(s.fake), (16 + 17) * BLOCK);
+        lock_take(&s.stage->lock);
+        s.stage->speed->byte_least = 1e6 / (16 * BLOCK);
+        s.stage->speed->byte_ns = BYTE_NS;
+        lock_drop(&s.stage->lock);
+        stage_fixture_read(&s, 200 * BLOCK, 16 * BLOCK); /* worth a request as it is */
+        fake_wait_idle(s.fake);
+        assert_int_equal(fake_given(s.fake), (16 + 17 + 16) * BLOCK);
     }
     stage_fixture_close(&s);
 }
