@@ -18,6 +18,7 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
     l->held = 0;
     l->made = NULL;
     l->made_size = 0;
+    l->is_whole = false;
     l->n_used = 0;
     l->n_parts = 0;
     l->capacity = ARRAY_LEN(l->inside_part);
@@ -34,6 +35,7 @@ static void drop_made(struct layout *l)
         l->held -= l->made_size;
     l->made = NULL;
     l->made_size = 0; /* a caller's buffer is told by that */
+    l->is_whole = false;
     l->n_used = 0;
     for (unsigned i = 0; i < l->n_parts; i++)
         l->part[i].is_made = false;
@@ -177,23 +179,29 @@ int layout_add_stored(struct layout *l, const struct field *f)
     return layout_add(l, &part);
 }
 
+/* Are the sources of what is made the versions they were? */
+static int check_used(struct read_context *rc, const struct layout *l, struct diag *d)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < l->n_used && r == 0; i++)
+        r = blob_used(rc, l->used[i], d);
+    return r;
+}
+
 static int layout_read_part(struct read_context *rc, struct layout *l, const struct part *p,
                             uint64_t start, uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const uint8_t *made;
+    int r;
 
     if (!p->is_made)
         return p->read(rc, l, p, off, len, dst, d);
     made = l->made + start + off;
-    for (unsigned i = 0; i < l->n_used; i++) {
-        int r = blob_used(rc, l->used[i], d);
-
-        if (r < 0)
-            return r;
-    }
-    if (dst != made)
+    r = check_used(rc, l, d);
+    if (r == 0 && dst != made)
         memcpy(dst, made, len);
-    return 0;
+    return r;
 }
 
 static int layout_read_parts(struct read_context *rc, struct layout *l, uint64_t off, size_t len,
@@ -277,7 +285,15 @@ int layout_make(struct read_context *rc, struct layout *l, struct diag *d)
         r = -EFBIG;
     for (unsigned i = 0; i < l->n_parts && r == 0; i++)
         l->part[i].is_made = true;
+    l->is_whole = r == 0;
     return r;
+}
+
+int layout_lend(struct read_context *rc, const struct layout *l, const uint8_t **ret,
+                struct diag *d)
+{
+    *ret = l->made;
+    return check_used(rc, l, d);
 }
 
 /* All bytes of the range are made now, or none: then its parts are read as before. */

@@ -67,6 +67,7 @@ struct layout {
     size_t held;                    /* bytes of memory that it owns: literal bytes, part, made */
     uint8_t *made;                  /* [size] the file as far as checksums needed it; NULL: none */
     size_t made_size;               /* bytes of memory there; 0: it is the buffer of a caller */
+    bool is_whole;                  /* all of the file is made: the layout is constant */
     const struct blob *used[LAYOUT_USED]; /* [n_used] what made was read from: each read of it */
     unsigned n_used;                      /* checks that these are the versions they were */
     unsigned n_parts;
@@ -112,6 +113,11 @@ int layout_read(struct read_context *rc, struct layout *l, uint64_t off, size_t 
  * blobs. */
 #define LAYOUT_MADE_BYTES (8u << 20)
 int layout_make(struct read_context *rc, struct layout *l, struct diag *d);
+
+/* Lend the bytes of a file that is_whole: *ret is valid as long as the layout. 0, or -errno: what
+ * they were read from has changed. Any thread. */
+int layout_lend(struct read_context *rc, const struct layout *l, const uint8_t **ret,
+                struct diag *d);
 
 /* The checksum of bytes [off, off + len) of the file, which the host remembers under slot. It
  * begins with start; update() gets LAYOUT_STREAM_BYTES at a time, at: their place in the range.

@@ -215,8 +215,9 @@ static void answers_read_begins(struct server *s, const struct node *node, uint6
 static void answer_read(struct server *s, fuse_req_t req, const struct call *call,
                         struct deadline *deadline)
 {
-    size_t len = (size_t)min_u64(call->size, READ_MAX), n = 0;
+    size_t len = (size_t)min_u64(call->size, READ_MAX);
     uint8_t *buffer = thread_buffer(s);
+    struct view_loan loan = {.bytes = buffer};
     uint64_t off = (uint64_t)call->off;
     struct diag d = DIAG_INIT;
     struct node node = {0};
@@ -228,9 +229,9 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         r = -EINVAL;
     else if (r == 0 && node.type == NODE_LIVE)
         r = status_read(&s->engine.status, (enum live)node.number, node.snapshot, off, len, buffer,
-                        &n);
+                        &loan.len);
     else if (r == 0)
-        r = view_read(&deadline->rc, s->engine.open_files, &node, off, len, buffer, &n, &d);
+        r = view_lend(&deadline->rc, s->engine.open_files, &node, off, len, buffer, &loan, &d);
     if (park(deadline, call, NULL, r))
         return;
     if (r < 0) {
@@ -238,12 +239,13 @@ static void answer_read(struct server *s, fuse_req_t req, const struct call *cal
         fuse_reply_err(req, serve_errno(r));
         return;
     }
-    atomic_fetch_add_explicit(&s->engine.status.bytes_served, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->engine.status.bytes_served, loan.len, memory_order_relaxed);
     note_zeros(s);
-    engine_read_ends(&s->engine, &node, off, n, len);
+    engine_read_ends(&s->engine, &node, off, loan.len, len);
     if (!off)
         promises_read(s->promises, s->engine.open_files, &node, &s->engine.status);
-    fuse_reply_buf(req, (const char *)buffer, n);
+    fuse_reply_buf(req, (const char *)loan.bytes, loan.len);
+    view_give_back(&loan);
 }
 
 /* Entry number index of a listing: ".", "..", then what the folder has. */

@@ -36,8 +36,8 @@ struct open_files {
     struct lock lock;
     /* Guarded by lock: a later note replaces an earlier one with the same hash. ino 0: empty. */
     struct note note[NOTES];
-    struct open_file *kept[KEPT_FILES + 1]; /* [n_kept], the least recently read first */
-    uint64_t ino[KEPT_FILES + 1];           /* [n_kept] of these, so that a search is fast */
+    struct open_file *kept[KEPT_FILES]; /* [n_kept], the least recently read first */
+    uint64_t ino[KEPT_FILES];           /* [n_kept] of these, so that a search is fast */
     unsigned n_kept;
     size_t kept_bytes; /* that kept files hold */
     struct spare spare[SPARES];
@@ -179,6 +179,7 @@ int open_file_init(struct read_context *rc, struct open_file *f, struct open_fil
                                    host_give_back};
     f->files = files;
     f->read = 0;
+    f->users = 0;
     layout_init(&f->layout, node->item->ds, &f->samples.sel, &f->host);
     set_request(f, rc, d);
     if (r == -EIO)
@@ -258,6 +259,14 @@ static struct open_file *open_files_remove_locked(struct open_files *files, unsi
     return f;
 }
 
+static void open_files_add_locked(struct open_files *files, struct open_file *f)
+{
+    lock_assert_held(&files->lock);
+    files->ino[files->n_kept] = f->samples.node.ino;
+    files->kept[files->n_kept++] = f;
+    files->kept_bytes += bytes_held(f);
+}
+
 /* The place of a file that is kept behind its last; 0: it is not. */
 static unsigned open_files_find_locked(const struct open_files *files, uint64_t ino)
 {
@@ -294,8 +303,13 @@ static int take_kept(struct read_context *rc, struct open_files *files, uint64_t
         lock_wait_until(&files->lock, &files->made, monotonic_ns() + LOOK_NS);
     }
     found = open_files_find_locked(files, ino);
-    if (found)
-        *ret = open_files_remove_locked(files, found - 1);
+    if (!found)
+        return 0;
+    *ret = open_files_remove_locked(files, found - 1);
+    if ((*ret)->layout.is_whole) {
+        (*ret)->users++;
+        open_files_add_locked(files, *ret);
+    }
     return 0;
 }
 
@@ -322,40 +336,63 @@ int open_files_take(struct read_context *rc, struct open_files *files, const str
         return r;
     if (!f)
         return new_file(rc, files, node, ret, d);
-    set_request(f, rc, d);
+    if (!f->layout.is_whole)
+        set_request(f, rc, d);
     *ret = f;
     return 0;
 }
 
-/* Add f, which may be NULL. Returns one that must go, or NULL. */
-static struct open_file *open_files_keep(struct open_files *files, struct open_file *f)
+/* Keep *f, if there is room, and set it to NULL. Otherwise returns one that must go: the least
+ * recently read that has no user, or *f. */
+static struct open_file *open_files_try_keep(struct open_files *files, struct open_file **f)
 {
     LOCK_SCOPE(&files->lock);
+    unsigned i = 0;
 
-    if (f) {
-        files->ino[files->n_kept] = f->samples.node.ino;
-        files->kept[files->n_kept++] = f;
-        files->kept_bytes += bytes_held(f);
+    if (files->n_kept < KEPT_FILES && files->kept_bytes + bytes_held(*f) <= KEPT_BYTES) {
+        open_files_add_locked(files, TAKE_PTR(*f));
+        return NULL;
     }
-    return files->n_kept > KEPT_FILES || files->kept_bytes > KEPT_BYTES
-               ? open_files_remove_locked(files, 0)
-               : NULL;
+    while (i < files->n_kept && files->kept[i]->users)
+        i++;
+    return i < files->n_kept ? open_files_remove_locked(files, i) : TAKE_PTR(*f);
+}
+
+static void open_files_keep(struct open_files *files, struct open_file *f)
+{
+    f->samples.has_no_list = false;
+    set_request(f, NULL, NULL);
+    while (f)
+        open_file_free(open_files_try_keep(files, &f));
+}
+
+/* A file that was made whole has one user less, who has read so many bytes. True: it must go. */
+static bool open_files_end_use(struct open_files *files, struct open_file *f, uint64_t read)
+{
+    LOCK_SCOPE(&files->lock);
+    unsigned i = 0;
+
+    f->read += read;
+    if (--f->users || f->read < f->layout.size)
+        return false;
+    while (files->kept[i] != f)
+        i++;
+    open_files_remove_locked(files, i);
+    return true;
 }
 
 void open_files_give(struct open_file *f, uint64_t read)
 {
-    struct open_files *files = f->files;
-    struct open_file *old;
-
-    f->read += read;
-    if (f->read >= f->layout.size) {
-        open_file_free(f);
+    if (f->layout.is_whole) {
+        if (open_files_end_use(f->files, f, read))
+            open_file_free(f);
         return;
     }
-    f->samples.has_no_list = false;
-    set_request(f, NULL, NULL);
-    for (old = open_files_keep(files, f); old; old = open_files_keep(files, NULL))
-        open_file_free(old);
+    f->read += read;
+    if (f->read >= f->layout.size)
+        open_file_free(f);
+    else
+        open_files_keep(f->files, f);
 }
 
 /* -EALREADY: it is made, or another thread makes it; -EBUSY: too many are being made. */
@@ -392,7 +429,10 @@ int open_files_make(struct read_context *rc, struct open_files *files, const str
         rc->checks_late = true; /* layout_make() does */
         r = layout_make(rc, &f->layout, NULL);
         rc->checks_late = false;
-        open_files_give(f, r < 0 ? f->layout.size : 0);
+        if (r < 0)
+            open_file_free(f);
+        else
+            open_files_keep(files, f);
     }
     end_making(files, node->ino);
     return r;

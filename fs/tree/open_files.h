@@ -3,8 +3,8 @@
  * files that were read last.
  *
  * A request takes a file and has it for itself, so what it has needs no lock. Two requests for one
- * file at the same time have one each, and both are kept. Nothing that is kept points into a
- * request. Any thread. */
+ * file at the same time have one each, and both are kept; but a file that was made whole is
+ * constant, and all have the same. Nothing that is kept points into a request. Any thread. */
 #ifndef EPOCHFS_FS_TREE_OPEN_FILES_H
 #define EPOCHFS_FS_TREE_OPEN_FILES_H
 
@@ -24,7 +24,8 @@ struct open_file {
     struct open_files *files;
     struct file_samples samples;
     struct layout layout;
-    uint64_t read; /* bytes */
+    uint64_t read;  /* bytes */
+    unsigned users; /* of a file that was made whole; guarded by the lock of files */
 };
 
 /* mountpoint: absolute, for the paths in scp files; "": none. 0 or -ENOMEM. */

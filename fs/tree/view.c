@@ -99,13 +99,18 @@ uint64_t view_samples(struct open_files *files, const struct node *node, uint64_
     return n;
 }
 
+static size_t clip(uint64_t size, uint64_t off, size_t len)
+{
+    return off < size ? (size_t)min_u64(len, size - off) : 0;
+}
+
 static int view_read_page(const struct node *node, uint64_t off, size_t len, uint8_t *dst,
                           size_t *ret_len)
 {
     size_t size;
     const char *text = tree_page(node, &size);
 
-    *ret_len = off < size ? (size_t)min_u64(len, size - off) : 0;
+    *ret_len = clip(size, off, len);
     if (*ret_len)
         memcpy(dst, text + off, *ret_len);
     return 0;
@@ -116,7 +121,7 @@ static int view_read_source(struct read_context *rc, const struct node *node, ui
 {
     const struct blob *blob = view_source_of(node);
 
-    *ret_len = off < blob->size ? (size_t)min_u64(len, blob->size - off) : 0;
+    *ret_len = clip(blob->size, off, len);
     return blob_read(rc, blob, dst, *ret_len, off, d);
 }
 
@@ -143,45 +148,81 @@ int view_check_labels(const struct node *node, struct diag *d)
     return node->plan ? plan_labels_check(&node->plan->labels, &node->plan->plan, d) : 0;
 }
 
-static int read_rendered(struct read_context *rc, struct open_files *files, const struct node *node,
-                         uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
+static int lend_rendered(struct read_context *rc, struct open_files *files, const struct node *node,
+                         uint64_t off, size_t len, uint8_t *dst, struct view_loan *ret,
+                         struct diag *d)
 {
+    const uint8_t *whole;
     struct open_file *f;
     int r = open_files_take(rc, files, node, &f, d);
 
     if (r < 0)
         return r;
-    *ret_len = off < f->layout.size ? (size_t)min_u64(len, f->layout.size - off) : 0;
+    ret->len = clip(f->layout.size, off, len);
     if (rc)
-        rc->checks_late = true; /* view_read() does */
-    r = layout_read(rc, &f->layout, off, *ret_len, dst, d);
+        rc->checks_late = true; /* view_lend() does */
+    if (f->layout.is_whole)
+        r = layout_lend(rc, &f->layout, &whole, d);
+    else
+        r = layout_read(rc, &f->layout, off, ret->len, dst, d);
     if (rc)
         rc->checks_late = false;
-    open_files_give(f, r == 0 ? *ret_len : 0);
-    return r < 0 ? r : view_check_labels(node, d);
+    if (r == 0)
+        r = view_check_labels(node, d);
+    if (r == 0 && f->layout.is_whole && ret->len) {
+        ret->bytes = whole + off;
+        ret->file = f;
+    } else {
+        open_files_give(f, r == 0 ? ret->len : 0);
+    }
+    return r;
+}
+
+void view_give_back(const struct view_loan *loan)
+{
+    if (loan->file)
+        open_files_give(loan->file, loan->len);
+}
+
+int view_lend(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t off, size_t len, uint8_t *dst, struct view_loan *ret, struct diag *d)
+{
+    struct diag first = DIAG_INIT;
+    int r, changed;
+
+    *ret = (struct view_loan){.bytes = dst};
+    if (node->type == NODE_PAGE)
+        return view_read_page(node, off, len, dst, &ret->len);
+    if (node->type == NODE_SOURCE)
+        r = view_read_source(rc, node, off, len, dst, &ret->len, &first);
+    else
+        r = lend_rendered(rc, files, node, off, len, dst, ret, &first);
+    /* A read that failed because the source has changed is reported as -ESTALE. */
+    changed = view_check_sources(node, d);
+    if (changed == 0)
+        changed = blob_verify_used(rc, d);
+    if (changed < 0) {
+        view_give_back(ret);
+        return changed;
+    }
+    if (r == -EAGAIN) /* nothing has failed: the caller reads again */
+        return r;
+    return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
 }
 
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
               uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d)
 {
-    struct diag first = DIAG_INIT;
-    int r, changed;
+    struct view_loan loan;
+    int r = view_lend(rc, files, node, off, len, dst, &loan, d);
 
-    if (node->type == NODE_PAGE)
-        return view_read_page(node, off, len, dst, ret_len);
-    if (node->type == NODE_SOURCE)
-        r = view_read_source(rc, node, off, len, dst, ret_len, &first);
-    else
-        r = read_rendered(rc, files, node, off, len, dst, ret_len, &first);
-    /* A read that failed because the source has changed is reported as -ESTALE. */
-    changed = view_check_sources(node, d);
-    if (changed == 0)
-        changed = blob_verify_used(rc, d);
-    if (changed < 0)
-        return changed;
-    if (r == -EAGAIN) /* nothing has failed: the caller reads again */
+    if (r < 0)
         return r;
-    return r < 0 && first.set ? diag_set(d, r, "%s", first.text) : r;
+    if (loan.file)
+        memcpy(dst, loan.bytes, loan.len);
+    view_give_back(&loan);
+    *ret_len = loan.len;
+    return 0;
 }
 
 /* Is it a file of all samples in their stored order that is a file of the source? */

@@ -35,6 +35,17 @@ int view_is_mixed(struct read_context *rc, struct open_files *files, const struc
 int view_read(struct read_context *rc, struct open_files *files, const struct node *node,
               uint64_t off, size_t len, uint8_t *dst, size_t *ret_len, struct diag *d);
 
+/* The same, but bytes that are made already are not copied: ret->bytes is dst, or where they are
+ * until view_give_back(). */
+struct view_loan {
+    const uint8_t *bytes;
+    size_t len;
+    struct open_file *file; /* private; NULL: nothing was lent */
+};
+int view_lend(struct read_context *rc, struct open_files *files, const struct node *node,
+              uint64_t off, size_t len, uint8_t *dst, struct view_loan *ret, struct diag *d);
+void view_give_back(const struct view_loan *loan);
+
 /* For who reads samples of the node without view_read(). Has no source changed since it was opened?
  * Was the order of the batch computed from whole labels? 0, or -errno with the reason in d. */
 int view_check_sources(const struct node *node, struct diag *d);

@@ -478,6 +478,49 @@ static void test_open_files__made_and_source_changed__each_read_is_stale(void **
     assert_int_equal(forms, 0);
 }
 
+static void lend(struct records *r, const struct node *node, uint64_t off, size_t len,
+                 struct view_loan *ret)
+{
+    struct read_context rc;
+
+    read_context_init(&rc, false);
+    assert_int_equal(view_lend(&rc, r->mount.files, node, off, len, NULL, ret, NULL), 0);
+    read_context_release(&rc);
+}
+
+/* Bytes that are made are lent, to several requests at a time, and stay until all gave them back.
+ */
+static void test_open_files__made__lent_without_a_copy(void **state)
+{
+    AUTO_RECORDS struct records r = {0};
+    struct view_loan first, second, rest;
+    struct read_context rc;
+    struct node node;
+    uint64_t size;
+
+    (void)state;
+    records_open(&r, "batch=2,seed=7", false);
+    node = npz_at(&r, 0);
+    read_context_init(&rc, false);
+    assert_int_equal(open_files_make(&rc, r.mount.files, &node), 0);
+    read_context_release(&rc);
+    lend(&r, &node, 0, PIECE, &first);
+    for (uint64_t i = 1; i < 2 * KEPT_FILES; i++)
+        forms_of_read(&r, i);
+    forms = 0;
+    lend(&r, &node, PIECE, PIECE, &second);
+    assert_int_equal(forms, 0);
+    assert_ptr_equal(second.file, first.file);
+    assert_ptr_equal(second.bytes, first.bytes + PIECE);
+    lend(&r, &node, 2 * PIECE, 1 << 20, &rest);
+    view_give_back(&first);
+    view_give_back(&rest);
+    assert_true(open_files_size(r.mount.files, &node, &size));
+    assert_int_equal(rest.len, size - 2 * PIECE);
+    view_give_back(&second); /* all of it was read */
+    assert_false(open_files_size(r.mount.files, &node, &size));
+}
+
 struct maker {
     struct records *records;
     int result;
@@ -658,6 +701,7 @@ int main(void)
         cmocka_unit_test(test_open_files__many_fields__memory_is_bounded),
         cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
         cmocka_unit_test(test_open_files__made_and_source_changed__each_read_is_stale),
+        cmocka_unit_test(test_open_files__made__lent_without_a_copy),
         cmocka_unit_test(test_open_files__read_while_it_is_made__waits),
         cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
         cmocka_unit_test(test_open_files__taken__belongs_to_the_request),
