@@ -15,7 +15,7 @@ import time
 
 import lib
 import servers
-from lib import PRIVATE
+from lib import PRIVATE, equal
 from servers import MiB, remote, start_at, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -113,6 +113,19 @@ def mount(source, *options, name="mount", **kwargs):
         yield daemon
     finally:
         lib.stop(daemon)
+
+
+@contextlib.contextmanager
+def floor(folder, *mode):
+    """A mount of the folder that does nothing but what passthrough needs, or with "reply" replies to reads."""
+    at = f"{PRIVATE}/floor"
+    os.makedirs(at, exist_ok=True)
+    with subprocess.Popen([os.environ["PASS_FLOOR"], folder, at, *mode], stdout=subprocess.PIPE, text=True) as daemon:
+        equal(daemon.stdout.readline(), "mounted\n")
+        try:
+            yield at
+        finally:
+            subprocess.run(["umount", at], check=True)
 
 
 def dataset(at):

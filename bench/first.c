@@ -13,12 +13,17 @@
  *   epochfs-bench-first ranges FILE
  *
  * Reads ranges of a file, "OFFSET LENGTH" a line of stdin, in that order into one buffer. Prints
- * microseconds and bytes. */
+ * microseconds and bytes.
+ *
+ *   epochfs-bench-first frames FILE
+ *
+ * The same for ranges that are frames of zstd each, which it unpacks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +31,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zstd.h>
 
 enum { PAGE = 4096, DEPTH_MAX = 256, RANGE_MAX = 1 << 26 };
 
@@ -153,24 +159,27 @@ static struct range *read_list(size_t *ret_n)
     return list;
 }
 
-static void read_ranges(const char *path)
+static void read_ranges(const char *path, bool unpacks)
 {
     size_t n;
     struct range *list = read_list(&n);
-    char *buffer = malloc(RANGE_MAX);
+    char *buffer = malloc(RANGE_MAX), *unpacked = malloc(RANGE_MAX);
     uint64_t begin, bytes = 0;
     int fd = open_file(path, 0);
 
-    if (!buffer)
+    if (!buffer || !unpacked)
         die("ranges", ENOMEM);
     begin = microseconds();
     for (size_t i = 0; i < n; i++) {
         if (pread(fd, buffer, list[i].len, (off_t)list[i].off) != (ssize_t)list[i].len)
             die(path, errno ? errno : EIO);
+        if (unpacks && ZSTD_isError(ZSTD_decompress(unpacked, RANGE_MAX, buffer, list[i].len)))
+            die(path, EBADMSG);
         bytes += list[i].len;
     }
     printf("%" PRIu64 " %" PRIu64 "\n", microseconds() - begin, bytes);
     free(buffer);
+    free(unpacked);
     free(list);
     close(fd);
 }
@@ -181,9 +190,9 @@ int main(int argc, char **argv)
         touch(number(argv[2]));
     else if (argc == 5 && !strcmp(argv[1], "random"))
         random_pages(argv[2], number(argv[3]), number(argv[4]));
-    else if (argc == 3 && !strcmp(argv[1], "ranges"))
-        read_ranges(argv[2]);
+    else if (argc == 3 && (!strcmp(argv[1], "ranges") || !strcmp(argv[1], "frames")))
+        read_ranges(argv[2], !strcmp(argv[1], "frames"));
     else
-        die("usage: touch MIB | random FILE DEPTH COUNT | ranges FILE", EINVAL);
+        die("usage: touch MIB | random FILE DEPTH COUNT | ranges FILE | frames FILE", EINVAL);
     return 0;
 }

@@ -13,7 +13,7 @@ import sys
 import tarfile
 import time
 
-from bars import FAST, ROUNDS, TRAIN, WWW, dataset, empty, make_images, mb_per_s, mount, ratio, row, seconds
+from bars import FAST, ROUNDS, TRAIN, WWW, dataset, empty, floor, make_images, mb_per_s, mount, ratio, row, seconds
 from lib import EPOCHFS, PRIVATE, equal
 from memory_group import memory_group
 from servers import Nginx, remote
@@ -57,10 +57,11 @@ def forget(*paths):
             os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def read_files(folder, most=None):
-    """Seconds and bytes of reading the files of a folder in order into one buffer."""
+def read_files(folder, most=None, names=None):
+    """Seconds and bytes of reading the files of a folder in order into one buffer. npy: those of the source's field."""
     buffer, size = bytearray(8 << 20), 0
-    names = sorted(os.listdir(folder))[:most]
+    if not names:
+        names = [name for name in sorted(os.listdir(folder)) if ".npy" not in name or name.endswith(".image.npy")][:most]
     begin = time.monotonic()
     for name in names:
         fd = os.open(f"{folder}/{name}", os.O_RDONLY)
@@ -184,6 +185,11 @@ def bar_members():
     subprocess.run([TFRECORD, "make", tfrecord, "1", "4000", "100000", "100000"], check=True)
     records = os.path.join(tfrecord, os.listdir(tfrecord)[0])
     touch()
+    whole, names, least = f"{PRIVATE}/whole", [f"{i:05d}.jpg" for i in range(64)], []
+    os.makedirs(whole)
+    for name in names:  # as large as batches of 64
+        with open(f"{whole}/{name}", "wb") as f:
+            f.truncate(6_400_000)
     ways = (("tar as tar", f"{PRIVATE}/tar", "tar", tar, members_of(tar), 0.6),
             ("tar as npz", f"{PRIVATE}/tar", "npz", tar, members_of(tar), 0.5),
             ("TFRecord as npz", tfrecord, "npz", records, records_of(records), 0.4))
@@ -196,11 +202,16 @@ def bar_members():
             with mount(folder) as daemon:
                 took, got = read_files(batches(daemon.at, form, i, batch=64))
             equal(got >= size * 0.99, True, f"bytes of {what}: {got} of {size}")
+            with floor(whole, "reply") as at:
+                bare = read_files(at, names=names)[0]
             if i:  # the first makes the index
                 theirs.append(loop)
                 ours.append(took)
+                least.append(bare)
         row(f"shuffled members of 100 kB, {what}", mb_per_s(size, ours), f"pread {mb_per_s(size, theirs)}",
             ratio(theirs, ours), ">=", bound)
+    row("  FUSE: a daemon that replies from one buffer", mb_per_s(len(names) * 6_400_000, least), f"pread {mb_per_s(size, theirs)}",
+        ratio(theirs, least), "-", 0)
 
 
 def bar_jobs():

@@ -3,7 +3,6 @@
 
 Each compares the first read through a new mount with the same read of the file itself, warm."""
 
-import contextlib
 import json
 import mmap
 import os
@@ -16,7 +15,7 @@ import time
 
 import numpy as np
 
-from bars import PRIVATE, ROUNDS, WWW, calm, dataset, make_images, mb_per_s, mount, ratio, row, say, warm
+from bars import PRIVATE, ROUNDS, WWW, calm, dataset, floor, make_images, mb_per_s, mount, ratio, row, say, warm
 from lib import equal, run, status
 
 MiB = 1 << 20
@@ -127,19 +126,6 @@ def bar_staged():
             ratio(took["file"], took["pass"]), ">=", 0.9)
         row("  first read of a mount: opening compares it", mb_per_s(size, took["first"]),
             f"passthrough=off {mb_per_s(size, took['cached'])}", ratio(took["cached"], took["first"]), ">=", 1)
-
-
-@contextlib.contextmanager
-def floor(folder):
-    """A mount of the folder that does nothing but what passthrough needs."""
-    at = f"{PRIVATE}/floor"
-    os.makedirs(at, exist_ok=True)
-    with subprocess.Popen([os.environ["PASS_FLOOR"], folder, at], stdout=subprocess.PIPE, text=True) as daemon:
-        equal(daemon.stdout.readline(), "mounted\n")
-        try:
-            yield at
-        finally:
-            subprocess.run(["umount", at], check=True)
 
 
 def round_trip(cpus):

@@ -1,10 +1,13 @@
-/* epochfs-bench-pass: what the kernel gives a mount whose files it reads itself (FUSE passthrough).
+/* epochfs-bench-pass: what the kernel gives a mount at most.
  *
- *   epochfs-bench-pass FOLDER MOUNTPOINT
+ *   epochfs-bench-pass FOLDER MOUNTPOINT [reply]
  *
  * Shows the files of FOLDER whose names are numbers of five digits and ".jpg", until it is
- * unmounted. It checks nothing and counts nothing: an open opens the file, gives it to the kernel
- * and replies. So nothing that serves each open and close with a request can be faster. */
+ * unmounted. It checks nothing and counts nothing. The kernel reads the files itself (FUSE
+ * passthrough): an open opens the file, gives it to the kernel and replies. So nothing that serves
+ * each open and close with a request can be faster. With `reply` each read is answered, with bytes
+ * of one buffer that stay in the processor's cache. So nothing that replies to reads can be
+ * faster. */
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/fuse.h>
@@ -23,7 +26,7 @@
 #define OPEN_PASSTHROUGH (UINT32_C(1) << 7)
 #define FIRST            2 /* inode number of file 0; the folder has 1 */
 
-enum { THREADS = 10 };
+enum { THREADS = 10, REPLY_MAX = 1 << 20 };
 
 /* The same bytes for each version of libfuse and of Linux' headers, see fs/serve/kernel_pass.c. */
 struct backing_map {
@@ -44,6 +47,8 @@ struct open_out {
 static struct fuse_session *session;
 static int folder = -1;
 static bool init_replied;
+static bool replies;
+static char buffer[REPLY_MAX];
 
 static void file_name(char name[NAME_SIZE], uint64_t ino)
 {
@@ -97,6 +102,10 @@ static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     char name[NAME_SIZE];
 
     (void)fi;
+    if (replies) { /* the kernel opens files without a request from now on */
+        fuse_reply_err(req, ENOSYS);
+        return;
+    }
     file_name(name, ino);
     map.fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
     if (map.fd < 0) {
@@ -109,6 +118,15 @@ static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
     close(map.fd);
     reply.handle = (uint64_t)reply.backing;
     fuse_reply_buf(req, (const char *)&reply, sizeof(reply));
+}
+
+static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                       struct fuse_file_info *fi)
+{
+    (void)ino;
+    (void)off;
+    (void)fi;
+    fuse_reply_buf(req, buffer, size < REPLY_MAX ? size : REPLY_MAX);
 }
 
 static void serve_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -124,7 +142,7 @@ static void serve_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
 {
     (void)userdata;
-    if (!init_replied && count == 2 && iov[1].iov_len >= sizeof(struct fuse_init_out)) {
+    if (!replies && !init_replied && count == 2 && iov[1].iov_len >= sizeof(struct fuse_init_out)) {
         struct fuse_init_out *reply = iov[1].iov_base;
         const uint32_t depth = 1;
 
@@ -148,6 +166,7 @@ int main(int argc, char **argv)
         .lookup = serve_lookup,
         .getattr = serve_getattr,
         .open = serve_open,
+        .read = serve_read,
         .release = serve_release,
     };
     const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
@@ -156,8 +175,9 @@ int main(int argc, char **argv)
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     int r;
 
-    if (argc != 3 || !config)
-        die("FOLDER MOUNTPOINT", EINVAL);
+    if (argc < 3 || !config)
+        die("FOLDER MOUNTPOINT [reply]", EINVAL);
+    replies = argc > 3;
     folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         die(argv[1], errno);
