@@ -1,12 +1,16 @@
-/* Values of members: which extensions have them, integers, and how a pass reads them. */
-#include <string.h>
-
-#include "base/array.h"
-
+/* Values of members: which extensions have them, integers and arrays, how a pass reads them, and
+ * the columns that show them. */
 #include "format/records/member_values.h"
+#include "support/memory_blob.h"
 #include "support/unit.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
 
 static void test_extensions__last_part__says_what_is_shown(void **state)
 {
@@ -58,6 +62,12 @@ static void test_integers(void **state)
 
         if (good != rows[i].good || value != rows[i].value)
             fail_msg("'%s': %d %lld", rows[i].text, good, (long long)value);
+    }
+    for (size_t len = 1; len < 4; len++) { /* a part of a text */
+        int64_t value;
+
+        assert_true(member_integer_parse((const uint8_t *)"1234", len, &value));
+        assert_int_equal(value, len == 1 ? 1 : len == 2 ? 12 : 123);
     }
 }
 
@@ -141,6 +151,203 @@ static void test_numbers_of_a_kept_index__hostile__not_good(void **state)
             fail_msg("row %zu", i);
 }
 
+/* ---- arrays ---- */
+
+#define DATA 24 /* bytes, at most */
+
+/* A file of .npy without data. Returns its bytes. */
+static size_t make_head(const char *type, bool fortran, const char *shape, uint8_t *ret)
+{
+    size_t len =
+        (size_t)snprintf((char *)ret + 10, 200, "{'descr': '%s', 'fortran_order': %s, 'shape': %s}",
+                         type, fortran ? "True" : "False", shape);
+
+    memcpy(ret, "\x93NUMPY\1", 8);
+    store_le16(ret + 8, (uint16_t)len);
+    return 10 + len;
+}
+
+struct copies {
+    struct member_reader reader;
+    const uint8_t *bytes;
+    uint8_t *copy; /* of the last ones that were asked for */
+};
+
+static int copied_bytes(struct member_reader *reader, size_t len, const uint8_t **ret,
+                        struct diag *d)
+{
+    struct copies *c = (struct copies *)reader;
+
+    (void)d;
+    free(c->copy);
+    c->copy = malloc(len);
+    assert_non_null(c->copy);
+    memcpy(c->copy, c->bytes, len);
+    *ret = c->copy;
+    return 0;
+}
+
+/* 1 2 3, 4 5 6 in each order of bytes and of axes. */
+static void test_arrays__orders_of_bytes_and_axes__as_in_c(void **state)
+{
+    static const uint8_t want[] = {1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0};
+    static const uint8_t fortran[] = {1, 4, 2, 5, 3, 6};
+    const struct index_shape shape = {.columns = 2, .learns = true};
+
+    (void)state;
+    for (unsigned way = 0; way < 4; way++) {
+        AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+        AUTO_BLOB struct blob *blob = NULL;
+        uint64_t number[COLUMN_NUMBERS] = {[MEMBER_FORM] = MEMBER_AS_ARRAY}, row[8] = {0};
+        uint64_t dim[RECORD_AXES];
+        uint8_t file[300] = {0}, got[sizeof(want)];
+        size_t head = make_head(way & 1 ? ">u2" : "<u2", way & 2, "(2, 3)", file);
+        size_t size = head + sizeof(want);
+        struct copies c = {.bytes = file};
+        struct extent extent;
+        struct index index;
+        const char *wrong;
+
+        for (unsigned i = 0; i < 6; i++)
+            file[head + 2 * i + (way & 1)] = way & 2 ? fortran[i] : (uint8_t)(i + 1);
+        assert_int_equal(index_builder_new(&shape, &builder), 0);
+        c.reader = (struct member_reader){builder, 2, 0, copied_bytes};
+        assert_int_equal(member_read_value(&c.reader, number, size, row, &wrong, NULL), 0);
+        assert_null(wrong);
+        assert_int_equal(index_add(builder, NULL, 0, row), 0);
+        assert_int_equal(index_finish(builder, NULL, NULL, NULL, &index), 0);
+        assert_int_equal(member_array_head(&index, 0, number), head);
+        member_array_dims(&index, 0, number, dim);
+        assert_true(dim[0] == 2 && dim[1] == 3);
+        assert_true(member_array_is_good(&index, 0, number, size));
+        assert_false(member_array_is_good(&index, 0, number, size - 1));
+        blob = memory_blob_new("a.npy", file, size, size, NULL);
+        extent = (struct extent){blob, head, sizeof(want)};
+        for (uint64_t off = 0; off < sizeof(want); off++)
+            for (size_t len = 1; len <= sizeof(want) - off; len++) {
+                assert_int_equal(
+                    member_array_read(READ_WAITS, &extent, &index, 0, number, off, len, got, NULL),
+                    0);
+                assert_memory_equal(got, want + off, len);
+            }
+        free(c.copy);
+    }
+}
+
+/* A second array of a column, after one of <u2 (2, 3). */
+static void test_arrays__one_that_differs__axes_vary_or_bytes(void **state)
+{
+    static const struct {
+        const char *type, *shape; /* NULL: it is none */
+        const char *wrong;
+        uint64_t dim[2]; /* of the column, afterwards */
+        unsigned spare;
+    } rows[] = {
+        {"<u2", "(2, 3)", NULL, {2, 3}, 0},
+        {"<u2", "(4, 3)", NULL, {DIM_VARIES, 3}, 0},
+        {"<u2", "(2, 2)", NULL, {DIM_VARIES, DIM_VARIES}, 0},
+        {"<u4", "(2, 3)", "of the type that others before it have", {2, 3}, 0},
+        {"<u2", "(6,)", "as many axes as others before it have", {2, 3}, 0},
+        {NULL, NULL, "expected a header of .npy, got none", {2, 3}, 0},
+        {"<u2", "(2, 3)", "too many fields", {2, 3}, INDEX_LEARNED - 4},
+        {"<u2", "(2, 3)", NULL, {2, 3}, INDEX_LEARNED - 5},
+    };
+    const struct index_shape shape = {.columns = 2, .learns = true};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+        uint64_t number[COLUMN_NUMBERS] = {[MEMBER_FORM] = MEMBER_AS_ARRAY}, row[8] = {0};
+        uint8_t file[300] = {0};
+        size_t size = make_head("<u2", false, "(2, 3)", file) + 12;
+        struct copies c = {.bytes = file};
+        const char *wrong;
+
+        assert_int_equal(index_builder_new(&shape, &builder), 0);
+        c.reader = (struct member_reader){builder, 2, rows[i].spare, copied_bytes};
+        assert_int_equal(member_read_value(&c.reader, number, size, row, &wrong, NULL), 0);
+        if (!wrong) {
+            memset(row, 0, sizeof(row));
+            size = rows[i].type ? make_head(rows[i].type, false, rows[i].shape, file) + DATA : 20;
+            if (!rows[i].type)
+                memset(file, 'x', 20);
+            else if (!strcmp(rows[i].shape, "(2, 2)"))
+                size -= DATA - 8;
+            else if (strcmp(rows[i].shape, "(4, 3)") != 0 && strcmp(rows[i].type, "<u4") != 0)
+                size -= DATA - 12;
+            assert_int_equal(member_read_value(&c.reader, number, size, row, &wrong, NULL), 0);
+        }
+        assert_true(rows[i].wrong ? wrong && strstr(wrong, rows[i].wrong) : !wrong);
+        assert_int_equal(number[MEMBER_FORM], rows[i].wrong ? MEMBER_AS_BYTES : MEMBER_AS_ARRAY);
+        assert_memory_equal(&number[MEMBER_DIM], rows[i].dim, sizeof(rows[i].dim));
+        assert_int_equal(row[2] > 0, !rows[i].wrong);
+        free(c.copy);
+    }
+}
+
+/* ---- columns ---- */
+
+static bool has_all(const void *ctx, unsigned field)
+{
+    (void)ctx;
+    return field != 1;
+}
+
+static void test_columns__of_learned_ones__as_bytes_and_as_values(void **state)
+{
+    static const struct {
+        const char *ext;
+        enum member_shown form;
+        uint64_t rows;
+    } learned[] = {{"jpg", MEMBER_AS_BYTES, 5},       {"label.cls", MEMBER_AS_INTEGER, 5},
+                   {"depth.npy", MEMBER_AS_ARRAY, 5}, {"txt", MEMBER_AS_TEXT, 5},
+                   {"seg.txt", MEMBER_AS_TEXT, 5},    {"a.json", MEMBER_AS_TEXT, 5},
+                   {"cls", MEMBER_AS_INTEGER, 0}};
+    static const struct {
+        const char *name, *whole;
+        enum record_shown shown;
+        bool unnamed;
+        unsigned without;
+    } want[] = {
+        {"jpg", "jpg", RECORD_BYTES, true, 0},
+        {"label.cls", "label.cls", RECORD_BYTES, true, RECORD_NOT_ARRAYS},
+        {"label", "label.cls", RECORD_NUMBERS, false, RECORD_NOT_TAR},
+        {"depth.npy", "depth.npy", RECORD_BYTES, true, RECORD_NOT_ARRAYS},
+        {"depth", "depth_npy", RECORD_NUMBERS, false, RECORD_NOT_TAR},
+        {"txt", "txt", RECORD_BYTES, true, 0},
+        {"txt", "txt", RECORD_TEXT, true, RECORD_NOT_TAR | RECORD_NOT_ARRAYS},
+        {"seg.txt", "seg.txt", RECORD_BYTES, true, 0},
+        {"seg", "seg.txt", RECORD_TEXT, false, RECORD_NOT_TAR | RECORD_NOT_ARRAYS},
+        {"a.json", "a.json", RECORD_BYTES, true, 0},
+        {"a.json", "a.json", RECORD_TEXT, false, RECORD_NOT_TAR | RECORD_NOT_ARRAYS},
+        {"cls", "cls", RECORD_BYTES, true, RECORD_NOT_ARRAYS},
+    };
+    AUTO(column_table_release) struct column_table table = {0};
+    struct member_column *shows = NULL;
+    struct record_column *column = NULL;
+    unsigned n = 0, i;
+
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(learned); k++) {
+        assert_int_equal(column_table_add(&table, learned[k].ext, strlen(learned[k].ext), &i), 0);
+        table.column[i].number[MEMBER_FORM] = learned[k].form;
+        table.column[i].number[MEMBER_ROWS] = learned[k].rows;
+        table.column[i].number[MEMBER_AXES] = 1;
+    }
+    assert_int_equal(member_columns_make(&table, 0, has_all, NULL, &shows, &column, &n), 0);
+    assert_int_equal(n, ARRAY_LEN(want));
+    for (i = 0; i < n; i++) {
+        assert_string_equal(column[i].name, want[i].name);
+        assert_string_equal(column[i].whole, want[i].whole);
+        assert_int_equal(column[i].shown, want[i].shown);
+        assert_int_equal(column[i].unnamed, want[i].unnamed);
+        assert_int_equal(column[i].without, want[i].without);
+        assert_int_equal(column[i].has_holes, i == 1 || i == 2);
+    }
+    free(shows);
+    free(column);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +355,9 @@ int main(void)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_values__integers__in_the_row_or_the_column_is_of_bytes),
         cmocka_unit_test(test_numbers_of_a_kept_index__hostile__not_good),
+        cmocka_unit_test(test_arrays__orders_of_bytes_and_axes__as_in_c),
+        cmocka_unit_test(test_arrays__one_that_differs__axes_vary_or_bytes),
+        cmocka_unit_test(test_columns__of_learned_ones__as_bytes_and_as_values),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
