@@ -637,6 +637,25 @@ static void test_run__of_a_reader__the_background_shares(void **state)
     close_fixture(&f);
 }
 
+/* Small transfers of the background have half of the connections. */
+static void test_jobs__background__half_of_all(void **state)
+{
+    const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
+    struct stage_options options = stage_fixture_options();
+    struct stage_fixture s;
+
+    options.small_jobs = 48;
+    stage_fixture_open(&s, *state, &options, &remote);
+    lock_take(&s.stage->lock);
+    for (unsigned active = 21; active < 25; active++) {
+        s.stage->runs->n_active = active; /* none of which is large */
+        assert_int_equal(runs_have_place_locked(s.stage), active < 23);
+    }
+    s.stage->runs->n_active = 0;
+    lock_drop(&s.stage->lock);
+    stage_fixture_close(&s);
+}
+
 /* ---- how fast the remote is ---- */
 
 static bool is_about(double x, double want)
@@ -943,39 +962,38 @@ static void test_keep__few_are_listed__listed_again(void **state)
     stage_fixture_close(&s);
 }
 
-static void expect_dropped(const struct stage_fixture *s, uint64_t block, uint64_t evictions)
-{
-    assert_int_equal(file_state((const struct file *)s->blob, block), BLOCK_ABSENT);
-    assert_int_equal(s->counters->evictions, evictions);
-}
-
+/* Blocks 0, 3 and 6 of two files are dropped, and those between were looked at. */
 static void test_drops__blocks_between__each_one(void **state)
 {
     struct stage_fixture s;
-    struct file *file;
+    struct file *file[2];
+    uint8_t byte;
 
     open_keeping(&s, *state, UINT64_C(1) << 30);
-    file = (struct file *)s.blob;
-    assert_int_equal(file_take(file, NULL), 0);
+    file[0] = (struct file *)s.blob;
+    file[1] = (struct file *)stage_fixture_add(&s, "fake://other");
     for (unsigned again = 0; again < 2; again++) {
-        stage_fixture_read(&s, 0, 1);
-        stage_fixture_read(&s, 6 * BLOCK, 1);
-        stage_fixture_read(&s, 3 * BLOCK, 1);
-        fake_wait_idle(s.fake);
-        if (again) {
-            struct victim group[] = {
-                {.file = file, .block = 6}, {.file = file, .block = 0}, {.file = file, .block = 3}};
+        struct victim group[6];
 
-            drop_group(s.stage, group, 3);
-        } else { /* those between were looked at, and are not there */
-            look_at_blocks(file, 0, 7);
-            assert_int_equal(file_drop_ranges(file, &(struct staged_range){0, 7}, 1), 0);
+        for (unsigned i = 0; i < 6; i++) {
+            group[i] = (struct victim){.file = file[i % 2], .block = i / 2 * 3};
+            assert_int_equal(
+                blob_read(READ_WAITS, &file[i % 2]->blob, &byte, 1, i / 2 * 3 * BLOCK, NULL), 0);
         }
-        for (uint64_t block = 0; block < 7; block += 3)
-            expect_dropped(&s, block, again ? 6 : 3);
+        fake_wait_idle(s.fake);
+        for (unsigned k = 0; k < 2 && !again; k++) {
+            assert_int_equal(file_take(file[k], NULL), 0);
+            look_at_blocks(file[k], 0, 7);
+            assert_int_equal(file_drop_ranges(file[k], &(struct staged_range){0, 7}, 1), 0);
+            file_put(file[k]);
+        }
+        if (again)
+            drop_group(s.stage, group, 6);
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(file_state(file[i % 2], i / 2 * 3), BLOCK_ABSENT);
+        assert_int_equal(s.counters->evictions, again ? 12 : 6);
         assert_int_equal(s.counters->staged_bytes, 0);
     }
-    file_put(file);
     stage_fixture_close(&s);
 }
 
@@ -1478,6 +1496,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_run__whole__widened, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_run__of_a_reader__the_background_shares, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_jobs__background__half_of_all, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_speed__measured__adapts, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_speed__near__worth_of_a_request, temp_setup,
