@@ -133,6 +133,12 @@ static bool is_long_json(const struct probed_file *file)
     return !file->whole && is_json(file) && !memchr(file->head, '\n', file->len);
 }
 
+/* Its head is not that of an archive. */
+static bool is_named_zip(const struct probed_file *file)
+{
+    return text_ends_with(file->name, ".zip");
+}
+
 /* How often the separator is in the line, outside quotes. */
 static size_t count_in(const uint8_t *line, size_t len, char separator)
 {
@@ -321,6 +327,9 @@ static const struct foreign_type foreign_types[] = {
      NULL,
      .test = is_long_json},
     {{"JSON", "Write an object per line (JSON lines)", false}, NULL, .test = is_json},
+    {{"no zip archive, or one with bytes before it (a program that unpacks itself)", UNPACK, false},
+     NULL,
+     .test = is_named_zip},
     {{"a table with `::` between its cells", "Make CSV of it: sed 's/::/,/g' FILE >FILE.csv",
       false},
      NULL,

@@ -138,10 +138,12 @@ static bool columns_is_indexed(const struct parquet_file *file, const struct par
     return false;
 }
 
-/* May bytes of it lie in the file as they are? */
+/* May bytes of it lie in the file as they are? If so, is there a slot for their places, with one
+ * for the states of each leaf that follows? */
 static bool columns_has_places(const struct parquet_file *file, const struct parquet_column *c)
 {
-    if (c->shown != SHOWN_BYTES || c->convert != CONVERT_COPY)
+    if (c->shown != SHOWN_BYTES || c->convert != CONVERT_COPY ||
+        file->n_slots + 1 + file->footer.n_leaves - c->leaf > INDEX_LEARNED)
         return false;
     for (unsigned g = 0; g < file->footer.n_groups; g++)
         if (parquet_chunk_at(&file->footer, g, c->leaf)->codec == CODEC_NONE)
@@ -156,15 +158,15 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
     struct parquet_column c = *column;
     char path[NAME_MAX_BYTES + 8];
     const char *why = columns_refused(&file->footer, c.leaf, c.n_leaves);
-    unsigned slots;
+    bool is_indexed = columns_is_indexed(file, &c), has_places = columns_has_places(file, &c);
     int r;
 
     snprintf(path, sizeof(path), "%s%s", m->path, suffix);
     record_name(path, strlen(path), RECORD_NAME_MAX, c.name);
-    slots = columns_is_indexed(file, &c) + columns_has_places(file, &c);
     if (!why && columns_has_name(file, c.name))
         why = "another column has its name";
-    if (!why && (file->n_columns == RECORD_COLUMNS_MAX || file->n_slots + slots > INDEX_LEARNED))
+    if (!why && (file->n_columns == RECORD_COLUMNS_MAX ||
+                 file->n_slots + is_indexed + has_places > INDEX_LEARNED))
         why = "there are more than 1024 columns";
     if (why) {
         columns_note(m, " is ignored: ", why);
@@ -172,8 +174,8 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
     }
     for (c.value = c.node; c.value->type < 0;)
         c.value++; /* into a group */
-    c.state = columns_is_indexed(file, &c) ? file->n_slots++ : NO_SLOT;
-    c.place = columns_has_places(file, &c) ? file->n_slots++ : NO_SLOT;
+    c.state = is_indexed ? file->n_slots++ : NO_SLOT;
+    c.place = has_places ? file->n_slots++ : NO_SLOT;
     r = array_capacity(&file->column, file->n_columns, sizeof(*file->column));
     if (r == 0)
         file->column[file->n_columns++] = c;
@@ -206,7 +208,7 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
         return 0;
     }
     if (node->logical == LOGICAL_OTHER)
-        columns_note(m, " has a logical type that is not known, and shows what is stored", "");
+        columns_note(m, " has a logical type that is not read, and shows what is stored", "");
     c.convert = parquet_convert_for(node, &c.dtype, &c.width);
     c.shown = c.width ? SHOWN_NUMBER : SHOWN_BYTES;
     c.is_json_text = node->logical == LOGICAL_JSON;
@@ -256,7 +258,8 @@ static const struct parquet_node *columns_innermost(const struct parquet_node *n
 static bool columns_make_array(const struct columns_making *m, const struct parquet_node *inner,
                                struct parquet_column *c)
 {
-    if (inner->type < 0 || c->ndim > RECORD_AXES || inner->max_rep != c->ndim)
+    if (inner->type < 0 || inner->logical == LOGICAL_NULL || c->ndim > RECORD_AXES ||
+        inner->max_rep != c->ndim)
         return false;
     c->convert = parquet_convert_for(inner, &c->dtype, &c->width);
     if (!c->width || c->width != dtype_info(c->dtype)->bytes || parquet_is_raw(inner, c->dtype))

@@ -245,14 +245,18 @@ static void parquet_note(const void *p, struct text *t)
                  (unsigned long long)file->footer.rows);
 }
 
-/* Have the leaves of the columns the same units of time? */
+/* Have the leaves of the columns the same units of time, and all or none of them UTC? */
 static bool parquet_same_units(const struct parquet_footer *p, const struct parquet_column *a,
                                const struct parquet_footer *q, const struct parquet_column *b)
 {
     bool same = a->n_leaves == b->n_leaves;
 
-    for (unsigned i = 0; i < a->n_leaves && same; i++)
-        same = !strcmp(p->node[p->leaf[a->leaf + i]].unit, q->node[q->leaf[b->leaf + i]].unit);
+    for (unsigned i = 0; i < a->n_leaves && same; i++) {
+        const struct parquet_node *x = &p->node[p->leaf[a->leaf + i]];
+        const struct parquet_node *y = &q->node[q->leaf[b->leaf + i]];
+
+        same = !strcmp(x->unit, y->unit) && (!*x->unit || x->utc == y->utc);
+    }
     return same;
 }
 

@@ -41,7 +41,7 @@ enum parquet_logical {
     LOGICAL_FLOAT16,
     LOGICAL_VARIANT,
     LOGICAL_INTERVAL,
-    LOGICAL_OTHER, /* one that is not known */
+    LOGICAL_OTHER, /* one that is not known, or not of its type */
 };
 
 struct parquet_node {

@@ -175,7 +175,7 @@ static int schema_check(unsigned i, struct element *e, struct parquet_node *node
     node->n_children = children > 0 ? (unsigned)children : 0;
     schema_understand(e, node);
     if (type >= 0 && !schema_fits(node))
-        node->logical = LOGICAL_NONE;
+        node->logical = LOGICAL_OTHER;
     return 0;
 }
 

@@ -16,7 +16,7 @@ from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT
 from servers import Nginx
 
 UTF8, LIST, MAP, DATE, INT8, DECIMAL, MILLIS, MICROS = 0, 3, 1, 6, 15, 5, 9, 10
-FLOAT16 = thrift((15, 12, thrift()))
+FLOAT16, NOTHING = thrift((15, 12, thrift())), thrift((11, 12, thrift()))
 N = 23
 JPEG = b"\xff\xd8\xff\xe0" + b"picture"
 WAV = b"RIFF\0\0\0\0WAVEfmt "
@@ -44,6 +44,8 @@ NODES = [
     ("one", "required", FIXED, {"length": 1}),
     ("ones", "required", [("list", "repeated", [("element", "optional", FIXED, {"length": 1})])], {"converted": LIST}),
     ("when", "required", [("list", "repeated", [("element", "required", INT64, {"converted": MILLIS})])], {"converted": LIST}),
+    ("none", "required", [("list", "repeated", [("element", "optional", INT32, {"logical": NOTHING})])], {"converted": LIST}),
+    ("odd", "required", INT64, {"converted": UTF8}),
 ]
 FEATURES = {"gone": {"_type": "Value"}, "i1": {"_type": "ClassLabel", "names": ["no"]}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
             "grid": {"_type": "Array2D", "shape": [2, 3], "dtype": "float32"}}
@@ -76,7 +78,7 @@ def row(i):
         "turns": wrap(turns and [{"role": r.encode(), "n": n} for r, n in turns] if turns is not None else None),
         "map": None if table is None else {"key_value": [{"key": k.encode(), "value": v} for k, v in table.items()]},
         "s": s, "clips": wrap(clips), "half": wrap([np.float16(i / 4).tobytes(), None]), "one": bytes([i]), "ones": wrap([bytes([i]), None]),
-        "when": wrap([i] * (i % 3))}
+        "when": wrap([i] * (i % 3)), "none": wrap([None] * (i % 3)), "odd": i}
     want = {
         "i": np.int64(i * 10 ** 15), "ni": np.int32(-i), "f": np.float32(np.nan if i == 2 else i / 8), "full": np.int32(i),
         "b": np.bool_(i % 2), "i1": np.int8(i - 9), "day": np.int32(20000 + i), "fix": np.array([i, 2, 3], np.uint8),
@@ -87,7 +89,7 @@ def row(i):
         "map": table, "s.x": np.int32(i), "s.y": np.float64(np.nan if s is None or s["y"] is None else s["y"]),
         "clips": np.frombuffer(b"".join(clips or []), np.uint8), "clips_sizes": np.array([len(c) for c in clips or []], np.int64),
         "half": np.array([i / 4, np.nan], np.float16), "one": np.array([i], np.uint8), "ones": [base64.b64encode(bytes([i])).decode(), None],
-        "when": np.array([i] * (i % 3), np.int64)}
+        "when": np.array([i] * (i % 3), np.int64), "none": [None] * (i % 3), "odd": np.int64(i)}
     holes = {"ni": i % 3 == 1, "t": i == 1, "image": i in (3, 7), "image.path": i in (3, 9), "ids": ids is None, "words": words is None,
              "turns": turns is None, "map": table is None, "s.x": s is None, "clips": clips is None, "clips_sizes": clips is None}
     return stored, {k: v for k, v in want.items() if not holes.get(k)}
@@ -151,6 +153,11 @@ for k, unit in enumerate((MILLIS, MICROS)):  # of a list, of which a shard has a
     write(f"{SOURCE}/units/x-{k}.parquet", make(
         [("t", "required", [("list", "repeated", [("element", "required", INT64, {"converted": unit})])], {"converted": LIST})],
         [{"t": wrap([1])}]))
+    logical = thrift((8, 12, thrift((1, 1 + k, b""), (2, 12, thrift((2, 12, thrift())))))) # of which one is UTC
+    write(f"{SOURCE}/zones/x-{k}.parquet", make([("t", "required", INT64, {"logical": logical})], [{"t": 1}]))
+
+# More columns of bytes than there are slots for places.
+write(f"{SOURCE}/wide/x.parquet", make([(f"c{i}", "optional", BYTES) for i in range(700)], [{f"c{i}": b"%d" % i for i in range(700)}]))
 
 # Faults: a file each, and what its ERROR.txt says, or which samples fail.
 good = make([("a", "required", INT32), ("t", "required", BYTES, {"converted": UTF8})],
@@ -179,9 +186,13 @@ with mounted():
     equal(about["times"], {"day": {"unit": "day", "utc": False}, "old": {"unit": "us", "utc": False},
                            "when": {"unit": "ms", "utc": True}}, "times")
     contains(str(about["notes"]), "'i1': its names of classes are ignored", "'huggingface' that are missing: 1",
+             "'odd' has a logical type that is not read",
              "'image': values without bytes, whose paths are never opened: 1")
     equal(about["written_by"], "by hand", "writer")
     equal([f["shape"] for f in about["fields"] if f["name"] == "grid"], [[2, 3]], "grid")
+
+    with np.load(io.BytesIO(lib.content(path("wide/x.parquet/samples/npz/000000.npz")))) as found:
+        equal({k: v.tobytes() for k, v in found.items() if k[0] == "c"}, {f"c{i}": b"%d" % i for i in range(700)}, "wide")
 
     # Bytes that lie in the file as they are come from there.
     source = os.getxattr(path("plain/x.parquet/samples/raw/000005.jpg"), "user.epochfs.source").decode()
@@ -191,7 +202,7 @@ with mounted():
 
     check_samples("shards/train.parquet", ROWS)
     contains(str(os.listdir(path("shards"))), "train-00001-of-00003.parquet")
-    for name in "shards/all", "units/all":
+    for name in "shards/all", "units/all", "zones/all":
         equal(os.path.exists(path(name)), False, "files that differ are not joined")
     equal(os.path.exists(path("shards/_metadata")), False, "metadata of a folder")
 

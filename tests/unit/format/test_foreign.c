@@ -37,6 +37,8 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
         {"a", "x\ty\n1\t2\n3\t4\n", "TSV that is not of numbers"},
         {"a", "hello, world\n", NULL},
         {"a", "one, two\nthree\nfour, five\n", NULL},
+        {"a.zip", "MZ of a program", "no zip archive, or one with bytes before it"},
+        {"zip", "MZ of a program", NULL},
         {"a.csv", "x", NULL},
         {"a", "", NULL},
         {"a", "\n", NULL},
