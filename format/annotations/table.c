@@ -1,5 +1,6 @@
 #include "format/annotations/table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static int table_has_classes(const struct value_column *c, bool *ret)
     return r;
 }
 
-#define COUNTED_LEAST 10
+#define FEW_ROWS 10 /* fewer say little of how often values recur */
 
 /* Are its values 1, 2, 3 and so on, in many rows? ImageNet's lists end so: they are no classes. */
 static bool table_counts_rows(const struct value_column *c)
@@ -109,7 +110,23 @@ static bool table_counts_rows(const struct value_column *c)
         if (number != (int64_t)row + 1)
             return false;
     }
-    return c->rows >= COUNTED_LEAST;
+    return c->rows >= FEW_ROWS;
+}
+
+/* Is each of its texts one word, or two as "Boeing 707", and no path or list? */
+static bool table_has_words(const struct value_column *c)
+{
+    for (uint64_t row = 0; row < c->rows; row++) {
+        const uint8_t *text;
+        size_t len = (size_t)value_items(c, row, &text), words = 1;
+
+        for (size_t i = 0; i < len; i++) {
+            words += text[i] == ' ';
+            if (words > 1 + (size_t)(isalpha(*text) != 0) || strchr("\t/,", text[i]))
+                return false;
+        }
+    }
+    return true;
 }
 
 /* Can it have classes: a text or a whole number for each row? */
@@ -243,7 +260,7 @@ static int table_name_rest(struct picture_table *made)
         return 0;
     }
     r = table_has_classes(c, &is_label);
-    if (r < 0 || is_label)
+    if (r < 0 || is_label || (c->form == VALUE_TEXT && c->rows < FEW_ROWS && table_has_words(c)))
         return r;
     name = strdup(c->form == VALUE_TEXT ? "text" : "row");
     if (!name)

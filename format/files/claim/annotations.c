@@ -424,6 +424,23 @@ static uint32_t boxes_folder(const struct set *set)
 
 /* ---- the end ---- */
 
+/* Only pictures of lists are samples. */
+static void set_note_unlisted(struct set *set)
+{
+    const struct files_claim *claim = set->claim;
+    AUTO_FREE uint8_t *is_listed = calloc(claim->n_samples + 1, 1);
+    size_t n = claim->n_samples;
+
+    set->s->failed = set->s->failed || !is_listed;
+    for (size_t i = 1; i < claim->n_views && is_listed; i++)
+        for (size_t k = 0; k < claim->view[i].n; k++) {
+            n -= !is_listed[claim->view[i].sample[k]];
+            is_listed[claim->view[i].sample[k]] = 1;
+        }
+    if (n && is_listed)
+        text_add(&set->notes, "%zu pictures are in no list: they are ignored\n", n);
+}
+
 /* Only pictures that an annotation of COCO names are samples. */
 static void set_keep_named(struct set *set)
 {
@@ -455,6 +472,7 @@ void annotating_finish_set(struct annotating *a, struct set *set)
     if (!set_has_pictures(set) || set->refused)
         return;
     if (claim->n_views > 1 && !set->keeps_all) {
+        set_note_unlisted(set);
         claim_release_view(claim->view);
         memmove(claim->view, claim->view + 1, --claim->n_views * sizeof(*claim->view));
     } else if (set->named) {

@@ -40,16 +40,18 @@ static struct siblings siblings_of(const struct search *s, uint32_t folder)
     return ret;
 }
 
-/* "cat, dog, ..." */
-static void siblings_add_names(const struct search *s, const struct siblings *all, struct text *t)
+/* "cat, dog, ..." between two texts */
+static void siblings_add_names(struct search *s, const struct siblings *all, const char *before,
+                               const char *after, struct text *t)
 {
     unsigned n = 0;
 
+    text_add(t, "%s", before);
     for (EACH_SIBLING(s, i, all->folder))
         if (n++ < 3)
             text_add(t, "%s%s", n > 1 ? ", " : "", folder_name(s, i));
-    if (n > 3)
-        text_add(t, ", ...");
+    text_add(t, "%s%s", n > 3 ? ", ..." : "", after);
+    s->failed = s->failed || t->failed;
 }
 
 /* ---- parts ---- */
@@ -84,27 +86,37 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
 
 enum folders_split { SPLIT_NONE, SPLIT_ALL, SPLIT_DOUBTFUL };
 
+/* Are two folders in one called by different splits? */
+static bool folders_have_two_splits(const struct search *s, uint32_t folder)
+{
+    const char *first = NULL;
+
+    for (EACH_SIBLING(s, i, folder)) {
+        const char *name = folder_name(s, i);
+
+        if (first && words_are_of_two_splits(first, name))
+            return true;
+        first = first || !words_name_split(name) ? first : name;
+    }
+    return false;
+}
+
 static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all)
 {
-    struct name_piece first = {0}, piece;
     size_t n = 0, exact = 0, pictures = 0;
-    bool differ = false;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         const char *name = folder_name(s, i);
 
         pictures += words_have_pictures(name);
-        if (!words_have_split(name, strlen(name), &piece))
-            continue;
-        differ = differ || (n && !words_same_split(first, piece));
-        first = n++ ? first : piece;
+        n += words_name_split(name);
         exact += words_are_split(name);
     }
     if (n && (n == all->n || pictures == all->n)) /* images and test_images are no classes */
         return SPLIT_ALL;
     if (words_name_one_split(folder_name(s, all->folder)))
         return SPLIT_NONE;
-    if (differ)
+    if (folders_have_two_splits(s, all->folder))
         return SPLIT_ALL;
     if (exact && all->n > 2 && all->direct == all->n)
         return SPLIT_DOUBTFUL;
@@ -154,6 +166,7 @@ enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MI
 static enum folders_deeper folders_judge_deeper(const struct search *s, const struct siblings *all)
 {
     size_t letters = 0, recur = 0, differ = 0, n = 0;
+    bool have_splits = false;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         uint64_t same = 0, folders = 0;
@@ -162,6 +175,7 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
         if (n == COMPARED_MOST)
             continue;
         n++;
+        have_splits = have_splits || folders_have_two_splits(s, i);
         for (EACH_SIBLING(s, k, i))
             if (folders < COMPARED_MOST) {
                 folders++;
@@ -172,7 +186,9 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     }
     if (letters == all->n)
         return DEEPER_LETTERS;
-    return recur == n ? DEEPER_DATASETS : differ == n ? DEEPER_CLASSES : DEEPER_MIXED;
+    return recur == n || have_splits ? DEEPER_DATASETS
+           : differ == n             ? DEEPER_CLASSES
+                                     : DEEPER_MIXED;
 }
 
 /* Is one of the folders a copy of all: does it have the others' names in it? */
@@ -231,8 +247,8 @@ static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
 
 /* Are some folders no classes, but datasets, or what belongs to the pictures of others? Either not
- * all have pictures themselves, and one has such a name or classes in it; or one is called by
- * pictures, and another has the same names. */
+ * all have pictures themselves, and one has splits in it, or such a name or classes; or one is
+ * called by pictures, and another has the same names. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     if (all->n > COMPARED_MOST)
@@ -242,7 +258,9 @@ static bool folders_have_roles(const struct search *s, const struct siblings *al
         bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
                            siblings_of(s, i).direct > 1;
 
-        if (all->direct < all->n && all->n <= ROLES_MOST && (has_classes || words_have_role(name)))
+        if (all->direct < all->n &&
+            (folders_have_two_splits(s, i) ||
+             (all->n <= ROLES_MOST && (has_classes || words_have_role(name)))))
             return true;
         if (words_have_pictures(name))
             for (EACH_SIBLING(s, k, all->folder))
@@ -260,12 +278,20 @@ static void folders_refuse(struct search *s, const struct siblings *all, const c
     const char *path = claim_path(s, all->folder);
     AUTO_TEXT struct text names = {0};
 
-    siblings_add_names(s, all, &names);
-    s->failed = s->failed || names.failed;
+    siblings_add_names(s, all, "folders ", "", &names);
     collect_refused(s, all->folder,
-                    "%s%sfolders %s: expected one reading, got two: %s, or %s. Say in "
-                    "epochfs.json which it is",
+                    "%s%s%s: expected one reading, got two: %s, or %s. Say in epochfs.json which "
+                    "it is",
                     path, *path ? ": " : "", names.data ? names.data : "", first, second);
+}
+
+static void folders_refuse_letters(struct search *s, const struct siblings *all)
+{
+    const struct siblings below = siblings_of(s, all->first);
+    AUTO_TEXT struct text t = {0};
+
+    siblings_add_names(s, &below, "classes that begin with these letters are in them (", ")", &t);
+    folders_refuse(s, all, t.data ? t.data : "", "they are the classes");
 }
 
 static void folders_each(struct search *s, const struct siblings *all, struct claim_above above)
@@ -289,11 +315,8 @@ static void folders_make(struct search *s, uint32_t root, enum files_layout layo
     AUTO_TEXT struct text t = {0};
 
     text_add(&t, "%s%s%s", above.rule ? above.rule : "", above.rule ? ", " : "", rule);
-    if (all) {
-        text_add(&t, " (");
-        siblings_add_names(s, all, &t);
-        text_add(&t, ")");
-    }
+    if (all)
+        siblings_add_names(s, all, " (", ")", &t);
     s->failed = s->failed || t.failed;
     collect_set(s, root, layout, top, whole, t.data ? t.data : "");
 }
@@ -304,10 +327,7 @@ static void folders_apply_splits(struct search *s, const struct siblings *all,
     AUTO_TEXT struct text t = {0};
     size_t before = s->n_sets;
 
-    text_add(&t, "splits by name (");
-    siblings_add_names(s, all, &t);
-    text_add(&t, ")");
-    s->failed = s->failed || t.failed;
+    siblings_add_names(s, all, "splits by name (", ")", &t);
     above.rule = t.data;
     folders_each(s, all, above);
     sets_refuse_all(s, before, all->folder);
@@ -349,8 +369,7 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
         folders_each(s, all, above);
         break;
     case DEEPER_LETTERS:
-        folders_refuse(s, all, "classes that begin with these letters are in them",
-                       "they are the classes");
+        folders_refuse_letters(s, all);
         break;
     default:
         folders_refuse(s, all, "they are classes",
@@ -359,8 +378,8 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
 }
 
 /* A folder that has pictures itself is flat if there are more than in the folders in it, or none
- * are. Not next to data of another format. */
-static bool folders_is_flat(const struct search *s, const struct siblings *all)
+ * are. Not next to data of another format; but a split may have a few other files. */
+static bool folders_is_flat(const struct search *s, const struct siblings *all, bool is_split)
 {
     const struct folder_info *f = &s->info[all->folder];
     uint64_t below = 0;
@@ -368,17 +387,19 @@ static bool folders_is_flat(const struct search *s, const struct siblings *all)
     for (EACH_SIBLING(s, i, all->folder))
         below += s->info[i].all[COUNT_PICTURES];
     return f->here[COUNT_PICTURES] && below + (all->n > 1) <= f->here[COUNT_PICTURES] &&
-           !f->foreign && 10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED] &&
+           !f->foreign && (is_split || 10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED]) &&
            f->here[COUNT_OTHERS] <= f->here[COUNT_USED];
 }
 
-/* Does one of the folders say itself what its samples are, or is it of another format? */
+/* Does one of the folders say itself what its samples are, as VOC2007 and VOC2012 do, or is it of
+ * another format? */
 static bool folders_are_own(const struct search *s, const struct siblings *all)
 {
     for (EACH_SIBLING(s, i, all->folder)) {
         const struct folder_info *f = &s->info[i];
 
-        if (f->kaldi || f->all[COUNT_TABLES] || f->all[COUNT_MANIFESTS])
+        if (f->kaldi || f->all[COUNT_TABLES] || f->all[COUNT_MANIFESTS] ||
+            folder_below(s, i, "ImageSets", strlen("ImageSets")) != NO_FOLDER)
             return true;
     }
     return false;
@@ -399,6 +420,20 @@ static bool folders_is_alone(const struct search *s, const struct siblings *all)
         expected += s->info[i].is_target ? s->info[i].all[COUNT_DOUBT] : 0;
     return !f->foreign && f->all[COUNT_DOUBT] <= expected && only->here[COUNT_PICTURES] &&
            only->here[COUNT_PICTURES] == only->all[COUNT_PICTURES];
+}
+
+static void folders_apply_parts(struct search *s, const struct siblings *all,
+                                struct claim_above above)
+{
+    const size_t before = s->n_sets;
+
+    folders_make(s, all->folder, LAYOUT_FLAT, all->folder, true, above, "parts of one dataset",
+                 all);
+    if (s->n_sets == before)
+        return;
+    text_add(&s->set[before].notes,
+             "parts of one dataset have no label: their names are those of parts, or numbers that "
+             "run on; an epochfs.json can make them classes\n");
 }
 
 /* One dataset of all scenes. Folders of them that are in no pair are ignored. */
@@ -488,12 +523,12 @@ void folders_apply(struct search *s, uint32_t folder, struct claim_above above)
         search_classes_for_manifests(s, folder);
     split = folders_judge_splits(s, &all);
     input = folders_find_input(s, &all);
-    if (folders_is_flat(s, &all)) {
+    if (folders_is_flat(s, &all, above.rule)) {
         folders_make(s, folder, LAYOUT_FLAT, folder, false, above, "one folder", NULL);
     } else if (folders_are_own(s, &all)) {
         folders_each(s, &all, above);
     } else if (folders_are_parts(s, &all)) {
-        folders_make(s, folder, LAYOUT_FLAT, folder, true, above, "parts of one dataset", &all);
+        folders_apply_parts(s, &all, above);
     } else if (split == SPLIT_ALL) {
         folders_apply_splits(s, &all, above);
     } else if (split == SPLIT_DOUBTFUL) {

@@ -190,6 +190,8 @@ static void pairs_found(struct search *s, uint32_t input, uint32_t target,
     char words[128];
 
     words_differing(b, a, words, sizeof(words));
+    if (!*words) /* masks/train of train */
+        words_differing(folder_name(s, s->info[target].above), a, words, sizeof(words));
     pair.words = *words ? words : (char *)(uintptr_t)b;
     for (size_t i = 0; belonging->ext && i + 1 < sizeof(pair.ext) && belonging->ext[i + 1]; i++)
         pair.ext[i] = (char)tolower((unsigned char)belonging->ext[i + 1]);
@@ -217,8 +219,8 @@ void pairs_ignore(struct search *s, uint32_t folder)
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 
-/* Is `target`, or are folders in it, what belongs to the pictures of `input`? */
-static void pairs_try(struct search *s, uint32_t input, uint32_t target)
+/* Is `target`, or are folders in it, what belongs to the pictures of `input`? true: all of it. */
+static bool pairs_try(struct search *s, uint32_t input, uint32_t target)
 {
     bool named = pairs_is_target(s, input, target), belong = false;
     struct belonging belonging = {0};
@@ -227,16 +229,21 @@ static void pairs_try(struct search *s, uint32_t input, uint32_t target)
         belong = pairs_all_belong(s, input, target, &belonging);
     if (belong && belonging.bare) { /* they have no name of a field */
         pairs_ignore(s, target);
-    } else if (belong && (named || belonging.texts == belonging.n)) {
+        s->info[input].bare = target;
+        return true;
+    }
+    if (belong && (named || belonging.texts == belonging.n)) {
         pairs_found(s, input, target, &belonging);
-        return;
+        return true;
     }
     for (EACH_FOLDER(s, i, target))
-        if (named && pairs_may_be(s, i) && pairs_all_belong(s, input, i, &belonging) &&
-            !belonging.bare) {
+        if (named && pairs_may_be(s, i) &&
+            !words_are_of_two_splits(folder_name(s, input), folder_name(s, i)) &&
+            pairs_all_belong(s, input, i, &belonging) && !belonging.bare) {
             pairs_found(s, input, i, &belonging);
             s->info[target].is_target = true; /* lists lie in it, perhaps */
         }
+    return false;
 }
 
 /* Images and masks without folders in them, by names that say nothing else. */
@@ -298,18 +305,18 @@ static bool pairs_are_letters(const struct search *s, uint32_t folder)
 static bool pairs_find_here(struct search *s, uint32_t folder)
 {
     uint32_t target[TARGETS_MOST];
+    bool is_taken[TARGETS_MOST] = {false};
     unsigned n = pairs_list_targets(s, folder, target);
     const bool letters = n && pairs_are_letters(s, folder);
 
     for (unsigned k = 0; k < n && s->info[folder].here[COUNT_PICTURES];
          k++) /* 1.jpg, masks/1.png */
-        if (pairs_is_target(s, folder, target[k]))
-            pairs_try(s, folder, target[k]);
+        is_taken[k] = pairs_is_target(s, folder, target[k]) && pairs_try(s, folder, target[k]);
     for (EACH_FOLDER(s, i, folder))
         for (unsigned k = 0; k < n && is_sibling(s, i); k++)
-            if (target[k] != i && !s->info[target[k]].is_target && !s->info[target[k]].pairs &&
+            if (target[k] != i && !is_taken[k] && !s->info[target[k]].pairs &&
                 !(letters && strlen(folder_name(s, i)) == 1) && pairs_is_input(s, i, target[k]))
-                pairs_try(s, i, target[k]);
+                is_taken[k] = pairs_try(s, i, target[k]);
     for (EACH_FOLDER(s, i, folder))
         for (unsigned k = 0; k < n && is_sibling(s, i) && !s->info[i].pairs; k++)
             if (target[k] != i && !s->info[target[k]].is_target &&

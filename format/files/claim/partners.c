@@ -68,7 +68,12 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
 
 void pairs_add_notes(const struct search *s, struct set *set)
 {
-    for (uint32_t i = set->root; i < s->info[set->root].end; i++)
+    for (uint32_t i = set->root; i < s->info[set->root].end; i++) {
+        if (s->info[i].bare)
+            text_add(&set->notes,
+                     "%s is ignored: its files belong to pictures, but have no extensions; an "
+                     "epochfs.json can make them fields\n",
+                     claim_path(s, s->info[i].bare));
         for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next) {
             const char *input = folder_name(s, i);
 
@@ -79,4 +84,5 @@ void pairs_add_notes(const struct search *s, struct set *set)
             if (set->notes.len)
                 return; /* scenes are alike */
         }
+    }
 }

@@ -89,7 +89,7 @@ layout("plant-village", "{color,grayscale,segmented}/{Apple___Apple_scab,Apple__
 
 layout("sun397", "a/{abbey,airport_terminal}/{sun_1,sun_2}.jpg b/bakery/shop/{sun_3,sun_4}.jpg b/balcony/exterior/sun_5.jpg",
        tables={"ClassName.txt": rows("/a/abbey", "/a/airport_terminal", "/b/bakery/shop", "/b/balcony/exterior")},
-       refuse="epochfs.json letters")
+       refuse="epochfs.json letters abbey")
 
 layout("malaria", "cell_images{,/cell_images}/{Parasitized/C100P61,Uninfected/C1_thinF}_cell_{162,163}.png "
        "cell_images/Parasitized/Thumbs.db",
@@ -118,7 +118,7 @@ layout("caltech256", "256_ObjectCategories/{001.ak47/001,198.spider/198}_{0001,0
 layout("stanford-dogs", "Images/{n02085620-Chihuahua/n02085620,n02085782-Japanese_spaniel/n02085782}_{10074,1321}.jpg "
        "Annotation/{n02085620-Chihuahua/n02085620,n02085782-Japanese_spaniel/n02085782}_{10074,1321} {train,test}_list.mat",
        {"Images": (4, "jpg", {"n02085620-Chihuahua": "n02085620_10074, n02085620_1321",
-                              "n02085782-Japanese_spaniel": "n02085782_10074, n02085782_1321"})})
+                              "n02085782-Japanese_spaniel": "n02085782_10074, n02085782_1321"})}, note="Annotation is ignored")
 
 layout("stanford-dogs-deeper", "images/Images/{n1-Chihuahua/n1,n2-Spaniel/n2}_{10,13}.jpg "
        "annotations/Annotation/{n1-Chihuahua/n1,n2-Spaniel/n2}_{10,13}",
@@ -168,7 +168,7 @@ layout("places365", "{train,val}/{airfield/airfield,zoo/zoo}_{00000001,00000002}
 # ---- parts ----
 
 layout("ffhq-thousands", "00000/{00000,00001,00999}.png 01000/{01000,01999}.png {00000,01000}/LICENSE.txt LICENSE.txt",
-       {"all": (5, "png")}, note="parts")
+       {"all": (5, "png")}, note="parts numbers that run on")
 
 layout("ham10000", "HAM10000_images_part_1/ISIC_{0024306,0024307}.jpg HAM10000_images_part_2/ISIC_{0029306,0029307}.jpg",
        {"all": (4, "jpg,lesion_id,dx_type,localization", None,
@@ -253,6 +253,12 @@ layout("mvtec-two", "{bottle,cable}/train/good/{000,001}.png {bottle,cable}/test
            (f"{n}/train", (2, "png")),
            (f"{n}/test", (3, "png,ground_truth.png", {c: f"{c}/000" for c in ("good", "bent", "cut")},
                           {"cut/000": {"ground_truth.png": f"{n}/ground_truth/cut/000_mask.png"}})))})
+
+layout("splits-and-masks", "{train,val}/{1,2}.jpg masks/{train,val}/{1,2}.png",
+       {s: (2, "jpg,masks.png", None, {"2": {"masks.png": f"masks/{s}/2.png"}}) for s in ("train", "val")})
+
+layout("camvid-list", "images/{a,b,c}.png labels/{a,b,c}_P.png", {"valid": (1, "png,labels.png")}, {"valid.txt": rows("c.png")},
+       note="2 pictures are in no list")
 
 layout("drive", "training/{images/21_training.tif,images/22_training.tif,1st_manual/21_manual1.gif,1st_manual/22_manual1.gif} "
        "training/mask/{21,22}_training_mask.gif test/{images/01_test.tif,1st_manual/01_manual1.gif,mask/01_test_mask.gif}",

@@ -219,6 +219,9 @@ static void test_table__types(void **state)
     check("a.csv", "a.jpg b.jpg ", "f,t\na.jpg,\"line 1\nline, 2\"\nb.jpg,\"\"\"q\"\"\"\n",
           "0 1 t:text=line 1\nline, 2,\"q\";");
     check("a.txt", "a.jpg b.jpg ", "a.jpg 1 2\nb.jpg 1\n", "0 1 text:text=1 2,1;");
+    check("a.txt", "a.jpg b.jpg ", "a 707-320\nb A380\n", "0 1 *label:text=707-320,A380;");
+    check("a.txt", "a.jpg b.jpg ", "a.jpg m/a.png\nb.jpg n/b.png\n",
+          "0 1 text:text=m/a.png,n/b.png;");
     check("a.txt", "a.jpg b.jpg ", "a.jpg\nb.jpg 3\n", "0 1 *label:int=-,3;");
     check("my list.txt", "my+a.jpg #b.jpg ", "#b.jpg\n# c\n  my+a.jpg  \n", "1 0 ");
 }

@@ -309,6 +309,17 @@ static void test_claim__splits__a_dataset_each(void **state)
           ":eval15 flat 2(png,png)\n:our485 flat 1(png,png)\n");
     check("net/train/cat/1.jpg net/train/dog/2.jpg net/val/cat/1.jpg net/val/dog/2.jpg",
           "net:train classes 1(jpg) 2(jpg)\nnet:val classes 1(jpg) 2(jpg)\n");
+    /* Datasets with splits, next to each other or to pictures, are no classes. */
+    check("net/train/cat/1.jpg net/train/dog/2.jpg net/val/3.jpg zebras/trainA/4.jpg "
+          "zebras/testA/5.jpg",
+          "net:train classes 1(jpg) 2(jpg)\nnet:val flat 3(jpg)\n"
+          "zebras:testA flat 5(jpg)\nzebras:trainA flat 4(jpg)\n");
+    check("net/train/1.jpg net/val/2.jpg pets/3.jpg", ":all flat refused\n");
+    check("D/V7/JPEGImages/1.jpg D/V7/Masks/1.png D/V7/ImageSets/a.txt D/V12/JPEGImages/2.jpg "
+          "D/V12/Masks/2.png D/V12/ImageSets/a.txt",
+          "D:V12 flat 2(jpg,png)\nD:V7 flat 1(jpg,png)\n");
+    check("train/1.jpg train/2.jpg train/see.m test/3.jpg",
+          ":test flat 3(jpg)\n:train flat 1(jpg) 2(jpg) aside 1 .m (see.m)\n");
 }
 
 /* F-3: files next to class folders are ignored, and counted. */
@@ -375,6 +386,8 @@ static void test_claim__pairs__one_folder_or_three(void **state)
           "t:image_3 flat 1(png)\n:t flat 1(png,txt)\n");
     check("images_1/1.jpg images_2/1.jpg masks_1/1.png masks_2/1.png",
           ":all flat images_1/1(jpg,png) images_2/1(jpg,png)\n");
+    check("train/1.jpg val/1.jpg masks/train_masks/1.png masks/val_masks/1.png",
+          ":train flat 1(jpg,png)\n:val flat 1(jpg,png)\n");
 }
 
 /* The first file of a pair follows files of none. */
