@@ -235,7 +235,7 @@ static int table_add_field(struct table *t, size_t i, struct value_columns *ret)
     return 0;
 }
 
-/* As options name a column. NULL: no memory. */
+/* As recipes name a column. NULL: no memory. */
 static char *table_option_name(const struct table *t, size_t column)
 {
     char *ret;
@@ -345,14 +345,14 @@ static int table_make(struct table *t, struct picture_table **ret)
 }
 
 int picture_table_read(const struct blob *blob, const char *file, const struct picture_names *names,
-                       const struct table_options *options, struct picture_table **ret,
-                       struct text *reason, struct diag *d)
+                       const struct json_t *said, struct picture_table **ret, struct text *reason,
+                       struct diag *d)
 {
     AUTO(table_release)
     struct table t = {.blob = blob,
                       .file = file,
                       .names = names,
-                      .options = options,
+                      .said = said,
                       .key = SIZE_MAX,
                       .label = SIZE_MAX,
                       .even = SIZE_MAX,

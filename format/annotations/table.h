@@ -35,16 +35,7 @@
 
 struct blob;
 struct diag;
-
-/* What a recipe says of a table. A column is called by its name in the header, or without a header
- * by its number from 0 as text. */
-struct table_options {
-    char separator;    /* ',', '\t', ';' or TABLE_WORDS; 0: found out */
-    const char *key;   /* NULL: found out; otherwise any share of its values may name pictures */
-    const char *label; /* NULL: found out */
-    const char *const *columns; /* [n_columns]: only these; NULL: all */
-    size_t n_columns;
-};
+struct json_t;
 
 /* Constant once it is made. */
 struct picture_table {
@@ -57,10 +48,10 @@ struct picture_table {
     size_t repeated;  /* and that have several */
     /* The column with classes, or SIZE_MAX: the one called label, labels, class, class id, category
      * or target, in this order (ClassId and class_id are class id), or the only one, if it has at
-     * most half as many values as rows. One of float64 has no classes, unless the options name it.
+     * most half as many values as rows. One of float64 has no classes, unless it is said.
      */
     size_t label;
-    /* As options name them, so that they find the same again: */
+    /* As recipes name them, so that they find the same again: */
     char separator;
     char *key;
     char *rival;   /* a column that names other pictures in these rows; NULL: none does */
@@ -69,13 +60,16 @@ struct picture_table {
 };
 
 /* Read a table. file: its name, for messages; .csv and .tsv are no lists.
- * options may be NULL. *ret is the caller's: picture_table_free(). 0; or
+ * said: NULL, or what a recipe says of it, of which each member may be missing: the text
+ * "separator", the columns "key" (any share of its values may name pictures) and "label", and the
+ * list "columns" of those that are fields. A column is called by its name in the header, or by its
+ * number from 0, also as text. *ret is the caller's: picture_table_free(). 0; or
  * -EDOM: it is no table that names pictures, and *reason says why ("only 3 of 900 rows name a
- * picture"); -EBADMSG: most rows up to a malformed one name pictures; or it has no column that the
- * options name. File and line are in d; -ENOMEM, and others of blob_read() and blob_check(). */
+ * picture"); -EBADMSG: most rows up to a malformed one name pictures; or it has no column that is
+ * said. File and line are in d; -ENOMEM, and others of blob_read() and blob_check(). */
 int picture_table_read(const struct blob *blob, const char *file, const struct picture_names *names,
-                       const struct table_options *options, struct picture_table **ret,
-                       struct text *reason, struct diag *d);
+                       const struct json_t *said, struct picture_table **ret, struct text *reason,
+                       struct diag *d);
 
 void picture_table_free(struct picture_table *t); /* may be NULL */
 

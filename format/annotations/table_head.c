@@ -3,11 +3,13 @@
  * refused: the pictures of a folder may be the last ones of a long table. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "format/annotations/table_parts.h"
 
@@ -248,7 +250,7 @@ static int table_name_columns(struct table *t)
     return 0;
 }
 
-/* ---- columns that the options name ---- */
+/* ---- columns that are said ---- */
 
 /* The column of that name, or of that number from 0; digits are a name only in a header. SIZE_MAX:
  * none. A name makes the first row a header. */
@@ -270,10 +272,16 @@ static size_t table_named_column(struct table *t, const char *name)
                                                                                 : SIZE_MAX;
 }
 
-static int table_resolve(struct table *t, const char *name, size_t *ret, struct diag *d)
+static int table_resolve(struct table *t, const json_t *column, size_t *ret, struct diag *d)
 {
     const struct table_text first = table_cell(t, 0, 0), last = table_cell(t, t->cells.n - 1, 0);
+    const char *name = json_string_value(column);
+    char number[24];
 
+    if (json_is_integer(column)) {
+        snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(column));
+        name = number;
+    }
     *ret = name ? table_named_column(t, name) : SIZE_MAX;
     if (!name || *ret != SIZE_MAX)
         return 0;
@@ -284,17 +292,17 @@ static int table_resolve(struct table *t, const char *name, size_t *ret, struct 
                     (int)(last.len < 60 ? last.len : 60), last.at, t->cells.n - 1);
 }
 
-static int table_resolve_options(struct table *t, struct diag *d)
+static int table_resolve_fields(struct table *t, struct diag *d)
 {
-    const struct table_options *options = t->options;
-    int r = table_resolve(t, options->label, &t->label, d);
+    const json_t *columns = json_object_get(t->said, "columns");
+    int r = table_resolve(t, json_object_get(t->said, "label"), &t->label, d);
 
     for (size_t i = 0; i < t->cells.n; i++)
-        t->column[i].is_omitted = options->columns && i != t->label;
-    for (size_t i = 0; options->columns && i < options->n_columns && r == 0; i++) {
+        t->column[i].is_omitted = columns && i != t->label;
+    for (size_t i = 0; i < json_array_size(columns) && r == 0; i++) {
         size_t column;
 
-        r = table_resolve(t, options->columns[i], &column, d);
+        r = table_resolve(t, json_array_get(columns, i), &column, d);
         if (r == 0)
             t->column[column].is_omitted = false;
     }
@@ -318,11 +326,11 @@ static bool table_is_better(const struct table *a, const struct table *b)
 static int table_try(struct table *t, size_t rows)
 {
     static const char orders[][5] = {",\t;", "\t,;", {'\t', TABLE_WORDS, ',', ';'}};
-    char only[2] = {t->options ? t->options->separator : 0};
+    const char *only = json_string_value(json_object_get(t->said, "separator"));
     const char *order = orders[table_is_csv(t->file) ? text_ends_with(t->file, ".tsv") : 2];
     const struct table start = *t;
 
-    order = *only ? only : order;
+    order = only ? only : order;
     for (const char *separator = order; *separator; separator++) {
         AUTO(table_release) struct table trial = start;
 
@@ -352,7 +360,7 @@ static int table_try(struct table *t, size_t rows)
 
 int table_read_head(struct table *t, struct text *reason)
 {
-    const bool has_key = t->options && t->options->key;
+    const bool has_key = json_object_get(t->said, "key");
     const struct table start = *t;
     int r = table_try(t, HEAD_ROWS);
 
@@ -374,18 +382,16 @@ int table_judge_head(struct table *t, struct diag *d)
 {
     uint64_t several;
     size_t key;
-    int r = 0;
+    int r;
 
     table_see(t, 1, t->head);
-    if (t->options)
-        r = table_resolve(t, t->options->key, &t->key, d);
+    r = table_resolve(t, json_object_get(t->said, "key"), &t->key, d);
     if (r < 0)
         return r;
     key = t->key != SIZE_MAX ? t->key : table_best_key(t, 1, &several);
     if (key != SIZE_MAX)
         t->has_header |= table_is_header(t, key);
-    if (t->options)
-        r = table_resolve_options(t, d);
+    r = table_resolve_fields(t, d);
     if (r == 0 && t->has_header)
         r = table_name_columns(t);
     for (size_t i = 0; i < t->cells.n; i++)

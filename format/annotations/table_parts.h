@@ -22,7 +22,7 @@ struct table_text {
 struct table_column {
     char *name; /* by the header; NULL: none */
     bool may_be_key;
-    bool is_omitted; /* the options name others */
+    bool is_omitted; /* others are said */
     /* What was seen in its rows: */
     enum table_type type;
     unsigned width;             /* whole numbers in each cell */
@@ -37,7 +37,7 @@ struct table {
     const struct blob *blob;
     const char *file;
     const struct picture_names *names;
-    const struct table_options *options; /* or NULL */
+    const struct json_t *said; /* what a recipe says of it, or NULL */
 
     char separator; /* TABLE_WORDS: two cells, the first word and the rest */
     struct row_walk walk;
@@ -52,7 +52,7 @@ struct table {
     size_t rows, head;           /* that were read; the first ones, which decide how it is read */
     struct table_column *column; /* [cells.n] */
     bool has_header;
-    size_t key, label; /* columns; those that the options name, or SIZE_MAX */
+    size_t key, label; /* columns; those that are said, or SIZE_MAX */
 };
 
 static inline struct table_text table_cell(const struct table *t, size_t column, size_t row)
@@ -104,7 +104,7 @@ size_t table_integers(const char *text, size_t len, int64_t *ret, size_t most);
 int table_read_head(struct table *t, struct text *reason);
 
 /* Is the first row a header, and which columns may be the key? 0; -EBADMSG: it has no column that
- * the options name; -ENOMEM. */
+ * is said; -ENOMEM. */
 int table_judge_head(struct table *t, struct diag *d);
 
 #endif

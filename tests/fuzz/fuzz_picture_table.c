@@ -5,6 +5,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/json.h"
 #include "format/annotations/celeba.h"
 #include "format/annotations/table.h"
 #include "fuzz.h"
@@ -38,13 +39,13 @@ static void check_columns(const struct value_columns *columns, uint64_t rows)
 }
 
 static void try_table(const struct blob *blob, const char *file, const struct picture_names *names,
-                      const struct table_options *options)
+                      const json_t *said)
 {
     AUTO_PICTURE_TABLE struct picture_table *t = NULL;
     AUTO_TEXT struct text reason = {0};
     struct diag d = DIAG_INIT;
     size_t matched = 0;
-    int r = picture_table_read(blob, file, names, options, &t, &reason, &d);
+    int r = picture_table_read(blob, file, names, said, &t, &reason, &d);
 
     FUZZ_CHECK(r == 0 || (r == -EDOM && reason.len) || (r == -EBADMSG && d.set));
     fuzz_saw(&r, sizeof(r));
@@ -58,7 +59,7 @@ static void try_table(const struct blob *blob, const char *file, const struct pi
         matched += picture != PICTURE_NONE;
     }
     FUZZ_CHECK(matched + t->unmatched == t->rows);
-    FUZZ_CHECK(matched && (options || 2 * matched >= t->rows));
+    FUZZ_CHECK(matched && (said || 2 * matched >= t->rows));
     FUZZ_CHECK(t->matched >= t->repeated);
 }
 
@@ -79,20 +80,21 @@ static void try_celeba(const struct blob *blob, const char *file, enum celeba_li
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     static const char *const files[] = {"a.csv", "a.txt", "a.tsv"};
-    static const char *const columns[] = {"0", "label"};
-    static const struct table_options options = {
-        .key = "0", .label = "label", .columns = columns, .n_columns = 2};
+    static json_t *said; /* as a recipe says it */
     struct picture_list list = PICTURE_LIST(PICTURES);
     struct blob *blob;
 
     if (!len)
         return 0;
+    if (!said)
+        said = json_pack("{s:i,s:s,s:[i,s]}", "key", 0, "label", "label", "columns", 0, "label");
+    FUZZ_CHECK(said);
     blob = memory_blob_new("table", data + 1, len - 1, len - 1, NULL);
     FUZZ_CHECK(blob);
     if (data[0] & 4)
         try_celeba(blob, files[data[0] & 1], (enum celeba_list)(data[0] / 8 % 6), &list.names);
     else
-        try_table(blob, files[data[0] % 4 % 3], &list.names, data[0] & 8 ? &options : NULL);
+        try_table(blob, files[data[0] % 4 % 3], &list.names, data[0] & 8 ? said : NULL);
     blob_free(blob);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* Lists, tables and annotations that a recipe names. */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,42 +59,20 @@ static int reading_find(const struct recipe_reading *t, const char *pattern, siz
 
 /* ---- a table ---- */
 
-static const char *reading_column(const json_t *value, char ret[static 24])
-{
-    if (!json_is_integer(value))
-        return json_string_value(value);
-    snprintf(ret, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    return ret;
-}
-
 /* Read a table as the recipe says; member NULL: it says nothing. */
 static int reading_open(const struct recipe_reading *t, size_t file, const json_t *member,
                         struct picture_table **ret)
 {
-    const json_t *columns = json_object_get(member, "columns");
-    const char *separator = json_string_value(json_object_get(member, "separator"));
-    size_t n_columns = json_array_size(columns);
-    AUTO_FREE const char **column = calloc(n_columns + 1, sizeof(*column));
-    AUTO_FREE char(*number)[24] = calloc(n_columns + 2, sizeof(*number));
     const char *name = members_name(t->a->s->m, file);
     AUTO_BLOB struct blob *blob = NULL;
     AUTO_TEXT struct text reason = {0};
-    struct table_options options = {.separator = separator ? *separator : 0,
-                                    .n_columns = n_columns};
     int r;
 
-    if (!column || !number)
-        return -ENOMEM;
-    options.key = reading_column(json_object_get(member, "key"), number[n_columns]);
-    options.label = reading_column(json_object_get(member, "label"), number[n_columns + 1]);
-    for (size_t i = 0; i < n_columns; i++)
-        column[i] = reading_column(json_array_get(columns, i), number[i]);
-    options.columns = columns ? column : NULL;
-    if (options.label && reading_set(t)->claim->view->label)
+    if (json_object_get(member, "label") && reading_set(t)->claim->view->label)
         return reading_refuse(t, "label", "expected one label, got {label} and this column");
     r = t->a->s->claims->open(t->a->s->claims, file, &blob, t->d);
     if (r == 0)
-        r = picture_table_read(blob, name, &t->a->pictures.names, &options, ret, &reason, t->d);
+        r = picture_table_read(blob, name, &t->a->pictures.names, member, ret, &reason, t->d);
     if (r == -EDOM)
         return diag_set(t->d, -EBADMSG, "%s: expected a table of these pictures: %s", name,
                         reason.data ? reason.data : "it names none");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/blob.h"
+#include "base/json.h"
 #include "format/annotations/table.h"
 #include "support/failing_alloc.h"
 #include "support/memory_blob.h"
@@ -63,23 +64,24 @@ static void describe(const struct picture_table *t, struct text *out)
 static struct diag d;
 
 static int read_bytes(const char *file, const char *paths, const char *bytes, size_t len,
-                      const struct table_options *options, struct picture_table **t,
-                      struct text *reason)
+                      const char *said, struct picture_table **t, struct text *reason)
 {
     struct picture_list list = PICTURE_LIST(paths);
     AUTO_BLOB struct blob *blob = memory_blob_new(file, bytes, len, len, NULL);
+    AUTO_JSON json_t *json = said ? json_loads(said, 0, NULL) : NULL;
 
-    assert_non_null(blob);
+    assert_true(blob && !said == !json);
     d = DIAG_INIT;
-    return picture_table_read(blob, file, &list.names, options, t, reason, &d);
+    return picture_table_read(blob, file, &list.names, json, t, reason, &d);
 }
 
-static void check_with(const char *file, const char *paths, const char *bytes,
-                       const struct table_options *options, const char *expected)
+/* said: as a recipe says it. */
+static void check_with(const char *file, const char *paths, const char *bytes, const char *said,
+                       const char *expected)
 {
     AUTO_PICTURE_TABLE struct picture_table *t = NULL;
     AUTO_TEXT struct text out = {0}, reason = {0};
-    int r = read_bytes(file, paths, bytes, strlen(bytes), options, &t, &reason);
+    int r = read_bytes(file, paths, bytes, strlen(bytes), said, &t, &reason);
 
     if (r == 0)
         describe(t, &out);
@@ -250,24 +252,21 @@ static void test_table__label(void **state)
 static void test_table__options(void **state)
 {
     static const char bytes[] = "f;g;h\na.jpg;1;2\nx;3;4\ny;5;6\n";
-    static const char *const columns[] = {"h"}, *const numbers[] = {"1"};
 
     (void)state;
-    check_with("a.csv", "a.jpg ", bytes, &(struct table_options){.key = "f", .label = "h"},
+    check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"f\", \"label\": \"h\"}",
                "0 - - g:int=1,3,5;*h:int=2,4,6;");
-    check_with("a.csv", "a.jpg ", bytes,
-               &(struct table_options){.key = "0", .columns = columns, .n_columns = 1},
+    check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"0\", \"columns\": [\"h\"]}",
                "0 - - h:int=2,4,6;");
-    check_with("a.csv", "a.jpg ", bytes, &(struct table_options){.key = "g"},
+    check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"g\"}",
                "aside: only 0 of 3 rows name a picture");
-    check_with("a.csv", "a.jpg ", bytes, &(struct table_options){.key = "k"},
+    check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"k\"}",
                "a.csv: it has no column \"k\": expected one of its first row, \"f\" to \"h\", or a "
                "number from 0 to 2");
     check_with("a.csv", "a.jpg b.jpg ", "a.jpg,1,2\nb.jpg,3,4\n",
-               &(struct table_options){.label = "2", .columns = numbers, .n_columns = 1},
-               "0 1 column_1:int=1,3;*column_2:int=2,4;");
-    check_with("a.csv", "a.jpg b.jpg ", "a.jpg x,1\nb.jpg y,2\n",
-               &(struct table_options){.separator = TABLE_WORDS}, "0 1 text:text=x,1,y,2;");
+               "{\"label\": 2, \"columns\": [1]}", "0 1 column_1:int=1,3;*column_2:int=2,4;");
+    check_with("a.csv", "a.jpg b.jpg ", "a.jpg x,1\nb.jpg y,2\n", "{\"separator\": \" \"}",
+               "0 1 text:text=x,1,y,2;");
 }
 
 static void test_table__malformed(void **state)
