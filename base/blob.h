@@ -39,7 +39,7 @@ struct blob_ops {
      * -EAGAIN. May be NULL. */
     int (*pread)(struct read_context *rc, const struct blob *blob, void *buf, size_t len,
                  uint64_t off, struct diag *d);
-    int (*check)(const struct blob *blob);
+    int (*check)(const struct blob *blob); /* NULL: reads are checked already */
     int (*identity)(const struct blob *blob, char **ret);
     void (*free)(struct blob *blob);
     /* See blob_fetch(). NULL: all bytes are on this machine. */
@@ -103,7 +103,7 @@ bool blob_may_pass(int r);
  * -ESTALE. Call it after the reads of a request and before their bytes are returned. */
 static inline int blob_check(const struct blob *blob)
 {
-    return blob->ops->check(blob);
+    return blob->ops->check ? blob->ops->check(blob) : 0;
 }
 
 /* blob_pread() and blob_check() with the reason in d: for reads whose failure is reported to the

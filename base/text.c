@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
+
 static bool text_reserve(struct text *t, size_t more)
 {
     size_t need, capacity;
@@ -202,9 +204,61 @@ int text_print(char **ret, const char *format, ...)
     return 0;
 }
 
+int text_copy(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return text && !*ret ? -ENOMEM : 0;
+}
+
+void text_trim(char *text)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *from = text + strspn(text, blanks);
+    size_t len = strlen(from);
+
+    while (len && strchr(blanks, from[len - 1]))
+        len--;
+    memmove(text, from, len);
+    text[len] = '\0';
+}
+
 int texts_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int texts_add(struct texts *list, const char *text)
+{
+    if (array_capacity(&list->text, list->n, sizeof(*list->text)) < 0)
+        return -ENOMEM;
+    list->text[list->n] = strdup(text);
+    if (!list->text[list->n])
+        return -ENOMEM;
+    list->n++;
+    return 0;
+}
+
+void texts_sort(struct texts *list, size_t first)
+{
+    size_t kept = first;
+
+    if (list->n > first)
+        qsort(&list->text[first], list->n - first, sizeof(*list->text), texts_compare);
+    for (size_t i = first; i < list->n; i++) {
+        if (kept > first && !strcmp(list->text[kept - 1], list->text[i]))
+            free(list->text[i]);
+        else
+            list->text[kept++] = list->text[i];
+    }
+    list->n = kept;
+}
+
+void texts_release(struct texts *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->text[i]);
+    free(list->text);
+    *list = (struct texts){0};
 }
 
 void secret_free(char **text)

@@ -51,8 +51,28 @@ int text_finish(struct text *t, char **ret_data, size_t *ret_len);
 /* asprintf(), but *ret is NULL where it fails. 0 or -ENOMEM. */
 int text_print(char **ret, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A copy of a text, or NULL of NULL; the caller frees it. 0 or -ENOMEM. */
+int text_copy(const char *text, char **ret);
+
+/* Cut white space from both ends of a text, in place. */
+void text_trim(char *text);
+
 /* Compares pointers to texts, for qsort(). */
 int texts_compare(const void *a, const void *b);
+
+/* A list of texts; starts as {0}. */
+struct texts {
+    char **text; /* [n] each owned */
+    size_t n;
+};
+
+int texts_add(struct texts *list, const char *text); /* a copy of it; 0 or -ENOMEM */
+
+/* Sort those from number `first` on; of equal ones one remains. */
+void texts_sort(struct texts *list, size_t first);
+
+void texts_release(struct texts *list);
+#define AUTO_TEXTS AUTO(texts_release)
 
 /* Give back the memory beyond what the text needs, before it is kept for long. */
 void text_fit(struct text *t);

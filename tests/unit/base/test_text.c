@@ -162,6 +162,35 @@ static void test_text_ends_with(void **state)
     assert_true(!text_ends_with("a.csv.gz", ".csv"));
 }
 
+static void test_text_trim(void **state)
+{
+    static const char *const cases[][2] = {
+        {" \t a b\r\n", "a b"}, {"a", "a"}, {"", ""}, {" \n", ""}, {"a\v", "a\v"}};
+    char text[16];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        snprintf(text, sizeof(text), "%s", cases[i][0]);
+        text_trim(text);
+        assert_string_equal(text, cases[i][1]);
+    }
+}
+
+static void test_texts__sorted_from_the_third__each_once(void **state)
+{
+    static const char *const some[] = {"z", "a", "c", "b", "c", "b", "c"}, *const want = "zabc";
+    AUTO_TEXTS struct texts list = {0};
+
+    (void)state;
+    texts_sort(&list, 0);
+    for (size_t i = 0; i < ARRAY_LEN(some); i++)
+        assert_int_equal(texts_add(&list, some[i]), 0);
+    texts_sort(&list, 2);
+    assert_int_equal(list.n, strlen(want));
+    for (size_t i = 0; i < list.n; i++)
+        assert_int_equal(*list.text[i], want[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +200,8 @@ int main(void)
         cmocka_unit_test(test_text_json__bad_utf8__replaced),
         cmocka_unit_test(test_text__many_appends__all_there),
         cmocka_unit_test(test_text_ends_with),
+        cmocka_unit_test(test_text_trim),
+        cmocka_unit_test(test_texts__sorted_from_the_third__each_once),
         cmocka_unit_test(test_text_plain__control__replaced),
         cmocka_unit_test(test_text_fit__long__capacity_of_its_length),
         cmocka_unit_test(test_text_finish__nothing_added__empty_string),
