@@ -14,11 +14,6 @@
 #define REDIRECTS   8
 #define BROKEN_MOST 2 /* bad answers of the front to one request */
 
-static CURL *handle_take(struct http_loop *loop)
-{
-    return loop->n_idle > 0 ? loop->idle[--loop->n_idle] : curl_easy_init();
-}
-
 static void handle_give_back(struct http_loop *loop, CURL *easy)
 {
     if (!easy)
@@ -140,7 +135,7 @@ void http_active_begin(struct http *http, struct http_request *request)
     active->paused = atomic_load(&request->pause);
     active->deadline_ns =
         request->limit_ns ? clock_monotonic(http->clock) + request->limit_ns : NEVER;
-    active->easy = handle_take(loop);
+    active->easy = loop->n_idle > 0 ? loop->idle[--loop->n_idle] : curl_easy_init();
     active->next = loop->active;
     loop->active = active;
     loop->counted += !active->paused;
@@ -250,7 +245,8 @@ static bool front_is_done(struct http_active *active, CURLcode code)
         send_again(active, text);
         return false;
     }
-    http_via_succeeded(active->http);
+    if (!active->http->via.down)
+        http_via_trouble(active->http, NULL);
     if (active->given_up || reply->status / 100 != 2 || !active->request->in_slices)
         return true;
     if (active->begun)

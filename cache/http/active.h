@@ -109,7 +109,7 @@ struct kept_targets *kept_targets_new(void);
 void kept_targets_free(struct kept_targets *kept); /* takes NULL */
 void kept_target_drop(struct kept_targets *kept, const char *url);
 
-/* Set front_url and origin of a URL that is asked through the front. false: no memory. */
+/* Set front_url of a URL that is asked through the front. false: no memory. */
 bool http_target_front(struct http_active *active);
 
 /* ---- active.c ---- */

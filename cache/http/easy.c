@@ -179,7 +179,6 @@ static void wipe_list(struct curl_slist **list)
     *list = NULL;
 }
 
-/* Wipes and frees the headers, which may have secrets. */
 void http_easy_wipe(struct http_active *active)
 {
     wipe_list(&active->headers);
@@ -236,15 +235,6 @@ static bool set_method(CURL *easy, const struct http_request *request)
     return curl_easy_setopt(easy, CURLOPT_RANGE, range) == CURLE_OK;
 }
 
-/* Name the wanted version: a server that has another one by now need not send it, and a cache on
- * the way knows which one to give. */
-static bool set_version(struct http_active *active)
-{
-    const char *version = active->request->version;
-
-    return !version || add_header(&active->headers, "If-Match: %s", version);
-}
-
 /* A socket for a connection to the front. It must be of this user or root: others may take the port
  * when the front has ended, and what is sent there is secret. */
 static curl_socket_t open_to_front(void *ctx, curlsocktype purpose, struct curl_sockaddr *to)
@@ -255,12 +245,6 @@ static curl_socket_t open_to_front(void *ctx, curlsocktype purpose, struct curl_
     if (!http_via_may_ask(active->http, &to->addr))
         return CURL_SOCKET_BAD;
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-}
-
-static bool guard_front(struct http_active *active)
-{
-    return curl_easy_setopt(active->easy, CURLOPT_OPENSOCKETFUNCTION, open_to_front) == CURLE_OK &&
-           curl_easy_setopt(active->easy, CURLOPT_OPENSOCKETDATA, active) == CURLE_OK;
 }
 
 /* A probe is sent to the front itself. */
@@ -296,22 +280,11 @@ static bool set_front(struct http_active *active)
            curl_easy_setopt(easy, CURLOPT_PROXYHEADER, active->front_headers) == CURLE_OK;
 }
 
-/* Ask for the bytes as they are stored. libcurl signs what is in CURLOPT_HTTPHEADER, and front ends
- * of Google change this header on the way, so it is made apart. */
-static bool accept_stored(struct http_active *active)
-{
-    CURL *easy = active->easy;
-
-    const char *encodings = active->http->accepts_gzip ? "gzip" : "identity";
-
-    return curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, encodings) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
-}
-
 /* Set all options again: nothing of the previous request may remain. */
 bool http_easy_set(struct http_active *active)
 {
     const struct http *http = active->http;
+    const char *version = active->request->version;
     CURL *easy = active->easy;
 
     http_easy_wipe(active);
@@ -337,12 +310,22 @@ bool http_easy_set(struct http_active *active)
         curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     if (http->loop->multiplexes) /* instead of a connection for each request */
         curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    /* Ask for the bytes as they are stored. libcurl signs what is in CURLOPT_HTTPHEADER, and front
+     * ends of Google change this header on the way, so it is made apart. */
+    curl_easy_setopt(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     return curl_easy_setopt(easy, CURLOPT_URL, active->url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_USERAGENT, "epochfs/" EPOCHFS_VERSION) == CURLE_OK &&
            (!http->ca || curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca) == CURLE_OK) &&
-           set_method(easy, active->request) && set_version(active) && accept_stored(active) &&
-           (active->foreign || set_identity(active)) &&
+           curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING,
+                            http->accepts_gzip ? "gzip" : "identity") == CURLE_OK &&
+           /* A server that has another version by now need not send it, and a cache on the way
+            * knows which one to give. */
+           (!version || add_header(&active->headers, "If-Match: %s", version)) &&
+           set_method(easy, active->request) && (active->foreign || set_identity(active)) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, active->headers) == CURLE_OK &&
-           (!is_for_front(active) || guard_front(active)) && (!active->via || set_front(active));
+           (!is_for_front(active) ||
+            (curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_to_front) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, active) == CURLE_OK)) &&
+           (!active->via || set_front(active));
 }

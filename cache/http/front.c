@@ -132,13 +132,6 @@ static void probe_member(struct http *http, const char *key, uint64_t slice)
     http_active_begin(http, &probe->request);
 }
 
-static void probe_both(struct http *http, const char *key, uint64_t slice)
-{
-    probe_front(http);
-    for (unsigned i = 0; i < MEMBER_PROBES; i++)
-        probe_member(http, key, slice);
-}
-
 /* ---- requests ---- */
 
 static int64_t latest(int64_t a, int64_t b)
@@ -185,7 +178,9 @@ static void watch(struct http_active *active, int64_t now)
         active->probed = true;
         if (http->via.answered_ns >= active->asked_ns)
             active->asked_ns = now;
-        probe_both(http, active->key, active->slice);
+        probe_front(http);
+        for (unsigned i = 0; i < MEMBER_PROBES; i++)
+            probe_member(http, active->key, active->slice);
         return;
     } else if (silent <=
                patience + (http->via.answered_ns < active->asked_ns ? LATE_NS : PROBE_NS)) {

@@ -15,10 +15,10 @@
 #define NS_PER_S INT64_C(1000000000)
 #define CA_MOST  (64u << 20) /* bytes of a file of certificates */
 
-static void http_free(struct http *http)
+static void http_free(struct transport *transport)
 {
-    if (!http)
-        return;
+    struct http *http = http_of(transport);
+
     http_signing_rest(&http->signing);
     if (http->loop)
         http_loop_rest(http);
@@ -73,17 +73,12 @@ static void http_transport_rest(struct transport *transport)
     http_loop_rest(http);
 }
 
-static void transport_end(struct transport *transport)
-{
-    http_free(http_of(transport));
-}
-
 static const struct transport_ops transport_ops = {.start = http_transfer_start,
                                                    .stop = http_transfer_stop,
                                                    .pause = http_transfer_pause,
                                                    .stop_threads = http_transport_rest,
                                                    .peers = http_via_peers,
-                                                   .free = transport_end};
+                                                   .free = http_free};
 
 int http_new(const struct http_options *options, struct http **ret, struct diag *d)
 {
@@ -117,7 +112,7 @@ int http_new(const struct http_options *options, struct http **ret, struct diag 
     if (r == 0)
         r = http_loop_new(http, &http->loop);
     if (r < 0) {
-        http_free(http);
+        http_free(&http->transport);
         return r;
     }
     *ret = http;

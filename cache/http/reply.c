@@ -151,36 +151,27 @@ static void take_status(struct http_reply *reply, const char *line)
     reply->status = status;
 }
 
-#define TEXT(member)                                                                               \
-    NULL, offsetof(struct http_reply, member), sizeof(((struct http_reply *)NULL)->member)
-
 static void take_header(struct http_reply *reply, const char *name, const char *value,
                         int64_t now_s)
 {
-    static const struct {
+    const struct {
         const char *name;
-        void (*parse)(struct http_reply *reply, const char *value); /* NULL: it is kept as a text */
-        size_t at, capacity;
-    } known[] = {
-        {"Content-Length", take_length, 0, 0},
-        {"Content-Range", take_range, 0, 0},
-        {"ETag", TEXT(etag)},
-        {"Location", TEXT(location)},
-        {"X-Epochfs-Peers", TEXT(peers)},
-        {"X-Error-Code", TEXT(said_code)},
-        {"X-Error-Message", TEXT(said)},
-    };
+        char *to;
+        size_t capacity;
+    } texts[] = {{"ETag", reply->etag, sizeof(reply->etag)},
+                 {"Location", reply->location, sizeof(reply->location)},
+                 {"X-Epochfs-Peers", reply->peers, sizeof(reply->peers)},
+                 {"X-Error-Code", reply->said_code, sizeof(reply->said_code)},
+                 {"X-Error-Message", reply->said, sizeof(reply->said)}};
 
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (strcasecmp(name, known[i].name) != 0)
-            continue;
-        if (known[i].parse)
-            known[i].parse(reply, value);
-        else
-            take_text(value, (char *)reply + known[i].at, known[i].capacity);
-        return;
-    }
-    if (!strcasecmp(name, "Content-Encoding"))
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (!strcasecmp(name, texts[i].name))
+            take_text(value, texts[i].to, texts[i].capacity);
+    if (!strcasecmp(name, "Content-Length"))
+        take_length(reply, value);
+    else if (!strcasecmp(name, "Content-Range"))
+        take_range(reply, value);
+    else if (!strcasecmp(name, "Content-Encoding"))
         http_encoding_parse(value, reply->encoding, sizeof(reply->encoding));
     else if (!strcasecmp(name, "Last-Modified"))
         reply->has_modified = http_date_parse(value, &reply->modified);
@@ -247,18 +238,21 @@ bool http_reply_redirects(const struct http_reply *reply)
 
 /* ---- what it means ---- */
 
-bool http_reply_is_stored(const struct http_reply *reply)
-{
-    return !reply->encoding[0] ||
-           ((!strcasecmp(reply->encoding, "gzip") || !strcasecmp(reply->encoding, "x-gzip")) &&
-            reply->has_length && http_etag_is_strong(reply->etag));
-}
-
 bool http_etag_is_strong(const char *etag)
 {
     size_t len = strlen(etag);
 
     return len > 2 && etag[0] == '"' && strchr(etag + 1, '"') == etag + len - 1;
+}
+
+/* Is the body what is stored, in spite of its Content-Encoding? So it is where a gzip file is
+ * stored with that header: its length and its ETag are those of any file. A server that packs what
+ * it sends tells no length, or a weak ETag. */
+static bool http_reply_is_stored(const struct http_reply *reply)
+{
+    return !reply->encoding[0] ||
+           ((!strcasecmp(reply->encoding, "gzip") || !strcasecmp(reply->encoding, "x-gzip")) &&
+            reply->has_length && http_etag_is_strong(reply->etag));
 }
 
 enum transfer_end http_status_end(unsigned status)
@@ -329,11 +323,11 @@ static enum transfer_end judge_version(const struct http_reply *reply,
                                        struct diag *d)
 {
     const struct remote_version *version = wanted->version;
+    bool part = reply->status == 206;
+    uint64_t size = part ? reply->total : reply->length;
 
-    if (reply->status == 206 && reply->has_total && reply->total != version->size)
-        return differs(d, name, "its size", version->size, reply->total);
-    if (reply->status != 206 && reply->has_length && reply->length != version->size)
-        return differs(d, name, "its size", version->size, reply->length);
+    if ((part ? reply->has_total : reply->has_length) && size != version->size)
+        return differs(d, name, "its size", version->size, size);
     if (is_by_etag(wanted) && reply->etag[0])
         return judge_etag(reply, version, name, d);
     if (version->mtime.tv_sec && reply->has_modified && reply->modified != version->mtime.tv_sec)
@@ -478,18 +472,15 @@ void http_error_code(const char *body, size_t len, char ret[static 64])
 
 void http_url_name(const char *url, char *ret, size_t capacity)
 {
-    const char *host = strstr(url, "://");
-    size_t scheme, authority, n, at = 0;
+    const char *host = strstr(url, "://"), *user;
+    size_t scheme;
 
     host = host ? host + 3 : url;
     scheme = (size_t)(host - url);
-    authority = strcspn(host, "/?#");
-    for (size_t i = 0; i < authority; i++)
-        if (host[i] == '@')
-            at = i + 1;
-    n = strcspn(host + at, "?#");
+    user = memrchr(host, '@', strcspn(host, "/?#"));
+    host = user ? user + 1 : host;
     snprintf(ret, capacity, "%.*s%.*s", (int)(scheme < 16 ? scheme : 0), url,
-             (int)(n < 4096 ? n : 4096), host + at);
+             (int)min_u64(strcspn(host, "?#"), 4096), host);
     for (char *c = ret; *c; c++)
         if (*c < ' ' || *c == 0x7f)
             *c = '?';

@@ -59,11 +59,6 @@ struct http_want {
 enum transfer_end http_reply_judge(const struct http_reply *reply, const struct http_want *wanted,
                                    const char *name, struct diag *d);
 
-/* Is the body what is stored, in spite of its Content-Encoding? So it is where a gzip file is
- * stored with that header: its length and its ETag are those of any file. A server that packs what
- * it sends tells no length, or a weak ETag. */
-bool http_reply_is_stored(const struct http_reply *reply);
-
 /* Does an ETag distinguish versions byte for byte, so that If-Match may use it? */
 bool http_etag_is_strong(const char *etag);
 

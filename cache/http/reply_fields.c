@@ -21,27 +21,17 @@ static const char *reply_fields_find_plain(const char *at, char c)
 /* Is there rel=next, or a list of words with next, in quotes? */
 static bool reply_fields_has_next(const char *at, const char *end)
 {
-    while (at < end) {
-        size_t len = 0, word;
-
+    for (; at < end; at = reply_fields_find_plain(at, ';')) {
         at += strspn(at, "; \t");
-        if (end - at < 4 || strncasecmp(at, "rel=", 4) != 0) {
-            at = reply_fields_find_plain(at, ';');
+        if (strncasecmp(at, "rel=", 4) != 0)
             continue;
-        }
-        at += 4;
-        at += *at == '"';
-        while (at + len < end && !strchr("\";,", at[len]))
-            len++;
-        for (; len; at += word, len -= word) {
+        at += 4 + (at[4] == '"');
+        for (size_t word; *at && !strchr("\";,", *at); at += word + (at[word] == ' ')) {
             word = strcspn(at, " \";,");
-            if (word > len)
-                word = len;
             if (word == 4 && !strncasecmp(at, "next", 4))
                 return true;
-            word += word < len;
         }
-        at++;
+        at += *at == '"';
     }
     return false;
 }

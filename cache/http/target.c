@@ -157,33 +157,36 @@ static bool take_url(struct http_active *active, CURLU *url)
     return active->url != NULL;
 }
 
-static bool is_http(CURLU *url)
+/* The origin of a URL, "https://host:443", in small letters; NULL: it is not one of HTTP, or no
+ * memory. */
+static char *origin_of(CURLU *url)
 {
-    char *scheme = url_part(url, CURLUPART_SCHEME, 0);
-    bool ok = scheme && (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
+    char *scheme = url_part(url, CURLUPART_SCHEME, 0), *host = url_part(url, CURLUPART_HOST, 0),
+         *port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT), *ret = NULL;
 
+    if (scheme && host && port && !strncasecmp(scheme, "http", 4))
+        text_print(&ret, "%s://%s:%s", scheme, host, port);
+    for (char *c = ret; c && *c; c++)
+        *c = (char)tolower((unsigned char)*c);
     curl_free(scheme);
-    return ok;
-}
-
-static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
-{
-    char *x = url_part(a, part, CURLU_DEFAULT_PORT), *y = url_part(b, part, CURLU_DEFAULT_PORT);
-    bool same = x && y && strcasecmp(x, y) == 0;
-
-    curl_free(x);
-    curl_free(y);
-    return same;
+    curl_free(host);
+    curl_free(port);
+    return ret;
 }
 
 /* libcurl removes "." and ".." from paths that it signs, so it would ask for another object. */
 static bool may_be_signed(CURLU *url, const char *text)
 {
-    CURLU *signed_one = curl_url();
-    bool same = signed_one && curl_url_set(signed_one, CURLUPART_URL, text, 0) == CURLUE_OK &&
-                same_part(url, signed_one, CURLUPART_PATH);
+    CURLU *other = curl_url();
+    char *path = url_part(url, CURLUPART_PATH, 0), *as_signed = NULL;
+    bool same;
 
-    curl_url_cleanup(signed_one);
+    if (other && curl_url_set(other, CURLUPART_URL, text, 0) == CURLUE_OK)
+        as_signed = url_part(other, CURLUPART_PATH, 0);
+    same = path && as_signed && !strcmp(path, as_signed);
+    curl_free(path);
+    curl_free(as_signed);
+    curl_url_cleanup(other);
     return same;
 }
 
@@ -195,8 +198,10 @@ const char *http_target_first(struct http_active *active)
 
     if (!url)
         return why;
+    free(active->origin);
+    active->origin = NULL;
     if (curl_url_set(url, CURLUPART_URL, active->request->url, CURLU_PATH_AS_IS) != CURLUE_OK ||
-        !is_http(url)) {
+        !(active->origin = origin_of(url))) {
         why = "it is not an http or https URL";
     } else if (active->request->signature && !may_be_signed(url, active->request->url)) {
         why = "expected a path without . and .., which is signed; got one";
@@ -213,31 +218,24 @@ const char *http_target_first(struct http_active *active)
 /* Ask the URL that the redirect names. NULL, or why not. */
 const char *http_target_next(struct http_active *active)
 {
-    CURLU *from = curl_url(), *to = curl_url();
+    CURLU *to = curl_url();
+    AUTO_FREE char *origin = NULL;
     const char *why = "out of memory";
-    bool same_scheme;
+    bool from_here = to && curl_url_set(to, CURLUPART_URL, active->url, 0) == CURLUE_OK;
 
-    if (!from || !to || curl_url_set(from, CURLUPART_URL, active->url, 0) != CURLUE_OK ||
-        curl_url_set(to, CURLUPART_URL, active->url, 0) != CURLUE_OK)
-        goto out;
-    if (curl_url_set(to, CURLUPART_URL, active->request->reply.location, CURLU_URLENCODE) !=
-            CURLUE_OK ||
-        !is_http(to)) {
+    if (from_here && (curl_url_set(to, CURLUPART_URL, active->request->reply.location,
+                                   CURLU_URLENCODE) != CURLUE_OK ||
+                      !(origin = origin_of(to))))
         why = "redirected to something that is not an http or https URL";
-        goto out;
-    }
-    same_scheme = same_part(from, to, CURLUPART_SCHEME);
-    if (!same_scheme && strncasecmp(active->url, "https:", 6) == 0) {
+    else if (from_here && !strncmp(active->origin, "https:", 6) && strncmp(origin, "https:", 6))
         why = "redirected from https to http";
-        goto out;
-    }
-    if (!same_scheme || !same_part(from, to, CURLUPART_HOST) ||
-        !same_part(from, to, CURLUPART_PORT))
-        active->foreign = true;
-    if (take_url(active, to))
+    else if (from_here && take_url(active, to))
         why = NULL;
-out:
-    curl_url_cleanup(from);
+    if (!why) {
+        active->foreign = active->foreign || strcmp(active->origin, origin) != 0;
+        free(active->origin);
+        active->origin = TAKE_PTR(origin);
+    }
     curl_url_cleanup(to);
     return why;
 }
@@ -288,31 +286,16 @@ bool http_target_settle(struct http_active *active, const char **ret_why)
 bool http_target_front(struct http_active *active)
 {
     CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL, *port = NULL;
-    bool ok = false;
+    const char *port = strrchr(active->origin, ':');
 
-    if (url && curl_url_set(url, CURLUPART_URL, active->url, CURLU_PATH_AS_IS) == CURLUE_OK) {
-        scheme = url_part(url, CURLUPART_SCHEME, 0);
-        host = url_part(url, CURLUPART_HOST, 0);
-        port = url_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-    }
-    free(active->origin);
-    active->origin = NULL;
-    if (scheme && host && port)
-        text_print(&active->origin, "%s://%s:%s", scheme, host, port);
-    for (char *c = active->origin; c && *c; c++)
-        *c = (char)tolower((unsigned char)*c);
     curl_free(active->front_url);
     active->front_url = NULL;
     /* The front is asked by http, whose default port is 80. */
-    if (active->origin && curl_url_set(url, CURLUPART_SCHEME, "http", 0) == CURLUE_OK &&
-        (strcmp(scheme, "https") != 0 || strcmp(port, "443") != 0 ||
+    if (url && curl_url_set(url, CURLUPART_URL, active->url, CURLU_PATH_AS_IS) == CURLUE_OK &&
+        curl_url_set(url, CURLUPART_SCHEME, "http", 0) == CURLUE_OK &&
+        (strncmp(active->origin, "https:", 6) != 0 || strcmp(port, ":443") != 0 ||
          curl_url_set(url, CURLUPART_PORT, NULL, 0) == CURLUE_OK))
         active->front_url = url_part(url, CURLUPART_URL, 0);
-    ok = active->front_url != NULL;
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
     curl_url_cleanup(url);
-    return ok;
+    return active->front_url != NULL;
 }

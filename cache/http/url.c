@@ -14,11 +14,6 @@
 #include "base/scope.h"
 #include "cache/disk/sha256.h"
 
-static bool is_control(unsigned char c)
-{
-    return c < 0x20 || c == 0x7f;
-}
-
 /* Must the byte be encoded everywhere in a URL? */
 static bool must_encode(unsigned char c)
 {
@@ -28,7 +23,7 @@ static bool must_encode(unsigned char c)
 static bool has_control(const char *text)
 {
     for (; *text; text++)
-        if (is_control((unsigned char)*text))
+        if (iscntrl((unsigned char)*text))
             return true;
     return false;
 }
@@ -101,6 +96,30 @@ int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag 
     return 0;
 }
 
+int url_endpoint(const char *url, const char *what, char **ret, struct diag *d)
+{
+    AUTO_FREE char *clean = NULL;
+    struct url_parts at;
+    int r = url_clean(url, &clean, &at, d);
+
+    if (r < 0)
+        return r;
+    if (clean[at.query])
+        return diag_set(d, -EINVAL, "%s: expected a URL without a query", what);
+    for (size_t len = at.query; len > at.path && clean[len - 1] == '/'; len--)
+        clean[len - 1] = '\0';
+    *ret = TAKE_PTR(clean);
+    return 0;
+}
+
+void url_host(const char *url, char *ret, size_t capacity)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t len = *host == '[' ? strcspn(host, "]/?#") + 1 : strcspn(host, ":/?#");
+
+    snprintf(ret, capacity, "%.*s", (int)len, host);
+}
+
 bool url_decode(const char *text, size_t len, char *ret)
 {
     for (size_t i = 0; i < len; i++) {
@@ -152,6 +171,6 @@ void name_show(const char *text, char *ret, size_t capacity)
     size_t n = 0;
 
     for (; *text && n + 1 < capacity; text++)
-        ret[n++] = is_control((unsigned char)*text) ? '?' : *text;
+        ret[n++] = iscntrl((unsigned char)*text) ? '?' : *text;
     ret[n] = '\0';
 }

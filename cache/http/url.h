@@ -19,6 +19,13 @@ struct url_parts {
  * a user in it; -ENOMEM; with the reason in d, which does not show the query or the user. */
 int url_clean(const char *url, char **ret, struct url_parts *parts, struct diag *d);
 
+/* The same for the URL of an endpoint, which has no query, and no '/' at its end. what: names it in
+ * messages. */
+int url_endpoint(const char *url, const char *what, char **ret, struct diag *d);
+
+/* Copy the host of a URL with a scheme, without its port; one of IPv6 has its brackets. */
+void url_host(const char *url, char *ret, size_t capacity);
+
 /* Decode percent-encoded bytes into ret, which has len + 1 bytes. false: the encoding is wrong, or
  * there is a NUL byte; then ret is undefined. */
 bool url_decode(const char *text, size_t len, char *ret);

@@ -129,8 +129,7 @@ int http_via_key(const char *origin, const char *url, char ret[static HTTP_KEY_S
 
 /* ---- up and down ---- */
 
-/* Report a change; why NULL: the front works again, if it has not failed for a while. */
-static void report(struct http *http, const char *why)
+void http_via_trouble(struct http *http, const char *why)
 {
     struct http_via *via = &http->via;
     int64_t now = clock_monotonic(http->clock);
@@ -161,24 +160,13 @@ void http_via_rest(struct http *http, const char *why)
 {
     http->via.down = true;
     http->via.retry_ns = clock_monotonic(http->clock) + RETRY_NS;
-    report(http, why);
+    http_via_trouble(http, why);
 }
 
 void http_via_fail(struct http *http, const char *why)
 {
     http->via.lost = true;
     http_via_rest(http, why);
-}
-
-void http_via_trouble(struct http *http, const char *why)
-{
-    report(http, why);
-}
-
-void http_via_succeeded(struct http *http)
-{
-    if (!http->via.down)
-        report(http, NULL);
 }
 
 bool http_via_is_up(struct http *http)

@@ -85,11 +85,9 @@ void http_via_fail(struct http *http, const char *why);
 /* The front refuses requests: do without it for a while. */
 void http_via_rest(struct http *http, const char *why);
 
-/* A request could not be answered there: it goes to the origin. */
+/* Report that a request could not be answered there, and goes to the origin; why NULL: that the
+ * front works again, if it has not failed for a while. */
 void http_via_trouble(struct http *http, const char *why);
-
-/* A request has got what it wants through the front. */
-void http_via_succeeded(struct http *http);
 
 /* A member has given something (name "": it is unknown which), now. */
 void http_via_hear(struct http *http, const char *name);
