@@ -17,7 +17,8 @@ struct commands {
     struct lazy_pool *pool; /* for the descriptors of outputs */
     const char *cwd;        /* where commands run */
     bool allowed;
-    _Atomic bool paused; /* no new runs for now: the process is about to fork */
+    _Atomic bool paused; /* no new runs for now (they get -EAGAIN): the process is about to fork,
+                            and a forked child has no runs. Its owner sets it */
     unsigned limit_s;    /* time limit of a run; > 0 */
     const struct clock *clock;
     unsigned most; /* runs at a time: twice the cores */

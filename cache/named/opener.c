@@ -195,11 +195,6 @@ int cache_opener_init(struct cache_opener *ret, const struct source *source,
     return 0;
 }
 
-void cache_opener_pause(struct cache_opener *opener, bool paused)
-{
-    opener->commands.paused = paused;
-}
-
 void cache_opener_release(struct cache_opener *opener)
 {
     if (!opener->opener.ops)

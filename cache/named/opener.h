@@ -31,10 +31,6 @@ struct cache_opener_options {
 int cache_opener_init(struct cache_opener *ret, const struct source *source,
                       const struct cache_folder *cache, const struct cache_opener_options *options);
 
-/* Stop starting commands (they get -EAGAIN), or start them again. Call it before a fork(): a forked
- * child has no runs. */
-void cache_opener_pause(struct cache_opener *opener, bool paused);
-
 /* Ends commands that are still running. All blobs must have been freed. Takes a zeroed opener. */
 void cache_opener_release(struct cache_opener *opener);
 

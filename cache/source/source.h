@@ -156,32 +156,6 @@ void source_add_kinds(struct text *ret, const char *joint);
 /* Where the credentials come from, as text without any secret; "": there are none. */
 void source_credentials(const struct source *source, char *ret, size_t capacity);
 
-/* See stage_rest(), stage_begin(), stage_end(). */
-static inline void source_rest(struct source *source)
-{
-    if (source->stage)
-        stage_rest(source->stage);
-}
-
-static inline void source_begin(struct source *source)
-{
-    if (source->stage)
-        stage_begin(source->stage);
-}
-
-/* See stage_read_no_ahead(). */
-static inline void source_read_no_ahead(struct source *source)
-{
-    if (source->stage)
-        stage_read_no_ahead(source->stage);
-}
-
-static inline void source_end(struct source *source)
-{
-    if (source->stage)
-        stage_end(source->stage);
-}
-
 /* See http_via_listen(). */
 void source_listen_via(const struct source *source,
                        void (*changed)(bool answers, const char *text));

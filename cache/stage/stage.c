@@ -209,6 +209,8 @@ static void end_thread(struct stage *stage)
 
 void stage_read_no_ahead(struct stage *stage)
 {
+    if (!stage)
+        return;
     LOCK_SCOPE(&stage->lock);
 
     stage->options.no_ahead = true;
@@ -227,6 +229,8 @@ void stage_end(struct stage *stage)
 {
     struct wait *over = NULL;
 
+    if (!stage)
+        return;
     lock_take(&stage->lock);
     atomic_store(&stage->ending, true);
     runs_stop_locked(stage, &over);
@@ -252,9 +256,11 @@ void stage_free(struct stage *stage)
 
 void stage_rest(struct stage *stage)
 {
-    int64_t until = stage_now(stage) + REST_MS * NS_PER_MS;
+    int64_t until = stage ? stage_now(stage) + REST_MS * NS_PER_MS : 0;
     struct wait *over = NULL;
 
+    if (!stage)
+        return;
     lock_take(&stage->lock);
     while ((runs_alive_locked(stage) || needs_waits_locked(stage)) && stage_now(stage) < until)
         clock_wait(stage->options.clock, &stage->lock, &stage->gone, until);
@@ -275,6 +281,8 @@ void stage_rest(struct stage *stage)
 
 void stage_begin(struct stage *stage)
 {
+    if (!stage)
+        return;
     LOCK_SCOPE(&stage->lock);
 
     stage->begun = true;

@@ -110,7 +110,7 @@ int stage_add(struct stage *stage, const struct stage_file *file, struct blob **
 const void *stage_parts(const struct blob *blob);
 
 /* Threads start when they are first needed. Call this before a fork(): it ends them. Transfers
- * under way have two seconds, then they are stopped. */
+ * under way have two seconds, then they are stopped. This and the next two take NULL. */
 void stage_rest(struct stage *stage);
 
 /* Begin to stage in the background, if the options say so. */
@@ -128,8 +128,8 @@ void stage_limit_retry(struct stage *stage, unsigned seconds);
  * the first in d. 0: it is not silent, or may be tried again. Any thread. */
 unsigned stage_silent(struct stage *stage, struct diag *d);
 
-/* From now on all readers that wait, and later ones, get -EINTR: the mount ends. Stops
- * transfers. */
+/* From now on all readers that wait, and later ones, get -EINTR: the mount ends. Stops transfers.
+ * Takes NULL. */
 void stage_end(struct stage *stage);
 
 /* Fill the cache with all files, for `epochfs stage`; waits at most ms. 1: all is cached; 0: not

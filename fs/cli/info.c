@@ -392,7 +392,7 @@ static int cli_info_show(const struct info_call *call, const struct options *opt
     catalog_prepare(catalog, true, INT64_MAX);
     splits_note_all(catalog);
     if (!call->check)
-        source_read_no_ahead(opened.source); /* a few samples are drawn */
+        stage_read_no_ahead(opened.source->stage); /* a few samples are drawn */
     if (call->json)
         print_json(catalog, opened.source, call->source, call->check);
     else

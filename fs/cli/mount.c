@@ -240,7 +240,7 @@ static int serve_here(struct server *server, struct source *source)
 {
     int r;
 
-    source_rest(source); /* running threads would keep their privileges */
+    stage_rest(source->stage); /* running threads would keep their privileges */
     privileges_spare_from_oom();
     r = privileges_reduce();
     if (r < 0)
@@ -337,7 +337,7 @@ static int mount_opened(const struct mount_call *call, const struct options *opt
         return fail(EXIT_MOUNT, "%s", diag_text(&d, r));
     if (call->foreground)
         return serve_here(server, opened->source);
-    source_rest(opened->source); /* a forked child has no other threads */
+    stage_rest(opened->source->stage); /* a forked child has no other threads */
     return serve_in_background(server, &ready, mountpoint, opened);
 }
 
@@ -364,9 +364,9 @@ static void report_space(struct stage *stage, const struct options *options)
  * wait for the daemon: started here, they would not be its children. */
 static void prepare_small(struct catalog *catalog)
 {
-    cache_opener_pause(&catalog->tools->opener, true);
+    catalog->tools->opener.commands.paused = true;
     catalog_prepare(catalog, false, monotonic_ns() + PREPARE_NS);
-    cache_opener_pause(&catalog->tools->opener, false);
+    catalog->tools->opener.commands.paused = false;
     splits_note_all(catalog);
 }
 

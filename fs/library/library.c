@@ -120,7 +120,7 @@ static int library_make_engine(struct epochfs *fs, struct diag *d)
             fs->has_preparer = r == 0;
         }
     if (r == 0)
-        source_begin(fs->opened.source);
+        stage_begin(fs->opened.source->stage);
     return r;
 }
 
@@ -129,10 +129,10 @@ static void library_release(struct epochfs *fs)
 {
     preparer_end(&fs->engine.preparer);
     if (fs->opened.source)
-        source_end(fs->opened.source);
+        stage_end(fs->opened.source->stage);
     preparer_stop(&fs->engine.preparer);
     if (fs->opened.source)
-        source_rest(fs->opened.source);
+        stage_rest(fs->opened.source->stage);
     engine_release(&fs->engine);
     opened_release(&fs->opened);
     options_release(&fs->options);
@@ -189,7 +189,7 @@ PUBLIC int epochfs_close(struct epochfs *fs, struct epochfs_error *error)
     fs->calls--;
     pthread_cond_broadcast(&fs->wake);
     lock_drop(&fs->lock);
-    source_end(fs->opened.source); /* readers that wait for the remote go on */
+    stage_end(fs->opened.source->stage); /* readers that wait for the remote go on */
     library_batches_end(fs);
     lock_take(&fs->lock);
     while (fs->calls)

@@ -436,8 +436,7 @@ static int server_serve(struct server *s, struct fuse_loop_config *config)
     int r = start_threads(s);
     bool has_shutdown_thread;
 
-    if (s->setup.stage)
-        stage_begin(s->setup.stage);
+    stage_begin(s->setup.stage);
     /* Last: an earlier signal is noted, and all that it is to end exists by now. */
     has_shutdown_thread = r == 0 && thread_start(&s->shutdown_thread, shutdown_main, s) == 0;
     if (r == 0)

@@ -329,8 +329,7 @@ void slow_stop(struct server *s)
     pthread_cond_broadcast(&slow->wake);
     lock_drop(&slow->lock);
     preparer_end(&s->engine.preparer);
-    if (s->setup.stage)
-        stage_end(s->setup.stage);
+    stage_end(s->setup.stage);
     for (unsigned i = 0; i < slow->n_threads; i++)
         pthread_join(slow->thread[i].id, NULL);
     slow->n_threads = 0;
