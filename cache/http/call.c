@@ -22,7 +22,7 @@ struct http_ahead {
     struct http_request request; /* first; of the last try */
     struct round round;
     struct http_call call;
-    struct http_heard heard;
+    char *led;
     char *url;  /* owned; NULL: the caller of http_get() has it */
     bool begun; /* a try is under way */
     struct text body;
@@ -92,7 +92,7 @@ static int get_begin(struct http_ahead *get)
                                          .post = call->post,
                                          .no_sign = call->no_sign || call->plain,
                                          .shared = !call->method && !call->headers,
-                                         .wants_target = call->heard != NULL,
+                                         .wants_target = call->led != NULL,
                                          .aim = get_aim,
                                          .head = get_head,
                                          .body = get_body,
@@ -105,18 +105,16 @@ static int get_begin(struct http_ahead *get)
 /* Wait for the end of a try, and tell the caller what the reply says besides its body. */
 static void get_end(struct http_ahead *get)
 {
-    const struct http_reply *reply = &get->request.reply;
-    struct http_heard *heard = get->call.heard;
+    const struct http_call *call = &get->call;
 
     round_wait_below(&get->round, 1);
     get->begun = false;
-    if (!heard)
-        return;
-    secret_free(&heard->url);
-    *heard = (struct http_heard){.url = TAKE_PTR(get->request.target), .status = reply->status};
-    memcpy(heard->next, reply->next, sizeof(heard->next));
-    memcpy(heard->code, reply->said_code, sizeof(heard->code));
-    memcpy(heard->said, reply->said, sizeof(heard->said));
+    if (call->heard)
+        *call->heard = get->request.reply;
+    if (call->led) {
+        secret_free(call->led);
+        *call->led = TAKE_PTR(get->request.target);
+    }
 }
 
 /* The result of a try that has ended. */
@@ -218,7 +216,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
 
 /* ---- texts, ahead ---- */
 
-static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries)
 {
     struct http_ahead *ahead = url ? calloc(1, sizeof(*ahead)) : NULL;
 
@@ -227,26 +225,11 @@ static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
         return NULL;
     }
     ahead->url = url;
-    ahead->call = (struct http_call){.url = url, .most = most, .heard = &ahead->heard};
+    ahead->call = (struct http_call){.url = url, .most = most, .tries = tries, .led = &ahead->led};
     round_init(&ahead->round, http);
-    return ahead;
-}
-
-struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries)
-{
-    struct http_ahead *ahead = ahead_new(http, url, most);
-
-    if (ahead)
-        ahead->call.tries = tries;
-    if (ahead && !http_loop_is_here(http))
+    if (!http_loop_is_here(http) && !round_is_given_up(http))
         get_begin(ahead);
     return ahead;
-}
-
-int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
-                  struct diag *d)
-{
-    return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
 }
 
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
@@ -254,7 +237,7 @@ int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, 
     int r = ahead ? get_all_tries(ahead, ret, d) : -ENOMEM;
 
     if (ahead && ret_led)
-        *ret_led = TAKE_PTR(ahead->heard.url);
+        *ret_led = TAKE_PTR(ahead->led);
     http_ahead_drop(&ahead);
     return r;
 }
@@ -271,7 +254,7 @@ void http_ahead_drop(struct http_ahead **at)
         http_signature_let_go(ahead->request.signature);
     }
     text_release(&ahead->body);
-    secret_free(&ahead->heard.url);
+    secret_free(&ahead->led);
     round_release(&ahead->round);
     free(ahead->url);
     free(ahead);
@@ -488,17 +471,15 @@ void http_stat(struct http *http, size_t n, struct http_file *file)
 
 /* ---- URLs ---- */
 
-int http_encode(const char *text, bool path, char **ret)
+void http_encode(struct text *url, const char *text, bool path)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    static const char plain[] = "/ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                 "0123456789-._~";
-    AUTO_TEXT struct text t = {0};
 
-    for (; *text; text++) {
-        if (strchr(plain, *text) || (path && *text == '/'))
-            text_add_bytes(&t, text, 1);
-        else
-            text_add(&t, "%%%02X", (unsigned char)*text);
+    for (size_t n; *text; text += n) {
+        n = strspn(text, plain + !path);
+        text_add_bytes(url, text, n);
+        if (!n)
+            text_add(url, "%%%02X", (unsigned char)text[n++]);
     }
-    return text_finish(&t, ret, NULL);
 }

@@ -51,9 +51,9 @@ static int copy_locked(struct credentials *c, struct http_secret *ret)
     lock_assert_held(&c->lock);
     if (!c->kept.secret.key_id && !c->kept.secret.token)
         return 1;
-    if (credentials_copy(c->kept.secret.key_id, &copy.secret.key_id) < 0 ||
-        credentials_copy(c->kept.secret.key, &copy.secret.key) < 0 ||
-        credentials_copy(c->kept.secret.token, &copy.secret.token) < 0) {
+    if (text_copy(c->kept.secret.key_id, &copy.secret.key_id) < 0 ||
+        text_copy(c->kept.secret.key, &copy.secret.key) < 0 ||
+        text_copy(c->kept.secret.token, &copy.secret.token) < 0) {
         credentials_loaded_release(&copy);
         return -ENOMEM;
     }
@@ -151,9 +151,9 @@ int credentials_new(const struct credentials_options *options, struct credential
     c->clock = clock_or_real(options->clock);
     c->skip_environment = options->profile != NULL;
     c->profile_is_named = profile != NULL;
-    r = credentials_copy(profile ? profile : "default", &c->profile);
+    r = text_copy(profile ? profile : "default", &c->profile);
     if (r == 0)
-        r = credentials_copy(options->header, &c->header);
+        r = text_copy(options->header, &c->header);
     c->signer.header = c->header;
     if (r == 0 && !c->anonymous && !c->find_token)
         r = check_profile(c, d);

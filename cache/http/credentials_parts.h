@@ -40,7 +40,6 @@ struct credentials {
 struct shared_file {
     char path[PATH_MAX];
     char shown[256];
-    bool is_config;
 };
 struct shared_file credentials_file(bool is_config);
 
@@ -54,9 +53,6 @@ void credentials_loaded_release(struct loaded *loaded);
 /* Read a file that has one token, without white space at its end. what: for messages. 0 or -errno
  * with the reason in d; the caller releases *ret. */
 int credentials_read_token(const char *path, const char *what, struct text *ret, struct diag *d);
-
-/* text may be NULL. 0 or -ENOMEM. */
-int credentials_copy(const char *text, char **ret);
 
 /* When the secrets expire that were asked for; expires: as its answer says, NULL: never. false: it
  * is no time. */

@@ -28,9 +28,8 @@ static int load_environment(struct loaded *loaded, struct diag *d)
                         "AWS_SECRET_ACCESS_KEY, got only one of them");
     loaded->expires = INT64_MAX;
     snprintf(loaded->origin, sizeof(loaded->origin), "environment");
-    if (credentials_copy(id, &loaded->secret.key_id) < 0 ||
-        credentials_copy(key, &loaded->secret.key) < 0 ||
-        credentials_copy(environment("AWS_SESSION_TOKEN"), &loaded->secret.token) < 0)
+    if (text_copy(id, &loaded->secret.key_id) < 0 || text_copy(key, &loaded->secret.key) < 0 ||
+        text_copy(environment("AWS_SESSION_TOKEN"), &loaded->secret.token) < 0)
         return -ENOMEM;
     return 1;
 }
@@ -282,9 +281,8 @@ static int load_google(const struct credentials *c, struct loaded *loaded, struc
     loaded->expires = INT64_MAX;
     snprintf(loaded->origin, sizeof(loaded->origin), "token of $CLOUDSDK_AUTH_ACCESS_TOKEN");
     if (token)
-        return credentials_copy(token, &loaded->secret.token) < 0
-                   ? -ENOMEM
-                   : check_token(loaded, loaded->origin, d);
+        return text_copy(token, &loaded->secret.token) < 0 ? -ENOMEM
+                                                           : check_token(loaded, loaded->origin, d);
     if (!host || !c->http)
         return 0;
     if (strpbrk(host, "/@?#\r\n"))

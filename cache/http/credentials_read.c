@@ -1,6 +1,7 @@
 /* What the places of credentials read: the environment, the shared files of AWS's tools and files
  * of tokens. Texts are wiped when they are released. */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "cache/disk/local_file.h"
 #include "cache/http/credentials_parse.h"
 #include "cache/http/credentials_parts.h"
+#include "cache/http/url.h"
 #include "cache/http/xml.h"
 
 #define FILE_MOST (1u << 20)
@@ -28,12 +30,6 @@ void credentials_loaded_release(struct loaded *loaded)
     *loaded = (struct loaded){0};
 }
 
-int credentials_copy(const char *text, char **ret)
-{
-    *ret = text ? strdup(text) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 bool credentials_set_expiry(struct loaded *loaded, const char *expires)
 {
     time_t at = INT64_MAX / SECOND;
@@ -48,7 +44,7 @@ struct shared_file credentials_file(bool is_config)
 {
     const char *path = environment(is_config ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
     const char *name = is_config ? "/.aws/config" : "/.aws/credentials";
-    struct shared_file ret = {.is_config = is_config};
+    struct shared_file ret;
 
     if (path) {
         snprintf(ret.path, sizeof(ret.path), "%s", path);
@@ -105,23 +101,6 @@ int credentials_of_either(const struct credentials *c, const char *key, char **r
 
 /* Parsers of what holds credentials. The callers wipe the texts. */
 
-static bool credentials_read_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Cut white space from both ends of a text, in place. */
-static char *trim(char *text)
-{
-    size_t len;
-
-    while (credentials_read_is_blank(*text))
-        text++;
-    for (len = strlen(text); len && credentials_read_is_blank(text[len - 1]);)
-        text[--len] = '\0';
-    return text;
-}
-
 /* Is a line "[...]" the section of profile? */
 static bool is_section(char *line, const char *profile, bool in_config)
 {
@@ -129,9 +108,9 @@ static bool is_section(char *line, const char *profile, bool in_config)
     size_t len;
 
     name[end ? end - name : 0] = '\0';
-    name = trim(name);
-    if (in_config && !strncmp(name, "profile", 7) && credentials_read_is_blank(name[7]))
-        name = trim(name + 8);
+    text_trim(name);
+    if (in_config && !strncmp(name, "profile", 7) && isspace((unsigned char)name[7]))
+        text_trim(name += 8);
     else if (in_config && strcmp(profile, "default") != 0)
         return false;
     len = strlen(name);
@@ -150,15 +129,17 @@ static char *value_of(char *line, const char *key)
     if (!equals)
         return NULL;
     *equals = '\0';
-    value = trim(equals + 1);
-    if (strcmp(trim(line), key) != 0 || !*value)
+    text_trim(line);
+    text_trim(value = equals + 1);
+    if (strcmp(line, key) != 0 || !*value)
         return NULL;
     for (char *c = value + 1; *c; c++)
-        if ((*c == '#' || *c == ';') && credentials_read_is_blank(c[-1])) {
+        if ((*c == '#' || *c == ';') && isspace((unsigned char)c[-1])) {
             *c = '\0';
             break;
         }
-    return trim(value);
+    text_trim(value);
+    return value;
 }
 
 int profile_get(const char *text, size_t len, const char *profile, bool in_config, const char *key,
@@ -172,20 +153,20 @@ int profile_get(const char *text, size_t len, const char *profile, bool in_confi
     if (copy.failed)
         return -ENOMEM;
     for (char *at = copy.data, *end; at && at < copy.data + len; at = end + 1) {
-        bool indented = credentials_read_is_blank(*at), whole;
-        char *line, *value;
+        bool indented = isspace((unsigned char)*at), whole;
+        char *value;
 
         end = memchr(at, '\n', len - (size_t)(at - copy.data));
         end = end ? end : copy.data + len;
         *end = '\0';
         whole = strlen(at) == (size_t)(end - at);
-        line = trim(at);
-        if (*line == '[') {
-            inside = whole && is_section(line, profile, in_config);
+        text_trim(at);
+        if (*at == '[') {
+            inside = whole && is_section(at, profile, in_config);
             section = section || inside;
-        } else if (inside && whole && key && !strchr("#;", *line) &&
+        } else if (inside && whole && key && !strchr("#;", *at) &&
                    !indented) { /* indented lines belong to another key */
-            value = value_of(line, key);
+            value = value_of(at, key);
             found = value ? value : found;
         }
     }
@@ -233,9 +214,7 @@ bool container_url_is_good(const char *url)
         return url[8];
     if (strncmp(url, "http://", 7) != 0)
         return false;
-    url += 7;
-    snprintf(host, sizeof(host), "%.*s",
-             (int)(*url == '[' ? strcspn(url, "]/?#") + 1 : strcspn(url, ":/?#")), url);
+    url_host(url, host, sizeof(host));
     for (size_t i = 0; i < ARRAY_LEN(named); i++)
         if (!strcmp(host, named[i]))
             return true;

@@ -35,8 +35,8 @@ static int role_of_environment(struct role *ret)
 
     if (!arn || !file)
         return 0;
-    return credentials_copy(arn, &ret->arn) < 0 || credentials_copy(file, &ret->token_file) < 0 ||
-                   credentials_copy(environment("AWS_ROLE_SESSION_NAME"), &ret->session) < 0
+    return text_copy(arn, &ret->arn) < 0 || text_copy(file, &ret->token_file) < 0 ||
+                   text_copy(environment("AWS_ROLE_SESSION_NAME"), &ret->session) < 0
                ? -ENOMEM
                : 1;
 }
@@ -84,22 +84,12 @@ static int role_endpoint(const struct credentials *c, char **ret, struct diag *d
                       strncmp(region, "cn-", 3) != 0 ? "" : ".cn");
 }
 
-/* Add "&name=value". */
-static int role_add(struct text *form, const char *name, const char *value)
-{
-    char *encoded = NULL;
-    int r = http_encode(value, false, &encoded);
-
-    if (r == 0)
-        text_add(form, "&%s=%s", name, encoded);
-    secret_free(&encoded);
-    return r < 0 || form->failed ? -ENOMEM : 0;
-}
-
 static int role_form(const struct role *role, const char *token, struct text *ret, struct diag *d)
 {
     char session[64];
-    int r;
+    const char *const fields[][2] = {{"RoleArn", role->arn},
+                                     {"RoleSessionName", role->session ? role->session : session},
+                                     {"WebIdentityToken", token}};
 
     snprintf(session, sizeof(session), "epochfs-%ld", (long)getpid());
     if (role->session && !is_session(role->session))
@@ -107,10 +97,11 @@ static int role_form(const struct role *role, const char *token, struct text *re
                         "$AWS_ROLE_SESSION_NAME: expected 2 to 64 letters, digits or "
                         "+=,.@-_, got another text");
     text_add(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15");
-    r = role_add(ret, "RoleArn", role->arn);
-    if (r == 0)
-        r = role_add(ret, "RoleSessionName", role->session ? role->session : session);
-    return r == 0 ? role_add(ret, "WebIdentityToken", token) : r;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        text_add(ret, "&%s=", fields[i][0]);
+        http_encode(ret, fields[i][1], false);
+    }
+    return ret->failed ? -ENOMEM : 0;
 }
 
 struct role_answer {

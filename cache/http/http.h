@@ -65,13 +65,10 @@ struct transport *http_transport(struct http *http);
  * the retry limit. Once it has given up, others fail at once, until the server has answered, or for
  * the time of the limit. Blocks.
  * headers: "Name: value" lines, NULL-terminated; NULL: none; not sent to a redirect's target on
- * another host. method NULL: GET. heard: gets what the reply says besides; NULL: not wanted. */
-struct http_heard {
-    char *url; /* where redirects led, without user info; the caller frees it; NULL: nowhere */
-    char next[2048];          /* Link with rel="next"; "": none */
-    char code[48], said[240]; /* of an error: X-Error-Code, X-Error-Message; "": none */
-    unsigned status;          /* 0: there was no reply */
-};
+ * another host. method NULL: GET. heard: gets the head of the reply (cache/http/reply.h); NULL: not
+ * wanted. led: gets where redirects led, without user info, which the caller frees; NULL: nowhere.
+ */
+struct http_reply;
 
 struct http_call {
     const char *url; /* percent-encoded */
@@ -80,7 +77,8 @@ struct http_call {
     size_t most;
     unsigned timeout_s; /* in all; 0: as for transfers */
     unsigned tries;     /* 0: 4 */
-    struct http_heard *heard;
+    struct http_reply *heard;
+    char **led;       /* NULL: not wanted */
     const char *post; /* the body of a POST; no redirect is followed; NULL: none */
     bool no_sign;     /* not signed */
     bool plain;       /* not signed, no proxy: for endpoints of this machine */
@@ -93,17 +91,13 @@ struct http_call {
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* Begin to ask for a text that the caller may need, while it waits for something else. url: taken
- * over; NULL: no memory. tries: as in struct http_call. What cannot begin now begins when it is
- * taken. NULL: no memory. */
+ * over; NULL: no memory. tries: as in struct http_call. What cannot begin now, as while the server
+ * is silent, begins when it is taken. NULL: no memory. */
 struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries);
 
 /* Get the text as http_get() of that URL. Frees ahead; NULL: -ENOMEM. *ret_led: where redirects
- * led, as http_heard.url; ret_led NULL: not wanted. */
+ * led, as http_call.led. */
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d);
-
-/* Both, without anything in between: as http_get(). */
-int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
-                  struct diag *d);
 
 /* The text is not wanted: end the request, and free it. */
 void http_ahead_drop(struct http_ahead **ahead);
@@ -129,8 +123,8 @@ bool http_is_silent(const struct http *http, struct diag *d);
  * now, if it does not answer. A thread of http calls it, no lock held. NULL: nothing. */
 void http_via_listen(struct http *http, void (*changed)(bool answers, const char *text));
 
-/* Percent-encode what is not allowed in the path of a URL ('/' is allowed), or in a value of its
- * query; the caller frees *ret. 0 or -ENOMEM. */
-int http_encode(const char *text, bool path, char **ret);
+/* Add a text to a URL: what is not allowed in its path ('/' is allowed), or in a value of its
+ * query, is percent-encoded. */
+void http_encode(struct text *url, const char *text, bool path);
 
 #endif

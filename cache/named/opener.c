@@ -26,7 +26,7 @@ struct search {
 };
 
 /* Does the candidate lie in SOURCE? Its name there goes to in_source. */
-static bool lies_in_source(const struct roots *roots, struct resolved *candidate)
+static bool lies_in_source(const struct texts *roots, struct resolved *candidate)
 {
     const char *named = roots_inside(roots, candidate->path), *inside = NULL;
     char real[PATH_MAX];
@@ -63,7 +63,7 @@ static int search_visit(void *user, const char *path)
 
 static int search(struct search *s, const char *folder)
 {
-    const struct roots *roots = &s->opener->source->roots;
+    const struct texts *roots = &s->opener->source->roots;
     const char *cwd = *s->wanted == '/' ? "" : s->opener->cwd;
     char path[PATH_MAX];
     int r = 0;
@@ -71,7 +71,7 @@ static int search(struct search *s, const char *folder)
     if (cwd && path_join(cwd, strlen(cwd), s->wanted, path) == 0)
         r = search_visit(s, path);
     for (size_t i = 0; *s->wanted != '/' && i < roots->n && r == 0; i++)
-        r = path_upwards(roots->path[i], folder, s->wanted, search_visit, s);
+        r = path_upwards(roots->text[i], folder, s->wanted, search_visit, s);
     return r;
 }
 

@@ -102,8 +102,7 @@ int unpack_content(const struct blob *packed, int fd, const char *name, uint64_t
 
     if (r < 0)
         return r;
-    content->source = packed->source ? strdup(packed->source) : NULL;
-    if (packed->source && !content->source)
+    if (text_copy(packed->source, &content->source) < 0)
         return -ENOMEM;
     content->mtime = packed->mtime;
     content->mode = packed->mode;

@@ -17,17 +17,10 @@ static int command_make(struct source *source, const char *command,
     source->command = strdup(command);
     source->root = strdup(".");
     source->only_file = strdup("output");
-    if (!source->command || !source->root || !source->only_file)
+    if (!source->command || !source->root || !source->only_file ||
+        known_add(&source->known, source->only_file, NULL) < 0)
         return -ENOMEM;
     return roots_add(&source->roots, source->root);
-}
-
-static int command_list(const struct source *source, const char *const *sides,
-                        struct source_list *ret, struct diag *d)
-{
-    (void)sides;
-    (void)d;
-    return source_list_add(ret, "", source->only_file, NULL, NULL);
 }
 
 static int command_open(const struct source *source, const struct source_entry *entry,
@@ -51,6 +44,5 @@ const struct remote remote_command = {
     .scheme = "command:",
     .ordered = true,
     .make = command_make,
-    .list = command_list,
     .open = command_open,
 };

@@ -2,6 +2,7 @@
 #include "cache/source/entries.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "cache/source/sha256sums.h"
 #include "cache/stage/transport.h"
 
-static int compare_entries(const void *a, const void *b)
+int source_entry_compare(const void *a, const void *b)
 {
     const struct source_entry *x = a, *y = b;
     int by_folder = strcmp(x->folder, y->folder);
@@ -20,19 +21,32 @@ static int compare_entries(const void *a, const void *b)
 void source_list_sort(struct source_list *list)
 {
     if (list->n)
-        qsort(list->entry, list->n, sizeof(list->entry[0]), compare_entries);
+        qsort(list->entry, list->n, sizeof(list->entry[0]), source_entry_compare);
+}
+
+size_t path_folder_len(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }
 
 static int compare_path(const void *path, const void *element)
 {
     const struct source_entry *entry = element;
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - (const char *)path) : 0;
+    size_t len = path_folder_len(path);
     int by_folder = strncmp(path, entry->folder, len);
 
     if (!by_folder && entry->folder[len])
         by_folder = -1;
-    return by_folder ? by_folder : strcmp(slash ? slash + 1 : path, entry->name);
+    return by_folder ? by_folder : strcmp(path_name(path), entry->name);
 }
 
 struct source_entry *source_list_find(const struct source_list *list, const char *path)
@@ -40,23 +54,19 @@ struct source_entry *source_list_find(const struct source_list *list, const char
     return list->n ? bsearch(path, list->entry, list->n, sizeof(*list->entry), compare_path) : NULL;
 }
 
-int source_list_add(struct source_list *list, const char *folder, const char *name,
-                    const char *path, const char *error)
+int source_list_add(struct source_list *list, const char *below, const char *path,
+                    const char *error, int failure)
 {
-    struct source_entry *entry;
+    AUTO_FREE char *folder = strndup(below, path_folder_len(below));
+    const struct source_entry from = {.folder = folder,
+                                      .name = (char *)(uintptr_t)path_name(below),
+                                      .path = (char *)(uintptr_t)path,
+                                      .error = (char *)(uintptr_t)error,
+                                      .failure = failure};
+    struct source_entry entry;
 
-    if (array_capacity(&list->entry, list->n, sizeof(*entry)) < 0)
-        return -ENOMEM;
-    entry = &list->entry[list->n++];
-    *entry = (struct source_entry){0};
-    entry->folder = strdup(folder);
-    entry->name = strdup(name);
-    entry->path = path ? strdup(path) : NULL;
-    entry->error = error ? strdup(error) : NULL;
-    entry->failure = error ? -EINVAL : 0;
-    return entry->folder && entry->name && (!path || entry->path) && (!error || entry->error)
-               ? 0
-               : -ENOMEM;
+    return !folder || source_entry_copy(&from, &entry) < 0 ? -ENOMEM
+                                                           : source_list_take(list, &entry);
 }
 
 int source_list_take(struct source_list *list, struct source_entry *entry)
@@ -70,26 +80,33 @@ int source_list_take(struct source_list *list, struct source_entry *entry)
     return 0;
 }
 
+/* A copy of len bytes, or of a text if len is 0; NULL of NULL. *failed: no memory. */
+static void *copy_of(const void *from, size_t len, bool *failed)
+{
+    size_t n = len || !from ? len : strlen(from) + 1;
+    void *to = from ? malloc(n) : NULL;
+
+    *failed = *failed || (from && !to);
+    return to ? memcpy(to, from, n) : NULL;
+}
+
 int source_entry_copy(const struct source_entry *from, struct source_entry *ret)
 {
-    AUTO_SOURCE_LIST struct source_list one = {0};
-    struct source_entry *to;
-    int r = source_list_add(&one, from->folder, from->name, from->path, from->error);
+    bool failed = false;
+    AUTO_SOURCE_ENTRY struct source_entry to = {
+        .folder = copy_of(from->folder, 0, &failed),
+        .name = copy_of(from->name, 0, &failed),
+        .path = copy_of(from->path, 0, &failed),
+        .error = copy_of(from->error, 0, &failed),
+        .failure = from->failure,
+        .url = copy_of(from->url, 0, &failed),
+        .version = copy_of(from->version, sizeof(*from->version), &failed),
+        .sha256 = copy_of(from->sha256, SHA256_LEN, &failed)};
 
-    if (r < 0)
-        return r;
-    to = &one.entry[0];
-    to->failure = from->failure;
-    to->url = from->url ? strdup(from->url) : NULL;
-    to->version = from->version ? malloc(sizeof(*to->version)) : NULL;
-    to->sha256 = from->sha256 ? malloc(SHA256_LEN) : NULL;
-    if ((from->url && !to->url) || (from->version && !to->version) || (from->sha256 && !to->sha256))
+    if (failed)
         return -ENOMEM;
-    if (to->version)
-        *to->version = *from->version;
-    if (to->sha256)
-        memcpy(to->sha256, from->sha256, SHA256_LEN);
-    *ret = one.entry[--one.n];
+    *ret = to;
+    to = (struct source_entry){0};
     return 0;
 }
 

@@ -9,6 +9,10 @@
 
 struct remote_version;
 
+/* The bytes of a path before its last '/', and the name after it. */
+size_t path_folder_len(const char *path);
+const char *path_name(const char *path);
+
 /* A file of the source. */
 struct source_entry {
     char *folder; /* relative to SOURCE, "" for SOURCE itself; no '/' at either end */
@@ -28,11 +32,11 @@ struct source_list {
     struct source_entry *entry;
 };
 
-/* Add an entry; strings are copied. error and path may be NULL; with an error, failure is -EINVAL
- * until the caller sets it. The caller sets the fields of a remote as well, in list->entry[list->n
- * - 1]. 0 or -ENOMEM. */
-int source_list_add(struct source_list *list, const char *folder, const char *name,
-                    const char *path, const char *error);
+/* Add an entry; strings are copied. below: its folder and name, relative to SOURCE. error, with
+ * failure, and path may be NULL. The caller sets the fields of a remote as well, in
+ * list->entry[list->n - 1]. 0 or -ENOMEM. */
+int source_list_add(struct source_list *list, const char *below, const char *path,
+                    const char *error, int failure);
 
 /* Copy an entry; the caller releases it. 0 or -ENOMEM. */
 int source_entry_copy(const struct source_entry *from, struct source_entry *ret);
@@ -42,6 +46,7 @@ int source_list_take(struct source_list *list, struct source_entry *entry);
 
 /* Sort by folder, then by name. */
 void source_list_sort(struct source_list *list);
+int source_entry_compare(const void *a, const void *b);
 
 /* Find the entry with that path, relative to SOURCE, in a sorted list; NULL: none. */
 struct source_entry *source_list_find(const struct source_list *list, const char *path);

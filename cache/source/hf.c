@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "cache/disk/sha256.h"
 #include "cache/http/credentials.h"
+#include "cache/http/reply.h"
 #include "cache/http/url.h"
 #include "cache/source/hf_local.h"
 #include "cache/source/hf_reply.h"
@@ -32,17 +33,11 @@
 
 extern const struct remote remote_local;
 
-/* What is kept of it while it is open. */
-struct hf_open {
-    struct credentials *token;
-    char folder[PATH_MAX]; /* of the repository in the library's cache; "": it has none */
-};
-
 /* SOURCE while it is being opened. */
 struct hf {
     struct source *source;
     const struct source_options *options;
-    struct hf_open *open;
+    char *folder; /* source->impl: of the repository in the library's cache; "": it has none */
     bool is_model;
     char *id, *revision, *path; /* path: "" or without '/' at its ends */
     char *endpoint;
@@ -143,25 +138,25 @@ static const char *hf_kind_of(const struct hf *hf)
 }
 
 /* The Hub has refused: say why, in words that help. */
-static int hf_describe(const struct hf *hf, int r, const struct http_heard *heard,
+static int hf_describe(const struct hf *hf, int r, const struct http_reply *heard,
                        const struct diag *why, struct diag *d)
 {
     const char *said = heard->said;
     char origin[400];
     bool token;
 
-    credentials_origin(hf->open->token, origin, sizeof(origin));
+    credentials_origin(hf->source->credentials, origin, sizeof(origin));
     token = !strncmp(origin, "token", 5);
-    if (!strcmp(heard->code, "GatedRepo"))
+    if (!strcmp(heard->said_code, "GatedRepo"))
         return diag_set(d, -EACCES, "%s: is gated: accept its terms at %s/%s%s, then %s (%s) %s",
                         hf->shown, hf->endpoint, hf->is_model ? "" : "datasets/", hf->id,
                         token ? "mount it with the token of that account" : "set HF_TOKEN", origin,
                         said);
-    if (!strcmp(heard->code, "RevisionNotFound"))
+    if (!strcmp(heard->said_code, "RevisionNotFound"))
         return diag_set(d, -ENOENT, "%s: has no revision '%s'", hf->shown, hf->revision);
-    if (!strcmp(heard->code, "EntryNotFound"))
+    if (!strcmp(heard->said_code, "EntryNotFound"))
         return diag_set(d, -ENOENT, "%s: has no file or folder '%s'", hf->shown, hf->path);
-    if (!strcmp(heard->code, "RepoNotFound") || heard->status == 401)
+    if (!strcmp(heard->said_code, "RepoNotFound") || heard->status == 401)
         return diag_set(
             d, -ENOENT,
             token ? "%s: is missing, or private and the %s may not read it"
@@ -175,31 +170,29 @@ static int hf_describe(const struct hf *hf, int r, const struct http_heard *hear
 }
 
 /* Get a reply of the API. */
-static int hf_get(struct hf *hf, const char *url, struct text *ret, struct http_heard *ret_heard,
+static int hf_get(struct hf *hf, const char *url, struct text *ret, struct http_reply *ret_heard,
                   struct diag *d)
 {
     const struct http_call call = {.url = url, .most = PAGE_MOST, .heard = ret_heard};
     struct diag why = DIAG_INIT;
-    int r = http_get(hf->source->http, &call, ret, &why);
+    int r;
 
-    free(ret_heard->url);
-    ret_heard->url = NULL;
+    *ret_heard = (struct http_reply){.status = 0};
+    r = http_get(hf->source->http, &call, ret, &why);
     return r < 0 ? hf_describe(hf, r, ret_heard, &why, d) : 0;
 }
 
 /* Ask which commit the revision is. */
 static int hf_find_commit(struct hf *hf, struct diag *d)
 {
-    AUTO_FREE char *encoded = NULL, *url = NULL, *id = NULL;
-    AUTO_TEXT struct text reply = {0};
-    struct http_heard heard = {.url = NULL};
-    int r = http_encode(hf->revision, false, &encoded);
+    AUTO_FREE char *id = NULL;
+    AUTO_TEXT struct text url = {0}, reply = {0};
+    struct http_reply heard;
+    int r;
 
-    if (r == 0)
-        r = text_print(&url, "%s/api/%s/%s/revision/%s", hf->endpoint, hf_kind_of(hf), hf->id,
-                       encoded);
-    if (r == 0)
-        r = hf_get(hf, url, &reply, &heard, d);
+    text_add(&url, "%s/api/%s/%s/revision/", hf->endpoint, hf_kind_of(hf), hf->id);
+    http_encode(&url, hf->revision, false);
+    r = url.failed ? -ENOMEM : hf_get(hf, url.data, &reply, &heard, d);
     if (r == 0)
         r = hf_revision_parse(&reply, hf->shown, hf->commit, &id, d);
     if (r < 0 || !id || !strcmp(id, hf->id) || !hf_is_id(id))
@@ -213,27 +206,23 @@ static int hf_find_commit(struct hf *hf, struct diag *d)
 /* The URL of the next page, which must be the Hub's. *ret NULL: there is none. */
 static int hf_next_page(struct hf *hf, const char *next, char **ret, struct diag *d)
 {
-    size_t len = strlen(HUB), endpoint_len = strlen(hf->endpoint);
+    const char *const places[] = {hf->endpoint, HUB}; /* a mirror copies the Hub's links */
+    const char *host = strstr(hf->endpoint, "://") + 3;
 
     *ret = NULL;
     if (!*next)
         return 0;
-    if (*next == '/' && next[1] != '/') {
-        const char *host = strstr(hf->endpoint, "://") + 3;
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        size_t len = strlen(places[i]);
 
-        return text_print(ret, "%.*s%s", (int)(host - hf->endpoint + (ptrdiff_t)strcspn(host, "/")),
-                          hf->endpoint, next);
-    } else if (!strncmp(next, hf->endpoint, endpoint_len) && next[endpoint_len] == '/') {
-        return text_print(ret, "%s", next);
-    } else if (!strncmp(next, HUB "/", len + 1)) {
-        return text_print(ret, "%s%s", hf->endpoint,
-                          next + len); /* a mirror copies the Hub's links */
-    } else {
-        return diag_set(d, -EBADMSG,
-                        "%s: expected the next page of its list at %s, got another "
-                        "server",
-                        hf->shown, hf->endpoint);
+        if (!strncmp(next, places[i], len) && next[len] == '/')
+            return text_print(ret, "%s%s", hf->endpoint, next + len);
     }
+    if (*next == '/' && next[1] != '/')
+        return text_print(ret, "%.*s%s", (int)(host - hf->endpoint) + (int)strcspn(host, "/"),
+                          hf->endpoint, next);
+    return diag_set(d, -EBADMSG, "%s: expected the next page of its list at %s, got another server",
+                    hf->shown, hf->endpoint);
 }
 
 /* Note that a page is asked for. -ELOOP: it was before. */
@@ -259,16 +248,18 @@ static int hf_list_tree(struct hf *hf, const char *folder, bool recursive,
                         int (*use)(void *user, const struct hf_entry *entry, struct diag *d),
                         struct diag *d)
 {
-    AUTO_FREE char *encoded = NULL, *url = NULL;
-    int r = http_encode(folder, true, &encoded);
+    AUTO_TEXT struct text first = {0};
+    AUTO_FREE char *url = NULL;
+    int r;
 
-    if (r == 0)
-        r = text_print(&url, "%s/api/%s/%s/tree/%s%s%s?recursive=%s&expand=false", hf->endpoint,
-                       hf_kind_of(hf), hf->id, hf->commit, *folder ? "/" : "", encoded,
-                       recursive ? "true" : "false");
+    text_add(&first, "%s/api/%s/%s/tree/%s%s", hf->endpoint, hf_kind_of(hf), hf->id, hf->commit,
+             *folder ? "/" : "");
+    http_encode(&first, folder, true);
+    text_add(&first, "?recursive=%s&expand=false", recursive ? "true" : "false");
+    r = text_finish(&first, &url, NULL);
     while (r == 0 && url) {
         AUTO_TEXT struct text page = {0};
-        struct http_heard heard = {.url = NULL};
+        struct http_reply heard;
         char *next = NULL;
 
         r = hf_note_page(hf, url, d);
@@ -291,7 +282,7 @@ static bool hf_is_about(const char *path)
 {
     static const char *const names[] = {"config.json", "dataset_info.json", "dataset_infos.json",
                                         "dataset_dict.json"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_name(path);
     size_t len = strlen(name);
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -311,18 +302,11 @@ static const char *hf_below(const struct hf *hf, const char *path)
     return !strncmp(path, hf->path, len) && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-static void hf_version_of(const struct hf_entry *entry, struct remote_version *ret)
-{
-    *ret = (struct remote_version){.size = entry->size};
-    snprintf(ret->etag, sizeof(ret->etag), "%s", entry->hash);
-}
-
 static int hf_use_file(void *user, const struct hf_entry *entry, struct diag *d)
 {
     struct hf *hf = user;
     struct source *source = hf->source;
     const char *path = hf_below(hf, entry->path);
-    struct remote_version version;
     int r;
 
     if (entry->is_folder)
@@ -333,8 +317,7 @@ static int hf_use_file(void *user, const struct hf_entry *entry, struct diag *d)
     }
     if (name_hidden(path) || hf_is_about(path))
         return 0;
-    hf_version_of(entry, &version);
-    r = remote_add(source, path, &version);
+    r = remote_add(source, path, &entry->version);
     if (r == -E2BIG || source->known.files.n > FILES_MOST)
         return diag_set(d, -E2BIG, "%s: too many files, or too large, for one mount", hf->shown);
     return r;
@@ -344,16 +327,12 @@ static int hf_use_file(void *user, const struct hf_entry *entry, struct diag *d)
 static int hf_use_only(void *user, const struct hf_entry *entry, struct diag *d)
 {
     struct hf *hf = user;
-    struct source *source = hf->source;
-    const char *slash = strrchr(hf->path, '/');
-    struct remote_version version;
 
     (void)d;
     if (entry->is_folder || hf->found || strcmp(entry->path, hf->path) != 0)
         return 0;
     hf->found = true;
-    hf_version_of(entry, &version);
-    return remote_set_file(source, slash ? slash + 1 : hf->path, NULL, &version);
+    return remote_set_file(hf->source, path_name(hf->path), NULL, &entry->version);
 }
 
 /* The SHA-256 that are versions prove the bytes of files. */
@@ -374,27 +353,28 @@ static int hf_set_sums(struct known *known)
 static int hf_set_place(struct hf *hf, size_t len)
 {
     struct source *source = hf->source;
-    AUTO_FREE char *folder = strndup(hf->path, len), *encoded = NULL;
-    const char *joint = len ? "/" : "";
-    int r = folder ? http_encode(folder, true, &encoded) : -ENOMEM;
+    AUTO_TEXT struct text base = {0};
+    AUTO_FREE char *folder = NULL;
+    const char *prefix = hf->is_model ? "" : "datasets/";
+    bool named = strcmp(hf->revision, "main") != 0;
 
-    if (r < 0)
-        return r;
+    if (text_print(&folder, "%.*s%s", (int)len, hf->path, len ? "/" : "") < 0)
+        return -ENOMEM;
     free(source->base);
     free(source->root);
-    text_print(&source->base, "%s/%s%s/resolve/%s/%s%s", hf->endpoint,
-               hf->is_model ? "" : "datasets/", hf->id, hf->commit, encoded, joint);
-    text_print(&source->root, "%s%s%s%s%s/%s%s", source->remote->scheme,
-               hf->is_model ? "" : "datasets/", hf->id, strcmp(hf->revision, "main") ? "@" : "",
-               strcmp(hf->revision, "main") ? hf->revision : "", folder, joint);
+    source->base = NULL;
+    text_add(&base, "%s/%s%s/resolve/%s/", hf->endpoint, prefix, hf->id, hf->commit);
+    http_encode(&base, folder, true);
+    text_finish(&base, &source->base, NULL);
+    text_print(&source->root, "%s%s%s%s%s/%s", source->remote->scheme, prefix, hf->id,
+               named ? "@" : "", named ? hf->revision : "", folder);
     return source->base && source->root ? 0 : -ENOMEM;
 }
 
 /* List SOURCE as a folder, otherwise as a file of the folder above. */
 static int hf_list_files(struct hf *hf, struct diag *d)
 {
-    const char *slash = strrchr(hf->path, '/');
-    size_t above = slash ? (size_t)(slash - hf->path) : 0;
+    size_t above = path_folder_len(hf->path);
     AUTO_FREE char *folder = strndup(hf->path, above);
     struct diag why = DIAG_INIT;
     int r = hf_list_tree(hf, hf->path, true, hf_use_file, &why);
@@ -407,8 +387,6 @@ static int hf_list_files(struct hf *hf, struct diag *d)
         r = hf_list_tree(hf, folder, false, hf_use_only, d);
     if (r == 0 && !hf->found)
         return diag_set(d, -ENOENT, "%s: has no file or folder '%s'", hf->shown, hf->path);
-    beside_free(hf->source->beside); /* no names are guessed: each guess would count at the Hub */
-    hf->source->beside = NULL;
     return r;
 }
 
@@ -445,10 +423,10 @@ static int hf_open_snapshot(struct hf *hf, struct diag *d)
     bool sure;
     int r;
 
-    if (!*hf->open->folder || !hf_cache_commit(hf->open->folder, hf->revision, hf->commit))
+    if (!*hf->folder || !hf_cache_commit(hf->folder, hf->revision, hf->commit))
         return diag_set(d, -ENOENT, "%s: is not in the cache of the Hub's library (%s)", hf->shown,
-                        hf->open->folder);
-    r = hf_cache_snapshot(hf->open->folder, hf->commit, hf->path, path, &sure, d);
+                        hf->folder);
+    r = hf_cache_snapshot(hf->folder, hf->commit, hf->path, path, &sure, d);
     if (r == 0)
         r = hf_set_commit(hf);
     if (r < 0)
@@ -459,9 +437,8 @@ static int hf_open_snapshot(struct hf *hf, struct diag *d)
     source->stage = NULL;
     source->joins = NULL;
     source->http = NULL;
-    credentials_free(hf->open->token);
-    free(hf->open);
-    source->impl = NULL;
+    credentials_free(source->credentials);
+    source->credentials = NULL;
     source->remote = &remote_local;
     return remote_local.make(source, path, hf->options, d);
 }
@@ -472,9 +449,8 @@ static int hf_add_blobs(struct hf *hf)
     char path[PATH_MAX];
     struct stat st;
 
-    if (!hf_cache_folder(hf_kind_of(hf), hf->id, hf->open->folder) ||
-        snprintf(path, sizeof(path), "%s/blobs", hf->open->folder) >= PATH_MAX ||
-        stat(path, &st) < 0)
+    if (!hf_cache_folder(hf_kind_of(hf), hf->id, hf->folder) ||
+        snprintf(path, sizeof(path), "%s/blobs", hf->folder) >= PATH_MAX || stat(path, &st) < 0)
         return 0;
     return roots_add(&hf->source->roots, path);
 }
@@ -486,7 +462,7 @@ static int hf_connect(struct hf *hf, struct diag *d)
     if (r == 0)
         r = hf_add_blobs(hf);
     if (r == 0 && !hf_is_offline())
-        r = remote_connect(hf->source, hf->options, credentials_signer(hf->open->token), d);
+        r = remote_connect(hf->source, hf->options, credentials_signer(hf->source->credentials), d);
     return r;
 }
 
@@ -499,10 +475,10 @@ static int hf_make(struct source *source, const char *spec, const struct source_
 
     if (r < 0)
         return r;
-    source->impl = hf.open = calloc(1, sizeof(*hf.open));
-    r = hf.open ? credentials_new(&(struct credentials_options){.find_token = hf_find_token},
-                                  &hf.open->token, d)
-                : -ENOMEM;
+    source->impl = hf.folder = calloc(1, PATH_MAX);
+    r = hf.folder ? credentials_new(&(struct credentials_options){.find_token = hf_find_token},
+                                    &source->credentials, d)
+                  : -ENOMEM;
     if (r == 0)
         r = hf_connect(&hf, d);
     if (r < 0)
@@ -524,39 +500,22 @@ static int hf_make(struct source *source, const char *spec, const struct source_
 static int hf_open(const struct source *source, const struct source_entry *entry,
                    struct blob **ret_blob, struct diag *d)
 {
-    const struct hf_open *open = source->impl;
+    const char *folder = source->impl;
     char path[PATH_MAX];
     struct stat st;
 
-    if (*open->folder && hf_is_hash(entry->version->etag) &&
-        snprintf(path, sizeof(path), "%s/blobs/%s", open->folder, entry->version->etag) <
-            PATH_MAX &&
+    if (*folder && hf_is_hash(entry->version->etag) &&
+        snprintf(path, sizeof(path), "%s/blobs/%s", folder, entry->version->etag) < PATH_MAX &&
         stat(path, &st) == 0 && (uint64_t)st.st_size == entry->version->size &&
         local_blob_open(NULL, NULL, &source->within, path, entry->name, ret_blob, NULL) == 0)
         return 0;
     return remote_open(source, entry, ret_blob, d);
 }
 
-static void hf_credentials(const struct source *source, char *ret, size_t capacity)
-{
-    credentials_origin(((const struct hf_open *)source->impl)->token, ret, capacity);
-}
-
-static void hf_release(struct source *source)
-{
-    struct hf_open *open = source->impl;
-
-    if (open)
-        credentials_free(open->token);
-    free(open);
-}
-
 const struct remote remote_hf = {.scheme = "hf://",
                                  .help = "hf://datasets/OWNER/NAME",
                                  .make = hf_make,
                                  .open = hf_open,
-                                 .credentials = hf_credentials,
-                                 .release = hf_release,
                                  .far = true,
                                  .etag_suffices = true,
                                  .pinned = true,

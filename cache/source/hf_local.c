@@ -42,10 +42,6 @@ bool hf_is_offline(void)
 int hf_endpoint(char **ret, struct diag *d)
 {
     const char *named = environment("HF_ENDPOINT");
-    AUTO_FREE char *url = NULL;
-    struct url_parts at;
-    size_t len;
-    int r;
 
     if (!named)
         named = "https://huggingface.co";
@@ -53,15 +49,7 @@ int hf_endpoint(char **ret, struct diag *d)
         return diag_set(d, -EINVAL,
                         "$HF_ENDPOINT: expected a URL with https:// (or http:// of this machine), "
                         "got another: a token that is sent there could be read on the way");
-    r = url_clean(named, &url, &at, d);
-    if (r < 0)
-        return r;
-    if (url[at.query])
-        return diag_set(d, -EINVAL, "$HF_ENDPOINT: expected a URL without a query");
-    for (len = strlen(url); url[len - 1] == '/'; len--)
-        url[len - 1] = '\0';
-    *ret = TAKE_PTR(url);
-    return 0;
+    return url_endpoint(named, "$HF_ENDPOINT", ret, d);
 }
 
 /* A path below $HF_HOME. */
@@ -79,16 +67,6 @@ static bool hf_local_home_of_hub(const char *name, char ret[static PATH_MAX])
 }
 
 /* ---- the token ---- */
-
-static void hf_local_trim(char *text)
-{
-    size_t from = strspn(text, " \t\r\n"), len = strlen(text + from);
-
-    while (len && strchr(" \t\r\n", text[from + len - 1]))
-        len--;
-    memmove(text, text + from, len);
-    text[len] = '\0';
-}
 
 int hf_find_token(char **ret, char *ret_origin, size_t capacity, struct diag *d)
 {
@@ -120,7 +98,7 @@ int hf_find_token(char **ret, char *ret_origin, size_t capacity, struct diag *d)
         return diag_set(d, r, "the token of the Hub: %s", strerror(-r));
     if (text.failed)
         return -ENOMEM;
-    hf_local_trim(text.data);
+    text_trim(text.data);
     *ret = *text.data ? TAKE_PTR(text.data) : NULL;
     return 0;
 }
@@ -183,7 +161,7 @@ bool hf_cache_commit(const char *folder, const char *revision, char ret_commit[s
         snprintf(path, sizeof(path), "%s/refs/%s", folder, revision) >= PATH_MAX ||
         file_read_whole(path, HF_HASH_SIZE, &text, &st) < 0)
         return false;
-    hf_local_trim(text.data);
+    text_trim(text.data);
     if (!hf_is_commit(text.data))
         return false;
     snprintf(ret_commit, HF_HASH_SIZE, "%s", text.data);
@@ -212,7 +190,7 @@ static int hf_local_count_file(void *user, const struct hf_entry *entry, struct 
     count->files++;
     count->found +=
         snprintf(path, sizeof(path), "%s/%s", count->snapshot, entry->path) < PATH_MAX &&
-        stat(path, &st) == 0 && (uint64_t)st.st_size == entry->size;
+        stat(path, &st) == 0 && (uint64_t)st.st_size == entry->version.size;
     return 0;
 }
 

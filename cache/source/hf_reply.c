@@ -41,11 +41,8 @@ int hf_revision_parse(const struct text *text, const char *shown,
     id = json_string_value(json_object_get(reply, "id"));
     if (!commit || !hf_is_commit(commit))
         return diag_set(d, -EBADMSG, "%s: expected a commit in the Hub's reply, got none", shown);
-    *ret_id = id ? strdup(id) : NULL;
-    if (id && !*ret_id)
-        return -ENOMEM;
     memcpy(ret_commit, commit, strlen(commit) + 1);
-    return 0;
+    return text_copy(id, ret_id);
 }
 
 /* Read size and hash of a file. false: they are not what they should be. */
@@ -55,8 +52,8 @@ static bool hf_reply_read_version(const json_t *size, const json_t *hash, struct
 
     if (!json_is_integer(size) || json_integer_value(size) < 0 || !text || !hf_is_hash(text))
         return false;
-    ret->size = (uint64_t)json_integer_value(size);
-    memcpy(ret->hash, text, strlen(text) + 1);
+    ret->version.size = (uint64_t)json_integer_value(size);
+    memcpy(ret->version.etag, text, strlen(text) + 1);
     return true;
 }
 

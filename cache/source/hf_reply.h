@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "cache/stage/transport.h"
 
 #define HF_HASH_SIZE 65
 
@@ -16,8 +17,8 @@
 struct hf_entry {
     const char *path; /* from the top of the repository; not checked */
     bool is_folder;
-    uint64_t size;
-    char hash[HF_HASH_SIZE]; /* SHA-256 of a large file, git's SHA-1 of another one, in hex */
+    struct remote_version version; /* of a file; etag: SHA-256 of a large one, git's SHA-1 of
+                                      another one, in hex */
 };
 
 /* The commit of a revision, and the name that the repository has by now; the caller frees *ret_id,

@@ -27,11 +27,6 @@ static const struct entity {
                 {"#32;", ' '},  {"#x27;", '\''}, {"#x22;", '"'}, {"#x26;", '&'}, {"#x3c;", '<'},
                 {"#x3e;", '>'}, {"#x20;", ' '},  {"#43;", '+'},  {"#x2b;", '+'}, {"#61;", '='}};
 
-static bool index_page_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
-}
-
 /* Decode entities into ret, which has HREF_MOST bytes. Returns the bytes written; 0: too long. */
 static size_t decode_entities(const char *text, size_t len, char *ret)
 {
@@ -187,7 +182,7 @@ static struct tag attribute_value(const struct tag *tag, size_t *i)
         return value;
     }
     value.at = tag->at + *i;
-    while (*i < tag->len && !index_page_is_blank(tag->at[*i]))
+    while (*i < tag->len && !isspace((unsigned char)tag->at[*i]))
         ++*i;
     value.len = (size_t)(tag->at + *i - value.at);
     return value;
@@ -198,16 +193,16 @@ static bool tag_href(const struct tag *tag, char *ret)
 {
     size_t i = 1;
 
-    if (tag->len < 2 || (tag->at[0] | 0x20) != 'a' || !index_page_is_blank(tag->at[1]))
+    if (tag->len < 2 || (tag->at[0] | 0x20) != 'a' || !isspace((unsigned char)tag->at[1]))
         return false;
     while (i < tag->len) {
         size_t name;
         bool is_href;
 
-        while (i < tag->len && index_page_is_blank(tag->at[i]))
+        while (i < tag->len && isspace((unsigned char)tag->at[i]))
             i++;
         name = i;
-        while (i < tag->len && tag->at[i] != '=' && !index_page_is_blank(tag->at[i]))
+        while (i < tag->len && tag->at[i] != '=' && !isspace((unsigned char)tag->at[i]))
             i++;
         is_href = i - name == 4 && !strncasecmp(tag->at + name, "href", 4);
         if (i < tag->len && tag->at[i] == '=') {
@@ -220,11 +215,6 @@ static bool tag_href(const struct tag *tag, char *ret)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Is there a time behind the link whose tag ends at `at`? */
 static bool has_time(const char *page, size_t len, size_t at)
 {
@@ -232,7 +222,8 @@ static bool has_time(const char *page, size_t len, size_t at)
     const char *c = memmem(page + at, (size_t)(end - page) - at, "</a>", 4);
 
     for (; c && end - c >= 5; c++)
-        if (c[2] == ':' && is_digit(c[0]) && is_digit(c[1]) && is_digit(c[3]) && is_digit(c[4]))
+        if (c[2] == ':' && isdigit((unsigned char)c[0]) && isdigit((unsigned char)c[1]) &&
+            isdigit((unsigned char)c[3]) && isdigit((unsigned char)c[4]))
             return true;
     return false;
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include "base/checked.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
-#include "cache/source/kept_list.h"
 #include "cache/source/source.h"
 
 /* A joined blob that is read in place; the others are blobs of a stage. */
@@ -22,7 +20,6 @@ struct local_joined {
     struct members members;      /* owned */
     const struct source *source; /* which outlives it */
     int root;                    /* its folder, open */
-    atomic_bool forgotten;       /* a member had changed, so the kept listing was dropped */
 };
 
 /* ---- any joined blob ---- */
@@ -39,18 +36,6 @@ static const struct blob_ops local_ops;
 bool joined_is(const struct blob *blob)
 {
     return blob->ops == &local_ops || stage_parts(blob);
-}
-
-int source_join(const struct source *source, const struct joined_head *head,
-                struct members *members, struct blob **ret, struct diag *d)
-{
-    int r = -EOPNOTSUPP;
-
-    if (source->remote->join || source->remote->far)
-        r = (source->remote->join ? source->remote->join : joined_staged)(source, head, members,
-                                                                          ret, d);
-    members_release(members);
-    return r;
 }
 
 /* ---- local files, read in place ---- */
@@ -83,7 +68,7 @@ static int open_member(const struct local_joined *local, const char *path, int *
 /* Open a member, read a part of it (len 0: none), and give its descriptor to the caller. The
  * version is compared after the read: what was read before a change is of the version in the table.
  */
-static int joined_take_member(struct local_joined *local, size_t i, void *buf, size_t len,
+static int joined_take_member(const struct local_joined *local, size_t i, void *buf, size_t len,
                               uint64_t off, int *ret_fd, struct diag *d)
 {
     const struct members *m = &local->members;
@@ -102,8 +87,7 @@ static int joined_take_member(struct local_joined *local, size_t i, void *buf, s
         r = -ESTALE;
     if (r == -ESTALE || r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ||
         r == -EISDIR || r == -ESPIPE || r == -ENXIO) {
-        if (!atomic_exchange(&local->forgotten, true))
-            kept_list_forget(local->source);
+        source_forget((void *)(uintptr_t)local->source);
         return diag_set(d, -ESTALE,
                         "%s: the file was changed, replaced or removed; mount again to read it as "
                         "it is now",
@@ -118,7 +102,7 @@ static int joined_take_member(struct local_joined *local, size_t i, void *buf, s
 static int joined_local_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                                   struct diag *d)
 {
-    struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
+    const struct local_joined *local = (const struct local_joined *)blob;
     const struct members *m = &local->members;
     size_t i = members_find(m, off);
 
@@ -130,7 +114,7 @@ static int joined_local_open_file(const struct blob *blob, uint64_t off, uint64_
 static int joined_local_pread(struct read_context *rc, const struct blob *blob, void *buf,
                               size_t len, uint64_t off, struct diag *d)
 {
-    struct local_joined *local = (struct local_joined *)(uintptr_t)blob; /* for `forgotten` */
+    const struct local_joined *local = (const struct local_joined *)blob;
     const struct members *m = &local->members;
     size_t i = members_find(m, off);
 
@@ -165,12 +149,6 @@ static int joined_local_identity(const struct blob *blob, char **ret)
     return joined_identity(joined_members(blob), blob_source(blob), ret);
 }
 
-static int joined_local_check(const struct blob *blob)
-{
-    (void)blob;
-    return 0;
-}
-
 static void joined_local_free(struct blob *blob)
 {
     struct local_joined *local = (struct local_joined *)blob;
@@ -183,14 +161,14 @@ static void joined_local_free(struct blob *blob)
 }
 
 static const struct blob_ops local_ops = {.pread = joined_local_pread,
-                                          .check = joined_local_check,
                                           .identity = joined_local_identity,
                                           .free = joined_local_free,
                                           .in_files = local_in_files,
                                           .open_file = joined_local_open_file};
 
-int joined_local(const struct source *source, const struct joined_head *head,
-                 struct members *members, struct blob **ret, struct diag *d)
+/* source_join() of local sources whose files are read in place. */
+static int joined_local(const struct source *source, const struct joined_head *head,
+                        struct members *members, struct blob **ret, struct diag *d)
 {
     AUTO_BLOB struct blob *blob = NULL;
     struct local_joined *local = calloc(1, sizeof(*local));
@@ -216,4 +194,15 @@ int joined_local(const struct source *source, const struct joined_head *head,
         return -ENOMEM;
     *ret = TAKE_PTR(blob);
     return 0;
+}
+
+int source_join(const struct source *source, const struct joined_head *head,
+                struct members *members, struct blob **ret, struct diag *d)
+{
+    int r = source->remote->ordered
+                ? -EOPNOTSUPP
+                : (source->stage ? joined_staged : joined_local)(source, head, members, ret, d);
+
+    members_release(members);
+    return r;
 }

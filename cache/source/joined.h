@@ -31,15 +31,12 @@ struct joined_head {
 /* Make a joined blob of files of a source, and take members over, also on error. The files are not
  * looked at. 0; -EOPNOTSUPP: this kind of source joins no files; or -errno with the reason in d.
  *
- * It calls join() of struct remote (cache/source/source.h): local paths read in place; through a
- * stage, the transport splits ranges of the joined file into files. */
+ * Local paths are read in place; through a stage, the transport splits ranges of the joined file
+ * into files. */
 int source_join(const struct source *source, const struct joined_head *head,
                 struct members *members, struct blob **ret, struct diag *d);
 
-/* join() of local sources whose files are read in place, and of sources with a stage: the blob is
- * one of the stage. */
-int joined_local(const struct source *source, const struct joined_head *head,
-                 struct members *members, struct blob **ret, struct diag *d);
+/* The same for sources with a stage: the blob is one of the stage. It may empty *members. */
 int joined_staged(const struct source *source, const struct joined_head *head,
                   struct members *members, struct blob **ret, struct diag *d);
 

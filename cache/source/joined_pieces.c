@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "cache/disk/sha256.h"
 #include "cache/source/joined_state.h"
+#include "cache/source/sha256sums.h"
 
 #define PIECE_MOST  (UINT64_C(1) << 20)
 #define WINDOW      (UINT64_C(4) << 20) /* how far behind its first missing byte a joint asks */
@@ -49,14 +50,11 @@ static void piece_free_locked(struct piece *piece)
 
 const uint8_t *piece_sum(const struct piece *piece)
 {
-    static const uint8_t unknown[DIGEST_BYTES];
     const struct joined_parts *parts = piece->file->parts;
-    const uint8_t *sum = parts->sha256 ? parts->sha256 + piece->member * DIGEST_BYTES : NULL;
 
-    return sum && piece->at == parts->members->member[piece->member].place &&
-                   piece->len == members_size(parts->members, piece->member) &&
-                   memcmp(sum, unknown, sizeof(unknown)) != 0
-               ? sum
+    return piece->at == parts->members->member[piece->member].place &&
+                   piece->len == members_size(parts->members, piece->member)
+               ? sum_at(parts->sha256, piece->member)
                : NULL;
 }
 

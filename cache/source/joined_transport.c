@@ -18,11 +18,6 @@
 
 #define SCHEME "joined:"
 
-static struct joined *joined_of_transport(struct transport *transport)
-{
-    return (struct joined *)transport;
-}
-
 /* ---- joints ---- */
 
 /* Tell the remote's transport which pieces are stopped or paused. Small pieces come to their end,
@@ -277,7 +272,7 @@ static int start_joint(struct joined *j, struct transfer *transfer)
 
 static int joined_start(struct transport *transport, struct transfer *transfer)
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
 
     if (is_joined(transfer))
         return start_joint(j, transfer);
@@ -288,7 +283,7 @@ static int joined_start(struct transport *transport, struct transfer *transfer)
 
 static void joined_stop(struct transport *transport, struct transfer *transfer)
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
 
     if (!is_joined(transfer)) {
         transport_stop(j->next, transfer);
@@ -302,7 +297,7 @@ static void joined_stop(struct transport *transport, struct transfer *transfer)
 
 static void joined_pause(struct transport *transport, struct transfer *transfer, bool paused)
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
 
     if (!is_joined(transfer)) {
         transport_pause(j->next, transfer, paused);
@@ -316,7 +311,7 @@ static void joined_pause(struct transport *transport, struct transfer *transfer,
 
 static void joined_rest(struct transport *transport)
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
     bool runs;
 
     lock_take(&j->lock);
@@ -345,7 +340,7 @@ static void file_free(struct joined_file *file)
 
 static void joined_free(struct transport *transport)
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
     struct joined_file *file;
 
     joined_rest(transport);
@@ -365,7 +360,7 @@ static void joined_free(struct transport *transport)
 
 static bool joined_peers(struct transport *transport, struct transport_peers *ret)
 {
-    return transport_peers(joined_of_transport(transport)->next, ret);
+    return transport_peers(((struct joined *)transport)->next, ret);
 }
 
 int joined_transport_new(struct transport *next, unsigned jobs, struct transport **ret)
@@ -398,7 +393,7 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
 int joined_transport_add(struct transport *transport, struct joined_parts *parts,
                          char ret_url[static JOINED_URL_SIZE])
 {
-    struct joined *j = joined_of_transport(transport);
+    struct joined *j = (struct joined *)transport;
     struct joined_file *file = calloc(1, sizeof(*file));
 
     if (!file) {

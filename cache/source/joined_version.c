@@ -53,12 +53,6 @@ bool joined_version_is(const struct members *m, size_t i, const struct stat *st)
            !memcmp(now.version, member->version, sizeof(now.version)) && now.more == member->more;
 }
 
-/* The second of the times of a local file; 0: it is none. */
-static uint64_t joined_version_ctime(const struct member *member)
-{
-    return member->more < LOCAL_MOST ? member->more : 0;
-}
-
 static int hash_text(char *text, size_t n, uint64_t ret[static 2])
 {
     uint8_t digest[DIGEST_BYTES];
@@ -140,17 +134,14 @@ int joined_version_set(struct members *m, size_t i, const struct remote_version 
     uint64_t parts, more, *hash = m->member[i].version;
     uint8_t md5[MD5_LEN];
     enum form form = joined_version_kind_of(version, md5, &parts);
-    char text[sizeof(version->etag) + 64];
+    char text[sizeof(version->etag) + 64], time[64] = "";
     int n, r = 0;
 
-    if (joined_version_needs_time(version))
-        n = snprintf(text, sizeof(text), "etag %s time %lld.%09ld", version->etag,
-                     (long long)version->mtime.tv_sec, version->mtime.tv_nsec);
-    else if (*version->etag)
-        n = snprintf(text, sizeof(text), "etag %s", version->etag);
-    else
-        n = snprintf(text, sizeof(text), "time %lld.%09ld", (long long)version->mtime.tv_sec,
-                     version->mtime.tv_nsec);
+    if (!*version->etag || joined_version_needs_time(version))
+        snprintf(time, sizeof(time), "time %lld.%09ld", (long long)version->mtime.tv_sec,
+                 version->mtime.tv_nsec);
+    n = snprintf(text, sizeof(text), "%s%s%s%s", *version->etag ? "etag " : "", version->etag,
+                 *version->etag && *time ? " " : "", time);
     if (form == KIND_MD5) {
         memcpy(hash, md5, sizeof(md5));
         hash[1] ^= parts * PARTS_MIX;
@@ -232,7 +223,7 @@ static int digest_members(const struct members *m, struct digest *digest)
 
         some[n++] = (struct identified){member->place,
                                         {member->version[0], member->version[1]},
-                                        joined_version_ctime(member),
+                                        member->more < LOCAL_MOST ? member->more : 0,
                                         member->folder};
         if (n == ARRAY_LEN(some) || i + 1 == m->n) {
             r = digest_add(digest, some, n * sizeof(*some));

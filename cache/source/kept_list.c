@@ -22,8 +22,8 @@
 static bool is_sound(const struct members *files)
 {
     for (uint32_t i = 0; i < files->n_folders; i++) {
-        const char *path = members_folder(files, i), *slash = strrchr(path, '/');
-        AUTO_FREE char *above = strndup(path, slash ? (size_t)(slash - path) : 0);
+        const char *path = members_folder(files, i);
+        AUTO_FREE char *above = strndup(path, path_folder_len(path));
 
         if (!above || (!i && *path) ||
             (i && (name_wrong(path) || name_hidden(path) ||
@@ -93,13 +93,15 @@ int kept_list_parse(struct known *ret, bool far)
 
 /* ---- in the cache folder ---- */
 
-static int identity_of(const struct source *source, char **ret)
+/* Where something is kept: under `named`; NULL: it is the list of the source. */
+static int identity_of(const struct source *source, const char *named, char **ret)
 {
-    return text_print(ret, "list 3 %u:%u %d %s %s", (unsigned)geteuid(), (unsigned)getegid(),
-                      source->within.allow_outside, source->root,
-                      source->named  ? source->named
-                      : source->base ? source->base
-                                     : "");
+    return named ? text_copy(named, ret)
+                 : text_print(ret, "list 3 %u:%u %d %s %s", (unsigned)geteuid(),
+                              (unsigned)getegid(), source->within.allow_outside, source->root,
+                              source->named  ? source->named
+                              : source->base ? source->base
+                                             : "");
 }
 
 /* Most sources have too few files, and a mount of these makes no cache folder for a list, and says
@@ -119,23 +121,27 @@ static bool may_keep(const struct source *source)
     return source->remote->far ? !source_asks_all(source) : !source->within.for_others;
 }
 
-int kept_list_get(const struct source *source, const char *identity, struct kept_index *ret)
+int kept_list_get(const struct source *source, const char *named, struct kept_index *ret)
 {
+    AUTO_FREE char *identity = NULL;
     struct index_files store;
 
-    if (!may_have_kept(source))
+    if (!may_have_kept(source) || identity_of(source, named, &identity) < 0)
         return -ENOENT;
     index_files_init(&store, &source->cache);
     return index_store_load(&store.keep, KEPT_LIST, identity, ret) < 0 ? -ENOENT : 0;
 }
 
-void kept_list_put(const struct source *source, const char *identity, const struct iovec *piece,
+void kept_list_put(const struct source *source, const char *named, const struct iovec *piece,
                    unsigned n)
 {
     AUTO(kept_index_release) struct kept_index again = {0};
+    AUTO_FREE char *identity = NULL;
     struct index_files store;
     struct diag d = DIAG_INIT;
 
+    if ((!n && !may_have_kept(source)) || identity_of(source, named, &identity) < 0)
+        return;
     index_files_init(&store, &source->cache);
     index_store_remove(&store.keep, KEPT_LIST, identity); /* what exists is not replaced */
     if (n)
@@ -145,16 +151,11 @@ void kept_list_put(const struct source *source, const char *identity, const stru
 int kept_list_load(const struct source *source, const char *named, struct known *ret)
 {
     AUTO_KNOWN struct known list = {0};
-    AUTO_FREE char *of_source = NULL;
-    const char *identity;
 
-    if (!may_keep(source) || (!named && identity_of(source, &of_source) < 0))
-        return -ENOENT;
-    identity = named ? named : of_source;
-    if (kept_list_get(source, identity, &list.bytes) < 0)
+    if (!may_keep(source) || kept_list_get(source, named, &list.bytes) < 0)
         return -ENOENT;
     if (kept_list_parse(&list, source->remote->far) < 0) {
-        kept_list_put(source, identity, NULL, 0);
+        kept_list_put(source, named, NULL, 0);
         return -ENOENT;
     }
     known_replace(ret, &list);
@@ -192,18 +193,13 @@ int kept_list_bytes(struct known *list, struct kept_list_pieces *ret)
 
 void kept_list_save(const struct source *source, struct known *known)
 {
-    AUTO_FREE char *identity = NULL;
     struct kept_list_pieces pieces;
 
-    if (may_keep(source) && identity_of(source, &identity) == 0 &&
-        kept_list_bytes(known, &pieces) == 0)
-        kept_list_put(source, identity, pieces.piece, ARRAY_LEN(pieces.piece));
+    if (may_keep(source) && kept_list_bytes(known, &pieces) == 0)
+        kept_list_put(source, NULL, pieces.piece, ARRAY_LEN(pieces.piece));
 }
 
 void kept_list_forget(const struct source *source)
 {
-    AUTO_FREE char *identity = NULL;
-
-    if (may_have_kept(source) && identity_of(source, &identity) == 0)
-        kept_list_put(source, identity, NULL, 0);
+    kept_list_put(source, NULL, NULL, 0);
 }

@@ -11,14 +11,14 @@
 
 struct source;
 
-/* Load what is kept of a source, or of what `identity` names in its place. 0; -ENOENT: nothing that
- * is good. */
-int kept_list_load(const struct source *source, const char *identity, struct known *ret);
+/* The list that is kept under the identity `named`; NULL: that of the source. 0; -ENOENT: nothing
+ * that is good. */
+int kept_list_load(const struct source *source, const char *named, struct known *ret);
 
-/* The bytes kept under an identity: 0, and the caller releases *ret; or -ENOENT. And put pieces in
- * their place; n 0: nothing. It is not worth a message if that is not possible. Any thread. */
-int kept_list_get(const struct source *source, const char *identity, struct kept_index *ret);
-void kept_list_put(const struct source *source, const char *identity, const struct iovec *piece,
+/* Its bytes: 0, and the caller releases *ret; or -ENOENT. And put pieces in their place; n 0:
+ * nothing. It is not worth a message if that is not possible. Any thread. */
+int kept_list_get(const struct source *source, const char *named, struct kept_index *ret);
+void kept_list_put(const struct source *source, const char *named, const struct iovec *piece,
                    unsigned n);
 
 /* How the bytes begin; then come the pages, their texts up to a multiple of 8, the folders and the

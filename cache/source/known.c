@@ -13,33 +13,16 @@
 #include "cache/source/remote.h"
 #include "cache/source/sha256sums.h"
 
-static const uint8_t no_sha256[SHA256_LEN];
-
-/* The bytes of a path before its last '/'. */
-static size_t folder_len(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? (size_t)(slash - path) : 0;
-}
-
-static const char *base_name(const char *path)
-{
-    size_t len = folder_len(path);
-
-    return path + len + (path[len] == '/');
-}
-
 /* ---- making it ---- */
 
 int known_add(struct known *known, const char *path, const struct remote_version *version)
 {
     struct members *files = &known->files;
     uint32_t folder;
-    int r = members_add_way(files, path, folder_len(path), &folder);
+    int r = members_add_way(files, path, path_folder_len(path), &folder);
 
     if (r == 0)
-        r = members_add(files, folder, base_name(path), version ? version->size : 0,
+        r = members_add(files, folder, path_name(path), version ? version->size : 0,
                         (const uint64_t[2]){0, 0});
     return r < 0 || !version ? r : joined_version_set(files, files->n - 1, version);
 }
@@ -53,18 +36,7 @@ int known_add_folder(struct known *known, const char *path, size_t len)
 
 int known_add_failed(struct known *known, const char *path, const char *error, int failure)
 {
-    AUTO_FREE char *folder = strndup(path, folder_len(path));
-    int r =
-        folder ? source_list_add(&known->failed, folder, base_name(path), NULL, error) : -ENOMEM;
-
-    if (r == 0)
-        known->failed.entry[known->failed.n - 1].failure = failure;
-    return r;
-}
-
-static bool known_is_same(const struct source_entry *a, const struct source_entry *b)
-{
-    return !strcmp(a->folder, b->folder) && !strcmp(a->name, b->name);
+    return source_list_add(&known->failed, path, NULL, error, failure);
 }
 
 static void sort_failed(struct source_list *list)
@@ -73,7 +45,7 @@ static void sort_failed(struct source_list *list)
 
     source_list_sort(list);
     for (size_t i = 0; i < list->n; i++) {
-        if (kept && known_is_same(&list->entry[kept - 1], &list->entry[i]))
+        if (kept && !source_entry_compare(&list->entry[kept - 1], &list->entry[i]))
             source_entry_release(&list->entry[i]);
         else
             list->entry[kept++] = list->entry[i];
@@ -111,25 +83,13 @@ int known_sort(struct known *known)
     return r < 0 ? r : known_keep(known, keep, NULL);
 }
 
-bool known_has_version(const struct known *known, size_t i)
-{
-    return known->files.member[i].more;
-}
-
-const uint8_t *known_sha256(const struct known *known, size_t i)
-{
-    const uint8_t *sha256 = known->sha256 ? known->sha256 + i * SHA256_LEN : no_sha256;
-
-    return memcmp(sha256, no_sha256, SHA256_LEN) == 0 ? NULL : sha256;
-}
-
 int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256)
 {
     if (!known->sha256)
         known->sha256 = calloc(known->files.n, SHA256_LEN);
     if (!known->sha256)
         return -ENOMEM;
-    if (!memcmp(known->sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN))
+    if (!sum_at(known->sha256, i))
         memcpy(known->sha256 + i * SHA256_LEN, sha256, SHA256_LEN);
     return 0;
 }
@@ -184,15 +144,16 @@ void known_replace(struct known *known, struct known *by)
 
 size_t known_index(const struct known *known, const char *path)
 {
-    return members_lookup(&known->files, path, folder_len(path), base_name(path));
+    return members_lookup(&known->files, path, path_folder_len(path), path_name(path));
 }
 
 int remote_url(const struct source *source, const char *path, char **ret)
 {
-    AUTO_FREE char *encoded = NULL;
-    int r = http_encode(path, true, &encoded);
+    AUTO_TEXT struct text url = {0};
 
-    return r < 0 ? r : text_print(ret, "%s%s", source->base, encoded);
+    text_add(&url, "%s", source->base);
+    http_encode(&url, path, true);
+    return text_finish(&url, ret, NULL);
 }
 
 struct http_ahead *remote_ask(const struct source *source, const char *path)
@@ -220,18 +181,14 @@ static int make_entry(const struct source *source, const struct members *m, cons
     AUTO_FREE char *url = NULL;
     struct remote_version version;
     struct source_entry entry = {.folder = (char *)(uintptr_t)members_folder_of(m, i),
-                                 .name = (char *)(uintptr_t)members_name(m, i)};
+                                 .name = (char *)(uintptr_t)members_name(m, i),
+                                 .sha256 = (uint8_t *)(uintptr_t)sum_at(sha256, i)};
     int r = source->base ? known_url(source, m, i, &url) : 0;
 
+    entry.url = url;
     if (source->base && joined_version_get(m, i, &version))
         entry.version = &version;
-    if (sha256 && memcmp(sha256 + i * SHA256_LEN, no_sha256, SHA256_LEN) != 0)
-        entry.sha256 = (uint8_t *)(uintptr_t)(sha256 + i * SHA256_LEN);
-    if (r == 0)
-        r = source_entry_copy(&entry, ret);
-    if (r == 0)
-        ret->url = TAKE_PTR(url);
-    return r;
+    return r < 0 ? r : source_entry_copy(&entry, ret);
 }
 
 int known_entry(const struct source *source, const struct known *known, size_t i,
@@ -279,9 +236,9 @@ static int compare_members(const void *a, const void *b, void *members)
 /* The order of member i and a path. */
 static int known_compare_path(const struct members *m, size_t i, const char *path)
 {
-    int order = members_compare_to(members_folder_of(m, i), path, folder_len(path));
+    int order = members_compare_to(members_folder_of(m, i), path, path_folder_len(path));
 
-    return order ? order : strcmp(members_name(m, i), base_name(path));
+    return order ? order : strcmp(members_name(m, i), path_name(path));
 }
 
 static int make_by_path(struct known_part *part)

@@ -95,12 +95,6 @@ int known_keep(struct known *known, const uint8_t *keep, const uint64_t *sizes);
 /* The number of a file in the sorted list; files.n: it is not there. */
 size_t known_index(const struct known *known, const char *path);
 
-/* Is its version known? */
-bool known_has_version(const struct known *known, size_t i);
-
-/* The SHA-256 of a file in the sorted list; NULL: it has none. */
-const uint8_t *known_sha256(const struct known *known, size_t i);
-
 /* Set the SHA-256 of a file in the sorted list if it has none. 0 or -ENOMEM. */
 int known_set_sha256(struct known *known, size_t i, const uint8_t *sha256);
 

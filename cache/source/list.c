@@ -77,14 +77,7 @@ static int list_make(struct source *source, const char *spec, const struct sourc
 
 static int list_add_file(struct source_list *list, const char *path, const struct stat *st)
 {
-    const char *slash = strrchr(path, '/');
-
-    return st->st_size ? source_list_add(list, "", slash ? slash + 1 : path, path, NULL) : 0;
-}
-
-static int list_compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct source_entry *)a)->name, ((const struct source_entry *)b)->name);
+    return st->st_size ? source_list_add(list, path_name(path), path, NULL, 0) : 0;
 }
 
 /* Add the files of a folder except hidden ones: all, or those that match the pattern. */
@@ -111,14 +104,14 @@ static int list_add_folder(struct source_list *list, const char *folder, const r
             return r;
     }
     if (list->n > first)
-        qsort(&list->entry[first], list->n - first, sizeof(list->entry[0]), list_compare_names);
+        source_list_sort(&(struct source_list){list->n - first, list->entry + first});
     return 0;
 }
 
 /* Add the matches of an element that is neither a file nor a folder. */
 static int add_pattern(struct source_list *list, const char *element, struct diag *d)
 {
-    const char *slash = strrchr(element, '/'), *name = slash ? slash + 1 : element;
+    const char *slash = strrchr(element, '/');
     size_t first = list->n;
     char folder[PATH_MAX] = ".", whole[PATH_MAX + 8];
     regex_t pattern;
@@ -127,7 +120,7 @@ static int add_pattern(struct source_list *list, const char *element, struct dia
     if (slash)
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash > element ? slash - element : 1),
                  element);
-    snprintf(whole, sizeof(whole), "^(%s)$", name);
+    snprintf(whole, sizeof(whole), "^(%s)$", path_name(element));
     if (regcomp(&pattern, whole, REG_EXTENDED | REG_NOSUB) != 0)
         return diag_set(d, -ENOENT, "%s: expected a file, a folder, or a regular expression",
                         element);

@@ -66,11 +66,6 @@ static int listing_shows(const struct dirent *entry)
     return *entry->d_name != '.';
 }
 
-static int listing_compare(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Describe why a name leads nowhere. git-annex leaves links to objects that are elsewhere. Returns
  * the -errno; a file that can be fetched is not -ENOENT. */
 static int describe_dangling(const char *path, const char *relative, int err, char *ret,
@@ -174,15 +169,15 @@ static int enter(const struct scan *scan, const struct level *level, const char 
 static int scan_name(const struct scan *scan, const struct level *level, uint32_t folder,
                      const struct dirent *entry, bool folders)
 {
-    char relative[PATH_MAX], path[PATH_MAX], error[PATH_MAX + 512];
+    char relative[PATH_MAX + NAME_MAX + 2], path[PATH_MAX], error[PATH_MAX + 512];
     const char *name = entry->d_name;
     struct stat st;
 
-    if (path_below(level->folder, name, relative) < 0 || path_below(level->path, name, path) < 0) {
+    snprintf(relative, sizeof(relative), "%s%s%s", level->folder, *level->folder ? "/" : "", name);
+    if (strlen(relative) >= PATH_MAX || path_below(level->path, name, path) < 0) {
         snprintf(error, sizeof(error), "%.200s...: expected a path of at most %d bytes, got more",
                  level->folder, PATH_MAX - 1);
-        return folders ? 0
-                       : source_list_add(&scan->listing->failed, level->folder, name, NULL, error);
+        return folders ? 0 : known_add_failed(scan->listing, relative, error, -EINVAL);
     }
     if (stat(path, &st) < 0) {
         int failure = describe_dangling(path, relative, errno, error, sizeof(error));
@@ -203,7 +198,7 @@ static int read_names(const struct scan *scan, const struct level *level, struct
     AUTO_CLOSE int fd = open(level->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r =
         fd < 0 ? -errno : within_check(&scan->source->within, fd, level->path, level->folder, d);
-    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, listing_compare);
+    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, alphasort);
 
     if (n < 0)
         r = -errno;
@@ -325,7 +320,7 @@ int source_listing(const struct source *source, int64_t now, struct known *local
 {
     bool far = source->remote->far;
 
-    if (source->only_file || (!source->remote->join && !far))
+    if (source->only_file || source->remote->ordered)
         return -EOPNOTSUPP;
     *ret = far ? known_of(source) : local;
     return far ? 0 : local_listing(source, now, local, d);

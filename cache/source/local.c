@@ -15,7 +15,6 @@
 #include "cache/disk/local_file.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/hf_local.h"
-#include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
 #include "cache/source/listing.h"
 #include "cache/source/path_transport.h"
@@ -46,7 +45,7 @@ int local_add_sides(const char *folder, const char *name, const char *const *sid
                 path_below(folder, side, path) < 0 || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
                 is_listed(ret, side))
                 continue;
-            r = source_list_add(ret, "", side, list_paths ? path : NULL, NULL);
+            r = source_list_add(ret, side, list_paths ? path : NULL, NULL, 0);
             if (r < 0)
                 return r;
         }
@@ -61,7 +60,7 @@ static int local_list(const struct source *source, const char *const *sides,
     int r;
 
     if (source->only_file) {
-        r = source_list_add(ret, "", source->only_file, NULL, NULL);
+        r = source_list_add(ret, source->only_file, NULL, NULL, 0);
 
         return r < 0 ? r : local_add_sides(source->root, source->only_file, sides, false, ret);
     }
@@ -88,16 +87,6 @@ int local_stage_new(struct source *source, const struct source_options *options,
     return r;
 }
 
-/* Others may have staged a file that this user may not read. */
-static int may_read(const char *real, const char *name, struct diag *d)
-{
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
-    int r = file_open(real, &fd, &st);
-
-    return r < 0 ? diag_set(d, r, "%s: %s", name, strerror(-r)) : 0;
-}
-
 /* Stage the file with its real path as URL: so it is staged once, whatever it is called, and it is
  * not opened if that path has links by then. */
 static int stage_path(struct stage *stage, const struct within *within, const char *path,
@@ -105,6 +94,7 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
 {
     struct remote_version version = {0};
     struct file_version local;
+    AUTO_CLOSE int fd = -1;
     char real[PATH_MAX];
     struct stat st;
     int r;
@@ -114,10 +104,12 @@ static int stage_path(struct stage *stage, const struct within *within, const ch
     if (!S_ISREG(st.st_mode))
         return diag_set(d, -EINVAL, "%s: expected a regular file", name);
     r = within_check_real(within, real, name, d);
-    if (r == 0 && stage_is_shared(stage))
-        r = may_read(real, name, d);
     if (r < 0)
         return r;
+    if (stage_is_shared(stage)) /* others may have staged a file that this user may not read */
+        r = file_open(real, &fd, &st);
+    if (r < 0)
+        return diag_set(d, r, "%s: %s", name, strerror(-r));
     local = file_version_of(&st);
     version.size = local.size;
     version.mtime = local.mtime;
@@ -178,13 +170,6 @@ static int local_open(const struct source *source, const struct source_entry *en
     return local_blob_open(source->stage, NULL, &source->within, path, relative, ret_blob, d);
 }
 
-static int local_join(const struct source *source, const struct joined_head *head,
-                      struct members *members, struct blob **ret, struct diag *d)
-{
-    return source->stage ? joined_staged(source, head, members, ret, d)
-                         : joined_local(source, head, members, ret, d);
-}
-
 /* There is no such file. XGBoost takes FILE?format=libsvm and FILE#CACHE, for which FILE is meant.
  */
 static int local_is_missing(const char *spec, int error, struct diag *d)
@@ -210,9 +195,6 @@ static int local_make(struct source *source, const char *spec, const struct sour
     struct stat st;
     int r;
 
-    source->spelled = strdup(spec);
-    if (!source->spelled)
-        return -ENOMEM;
     source->root = realpath(spec, NULL);
     if (!source->root || stat(source->root, &st) < 0)
         return local_is_missing(spec, errno, d);
@@ -227,7 +209,7 @@ static int local_make(struct source *source, const char *spec, const struct sour
     }
     r = roots_add(&source->roots, source->root);
     if (r == 0)
-        r = roots_add(&source->roots, source->spelled);
+        r = roots_add(&source->roots, spec);
     if (r == 0 && hf_cache_of_path(source->root, commit, blobs) && !access(blobs, F_OK)) {
         if (!source->commit)
             source->commit = strdup(commit);
@@ -276,15 +258,11 @@ static int file_make(struct source *source, const char *spec, const struct sourc
     return local_make(source, spec, options, d);
 }
 
-const struct remote remote_file = {.scheme = "file://",
-                                   .make = file_make,
-                                   .list = local_list,
-                                   .open = local_open,
-                                   .join = local_join,
-                                   .access = local_access};
-const struct remote remote_local = {.scheme = "",
-                                    .make = local_make,
-                                    .list = local_list,
-                                    .open = local_open,
-                                    .join = local_join,
-                                    .access = local_access};
+#define LOCAL_REMOTE(prefix, maker)                                                                \
+    {                                                                                              \
+        .scheme = prefix, .make = maker, .list = local_list, .open = local_open,                   \
+        .access = local_access                                                                     \
+    }
+
+const struct remote remote_file = LOCAL_REMOTE("file://", file_make);
+const struct remote remote_local = LOCAL_REMOTE("", local_make);

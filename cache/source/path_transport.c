@@ -34,11 +34,6 @@ struct path_transport {
     pthread_t thread[]; /* [threads] of [jobs] */
 };
 
-static struct path_transport *path_transport_of(struct transport *transport)
-{
-    return (struct path_transport *)transport;
-}
-
 static void unlink_locked(struct path_transport *t, struct transfer **at)
 {
     struct transfer *transfer = *at;
@@ -82,12 +77,6 @@ static bool is_version(const struct remote_version *version, const struct stat *
 
     file_version_print(&found, text);
     return !strcmp(version->etag, text);
-}
-
-static enum transfer_end say_changed(const struct transfer *transfer, struct diag *d)
-{
-    diag_set(d, -ESTALE, "%s: the file has changed since it was listed", transfer->url);
-    return TRANSFER_CHANGED;
 }
 
 static bool is_stopped(struct path_transport *t, const struct transfer *transfer)
@@ -142,8 +131,10 @@ static enum transfer_end read_pieces(struct path_transport *t, struct transfer *
         r = file_pread(fd, bytes, n, off);
         if (r == 0 && fstat(fd, &st) < 0)
             r = -errno;
-        if (r == -ESTALE || (r == 0 && !is_version(transfer->version, &st)))
-            return say_changed(transfer, d);
+        if (r == -ESTALE || (r == 0 && !is_version(transfer->version, &st))) {
+            diag_set(d, -ESTALE, "%s: the file has changed since it was listed", transfer->url);
+            return TRANSFER_CHANGED;
+        }
         if (r < 0)
             return fail(transfer, r, d);
         if (!transfer->data(transfer, bytes, n))
@@ -214,7 +205,7 @@ static int add_thread_locked(struct path_transport *t)
 
 static int path_start(struct transport *transport, struct transfer *transfer)
 {
-    struct path_transport *t = path_transport_of(transport);
+    struct path_transport *t = (struct path_transport *)transport;
     struct transfer **at;
     int r;
     LOCK_SCOPE(&t->lock);
@@ -235,7 +226,7 @@ static int path_start(struct transport *transport, struct transfer *transfer)
 
 static void path_stop(struct transport *transport, struct transfer *transfer)
 {
-    struct path_transport *t = path_transport_of(transport);
+    struct path_transport *t = (struct path_transport *)transport;
     LOCK_SCOPE(&t->lock);
 
     transfer->impl = STOP;
@@ -243,7 +234,7 @@ static void path_stop(struct transport *transport, struct transfer *transfer)
 
 static void path_rest(struct transport *transport)
 {
-    struct path_transport *t = path_transport_of(transport);
+    struct path_transport *t = (struct path_transport *)transport;
     unsigned n;
 
     lock_take(&t->lock);
@@ -261,7 +252,7 @@ static void path_rest(struct transport *transport)
 
 static void path_free(struct transport *transport)
 {
-    struct path_transport *t = path_transport_of(transport);
+    struct path_transport *t = (struct path_transport *)transport;
 
     path_rest(transport);
     pthread_cond_destroy(&t->wake);

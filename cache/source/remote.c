@@ -10,6 +10,8 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "cache/http/credentials.h"
+#include "cache/http/url.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/joined.h"
 #include "cache/source/joined_transport.h"
@@ -26,8 +28,7 @@ static unsigned fit_descriptors(struct stage_options *options)
     return options->small_jobs;
 }
 
-/* A file is not the one that was listed. A thread of the transport calls it. */
-static void remote_forget(void *user)
+void source_forget(void *user)
 {
     struct source *source = user;
 
@@ -65,7 +66,7 @@ int remote_connect(struct source *source, const struct source_options *options,
     r = http_new(&how, &source->http, d);
     if (r < 0)
         return r;
-    http_transport(source->http)->changed = remote_forget;
+    http_transport(source->http)->changed = source_forget;
     http_transport(source->http)->changed_user = source;
     r = joined_transport_new(http_transport(source->http), jobs, &source->joins);
     if (r == 0)
@@ -80,21 +81,14 @@ int remote_connect(struct source *source, const struct source_options *options,
 int remote_set_file(struct source *source, const char *name, const char *url,
                     const struct remote_version *version)
 {
-    source->only_file = strdup(name);
-    if (!source->only_file)
-        return -ENOMEM;
-    if (!url || !strchr(url, '?')) { /* a query belongs to this one file */
-        int r = beside_new(&source->beside);
+    int r = text_copy(name, &source->only_file);
 
-        if (r < 0)
-            return r;
-    }
-    if (url) {
-        source->known.only_url = strdup(url);
-        if (!source->known.only_url)
-            return -ENOMEM;
-    }
-    return known_add(&source->known, name, version);
+    if (r == 0)
+        r = text_copy(url, &source->known.only_url);
+    /* A query belongs to this one file. A hub counts names that are guessed. */
+    if (r == 0 && !source->remote->pinned && (!url || !strchr(url, '?')))
+        r = beside_new(&source->beside);
+    return r < 0 ? r : known_add(&source->known, name, version);
 }
 
 /* List the names that side files of the one file may have. */
@@ -111,7 +105,7 @@ static int add_side_names(const struct source *source, const char *const *sides,
             if (snprintf(side, sizeof(side), "%.*s%s%s", (int)unpacked_name_len(name), name,
                          sides[i], packed) >= (int)sizeof(side))
                 continue;
-            r = source_list_add(ret, "", side, NULL, NULL);
+            r = source_list_add(ret, side, NULL, NULL, 0);
             if (r == 0)
                 r = remote_url(source, side, &ret->entry[ret->n - 1].url);
             if (r < 0)
@@ -177,33 +171,24 @@ int remote_open(const struct source *source, const struct source_entry *entry,
         ret_blob, d);
 }
 
-/* The host of a URL that url_clean() has made, without its port. */
-static void host_of(const char *url, char *ret, size_t capacity)
-{
-    const char *host = strstr(url, "://") + 3;
-    size_t len = strcspn(host, "/?");
-
-    for (size_t at = len; at-- > 0 && host[at] != ']';)
-        if (host[at] == ':')
-            len = at;
-    snprintf(ret, capacity, "%.*s", (int)min_u64(len, 255), host);
-}
-
-void remote_netrc(const struct source *source, char *ret, size_t capacity)
+void source_credentials(const struct source *source, char *ret, size_t capacity)
 {
     char host[256];
 
-    host_of(source->root, host, sizeof(host));
-    if (http_sends_user(source->http))
+    *ret = '\0';
+    if (source->credentials) {
+        credentials_origin(source->credentials, ret, capacity);
+    } else if (source->http && http_sends_user(source->http)) {
+        url_host(source->root, host, sizeof(host));
         snprintf(ret, capacity, "machine %s of ~/.netrc", host);
+    }
 }
 
 const char *remote_advice(const struct source *source, int r, char ret[static REMOTE_ADVICE_SIZE])
 {
-    char origin[300] = "";
+    char origin[300];
 
-    if (source->remote->credentials)
-        source->remote->credentials(source, origin, sizeof(origin));
+    source_credentials(source, origin, sizeof(origin));
     *ret = '\0';
     if (r == -EPERM || r == -EACCES)
         snprintf(ret, REMOTE_ADVICE_SIZE, *origin ? "; it was asked as %s%s" : "; %s%s",

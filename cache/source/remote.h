@@ -41,10 +41,6 @@ int remote_stat(struct source *source, bool *ret_asked, struct diag *d);
 /* The same for the files in list; a failure becomes the file's error. 0 or -ENOMEM. */
 int remote_stat_list(const struct source *source, struct source_list *list);
 
-/* For list_beside(): end a list that was made in a source of its own, which is released. r: 1, or
- * why there is none. Returns what list_beside() does. */
-int remote_end_beside(struct source *source, int r, struct source_list *ret);
-
 /* ---- remote.c ---- */
 
 /* Make http and stage, replacing existing ones. signer: NULL: requests are not signed. */
@@ -60,7 +56,6 @@ int remote_list_known(const struct source *source, const char *const *sides,
                       struct source_list *ret, struct diag *d);
 int remote_open(const struct source *source, const struct source_entry *entry,
                 struct blob **ret_blob, struct diag *d);
-void remote_netrc(const struct source *source, char *ret, size_t capacity); /* credentials() */
 
 /* Advice against -EPERM (401) and -EACCES (403) of a server; "": none. */
 #define REMOTE_ADVICE_SIZE 400

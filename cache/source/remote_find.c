@@ -13,11 +13,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <search.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/lock.h"
+#include "base/search.h"
 #include "cache/http/url.h"
 #include "cache/source/remote.h"
 
@@ -33,10 +33,9 @@ struct beside {
     /* Belong to the thread that has the turn: */
     bool looked;             /* a listing was looked for */
     bool listed;             /* there is a listing: */
-    struct source_list list; /* sorted */
+    struct source_list list; /* sorted; without a listing: those that were asked for (version NULL,
+                                failure -ENOENT: it is not there) */
     size_t ahead;            /* files to ask for next */
-    void *asked; /* without a listing: a tree of struct source_entry by their URLs, each asked for;
-                    version NULL, failure -ENOENT: it is not there */
 };
 
 int beside_new(struct beside **ret)
@@ -52,22 +51,10 @@ int beside_new(struct beside **ret)
     return 0;
 }
 
-static void asked_free(void *asked)
-{
-    source_entry_release(asked);
-    free(asked);
-}
-
-static int compare_asked(const void *a, const void *b)
-{
-    return strcmp(((const struct source_entry *)a)->url, ((const struct source_entry *)b)->url);
-}
-
 void beside_free(struct beside *beside)
 {
     if (!beside)
         return;
-    tdestroy(beside->asked, asked_free);
     source_list_release(&beside->list);
     pthread_cond_destroy(&beside->changed);
     lock_release(&beside->lock);
@@ -106,63 +93,78 @@ static int beside_ask(const struct source *source, struct source_entry *entry, s
     return r;
 }
 
-static int find_listed(const struct source *source, struct beside *beside, const char *path,
-                       struct source_entry *ret, struct diag *d)
+/* Add a file that is to be asked for to a sorted list. 0 or -ENOMEM. */
+static int beside_add(const struct source *source, struct source_list *list, const char *path,
+                      struct source_entry **ret)
 {
-    const struct source_list *list = &beside->list;
-    struct source_entry *entry = source_list_find(list, path);
-    int r = 0;
+    struct source_entry entry;
+    size_t at, n = list->n;
+    int r = source_list_add(list, path, NULL, NULL, 0);
 
-    if (!entry)
-        return -ENOENT;
-    if (!entry->version && !entry->error) {
-        size_t left = (size_t)(list->entry + list->n - entry);
-
-        r = beside_ask(source, entry, (size_t)min_u64(beside->ahead, left), d);
-        if (beside->ahead < AHEAD_MOST)
-            beside->ahead *= 2;
+    if (r < 0)
+        return r;
+    entry = list->entry[n];
+    list->n = n;
+    if (remote_url(source, path, &entry.url) < 0) {
+        source_entry_release(&entry);
+        return -ENOMEM;
     }
-    return r < 0 ? r : source_entry_copy(entry, ret);
+    at = SEARCH(n, i, source_entry_compare(&list->entry[i], &entry) < 0);
+    memmove(&list->entry[at + 1], &list->entry[at], (n - at) * sizeof(entry));
+    list->entry[at] = entry;
+    list->n++;
+    *ret = &list->entry[at];
+    return 0;
 }
 
-/* Ask the server, unless it was asked before. */
-static int find_asked(const struct source *source, struct beside *beside, const char *path,
-                      struct source_entry *ret, struct diag *d)
+/* List the files next to SOURCE. 0; -ENOMEM; or another -errno: they cannot be known. */
+static int list_beside(const struct source *first, struct source_list *ret)
 {
-    const char *slash = strrchr(path, '/');
-    AUTO_SOURCE_LIST struct source_list one = {0};
-    AUTO_FREE char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
-    struct diag why = DIAG_INIT;
-    struct source_entry **found;
-    int r = folder ? source_list_add(&one, folder, slash ? slash + 1 : path, NULL, NULL) : -ENOMEM;
+    struct source source = {.remote = first->remote,
+                            .cache = first->cache,
+                            .root = first->root,
+                            .base = first->base,
+                            .http = first->http,
+                            .listing = first->listing,
+                            .credentials = first->credentials,
+                            .indexes = true}; /* no list next to the data is used */
+    int r = first->remote->list_beside ? first->remote->list_beside(&source) : 0;
 
+    r = r > 0 ? known_sort(&source.known) : r < 0 ? r : -ENOENT;
     if (r == 0)
-        r = remote_url(source, path, &one.entry->url);
-    found = r == 0 ? tsearch(one.entry, &beside->asked, compare_asked) : NULL;
-    if (!found)
-        return -ENOMEM;
-    if (*found == one.entry)
-        one = (struct source_list){0}; /* the tree has it */
-    if (!(*found)->version && (*found)->failure != -ENOENT)
-        r = beside_ask(source, *found, 1, &why);
-    if (r < 0 && r != -ENOENT)
-        return diag_set(d, r, "%s", diag_text(&why, r));
-    return (*found)->version ? source_entry_copy(*found, ret) : -ENOENT;
+        r = known_list(&source, &source.known, NULL, ret);
+    text_release(&source.note);
+    known_release(&source.known);
+    return r;
 }
 
 static int find_in_turn(const struct source *source, struct beside *beside, const char *path,
                         struct source_entry *ret, struct diag *d)
 {
-    if (!beside->looked) {
-        int r =
-            source->remote->list_beside ? source->remote->list_beside(source, &beside->list) : 0;
+    struct source_list *list = &beside->list;
+    struct source_entry *entry;
+    struct diag why = DIAG_INIT;
+    int r = beside->looked ? 0 : list_beside(source, list);
 
-        if (r < 0)
-            return r;
-        beside->looked = true;
-        beside->listed = r > 0;
+    if (r == -ENOMEM)
+        return r;
+    beside->listed = beside->looked ? beside->listed : r == 0;
+    beside->looked = true;
+    entry = source_list_find(list, path);
+    r = !entry ? beside->listed ? -ENOENT : beside_add(source, list, path, &entry) : 0;
+    if (r < 0)
+        return r;
+    if (!entry->version && !entry->error && (beside->listed || entry->failure != -ENOENT)) {
+        size_t left = (size_t)(list->entry + list->n - entry);
+
+        r = beside_ask(source, entry, beside->listed ? (size_t)min_u64(beside->ahead, left) : 1,
+                       &why);
+        if (beside->ahead < AHEAD_MOST)
+            beside->ahead *= 2;
     }
-    return (beside->listed ? find_listed : find_asked)(source, beside, path, ret, d);
+    if (r < 0 && (beside->listed || r != -ENOENT))
+        return diag_set(d, r, "%s", diag_text(&why, r));
+    return entry->version || entry->error ? source_entry_copy(entry, ret) : -ENOENT;
 }
 
 /* Find the file at path, relative to the folder of SOURCE. 0, and the caller releases *ret;
@@ -181,15 +183,6 @@ static int beside_find(const struct source *source, const char *path, struct sou
 }
 
 /* ---- what a path means ---- */
-
-/* Find the file at path, relative to the folder of SOURCE. 0, -ENOENT, or -errno. */
-static int find(const struct source *source, const char *path, struct source_entry *ret,
-                struct diag *d)
-{
-    int r = known_find(source, path, ret);
-
-    return r == -ENOENT && source->beside ? beside_find(source, path, ret, d) : r;
-}
 
 /* What is looked for. */
 struct sought {
@@ -219,10 +212,13 @@ static int look_on_server(void *user, const char *path)
 {
     const struct sought *s = user;
     size_t len = s->root[1] ? strlen(s->root) : 0;
-    int r = -ENOENT;
+    int r;
 
-    if (!strncmp(path, s->root, len) && path[len] == '/' && path[len + 1])
-        r = find(s->source, path + len + 1, s->ret, s->d);
+    if (strncmp(path, s->root, len) != 0 || path[len] != '/' || !path[len + 1])
+        return 0;
+    r = known_find(s->source, path + len + 1, s->ret);
+    if (r == -ENOENT && s->source->beside)
+        r = beside_find(s->source, path + len + 1, s->ret, s->d);
     return r == 0 ? 1 : r == -ENOENT ? 0 : r;
 }
 

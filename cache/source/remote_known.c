@@ -125,19 +125,6 @@ int remote_use_sums(struct source *source, const struct text *sums, bool lists, 
     return 0;
 }
 
-int remote_end_beside(struct source *source, int r, struct source_list *ret)
-{
-    if (r > 0)
-        r = known_sort(&source->known);
-    else if (r == 0)
-        r = -ENOENT;
-    if (r == 0)
-        r = known_list(source, &source->known, NULL, ret);
-    text_release(&source->note);
-    known_release(&source->known);
-    return r == 0 ? 1 : r == -ENOMEM ? r : 0;
-}
-
 /* ---- versions ---- */
 
 int remote_stat_list(const struct source *source, struct source_list *list)
@@ -187,7 +174,7 @@ static void sized_release(struct sized *sized)
  */
 static void set_unversioned(struct source *source, size_t file)
 {
-    const uint8_t *sha256 = known_sha256(&source->known, file);
+    const uint8_t *sha256 = sum_at(source->known.sha256, file);
     struct member *member = &source->known.files.member[file];
 
     member->version[0] = stage_own_number(source->stage);
@@ -240,7 +227,7 @@ static int stat_some(struct source *source, size_t *at, struct sized *sized, boo
     for (; r == 0 && *at < known->files.n && asking->n < STAT_AT_ONCE; ++*at) {
         sized->keep[*at] = 1;
         sized->size[*at] = members_size(&known->files, *at);
-        if (known_has_version(known, *at) && !source_asks_all(source))
+        if (known->files.member[*at].more && !source_asks_all(source))
             continue;
         asking->number[asking->n] = *at;
         r = known_url(source, &known->files, *at, &asking->file[asking->n++].url);
@@ -264,7 +251,7 @@ static void note_unversioned(struct source *source)
         struct remote_version version;
 
         n += joined_version_get(&known->files, i, &version) && !remote_version_is_known(&version) &&
-             !known_sha256(known, i);
+             !sum_at(known->sha256, i);
     }
     if (n)
         remote_note(source,

@@ -82,32 +82,22 @@ static int choose_endpoint(const struct s3 *s3, char **ret)
     for (size_t i = 0; i < ARRAY_LEN(names) && !chosen; i++)
         chosen = environment(names[i]);
     if (!chosen && !s3->options->anonymous) {
-        r = credentials_endpoint(s3->source->impl, ret);
+        r = credentials_endpoint(s3->source->credentials, ret);
         return r < 0 ? r : 0;
     }
-    *ret = chosen ? strdup(chosen) : NULL;
-    return chosen && !*ret ? -ENOMEM : 0;
+    return text_copy(chosen, ret);
 }
 
 static int find_endpoint(struct s3 *s3, struct diag *d)
 {
     AUTO_FREE char *named = NULL;
-    struct url_parts at;
-    size_t len;
     int r = choose_endpoint(s3, &named);
 
     if (r < 0 || !named)
         return r;
     if (strncasecmp(named, "http://", 7) != 0 && strncasecmp(named, "https://", 8) != 0)
         return diag_set(d, -EINVAL, "endpoint: expected a URL with http:// or https://");
-    r = url_clean(named, &s3->endpoint, &at, d);
-    if (r < 0)
-        return r;
-    if (s3->endpoint[at.query])
-        return diag_set(d, -EINVAL, "endpoint: expected a URL without a query");
-    for (len = at.query; len > at.path && s3->endpoint[len - 1] == '/'; len--)
-        s3->endpoint[len - 1] = '\0';
-    return 0;
+    return url_endpoint(named, "endpoint", &s3->endpoint, d);
 }
 
 /* The URL of the bucket at AWS. Bucket names with dots do not match AWS's certificates as host
@@ -129,7 +119,7 @@ static int make_url(struct s3 *s3)
     free(s3->source->base);
     s3->source->base = NULL;
     if (!s3->endpoint) {
-        r = make_aws_url(s3, credentials_region(s3->source->impl), &s3->url);
+        r = make_aws_url(s3, credentials_region(s3->source->credentials), &s3->url);
     } else if (s3->options->virtual_host) {
         size_t host = (size_t)(strstr(s3->endpoint, "://") + 3 - s3->endpoint);
 
@@ -148,15 +138,6 @@ static int make_url(struct s3 *s3)
 
 /* ---- the listing ---- */
 
-/* Add an object whose key begins with a prefix of that length. */
-static int add_object(struct source *source, const struct s3_object *object, size_t prefix_len)
-{
-    const char *path = object->key + prefix_len;
-    size_t len = strlen(path);
-
-    return !len || path[len - 1] == '/' ? 0 : remote_add(source, path, &object->version);
-}
-
 static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d)
 {
     const struct s3 *s3 = walk->user;
@@ -164,8 +145,12 @@ static int walk_use(struct s3_walk *walk, const struct s3_object *object, size_t
     size_t len = strlen(walk->prefix);
     int r = 0;
 
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = add_object(s3->source, &object[i], len);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        const char *path = object[i].key + len;
+
+        if (*path && path[strlen(path) - 1] != '/')
+            r = remote_add(s3->source, path, &object[i].version);
+    }
     if (r == 0 && known->files.n + known->failed.n > s3->most)
         return diag_set(d, -E2BIG,
                         "%s: expected at most %zu objects, got more; name a longer prefix",
@@ -209,12 +194,12 @@ static int walk_failed(struct s3_walk *walk, int r, const struct text *answer,
                        const struct diag *why, struct diag *d)
 {
     struct s3 *s3 = walk->user;
-    const char *region = credentials_region(s3->source->impl),
+    const char *region = credentials_region(s3->source->credentials),
                *at = s3->endpoint ? s3->endpoint : "AWS";
     struct s3_error e = {.code = ""};
     char origin[400];
 
-    credentials_origin(s3->source->impl, origin, sizeof(origin));
+    credentials_origin(s3->source->credentials, origin, sizeof(origin));
     if (!answer->data || !s3_error_parse(answer->data, answer->len, &e))
         return diag_set(d, r, "%s: %s%s%s", s3->shown, diag_text(why, r),
                         r == -EACCES ? "; credentials: " : "", r == -EACCES ? origin : "");
@@ -351,43 +336,40 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
 /* SOURCE is an object: list the folder that it is in, if that is not too large. */
 static int ask_all(struct source *source, struct diag *d);
 
-int s3_list_beside(const struct source *first, struct source_list *ret)
+int s3_list_beside(struct source *source)
 {
-    struct source source = {.remote = first->remote,
-                            .cache = first->cache,
-                            .root = first->root,
-                            .base = first->base,
-                            .http = first->http,
-                            .listing = first->listing,
-                            .impl = first->impl};
-    struct s3 s3 = {.source = &source, .dialect = &aws, .most = BESIDE_MOST};
+    struct s3 s3 = {.source = source, .dialect = &aws, .most = BESIDE_MOST};
     /* "s3://bucket/folder/" */
-    const char *slash = strchr(first->root + strlen(first->remote->scheme), '/');
+    const char *slash = strchr(source->root + strlen(source->remote->scheme), '/');
     bool any;
     int r = list_folder(&s3, slash ? slash + 1 : "", &any, NULL);
 
     if (r == 0)
-        r = ask_all(&source, NULL);
-    return remote_end_beside(&source, r == 0 ? 1 : r, ret);
+        r = ask_all(source, NULL);
+    return r < 0 ? r : 1;
+}
+
+static int s3_object_url(const struct s3 *s3, const char *key, char **ret)
+{
+    AUTO_TEXT struct text url = {0};
+
+    text_add(&url, "%s/", s3->url);
+    http_encode(&url, key, true);
+    return text_finish(&url, ret, NULL);
 }
 
 /* SOURCE is an object: set its folder. */
 static int set_folder(struct s3 *s3, const char *prefix, size_t len)
 {
-    AUTO_FREE char *folder = strndup(prefix, len), *encoded = NULL;
+    AUTO_FREE char *folder = strndup(prefix, len);
     struct source *source = s3->source;
-    int r = folder ? http_encode(folder, true, &encoded) : -ENOMEM;
 
     free(source->base);
     free(source->root);
     source->base = source->root = NULL;
-    if (r < 0)
-        return r;
-    if (text_print(&source->base, "%s/%s", s3->url, encoded) < 0)
-        return -ENOMEM;
-    if (text_print(&source->root, "%s%s/%s", source->remote->scheme, s3->bucket, folder) < 0)
-        return -ENOMEM;
-    return 0;
+    return !folder || s3_object_url(s3, folder, &source->base) < 0
+               ? -ENOMEM
+               : text_print(&source->root, "%s%s/%s", source->remote->scheme, s3->bucket, folder);
 }
 
 /* Get the version of the object that SOURCE names. A user without the right to list may still read
@@ -395,7 +377,7 @@ static int set_folder(struct s3 *s3, const char *prefix, size_t len)
 static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, struct diag *d)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
-    AUTO_FREE char *url = NULL, *encoded = NULL;
+    AUTO_FREE char *url = NULL;
     struct http_file file;
     struct s3_walk walk;
     int r = 0;
@@ -411,9 +393,7 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
     }
     if (listed)
         return diag_set(d, -ENOENT, "%s: expected keys that begin with this, got none", s3->shown);
-    r = http_encode(s3->prefix, true, &encoded);
-    if (r == 0)
-        r = text_print(&url, "%s/%s", s3->url, encoded);
+    r = s3_object_url(s3, s3->prefix, &url);
     if (r < 0)
         return r;
     file = (struct http_file){.url = url};
@@ -427,8 +407,7 @@ static int stat_object(struct s3 *s3, bool listed, struct remote_version *ret, s
 static int open_object(struct s3 *s3, bool listed, struct diag *d)
 {
     struct remote_version version = {0};
-    const char *slash = strrchr(s3->prefix, '/');
-    const char *name = slash ? slash + 1 : s3->prefix, *wrong = name_wrong(name);
+    const char *name = path_name(s3->prefix), *wrong = name_wrong(name);
     int r = stat_object(s3, listed, &version, d);
 
     if (r == 0 && wrong)
@@ -444,14 +423,12 @@ static int use_sums(struct s3 *s3)
 {
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
-    char *url = NULL;
     size_t n;
     int r;
 
     if (known_index(&s3->source->known, "SHA256SUMS") == s3->source->known.files.n)
         return 0;
-    remote_url(s3->source, "SHA256SUMS", &url);
-    r = http_get_text(s3->source->http, url, REMOTE_TEXT_MOST, &sums, NULL, &why);
+    r = http_ahead_take(remote_ask(s3->source, "SHA256SUMS"), &sums, NULL, &why);
     if (r == 0)
         return sums.len ? remote_use_sums(s3->source, &sums, false, &n) : 0;
     remote_note(s3->source, "SHA256SUMS: not used: %s", diag_text(&why, r));
@@ -498,16 +475,16 @@ static int connect_and_open(struct s3 *s3, struct diag *d)
 
     known_release(&source->known);
     if (r == 0)
-        r = remote_connect(source, s3->options, credentials_signer(source->impl), d);
+        r = remote_connect(source, s3->options, credentials_signer(source->credentials), d);
     if (r < 0)
         return r;
     if (!s3->dialect->endpoint) /* roles of AWS's machines mean nothing to others */
-        credentials_set_http(source->impl, source->http);
+        credentials_set_http(source->credentials, source->http);
     r = s3_open_any(s3, d);
     return r < 0 ? r : ask_all(source, d);
 }
 
-static int make_credentials(const struct s3 *s3, struct credentials **ret, struct diag *d)
+static int make_credentials(const struct s3 *s3, struct diag *d)
 {
     const struct source_options *options = s3->options;
     AUTO_FREE char *payer = NULL;
@@ -531,7 +508,7 @@ static int make_credentials(const struct s3 *s3, struct credentials **ret, struc
                                                          .header = payer,
                                                          .google = s3->dialect->google,
                                                          .anonymous = options->anonymous},
-                           ret, d);
+                           &s3->source->credentials, d);
 }
 
 int s3_make_as(struct source *source, const char *spec, const struct source_options *options,
@@ -543,13 +520,11 @@ int s3_make_as(struct source *source, const char *spec, const struct source_opti
                     .dialect = dialect,
                     .most = OBJECTS_MOST,
                     .keeps = true};
-    struct credentials *credentials = NULL;
     struct diag why = DIAG_INIT;
     int r = s3_split(&s3, spec, d);
 
     if (r == 0)
-        r = make_credentials(&s3, &credentials, d);
-    source->impl = credentials;
+        r = make_credentials(&s3, d);
     if (r == 0)
         r = find_endpoint(&s3, d);
     if (r < 0)
@@ -557,7 +532,7 @@ int s3_make_as(struct source *source, const char *spec, const struct source_opti
     r = connect_and_open(&s3, &why);
     if (r < 0 && *s3.region) {
         remote_note(source, "%s: is in region %s", s3.shown, s3.region);
-        credentials_set_region(credentials, s3.region);
+        credentials_set_region(source->credentials, s3.region);
         why = DIAG_INIT;
         r = connect_and_open(&s3, &why);
     }
@@ -570,22 +545,10 @@ static int s3_make(struct source *source, const char *spec, const struct source_
     return s3_make_as(source, spec, options, &aws, d);
 }
 
-void s3_credentials(const struct source *source, char *ret, size_t capacity)
-{
-    credentials_origin(source->impl, ret, capacity);
-}
-
-void s3_release_impl(struct source *source)
-{
-    credentials_free(source->impl);
-}
-
 const struct remote remote_s3 = {.scheme = "s3://",
                                  .help = "s3://BUCKET/PREFIX",
                                  .make = s3_make,
                                  .list_beside = s3_list_beside,
-                                 .credentials = s3_credentials,
-                                 .release = s3_release_impl,
                                  .far = true,
                                  .etag_suffices = true,
                                  .paths_decoded = true};

@@ -21,8 +21,6 @@ int s3_make_as(struct source *source, const char *spec, const struct source_opti
                const struct s3_dialect *dialect, struct diag *d);
 
 /* For its table of functions. */
-int s3_list_beside(const struct source *source, struct source_list *ret);
-void s3_credentials(const struct source *source, char *ret, size_t capacity);
-void s3_release_impl(struct source *source);
+int s3_list_beside(struct source *source);
 
 #endif

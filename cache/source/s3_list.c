@@ -39,9 +39,7 @@ void s3_page_release(struct s3_page *page)
     for (size_t i = 0; i < page->n; i++)
         free(page->object[i].key);
     free(page->object);
-    for (size_t i = 0; i < page->n_prefixes; i++)
-        free(page->prefix[i]);
-    free(page->prefix);
+    texts_release(&page->prefix);
     free(page->token);
     *page = (struct s3_page){0};
 }
@@ -115,14 +113,6 @@ static int end_object(struct reading *reading)
     return 0;
 }
 
-static int add_prefix(struct s3_page *page, struct xml_element *element)
-{
-    if (array_capacity(&page->prefix, page->n_prefixes, sizeof(*page->prefix)) < 0)
-        return -ENOMEM;
-    page->prefix[page->n_prefixes++] = TAKE_PTR(element->text);
-    return 0;
-}
-
 static int read_element(void *user, struct xml_element *element)
 {
     struct reading *reading = user;
@@ -135,7 +125,7 @@ static int read_element(void *user, struct xml_element *element)
     else if (!element->text)
         return 0;
     else if (!strcmp(above, "CommonPrefixes") && !strcmp(element->name, "Prefix"))
-        return add_prefix(&reading->page, element);
+        return texts_add(&reading->page.prefix, element->text);
     else if (element->depth == 2)
         reading->wrong = read_top(reading, element);
     else if (!strcmp(above, "Contents"))
@@ -158,8 +148,8 @@ static int decode_keys(struct reading *reading)
 
     for (size_t i = 0; reading->encoded && right && i < page->n; i++)
         right = decode_key(page->object[i].key);
-    for (size_t i = 0; reading->encoded && right && i < page->n_prefixes; i++)
-        right = decode_key(page->prefix[i]);
+    for (size_t i = 0; reading->encoded && right && i < page->prefix.n; i++)
+        right = decode_key(page->prefix.text[i]);
     if (right)
         return 0;
     reading->wrong = "percent-encoded bytes in Key";
@@ -193,10 +183,10 @@ int s3_page_parse(const char *xml, size_t len, const char *what, struct s3_page 
     return 0;
 }
 
-uint64_t s3_page_hash(const char *xml, size_t len)
+uint64_t s3_page_hash(const void *page, size_t len)
 {
     static const char begin[] = "<Contents>", more[] = "<NextContinuationToken>";
-    const char *first = memmem(xml, len, begin, strlen(begin)), *last = first;
+    const char *xml = page, *first = memmem(xml, len, begin, strlen(begin)), *last = first;
     const char *end = xml + len, *next;
     bool has_more;
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "base/scope.h"
+#include "base/text.h"
 #include "cache/stage/transport.h"
 
 struct s3_object {
@@ -18,14 +18,13 @@ struct s3_object {
 struct s3_page {
     struct s3_object *object; /* [n] */
     size_t n;
-    char **prefix; /* [n_prefixes] of a listing by folders: decoded, '/' at their ends */
-    size_t n_prefixes;
-    char *token; /* of the next page; NULL: this is the last one */
+    struct texts prefix; /* of a listing by folders: decoded, '/' at their ends */
+    char *token;         /* of the next page; NULL: this is the last one */
 };
 
 /* A hash of the objects that a page lists, and of whether there are more. Pages with the same one
  * list the same objects in the same versions: tokens and times of the request do not count. */
-uint64_t s3_page_hash(const char *xml, size_t len);
+uint64_t s3_page_hash(const void *page, size_t len);
 
 /* 0 and a page that the caller releases; -EBADMSG with the reason in d, or -ENOMEM. what: for
  * messages. */

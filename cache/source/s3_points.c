@@ -9,45 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/text.h"
+#include "base/search.h"
 
 #define POINTS_MOST 64 /* ranges; each costs a page at most */
 
-int s3_points_add(struct s3_points *points, const char *key)
+void s3_points_thin(struct texts *points, const char *after)
 {
-    if (array_capacity(&points->key, points->n, sizeof(*points->key)) < 0)
-        return -ENOMEM;
-    points->key[points->n] = strdup(key);
-    return points->key[points->n++] ? 0 : -ENOMEM;
-}
+    size_t before, n, kept = 0;
 
-void s3_points_release(struct s3_points *points)
-{
-    for (size_t i = 0; i < points->n; i++)
-        free(points->key[i]);
-    free(points->key);
-    *points = (struct s3_points){0};
-}
-
-void s3_points_thin(struct s3_points *points, const char *after)
-{
-    size_t n = 0, kept = 0;
-
-    if (points->n)
-        qsort(points->key, points->n, sizeof(*points->key), texts_compare);
+    texts_sort(points, 0);
+    before = SEARCH(points->n, i, strcmp(points->text[i], after) <= 0);
+    n = points->n - before;
     for (size_t i = 0; i < points->n; i++) {
-        if (strcmp(points->key[i], n ? points->key[n - 1] : after) > 0)
-            points->key[n++] = points->key[i];
+        size_t k = i - before;
+
+        if (i >= before && (n <= POINTS_MOST || k * POINTS_MOST / n != (k + 1) * POINTS_MOST / n))
+            points->text[kept++] = points->text[i];
         else
-            free(points->key[i]);
-    }
-    points->n = n;
-    for (size_t i = 0; i < n; i++) {
-        if (n <= POINTS_MOST || i * POINTS_MOST / n != (i + 1) * POINTS_MOST / n)
-            points->key[kept++] = points->key[i];
-        else
-            free(points->key[i]);
+            free(points->text[i]);
     }
     points->n = kept;
 }
@@ -81,7 +60,7 @@ static void find_varying(const struct s3_page *page, size_t from, bool varies[st
 }
 
 int s3_points_guess(const char *prefix, const struct s3_page *page, const char *upto,
-                    struct s3_points *ret)
+                    struct texts *ret)
 {
     const char *first = page->n ? page->object[0].key : "", *last;
     size_t same = 0, start = strlen(prefix);
@@ -104,7 +83,7 @@ int s3_points_guess(const char *prefix, const struct s3_page *page, const char *
                 return -ENOMEM;
             point[i] = (char)c;
             if (!upto || strcmp(point, upto) < 0)
-                r = s3_points_add(ret, point);
+                r = texts_add(ret, point);
         }
     }
     return r;

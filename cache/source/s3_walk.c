@@ -23,25 +23,14 @@
 
 /* ---- pages ---- */
 
-/* Add a parameter, which comes in the order that signing needs. */
-static int s3_walk_add_parameter(struct text *url, const char *name, const char *value)
-{
-    AUTO_FREE char *encoded = NULL;
-    int r = value ? http_encode(value, false, &encoded) : 0;
-
-    if (r == 0 && value)
-        text_add(url, "%c%s=%s", memchr(url->data, '?', url->len) ? '&' : '?', name, encoded);
-    return r;
-}
-
 int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **ret)
 {
     AUTO_TEXT struct text url = {0};
-    char most[16];
-    int r = 0;
+    char most[16], joint = '?';
 
     snprintf(most, sizeof(most), "%u", q->most);
     const char *const parameters[][2] = {
+        /* in the order that signing needs */
         {"continuation-token", q->token},
         {"delimiter", q->delimiter},
         {"encoding-type", "url"},
@@ -52,25 +41,34 @@ int s3_walk_url(const struct s3_walk *walk, const struct s3_question *q, char **
     };
 
     text_add(&url, "%s", walk->listing);
-    for (size_t i = 0; i < ARRAY_LEN(parameters) && r == 0; i++)
-        r = url.failed ? -ENOMEM : s3_walk_add_parameter(&url, parameters[i][0], parameters[i][1]);
-    return r < 0 ? r : text_finish(&url, ret, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        if (!parameters[i][1])
+            continue;
+        text_add(&url, "%c%s=", joint, parameters[i][0]);
+        http_encode(&url, parameters[i][1], false);
+        joint = '&';
+    }
+    return text_finish(&url, ret, NULL);
 }
 
-/* What came of a request: an error has a body. */
-static int s3_walk_result(struct s3_walk *walk, int r, const struct text *text,
-                          const struct diag *why, struct diag *d)
+/* Ask for a page. NULL: no memory. */
+static struct http_ahead *s3_walk_ask(const struct s3_walk *walk,
+                                      const struct s3_question *question)
 {
-    return r < 0 && r != -ENOMEM ? walk->failed(walk, r, text, why, d) : r;
+    char *url = NULL;
+
+    s3_walk_url(walk, question, &url);
+    return http_ahead_start(walk->http, url, REMOTE_TEXT_MOST, 0);
 }
 
 /* Get the page that was asked for. */
-static int s3_walk_take(struct s3_walk *walk, struct http_ahead **asked, struct text *ret,
+static int s3_walk_take(struct s3_walk *walk, struct http_ahead *asked, struct text *ret,
                         struct diag *d)
 {
     struct diag why = DIAG_INIT;
+    int r = http_ahead_take(asked, ret, NULL, &why);
 
-    return s3_walk_result(walk, http_ahead_take(TAKE_PTR(*asked), ret, NULL, &why), ret, &why, d);
+    return r < 0 && r != -ENOMEM ? walk->failed(walk, r, ret, &why, d) : r;
 }
 
 static int s3_walk_parse(const struct s3_walk *walk, const struct text *text, struct s3_page *ret,
@@ -79,24 +77,11 @@ static int s3_walk_parse(const struct s3_walk *walk, const struct text *text, st
     return s3_page_parse(text->data ? text->data : "", text->len, walk->shown, ret, d);
 }
 
-/* Get a page with no other under way. */
-static int s3_walk_text(struct s3_walk *walk, const struct s3_question *question, struct text *ret,
-                        struct diag *d)
-{
-    struct diag why = DIAG_INIT;
-    char *url;
-    int r = s3_walk_url(walk, question, &url);
-
-    if (r == 0)
-        r = http_get_text(walk->http, url, REMOTE_TEXT_MOST, ret, NULL, &why);
-    return s3_walk_result(walk, r, ret, &why, d);
-}
-
 int s3_walk_get(struct s3_walk *walk, const struct s3_question *question, struct s3_page *ret,
                 struct diag *d)
 {
     AUTO_TEXT struct text text = {0};
-    int r = s3_walk_text(walk, question, &text, d);
+    int r = s3_walk_take(walk, s3_walk_ask(walk, question), &text, d);
 
     return r < 0 ? r : s3_walk_parse(walk, &text, ret, d);
 }
@@ -115,12 +100,12 @@ struct range {
     char *token; /* of its next page; NULL: it begins behind `after` */
     unsigned empty;
     unsigned pages;
-    struct s3_points split;   /* where others may go on, guessed from its last page */
+    struct texts split;       /* where others may go on, guessed from its last page */
     struct http_ahead *asked; /* its next page */
 };
 
 struct ranges {
-    struct s3_points *points; /* gets the folders, if these are folders */
+    struct texts *points; /* gets the folders, if these are folders */
     struct range *range;
     size_t n, next;   /* next: to begin */
     size_t pages;     /* so far */
@@ -134,7 +119,7 @@ static void range_release(struct range *range)
     free(range->after);
     free(range->upto);
     free(range->token);
-    s3_points_release(&range->split);
+    texts_release(&range->split);
     *range = (struct range){0};
 }
 
@@ -143,12 +128,6 @@ static void ranges_release(struct ranges *ranges)
     for (size_t i = 0; i < ranges->n; i++)
         range_release(&ranges->range[i]);
     free(ranges->range);
-}
-
-static bool copy_text(const char *text, char **ret)
-{
-    *ret = text ? strdup(text) : NULL;
-    return *ret || !text;
 }
 
 /* Add a range of the keys behind after, up to upto (NULL: all); or a folder. 0 or -ENOMEM. */
@@ -160,28 +139,24 @@ static int add_range(struct ranges *ranges, const char *folder, const char *afte
         return -ENOMEM;
     range = &ranges->range[ranges->n++];
     *range = (struct range){.kept = SIZE_MAX};
-    return copy_text(folder, &range->folder) && copy_text(after, &range->after) &&
-                   copy_text(upto, &range->upto)
-               ? 0
-               : -ENOMEM;
+    return text_copy(folder, &range->folder) < 0 || text_copy(after, &range->after) < 0 ||
+                   text_copy(upto, &range->upto) < 0
+               ? -ENOMEM
+               : 0;
 }
 
 /* ---- requests ---- */
 
-/* Ask for the next page of a range; what was asked for before has been taken. 0 or -ENOMEM. */
-static int range_ask(const struct s3_walk *walk, struct range *range)
+/* Ask for the next page of a range; what was asked for before has been taken. */
+static void range_ask(const struct s3_walk *walk, struct range *range)
 {
     const struct s3_question question = {.prefix = range->folder ? range->folder : walk->prefix,
                                          .token = range->token,
                                          .delimiter = range->folder ? "/" : NULL,
                                          .after =
                                              range->after && *range->after ? range->after : NULL};
-    char *url;
-    int r = s3_walk_url(walk, &question, &url);
 
-    if (r == 0)
-        range->asked = http_ahead_start(walk->http, url, REMOTE_TEXT_MOST, 0);
-    return r;
+    range->asked = s3_walk_ask(walk, &question);
 }
 
 /* ---- their pages ---- */
@@ -223,7 +198,7 @@ static int go_on(struct s3_walk *walk, struct range *range, struct s3_page *page
     free(range->token);
     range->token = TAKE_PTR(page->token);
     if (++range->pages % LONG_RANGE == 0 && !walk->one_range) {
-        s3_points_release(&range->split);
+        texts_release(&range->split);
         if (s3_points_guess(walk->prefix, page, range->upto, &range->split) < 0)
             return -ENOMEM;
     }
@@ -281,12 +256,12 @@ static int use_folders(struct s3_walk *walk, struct ranges *ranges, size_t at, i
 
     if (r == 0)
         r = s3_walk_parse(walk, text, &page, NULL);
-    for (size_t i = 0; r == 0 && i < page.n_prefixes; i++) {
-        const char *prefix = page.prefix[i];
+    for (size_t i = 0; r == 0 && i < page.prefix.n; i++) {
+        const char *prefix = page.prefix.text[i];
 
         if (strncmp(prefix, ranges->range[at].folder, len) != 0 || !prefix[len])
             continue;
-        r = s3_points_add(ranges->points, prefix);
+        r = texts_add(ranges->points, prefix);
         if (r < 0 || ranges->points->n >= FOLDERS_ENOUGH || depth >= FOLDERS_DEEP)
             continue;
         r = add_range(ranges, prefix, NULL, NULL);
@@ -297,7 +272,7 @@ static int use_folders(struct s3_walk *walk, struct ranges *ranges, size_t at, i
     range = &ranges->range[at];
     free(range->token);
     range->token = TAKE_PTR(page.token);
-    return r == 0 && range->token && page.n_prefixes && ++range->pages < FOLDER_PAGES;
+    return r == 0 && range->token && page.prefix.n && ++range->pages < FOLDER_PAGES;
 }
 
 /* Take the page that was asked for, and ask for the one behind it. */
@@ -305,33 +280,35 @@ static int step(struct s3_walk *walk, struct ranges *ranges, size_t at, struct d
 {
     AUTO_TEXT struct text text = {0};
     bool is_folder = ranges->range[at].folder;
-    int r = s3_walk_take(walk, &ranges->range[at].asked, &text, is_folder ? NULL : d);
+    int r = s3_walk_take(walk, TAKE_PTR(ranges->range[at].asked), &text, is_folder ? NULL : d);
 
     if (is_folder)
         r = use_folders(walk, ranges, at, r, &text);
     else if (r == 0)
         r = s3_walk_use_page(walk, &ranges->range[at], &text, d);
-    return r == 1 ? (r = range_ask(walk, &ranges->range[at])) < 0 ? r : 1 : r;
+    if (r == 1)
+        range_ask(walk, &ranges->range[at]);
+    return r;
 }
 
 /* Split a range that goes on: others have the keys behind points that were guessed, and that it has
  * not passed meanwhile. The requests for empty ones are at most as many as the pages. */
 static int s3_walk_split(struct ranges *ranges, size_t at)
 {
-    AUTO(s3_points_release) struct s3_points points = ranges->range[at].split;
+    AUTO_TEXTS struct texts points = ranges->range[at].split;
     AUTO_FREE char *upto = ranges->range[at].upto;
     size_t first = 0;
     int r = 0;
 
-    ranges->range[at].split = (struct s3_points){0};
-    while (first < points.n && strcmp(points.key[first], ranges->range[at].after) <= 0)
+    ranges->range[at].split = (struct texts){0};
+    while (first < points.n && strcmp(points.text[first], ranges->range[at].after) <= 0)
         first++;
     ranges->splits_at = ranges->pages + points.n - first;
-    ranges->range[at].upto = first < points.n ? strdup(points.key[first]) : TAKE_PTR(upto);
+    ranges->range[at].upto = first < points.n ? strdup(points.text[first]) : TAKE_PTR(upto);
     if (first < points.n && !ranges->range[at].upto)
         return -ENOMEM;
     for (size_t i = first; i < points.n && r == 0; i++)
-        r = add_range(ranges, NULL, points.key[i], i + 1 < points.n ? points.key[i + 1] : upto);
+        r = add_range(ranges, NULL, points.text[i], i + 1 < points.n ? points.text[i + 1] : upto);
     return r;
 }
 
@@ -350,16 +327,16 @@ static int split_long(struct ranges *ranges, const size_t *active, size_t n)
 static int list_ranges(struct s3_walk *walk, struct ranges *ranges, struct diag *d)
 {
     size_t active[PAGES_AHEAD], n = 0;
-    int r = 0;
+    int r;
 
     for (size_t i = 0;; i++) {
-        while (r == 0 && n < PAGES_AHEAD && ranges->next < ranges->n) {
+        while (n < PAGES_AHEAD && ranges->next < ranges->n) {
             active[n] = ranges->next++;
             if (!ranges->range[active[n]].depth || ranges->points->n < FOLDERS_ENOUGH)
-                r = range_ask(walk, &ranges->range[active[n++]]);
+                range_ask(walk, &ranges->range[active[n++]]);
         }
-        if (r < 0 || !n)
-            return r;
+        if (!n)
+            return 0;
         i %= n;
         r = step(walk, ranges, active[i], d);
         ranges->pages++;
@@ -393,7 +370,7 @@ static int kept_ranges(struct s3_walk *walk, struct ranges *ret)
 
 /* Find folders where ranges may begin, behind the key `after`. There may be none. 0 or -ENOMEM:
  * other errors are met again. */
-static int find_folders(struct s3_walk *walk, const char *after, struct s3_points *ret)
+static int find_folders(struct s3_walk *walk, const char *after, struct texts *ret)
 {
     AUTO(ranges_release) struct ranges folders = {.points = ret};
     int r = add_range(&folders, walk->prefix, NULL, NULL);
@@ -425,7 +402,8 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     if (r < 0)
         return r;
     range = &first.range[0];
-    r = s3_walk_text(walk, &(struct s3_question){.prefix = walk->prefix}, &text, d);
+    r = s3_walk_take(walk, s3_walk_ask(walk, &(struct s3_question){.prefix = walk->prefix}), &text,
+                     d);
     if (r == 0)
         r = s3_walk_use_page(walk, range, &text, d);
     if (r == 1 && (r = ask_elsewhere(walk)) == 0)
@@ -433,12 +411,12 @@ static int first_page(struct s3_walk *walk, struct ranges *ret, struct diag *d)
     if (r != 1)
         return r;
     if (!walk->one_range && walk->sorted) {
-        AUTO(s3_points_release) struct s3_points points = {0};
+        AUTO_TEXTS struct texts points = {0};
 
         r = find_folders(walk, range->after, &points);
         for (size_t i = 0; i <= points.n && r == 0; i++)
-            r = add_range(ret, NULL, i ? points.key[i - 1] : range->after,
-                          i < points.n ? points.key[i] : NULL);
+            r = add_range(ret, NULL, i ? points.text[i - 1] : range->after,
+                          i < points.n ? points.text[i] : NULL);
         return r;
     }
     r = add_range(ret, NULL, range->after, NULL);
@@ -473,9 +451,7 @@ int s3_walk(struct s3_walk *walk, struct diag *d)
     r = walk_once(walk, d);
     if (r != -EAGAIN)
         return r;
-    if (walk->again)
-        walk->again(walk);
-    known_release(walk->known);
+    known_release(walk->known); /* all comes again */
     walk->kept = NULL;
     walk->one_range = true;
     r = walk_once(walk, d);

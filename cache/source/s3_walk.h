@@ -21,10 +21,9 @@ struct s3_walk {
     const char *listing; /* the URL of a page, without its query */
     const char *prefix;  /* of all keys; "" or with '/' at its end */
     const char *shown;   /* for messages */
-    /* Use n objects from this one on; keys begin with prefix. 0 or -errno with the reason in d. */
+    /* Use n objects from this one on; keys begin with prefix. Where the server does not sort all
+     * come again: then `known` is empty, and only one_range. 0 or -errno with the reason in d. */
     int (*use)(struct s3_walk *walk, const struct s3_object *object, size_t n, struct diag *d);
-    /* Forget all that was used, except `known`: it comes again. NULL: there is nothing else. */
-    void (*again)(struct s3_walk *walk);
     /* Say why a request has failed: r and why are of http_get(), answer is the error's body. */
     int (*failed)(struct s3_walk *walk, int r, const struct text *answer, const struct diag *why,
                   struct diag *d);

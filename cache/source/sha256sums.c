@@ -12,6 +12,14 @@
 #include "cache/disk/sha256.h"
 #include "cache/http/url.h"
 
+const uint8_t *sum_at(const uint8_t *sums, size_t i)
+{
+    static const uint8_t unknown[SHA256_LEN];
+
+    return sums && memcmp(sums + i * SHA256_LEN, unknown, SHA256_LEN) != 0 ? sums + i * SHA256_LEN
+                                                                           : NULL;
+}
+
 /* Write the decoded name to ret. NULL, or what is wrong. */
 static const char *sha256sums_parse_name(const char *name, size_t len, bool escaped,
                                          char ret[static PATH_MAX])

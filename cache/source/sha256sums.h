@@ -8,6 +8,10 @@
 
 #define SHA256_LEN 32
 
+/* Number i of an array of sums; NULL: it is unknown, as zeros are, and all where there is no array.
+ */
+const uint8_t *sum_at(const uint8_t *sums, size_t i);
+
 struct sum {
     uint8_t sha256[SHA256_LEN];
     char path[PATH_MAX]; /* relative, its folders with '/' between them: see name_wrong() */

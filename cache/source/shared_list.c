@@ -13,11 +13,6 @@
 #include "cache/source/remote.h"
 #include "cache/source/shared_index.h"
 
-static int kept_identity(const char *sum, char **ret)
-{
-    return text_print(ret, "shared 3 %s", sum);
-}
-
 static int refused_identity(const struct source *source, const char *sum, char **ret)
 {
     return text_print(ret, "shared 3 %s wrong for %s", sum,
@@ -108,7 +103,7 @@ static int shared_list_load(struct source *source, struct known *ret)
     if (was_refused(source, line->sum))
         return -ENOENT;
     source->shared_list = strdup(line->sum);
-    if (!source->shared_list || kept_identity(line->sum, &identity) < 0)
+    if (!source->shared_list || text_print(&identity, "shared 3 %s", line->sum) < 0)
         return -ENOMEM;
     return kept_list_load(source, identity, ret) == 0 ? 0 : fetch(source, line, identity, ret);
 }

@@ -20,7 +20,7 @@ struct shared_check {
     bool (*fits)(const struct known *list, const struct known *so_far);
     /* The URL of a page that is asked for, by its text. 0; -ENOENT: it shows nothing; -ENOMEM. */
     int (*page_url)(const void *ctx, const char *text, char **ret);
-    uint64_t (*page_hash)(const char *page, size_t len);
+    uint64_t (*page_hash)(const void *page, size_t len);
     const void *ctx;
     bool versions; /* those of some files are asked for as well: pages do not show them */
 };

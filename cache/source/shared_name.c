@@ -120,20 +120,19 @@ int shared_index_sum(const struct blob *blob, char ret[static DIGEST_TEXT_SIZE])
 
 int shared_index_version(bool far, const struct blob *blob, struct text *ret)
 {
-    AUTO_FREE char *etag = NULL;
     struct remote_version version = {.size = blob->size, .mtime = blob->mtime};
-    int r = far && blob->etag && !joined_is(blob) ? http_encode(blob->etag, false, &etag) : 0;
 
-    if (r < 0)
-        return r;
-    if (etag)
+    if (joined_is(blob))
+        return 0;
+    if (far && blob->etag) {
         snprintf(version.etag, sizeof(version.etag), "%s", blob->etag);
-    if (etag)
-        text_add(ret, "etag:%s", etag);
-    if (etag && joined_version_needs_time(&version))
-        text_add(ret, ",time:%lld", (long long)blob->mtime.tv_sec);
-    if (!etag && blob->mtime.tv_sec && !joined_is(blob))
+        text_add(ret, "etag:");
+        http_encode(ret, blob->etag, false);
+        if (joined_version_needs_time(&version))
+            text_add(ret, ",time:%lld", (long long)blob->mtime.tv_sec);
+    } else if (blob->mtime.tv_sec) {
         text_add(ret, "time:%lld.%09ld", (long long)blob->mtime.tv_sec, blob->mtime.tv_nsec);
+    }
     return ret->failed ? -ENOMEM : 0;
 }
 

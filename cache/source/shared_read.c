@@ -12,15 +12,16 @@
 
 #define SHARED_TRIES 2 /* of a request: a mount can do without */
 
-/* Its URL as such a file. NULL: no memory. */
-static char *shared_read_url(const struct source *source, const char *name)
+/* Ask a server for a file of `.epochfs/`. NULL: no memory. */
+static struct http_ahead *shared_read_start(const struct source *source, const char *name,
+                                            size_t most)
 {
     AUTO_FREE char *path = NULL;
     char *url = NULL;
 
     if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) == 0)
         remote_url(source, path, &url);
-    return url;
+    return http_ahead_start(source->http, url, most, SHARED_TRIES);
 }
 
 /* Read a file of `.epochfs/`. asked: it was asked for; NULL: not. *ret_time: when it was written,
@@ -29,33 +30,25 @@ static int shared_read_file(const struct source *source, const char *name, size_
                             struct http_ahead *asked, struct text *ret, struct timespec *ret_time,
                             struct diag *d)
 {
-    AUTO_FREE char *path = NULL, *url = NULL;
-    bool far = source->remote->far;
+    AUTO_FREE char *path = NULL;
     struct stat st = {0};
     int r;
 
-    if (asked)
-        return http_ahead_take(asked, ret, NULL, d);
-    if (far && source->stage && stage_silent(source->stage, d)) /* it would answer as little here */
-        return -EREMOTEIO;
-    if (!far) {
+    if (!source->remote->far) {
         r = text_print(&path, "%s/" SHARED_INDEX_FOLDER "/%s", source->root, name);
         if (r == 0)
             r = file_read_whole(path, most, ret, &st);
         *ret_time = st.st_mtim;
         return r;
     }
-    url = shared_read_url(source, name);
-    return !url ? -ENOMEM
-                : http_get(source->http,
-                           &(struct http_call){.url = url, .most = most, .tries = SHARED_TRIES},
-                           ret, d);
+    if (!asked && source->stage && stage_silent(source->stage, d)) /* it would answer as little */
+        return -EREMOTEIO;
+    return http_ahead_take(asked ? asked : shared_read_start(source, name, most), ret, NULL, d);
 }
 
 struct http_ahead *shared_read_ask(const struct source *source, const struct shared_line *line)
 {
-    return http_ahead_start(source->http, shared_read_url(source, line->name), (size_t)line->size,
-                            SHARED_TRIES);
+    return shared_read_start(source, line->name, (size_t)line->size);
 }
 
 int shared_read_line(const struct source *source, const struct shared_line *line,

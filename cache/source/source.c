@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "cache/disk/quota.h"
+#include "cache/http/credentials.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/remote.h"
 #include "cache/source/shared_table.h"
@@ -35,13 +36,6 @@ void source_add_kinds(struct text *ret, const char *joint)
     for (size_t i = 0, n = 0; i < n_remotes; i++)
         if (remotes[i]->help)
             text_add(ret, "%s%s", n++ ? joint : "", remotes[i]->help);
-}
-
-void source_credentials(const struct source *source, char *ret, size_t capacity)
-{
-    *ret = '\0';
-    if (source->remote->credentials)
-        source->remote->credentials(source, ret, capacity);
 }
 
 static bool takes(const struct remote *remote, const char *spec)
@@ -98,8 +92,8 @@ void source_free(struct source *source)
         return;
     stage_free(source->stage);
     quota_close(source->quota);
-    if (source->remote && source->remote->release) /* http, which used it, is gone */
-        source->remote->release(source);
+    credentials_free(source->credentials); /* http, which used them, is gone */
+    free(source->impl);
     known_release(&source->known);
     text_release(&source->note);
     text_release(&source->whole);
@@ -108,7 +102,6 @@ void source_free(struct source *source)
     free(source->shared);
     free(source->shared_list);
     free(source->root);
-    free(source->spelled);
     free(source->only_file);
     free(source->revision);
     free(source->commit);
@@ -116,7 +109,7 @@ void source_free(struct source *source)
     free(source->base);
     free(source->named);
     free(source->listing);
-    roots_release(&source->roots);
+    texts_release(&source->roots);
     beside_free(source->beside);
     cache_folder_release(&source->cache);
     free(source);

@@ -27,8 +27,7 @@ struct source;
 struct opener;
 struct http;
 struct beside;
-struct joined_head;
-struct members;
+struct credentials;
 struct shared_table;
 struct transport;
 struct unpack_watch;
@@ -46,7 +45,7 @@ struct remote {
      * frees source on failure. spec: SOURCE without the scheme. */
     int (*make)(struct source *source, const char *spec, const struct source_options *options,
                 struct diag *d);
-    bool ordered; /* list() returns the files in their final order */
+    bool ordered; /* list() returns the files in their final order; none of them can be joined */
 
     /* List every file below the source, in any order. sides: see source_list(). NULL: known files.
      */
@@ -59,20 +58,10 @@ struct remote {
     /* See source_access(). NULL: everybody has access. */
     void (*access)(const struct source *source, const char *path, struct access *ret);
 
-    /* For a source that is one file: add all files of its folder, and below, to ret, sorted; there
-     * may be many. 1; 0: they cannot be known, or are too many; or -ENOMEM. NULL: as 0. */
-    int (*list_beside)(const struct source *source, struct source_list *ret);
-
-    /* See source_join() (cache/source/joined.h): it may empty *members. NULL: of a far one,
-     * through the stage; otherwise -EOPNOTSUPP. */
-    int (*join)(const struct source *source, const struct joined_head *head,
-                struct members *members, struct blob **ret, struct diag *d);
-
-    /* See source_credentials(). NULL: there are none. */
-    void (*credentials)(const struct source *source, char *ret, size_t capacity);
-
-    /* Free source->impl, once nothing uses it. NULL: there is none. */
-    void (*release)(struct source *source);
+    /* For a source that is one file: add all files of its folder, and below, which may be many, to
+     * `beside`, a source of its own that shares the rest with the first one. 1; 0: they cannot be
+     * known; or -errno. NULL: as 0. */
+    int (*list_beside)(struct source *beside);
 
     bool far;           /* SOURCE is not on this machine: source.known has all files, sorted */
     bool etag_suffices; /* its ETags alone say whether a file is the same */
@@ -89,9 +78,8 @@ struct source {
     struct cache_folder cache; /* a copy, with its quota; staged files go there */
     char *root;      /* a path or URL without its scheme's extras; of a local file: its folder; of a
                         list: all of it; of a remote file: its folder's URL, without a query */
-    char *spelled;   /* for a local path: as the user gave it */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
-    struct roots roots;   /* the folders on this machine that its files lie in; none: a remote */
+    struct texts roots;   /* the folders on this machine that its files lie in; none: a remote */
     struct within within; /* of these roots */
 
     char *revision, *commit; /* of a repository: what its files are; NULL: not known */
@@ -112,11 +100,12 @@ struct source {
     char *base;            /* prefix of the URLs of files; ends with '/' */
     char *named;           /* as SOURCE names it, if redirects led elsewhere; otherwise NULL */
     struct http *http;     /* belongs to stage */
-    void *impl;            /* of its remote, which frees it; NULL: none */
-    struct beside *beside; /* for one file that may name others; otherwise NULL */
-    bool indexes;          /* as in the options */
-    bool etag_suffices;    /* files with an ETag are known by it alone */
-    struct text whole;     /* with indexes: the list of files, for .epochfs/; may be empty */
+    struct credentials *credentials; /* owned; NULL: requests are not signed */
+    void *impl;                      /* owned: of its remote; NULL: none */
+    struct beside *beside;           /* for one file that may name others; otherwise NULL */
+    bool indexes;                    /* as in the options */
+    bool etag_suffices;              /* files with an ETag are known by it alone */
+    struct text whole;           /* with indexes: the list of files, for .epochfs/; may be empty */
     struct shared_table *shared; /* of .epochfs/, if it was read for its list; NULL: it was not */
     char *shared_list;           /* the SHA-256 of that list, if it is used; NULL: it is not */
     char *listing;               /* for S3: the URL of a page of the listing, without its query */
@@ -215,6 +204,10 @@ int local_blob_open(struct stage *stage, struct lazy_pool *pool, const struct wi
 /* Give source a stage over the files of this machine if the options want one. 0, or -errno with the
  * reason in d. */
 int local_stage_new(struct source *source, const struct source_options *options, struct diag *d);
+
+/* A file of a source, which is `source`, is not the one that was listed: later mounts do not use
+ * what is kept of it. Any thread. */
+void source_forget(void *source);
 
 /* How many files could not be read, or be looked up, because the remote has failed for the retry
  * limit, and nothing has come since then; with the reason of the first in d. UINT_MAX: any number.

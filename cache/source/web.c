@@ -10,7 +10,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "cache/http/url.h"
@@ -33,19 +32,6 @@
     "or have the server show index pages (nginx: `autoindex on;`), or name the files with "        \
     "-o 'files=NAME;NAME'"
 
-/* Get the text at path below base, or the one that was asked for ahead, which is taken over.
- * *ret_led: where redirects led, or NULL; the caller frees it. 0 or -errno with the reason in d. */
-static int get_below(const struct source *source, const char *path, struct http_ahead *asked,
-                     struct text *ret, char **ret_led, struct diag *d)
-{
-    char *url = NULL;
-
-    if (asked)
-        return http_ahead_take(asked, ret, ret_led, d);
-    remote_url(source, path, &url);
-    return http_get_text(source->http, url, REMOTE_TEXT_MOST, ret, ret_led, d);
-}
-
 /* Read the files and sums of a SHA256SUMS. asked: its request, may be NULL. 1: there is one; 2: it
  * is long, and all is known of its files from the list next to the data; 0: there is none; or
  * -errno. */
@@ -54,7 +40,7 @@ static int read_sums(struct source *source, bool lists, struct http_ahead *asked
     AUTO_TEXT struct text sums = {0};
     struct diag why = DIAG_INIT;
     size_t n = 0;
-    int r = get_below(source, "SHA256SUMS", asked, &sums, NULL, &why);
+    int r = http_ahead_take(asked ? asked : remote_ask(source, "SHA256SUMS"), &sums, NULL, &why);
 
     if (r == -ENOENT || r == -EACCES || r == -EFBIG)
         return 0;
@@ -75,11 +61,10 @@ static int read_sums(struct source *source, bool lists, struct http_ahead *asked
 
 /* ---- index pages ---- */
 
-/* The folders to look at, relative to SOURCE, "" or with '/' at the end. */
 struct crawl {
     struct source *source;
-    char **folder; /* [n] */
-    size_t n, next;
+    struct texts folder; /* to look at, relative to SOURCE */
+    size_t next;
     struct http_ahead *first;             /* the page of SOURCE; NULL: not asked for */
     struct http_ahead *page[PAGES_AHEAD]; /* of folders [next, asked), by their numbers */
     size_t asked;
@@ -94,45 +79,17 @@ static void crawl_release(struct crawl *crawl)
     http_ahead_drop(&crawl->first);
     for (size_t i = 0; i < PAGES_AHEAD; i++)
         http_ahead_drop(&crawl->page[i]);
-    for (size_t i = 0; i < crawl->n; i++)
-        free(crawl->folder[i]);
-    free(crawl->folder);
+    texts_release(&crawl->folder);
 }
 
-static int crawl_add(struct crawl *crawl, const char *folder, const char *name)
+/* How many folders below SOURCE is that path? */
+static unsigned depth_of(const char *path)
 {
-    char *path;
+    unsigned n = 1;
 
-    if (array_capacity(&crawl->folder, crawl->n, sizeof(*crawl->folder)) < 0 ||
-        text_print(&path, "%s%s%s", folder, name, *name ? "/" : "") < 0)
-        return -ENOMEM;
-    crawl->folder[crawl->n++] = path;
-    return 0;
-}
-
-static unsigned depth_of(const char *folder)
-{
-    unsigned n = 0;
-
-    for (; *folder; folder++)
-        n += *folder == '/';
+    for (; *path; path++)
+        n += *path == '/';
     return n;
-}
-
-/* Remove duplicates of folders that a page has named more than once. */
-static void crawl_unique(struct crawl *crawl, size_t first)
-{
-    size_t kept = first;
-
-    if (crawl->n > first)
-        qsort(&crawl->folder[first], crawl->n - first, sizeof(*crawl->folder), texts_compare);
-    for (size_t i = first; i < crawl->n; i++) {
-        if (kept > first && !strcmp(crawl->folder[kept - 1], crawl->folder[i]))
-            free(crawl->folder[i]);
-        else
-            crawl->folder[kept++] = crawl->folder[i];
-    }
-    crawl->n = kept;
 }
 
 static int use_link(struct crawl *crawl, const char *folder, const struct index_link *link,
@@ -147,18 +104,18 @@ static int use_link(struct crawl *crawl, const char *folder, const struct index_
             "%s: expected at most %zu entries in index pages, got more; use a SHA256SUMS, "
             "-o files=, or `epochfs index` once",
             crawl->source->root, crawl->entries_most);
-    if (snprintf(path, sizeof(path), "%s%s", folder, link->name) >= (int)sizeof(path))
+    if (path_below(folder, link->name, path) < 0)
         return 0;
     if (!link->is_folder)
         return remote_add(crawl->source, path, NULL);
     wrong = name_wrong(path);
     if (wrong)
         return remote_add_wrong(crawl->source, path, wrong);
-    if (depth_of(folder) + 1 >= DEPTH_MOST) {
+    if (depth_of(path) >= DEPTH_MOST) {
         remote_note(crawl->source, "%s/: folders more than %d deep are ignored", path, DEPTH_MOST);
         return 0;
     }
-    return crawl_add(crawl, folder, link->name);
+    return texts_add(&crawl->folder, path);
 }
 
 /* The bytes of a URL up to its last '/', without its query. */
@@ -171,28 +128,18 @@ static size_t web_folder_len(const char *url)
     return len;
 }
 
-/* The URL of a page, whose links are relative to it: where redirects led, or as it was asked for.
- */
-static int web_page_url(const struct crawl *crawl, const char *folder, const char *led, char **ret)
-{
-    AUTO_FREE char *encoded = NULL;
-    size_t len = led && !strchr(led, '?') ? web_folder_len(led) : 0;
-    int r = http_encode(folder, true, &encoded);
-
-    return r < 0 ? r
-                 : text_print(ret, "%.*s%s%s", (int)len, len ? led : "",
-                              len ? "" : crawl->source->base, len ? "" : encoded);
-}
-
 /* Take all links of a page. led: where redirects led to it; NULL: nowhere. *ret_links: how many. */
 static int web_use_page(struct crawl *crawl, const char *folder, const char *led,
                         const struct text *page, size_t *ret_links, struct diag *d)
 {
     AUTO_FREE char *whole = NULL;
     struct index_link link = {.elsewhere = 0}, last = {.is_folder = true};
-    size_t at = 0, first = crawl->n, links = 0;
+    size_t at = 0, first = crawl->folder.n, links = 0;
+    size_t len = led && !strchr(led, '?') ? web_folder_len(led) : 0;
     bool shows_times = true;
-    int r = web_page_url(crawl, folder, led, &whole);
+    /* Links are relative to where redirects led, or to the URL that was asked for. */
+    int r = len ? text_print(&whole, "%.*s", (int)len, led)
+                : web_folder_url(crawl->source, folder, &whole);
 
     while (r == 0 && index_page_next(page->data, page->len, whole, &at, &link)) {
         if (!strcmp(link.name, last.name)) { /* an icon and a text, one link each */
@@ -205,21 +152,13 @@ static int web_use_page(struct crawl *crawl, const char *folder, const char *led
         r = use_link(crawl, folder, &link, d);
     }
     crawl->elsewhere += link.elsewhere;
-    crawl_unique(crawl, first);
+    texts_sort(&crawl->folder, first); /* the page may name one more than once */
     shows_times = shows_times && (last.is_folder || last.has_time);
     if (r == 0 && shows_times)
-        r = web_kept_add(crawl->source, folder, page);
+        r = known_add_page(&crawl->source->known, folder, XXH3_64bits(page->data, page->len));
     if (r == 0)
         *ret_links = links;
     return r;
-}
-
-/* List the folder of a page that cannot be fetched, with the error. */
-static int add_broken(struct crawl *crawl, const char *folder, const char *why, int failure)
-{
-    AUTO_FREE char *path = strndup(folder, strlen(folder) - 1);
-
-    return path ? known_add_failed(&crawl->source->known, path, why, failure) : -ENOMEM;
 }
 
 /* SOURCE's page was redirected: its files are where it was found, unless that place has a query,
@@ -249,7 +188,8 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
     AUTO_TEXT struct text page = {0};
     AUTO_FREE char *led = NULL;
     size_t links = 0;
-    int r = get_below(crawl->source, "", TAKE_PTR(crawl->first), &page, &led, d);
+    int r = http_ahead_take(crawl->first ? TAKE_PTR(crawl->first) : remote_ask(crawl->source, ""),
+                            &page, &led, d);
     bool is_index = r == 0 && page.len && index_page_is(page.data, page.len);
 
     if (r < 0)
@@ -267,23 +207,26 @@ static int use_first(struct crawl *crawl, bool sure, struct diag *d)
     return r < 0 ? r : links || is_index;
 }
 
-/* Ask for the pages of the folders that are next. Without memory they are asked for later. */
+/* Ask for the pages of the folders that are next. */
 static void web_ask_pages(struct crawl *crawl)
 {
-    size_t end = min_u64(min_u64(crawl->n, crawl->pages_most), crawl->next + PAGES_AHEAD);
+    size_t end = min_u64(min_u64(crawl->folder.n, crawl->pages_most), crawl->next + PAGES_AHEAD);
 
-    if (crawl->asked == crawl->next && end - crawl->asked == 1)
-        crawl->asked = end; /* the only one is asked for at once */
-    for (; crawl->asked < end; crawl->asked++)
+    for (; crawl->asked < end; crawl->asked++) {
+        char *url = NULL;
+
+        web_folder_url(crawl->source, crawl->folder.text[crawl->asked], &url);
         crawl->page[crawl->asked % PAGES_AHEAD] =
-            remote_ask(crawl->source, crawl->folder[crawl->asked]);
+            http_ahead_start(crawl->source->http, url, REMOTE_TEXT_MOST, 0);
+    }
 }
 
 /* The pages will take many requests, or the versions of their files: is there the list next to the
  * data? It is looked for once. 1, 0 or -ENOMEM. */
 static int use_list(struct crawl *crawl)
 {
-    if (crawl->looked_for_list || (crawl->n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
+    if (crawl->looked_for_list ||
+        (crawl->folder.n < FOLDERS_MANY && crawl->entries < SHARED_LIST_WORTH))
         return 0;
     crawl->looked_for_list = true;
     return web_kept_shared(crawl->source);
@@ -294,6 +237,7 @@ static int use_list(struct crawl *crawl)
  */
 static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
 {
+    struct known *known = &crawl->source->known;
     int r = use_first(crawl, sure, d), list;
 
     if (r <= 0)
@@ -301,26 +245,26 @@ static int crawl_all(struct crawl *crawl, bool sure, struct diag *d)
     list = use_list(crawl);
     if (list)
         return list < 0 ? list : 2;
-    for (; crawl->next < crawl->n && r >= 0; crawl->next++) {
+    for (; crawl->next < crawl->folder.n && r >= 0; crawl->next++) {
         AUTO_TEXT struct text page = {0};
         AUTO_FREE char *led = NULL;
         struct diag why = DIAG_INIT;
-        const char *folder = crawl->folder[crawl->next];
+        const char *folder = crawl->folder.text[crawl->next];
         struct http_ahead **asked = &crawl->page[crawl->next % PAGES_AHEAD];
         size_t links;
 
         if (crawl->next >= crawl->pages_most)
             return -E2BIG;
         web_ask_pages(crawl);
-        r = get_below(crawl->source, folder, TAKE_PTR(*asked), &page, &led, &why);
+        r = http_ahead_take(TAKE_PTR(*asked), &page, &led, &why);
         if (r == -ENOMEM)
             return r;
         if (r < 0)
-            r = add_broken(crawl, folder, diag_text(&why, r), r);
+            r = known_add_failed(known, folder, diag_text(&why, r), r);
         else if (page.len)
             r = web_use_page(crawl, folder, led, &page, &links, d);
         if (r >= 0)
-            r = known_add_folder(&crawl->source->known, folder, strlen(folder) - 1);
+            r = known_add_folder(known, folder, strlen(folder));
         list = r < 0 ? 0 : use_list(crawl);
         if (list)
             return list < 0 ? list : 2;
@@ -343,23 +287,14 @@ static int read_index(struct source *source, bool sure, struct http_ahead *first
     return r;
 }
 
-/* A list next to the mount's own is made in a separate source, which shares the rest with the first
- * one. */
-static int http_list_beside(const struct source *first, struct source_list *ret)
+static int http_list_beside(struct source *source)
 {
-    struct source source = {.remote = first->remote,
-                            .root = first->root,
-                            .base = first->base,
-                            .http = first->http,
-                            .indexes = true}; /* no list next to the data is used */
     AUTO(crawl_release)
     struct crawl crawl = {
-        .source = &source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
-    int r = read_sums(&source, true, NULL, NULL);
+        .source = source, .entries_most = BESIDE_MOST, .pages_most = BESIDE_PAGES};
+    int r = read_sums(source, true, NULL, NULL);
 
-    if (r == 0)
-        r = crawl_all(&crawl, true, NULL);
-    return remote_end_beside(&source, r, ret);
+    return r ? r : crawl_all(&crawl, true, NULL);
 }
 
 /* ---- what SOURCE is ---- */
@@ -524,7 +459,7 @@ static int http_make(struct source *source, const char *spec_rest,
 #define WEB_REMOTE(prefix)                                                                         \
     {                                                                                              \
         .scheme = prefix, .help = prefix, .make = http_make, .list_beside = http_list_beside,      \
-        .credentials = remote_netrc, .far = true                                                   \
+        .far = true                                                                                \
     }
 
 const struct remote remote_http = WEB_REMOTE("http://");

@@ -20,15 +20,6 @@
 
 #define SETTLED_S INT64_C(600) /* clocks of servers may be some minutes ahead */
 
-int web_kept_add(struct source *source, const char *folder, const struct text *page)
-{
-    size_t len = strlen(folder);
-    AUTO_FREE char *path = strndup(folder, len ? len - 1 : 0);
-
-    return path ? known_add_page(&source->known, path, XXH3_64bits(page->data, page->len))
-                : -ENOMEM;
-}
-
 /* Is the page of that folder as it was? */
 static bool web_kept_is_same(const struct known *known, const struct known *kept, const char *path)
 {
@@ -158,27 +149,25 @@ static bool fits(const struct known *list, const struct known *so_far)
     return true;
 }
 
-static int page_url(const void *source, const char *path, char **ret)
+int web_folder_url(const struct source *source, const char *path, char **ret)
 {
     AUTO_FREE char *folder = NULL;
 
-    if (!strcmp(path, WEB_SUMS))
-        return -ENOENT;
     return text_print(&folder, "%s%s", path, *path ? "/" : "") < 0
                ? -ENOMEM
                : remote_url(source, folder, ret);
 }
 
-static uint64_t page_hash(const char *page, size_t len)
+static int page_url(const void *source, const char *path, char **ret)
 {
-    return XXH3_64bits(page, len);
+    return strcmp(path, WEB_SUMS) != 0 ? web_folder_url(source, path, ret) : -ENOENT;
 }
 
 int web_kept_shared(struct source *source)
 {
     return shared_list_use(source, &(struct shared_check){.fits = fits,
                                                           .page_url = page_url,
-                                                          .page_hash = page_hash,
+                                                          .page_hash = XXH3_64bits,
                                                           .ctx = source,
                                                           .versions = true});
 }

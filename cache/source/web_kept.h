@@ -6,9 +6,8 @@
 
 #include "cache/source/remote.h"
 
-/* Reads index pages: add one. folder: relative to SOURCE, as crawled: with '/' at its end, or "". 0
- * or -ENOMEM. */
-int web_kept_add(struct source *source, const char *folder, const struct text *page);
+/* The URL of a folder's index page; the caller frees it. 0 or -ENOMEM. */
+int web_folder_url(const struct source *source, const char *path, char **ret);
 
 /* What stands for the page of all folders if a SHA256SUMS lists them: no folder has this path. */
 #define WEB_SUMS "/SHA256SUMS"

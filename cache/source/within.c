@@ -14,7 +14,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 
@@ -179,23 +178,12 @@ int path_below(const char *a, const char *b, char ret[static PATH_MAX])
     return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-void roots_release(struct roots *roots)
+int roots_add_path(struct texts *roots, const char *path)
 {
     for (size_t i = 0; i < roots->n; i++)
-        free(roots->path[i]);
-    free(roots->path);
-    *roots = (struct roots){0};
-}
-
-int roots_add_path(struct roots *roots, const char *path)
-{
-    for (size_t i = 0; i < roots->n; i++)
-        if (!strcmp(roots->path[i], path))
+        if (!strcmp(roots->text[i], path))
             return 0;
-    if (array_capacity(&roots->path, roots->n, sizeof(*roots->path)) < 0)
-        return -ENOMEM;
-    roots->path[roots->n] = strdup(path);
-    return roots->path[roots->n] ? (roots->n++, 0) : -ENOMEM;
+    return texts_add(roots, path);
 }
 
 /* Write the folder at path, or the folder that has path's last name. */
@@ -214,7 +202,7 @@ static void folder_of(const char *path, char ret[static PATH_MAX])
         snprintf(ret, PATH_MAX, ".");
 }
 
-int roots_add(struct roots *roots, const char *path)
+int roots_add(struct texts *roots, const char *path)
 {
     char here[PATH_MAX] = "", folder[PATH_MAX], spelled[PATH_MAX], real[PATH_MAX], same[PATH_MAX];
     int r;
@@ -232,14 +220,14 @@ int roots_add(struct roots *roots, const char *path)
     return r;
 }
 
-const char *roots_inside(const struct roots *roots, const char *path)
+const char *roots_inside(const struct texts *roots, const char *path)
 {
     for (size_t i = 0; i < roots->n; i++) {
-        size_t len = strlen(roots->path[i]);
+        size_t len = strlen(roots->text[i]);
 
         if (len == 1)
             return path + 1; /* the root is '/' */
-        if (!strncmp(path, roots->path[i], len) && (!path[len] || path[len] == '/'))
+        if (!strncmp(path, roots->text[i], len) && (!path[len] || path[len] == '/'))
             return path + len + (path[len] == '/');
     }
     return NULL;
@@ -274,7 +262,7 @@ static unsigned on_way(const char *path, size_t root_len, unsigned uid, unsigned
 }
 
 /* Length of the root that path lies in; 0: it lies in none. */
-static size_t root_of(const struct roots *roots, const char *path)
+static size_t root_of(const struct texts *roots, const char *path)
 {
     const char *inside = roots_inside(roots, path);
     size_t len = inside ? (size_t)(inside - path) : 0;
@@ -282,7 +270,7 @@ static size_t root_of(const struct roots *roots, const char *path)
     return len && path[len - 1] == '/' ? len - 1 : len;
 }
 
-unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
+unsigned access_on_way(const struct texts *roots, const char *path, const char *real, unsigned uid,
                        unsigned gid)
 {
     unsigned ret = on_way(real, root_of(roots, real), uid, gid);
@@ -292,7 +280,7 @@ unsigned access_on_way(const struct roots *roots, const char *path, const char *
     return ret;
 }
 
-void access_of(const struct roots *roots, const char *path, struct access *ret)
+void access_of(const struct texts *roots, const char *path, struct access *ret)
 {
     char real[PATH_MAX];
     struct stat st;

@@ -11,30 +11,23 @@
 
 #include "base/access.h"
 #include "base/diag.h"
-#include "base/scope.h"
+#include "base/text.h"
 
 /* ---- roots ---- */
 
-/* The folders that SOURCE consists of, and whether a path lies in one. */
-
-/* Absolute paths without "." and "..": of each folder its real path, and the path as the user
- * spelled it. */
-struct roots {
-    char **path; /* no two are the same */
-    size_t n;
-};
-
-void roots_release(struct roots *roots);
+/* The folders that SOURCE consists of, and whether a path lies in one: absolute paths without "."
+ * and "..", of each folder its real path, and the path as the user spelled it. No two are the same.
+ */
 
 /* Add the folder at path, or the folder of the file at path. 0 or -errno. */
-int roots_add(struct roots *roots, const char *path);
+int roots_add(struct texts *roots, const char *path);
 
 /* Add an absolute, normalised path if it is new. 0 or -ENOMEM. */
-int roots_add_path(struct roots *roots, const char *path);
+int roots_add_path(struct texts *roots, const char *path);
 
 /* The rest of an absolute, normalised path behind the root that it lies in, "" for the root itself;
  * NULL: it lies in none. */
-const char *roots_inside(const struct roots *roots, const char *path);
+const char *roots_inside(const struct texts *roots, const char *path);
 
 /* Write a, '/' and b, without "", "." and "..", as if there were no links; a is absolute, of a_len
  * bytes. 0 or -ENAMETOOLONG. */
@@ -52,7 +45,7 @@ int path_below(const char *a, const char *b, char ret[static PATH_MAX]);
 /* ---- within ---- */
 
 struct within {
-    const struct roots *roots;
+    const struct texts *roots;
     bool allow_outside; /* -o allow_outside: no file is refused */
     bool for_others;    /* allow_other */
 };
@@ -88,11 +81,11 @@ int within_open_real(const char *real, int *ret_fd, struct stat *ret_st);
 /* Which of owner, group and others of a file at path, absolute, can pass all folders on the way,
  * from the root that it lies in, or from '/' if it lies in none. `real` is where path leads: its
  * folders also count. No user, if that cannot be found out. */
-unsigned access_on_way(const struct roots *roots, const char *path, const char *real, unsigned uid,
+unsigned access_on_way(const struct texts *roots, const char *path, const char *real, unsigned uid,
                        unsigned gid);
 
 /* Who may list the folder at path (0444) and pass it (0111), or read the file. If path does not
  * exist, only root may. */
-void access_of(const struct roots *roots, const char *path, struct access *ret);
+void access_of(const struct texts *roots, const char *path, struct access *ret);
 
 #endif

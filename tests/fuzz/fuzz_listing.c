@@ -82,10 +82,10 @@ static int use_entry(void *user, const struct hf_entry *entry, struct diag *d)
 {
     (void)user;
     (void)d;
-    FUZZ_CHECK(entry->path &&
-               (entry->is_folder || (hf_is_hash(entry->hash) && entry->size <= INT64_MAX)));
+    FUZZ_CHECK(entry->path && (entry->is_folder || (hf_is_hash(entry->version.etag) &&
+                                                    entry->version.size <= INT64_MAX)));
     fuzz_saw(entry->path, strlen(entry->path));
-    fuzz_saw(&entry->size, entry->is_folder ? 0 : sizeof(entry->size));
+    fuzz_saw(&entry->version.size, entry->is_folder ? 0 : sizeof(entry->version.size));
     return 0;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/http/reply.h"
+
 struct fake_http fake_http;
 int (*fake_http_serve)(const char *url, struct text *ret);
 
@@ -63,19 +65,22 @@ static const struct fake_answer *find(const char *url, const char *method)
     return NULL;
 }
 
-static void hear(const struct http_call *call, const struct fake_answer *answer,
-                 struct http_heard *ret)
+static void hear(const struct http_call *call, const struct fake_answer *answer)
 {
-    *ret = (struct http_heard){.status = answer && !answer->error ? 200 : 404};
+    struct http_reply reply = {.status = answer && !answer->error ? 200 : 404};
+
     for (size_t i = 0; i < fake_http.n_heard; i++) {
         const struct fake_heard *heard = &fake_http.heard[i];
 
         if (strcmp(heard->url, call->url) != 0)
             continue;
-        snprintf(ret->next, sizeof(ret->next), "%s", heard->next ? heard->next : "");
-        snprintf(ret->code, sizeof(ret->code), "%s", heard->code ? heard->code : "");
-        ret->url = heard->target ? strdup(heard->target) : NULL;
+        snprintf(reply.next, sizeof(reply.next), "%s", heard->next ? heard->next : "");
+        snprintf(reply.said_code, sizeof(reply.said_code), "%s", heard->code ? heard->code : "");
+        if (call->led)
+            *call->led = heard->target ? strdup(heard->target) : NULL;
     }
+    if (call->heard)
+        *call->heard = reply;
 }
 
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d)
@@ -96,8 +101,7 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
         fake_http.request[i].timeout_s = call->timeout_s;
         fake_http.request[i].tries = call->tries;
     }
-    if (call->heard)
-        hear(call, answer, call->heard);
+    hear(call, answer);
     if (fake_http.signer)
         snprintf(fake_http.region, sizeof(fake_http.region), "%s", fake_http.signer->region);
     if (!answer && fake_http_serve) {
@@ -120,42 +124,39 @@ int http_get(struct http *http, const struct http_call *call, struct text *ret, 
 struct http_ahead {
     struct http *http;
     struct http_call call;
-    struct http_heard heard;
-    char *url;
+    char *url, *led;
+    size_t requests, aheads, stats; /* so far, when it was asked for */
 };
 
-static struct http_ahead *ahead_new(struct http *http, char *url, size_t most)
+struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries)
 {
     struct http_ahead *ahead = url ? calloc(1, sizeof(*ahead)) : NULL;
 
+    (void)tries;
     if (!ahead) {
         free(url);
         return NULL;
     }
-    *ahead = (struct http_ahead){.http = http, .url = url};
-    ahead->call = (struct http_call){.url = url, .most = most, .heard = &ahead->heard};
+    *ahead = (struct http_ahead){.http = http,
+                                 .url = url,
+                                 .requests = fake_http.requests,
+                                 .aheads = ++fake_http.aheads,
+                                 .stats = fake_http.stats};
+    ahead->call = (struct http_call){.url = url, .most = most, .led = &ahead->led};
     return ahead;
-}
-
-struct http_ahead *http_ahead_start(struct http *http, char *url, size_t most, unsigned tries)
-{
-    (void)tries;
-    fake_http.aheads++;
-    return ahead_new(http, url, most);
-}
-
-int http_get_text(struct http *http, char *url, size_t most, struct text *ret, char **ret_led,
-                  struct diag *d)
-{
-    return http_ahead_take(ahead_new(http, url, most), ret, ret_led, d);
 }
 
 int http_ahead_take(struct http_ahead *ahead, struct text *ret, char **ret_led, struct diag *d)
 {
-    int r = ahead ? http_get(ahead->http, &ahead->call, ret, d) : -ENOMEM;
+    int r = -ENOMEM;
 
+    if (ahead && fake_http.requests == ahead->requests && fake_http.aheads == ahead->aheads &&
+        fake_http.stats == ahead->stats)
+        fake_http.aheads--; /* it is taken at once */
+    if (ahead)
+        r = http_get(ahead->http, &ahead->call, ret, d);
     if (ahead && ret_led)
-        *ret_led = TAKE_PTR(ahead->heard.url);
+        *ret_led = TAKE_PTR(ahead->led);
     http_ahead_drop(&ahead);
     return r;
 }
@@ -164,7 +165,7 @@ void http_ahead_drop(struct http_ahead **ahead)
 {
     if (!*ahead)
         return;
-    free((*ahead)->heard.url);
+    free((*ahead)->led);
     free((*ahead)->url);
     free(TAKE_PTR(*ahead));
 }
@@ -186,20 +187,14 @@ void http_stat(struct http *http, size_t n, struct http_file *file)
     }
 }
 
-int http_encode(const char *text, bool path, char **ret)
+void http_encode(struct text *url, const char *text, bool path)
 {
-    char *to = malloc(3 * strlen(text) + 1);
-
-    if (!to)
-        return -ENOMEM;
-    *ret = to;
     for (; *text; text++)
-        if (isalnum((unsigned char)*text) || strchr("-._~", *text) || (path && *text == '/'))
-            *to++ = *text;
-        else
-            to += snprintf(to, 4, "%%%02X", (unsigned)(unsigned char)*text);
-    *to = '\0';
-    return 0;
+        text_add(url,
+                 isalnum((unsigned char)*text) || strchr("-._~", *text) || (path && *text == '/')
+                     ? "%c"
+                     : "%%%02X",
+                 (unsigned char)*text);
 }
 
 bool http_is_silent(const struct http *http, struct diag *d)

@@ -13,7 +13,7 @@ struct fake_answer {
     struct remote_version version;
 };
 
-/* What struct http_heard gets with the answer for a URL; NULL: "". */
+/* What is said besides with the answer for a URL; NULL: "". */
 struct fake_heard {
     const char *url, *next, *code, *target; /* target: where redirects led */
 };
@@ -30,7 +30,7 @@ struct fake_http {
     const struct fake_heard *heard; /* [n_heard], set after fake_http_set() */
     size_t n_heard;
     size_t requests; /* requests for texts; one made ahead counts when it is taken */
-    size_t aheads;   /* requests for texts ahead */
+    size_t aheads;   /* requests for texts ahead, but those that are taken at once */
     struct {
         char url[512], method[8], header[256]; /* the first header, "": none */
         char post[512];

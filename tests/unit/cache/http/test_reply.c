@@ -649,18 +649,14 @@ static void test_http_url_name(void **state)
 
 static void test_http_encode(void **state)
 {
-    char *text = NULL;
+    AUTO_TEXT struct text url = {0};
 
     (void)state;
-    assert_int_equal(http_encode("a/b c+\xc3\xa4?%~", true, &text), 0);
-    assert_string_equal(text, "a/b%20c%2B%C3%A4%3F%25~");
-    free(text);
-    assert_int_equal(http_encode("a/b", false, &text), 0);
-    assert_string_equal(text, "a%2Fb");
-    free(text);
-    assert_int_equal(http_encode("", false, &text), 0);
-    assert_string_equal(text, "");
-    free(text);
+    http_encode(&url, "a/b c+\xc3\xa4?%~", true);
+    assert_string_equal(url.data, "a/b%20c%2B%C3%A4%3F%25~");
+    http_encode(&url, "a/b", false);
+    http_encode(&url, "", false);
+    assert_string_equal(url.data, "a/b%20c%2B%C3%A4%3F%25~a%2Fb");
 }
 
 int main(void)
