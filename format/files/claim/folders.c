@@ -166,7 +166,7 @@ enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MI
 static enum folders_deeper folders_judge_deeper(const struct search *s, const struct siblings *all)
 {
     size_t letters = 0, recur = 0, differ = 0, n = 0;
-    bool have_splits = false;
+    bool have_splits = false, have_pictures = false;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         uint64_t same = 0, folders = 0;
@@ -179,6 +179,7 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
         for (EACH_SIBLING(s, k, i))
             if (folders < COMPARED_MOST) {
                 folders++;
+                have_pictures = have_pictures || words_have_pictures(folder_name(s, k));
                 same += folders_recurs(s, all, i, folder_name(s, k));
             }
         recur += folders && 2 * same >= folders;
@@ -186,9 +187,9 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     }
     if (letters == all->n)
         return DEEPER_LETTERS;
-    return recur == n || have_splits ? DEEPER_DATASETS
-           : differ == n             ? DEEPER_CLASSES
-                                     : DEEPER_MIXED;
+    if (recur == n || have_splits)
+        return DEEPER_DATASETS;
+    return differ == n && !have_pictures ? DEEPER_CLASSES : DEEPER_MIXED;
 }
 
 /* Is one of the folders a copy of all: does it have the others' names in it? */

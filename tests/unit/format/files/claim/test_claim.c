@@ -315,6 +315,7 @@ static void test_claim__splits__a_dataset_each(void **state)
           "net:train classes 1(jpg) 2(jpg)\nnet:val flat 3(jpg)\n"
           "zebras:testA flat 5(jpg)\nzebras:trainA flat 4(jpg)\n");
     check("net/train/1.jpg net/val/2.jpg pets/3.jpg", ":all flat refused\n");
+    check("faces/img_align/1.jpg birds/wren/2.jpg", ":all flat refused\n");
     check("D/V7/JPEGImages/1.jpg D/V7/Masks/1.png D/V7/ImageSets/a.txt D/V12/JPEGImages/2.jpg "
           "D/V12/Masks/2.png D/V12/ImageSets/a.txt",
           "D:V12 flat 2(jpg,png)\nD:V7 flat 1(jpg,png)\n");
