@@ -491,18 +491,23 @@ static void card_read(struct card *card, const json_t *yaml)
         card_add_shards(card, "");
 }
 
-/* The bytes of the YAML at the head, which is between two lines of three dashes. 0: there is none;
- * len: the second one is missing. */
+/* The bytes of the YAML at the head, which is between two lines of three dashes; empty lines may
+ * come first. 0: there is none; len: the second one is missing. */
 static size_t card_head_len(const char *text, size_t len)
 {
+    bool has_begun = false;
+
     for (size_t at = 0, n; at < len; at += n + 1) {
         const char *line = text + at, *end = memchr(line, '\n', len - at);
+        size_t used;
         bool is_rule;
 
         n = end ? (size_t)(end - line) : len - at;
-        is_rule = n >= 3 && !memcmp(line, "---", 3) && (n == 3 || (n == 4 && line[3] == '\r'));
-        if (at ? is_rule : !is_rule)
-            return at;
+        used = n && line[n - 1] == '\r' ? n - 1 : n;
+        is_rule = used == 3 && !memcmp(line, "---", 3);
+        if (has_begun ? is_rule : used && !is_rule)
+            return has_begun ? at : 0;
+        has_begun |= is_rule;
     }
     return len;
 }

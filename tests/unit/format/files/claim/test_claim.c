@@ -966,6 +966,9 @@ static void test_claim__cards__files_by_configs(void **state)
          "train: a.csv\nREADME.md names other files than these: 1 .csv (b.csv)\n"},
         {"a.csv", "---\r\nconfigs:\r\n- config_name: x\r\n  data_files: a.csv\r\n---\r\n",
          "train: a.csv\n"},
+        {"a.csv", "\n\r\n---\n" CONFIG "  data_files: a.csv\n---\n", "train: a.csv\n"},
+        {"a.csv", "\nx\n---\n" CONFIG "  data_files: a.csv\n---\n", ""},
+        {"a.csv", "\n\n", ""},
         {"a.csv", "--------\nconfigs: [\n---\n", ""},
         {"a.csv", "--- \nconfigs: [\n---\n", ""},
         {"a.csv", "configs: [\n----\n", ""},
@@ -1072,7 +1075,7 @@ static void test_claim__cards__files_by_configs(void **state)
         AUTO_TEXT struct text paths = {0}, card = {0};
 
         text_add(&paths, "README.md %s", rows[i].paths);
-        text_add(&card, "%s%s", *rows[i].card == '-' ? "" : "---\n", rows[i].card);
+        text_add(&card, "%s%s", strchr("-\n", *rows[i].card) ? "" : "---\n", rows[i].card);
         check_table(paths.data, "README.md", card.data, rows[i].want);
     }
     /* Notes do not grow without end, and there are only so many paths. */
