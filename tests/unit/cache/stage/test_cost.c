@@ -1249,6 +1249,55 @@ static void *idle_main(void *arg)
     return NULL;
 }
 
+static void note_over(struct waiter *waiter)
+{
+    (void)waiter;
+}
+
+/* A block that another process has claimed is looked at now and then, more often if a reader waits
+ * for it, until the claim has ended. */
+static void test_others__their_blocks__looked_at(void **state)
+{
+    struct waiter waiter = {.done = note_over};
+    struct stage_fixture s[2];
+    struct file *file, *other;
+    int64_t now;
+
+    for (unsigned i = 0; i < 2; i++)
+        open_keeping(&s[i], *state, UINT64_C(1) << 30);
+    s[0].stage->main = idle_main;
+    file = (struct file *)s[0].blob;
+    other = (struct file *)s[1].blob;
+    assert_int_equal(file_take(file, NULL), 0);
+    assert_int_equal(file_take(other, NULL), 0);
+    assert_int_equal(staged_claim(file_staged(other), 5, 1), 1);
+    lock_take(&s[0].stage->lock);
+    file_set_locked(file, 5, BLOCK_COMING);
+    file_leave_to_others_locked(file, 5, 6);
+    lock_drop(&s[0].stage->lock);
+    now = stage_now(s[0].stage);
+    assert_int_equal(look_at_others(s[0].stage, now), now + 50 * MS);
+    atomic_store(&waiter.pending, 1);
+    blob_fetch(&file->blob, 5 * BLOCK, BLOCK, &waiter);
+    waiter_done(&waiter, 0, NULL);
+    assert_int_equal(look_at_others(s[0].stage, now), now + 5 * MS);
+    assert_int_equal(fake_started(s[0].fake), 0);
+    staged_unclaim(file_staged(other), 5, 1);
+    assert_int_equal(look_at_others(s[0].stage, now), INT64_MAX);
+    runs_start(s[0].stage);
+    fake_wait_idle(s[0].fake);
+    assert_int_equal(file_state(file, 5), BLOCK_HERE);
+    assert_int_equal(look_at_others(s[0].stage, now), INT64_MAX);
+    stage_limit_retry(s[0].stage, 31);
+    assert_int_equal(s[0].stage->options.retry_limit_s, 30);
+    stage_limit_retry(s[0].stage, 7);
+    assert_int_equal(s[0].stage->options.retry_limit_s, 7);
+    file_put(file);
+    file_put(other);
+    stage_fixture_close(&s[1]);
+    stage_fixture_close(&s[0]);
+}
+
 /* Look-ahead for which there is no space is given up. A thread that starts runs does not ask for
  * the same blocks again and again, until another thread finds them coming and passes them over. */
 static void test_ahead__no_space__is_given_up(void **state)
@@ -1520,6 +1569,8 @@ int main(void)
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_keep__holds_all__by_sizes, temp_setup, temp_teardown),
         cmocka_unit_test_setup_teardown(test_blocks__of_a_run__of_needs_and_neighbours, temp_setup,
+                                        temp_teardown),
+        cmocka_unit_test_setup_teardown(test_others__their_blocks__looked_at, temp_setup,
                                         temp_teardown),
         cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
                                         temp_teardown),

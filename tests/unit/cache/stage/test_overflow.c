@@ -110,6 +110,9 @@ static void test_overflow__parts__their_bytes_and_no_others(void **state)
     expect_blocks(o, 3, 4);
     overflow_remove(o, &owner[0], 3);
     assert_true(gives(o, 3, 10, 30) && !gives(o, 3, 0, LEN));
+    add(o, 4, 0, 5, true);
+    overflow_remove(o, &owner[0], 4); /* which is not here as a whole */
+    assert_true(gives(o, 4, 0, 5));
     for (uint64_t b = 100; b < 100 + PLACES; b++)
         add(o, b, 0, LEN, true);
     assert_false(gives(o, 3, 10, 30) || gives(o, 109, 0, 1));

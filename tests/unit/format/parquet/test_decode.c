@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/scope.h"
 
 #define BYTES(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
@@ -478,6 +479,25 @@ static void test_page__header_cut__wants_more(void **state)
     assert_int_equal(h.unpacked, 8);
 }
 
+/* Sizes of a data page in zigzag: 0 is one, less is none. */
+static void test_page__header_sizes__of_0_or_more(void **state)
+{
+    static const uint8_t cases[][3] = {
+        {0, 0, 1}, {16, 0, 1}, {0, 16, 1}, {1, 0, 0}, {0, 1, 0}}; /* unpacked, packed, is good */
+    uint8_t bytes[] = {0x15, 0, 0x15, 0, 0x15, 0, 0x2c, 0x15, 4,
+                       0x15, 0, 0x15, 6, 0x15, 6, 0x00, 0x00};
+    struct page_header h;
+    const char *why;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        bytes[3] = cases[i][0];
+        bytes[5] = cases[i][1];
+        assert_int_equal(page_header_read(bytes, sizeof(bytes), &h, &why),
+                         cases[i][2] ? 0 : -EBADMSG);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_values__hostile__refused),
         cmocka_unit_test(test_page__v1_with_nulls__levels_and_values),
         cmocka_unit_test(test_page__header_cut__wants_more),
+        cmocka_unit_test(test_page__header_sizes__of_0_or_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

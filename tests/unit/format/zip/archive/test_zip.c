@@ -285,6 +285,7 @@ static void test_zip__damage_of_64_bits__named(void **state)
         {END64, 0, NOT_64},
         {END64 + 16, 1, NOT_64},
         {END64 + 20, 1, NOT_64},
+        {END64 + 23, 1, NOT_64},
         {END64 + 24, 1, NOT_64},
         {END64 + 32, 3, NOT_64},
         {END64 + 40, 155, "expected it to end at byte 245, got offset 91 and 155 bytes"},
