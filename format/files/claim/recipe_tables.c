@@ -82,14 +82,18 @@ static int reading_open(const struct recipe_reading *t, size_t file, const json_
 
 /* ---- lists ---- */
 
-/* The table of the recipe that is also that list: its columns are fields. NULL: none is. */
-static const json_t *reading_table_of_list(const struct recipe_reading *t, const char *list)
+/* The list or table of the recipe that is that file; NULL: none is. A table that is also a list
+ * gives it fields. */
+static const json_t *reading_item(const struct recipe_reading *t, const char *member,
+                                  const char *file)
 {
-    const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
+    const json_t *all = json_object_get(reading_set(t)->dataset, member), *item, *text;
 
-    for (size_t i = 0; (member = recipe_item(tables, i)); i++)
-        if (!strcmp(json_string_value(json_object_get(member, "file")), list))
-            return member;
+    for (size_t i = 0; (item = recipe_item(all, i)); i++) {
+        text = json_is_object(item) ? json_object_get(item, "file") : item;
+        if (!strcmp(json_string_value(text), file))
+            return item;
+    }
     return NULL;
 }
 
@@ -97,7 +101,7 @@ static const json_t *reading_table_of_list(const struct recipe_reading *t, const
 static int reading_add_list(struct recipe_reading *t, const char *pattern, size_t file,
                             const char *called)
 {
-    const json_t *member = reading_table_of_list(t, pattern);
+    const json_t *member = reading_item(t, "table", pattern);
     AUTO_PICTURE_TABLE struct picture_table *table = NULL;
     int r = reading_open(t, file, member, &table);
 
@@ -162,17 +166,6 @@ static int reading_lists(struct recipe_reading *t)
 
 /* ---- tables ---- */
 
-static bool reading_is_list(const struct recipe_reading *t, const char *file)
-{
-    const json_t *list = json_object_get(reading_set(t)->dataset, "list");
-    const char *pattern;
-
-    for (size_t i = 0; (pattern = recipe_pattern(list, i)); i++)
-        if (!strcmp(pattern, file))
-            return true;
-    return false;
-}
-
 static int reading_join(struct recipe_reading *t)
 {
     const json_t *tables = json_object_get(reading_set(t)->dataset, "table"), *member;
@@ -184,7 +177,7 @@ static int reading_join(struct recipe_reading *t)
         AUTO_FREE uint32_t *row = NULL;
         size_t file, named;
 
-        if (reading_is_list(t, pattern))
+        if (reading_item(t, "list", pattern))
             continue;
         r = reading_find(t, pattern, &file);
         if (r == 0)
