@@ -75,15 +75,16 @@ def ended(fd, seconds):
 
 
 def wait_until(condition, what, process=None, seconds=DEADLINE):
-    """Wait until condition() is true; polls every 10 ms, since there is no event for it. Fails at
-    once if the process ends before."""
+    """Wait until condition() is true; polls every 10 ms, since there is no event for it, or less often, so that looking
+    takes a tenth of the time. Fails at once if the process ends before."""
     until = time.monotonic() + seconds
     with pidfd(process.pid if process else os.getpid()) as fd:
         while True:
+            begin = time.monotonic()
             result = condition()
             if result:
                 return result
-            if ended(fd, 0.01):
+            if ended(fd, min(max(0.01, 10 * (time.monotonic() - begin)), 0.3)):
                 raise AssertionError(f"the process ended before: {what}")
             if time.monotonic() > until:
                 raise AssertionError(f"not in {seconds} s: {what}")
@@ -509,15 +510,16 @@ class Ceph:
         self.call("ceph-authtool", "--create-keyring", f"{d}/admin.keyring", "--gen-key", "-n",
                   "client.admin", "--cap", "mon", "allow *", "--cap", "osd", "allow *", "--cap",
                   "mgr", "allow *")
-        self.call("ceph-authtool", f"{d}/mon.keyring", "--import-keyring", f"{d}/admin.keyring")
+        self.call("ceph-authtool", "--create-keyring", f"{d}/osd.keyring", "--gen-key", "-n", "osd.0",
+                  "--cap", "mon", "allow profile osd", "--cap", "osd", "allow *")
+        for name in ("admin", "osd"):
+            self.call("ceph-authtool", f"{d}/mon.keyring", "--import-keyring", f"{d}/{name}.keyring")
         self.call("monmaptool", "--create", "--addv", "a", f"[v2:127.0.0.1:{mon_port}]", "--fsid",
                   fsid, f"{d}/monmap")
         self.call("ceph-mon", "-c", conf, "--mkfs", "-i", "a", "--monmap", f"{d}/monmap",
                   "--keyring", f"{d}/mon.keyring")
         self.daemon("ceph-mon", "-c", conf, "-i", "a")
         self.call("ceph", "-c", conf, "osd", "new", osd, "0")
-        self.call("ceph", "-c", conf, "auth", "get-or-create", "osd.0", "mon",
-                  "allow profile osd", "osd", "allow *", "-o", f"{d}/osd.keyring")
         self.call("ceph-osd", "-c", conf, "-i", "0", "--mkfs", "--osd-uuid", osd)
         self.daemon("ceph-osd", "-c", conf, "-i", "0")
         self.daemon("radosgw", "-c", conf, "-n", "client.admin")
@@ -540,23 +542,25 @@ class Ceph:
         equal(done.returncode, code, f"aws {arguments}: {done.stdout[-2000:]}")
         return done.stdout.decode(errors="replace")
 
-    def put(self, folder, to, **headers):
-        """The files of a folder as objects s3://<to>/..., as `aws s3 cp --recursive` makes them, for a tenth of its processor time."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
-        for file, _ in files_below(folder):
-            body, where = content(file), urllib.parse.quote(f"/{to}/{os.path.relpath(file, folder)}", safe="/-_.~")
-            now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-            signed = {"host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), "x-amz-date": now, **headers}
-            names, scope = sorted(signed), f"{now[:8]}/default/s3/aws4_request"
-            asked = "\n".join(["PUT", where, "", *(f"{n}:{signed[n]}" for n in names), "", ";".join(names), signed["x-amz-content-sha256"]])
-            key = f"AWS4{self.SECRET}".encode()
-            for word in (*scope.split("/"), f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"):
-                key = hmac.digest(key, word.encode(), "sha256")
-            signed["authorization"] = f"AWS4-HMAC-SHA256 Credential={self.KEY}/{scope},SignedHeaders={';'.join(names)},Signature={key.hex()}"
-            connection.request("PUT", where, body, signed)
+    def send(self, method, path, body=b"", query="", **headers):
+        """A signed request, for a tenth of the processor time of aws()."""
+        where, now = urllib.parse.quote(path, safe="/-_.~"), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        signed = {"host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), "x-amz-date": now, **headers}
+        names, scope = sorted(signed), f"{now[:8]}/default/s3/aws4_request"
+        asked = "\n".join([method, where, query, *(f"{n}:{signed[n]}" for n in names), "", ";".join(names), signed["x-amz-content-sha256"]])
+        key = f"AWS4{self.SECRET}".encode()
+        for word in (*scope.split("/"), f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"):
+            key = hmac.digest(key, word.encode(), "sha256")
+        signed["authorization"] = f"AWS4-HMAC-SHA256 Credential={self.KEY}/{scope},SignedHeaders={';'.join(names)},Signature={key.hex()}"
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
+            connection.request(method, where + (f"?{query}" if query else ""), body, signed)
             reply = connection.getresponse()
-            equal(reply.status, 200, f"PUT {where}: {reply.read()}")
-        connection.close()
+            equal(reply.status, 204 if method == "DELETE" else 200, f"{method} {where}: {reply.read()}")
+
+    def put(self, folder, to, **headers):
+        """The files of a folder as objects s3://<to>/..."""
+        for file, _ in files_below(folder):
+            self.send("PUT", f"/{to}/{os.path.relpath(file, folder)}", content(file), **headers)
 
     def log(self):
         """The gateway's log: the requests for objects that delivered bytes, including presigned

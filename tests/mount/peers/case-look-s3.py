@@ -112,7 +112,8 @@ def check_commands(s3, ring):
 
     before = asked(s3)
     contains(info("alone", "").communicate(timeout=DEADLINE)[0].decode(), "200")
-    wait_until(lambda: listings(before), "the gateway has logged it")
+    s3.send("GET", "/private", query="marker=last")
+    wait_until(lambda: "GET /private?marker=last" in asked(s3) and listings(before), "the gateway has logged all")
     alone, before, begin = more(s3, before), asked(s3), time.time()
     processes = [info(i, f",{ring.options(i % NODES)}") for i in range(COMMANDS)]
     for process in processes:
@@ -127,7 +128,7 @@ def check_commands(s3, ring):
 with Ceph() as the_s3:
     for file in os.listdir(SOURCE):
         place(f"{PRIVATE}/up", file, content(SOURCE, file))
-    the_s3.aws("s3api", "create-bucket", "--bucket", "private")
+    the_s3.send("PUT", "/private")
     the_s3.put(f"{PRIVATE}/up", "private/mnist")
     with Ring(NODES, the_s3.endpoint) as the_ring:
         timed(check_thousand, the_s3, the_ring)

@@ -26,7 +26,7 @@ LISTING = re.compile(r'"GET /private\S*list-type=2\S* HTTP/1.1" 200 ')
 def upload(s3):
     for name in os.listdir(SOURCE):
         place(f"{UP}/mnist", name, content(SOURCE, name))
-    s3.aws("s3api", "create-bucket", "--bucket", "private")
+    s3.send("PUT", "/private")
     s3.put(f"{UP}/mnist", "private/mnist")
 
 
@@ -59,8 +59,7 @@ def check_signed(s3, ring):
     mounts = subprocess.run([EPOCHFS, "info", "-o", f"cache={PRIVATE}/cache.alone,endpoint={s3.endpoint}",
                              "s3://private/mnist"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE)
     contains(mounts.stdout.decode(), "900")
-    alone = listings(s3) - before - one
-    equal(one <= alone * times, True, f"{one} listings, expected those of {times} mounts, {alone} each")
+    wait_until(lambda: one <= (listings(s3) - before - one) * times, f"{one} listings are at most those of {times} mounts")
 
 
 def check_presigned(s3, ring):

@@ -33,7 +33,7 @@ for i in range(N):
 local = start_at("local", f"{UP}/train", "cache=off")
 with Ceph() as s3:
     os.environ.update(s3.environment, HOME=PRIVATE, AWS_ENDPOINT_URL=s3.endpoint)
-    s3.aws("s3api", "create-bucket", "--bucket", "data")
+    s3.send("PUT", "/data")
     s3.put(f"{UP}/train", "data/train")
 
     one = start("s3://data/train/", f"cache={PRIVATE}/cache")
@@ -44,16 +44,15 @@ with Ceph() as s3:
         equal(content(one.at, batch) == content(local.at, batch), True, batch)
     found = wait_until(lambda: (r := remote(one.at))["staged_bytes"] == r["total_bytes"] and r,
                        "all is staged", one)
-    requests = s3.log()
+    requests = wait_until(lambda: len(log := s3.log()) >= found["requests"] and log, "the gateway has logged all")
     check_once(requests, {f"/data/train/{name(i)}": len(data(i)) for i in range(N)}, "one mount")
     check_counters(requests, "one mount", found)
     equal(found["requests"], len(requests), "requests")
     stop(one)
 
     two = start("s3://data/train/", f"cache={PRIVATE}/other,stage=off")
-    place(PRIVATE, "other-bytes", b"x" * len(data(100)))
-    s3.aws("s3", "cp", "--quiet", f"{PRIVATE}/other-bytes", f"s3://data/train/{name(100)}")
-    s3.aws("s3", "rm", "--quiet", f"s3://data/train/{name(700)}")
+    s3.send("PUT", f"/data/train/{name(100)}", b"x" * len(data(100)))
+    s3.send("DELETE", f"/data/train/{name(700)}")
     for i in (100, 700):
         expect_error(GONE, sample, two.at, i)
     for i in range(N):

@@ -34,11 +34,11 @@ def upload(s3):
     place(f"{UP}/data/beside", "sub/feats.ark",
           b"u1 \0BFV \4" + len(VECTOR).to_bytes(4, "little") + VECTOR.tobytes())
     for bucket in ("data", "public"):
-        s3.aws("s3api", "create-bucket", "--bucket", bucket)
+        s3.send("PUT", f"/{bucket}")
     s3.put(f"{UP}/data", "data")
-    s3.aws("s3api", "put-object", "--bucket", "data", "--key", "mnist/")  # as consoles make folders
+    s3.send("PUT", "/data/mnist/")  # as consoles make folders
     s3.put(f"{UP}/data/mnist", "public/mnist", **{"x-amz-acl": "public-read"})
-    s3.aws("s3api", "put-bucket-acl", "--bucket", "public", "--acl", "public-read")
+    s3.send("PUT", "/public", query="acl=", **{"x-amz-acl": "public-read"})
 
 
 def check_mnist(at=None):
