@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, equal,
+from lib import (CACHE, DEADLINE, MOUNTPOINT, PRIVATE, SOURCE, contains, content, equal,
                  expect_error, idx_bytes, mount_type, path, run, small, text)
 from life import (CONNECTIONS, ROOT, check_ended, check_nothing_left, daemon_of, has_connections,
                   mount, mount_connections, processes, system_mount, thread_states)
@@ -214,7 +214,7 @@ def check_killed_while_asked():
 def check_dead():
     """Dead mounts are removed at once and silently, in use or not, and the next mount replaces
     them."""
-    limit = 4 if SLOW else 1.5
+    limit = 4  # one that does not answer is waited for for 5 s
     killed()
     with within(limit, "umount of a dead one"):
         equal(run("umount", MOUNTPOINT), "", "umount of a dead mount says")

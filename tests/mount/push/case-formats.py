@@ -66,7 +66,7 @@ def sums(pushes):
                 # Samples count as a sequence from the third on; each window lacks some files.
                 if not there and i % kinds == 0:
                     there = soon_resident([f"{folder}/{m}" for m in names[i + 1:i + 1 + 4 * kinds]],
-                                          3 if i == 3 * kinds else 0.02)
+                                          60 if i == 3 * kinds else 0.02)
             equal(there, True, f"{folder}: something was pushed")
             found[folder] = whole.hexdigest()
     return found

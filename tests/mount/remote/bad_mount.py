@@ -71,7 +71,7 @@ class Try:
         seconds = time.monotonic() - begin
         equal(e in (wants or CLEAR), True,
               f"{self.what}: a read fails; errno {errno.errorcode.get(e, e)}")
-        took(seconds, f"{self.what}: a read that fails", limit or PATIENCE + TIMEOUT + 2)
+        took(seconds, f"{self.what}: a read that fails", limit or PATIENCE + TIMEOUT + 10)
 
     def right_or_error(self):
         """Piece by piece: right bytes or a clear error. Returns how many failed."""

@@ -36,7 +36,7 @@ def wants(offset, n=4096):
 def everything_here(at=MOUNTPOINT):
     """Everything that needs no remote must answer at once."""
     def quick(what, function, *arguments, **kwargs):
-        with within(1, what):
+        with within(5, what):
             return function(*arguments, **kwargs)
     quick("batches", os.listdir, f"{at}/there-data/batches")
     for folder in ("", "here-data", "here-data/samples/raw", "there-data/samples/npz",
@@ -68,13 +68,13 @@ def stuck_readers(at, n=READERS):
                                f"{at}/there-data/source/there-data", "/dev/zero"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
              for _ in range(n)]
-    wait_until(lambda: remote(at)["misses"] >= before + n, "all readers wait", seconds=20)
+    wait_until(lambda: remote(at)["misses"] >= before + n, "all readers wait")
     return found
 
 
 def check_dead(server, kind):
     """The server is silent (kind "stalled"), or unreachable ("gone")."""
-    at = start_at(kind, f"{server.url}/", f"{OPTIONS},patience=2,cache={PRIVATE}/cache.{kind}")
+    at = start_at(kind, f"{server.url}/", f"{OPTIONS},patience=8,cache={PRIVATE}/cache.{kind}")
     equal(read_anew(at.at, "here-data/source/here-data") == idx_bytes(HERE), True, "staged")
     read_anew(at.at, "there-data/source/there-data", size=4096)
     patient = start_at(f"{kind}-patient", f"{server.url}/",
@@ -91,7 +91,7 @@ def check_dead(server, kind):
     waiting = stuck_readers(at.at)
     everything_here(at.at)
     equal([r.wait(DEADLINE) for r in waiting], [2] * READERS, "reads of what is not here")
-    took(time.monotonic() - begin, "patience=2", 2 + 1 + 3)
+    took(time.monotonic() - begin, "patience=8", 8 + 1 + 15)
     equal(error_of(read_anew, at.at, "there-data/source/there-data", size=4096, offset=5_000_000),
           errno.EIO, "a read of what is not here")
     equal(remote(at.at)["errors"] > errors, True, "errors are counted")
@@ -100,7 +100,7 @@ def check_dead(server, kind):
     # Ctrl-C, and kill.
     for sig in (signal.SIGINT, signal.SIGKILL):
         waiting = stuck_readers(patient.at, 4)
-        with within(1, f"released by {sig.name}"):
+        with within(10, f"released by {sig.name}"):
             for r in waiting:
                 r.send_signal(sig)
             for r in waiting:
@@ -129,7 +129,7 @@ def check_end(server, kind, end, *options):
         [f"cache={cache}", "patience=600,timeout=600,block=16K", *options]))
     server.stall()
     waiting = stuck_readers(daemon.at, 8) if "stage=off" in options else []
-    with within(1, f"{kind}: the end"):
+    with within(10, f"{kind}: the end"):
         end(daemon)
         code = daemon.wait(DEADLINE)
     equal(code, 0, f"{kind}: exit code of the daemon: {log_text(f'log.end-{kind}')}")

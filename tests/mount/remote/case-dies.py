@@ -169,7 +169,7 @@ def check_indexing():
         with mounted(f"{server.url}/a.svm", f"cache={PRIVATE}/cache.m,patience={PATIENCE}"):
             wait_until(lambda: server.died, "the server is silent")
             for _ in range(2):
-                with within(2 * PATIENCE + 2, "a read while it is indexed"):
+                with within(2 * PATIENCE + 15, "a read while it is indexed"):
                     equal(error_of(content, MOUNTPOINT, "a.svm/dataset.json"), errno.EIO, "read")
                 said = status()["last_read_error"]
                 equal(bool(re.search("a.svm: .*(sends|sent) nothing.*; waited", said)), True, said)

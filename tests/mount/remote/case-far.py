@@ -15,7 +15,7 @@ from lib import PRIVATE, content, equal, mounted, path
 from servers import PATIENT, Nginx, coverage, make_ca, make_certificate, place, remote
 
 PROXY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bench/limit_proxy.py")
-DELAY = 0.05  # in each direction
+DELAY = 0.15  # in each direction: much more than a busy machine takes
 TRIP = 2 * DELAY
 SIDE, COUNT, BATCH = 28, 40000, 128
 WWW = f"{PRIVATE}/www"

@@ -129,7 +129,7 @@ def check_down(site):
     site.stop()
     begin = time.monotonic()
     equal(error_of(read_anew, at, size=PIECE, offset=5 * MiB), errno.EIO, "while it is down")
-    took(time.monotonic() - begin, "the error", 6)
+    took(time.monotonic() - begin, "the error", 20)
     equal(remote(daemon.at)["last_error"] != "", True, "status says that the remote fails")
     site.start()
     wait_until(lambda: error_of(read_anew, at, size=PIECE, offset=5 * MiB) == 0, "it is back",

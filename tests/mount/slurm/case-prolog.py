@@ -35,7 +35,7 @@ def reads(cluster):
     prolog = cluster.seconds("prolog", job)
     print(f"prolog and mount {prolog:.3f} s, first batch {first:.3f} s, epilog "
           f"{cluster.seconds('epilog', job):.3f} s")
-    took(prolog + first, "prolog, mount and first batch", 5)
+    took(prolog + first, "prolog, mount and first batch", 20)
 
 
 def page(cluster):

@@ -163,15 +163,15 @@ def check_slow_maker():
     [big] = [name for name in snapshot() if os.stat(f"{UNPACKED}/{name}").st_size > len(BIG)]
     os.unlink(f"{UNPACKED}/{big}")
     with slow_maker(f"{UNPACKED}/{big}.part", threading.Event()):
-        begin = time.monotonic()
         with subprocess.Popen([EPOCHFS, "info", SOURCE], stdout=subprocess.DEVNULL) as waits:
             wait_until(lambda: has_part_open(waits.pid), "info waits", waits)
+            begin = time.monotonic()
             waits.send_signal(signal.SIGINT)
             equal(waits.wait(DEADLINE), -signal.SIGINT, "info ends")
         took(time.monotonic() - begin, "Ctrl-C", 4)
         begin = time.monotonic()
         run("info", SOURCE)
-        took(time.monotonic() - begin, "info", 9)
+        took(time.monotonic() - begin, "info", 30)
     equal(sorted(os.path.splitext(name)[1] for name in snapshot()), ["", ""], "what is kept")
     with mounted():
         check_content()

@@ -82,7 +82,7 @@ stage.send_signal(number)
 _, said = stage.communicate(timeout=lib.DEADLINE)
 lib.equal(stage.returncode, 128 + number, said)
 lib.contains(said, "continues from there")
-if time.monotonic() - began > (10 if lib.SLOW else 1):
+if time.monotonic() - began > 10:  # all of it takes 20 s
     raise AssertionError(f"it took {time.monotonic() - began} s to end")
 END
     expect 4 "$EPOCHFS" stage --check -o "cache=$PRIVATE/cache-$signal" "$SOURCE"
