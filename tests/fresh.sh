@@ -107,6 +107,16 @@ install_in() {
     inside "$tree" apt-get -q -y --no-install-recommends install "$@"
 }
 
+# with_ccache TREE: compiles there find what this machine has compiled of the same bytes with the same compiler.
+with_ccache() {
+    local from to=$1/root/.cache/ccache
+    command -v ccache >/dev/null && grep -qx "VERSION_CODENAME=$release" /etc/os-release || return 0
+    from=$(ccache --get-config cache_dir)
+    install_in "$1" ccache
+    mkdir -p "$from" "$to"
+    mount --bind "$from" "$to"
+}
+
 # What a tree needs of this machine, besides its files.
 furnish() {
     local tree=$1
