@@ -179,7 +179,7 @@ def collector_and_answers():
         process.kill()
         eve.do("fusermount3", "-u", "-z", eve.mountpoint)
         process.wait()
-    equal(time.monotonic() - start < DEADLINE, True, "time for series of many labels")
+    equal(time.monotonic() - start < 60, True, "time for series of many labels")
     good = "# HELP epochfs_a A.\n" + head + 'epochfs_a{b="1",mountpoint="/elsewhere"} 2\n'
     process = hostile(eve, eve.mountpoint, good)
     equal(dict(list(metrics()[1]["epochfs_a"].samples)[0][1]), {"mountpoint": eve.mountpoint, "b": "1"}, "labels")
