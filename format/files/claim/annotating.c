@@ -164,7 +164,7 @@ void annotating_add_table(struct annotating *a, size_t set, size_t view, size_t 
             annotating_rename(a, &picked.column[i], name);
     if (!a->s->failed)
         view_add_columns(a->s, v, &picked);
-    if (!a->s->set[set].dataset)
+    if (!a->s->set[set].dataset && (view || table->columns.n))
         annotating_say_table(a, set, view, file, table);
 }
 

@@ -275,9 +275,6 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     for (size_t i = from; i < to && r == 0; i++)
         if (!(t->s->flags[t->hit[i].file] & FILE_WITH_ANOTHER))
             r = recipe_add_sample(t, set, &t->hit[i]);
-    if (r == 0 && !set->claim->n_samples)
-        r = recipe_refuse_pattern(t, t->hit[from].pattern,
-                                  "its files all belong to other pictures");
     if (r == 0)
         r = value_columns_end(&set->claim->view->values, set->claim->view->n);
     if (r == 0) /* words that are numbers */
@@ -286,17 +283,29 @@ static int recipe_make_set(struct recipe_making *t, size_t from, size_t to)
     return set->called ? r : -ENOMEM;
 }
 
-/* Make a dataset of the hits of each group. */
+/* Are hits samples? Not those that belong to other pictures. */
+static bool recipe_has_samples(const struct recipe_making *t, size_t from, size_t to)
+{
+    while (from < to && t->s->flags[t->hit[from].file] & FILE_WITH_ANOTHER)
+        from++;
+    return from < to;
+}
+
+/* Make a dataset of the hits of each group. One without samples is none: {split}/1.png is also the
+ * pattern of trainannot/1.png, which belongs to train/1.png. */
 static int recipe_make_groups(struct recipe_making *t, bool files)
 {
     int r = 0;
 
+    if (t->n && !files && !recipe_has_samples(t, 0, t->n))
+        return recipe_refuse_pattern(t, t->hit->pattern, "its files all belong to other pictures");
     if (t->n)
         qsort_r(t->hit, t->n, sizeof(*t->hit), files ? recipe_compare_files : recipe_compare, t);
     for (size_t from = 0, to; from < t->n && r == 0; from = to) {
         for (to = from + 1; to < t->n && t->hit[to].group == t->hit[from].group;)
             to++;
-        r = files ? recipe_make_files(t, from, to) : recipe_make_set(t, from, to);
+        if (files || recipe_has_samples(t, from, to))
+            r = files ? recipe_make_files(t, from, to) : recipe_make_set(t, from, to);
     }
     return r;
 }

@@ -207,7 +207,9 @@ layout("camvid", "{train/0001TP_006690,train/0001TP_006720,val/0016E5_07959,test
        {"train": (2, "png,annot.png", None, {"0001TP_006720": {"annot.png": "trainannot/0001TP_006720.png"}}),
         "val": (1, "png,annot.png"), "test": (1, "png,annot.png")},
        {"train.txt": rows(*(f"/SegNet/CamVid/train/{n}.png /SegNet/CamVid/trainannot/{n}.png"
-                            for n in ("0001TP_006690", "0001TP_006720")))})
+                            for n in ("0001TP_006690", "0001TP_006720")))},
+       recipe=({"{split}": {"pictures": "{split}/*.png", "with": {"mask.png": "{split}annot/{stem}.png"}}},
+               {"train": (2, "png,mask.png"), "val": (1, "png,mask.png"), "test": (1, "png,mask.png")}))
 
 layout("ade20k", "ADE/images/training/ADE_train_0000000{1,2,3,4}.jpg ADE/images/validation/ADE_val_0000000{1,2}.jpg "
        "ADE/annotations/training/ADE_train_0000000{1,2,3,4}.png ADE/annotations/validation/ADE_val_0000000{1,2}.png",
