@@ -455,17 +455,6 @@ static int hf_add_blobs(struct hf *hf)
     return roots_add(&hf->source->roots, path);
 }
 
-static int hf_connect(struct hf *hf, struct diag *d)
-{
-    int r = hf_endpoint(&hf->endpoint, d);
-
-    if (r == 0)
-        r = hf_add_blobs(hf);
-    if (r == 0 && !hf_is_offline())
-        r = remote_connect(hf->source, hf->options, credentials_signer(hf->source->credentials), d);
-    return r;
-}
-
 static int hf_make(struct source *source, const char *spec, const struct source_options *options,
                    struct diag *d)
 {
@@ -480,11 +469,15 @@ static int hf_make(struct source *source, const char *spec, const struct source_
                                     &source->credentials, d)
                   : -ENOMEM;
     if (r == 0)
-        r = hf_connect(&hf, d);
+        r = hf_endpoint(&hf.endpoint, d);
+    if (r == 0)
+        r = hf_add_blobs(&hf);
+    if (r == 0 && hf_is_offline())
+        return hf_open_snapshot(&hf, d);
+    if (r == 0)
+        r = remote_connect(source, options, credentials_signer(source->credentials), d);
     if (r < 0)
         return r;
-    if (hf_is_offline())
-        return hf_open_snapshot(&hf, d);
     r = hf_find_commit(&hf, &why);
     /* The Hub does not answer: what is known of the revision may do. */
     if (r == -EREMOTEIO && http_is_silent(source->http, NULL) && hf_open_snapshot(&hf, NULL) == 0) {

@@ -333,9 +333,15 @@ static int list_folder(struct s3 *s3, const char *prefix, bool *any, struct diag
     return r;
 }
 
-/* SOURCE is an object: list the folder that it is in, if that is not too large. */
-static int ask_all(struct source *source, struct diag *d);
+/* Who may list a bucket may perhaps not read its objects. */
+static int ask_all(struct source *source, struct diag *d)
+{
+    bool asked;
 
+    return source_asks_all(source) ? remote_stat(source, &asked, d) : 0;
+}
+
+/* SOURCE is an object: list the folder that it is in, if that is not too large. */
 int s3_list_beside(struct source *source)
 {
     struct s3 s3 = {.source = source, .dialect = &aws, .most = BESIDE_MOST};
@@ -458,14 +464,6 @@ static int s3_open_any(struct s3 *s3, struct diag *d)
     if (!any)
         return diag_set(d, -ENOENT, "%s: expected keys that begin with this, got none", s3->shown);
     return use_sums(s3);
-}
-
-/* Who may list a bucket may perhaps not read its objects. */
-static int ask_all(struct source *source, struct diag *d)
-{
-    bool asked;
-
-    return source_asks_all(source) ? remote_stat(source, &asked, d) : 0;
 }
 
 static int connect_and_open(struct s3 *s3, struct diag *d)
