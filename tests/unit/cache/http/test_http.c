@@ -1450,6 +1450,13 @@ static void test_http_ahead__silent_server__tries_for_one_text(void **state)
         assert_int_equal(http_ahead_take(ahead[i], &text, NULL, &d), -EREMOTEIO);
     }
     assert_int_equal(script_server_requests(f.server), 3 + 3);
+    for (unsigned i = 0; i < 2; i++) { /* then none is asked for */
+        AUTO_TEXT struct text text = {0};
+
+        ahead[0] = http_ahead_start(f.http, strdup(url), 100, 0);
+        assert_int_equal(http_ahead_take(ahead[0], &text, NULL, NULL), -EREMOTEIO);
+    }
+    assert_int_equal(script_server_requests(f.server), 3 + 3);
     teardown(&f);
 }
 

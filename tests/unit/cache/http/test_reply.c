@@ -7,6 +7,7 @@
 #include "cache/http/http.h"
 #include "cache/http/reply.h"
 #include "cache/http/reply_fields.h"
+#include "cache/http/url.h"
 #include "support/random.h"
 #include "support/unit.h"
 
@@ -647,6 +648,22 @@ static void test_http_url_name(void **state)
     assert_string_equal(name, "http://host");
 }
 
+static void test_url_host(void **state)
+{
+    static const char *const cases[][2] = {{"http://h.x/a:b", "h.x"},     {"https://h:8/?a", "h"},
+                                           {"http://[::1]:80/", "[::1]"}, {"http://[::1]", "[::1]"},
+                                           {"http://h?a:b", "h"},         {"http://[::1", "[::1"}};
+    char host[16];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        url_host(cases[i][0], host, sizeof(host));
+        assert_string_equal(host, cases[i][1]);
+    }
+    url_host("http://0123456789abcdefg/", host, sizeof(host));
+    assert_string_equal(host, "0123456789abcde");
+}
+
 static void test_http_encode(void **state)
 {
     AUTO_TEXT struct text url = {0};
@@ -682,6 +699,7 @@ int main(void)
         cmocka_unit_test(test_http_reply_version),
         cmocka_unit_test(test_http_error_code),
         cmocka_unit_test(test_http_url_name),
+        cmocka_unit_test(test_url_host),
         cmocka_unit_test(test_http_encode),
     };
 
