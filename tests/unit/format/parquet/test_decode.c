@@ -304,7 +304,7 @@ static void test_values__delta__decoded(void **state)
 /* Lengths 2, 1; then prefixes 0, 1 with suffixes "ab", "c". */
 static void test_values__delta_bytes__decoded(void **state)
 {
-    AUTO_VALUES struct values v = {0}, w = {0};
+    AUTO_VALUES struct values v = {0}, w = {0}, fixed = {0};
 
     (void)state;
     assert_int_equal(decode(TYPE_BYTE_ARRAY, 0, ENCODING_DELTA_LENGTH_BYTE_ARRAY,
@@ -319,13 +319,13 @@ static void test_values__delta_bytes__decoded(void **state)
                      0);
     is_text(&w, 0, "ab");
     is_text(&w, 1, "ac");
-    values_clear(&w); /* the same as values of two bytes */
+    /* The same as values of two bytes. */
     assert_int_equal(decode(TYPE_FIXED, 2, ENCODING_DELTA_BYTE_ARRAY,
                             BYTES(0x80, 1, 4, 2, 0, 2, 0, 0, 0, 0, 0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0,
                                   'a', 'b', 'c'),
-                            2, &w),
+                            2, &fixed),
                      0);
-    assert_memory_equal(w.bytes, "abac", 4);
+    assert_memory_equal(fixed.bytes, "abac", 4);
 }
 
 static int add(struct values *v, const uint8_t *bytes, size_t len, size_t n,
