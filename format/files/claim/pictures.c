@@ -47,15 +47,16 @@ static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
     const struct search *s = pictures->s;
     uint32_t file = pictures->file[picture], folder = s->m->member[file].folder;
     const char *name = members_name(s->m, file);
+    size_t above = strlen(claim_path(s, pictures->scope)), path_len;
     char path[PATH_MAX];
-    size_t path_len;
 
     if (folder < pictures->scope || folder >= next_folder(s, pictures->scope) ||
         members_path(s->m, file, path, sizeof(path)) < 0)
         return false;
+    above += above > 0;
     path_len = strlen(path) - (with_ext ? 0 : strlen(name) - name_stem_alone(name));
     if (!pictures_ends_with(path, path_len, text, len) &&
-        !pictures_ends_with(text, len, path, path_len))
+        !pictures_ends_with(text, len, path + above, path_len - above))
         return false;
     if (!pictures->split.len)
         return true;

@@ -328,6 +328,9 @@ layout("flickr8k-text", f"Flicker8k_Dataset/{{{','.join(FLICKR)},102351840_323e3
         "Flickr8k_text/Flickr8k.token.txt": rows(*(f"{n}.jpg#{k}\tA child {k} ." for n in FLICKR for k in range(5)))},
        aside="Flickr8k.token.txt")
 
+layout("paths-of-elsewhere", "set/images/{a,b,c}.jpg", {"set/train": (2, "jpg"), "set/test": (1, "jpg")},
+       {"set/train.txt": rows("/home/me/x/images/a.jpg", "/home/me/x/images/b.jpg"), "set/test.txt": rows("/home/me/x/images/c.jpg")})
+
 layout("windows", "train/{a,b}.jpg", {"train": (2, "jpg", {0: "b", 3: "a"})},
        {"labels.csv": rows("Image Path,label", "train\\a.jpg,3", "train\\b.jpg,0", end="\r\n")})
 
