@@ -60,43 +60,40 @@ static bool hybrid_next(struct hybrid *h)
     return true;
 }
 
-/* Is a value left? */
-static bool hybrid_goes_on(struct hybrid *h)
+/* The next values, at most n: of a run, which are all h->value (*ret_run); or HYBRID_SOME at most
+ * in ret. Returns how many; 0: there are none. */
+static size_t hybrid_piece(struct hybrid *h, size_t n, uint32_t *ret, bool *ret_run)
 {
+    uint64_t some[HYBRID_SOME];
+
     if (!h->width)
         h->run = SIZE_MAX;
     while (!h->run && !h->packed)
         if (!hybrid_next(h))
-            return false;
-    return true;
-}
-
-static void hybrid_unpack(struct hybrid *h, size_t n, uint32_t *ret)
-{
-    uint64_t some[HYBRID_SOME];
-
+            return 0;
+    *ret_run = h->run > 0;
+    n = (size_t)min_u64(n, h->run ? h->run : min_u64(h->packed, HYBRID_SOME));
+    if (h->run) {
+        h->run -= n;
+        return n;
+    }
     bits_unpack(h->group, h->group_len, h->width, h->unpacked, n, some);
     for (size_t i = 0; i < n; i++)
         ret[i] = (uint32_t)some[i];
     h->unpacked += n;
     h->packed -= n;
+    return n;
 }
 
 size_t hybrid_some(struct hybrid *h, size_t n, uint32_t ret[static HYBRID_SOME])
 {
     size_t at = 0;
+    bool is_run;
 
     n = (size_t)min_u64(n, HYBRID_SOME);
-    for (size_t k; at < n && hybrid_goes_on(h); at += k) {
-        k = (size_t)min_u64(n - at, h->run ? h->run : h->packed);
-        if (!h->run) {
-            hybrid_unpack(h, k, ret + at);
-            continue;
-        }
-        for (size_t i = 0; i < k; i++)
+    for (size_t k; at < n && (k = hybrid_piece(h, n - at, ret + at, &is_run)); at += k)
+        for (size_t i = 0; i < k && is_run; i++)
             ret[at + i] = h->value;
-        h->run -= k;
-    }
     return at;
 }
 
@@ -105,22 +102,20 @@ int hybrid_levels(const uint8_t *bytes, size_t len, unsigned max, size_t n, uint
 {
     struct hybrid h = {.p = bytes, .end = bytes + len, .width = bit_width(max)};
     uint32_t some[HYBRID_SOME];
+    bool is_run;
 
     *ret_full = 0;
     for (size_t k; n; n -= k, ret += k) {
-        if (!hybrid_goes_on(&h))
+        k = hybrid_piece(&h, n, some, &is_run);
+        if (!k)
             return -ENODATA;
-        if (h.run && h.value > max)
+        if (is_run && h.value > max)
             return -ERANGE;
-        k = (size_t)min_u64(n, h.run ? h.run : min_u64(h.packed, HYBRID_SOME));
-        if (h.run) { /* mostly one for all of a page */
+        if (is_run) { /* mostly one for all of a page */
             memset(ret, (int)h.value, k);
             *ret_full += h.value == max ? k : 0;
-            h.run -= k;
-            continue;
         }
-        hybrid_unpack(&h, k, some);
-        for (size_t i = 0; i < k; i++) {
+        for (size_t i = 0; i < k && !is_run; i++) {
             if (some[i] > max)
                 return -ERANGE;
             ret[i] = (uint8_t)some[i];

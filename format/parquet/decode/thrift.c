@@ -138,36 +138,24 @@ static void thrift_skip(struct thrift *t, enum thrift_type type, unsigned depth,
     struct thrift_field f = {0};
     uint64_t n = 0;
 
-    switch (type) {
-    case TYPE_TRUE:
-    case TYPE_FALSE:
+    if (type == TYPE_TRUE || type == TYPE_FALSE) {
         thrift_take(t, is_element);
-        return;
-    case TYPE_BYTE:
-    case TYPE_DOUBLE:
-        thrift_take(t, type == TYPE_BYTE ? 1 : 8);
-        return;
-    case TYPE_I16:
-    case TYPE_I32:
-    case TYPE_I64:
-        thrift_varint(t);
-        return;
-    case TYPE_BINARY:
+    } else if (type == TYPE_DOUBLE) {
+        thrift_take(t, 8);
+    } else if (type == TYPE_BINARY) {
         thrift_binary(t);
-        return;
-    default:
-        break;
-    }
-    if (depth == THRIFT_DEPTH) {
+    } else if (type != TYPE_STOP && type <= TYPE_I64) {
+        thrift_number(t, type);
+    } else if (depth == THRIFT_DEPTH) {
         thrift_fail(t, "expected at most 64 levels of structs and lists, got more");
-        return;
+    } else {
+        while (type == TYPE_STRUCT && thrift_next(t, &f))
+            thrift_skip(t, f.type, depth + 1, false);
+        if (type != TYPE_STRUCT)
+            n = type == TYPE_MAP ? thrift_map_head(t, element) : thrift_list_head(t, &element[0]);
+        for (uint64_t i = 0; i < n && !t->fault; i++)
+            thrift_skip(t, element[type == TYPE_MAP && i % 2], depth + 1, true);
     }
-    while (type == TYPE_STRUCT && thrift_next(t, &f))
-        thrift_skip(t, f.type, depth + 1, false);
-    if (type != TYPE_STRUCT)
-        n = type == TYPE_MAP ? thrift_map_head(t, element) : thrift_list_head(t, &element[0]);
-    for (uint64_t i = 0; i < n && !t->fault; i++)
-        thrift_skip(t, element[type == TYPE_MAP && i % 2], depth + 1, true);
 }
 
 /* ---- reading ---- */

@@ -11,9 +11,8 @@
 
 /* ---- memory ---- */
 
-#define BEFORE                                                                                     \
-    sizeof(struct values) /* bytes in front of those of the values: for values_pack()              \
-                           */
+/* Bytes in front of those of the values: for values_pack(). */
+#define BEFORE sizeof(struct values)
 
 void values_memory_release(struct values_memory *m)
 {
@@ -25,7 +24,7 @@ void values_memory_release(struct values_memory *m)
 void values_release(struct values *v)
 {
     values_memory_release(&v->memory);
-    free(v->end);
+    free(v->place);
     free(v->mark);
     *v = (struct values){.width = v->width};
 }
@@ -34,7 +33,7 @@ void values_clear(struct values *v)
 {
     free(v->mark);
     v->mark = NULL;
-    v->n = v->len = v->n_marks = v->gap = 0;
+    v->n = v->len = v->used = v->n_marks = 0;
     v->bytes = v->memory.bytes;
 }
 
@@ -68,37 +67,18 @@ int values_memory_have(struct values_memory *m, size_t size)
     return values_grow(&m->bytes, &m->capacity, size, 1, BEFORE);
 }
 
-void values_close(struct values *v)
-{
-    uint8_t *at = v->memory.bytes;
-    size_t len;
-
-    if (v->bytes == at && !v->gap)
-        return;
-    if (v->width)
-        memmove(at, v->bytes, v->len);
-    for (size_t i = 0, start = 0; i < v->n && !v->width; i++, at += len) {
-        len = v->end[i] - start;
-        memmove(at, v->bytes + start, len);
-        start = v->end[i] + v->gap;
-        v->end[i] = (uint32_t)(at + len - v->memory.bytes);
-    }
-    v->bytes = v->memory.bytes;
-    v->gap = 0;
-}
-
 /* Make space for n more values of `bytes` together. */
 static int values_reserve(struct values *v, size_t n, uint64_t bytes)
 {
+    size_t first = v->bytes ? (size_t)(v->bytes - v->memory.bytes) : 0;
     int r;
 
-    if (bytes > 4 * (uint64_t)VALUES_BYTES_MAX - v->len)
+    if (bytes > 4 * (uint64_t)VALUES_BYTES_MAX - v->used)
         return -EBADMSG;
-    values_close(v);
-    r = values_grow(&v->memory.bytes, &v->memory.capacity, v->len + (size_t)bytes, 1, BEFORE);
-    v->bytes = v->memory.bytes;
+    r = values_memory_have(&v->memory, first + v->used + (size_t)bytes);
+    v->bytes = v->memory.bytes + first;
     if (r == 0 && !v->width)
-        r = values_grow(&v->end, &v->n_ends, v->n + n, sizeof(*v->end), 0);
+        r = values_grow(&v->place, &v->n_places, v->n + n, sizeof(*v->place), 0);
     return r;
 }
 
@@ -114,15 +94,22 @@ int values_set_mark(struct values *v, size_t i, enum value_mark mark)
     return 0;
 }
 
+/* Count n values of `bytes` that were written. */
+static void values_count(struct values *v, size_t n, size_t bytes)
+{
+    v->n += n;
+    v->len += bytes;
+    v->used += bytes;
+}
+
 /* Append a value; there is space. */
 static void values_add(struct values *v, const uint8_t *bytes, size_t len)
 {
     if (len)
-        memcpy(v->bytes + v->len, bytes, len);
-    v->len += len;
+        memcpy(v->bytes + v->used, bytes, len);
     if (!v->width)
-        v->end[v->n] = (uint32_t)v->len;
-    v->n++;
+        v->place[v->n] = (struct values_place){(uint32_t)v->used, (uint32_t)len};
+    values_count(v, 1, len);
 }
 
 int values_append_marked(struct values *v, size_t n, enum value_mark mark)
@@ -133,11 +120,10 @@ int values_append_marked(struct values *v, size_t n, enum value_mark mark)
         r = values_set_mark(v, v->n + i, mark);
     if (r < 0)
         return r;
-    memset(v->bytes + v->len, 0, n * v->width);
+    memset(v->bytes + v->used, 0, n * v->width);
     for (size_t i = 0; i < n && !v->width; i++)
-        v->end[v->n + i] = (uint32_t)v->len;
-    v->len += n * v->width;
-    v->n += n;
+        v->place[v->n + i] = (struct values_place){(uint32_t)v->used, 0};
+    values_count(v, n, n * v->width);
     return 0;
 }
 
@@ -152,39 +138,47 @@ int values_append_one(struct values *v, const void *bytes, size_t len)
 
 void values_drop(struct values *v, size_t n)
 {
-    size_t marks = n < v->n_marks ? v->n_marks - n : 0, start;
+    size_t marks = n < v->n_marks ? v->n_marks - n : 0;
+    size_t start = v->width ? n * v->width : n < v->n ? v->place[n].at : v->used;
 
-    values_close(v);
-    start = v->width ? n * v->width : n ? v->end[n - 1] : 0;
     if (v->n_marks) {
         memmove(v->mark, v->mark + v->n_marks - marks, marks);
         memset(v->mark + marks, VALUE_GOOD, v->n_marks - marks);
     }
     v->n -= n;
-    v->len -= start;
-    if (v->len)
-        memmove(v->bytes, v->bytes + start, v->len);
-    for (size_t i = 0; i < v->n && !v->width; i++)
-        v->end[i] = v->end[i + n] - (uint32_t)start;
+    v->used -= start;
+    if (v->used)
+        memmove(v->bytes, v->bytes + start, v->used);
+    v->len = v->width ? v->used : 0;
+    for (size_t i = 0; i < v->n && !v->width; i++) {
+        v->place[i] = v->place[i + n];
+        v->place[i].at -= (uint32_t)start;
+        v->len += v->place[i].len;
+    }
 }
 
 int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size)
 {
     size_t marks = v->n_marks < v->n ? v->n_marks : v->n, text_len = strlen(text) + 1;
     size_t first = v->bytes ? (size_t)(v->bytes - v->memory.bytes) : 0;
-    size_t len = v->width || !v->n ? v->len : v->end[v->n - 1];
-    size_t ends = v->width ? 0 : v->n * sizeof(*v->end), ends_at = ceil_div(first + len, 8) * 8;
-    size_t size = BEFORE + ends_at + ends + marks + text_len;
+    size_t places = v->width ? 0 : v->n * sizeof(*v->place);
+    size_t places_at = ceil_div(first + v->used, 8) * 8;
+    size_t size = BEFORE + places_at + places + marks + text_len;
     struct values *made = realloc(v->memory.bytes ? v->memory.bytes - BEFORE : NULL, size);
-    uint8_t *bytes = (uint8_t *)made + BEFORE, *at = bytes + ends_at;
+    uint8_t *bytes = (uint8_t *)made + BEFORE, *at = bytes + places_at;
 
     if (!made)
         return -ENOMEM;
     v->memory.bytes = NULL;
-    *made = (struct values){v->width, v->gap, v->n, v->len, bytes + first, .n_marks = marks};
-    made->end = memcpy(at, ends ? (const void *)v->end : "", ends);
-    made->mark = memcpy(at + ends, marks ? (const void *)v->mark : "", marks);
-    memcpy(at + ends + marks, text, text_len);
+    *made = (struct values){.width = v->width,
+                            .n = v->n,
+                            .len = v->len,
+                            .bytes = bytes + first,
+                            .used = v->used,
+                            .n_marks = marks};
+    made->place = memcpy(at, places ? (const void *)v->place : "", places);
+    made->mark = memcpy(at + places, marks ? (const void *)v->mark : "", marks);
+    memcpy(at + places + marks, text, text_len);
     values_release(v);
     *ret = made;
     *ret_size = size;
@@ -198,7 +192,7 @@ int values_pack(struct values *v, const char *text, void **ret, size_t *ret_size
 /* Values that are decoded: they are appended to v. */
 struct decoding {
     struct values *v;
-    size_t had_len; /* of v */
+    size_t had_len, had_used; /* of v */
     struct values_source from;
     const char *why;
 };
@@ -219,19 +213,28 @@ static int values_room(struct decoding *d, size_t n, uint64_t bytes)
     return r == -EBADMSG ? values_fail(d, "expected values of 256 MiB at most, got more") : r;
 }
 
-/* Take the memory that the values are in, for that of v, if they can stay where they are. */
-static bool values_take(struct decoding *d, size_t first, uint32_t gap)
+/* Append the first len bytes of the page, which n values are in: take the memory that they are in
+ * for that of v, or copy them. */
+static int values_hold(struct decoding *d, size_t len)
 {
     struct values *v = d->v;
     struct values_memory before = v->memory;
+    bool takes = d->from.memory && !v->n;
+    int r = !takes     ? values_room(d, d->from.n, len)
+            : v->width ? 0
+                       : values_grow(&v->place, &v->n_places, d->from.n, sizeof(*v->place), 0);
 
-    if (!d->from.memory || v->n)
-        return false;
-    v->memory = *d->from.memory;
-    *d->from.memory = before;
-    v->bytes = v->memory.bytes + (d->from.bytes - v->memory.bytes) + first;
-    v->gap = gap;
-    return true;
+    if (r < 0)
+        return r;
+    if (takes) {
+        v->memory = *d->from.memory;
+        *d->from.memory = before;
+        v->bytes = v->memory.bytes + (d->from.bytes - v->memory.bytes);
+    } else {
+        memcpy(v->bytes + v->used, d->from.bytes, len);
+    }
+    v->used += len;
+    return 0;
 }
 
 /* Encodings of values of one size: they write all of them to dst. */
@@ -301,16 +304,12 @@ static int values_split(struct decoding *d, uint8_t *dst)
 static int values_plain(struct decoding *d)
 {
     size_t len = d->from.n * d->v->width;
-    int r;
+    int r = values_hold(d, len);
 
-    if (!values_take(d, 0, 0)) {
-        r = values_room(d, d->from.n, len);
-        if (r < 0)
-            return r;
-        memcpy(d->v->bytes + d->v->len, d->from.bytes, len);
-    }
-    d->v->len += len;
+    if (r < 0)
+        return r;
     d->v->n += d->from.n;
+    d->v->len += len;
     return 0;
 }
 
@@ -318,21 +317,16 @@ static int values_plain(struct decoding *d)
 static int values_plain_bytes(struct decoding *d)
 {
     struct values *v = d->v;
-    size_t at = 0;
-    int r = values_room(d, d->from.n, d->from.memory && !v->n ? 0 : d->from.len);
-    bool is_taken = r == 0 && values_take(d, 4, 4);
+    size_t at = v->used, end = at + d->from.len;
+    int r = values_hold(d, d->from.len);
 
     for (size_t i = 0; i < d->from.n && r == 0; i++) {
-        size_t left = d->from.len - at, len = left < 4 ? 0 : load_le32(d->from.bytes + at);
+        size_t left = end - at, len = left < 4 ? 0 : load_le32(v->bytes + at);
 
         if (left < 4 || len > left - 4)
             return values_fail(d, "expected a length inside the page, got a larger one");
-        if (is_taken) {
-            v->end[v->n++] = (uint32_t)(at + len);
-            v->len += len;
-        } else {
-            values_add(v, d->from.bytes + at + 4, len);
-        }
+        v->place[v->n++] = (struct values_place){(uint32_t)at + 4, (uint32_t)len};
+        v->len += len;
         at += 4 + len;
     }
     return r;
@@ -342,7 +336,7 @@ static int values_plain_bytes(struct decoding *d)
 static void values_gather_even(struct values *v, const uint8_t *entry, const uint32_t *id, size_t n)
 {
     size_t width = v->width;
-    uint8_t *dst = v->bytes + v->len;
+    uint8_t *dst = v->bytes + v->used;
 
     for (size_t i = 0; i < n; i++, dst += width)
         if (width == 4) /* sizes that are constants make a copy of one instruction */
@@ -351,8 +345,7 @@ static void values_gather_even(struct values *v, const uint8_t *entry, const uin
             memcpy(dst, entry + (size_t)8 * id[i], 8);
         else
             memcpy(dst, entry + width * id[i], width);
-    v->n += n;
-    v->len += n * width;
+    values_count(v, n, n * width);
 }
 
 static int values_gather(struct decoding *d, const uint32_t *id, size_t n)
@@ -418,7 +411,7 @@ static int values_delta_bytes(struct decoding *d)
     AUTO_FREE uint64_t *prefix = NULL, *suffix = NULL;
     bool has_prefix = d->from.encoding == ENCODING_DELTA_BYTE_ARRAY;
     struct values *v = d->v;
-    size_t at = 0, last = v->len, last_len = 0;
+    size_t at = 0, last = v->used, last_len = 0;
     uint64_t prefixes = 0, suffixes = 0;
     int r = has_prefix ? values_deltas(d, &at, 32, &prefix) : 0;
 
@@ -438,7 +431,7 @@ static int values_delta_bytes(struct decoding *d)
                                      : "expected a length inside the page, got a larger one")
                 : values_room(d, d->from.n, prefixes + suffixes);
     for (size_t i = 0; i < d->from.n && r == 0; i++) {
-        size_t start = v->len, before = has_prefix ? (uint32_t)prefix[i] : 0;
+        size_t start = v->used, before = has_prefix ? (uint32_t)prefix[i] : 0;
         size_t len = (uint32_t)suffix[i];
 
         if (before > last_len)
@@ -447,11 +440,13 @@ static int values_delta_bytes(struct decoding *d)
         if (v->width && before + len != v->width)
             return values_fail(d, "expected values of the column's size, got another");
         memmove(v->bytes + start, v->bytes + last, before);
-        v->len += before;
-        values_add(v, d->from.bytes + at, len);
+        memcpy(v->bytes + start + before, d->from.bytes + at, len);
+        if (!v->width)
+            v->place[v->n] = (struct values_place){(uint32_t)start, (uint32_t)(before + len)};
+        values_count(v, 1, before + len);
         at += len;
         last = start;
-        last_len = v->len - start;
+        last_len = before + len;
     }
     return r;
 }
@@ -502,16 +497,16 @@ static int values_append_by(const struct decoder *decoder, struct decoding *d)
         return decoder->add(d);
     r = values_room(d, d->from.n, (uint64_t)d->from.n * v->width);
     if (r == 0)
-        r = decoder->fill(d, v->bytes + v->len);
-    v->len += r == 0 ? d->from.n * v->width : 0;
-    v->n += r == 0 ? d->from.n : 0;
+        r = decoder->fill(d, v->bytes + v->used);
+    if (r == 0)
+        values_count(v, d->from.n, d->from.n * v->width);
     return r;
 }
 
 int values_decode(struct values *v, enum parquet_type type, const struct values_source *from,
                   const char **ret_why)
 {
-    struct decoding d = {v, v->len, *from, "it cannot be decoded"};
+    struct decoding d = {v, v->len, v->used, *from, "it cannot be decoded"};
     size_t had = v->n;
     int r = values_fail(&d, "expected an encoding that is read, got another");
 
@@ -523,6 +518,7 @@ int values_decode(struct values *v, enum parquet_type type, const struct values_
     if (r < 0) {
         v->n = had;
         v->len = d.had_len;
+        v->used = d.had_used;
         if (v->n_marks > had)
             memset(v->mark + had, VALUE_GOOD, v->n_marks - had);
     }

@@ -52,17 +52,22 @@ struct values_memory {
 int values_memory_have(struct values_memory *m, size_t size);
 void values_memory_release(struct values_memory *m);
 
-/* Values one after another, as PLAIN has them; a boolean is a byte. Starts as {.width}. */
+/* Where a value is. */
+struct values_place {
+    uint32_t at, len;
+};
+
+/* Values one after another; a boolean is a byte. Starts as {.width}. */
 struct values {
-    uint32_t width;              /* bytes of each; 0: they differ, */
-    uint32_t gap;                /* and after each are so many that belong to none */
-    size_t n, len;               /* len: bytes of all, without gaps */
-    uint8_t *bytes;              /* in memory */
-    uint32_t *end;               /* [n] where each ends in bytes, with width 0; its own, like */
+    uint32_t width;              /* bytes of each; 0: they differ, and others may be between them */
+    size_t n, len;               /* len: bytes of all */
+    uint8_t *bytes;              /* [used] in memory */
+    size_t used;                 /* more than len, if others are between them */
+    struct values_place *place;  /* [n] in bytes, with width 0; its own, like */
     uint8_t *mark;               /* [n_marks] enum value_mark; later ones are good */
     size_t n_marks;              /* 0: all are good */
     struct values_memory memory; /* private, like */
-    size_t n_ends;
+    size_t n_places;
 };
 
 static inline enum value_mark values_mark(const struct values *v, size_t i)
@@ -81,19 +86,14 @@ uint32_t values_width(enum parquet_type type, uint32_t fixed);
 
 static inline const uint8_t *values_at(const struct values *v, size_t i, size_t *ret_len)
 {
-    size_t start = v->width ? i * v->width : i ? v->end[i - 1] + v->gap : 0;
-
-    *ret_len = v->width ? v->width : v->end[i] - start;
-    return v->bytes + start;
+    *ret_len = v->width ? v->width : v->place[i].len;
+    return v->bytes + (v->width ? i * v->width : v->place[i].at);
 }
 
 /* Append n values with a mark, which are zeros or empty; or one value. 0, -ENOMEM, or -EBADMSG:
  * they are too many. */
 int values_append_marked(struct values *v, size_t n, enum value_mark mark);
 int values_append_one(struct values *v, const void *bytes, size_t len);
-
-/* Let the values be without gaps. */
-void values_close(struct values *v);
 
 /* Drop the first n. */
 void values_drop(struct values *v, size_t n);
