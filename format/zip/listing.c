@@ -60,18 +60,15 @@ struct zip_member zip_listed(const struct members *files, size_t i)
 /* ---- names ---- */
 
 /* What bytes 128 to 255 are in code page 437. */
-static const uint16_t code_page_437[128] = {
-    0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea, 0x00eb, 0x00e8, 0x00ef,
-    0x00ee, 0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6, 0x00c6, 0x00f4, 0x00f6, 0x00f2, 0x00fb, 0x00f9,
-    0x00ff, 0x00d6, 0x00dc, 0x00a2, 0x00a3, 0x00a5, 0x20a7, 0x0192, 0x00e1, 0x00ed, 0x00f3, 0x00fa,
-    0x00f1, 0x00d1, 0x00aa, 0x00ba, 0x00bf, 0x2310, 0x00ac, 0x00bd, 0x00bc, 0x00a1, 0x00ab, 0x00bb,
-    0x2591, 0x2592, 0x2593, 0x2502, 0x2524, 0x2561, 0x2562, 0x2556, 0x2555, 0x2563, 0x2551, 0x2557,
-    0x255d, 0x255c, 0x255b, 0x2510, 0x2514, 0x2534, 0x252c, 0x251c, 0x2500, 0x253c, 0x255e, 0x255f,
-    0x255a, 0x2554, 0x2569, 0x2566, 0x2560, 0x2550, 0x256c, 0x2567, 0x2568, 0x2564, 0x2565, 0x2559,
-    0x2558, 0x2552, 0x2553, 0x256b, 0x256a, 0x2518, 0x250c, 0x2588, 0x2584, 0x258c, 0x2590, 0x2580,
-    0x03b1, 0x00df, 0x0393, 0x03c0, 0x03a3, 0x03c3, 0x00b5, 0x03c4, 0x03a6, 0x0398, 0x03a9, 0x03b4,
-    0x221e, 0x03c6, 0x03b5, 0x2229, 0x2261, 0x00b1, 0x2265, 0x2264, 0x2320, 0x2321, 0x00f7, 0x2248,
-    0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0};
+static const char code_page_437[128][4] = {
+    "Ç", "ü", "é", "â", "ä", "à", "å", "ç", "ê", "ë", "è", "ï", "î", "ì", "Ä", "Å",
+    "É", "æ", "Æ", "ô", "ö", "ò", "û", "ù", "ÿ", "Ö", "Ü", "¢", "£", "¥", "₧", "ƒ",
+    "á", "í", "ó", "ú", "ñ", "Ñ", "ª", "º", "¿", "⌐", "¬", "½", "¼", "¡", "«", "»",
+    "░", "▒", "▓", "│", "┤", "╡", "╢", "╖", "╕", "╣", "║", "╗", "╝", "╜", "╛", "┐",
+    "└", "┴", "┬", "├", "─", "┼", "╞", "╟", "╚", "╔", "╩", "╦", "╠", "═", "╬", "╧",
+    "╨", "╤", "╥", "╙", "╘", "╒", "╓", "╫", "╪", "┘", "┌", "█", "▄", "▌", "▐", "▀",
+    "α", "ß", "Γ", "π", "Σ", "σ", "µ", "τ", "Φ", "Θ", "Ω", "δ", "∞", "φ", "ε", "∩",
+    "≡", "±", "≥", "≤", "⌠", "⌡", "÷", "≈", "°", "∙", "·", "√", "ⁿ", "²", "■", "\u00a0"};
 
 static bool zip_is_utf8(const char *bytes, size_t len)
 {
@@ -83,17 +80,11 @@ static bool zip_is_utf8(const char *bytes, size_t len)
 
 static void zip_add_437(struct text *t, const char *bytes, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        uint8_t byte = (uint8_t)bytes[i];
-        unsigned c = byte < 128 ? byte : code_page_437[byte - 128];
-        char utf8[3] = {(char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 63)),
-                        (char)(0x80 | (c & 63))};
+    for (; len; len--, bytes++) {
+        bool is_ascii = !(*bytes & 0x80);
+        const char *c = is_ascii ? bytes : code_page_437[*bytes & 0x7f];
 
-        if (c < 0x80)
-            utf8[2] = (char)c;
-        else if (c < 0x800)
-            utf8[1] = (char)(0xc0 | c >> 6);
-        text_add_bytes(t, utf8 + (c < 0x80 ? 2 : c < 0x800), c < 0x80 ? 1 : c < 0x800 ? 2 : 3);
+        text_add_bytes(t, c, is_ascii ? 1 : strlen(c));
     }
 }
 
