@@ -77,7 +77,7 @@ struct mds_file {
 
     /* While the index is made: */
     struct member_reader reader;
-    uint32_t *offset; /* [samples + 1] */
+    bool has_begun;
     uint64_t row;
     struct pass_window window;
 };

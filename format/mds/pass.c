@@ -212,9 +212,10 @@ static int mds_look_at_value(struct mds_file *file, unsigned i, uint64_t *number
     return learn[v->form](&seen);
 }
 
-static int mds_add_sample(struct mds_file *file, uint64_t *number, struct diag *d)
+/* Add the sample between two offsets. */
+static int mds_add_sample(struct mds_file *file, uint64_t start, uint64_t end, uint64_t *number,
+                          struct diag *d)
 {
-    uint64_t start = file->offset[file->row], end = file->offset[file->row + 1];
     int r = MDS_OFFSETS;
 
     memset(number, 0, file->reader.columns * sizeof(*number));
@@ -260,18 +261,13 @@ static int mds_compare_hashes(const struct mds_file *file, const struct blob *bl
     return r;
 }
 
-/* Compare hashes of a shard that was unpacked, then read the offsets: the file has all of them. */
+/* Compare hashes of a shard that was unpacked, and begin the index. */
 static int mds_begin(struct mds_file *file, struct diag *d)
 {
-    const struct blob *blob = file->base.blob;
-    uint64_t bytes = 4 * (file->samples + 1);
-    AUTO_FREE uint32_t *offset = malloc(bytes);
-    int r = mds_compare_hashes(file, blob, "raw_data", d);
+    int r = mds_compare_hashes(file, file->base.blob, "raw_data", d);
 
     if (r == 0 && file->packed && !file->packed->ops->fetch)
         r = mds_compare_hashes(file, file->packed, "zip_data", d);
-    if (r == 0)
-        r = offset ? blob_read(READ_WAITS, blob, offset, bytes, 4, d) : -ENOMEM;
     file->reader = (struct member_reader){.builder = file->base.prepared.builder,
                                           .columns = file->spec->numbers};
     if (r == 0)
@@ -283,29 +279,30 @@ static int mds_begin(struct mds_file *file, struct diag *d)
         if (r == 0 && mds_has_arrays(v))
             file->table.column[k].number[MEMBER_FORM] = MEMBER_AS_ARRAY;
     }
-    if (r < 0)
-        return r;
-    for (uint64_t i = 0; i <= file->samples; i++)
-        offset[i] = load_le32((const uint8_t *)&offset[i]);
     file->window.least = WINDOW;
     file->window.most = WINDOW_MOST;
-    file->offset = TAKE_PTR(offset);
-    return 0;
+    file->has_begun = r == 0;
+    return r;
 }
 
 static int mds_step(void *impl, struct diag *d)
 {
     struct mds_file *file = impl;
     AUTO_FREE uint64_t *number = calloc(INDEX_LEARNED, sizeof(*number));
-    int r = !number ? -ENOMEM : file->offset ? 0 : mds_begin(file, d);
+    const struct blob *blob = file->base.blob;
+    size_t n = (size_t)min_u64(file->samples - file->row, STEP);
+    uint8_t offset[4 * (STEP + 1)];
+    int r = !number ? -ENOMEM : file->has_begun ? 0 : mds_begin(file, d);
 
-    for (unsigned i = 0; i < STEP && r == 0 && file->row < file->samples; i++) {
-        r = mds_add_sample(file, number, d);
+    if (r == 0) /* the file has all of them */
+        r = blob_read(READ_WAITS, blob, offset, 4 * (n + 1), 4 + 4 * file->row, d);
+    for (size_t i = 0; i < n && r == 0; i++) {
+        r = mds_add_sample(file, load_le32(offset + 4 * i), load_le32(offset + 4 * i + 4), number,
+                           d);
         file->row += r == 0;
     }
-    if (file->row)
-        atomic_store(&file->base.prepared.seen,
-                     min_u64(file->offset[file->row], file->base.blob->size));
+    if (r == 0 && n)
+        atomic_store(&file->base.prepared.seen, min_u64(load_le32(offset + 4 * n), blob->size));
     return r < 0 ? r : file->row == file->samples;
 }
 
@@ -410,7 +407,6 @@ static void mds_release(void *p)
     mds_spec_drop(file->spec);
     blob_free(file->packed);
     json_decref(file->entry);
-    free(file->offset);
     pass_window_release(&file->window);
 }
 
