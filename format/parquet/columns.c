@@ -182,11 +182,6 @@ static int columns_add(struct columns_making *m, const struct parquet_column *co
     return r;
 }
 
-static bool columns_is_real(enum dtype dtype)
-{
-    return dtype == DTYPE_F2 || dtype == DTYPE_F4 || dtype == DTYPE_F8;
-}
-
 /* A column of all leaves of a node. */
 static struct parquet_column columns_of(const struct parquet_node *node, enum parquet_shown shown)
 {
@@ -194,7 +189,7 @@ static struct parquet_column columns_of(const struct parquet_node *node, enum pa
                                    .node = node,
                                    .leaf = node->leaf,
                                    .n_leaves = node->n_leaves,
-                                   .dtype = DTYPE_U1,
+                                   .as.dtype = DTYPE_U1,
                                    .tail = 1};
 }
 
@@ -209,13 +204,19 @@ static int columns_add_leaf(struct columns_making *m, const struct parquet_node 
     }
     if (node->logical == LOGICAL_OTHER)
         columns_note(m, " has a logical type that is not read, and shows what is stored", "");
-    c.convert = parquet_convert_for(node, &c.dtype, &c.width);
+    c.convert = node->convert;
+    c.as.dtype = node->dtype;
+    c.width = node->width;
     c.shown = c.width ? SHOWN_NUMBER : SHOWN_BYTES;
-    c.is_json_text = node->logical == LOGICAL_JSON;
-    c.is_text = !c.width &&
-                (node->logical == LOGICAL_STRING || c.is_json_text || c.convert != CONVERT_COPY);
-    c.null = columns_is_real(c.dtype) ? NULL_NAN : NULL_HOLE;
-    if (classes && c.dtype == DTYPE_I8) {
+    c.as.ext = node->logical == LOGICAL_JSON ? "json" : NULL;
+    if (!c.width)
+        c.as.shown = node->logical == LOGICAL_STRING || c.as.ext || c.convert != CONVERT_COPY
+                         ? RECORD_TEXT
+                         : RECORD_BYTES;
+    else if (c.width != dtype_info(c.as.dtype)->bytes || parquet_is_raw(node))
+        c.as.dim[c.as.ndim++] = c.width / dtype_info(c.as.dtype)->bytes;
+    c.null = dtype_info(c.as.dtype)->letter == 'f' ? NULL_NAN : NULL_HOLE;
+    if (classes && c.as.dtype == DTYPE_I8) {
         c.classes = classes;
         c.null = NULL_MINUS_ONE;
     } else if (classes) {
@@ -228,11 +229,13 @@ static int columns_add_media(struct columns_making *m, const struct parquet_node
                              const struct parquet_node *bytes)
 {
     struct parquet_column path = columns_of(bytes == node + 1 ? node + 2 : node + 1, SHOWN_BYTES);
-    const struct parquet_column c = columns_of(bytes, SHOWN_BYTES);
+    struct parquet_column c = columns_of(bytes, SHOWN_BYTES);
     unsigned had = m->file->n_columns;
-    int r = columns_add(m, &c, "");
+    int r;
 
-    path.is_text = true;
+    c.as.shown = RECORD_BYTES;
+    path.as.shown = RECORD_TEXT;
+    r = columns_add(m, &c, "");
     path.path_of = m->file->n_columns > had ? m->file->n_columns : 0;
     return r < 0 ? r : columns_add(m, &path, ".path");
 }
@@ -258,47 +261,51 @@ static const struct parquet_node *columns_innermost(const struct parquet_node *n
 static bool columns_make_array(const struct columns_making *m, const struct parquet_node *inner,
                                struct parquet_column *c)
 {
-    if (inner->type < 0 || inner->logical == LOGICAL_NULL || c->ndim > RECORD_AXES ||
-        inner->max_rep != c->ndim)
+    if (inner->type < 0 || inner->logical == LOGICAL_NULL || c->as.ndim > RECORD_AXES ||
+        inner->max_rep != c->as.ndim)
         return false;
-    c->convert = parquet_convert_for(inner, &c->dtype, &c->width);
-    if (!c->width || c->width != dtype_info(c->dtype)->bytes || parquet_is_raw(inner, c->dtype))
+    c->convert = inner->convert;
+    c->as.dtype = inner->dtype;
+    c->width = inner->width;
+    if (!c->width || c->width != dtype_info(c->as.dtype)->bytes || parquet_is_raw(inner))
         return false;
-    if (!parquet_hub_shape(m->feature, c->ndim, c->dim)) {
-        if (c->ndim > 1)
+    if (!parquet_hub_shape(m->feature, c->as.ndim, c->as.dim)) {
+        if (c->as.ndim > 1)
             return false;
-        c->dim[0] = DIM_VARIES;
+        c->as.dim[0] = DIM_VARIES;
     }
-    for (unsigned i = 0; i < c->ndim; i++)
-        if (c->dim[i] != DIM_VARIES && !checked_mul(i ? c->tail : 1, i ? c->dim[i] : 1, &c->tail))
+    for (unsigned i = 0; i < c->as.ndim; i++)
+        if (c->as.dim[i] != DIM_VARIES &&
+            !checked_mul(i ? c->tail : 1, i ? c->as.dim[i] : 1, &c->tail))
             return false;
-    c->null = columns_is_real(c->dtype) ? NULL_NAN : NULL_HOLE;
-    return c->tail <= ROW_MAX && (c->dim[0] == DIM_VARIES || c->dim[0] * c->tail <= ROW_MAX);
+    c->null = dtype_info(c->as.dtype)->letter == 'f' ? NULL_NAN : NULL_HOLE;
+    return c->tail <= ROW_MAX && (c->as.dim[0] == DIM_VARIES || c->as.dim[0] * c->tail <= ROW_MAX);
 }
 
 static int columns_add_list(struct columns_making *m, const struct parquet_node *node)
 {
     struct parquet_column c = columns_of(node, SHOWN_ARRAY);
-    const struct parquet_node *inner = columns_innermost(node, &c.ndim), *bytes;
-    bool is_list = c.ndim == 1;
+    const struct parquet_node *inner = columns_innermost(node, &c.as.ndim), *bytes;
+    bool is_list = c.as.ndim == 1;
     int r;
 
-    if (c.ndim && columns_make_array(m, inner, &c))
+    if (c.as.ndim && columns_make_array(m, inner, &c))
         return columns_add(m, &c, "");
     bytes = inner->type == TYPE_BYTE_ARRAY && inner->logical == LOGICAL_NONE ? inner
                                                                              : columns_media(inner);
     if (!is_list || !bytes || bytes->max_rep != 1) {
         c = columns_of(node, SHOWN_JSON);
-        c.is_text = c.is_json_text = true;
+        c.as.shown = RECORD_TEXT;
+        c.as.ext = "json";
         return columns_add(m, &c, "");
     }
     c = columns_of(node, SHOWN_JOINED);
     c.leaf = bytes->leaf;
-    c.n_leaves = c.width = c.ndim = 1;
-    c.dim[0] = DIM_VARIES;
+    c.n_leaves = c.width = c.as.ndim = 1;
+    c.as.dim[0] = DIM_VARIES;
     r = columns_add(m, &c, "");
     c.shown = SHOWN_SIZES;
-    c.dtype = DTYPE_I8;
+    c.as.dtype = DTYPE_I8;
     c.width = 8;
     return r < 0 ? r : columns_add(m, &c, "_sizes");
 }
@@ -338,7 +345,7 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d)
 
     for (unsigned i = 0; i < root->n_children && r == 0; i++, node += node->size) {
         snprintf(m.path, sizeof(m.path), "%s", node->name);
-        m.feature = parquet_hub_feature(file, node->name);
+        m.feature = json_object_get(file->features, node->name);
         features -= m.feature && features;
         r = columns_add_node(&m, node);
     }
@@ -358,24 +365,17 @@ int parquet_columns_ready(struct parquet_file *file)
     int r = 0;
 
     for (unsigned i = 0; i < file->n_columns; i++)
-        n_bytes += file->column[i].shown == SHOWN_BYTES && !file->column[i].is_text;
+        n_bytes += file->column[i].as.shown == RECORD_BYTES;
     for (unsigned i = 0; i < file->n_columns && r == 0; i++) {
         const struct parquet_column *c = &file->column[i];
-        struct record_column shown = {
-            .name = c->name, .dtype = c->dtype, .has_holes = c->has_null, .ndim = c->ndim};
+        struct record_column shown = c->as;
 
-        memcpy(shown.dim, c->dim, sizeof(shown.dim));
-        if (c->shown == SHOWN_BYTES || c->shown == SHOWN_JSON) {
-            shown.shown = c->is_text ? RECORD_TEXT : RECORD_BYTES;
-            shown.ext = c->is_json_text ? "json"
-                        : c->is_text    ? NULL
-                                        : columns_kind_ext(c->bytes_kind);
-            shown.ext_is_first = !c->is_text;
-            shown.unnamed = n_bytes == 1 && !c->is_text;
-        } else if (c->shown == SHOWN_NUMBER &&
-                   (c->width != dtype_info(c->dtype)->bytes || parquet_is_raw(c->node, c->dtype))) {
-            shown.ndim = 1;
-            shown.dim[0] = c->width / dtype_info(c->dtype)->bytes;
+        shown.name = c->name;
+        shown.has_holes = c->has_null;
+        if (shown.shown == RECORD_BYTES) {
+            shown.ext = columns_kind_ext(c->bytes_kind);
+            shown.unnamed = n_bytes == 1;
+            shown.ext_is_first = true;
         }
         r = record_file_add(&file->base, &shown);
     }

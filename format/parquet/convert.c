@@ -8,49 +8,7 @@
 #include "base/real.h"
 #include "format/parquet/file.h"
 
-#define EXACT_DIGITS 15  /* of a decimal that float64 has */
-#define DECIMAL_MAX  512 /* bytes of a decimal */
-
-static enum dtype convert_integer(unsigned bits, bool is_signed)
-{
-    enum dtype dtype = 0;
-
-    while (dtype_info(dtype)->letter != (is_signed ? 'i' : 'u') ||
-           dtype_info(dtype)->bytes * 8 != bits)
-        dtype++;
-    return dtype;
-}
-
-enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum dtype *ret_dtype,
-                                         uint32_t *ret_width)
-{
-    static const uint8_t plain[N_PARQUET_TYPES] = {
-        [TYPE_BOOLEAN] = DTYPE_BOOL,  [TYPE_INT32] = DTYPE_I4, [TYPE_INT64] = DTYPE_I8,
-        [TYPE_INT96] = DTYPE_I8,      [TYPE_FLOAT] = DTYPE_F4, [TYPE_DOUBLE] = DTYPE_F8,
-        [TYPE_BYTE_ARRAY] = DTYPE_U1, [TYPE_FIXED] = DTYPE_U1};
-    enum parquet_convert convert = node->type == TYPE_INT96 ? CONVERT_INT96 : CONVERT_COPY;
-
-    *ret_dtype = plain[node->type];
-    if (node->logical == LOGICAL_INTEGER) {
-        *ret_dtype = convert_integer(node->bits, node->is_signed);
-        convert = node->bits < 32 ? CONVERT_NARROW : CONVERT_COPY;
-    } else if (node->logical == LOGICAL_FLOAT16) {
-        *ret_dtype = DTYPE_F2;
-    } else if (node->logical == LOGICAL_INTERVAL) {
-        *ret_dtype = DTYPE_U4;
-    } else if (node->logical == LOGICAL_DECIMAL) {
-        *ret_dtype = DTYPE_F8;
-        convert = node->precision <= EXACT_DIGITS ? CONVERT_DECIMAL : CONVERT_DECIMAL_TEXT;
-    } else if (node->logical == LOGICAL_UUID) {
-        convert = CONVERT_UUID;
-    }
-    *ret_width = dtype_info(*ret_dtype)->bytes;
-    if (convert == CONVERT_DECIMAL_TEXT || convert == CONVERT_UUID || node->type == TYPE_BYTE_ARRAY)
-        *ret_width = convert == CONVERT_DECIMAL ? 8 : 0;
-    else if (node->type == TYPE_FIXED && convert == CONVERT_COPY)
-        *ret_width = (uint32_t)node->type_length;
-    return convert;
-}
+#define DECIMAL_MAX 512 /* bytes of a decimal */
 
 /* ---- numbers ---- */
 
@@ -106,18 +64,18 @@ static bool convert_decimal(const struct parquet_node *node, const uint8_t *valu
     return v <= INT64_C(1000000000000000) && v >= -INT64_C(1000000000000000);
 }
 
-bool parquet_convert(const struct parquet_column *column, const uint8_t *value, size_t len,
+bool parquet_convert(const struct parquet_node *node, const uint8_t *value, size_t len,
                      uint8_t *dst)
 {
-    switch (column->convert) {
+    switch (node->convert) {
     case CONVERT_NARROW:
-        return convert_narrow(column->dtype, value, dst);
+        return convert_narrow(node->dtype, value, dst);
     case CONVERT_INT96:
         return convert_int96(value, dst);
     case CONVERT_DECIMAL:
-        return convert_decimal(column->value, value, len, dst);
+        return convert_decimal(node, value, len, dst);
     default:
-        memcpy(dst, value, column->width);
+        memcpy(dst, value, node->width);
         return true;
     }
 }

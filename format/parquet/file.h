@@ -34,16 +34,6 @@ enum parquet_shown {
     SHOWN_JSON,   /* anything else, as JSON */
 };
 
-/* How a value of a leaf becomes what is shown. */
-enum parquet_convert {
-    CONVERT_COPY,
-    CONVERT_NARROW, /* an INT32 of a smaller type */
-    CONVERT_INT96,
-    CONVERT_DECIMAL, /* to float64 */
-    CONVERT_DECIMAL_TEXT,
-    CONVERT_UUID,
-};
-
 /* What a null of a number shows. */
 enum parquet_null { NULL_HOLE, NULL_NAN, NULL_MINUS_ONE };
 
@@ -54,14 +44,11 @@ struct parquet_column {
     const struct parquet_node *node;  /* what is shown: a leaf, or a group with several */
     const struct parquet_node *value; /* the leaf that is converted, if there is one leaf */
     unsigned leaf, n_leaves;
-    enum dtype dtype; /* of numbers */
-    uint32_t width;   /* bytes of a number as it is shown; of SHOWN_NUMBER all of a row */
-    unsigned ndim;    /* of SHOWN_ARRAY; the first may vary, */
-    uint64_t dim[RECORD_AXES];
-    uint64_t tail; /* and these are the elements of the others */
-    bool is_text, is_json_text;
-    unsigned state, place; /* slots of the index; NO_SLOT: it has none */
-    unsigned path_of;      /* 1 + the column of the bytes that its value is the path of; 0: none */
+    struct record_column as; /* without its name; of SHOWN_ARRAY, the first axis may vary, */
+    uint64_t tail;           /* and these are the elements of the others */
+    uint32_t width;          /* bytes of a number as it is shown; of SHOWN_NUMBER all of a row */
+    unsigned state, place;   /* slots of the index; NO_SLOT: it has none */
+    unsigned path_of; /* 1 + the column of the bytes that its value is the path of; 0: none */
     char name[RECORD_NAME_MAX + 1];
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
@@ -70,11 +57,11 @@ struct parquet_column {
     uint64_t elsewhere;  /* of a path: rows that have one, but no bytes */
     uint64_t faults;     /* rows that cannot be read, and why the first cannot: */
     char *fault;         /* owned; NULL: not known */
-};
-
-/* Units of a column in a row group: the next one's start is its end. */
-struct parquet_unit {
-    uint64_t at, row; /* byte of the file; row of the file */
+    /* [n_units] owned; each ends where the next begins, or its row group does. */
+    struct parquet_unit {
+        uint64_t at, row; /* byte of the file; row of the file */
+    } * unit;
+    uint64_t n_units;
 };
 
 struct parquet_file {
@@ -87,8 +74,6 @@ struct parquet_file {
     unsigned n_columns, n_slots;
     struct text notes;         /* lines for people: what is ignored */
     struct parquet_pass *pass; /* while it is made */
-    uint64_t *first_unit;      /* [n_groups * n_columns + 1] group by group, of: */
-    struct parquet_unit *unit; /* both owned */
 };
 
 /* What the index has of a row of a column: its state, and the byte of the file where its bytes are
@@ -128,29 +113,25 @@ const struct parquet_node *parquet_list_element(const struct parquet_node *node,
 
 /* Read the metadata, if there is some; notes say what is wrong with it. 0 or -ENOMEM. */
 int parquet_hub_read(struct parquet_file *file);
-/* The feature of a column of the file; NULL: none is known. */
-const json_t *parquet_hub_feature(const struct parquet_file *file, const char *name);
-/* Names of classes, or NULL. The shape of arrays: false: it has none that fits ndim axes. */
+/* The names of classes of a feature, or NULL; the shape of its arrays, false: it has none that fits
+ * ndim axes. */
 const json_t *parquet_hub_classes(const json_t *feature);
 bool parquet_hub_shape(const json_t *feature, unsigned ndim, uint64_t ret[static RECORD_AXES]);
 
 /* ---- convert.c ---- */
 
-/* Are its values, of that type as they are shown, bytes of FIXED without a meaning? */
-static inline bool parquet_is_raw(const struct parquet_node *node, enum dtype dtype)
+/* Are its values bytes of FIXED without a meaning? */
+static inline bool parquet_is_raw(const struct parquet_node *node)
 {
-    return node->type == TYPE_FIXED && dtype == DTYPE_U1;
+    return node->type == TYPE_FIXED && node->dtype == DTYPE_U1;
 }
 
-/* Write a value as it is shown, of column->width bytes. false: it is none. */
-bool parquet_convert(const struct parquet_column *column, const uint8_t *value, size_t len,
+/* Write a value of a leaf as it is shown, of node->width bytes. false: it is none. */
+bool parquet_convert(const struct parquet_node *node, const uint8_t *value, size_t len,
                      uint8_t *dst);
 /* The same of what is shown as text: append it. 0, -EBADMSG or -ENOMEM. */
 int parquet_convert_text(const struct parquet_node *node, enum parquet_convert convert,
                          const uint8_t *value, size_t len, struct text *t);
-/* How the values of a leaf are shown; *ret_width: bytes of a number, 0: text or bytes. */
-enum parquet_convert parquet_convert_for(const struct parquet_node *node, enum dtype *ret_dtype,
-                                         uint32_t *ret_width);
 
 /* ---- rows.c: rows of a column ---- */
 
@@ -238,27 +219,34 @@ int parquet_walk_unit(struct parquet_walk *walk, bool splits, struct page_data *
 
 /* ---- units.c ---- */
 
-/* Make at most n rows of the pages of a column in a row group: of those in bytes [at, end), but of
- * all with several leaves. ret is empty, and its memory is used. 0, or -errno; why: the reason, or
- * the first fault of the rows. */
-int parquet_read_rows(struct read_context *rc, const struct parquet_file *file,
-                      const struct parquet_column *c, unsigned group, const struct extent *bytes,
-                      size_t n, struct values *ret, struct diag *why);
+/* A unit, or what is read as one. */
+struct parquet_span {
+    const struct parquet_file *file;
+    const struct parquet_column *column;
+    unsigned group;
+    uint64_t row, rows;  /* of the file */
+    struct extent bytes; /* of a column of one leaf; of others, chunks are read whole */
+};
 
-/* The rows of the unit that a row is in, as parquet_rows_make() makes them, and the fault as their
+/* The unit that has a cell. */
+void parquet_unit_find(const struct record_cell *cell, struct parquet_span *ret);
+
+/* Make its rows. ret is empty, and its memory is used. 0, or -errno; why: the reason, or the first
+ * fault of the rows. */
+int parquet_read_rows(struct read_context *rc, const struct parquet_span *place, struct values *ret,
+                      struct diag *why);
+
+/* The rows of the unit that a cell is in, as parquet_rows_make() makes them, and the fault as their
  * text: see values_pack(). They are remembered. Or that row alone, if only that was made.
  * *ret_first: the first row. thing: to let go. 0, or -errno with the reason in d. */
-int parquet_unit_get(struct read_context *rc, const struct parquet_file *file, unsigned column,
-                     uint64_t row, const struct values **ret, uint64_t *ret_first,
-                     struct memo_thing **ret_thing, struct diag *d);
+int parquet_unit_get(struct read_context *rc, const struct record_cell *cell,
+                     const struct values **ret, uint64_t *ret_first, struct memo_thing **ret_thing,
+                     struct diag *d);
 /* Make those cells, so that reads of them are cheap: see struct record_format. */
 int parquet_rows_together(struct read_context *rc, const struct record_cell *cell, unsigned n,
                           unsigned n_needed);
 /* Is it made, in place, or none? */
 bool parquet_is_made(const struct record_cell *cell);
-/* The bytes of the file that a row's unit needs. */
-void parquet_unit_extent(const struct parquet_file *file, unsigned column, uint64_t row,
-                         struct extent *ret);
 
 extern const struct record_file_ops parquet_file_ops; /* pass.c */
 extern const struct format format_parquet;

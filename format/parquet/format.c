@@ -41,8 +41,8 @@ static int contents_dims(const void *p, uint64_t row, unsigned column,
     if (state < STATE_SIZE || state - STATE_SIZE > UINT32_MAX)
         return contents_refuse(file, column, row, "the kept index has another size", d);
     ret[0] = state - STATE_SIZE;
-    for (unsigned i = 1; i < c->ndim; i++)
-        ret[i] = c->dim[i];
+    for (unsigned i = 1; i < c->as.ndim; i++)
+        ret[i] = c->as.dim[i];
     return 0;
 }
 
@@ -58,13 +58,13 @@ static bool contents_extent(const void *p, uint64_t row, unsigned column, struct
     const struct parquet_file *file = p;
     const struct parquet_column *c = &file->column[column];
     uint64_t state = parquet_state(file, c, row), place = parquet_place(file, c, row);
+    struct parquet_span unit = {.bytes = {file->base.blob, place, state - STATE_SIZE}};
 
     if (state < STATE_SIZE || c->n_leaves > 1)
         return false;
     if (!place)
-        parquet_unit_extent(file, column, row, ret);
-    else
-        *ret = (struct extent){file->base.blob, place, state - STATE_SIZE};
+        parquet_unit_find(&(struct record_cell){file, row, column}, &unit);
+    *ret = unit.bytes;
     return ret->len && ret->off <= ret->blob->size && ret->len <= ret->blob->size - ret->off;
 }
 
@@ -98,7 +98,7 @@ static int contents_read(struct read_context *rc, const void *p, uint64_t row, u
 
     if (place)
         return blob_read(rc, file->base.blob, dst, len, place + off, d);
-    r = parquet_unit_get(rc, file, column, row, &slab, &first, &thing, d);
+    r = parquet_unit_get(rc, &(struct record_cell){file, row, column}, &slab, &first, &thing, d);
     if (r == 0)
         r = contents_bytes(file, column, row, slab, (size_t)(row - first), &bytes, &have, d);
     if (r < 0)
@@ -112,7 +112,7 @@ static int contents_read(struct read_context *rc, const void *p, uint64_t row, u
 /* Bytes of a row of numbers that do not vary. */
 static size_t contents_width(const struct parquet_column *c)
 {
-    return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->dim[0] * c->tail) : c->width;
+    return c->shown == SHOWN_ARRAY ? (size_t)(c->width * c->as.dim[0] * c->tail) : c->width;
 }
 
 /* Copy the first n of the rows from their unit, whose first is `first`, and go behind them. */
@@ -157,7 +157,8 @@ static int contents_unit(struct read_context *rc, struct record_rows *rows, unsi
     AUTO_MEMO struct memo_thing *thing = NULL;
     const struct values *unit;
     uint64_t first;
-    int r = parquet_unit_get(rc, file, rows->column, rows->row, &unit, &first, &thing, d);
+    int r = parquet_unit_get(rc, &(struct record_cell){file, rows->row, rows->column}, &unit,
+                             &first, &thing, d);
 
     for (unsigned i = 0; i < n_rows && r == 0; i++) {
         uint64_t at = rows[i].row - first;
@@ -263,9 +264,9 @@ static bool parquet_same_units(const struct parquet_footer *p, const struct parq
 /* Are columns the same kind of thing in both files? */
 static bool parquet_same(const struct parquet_column *a, const struct parquet_column *b)
 {
-    return !strcmp(a->name, b->name) && a->shown == b->shown && a->dtype == b->dtype &&
-           a->is_text == b->is_text && a->ndim == b->ndim && a->tail == b->tail &&
-           (a->shown != SHOWN_NUMBER || a->width == b->width) &&
+    return !strcmp(a->name, b->name) && a->shown == b->shown && a->as.dtype == b->as.dtype &&
+           a->as.shown == b->as.shown && a->tail == b->tail &&
+           (a->shown == SHOWN_NUMBER ? a->width == b->width : a->as.ndim == b->as.ndim) &&
            (a->convert == CONVERT_INT96) == (b->convert == CONVERT_INT96);
 }
 

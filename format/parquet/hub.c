@@ -34,11 +34,6 @@ int parquet_hub_read(struct parquet_file *file)
     return 0;
 }
 
-const json_t *parquet_hub_feature(const struct parquet_file *file, const char *name)
-{
-    return file->features ? json_object_get(file->features, name) : NULL;
-}
-
 static bool hub_is_type(const json_t *feature, const char *type)
 {
     const char *is = json_string_value(json_object_get(feature, "_type"));

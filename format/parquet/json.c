@@ -52,57 +52,39 @@ static void node_real(struct text *t, double v, bool is_double)
     text_add(t, "%s%s", s, strpbrk(s, ".e") ? "" : ".0");
 }
 
-static void node_integer(struct text *t, enum dtype dtype, const uint8_t *value)
+/* A number as it is shown. */
+static void json_number(struct text *t, const struct parquet_node *node, const uint8_t *v)
 {
-    if (dtype == DTYPE_U8)
-        text_add(t, "%llu", (unsigned long long)load_le64(value));
-    else
-        text_add(t, "%lld", (long long)dtype_integer(dtype, false, value));
-}
-
-static int json_number(const struct parquet_node *node, enum parquet_convert convert,
-                       enum dtype dtype, uint32_t width, const uint8_t *value, size_t len,
-                       struct text *t)
-{
-    const struct parquet_column column = {
-        .convert = convert, .dtype = dtype, .width = width, .node = node, .value = node};
-    uint8_t shown[16];
-
-    if (width > sizeof(shown) || parquet_is_raw(node, dtype)) {
-        json_base64(t, value, len);
-        return 0;
-    }
-    if (!parquet_convert(&column, value, len, shown))
-        return -EBADMSG;
     if (node->logical == LOGICAL_INTERVAL)
-        text_add(t, "[%u, %u, %u]", load_le32(value), load_le32(value + 4), load_le32(value + 8));
-    else if (dtype == DTYPE_BOOL)
-        text_add(t, "%s", *shown ? "true" : "false");
-    else if (dtype == DTYPE_F4 || dtype == DTYPE_F8 || dtype == DTYPE_F2)
-        node_real(t, dtype_real(dtype, shown), dtype == DTYPE_F8);
+        text_add(t, "[%u, %u, %u]", load_le32(v), load_le32(v + 4), load_le32(v + 8));
+    else if (node->dtype == DTYPE_BOOL)
+        text_add(t, "%s", *v ? "true" : "false");
+    else if (dtype_info(node->dtype)->letter == 'f')
+        node_real(t, dtype_real(node->dtype, v), node->dtype == DTYPE_F8);
+    else if (node->dtype == DTYPE_U8)
+        text_add(t, "%llu", (unsigned long long)load_le64(v));
     else
-        node_integer(t, dtype, shown);
-    return 0;
+        text_add(t, "%lld", (long long)dtype_integer(node->dtype, false, v));
 }
 
 static int json_value(const struct parquet_node *node, const uint8_t *value, size_t len,
                       struct text *t)
 {
-    enum dtype dtype;
-    uint32_t width;
-    enum parquet_convert convert = parquet_convert_for(node, &dtype, &width);
+    uint8_t shown[16];
     int r = 0;
 
-    if (width)
-        return json_number(node, convert, dtype, width, value, len, t);
-    if (convert == CONVERT_DECIMAL_TEXT || convert == CONVERT_UUID) {
+    if (node->convert == CONVERT_DECIMAL_TEXT || node->convert == CONVERT_UUID) {
         text_add(t, "\"");
-        r = parquet_convert_text(node, convert, value, len, t);
+        r = parquet_convert_text(node, node->convert, value, len, t);
         text_add(t, "\"");
     } else if (node->logical == LOGICAL_STRING || node->logical == LOGICAL_JSON) {
         text_add_json_bytes(t, value, len);
-    } else {
+    } else if (!node->width || node->width > sizeof(shown) || parquet_is_raw(node)) {
         json_base64(t, value, len);
+    } else if (parquet_convert(node, value, len, shown)) {
+        json_number(t, node, shown);
+    } else {
+        r = -EBADMSG;
     }
     return r;
 }
@@ -152,7 +134,7 @@ static int json_pass(const struct json_row *row, const struct parquet_node *node
     return 0;
 }
 
-static int json_node(const struct json_row *row, const struct parquet_node *node);
+static int json_node(const struct json_row *row, const struct parquet_node *node, bool is_element);
 
 static int json_leaf_value(const struct json_row *row, const struct parquet_node *node)
 {
@@ -178,7 +160,7 @@ static int json_struct(const struct json_row *row, const struct parquet_node *no
         text_add(row->t, "%s", i ? ", " : "");
         text_add_json(row->t, child->name);
         text_add(row->t, ": ");
-        r = json_node(row, child);
+        r = json_node(row, child, false);
     }
     text_add(row->t, "}");
     return r;
@@ -197,16 +179,14 @@ static int json_entry(const struct json_row *row, const struct parquet_node *ent
     int r;
 
     text_add(row->t, "%s", is_object || entry->n_children < 2 ? "" : "[");
-    r = is_object && json_def(row, key) < key->max_def ? -EBADMSG : json_node(row, key);
+    r = is_object && json_def(row, key) < key->max_def ? -EBADMSG : json_node(row, key, false);
     if (r < 0 || entry->n_children < 2)
         return r;
     text_add(row->t, is_object ? ": " : ", ");
-    r = json_node(row, key + key->size);
+    r = json_node(row, key + key->size, false);
     text_add(row->t, "%s", is_object ? "" : "]");
     return r;
 }
-
-static int json_content(const struct json_row *row, const struct parquet_node *node);
 
 /* The values of a repeated node; element: what repeats, in it. */
 static int json_repeat(const struct json_row *row, const struct parquet_node *repeated,
@@ -222,9 +202,7 @@ static int json_repeat(const struct json_row *row, const struct parquet_node *re
     }
     for (unsigned i = 0; more && r == 0; i++) {
         text_add(row->t, "%s", i ? ", " : "");
-        r = is_map                ? json_entry(row, repeated)
-            : element == repeated ? json_content(row, element)
-                                  : json_node(row, element);
+        r = is_map ? json_entry(row, repeated) : json_node(row, element, element == repeated);
         if (r == 0 && !json_more(row, repeated, repeated->max_rep, &more))
             r = -EBADMSG;
         if (row->t->len > JSON_MAX)
@@ -234,10 +212,20 @@ static int json_repeat(const struct json_row *row, const struct parquet_node *re
     return r;
 }
 
-static int json_content(const struct json_row *row, const struct parquet_node *node)
+/* is_element: it repeats, and this is one time. */
+static int json_node(const struct json_row *row, const struct parquet_node *node, bool is_element)
 {
+    const struct parquet_leaf *leaf = json_leaf_of(row, node);
     const struct parquet_node *repeated, *element;
 
+    if (leaf->level >= leaf->end)
+        return -EBADMSG;
+    if (node->repetition == NODE_REPEATED && !is_element)
+        return json_repeat(row, node, node, false);
+    if (node->repetition == NODE_OPTIONAL && json_def(row, node) < node->max_def) {
+        text_add(row->t, "null");
+        return json_pass(row, node, node->max_def);
+    }
     if (node->type >= 0)
         return json_leaf_value(row, node);
     if (node->logical == LOGICAL_MAP && node->n_children == 1 &&
@@ -247,26 +235,11 @@ static int json_content(const struct json_row *row, const struct parquet_node *n
     return element ? json_repeat(row, repeated, element, false) : json_struct(row, node);
 }
 
-static int json_node(const struct json_row *row, const struct parquet_node *node)
-{
-    const struct parquet_leaf *leaf = json_leaf_of(row, node);
-
-    if (leaf->level >= leaf->end)
-        return -EBADMSG;
-    if (node->repetition == NODE_REPEATED)
-        return json_repeat(row, node, node, false);
-    if (node->repetition == NODE_OPTIONAL && json_def(row, node) < node->max_def) {
-        text_add(row->t, "null");
-        return json_pass(row, node, node->max_def);
-    }
-    return json_content(row, node);
-}
-
 int parquet_json(const struct parquet_node *node, struct parquet_leaf *leaf, unsigned first_leaf,
                  struct text *t)
 {
     const struct json_row row = {leaf, first_leaf, t};
-    int r = json_node(&row, node);
+    int r = json_node(&row, node, false);
 
     return t->failed ? -ENOMEM : r;
 }

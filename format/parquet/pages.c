@@ -169,37 +169,32 @@ struct pages_making {
     struct diag *d;
 };
 
-/* Read the dictionary that the chunk begins with. */
-static int pages_read_dictionary(struct parquet_walk *w, struct values *ret, struct diag *d)
-{
-    const char *why = "expected a dictionary in front of the chunk, got none";
-    const uint8_t *body;
-    int r = pages_header(w, d);
-
-    if (r == 0 && w->header.type != PAGE_DICTIONARY)
-        r = pages_fail(w, why, d);
-    w->at += w->header.len;
-    if (r == 0)
-        r = parquet_walk_bytes(w, 0, w->header.packed, &body, d);
-    if (r == 0) {
-        r = page_decode_dictionary(&w->column, &w->header, body, &w->memory->room, ret, &why);
-        if (r == -EBADMSG)
-            pages_fail(w, why, d);
-    }
-    return r == 0 ? blob_verify(w->file->base.blob, d) : r;
-}
-
+/* Make the dictionary that the chunk begins with. */
 static int pages_make_dictionary(void *ctx, void **ret, size_t *ret_size)
 {
     const struct pages_making *m = ctx;
-    const struct parquet_walk *walk = m->walk;
+    const struct parquet_chunk *chunk = m->walk->chunk;
+    const char *why = "expected a dictionary in front of the chunk, got none";
     AUTO_VALUES struct values v = {0};
     AUTO_WALK struct parquet_walk w;
-    int r = parquet_walk_init(&w, walk->file, walk->group, walk->leaf, walk->chunk->start,
-                              walk->chunk->end, walk->memory->window.rc);
+    const uint8_t *body;
+    int r = parquet_walk_init(&w, m->walk->file, m->walk->group, m->walk->leaf, chunk->start,
+                              chunk->end, m->walk->memory->window.rc);
 
     if (r == 0)
-        r = pages_read_dictionary(&w, &v, m->d);
+        r = pages_header(&w, m->d);
+    if (r == 0 && w.header.type != PAGE_DICTIONARY)
+        r = pages_fail(&w, why, m->d);
+    w.at += w.header.len;
+    if (r == 0)
+        r = parquet_walk_bytes(&w, 0, w.header.packed, &body, m->d);
+    if (r == 0) {
+        r = page_decode_dictionary(&w.column, &w.header, body, &w.memory->room, &v, &why);
+        if (r == -EBADMSG)
+            pages_fail(&w, why, m->d);
+    }
+    if (r == 0)
+        r = blob_verify(w.file->base.blob, m->d);
     return r < 0 ? r : values_pack(&v, "", ret, ret_size);
 }
 

@@ -22,23 +22,22 @@ struct cursor_row {
     uint64_t state, place;
 };
 
+/* The place of the pass in a column of a row group. */
 struct cursor {
+    struct parquet_column *column;
     struct parquet_walk walk;
     struct page_data pending; /* pages of the next unit */
-    unsigned group;
-    uint64_t row, end;       /* rows of the file: the next to be made; of the group's end */
-    struct cursor_row *made; /* [n] its own; not yet used: those from pos on */
+    uint64_t row, end;        /* rows of the file: the next to be made; of the group's end */
+    struct cursor_row *made;  /* [n] its own; not yet used: those from pos on */
     size_t n, pos;
-    struct parquet_unit *unit; /* [n_units] of the group; its own */
-    size_t n_units;
 };
 
 struct parquet_pass {
     unsigned group;
     uint64_t row; /* of the file */
     bool has_begun;
-    struct cursor *cursor; /* [n_columns] */
     uint64_t number[INDEX_LEARNED];
+    struct cursor cursor[]; /* [n_columns] */
 };
 
 static void cursor_release(struct cursor *c)
@@ -46,16 +45,13 @@ static void cursor_release(struct cursor *c)
     parquet_walk_release(&c->walk);
     page_data_release(&c->pending);
     free(c->made);
-    free(c->unit);
     *c = (struct cursor){0};
 }
 
 static void pass_free(struct parquet_file *file)
 {
-    for (unsigned i = 0; file->pass && file->pass->cursor && i < file->n_columns; i++)
+    for (unsigned i = 0; file->pass && i < file->n_columns; i++)
         cursor_release(&file->pass->cursor[i]);
-    if (file->pass)
-        free(file->pass->cursor);
     free(file->pass);
     file->pass = NULL;
 }
@@ -65,10 +61,12 @@ static void pass_free(struct parquet_file *file)
 /* Begin a unit at that byte. */
 static int cursor_add_unit(struct cursor *c, uint64_t at)
 {
-    int r = array_capacity(&c->unit, c->n_units, sizeof(*c->unit));
+    struct parquet_column *column = c->column;
+    int r = array_capacity(&column->unit, column->n_units, sizeof(*column->unit));
 
     if (r == 0) /* a page of Impala may begin after its chunk */
-        c->unit[c->n_units++] = (struct parquet_unit){min_u64(at, c->walk.chunk->end), c->row};
+        column->unit[column->n_units++] =
+            (struct parquet_unit){min_u64(at, c->walk.chunk->end), c->row};
     return r;
 }
 
@@ -81,11 +79,11 @@ static int cursor_add(struct cursor *c, uint64_t state, uint64_t place)
     return r;
 }
 
-static void pass_fault(struct parquet_column *column, uint64_t rows, const char *why)
+static void cursor_fault(struct cursor *c, uint64_t rows, const char *why)
 {
-    column->faults += rows;
-    if (!column->fault)
-        column->fault = strdup(why);
+    c->column->faults += rows;
+    if (!c->column->fault)
+        c->column->fault = strdup(why);
 }
 
 static uint64_t cursor_amount(const struct parquet_column *column, size_t len)
@@ -97,8 +95,7 @@ static uint64_t cursor_amount(const struct parquet_column *column, size_t len)
 }
 
 /* Make those rows the next unit, of n: those that it lacks are bad. */
-static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
-                            const struct values *rows, size_t n, uint64_t at,
+static int cursor_make_unit(struct cursor *c, const struct values *rows, size_t n, uint64_t at,
                             const struct diag *why)
 {
     int r = cursor_add_unit(c, at);
@@ -106,20 +103,21 @@ static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
     c->n = c->pos = 0;
     for (size_t i = 0; i < n && r == 0; i++) {
         enum value_mark mark = i < rows->n ? values_mark(rows, i) : VALUE_BAD;
+        uint64_t state = mark == VALUE_NULL ? STATE_NULL : STATE_BAD;
         const uint8_t *bytes;
         size_t len;
 
-        if (mark == VALUE_BAD) {
-            pass_fault(column, 1, why->text);
-            r = cursor_add(c, STATE_BAD, 0);
-            continue;
+        if (mark == VALUE_GOOD) {
+            bytes = values_at(rows, i, &len);
+            if (len && !c->column->bytes_kind)
+                c->column->bytes_kind = parquet_kind(bytes, len);
+            state = STATE_SIZE + cursor_amount(c->column, len);
+        } else if (mark == VALUE_NULL) {
+            c->column->has_null = true;
+        } else {
+            cursor_fault(c, 1, why->text);
         }
-        bytes = values_at(rows, i, &len);
-        if (len && !column->bytes_kind)
-            column->bytes_kind = parquet_kind(bytes, len);
-        column->has_null |= mark == VALUE_NULL;
-        r = cursor_add(c, mark == VALUE_NULL ? STATE_NULL : STATE_SIZE + cursor_amount(column, len),
-                       0);
+        r = cursor_add(c, state, 0);
     }
     c->row += r == 0 ? n : 0;
     return r;
@@ -127,8 +125,7 @@ static int cursor_make_unit(struct cursor *c, struct parquet_column *column,
 
 /* Make a unit of the first `levels` levels of what is pending. is_last: it has all remaining rows
  * of the group. */
-static int cursor_close(struct cursor *c, struct parquet_column *column, size_t levels,
-                        bool is_last, struct diag *why)
+static int cursor_close(struct cursor *c, size_t levels, bool is_last, struct diag *why)
 {
     struct page_data *data = &c->pending;
     AUTO_VALUES struct values made = {0};
@@ -143,9 +140,9 @@ static int cursor_close(struct cursor *c, struct parquet_column *column, size_t 
         diag_set(why, -EBADMSG, "pages at byte %llu: expected %zu rows, got %zu",
                  (unsigned long long)c->walk.unit_at, n, rows);
     }
-    r = parquet_rows_make(column, data, n, c->walk.is_cut, &made, why);
+    r = parquet_rows_make(c->column, data, n, c->walk.is_cut, &made, why);
     if (r == 0)
-        r = cursor_make_unit(c, column, &made, n, c->walk.unit_at, why);
+        r = cursor_make_unit(c, &made, n, c->walk.unit_at, why);
     data->n = all;
     if (levels < all)
         page_data_drop(&c->walk.column, data, levels);
@@ -181,56 +178,46 @@ static int cursor_levels(struct cursor *c, struct page_data *ret, size_t *ret_at
 }
 
 /* The value at byte *at of the body: its place and length. */
-static int cursor_hop(struct cursor *c, struct parquet_column *column, uint64_t *at, struct diag *d)
+static int cursor_hop(struct cursor *c, uint64_t *at, struct diag *d)
 {
-    struct parquet_walk *w = &c->walk;
-    uint64_t left = w->header.packed - *at, len;
+    uint64_t left = c->walk.header.packed - *at, len = 0, head;
     const uint8_t *bytes;
-    int r;
+    int r = left < 4 ? -EBADMSG : parquet_walk_bytes(&c->walk, *at, 4, &bytes, d);
 
-    if (left < 4)
-        return -EBADMSG;
-    r = parquet_walk_bytes(w, *at, 4, &bytes, d);
-    if (r < 0)
-        return r;
-    len = load_le32(bytes);
-    if (len > left - 4)
-        return -EBADMSG;
-    if (len && !column->bytes_kind) {
-        size_t head = (size_t)min_u64(len, BYTES_KIND_HEAD);
-
-        r = parquet_walk_bytes(w, *at + 4, head, &bytes, d);
-        if (r < 0)
-            return r;
-        column->bytes_kind = parquet_kind(bytes, head);
+    if (r == 0) {
+        len = load_le32(bytes);
+        r = len > left - 4 ? -EBADMSG : 0;
+    }
+    if (r == 0 && len && !c->column->bytes_kind) {
+        head = min_u64(len, BYTES_KIND_HEAD);
+        r = parquet_walk_bytes(&c->walk, *at + 4, head, &bytes, d);
+        if (r == 0)
+            c->column->bytes_kind = parquet_kind(bytes, (size_t)head);
     }
     *at += 4 + len;
-    return cursor_add(c, STATE_SIZE + len, w->at + *at - len);
+    return r == 0 ? cursor_add(c, STATE_SIZE + len, c->walk.at + *at - len) : r;
 }
 
 /* Make the page a unit, without its values. */
-static int cursor_page_in_place(struct cursor *c, struct parquet_column *column, struct diag *d)
+static int cursor_page_in_place(struct cursor *c, struct diag *d)
 {
     AUTO_PAGE_DATA struct page_data levels = {0};
     const char *why = "expected a length inside the page, got a larger one";
     size_t values = 0, n = (size_t)min_u64(c->walk.header.n, c->end - c->row);
-    uint64_t at;
     struct diag fault = DIAG_INIT;
     int r = cursor_levels(c, &levels, &values, &why, d);
+    uint64_t at = values;
 
-    at = values;
     c->n = c->pos = 0;
     for (size_t i = 0; i < n && r == 0; i++) {
-        if (!levels.def || levels.def[i] == c->walk.column.max_def) {
-            r = cursor_hop(c, column, &at, d);
-            continue;
-        }
-        column->has_null = true;
-        r = cursor_add(c, STATE_NULL, 0);
+        bool is_null = levels.def && levels.def[i] < c->walk.column.max_def;
+
+        c->column->has_null |= is_null;
+        r = is_null ? cursor_add(c, STATE_NULL, 0) : cursor_hop(c, &at, d);
     }
     if (r == -EBADMSG) {
         diag_set(&fault, r, "page at byte %llu: %s", (unsigned long long)c->walk.page_at, why);
-        pass_fault(column, n - c->n, fault.text);
+        cursor_fault(c, n - c->n, fault.text);
         for (r = 0; c->n < n && r == 0;)
             r = cursor_add(c, STATE_BAD, 0);
     }
@@ -248,35 +235,37 @@ static int cursor_page_in_place(struct cursor *c, struct parquet_column *column,
 /* ---- a cursor ---- */
 
 /* Columns of several leaves are made a group at a time. */
-static int cursor_group(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
-                        struct diag *why)
+static int cursor_group(struct cursor *c, struct diag *why)
 {
-    const struct extent bytes = {.off = c->walk.at};
+    const struct parquet_span all = {.file = c->walk.file,
+                                     .column = c->column,
+                                     .group = c->walk.group,
+                                     .row = c->row,
+                                     .rows = c->end - c->row,
+                                     .bytes = {.off = c->walk.at}};
     AUTO_VALUES struct values rows = {0};
-    size_t n = (size_t)(c->end - c->row);
-    int r = parquet_read_rows(READ_WAITS, file, column, c->group, &bytes, n, &rows, why);
+    int r = parquet_read_rows(READ_WAITS, &all, &rows, why);
 
-    return r < 0 ? r : cursor_make_unit(c, column, &rows, n, bytes.off, why);
+    return r < 0 ? r : cursor_make_unit(c, &rows, (size_t)all.rows, all.bytes.off, why);
 }
 
 /* Make the states of the next unit. 0, or -errno with the reason in d: it is called again. */
-static int cursor_fill(struct parquet_file *file, struct cursor *c, struct parquet_column *column,
-                       struct diag *d)
+static int cursor_fill(struct cursor *c, struct diag *d)
 {
     struct diag why = DIAG_INIT;
     int r = 0;
 
     while (c->pos == c->n && r == 0) {
         size_t levels = 0;
-        bool is_group = column->n_leaves > 1;
+        bool is_group = c->column->n_leaves > 1;
 
         r = is_group ? 0 : parquet_walk_unit(&c->walk, true, &c->pending, &levels, &why);
         if (is_group)
-            r = cursor_group(file, c, column, &why);
+            r = cursor_group(c, &why);
         else if (r == 1 && !levels)
-            r = cursor_page_in_place(c, column, &why);
+            r = cursor_page_in_place(c, &why);
         else if (r >= 0)
-            r = cursor_close(c, column, levels, r == 0, &why);
+            r = cursor_close(c, levels, r == 0, &why);
     }
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
@@ -285,20 +274,20 @@ static int cursor_fill(struct parquet_file *file, struct cursor *c, struct parqu
 static int cursor_find_units(struct cursor *c, struct diag *d)
 {
     struct parquet_walk *w = &c->walk;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, first = c->row;
     struct diag why = DIAG_INIT;
-    int r = c->n_units ? 0 : cursor_add_unit(c, w->chunk->start);
+    int r = cursor_add_unit(c, w->chunk->start);
 
     while (r == 0 && (w->chunk->unpacked > WHOLE_BYTES || w->chunk->values > PARQUET_UNIT_VALUES)) {
         r = parquet_walk_page(w, &why);
         if (r != 1)
             break;
         r = 0;
-        if ((bytes >= PARQUET_UNIT_BYTES ||
-             c->row - c->unit[c->n_units - 1].row >= PARQUET_UNIT_VALUES) &&
+        if ((bytes >= PARQUET_UNIT_BYTES || c->row - first >= PARQUET_UNIT_VALUES) &&
             c->row < c->end) {
             r = cursor_add_unit(c, w->page_at);
             bytes = 0;
+            first = c->row;
         }
         bytes += w->header.unpacked;
         c->row += w->header.n;
@@ -309,61 +298,41 @@ static int cursor_find_units(struct cursor *c, struct diag *d)
 
 /* ---- groups ---- */
 
+static int pass_begin_column(struct parquet_file *file, struct parquet_column *column,
+                             struct cursor *c, struct diag *d)
+{
+    const struct parquet_group *group = &file->footer.group[file->pass->group];
+    const struct parquet_chunk *chunk =
+        parquet_chunk_at(&file->footer, file->pass->group, column->leaf);
+    uint64_t len = chunk->end - chunk->start;
+    int r;
+
+    cursor_release(c);
+    r = parquet_walk_init(&c->walk, file, file->pass->group, column->leaf, chunk->start, chunk->end,
+                          READ_WAITS);
+    c->walk.has_places = column->place != NO_SLOT;
+    c->column = column;
+    c->row = group->row;
+    c->end = group->row + group->rows;
+    while (column->n_units && column->unit[column->n_units - 1].row >= c->row)
+        column->n_units--; /* of a try that failed */
+    /* The pass reads all of these bytes, or bytes that lie close together: a round trip for each
+     * would take longer than what is between them. */
+    if (column->state != NO_SLOT && group->rows && len / group->rows < MISSING_GAP)
+        blob_fetch(file->base.blob, chunk->start, min_u64(len, CHUNK_AHEAD), NULL);
+    return r == 0 && column->state == NO_SLOT && group->rows ? cursor_find_units(c, d) : r;
+}
+
 static int pass_begin_group(struct parquet_file *file, struct diag *d)
 {
     struct parquet_pass *pass = file->pass;
-    const struct parquet_group *group = &file->footer.group[pass->group];
     int r = 0;
 
-    for (unsigned i = 0; i < file->n_columns && r == 0; i++) {
-        const struct parquet_column *column = &file->column[i];
-        const struct parquet_chunk *chunk =
-            parquet_chunk_at(&file->footer, pass->group, column->leaf);
-        struct cursor *c = &pass->cursor[i];
-
-        cursor_release(c);
-        r = parquet_walk_init(&c->walk, file, pass->group, column->leaf, chunk->start, chunk->end,
-                              READ_WAITS);
-        c->walk.has_places = column->place != NO_SLOT;
-        /* The pass reads all of these bytes, or bytes that lie close together: a round trip for
-         * each would take longer than what is between them. */
-        if (column->state != NO_SLOT && group->rows &&
-            (chunk->end - chunk->start) / group->rows < MISSING_GAP)
-            blob_fetch(file->base.blob, chunk->start,
-                       min_u64(chunk->end - chunk->start, CHUNK_AHEAD), NULL);
-        c->group = pass->group;
-        c->row = group->row;
-        c->end = group->row + group->rows;
-        if (r == 0 && column->state == NO_SLOT && group->rows)
-            r = cursor_find_units(c, d);
-    }
-    pass->row = group->row;
+    for (unsigned i = 0; i < file->n_columns && r == 0; i++)
+        r = pass_begin_column(file, &file->column[i], &pass->cursor[i], d);
+    pass->row = file->footer.group[pass->group].row;
     pass->has_begun = r == 0;
     return r;
-}
-/* Add the units of a group to those of the file. */
-static int pass_end_group(struct parquet_file *file)
-{
-    struct parquet_pass *pass = file->pass;
-    uint64_t *first = &file->first_unit[(size_t)pass->group * file->n_columns];
-
-    for (unsigned i = 0; i < file->n_columns; i++) {
-        const struct cursor *c = &pass->cursor[i];
-
-        first[i + 1] = first[i];
-        for (size_t u = 0; u < c->n_units; u++) {
-            int r = array_capacity(&file->unit, (size_t)first[i + 1], sizeof(*file->unit));
-
-            if (r < 0)
-                return r;
-            file->unit[first[i + 1]++] = c->unit[u];
-        }
-    }
-    atomic_store(&file->base.prepared.seen,
-                 parquet_chunk_at(&file->footer, pass->group, file->footer.n_leaves - 1)->end);
-    pass->has_begun = false;
-    pass->group++;
-    return 0;
 }
 
 /* Add the next row to the index. */
@@ -379,7 +348,7 @@ static int pass_add_row(struct parquet_file *file, struct diag *d)
         if (column->state == NO_SLOT)
             continue;
         if (c->pos == c->n)
-            r = cursor_fill(file, c, column, d);
+            r = cursor_fill(c, d);
         if (r < 0)
             return r;
         pass->number[column->state] = c->made[c->pos].state;
@@ -398,11 +367,12 @@ static int pass_add_row(struct parquet_file *file, struct diag *d)
 static int pass_step(void *impl, struct diag *d)
 {
     struct parquet_file *file = impl;
+    const struct parquet_footer *footer = &file->footer;
     struct parquet_pass *pass = file->pass;
     int r = 0;
 
-    for (unsigned n = 0; n < ROWS_AT_ONCE && r == 0 && pass->group < file->footer.n_groups;) {
-        const struct parquet_group *group = &file->footer.group[pass->group];
+    for (unsigned n = 0; n < ROWS_AT_ONCE && r == 0 && pass->group < footer->n_groups;) {
+        const struct parquet_group *group = &footer->group[pass->group];
 
         if (!pass->has_begun)
             r = pass_begin_group(file, d);
@@ -410,46 +380,24 @@ static int pass_step(void *impl, struct diag *d)
             r = pass_add_row(file, d);
             pass->row += r == 0;
         }
-        if (r == 0 && pass->row == group->row + group->rows)
-            r = pass_end_group(file);
+        if (r == 0 && pass->row == group->row + group->rows) {
+            atomic_store(&file->base.prepared.seen,
+                         parquet_chunk_at(footer, pass->group++, footer->n_leaves - 1)->end);
+            pass->has_begun = false;
+        }
     }
-    return r < 0 ? r : pass->group == file->footer.n_groups;
+    return r < 0 ? r : pass->group == footer->n_groups;
 }
 
 static int pass_begin(void *impl)
 {
     struct parquet_file *file = impl;
 
-    file->pass = calloc(1, sizeof(*file->pass));
-    if (!file->pass)
-        return -ENOMEM;
-    file->pass->cursor = calloc(file->n_columns, sizeof(*file->pass->cursor));
-    return file->pass->cursor ? index_builder_columns(file->base.prepared.builder, file->n_slots)
-                              : -ENOMEM;
+    file->pass = calloc(1, sizeof(*file->pass) + file->n_columns * sizeof(struct cursor));
+    return file->pass ? index_builder_columns(file->base.prepared.builder, file->n_slots) : -ENOMEM;
 }
 
 /* ---- what is kept with the rows ---- */
-
-static size_t pass_chunks(const struct parquet_file *file)
-{
-    return file->first_unit ? (size_t)file->footer.n_groups * file->n_columns : 0;
-}
-
-static void pass_keep_units(struct parquet_file *file, struct kept *k)
-{
-    size_t n = (size_t)file->first_unit[pass_chunks(file)];
-
-    if (!k->out) {
-        free(file->unit);
-        file->unit = k->at && !k->error ? calloc(n + 1, sizeof(*file->unit)) : NULL;
-        if (k->at && !file->unit && !k->error)
-            k->error = -ENOMEM;
-    }
-    for (size_t i = 0; i < n && !k->error; i++) {
-        kept_number(k, &file->unit[i].at, UINT64_MAX);
-        kept_number(k, &file->unit[i].row, UINT64_MAX);
-    }
-}
 
 static void pass_keep(void *impl, struct kept *k)
 {
@@ -463,52 +411,41 @@ static void pass_keep(void *impl, struct kept *k)
         kept_number(k, &c->elsewhere, c->path_of ? UINT64_MAX : 0);
         kept_number(k, &c->faults, UINT64_MAX);
         kept_text(k, &c->fault);
+        kept_number(k, &c->n_units, k->left / sizeof(*c->unit));
+        kept_array(k, &c->unit, c->n_units * sizeof(*c->unit));
     }
-    for (size_t i = 0; file->first_unit && i <= pass_chunks(file); i++)
-        kept_number(k, &file->first_unit[i], k->left / sizeof(*file->unit));
-    if (file->first_unit)
-        pass_keep_units(file, k);
 }
 
-/* Are the units of each column of each group inside their chunk, and do their rows rise? */
-static bool pass_units_fit(const struct parquet_file *file)
+/* Is there a unit where each group begins, are all inside their chunk, and do their rows rise? */
+static bool pass_units_fit(const struct parquet_footer *footer, const struct parquet_column *c)
 {
-    size_t n = pass_chunks(file);
+    size_t i = 0;
 
-    for (size_t k = 0; k < n; k++) {
-        unsigned g = (unsigned)(k / file->n_columns);
-        const struct parquet_group *group = &file->footer.group[g];
-        const struct parquet_chunk *chunk =
-            parquet_chunk_at(&file->footer, g, file->column[k % file->n_columns].leaf);
-        uint64_t row = group->row, at = chunk->start;
+    for (unsigned g = 0; g < footer->n_groups; g++) {
+        const struct parquet_chunk *chunk = parquet_chunk_at(footer, g, c->leaf);
+        uint64_t row = footer->group[g].row, end = row + footer->group[g].rows, at = chunk->start;
 
-        if (file->first_unit[k] > file->first_unit[k + 1] ||
-            file->first_unit[k + 1] > file->first_unit[n] ||
-            (group->rows && file->first_unit[k] == file->first_unit[k + 1]))
+        if (row < end && (i == c->n_units || c->unit[i].row != row))
             return false;
-        for (size_t i = file->first_unit[k]; i < file->first_unit[k + 1]; i++) {
-            const struct parquet_unit *unit = &file->unit[i];
-            bool is_first = i == file->first_unit[k];
-
-            if (unit->at < at || unit->at > chunk->end || unit->row >= group->row + group->rows ||
-                (is_first ? unit->row != group->row : unit->row <= row))
+        for (; i < c->n_units && c->unit[i].row < end; i++) {
+            if (c->unit[i].row < row || c->unit[i].at < at || c->unit[i].at > chunk->end)
                 return false;
-            at = unit->at;
-            row = unit->row;
+            row = c->unit[i].row + 1;
+            at = c->unit[i].at;
         }
     }
-    return !file->first_unit[0];
+    return i == c->n_units;
 }
 
 /* Numbers of rows are checked where they are used. */
 static int pass_load(void *impl, const struct index *index)
 {
     const struct parquet_file *file = impl;
+    bool good = index->rows == file->footer.rows && index->shape.columns == file->n_slots;
 
-    return index->rows == file->footer.rows && index->shape.columns == file->n_slots &&
-                   pass_units_fit(file)
-               ? 0
-               : -EBADMSG;
+    for (unsigned i = 0; i < file->n_columns; i++)
+        good = good && pass_units_fit(&file->footer, &file->column[i]);
+    return good ? 0 : -EBADMSG;
 }
 
 static int pass_ready(void *impl, struct diag *d)
@@ -529,13 +466,7 @@ static int pass_open(void *p, const struct record_source *source, struct diag *d
     file->pool = source->setup->pool;
     if (r == 0)
         r = parquet_hub_read(file);
-    if (r == 0)
-        r = parquet_columns_make(file, d);
-    if (r < 0)
-        return r;
-    file->first_unit =
-        calloc((size_t)file->footer.n_groups * file->n_columns + 1, sizeof(*file->first_unit));
-    return file->first_unit ? 0 : -ENOMEM;
+    return r < 0 ? r : parquet_columns_make(file, d);
 }
 
 static void pass_release(void *p)
@@ -546,13 +477,12 @@ static void pass_release(void *p)
     parquet_footer_release(&file->footer);
     json_decref(file->features);
     free(file->column);
-    free(file->first_unit);
     text_release(&file->notes);
 }
 
 const struct record_file_ops parquet_file_ops = {
     .size = sizeof(struct parquet_file),
-    .index = {.version = "parquet 3",
+    .index = {.version = "parquet 4",
               .keep = pass_keep,
               .load = pass_load,
               .begin = pass_begin,

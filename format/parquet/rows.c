@@ -63,7 +63,7 @@ static int rows_make_numbers(const struct parquet_column *c, const struct page_d
             continue;
         }
         value = values_at(v, at, &len);
-        if (values_mark(v, at) || !parquet_convert(c, value, len, dst)) {
+        if (values_mark(v, at) || !parquet_convert(c->value, value, len, dst)) {
             diag_set(why, -EBADMSG, "%s", rows_why(v, at));
             r = values_set_mark(ret, i, VALUE_BAD);
         }
@@ -102,7 +102,7 @@ static unsigned rows_rep_of(const struct parquet_column *c, uint64_t i)
     unsigned k = 1;
 
     for (; i % each; k++)
-        each /= c->dim[k];
+        each /= c->as.dim[k];
     return i ? k : 0;
 }
 
@@ -125,7 +125,7 @@ static bool rows_element(struct row *row, uint64_t i)
         const uint8_t *value = values_at(&data->v, leaf->value, &len);
 
         is_good = is_good && !values_mark(&data->v, leaf->value++) &&
-                  parquet_convert(c, value, len, shown);
+                  parquet_convert(c->value, value, len, shown);
     }
     text_add_bytes(&row->t, (const char *)shown, c->width);
     return is_good;
@@ -150,11 +150,11 @@ static int rows_array(struct row *row)
 {
     const struct parquet_column *c = row->c;
     uint64_t n = rows_elements(row);
-    bool is_good = n % c->tail == 0 && (c->dim[0] == DIM_VARIES || n == c->dim[0] * c->tail);
+    bool is_good = n % c->tail == 0 && (c->as.dim[0] == DIM_VARIES || n == c->as.dim[0] * c->tail);
     const struct parquet_leaf *leaf = row->leaf;
     const struct values *v = &leaf->data->v;
 
-    if (is_good && n && c->ndim == 1 && c->convert == CONVERT_COPY && !v->n_marks &&
+    if (is_good && n && c->as.ndim == 1 && c->convert == CONVERT_COPY && !v->n_marks &&
         leaf->next - leaf->value == n) { /* none is null */
         text_add_bytes(&row->t, (const char *)v->bytes + leaf->value * c->width, n * c->width);
         return 0;
@@ -222,7 +222,23 @@ static bool rows_next(struct parquet_leaf *leaf)
     return true;
 }
 
-static int rows_make_others(const struct parquet_column *c, struct parquet_leaf *leaf, size_t n,
+/* The leaves of a column: all below its node; or, of one that shows a single one, that. */
+static struct parquet_leaf *rows_leaves(const struct parquet_column *c,
+                                        const struct page_data *data)
+{
+    struct parquet_leaf *leaf = calloc(c->n_leaves, sizeof(*leaf));
+
+    for (unsigned i = 0; leaf && i < c->node->size; i++) {
+        const struct parquet_node *node = &c->node[i];
+
+        if (node->type >= 0 && node->leaf >= c->leaf && node->leaf < c->leaf + c->n_leaves)
+            leaf[node->leaf - c->leaf] =
+                (struct parquet_leaf){.data = &data[node->leaf - c->leaf], .node = node};
+    }
+    return leaf;
+}
+
+static int rows_make_others(const struct parquet_column *c, const struct page_data *data, size_t n,
                             struct values *ret, struct diag *why)
 {
     static int (*const make[])(struct row * row) = {[SHOWN_BYTES] = rows_bytes,
@@ -230,9 +246,10 @@ static int rows_make_others(const struct parquet_column *c, struct parquet_leaf 
                                                     [SHOWN_JOINED] = rows_joined,
                                                     [SHOWN_SIZES] = rows_joined,
                                                     [SHOWN_JSON] = rows_json};
+    AUTO_FREE struct parquet_leaf *leaf = rows_leaves(c, data);
     struct row row = {.c = c, .leaf = leaf};
     bool is_json = c->shown == SHOWN_JSON, is_over = false;
-    int r = 0;
+    int r = leaf ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < n && r == 0; i++) {
         bool is_null;
@@ -261,22 +278,6 @@ static int rows_make_others(const struct parquet_column *c, struct parquet_leaf 
     return r;
 }
 
-/* The leaves of a column: all below its node; or, of one that shows a single one, that. */
-static struct parquet_leaf *rows_leaves(const struct parquet_column *c,
-                                        const struct page_data *data)
-{
-    struct parquet_leaf *leaf = calloc(c->n_leaves, sizeof(*leaf));
-
-    for (unsigned i = 0; leaf && i < c->node->size; i++) {
-        const struct parquet_node *node = &c->node[i];
-
-        if (node->type >= 0 && node->leaf >= c->leaf && node->leaf < c->leaf + c->n_leaves)
-            leaf[node->leaf - c->leaf] =
-                (struct parquet_leaf){.data = &data[node->leaf - c->leaf], .node = node};
-    }
-    return leaf;
-}
-
 /* Are the values the rows, as they are? */
 static bool rows_are_values(const struct parquet_column *c, const struct page_data *data, size_t n)
 {
@@ -287,12 +288,9 @@ static bool rows_are_values(const struct parquet_column *c, const struct page_da
 int parquet_rows_make(const struct parquet_column *column, struct page_data *data, size_t n,
                       bool is_cut, struct values *ret, struct diag *why)
 {
-    AUTO_FREE struct parquet_leaf *leaf = rows_leaves(column, data);
     size_t have = parquet_count_rows(data), good;
     int r;
 
-    if (!leaf)
-        return -ENOMEM;
     if (rows_are_values(column, data, n)) {
         *ret = data->v;
         data->v = (struct values){.width = ret->width};
@@ -312,6 +310,6 @@ int parquet_rows_make(const struct parquet_column *column, struct page_data *dat
         good = 0;
     }
     r = column->shown == SHOWN_NUMBER ? rows_make_numbers(column, data, good, ret, why)
-                                      : rows_make_others(column, leaf, good, ret, why);
+                                      : rows_make_others(column, data, good, ret, why);
     return r == 0 ? values_append_marked(ret, n - ret->n, VALUE_BAD) : r;
 }

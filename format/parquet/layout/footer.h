@@ -6,6 +6,7 @@
 
 #include "base/blob.h"
 #include "base/text.h"
+#include "format/core/dtype.h"
 #include "format/parquet/decode/page.h"
 
 #define PARQUET_MAGIC           4
@@ -44,6 +45,16 @@ enum parquet_logical {
     LOGICAL_OTHER, /* one that is not known, or not of its type */
 };
 
+/* How a value of a leaf becomes what is shown. */
+enum parquet_convert {
+    CONVERT_COPY,
+    CONVERT_NARROW, /* an INT32 of a smaller type */
+    CONVERT_INT96,
+    CONVERT_DECIMAL, /* to float64 */
+    CONVERT_DECIMAL_TEXT,
+    CONVERT_UUID,
+};
+
 struct parquet_node {
     char *name; /* owned; may have any bytes but NUL */
     int type;   /* enum parquet_type; -1: a group */
@@ -54,6 +65,9 @@ struct parquet_node {
     bool utc;
     unsigned bits, scale, precision; /* of integers; of decimals */
     bool is_signed;
+    enum parquet_convert convert; /* of a leaf: what it shows, */
+    enum dtype dtype;             /* which is numbers of that type, */
+    uint32_t width;               /* of so many bytes; 0: text or bytes */
     unsigned n_children;
     unsigned size; /* nodes of its subtree, with itself; the first child follows it */
     unsigned leaf; /* the first leaf of the subtree */

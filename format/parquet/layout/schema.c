@@ -9,6 +9,8 @@
 #include "format/parquet/decode/thrift.h"
 #include "format/parquet/layout/footer.h"
 
+#define EXACT_DIGITS 15 /* of a decimal that float64 has */
+
 /* What an element of the schema says, before it is understood; -1: it does not say it. */
 struct element {
     int64_t type, length, repetition, children, converted, scale, precision;
@@ -103,36 +105,41 @@ static void schema_understand(const struct element *e, struct parquet_node *node
                                            : "");
 }
 
+enum { /* bits */
+       INT = 1 << TYPE_INT32,
+       LONG = 1 << TYPE_INT64,
+       BYTES = 1 << TYPE_BYTE_ARRAY,
+       FIXED = 1 << TYPE_FIXED,
+       ANY = 0xff
+};
+
+/* The types of leaves that may have a meaning; of FIXED the length, 0: any; and what it shows. */
+static const struct meaning {
+    uint8_t types, length, dtype, convert;
+} meanings[] = {[LOGICAL_NONE] = {.types = ANY},
+                [LOGICAL_STRING] = {.types = BYTES},
+                [LOGICAL_DECIMAL] = {.types = INT | LONG | BYTES | FIXED,
+                                     .dtype = DTYPE_F8,
+                                     .convert = CONVERT_DECIMAL},
+                [LOGICAL_DATE] = {.types = INT},
+                [LOGICAL_TIME] = {.types = INT | LONG},
+                [LOGICAL_TIMESTAMP] = {.types = LONG},
+                [LOGICAL_INTEGER] = {.types = INT | LONG},
+                [LOGICAL_NULL] = {.types = ANY},
+                [LOGICAL_JSON] = {.types = BYTES},
+                [LOGICAL_UUID] = {.types = FIXED, .length = 16, .convert = CONVERT_UUID},
+                [LOGICAL_FLOAT16] = {.types = FIXED, .length = 2, .dtype = DTYPE_F2},
+                [LOGICAL_INTERVAL] = {.types = FIXED, .length = 12, .dtype = DTYPE_U4},
+                [LOGICAL_OTHER] = {.types = ANY}};
+
 /* Does a leaf of that type have values of that meaning? If not, they are what the type says. */
 static bool schema_fits(const struct parquet_node *node)
 {
-    enum {
-        INT = 1 << TYPE_INT32,
-        LONG = 1 << TYPE_INT64,
-        BYTES = 1 << TYPE_BYTE_ARRAY,
-        FIXED = 1 << TYPE_FIXED,
-        ANY = 0xff
-    };
-    static const struct {
-        uint8_t types, length; /* length: of FIXED; 0: any */
-    } meanings[] = {[LOGICAL_NONE] = {ANY, 0},
-                    [LOGICAL_STRING] = {BYTES, 0},
-                    [LOGICAL_DECIMAL] = {INT | LONG | BYTES | FIXED, 0},
-                    [LOGICAL_DATE] = {INT, 0},
-                    [LOGICAL_TIME] = {INT | LONG, 0},
-                    [LOGICAL_TIMESTAMP] = {LONG, 0},
-                    [LOGICAL_INTEGER] = {INT | LONG, 0},
-                    [LOGICAL_NULL] = {ANY, 0},
-                    [LOGICAL_JSON] = {BYTES, 0},
-                    [LOGICAL_UUID] = {FIXED, 16},
-                    [LOGICAL_FLOAT16] = {FIXED, 2},
-                    [LOGICAL_INTERVAL] = {FIXED, 12},
-                    [LOGICAL_OTHER] = {ANY, 0}};
-    uint8_t length = meanings[node->logical].length;
+    const struct meaning *meaning = &meanings[node->logical];
     bool is_long = node->type == TYPE_INT64;
 
-    if (!(meanings[node->logical].types >> node->type & 1) ||
-        (length && node->type_length != length))
+    if (!(meaning->types >> node->type & 1) ||
+        (meaning->length && node->type_length != meaning->length))
         return false;
     switch (node->logical) {
     case LOGICAL_DECIMAL:
@@ -146,6 +153,35 @@ static bool schema_fits(const struct parquet_node *node)
     default:
         return true;
     }
+}
+
+/* Set what a leaf shows. */
+static void schema_show(struct parquet_node *node)
+{
+    static const uint8_t plain[N_PARQUET_TYPES] = {
+        [TYPE_BOOLEAN] = DTYPE_BOOL,  [TYPE_INT32] = DTYPE_I4, [TYPE_INT64] = DTYPE_I8,
+        [TYPE_INT96] = DTYPE_I8,      [TYPE_FLOAT] = DTYPE_F4, [TYPE_DOUBLE] = DTYPE_F8,
+        [TYPE_BYTE_ARRAY] = DTYPE_U1, [TYPE_FIXED] = DTYPE_U1};
+    static const uint8_t integers[][2] = {[1] = {DTYPE_U1, DTYPE_I1},
+                                          {DTYPE_U2, DTYPE_I2},
+                                          [4] = {DTYPE_U4, DTYPE_I4},
+                                          [8] = {DTYPE_U8, DTYPE_I8}};
+    const struct meaning *meaning = &meanings[node->logical];
+
+    node->dtype = node->logical == LOGICAL_INTEGER ? integers[node->bits / 8][node->is_signed]
+                  : meaning->dtype                 ? meaning->dtype
+                                                   : plain[node->type];
+    node->convert = meaning->convert;
+    if (node->logical == LOGICAL_INTEGER && node->bits < 32)
+        node->convert = CONVERT_NARROW;
+    else if (node->logical == LOGICAL_DECIMAL && node->precision > EXACT_DIGITS)
+        node->convert = CONVERT_DECIMAL_TEXT;
+    else if (node->type == TYPE_INT96)
+        node->convert = CONVERT_INT96;
+    if (node->convert == CONVERT_COPY)
+        node->width = values_width((enum parquet_type)node->type, (uint32_t)node->type_length);
+    else if (node->convert < CONVERT_DECIMAL_TEXT)
+        node->width = dtype_info(node->dtype)->bytes;
 }
 
 static int schema_bad(unsigned i, const struct parquet_node *node, const char *what, struct diag *d)
@@ -176,6 +212,8 @@ static int schema_check(unsigned i, struct element *e, struct parquet_node *node
     schema_understand(e, node);
     if (type >= 0 && !schema_fits(node))
         node->logical = LOGICAL_OTHER;
+    if (type >= 0)
+        schema_show(node);
     return 0;
 }
 
