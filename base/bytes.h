@@ -102,4 +102,19 @@ static inline size_t utf8_mark(const void *text, size_t len)
     return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
+/* Write the next of numbers of `width` bytes, 8 at most, that are made one by one, little-endian:
+ * from byte *off of them on, *len bytes at most. All move behind it. */
+static inline void store_le_part(uint64_t number, unsigned width, uint64_t *off, size_t *len,
+                                 uint8_t **dst)
+{
+    size_t skip = (size_t)(*off % width), n = *len < width - skip ? *len : width - skip;
+    uint8_t bytes[8];
+
+    store_le64(bytes, number);
+    memcpy(*dst, bytes + skip, n);
+    *dst += n;
+    *off += n;
+    *len -= n;
+}
+
 #endif

@@ -48,7 +48,7 @@ int npy_parse(struct array *a, const uint8_t *head, size_t have, uint64_t off, u
     if (bytes > len)
         return diag_set(d, -EBADMSG, "%s: header at byte 0: expected %zu bytes, got %llu", what,
                         bytes, (unsigned long long)len);
-    wrong = npy_head_parse_array(head, bytes, UINT64_MAX, &a->head, &other);
+    wrong = npy_head_parse(head, bytes, UINT64_MAX, &a->head, &other);
     a->samples = other && a->head.ndim ? a->head.dim[0] : 0;
     a->is_beside = other == 'U' || other == 'S' || other == 'a' || !a->head.ndim;
     if (wrong)

@@ -242,14 +242,19 @@ static const char *take_dict(struct parser *p, struct npy_head *ret)
     return seen == 7 && p->at == p->end ? NULL : wrong;
 }
 
-static const char *core_npy_head_parse(struct parser *p, size_t len, uint64_t size,
-                                       struct npy_head *ret)
+const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret,
+                           char *ret_other)
 {
-    const char *wrong = take_dict(p, ret);
+    struct parser p = {.at = (const char *)head + (head[6] > 1 ? 12 : 10),
+                       .end = (const char *)head + len,
+                       .complex = ret_other};
+    const char *wrong = take_dict(&p, ret);
     unsigned long_axes = 0;
 
-    if (wrong || p->other)
-        return wrong ? wrong : p->why;
+    if (ret_other)
+        *ret_other = wrong ? '\0' : p.other;
+    if (wrong || p.other)
+        return wrong ? wrong : p.why;
     ret->bytes = len;
     ret->array_bytes = dtype_info(ret->dtype)->bytes;
     for (unsigned i = 0; i < ret->ndim; i++) {
@@ -261,30 +266,4 @@ static const char *core_npy_head_parse(struct parser *p, size_t len, uint64_t si
         return "expected the array that the header of .npy describes, got fewer bytes";
     ret->fortran = ret->fortran && long_axes > 1 && ret->array_bytes;
     return NULL;
-}
-
-static struct parser parser_of(const uint8_t *head, size_t len)
-{
-    size_t before = head[6] > 1 ? 12 : 10;
-
-    return (struct parser){.at = (const char *)head + before, .end = (const char *)head + len};
-}
-
-const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret)
-{
-    struct parser p = parser_of(head, len);
-
-    return core_npy_head_parse(&p, len, size, ret);
-}
-
-const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
-                                 struct npy_head *ret, char *ret_other)
-{
-    struct parser p = parser_of(head, len);
-    const char *wrong;
-
-    p.complex = true;
-    wrong = core_npy_head_parse(&p, len, size, ret);
-    *ret_other = wrong == p.why ? p.other : '\0';
-    return wrong;
 }

@@ -13,7 +13,7 @@
 #define NPY_AXES       8     /* at most */
 
 struct npy_head {
-    enum dtype dtype; /* a number, or bool; complex only from npy_head_parse_array() */
+    enum dtype dtype; /* a number, or bool; complex only with ret_other */
     bool big_endian;
     bool fortran; /* the order of elements differs from that of C */
     unsigned ndim;
@@ -27,13 +27,10 @@ struct npy_head {
 size_t npy_head_bytes(const uint8_t *start, size_t len);
 
 /* Parse a header of that many bytes; size: of the file. NULL, or what is wrong with it: "expected
- * ..., got ...". */
-const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret);
-
-/* The same, complex numbers too. *ret_other (also on failure): the header is good, except the
- * type, which is not of numbers: its letter, '[' of records; otherwise 0. Then *ret has the shape.
- */
-const char *npy_head_parse_array(const uint8_t *head, size_t len, uint64_t size,
-                                 struct npy_head *ret, char *ret_other);
+ * ..., got ...". *ret_other (also on failure): the header is good, except the type, which is not of
+ * numbers: its letter, '[' of records; otherwise 0. Then *ret has the shape. NULL: complex numbers
+ * are none either. */
+const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret,
+                           char *ret_other);
 
 #endif

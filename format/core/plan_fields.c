@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/checked.h"
 
 void plan_fields_free(struct plan_fields *fields)
 {
@@ -63,21 +62,12 @@ static int units_read(struct read_context *rc, const struct dataset *ds, const s
                       const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                       struct diag *d)
 {
-    uint8_t place[8];
-
     (void)rc;
     (void)ds;
     (void)f;
     (void)d;
-    while (len) {
-        size_t n = (size_t)min_u64(len, 8 - off % 8);
-
-        store_le64(place, off < 8 ? 0 : sel->unit_end[off / 8 - 1]); /* the first begins at 0 */
-        memcpy(dst, place + off % 8, n);
-        dst += n;
-        off += n;
-        len -= n;
-    }
+    while (len) /* the first begins at 0 */
+        store_le_part(off < 8 ? 0 : sel->unit_end[off / 8 - 1], 8, &off, &len, &dst);
     return 0;
 }
 

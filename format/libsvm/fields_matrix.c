@@ -21,20 +21,14 @@ void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsig
         return;
     }
     while (len) {
-        uint64_t skip = off % width, v = 0;
-        size_t n = (size_t)min_u64(len, width - skip);
+        uint64_t v = 0;
         uint32_t v4 = 0;
-        uint8_t little[8];
 
         if (stored == 8)
             memcpy(&v, bytes + off / width * step, sizeof(v));
         else
             memcpy(&v4, bytes + off / width * step, sizeof(v4));
-        store_le64(little, v | v4);
-        memcpy(dst, little + skip, n);
-        dst += n;
-        off += n;
-        len -= n;
+        store_le_part(v | v4, width, &off, &len, &dst);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "format/records/shards.h"
 
 struct libsvm_rows {
-    struct shards shards; /* struct libsvm_file */
+    struct shards shards; /* first; struct libsvm_file */
     struct memo *memo;    /* of decoded rows; not owned, nor is: */
     struct pool *pool;
     bool base_auto, base_one; /* -o index_base */

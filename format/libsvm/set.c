@@ -54,17 +54,6 @@ static int rows_prepare(struct dataset *ds, struct diag *d)
     return r;
 }
 
-static void rows_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
-{
-    shards_progress(&libsvm_rows_of(ds)->shards, ret_done, ret_total);
-}
-
-static void rows_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
-                       uint64_t *ret_length)
-{
-    shards_share(&libsvm_rows_of(ds)->shards, part, parts, ret_start, ret_length);
-}
-
 static int rows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),
                       void *ctx, struct diag *d)
 {
@@ -190,13 +179,13 @@ static void rows_free(struct dataset *ds)
 }
 
 #define ROWS_OPS                                                                                   \
-    .prepare = rows_prepare, .progress = rows_progress, .check = rows_check,                       \
+    .prepare = rows_prepare, .progress = shards_progress, .check = rows_check,                     \
     .locate = rows_locate, .about = rows_about, .extents = rows_extents, .free = rows_free,        \
     .checks_reads = true
 
 static const struct dataset_ops libsvm_ops = {
     ROWS_OPS,
-    .share = rows_share,
+    .share = shards_share,
     .describe = rows_describe,
 };
 

@@ -159,7 +159,7 @@ static int member_read_array(struct member_reader *reader, uint64_t *number, uin
         return r;
     r = reader->bytes(reader, len, &bytes, d);
     if (r == 0)
-        *ret_wrong = npy_head_parse(bytes, len, size, &head);
+        *ret_wrong = npy_head_parse(bytes, len, size, &head, NULL);
     return r < 0 || *ret_wrong ? r : member_take_array(reader, number, &head, row, ret_wrong);
 }
 

@@ -174,19 +174,6 @@ static int padded_form(const struct dataset *ds, const struct field *f, const st
     return r;
 }
 
-/* An array, then zeros. */
-static int padded_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    uint64_t dim[RECORD_AXES];
-    int r = record_dims(items, sample, dim, d);
-
-    (void)before;
-    return r < 0 ? r
-                 : record_read_padded(items, sample, record_bytes(items->content, dim), 0, off, len,
-                                      dst, d);
-}
-
 static int padded_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
                        const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
                        struct diag *d)
@@ -203,24 +190,11 @@ static int padded_read(struct read_context *rc, const struct dataset *ds, const 
     if (items.differs)
         return record_items_read_even(&items, record_axes_padded(&items) * f->width,
                                       record_axes_read, off, len, dst, d);
-    return record_items_read_even(&items, sums_most(&sums) * items.tail * f->width, padded_item,
-                                  off, len, dst, d);
+    return record_items_read_even(&items, sums_most(&sums) * items.tail * f->width,
+                                  record_padded_item, off, len, dst, d);
 }
 
 /* ---- lengths and offsets ---- */
-
-/* The next of int64 numbers that are made one by one: *dst and *off move behind it. */
-static void put_number(uint64_t number, uint64_t *off, size_t *len, uint8_t **dst)
-{
-    size_t skip = (size_t)(*off % 8), n = (size_t)min_u64(*len, 8 - skip);
-    uint8_t bytes[8];
-
-    store_le64(bytes, number);
-    memcpy(*dst, bytes + skip, n);
-    *dst += n;
-    *off += n;
-    *len -= n;
-}
 
 /* The lengths of arrays, or their offsets: the sums before each. */
 static int record_arrays_read_sums(struct record_items *items, bool lengths, uint64_t off,
@@ -237,7 +211,7 @@ static int record_arrays_read_sums(struct record_items *items, bool lengths, uin
 
         if (place < items->sel->count)
             r = sums_after(&sums, place, &before, &after);
-        put_number(lengths ? after.size - before.size : before.size, &off, &len, &dst);
+        store_le_part(lengths ? after.size - before.size : before.size, 8, &off, &len, &dst);
         before = after;
     }
     return r;
@@ -257,7 +231,7 @@ static int read_shapes(struct record_items *items, uint64_t off, size_t len, uin
         if (place != known)
             r = record_dims(items, record_items_sample(items, place), dim, d);
         known = place;
-        put_number(dim[off % each / 8], &off, &len, &dst);
+        store_le_part(dim[off % each / 8], 8, &off, &len, &dst);
     }
     return r;
 }

@@ -25,13 +25,20 @@ int record_dims(const struct record_items *items, uint64_t sample,
     return items->content->ops->dims(items->ds, items->content, sample, ret_dim, d);
 }
 
-int record_read_padded(struct record_items *items, uint64_t sample, uint64_t bytes, uint8_t pad,
+int record_padded_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                        uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     const struct record_content *c = items->content;
-    size_t n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    uint64_t dim[RECORD_AXES], bytes;
+    size_t n;
+    int r = record_dims(items, sample, dim, d);
 
-    memset(dst + n, pad, len - n);
+    (void)before;
+    if (r < 0)
+        return r;
+    bytes = record_bytes(c, dim);
+    n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
+    memset(dst + n, items->pad, len - n);
     return n ? c->ops->read(items->rc, items->ds, c, sample, off, n, dst, d) : 0;
 }
 

@@ -17,6 +17,7 @@ struct record_items {
     struct diag *reason;  /* while sums are made */
     uint64_t extra;       /* what else the sums depend on */
     bool costly;          /* the sums: number() reads and computes */
+    uint8_t pad;          /* what follows a padded item */
     sums_known_fn *known; /* the sums that the source knows; NULL: it does not */
     /* Read bytes from byte skip of the item at a place on, up to len of them, that a source holds
      * as they are, and those of items behind it that are neighbours there. *ret_n: how many, even
@@ -48,10 +49,6 @@ uint64_t record_bytes(const struct record_content *c, const uint64_t *dim);
 int record_dims(const struct record_items *items, uint64_t sample,
                 uint64_t ret_dim[static RECORD_AXES], struct diag *d);
 
-/* Write bytes [off, off + len) of a content, then pad. bytes: how many it has. */
-int record_read_padded(struct record_items *items, uint64_t sample, uint64_t bytes, uint8_t pad,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d);
-
 /* The sample at a place; quick for places in ascending order. */
 uint64_t record_items_sample(struct record_items *items, uint64_t place);
 
@@ -64,6 +61,9 @@ int record_items_sums(struct record_items *items, sums_fn *number, struct sums *
 typedef int record_item_fn(struct record_items *items, uint64_t sample,
                            const struct sums_pair *before, uint64_t off, size_t len, uint8_t *dst,
                            struct diag *d);
+
+/* The content of a sample, and pad after it. */
+record_item_fn record_padded_item;
 
 /* Write bytes [off, off + len) of a file whose items differ in size; unit: bytes of each element
  * that number() counts. 0 or -errno with the reason in d. */

@@ -13,12 +13,11 @@ extern const struct field_ops record_item_ops, record_ragged_ops, record_padded_
 extern const struct field_ops record_bytes_ops;
 
 /* Texts of samples. number(): the bytes that a sample's line takes; item(): those bytes, filled
- * with pad after the text. */
+ * with items->pad after the text. */
 struct record_text_ops {
     struct field_ops ops;
     sums_fn *number;
-    int (*item)(struct record_items *items, uint64_t sample, uint8_t pad, uint64_t off, size_t len,
-                uint8_t *dst, struct diag *d);
+    record_item_fn *item;
 };
 extern const struct record_text_ops record_line_ops, record_string_ops, record_key_line_ops,
     record_key_ops;

@@ -290,12 +290,6 @@ static int record_set_set_prepare(struct dataset *ds, struct diag *d)
     return r == 1 && set->audio ? record_audio_prepare(ds, set->audio, d) : r;
 }
 
-static void record_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
-                                    uint64_t *ret_total)
-{
-    shards_progress(&record_set_of(ds)->files, ret_done, ret_total);
-}
-
 /* Each file of a folder also has a dataset of its own, which reports it. */
 static int record_set_set_check(const struct dataset *ds,
                                 void (*report)(void *ctx, const char *text), void *ctx,
@@ -422,23 +416,17 @@ static bool set_copy_of_all(const struct dataset *ds, const struct field *field,
            set->rf->lines_are_file && !is_doubted(set) && set->rf->lines_are_file(file);
 }
 
-static void set_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
-                      uint64_t *ret_length)
-{
-    shards_share(&record_set_of(ds)->files, part, parts, ret_start, ret_length);
-}
-
 #define SET_OPS                                                                                    \
-    .prepare = record_set_set_prepare, .progress = record_set_set_progress,                        \
-    .check = record_set_set_check, .checked = set_checked, .describe = record_set_set_describe,    \
-    .locate = record_set_locate, .extents = records_extents, .copy = set_copy,                     \
-    .copy_of_all = set_copy_of_all, .free = record_set_set_free, .has = set_has,                   \
-    .checks_reads = true, .walks = true, .class_name = record_set_set_class_name,                  \
-    .class_size = record_set_class_size, .calls_label = record_set_calls_label,                    \
-    .columns = record_set_set_columns, .identity = record_set_set_identity
+    .prepare = record_set_set_prepare, .progress = shards_progress, .check = record_set_set_check, \
+    .checked = set_checked, .describe = record_set_set_describe, .locate = record_set_locate,      \
+    .extents = records_extents, .copy = set_copy, .copy_of_all = set_copy_of_all,                  \
+    .free = record_set_set_free, .has = set_has, .checks_reads = true, .walks = true,              \
+    .class_name = record_set_set_class_name, .class_size = record_set_class_size,                  \
+    .calls_label = record_set_calls_label, .columns = record_set_set_columns,                      \
+    .identity = record_set_set_identity
 
 static const struct dataset_ops record_set_set_ops = {SET_OPS};
-static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = set_share};
+static const struct dataset_ops set_ops_by_bytes = {SET_OPS, .share = shards_share};
 
 /* The folders that fields of learned columns may be in. */
 static int record_set_name_folders(struct dataset *ds, const struct record_format *rf)

@@ -12,8 +12,8 @@ struct record_audio;
 struct record_pictures;
 
 struct record_set {
+    struct shards files; /* first */
     const struct record_format *rf;
-    struct shards files;
     struct keys keys;
     struct column_union learned;        /* without column of the format, once they are known */
     struct record_content *content;     /* [n_columns] of the format or of learned */

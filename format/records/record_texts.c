@@ -63,25 +63,16 @@ static int count_key(void *ctx, uint64_t sample, const struct sums_pair *before,
     return 0;
 }
 
-/* Bytes of a text, then pad. */
-static int line_item(struct record_items *items, uint64_t sample, uint8_t pad, uint64_t off,
-                     size_t len, uint8_t *dst, struct diag *d)
-{
-    uint64_t dim[RECORD_AXES];
-    int r = record_dims(items, sample, dim, d);
-
-    return r < 0 ? r : record_read_padded(items, sample, dim[0], pad, off, len, dst, d);
-}
-
-static int key_item(struct record_items *items, uint64_t sample, uint8_t pad, uint64_t off,
-                    size_t len, uint8_t *dst, struct diag *d)
+static int key_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
+                    uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
     uint8_t key[KEY_SIZE];
     size_t bytes = dataset_key(items->ds, sample, key), n;
 
+    (void)before;
     (void)d;
     n = off < bytes ? (size_t)min_u64(len, bytes - off) : 0;
-    memset(dst + n, pad, len - n);
+    memset(dst + n, items->pad, len - n);
     if (n)
         memcpy(dst, key + off, n);
     return 0;
@@ -90,20 +81,6 @@ static int key_item(struct record_items *items, uint64_t sample, uint8_t pad, ui
 static const struct record_text_ops *text_ops(const struct record_items *items)
 {
     return (const struct record_text_ops *)items->field->ops;
-}
-
-static int string_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
-                       uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)before;
-    return text_ops(items)->item(items, sample, 0, off, len, dst, d);
-}
-
-static int ended_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
-                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    (void)before;
-    return text_ops(items)->item(items, sample, '\n', off, len, dst, d);
 }
 
 static int lines_form(const struct dataset *ds, const struct field *f, const struct selection *sel,
@@ -122,7 +99,8 @@ static int lines_read(struct read_context *rc, const struct dataset *ds, const s
     struct record_items t;
 
     record_items_init(&t, rc, ds, f, sel);
-    return record_items_read(&t, text_ops(&t)->number, 1, ended_item, off, len, dst, d);
+    t.pad = '\n';
+    return record_items_read(&t, text_ops(&t)->number, 1, text_ops(&t)->item, off, len, dst, d);
 }
 
 static int strings_form(const struct dataset *ds, const struct field *f,
@@ -152,11 +130,12 @@ static int strings_read(struct read_context *rc, const struct dataset *ds, const
     int r = strings_form(ds, f, sel, &form);
 
     record_items_init(&t, rc, ds, f, sel);
-    return r < 0 ? r : record_items_read_even(&t, form.width, string_item, off, len, dst, d);
+    return r < 0 ? r : record_items_read_even(&t, form.width, text_ops(&t)->item, off, len, dst, d);
 }
 
-const struct record_text_ops record_line_ops = {{lines_read, lines_form}, count_line, line_item};
+const struct record_text_ops record_line_ops = {
+    {lines_read, lines_form}, count_line, record_padded_item};
 const struct record_text_ops record_string_ops = {
-    {strings_read, strings_form}, count_line, line_item};
+    {strings_read, strings_form}, count_line, record_padded_item};
 const struct record_text_ops record_key_line_ops = {{lines_read, lines_form}, count_key, key_item};
 const struct record_text_ops record_key_ops = {{strings_read, strings_form}, count_key, key_item};

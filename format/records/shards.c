@@ -186,8 +186,10 @@ int shards_prepare(struct shards *s, struct diag *d)
     return 1;
 }
 
-void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_total)
+void shards_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total)
 {
+    const struct shards *s = ds->impl;
+
     *ret_done = 0;
     for (unsigned i = 0; i < s->n; i++)
         *ret_done += atomic_load_explicit(&s->file[i]->prepared.seen, memory_order_relaxed);
@@ -218,9 +220,10 @@ static uint64_t records_before(const struct shards *s, uint64_t at)
     return s->first[i] + record_file_cut(s->file[i], at - s->byte[i]);
 }
 
-void shards_share(const struct shards *s, uint64_t part, uint64_t parts, uint64_t *ret_start,
+void shards_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
                   uint64_t *ret_length)
 {
+    const struct shards *s = ds->impl;
     uint64_t total = s->byte[s->n], step = ceil_div(total, parts), begin, end;
 
     if (!checked_mul(step, part, &begin) || begin > total)

@@ -47,15 +47,17 @@ void shards_release(struct shards *s); /* of one that starts as {0} */
 /* Prepare the files a step further. 1: all are ready, 0: not yet, or -errno of a file with the
  * reason in d. */
 int shards_prepare(struct shards *s, struct diag *d);
-void shards_progress(const struct shards *s, uint64_t *ret_done, uint64_t *ret_total);
+
+/* progress() of struct dataset_ops. The impl of a dataset of shards begins with them, here and
+ * below. */
+void shards_progress(const struct dataset *ds, uint64_t *ret_done, uint64_t *ret_total);
 
 /* The number of the file of a record, which is below the number of records; *ret_own: the record's
  * number in that file. */
 unsigned shards_find(const struct shards *s, uint64_t record, uint64_t *ret_own);
 
-/* Share number part, of parts shares, by bytes: dmlc's rule (input_split_base.cc,
- * ResetPartition). */
-void shards_share(const struct shards *s, uint64_t part, uint64_t parts, uint64_t *ret_start,
+/* share() of struct dataset_ops, by bytes: dmlc's rule (input_split_base.cc, ResetPartition). */
+void shards_share(const struct dataset *ds, uint64_t part, uint64_t parts, uint64_t *ret_start,
                   uint64_t *ret_length);
 
 /* Are the n files of a folder also one dataset? 1: yes; 0: no: there is only one, or a file of the

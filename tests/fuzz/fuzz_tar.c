@@ -54,7 +54,7 @@ static void check_array(const struct blob *blob, const struct tar_member *m)
     FUZZ_CHECK(blob_pread(READ_WAITS, blob, bytes, have, m->at) == 0);
     len = npy_head_bytes(bytes, have);
     FUZZ_CHECK(len <= NPY_HEAD_MAX);
-    if (!len || len > have || npy_head_parse(bytes, len, m->size, &head))
+    if (!len || len > have || npy_head_parse(bytes, len, m->size, &head, NULL))
         return;
     FUZZ_CHECK(head.bytes == len && head.ndim <= NPY_AXES && head.array_bytes <= m->size - len);
 }

@@ -40,7 +40,7 @@ int kaldi_numpy_measure(struct kaldi_walk *w, struct kaldi_object *o)
 
     if (r < 0)
         return r;
-    wrong = npy_head_parse(text, len, UINT64_MAX, &head);
+    wrong = npy_head_parse(text, len, UINT64_MAX, &head, NULL);
     if (wrong)
         return kaldi_bad(w->in, w->at - len, w->diag, "%s", wrong);
     if (head.big_endian || (head.dtype != DTYPE_F4 && head.dtype != DTYPE_F8))

@@ -105,12 +105,6 @@ static int kaldi_set_set_prepare(struct dataset *ds, struct diag *d)
     return set->audio ? record_audio_prepare(ds, set->audio, d) : 1;
 }
 
-static void kaldi_set_set_progress(const struct dataset *ds, uint64_t *ret_done,
-                                   uint64_t *ret_total)
-{
-    shards_progress(&kaldi_set_of(ds)->parts.tables, ret_done, ret_total);
-}
-
 /* Add the range of rows (or samples) and columns, in the form of an scp file. */
 static void add_cut(const struct kaldi_cell *cell, struct text *t)
 {
@@ -246,7 +240,7 @@ static void kaldi_set_set_free(struct dataset *ds)
 
 static const struct dataset_ops kaldi_ops = {
     .prepare = kaldi_set_set_prepare,
-    .progress = kaldi_set_set_progress,
+    .progress = shards_progress,
     .check = kaldi_set_set_check,
     .describe = kaldi_set_set_describe,
     .locate = set_locate,

@@ -23,7 +23,7 @@ struct kaldi_column {
 
 /* The files that a dataset is made from. Starts as {0}. */
 struct kaldi_parts {
-    struct shards tables;   /* struct kaldi_table */
+    struct shards tables;   /* first; struct kaldi_table */
     struct blob **material; /* [n_material] archives of the folder that scp files name; owned */
     size_t n_material;
     bool has_segments; /* the last table is segments, which is no column */
@@ -35,8 +35,8 @@ void kaldi_parts_release(struct kaldi_parts *parts);
 struct record_audio;
 
 struct kaldi_set {
+    struct kaldi_parts parts; /* first */
     struct memo *memo;
-    struct kaldi_parts parts;
     const struct kaldi_table *segments; /* NULL: there is none */
     unsigned n_columns;
     struct kaldi_column *column;    /* [n_columns] owned */

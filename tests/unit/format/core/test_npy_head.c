@@ -30,7 +30,7 @@ static void describe(const char *text, uint64_t size, char *ret, size_t capacity
     const char *wrong;
 
     assert_int_equal(npy_head_bytes(bytes, NPY_HEAD_START), len);
-    wrong = npy_head_parse(bytes, len, size, &h);
+    wrong = npy_head_parse(bytes, len, size, &h, NULL);
     if (wrong) {
         snprintf(ret, capacity, "%s", wrong);
         return;

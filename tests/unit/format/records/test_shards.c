@@ -124,7 +124,7 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     assert_int_equal(r, 1);
     assert_int_equal(steps, 2 * FILES / 1000);
     assert_int_equal(prepares, FILES + steps); /* it does not ask again a file that is ready */
-    shards_progress(&s, &done, &total);
+    shards_progress(&(struct dataset){.impl = &s}, &done, &total);
     assert_int_equal(done, total);
     for (unsigned i = 0; i < FILES; i++) {
         for (uint64_t k = 0; k < file[i]->rows; k++, record++) {
@@ -161,6 +161,7 @@ static void test_shards__shares__all_records_once(void **state)
 {
     static const uint64_t parts[] = {1, 2, 3, 7, 64, 1000, UINT64_MAX};
     struct shards s = {0};
+    const struct dataset ds = {.impl = &s};
     uint64_t rng = RANDOM_SEED;
 
     (void)state;
@@ -170,12 +171,12 @@ static void test_shards__shares__all_records_once(void **state)
         uint64_t next = 0, start, length;
 
         for (uint64_t part = 0; part < min_u64(parts[i], 2000); part++) {
-            shards_share(&s, part, parts[i], &start, &length);
+            shards_share(&ds, part, parts[i], &start, &length);
             assert_int_equal(start, next);
             next += length;
         }
         assert_int_equal(next, s.first[50]);
-        shards_share(&s, parts[i] - 1 - random_below(&rng, parts[i] / 2 + 1), parts[i], &start,
+        shards_share(&ds, parts[i] - 1 - random_below(&rng, parts[i] / 2 + 1), parts[i], &start,
                      &length);
         assert_true(start <= s.first[50] && length <= s.first[50] - start);
     }
