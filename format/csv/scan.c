@@ -46,16 +46,6 @@ static void csv_scan_free(struct csv_scan *scan)
     free(scan);
 }
 
-static int csv_scan_identity(void *impl, struct text *ret)
-{
-    const struct csv_file *file = impl;
-    const struct csv_shape *s = &file->shape;
-
-    text_add(ret, " %d %d %zu %zu %zu %zu %d %llu", s->delimiter, s->comment, s->columns,
-             s->omitted, s->label, s->weight, file->doubles, (unsigned long long)s->rows_at);
-    return 0;
-}
-
 static void csv_scan_keep(void *impl, struct kept *k)
 {
     struct csv_file *file = impl;
@@ -413,12 +403,18 @@ static int csv_open(void *p, const struct record_source *source, struct diag *d)
 {
     const struct format_setup *setup = source->setup;
     struct csv_file *file = p;
+    const struct csv_shape *s = &file->shape;
     int r;
 
     file->doubles = setup->options.doubles;
     r = csv_read_shape(file, source->file[source->i].decided, &setup->options, d);
     file->shape.is_keyed_list &= !setup->is_list; /* the user says that it joins */
-    return r == 0 ? csv_set_columns(file) : r;
+    if (r == 0)
+        r = csv_set_columns(file);
+    return r < 0 ? r
+                 : text_print(&file->base.prepared.depends, " %d %d %zu %zu %zu %zu %d %llu",
+                              s->delimiter, s->comment, s->columns, s->omitted, s->label, s->weight,
+                              file->doubles, (unsigned long long)s->rows_at);
 }
 
 static void csv_release(void *p)
@@ -433,7 +429,6 @@ static void csv_release(void *p)
 const struct record_file_ops csv_file_ops = {
     .size = sizeof(struct csv_file),
     .index = {.version = "csv 4",
-              .identity = csv_scan_identity,
               .keep = csv_scan_keep,
               .begin = csv_scan_begin,
               .step = csv_scan_step},

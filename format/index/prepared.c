@@ -14,11 +14,11 @@ void prepared_release(struct prepared *p)
 {
     index_builder_free(p->builder);
     kept_index_release(&p->kept);
-    free(p->identity);
-    free((void *)(uintptr_t)p->proven);
-    p->proven = NULL;
+    free(TAKE_PTR(p->identity));
+    free(TAKE_PTR(p->depends));
+    free(TAKE_PTR(p->unkept));
+    free((void *)(uintptr_t)TAKE_PTR(p->proven));
     p->builder = NULL;
-    p->identity = NULL;
 }
 
 static bool has_shape(const struct index *index, const struct index_shape *shape)
@@ -112,12 +112,18 @@ static int identify(struct prepared *p)
     AUTO_TEXT struct text t = {0};
     int r = 0;
 
-    text_add(&t, "%s", p->ops->version);
+    text_add(&t, "%s%s", p->ops->version, p->depends ? p->depends : "");
     if (p->ops->identity)
         r = p->ops->identity(p->impl, &t);
+    if (r == 0 && p->second)
+        r = prepared_add_identity(p, &t, p->second);
     if (r == 0 && p->blob)
         r = prepared_add_identity(p, &t, p->blob);
-    return r == 0 ? text_finish(&t, &p->identity, NULL) : r;
+    if (r == 0)
+        r = text_finish(&t, &p->identity, NULL);
+    if (r == 0)
+        free(TAKE_PTR(p->depends));
+    return r;
 }
 
 /* Load the index, or begin to make it. 1: loaded, 0: begun, or -errno. */
@@ -169,18 +175,15 @@ static void prepared_copy(struct prepared *p, const struct iovec pieces[static I
 /* Keep the index. If it cannot be kept, that is no error: the next mount makes it again. */
 static void keep(struct prepared *p, const struct iovec pieces[static INDEX_PIECES])
 {
-    AUTO_TEXT struct text t = {0};
     struct diag reason = DIAG_INIT;
     int r = index_store_save(p->keep, p->type, p->identity, p->source, pieces, INDEX_PIECES,
                              &p->kept, &reason);
 
-    if (r < 0 && p->ops->not_kept) {
-        text_add(&t, "%s: the index cannot be kept, so the next mount makes it again: %s", p->name,
-                 diag_text(&reason, r));
-        p->ops->not_kept(p->impl, t.failed ? strerror(ENOMEM) : t.data);
-    }
     if (r == 0)
         prepared_use_kept(p);
+    else
+        text_print(&p->unkept, "%s: the index cannot be kept, so the next mount makes it again: %s",
+                   p->name, diag_text(&reason, r));
 }
 
 /* The rows are complete. */

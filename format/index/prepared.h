@@ -24,11 +24,12 @@
 /* What a format does in its own way. -EREMOTEIO and -EINTR of identity(), load(), step() and
  * ready() say nothing about the source: they are called again. Any other error is for good. */
 struct prepared_ops {
-    /* The name of the format and a version: "csv 3". The identity of an index begins with it, and
-     * ends with that of the blob, if there is one. */
+    /* The name of the format and a version: "csv 3". The identity of an index begins with it; then
+     * comes what the index depends on, and at last the identities of the second source and of
+     * the blob, if there are any. */
     const char *version;
-    /* Add what else the index depends on: how the source is read, the identities of other sources.
-     * 0 or -errno. NULL: nothing. */
+    /* Add what the index depends on, where that is not known before it is prepared: see depends. 0
+     * or -errno. NULL: nothing. */
     int (*identity)(void *impl, struct text *ret);
     /* Write, read or forget what is kept besides the rows, all of `about`: see struct kept. They
      * start forgotten. NULL: see about(). */
@@ -52,8 +53,6 @@ struct prepared_ops {
     /* The index was loaded or made: complete what is made from it. 0, or -errno with the reason in
      * d. NULL: nothing to do. */
     int (*ready)(void *impl, struct diag *d);
-    /* The index stays in memory, and text says why. NULL: ignored. */
-    void (*not_kept)(void *impl, const char *text);
 };
 
 struct prepared {
@@ -62,10 +61,13 @@ struct prepared {
     void *impl;                     /* the owner */
     const struct index_store *keep; /* not owned, nor are the blob and the texts */
     const struct blob *blob;        /* the source; NULL: identity() adds all sources */
-    const char *type;               /* of indexes in the store: "rows" */
-    const char *name;               /* of the source, in messages */
-    const char *source;             /* for people who look at the store */
-    uint64_t size;                  /* bytes that the pass goes through */
+    const struct blob *second;      /* another source, or NULL */
+    char *depends;      /* what else the index depends on, such as how the source is read:
+                         * " skip=1"; owned here, until the identity has it; NULL: nothing */
+    const char *type;   /* of indexes in the store: "rows" */
+    const char *name;   /* of the source, in messages */
+    const char *source; /* for people who look at the store */
+    uint64_t size;      /* bytes that the pass goes through */
     struct index_shape shape;
     bool is_cheap;   /* to make it takes less than to keep and load it: it is neither */
     bool has_places; /* rows are runs of bytes of the blob: see struct record_file_ops, */
@@ -83,6 +85,7 @@ struct prepared {
     /* Once it is ready: */
     struct index index;
     char *identity;
+    char *unkept; /* why the index stays in memory, for people; NULL: it is kept, or never is */
 
     /* Private: */
     _Atomic uint8_t *proven; /* of an index by content: a bit for each row; NULL: it is no such */

@@ -133,6 +133,7 @@ static int matrix_ready(void *impl, struct diag *d)
         r = load_weights(file, d);
     if (r < 0)
         return r;
+    notes_add(&file->notes, "%s", file->base.prepared.unkept ? file->base.prepared.unkept : "");
     if (m->has_categories)
         notes_add(&file->notes,
                   "%s: has names of categories, which are not shown; values are their numbers",
@@ -144,11 +145,6 @@ static int matrix_ready(void *impl, struct diag *d)
         notes_add(&file->notes, "%s: has names of %llu features, which are not shown: too many",
                   blob_name(file->base.blob), (unsigned long long)m->n_names);
     return 0;
-}
-
-static void matrix_not_kept(void *impl, const char *text)
-{
-    notes_add(&((struct libsvm_file *)impl)->notes, "%s", text);
 }
 
 static void matrix_release(void *impl)
@@ -167,8 +163,7 @@ const struct record_file_ops libsvm_matrix_file_ops = {
     .index = {.version = "dmatrix 1",
               .load = matrix_load,
               .step = matrix_step,
-              .ready = matrix_ready,
-              .not_kept = matrix_not_kept},
+              .ready = matrix_ready},
     .shape = {.columns = 1, .rising = 1},
     .side_by_side = true,
     .release = matrix_release,

@@ -33,14 +33,6 @@ static void libsvm_keep(void *impl, struct kept *k)
     t->largest_field = (uint32_t)largest_field;
 }
 
-static int libsvm_identity(void *impl, struct text *ret)
-{
-    const struct libsvm_file *file = impl;
-
-    text_add(ret, " columns=%u skip=%d mark=%u", file->columns, file->skip_bad, file->mark);
-    return 0;
-}
-
 static int libsvm_load(void *impl, const struct index *index)
 {
     const struct libsvm_file *file = impl;
@@ -92,11 +84,6 @@ static int libsvm_step(void *impl, struct diag *d)
     return r < 0 ? r : 1;
 }
 
-static void file_not_kept(void *impl, const char *text)
-{
-    notes_add(&((struct libsvm_file *)impl)->notes, "%s", text);
-}
-
 /* What the header says, and where the rows differ. */
 static void libsvm_note_header(struct libsvm_file *file)
 {
@@ -137,6 +124,7 @@ static int libsvm_ready(void *impl, struct diag *d)
 
     if (r < 0)
         return r;
+    notes_add(&file->notes, "%s", file->base.prepared.unkept ? file->base.prepared.unkept : "");
     notes_add(&file->notes, "%s", file->rounded);
     for (unsigned i = 0; i < N_LIBSVM_SIDES; i++)
         note_side(file, &file->side[i]);
@@ -168,13 +156,11 @@ static void libsvm_file_release(void *p)
 static const struct record_file_ops libsvm_file_ops = {
     .size = sizeof(struct libsvm_file),
     .index = {.version = "libsvm 6",
-              .identity = libsvm_identity,
               .keep = libsvm_keep,
               .load = libsvm_load,
               .begin = libsvm_begin,
               .step = libsvm_step,
-              .ready = libsvm_ready,
-              .not_kept = file_not_kept},
+              .ready = libsvm_ready},
     .shape = PLACES_SHAPE,
     .side_by_side = true,
     .release = libsvm_file_release,
@@ -232,13 +218,15 @@ int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
         if (most >= blob->size || most >= LIBSVM_LINE_MAX)
             break;
     }
-    if (r < 0) {
-        record_file_drop(&file->base);
-        return r;
-    }
     file->columns |= columns;
-    *ret = file;
-    return 0;
+    if (r == 0 && is_text)
+        r = text_print(&file->base.prepared.depends, " columns=%u skip=%d mark=%u", file->columns,
+                       file->skip_bad, file->mark);
+    if (r < 0)
+        record_file_drop(&file->base);
+    else
+        *ret = file;
+    return r;
 }
 
 uint64_t libsvm_file_group(const struct libsvm_file *file, uint64_t row)

@@ -322,7 +322,7 @@ static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
     file->bytes = (uint64_t)bytes;
     if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0)
         file->entry = json_incref(shard);
-    return 0;
+    return text_print(&file->base.prepared.depends, " %s", f->spec->text);
 }
 
 static int mds_open_shards(struct mds_folder *f, const json_t *index, struct diag *d)

@@ -308,12 +308,6 @@ static int mds_step(void *impl, struct diag *d)
 
 /* ---- what is kept ---- */
 
-static int mds_identity(void *impl, struct text *ret)
-{
-    text_add(ret, " %s", ((const struct mds_file *)impl)->spec->text);
-    return ret->failed ? -ENOMEM : 0;
-}
-
 static void mds_keep(void *impl, struct kept *k)
 {
     struct mds_file *file = impl;
@@ -413,7 +407,6 @@ static void mds_release(void *p)
 const struct record_file_ops mds_file_ops = {
     .size = sizeof(struct mds_file),
     .index = {.version = "mds 5",
-              .identity = mds_identity,
               .keep = mds_keep,
               .load = mds_load,
               .step = mds_step,

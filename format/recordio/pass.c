@@ -246,13 +246,6 @@ static int recordio_pass_add_record(struct recordio *file, struct diag *d)
     return 1;
 }
 
-static int recordio_pass_identity(void *impl, struct text *ret)
-{
-    const struct recordio *file = impl;
-
-    return file->idx ? prepared_add_identity(&file->base.prepared, ret, file->idx) : 0;
-}
-
 static int read_idx(struct recordio *file)
 {
     struct recordio_pass *pass = file->pass;
@@ -494,13 +487,13 @@ static int recordio_open(void *p, const struct record_source *source, struct dia
 
     if (r == 0)
         file->idx = recordio_take_idx(source->file, source->n, source->i);
+    file->base.prepared.second = file->idx;
     return r;
 }
 
 const struct record_file_ops recordio_file_ops = {
     .size = sizeof(struct recordio),
     .index = {.version = "recordio 2",
-              .identity = recordio_pass_identity,
               .keep = recordio_keep,
               .load = recordio_pass_load,
               .begin = recordio_pass_begin,

@@ -35,17 +35,6 @@ static void tokens_document_set_note(const void *p, struct text *t)
         text_add(t, "%s", s->note.data);
 }
 
-/* One thread checks. */
-static int tokens_document_set_check(void *p, struct diag *d)
-{
-    return stream_check(p, d);
-}
-
-static void file_checked(const void *p, struct text *t)
-{
-    stream_add_largest(p, t);
-}
-
 static void tokens_document_set_describe(struct record_file *const *file, unsigned n,
                                          const char *indent, struct text *t)
 {
@@ -61,8 +50,8 @@ const struct record_format token_documents = {
     .length = file_length,
     .extent = file_extent,
     .note = tokens_document_set_note,
-    .check = tokens_document_set_check,
-    .checked = file_checked,
+    .check = stream_check,
+    .checked = stream_add_largest,
     .describe = tokens_document_set_describe,
 };
 
@@ -73,13 +62,16 @@ static void tokens_document_set_add_column(struct token_stream *s, const char *n
         .name = name, .dtype = dtype, .ndim = varies, .dim = {varies ? DIM_VARIES : 0}};
 }
 
-void stream_add_columns(struct token_stream *s)
+int stream_add_columns(struct token_stream *s)
 {
     s->base.prepared.size = s->index->size;
+    s->base.prepared.second = s->index;
     s->base.column = s->column;
     tokens_document_set_add_column(s, "tokens", s->dtype, true);
     if (s->loss)
         tokens_document_set_add_column(s, "loss", DTYPE_U1, true);
     else if (s->modes && s->documents.by_sequence)
         tokens_document_set_add_column(s, "mode", DTYPE_I1, false);
+    return text_print(&s->base.prepared.depends, " %d %s %d", (int)s->layout,
+                      dtype_info(s->dtype)->name, s->documents.by_sequence);
 }

@@ -237,7 +237,7 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
     if (r == 0 && options->pack)
         r = packing_new(s, o->setup, &s->packing);
     if (r == 0 && !options->seq)
-        stream_add_columns(s);
+        r = stream_add_columns(s);
     if (r == 0)
         o->file[o->n++] = &TAKE_PTR(s)->base;
     if (r == -ENOMEM || r == 0)

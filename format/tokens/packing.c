@@ -15,17 +15,6 @@ static uint64_t pack_groups(const struct packing *p)
     return split_groups(&p->stream->documents) + 1;
 }
 
-static int pack_identity(void *impl, struct text *ret)
-{
-    const struct packing *p = impl;
-    const struct token_stream *s = p->stream;
-
-    text_add(ret, " %d %s %d %llu %llu", (int)s->layout, dtype_info(s->dtype)->name,
-             s->documents.by_sequence, (unsigned long long)p->tokens,
-             (unsigned long long)p->together);
-    return prepared_add_identity(&p->prepared, ret, s->index);
-}
-
 static void pack_keep(void *impl, struct kept *k)
 {
     struct packing *p = impl;
@@ -131,7 +120,6 @@ static int pack_ready(void *impl, struct diag *d)
 
 static const struct prepared_ops pack_ops = {
     .version = "packed tokens 1",
-    .identity = pack_identity,
     .keep = pack_keep,
     .load = pack_load,
     .begin = pack_begin,
@@ -152,6 +140,7 @@ int packing_new(const struct token_stream *s, const struct format_setup *setup,
                      .keep = setup->keep,
                      .type = "rows",
                      .blob = s->base.blob,
+                     .second = s->index,
                      .name = blob_name(s->base.blob),
                      .source = blob_source(s->base.blob),
                      .size = s->index->size,
@@ -161,7 +150,9 @@ int packing_new(const struct token_stream *s, const struct format_setup *setup,
         .together = setup->options.pack,
     };
     *ret = p;
-    return 0;
+    return text_print(&p->prepared.depends, " %d %s %d %llu %llu", (int)s->layout,
+                      dtype_info(s->dtype)->name, s->documents.by_sequence,
+                      (unsigned long long)p->tokens, (unsigned long long)p->together);
 }
 
 void packing_free(struct packing *p)
@@ -172,17 +163,6 @@ void packing_free(struct packing *p)
     prepared_release(&p->prepared);
     free(p->split.before);
     free(p);
-}
-
-uint64_t packing_padding(const struct packing *p)
-{
-    /* A full window, or a piece, has a token more than are predicted in it. */
-    return p->samples * (p->tokens + 1) - (p->predicted + p->split.n + p->prepared.index.rows);
-}
-
-uint64_t packing_left_over(const struct packing *p)
-{
-    return p->stream->tokens - (p->predicted + p->stream->documents.n - p->left_over);
 }
 
 /* ---- where a sample is ---- */

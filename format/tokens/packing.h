@@ -45,14 +45,11 @@ struct packing {
     uint64_t predicted; /* tokens that count: all of the others but their first */
 };
 
-/* The packing of a stream, which outlives it. 0 or -ENOMEM. */
+/* The packing of a stream, which outlives it. 0 or -ENOMEM; the caller frees *ret in either case.
+ */
 int packing_new(const struct token_stream *s, const struct format_setup *setup,
                 struct packing **ret);
 void packing_free(struct packing *p); /* takes NULL */
-
-/* Tokens of the samples that are of no document; and tokens of the stream that are in no sample. */
-uint64_t packing_padding(const struct packing *p);
-uint64_t packing_left_over(const struct packing *p);
 
 /* Find sample `number` of the stream; ret has w and s. 0, or -errno with the reason in d. */
 int packing_find(struct read_context *rc, const struct packing *p, uint64_t number,

@@ -21,19 +21,14 @@ static const struct scattered *scattered_of(const struct blob *blob)
     return (const struct scattered *)(const void *)blob;
 }
 
-/* The sequence that has a token. */
-static uint64_t find_sequence(const struct documents *docs, uint64_t token)
-{
-    return search_last_up_to(docs->before, sizeof(*docs->before), docs->sequences, token);
-}
-
 /* The piece of the file that has byte off, and ends where a sequence ends. */
 static int find_piece(struct read_context *rc, const struct scattered *s, uint64_t off,
                       uint64_t *ret_at, uint64_t *ret_len, struct diag *d)
 {
     const struct documents *docs = s->docs;
-    uint64_t sequence = find_sequence(docs, off / docs->width), pointer;
-    uint64_t within = off - docs->before[sequence] * docs->width;
+    uint64_t sequence =
+        search_last_up_to(docs->before, sizeof(*docs->before), docs->sequences, off / docs->width);
+    uint64_t within = off - docs->before[sequence] * docs->width, pointer;
     uint8_t bytes[8];
     int r = blob_read(rc, docs->blob, bytes, 8, docs->pointers + 8 * sequence, d);
 

@@ -20,15 +20,6 @@ const struct token_program token_programs[] = {
 
 /* ---- the index of documents ---- */
 
-static int stream_identity(void *impl, struct text *ret)
-{
-    const struct token_stream *s = impl;
-
-    text_add(ret, " %d %s %d", (int)s->layout, dtype_info(s->dtype)->name,
-             s->documents.by_sequence);
-    return prepared_add_identity(&s->base.prepared, ret, s->index);
-}
-
 /* The tokens of a kept index are hostile: they lie inside the stream. A stream whose sequences are
  * not in their order must go through its index again. */
 static int stream_load(void *impl, const struct index *index)
@@ -85,10 +76,7 @@ static void stream_release(void *p)
 
 static const struct record_file_ops stream_ops = {
     .size = sizeof(struct token_stream),
-    .index = {.version = "tokens 1",
-              .identity = stream_identity,
-              .load = stream_load,
-              .step = stream_step},
+    .index = {.version = "tokens 1", .load = stream_load, .step = stream_step},
     .shape = {.columns = 1, .rising = 1},
     .release = stream_release,
 };
@@ -165,26 +153,6 @@ void stream_fetch(const struct token_stream *s)
     }
 }
 
-uint64_t stream_token(const struct token_stream *s, const uint8_t *p)
-{
-    switch (s->dtype) {
-    case DTYPE_U1:
-        return p[0];
-    case DTYPE_I1:
-        return (uint64_t)(int64_t)(int8_t)p[0];
-    case DTYPE_U2:
-        return load_le16(p);
-    case DTYPE_I2:
-        return (uint64_t)(int64_t)(int16_t)load_le16(p);
-    case DTYPE_U4:
-        return load_le32(p);
-    case DTYPE_I4:
-        return (uint64_t)(int64_t)(int32_t)load_le32(p);
-    default:
-        return load_le64(p);
-    }
-}
-
 int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d)
 {
     const size_t at_once = PIECE / s->width;
@@ -206,8 +174,9 @@ int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, stru
     return blob_verify(s->base.blob, d);
 }
 
-int stream_check(struct token_stream *s, struct diag *d)
+int stream_check(void *stream, struct diag *d)
 {
+    struct token_stream *s = stream;
     uint64_t checked = 0;
     int r = token_programs[s->layout].check ? token_programs[s->layout].check(s, d) : 0;
 
@@ -219,8 +188,10 @@ int stream_check(struct token_stream *s, struct diag *d)
     return r;
 }
 
-void stream_add_largest(const struct token_stream *s, struct text *t)
+void stream_add_largest(const void *stream, struct text *t)
 {
+    const struct token_stream *s = stream;
+
     if (s->has_largest)
         text_add(t, "the largest of all %llu tokens is %lld\n", (unsigned long long)s->tokens,
                  (long long)s->largest);

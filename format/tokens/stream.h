@@ -79,18 +79,21 @@ int stream_prepare(struct token_stream *s, struct diag *d);
 /* Request what stream_prepare() will read, without waiting for it. */
 void stream_fetch(const struct token_stream *s);
 
-/* Check all that the files next to it say, and all pointers, and read all tokens. 0, or -errno with
- * the reason in d. */
-int stream_check(struct token_stream *s, struct diag *d);
+/* Check all that the files next to it say, and all pointers, and read all tokens. One thread
+ * checks. 0, or -errno with the reason in d. */
+int stream_check(void *stream, struct diag *d);
 
 /* The token at p, as stored; int64 in two's complement. */
-uint64_t stream_token(const struct token_stream *s, const uint8_t *p);
+static inline uint64_t stream_token(const struct token_stream *s, const uint8_t *p)
+{
+    return (uint64_t)dtype_integer(s->dtype, false, p);
+}
 
 /* The largest of the first n tokens; a negative one counts as very large. 0 or -errno. */
 int stream_largest(const struct token_stream *s, uint64_t n, uint64_t *ret, struct diag *d);
 
 /* Add to t, for people, what the largest of all is, if that is known. */
-void stream_add_largest(const struct token_stream *s, struct text *t);
+void stream_add_largest(const void *stream, struct text *t);
 
 static inline void stream_scope_end(struct token_stream **s)
 {
@@ -100,8 +103,8 @@ static inline void stream_scope_end(struct token_stream **s)
 
 /* ---- samples that are documents (format/tokens/document_set.c) ---- */
 
-/* Give the stream its columns. */
-void stream_add_columns(struct token_stream *s);
+/* Give the stream its columns, and its index what that depends on. 0 or -ENOMEM. */
+int stream_add_columns(struct token_stream *s);
 
 /* For record_set_new() of streams. */
 extern const struct record_format token_documents;

@@ -11,21 +11,12 @@
 
 extern const struct format format_tokens;
 
-/* The stream of a window, and the window's number in it. */
-static unsigned find_stream(const struct windows *w, uint64_t window, uint64_t *ret_number)
-{
-    unsigned i = (unsigned)search_last_up_to(w->first, sizeof(*w->first), w->n, window);
-
-    *ret_number = window - w->first[i];
-    return i;
-}
-
 int window_find(struct read_context *rc, const struct dataset *ds, uint64_t sample,
                 struct window *ret, struct diag *d)
 {
     const struct windows *w = windows_of(ds);
-    uint64_t number;
-    unsigned i = find_stream(w, sample, &number);
+    size_t i = search_last_up_to(w->first, sizeof(*w->first), w->n, sample);
+    uint64_t number = sample - w->first[i];
 
     *ret = (struct window){.w = w, .s = w->stream[i], .n = 1};
     ret->piece = &ret->one;
@@ -171,8 +162,11 @@ static struct packed_counts count_packed(const struct windows *w)
         const struct packing *p = w->stream[i]->packing;
 
         sum.documents += p->left_over;
-        sum.left_over += packing_left_over(p);
-        sum.padding += packing_padding(p);
+        sum.left_over +=
+            w->stream[i]->tokens - (p->predicted + w->stream[i]->documents.n - p->left_over);
+        /* A full window, or a piece, has a token more than are predicted in it. */
+        sum.padding +=
+            p->samples * (p->tokens + 1) - (p->predicted + p->split.n + p->prepared.index.rows);
     }
     return sum;
 }

@@ -36,6 +36,8 @@ static void kaldi_set_add_notes(const struct kaldi_set *set, struct text *t)
                      blob_name(table->base.blob));
         if (notes->len)
             text_add_bytes(t, notes->data, notes->len);
+        if (table->base.prepared.unkept)
+            text_add(t, "%s\n", table->base.prepared.unkept);
     }
     for (unsigned i = 0; i < set->parts.tables.n; i++) {
         const struct kaldi_table *table = (struct kaldi_table *)set->parts.tables.file[i];

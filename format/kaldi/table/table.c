@@ -184,11 +184,6 @@ static int table_about(void *impl, const struct index *index, struct text *ret, 
                                                         : hash_files(table, &table->totals.hash);
 }
 
-static void table_not_kept(void *impl, const char *text)
-{
-    text_add(&((struct kaldi_table *)impl)->notes, "%s\n", text);
-}
-
 static void table_release(void *p)
 {
     struct kaldi_table *table = p;
@@ -213,8 +208,7 @@ static const struct record_file_ops table_ops = {
               .begin = table_begin,
               .step = table_step,
               .renamed = table_renamed,
-              .about = table_about,
-              .not_kept = table_not_kept},
+              .about = table_about},
     .index_type = "tables",
     .shape = {.columns = KALDI_COLUMNS, .has_keys = true},
     .release = table_release,

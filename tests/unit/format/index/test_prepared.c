@@ -19,8 +19,7 @@ struct source {
     unsigned step_at;
     int step_error, take_error, identity_error;
     int about_error;
-    unsigned begun, steps, taken, finished, not_kept;
-    char why[256];
+    unsigned begun, steps, taken, finished;
 };
 
 static int source_identity(void *impl, struct text *ret)
@@ -73,21 +72,12 @@ static int source_about(void *impl, const struct index *index, struct text *ret,
     return s->about_error ? diag_set(d, s->about_error, "no use of it") : 0;
 }
 
-static void source_not_kept(void *impl, const char *text)
-{
-    struct source *s = impl;
-
-    s->not_kept++;
-    snprintf(s->why, sizeof(s->why), "%s", text);
-}
-
 static const struct prepared_ops source_ops = {
     .identity = source_identity,
     .load = source_take,
     .begin = source_begin,
     .step = source_step,
     .about = source_about,
-    .not_kept = source_not_kept,
 };
 
 static void source_init(struct source *s, const struct memory_keep *keep)
@@ -141,7 +131,7 @@ static void make(struct memory_keep *keep)
     assert_int_equal(step(&s), 0);
     assert_int_equal(s.finished, 0);
     check_ready(&s);
-    assert_true(s.begun == 1 && s.steps == 3 && s.finished == 1 && !s.taken && !s.not_kept);
+    assert_true(s.begun == 1 && s.steps == 3 && s.finished == 1 && !s.taken && !s.prepared.unkept);
     assert_null(s.prepared.builder); /* the kept bytes are used instead */
     assert_true(keep->saves == 1 && keep->loads == 0 && keep->removes == 0);
     check_ready(&s);
@@ -372,9 +362,9 @@ static void test_prepared__store_refuses__stays_in_memory(void **state)
     while (step(&s) == 0)
         ;
     check_ready(&s);
-    assert_int_equal(s.not_kept, 1);
-    assert_string_equal(s.why, "the file: the index cannot be kept, so the next mount makes it "
-                               "again: no keep");
+    assert_string_equal(s.prepared.unkept,
+                        "the file: the index cannot be kept, so the next mount makes it again: no "
+                        "keep");
 }
 
 static void test_prepared__may_differ__not_kept(void **state)
@@ -389,7 +379,7 @@ static void test_prepared__may_differ__not_kept(void **state)
     while (step(&s) == 0)
         ;
     check_ready(&s);
-    assert_true(keep.saves == 0 && s.not_kept == 0);
+    assert_true(keep.saves == 0 && !s.prepared.unkept);
 }
 
 /* One that is cheap is made again each time, and takes no more memory than a kept one. */
@@ -412,6 +402,30 @@ static void test_prepared__is_cheap__neither_kept_nor_loaded(void **state)
     assert_true(s.prepared.kept.size > 0);
 }
 
+/* What it depends on is a part of its name. */
+static void test_prepared__depends_on_something_else__made_again(void **state)
+{
+    static const struct {
+        const char *depends;
+        unsigned taken;
+    } rows[] = {{" skip=0", 0}, {" skip=0", 1}, {" skip=1", 0}, {" skip=1", 1}};
+    AUTO_KEEP struct memory_keep keep;
+
+    (void)state;
+    memory_keep_init(&keep, false);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_SOURCE struct source s;
+
+        source_init(&s, &keep);
+        s.prepared.depends = strdup(rows[i].depends);
+        while (step(&s) == 0)
+            ;
+        check_ready(&s);
+        assert_int_equal(s.taken, rows[i].taken);
+        assert_non_null(strstr(s.prepared.identity, rows[i].depends));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_prepared__store_refuses__stays_in_memory),
         cmocka_unit_test(test_prepared__may_differ__not_kept),
         cmocka_unit_test(test_prepared__is_cheap__neither_kept_nor_loaded),
+        cmocka_unit_test(test_prepared__depends_on_something_else__made_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
