@@ -436,20 +436,8 @@ int layout_checksum(struct read_context *rc, struct layout *l, uint64_t off, uin
     return layout_checksums(rc, l, &range, 1, start, update, ret, d);
 }
 
-static uint32_t update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
+uint32_t layout_update_crc32(uint32_t sum, uint64_t at, const uint8_t *bytes, size_t n)
 {
     (void)at;
     return libdeflate_crc32(sum, bytes, n);
-}
-
-int layout_crc32(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
-                 unsigned slot, uint32_t *ret, struct diag *d)
-{
-    return layout_checksum(rc, l, off, len, slot, 0, update_crc32, ret, d);
-}
-
-int layout_crc32s(struct read_context *rc, struct layout *l, const struct layout_range *range,
-                  unsigned n, uint32_t *ret, struct diag *d)
-{
-    return layout_checksums(rc, l, range, n, 0, update_crc32, ret, d);
 }

@@ -139,10 +139,7 @@ int layout_checksums(struct read_context *rc, struct layout *l, const struct lay
                      unsigned n, uint32_t start, layout_update_fn *update, uint32_t *ret,
                      struct diag *d);
 
-/* The same for CRC-32 (zlib's). */
-int layout_crc32(struct read_context *rc, struct layout *l, uint64_t off, uint64_t len,
-                 unsigned slot, uint32_t *ret, struct diag *d);
-int layout_crc32s(struct read_context *rc, struct layout *l, const struct layout_range *range,
-                  unsigned n, uint32_t *ret, struct diag *d);
+/* CRC-32 (zlib's), which starts with 0. */
+layout_update_fn layout_update_crc32;
 
 #endif

@@ -117,7 +117,7 @@ static int know_crc(struct read_context *rc, struct layout *l, const struct part
         part[n] = &l->part[i];
         range[n++] = content_of(&l->part[i]);
     }
-    r = layout_crc32s(rc, l, range, n, crc, d);
+    r = layout_checksums(rc, l, range, n, 0, layout_update_crc32, crc, d);
     for (unsigned i = 0; i < n && r == 0; i++)
         part[i]->number[NEXT_CRC] = (uint64_t)crc[i] + 1;
     return r;

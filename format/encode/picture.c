@@ -249,9 +249,10 @@ static int tail_read(struct read_context *rc, struct layout *l, const struct par
     if (!missing_go_on(
             rc, layout_checksum(rc, l, PNG_HEAD, blocks, SLOT_ADLER, 1, update_adler, &adler, d),
             &all) ||
-        !missing_go_on(
-            rc, layout_crc32(rc, l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, &crc, d),
-            &all) ||
+        !missing_go_on(rc,
+                       layout_checksum(rc, l, PNG_IDAT, PNG_HEAD - PNG_IDAT + blocks, SLOT_CRC, 0,
+                                       layout_update_crc32, &crc, d),
+                       &all) ||
         all < 0)
         return all;
     store_be32(tail, adler);

@@ -99,18 +99,21 @@ static int side_item(struct record_items *items, uint64_t sample, const struct s
     const struct libsvm_rows *rows = libsvm_rows_of(items->ds);
     const struct libsvm_row_at at = libsvm_rows_find(rows, sample);
     const struct libsvm_side *side = at.file->side, *value = &side[LIBSVM_SIDE_MARGIN];
+    const struct libsvm_side *groups = &side[LIBSVM_SIDE_GROUP];
     uint64_t row = at.row * value->per_row, group;
 
     (void)before;
     (void)d;
     if (content == LIBSVM_SHOWS_QID) {
-        group = rows->groups[at.number] + libsvm_side_group(&side[LIBSVM_SIDE_GROUP], at.row);
+        group = rows->groups[at.number] + libsvm_side_group(groups, at.row);
         libsvm_copy_numbers(&group, 8, 8, 8, off, len, dst);
         return 0;
     }
     if (content == LIBSVM_SHOWS_WEIGHT) {
         value = &side[LIBSVM_SIDE_WEIGHT];
-        row = value->per_group ? libsvm_file_group(at.file, at.row) : at.row;
+        row = !value->per_group ? at.row
+              : groups->end     ? libsvm_side_group(groups, at.row)
+                                : places_run(&at.file->base.prepared.index, at.row);
     }
     libsvm_copy_numbers(value->value + row, 4, 4, 4, off, len, dst);
     return 0;

@@ -229,14 +229,6 @@ int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
     return r;
 }
 
-uint64_t libsvm_file_group(const struct libsvm_file *file, uint64_t row)
-{
-    const struct libsvm_side *groups = &file->side[LIBSVM_SIDE_GROUP];
-
-    return groups->end ? libsvm_side_group(groups, row)
-                       : places_run(&file->base.prepared.index, row);
-}
-
 /* ---- faults ---- */
 
 /* Describe the text at the fault, up to the next white space, for the message. */

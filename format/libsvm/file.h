@@ -38,9 +38,6 @@ struct libsvm_file {
 int libsvm_file_new(struct blob *blob, unsigned columns, bool skip_bad,
                     const struct format_setup *setup, struct libsvm_file **ret, struct diag *d);
 
-/* The number of the group of a row: by a side file, a vector, or the runs of its qid. */
-uint64_t libsvm_file_group(const struct libsvm_file *file, uint64_t row);
-
 /* Fill d with "file:line:column: expected ..., got ..." for a fault in a row, and return -EBADMSG.
  */
 int libsvm_file_fault(const struct libsvm_file *file, uint64_t row, const uint8_t *line, size_t len,

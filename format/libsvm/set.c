@@ -137,16 +137,12 @@ static void rows_locate(const struct dataset *ds, uint64_t sample, const struct 
              (unsigned long long)at.place.len);
 }
 
-static bool set_shows_text(const struct field *f)
-{
-    return f->impl && libsvm_field_of(f)->content == LIBSVM_SHOWS_TEXT;
-}
-
 /* Side files are in memory once the dataset is ready; fields of binary files that are stored are
  * not. */
 static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const struct field *only,
                              struct extent *ret)
 {
+    bool is_text = only && only->impl && libsvm_field_of(only)->content == LIBSVM_SHOWS_TEXT;
     struct libsvm_row_at at;
     unsigned n = 0;
 
@@ -158,7 +154,7 @@ static unsigned rows_extents(const struct dataset *ds, uint64_t sample, const st
     for (unsigned i = 0; i < ds->n_fields; i++) {
         const struct field *f = &ds->field[i];
 
-        if (!f->blob || (only && only != f && !set_shows_text(only)))
+        if (!f->blob || (only && only != f && !is_text))
             continue;
         ret[n].blob = field_place(f, sample, &ret[n].off);
         ret[n++].len = f->stored_bytes;

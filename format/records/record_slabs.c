@@ -136,16 +136,6 @@ static uint64_t numbers_together(const struct slab_reader *reader, uint64_t bloc
                    AHEAD_BYTES / (slabs->count * slabs->bytes));
 }
 
-/* Copy bytes [off, off + len) of the items of a block: its slab has them column by column. */
-static void copy_items(const struct record_items *items, const uint8_t *slab, uint64_t block,
-                       uint64_t off, size_t len, uint8_t *dst)
-{
-    const struct record_slabs *slabs = slabs_of(items);
-    uint64_t n = min_u64(slabs->count, items->sel->count - block * slabs->count);
-
-    memcpy(dst, slab + items->content->slab_at * n + off, len);
-}
-
 int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, size_t len,
                       uint8_t *dst, struct diag *d)
 {
@@ -165,11 +155,15 @@ int record_slabs_read(struct record_items *items, uint64_t each, uint64_t off, s
     while (len) {
         uint64_t block = off / block_bytes;
         size_t n = (size_t)min_u64(len, block_bytes - off % block_bytes);
+        uint64_t count = min_u64(slabs->count, items->sel->count - block * slabs->count);
         AUTO_MEMO struct memo_thing *thing = NULL;
         int r = slab_get(&reader, block, &thing, d);
 
-        if (r == 0)
-            copy_items(items, memo_bytes(thing), block, off % block_bytes, n, dst);
+        if (r == 0) /* column by column */
+            memcpy(dst,
+                   (const uint8_t *)memo_bytes(thing) + items->content->slab_at * count +
+                       off % block_bytes,
+                   n);
         if (!missing_go_on(items->rc, r, &all))
             break;
         dst += n;

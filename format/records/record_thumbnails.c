@@ -95,13 +95,6 @@ static const struct record_ops thumbnail_ops = {
     .make = record_made_make,
 };
 
-static const char *last_ext(const char *ext)
-{
-    const char *dot = strrchr(ext, '.');
-
-    return dot ? dot + 1 : ext;
-}
-
 int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
                           const struct record_content *const *source,
                           const struct record_column *column, unsigned n,
@@ -113,8 +106,11 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
 
     if (r < 0)
         return r;
-    for (unsigned i = 0; i < n; i++)
-        p->ext[i] = last_ext(column[source[i]->column].ext);
+    for (unsigned i = 0; i < n; i++) {
+        const char *ext = column[source[i]->column].ext, *dot = strrchr(ext, '.');
+
+        p->ext[i] = dot ? dot + 1 : ext;
+    }
     like = record_pictures_like(p, false);
     like.ops = &thumbnail_ops;
     like.is_parsed = true;

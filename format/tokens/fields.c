@@ -46,14 +46,6 @@ static uint64_t item_end(const struct item_part *part, unsigned width)
 
 enum derived { IS_TOKENS, IS_LOSS, IS_X, IS_Y, IS_DOC, IS_POS, IS_CU };
 
-static int tokens_fields_read_bytes(struct read_context *rc, const struct blob *blob, void *buf,
-                                    size_t len, uint64_t off, struct diag *d)
-{
-    int r = blob_read(rc, blob, buf, len, off, d);
-
-    return r < 0 ? r : blob_used(rc, blob, d);
-}
-
 /* As stored: windows inside documents have no place that arithmetic tells. */
 static int make_stored(struct read_context *rc, const struct window *x, enum derived what,
                        const struct item_part *part, struct diag *d)
@@ -72,8 +64,10 @@ static int make_stored(struct read_context *rc, const struct window *x, enum der
         if (at <= off)
             continue;
         n = min_u64(at, end) - off;
-        r = tokens_fields_read_bytes(rc, blob, part->dst + (off - part->off), n,
-                                     offset + x->piece[i].start * width + (off - from), d);
+        r = blob_read(rc, blob, part->dst + (off - part->off), n,
+                      offset + x->piece[i].start * width + (off - from), d);
+        if (r == 0)
+            r = blob_used(rc, blob, d);
         off += n;
         if (!missing_go_on(rc, r, &all))
             return all;
@@ -224,12 +218,6 @@ static const struct derived_field {
 
 static const struct derived_field packed_loss = {IS_LOSS, "loss", DTYPE_U1, false, true, make_loss};
 
-/* The i-th of derived[] as these windows have it. */
-static const struct derived_field *derived_of(const struct windows *w, size_t i)
-{
-    return w->packed && derived[i].what == IS_LOSS ? &packed_loss : &derived[i];
-}
-
 static int made_item(struct record_items *items, uint64_t sample, const struct sums_pair *before,
                      uint64_t off, size_t len, uint8_t *dst, struct diag *d)
 {
@@ -302,7 +290,8 @@ int windows_add_fields(struct dataset *ds)
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(derived) && r == 0; i++) {
-        const struct derived_field *field = derived_of(windows_of(ds), i);
+        const struct derived_field *field =
+            windows_of(ds)->packed && derived[i].what == IS_LOSS ? &packed_loss : &derived[i];
 
         if (tokens_fields_has_field(windows_of(ds), field))
             r = tokens_fields_add_field(ds, field);

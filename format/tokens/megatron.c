@@ -263,14 +263,6 @@ static int tokens_megatron_begin(struct token_stream *s, struct diag *d)
     return 0;
 }
 
-/* Put the sequences in order. */
-static int tokens_megatron_scatter(struct token_stream *s)
-{
-    s->documents.before = s->before;
-    s->offset = 0;
-    return scattered_blob(TAKE_PTR(s->base.blob), &s->documents, &s->base.blob);
-}
-
 static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
 {
     struct documents *docs = &s->documents;
@@ -291,9 +283,11 @@ static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
     }
     if (r < 0 || s->checked < docs->sequences)
         return r;
-    if (s->before) {
+    if (s->before) { /* put them in order */
         s->before[docs->sequences] = s->tokens;
-        r = tokens_megatron_scatter(s);
+        docs->before = s->before;
+        s->offset = 0;
+        r = scattered_blob(TAKE_PTR(s->base.blob), docs, &s->base.blob);
     }
     s->checked = 0;
     s->state = STREAM_DOCUMENTS;

@@ -36,13 +36,6 @@ void window_release(struct window *x)
 
 /* ---- preparing ---- */
 
-static uint64_t windows_of_stream(const struct windows *w, unsigned i)
-{
-    return w->packed  ? w->stream[i]->packing->samples
-           : w->split ? w->split[i].n
-                      : windows_in(w->stream[i]->tokens, w->tokens, w->step);
-}
-
 static int place_streams(struct dataset *ds, struct diag *d)
 {
     struct windows *w = ds->impl;
@@ -50,7 +43,9 @@ static int place_streams(struct dataset *ds, struct diag *d)
 
     for (unsigned i = 0; i < w->n; i++) {
         const struct token_stream *s = w->stream[i];
-        uint64_t n = windows_of_stream(w, i);
+        uint64_t n = w->packed  ? s->packing->samples
+                     : w->split ? w->split[i].n
+                                : windows_in(s->tokens, w->tokens, w->step);
 
         if (!checked_add(w->first[i], n, &w->first[i + 1]) || w->first[i + 1] > INT64_MAX)
             return diag_set(d, -EFBIG, "expected at most %lld windows", (long long)INT64_MAX);

@@ -181,11 +181,6 @@ static int measure_unnamed(struct kaldi_walk *w, struct kaldi_object *o)
     }
 }
 
-static bool has_token(enum kaldi_type type)
-{
-    return !type || type == KALDI_MATRIX || type == KALDI_VECTOR || type == KALDI_PACKED;
-}
-
 int kaldi_binary_measure(struct kaldi_walk *w, enum kaldi_type asked, struct kaldi_object *o)
 {
     const struct store *found;
@@ -201,7 +196,7 @@ int kaldi_binary_measure(struct kaldi_walk *w, enum kaldi_type asked, struct kal
     found = skip_token(w);
     if (found)
         return measure_named(w, found, asked, o);
-    if (has_token(asked) || !w->have || (*w->p != 4 && *w->p != 8))
+    if (asked <= KALDI_PACKED || !w->have || (*w->p != 4 && *w->p != 8))
         return bad_start(w, asked);
     return measure_unnamed(w, o);
 }

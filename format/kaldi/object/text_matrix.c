@@ -3,12 +3,6 @@
 
 #define PACKED_ROWS_MAX 46340 /* for more, Kaldi's count of values overflows 32 bits */
 
-/* May a number start with c inside brackets? Not with a plus or a point. */
-static inline bool starts_number(uint8_t c)
-{
-    return kaldi_is_digit(c) || c == '-';
-}
-
 static int end_row(struct kaldi_text *t, uint64_t *row_start)
 {
     uint64_t columns = t->v.n[ARRAY_ONLY] - *row_start, *dim = t->o->dim;
@@ -48,7 +42,7 @@ static int in_brackets(struct kaldi_text *t, enum kaldi_type type, unsigned arra
     while (r == 0 && !closed) {
         uint8_t c = kaldi_scan_peek(&t->s);
 
-        if (starts_number(c)) {
+        if (kaldi_is_digit(c) || c == '-') { /* no plus, and no point */
             r = kaldi_text_put_real(t, array);
             c = is_vector ? kaldi_scan_peek(&t->s) : ' ';
             if (r == 0 && !kaldi_is_blank(c) && c != ']')

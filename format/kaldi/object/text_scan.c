@@ -55,8 +55,7 @@ void kaldi_scan_skip_token(struct kaldi_scan *s)
         s->p++;
 }
 
-/* Parse the number of digits at p, however long: to one of the two. False: there is none. */
-static bool scan_number(struct kaldi_scan *s, float *ret, double *ret_double)
+bool kaldi_scan_number(struct kaldi_scan *s, float *ret, double *ret_double)
 {
     const uint8_t *end = NULL;
 
@@ -116,11 +115,6 @@ bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret)
     return true;
 }
 
-bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret)
-{
-    return scan_number(s, ret, NULL);
-}
-
 bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
 {
     const uint8_t *end;
@@ -128,7 +122,7 @@ bool kaldi_scan_double(struct kaldi_scan *s, double *ret)
     kaldi_scan_need(s, KALDI_SCAN_SHORT);
     end = decimal_parse_short_double(s->p, ret);
     if (!end)
-        return scan_number(s, NULL, ret);
+        return kaldi_scan_number(s, NULL, ret);
     s->p = end;
     return true;
 }

@@ -68,7 +68,9 @@ void kaldi_scan_skip_token(struct kaldi_scan *s); /* up to white space */
  * follows. False, and p remains: no number, or one out of range. */
 bool kaldi_scan_int(struct kaldi_scan *s, int32_t *ret);
 bool kaldi_scan_double(struct kaldi_scan *s, double *ret);
-bool kaldi_scan_slow_float(struct kaldi_scan *s, float *ret);
+
+/* Parse the number of digits at p, however long: to one of the two. False: there is none. */
+bool kaldi_scan_number(struct kaldi_scan *s, float *ret, double *ret_double);
 
 #define KALDI_SCAN_SHORT 32 /* bytes, more than a number that the quick path takes */
 
@@ -79,7 +81,7 @@ static inline bool kaldi_scan_float(struct kaldi_scan *s, float *ret)
     kaldi_scan_need(s, KALDI_SCAN_SHORT);
     end = decimal_parse_short(s->p, ret);
     if (!end)
-        return kaldi_scan_slow_float(s, ret);
+        return kaldi_scan_number(s, ret, NULL);
     s->p = end;
     return true;
 }

@@ -49,11 +49,6 @@ const struct kaldi_type_info kaldi_types[N_KALDI_TYPES] = {
     [KALDI_OPAQUE] = {.name = "opaque"},
 };
 
-static uint64_t axis(const struct kaldi_object *object, const struct kaldi_array *array, unsigned k)
-{
-    return array->dim[k] == KALDI_DIM_TWO ? 2 : object->dim[array->dim[k]];
-}
-
 static enum dtype shown_as(const struct kaldi_array *array, enum dtype dtype)
 {
     return array->real ? dtype : array->dtype;
@@ -67,7 +62,8 @@ bool kaldi_array_bytes(const struct kaldi_object *object, unsigned i, enum dtype
 
     assert(i < kaldi_types[object->type].n_arrays);
     for (unsigned k = 0; k < array->ndim; k++)
-        if (!checked_mul(bytes, axis(object, array, k), &bytes))
+        if (!checked_mul(bytes, array->dim[k] == KALDI_DIM_TWO ? 2 : object->dim[array->dim[k]],
+                         &bytes))
             return false;
     if (bytes > INT64_MAX)
         return false;

@@ -12,21 +12,18 @@
 
 #define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 8) /* at most */
 
-static enum dtype array_dtype(const struct kaldi_column *c, unsigned i)
-{
-    const struct kaldi_array *array = &kaldi_types[c->table->type].array[i];
-
-    return array->real ? c->real : array->dtype;
-}
-
 /* Not of SAMPLE_RATE and AS_PLACE. */
 static void content_view(const struct kaldi_set *set, const struct record_content *c,
                          const struct kaldi_cell *cell, struct kaldi_view *ret)
 {
-    if (c->what < KALDI_ARRAYS_MAX)
-        kaldi_view_array(cell, c->what, array_dtype(&set->column[c->column], c->what), ret);
-    else
+    if (c->what < KALDI_ARRAYS_MAX) {
+        const struct kaldi_array *array = &kaldi_types[cell->table->type].array[c->what];
+
+        kaldi_view_array(cell, c->what, array->real ? set->column[c->column].real : array->dtype,
+                         ret);
+    } else {
         kaldi_view_bytes(cell, kaldi_content_way(c), ret);
+    }
 }
 
 /* The cell that a content shows. */

@@ -106,12 +106,6 @@ bool kaldi_is_single(const uint8_t *head, size_t len)
     return len && (*head == ' ' || *head == '[') && is_bracket(head, len);
 }
 
-/* Does the name say that it is a table? */
-static bool kaldi_is_named(const char *name)
-{
-    return kaldi_known_file(name) || kaldi_ends_in(name, ".scp") || kaldi_ends_in(name, ".ark");
-}
-
 enum claim kaldi_probe(const struct probed_file *file)
 {
     const uint8_t *head = file->head, *object;
@@ -119,7 +113,8 @@ enum claim kaldi_probe(const struct probed_file *file)
 
     if (file->len >= 4 && (!memcmp(head, "RIFF", 4) || !memcmp(head, "RIFX", 4)))
         return CLAIM_ASIDE; /* audio, which scp files name */
-    if (file->len && kaldi_is_named(file->name))
+    if (file->len && (kaldi_known_file(file->name) || kaldi_ends_in(file->name, ".scp") ||
+                      kaldi_ends_in(file->name, ".ark")))
         return CLAIM_NAMED;
     if (kaldi_is_single(head, file->len))
         return CLAIM_STRONG;

@@ -56,11 +56,6 @@ static size_t name_len(const struct kaldi_line *line)
     return line->parsed.path_len + (line->parsed.place == SCP_COMMAND);
 }
 
-static bool name_same(const struct kaldi_line *a, const struct kaldi_line *b)
-{
-    return name_len(a) == name_len(b) && !memcmp(a->parsed.path, b->parsed.path, name_len(a));
-}
-
 /* The file of a line, if an earlier line named it; otherwise 0, the table's own. */
 static size_t kaldi_script_known_file(const struct kaldi_pass *pass, const struct kaldi_line *line)
 {
@@ -310,9 +305,13 @@ static bool waits_already(struct kaldi_pass *pass, unsigned i)
 {
     const struct kaldi_line *line = line_ahead(pass, i);
 
-    while (i-- > 0)
-        if (name_same(line_ahead(pass, i), line))
+    while (i-- > 0) {
+        const struct kaldi_line *other = line_ahead(pass, i);
+
+        if (name_len(other) == name_len(line) &&
+            !memcmp(other->parsed.path, line->parsed.path, name_len(line)))
             return true;
+    }
     return false;
 }
 
