@@ -11,65 +11,48 @@
 #include "format/core/format.h"
 #include "format/core/siblings.h"
 #include "format/libsvm/rows.h"
+#include "format/records/record_set.h"
 
 extern const struct format format_libsvm, format_libfm, format_dmatrix;
 
-/* The files of a folder, while datasets are made from them. */
-struct folder_files {
-    unsigned columns; /* 0, LIBSVM_FIELD or LIBSVM_BINARY */
-    struct source_file *source;
-    size_t n_sources;
-    struct folder_names names;
-    struct libsvm_file **file; /* [n] owned */
-    const char **name;         /* [n] of their sources; owned */
-    unsigned n;
-    bool is_one;     /* all others are side files */
-    size_t left_out; /* files that were reported before this folder was opened */
-};
-
-static const struct format *format_of(const struct folder_files *files)
+static struct libsvm_file *file_at(const struct record_folder *folder, unsigned i)
 {
-    return files->columns & LIBSVM_BINARY  ? &format_dmatrix
-           : files->columns & LIBSVM_FIELD ? &format_libfm
-                                           : &format_libsvm;
+    return (struct libsvm_file *)folder->file[i];
 }
 
-static void libsvm_folder_files_release(struct folder_files *files)
+static const struct format *format_of(const struct libsvm_file *file)
 {
-    for (unsigned i = 0; i < files->n; i++)
-        record_file_drop(&files->file[i]->base);
-    free(files->file);
-    free(files->name);
-    free(files->names.file);
+    return file->matrix                   ? &format_dmatrix
+           : file->columns & LIBSVM_FIELD ? &format_libfm
+                                          : &format_libsvm;
 }
 
-/* Is it a side file of another source? */
-static bool source_is_side(const struct folder_files *files, const char *name)
+/* Is it a side file of another source? columns: those that the format says. */
+static bool source_is_side(const struct record_folder *folder, unsigned columns, const char *name)
 {
     for (const char *const *suffix = libsvm_side_suffixes; *suffix; suffix++)
-        if (!(files->columns & LIBSVM_BINARY) && text_ends_with(name, *suffix) &&
-            folder_names_has(&files->names, name, strlen(name) - strlen(*suffix)))
+        if (!(columns & LIBSVM_BINARY) && text_ends_with(name, *suffix) &&
+            folder_names_has(&folder->names, name, strlen(name) - strlen(*suffix)))
             return true;
     return false;
 }
 
 /* Attach the side files of a source to its file; a second one of a kind is an error. */
-static int attach_sides(struct folder_files *files, const struct source_file *base,
-                        struct libsvm_file *file, struct finds *finds)
+static int attach_sides(const struct record_folder *folder, const struct source_file *base,
+                        struct libsvm_file *file)
 {
-    const struct folder_names *names = &files->names;
+    const struct folder_names *names = &folder->names;
     size_t len = strlen(base->name);
     int r = 0;
 
     /* All names that begin with that of the source are looked at. */
     for (size_t i = SEARCH(names->n, k, strcmp(names->file[k].name, base->name) < 0);
          i < names->n && !strncmp(names->file[i].name, base->name, len) && r == 0; i++) {
-        struct source_file *source = &files->source[names->file[i].number];
+        struct source_file *source = &folder->source[names->file[i].number];
         enum libsvm_side_kind type;
         char reason[1024];
 
-        if (files->columns & LIBSVM_BINARY || !source->blob ||
-            !libsvm_side_find(source->name, base->name, &type))
+        if (file->matrix || !source->blob || !libsvm_side_find(source->name, base->name, &type))
             continue;
         if (!file->side[type].blob) {
             file->side[type].blob = TAKE_PTR(source->blob);
@@ -78,7 +61,7 @@ static int attach_sides(struct folder_files *files, const struct source_file *ba
         snprintf(reason, sizeof(reason),
                  "%s: %s gives the same for the rows of %s; expected only one of them",
                  blob_name(source->blob), blob_name(file->side[type].blob), base->name);
-        r = finds->error(finds, source->file_name, reason);
+        r = folder->finds->error(folder->finds, source->file_name, reason);
     }
     return r;
 }
@@ -113,24 +96,13 @@ static int find_unlike(struct libsvm_file *file, const char *name, struct diag *
     return 0;
 }
 
-/* Add what the files that are joined lack; is_one: what the set of the only file lacks. */
-static int libsvm_find_missing(const struct folder_files *files, bool is_one,
-                               const struct format_setup *setup, const struct finds *finds,
-                               struct missing_parts *missing)
+/* is_one: all others are side files. */
+static int libsvm_open_file(struct record_folder *folder, struct source_file *source,
+                            unsigned columns, bool is_one)
 {
-    AUTO_SIBLINGS struct siblings siblings = {0};
-    int r = finds_siblings(finds, files->name, files->n, &siblings);
-
-    if (r < 0 || (is_one && !siblings.set_of[0]))
-        return r;
-    return finds_missing(finds, files->left_out, &siblings, files->n,
-                         is_one ? siblings.set_of[0] - 1 : FINDS_ALL, setup, missing);
-}
-
-static int libsvm_open_file(struct folder_files *files, struct source_file *source,
-                            const struct format_setup *setup, struct finds *finds)
-{
+    const struct format_setup *setup = folder->setup;
     const struct format_options *options = &setup->options;
+    struct finds *finds = folder->finds;
     struct diag d = DIAG_INIT;
     struct libsvm_file *file = NULL;
     AUTO_DATASET struct dataset *ds = NULL;
@@ -141,8 +113,7 @@ static int libsvm_open_file(struct folder_files *files, struct source_file *sour
         if (libsvm_side_find(finds->unread[i].name, source->name, &type))
             return finds_incomplete(finds, source->file_name, &finds->unread[i]);
     r = libsvm_file_new(TAKE_PTR(source->blob),
-                        files->columns |
-                            (options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u),
+                        columns | (options->index_base == INDEX_FROM_ONE ? LIBSVM_FROM_ONE : 0u),
                         options->bad_rows == BAD_ROWS_SKIP, setup, &file, &d);
 
     if (r == 0 && !setup->is_list) {
@@ -152,13 +123,13 @@ static int libsvm_open_file(struct folder_files *files, struct source_file *sour
     }
     if (r < 0)
         return finds->failed(finds, source->file_name, r, diag_text(&d, r));
-    files->name[files->n] = source->name;
-    files->file[files->n++] = file;
-    r = attach_sides(files, source, file, finds);
+    folder->name[folder->n] = source->name;
+    folder->file[folder->n++] = &file->base;
+    r = attach_sides(folder, source, file);
     if (r == 0)
-        r = libsvm_dataset_of_files(format_of(files), &file, 1, setup, &ds);
-    if (r == 0 && files->is_one)
-        r = libsvm_find_missing(files, true, setup, finds, &ds->missing);
+        r = libsvm_dataset_of_files(format_of(file), &folder->file[folder->n - 1], 1, setup, &ds);
+    if (r == 0 && is_one)
+        r = record_folder_missing(folder, 0, 1, false, &ds->missing);
     return r < 0 ? r : finds->dataset(finds, source->name, TAKE_PTR(ds));
 }
 
@@ -198,29 +169,29 @@ static void describe_columns(const struct libsvm_file *file, struct text *t)
 }
 
 /* Has a part of the set of the file features? */
-static bool set_has_features(const struct folder_files *files, const struct siblings *siblings,
+static bool set_has_features(const struct record_folder *folder, const struct siblings *siblings,
                              unsigned i)
 {
     const struct sibling_set *set =
         siblings->set_of[i] ? &siblings->set[siblings->set_of[i] - 1] : NULL;
 
     for (size_t k = 0; set && k < set->n; k++)
-        if (files->file[siblings->member[set->first + k].file]->has_features)
+        if (file_at(folder, (unsigned)siblings->member[set->first + k].file)->has_features)
             return true;
     return false;
 }
 
 /* Find lists of numbers, such as labels, among other files: none has features, nor has a sibling.
  */
-static int find_lists(struct folder_files *files)
+static int find_lists(const struct record_folder *folder)
 {
     AUTO_SIBLINGS struct siblings siblings = {0};
-    int r = siblings_find(files->name, files->n, &siblings);
+    int r = siblings_find(folder->name, folder->n, &siblings);
 
-    for (unsigned i = 0; i < files->n && files->n > 1 && r == 0; i++) {
-        struct libsvm_file *file = files->file[i];
+    for (unsigned i = 0; i < folder->n && folder->n > 1 && r == 0; i++) {
+        struct libsvm_file *file = file_at(folder, i);
 
-        if (file->has_features || set_has_features(files, &siblings, i))
+        if (file->has_features || set_has_features(folder, &siblings, i))
             continue;
         file->stays_alone = true;
         notes_add(
@@ -228,35 +199,35 @@ static int find_lists(struct folder_files *files)
             "%s: no part of `" SHARDS_ALL
             "`, because its first rows have no features: it may be a list of labels; a list of "
             "files, 'a.txt;%s', joins what it names",
-            blob_name(file->base.blob), files->name[i]);
+            blob_name(file->base.blob), folder->name[i]);
     }
     return r;
 }
 
 /* Drop those that stay alone. What `all` lacks without them is added to missing, and what people
  * have to know to notes. 0 or -ENOMEM. */
-static int keep_alike(struct folder_files *files, struct missing_parts *missing,
+static int keep_alike(struct record_folder *folder, struct missing_parts *missing,
                       struct notes *notes)
 {
     unsigned kept = 0;
     int r = 0;
 
-    for (unsigned i = 0; i < files->n; i++) {
-        struct libsvm_file *file = files->file[i];
+    for (unsigned i = 0; i < folder->n; i++) {
+        struct libsvm_file *file = file_at(folder, i);
 
         if (!file->stays_alone) {
-            files->name[kept] = files->name[i];
-            files->file[kept++] = file;
+            folder->name[kept] = folder->name[i];
+            folder->file[kept++] = &file->base;
             continue;
         }
         if (!file->has_features)
             notes_add(notes, "%s", file->notes.text.data ? file->notes.text.data : "");
         else if (r == 0)
-            r = missing_parts_add(missing, files->name[i],
+            r = missing_parts_add(missing, folder->name[i],
                                   "more than a tenth of its first rows cannot be read");
         record_file_drop(&file->base);
     }
-    files->n = kept;
+    folder->n = kept;
     return r;
 }
 
@@ -268,22 +239,23 @@ static bool files_are_alike(const struct libsvm_file *a, const struct libsvm_fil
 }
 
 /* Make one dataset from all files of the folder, if they have the same columns. */
-static int join_files(struct folder_files *files, const struct format_setup *setup,
-                      struct finds *finds)
+static int join_files(struct record_folder *folder)
 {
+    const struct format_setup *setup = folder->setup;
+    struct finds *finds = folder->finds;
     AUTO_DATASET struct dataset *ds = NULL;
     AUTO_MISSING_PARTS struct missing_parts missing = {0};
     AUTO_NOTES struct notes notes = {0};
-    int r = setup->is_list ? 0 : find_lists(files);
+    int r = setup->is_list ? 0 : find_lists(folder);
 
     if (r == 0)
-        r = keep_alike(files, &missing, &notes);
+        r = keep_alike(folder, &missing, &notes);
     if (r == 0)
-        r = shards_join(files->n, finds);
+        r = shards_join(folder->n, finds);
     if (r != 1)
         return r;
-    for (unsigned i = 1; i < files->n; i++) {
-        const struct libsvm_file *a = files->file[0], *b = files->file[i];
+    for (unsigned i = 1; i < folder->n; i++) {
+        const struct libsvm_file *a = file_at(folder, 0), *b = file_at(folder, i);
         AUTO_TEXT struct text columns_a = {0}, columns_b = {0};
         char reason[2048];
 
@@ -300,9 +272,9 @@ static int join_files(struct folder_files *files, const struct format_setup *set
                  columns_a.data ? columns_a.data : "", columns_b.data ? columns_b.data : "");
         return finds->error(finds, SHARDS_ALL, reason);
     }
-    r = libsvm_dataset_of_files(format_of(files), files->file, files->n, setup, &ds);
+    r = libsvm_dataset_of_files(format_of(file_at(folder, 0)), folder->file, folder->n, setup, &ds);
     if (r == 0)
-        r = libsvm_find_missing(files, false, setup, finds, &missing);
+        r = record_folder_missing(folder, 0, folder->n, true, &missing);
     if (r < 0)
         return r;
     ds->missing = missing;
@@ -314,23 +286,18 @@ static int join_files(struct folder_files *files, const struct format_setup *set
 static int libsvm_format_open_folder(struct source_file *sources, size_t n, unsigned columns,
                                      const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(libsvm_folder_files_release)
-    struct folder_files files = {
-        .columns = columns, .source = sources, .n_sources = n, .left_out = finds->n_left_out};
+    AUTO_RECORD_FOLDER struct record_folder folder;
     size_t rows = 0;
-    int r = folder_names_of(sources, n, &files.names);
+    int r = record_folder_begin(&folder, sources, n, setup, finds);
 
-    files.file = calloc(n, sizeof(*files.file));
-    files.name = calloc(n + 1, sizeof(*files.name));
-    if (r < 0 || !files.file || !files.name)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        rows += !source_is_side(&files, sources[i].name);
-    files.is_one = rows == 1;
+    if (r == 0)
+        r = folder_names_of(sources, n, &folder.names);
     for (size_t i = 0; i < n && r == 0; i++)
-        if (!source_is_side(&files, sources[i].name))
-            r = libsvm_open_file(&files, &sources[i], setup, finds);
-    return r < 0 ? r : join_files(&files, setup, finds);
+        rows += !source_is_side(&folder, columns, sources[i].name);
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (!source_is_side(&folder, columns, sources[i].name))
+            r = libsvm_open_file(&folder, &sources[i], columns, rows == 1);
+    return r < 0 ? r : join_files(&folder);
 }
 
 static int libsvm_open_folder(struct source_file *sources, size_t n,

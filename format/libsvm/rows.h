@@ -69,7 +69,7 @@ static inline const struct libsvm_rows *libsvm_rows_of(const struct dataset *ds)
 
 /* The dataset of n files that have the same columns, one after another (format/libsvm/set.c). It
  * becomes one more user of each. 0 or -ENOMEM. */
-int libsvm_dataset_of_files(const struct format *format, struct libsvm_file *const *files,
+int libsvm_dataset_of_files(const struct format *format, struct record_file *const *files,
                             unsigned n, const struct format_setup *setup, struct dataset **ret);
 
 /* Can the side file be used? 0, or -errno with the reason in d. */

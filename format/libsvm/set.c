@@ -193,7 +193,7 @@ static const struct dataset_ops matrix_ops = {
 
 /* ---- making datasets ---- */
 
-static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, unsigned n)
+static int rows_add_files(struct dataset *ds, struct record_file *const *files, unsigned n)
 {
     struct libsvm_rows *rows = ds->impl;
     int r = shards_init(&rows->shards, n);
@@ -201,7 +201,7 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
     if (r < 0)
         return r;
     for (unsigned i = 0; i < n; i++) {
-        struct libsvm_file *file = files[i];
+        struct libsvm_file *file = (struct libsvm_file *)files[i];
 
         record_file_share(&file->base);
         shards_add(&rows->shards, &file->base);
@@ -216,10 +216,11 @@ static int rows_add_files(struct dataset *ds, struct libsvm_file *const *files, 
     return rows->before && rows->groups && rows->run ? 0 : -ENOMEM;
 }
 
-int libsvm_dataset_of_files(const struct format *format, struct libsvm_file *const *files,
+int libsvm_dataset_of_files(const struct format *format, struct record_file *const *files,
                             unsigned n, const struct format_setup *setup, struct dataset **ret)
 {
-    bool has_fields = files[0]->columns & LIBSVM_FIELD, is_binary = files[0]->matrix;
+    const struct libsvm_file *first = (const struct libsvm_file *)files[0];
+    bool has_fields = first->columns & LIBSVM_FIELD, is_binary = first->matrix;
     struct libsvm_rows *rows = calloc(1, sizeof(*rows));
     AUTO_DATASET struct dataset *ds = NULL;
     int r = dataset_new(format, is_binary ? &matrix_ops : &libsvm_ops, rows, LIBSVM_FIELDS_MAX,

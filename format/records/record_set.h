@@ -180,6 +180,30 @@ struct record_format {
     bool (*class_size)(const void *file, uint64_t number, uint64_t *ret);
 };
 
+/* The opened files of a folder. */
+struct record_folder {
+    struct source_file *source; /* [n_sources] */
+    size_t n_sources;
+    const struct format_setup *setup;
+    struct finds *finds;
+    size_t left_out;           /* files that were reported before this folder was opened */
+    struct folder_names names; /* of source, where the format asks folder_names_of() */
+    struct record_file **file; /* [n] each has one user here; there is room for n_sources */
+    const char **name;         /* [n] of their sources */
+    unsigned n;
+};
+
+/* 0 or -ENOMEM; *ret is to be released in either case. */
+int record_folder_begin(struct record_folder *ret, struct source_file *source, size_t n,
+                        const struct format_setup *setup, struct finds *finds);
+void record_folder_release(struct record_folder *folder);
+#define AUTO_RECORD_FOLDER AUTO(record_folder_release)
+
+/* Add what the dataset of files first .. first + n - 1 lacks; is_whole: they are all of the folder,
+ * otherwise one file or a set. 0 or -ENOMEM. */
+int record_folder_missing(const struct record_folder *folder, unsigned first, unsigned n,
+                          bool is_whole, struct missing_parts *ret);
+
 /* open_folder() of struct format: a dataset for each file, one for each group that is not all of
  * them, and one of all. With more than RECORD_LISTED files, those of single files open by their
  * names, but are not listed. */

@@ -12,8 +12,6 @@
 #include "format/records/shards.h"
 #include "format/tokens/packing.h"
 
-#define FILE_NAME 264 /* bytes of the name of a stream and a suffix */
-
 /* ---- which files ---- */
 
 static const char *const beside_ds[] = {".index", ".metadata", ".loss"};
@@ -78,24 +76,13 @@ static enum claim tokens_probe(const struct probed_file *file)
 
 /* ---- the files of a folder ---- */
 
-struct tokens_folder {
-    struct source_file *source;
-    size_t n_sources;
-    const struct format_setup *setup;
-    struct finds *finds;
-    size_t left_out;           /* finds->n_left_out before this folder */
-    struct folder_names names; /* of source */
-    struct record_file **file; /* [n] struct token_stream; this is one of the users of each */
-    unsigned n;
-};
-
-static struct token_stream *stream_at(const struct tokens_folder *o, unsigned i)
+static struct token_stream *stream_at(const struct record_folder *o, unsigned i)
 {
     return (struct token_stream *)o->file[i];
 }
 
 /* The file of that name, stem_len bytes of stem and a suffix, if it is there and not used yet. */
-static struct source_file *tokens_find_file(const struct tokens_folder *o, const char *stem,
+static struct source_file *tokens_find_file(const struct record_folder *o, const char *stem,
                                             size_t stem_len, const char *suffix)
 {
     char name[512];
@@ -110,7 +97,7 @@ static struct source_file *tokens_find_file(const struct tokens_folder *o, const
 /* Open the file that has the first stem_len bytes of a file's name and a suffix: of the folder; or,
  * if SOURCE is one file, the one that lies next to it. NULL in *ret: there is none. 0, or -errno of
  * one that cannot be opened with the reason in d. */
-static int tokens_open_beside(const struct tokens_folder *o, const struct source_file *file,
+static int tokens_open_beside(const struct record_folder *o, const struct source_file *file,
                               size_t stem_len, const char *suffix, struct blob **ret,
                               struct diag *d)
 {
@@ -129,7 +116,7 @@ static int tokens_open_beside(const struct tokens_folder *o, const struct source
     return r == -ENOENT ? 0 : r;
 }
 
-static int open_megatron(struct tokens_folder *o, struct source_file *file,
+static int open_megatron(struct record_folder *o, struct source_file *file,
                          struct token_stream **ret, struct diag *d)
 {
     size_t stem = strlen(file->name) - (text_ends_with(file->name, ".idx") ? 4 : 0);
@@ -148,7 +135,7 @@ static int open_megatron(struct tokens_folder *o, struct source_file *file,
     return r;
 }
 
-static int open_datatrove(struct tokens_folder *o, struct source_file *file,
+static int open_datatrove(struct record_folder *o, struct source_file *file,
                           struct token_stream **ret, struct diag *d)
 {
     struct datatrove_files beside = {0};
@@ -195,7 +182,7 @@ static int check_documents(const struct format_options *options, const struct to
                                  : ". For samples of T + 1 tokens, give -o seq_len=T");
 }
 
-static int open_stream(struct tokens_folder *o, struct source_file *file, struct token_stream **ret,
+static int open_stream(struct record_folder *o, struct source_file *file, struct token_stream **ret,
                        struct diag *d)
 {
     const struct format_options *options = &o->setup->options;
@@ -220,7 +207,7 @@ static int open_stream(struct tokens_folder *o, struct source_file *file, struct
         "token_dtype=uint16 (or uint8, uint32, int32, int64) for tokens without a header");
 }
 
-static int add_stream(struct tokens_folder *o, struct source_file *file)
+static int add_stream(struct record_folder *o, struct source_file *file)
 {
     const struct format_options *options = &o->setup->options;
     const char *file_name = file->file_name;
@@ -238,15 +225,17 @@ static int add_stream(struct tokens_folder *o, struct source_file *file)
         r = packing_new(s, o->setup, &s->packing);
     if (r == 0 && !options->seq)
         r = stream_add_columns(s);
-    if (r == 0)
+    if (r == 0) {
+        o->name[o->n] = file->name;
         o->file[o->n++] = &TAKE_PTR(s)->base;
+    }
     if (r == -ENOMEM || r == 0)
         return r;
     return o->finds->failed(o->finds, file_name, r, diag_text(&d, r));
 }
 
 /* Files whose .bin, or .idx, cannot be read now. */
-static int miss_halves(struct tokens_folder *o)
+static int miss_halves(struct record_folder *o)
 {
     int r = 0;
 
@@ -269,7 +258,7 @@ static int miss_halves(struct tokens_folder *o)
 }
 
 /* Indexes first: they use other files. */
-static int add_streams(struct tokens_folder *o)
+static int add_streams(struct record_folder *o)
 {
     int r = miss_halves(o);
 
@@ -288,37 +277,13 @@ static int add_streams(struct tokens_folder *o)
 
 /* ---- the datasets ---- */
 
-/* Siblings of the files that a dataset of n streams lacks. */
-static int tokens_find_missing(const struct tokens_folder *o, unsigned first, unsigned n,
-                               struct missing_parts *ret)
-{
-    AUTO_SIBLINGS struct siblings siblings = {0};
-    AUTO_FREE const char **name = calloc(n, sizeof(*name));
-    AUTO_FREE char(*text)[FILE_NAME] = calloc(n, sizeof(*text));
-    int r = name && text ? 0 : -ENOMEM;
-
-    for (unsigned i = 0; i < n && r == 0; i++) {
-        const struct token_stream *s = stream_at(o, first + i);
-
-        snprintf(text[i], sizeof(*text), "%s%s", s->name,
-                 s->layout == TOKENS_MEGATRON ? ".idx" : ""); /* it names the .bin */
-        name[i] = text[i];
-    }
-    if (r == 0)
-        r = finds_siblings(o->finds, name, n, &siblings);
-    if (r < 0 || (n < o->n && !siblings.set_of[0]))
-        return r;
-    return finds_missing(o->finds, o->left_out, &siblings, n,
-                         n < o->n ? siblings.set_of[0] - 1 : FINDS_ALL, o->setup, ret);
-}
-
 static bool tokens_are_alike(const struct token_stream *a, const struct token_stream *b)
 {
     return a->layout == b->layout && a->dtype == b->dtype;
 }
 
 /* Two of n files do not fit: one has losses, or a type, that the other has not. Report it. */
-static int tokens_refuse_set(const struct tokens_folder *o, const char *name,
+static int tokens_refuse_set(const struct record_folder *o, const char *name,
                              const struct token_stream *a, const struct token_stream *b)
 {
     const struct token_stream *with = a->loss ? a : b, *without = a->loss ? b : a;
@@ -340,7 +305,7 @@ static int tokens_refuse_set(const struct tokens_folder *o, const char *name,
 
 /* The first of n streams that does not fit the first one: its type, or whether it has losses. n:
  * none. */
-static unsigned find_other(const struct tokens_folder *o, unsigned first, unsigned n)
+static unsigned find_other(const struct record_folder *o, unsigned first, unsigned n)
 {
     const struct token_stream *a = stream_at(o, first);
     unsigned i = 1;
@@ -352,7 +317,7 @@ static unsigned find_other(const struct tokens_folder *o, unsigned first, unsign
 }
 
 /* Say which files have no index of documents, where others have one. */
-static void note_documents(const struct tokens_folder *o, unsigned first, unsigned n,
+static void note_documents(const struct record_folder *o, unsigned first, unsigned n,
                            struct dataset *ds)
 {
     const struct token_stream *with = NULL, *without = NULL;
@@ -370,7 +335,7 @@ static void note_documents(const struct tokens_folder *o, unsigned first, unsign
                   without->name, with->name);
 }
 
-static int tokens_add_dataset(struct tokens_folder *o, unsigned first, unsigned n, const char *name,
+static int tokens_add_dataset(struct record_folder *o, unsigned first, unsigned n, const char *name,
                               bool unlisted)
 {
     AUTO_DATASET struct dataset *ds = NULL;
@@ -385,7 +350,7 @@ static int tokens_add_dataset(struct tokens_folder *o, unsigned first, unsigned 
         return r;
     ds->unlisted = unlisted;
     note_documents(o, first, n, ds);
-    r = n > 1 ? tokens_find_missing(o, first, n, &ds->missing) : 0;
+    r = n > 1 ? record_folder_missing(o, first, n, n == o->n, &ds->missing) : 0;
     return r < 0 ? r : o->finds->dataset(o->finds, name, TAKE_PTR(ds));
 }
 
@@ -406,7 +371,7 @@ static size_t stem_of(const char *name)
 }
 
 /* How many streams from first on are shards of one set by their names. */
-static unsigned set_length(const struct tokens_folder *o, unsigned first)
+static unsigned set_length(const struct record_folder *o, unsigned first)
 {
     const struct token_stream *a = stream_at(o, first);
     size_t stem = stem_of(a->name);
@@ -418,7 +383,7 @@ static unsigned set_length(const struct tokens_folder *o, unsigned first)
     return n;
 }
 
-static int add_sets(struct tokens_folder *o)
+static int add_sets(struct record_folder *o)
 {
     int r = 0;
 
@@ -435,7 +400,7 @@ static int add_sets(struct tokens_folder *o)
 }
 
 /* The streams from the first one on that are like it. */
-static unsigned count_alike(const struct tokens_folder *o)
+static unsigned count_alike(const struct record_folder *o)
 {
     unsigned n = 0;
 
@@ -444,7 +409,7 @@ static unsigned count_alike(const struct tokens_folder *o)
     return n;
 }
 
-static int add_datasets(struct tokens_folder *o)
+static int add_datasets(struct record_folder *o)
 {
     int joins = shards_join(o->n, o->finds), r = joins < 0 ? joins : 0;
     bool alike = count_alike(o) == o->n;
@@ -458,28 +423,14 @@ static int add_datasets(struct tokens_folder *o)
     return r == 0 && joins == 1 ? add_sets(o) : r;
 }
 
-static void tokens_release(struct tokens_folder *o)
-{
-    for (unsigned i = 0; i < o->n; i++)
-        record_file_drop(o->file[i]);
-    free(o->names.file);
-    free(o->file);
-}
-
 static int tokens_open_folder(struct source_file *source, size_t n,
                               const struct format_setup *setup, struct finds *finds)
 {
-    AUTO(tokens_release)
-    struct tokens_folder o = {.source = source,
-                              .n_sources = n,
-                              .setup = setup,
-                              .finds = finds,
-                              .left_out = finds->n_left_out,
-                              .file = calloc(n, sizeof(struct record_file *))};
-    int r = folder_names_of(source, n, &o.names);
+    AUTO_RECORD_FOLDER struct record_folder o;
+    int r = record_folder_begin(&o, source, n, setup, finds);
 
-    if (!o.file)
-        return -ENOMEM;
+    if (r == 0)
+        r = folder_names_of(source, n, &o.names);
     if (r == 0)
         r = add_streams(&o);
     return r < 0 ? r : add_datasets(&o);
