@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <search.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,7 +1,6 @@
 /* The header of a .npy, and what it says of the bytes after it. The header is hostile: it is
  * parsed by hand (format/core/npy_head.c), and nothing is ever unpickled. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"

@@ -4,9 +4,7 @@
  * selection gives its sample numbers SAMPLES_AT_ONCE at a time. */
 #include "format/core/dataset.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"

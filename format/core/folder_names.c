@@ -1,10 +1,7 @@
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "base/text.h"
 #include "format/core/format.h"
 #include "format/core/numbered.h"
 

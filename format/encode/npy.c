@@ -3,9 +3,7 @@
 #include "format/core/encoder.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"

@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/scope.h"
 #include "format/index/pass_window.h"
 
 #define MAGIC       UINT32_C(0xffffab01)

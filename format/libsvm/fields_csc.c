@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/read_context.h"
 
 #define MATRIX_MAX (UINT64_C(256) << 20) /* bytes */

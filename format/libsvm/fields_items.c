@@ -1,9 +1,7 @@
 /* The fields of libsvm text that have an item for each row: those of decoded rows (label, weight,
  * qid, x), and those of side files (weight, qid, base_margin). */
-#include <errno.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/libsvm/fields_parts.h"

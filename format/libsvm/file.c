@@ -1,9 +1,7 @@
 #include "format/libsvm/file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"

@@ -1,7 +1,5 @@
 /* libsvm text as a format: which files belong to it, and which of them are joined. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

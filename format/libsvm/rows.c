@@ -1,9 +1,6 @@
 #include "format/libsvm/rows.h"
 
 #include <errno.h>
-#include <string.h>
-
-#include "base/checked.h"
 
 /* Entries of a binary file lie one after another, without anything between rows. */
 static struct row_place place_of(const struct libsvm_file *file, uint64_t row)

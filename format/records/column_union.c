@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/search.h"
 #include "format/records/bytes_kind.h"
 

@@ -7,7 +7,6 @@
 #include "format/records/record_slabs.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/checked.h"
 #include "format/core/notes.h"
 #include "format/records/record_pictures.h"
 

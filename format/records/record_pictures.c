@@ -11,7 +11,6 @@
 #include "format/picture/kind.h"
 #include "format/picture/picture.h"
 #include "format/records/record_bases.h"
-#include "format/records/record_items.h"
 
 static int picture_dims(const struct record_made *m, const struct dataset *ds, uint64_t record,
                         uint64_t ret_dim[static RECORD_AXES], struct diag *d)

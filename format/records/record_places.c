@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "format/core/encoder.h"
-#include "format/records/record_ops.h"
 #include "format/records/record_set_parts.h"
 
 #define LOOKED 512 /* records */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-#include "format/audio/audio.h"
 #include "format/core/encoder.h"
 #include "format/encode/encode.h"
 #include "format/index/key_name.h"

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/read_context.h"
 #include "format/picture/kind.h"
-#include "format/records/record_items.h"
 #include "format/records/record_pictures_parts.h"
 
 #define THUMBNAIL_BYTES ((size_t)RECORD_THUMBNAIL * RECORD_THUMBNAIL * CHANNELS)

@@ -6,8 +6,6 @@
  *     <name>.ds.loss     a byte for each token: does it count in the loss?
  *
  * Files without a header that nothing describes are read here as well: TOKENS_RAW. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"

@@ -1,5 +1,4 @@
 /* A dataset whose samples are the documents of streams: records of differing length. */
-#include "base/checked.h"
 #include "format/tokens/stream.h"
 
 extern const struct format format_tokens;

@@ -1,8 +1,5 @@
 #include "format/tokens/documents.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "base/bytes.h"
 #include "base/checked.h"
 

@@ -1,8 +1,6 @@
 /* The fields of windows. `tokens` and `loss` are stored, and read as any stored field is; the
  * others follow from the tokens and from where documents begin. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"

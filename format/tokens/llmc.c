@@ -1,10 +1,8 @@
 /* llm.c's .bin: 256 little-endian i32: a magic, a version, the number of tokens, and zeros; then
  * the tokens. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "format/tokens/stream.h"
 
 #define HEAD 1024

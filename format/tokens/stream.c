@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/bytes.h"
 #include "base/checked.h"
 #include "format/tokens/packing.h"
 

@@ -9,10 +9,8 @@
  *   2. The code uses no count from the file before it has checked that the counted bytes exist.
  *   3. Decoding measures the bytes in memory again (object.c). */
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/scope.h"
 #include "format/kaldi/object/walk.h"
 

@@ -2,7 +2,6 @@
 #include "format/kaldi/object/object.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/scope.h"

@@ -8,7 +8,6 @@
 #include "format/kaldi/object/text.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/checked.h"

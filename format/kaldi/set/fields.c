@@ -7,7 +7,6 @@
 #include "base/bytes.h"
 #include "format/kaldi/set/set.h"
 #include "format/records/record_audio.h"
-#include "format/records/record_items.h"
 #include "format/records/records.h"
 
 #define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 8) /* at most */

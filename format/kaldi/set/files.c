@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/checked.h"
-#include "base/text.h"
 #include "format/kaldi/set/folder.h"
 #include "format/kaldi/table/scp.h"
 #include "format/kaldi/table/table.h"

@@ -5,9 +5,7 @@
  * own. */
 #include "format/core/format.h"
 
-#include "base/checked.h"
 #include "base/text.h"
-#include "format/core/encoder.h"
 #include "format/kaldi/set/folder.h"
 
 /* The field for the example: features, or audio, or the first. */

@@ -1,7 +1,6 @@
 #include "format/kaldi/set/join.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "base/number.h"
 #include "format/kaldi/object/window.h"
 

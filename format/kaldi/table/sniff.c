@@ -4,7 +4,6 @@
  * candidates and takes the only type as which the objects can be read; if several remain, only the
  * user knows. Text can be read as many types: it takes the most specific one. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

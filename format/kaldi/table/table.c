@@ -5,7 +5,6 @@
 #include "format/kaldi/table/table_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
