@@ -86,53 +86,27 @@ static unsigned index_slot_of(const struct index *index, unsigned column, uint64
     return load_le16(learned + AT_SLOT);
 }
 
-/* Number i of a group in a slot. */
-static inline uint64_t index_number_at(const struct index *index, const uint8_t *group,
-                                       unsigned slot, unsigned i)
-{
-    const uint8_t *packed = packed_of(index, group, slot);
-
-    return load_le64(group + at_least(index->slots, slot)) +
-           above_least(packed, group[AT_WIDTHS + slot], i);
-}
-
-/* The numbers of the first columns of a row, and of learned ones. */
-static void learned_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
+void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
 {
     const uint8_t *group = index_group_of(index, row), *packed = index_numbers_of(index, group);
     const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
-    unsigned i = (unsigned)(row % GROUP_ROWS), slot = 0;
+    unsigned i = (unsigned)(row % GROUP_ROWS), fixed = n < index->fixed ? n : index->fixed;
+    unsigned slot = 0;
 
-    for (unsigned column = 0; column < n; column++) {
+    for (; slot < fixed; slot++) {
+        ret[slot] = load_le64(least + 8 * slot) + above_least(packed, width[slot], i);
+        packed += width[slot] * (GROUP_ROWS / 8u);
+    }
+    for (unsigned column = fixed; column < n; column++) {
         uint64_t constant;
 
-        if (column >= index->fixed && index_slot_of(index, column, &constant) == NO_SLOT) {
+        if (index_slot_of(index, column, &constant) == NO_SLOT) {
             ret[column] = row < index->rows ? constant : 0;
             continue;
         }
         ret[column] = load_le64(least + 8 * slot) + above_least(packed, width[slot], i);
         packed += width[slot++] * (GROUP_ROWS / 8u);
     }
-}
-
-static void fixed_row(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
-{
-    const uint8_t *group = index_group_of(index, row), *packed = index_numbers_of(index, group);
-    const uint8_t *width = group + AT_WIDTHS, *least = group + at_least(index->slots, 0);
-    unsigned i = (unsigned)(row % GROUP_ROWS);
-
-    for (unsigned column = 0; column < n; column++) {
-        ret[column] = load_le64(least + 8 * column) + above_least(packed, width[column], i);
-        packed += width[column] * (GROUP_ROWS / 8u);
-    }
-}
-
-void index_row_start(const struct index *index, uint64_t row, unsigned n, uint64_t *ret)
-{
-    if (n > index->fixed)
-        learned_row(index, row, n, ret);
-    else
-        fixed_row(index, row, n, ret);
 }
 
 void index_row_pair(const struct index *index, uint64_t row, unsigned n, uint64_t *ret,
@@ -161,22 +135,17 @@ void index_row(const struct index *index, uint64_t row, uint64_t *ret)
     index_row_start(index, row, index->shape.columns, ret);
 }
 
-static uint64_t learned_number(const struct index *index, uint64_t row, unsigned column)
-{
-    uint64_t constant;
-    unsigned slot = index_slot_of(index, column, &constant);
-
-    if (slot != NO_SLOT)
-        return index_number_at(index, index_group_of(index, row), slot,
-                               (unsigned)(row % GROUP_ROWS));
-    return row < index->rows ? constant : 0;
-}
-
 uint64_t index_number(const struct index *index, uint64_t row, unsigned column)
 {
-    if (column >= index->fixed)
-        return learned_number(index, row, column);
-    return index_number_at(index, index_group_of(index, row), column, (unsigned)(row % GROUP_ROWS));
+    const uint8_t *group = index_group_of(index, row);
+    uint64_t constant = 0;
+    unsigned slot = column < index->fixed ? column : index_slot_of(index, column, &constant);
+
+    if (slot == NO_SLOT)
+        return row < index->rows ? constant : 0;
+    return load_le64(group + at_least(index->slots, slot)) +
+           above_least(packed_of(index, group, slot), group[AT_WIDTHS + slot],
+                       (unsigned)(row % GROUP_ROWS));
 }
 
 /* The numbers of rows [first, first + n) of the group; the slot's numbers begin at packed. */

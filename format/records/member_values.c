@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/number.h"
 
 #define FORTRAN_MOST (UINT64_C(64) << 20) /* bytes of an array whose order is changed */
 
@@ -39,7 +40,6 @@ bool member_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret)
 {
     uint64_t v = 0;
     bool negative;
-    size_t digits;
 
     while (len && strchr(" \t\r\n", bytes[len - 1]) && bytes[len - 1])
         len--;
@@ -52,10 +52,7 @@ bool member_integer_parse(const uint8_t *bytes, size_t len, int64_t *ret)
         bytes++;
         len--;
     }
-    for (digits = 0; digits < len && bytes[digits] >= '0' && bytes[digits] <= '9'; digits++)
-        if (!checked_mul(v, 10, &v) || !checked_add(v, (uint64_t)(bytes[digits] - '0'), &v))
-            return false;
-    if (!digits || digits < len || v > (uint64_t)INT64_MAX + negative)
+    if (!len || digits_parse((const char *)bytes, len, (uint64_t)INT64_MAX + negative, &v) != len)
         return false;
     *ret = negative ? (int64_t)(0 - v) : (int64_t)v;
     return true;
