@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/real.h"
 #include "base/scope.h"
 #include "format/libsvm/file.h"
 
@@ -105,19 +106,15 @@ static int load_weights(struct libsvm_file *file, struct diag *d)
 {
     const struct dmatrix_vector *v = &file->matrix->vector[DMATRIX_WEIGHTS];
     struct libsvm_side *weights = &file->side[LIBSVM_SIDE_WEIGHT];
-    AUTO_FREE uint8_t *bytes = NULL;
-    AUTO_FREE float *value = malloc(4 * v->n);
-    int r = value ? read_vector(file, v, &bytes, d) : -ENOMEM;
+    uint8_t *bytes = NULL;
+    int r = read_vector(file, v, &bytes, d);
 
-    for (uint64_t i = 0; i < v->n && r == 0; i++) {
-        uint32_t bits = load_le32(bytes + 4 * i);
-
-        memcpy(&value[i], &bits, sizeof(bits));
-    }
     if (r < 0)
         return r;
     free(weights->value);
-    weights->value = TAKE_PTR(value);
+    weights->value = (float *)(void *)bytes;
+    for (uint64_t i = 0; i < v->n; i++)
+        weights->value[i] = f4_of_bits(load_le32(bytes + 4 * i));
     weights->n = v->n;
     weights->per_group = true;
     return 0;
@@ -198,13 +195,12 @@ int libsvm_matrix_row(const struct libsvm_file *file, const uint8_t *entries, ui
     row->sorted = true;
     for (uint64_t i = 0; i < row->n; i++) {
         uint32_t index = load_le32(entries + DMATRIX_ENTRY * i);
-        uint32_t bits = load_le32(entries + DMATRIX_ENTRY * i + 4);
 
         if (index >= file->matrix->columns)
             return bad_index(file, start + DMATRIX_ENTRY * i, index, d);
         row->sorted &= !i || row->index[i - 1] <= index;
         row->index[i] = index;
-        memcpy(&row->value[i], &bits, sizeof(bits));
+        row->value[i] = f4_of_bits(load_le32(entries + DMATRIX_ENTRY * i + 4));
     }
     return 0;
 }

@@ -2,9 +2,31 @@
  * qid, x), and those of side files (weight, qid, base_margin). */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "format/libsvm/fields_parts.h"
+
+void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsigned width,
+                         uint64_t off, size_t len, uint8_t *dst)
+{
+    const uint8_t *bytes = number;
+
+    if (stored == width && step == width && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+        memcpy(dst, bytes + off, len);
+        return;
+    }
+    while (len) {
+        uint64_t v = 0;
+        uint32_t v4 = 0;
+
+        if (stored == 8)
+            memcpy(&v, bytes + off / width * step, sizeof(v));
+        else
+            memcpy(&v4, bytes + off / width * step, sizeof(v4));
+        store_le_part(v | v4, width, &off, &len, &dst);
+    }
+}
 
 /* Add the features of row i of the slab that lie in its dense bytes [from, to) to the bytes at
  * dst. */
@@ -47,44 +69,60 @@ static void copy_x(const struct field *f, const struct libsvm_slab *slab, uint64
     }
 }
 
-/* Copy bytes [off, off + len) of the slab's items. */
-static void copy_slab_items(const struct field *f, const struct libsvm_slab *slab, uint64_t off,
-                            size_t len, uint8_t *dst)
+/* The numbers of a slab that a field shows. */
+static const void *slab_numbers(const struct libsvm_slab *slab, enum libsvm_content content)
 {
-    const enum libsvm_content content = libsvm_field_of(f)->content;
-    const unsigned width = (unsigned)f->width;
-
-    if (content == LIBSVM_SHOWS_X)
-        copy_x(f, slab, off, len, dst);
-    else
-        libsvm_copy_numbers(content == LIBSVM_SHOWS_LABEL    ? (const void *)slab->label
-                            : content == LIBSVM_SHOWS_WEIGHT ? slab->weight
-                                                             : (const void *)slab->qid,
-                            width, width, width, off, len, dst);
+    return content == LIBSVM_SHOWS_LABEL     ? (const void *)slab->label
+           : content == LIBSVM_SHOWS_WEIGHT  ? slab->weight
+           : content == LIBSVM_SHOWS_QID     ? (const void *)slab->qid
+           : content == LIBSVM_SHOWS_DATA    ? (const void *)slab->value
+           : content == LIBSVM_SHOWS_INDICES ? slab->index
+                                             : slab->field;
 }
 
-static int read_items(struct read_context *rc, const struct dataset *ds, const struct field *f,
-                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
-                      struct diag *d)
+int libsvm_slabs_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      uint64_t each, const struct selection *sel, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d)
 {
+    const enum libsvm_content content = libsvm_field_of(f)->content;
+    const bool of_rows = content < LIBSVM_SHOWS_DATA;
+    const unsigned width = (unsigned)(of_rows ? f->width : each);
     AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
     int r = libsvm_view_open(&v, rc, libsvm_rows_of(ds), sel), all = r;
 
     while (len && r == 0) {
         AUTO_MEMO struct memo_thing *thing = NULL;
         const struct libsvm_slab *slab = NULL;
-        uint64_t place = off / f->item_bytes;
-        size_t n = (size_t)min_u64(len, libsvm_view_slab_end(&v, place) * f->item_bytes - off);
+        uint64_t place = off / each, end, before;
+        size_t n;
 
+        if (of_rows)
+            end = libsvm_view_slab_end(&v, place);
+        else
+            r = libsvm_view_feature_place(&v, off / each, &place, &end);
+        if (r < 0)
+            return r;
+        n = (size_t)min_u64(len, end * each - off);
         if (!missing_go_on(rc, libsvm_view_slab(&v, place, &slab, &thing, d), &all))
             break;
-        if (slab)
-            copy_slab_items(f, slab, off - slab->first * f->item_bytes, n, dst);
+        before = !slab ? 0 : (of_rows ? slab->first : slab->features_before) * each;
+        if (slab && content == LIBSVM_SHOWS_X)
+            copy_x(f, slab, off - before, n, dst);
+        else if (slab)
+            libsvm_copy_numbers(slab_numbers(slab, content), content == LIBSVM_SHOWS_QID ? 8 : 4,
+                                content == LIBSVM_SHOWS_QID ? 8 : 4, width, off - before, n, dst);
         dst += n;
         off += n;
         len -= n;
     }
     return all;
+}
+
+static int read_items(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      const struct selection *sel, uint64_t off, size_t len, uint8_t *dst,
+                      struct diag *d)
+{
+    return libsvm_slabs_read(rc, ds, f, f->item_bytes, sel, off, len, dst, d);
 }
 
 /* ---- side files ---- */

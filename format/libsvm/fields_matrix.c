@@ -11,27 +11,6 @@
 #define FORMAT_LEN  3 /* bytes of "csr" */
 #define INT32_LIMIT (UINT64_C(1) << 31)
 
-void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsigned width,
-                         uint64_t off, size_t len, uint8_t *dst)
-{
-    const uint8_t *bytes = number;
-
-    if (stored == width && step == width && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
-        memcpy(dst, bytes + off, len);
-        return;
-    }
-    while (len) {
-        uint64_t v = 0;
-        uint32_t v4 = 0;
-
-        if (stored == 8)
-            memcpy(&v, bytes + off / width * step, sizeof(v));
-        else
-            memcpy(&v4, bytes + off / width * step, sizeof(v4));
-        store_le_part(v | v4, width, &off, &len, &dst);
-    }
-}
-
 static bool by_columns(const struct field *f)
 {
     enum libsvm_offer offer = libsvm_field_of(f)->offer;
@@ -73,37 +52,6 @@ static int matrix_form(const struct dataset *ds, const struct field *f, const st
 }
 
 /* ---- rows one after another ---- */
-
-static int read_elements(struct read_context *rc, const struct dataset *ds,
-                         enum libsvm_content content, unsigned width, const struct selection *sel,
-                         uint64_t off, size_t len, uint8_t *dst, struct diag *d)
-{
-    AUTO_LIBSVM_VIEW struct libsvm_view v = {0};
-    int r = libsvm_view_open(&v, rc, libsvm_rows_of(ds), sel), all = r;
-
-    while (len && r == 0) {
-        AUTO_MEMO struct memo_thing *thing = NULL;
-        const struct libsvm_slab *slab = NULL;
-        uint64_t end, place;
-        size_t n;
-
-        r = libsvm_view_feature_place(&v, off / width, &place, &end);
-        if (r < 0)
-            return r;
-        n = (size_t)min_u64(len, end * width - off);
-        if (!missing_go_on(rc, libsvm_view_slab(&v, place, &slab, &thing, d), &all))
-            break;
-        if (slab)
-            libsvm_copy_numbers(content == LIBSVM_SHOWS_DATA      ? (const void *)slab->value
-                                : content == LIBSVM_SHOWS_INDICES ? slab->index
-                                                                  : slab->field,
-                                4, 4, width, off - slab->features_before * width, n, dst);
-        dst += n;
-        off += n;
-        len -= n;
-    }
-    return all;
-}
 
 /* The sums before each row, and over all. */
 static int read_indptr(const struct dataset *ds, unsigned width, const struct selection *sel,
@@ -155,7 +103,7 @@ static int matrix_read(struct read_context *rc, const struct dataset *ds, const 
     else if (content == LIBSVM_SHOWS_INDPTR)
         return read_indptr(ds, width, sel, off, len, dst);
     else
-        return read_elements(rc, ds, content, width, sel, off, len, dst, d);
+        return libsvm_slabs_read(rc, ds, f, width, sel, off, len, dst, d);
     return 0;
 }
 

@@ -64,6 +64,12 @@ record_item_fn libsvm_matrix_line; /* the text of a binary row */
 void libsvm_copy_numbers(const void *number, unsigned stored, size_t step, unsigned width,
                          uint64_t off, size_t len, uint8_t *dst);
 
+/* Bytes [off, off + len) of what decoded rows have of a field, of `each` bytes: of a member of the
+ * matrix for an entry, of any other for a row. As read() of struct field_ops. */
+int libsvm_slabs_read(struct read_context *rc, const struct dataset *ds, const struct field *f,
+                      uint64_t each, const struct selection *sel, uint64_t off, size_t len,
+                      uint8_t *dst, struct diag *d);
+
 /* Bytes of a member of the matrix whose columns are one after another, in elements of width bytes.
  * As read() of struct field_ops. */
 int libsvm_csc_read(struct read_context *rc, const struct dataset *ds,

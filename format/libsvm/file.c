@@ -57,10 +57,11 @@ static int libsvm_add_row(void *ctx, const struct row_place *place, uint64_t lin
 /* The end of the pass. */
 static int libsvm_end(struct libsvm_file *file)
 {
-    const struct libsvm_rounded rounded = libsvm_pass_rounded(&file->pass);
+    struct libsvm_rounded rounded = {0};
     AUTO_TEXT struct text t = {0};
 
-    file->totals = libsvm_pass_totals(&file->pass);
+    file->totals = (struct libsvm_totals){0};
+    libsvm_pass_totals(&file->pass, &file->totals, &rounded);
     libsvm_pass_release(&file->pass);
     places_end(&file->places, file->base.prepared.end);
     libsvm_rounded_note(&rounded, blob_name(file->base.blob), ". The rows in svm/ have all digits",

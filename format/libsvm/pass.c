@@ -35,22 +35,13 @@ void libsvm_pass_release(struct libsvm_pass *pass)
     pass->buffer = NULL;
 }
 
-struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass)
+void libsvm_pass_totals(const struct libsvm_pass *pass, struct libsvm_totals *totals,
+                        struct libsvm_rounded *rounded)
 {
-    struct libsvm_totals sum = {0};
-
-    for (unsigned i = 0; i < pass->threads; i++)
-        libsvm_totals_add(&sum, &pass->scan[i].totals);
-    return sum;
-}
-
-struct libsvm_rounded libsvm_pass_rounded(const struct libsvm_pass *pass)
-{
-    struct libsvm_rounded sum = {0};
-
-    for (unsigned i = 0; i < pass->threads; i++)
-        libsvm_rounded_merge(&sum, &pass->scan[i].rounded);
-    return sum;
+    for (unsigned i = 0; i < pass->threads; i++) {
+        libsvm_totals_add(totals, &pass->scan[i].totals);
+        libsvm_rounded_merge(rounded, &pass->scan[i].rounded);
+    }
 }
 
 /* A thread's part of a piece: bytes to read; then whole lines, except at the end of the file. */

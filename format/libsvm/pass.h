@@ -37,8 +37,8 @@ typedef int libsvm_row_fn(void *ctx, const struct row_place *place, uint64_t lin
  * step goes on where the last good one ended. */
 int libsvm_pass_step(struct libsvm_pass *pass, libsvm_row_fn *row, void *ctx, struct diag *d);
 
-/* The totals of all scans. */
-struct libsvm_totals libsvm_pass_totals(const struct libsvm_pass *pass);
-struct libsvm_rounded libsvm_pass_rounded(const struct libsvm_pass *pass);
+/* The totals of all scans, added to those that start as {0}. */
+void libsvm_pass_totals(const struct libsvm_pass *pass, struct libsvm_totals *totals,
+                        struct libsvm_rounded *rounded);
 
 #endif
