@@ -16,13 +16,6 @@
 #define HEADER_MATRIX 15 /* 00 'B' "FM " 4 rows 4 columns */
 #define HEADER_VECTOR 10
 
-uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_t sample)
-{
-    int join = set->column[column].join;
-
-    return join < 0 ? sample : index_number(&set->join->prepared.index, sample, (unsigned)join);
-}
-
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
                struct kaldi_cell *ret, struct diag *d)
 {

@@ -9,8 +9,6 @@
 #include "format/records/record_audio.h"
 #include "format/records/records.h"
 
-#define FIELDS_OF_COLUMN (4 * KALDI_ARRAYS_MAX + 8) /* at most */
-
 /* Not of SAMPLE_RATE and AS_PLACE. */
 static void content_view(const struct kaldi_set *set, const struct record_content *c,
                          const struct kaldi_cell *cell, struct kaldi_view *ret)
@@ -97,10 +95,12 @@ static bool content_extent(const struct dataset *ds, const struct record_content
 static void content_where(const struct dataset *ds, const struct record_content *c, uint64_t record,
                           char ret[static RECORD_WHERE])
 {
-    const struct kaldi_set *set = kaldi_set_of(ds);
+    const struct kaldi_column *column = &kaldi_set_of(ds)->column[c->column];
+    struct kaldi_cell cell;
 
-    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(set->column[c->column].table->base.blob),
-             (unsigned long long)kaldi_cell_number(set, c->column, record) + 1);
+    kaldi_cell(kaldi_set_of(ds), c->column, record, &cell, NULL);
+    snprintf(ret, RECORD_WHERE, "%s: row %llu", blob_name(column->table->base.blob),
+             (unsigned long long)cell.number + 1);
 }
 
 const struct record_ops kaldi_content_ops = {.dims = kaldi_fields_content_dims,
@@ -191,11 +191,6 @@ static void kaldi_fields_add_column(struct dataset *ds, unsigned column,
             ->unnamed = count_waves(set) == 1;
     records_add_bytes(ds, &content[AS_BYTES + KALDI_AS_STORED], table->name, "raw", "raw",
                       IN_FILE_SAMPLES | (is_opaque ? IN_TAR : 0));
-}
-
-size_t kaldi_fields_most(unsigned n)
-{
-    return (size_t)n * FIELDS_OF_COLUMN + RECORD_AUDIO_FIELDS + RECORD_KEY_FIELDS;
 }
 
 int kaldi_fields_init(struct dataset *ds, const struct format_setup *setup)

@@ -478,14 +478,13 @@ static int add_found(struct folder_files *files, struct kaldi_parts *all)
 int kaldi_folder_open(const struct format *format, struct source_file *sources, size_t n,
                       const struct format_setup *setup, struct finds *finds)
 {
-    struct folder_files files = {
-        .format = format, .file = sources, .n = n, .setup = setup, .finds = finds};
     AUTO_FREE struct found_table *found = calloc(n, sizeof(*found));
+    struct folder_files files = {
+        .format = format, .file = sources, .n = n, .setup = setup, .finds = finds, .found = found};
     AUTO_KALDI_PARTS struct kaldi_parts all = {0};
     struct diag lost = DIAG_INIT;
     int r = found ? shards_init(&all.tables, (unsigned)(2 * n)) : -ENOMEM;
 
-    files.found = found;
     if (r == 0 && is_directory(&files))
         r = open_directory(&files, &all, &lost);
     /* scp files first: archives that they name are no tables */

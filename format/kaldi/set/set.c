@@ -297,7 +297,9 @@ int kaldi_set_new(const struct format *format, const struct format_setup *setup,
 
     for (unsigned i = 0; i < n; i++)
         n_blobs += kaldi_own_files((struct kaldi_table *)parts->tables.file[i]);
-    r = dataset_new(format, &kaldi_ops, set, kaldi_fields_most(n), n_blobs, &ds);
+    r = dataset_new(format, &kaldi_ops, set,
+                    (size_t)n * KALDI_FIELDS_MOST + RECORD_AUDIO_FIELDS + RECORD_KEY_FIELDS,
+                    n_blobs, &ds);
     if (r < 0)
         return r;
     ds->memo = set->memo = setup->memo;

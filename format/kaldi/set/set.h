@@ -73,9 +73,6 @@ struct kaldi_cell {
 int kaldi_read(struct read_context *rc, const struct blob *blob, uint64_t off, size_t len,
                uint8_t *dst, struct diag *d);
 
-/* The number of a sample's row in the table of a column. */
-uint64_t kaldi_cell_number(const struct kaldi_set *set, unsigned column, uint64_t sample);
-
 /* Find the cell of a sample in a column. 0, or -EBADMSG with the reason in d: the cell cannot be
  * read; ret is set, as far as its row is known. */
 int kaldi_cell(const struct kaldi_set *set, unsigned column, uint64_t sample,
@@ -157,8 +154,8 @@ struct extent kaldi_written_span(const struct kaldi_cell *cell);
 
 /* ---- fields (format/kaldi/set/fields.c) ---- */
 
-/* The fields of n tables, at most. */
-size_t kaldi_fields_most(unsigned n);
+/* The fields of a table, at most. */
+#define KALDI_FIELDS_MOST (4 * KALDI_ARRAYS_MAX + 8)
 
 /* Fill in ds->field; the types of the tables must be known. 0 or -ENOMEM. */
 int kaldi_fields_init(struct dataset *ds, const struct format_setup *setup);
