@@ -99,6 +99,11 @@ struct prepared {
  * from every later call. After -EREMOTEIO and -EINTR the next call goes on. */
 int prepared_step(struct prepared *p, struct diag *d);
 
+static inline bool prepared_is_ready(const struct prepared *p)
+{
+    return p->state == PREPARED_READY;
+}
+
 /* ---- an index by content; any thread, once it is ready ---- */
 
 /* Is what the index says of a row to be compared with the file? */

@@ -20,8 +20,7 @@ int shards_init(struct shards *ret, unsigned n)
     s.file = calloc(n, sizeof(struct record_file *));
     s.byte = calloc((size_t)n + 1, sizeof(*s.byte));
     s.first = calloc((size_t)n + 1, sizeof(*s.first));
-    s.is_ready = calloc(n, sizeof(*s.is_ready));
-    if (!s.file || !s.byte || !s.first || !s.is_ready) {
+    if (!s.file || !s.byte || !s.first) {
         shards_release(&s);
         return -ENOMEM;
     }
@@ -44,7 +43,6 @@ void shards_release(struct shards *s)
     free(s->file);
     free(s->byte);
     free(s->first);
-    free(s->is_ready);
     *s = (struct shards){0};
 }
 
@@ -74,7 +72,7 @@ static bool shards_take_file(struct step *step, unsigned *ret)
     LOCK_SCOPE(&step->lock);
     const struct shards *s = step->s;
 
-    while (step->next < s->n && s->is_ready[step->next])
+    while (step->next < s->n && prepared_is_ready(&s->file[step->next]->prepared))
         step->next++;
     if (step->next >= s->n || step->next > step->at || step->next > s->failed_at ||
         shards_is_over(step))
@@ -87,9 +85,7 @@ static void file_stopped(struct step *step, unsigned i, int r, const struct diag
 {
     LOCK_SCOPE(&step->lock);
 
-    if (r == 1) {
-        step->s->is_ready[i] = true;
-    } else if (r < 0 && i < step->at) {
+    if (r < 0 && i < step->at) {
         step->at = i;
         step->failed = r;
         step->reason = *reason;
@@ -138,7 +134,7 @@ static void run_step(struct step *step)
 /* Count the files that are ready from the first on. */
 static void count_ready(struct shards *s)
 {
-    for (; s->ready < s->n && s->is_ready[s->ready]; s->ready++)
+    for (; s->ready < s->n && prepared_is_ready(&s->file[s->ready]->prepared); s->ready++)
         s->first[s->ready + 1] = s->first[s->ready] + s->file[s->ready]->prepared.index.rows;
 }
 
@@ -150,18 +146,15 @@ static int prepare_side_by_side(struct shards *s, struct diag *d)
                         .until = clock_monotonic(clock_or_real(s->clock)) + STEP_NS};
 
     if (s->ready == s->failed_at)
-        return diag_set(d, s->failed, "%s", diag_text(&s->reason, s->failed));
+        return prepared_step(&s->file[s->ready]->prepared, d); /* the same error again */
     lock_init(&step.lock);
     run_step(&step);
     lock_release(&step.lock);
     count_ready(s);
     if (step.at == s->ready && s->ready < s->n)
         return diag_set(d, step.failed, "%s", diag_text(&step.reason, step.failed));
-    if (step.at < s->failed_at && !blob_says_nothing(step.failed)) {
+    if (step.at < s->failed_at && !blob_says_nothing(step.failed))
         s->failed_at = step.at;
-        s->failed = step.failed;
-        s->reason = step.reason;
-    }
     return s->ready == s->n;
 }
 
@@ -179,7 +172,6 @@ int shards_prepare(struct shards *s, struct diag *d)
         r = prepared_step(&s->file[s->ready]->prepared, d);
         if (r != 1)
             return r;
-        s->is_ready[s->ready] = true;
         count_ready(s);
     }
     return 1;

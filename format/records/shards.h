@@ -27,10 +27,7 @@ struct shards {
 
     /* The preparing thread's: */
     unsigned ready;     /* files 0 .. ready - 1 are */
-    bool *is_ready;     /* [n] */
     unsigned failed_at; /* the first file that has failed for good; UINT_MAX: none has */
-    int failed;         /* -errno */
-    struct diag reason;
 
     /* Once all are ready: */
     uint64_t *first; /* [n + 1] the record that each file begins with */
