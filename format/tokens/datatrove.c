@@ -151,25 +151,20 @@ int stream_datatrove(struct source_file *file, struct datatrove_files *beside,
                         "expected a multiple of 8 bytes, the end of a document, got %llu",
                         (unsigned long long)s->index->size);
     if (s->index)
-        s->documents = (struct documents){.table = DOCUMENTS_ENDS,
-                                          .blob = s->index,
-                                          .n = s->index->size / 8,
-                                          .tokens = s->tokens,
-                                          .width = s->width};
+        s->documents = (struct documents){.table = DOCUMENTS_ENDS, .n = s->index->size / 8};
     *ret = TAKE_PTR(s);
     return 0;
 }
 
 int datatrove_prepare(struct token_stream *s, struct diag *d)
 {
-    struct documents *docs = &s->documents;
     uint64_t end;
     int r;
 
     if (!s->index)
         return 1;
     if (s->state == STREAM_DOCUMENTS)
-        return stream_check_documents(docs, &s->checked, d);
+        return stream_check_documents(s, &s->checked, d);
     r = last_end(s->index, &end, d);
     if (r < 0)
         return r;
@@ -177,11 +172,11 @@ int datatrove_prepare(struct token_stream *s, struct diag *d)
         return blob_bad(s->index, d, "byte %llu: expected an end of at most %llu tokens, got %llu",
                         (unsigned long long)(s->index->size - 8), (unsigned long long)s->tokens,
                         (unsigned long long)end);
-    docs->n = s->index->size / 8 + (end < s->tokens);
+    s->documents.n = s->index->size / 8 + (end < s->tokens);
     if (end < s->tokens)
         text_add(&s->note, "%s: %llu tokens after the last end are one more document\n",
                  blob_name(s->index), (unsigned long long)(s->tokens - end));
-    s->checked = s->index->size <= STREAM_INDEX_CHECKED ? 0 : docs->n;
+    s->checked = s->index->size <= STREAM_INDEX_CHECKED ? 0 : s->documents.n;
     s->state = STREAM_DOCUMENTS;
     return 0;
 }

@@ -15,11 +15,11 @@ enum documents_table {
     DOCUMENTS_SEQUENCES, /* i64 the sequence that each begins with (Megatron-LM) */
 };
 
+struct token_stream;
+
 struct documents {
     enum documents_table table;
-    const struct blob *blob; /* the file; not owned */
-    uint64_t n;              /* documents */
-    uint64_t tokens;         /* of the stream */
+    uint64_t n; /* documents */
 
     /* For DOCUMENTS_SEQUENCES: */
     uint64_t sequences;
@@ -28,26 +28,22 @@ struct documents {
     uint64_t n_numbers;
     bool by_sequence; /* a document is a sequence: numbers is not used */
     uint64_t base;    /* the byte of the first sequence */
-    unsigned width;   /* bytes of a token */
-    /* [sequences + 1] tokens before each, where they do not follow each other in their file;
-     * otherwise NULL: the pointers say it. Not owned. */
-    const uint64_t *before;
 };
 
 #define DOCUMENTS_AT_ONCE 512
 
-/* The tokens before documents first .. first + n - 1; number docs->n is the end of the stream. n is
- * at most DOCUMENTS_AT_ONCE. 0, or -errno with the reason in d. */
-int documents_starts(struct read_context *rc, const struct documents *docs, uint64_t first,
+/* The tokens before documents first .. first + n - 1; the number of documents is the end of the
+ * stream. n is at most DOCUMENTS_AT_ONCE. 0, or -errno with the reason in d. */
+int documents_starts(struct read_context *rc, const struct token_stream *s, uint64_t first,
                      size_t n, uint64_t *ret, struct diag *d);
 
-/* The document that has a token, which is below docs->tokens. 0, or -errno with the reason in d. */
-int documents_find(struct read_context *rc, const struct documents *docs, uint64_t token,
+/* The document that has a token of the stream. 0, or -errno with the reason in d. */
+int documents_find(struct read_context *rc, const struct token_stream *s, uint64_t token,
                    uint64_t *ret, struct diag *d);
 
 /* A walk over the boundaries after a token: each place where another document begins. */
 struct boundaries {
-    const struct documents *docs;
+    const struct token_stream *s;
     uint64_t last; /* boundary, or the token */
     uint64_t next; /* document to read; start[] has those before it */
     size_t n, i;
@@ -55,7 +51,7 @@ struct boundaries {
     uint64_t start[DOCUMENTS_AT_ONCE];
 };
 
-int boundaries_begin(struct read_context *rc, struct boundaries *ret, const struct documents *docs,
+int boundaries_begin(struct read_context *rc, struct boundaries *ret, const struct token_stream *s,
                      uint64_t token, struct diag *d);
 
 /* 1 and the next boundary, 0: none before the end of the stream; or -errno with the reason in d. */

@@ -133,7 +133,7 @@ static int cuts_begin(struct read_context *rc, struct cuts *ret, const struct wi
     ret->at = ret->next = 0;
     if (x->w->packed)
         return 0;
-    return boundaries_begin(rc, &ret->boundaries, &x->s->documents, x->one.start, d);
+    return boundaries_begin(rc, &ret->boundaries, x->s, x->one.start, d);
 }
 
 /* 0 and the next cut, or `end` if none is before; or -errno with the reason in d. */

@@ -111,14 +111,12 @@ int stream_megatron(struct source_file *file, struct blob *bin, const struct for
     if (s->index->size > HEAD + 12 * sequences + 8 * numbers)
         s->modes = HEAD + 12 * sequences + 8 * numbers;
     s->documents = (struct documents){.table = DOCUMENTS_SEQUENCES,
-                                      .blob = s->index,
                                       .n = by_sequence ? sequences : numbers - 1,
                                       .sequences = sequences,
                                       .pointers = HEAD + 4 * sequences,
                                       .numbers = HEAD + 12 * sequences,
                                       .n_numbers = numbers,
-                                      .by_sequence = by_sequence,
-                                      .width = s->width};
+                                      .by_sequence = by_sequence};
     *ret = s;
     return 0;
 }
@@ -136,20 +134,19 @@ struct pass {
 static int check_sequence(const struct token_stream *s, uint64_t i, int64_t pointer, int32_t len,
                           struct diag *d)
 {
-    const struct documents *docs = &s->documents;
     uint64_t bytes;
 
     if (len < 0)
-        return blob_bad(docs->blob, d,
+        return blob_bad(s->index, d,
                         "byte %llu: sequence %llu: expected a length of at least 0, got %d",
                         (unsigned long long)(HEAD + 4 * i), (unsigned long long)i, len);
     bytes = (uint64_t)len * s->width;
     if (pointer < 0 || (uint64_t)pointer > s->base.blob->size ||
         bytes > s->base.blob->size - (uint64_t)pointer)
-        return blob_bad(docs->blob, d,
+        return blob_bad(s->index, d,
                         "byte %llu: sequence %llu of %llu bytes: expected it inside the %llu bytes "
                         "of %s, got it at byte %lld",
-                        (unsigned long long)(docs->pointers + 8 * i), (unsigned long long)i,
+                        (unsigned long long)(s->documents.pointers + 8 * i), (unsigned long long)i,
                         (unsigned long long)bytes, (unsigned long long)s->base.blob->size,
                         blob_name(s->base.blob), (long long)pointer);
     return 0;
@@ -165,9 +162,10 @@ static int pass_piece(struct pass *pass, uint64_t first, size_t n, struct diag *
 
     if (!bytes)
         return -ENOMEM;
-    r = blob_read(READ_WAITS, docs->blob, bytes, 4 * n, HEAD + 4 * first, d);
+    r = blob_read(READ_WAITS, pass->s->index, bytes, 4 * n, HEAD + 4 * first, d);
     if (r == 0)
-        r = blob_read(READ_WAITS, docs->blob, bytes + 4 * n, 8 * n, docs->pointers + 8 * first, d);
+        r = blob_read(READ_WAITS, pass->s->index, bytes + 4 * n, 8 * n, docs->pointers + 8 * first,
+                      d);
     for (size_t i = 0; i < n && r == 0; i++) {
         int64_t pointer = (int64_t)load_le64(pointers + 8 * i);
         int32_t len = (int32_t)load_le32(bytes + 4 * i);
@@ -247,7 +245,7 @@ static int tokens_megatron_begin(struct token_stream *s, struct diag *d)
     if (r < 0)
         return r;
     docs->base = s->offset = (uint64_t)ends.first;
-    docs->tokens = s->tokens = 0;
+    s->tokens = 0;
     s->checked = 0;
     if (s->index->size <= STREAM_INDEX_CHECKED)
         r = check_last_number(s, d);
@@ -257,7 +255,6 @@ static int tokens_megatron_begin(struct token_stream *s, struct diag *d)
     if (ends.last < ends.first || (uint64_t)(ends.last - ends.first) % s->width)
         return 0;
     s->tokens = (uint64_t)(ends.last - ends.first) / s->width + (uint64_t)ends.last_len;
-    docs->tokens = s->tokens;
     s->checked = docs->n;
     s->state = STREAM_DOCUMENTS;
     return 0;
@@ -275,7 +272,7 @@ static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
         r = pass_piece(&pass, s->checked, n, d);
         s->checked += r == 0 ? n : 0;
     }
-    s->tokens = docs->tokens = pass.tokens;
+    s->tokens = pass.tokens;
     if (!pass.in_order && !s->before) { /* again, and note where each is */
         s->before = calloc((size_t)docs->sequences + 1, sizeof(*s->before));
         s->checked = s->tokens = 0;
@@ -285,9 +282,8 @@ static int tokens_megatron_go_on(struct token_stream *s, struct diag *d)
         return r;
     if (s->before) { /* put them in order */
         s->before[docs->sequences] = s->tokens;
-        docs->before = s->before;
         s->offset = 0;
-        r = scattered_blob(TAKE_PTR(s->base.blob), docs, &s->base.blob);
+        r = scattered_blob(TAKE_PTR(s->base.blob), s, &s->base.blob);
     }
     s->checked = 0;
     s->state = STREAM_DOCUMENTS;
@@ -311,7 +307,7 @@ int megatron_prepare(struct token_stream *s, struct diag *d)
         return tokens_megatron_begin(s, d);
     if (s->state == STREAM_SEQUENCES)
         return tokens_megatron_go_on(s, d);
-    r = s->checked < s->documents.n ? stream_check_documents(&s->documents, &s->checked, d) : 1;
+    r = s->checked < s->documents.n ? stream_check_documents(s, &s->checked, d) : 1;
     if (r == 1)
         note_rest(s);
     return r;

@@ -12,7 +12,7 @@ enum { SAMPLE, FULL, DOCUMENT, N_NUMBERS };
 
 static uint64_t pack_groups(const struct packing *p)
 {
-    return split_groups(&p->stream->documents) + 1;
+    return split_groups(p->stream) + 1;
 }
 
 static void pack_keep(void *impl, struct kept *k)
@@ -96,7 +96,7 @@ static void pack_forget(struct packing *p)
 static int pack_step(void *impl, struct diag *d)
 {
     struct packing *p = impl;
-    int r = split_prepare(&p->split, &p->stream->documents, p->tokens, p->tokens, pack_add, p, d);
+    int r = split_prepare(&p->split, p->stream, p->tokens, p->tokens, pack_add, p, d);
 
     if (r < 1)
         return r;
@@ -186,7 +186,7 @@ static int find_packed_piece(struct read_context *rc, const struct packing *p, u
 
     if (document >= p->stream->documents.n)
         return 0;
-    r = documents_starts(rc, &p->stream->documents, document, 2, start, d);
+    r = documents_starts(rc, p->stream, document, 2, start, d);
     if (r < 0)
         return r;
     tokens = start[1] - start[0];
@@ -243,6 +243,6 @@ int packing_find(struct read_context *rc, const struct packing *p, uint64_t numb
     ret->n = 1;
     ret->piece = &ret->one;
     ret->one.tokens = p->tokens + 1;
-    return split_place(rc, &p->split, &ret->s->documents, p->tokens, p->tokens, number - bins,
-                       &ret->one.start, d);
+    return split_place(rc, &p->split, ret->s, p->tokens, p->tokens, number - bins, &ret->one.start,
+                       d);
 }

@@ -13,7 +13,7 @@
 struct scattered {
     struct blob blob;
     struct blob *bin;
-    const struct documents *docs;
+    const struct token_stream *stream;
 };
 
 static const struct scattered *scattered_of(const struct blob *blob)
@@ -25,17 +25,17 @@ static const struct scattered *scattered_of(const struct blob *blob)
 static int find_piece(struct read_context *rc, const struct scattered *s, uint64_t off,
                       uint64_t *ret_at, uint64_t *ret_len, struct diag *d)
 {
-    const struct documents *docs = s->docs;
-    uint64_t sequence =
-        search_last_up_to(docs->before, sizeof(*docs->before), docs->sequences, off / docs->width);
-    uint64_t within = off - docs->before[sequence] * docs->width, pointer;
+    const struct token_stream *stream = s->stream;
+    uint64_t sequence = search_last_up_to(stream->before, sizeof(*stream->before),
+                                          stream->documents.sequences, off / stream->width);
+    uint64_t within = off - stream->before[sequence] * stream->width, pointer;
     uint8_t bytes[8];
-    int r = blob_read(rc, docs->blob, bytes, 8, docs->pointers + 8 * sequence, d);
+    int r = blob_read(rc, stream->index, bytes, 8, stream->documents.pointers + 8 * sequence, d);
 
     if (r < 0)
         return r;
     pointer = load_le64(bytes);
-    *ret_len = (docs->before[sequence + 1] - docs->before[sequence]) * docs->width - within;
+    *ret_len = (stream->before[sequence + 1] - stream->before[sequence]) * stream->width - within;
     if (pointer > s->bin->size || within + *ret_len > s->bin->size - pointer)
         return -ESTALE; /* it was inside when it was checked */
     *ret_at = pointer + within;
@@ -70,7 +70,7 @@ static int scattered_check(const struct blob *blob)
 {
     int r = blob_check(scattered_of(blob)->bin);
 
-    return r < 0 ? r : blob_check(scattered_of(blob)->docs->blob);
+    return r < 0 ? r : blob_check(scattered_of(blob)->stream->index);
 }
 
 static int scattered_identity(const struct blob *blob, char **ret)
@@ -86,7 +86,7 @@ static void scattered_free(struct blob *blob)
     free(blob);
 }
 
-int scattered_blob(struct blob *bin, const struct documents *docs, struct blob **ret)
+int scattered_blob(struct blob *bin, const struct token_stream *stream, struct blob **ret)
 {
     static const struct blob_ops ops = {.pread = scattered_pread,
                                         .check = scattered_check,
@@ -101,13 +101,13 @@ int scattered_blob(struct blob *bin, const struct documents *docs, struct blob *
     s->blob = (struct blob){.ops = &ops,
                             .name = strdup(blob_name(bin)),
                             .source = strdup(blob_source(bin)),
-                            .size = docs->tokens * docs->width,
+                            .size = stream->tokens * stream->width,
                             .mtime = bin->mtime,
                             .mode = bin->mode,
                             .uid = bin->uid,
                             .gid = bin->gid};
     s->bin = bin;
-    s->docs = docs;
+    s->stream = stream;
     if (!s->blob.name || !s->blob.source) {
         scattered_free(&s->blob);
         return -ENOMEM;

@@ -10,24 +10,24 @@
 #define GROUP 64
 #define STEPS 256 /* groups of a step of preparing */
 
-uint64_t split_groups(const struct documents *docs)
+uint64_t split_groups(const struct token_stream *s)
 {
-    return ceil_div(docs->n, GROUP);
+    return ceil_div(s->documents.n, GROUP);
 }
 
-int split_prepare(struct split *split, const struct documents *docs, uint64_t tokens, uint64_t step,
+int split_prepare(struct split *split, const struct token_stream *s, uint64_t tokens, uint64_t step,
                   int (*each)(void *ctx, uint64_t document, uint64_t tokens), void *ctx,
                   struct diag *d)
 {
     uint64_t start[GROUP + 1];
 
     if (!split->before)
-        split->before = calloc((size_t)split_groups(docs) + 1, sizeof(*split->before));
+        split->before = calloc((size_t)split_groups(s) + 1, sizeof(*split->before));
     if (!split->before)
         return -ENOMEM;
-    for (unsigned i = 0; i < STEPS && split->checked < docs->n; i++) {
-        size_t n = (size_t)min_u64(GROUP, docs->n - split->checked);
-        int r = documents_starts(READ_WAITS, docs, split->checked, n + 1, start, d);
+    for (unsigned i = 0; i < STEPS && split->checked < s->documents.n; i++) {
+        size_t n = (size_t)min_u64(GROUP, s->documents.n - split->checked);
+        int r = documents_starts(READ_WAITS, s, split->checked, n + 1, start, d);
 
         if (r < 0)
             return r;
@@ -39,21 +39,21 @@ int split_prepare(struct split *split, const struct documents *docs, uint64_t to
             return r;
         split->before[ceil_div(split->checked, GROUP)] = split->n;
     }
-    return split->checked >= docs->n;
+    return split->checked >= s->documents.n;
 }
 
-int split_place(struct read_context *rc, const struct split *split, const struct documents *docs,
+int split_place(struct read_context *rc, const struct split *split, const struct token_stream *s,
                 uint64_t tokens, uint64_t step, uint64_t window, uint64_t *ret_start,
                 struct diag *d)
 {
     uint64_t low =
-        search_last_up_to(split->before, sizeof(*split->before), split_groups(docs), window);
+        search_last_up_to(split->before, sizeof(*split->before), split_groups(s), window);
     uint64_t start[GROUP + 1], left;
     size_t n;
     int r;
 
-    n = (size_t)min_u64(GROUP, docs->n - low * GROUP);
-    r = documents_starts(rc, docs, low * GROUP, n + 1, start, d);
+    n = (size_t)min_u64(GROUP, s->documents.n - low * GROUP);
+    r = documents_starts(rc, s, low * GROUP, n + 1, start, d);
     if (r < 0)
         return r;
     left = window - split->before[low];
@@ -67,6 +67,6 @@ int split_place(struct read_context *rc, const struct split *split, const struct
         left -= here;
     }
     return diag_set(d, -ESTALE, "%s: documents %llu to %llu: expected as many tokens as at first",
-                    blob_name(docs->blob), (unsigned long long)(low * GROUP),
+                    blob_name(s->index), (unsigned long long)(low * GROUP),
                     (unsigned long long)(low * GROUP + n));
 }

@@ -44,7 +44,7 @@ static int stream_step(void *impl, struct diag *d)
     for (unsigned i = 0; i < STEP && r == 1 && s->next < docs->n; i++) {
         size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE, docs->n - s->next);
 
-        r = documents_starts(READ_WAITS, docs, s->next, n, start, d);
+        r = documents_starts(READ_WAITS, s, s->next, n, start, d);
         for (size_t k = 0; k < n && r == 0; k++)
             r = index_add(s->base.prepared.builder, NULL, 0, &start[k]);
         if (r < 0)
@@ -112,19 +112,19 @@ int stream_fixed(enum token_layout layout, struct blob *blob, enum dtype dtype, 
     return 0;
 }
 
-int stream_check_documents(const struct documents *docs, uint64_t *checked, struct diag *d)
+int stream_check_documents(const struct token_stream *s, uint64_t *checked, struct diag *d)
 {
     uint64_t start[DOCUMENTS_AT_ONCE];
 
-    for (unsigned i = 0; i < 128 && *checked < docs->n; i++) {
-        size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE - 1, docs->n - *checked);
-        int r = documents_starts(READ_WAITS, docs, *checked, n + 1, start, d);
+    for (unsigned i = 0; i < 128 && *checked < s->documents.n; i++) {
+        size_t n = (size_t)min_u64(DOCUMENTS_AT_ONCE - 1, s->documents.n - *checked);
+        int r = documents_starts(READ_WAITS, s, *checked, n + 1, start, d);
 
         if (r < 0)
             return r;
         *checked += n;
     }
-    return *checked >= docs->n;
+    return *checked >= s->documents.n;
 }
 
 int stream_prepare(struct token_stream *s, struct diag *d)
@@ -179,7 +179,7 @@ int stream_check(void *stream, struct diag *d)
     int r = token_programs[s->layout].check ? token_programs[s->layout].check(s, d) : 0;
 
     while (r == 0 && s->documents.table != DOCUMENTS_NONE)
-        r = stream_check_documents(&s->documents, &checked, d);
+        r = stream_check_documents(s, &checked, d);
     if (r >= 0)
         r = stream_largest(s, s->tokens, &s->largest, d);
     s->has_largest = r == 0;

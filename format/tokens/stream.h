@@ -53,8 +53,10 @@ struct token_stream {
     /* Private: */
     enum { STREAM_NEW, STREAM_SEQUENCES, STREAM_DOCUMENTS, STREAM_READY } state;
     uint64_t checked; /* sequences, or documents, that the pass has seen */
-    uint64_t *before; /* [sequences + 1] tokens before each, if they are not in order in blob */
-    uint64_t next;    /* document, while the index is made */
+    /* [sequences + 1] tokens before each, where they do not follow each other in their file;
+     * otherwise NULL: the pointers of documents say it. */
+    uint64_t *before;
+    uint64_t next; /* document, while the index is made */
     struct record_column column[STREAM_COLUMNS];
 };
 
@@ -131,13 +133,13 @@ int megatron_check(const struct token_stream *s, struct diag *d);
 
 /* Check that documents follow each other, from *checked on, a step further. 1: all do, 0: not yet,
  * or -errno with the reason in d. */
-int stream_check_documents(const struct documents *docs, uint64_t *checked, struct diag *d);
+int stream_check_documents(const struct token_stream *s, uint64_t *checked, struct diag *d);
 
 bool megatron_starts(const uint8_t *head, size_t len);
 bool llmc_starts(const uint8_t *head, size_t len);
 
 /* A blob of the sequences of a Megatron file in their order, where the file has another. Takes over
- * the file's, also on error; docs, which has `before`, outlives it. 0 or -ENOMEM. */
-int scattered_blob(struct blob *bin, const struct documents *docs, struct blob **ret);
+ * the file's, also on error; the stream, which has `before`, outlives it. 0 or -ENOMEM. */
+int scattered_blob(struct blob *bin, const struct token_stream *s, struct blob **ret);
 
 #endif

@@ -23,7 +23,7 @@ int window_find(struct read_context *rc, const struct dataset *ds, uint64_t samp
     if (w->packed)
         return packing_find(rc, ret->s->packing, number, ret, d);
     ret->one = (struct piece){number * w->step, w->tokens + 1};
-    return w->split ? split_place(rc, &w->split[i], &ret->s->documents, w->tokens, w->step, number,
+    return w->split ? split_place(rc, &w->split[i], ret->s, w->tokens, w->step, number,
                                   &ret->one.start, d)
                     : 0;
 }
@@ -113,8 +113,7 @@ static int windows_prepare(struct dataset *ds, struct diag *d)
         if (r == 1 && w->packed)
             r = prepared_step(&s->packing->prepared, d);
         else if (r == 1 && w->split)
-            r = split_prepare(&w->split[w->ready], &s->documents, w->tokens, w->step, NULL, NULL,
-                              d);
+            r = split_prepare(&w->split[w->ready], s, w->tokens, w->step, NULL, NULL, d);
         if (r < 1)
             return r;
         w->ready++;

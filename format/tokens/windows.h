@@ -79,16 +79,16 @@ static inline bool windows_by_document(const struct windows *w)
 int windows_add_fields(struct dataset *ds);
 
 /* Documents are looked at in groups; how many there are. */
-uint64_t split_groups(const struct documents *docs);
+uint64_t split_groups(const struct token_stream *s);
 
 /* Prepare the windows inside documents a step further. each() gets each document, when its windows
  * are counted; 0 or -errno. NULL: ignored. 1: ready, 0: not yet, or -errno with the reason in d. */
-int split_prepare(struct split *split, const struct documents *docs, uint64_t tokens, uint64_t step,
+int split_prepare(struct split *split, const struct token_stream *s, uint64_t tokens, uint64_t step,
                   int (*each)(void *ctx, uint64_t document, uint64_t tokens), void *ctx,
                   struct diag *d);
 
 /* The token that a window inside a document begins with. */
-int split_place(struct read_context *rc, const struct split *split, const struct documents *docs,
+int split_place(struct read_context *rc, const struct split *split, const struct token_stream *s,
                 uint64_t tokens, uint64_t step, uint64_t window, uint64_t *ret_start,
                 struct diag *d);
 

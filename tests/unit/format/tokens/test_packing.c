@@ -35,8 +35,7 @@ static void fixture_init(struct fixture *f, const uint64_t *length, size_t n)
     f->s.index = memory_blob_new("x.ds.index", (const uint8_t *)f->ends, 8 * n, 8 * n, NULL);
     assert_true(f->s.base.blob && f->s.index);
     f->s.tokens = tokens;
-    f->s.documents =
-        (struct documents){.table = DOCUMENTS_ENDS, .blob = f->s.index, .n = n, .tokens = tokens};
+    f->s.documents = (struct documents){.table = DOCUMENTS_ENDS, .n = n};
 }
 
 static void fixture_release(struct fixture *f)
