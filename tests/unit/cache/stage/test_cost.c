@@ -1292,6 +1292,8 @@ static void test_others__their_blocks__looked_at(void **state)
     assert_int_equal(s[0].stage->options.retry_limit_s, 30);
     stage_limit_retry(s[0].stage, 7);
     assert_int_equal(s[0].stage->options.retry_limit_s, 7);
+    stage_read_no_ahead(s[0].stage);
+    assert_true(s[0].stage->options.no_ahead);
     file_put(file);
     file_put(other);
     stage_fixture_close(&s[1]);
