@@ -258,7 +258,7 @@ static const struct parquet_node *columns_innermost(const struct parquet_node *n
 }
 
 /* Lists of numbers as an array. false: it is none. */
-static bool columns_make_array(const struct columns_making *m, const struct parquet_node *inner,
+static bool columns_make_array(struct columns_making *m, const struct parquet_node *inner,
                                struct parquet_column *c)
 {
     if (inner->type < 0 || inner->logical == LOGICAL_NULL || c->as.ndim > RECORD_AXES ||
@@ -270,6 +270,8 @@ static bool columns_make_array(const struct columns_making *m, const struct parq
     if (!c->width || c->width != dtype_info(c->as.dtype)->bytes || parquet_is_raw(inner))
         return false;
     if (!parquet_hub_shape(m->feature, c->as.ndim, c->as.dim)) {
+        if (json_object_get(m->feature, "shape"))
+            columns_note(m, ": its shape is ignored: ", "expected the axes of its lists");
         if (c->as.ndim > 1)
             return false;
         c->as.dim[0] = DIM_VARIES;
@@ -314,9 +316,10 @@ static int columns_add_node(struct columns_making *m, const struct parquet_node 
 {
     const struct parquet_node *media = columns_media(node), *child = node + 1;
     size_t len = strlen(m->path);
+    unsigned ndim;
     int r = 0;
 
-    if (node->logical == LOGICAL_VARIANT) {
+    if (columns_innermost(node, &ndim)->logical == LOGICAL_VARIANT) {
         columns_note(m, " is ignored: ", "VARIANT is not read");
         return 0;
     }

@@ -16,7 +16,7 @@ from parquet_model import BOOLEAN, BYTES, DOUBLE, FIXED, FLOAT, GZIP, INT32, INT
 from servers import Nginx
 
 UTF8, LIST, MAP, DATE, INT8, DECIMAL, MILLIS, MICROS = 0, 3, 1, 6, 15, 5, 9, 10
-FLOAT16, NOTHING = thrift((15, 12, thrift())), thrift((11, 12, thrift()))
+FLOAT16, NOTHING, VARIANT = (thrift((member, 12, thrift())) for member in (15, 11, 16))
 N = 23
 JPEG = b"\xff\xd8\xff\xe0" + b"picture"
 WAV = b"RIFF\0\0\0\0WAVEfmt "
@@ -46,9 +46,11 @@ NODES = [
     ("when", "required", [("list", "repeated", [("element", "required", INT64, {"converted": MILLIS})])], {"converted": LIST}),
     ("none", "required", [("list", "repeated", [("element", "optional", INT32, {"logical": NOTHING})])], {"converted": LIST}),
     ("odd", "required", INT64, {"converted": UTF8}),
+    ("variants", "required", [("list", "repeated", [("element", "required", [
+        ("metadata", "required", BYTES), ("value", "required", BYTES)], {"logical": VARIANT})])], {"converted": LIST}),
 ]
 FEATURES = {"gone": {"_type": "Value"}, "i1": {"_type": "ClassLabel", "names": ["no"]}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}, "image": {"_type": "Image"},
-            "grid": {"_type": "Array2D", "shape": [2, 3], "dtype": "float32"}}
+            "grid": {"_type": "Array2D", "shape": [2, 3], "dtype": "float32"}, "when": {"_type": "Array2D", "shape": [1, 2]}}
 METADATA = {"huggingface": json.dumps({"info": {"features": FEATURES}})}
 
 
@@ -78,7 +80,8 @@ def row(i):
         "turns": wrap(turns and [{"role": r.encode(), "n": n} for r, n in turns] if turns is not None else None),
         "map": None if table is None else {"key_value": [{"key": k.encode(), "value": v} for k, v in table.items()]},
         "s": s, "clips": wrap(clips), "half": wrap([np.float16(i / 4).tobytes(), None]), "one": bytes([i]), "ones": wrap([bytes([i]), None]),
-        "when": wrap([i] * (i % 3)), "none": wrap([None] * (i % 3)), "odd": i}
+        "when": wrap([i] * (i % 3)), "none": wrap([None] * (i % 3)), "odd": i,
+        "variants": wrap([{"metadata": b"\1\0\0", "value": b"\0"}])}
     want = {
         "i": np.int64(i * 10 ** 15), "ni": np.int32(-i), "f": np.float32(np.nan if i == 2 else i / 8), "full": np.int32(i),
         "b": np.bool_(i % 2), "i1": np.int8(i - 9), "day": np.int32(20000 + i), "fix": np.array([i, 2, 3], np.uint8),
@@ -186,7 +189,7 @@ with mounted():
     equal(about["times"], {"day": {"unit": "day", "utc": False}, "old": {"unit": "us", "utc": False},
                            "when": {"unit": "ms", "utc": True}}, "times")
     contains(str(about["notes"]), "'i1': its names of classes are ignored", "'huggingface' that are missing: 1",
-             "'odd' has a logical type that is not read",
+             "'odd' has a logical type that is not read", "'variants' is ignored: VARIANT", "'when': its shape is ignored",
              "'image': values without bytes, whose paths are never opened: 1")
     equal(about["written_by"], "by hand", "writer")
     equal([f["shape"] for f in about["fields"] if f["name"] == "grid"], [[2, 3]], "grid")
