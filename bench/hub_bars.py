@@ -35,7 +35,8 @@ def zstd(data):
     library.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
     library.ZSTD_compress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
     out = ctypes.create_string_buffer(library.ZSTD_compressBound(len(data)))
-    return out.raw[:library.ZSTD_compress(out, len(out), data, len(data), 1)]
+    size = library.ZSTD_compress(out, len(out), data, len(data), 1)
+    return out.raw[:size]
 
 
 # ---- Parquet, required columns, made fast ----
@@ -103,7 +104,7 @@ def write_numbers(path, rows, columns, group, page_rows):
 def read_epoch(plan):
     """Seconds and bytes of an epoch through a new mount."""
     with mount(SOURCE) as daemon:
-        return read_files(f"{dataset(daemon.at)}/batches/{plan}/epoch=0/npz")
+        return read_files(f"{dataset(daemon.at)}/batches/{plan}/npz")
 
 
 def bar_parquet_pictures():
@@ -117,7 +118,7 @@ def bar_parquet_pictures():
         used = dict.fromkeys(r // PAGE_ROWS for r in rows)  # in the order of their first row
         ranges = "".join(f"{pages[p][1]} {pages[p][2]}\n" for p in used)
         theirs.append(program("frames", path, input=ranges)[0] / 1e6)
-        took, size = read_epoch(f"batch={BATCH},seed={i}")
+        took, size = read_epoch(f"batch={BATCH},seed={i}/epoch=0")
         equal(size > PICTURES * PICTURE, True, "bytes of the epoch")
         ours.append(took)
     size = PICTURES * PICTURE
@@ -199,7 +200,7 @@ def bar_packed():
         empty(CACHE)
         begin = time.monotonic()
         with mount(SOURCE, f"cache_dir={CACHE}") as daemon:
-            folder = f"{dataset(daemon.at)}/batches/batch=1024/epoch=0/npz"
+            folder = f"{dataset(daemon.at)}/batches/batch=1024/npz"
             read_files(folder, 1)
             first.append(time.monotonic() - begin)
             read_files(folder)
@@ -237,7 +238,7 @@ def bar_mds():
     parts = "".join(f"{at} {min(1 << 20, each - at)}\n" for at in range(0, each, 1 << 20))
     for i in range(ROUNDS):
         theirs.append(sum(program("ranges", path, input=parts)[0] for path in paths) / 1e6)
-        ours.append(read_epoch(f"batch={BATCH},seed={i}")[0])
+        ours.append(read_epoch(f"batch={BATCH},seed={i}/epoch=0")[0])
     row("MDS, shuffled", mb_per_s(size, ours), f"shards in order {mb_per_s(size, theirs)}", ratio(theirs, ours), ">=", 0.7)
 
 
