@@ -32,7 +32,7 @@ static void collect_partner(struct set *set, const struct pair *pair, size_t fil
 /* Unless two targets of one input have the same extension, texts are called by it alone. */
 static void collect_shorten_roles(struct set *set)
 {
-    for (size_t i = 0; i < set->claim->n_roles && !set->s->long_names; i++) {
+    for (size_t i = 0; i < set->claim->n_roles && !pairs_have_long_names(set); i++) {
         char *name = set->claim->role_name[i], *ext = strrchr(name, '.');
 
         if (set->is_text[i])

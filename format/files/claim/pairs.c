@@ -180,6 +180,18 @@ void pairs_add(struct search *s, uint32_t input, struct pair pair)
     s->info[input].pairs = added;
 }
 
+/* Two targets of an input have one extension: so fields have long names in the folder that it is
+ * in, and that its splits are in. */
+static void pairs_lengthen_names(struct search *s, uint32_t input)
+{
+    uint32_t folder = input ? s->info[input].above : input;
+
+    for (uint32_t i = folder; i != NO_FOLDER; i = s->info[i].above)
+        if (s->info[i].above != NO_FOLDER && words_name_split(folder_name(s, i)))
+            folder = s->info[i].above;
+    s->info[folder].long_names = true;
+}
+
 /* The files of a target belong to those of an input. */
 static void pairs_found(struct search *s, uint32_t input, uint32_t target,
                         const struct belonging *belonging)
@@ -196,7 +208,8 @@ static void pairs_found(struct search *s, uint32_t input, uint32_t target,
     for (size_t i = 0; belonging->ext && i + 1 < sizeof(pair.ext) && belonging->ext[i + 1]; i++)
         pair.ext[i] = (char)tolower((unsigned char)belonging->ext[i + 1]);
     for (const struct pair *other = s->info[input].pairs; other; other = other->next)
-        s->long_names = s->long_names || (*pair.ext && !strcmp(other->ext, pair.ext));
+        if (*pair.ext && !strcmp(other->ext, pair.ext))
+            pairs_lengthen_names(s, input);
     s->failed = s->failed || !end;
     if (!s->failed)
         pairs_add(s, input, pair);

@@ -86,3 +86,13 @@ void pairs_add_notes(const struct search *s, struct set *set)
         }
     }
 }
+
+bool pairs_have_long_names(const struct set *set)
+{
+    const struct folder_info *info = set->s->info;
+    uint32_t folder = set->root;
+
+    while (!info[folder].long_names && info[folder].above != NO_FOLDER)
+        folder = info[folder].above;
+    return info[folder].long_names;
+}

@@ -59,6 +59,7 @@ struct folder_info {
     uint32_t above;     /* the folder that it is in; NO_FOLDER: none */
     struct pair *pairs; /* of which it is the input */
     uint32_t bare;      /* its files belong to the pictures, but have no extensions; 0: none */
+    bool long_names;    /* two targets of an input in it, or in its splits, have one extension */
     bool is_target;     /* it is the target of a pair: nothing else is looked for in it */
     bool is_role;       /* it is called by its role alone: datasets in it are not called by it */
     size_t first, last;
@@ -111,7 +112,6 @@ struct search {
     size_t n_sets;
     struct recipe **recipe; /* [n_recipes] owned, until all sets are collections */
     size_t n_recipes;
-    bool long_names;          /* two targets of one input have the same extension */
     bool by_mic;              /* sounds of one stem, except the microphone, are a sample */
     struct folder_info *info; /* [n_folders] */
     struct claims *claims;
@@ -257,6 +257,9 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
 
 /* Say of a set what belongs to its pictures, where names of its folders do not. */
 void pairs_add_notes(const struct search *s, struct set *set);
+
+/* Do two texts of its pictures, or of those of another split, have the same extension? */
+bool pairs_have_long_names(const struct set *set);
 
 /* ---- folders.c ---- */
 

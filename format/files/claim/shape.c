@@ -196,7 +196,8 @@ static const char *shape_field_name(const struct shape *shape, unsigned role)
 {
     const char *name = shape->set->claim->role_name[role - 1], *dot = strrchr(name, '.');
 
-    return shape->set->is_text[role - 1] && !shape->s->long_names && dot ? dot + 1 : name;
+    return shape->set->is_text[role - 1] && !pairs_have_long_names(shape->set) && dot ? dot + 1
+                                                                                      : name;
 }
 
 static void shape_add_partner(struct shape *shape, size_t picture, size_t file, unsigned role)

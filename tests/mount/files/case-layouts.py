@@ -412,6 +412,12 @@ layout("yolo-beside", "obj_train_data/{a,b}.jpg",
         "train.txt": rows("data/obj_train_data/a.jpg", "data/obj_train_data/b.jpg")},
        info={"obj_train_data": {"class_names": {"0": "cat", "1": "dog"}}})
 
+# Two datasets: fields of one need the names of folders.
+layout("kitti-and-yolo", "kitti/training/image_2/{1,2}.png kitti/testing/image_2/3.png yolo/images/{1,2}.jpg",
+       {"kitti/training": (2, "png,label_2.txt,calib.txt"), "kitti/testing": (1, "png,calib.txt"), "yolo": (2, "jpg,txt,boxes")},
+       {f"kitti/{n}.txt": "P0: 7.2\n" for n in ("training/calib/1", "training/calib/2", "training/label_2/1", "testing/calib/3")} |
+       {f"yolo/labels/{n}.txt": "0 0.5 0.5 0.1 0.1\n" for n in (1, 2)})
+
 # Classes of the folders and of the boxes.
 layout("indoor67", "Images/{airport_inside/airport_inside_0001,airport_inside/a2,bakery/1}.jpg",
        {"all": (3, "jpg,xml,boxes", {"airport_inside": "airport_inside_0001, a2", "bakery": "1"}, {"1": VOC_BOX | {"box_label": [0]}})},
