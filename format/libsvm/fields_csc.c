@@ -141,7 +141,8 @@ static int make_matrix(void *ctx, void **ret, size_t *ret_size)
         return r;
     }
     for (uint64_t c = 0; c < w->features && w->by_value; c++)
-        qsort(m->cell + m->end[c], m->end[c + 1] - m->end[c], sizeof(*m->cell), compare_cells);
+        if (m->end[c + 1] - m->end[c] > 1) /* of millions of columns most have no cell, or one */
+            qsort(m->cell + m->end[c], m->end[c + 1] - m->end[c], sizeof(*m->cell), compare_cells);
     *ret = m;
     *ret_size = sizeof(*m) + bytes;
     return 0;
