@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
     /* The daemon has many threads: return large blocks to the system when they are freed. Those of
      * a record or a picture come again and again: new memory costs a page fault for each 4 KiB. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 2 << 20);
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
     mallopt(M_ARENA_MAX, 2);
 
