@@ -41,7 +41,7 @@ const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scop
     return NULL;
 }
 
-/* Of a file too large for memory, which no dataset of a test can make: why not. AddressSanitizer
+/* Why a file that is too large for memory, as no dataset of a test makes, cannot be read. AddressSanitizer
  * marks what is allocated, byte for byte. */
 static int find_reason(struct read_context *rc, struct layout *l)
 {
