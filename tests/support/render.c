@@ -41,8 +41,8 @@ const struct file_kind *find_file_kind(const struct dataset *ds, enum scope scop
     return NULL;
 }
 
-/* Why a file that is too large for memory, as no dataset of a test makes, cannot be read. AddressSanitizer
- * marks what is allocated, byte for byte. */
+/* Why a file that is too large for memory, as no dataset of a test makes, cannot be read.
+ * AddressSanitizer marks what is allocated, byte for byte. */
 static int find_reason(struct read_context *rc, struct layout *l)
 {
     uint8_t piece[4096];
