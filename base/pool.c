@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/thread.h"
 
 #define HELPERS_MAX 8
 
@@ -125,7 +126,7 @@ static void start_locked(struct pool *pool)
 
     pool->started = true;
     while (pool->helpers < HELPERS_MAX && (long)pool->helpers + 1 < processors &&
-           pthread_create(&pool->helper[pool->helpers], NULL, helper_main, pool) == 0)
+           thread_start(&pool->helper[pool->helpers], helper_main, pool) == 0)
         pool->helpers++;
 }
 

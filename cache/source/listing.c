@@ -192,13 +192,19 @@ static int scan_name(const struct scan *scan, const struct level *level, uint32_
                : 0;
 }
 
+/* By bytes: alphasort() compares as the locale of the process does. */
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static int read_names(const struct scan *scan, const struct level *level, struct names *ret,
                       struct diag *d)
 {
     AUTO_CLOSE int fd = open(level->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r =
         fd < 0 ? -errno : within_check(&scan->source->within, fd, level->path, level->folder, d);
-    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, alphasort);
+    int n = r < 0 ? 0 : scandirat(fd, ".", &ret->entry, listing_shows, compare_names);
 
     if (n < 0)
         r = -errno;

@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/text.h"
 #include "cache/source/joined.h"
 #include "cache/source/remote.h"
@@ -108,6 +107,13 @@ static const struct shared_table *table_of(struct shared_index *shared)
 
 /* ---- is an index there good? ---- */
 
+/* Was the file written after the indexes? It may have been changed in place. */
+static bool is_newer(const struct timespec *written, const struct timespec *a)
+{
+    return written->tv_sec && (a->tv_sec > written->tv_sec ||
+                               (a->tv_sec == written->tv_sec && a->tv_nsec > written->tv_nsec));
+}
+
 struct judging {
     struct shared_index *shared;
     const struct shared_table *table;
@@ -119,10 +125,9 @@ struct judging {
 static int judge_content(struct judging *j, const struct shared_line *line, const struct blob *blob,
                          bool same_time, char ret[static DIGEST_TEXT_SIZE])
 {
-    int64_t written = timespec_ns(&j->table->written);
     int r;
 
-    if (!same_time && written && timespec_ns(&blob->mtime) > written) { /* changed in place? */
+    if (!same_time && is_newer(&j->table->written, &blob->mtime)) {
         leave_aside(j->shared, "an index", line->name,
                     " is newer than " SHARED_INDEX_TABLE " (of a copy, touch that)");
         return -ENOENT;

@@ -1,12 +1,12 @@
 #include "format/libsvm/pass.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/thread.h"
 
 #define PIECE (8u << 20)   /* bytes read at once */
 #define SLICE (256u << 10) /* bytes scanned at once: with their masks they fit into a CPU cache */
@@ -65,7 +65,7 @@ static int run_together(struct part *part, unsigned n, void *(*work)(void *part)
     int r = 0;
 
     for (unsigned i = 1; i < n; i++)
-        runs[i] = pthread_create(&id[i], NULL, work, &part[i]) == 0;
+        runs[i] = thread_start(&id[i], work, &part[i]) == 0;
     for (unsigned i = 0; i < n; i++) {
         if (runs[i])
             pthread_join(id[i], NULL);

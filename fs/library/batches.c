@@ -165,6 +165,7 @@ PUBLIC struct epochfs_batches *epochfs_batches_open(struct epochfs *fs,
                                                     const struct epochfs_plan *plan,
                                                     struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     const struct epochfs_plan how = plan ? batches_plan(plan) : (struct epochfs_plan){0};
     struct epochfs_batches *b;
     struct diag d = DIAG_INIT;
@@ -289,6 +290,7 @@ PUBLIC int epochfs_batches_arrays(struct epochfs_batches *b, uint64_t k,
                                   int (*each)(void *ctx, const struct epochfs_array *array),
                                   void *ctx, struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     AUTO_BATCH_ARRAYS struct batch_arrays arrays = {0};
     struct epochfs_batch *batch = NULL;
     struct diag d = DIAG_INIT;
@@ -329,6 +331,7 @@ static int batches_check_memory(const struct batch_arrays *arrays, void *const *
 PUBLIC int epochfs_batches_read(struct epochfs_batches *b, uint64_t k, void *const *memory,
                                 const size_t *size, size_t n, struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     AUTO_BATCH_ARRAYS struct batch_arrays arrays = {0};
     struct diag d = DIAG_INIT;
     int r;
@@ -348,6 +351,7 @@ PUBLIC int epochfs_batches_read(struct epochfs_batches *b, uint64_t k, void *con
 PUBLIC struct epochfs_batch *epochfs_batches_take(struct epochfs_batches *b, uint64_t k,
                                                   struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct epochfs_batch *batch = NULL;
     struct diag d = DIAG_INIT;
     int r;

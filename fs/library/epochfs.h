@@ -14,6 +14,9 @@
  * epochfs_batch_give(), which end what other threads may not use at that time. Several sources may
  * be open at once.
  *
+ * Locale. A program may set any: during a call its thread has that of C, also in functions that are
+ * called back.
+ *
  * Closing. Do not use a source, or its batches, after epochfs_close(). In the thread that has
  * closed it, such a call is an assertion that fails (SIGABRT) where the library was built without
  * NDEBUG, and an error, ESHUTDOWN, where it was built with it, as what is installed is. Other

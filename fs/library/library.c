@@ -144,6 +144,7 @@ static void library_release(struct epochfs *fs)
 PUBLIC struct epochfs *epochfs_open(const char *source, const char *options,
                                     struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct epochfs *fs = source ? calloc(1, sizeof(*fs)) : NULL;
     struct diag d = DIAG_INIT;
     int r;
@@ -177,6 +178,7 @@ PUBLIC struct epochfs *epochfs_open(const char *source, const char *options,
 
 PUBLIC int epochfs_close(struct epochfs *fs, struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     if (library_enter(fs, error) < 0)
         return -1;
     lock_take(&fs->lock);
@@ -255,6 +257,7 @@ static int library_stat(struct epochfs *fs, const char *path, struct stat *st, s
 PUBLIC int epochfs_stat(struct epochfs *fs, const char *path, struct epochfs_stat *ret,
                         struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct diag d = DIAG_INIT;
     struct epochfs_stat found = {0};
     struct stat st;
@@ -316,6 +319,7 @@ PUBLIC int epochfs_list(struct epochfs *fs, const char *path,
                         int (*each)(void *ctx, const char *name), void *ctx,
                         struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct diag d = DIAG_INIT;
     struct node node;
     int r;
@@ -382,6 +386,7 @@ static int library_read(struct library_read *read, const char *path, struct diag
 PUBLIC int64_t epochfs_read(struct epochfs *fs, const char *path, uint64_t offset, void *memory,
                             size_t size, struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct diag d = DIAG_INIT;
     struct library_read read = {.fs = fs, .off = offset, .len = size, .dst = memory};
     int r;
@@ -404,6 +409,7 @@ PUBLIC int64_t epochfs_read(struct epochfs *fs, const char *path, uint64_t offse
 PUBLIC int epochfs_notes(struct epochfs *fs, int (*each)(void *ctx, const char *line), void *ctx,
                          struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     AUTO_FREE char *copy = NULL;
     char *next, *line;
 
@@ -460,6 +466,7 @@ static int library_attribute(struct library_attribute *a, const char *path, cons
 PUBLIC int64_t epochfs_attribute(struct epochfs *fs, const char *path, const char *name,
                                  void *memory, size_t size, struct epochfs_error *error)
 {
+    C_LOCALE_SCOPE();
     struct library_attribute a = {.fs = fs};
     struct diag d = DIAG_INIT;
     int64_t len = 0;

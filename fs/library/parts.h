@@ -10,6 +10,7 @@
 
 #include "base/lock.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "fs/engine/engine.h"
 #include "fs/engine/opened.h"
 #include "fs/library/epochfs.h"
