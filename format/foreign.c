@@ -136,7 +136,7 @@ static bool is_long_json(const struct probed_file *file)
 /* Its head is not that of an archive. */
 static bool is_named_zip(const struct probed_file *file)
 {
-    return text_ends_with(file->name, ".zip");
+    return text_ends_with(file->name, ".zip") && file->len && *file->head; /* 0: never written */
 }
 
 /* How often the separator is in the line, outside quotes. */
@@ -327,15 +327,15 @@ static const struct foreign_type foreign_types[] = {
      NULL,
      .test = is_long_json},
     {{"JSON", "Write an object per line (JSON lines)", false}, NULL, .test = is_json},
-    {{"no zip archive, or one with bytes before it (a program that unpacks itself)", UNPACK, false},
-     NULL,
-     .test = is_named_zip},
     {{"a table with `::` between its cells", "Make CSV of it: sed 's/::/,/g' FILE >FILE.csv",
       false},
      NULL,
      .test = is_double_colon},
     {{"CSV that is not of numbers", TABLE, false}, NULL, .test = is_csv},
     {{"TSV that is not of numbers", TABLE, false}, NULL, .test = is_tsv},
+    {{"no zip archive, or one with bytes before it (a program that unpacks itself)", UNPACK, false},
+     NULL,
+     .test = is_named_zip},
 };
 
 static const struct foreign_type *foreign_find_type(const struct probed_file *file)

@@ -18,7 +18,7 @@ void layout_init(struct layout *l, const struct dataset *ds, const struct select
     l->held = 0;
     l->made = NULL;
     l->made_size = 0;
-    l->is_whole = false;
+    l->is_making = l->is_whole = false;
     l->n_used = 0;
     l->n_parts = 0;
     l->capacity = ARRAY_LEN(l->inside_part);
@@ -266,9 +266,11 @@ static bool note_used(struct read_context *rc, struct layout *l)
     if (!l->made || !l->made_size)
         return l->made;
     l->n_used = used_noted(rc, l->used);
-    if (l->n_used == LAYOUT_USED)
+    if (l->n_used < LAYOUT_USED)
+        return true;
+    if (!l->is_making) /* a part that needs a checksum of others asks in the middle of it */
         drop_made(l);
-    return l->made;
+    return false;
 }
 
 int layout_make(struct read_context *rc, struct layout *l, struct diag *d)
@@ -278,7 +280,9 @@ int layout_make(struct read_context *rc, struct layout *l, struct diag *d)
     if (l->size > LAYOUT_MADE_BYTES)
         return -EFBIG;
     layout_make_room(rc, l);
+    l->is_making = true;
     r = l->made ? layout_read_parts(rc, l, 0, (size_t)l->size, l->made, d) : -ENOMEM;
+    l->is_making = false;
     if (r == 0)
         r = blob_verify_used(rc, d);
     if (r == 0 && !note_used(rc, l))

@@ -67,6 +67,7 @@ struct layout {
     size_t held;                    /* bytes of memory that it owns: literal bytes, part, made */
     uint8_t *made;                  /* [size] the file as far as checksums needed it; NULL: none */
     size_t made_size;               /* bytes of memory there; 0: it is the buffer of a caller */
+    bool is_making;                 /* layout_make() writes to made, which stays until it ends */
     bool is_whole;                  /* all of the file is made: the layout is constant */
     const struct blob *used[LAYOUT_USED]; /* [n_used] what made was read from: each read of it */
     unsigned n_used;                      /* checks that these are the versions they were */

@@ -283,11 +283,16 @@ static int parquet_joins(const void *p, const void *other, struct diag *d)
                             a->n_columns, first, b->n_columns);
         x = &a->column[i];
         y = &b->column[i];
-        if (!parquet_same(x, y) || !parquet_same_units(&a->footer, x, &b->footer, y))
+        if (!parquet_same(x, y))
             return diag_set(d, -EDOM,
                             "%s: column %u: expected '%s' as in %s, got '%s', or the same name "
                             "with another type",
                             name, i, x->name, first, y->name);
+        if (!parquet_same_units(&a->footer, x, &b->footer, y))
+            return diag_set(d, -EDOM,
+                            "%s: column '%s': expected times in the unit and the zone (UTC or not) "
+                            "of %s, got others",
+                            name, x->name, first);
         if ((x->classes || y->classes) && !json_equal(x->classes, y->classes))
             return diag_set(d, -EDOM,
                             "%s: column '%s': expected the names of classes of %s, got "

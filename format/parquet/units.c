@@ -68,7 +68,8 @@ static int unit_read_pages(struct read_context *rc, const struct parquet_span *p
         *ret_cut |= walk.is_cut;
         if (!missing_go_on(rc, r, &all))
             break;
-        held += data[i].v.len + data[i].n * 8; /* with levels, ends and marks */
+        /* With levels, places and marks: */
+        held += data[i].v.used + data[i].n * (data[i].v.width ? 4 : 14);
         if (!is_whole || held <= 4 * (uint64_t)VALUES_BYTES_MAX)
             continue;
         page_data_release(&data[i]);

@@ -205,6 +205,7 @@ with mounted():
 
     check_samples("shards/train.parquet", ROWS)
     contains(str(os.listdir(path("shards"))), "train-00001-of-00003.parquet")
+    contains(run("info", f"{SOURCE}/zones"), "expected times in the unit and the zone")
     for name in "shards/all", "units/all", "zones/all":
         equal(os.path.exists(path(name)), False, "files that differ are not joined")
     equal(os.path.exists(path("shards/_metadata")), False, "metadata of a folder")
