@@ -41,22 +41,50 @@ static bool pictures_ends_with(const char *path, size_t path_len, const char *te
            (path_len == len || path[path_len - len - 1] == '/');
 }
 
-static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture, const char *text,
-                              size_t len, bool with_ext)
+/* What may name a picture. */
+struct picture_text {
+    const char *at;
+    size_t len;
+    bool with_ext;    /* it is a name, not a stem */
+    bool is_absolute; /* and so perhaps of another machine */
+};
+
+/* Does a text end with the path of a picture below SOURCE, or, if it is absolute, below the scope?
+ * With a folder at least, and the folders above these two are not of different splits. */
+static bool pictures_is_end(const struct pictures *pictures, const struct picture_text *text,
+                            const char *path, size_t len)
+{
+    const char *scope = text->is_absolute ? claim_path(pictures->s, pictures->scope) : "", *folder;
+    size_t above = strlen(scope) + (*scope != 0), before;
+    struct name_piece a, b;
+
+    if (!memchr(path + above, '/', len - above) ||
+        !pictures_ends_with(text->at, text->len, path + above, len - above))
+        return false;
+    before = text->len - (len - above);
+    before -= before > 0;
+    folder = memrchr(text->at, '/', before);
+    folder = folder ? folder + 1 : text->at;
+    scope = path_base(scope);
+    return !words_have_split(folder, (size_t)(text->at + before - folder), &a) ||
+           !words_have_split(scope, strlen(scope), &b) || words_same_split(a, b);
+}
+
+static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
+                              const struct picture_text *text)
 {
     const struct search *s = pictures->s;
     uint32_t file = pictures->file[picture], folder = s->m->member[file].folder;
     const char *name = members_name(s->m, file);
-    size_t above = strlen(claim_path(s, pictures->scope)), path_len;
     char path[PATH_MAX];
+    size_t path_len;
 
     if (folder < pictures->scope || folder >= next_folder(s, pictures->scope) ||
         members_path(s->m, file, path, sizeof(path)) < 0)
         return false;
-    above += above > 0;
-    path_len = strlen(path) - (with_ext ? 0 : strlen(name) - name_stem_alone(name));
-    if (!pictures_ends_with(path, path_len, text, len) &&
-        !pictures_ends_with(text, len, path + above, path_len - above))
+    path_len = strlen(path) - (text->with_ext ? 0 : strlen(name) - name_stem_alone(name));
+    if (!pictures_ends_with(path, path_len, text->at, text->len) &&
+        !pictures_is_end(pictures, text, path, path_len))
         return false;
     if (!pictures->split.len)
         return true;
@@ -71,18 +99,17 @@ static bool pictures_is_meant(const struct pictures *pictures, uint32_t picture,
     return false;
 }
 
-/* with_ext: the text is a name, not a stem. */
-static void pictures_search(const struct pictures *pictures, const char *text, size_t len,
-                            bool with_ext, uint32_t *ret)
+static void pictures_search(const struct pictures *pictures, const struct picture_text *said,
+                            uint32_t *ret)
 {
-    const char *base = memrchr(text, '/', len), *folder;
+    const char *text = said->at, *base = memrchr(text, '/', said->len), *folder;
     size_t stem;
 
     folder = base && base > text ? memrchr(text, '/', (size_t)(base - text)) : NULL;
     folder = folder ? folder + 1 : text;
     base = base ? base + 1 : text;
-    stem = (size_t)(text + len - base);
-    if (with_ext) {
+    stem = (size_t)(text + said->len - base);
+    if (said->with_ext) {
         const char *dot = memrchr(base, '.', stem);
 
         if (!dot || dot == base)
@@ -95,7 +122,7 @@ static void pictures_search(const struct pictures *pictures, const char *text, s
         const uint32_t number = (i - 1) / 2;
 
         if (number != *ret && (i - 1) % 2 == (base > text) &&
-            pictures_is_meant(pictures, number, text, len, with_ext))
+            pictures_is_meant(pictures, number, said))
             *ret = *ret == PICTURE_NONE ? number : PICTURE_SEVERAL;
     }
 }
@@ -103,15 +130,19 @@ static void pictures_search(const struct pictures *pictures, const char *text, s
 static uint32_t pictures_find(const struct picture_names *names, const char *text, size_t len)
 {
     const struct pictures *pictures = (const struct pictures *)names;
+    struct picture_text said = {.with_ext = true, .is_absolute = len && *text == '/'};
     uint32_t found = PICTURE_NONE;
 
     for (size_t n; len > 2 && (n = text[0] == '/' ? 1 : strncmp(text, "./", 2) ? 0 : 2); len -= n)
         text += n;
     if (!len)
         return PICTURE_NONE;
-    pictures_search(pictures, text, len, true, &found);
+    said.at = text;
+    said.len = len;
+    pictures_search(pictures, &said, &found);
+    said.with_ext = false;
     if (found == PICTURE_NONE)
-        pictures_search(pictures, text, len, false, &found);
+        pictures_search(pictures, &said, &found);
     if (found == PICTURE_NONE && memchr(text, '\\', len) && !memchr(text, '/', len) &&
         len < PATH_MAX) { /* a path of Windows */
         char path[PATH_MAX];

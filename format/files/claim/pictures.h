@@ -8,7 +8,8 @@
 
 /* Those of all sets without a recipe: sample i of a set has the number base + i. Or those of one
  * set, from 0. A text means the picture whose name it is, or whose name without extension, or the
- * end of whose path, or the other way round: that it is the end of. */
+ * end of whose path. Or the other way round, the one whose path, with a folder, it ends with: the
+ * path below SOURCE, or below the scope if the text is absolute. */
 struct pictures {
     struct picture_names names;
     const struct search *s;

@@ -668,6 +668,24 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
                 ":a metadata 1(jpg)\n");
 }
 
+/* A text of a list is no picture of another folder. */
+static void test_claim__paths_of_lists__no_other_folders(void **state)
+{
+    (void)state;
+    check_table("s/images/1.jpg s/images/2.jpg s/train.txt", "train.txt", "/x/images/2.jpg\n",
+                ":s flat 2(jpg)\n");
+    check_table("s/images/1.jpg s/images/2.jpg s/train.txt", "train.txt", "t/images/2.jpg\n",
+                ":s flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n");
+    /* Its hash is that of train/1. */
+    check_table("train/1.jpg train/2.jpg train/train.txt", "train.txt", "n171/1.jpg\n",
+                ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n");
+    check_table("train/1.jpg train/2.jpg train/train.txt", "train.txt", "/n171/1.jpg\n",
+                ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n");
+    check_table("train/a/1.jpg train/a/2.jpg val/a/1.jpg train/train.txt", "train.txt",
+                "/x/val/a/1.jpg\n",
+                ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n:val flat 1(jpg)\n");
+}
+
 /* ---- sounds and texts ---- */
 
 static void test_claim__class_folders_of_sounds__one_dataset(void **state)
@@ -1192,6 +1210,7 @@ int main(void)
         cmocka_unit_test(test_claim__other_datasets_beside__the_folder_alone),
         cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
         cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
+        cmocka_unit_test(test_claim__paths_of_lists__no_other_folders),
         cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
         cmocka_unit_test(test_claim__class_folders_of_sounds__one_dataset),
         cmocka_unit_test(test_claim__files_beside_a_sound__of_its_sample),
