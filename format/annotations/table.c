@@ -1,6 +1,5 @@
 #include "format/annotations/table.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static int table_find_pictures(const struct table *t, size_t column, size_t rows
     AUTO_FREE uint8_t *seen = NULL, *repeated = NULL;
     uint32_t most = 0;
 
-    ret->rows = rows;
+    *ret = (struct picture_table){.rows = rows};
     ret->picture = malloc((rows + 1) * sizeof(*ret->picture));
     for (size_t i = 0; i < rows && ret->picture; i++) {
         ret->picture[i] = table_picture(t, column, t->has_header + i);
@@ -54,17 +53,31 @@ static int table_find_pictures(const struct table *t, size_t column, size_t rows
     return 0;
 }
 
+/* Does a column with a name name so many pictures that it may be meant instead of the key? */
+static bool table_may_be_rival(const struct table_column *c)
+{
+    return table_is_named(c) && c->found.matched && 2 * c->found.matched >= c->found.rows;
+}
+
+/* Only the key and columns that may be meant instead keep their pictures. */
 static int table_find_key(struct table *t, size_t rows, struct text *reason)
 {
     const size_t least = t->key == SIZE_MAX ? rows - rows / 2 : 1;
     uint64_t several;
 
-    for (size_t i = 0; i < t->cells.n; i++)
-        if (t->column[i].may_be_key && table_find_pictures(t, i, rows) < 0)
+    for (size_t i = 0; i < t->cells.n; i++) {
+        struct table_column *c = &t->column[i];
+
+        if (c->may_be_key && table_find_pictures(t, i, rows) < 0)
             return -ENOMEM;
+        if (!table_may_be_rival(c)) {
+            free(c->found.picture);
+            c->found.picture = NULL;
+        }
+    }
     t->key = table_best_key(t, least, &several);
     if (t->key != SIZE_MAX)
-        return 0;
+        return t->column[t->key].found.picture ? 0 : table_find_pictures(t, t->key, rows);
     if (several)
         text_add(reason, "line %" PRIu64 " names several pictures", several);
     else
@@ -113,18 +126,16 @@ static bool table_counts_rows(const struct value_column *c)
     return c->rows >= FEW_ROWS;
 }
 
-/* Is each of its texts one word, or two as "Boeing 707", and no path or list? */
+/* Is each of its texts one word, and no path or list? */
 static bool table_has_words(const struct value_column *c)
 {
     for (uint64_t row = 0; row < c->rows; row++) {
         const uint8_t *text;
-        size_t len = (size_t)value_items(c, row, &text), words = 1;
+        size_t len = (size_t)value_items(c, row, &text);
 
-        for (size_t i = 0; i < len; i++) {
-            words += text[i] == ' ';
-            if (words > 1 + (size_t)(isalpha(*text) != 0) || strchr("\t/,", text[i]))
+        for (size_t i = 0; i < len; i++)
+            if (strchr(" \t/,", text[i]))
                 return false;
-        }
     }
     return true;
 }
@@ -304,8 +315,7 @@ static int table_find_rival(const struct table *t, struct picture_table *made)
     for (size_t i = 0; i < t->cells.n && !made->rival; i++) {
         const struct table_column *c = &t->column[i];
 
-        if (i != t->key && table_is_named(c) && c->found.matched &&
-            2 * c->found.matched >= made->rows &&
+        if (i != t->key && table_may_be_rival(c) &&
             table_is_formed(c) == table_is_formed(&t->column[t->key]) &&
             memcmp(c->found.picture, made->picture, made->rows * sizeof(*made->picture)) != 0 &&
             !(made->rival = table_option_name(t, i)))

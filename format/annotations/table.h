@@ -22,7 +22,8 @@
  * begin with # are comments, unless they name a picture.
  *
  * The first rows are read for each separator, then all of them once. Memory: the cells as texts,
- * 4 bytes for each row of a possible key, 2 bits for each picture. */
+ * 4 bytes for each row of a column in half of whose rows are different pictures, 2 bits for each
+ * picture. */
 #ifndef EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
 #define EPOCHFS_FORMAT_ANNOTATIONS_TABLE_H
 

@@ -30,7 +30,8 @@ struct table_column {
     size_t formed;              /* and have an extension or a path */
     struct table_text match;    /* the first of them */
     uint64_t several;           /* the first line whose cell names several pictures; 0: none does */
-    struct picture_table found; /* of a possible key, after all rows: which pictures it names */
+    struct picture_table found; /* of a possible key, after all rows: what it names; picture may be
+                                 * NULL */
 };
 
 struct table {

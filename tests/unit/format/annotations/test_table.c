@@ -222,6 +222,8 @@ static void test_table__types(void **state)
           "0 1 t:text=line 1\nline, 2,\"q\";");
     check("a.txt", "a.jpg b.jpg ", "a.jpg 1 2\nb.jpg 1\n", "0 1 text:text=1 2,1;");
     check("a.txt", "a.jpg b.jpg ", "a 707-320\nb A380\n", "0 1 *label:text=707-320,A380;");
+    check("a.txt", "a.jpg b.jpg ", "a.jpg caption1 dog\nb.jpg caption2\n",
+          "0 1 text:text=caption1 dog,caption2;");
     check("a.txt", "a.jpg b.jpg ", "a.jpg m/a.png\nb.jpg n/b.png\n",
           "0 1 text:text=m/a.png,n/b.png;");
     check("a.txt", "a.jpg b.jpg ", "a.jpg\nb.jpg 3\n", "0 1 *label:int=-,3;");
