@@ -162,6 +162,21 @@ static bool folders_recurs(const struct search *s, const struct siblings *all, u
 
 enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MIXED };
 
+/* Is a folder called by pictures, but not as cat/cat_images by those of the folder above? */
+static bool folders_is_of_pictures(const struct search *s, uint32_t folder)
+{
+    const char *name = folder_name(s, folder), *at;
+    struct name_piece piece;
+    char other[128];
+
+    words_differing(name, folder_name(s, s->info[folder].above), other, sizeof(other));
+    at = other;
+    if (strlen(other) < strlen(name) && words_have_pictures(other) &&
+        next_piece(&at, other + strlen(other), &piece) && !*at)
+        return false;
+    return words_have_pictures(name);
+}
+
 /* Pictures are deeper only: do names recur in the folders? */
 static enum folders_deeper folders_judge_deeper(const struct search *s, const struct siblings *all)
 {
@@ -179,7 +194,7 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
         for (EACH_SIBLING(s, k, i))
             if (folders < COMPARED_MOST) {
                 folders++;
-                have_pictures = have_pictures || words_have_pictures(folder_name(s, k));
+                have_pictures = have_pictures || folders_is_of_pictures(s, k);
                 same += folders_recurs(s, all, i, folder_name(s, k));
             }
         recur += folders && 2 * same >= folders;
@@ -378,8 +393,10 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
     }
 }
 
+#define OTHERS_MOST 2 /* of a split, which may be a script or a note */
+
 /* A folder that has pictures itself is flat if there are more than in the folders in it, or none
- * are. Not next to data of another format; but a split may have a few other files. */
+ * are. Not next to data of another format. */
 static bool folders_is_flat(const struct search *s, const struct siblings *all, bool is_split)
 {
     const struct folder_info *f = &s->info[all->folder];
@@ -388,7 +405,9 @@ static bool folders_is_flat(const struct search *s, const struct siblings *all, 
     for (EACH_SIBLING(s, i, all->folder))
         below += s->info[i].all[COUNT_PICTURES];
     return f->here[COUNT_PICTURES] && below + (all->n > 1) <= f->here[COUNT_PICTURES] &&
-           !f->foreign && (is_split || 10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED]) &&
+           !f->foreign &&
+           ((is_split && f->here[COUNT_DOUBT] <= OTHERS_MOST) ||
+            10 * f->here[COUNT_DOUBT] <= f->here[COUNT_USED]) &&
            f->here[COUNT_OTHERS] <= f->here[COUNT_USED];
 }
 

@@ -202,7 +202,7 @@ static void pairs_found(struct search *s, uint32_t input, uint32_t target,
     char words[128];
 
     words_differing(b, a, words, sizeof(words));
-    if (!*words) /* masks/train of train */
+    if (!*words && words_name_split(a) && words_are_split(b)) /* masks/train of train */
         words_differing(folder_name(s, s->info[target].above), a, words, sizeof(words));
     pair.words = *words ? words : (char *)(uintptr_t)b;
     for (size_t i = 0; belonging->ext && i + 1 < sizeof(pair.ext) && belonging->ext[i + 1]; i++)

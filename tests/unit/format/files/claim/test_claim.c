@@ -199,6 +199,16 @@ static void add_groups(const struct members *m, const struct claims *claims, str
         text_add(t, "%s\n", claims->note);
 }
 
+static bool shows_notes; /* below each dataset: the fields that pairs add, and notes or why it is
+                          * refused */
+
+static void add_notes(const struct collection *c, const struct files_claim *claim, struct text *t)
+{
+    for (unsigned i = 0; i < claim->n_roles; i++)
+        text_add(t, "%s\n", claim->role_name[i]);
+    text_add(t, "%s%s", claim->notes ? claim->notes : "", c->missing ? c->missing : "");
+}
+
 /* What a format makes of paths: a line for each dataset, "<folder>:<name> <layout>", then its
  * samples as keys, and in parentheses the extensions of each. unread_path: NULL; or another path,
  * which cannot be read. */
@@ -239,6 +249,8 @@ static char *claim_without(const char *paths, const struct contents *contents, c
         else
             add_samples(&own, claim, &t);
         text_add(&t, "%s%s\n", *claim->aside ? " aside " : "", claim->aside);
+        if (shows_notes)
+            add_notes(c, claim, &t);
     }
     add_groups(&m, &claims, &t);
     assert_int_equal(text_finish(&t, &ret, NULL), 0);
@@ -263,6 +275,17 @@ static void check_table(const char *paths, const char *name, const char *text, c
     unsigned heads = 0;
     AUTO_FREE char *found = claim(paths, &(struct contents){name, text, &heads, 0});
 
+    assert_string_equal(found, want);
+}
+
+static void check_notes(const char *paths, const char *name, const char *text, const char *want)
+{
+    AUTO_FREE char *found = NULL;
+    unsigned heads = 0;
+
+    shows_notes = true;
+    found = claim(paths, &(struct contents){name, text, &heads, 0});
+    shows_notes = false;
     assert_string_equal(found, want);
 }
 
@@ -321,6 +344,10 @@ static void test_claim__splits__a_dataset_each(void **state)
           "D:V12 flat 2(jpg,png)\nD:V7 flat 1(jpg,png)\n");
     check("train/1.jpg train/2.jpg train/see.m test/3.jpg",
           ":test flat 3(jpg)\n:train flat 1(jpg) 2(jpg) aside 1 .m (see.m)\n");
+    check("train/1.jpg train/2.jpg train/3.jpg train/a.npy train/b.npy train/c.npy test/4.jpg",
+          ":test flat 4(jpg)\n"); /* arrays may be a dataset */
+    check("cat/cat_images/1.jpg cow/cow/2.jpg dog/dog_photos/3.jpg",
+          ":all classes 1(jpg) 2(jpg) 3(jpg)\n");
 }
 
 /* F-3: files next to class folders are ignored, and counted. */
@@ -389,6 +416,10 @@ static void test_claim__pairs__one_folder_or_three(void **state)
           ":all flat images_1/1(jpg,png) images_2/1(jpg,png)\n");
     check("train/1.jpg val/1.jpg masks/train_masks/1.png masks/val_masks/1.png",
           ":train flat 1(jpg,png)\n:val flat 1(jpg,png)\n");
+    check_notes("left_right_images/1.jpg masks/left/1.png masks/right/1.png", "", "",
+                ":all flat 1(jpg,png,png)\nright.png\nleft.png\n");
+    check_notes("images/1.jpg masks/train/1.png masks/val/1.png", "", "",
+                ":all flat 1(jpg,png,png)\nval.png\ntrain.png\n");
 }
 
 /* The first file of a pair follows files of none. */
