@@ -424,7 +424,7 @@ static uint32_t boxes_folder(const struct set *set)
 
 /* ---- the end ---- */
 
-/* Only pictures of lists are samples. */
+/* Only samples of lists, or of files of annotations, are in datasets. */
 static void set_note_unlisted(struct set *set)
 {
     const struct files_claim *claim = set->claim;
@@ -438,7 +438,8 @@ static void set_note_unlisted(struct set *set)
             is_listed[claim->view[i].sample[k]] = 1;
         }
     if (n && is_listed)
-        text_add(&set->notes, "%zu pictures are in no list: they are ignored\n", n);
+        text_add(&set->notes, "%zu %s are in no dataset: they are ignored\n", n,
+                 files_media[claim->media].word);
 }
 
 /* Only pictures that an annotation of COCO names are samples. */

@@ -96,8 +96,8 @@ bool celeba_may_be(const struct annotating *a, size_t file);
 int celeba_apply(struct annotating *a, size_t file, uint32_t scope, struct diag *d);
 void celeba_split_sets(struct annotating *a);
 
-/* Read a list for one set, whose pictures a has. 0; -EDOM: it is not called like one; or -errno
- * with the reason in d. */
+/* Read a list for one set, whose pictures a has. 0, or -errno with the reason in d: -EBADMSG: it is
+ * malformed, or not called like one, as its recipe says. */
 int annotating_read_celeba(struct annotating *a, size_t set, size_t file, struct diag *d);
 
 /* A dataset of the samples of a set that the partition has in a part, if there is one. */

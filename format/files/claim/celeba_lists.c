@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "format/annotations/celeba.h"
 #include "format/files/claim/annotations.h"
+#include "format/files/claim/recipe.h"
 
 const char *const celeba_parts[CELEBA_PARTS] = {
     [CELEBA_TRAIN] = "train", [CELEBA_VALID] = "valid", [CELEBA_TEST] = "test"};
@@ -22,7 +23,9 @@ int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct 
     int r;
 
     if (!celeba_list_is(name, &list))
-        return -EDOM;
+        return diag_set(d, -EBADMSG,
+                        "%s, line %u: 'celeba': %s is not called like a list of CelebA",
+                        set->recipe->name, recipe_line(set->recipe, "celeba"), name);
     r = a->s->claims->open(a->s->claims, file, &blob, d);
     a->s->claims->taken[file] = CLAIMS_USED;
     if (r == 0)

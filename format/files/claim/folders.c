@@ -452,8 +452,8 @@ static void folders_apply_parts(struct search *s, const struct siblings *all,
     if (s->n_sets == before)
         return;
     text_add(&s->set[before].notes,
-             "parts of one dataset have no label: their names are those of parts, or numbers that "
-             "run on; an epochfs.json can make them classes\n");
+             "the folders are no label: their names are those of parts, or numbers that run on; an "
+             "epochfs.json can make them classes\n");
 }
 
 /* One dataset of all scenes. Folders of them that are in no pair are ignored. */

@@ -68,12 +68,15 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
 
 void pairs_add_notes(const struct search *s, struct set *set)
 {
+    bool noted = false;
+
     for (uint32_t i = set->root; i < s->info[set->root].end; i++) {
-        if (s->info[i].bare)
+        if (s->info[i].bare && !noted)
             text_add(&set->notes,
                      "%s is ignored: its files belong to pictures, but have no extensions; an "
                      "epochfs.json can make them fields\n",
                      claim_path(s, s->info[i].bare));
+        noted = noted || s->info[i].bare;
         for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next) {
             const char *input = folder_name(s, i);
 

@@ -260,7 +260,7 @@ layout("splits-and-masks", "{train,val}/{1,2}.jpg masks/{train,val}/{1,2}.png",
        {s: (2, "jpg,masks.png", None, {"2": {"masks.png": f"masks/{s}/2.png"}}) for s in ("train", "val")})
 
 layout("camvid-list", "images/{a,b,c}.png labels/{a,b,c}_P.png", {"valid": (1, "png,labels.png")}, {"valid.txt": rows("c.png")},
-       note="2 pictures are in no list")
+       note="2 pictures are in no dataset")
 
 layout("drive", "training/{images/21_training.tif,images/22_training.tif,1st_manual/21_manual1.gif,1st_manual/22_manual1.gif} "
        "training/mask/{21,22}_training_mask.gif test/{images/01_test.tif,1st_manual/01_manual1.gif,mask/01_test_mask.gif}",

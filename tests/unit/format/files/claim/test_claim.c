@@ -717,6 +717,29 @@ static void test_claim__paths_of_lists__no_other_folders(void **state)
                 ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n:val flat 1(jpg)\n");
 }
 
+static void test_claim__notes__what_is_not_read(void **state)
+{
+    (void)state;
+    check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv", "train.csv", "path,a\n1.wav,5\n",
+                ":all sounds 1(wav)\n3 sounds are in no dataset: they are ignored\n");
+    check_notes(
+        "images_1/1.jpg images_2/2.jpg", "", "",
+        ":all flat 1(jpg) 2(jpg)\n"
+        "the folders are no label: their names are those of parts, or numbers that run on; an "
+        "epochfs.json can make them classes\n");
+    check_notes(
+        "images_1/1.jpg images_2/2.jpg masks_1/1 masks_2/2", "", "", /* the first only */
+        ":all flat 1(jpg) 2(jpg) aside 2 without an extension (1 and 1 more)\n"
+        "masks_1 is ignored: its files belong to pictures, but have no extensions; an "
+        "epochfs.json can make them fields\n"
+        "the folders are no label: their names are those of parts, or numbers that run on; an "
+        "epochfs.json can make them classes\n");
+    check_notes("epochfs.json a/1.jpg b.txt", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"pictures\": \"a/{n}.jpg\", \"celeba\": \"b.txt\"}}}",
+                ":x flat refused aside 1 .txt (b.txt)\n"
+                "epochfs.json, line 1: 'celeba': b.txt is not called like a list of CelebA");
+}
+
 /* ---- sounds and texts ---- */
 
 static void test_claim__class_folders_of_sounds__one_dataset(void **state)
@@ -1242,6 +1265,7 @@ int main(void)
         cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
         cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
         cmocka_unit_test(test_claim__paths_of_lists__no_other_folders),
+        cmocka_unit_test(test_claim__notes__what_is_not_read),
         cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
         cmocka_unit_test(test_claim__class_folders_of_sounds__one_dataset),
         cmocka_unit_test(test_claim__files_beside_a_sound__of_its_sample),
