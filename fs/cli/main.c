@@ -138,9 +138,10 @@ int main(int argc, char **argv)
     if (arguments_hide(argc, argv) < 0)
         return fail(EXIT_SYSTEM, "%s", strerror(ENOMEM));
     signal(SIGCHLD, SIG_DFL); /* some callers ignore it, and we could not wait for children */
-    /* The daemon has many threads: return large blocks to the system when they are freed. Those of
-     * a record or a picture come again and again: new memory costs a page fault for each 4 KiB. */
-    mallopt(M_MMAP_THRESHOLD, 2 << 20);
+    /* The daemon has many threads: return large blocks, as those of transfers, to the system when
+     * they are freed. Those of a record or a picture come again and again: new memory costs a page
+     * fault for each 4 KiB. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
     mallopt(M_ARENA_MAX, 2);
 

@@ -42,10 +42,11 @@ void serve_show_memory(struct server *s)
             s->engine.status.holder[s->engine.status.n_holders++] = holders[i];
 }
 
-/* Each call frees half of what was decoded. */
+/* Each call frees half of what was decoded, and what the allocator keeps. */
 void serve_let_memory_go(const struct server *s)
 {
-    if (memory_free() < memory_total() / SHORT_SHARE &&
-        memo_halve(s->setup.catalog->tools->setup.memo))
+    if (memory_free() < memory_total() / SHORT_SHARE) {
+        memo_halve(s->setup.catalog->tools->setup.memo);
         malloc_trim(0);
+    }
 }

@@ -203,6 +203,7 @@ int view_lend(struct read_context *rc, struct open_files *files, const struct no
         changed = blob_verify_used(rc, d);
     if (changed < 0) {
         view_give_back(ret);
+        ret->file = NULL;
         return changed;
     }
     if (r == -EAGAIN) /* nothing has failed: the caller reads again */
