@@ -10,12 +10,12 @@
 
 /* ---- making ---- */
 
-/* A job reads the mix, not also what it is made of. */
+/* A job reads the mix, or the dataset of all shards, not also what that is made of. */
 static void engine_announce(struct engine *e, const struct catalog_item *item)
 {
     const struct plan_entry *plan;
 
-    if (!item->ds || item->is_mixed || dataset_state(item->ds) != DATASET_READY)
+    if (!item->ds || item->is_part || dataset_state(item->ds) != DATASET_READY)
         return;
     while ((plan = tree_unannounced(e->tree, item))) {
         active_plans_announce(e->active_plans, plan);

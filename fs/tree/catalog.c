@@ -348,6 +348,45 @@ static void find_hidden(struct catalog *catalog)
     }
 }
 
+struct item_blob {
+    const struct blob *blob;
+    struct catalog_item *item;
+};
+
+static int by_blob(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct item_blob *)a)->blob;
+    uintptr_t y = (uintptr_t)((const struct item_blob *)b)->blob;
+
+    return (x > y) - (x < y);
+}
+
+/* Note the datasets whose file is one of several of another dataset. 0 or -ENOMEM. */
+static int catalog_find_parts(struct catalog *catalog)
+{
+    AUTO_FREE struct item_blob *file = calloc(catalog->n + 1, sizeof(*file));
+    size_t n = 0;
+
+    if (!file)
+        return -ENOMEM;
+    for (size_t i = 0; i < catalog->n; i++)
+        if (catalog->item[i].ds && catalog->item[i].ds->n_blobs == 1)
+            file[n++] = (struct item_blob){catalog->item[i].ds->blob[0], &catalog->item[i]};
+    qsort(file, n, sizeof(*file), by_blob);
+    for (size_t i = 0; i < catalog->n; i++) {
+        const struct dataset *ds = catalog->item[i].ds;
+
+        for (unsigned k = 0; ds && ds->n_blobs > 1 && k < ds->n_blobs; k++) {
+            const struct item_blob key = {.blob = ds->blob[k]};
+            const struct item_blob *found = bsearch(&key, file, n, sizeof(*file), by_blob);
+
+            if (found)
+                found->item->is_part = true;
+        }
+    }
+    return 0;
+}
+
 /* Add the mixes: their names must be free. */
 static int add_mixes(struct catalog *catalog, const struct source_list *list,
                      const struct options *options, struct diag *d)
@@ -461,6 +500,8 @@ int catalog_open(struct source *source, const struct options *options, struct ca
         return nothing_usable(source, &catalog, n_collections, &list, d);
     }
     r = make_names_unique(&catalog, &list);
+    if (r == 0)
+        r = catalog_find_parts(&catalog);
     if (r == 0)
         r = add_mixes(&catalog, &list, options, d);
     if (r < 0)

@@ -23,7 +23,7 @@ struct catalog_item {
     struct dataset *ds;      /* NULL: */
     char *error;             /* why not, for people */
     struct mixture *mixture; /* of a dataset that is a mix; otherwise NULL. Owned */
-    bool is_mixed;           /* a mix has it as a source */
+    bool is_part;            /* a mix has it as a source, or a dataset of several files its file */
     bool is_folder;          /* it has the name of the folder of SOURCE that it is made of */
     /* With allow_other: */
     struct access access; /* of a file that cannot be used: which users may know why */

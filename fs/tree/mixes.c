@@ -335,7 +335,7 @@ void mixes_number_items(struct catalog *catalog)
         for (unsigned k = 0; m && k < m->spec->n_sources; k++)
             for (size_t at = 0; at < catalog->n; at++)
                 if (catalog->item[at].ds == m->ds[k]) {
-                    catalog->item[at].is_mixed = true;
+                    catalog->item[at].is_part = true;
                     m->item[k] = at;
                 }
     }

@@ -14,7 +14,8 @@ import numpy as np
 from PIL import Image
 
 import tar_model
-from lib import SOURCE, contains, content, equal, mounted, path, run, text, write
+from lib import SOURCE, contains, content, equal, mounted, path, run, status, text, write
+from servers import wait_until
 from tar_model import Shards, npy, shard
 
 rng = np.random.default_rng(41)
@@ -74,7 +75,10 @@ def check_shards():
     write("x-000000.tar", data[0])
     write("x-000001.tgz", gzip.compress(data[1], mtime=0))
     write("x-000002.tar.gz", gzip.compress(data[2], mtime=0))
-    with mounted():
+    with mounted(SOURCE, "plan=batch=4+seed=7"):
+        planned = lambda: [p["dataset"] for p in status()["plans"]]
+        wait_until(lambda: "all" in planned(), "the plan of all is announced")
+        equal(planned(), ["all"], "a job reads all shards: plans of each are not announced")
         equal(sorted(n for n in os.listdir(path()) if os.path.isdir(path(n)) and n != ".epochfs"),
               ["all", "x-000000.tar", "x-000001.tgz", "x-000002.tar"], "datasets")
         ds = Shards(path("all"), *data)
