@@ -378,9 +378,11 @@ static int catalog_find_parts(struct catalog *catalog)
 
         for (unsigned k = 0; ds && ds->n_blobs > 1 && k < ds->n_blobs; k++) {
             const struct item_blob key = {.blob = ds->blob[k]};
-            const struct item_blob *found = bsearch(&key, file, n, sizeof(*file), by_blob);
+            struct item_blob *found = bsearch(&key, file, n, sizeof(*file), by_blob);
 
-            if (found)
+            while (found && found > file && found[-1].blob == key.blob)
+                found--;
+            for (; found && found < file + n && found->blob == key.blob; found++)
                 found->item->is_part = true;
         }
     }
