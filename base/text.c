@@ -212,11 +212,11 @@ int text_copy(const char *text, char **ret)
 
 void text_trim(char *text)
 {
-    static const char blanks[] = " \t\r\n";
-    const char *from = text + strspn(text, blanks);
+    static const char white_space[] = " \t\r\n";
+    const char *from = text + strspn(text, white_space);
     size_t len = strlen(from);
 
-    while (len && strchr(blanks, from[len - 1]))
+    while (len && strchr(white_space, from[len - 1]))
         len--;
     memmove(text, from, len);
     text[len] = '\0';

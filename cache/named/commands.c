@@ -165,9 +165,9 @@ static int add_word(struct text *t, const char *cwd, const char *word, size_t le
 /* What determines the output, as far as it can be known. */
 static int make_identity(const struct commands *commands, const char *command, char **ret)
 {
-    static const char blanks[] = " \t";
+    static const char white_space[] = " \t";
     AUTO_TEXT struct text t = {0};
-    const char *at = command + strspn(command, blanks);
+    const char *at = command + strspn(command, white_space);
     const char *cwd = commands->cwd;
     int r = 0;
 
@@ -175,11 +175,11 @@ static int make_identity(const struct commands *commands, const char *command, c
     if (commands->cache->group.is_shared) /* what it prints depends on the rights of its user */
         text_add(&t, "user %u\n", (unsigned)geteuid());
     while (*at && r == 0) {
-        size_t len = strcspn(at, blanks);
+        size_t len = strcspn(at, white_space);
 
         r = add_word(&t, cwd, at, len);
         at += len;
-        at += strspn(at, blanks);
+        at += strspn(at, white_space);
     }
     return r < 0 ? r : text_finish(&t, ret, NULL);
 }

@@ -126,7 +126,7 @@ static int voc_value(struct voc *voc, unsigned e)
 
     memset(voc->text + voc->len, 0, DECIMAL_PAD);
     cell = box_trimmed((struct box_cell){voc->text, voc->len});
-    if (e < VOC_NAME) /* a blank follows the number, or a zero byte */
+    if (e < VOC_NAME) /* white space or a zero byte follows the number */
         return box_number(voc->file, cell, voc_elements[e].name, &voc->box[e]);
     if (e == VOC_NAME) {
         memcpy(voc->name, cell.text, cell.len);

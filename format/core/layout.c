@@ -179,7 +179,7 @@ int layout_add_stored(struct layout *l, const struct field *f)
     return layout_add(l, &part);
 }
 
-/* Are the sources of what is made the versions they were? */
+/* Do the sources still have the versions from which the file was made? */
 static int check_used(struct read_context *rc, const struct layout *l, struct diag *d)
 {
     int r = 0;

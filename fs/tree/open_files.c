@@ -366,7 +366,7 @@ static void open_files_keep(struct open_files *files, struct open_file *f)
         open_file_free(open_files_try_keep(files, &f));
 }
 
-/* A file that was made whole has one user less, who has read so many bytes. True: it must go. */
+/* A user of a file that was made whole has read so many bytes and is done. True: free the file. */
 static bool open_files_end_use(struct open_files *files, struct open_file *f, uint64_t read)
 {
     LOCK_SCOPE(&files->lock);

@@ -299,7 +299,7 @@ static void test_patience__another_file_failed__its_reason_is_not_ours(void **st
     close_fixture(&f);
 }
 
-/* What one who waits for the whole source is told. */
+/* The error that a wait for the whole source gets. */
 static void test_wait__for_all__by_what_is_wrong(void **state)
 {
     const int64_t limit = 30 * TEST_S;
