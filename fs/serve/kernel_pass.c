@@ -84,7 +84,8 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     return writev(fd, iov, count);
 }
 
-/* The first request is INIT: note the flags that this libfuse does not know. */
+/* The first request is INIT: note the flags that this libfuse does not know. A request that is
+ * under way while the mount ends gives another error than the end itself. */
 static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
 {
     struct server *s = userdata;
@@ -95,6 +96,8 @@ static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
     if (!s->init_replied && n >= (ssize_t)(sizeof(*head) + sizeof(*init)) &&
         head->opcode == FUSE_INIT && init->flags & FUSE_INIT_EXT)
         s->init_flags2 = init->flags2;
+    if (n < 0 && errno == ECONNABORTED)
+        errno = ENODEV;
     return n;
 }
 

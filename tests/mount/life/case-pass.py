@@ -65,12 +65,12 @@ with mounted(SOURCE, "open=pass"):
     shown = run("status", MOUNTPOINT)
     assert "pass" in shown, shown
 
-    # Replaced by rename: a reader that has it open keeps the old bytes, and the next open fails.
+    # Replaced by rename: a reader that has it open keeps the old bytes, and each other open fails.
     write("c1/1.jpg.new", b"new" * 1000)
     os.rename(f"{SOURCE}/c1/1.jpg.new", f"{SOURCE}/c1/1.jpg")
     equal(os.pread(fd, LARGE, 0), DATA["c1/1.jpg"][:LARGE], "the old bytes")
-    os.close(fd)
     expect_error(errno.ESTALE, open, where("c1/1.jpg"), "rb")
+    os.close(fd)
     os.unlink(f"{SOURCE}/c0/0.jpg")
     expect_error(errno.ESTALE, open, where("c0/0.jpg"), "rb")
     os.truncate(f"{SOURCE}/c1/3.jpg", 5)
