@@ -16,6 +16,7 @@ Prints the rows of bench/run; --write-docs: also writes its section of docs/benc
 import collections
 import contextlib
 import io
+import math
 import os
 import platform
 import queue
@@ -149,7 +150,7 @@ def net_row(far, names, size, count, net, epochs, contended):
     middle = {mode: statistics.median(times) for mode, times in took.items() if times}
     less = 1 - middle["epochfs"] / middle["copy first"]
     what = f"{net}, {size / 1e6:.0f} MB, {epochs} epoch{'s' * (epochs > 1)}{', contended' if contended else ''}"
-    TABLES["nets"].append((net, f"{size / 1e6:.0f} MB", epochs, "contended" if contended else "",
+    TABLES["nets"].append((net, f"{size / 1e6:.0f} MB", epochs, "contended" if contended else "alone",
                            f"{count * epochs / NETS[net]:.1f}", *(f"{middle[mode]:.1f}" if mode in middle else "" for mode in MODES), f"{less:.1%}"))
     bound = 0.35 if net == "ResNet-50" and contended else 0
     row(f"{what}: less than copying first", f"{middle['epochfs']:.1f} s", f"{middle['copy first']:.1f} s", less,
@@ -359,7 +360,7 @@ def figure():
 
 
 NETS_TEXT = """JPEG files of ImageNet's sizes (mean 110 KB, 1,000 classes, tar shards of 1,000) come over a connection of {rate} MB/s. Batches of 128
-are read in a shuffled order. An index of the shards lies next to them (`epochfs index`, {indexed} s); without it the first mount goes
+are read in a shuffled order. An index of the shards lies next to them (`epochfs index` takes at most {indexed} s); without it the first mount goes
 from header to header before it can shuffle. The accelerator is emulated: {nets} images/s, which is one V100 in float32. Contended:
 another host reads through the same connection. Seconds from the first command to the end of the last batch; all modes read the same
 bytes.
@@ -407,8 +408,8 @@ def write_section(part, text):
 def write_nets():
     write_section("nets", NETS_TEXT.format(
         rate=RATE // 1000000, nets=", ".join(f"{net} {rate}" for net, rate in NETS.items()), rounds=ROUNDS,
-        indexed=", ".join(f"{took:.1f}" for took in INDEXED),
-        table=table(("net", "data", "epochs", "", "compute, s", *(f"{mode}, s" for mode in MODES), "less than copying"), TABLES["nets"])))
+        indexed=f"{math.ceil(max(INDEXED, default=0) * 10) / 10:.1f}",
+        table=table(("net", "data", "epochs", "connection", "compute, s", *(f"{mode}, s" for mode in MODES), "less than copying"), TABLES["nets"])))
 
 
 def write_storage():

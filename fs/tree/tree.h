@@ -78,7 +78,7 @@ struct plan_labels {
 int plan_labels_check(const struct plan_labels *labels, const struct plan *plan, struct diag *d);
 
 /* Apply a plan, which must outlive it, to a dataset of the catalog that is ready. 0; -EINVAL with
- * the reason in d: the plan's words do not hold for it; or as list_labels_get() and
+ * the reason in d: the plan's parameters do not hold for it; or as list_labels_get() and
  * plan_labels_check(). */
 int tree_schedule(const struct catalog *catalog, const struct dataset *ds, const struct plan *plan,
                   struct schedule *ret, struct plan_labels *ret_labels, struct diag *d);

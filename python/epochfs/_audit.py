@@ -177,7 +177,7 @@ class Tally:
 
 
 class Rule:
-    """What the words of a plan promise of its list, for one of its ranks or all of them."""
+    """What the parameters of a plan promise of its list, for one of its ranks or all of them."""
 
     def __init__(self, plan: dict[str, Any], tally: Tally, mix: Mix | None) -> None:
         def _of_rank(units: int) -> int:

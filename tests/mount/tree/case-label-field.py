@@ -122,7 +122,7 @@ for file, option, words in (
     found = json.loads(run("info", "--json", "-o", f"label={option}", f"{SOURCE}/a/{file}"))["datasets"][0]
     contains(" ".join(found["notes"]), words)
 
-# Texts: classes in the order of their bytes, by the option, or by the words of a plan. The order is that of numbers.
+# Texts: classes in the order of their bytes, by the option, or by the parameters of a plan. The order is that of numbers.
 found = json.loads(run("info", "--json", "-o", "label=txt", f"{SOURCE}/text/web.tar"))["datasets"][0]
 equal([(c["value"], c["name"], c["samples"]) for c in found["class_counts"]["each"]],
       [(value, name.decode(), int(n)) for value, (name, n) in enumerate(zip(NAMES[1:], counts[1:]))], "counts of texts")

@@ -442,7 +442,7 @@ static void test_mix_spec_parse__malformed__reason(void **state)
         {"m=a*65536+b*1", "at most 65536"},
         {"m=a:batch=2*1", "'batch' is not a word of a source"},
         {"m=a:seed=2*1", "'seed' is not a word of a source"},
-        {"m=a:*1", "words of a plan"},
+        {"m=a:*1", "parameters of a plan"},
         {"m=a:take=9:1*1", "take: expected A:B"},
         {"m=a*1@0:a*1", "a position above 0"},
         {"m=a*1@5:a*1@5:a*1", "a position above 5"},
