@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 

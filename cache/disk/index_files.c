@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_io.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"

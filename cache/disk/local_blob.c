@@ -21,6 +21,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cache/disk/local_file.h"

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 
 #define PAUSE_LEAST_NS 20000 /* a lock is mostly held for a moment */
 #define PAUSE_STEPS    8     /* up to 5 ms */
@@ -119,31 +120,6 @@ int file_open(const char *path, int *ret_fd, struct stat *ret_st)
     return 0;
 }
 
-ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off)
-{
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t n = pread(fd, (uint8_t *)buf + done, len - done, (off_t)(off + done));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-int file_pread(int fd, void *buf, size_t len, uint64_t off)
-{
-    ssize_t n = file_read_some(fd, buf, len, off);
-
-    return n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0; /* the file ends earlier than it did */
-}
-
 int file_read_whole(const char *path, size_t most, struct text *ret, struct stat *ret_st)
 {
     AUTO_CLOSE int fd = -1;
@@ -180,24 +156,6 @@ int file_memory(int fd, enum blob_ask ask, uint64_t off, uint64_t len)
     default:
         return readahead(fd, (off_t)off, (size_t)len) < 0 ? -errno : 0;
     }
-}
-
-int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)
-{
-    const uint8_t *at = bytes;
-
-    while (len) {
-        ssize_t n = pwrite(fd, at, len, (off_t)off);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        at += n;
-        off += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
 }
 
 /* lock NULL: flock(). */

@@ -50,17 +50,8 @@ int file_read_whole(const char *path, size_t most, struct text *ret, struct stat
  * did not give it up; or -errno. */
 int file_openat(int folder, const char *path, int flags);
 
-/* Read exactly len bytes at byte offset off. 0, -ESTALE: the file ends before that, or -errno. */
-int file_pread(int fd, void *buf, size_t len, uint64_t off);
-
-/* Read up to len bytes, fewer at the end of the file. Their number, or -errno. */
-ssize_t file_read_some(int fd, void *buf, size_t len, uint64_t off);
-
 /* As blob_memory(), for a file. */
 int file_memory(int fd, enum blob_ask ask, uint64_t off, uint64_t len);
-
-/* Write all bytes at byte offset off. 0 or -errno. */
-int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off);
 
 /* How long to wait for locks that others hold for a moment. Their process may have been stopped in
  * that moment, and other users of a group's folder may hold locks for ever: for 30 s after such a

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/file_io.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/inventory.h"
 #include "cache/disk/local_file.h"

@@ -26,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/file_io.h"
 #include "base/folder.h"
 #include "base/scope.h"
 #include "cache/disk/inventory.h"

@@ -49,6 +49,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/file_io.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"

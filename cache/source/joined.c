@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/file_io.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
 #include "cache/source/source.h"

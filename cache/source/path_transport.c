@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/file_io.h"
 #include "base/lock.h"
 #include "base/thread.h"
 #include "cache/disk/local_file.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/file_io.h"
 #include "base/folder.h"
 #include "base/text.h"
 #include "cache/disk/local_file.h"

@@ -16,6 +16,7 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "base/file_io.h"
 #include "format/labels/class_table.h"
 
 #define FEW_CLASSES 65536
@@ -56,44 +57,6 @@ struct label_making {
 
     struct label_head head;
 };
-
-/* ---- the file ---- */
-
-static int write_at(struct label_making *m, const void *bytes, size_t len, uint64_t off)
-{
-    const uint8_t *at = bytes;
-
-    while (len) {
-        ssize_t n = pwrite(m->file->fd, at, len, (off_t)off);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        at += n;
-        off += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-static int read_at(struct label_making *m, void *bytes, size_t len, uint64_t off)
-{
-    uint8_t *at = bytes;
-
-    while (len) {
-        ssize_t n = pread(m->file->fd, at, len, (off_t)off);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        at += n;
-        off += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
 
 /* ---- reading ---- */
 
@@ -147,7 +110,7 @@ static int read_classes(struct label_making *m, size_t n, struct diag *d)
                         "%llu",
                         m->input->name, (unsigned long long)LABEL_CLASSES_MAX,
                         (unsigned long long)(m->at + n - 1));
-    return r < 0 ? r : write_at(m, m->number, 4 * n, LABEL_FILE_BODY + 4 * m->at);
+    return r < 0 ? r : file_pwrite(m->file->fd, m->number, 4 * n, LABEL_FILE_BODY + 4 * m->at);
 }
 
 static int read_weights(struct label_making *m, size_t n, struct diag *d)
@@ -162,7 +125,7 @@ static int read_weights(struct label_making *m, size_t n, struct diag *d)
     }
     for (size_t i = 0; i < n && m->input->are_sums; i++)
         m->most = fmax(m->most, m->value.sum[i] ? 1 : 0);
-    return write_at(m, m->value.any, 8 * n, LABEL_FILE_BODY + 8 * m->at);
+    return file_pwrite(m->file->fd, m->value.any, 8 * n, LABEL_FILE_BODY + 8 * m->at);
 }
 
 /* What is below 1 counts as 1, so 0 will do. */
@@ -174,7 +137,7 @@ static int read_lengths(struct label_making *m, size_t n, struct diag *d)
                                      (double)m->value.whole[i], d);
         m->number[i] = m->value.whole[i] < 0 ? 0 : (uint32_t)m->value.whole[i];
     }
-    return write_at(m, m->number, 4 * n, LABEL_FILE_BODY + 4 * m->at);
+    return file_pwrite(m->file->fd, m->number, 4 * n, LABEL_FILE_BODY + 4 * m->at);
 }
 
 static int step_reading(struct label_making *m, struct read_context *rc, struct diag *d)
@@ -245,7 +208,8 @@ static int write_members(struct label_making *m, uint32_t touched)
         uint32_t c = m->touched[i];
 
         if (r == 0)
-            r = write_at(m, m->out + m->first[c], 4 * (size_t)m->found[c], member + 4 * m->next[c]);
+            r = file_pwrite(m->file->fd, m->out + m->first[c], 4 * (size_t)m->found[c],
+                            member + 4 * m->next[c]);
         m->next[c] += m->found[c];
         m->found[c] = 0;
     }
@@ -292,10 +256,10 @@ static int write_tables(struct label_making *m)
         at += m->table.count[m->sorted[c]];
     }
     begin[classes] = at;
-    r = write_at(m, label, 8 * (size_t)classes, label_file_label(m->input->n));
+    r = file_pwrite(m->file->fd, label, 8 * (size_t)classes, label_file_label(m->input->n));
     return r < 0 ? r
-                 : write_at(m, begin, 8 * ((size_t)classes + 1),
-                            label_file_begin(m->input->n, classes));
+                 : file_pwrite(m->file->fd, begin, 8 * ((size_t)classes + 1),
+                               label_file_begin(m->input->n, classes));
 }
 
 static int step_placing(struct label_making *m, struct diag *d)
@@ -308,11 +272,11 @@ static int step_placing(struct label_making *m, struct diag *d)
     if (r == 0)
         r = kept_file_raise(m->file, size, d);
     if (r == 0)
-        r = read_at(m, m->in, 4 * (size_t)n, off);
+        r = file_pread(m->file->fd, m->in, 4 * (size_t)n, off);
     if (r == 0)
         r = place(m, n);
     if (r == 0)
-        r = write_at(m, m->in, 4 * (size_t)n, off);
+        r = file_pwrite(m->file->fd, m->in, 4 * (size_t)n, off);
     if (r < 0)
         return r;
     m->at += n;
@@ -347,7 +311,7 @@ static int step_adding(struct label_making *m, struct diag *d)
     size_t n = (size_t)min_u64(LABEL_READ, m->input->n - m->at);
     uint64_t off = LABEL_FILE_BODY + 8 * m->at;
     int shift = label_weight_shift(m->most, m->input->n);
-    int r = read_at(m, m->value.any, 8 * n, off);
+    int r = file_pread(m->file->fd, m->value.any, 8 * n, off);
 
     for (size_t i = 0; i < n && r == 0; i++) {
         uint64_t w = m->input->are_sums ? m->value.sum[i] : label_weight(m->value.real[i], shift);
@@ -358,7 +322,7 @@ static int step_adding(struct label_making *m, struct diag *d)
                          m->input->name);
     }
     if (r == 0)
-        r = write_at(m, m->value.any, 8 * n, off);
+        r = file_pwrite(m->file->fd, m->value.any, 8 * n, off);
     if (r < 0)
         return r;
     m->at += n;
@@ -366,7 +330,7 @@ static int step_adding(struct label_making *m, struct diag *d)
         return 0;
     m->stage = SUMMING;
     m->at = 0;
-    return write_at(m, &m->total, 8, LABEL_FILE_BODY + 8 * m->input->n);
+    return file_pwrite(m->file->fd, &m->total, 8, LABEL_FILE_BODY + 8 * m->input->n);
 }
 
 /* ---- the head ---- */
@@ -384,18 +348,18 @@ static int step_summing(struct label_making *m)
                                       .n = m->input->n,
                                       .classes = m->table.n};
         memcpy(m->head.magic, LABEL_FILE_MAGIC, sizeof(m->head.magic));
-        r = write_at(m, &m->head, sizeof(m->head), 0);
+        r = file_pwrite(m->file->fd, &m->head, sizeof(m->head), 0);
     }
     n = (size_t)min_u64(SUMMED, size - m->at);
     if (r == 0)
-        r = read_at(m, m->value.any, n, m->at);
+        r = file_pread(m->file->fd, m->value.any, n, m->at);
     if (r < 0)
         return r;
     m->head.crc = crc32c(m->head.crc, (const uint8_t *)m->value.any + skip, n - skip);
     m->at += n;
     if (m->at < size)
         return 0;
-    r = write_at(m, &m->head, sizeof(m->head), 0);
+    r = file_pwrite(m->file->fd, &m->head, sizeof(m->head), 0);
     m->stage = DONE;
     return r < 0 ? r : 1;
 }

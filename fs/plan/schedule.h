@@ -72,8 +72,8 @@ void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t sampl
  * in d. */
 int schedule_check_list(const struct schedule *s, struct diag *d);
 
-/* Do the plan's parameters hold for its dataset? 0; or -EINVAL with the reason in d: a share that has no
- * samples, a limit beyond the list, more classes than there are. */
+/* Do the plan's parameters hold for its dataset? 0; or -EINVAL with the reason in d: a share that
+ * has no samples, a limit beyond the list, more classes than there are. */
 int schedule_check(const struct schedule *s, struct diag *d);
 
 /* Say, in sentences, what may be a mistake although the words hold: a place beyond the end, an

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cache/disk/sha256.h"
@@ -53,22 +54,11 @@ static int no_list(const struct option_list *option, int r, const char *found, s
 static int named_lists_read_bytes(int fd, uint64_t size, struct list_text *ret)
 {
     AUTO_FREE char *bytes = malloc((size_t)size + 1);
-    size_t len = 0;
+    ssize_t len = bytes ? file_read_some(fd, bytes, (size_t)size, 0) : -ENOMEM;
 
-    if (!bytes)
-        return -ENOMEM;
-    while (len < size) {
-        ssize_t n = pread(fd, bytes + len, (size_t)size - len, (off_t)len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (!n)
-            break;
-        len += (size_t)n;
-    }
-    *ret = (struct list_text){TAKE_PTR(bytes), len};
+    if (len < 0)
+        return (int)len;
+    *ret = (struct list_text){TAKE_PTR(bytes), (size_t)len};
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_io.h"
 #include "base/scope.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/sha256.h"
