@@ -49,7 +49,7 @@ with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, 
             if os.environ.get("KEEP_PICTURES"):
                 b.picture(f"{os.environ['KEEP_PICTURES']}/{name.replace('/', '-')}-{width}.png")
     b.ask("POST", "/url", url=f"http://127.0.0.1:{server.server_port}/search.html?q=swap-or-not")
-    b.ask("POST", "/timeouts", script=20000)
+    b.ask("POST", "/timeouts", script=100_000)
     hits = b.ask("POST", "/execute/async", args=[], script="""
         const done = arguments[0];
         (function look() {

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from lib import MOUNTPOINT, equal, idx_header, path, skip, start, status, write
+from lib import DEADLINE, MOUNTPOINT, equal, idx_header, path, skip, start, status, write
 from servers import wait_until
 
 READERS = 16  # more than the daemon has serving threads
@@ -38,7 +38,7 @@ begin = time.monotonic()
 for i in range(100):
     with open(path(NAME, f"samples/raw/{i * 31_000_000:010d}.data.raw"), "rb") as sample:
         equal(sample.read(), bytes(5), "a sample")
-equal(time.monotonic() - begin < 20, True, "100 samples beside slow reads, seconds")
+equal(time.monotonic() - begin < DEADLINE, True, "100 samples beside slow reads, seconds")
 equal([r.poll() for r in readers], [None] * READERS, "the readers still wait")
 
 for reader in readers[:8]:
@@ -46,9 +46,9 @@ for reader in readers[:8]:
 for reader in readers[8:]:
     reader.kill()
 for reader in readers:
-    reader.wait(timeout=20)
+    reader.wait(DEADLINE)
 
 # The daemon ends even with slow reads under way that no reader waits for any more.
 daemon.terminate()
-daemon.wait(timeout=20)
+daemon.wait(DEADLINE)
 equal(os.path.ismount(MOUNTPOINT), False, "mounted after the end")
