@@ -382,8 +382,8 @@ class Cluster:
         equal(sorted(np.concatenate(ranks).tolist()), list(range(samples)), f"job {job}: samples")
 
 
-def kill_tasks():
-    """Kill tasks and batch scripts, which slurmstepd has started, by SIGKILL."""
+def kill_tasks(number=signal.SIGKILL):
+    """Send a signal to tasks and batch scripts, which slurmstepd has started."""
     found = {}
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -396,7 +396,7 @@ def kill_tasks():
     equal(len(tasks) >= 4, True, f"tasks: {tasks}")
     for pid in tasks:
         with contextlib.suppress(ProcessLookupError):  # its job ends when another task has
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
 
 def remove_cgroups(node):

@@ -262,4 +262,4 @@ class Machine:
         return self.run(f"findmnt --noheadings --output=FSTYPE --mountpoint '{path}' | tail -n 1 || :").strip() or None
 
     def journal(self, unit):
-        return self.run(f"journalctl --output=cat --unit='{unit}'")
+        return self.run(f"journalctl --sync; journalctl --output=cat --unit='{unit}'")

@@ -135,7 +135,10 @@ def check_terminal():
 
 def check_capabilities(pid, want, what):
     for task in [pid] if SLOW else os.listdir(f"/proc/{pid}/task"):  # a sanitizer has its own
-        found = process_status(f"{pid}/task/{task}")
+        try:
+            found = process_status(f"{pid}/task/{task}")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
         for name in ("CapEff", "CapPrm"):
             equal(int(found[name], 16), want, f"{what}, thread {task}: {name}")
         equal(int(found["CapInh"], 16) | int(found["CapAmb"], 16), 0, f"{what}: passed on")

@@ -4,6 +4,7 @@
 """`peers up` that fails or is killed, `peers down` whatever was killed before: nothing of the ring remains afterwards, and nothing
 else is touched: neither processes whose numbers are in its files, nor files that it has not made."""
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -44,9 +45,13 @@ def processes(folder=FOLDER):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             line = open(f"/proc/{pid}/cmdline", "rb").read()
-            files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            descriptors = os.listdir(f"/proc/{pid}/fd")
         except OSError:
             continue
+        files = []
+        for fd in descriptors:
+            with contextlib.suppress(OSError):  # it has just been closed
+                files.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         if folder.encode() in line or any(f.startswith(folder + "/") for f in files):
             found[int(pid)] = line.replace(b"\0", b" ").decode()
     return found

@@ -82,7 +82,7 @@ def check_killed(server, sizes, least):
     what = f"one of three killed at {least}"
     server.forget()
     stages = [stage_at(server, cache, "jobs=2") for _ in range(3)]
-    wait_until(lambda: disk_usage(cache) > least, "it fetches", stages[0])
+    wait_until(lambda: disk_usage(cache) > least, "it fetches")
     stages[0].kill()
     equal([s.wait(DEADLINE) for s in stages[1:]], [0] * 2, f"{what}: {log_text('log.stage')}")
     end_process(stages[0])

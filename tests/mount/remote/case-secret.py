@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The query of a URL is a secret: no command line shows it while the process lives."""
 
+import contextlib
 import json
 import os
 import signal
@@ -20,9 +21,11 @@ def command_line(pid):
 
 
 def children(pid):
-    tasks = os.listdir(f"/proc/{pid}/task")
-    return [int(child) for task in tasks for child in
-            content("/proc", str(pid), "task", task, "children").split()]
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            found += map(int, content("/proc", str(pid), "task", task, "children").split())
+    return found
 
 
 def check_hidden(pid, *wants):

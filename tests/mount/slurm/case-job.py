@@ -4,6 +4,7 @@
 step while others come and go. However the job ends, nothing is left; the next job removes what
 SIGKILL leaves."""
 
+import signal
 import subprocess
 import time
 
@@ -65,8 +66,9 @@ def daemon_killed(cluster):
 def kill_all(cluster):
     """Kill everything at once, so that nothing of the job can clean up."""
     job = reading(cluster)
-    slurm.kill_tasks()
+    slurm.kill_tasks(signal.SIGSTOP)  # none sees that another has ended
     cluster.kill_daemons()
+    slurm.kill_tasks()
     cluster.wait_over(job)
     equal((len(cluster.mounts()), len(cluster.left())), (2, 2), "mounts and folders that are left")
 

@@ -138,9 +138,8 @@ def check_limit(server):
         equal(len(said.split()[0]), 32, "read")
     equal(disk_usage(SHARED) <= 20 * MiB, True, f"{disk_usage(SHARED)} bytes, cache_size=20M")
     # What one user has counted is there for the other.
-    used = [json.loads(user.read(".epochfs/status.json"))["remote"]["cache_used_bytes"]
-            for user in (ann, bob)]
-    equal(used[0], used[1], "both see one count")
+    wait_until(lambda: len({status_of(user)["remote"]["cache_used_bytes"] for user in (ann, bob)}) == 1,
+               "both see one count")
     for user in (ann, bob):
         user.umount()
     os.unlink(f"{WWW}/more-data")

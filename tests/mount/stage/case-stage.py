@@ -101,7 +101,8 @@ def check_resume(server):
     equal(sizes == sorted(sizes), True, f"what is there grows: {sizes}")
     server.rate = 0
     run("stage", "-o", options, f"{server.url}/")
-    check_once(server.data(), SIZES, "stage, three times interrupted", spare=3 * 2 * 4 * BLOCK)
+    # A busy machine lets more bytes be under way. All that was there would be 256 KiB each time.
+    check_once(server.data(), SIZES, "stage, three times interrupted", spare=3 * (192 << 10))
     server.sendbuf = None
 
 
