@@ -154,6 +154,7 @@ class Hub(Handler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # with the 5 of Python a connection may wait for a second
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], ConnectionError):  # a client that goes away may

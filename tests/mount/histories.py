@@ -151,6 +151,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # with the 5 of Python a connection may wait for a second, which is timeout=
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

@@ -59,4 +59,4 @@ with mounted(SHARED_IDX):
 
 found = json.loads(run("info", "--json", SHARED_IDX))
 equal("mnist/t10k" in [d["dataset"] for d in found["datasets"]], True, "info")
-equal(len([u for u in found["unusable"] if "lfs" in u["reason"]]), 2, "info")
+equal(len([u for u in found["unusable"] if "git lfs" in u["reason"]]), 2, "info")

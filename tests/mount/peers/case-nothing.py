@@ -31,6 +31,7 @@ class Front(http.server.ThreadingHTTPServer):
     member so often; asking is answered in the name of answering."""
 
     daemon_threads = True
+    request_queue_size = 128  # with the 5 of Python a connection may wait for a second
 
     def __init__(self, origin):
         self.origin, self.late, self.mute, self.dead = origin, 0, False, False
