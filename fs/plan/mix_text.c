@@ -157,7 +157,8 @@ static int parse_source(struct parser *p)
 
     if (r == 0 && *p->at == ':') {
         p->at++;
-        r = mix_text_parse_text(p, "*", "parameters of a plan, such as take=0:80%, and *WEIGHT", &words);
+        r = mix_text_parse_text(p, "*", "parameters of a plan, such as take=0:80%, and *WEIGHT",
+                                &words);
     }
     if (r == 0)
         r = mix_text_parse_words(p, words ? words : "", &source.plan);
