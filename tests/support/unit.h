@@ -15,10 +15,35 @@
 
 #include "base/diag.h"
 
-/* main() of each test runs its tests by this. ThreadSanitizer has nothing to say about what one
- * thread does: in its build only those of tests/unit/threads.txt run, and a program without one is
- * skipped. In each build a test that starts a thread and has no line there fails. setup, teardown:
- * of the group; NULL: none. */
+/* A test: its body follows. It registers itself, and main() in unit_main.c runs those of a file in
+ * the order of their lines. */
+#define UNIT_TEST(name) UNIT_TEST_WITH(name, NULL, NULL)
+#define UNIT_TEST_WITH(name, setup, teardown)                                                      \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void name##_add(void)                                      \
+    {                                                                                              \
+        static struct unit_test test = {{#name, name, setup, teardown, NULL}, __LINE__, NULL};     \
+                                                                                                   \
+        unit_add(&test);                                                                           \
+    }                                                                                              \
+    static void name(__attribute__((unused)) void **state)
+
+struct unit_test {
+    struct CMUnitTest test;
+    unsigned line;
+    struct unit_test *next;
+};
+
+void unit_add(struct unit_test *test);
+
+/* A program that defines them has them called before its first test, and after its last. */
+int unit_setup(void **state) __attribute__((weak));
+int unit_teardown(void **state) __attribute__((weak));
+
+/* A main() runs its tests by this. ThreadSanitizer has nothing to say about what one thread does:
+ * in its build only those of tests/unit/threads.txt run, and a program without one is skipped. In
+ * each build a test that starts a thread and has no line there fails. setup, teardown: of the
+ * group; NULL: none. */
 int unit_run(const char *group, const struct CMUnitTest *tests, size_t n, CMFixtureFunction setup,
              CMFixtureFunction teardown);
 #undef cmocka_run_group_tests

@@ -34,11 +34,10 @@ static unsigned shown(unsigned uid, unsigned gid, unsigned mode, unsigned of_uid
 
 /* All combinations of users, groups, owners and modes, with two of each and one user that is
  * neither. */
-static void test_access__never_more_than_the_kernel(void **state)
+UNIT_TEST(test_access__never_more_than_the_kernel)
 {
     unsigned given = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 3 * 2 * 8 * 8 * 4 * 4; i++) {
         unsigned uid = i % 3, gid = i / 3 % 2, mode = mode_of(i / 6 % 8), at = i / 48;
         unsigned of_mode = mode_of(at % 8), of_uid = at / 8 % 4, of_gid = at / 32 % 4;
@@ -58,9 +57,8 @@ static void test_access__never_more_than_the_kernel(void **state)
     assert_true(given > 1000);
 }
 
-static void test_access__one_owner__all_that_both_allow(void **state)
+UNIT_TEST(test_access__one_owner__all_that_both_allow)
 {
-    (void)state;
     for (unsigned mode = 0; mode < 8; mode++)
         for (unsigned of_mode = 0; of_mode < 8; of_mode++)
             assert_int_equal(shown(5, 6, mode_of(mode), 5, 6, mode_of(of_mode)),
@@ -73,14 +71,4 @@ static void test_access__one_owner__all_that_both_allow(void **state)
     assert_int_equal(shown(5, 6, 0444, 5, 8, 0440), 0400);
     assert_int_equal(access_classes(5, 6, 5, 6, 0711, 1), 0444);
     assert_int_equal(access_classes(5, 6, 5, 6, 0750, 1), 0440);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_access__never_more_than_the_kernel),
-        cmocka_unit_test(test_access__one_owner__all_that_both_allow),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,11 @@
 
 #include <errno.h>
 
-static void test_blob_pread__inside__bytes(void **state)
+UNIT_TEST(test_blob_pread__inside__bytes)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("m", "0123456789", 10, 12, NULL);
     char buf[8] = "";
 
-    (void)state;
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 4, 3), 0);
     assert_memory_equal(buf, "3456", 4);
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 4, 8), 0);
@@ -18,12 +17,11 @@ static void test_blob_pread__inside__bytes(void **state)
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 0, 12), 0);
 }
 
-static void test_blob_pread__outside__einval(void **state)
+UNIT_TEST(test_blob_pread__outside__einval)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("m", "0123456789", 10, 10, NULL);
     char buf[16];
 
-    (void)state;
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 1, 10), -EINVAL);
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 11, 0), -EINVAL);
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 2, 9), -EINVAL);
@@ -32,13 +30,12 @@ static void test_blob_pread__outside__einval(void **state)
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, SIZE_MAX, 5), -EINVAL);
 }
 
-static void test_memory_blob__faults__as_asked(void **state)
+UNIT_TEST(test_memory_blob__faults__as_asked)
 {
     struct blob_faults faults = {.fail_read = 2};
     AUTO_BLOB struct blob *blob = memory_blob_new("m", "01", 2, 2, &faults);
     char c;
 
-    (void)state;
     assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 0), 0);
     assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 0), -EIO);
     assert_int_equal(blob_pread(READ_WAITS, blob, &c, 1, 1), 0);
@@ -47,14 +44,13 @@ static void test_memory_blob__faults__as_asked(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_blob_read__faults__the_reason_names_file_and_place(void **state)
+UNIT_TEST(test_blob_read__faults__the_reason_names_file_and_place)
 {
     struct blob_faults faults = {.fail_read = 2};
     AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
     struct diag d = DIAG_INIT, changed = DIAG_INIT;
     char c;
 
-    (void)state;
     assert_int_equal(blob_read(READ_WAITS, blob, &c, 1, 1, &d), 0);
     assert_int_equal(blob_verify(blob, &d), 0);
     assert_false(d.set);
@@ -66,7 +62,7 @@ static void test_blob_read__faults__the_reason_names_file_and_place(void **state
                                       "mounted; mount again to read it as it is now");
 }
 
-static void test_blob_used__checked_late__once_for_all(void **state)
+UNIT_TEST(test_blob_used__checked_late__once_for_all)
 {
     struct blob_faults faults = {0};
     AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
@@ -74,7 +70,6 @@ static void test_blob_used__checked_late__once_for_all(void **state)
     struct diag d = DIAG_INIT, late = DIAG_INIT;
     struct read_context rc;
 
-    (void)state;
     read_context_init(&rc, false);
     faults.stale = true;
     assert_int_equal(blob_used(READ_WAITS, blob, &d), -ESTALE);
@@ -94,7 +89,7 @@ static void test_blob_used__checked_late__once_for_all(void **state)
     read_context_release(&rc);
 }
 
-static void test_blob_used__too_many__checked_at_once(void **state)
+UNIT_TEST(test_blob_used__too_many__checked_at_once)
 {
     struct blob *good[USED_MAX];
     struct blob_faults faults = {.stale = true};
@@ -102,7 +97,6 @@ static void test_blob_used__too_many__checked_at_once(void **state)
     struct diag d = DIAG_INIT;
     struct read_context rc;
 
-    (void)state;
     read_context_init(&rc, false);
     rc.checks_late = true;
     for (unsigned i = 0; i < USED_MAX; i++) {
@@ -116,23 +110,7 @@ static void test_blob_used__too_many__checked_at_once(void **state)
     read_context_release(&rc);
 }
 
-static void test_blob_free__null__nothing(void **state)
+UNIT_TEST(test_blob_free__null__nothing)
 {
-    (void)state;
     blob_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blob_pread__inside__bytes),
-        cmocka_unit_test(test_blob_pread__outside__einval),
-        cmocka_unit_test(test_memory_blob__faults__as_asked),
-        cmocka_unit_test(test_blob_read__faults__the_reason_names_file_and_place),
-        cmocka_unit_test(test_blob_used__checked_late__once_for_all),
-        cmocka_unit_test(test_blob_used__too_many__checked_at_once),
-        cmocka_unit_test(test_blob_free__null__nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,10 @@
 #include "base/checked.h"
 #include "support/unit.h"
 
-static void test_checked_add__edges__exact(void **state)
+UNIT_TEST(test_checked_add__edges__exact)
 {
     uint64_t v = 5;
 
-    (void)state;
     assert_true(checked_add(UINT64_MAX, 0, &v));
     assert_int_equal(v, UINT64_MAX);
     assert_true(checked_add(UINT64_MAX - 3, 3, &v));
@@ -17,11 +16,10 @@ static void test_checked_add__edges__exact(void **state)
     assert_int_equal(v, 5);
 }
 
-static void test_checked_mul__edges__exact(void **state)
+UNIT_TEST(test_checked_mul__edges__exact)
 {
     uint64_t v = 5;
 
-    (void)state;
     assert_true(checked_mul(UINT64_MAX, 1, &v));
     assert_int_equal(v, UINT64_MAX);
     assert_true(checked_mul(UINT32_MAX, UINT32_MAX, &v));
@@ -34,9 +32,8 @@ static void test_checked_mul__edges__exact(void **state)
     assert_int_equal(v, 5);
 }
 
-static void test_ceil_div__edges__no_overflow(void **state)
+UNIT_TEST(test_ceil_div__edges__no_overflow)
 {
-    (void)state;
     assert_int_equal(ceil_div(0, 7), 0);
     assert_int_equal(ceil_div(1, 7), 1);
     assert_int_equal(ceil_div(7, 7), 1);
@@ -46,20 +43,18 @@ static void test_ceil_div__edges__no_overflow(void **state)
     assert_int_equal(ceil_div(UINT64_MAX, 1), UINT64_MAX);
 }
 
-static void test_min_max__any__right(void **state)
+UNIT_TEST(test_min_max__any__right)
 {
-    (void)state;
     assert_int_equal(min_u64(1, UINT64_MAX), 1);
     assert_int_equal(min_u64(UINT64_MAX, 1), 1);
     assert_int_equal(max_u64(1, UINT64_MAX), UINT64_MAX);
     assert_int_equal(max_u64(UINT64_MAX, 1), UINT64_MAX);
 }
 
-static void test_decimal_digits__powers__right(void **state)
+UNIT_TEST(test_decimal_digits__powers__right)
 {
     uint64_t power = 1;
 
-    (void)state;
     assert_int_equal(decimal_digits(0), 1);
     for (unsigned n = 1; n < 20; n++) {
         power *= 10;
@@ -69,9 +64,8 @@ static void test_decimal_digits__powers__right(void **state)
     assert_int_equal(decimal_digits(UINT64_MAX), 20);
 }
 
-static void test_bit_width__powers__right(void **state)
+UNIT_TEST(test_bit_width__powers__right)
 {
-    (void)state;
     assert_int_equal(bit_width(0), 0);
     for (unsigned n = 0; n < 64; n++) {
         assert_int_equal(bit_width(UINT64_C(1) << n), n + 1);
@@ -80,11 +74,10 @@ static void test_bit_width__powers__right(void **state)
     assert_int_equal(bit_width(UINT64_MAX), 64);
 }
 
-static void test_bytes__any_alignment__right_order(void **state)
+UNIT_TEST(test_bytes__any_alignment__right_order)
 {
     uint8_t b[16];
 
-    (void)state;
     for (size_t at = 0; at < 8; at++) {
         store_be32(b + at, 0x80a1b2c3);
         assert_memory_equal(b + at, "\x80\xa1\xb2\xc3", 4);
@@ -99,19 +92,4 @@ static void test_bytes__any_alignment__right_order(void **state)
         assert_int_equal(load_le64(b + at), UINT64_C(0xf1e2d3c4b5a69788));
         assert_int_equal(load_be64(b + at), UINT64_C(0x8897a6b5c4d3e2f1));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checked_add__edges__exact),
-        cmocka_unit_test(test_checked_mul__edges__exact),
-        cmocka_unit_test(test_ceil_div__edges__no_overflow),
-        cmocka_unit_test(test_min_max__any__right),
-        cmocka_unit_test(test_decimal_digits__powers__right),
-        cmocka_unit_test(test_bit_width__powers__right),
-        cmocka_unit_test(test_bytes__any_alignment__right_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,10 @@
 #define MOST 7000
 
 /* Vectors of RFC 3720, B.4, and the common one of nine digits. */
-static void test_crc32c__known_bytes__known_sums(void **state)
+UNIT_TEST(test_crc32c__known_bytes__known_sums)
 {
     uint8_t zeros[32] = {0}, ones[32], up[32], down[32];
 
-    (void)state;
     for (unsigned i = 0; i < 32; i++) {
         ones[i] = 0xff;
         up[i] = (uint8_t)i;
@@ -41,12 +40,11 @@ static uint32_t slow(const uint8_t *p, size_t len)
     return ~v;
 }
 
-static void test_crc32c__any_length_and_place__same_as_bit_by_bit(void **state)
+UNIT_TEST(test_crc32c__any_length_and_place__same_as_bit_by_bit)
 {
     AUTO_FREE uint8_t *bytes = malloc(MOST + 8);
     uint64_t random = 1;
 
-    (void)state;
     for (size_t i = 0; i < MOST + 8; i++)
         bytes[i] = (uint8_t)random_next(&random);
     for (size_t len = 0; len < MOST; len += len < 300 ? 1 : 37) {
@@ -58,26 +56,14 @@ static void test_crc32c__any_length_and_place__same_as_bit_by_bit(void **state)
     }
 }
 
-static void test_crc32c__in_two_parts__same_sum(void **state)
+UNIT_TEST(test_crc32c__in_two_parts__same_sum)
 {
     uint8_t bytes[1000];
     uint64_t random = 2;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)random_next(&random);
     for (size_t cut = 0; cut <= sizeof(bytes); cut++)
         assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, sizeof(bytes) - cut),
                          crc32c_tables(0, bytes, sizeof(bytes)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc32c__known_bytes__known_sums),
-        cmocka_unit_test(test_crc32c__any_length_and_place__same_as_bit_by_bit),
-        cmocka_unit_test(test_crc32c__in_two_parts__same_sum),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,32 +11,29 @@ static void check_shown(struct extensions *k, const char *want)
     assert_string_equal(t.data ? t.data : "", want);
 }
 
-static void test_extensions__none__nothing(void **state)
+UNIT_TEST(test_extensions__none__nothing)
 {
     struct extensions k = {.n = 0};
 
-    (void)state;
     check_shown(&k, "");
 }
 
-static void test_extensions__several__most_frequent_first(void **state)
+UNIT_TEST(test_extensions__several__most_frequent_first)
 {
     static const char *const name[] = {"a.c", "b.h", "x/y.d/none",           ".hidden", "two.tar.H",
                                        "d.h", "c.c", "long.of-sixteen-byte", "e."};
     struct extensions k = {.n = 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++)
         extensions_add(&k, name[i]);
     check_shown(&k, "3 .h, 3 without an extension, 2 .c, 1 .");
 }
 
-static void test_extensions__many__others_counted(void **state)
+UNIT_TEST(test_extensions__many__others_counted)
 {
     struct extensions k = {.n = 0};
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < 100000; i++) {
         snprintf(name, sizeof(name), "a.%u", i);
         extensions_add(&k, name);
@@ -44,15 +41,4 @@ static void test_extensions__many__others_counted(void **state)
     extensions_add(&k, "b.63");
     extensions_add(&k, "b.64");
     check_shown(&k, "2 .63, 1 .0, 1 .1, 1 .2, 1 .3, 1 .4, 1 .5, 1 .6, 99993 others");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_extensions__none__nothing),
-        cmocka_unit_test(test_extensions__several__most_frequent_first),
-        cmocka_unit_test(test_extensions__many__others_counted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,17 +28,16 @@ static int read_text(const char *text, json_t **ret, struct diag *d)
     return json_read(text, strlen(text), "a.json", json_budget(strlen(text)), ret, d);
 }
 
-static void test_values(void **state)
+UNIT_TEST(test_values)
 {
     AUTO_JSON json_t *v = NULL;
     struct diag d;
 
-    (void)state;
     assert_int_equal(read_text("{\"a\": [1, 2.5, \"x\"], \"a\": 7}", &v, &d), 0);
     assert_int_equal(json_integer_value(json_object_get(v, "a")), 7);
 }
 
-static void test_no_json__line_and_column(void **state)
+UNIT_TEST(test_no_json__line_and_column)
 {
     static const char *const bad[] = {
         "", "{", "[1,]", "{\"a\" 1}", "[1] 2", "\"\\u0000\"", "\"\xff\"", "99999999999999999999",
@@ -46,7 +45,6 @@ static void test_no_json__line_and_column(void **state)
     json_t *v = NULL;
     struct diag d;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(read_text(bad[i], &v, &d), -EBADMSG);
         assert_null(v);
@@ -56,27 +54,25 @@ static void test_no_json__line_and_column(void **state)
     assert_non_null(strstr(d.text, "line 2, column 7"));
 }
 
-static void test_deep__no_crash(void **state)
+UNIT_TEST(test_deep__no_crash)
 {
     enum { DEPTH = 1000000 };
     AUTO_FREE char *text = malloc(DEPTH);
     json_t *v = NULL;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_non_null(text);
     memset(text, '[', DEPTH);
     assert_int_equal(json_read(text, DEPTH, "a.json", SIZE_MAX, &v, &d), -EBADMSG);
 }
 
-static void test_memory__has_a_limit(void **state)
+UNIT_TEST(test_memory__has_a_limit)
 {
     enum { VALUES = 100000 };
     AUTO_FREE char *text = malloc(3 * VALUES);
     struct diag d = DIAG_INIT;
     json_t *v = NULL;
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < VALUES; i++)
         memcpy(text + 3 * i, ",{}", 3);
@@ -91,11 +87,10 @@ static void test_memory__has_a_limit(void **state)
 }
 
 /* Values are, and what was read of a text that turned out to be no JSON. */
-static void test_secrets__wiped(void **state)
+UNIT_TEST(test_secrets__wiped)
 {
     static const char *const texts[] = {"{\"" SECRET "\": [\"" SECRET "\"]}", "[\"" SECRET "\", x"};
 
-    (void)state;
     for (unsigned wipe = 0; wipe < 2; wipe++)
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
             json_t *v = NULL;
@@ -111,15 +106,4 @@ static void test_secrets__wiped(void **state)
                 json_wipe(false);
             assert_int_equal(secrets > 0, !wipe);
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_secrets__wiped),           cmocka_unit_test(test_values),
-        cmocka_unit_test(test_no_json__line_and_column), cmocka_unit_test(test_deep__no_crash),
-        cmocka_unit_test(test_memory__has_a_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

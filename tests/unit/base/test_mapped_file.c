@@ -39,7 +39,7 @@ static int make_file(const char *folder, char path[static PATH_MAX])
     return fd;
 }
 
-static void test_open__whole_file__its_bytes(void **state)
+UNIT_TEST_WITH(test_open__whole_file__its_bytes, temp_setup, temp_teardown)
 {
     struct mapped_file file = {0};
     char path[PATH_MAX];
@@ -61,7 +61,7 @@ static void on_bus(int number)
 }
 
 /* The handler of the program is set again after the last file; a later one is kept. */
-static void test_close__last_file__handler_as_before(void **state)
+UNIT_TEST_WITH(test_close__last_file__handler_as_before, temp_setup, temp_teardown)
 {
     struct sigaction mine = {.sa_handler = on_bus}, now, original;
     struct mapped_file file = {0}, other = {0};
@@ -89,7 +89,7 @@ static void test_close__last_file__handler_as_before(void **state)
 }
 
 /* Other mappings are kept. */
-static void test_open__cut_short__zeros_and_lost(void **state)
+UNIT_TEST_WITH(test_open__cut_short__zeros_and_lost, temp_setup, temp_teardown)
 {
     struct mapped_file file = {0}, other = {0};
     unsigned sum = 0;
@@ -125,7 +125,7 @@ static void map_next_and_cut(void)
     assert_true(mapped_file_is_lost(&next));
 }
 
-static void test_close__range_given_to_another__that_one_is_lost(void **state)
+UNIT_TEST_WITH(test_close__range_given_to_another__that_one_is_lost, temp_setup, temp_teardown)
 {
     struct mapped_file file = {0};
     char path[PATH_MAX];
@@ -141,7 +141,7 @@ static void test_close__range_given_to_another__that_one_is_lost(void **state)
     mapped_file_close(&next);
 }
 
-static void test_open__many__no_more_than_the_most(void **state)
+UNIT_TEST_WITH(test_open__many__no_more_than_the_most, temp_setup, temp_teardown)
 {
     static struct mapped_file file[MAPPED_FILES_MAX + 1];
     char path[PATH_MAX];
@@ -156,26 +156,10 @@ static void test_open__many__no_more_than_the_most(void **state)
         mapped_file_close(&file[i]);
 }
 
-static void test_open__no_file__error(void **state)
+UNIT_TEST_WITH(test_open__no_file__error, temp_setup, temp_teardown)
 {
     struct mapped_file file = {0};
 
-    (void)state;
     assert_int_equal(mapped_file_open(-1, SIZE, &file), -EBADF);
     assert_null(file.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
-        TEST(test_open__whole_file__its_bytes),
-        TEST(test_close__last_file__handler_as_before),
-        TEST(test_open__cut_short__zeros_and_lost),
-        TEST(test_close__range_given_to_another__that_one_is_lost),
-        TEST(test_open__many__no_more_than_the_most),
-        TEST(test_open__no_file__error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

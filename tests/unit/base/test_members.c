@@ -37,11 +37,10 @@ static void check(const struct members *m, size_t i, const char *path, uint64_t 
     assert_int_equal(m->member[i].version[1], 8);
 }
 
-static void test_members__unsorted__sorted_by_folder_then_name(void **state)
+UNIT_TEST(test_members__unsorted__sorted_by_folder_then_name)
 {
     AUTO_MEMBERS struct members m = {0};
 
-    (void)state;
     make(&m);
     assert_int_equal(members_sort(&m), 0);
     assert_int_equal(m.n, 5);
@@ -54,13 +53,12 @@ static void test_members__unsorted__sorted_by_folder_then_name(void **state)
 }
 
 /* Whatever the order, a folder is added once, with those on the way to it. */
-static void test_members__ways__each_once(void **state)
+UNIT_TEST(test_members__ways__each_once)
 {
     static const char *const paths[] = {"b/c", "a", "b/d/e", "a", "", "b/c", "b", "b/d/e"};
     AUTO_MEMBERS struct members m = {0};
     uint32_t found;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         assert_int_equal(members_add_way(&m, paths[i], strlen(paths[i]), &found), 0);
         assert_string_equal(members_folder(&m, found), paths[i]);
@@ -71,11 +69,10 @@ static void test_members__ways__each_once(void **state)
     assert_string_equal(members_folder(&m, found), "b/c");
 }
 
-static void test_members__find__never_an_empty_one(void **state)
+UNIT_TEST(test_members__find__never_an_empty_one)
 {
     AUTO_MEMBERS struct members m = {0};
 
-    (void)state;
     make(&m);
     assert_int_equal(members_sort(&m), 0);
     assert_int_equal(members_find(&m, 0), 0);
@@ -86,12 +83,11 @@ static void test_members__find__never_an_empty_one(void **state)
     assert_int_equal(members_find(&m, 12), 4);
 }
 
-static void test_members__pick__those_in_that_order_and_the_folders_below(void **state)
+UNIT_TEST(test_members__pick__those_in_that_order_and_the_folders_below)
 {
     AUTO_MEMBERS struct members m = {0}, picked = {0};
     const uint32_t file[] = {2, 4};
 
-    (void)state;
     make(&m);
     assert_int_equal(members_sort(&m), 0);
     assert_int_equal(members_pick(&m, "", file, 2, &picked), 0);
@@ -122,13 +118,12 @@ static size_t flatten(const struct members *m, uint8_t *ret)
     return n;
 }
 
-static void test_members__stored__the_same_again(void **state)
+UNIT_TEST(test_members__stored__the_same_again)
 {
     AUTO_MEMBERS struct members m = {0}, again = {0};
     _Alignas(8) uint8_t bytes[1024];
     size_t n;
 
-    (void)state;
     make(&m);
     assert_int_equal(members_sort(&m), 0);
     n = flatten(&m, bytes);
@@ -139,13 +134,12 @@ static void test_members__stored__the_same_again(void **state)
 }
 
 /* Whatever one byte is changed to: an error, or a table whose names and sizes can be read. */
-static void test_members__forged__nothing_leaves_the_bytes(void **state)
+UNIT_TEST(test_members__forged__nothing_leaves_the_bytes)
 {
     AUTO_MEMBERS struct members m = {0};
     _Alignas(8) uint8_t bytes[1024];
     size_t n;
 
-    (void)state;
     make(&m);
     n = flatten(&m, bytes);
     for (size_t i = 0; i < n; i++) {
@@ -169,30 +163,14 @@ static void test_members__forged__nothing_leaves_the_bytes(void **state)
     }
 }
 
-static void test_members__too_many_bytes__e2big(void **state)
+UNIT_TEST(test_members__too_many_bytes__e2big)
 {
     AUTO_MEMBERS struct members m = {0};
     uint32_t top;
 
-    (void)state;
     assert_int_equal(members_add_folder(&m, "", &top), 0);
     assert_int_equal(members_add(&m, top, "a", UINT64_MAX >> 1, no_version), 0);
     assert_int_equal(members_add(&m, top, "b", 1, no_version), -E2BIG);
     assert_int_equal(m.n, 1);
     assert_int_equal(members_end(&m), UINT64_MAX >> 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members__unsorted__sorted_by_folder_then_name),
-        cmocka_unit_test(test_members__ways__each_once),
-        cmocka_unit_test(test_members__find__never_an_empty_one),
-        cmocka_unit_test(test_members__pick__those_in_that_order_and_the_folders_below),
-        cmocka_unit_test(test_members__stored__the_same_again),
-        cmocka_unit_test(test_members__forged__nothing_leaves_the_bytes),
-        cmocka_unit_test(test_members__too_many_bytes__e2big),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

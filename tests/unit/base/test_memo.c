@@ -74,11 +74,10 @@ static bool touch(struct memo *memo, uint64_t number, size_t size)
     return get(memo, number, size, &thing);
 }
 
-static void test_memo__within_the_limit__made_once(void **state)
+UNIT_TEST(test_memo__within_the_limit__made_once)
 {
     struct memo *memo = NULL;
 
-    (void)state;
     assert_int_equal(memo_new(5000 * (1 + MEMO_OWN), &memo), 0);
     assert_false(has(memo, 1));
     for (uint64_t round = 0; round < 3; round++)
@@ -89,11 +88,10 @@ static void test_memo__within_the_limit__made_once(void **state)
     memo_let_go(NULL);
 }
 
-static void test_memo__above_the_limit__least_recently_used_goes(void **state)
+UNIT_TEST(test_memo__above_the_limit__least_recently_used_goes)
 {
     struct memo *memo = NULL;
 
-    (void)state;
     assert_int_equal(memo_new(30 + 3 * MEMO_OWN, &memo), 0);
     for (uint64_t i = 0; i < 3; i++)
         assert_true(touch(memo, i, 10));
@@ -112,12 +110,11 @@ static void test_memo__above_the_limit__least_recently_used_goes(void **state)
     memo_free(memo);
 }
 
-static void test_memo__halved__what_is_in_use_stays(void **state)
+UNIT_TEST(test_memo__halved__what_is_in_use_stays)
 {
     struct memo_thing *used = NULL;
     struct memo *memo = NULL;
 
-    (void)state;
     assert_int_equal(memo_new(1 << 20, &memo), 0);
     assert_false(memo_halve(memo));
     assert_true(get(memo, 0, 1000, &used));
@@ -134,12 +131,11 @@ static void test_memo__halved__what_is_in_use_stays(void **state)
     memo_free(memo);
 }
 
-static void test_memo__in_use__stays(void **state)
+UNIT_TEST(test_memo__in_use__stays)
 {
     struct memo_thing *first = NULL, *second = NULL, *again = NULL;
     struct memo *memo = NULL;
 
-    (void)state;
     assert_int_equal(memo_new(30 + 2 * MEMO_OWN, &memo), 0);
     assert_true(get(memo, 1, 20, &first));
     assert_true(get(memo, 2, 20, &second)); /* both are in use: above the limit */
@@ -158,14 +154,13 @@ static void test_memo__in_use__stays(void **state)
     memo_free(memo);
 }
 
-static void test_memo__maker_fails__not_remembered(void **state)
+UNIT_TEST(test_memo__maker_fails__not_remembered)
 {
     struct maker maker = {.fail = -EIO};
     struct memo_key key = key_of(7);
     struct memo_thing *thing = NULL;
     struct memo *memo = NULL;
 
-    (void)state;
     assert_int_equal(memo_new(100, &memo), 0);
     for (unsigned i = 1; i <= 2; i++) {
         assert_int_equal(get_by(memo, &key, &maker, &thing), -EIO);
@@ -207,9 +202,8 @@ static void *get_same(void *arg)
     return NULL;
 }
 
-static void test_memo__same_key_at_once__made_once(void **state)
+UNIT_TEST(test_memo__same_key_at_once__made_once)
 {
-    (void)state;
     for (unsigned i = 0; i < 200; i++) {
         struct maker maker = {.number = 1, .size = 1};
 
@@ -231,9 +225,8 @@ static void *get_failing(void *arg)
 }
 
 /* Each caller gets the error from its own maker. */
-static void test_memo__same_key_fails_at_once__each_tries(void **state)
+UNIT_TEST(test_memo__same_key_fails_at_once__each_tries)
 {
-    (void)state;
     for (unsigned i = 0; i < 200; i++) {
         struct maker maker = {.fail = -EBADMSG};
 
@@ -277,7 +270,7 @@ static bool is_cancelled(void *ctx)
     return atomic_fetch_add(&((struct slow *)ctx)->asked, 1) == 2;
 }
 
-static void test_memo__wait_cancelled__eintr(void **state)
+UNIT_TEST(test_memo__wait_cancelled__eintr)
 {
     struct memo_thing *thing = NULL;
     struct memo_key key = key_of(1);
@@ -287,7 +280,6 @@ static void test_memo__wait_cancelled__eintr(void **state)
     const struct memo_maker by = {.make = make_slowly, .ctx = &slow, .rc = &rc};
     pthread_t id;
 
-    (void)state;
     test_clock_init(&clock);
     assert_int_equal(memo_new(100, &shared), 0);
     pthread_barrier_init(&slow.begun, NULL, 2);
@@ -336,20 +328,18 @@ static void *get_many(void *arg)
     return NULL;
 }
 
-static void test_memo__many_threads__right_things(void **state)
+UNIT_TEST(test_memo__many_threads__right_things)
 {
-    (void)state;
     assert_int_equal(memo_new(50, &shared), 0);
     run_threads(get_many, NULL);
     memo_free(shared);
 }
 
-static void test_memo_held__things__their_bytes(void **state)
+UNIT_TEST(test_memo_held__things__their_bytes)
 {
     struct memo_thing *thing;
     struct memo *memo;
 
-    (void)state;
     assert_int_equal(memo_new(5 * (1000 + MEMO_OWN), &memo), 0);
     for (uint64_t number = 0; number < 20; number++) {
         get(memo, number, 1000, &thing);
@@ -358,22 +348,4 @@ static void test_memo_held__things__their_bytes(void **state)
     }
     assert_int_equal(memo_held(memo).limit, 5 * (1000 + MEMO_OWN));
     memo_free(memo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memo__within_the_limit__made_once),
-        cmocka_unit_test(test_memo__above_the_limit__least_recently_used_goes),
-        cmocka_unit_test(test_memo__halved__what_is_in_use_stays),
-        cmocka_unit_test(test_memo__in_use__stays),
-        cmocka_unit_test(test_memo__maker_fails__not_remembered),
-        cmocka_unit_test(test_memo__same_key_at_once__made_once),
-        cmocka_unit_test(test_memo__same_key_fails_at_once__each_tries),
-        cmocka_unit_test(test_memo__wait_cancelled__eintr),
-        cmocka_unit_test(test_memo_held__things__their_bytes),
-        cmocka_unit_test(test_memo__many_threads__right_things),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static size_t parse(const char *s, uint64_t max, uint64_t *ret)
     return number_parse(s, strlen(s), max, ret);
 }
 
-static void test_number__good__value(void **state)
+UNIT_TEST(test_number__good__value)
 {
     static const struct {
         const char *text;
@@ -21,7 +21,6 @@ static void test_number__good__value(void **state)
         {"12 ", 2, 12}, {"18446744073709551610x", 20, UINT64_MAX - 5},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint64_t v = 99;
 
@@ -30,7 +29,7 @@ static void test_number__good__value(void **state)
     }
 }
 
-static void test_number__bad__nothing(void **state)
+UNIT_TEST(test_number__bad__nothing)
 {
     static const char *const texts[] = {"",
                                         "-1",
@@ -44,7 +43,6 @@ static void test_number__bad__nothing(void **state)
                                         "99999999999999999999",
                                         "184467440737095516150"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         uint64_t v = 99;
 
@@ -54,9 +52,8 @@ static void test_number__bad__nothing(void **state)
     }
 }
 
-static void test_number__max__is_exact(void **state)
+UNIT_TEST(test_number__max__is_exact)
 {
-    (void)state;
     for (uint64_t max = 0; max < 1200; max++) {
         for (uint64_t n = max < 3 ? 0 : max - 3; n < max + 12; n++) {
             char text[24];
@@ -71,11 +68,10 @@ static void test_number__max__is_exact(void **state)
     }
 }
 
-static void test_number__length__bounds_it(void **state)
+UNIT_TEST(test_number__length__bounds_it)
 {
     uint64_t v = 0;
 
-    (void)state;
     assert_int_equal(number_parse("12345", 3, UINT64_MAX, &v), 3);
     assert_int_equal(v, 123);
     assert_int_equal(number_parse("12345", 0, UINT64_MAX, &v), 0);
@@ -86,11 +82,10 @@ static bool padded(const char *s, unsigned least, uint64_t *ret)
     return padded_number_parse(s, strlen(s), least, ret);
 }
 
-static void test_padded_number__good__value(void **state)
+UNIT_TEST(test_padded_number__good__value)
 {
     uint64_t v = 0;
 
-    (void)state;
     assert_true(padded("000007", 6, &v));
     assert_int_equal(v, 7);
     assert_true(padded("000000", 6, &v));
@@ -103,7 +98,7 @@ static void test_padded_number__good__value(void **state)
     assert_int_equal(v, UINT64_MAX);
 }
 
-static void test_padded_number__bad__false(void **state)
+UNIT_TEST(test_padded_number__bad__false)
 {
     static const char *const texts[] = {"",
                                         "7",
@@ -118,25 +113,10 @@ static void test_padded_number__bad__false(void **state)
                                         "18446744073709551616",
                                         "000007\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         uint64_t v = 0;
 
         if (padded(texts[i], 6, &v))
             fail_msg("'%s' was taken", texts[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_number__good__value),
-        cmocka_unit_test(test_number__bad__nothing),
-        cmocka_unit_test(test_number__max__is_exact),
-        cmocka_unit_test(test_number__length__bounds_it),
-        cmocka_unit_test(test_padded_number__good__value),
-        cmocka_unit_test(test_padded_number__bad__false),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

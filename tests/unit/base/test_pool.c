@@ -29,11 +29,10 @@ static void check_done(const struct job *job)
             fail_msg("part %u of %u: done %u times", i, job->n, job->done[i]);
 }
 
-static void test_pool__any_number__each_part_once(void **state)
+UNIT_TEST(test_pool__any_number__each_part_once)
 {
     static const unsigned numbers[] = {0, 1, 2, 3, 8, 9, 100, PARTS_MAX};
 
-    (void)state;
     for (unsigned with = 0; with < 2; with++) {
         struct pool *pool = NULL;
 
@@ -51,11 +50,10 @@ static void test_pool__any_number__each_part_once(void **state)
     }
 }
 
-static void test_pool__never_used__freed(void **state)
+UNIT_TEST(test_pool__never_used__freed)
 {
     struct pool *pool = NULL;
 
-    (void)state;
     assert_int_equal(pool_new(&pool), 0);
     pool_free(pool);
 }
@@ -92,27 +90,15 @@ static void *call_often(void *arg)
     return NULL;
 }
 
-static void test_pool__many_callers__each_part_once(void **state)
+UNIT_TEST(test_pool__many_callers__each_part_once)
 {
     struct pool *pool = NULL;
     pthread_t id[8];
 
-    (void)state;
     assert_int_equal(pool_new(&pool), 0);
     for (size_t i = 0; i < ARRAY_LEN(id); i++)
         assert_int_equal(pthread_create(&id[i], NULL, call_often, pool), 0);
     for (size_t i = 0; i < ARRAY_LEN(id); i++)
         assert_int_equal(pthread_join(id[i], NULL), 0);
     pool_free(pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool__any_number__each_part_once),
-        cmocka_unit_test(test_pool__never_used__freed),
-        cmocka_unit_test(test_pool__many_callers__each_part_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

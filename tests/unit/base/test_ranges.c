@@ -33,14 +33,13 @@ static void expect_found(struct ranges *ranges, const struct range *all, const b
     assert_int_equal(found, want);
 }
 
-static void test_ranges__at_random__what_overlaps(void **state)
+UNIT_TEST(test_ranges__at_random__what_overlaps)
 {
     struct range all[N] = {0};
     bool in[N] = {false};
     struct ranges ranges = {0};
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (unsigned step = 0; step < 20000; step++) {
         size_t i = (size_t)random_below(&random, N);
         uint64_t first = random_below(&random, 1000),
@@ -92,20 +91,9 @@ static uint64_t steps_of(size_t n)
     return ranges.steps;
 }
 
-static void test_ranges__ten_times_as_many__little_more_each(void **state)
+UNIT_TEST(test_ranges__ten_times_as_many__little_more_each)
 {
     uint64_t few = steps_of(1000), many = steps_of(10000);
 
-    (void)state;
     assert_true(many < few * 15); /* 10 log(10000) / log(1000) = 13.3 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges__at_random__what_overlaps),
-        cmocka_unit_test(test_ranges__ten_times_as_many__little_more_each),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

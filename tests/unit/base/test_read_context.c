@@ -62,7 +62,7 @@ static void add(struct fixture *f, unsigned blob, uint64_t off, uint64_t len)
 
 /* ---- collecting ---- */
 
-static void test_wants__apart__each_noted(void **state)
+UNIT_TEST_WITH(test_wants__apart__each_noted, setup, teardown)
 {
     struct fixture *f = *state;
 
@@ -76,7 +76,7 @@ static void test_wants__apart__each_noted(void **state)
     assert_int_equal(f->rc.bytes, 60);
 }
 
-static void test_wants__near__become_one(void **state)
+UNIT_TEST_WITH(test_wants__near__become_one, setup, teardown)
 {
     struct fixture *f = *state;
     const uint64_t at = MISSING_GAP * 100 + 17;
@@ -99,7 +99,7 @@ static void test_wants__near__become_one(void **state)
 }
 
 /* However ranges are merged, they contain what was missing, and not much else. */
-static void test_wants__random__all_covered(void **state)
+UNIT_TEST_WITH(test_wants__random__all_covered, setup, teardown)
 {
     struct fixture *f = *state;
     uint64_t rng = RANDOM_SEED, off[2000];
@@ -124,7 +124,7 @@ static void test_wants__random__all_covered(void **state)
 }
 
 /* A batch of tiny samples from anywhere in a small file is one range. */
-static void test_wants__tiny_samples__few_ranges(void **state)
+UNIT_TEST_WITH(test_wants__tiny_samples__few_ranges, setup, teardown)
 {
     struct fixture *f = *state;
     uint64_t rng = RANDOM_SEED;
@@ -135,7 +135,7 @@ static void test_wants__tiny_samples__few_ranges(void **state)
     assert_false(missing_full(&f->rc));
 }
 
-static void test_wants__ranges_or_bytes__full(void **state)
+UNIT_TEST_WITH(test_wants__ranges_or_bytes__full, setup, teardown)
 {
     struct fixture *f = *state;
 
@@ -154,7 +154,7 @@ static void test_wants__ranges_or_bytes__full(void **state)
     assert_true(missing_full(&f->rc));
 }
 
-static void test_wants__loop__goes_on_until_full(void **state)
+UNIT_TEST_WITH(test_wants__loop__goes_on_until_full, setup, teardown)
 {
     struct fixture *f = *state;
     int all = 0;
@@ -185,7 +185,7 @@ static void want_one(void *ctx, unsigned i)
     assert_int_equal(blob_pread(&f->rc, f->blob[0], &byte, 1, i * (MISSING_GAP * 4)), -EAGAIN);
 }
 
-static void test_wants__pool__helpers_note_in_one_context(void **state)
+UNIT_TEST_WITH(test_wants__pool__helpers_note_in_one_context, setup, teardown)
 {
     struct fixture *f = *state;
     struct pool *pool = NULL;
@@ -212,7 +212,7 @@ static void count_done(struct waiter *waiter)
     atomic_fetch_add(&((struct counting *)waiter)->done, 1);
 }
 
-static void test_waiter__fetch__done_once_and_all_here(void **state)
+UNIT_TEST_WITH(test_waiter__fetch__done_once_and_all_here, setup, teardown)
 {
     struct fixture *f = *state;
     struct counting c = {.waiter.done = count_done};
@@ -229,7 +229,7 @@ static void test_waiter__fetch__done_once_and_all_here(void **state)
     assert_int_equal(blob_pread(&f->rc, f->blob[1], bytes, 1000, 1 << 20), 0);
 }
 
-static void test_waiter__nothing_wanted__done_at_once(void **state)
+UNIT_TEST_WITH(test_waiter__nothing_wanted__done_at_once, setup, teardown)
 {
     struct fixture *f = *state;
     struct counting c = {.waiter.done = count_done};
@@ -244,12 +244,11 @@ static void test_waiter__nothing_wanted__done_at_once(void **state)
     blob_free(here);
 }
 
-static void test_waiter__first_error__wins(void **state)
+UNIT_TEST_WITH(test_waiter__first_error__wins, setup, teardown)
 {
     struct counting c = {.waiter.done = count_done};
     struct diag first = DIAG_INIT, second = DIAG_INIT;
 
-    (void)state;
     diag_set(&first, 0, "the first");
     diag_set(&second, 0, "the second");
     for (unsigned i = 0; i < 4; i++)
@@ -264,7 +263,7 @@ static void test_waiter__first_error__wins(void **state)
     assert_string_equal(c.waiter.reason.text, "the first");
 }
 
-static void test_waiter__fetch_again__error_is_gone(void **state)
+UNIT_TEST_WITH(test_waiter__fetch_again__error_is_gone, setup, teardown)
 {
     struct fixture *f = *state;
     struct counting c = {.waiter.done = count_done};
@@ -285,7 +284,7 @@ static void test_waiter__fetch_again__error_is_gone(void **state)
 
 /* ---- waiting ---- */
 
-static void test_wait__missing__all_here(void **state)
+UNIT_TEST_WITH(test_wait__missing__all_here, setup, teardown)
 {
     struct fixture *f = *state;
     struct diag d = DIAG_INIT;
@@ -301,7 +300,7 @@ static void test_wait__missing__all_here(void **state)
     assert_false(d.set);
 }
 
-static void test_wait__cannot_be_fetched__the_reason(void **state)
+UNIT_TEST_WITH(test_wait__cannot_be_fetched__the_reason, setup, teardown)
 {
     struct fixture *f = *state;
     struct diag d = DIAG_INIT, again = DIAG_INIT;
@@ -334,7 +333,7 @@ static bool at_once(void *ctx)
     return true;
 }
 
-static void test_wait__cancelled__leaves_the_bytes_behind(void **state)
+UNIT_TEST_WITH(test_wait__cancelled__leaves_the_bytes_behind, setup, teardown)
 {
     static const struct blob_ops ops = {.fetch = late_fetch};
     struct late_blob late = {.blob = {.ops = &ops, .size = 10}};
@@ -358,7 +357,7 @@ static bool at_third(void *ctx)
     return ++*(unsigned *)ctx == 3;
 }
 
-static void test_wait__cancelled_later__noticed_in_50_ms(void **state)
+UNIT_TEST_WITH(test_wait__cancelled_later__noticed_in_50_ms, setup, teardown)
 {
     static const struct blob_ops ops = {.fetch = late_fetch};
     struct late_blob late = {.blob = {.ops = &ops, .size = 10}};
@@ -397,14 +396,13 @@ static void *finish_many(void *arg)
     return NULL;
 }
 
-static void test_waiter__threads__done_once_with_one_reason(void **state)
+UNIT_TEST_WITH(test_waiter__threads__done_once_with_one_reason, setup, teardown)
 {
     struct counting c = {.waiter.done = count_done};
     struct finisher finisher[THREADS];
     pthread_t id[THREADS];
     char want[32];
 
-    (void)state;
     waiter_add(&c.waiter);
     for (unsigned i = 0; i < THREADS * EACH; i++)
         waiter_add(&c.waiter);
@@ -420,30 +418,4 @@ static void test_waiter__threads__done_once_with_one_reason(void **state)
     assert_true(c.waiter.error <= -1000 && c.waiter.error > -1000 - THREADS);
     snprintf(want, sizeof(want), "thread %d", -c.waiter.error - 1000);
     assert_string_equal(c.waiter.reason.text, want);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_wants__apart__each_noted),
-        TEST(test_wants__near__become_one),
-        TEST(test_wants__random__all_covered),
-        TEST(test_wants__tiny_samples__few_ranges),
-        TEST(test_wants__ranges_or_bytes__full),
-        TEST(test_wants__loop__goes_on_until_full),
-        TEST(test_wants__pool__helpers_note_in_one_context),
-        TEST(test_waiter__fetch__done_once_and_all_here),
-        TEST(test_waiter__nothing_wanted__done_at_once),
-        TEST(test_waiter__first_error__wins),
-        TEST(test_waiter__fetch_again__error_is_gone),
-        TEST(test_wait__missing__all_here),
-        TEST(test_wait__cannot_be_fetched__the_reason),
-        TEST(test_wait__cancelled__leaves_the_bytes_behind),
-        TEST(test_wait__cancelled_later__noticed_in_50_ms),
-        TEST(test_waiter__threads__done_once_with_one_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static const struct {
     {RETRY_FAILED, GIVE_UP, 0, RETRY_FAILED},
 };
 
-static void test_retry__each_edge__one_state(void **state)
+UNIT_TEST(test_retry__each_edge__one_state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(edges); i++) {
         struct retry retry = {edges[i].from, RETRY_PAUSE_NS};
         int64_t now = edges[i].event == TIME && !edges[i].r ? RETRY_PAUSE_NS : RETRY_PAUSE_NS - 1;
@@ -62,14 +61,13 @@ static void test_retry__each_edge__one_state(void **state)
 }
 
 /* A mount, whose remote is away for three tries. */
-static void test_retry__mount__a_step_a_second_until_it_is_back(void **state)
+UNIT_TEST(test_retry__mount__a_step_a_second_until_it_is_back)
 {
     const int result[] = {0, -EREMOTEIO, -EREMOTEIO, -EREMOTEIO, 0, 1};
     struct retry retry = {0};
     size_t steps = 0;
     int64_t now = 0;
 
-    (void)state;
     while (retry.state != RETRY_DONE) {
         if (retry_may(&retry, now))
             retry_step(&retry, result[steps++], now);
@@ -78,14 +76,4 @@ static void test_retry__mount__a_step_a_second_until_it_is_back(void **state)
     }
     assert_int_equal(steps, ARRAY_LEN(result));
     assert_int_equal(now, 3 * RETRY_PAUSE_NS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_retry__each_edge__one_state),
-        cmocka_unit_test(test_retry__mount__a_step_a_second_until_it_is_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,24 +13,21 @@ static void check_json(const char *bytes, const char *want)
     assert_int_equal(t.len, strlen(want));
 }
 
-static void test_text_json__plain__quoted(void **state)
+UNIT_TEST(test_text_json__plain__quoted)
 {
-    (void)state;
     check_json(NULL, "null");
     check_json("", "\"\"");
     check_json("abc/def", "\"abc/def\"");
     check_json("say \"hi\"\\", "\"say \\\"hi\\\"\\\\\"");
 }
 
-static void test_text_json__control__escaped(void **state)
+UNIT_TEST(test_text_json__control__escaped)
 {
-    (void)state;
     check_json("a\nb\tc\x01\x1f\x7f", "\"a\\u000ab\\u0009c\\u0001\\u001f\\u007f\"");
 }
 
-static void test_text_json__utf8__kept(void **state)
+UNIT_TEST(test_text_json__utf8__kept)
 {
-    (void)state;
     check_json("\xc2\x80\xdf\xbf", "\"\xc2\x80\xdf\xbf\"");
     check_json("\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf",
                "\"\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\"");
@@ -39,9 +36,8 @@ static void test_text_json__utf8__kept(void **state)
 
 #define BAD "\\ufffd"
 
-static void test_text_json__bad_utf8__replaced(void **state)
+UNIT_TEST(test_text_json__bad_utf8__replaced)
 {
-    (void)state;
     check_json("\x80", "\"" BAD "\"");                         /* continuation alone */
     check_json("\xc3", "\"" BAD "\"");                         /* cut short */
     check_json("\xe2\x82", "\"" BAD BAD "\"");                 /* cut short */
@@ -58,13 +54,12 @@ static void test_text_json__bad_utf8__replaced(void **state)
     check_json("\xe2\x82\xc3\xa9", "\"" BAD BAD "\xc3\xa9\""); /* continues after the bad bytes */
 }
 
-static void test_text__many_appends__all_there(void **state)
+UNIT_TEST(test_text__many_appends__all_there)
 {
     struct text t = {0};
     char *data = NULL;
     size_t len = 0, at = 0;
 
-    (void)state;
     for (int i = 0; i < 5000; i++)
         text_add(&t, "%d,", i);
     text_add_bytes(&t, "a\0b", 3);
@@ -82,13 +77,12 @@ static void test_text__many_appends__all_there(void **state)
     free(data);
 }
 
-static void test_text_plain__control__replaced(void **state)
+UNIT_TEST(test_text_plain__control__replaced)
 {
     char s[] = "a\033[31m\n\x7f\xc2\x9bM\xc3\xa9", lines[] = "a\n\tb";
     char turned[] = "\u061ca\u200e\u200fb\u2028\u2029\u202a\u202ec\u2066\u2069";
     char other[] = "\u061b\u200d\u2010\u2027\u202f\u2065\u206a\u05d0\xe2\x80";
 
-    (void)state;
     text_plain(s, "");
     assert_string_equal(s, "a?[31m????M\xc3\xa9");
     text_plain(lines, "\n");
@@ -104,25 +98,23 @@ static void test_text_plain__control__replaced(void **state)
     assert_string_equal(other, "\u061b\u200d\u2010\u2027\u202f\u2065\u206a\u05d0\xe2\x80");
 }
 
-static void test_text_finish__nothing_added__empty_string(void **state)
+UNIT_TEST(test_text_finish__nothing_added__empty_string)
 {
     struct text t = {0};
     char *data = NULL;
     size_t len = 9;
 
-    (void)state;
     assert_int_equal(text_finish(&t, &data, &len), 0);
     assert_string_equal(data, "");
     assert_int_equal(len, 0);
     free(data);
 }
 
-static void test_text_finish__failed__enomem_once(void **state)
+UNIT_TEST(test_text_finish__failed__enomem_once)
 {
     struct text t = {0};
     char *data = NULL;
 
-    (void)state;
     text_add(&t, "x");
     t.failed = true;
     text_add(&t, "y");
@@ -135,11 +127,10 @@ static void test_text_finish__failed__enomem_once(void **state)
     assert_false(t.failed);
 }
 
-static void test_text_fit__long__capacity_of_its_length(void **state)
+UNIT_TEST(test_text_fit__long__capacity_of_its_length)
 {
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     text_fit(&t);
     assert_null(t.data);
     for (unsigned i = 0; i < 1000; i++)
@@ -151,9 +142,8 @@ static void test_text_fit__long__capacity_of_its_length(void **state)
     assert_string_equal(t.data + 2997, "999more");
 }
 
-static void test_text_ends_with(void **state)
+UNIT_TEST(test_text_ends_with)
 {
-    (void)state;
     assert_true(text_ends_with("a.csv", ".csv"));
     assert_true(text_ends_with("A.CSV", ".csv"));
     assert_true(text_ends_with(".csv", ".csv"));
@@ -162,13 +152,12 @@ static void test_text_ends_with(void **state)
     assert_true(!text_ends_with("a.csv.gz", ".csv"));
 }
 
-static void test_text_trim(void **state)
+UNIT_TEST(test_text_trim)
 {
     static const char *const cases[][2] = {
         {" \t a b\r\n", "a b"}, {"a", "a"}, {"", ""}, {" \n", ""}, {"a\v", "a\v"}};
     char text[16];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(text, sizeof(text), "%s", cases[i][0]);
         text_trim(text);
@@ -176,12 +165,11 @@ static void test_text_trim(void **state)
     }
 }
 
-static void test_texts__sorted_from_the_third__each_once(void **state)
+UNIT_TEST(test_texts__sorted_from_the_third__each_once)
 {
     static const char *const some[] = {"z", "a", "c", "b", "c", "b", "c"}, *const want = "zabc";
     AUTO_TEXTS struct texts list = {0};
 
-    (void)state;
     texts_sort(&list, 0);
     for (size_t i = 0; i < ARRAY_LEN(some); i++)
         assert_int_equal(texts_add(&list, some[i]), 0);
@@ -189,24 +177,4 @@ static void test_texts__sorted_from_the_third__each_once(void **state)
     assert_int_equal(list.n, strlen(want));
     for (size_t i = 0; i < list.n; i++)
         assert_int_equal(*list.text[i], want[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_json__plain__quoted),
-        cmocka_unit_test(test_text_json__control__escaped),
-        cmocka_unit_test(test_text_json__utf8__kept),
-        cmocka_unit_test(test_text_json__bad_utf8__replaced),
-        cmocka_unit_test(test_text__many_appends__all_there),
-        cmocka_unit_test(test_text_ends_with),
-        cmocka_unit_test(test_text_trim),
-        cmocka_unit_test(test_texts__sorted_from_the_third__each_once),
-        cmocka_unit_test(test_text_plain__control__replaced),
-        cmocka_unit_test(test_text_fit__long__capacity_of_its_length),
-        cmocka_unit_test(test_text_finish__nothing_added__empty_string),
-        cmocka_unit_test(test_text_finish__failed__enomem_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,11 +47,10 @@ static struct world start(unsigned resting, unsigned working)
     return w;
 }
 
-static void test_yield__idle_beside_the_work__never_rests(void **state)
+UNIT_TEST(test_yield__idle_beside_the_work__never_rests)
 {
     struct world w = start(150, 60);
 
-    (void)state;
     work(&w, 10000 * MS);
     assert_int_equal(w.rests, 0);
     assert_true(w.pieces >= 9990);
@@ -59,11 +58,10 @@ static void test_yield__idle_beside_the_work__never_rests(void **state)
 }
 
 /* The work itself takes the free time: it rests now and then, for a tenth of the time. */
-static void test_yield__idle_when_it_rests__goes_on(void **state)
+UNIT_TEST(test_yield__idle_when_it_rests__goes_on)
 {
     struct world w = start(100, 0);
 
-    (void)state;
     work(&w, 10000 * MS);
     assert_in_range(w.rests, 5, 20);
     assert_true(w.pieces > 8000);
@@ -71,12 +69,11 @@ static void test_yield__idle_when_it_rests__goes_on(void **state)
 }
 
 /* No processor is idle: the work goes on with one piece after each rest, and rests end. */
-static void test_yield__taken__one_piece_for_each_rest(void **state)
+UNIT_TEST(test_yield__taken__one_piece_for_each_rest)
 {
     struct world w = start(20, 0);
     unsigned before;
 
-    (void)state;
     work(&w, 1000 * MS);
     assert_true(yield_is_taken(&w.yield));
     before = w.pieces;
@@ -85,12 +82,11 @@ static void test_yield__taken__one_piece_for_each_rest(void **state)
     assert_true(w.yield.state != YIELD_FREE);
 }
 
-static void test_yield__taken_then_idle__works_on_at_once(void **state)
+UNIT_TEST(test_yield__taken_then_idle__works_on_at_once)
 {
     struct world w = start(0, 0);
     unsigned before;
 
-    (void)state;
     work(&w, 5000 * MS);
     assert_true(yield_is_taken(&w.yield));
     w.resting = 200;
@@ -103,12 +99,11 @@ static void test_yield__taken_then_idle__works_on_at_once(void **state)
 }
 
 /* A rest begins when nothing is under way: pieces are never interrupted. */
-static void test_yield__something_under_way__waits_for_its_end(void **state)
+UNIT_TEST(test_yield__something_under_way__waits_for_its_end)
 {
     struct world w = start(0, 0);
     struct yield *y = &w.yield;
 
-    (void)state;
     assert_true(yield_looks(y, w.now, 2));
     yield_look(y, w.now, 0);
     w.now += 250 * MS;
@@ -122,11 +117,10 @@ static void test_yield__something_under_way__waits_for_its_end(void **state)
     assert_false(yield_may(y, 0));
 }
 
-static void test_yield__idle_not_known__never_rests(void **state)
+UNIT_TEST(test_yield__idle_not_known__never_rests)
 {
     struct yield y;
 
-    (void)state;
     yield_init(&y);
     for (int64_t now = 0; now < 10000 * MS; now += MS) {
         if (yield_looks(&y, now, 1))
@@ -136,37 +130,19 @@ static void test_yield__idle_not_known__never_rests(void **state)
 }
 
 /* A processor that is removed (hotplug, another affinity) makes the sum smaller. */
-static void test_yield__idle_goes_back__counts_as_none(void **state)
+UNIT_TEST(test_yield__idle_goes_back__counts_as_none)
 {
     struct yield y;
 
-    (void)state;
     yield_init(&y);
     yield_look(&y, 0, (uint64_t)5000 * MS);
     yield_look(&y, 250 * MS, (uint64_t)4000 * MS);
     assert_false(yield_may(&y, 1));
 }
 
-static void test_processors__are_reported_and_grow(void **state)
+UNIT_TEST(test_processors__are_reported_and_grow)
 {
     uint64_t before = processors_idle_ns(), after = processors_idle_ns();
 
-    (void)state;
     assert_true(before != UINT64_MAX && after >= before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_yield__idle_beside_the_work__never_rests),
-        cmocka_unit_test(test_yield__idle_when_it_rests__goes_on),
-        cmocka_unit_test(test_yield__taken__one_piece_for_each_rest),
-        cmocka_unit_test(test_yield__taken_then_idle__works_on_at_once),
-        cmocka_unit_test(test_yield__something_under_way__waits_for_its_end),
-        cmocka_unit_test(test_yield__idle_not_known__never_rests),
-        cmocka_unit_test(test_yield__idle_goes_back__counts_as_none),
-        cmocka_unit_test(test_processors__are_reported_and_grow),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,9 +248,8 @@ static void check_one_trip(struct file *file)
     check_same(file, r, &got);
 }
 
-static void test_collect__every_file__one_fetch(void **state)
+UNIT_TEST(test_collect__every_file__one_fetch)
 {
-    (void)state;
     check_all(check_one_trip, true, 1);
     /* Otherwise the test covers little. */
     assert_true(files > LEAST_FILES && fetched > files / 2);
@@ -277,9 +276,8 @@ static void check_losses(struct file *file)
     check_same(file, r, &got);
 }
 
-static void test_collect__bytes_lost_again__right_in_the_end(void **state)
+UNIT_TEST(test_collect__bytes_lost_again__right_in_the_end)
 {
-    (void)state;
     check_all(check_losses, false, 5);
 }
 
@@ -314,14 +312,13 @@ static void check_failures(struct file *file)
     }
 }
 
-static void test_collect__remote_fails__then_right(void **state)
+UNIT_TEST(test_collect__remote_fails__then_right)
 {
-    (void)state;
     check_all(check_failures, false, 5);
 }
 
 /* Blocks of rows are decoded ahead: the reader does not try again each block that lacks bytes. */
-static void test_collect__rows_ahead__looked_at_once(void **state)
+UNIT_TEST(test_collect__rows_ahead__looked_at_once)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world there = {.troubles = 0};
@@ -331,7 +328,6 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
     struct read_context rc;
     struct bytes got;
 
-    (void)state;
     source_libsvm(&s, true);
     world_open(&there, &s, true);
     ds = there.found.item[0].ds;
@@ -351,7 +347,7 @@ static void test_collect__rows_ahead__looked_at_once(void **state)
 
 /* The header of a large archive needs a pass over all of it, more than fits: each fetch drops all
  * bytes but the last fetched ones. */
-static void test_collect__more_than_there_is_room_for__checksum_ends(void **state)
+UNIT_TEST(test_collect__more_than_there_is_room_for__checksum_ends)
 {
     const uint32_t dim[] = {200000, 1000};
     struct absent absent = {.reads = 0};
@@ -368,12 +364,11 @@ static void test_collect__more_than_there_is_room_for__checksum_ends(void **stat
     unsigned trips = 0;
     int r;
 
-    (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     in_order_init(&list.sel, 0, 200000);
     read_context_init(&rc, true);
     layout_init(&l, found.item[0].ds, &list.sel, &notes.host);
-    assert_int_equal(encoder_npz.layout(&l, NULL), 0);
+    assert_int_equal(encoder_npz.layout(&l, &(struct file_kind){.encoder = &encoder_npz}), 0);
     absent_drop(&absent, 256, &rng);
     for (;; trips++) {
         r = layout_read(&rc, &l, 0, sizeof(there), there, NULL);
@@ -468,9 +463,8 @@ static void check_preparing(struct world_source *s)
         assert_true(troubles > 0);
 }
 
-static void test_collect__remote_fails_while_preparing__ready_later(void **state)
+UNIT_TEST(test_collect__remote_fails_while_preparing__ready_later)
 {
-    (void)state;
     for (unsigned i = 0; i < 8; i++) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
@@ -491,18 +485,4 @@ static void test_collect__remote_fails_while_preparing__ready_later(void **state
         if (is_for_build(&s))
             check_preparing(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collect__every_file__one_fetch),
-        cmocka_unit_test(test_collect__bytes_lost_again__right_in_the_end),
-        cmocka_unit_test(test_collect__remote_fails__then_right),
-        cmocka_unit_test(test_collect__rows_ahead__looked_at_once),
-        cmocka_unit_test(test_collect__more_than_there_is_room_for__checksum_ends),
-        cmocka_unit_test(test_collect__remote_fails_while_preparing__ready_later),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static const char *kind_of(const char *name, const char *bytes, size_t len, bool
 }
 
 /* Kinds without a magic number: texts that match, and texts that do not. */
-static void test_foreign_kind__text__by_what_it_looks_like(void **state)
+UNIT_TEST(test_foreign_kind__text__by_what_it_looks_like)
 {
     static const struct {
         const char *name, *text, *want; /* NULL: none */
@@ -46,7 +46,6 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
         {"a", "P", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *got = kind_of(cases[i].name, cases[i].text, strlen(cases[i].text), true);
 
@@ -58,13 +57,12 @@ static void test_foreign_kind__text__by_what_it_looks_like(void **state)
 }
 
 /* Heads that end anywhere, and bytes of all values: no read passes the end. */
-static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
+UNIT_TEST(test_foreign_kind__short_and_odd_heads__no_overrun)
 {
     static const char *const starts[] = {"PK\3\4",        "\x80\x04\x95", "{\"a\"",
                                          "<!doctype htm", "\xef\xbb\xbf", "a,b\n",
                                          "RIFF....WEB"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++)
         for (size_t len = 0; len < 64; len++) {
             char *head = calloc(1, len + 1); /* ASan finds reads past it */
@@ -77,14 +75,4 @@ static void test_foreign_kind__short_and_odd_heads__no_overrun(void **state)
             free(head);
             free(exact);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_foreign_kind__text__by_what_it_looks_like),
-        cmocka_unit_test(test_foreign_kind__short_and_odd_heads__no_overrun),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

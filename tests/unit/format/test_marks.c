@@ -37,24 +37,12 @@ static void check_text(bool csv)
     assert_true(troubles > 0);
 }
 
-static void test_mark__jsonl_read_fails__not_in_a_sample(void **state)
+UNIT_TEST(test_mark__jsonl_read_fails__not_in_a_sample)
 {
-    (void)state;
     check_text(false);
 }
 
-static void test_mark__csv_read_fails__not_in_a_sample(void **state)
+UNIT_TEST(test_mark__csv_read_fails__not_in_a_sample)
 {
-    (void)state;
     check_text(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mark__jsonl_read_fails__not_in_a_sample),
-        cmocka_unit_test(test_mark__csv_read_fails__not_in_a_sample),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,7 +217,7 @@ static void check_rows(const char *name, make_fn *make, const struct row *row, s
         .name = (n), .bytes = (s), .len = sizeof(s) - 1                                            \
     }
 
-static void test_npy(void **state)
+UNIT_TEST(test_npy)
 {
     static const struct row rows[] = {
         {.file = {FILE_OF("s0.npy", "<u2 (3, 2)"), FILE_OF("s1.npy", "<u2 (4, 5)"),
@@ -325,11 +325,10 @@ static void test_npy(void **state)
          .want = "x.NPY: x.NPY: another array in its folder is also called x\n"},
     };
 
-    (void)state;
     check_rows("npy", make_npy, rows, ARRAY_LEN(rows));
 }
 
-static void test_safetensors(void **state)
+UNIT_TEST(test_safetensors)
 {
     static const struct row rows[] = {
         {.file = {BYTES("a", "\3\0\0\0")}, .want = "a: expected at least 8 bytes, got 4"},
@@ -383,11 +382,10 @@ static void test_safetensors(void **state)
          .want = "a: tensor a.b: two tensors have this name"},
     };
 
-    (void)state;
     check_rows("safetensors", make_safetensors, rows, ARRAY_LEN(rows));
 }
 
-static void test_csv(void **state)
+UNIT_TEST(test_csv)
 {
     static const struct row rows[] = {
         {.file = {FILE_OF("a.csv", "a,b\n1,2\n")},
@@ -471,11 +469,10 @@ static void test_csv(void **state)
                  "x"},
     };
 
-    (void)state;
     check_rows("csv", NULL, rows, ARRAY_LEN(rows));
 }
 
-static void test_csv_sets(void **state)
+UNIT_TEST(test_csv_sets)
 {
     static const struct row rows[] = {
         {.file = {FILE_OF("a0.csv", "a,b\n1,2\n"), FILE_OF("a1.csv", "5,6.5\n1,2\n")},
@@ -486,11 +483,10 @@ static void test_csv_sets(void **state)
          .is_set = true},
     };
 
-    (void)state;
     check_rows("csv", NULL, rows, ARRAY_LEN(rows));
 }
 
-static void test_recordio(void **state)
+UNIT_TEST(test_recordio)
 {
     static const struct row rows[] = {
         {.file = {BYTES("x.rec", "\x0a\x23\xd7")},
@@ -562,7 +558,6 @@ static void test_recordio(void **state)
          .want = "x.rec: found\nfields"},
     };
 
-    (void)state;
     check_rows("recordio", NULL, rows, ARRAY_LEN(rows));
 }
 
@@ -575,7 +570,7 @@ static void test_recordio(void **state)
     "\"raw_data\":{\"basename\":\"" name "\",\"bytes\":" bytes "},\"samples\":" samples
 #define ONE_INT COLUMNS("[\"a\"]", "[\"int\"]", "[8]")
 
-static void test_mds(void **state)
+UNIT_TEST(test_mds)
 {
     static const struct row rows[] = {
         {.file = {FILE_OF("index.json", "{\"version\":3,\"shards\":[]}")},
@@ -656,11 +651,10 @@ static void test_mds(void **state)
                  "of MDS"},
     };
 
-    (void)state;
     check_rows("mds", NULL, rows, ARRAY_LEN(rows));
 }
 
-static void test_mindrecord(void **state)
+UNIT_TEST(test_mindrecord)
 {
     static const struct row rows[] = {
         {.file = {FILE_OF("x0", "{      }|")},
@@ -842,18 +836,5 @@ static void test_mindrecord(void **state)
          .want = "x0: byte 4: encrypted MindRecord, which is not supported"},
     };
 
-    (void)state;
     check_rows("mindrecord", make_mindrecord, rows, ARRAY_LEN(rows));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npy),        cmocka_unit_test(test_safetensors),
-        cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_sets),
-        cmocka_unit_test(test_recordio),   cmocka_unit_test(test_mds),
-        cmocka_unit_test(test_mindrecord),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

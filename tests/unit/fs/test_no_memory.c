@@ -70,9 +70,8 @@ static int run_open(void)
     return r;
 }
 
-static void test_idx_folder__no_memory__nothing_leaks(void **state)
+UNIT_TEST(test_idx_folder__no_memory__nothing_leaks)
 {
-    (void)state;
     check_run(run_open, 1);
 }
 
@@ -99,9 +98,8 @@ static int run_encoders(void)
     return 0;
 }
 
-static void test_encoders__no_memory__nothing_leaks(void **state)
+UNIT_TEST(test_encoders__no_memory__nothing_leaks)
 {
-    (void)state;
     failing_alloc_begin(0);
     assert_int_equal(open_pair(&opened), 0);
     check_run(run_encoders, 1);
@@ -141,9 +139,8 @@ static int run_tree(void)
     return r;
 }
 
-static void test_tree__no_memory__nothing_leaks(void **state)
+UNIT_TEST(test_tree__no_memory__nothing_leaks)
 {
-    (void)state;
     failing_alloc_begin(0);
     assert_int_equal(open_pair(&opened), 0);
     check_run(run_tree, 1);
@@ -220,9 +217,8 @@ static int run_libsvm(void)
     return r;
 }
 
-static void test_libsvm__no_memory__nothing_leaks(void **state)
+UNIT_TEST(test_libsvm__no_memory__nothing_leaks)
 {
-    (void)state;
     failing_alloc_begin(0);
     assert_int_equal(run_libsvm(), 0);
     check_run(run_libsvm, 1);
@@ -341,9 +337,8 @@ static int run_kaldi(void)
     return r;
 }
 
-static void test_kaldi__no_memory__nothing_leaks(void **state)
+UNIT_TEST(test_kaldi__no_memory__nothing_leaks)
 {
-    (void)state;
     kaldi_wave_header(1, 100, 200, kaldi_wave);
     failing_alloc_begin(0);
     kaldi_hash = 0;
@@ -385,24 +380,9 @@ static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
     found_release(&found);
 }
 
-static void test_pictures__very_wide__memory_by_what_is_read(void **state)
+UNIT_TEST(test_pictures__very_wide__memory_by_what_is_read)
 {
-    (void)state;
     check_wide(0, 1, 1 << 30);
     check_wide(1, 1, 1 << 30);
     check_wide(1, 4, 1 << 28);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_folder__no_memory__nothing_leaks),
-        cmocka_unit_test(test_encoders__no_memory__nothing_leaks),
-        cmocka_unit_test(test_tree__no_memory__nothing_leaks),
-        cmocka_unit_test(test_libsvm__no_memory__nothing_leaks),
-        cmocka_unit_test(test_kaldi__no_memory__nothing_leaks),
-        cmocka_unit_test(test_pictures__very_wide__memory_by_what_is_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

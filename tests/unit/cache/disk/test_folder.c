@@ -67,7 +67,7 @@ static unsigned mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-static void test_folder__new__marked_and_private(void **state)
+UNIT_TEST_WITH(test_folder__new__marked_and_private, temp_setup, temp_teardown)
 {
     struct place p;
 
@@ -83,7 +83,7 @@ static void test_folder__new__marked_and_private(void **state)
     assert_string_equal(p.sub, p.path);
 }
 
-static void test_folder__empty__becomes_one(void **state)
+UNIT_TEST_WITH(test_folder__empty__becomes_one, temp_setup, temp_teardown)
 {
     struct place p;
 
@@ -97,7 +97,7 @@ static void test_folder__empty__becomes_one(void **state)
 }
 
 /* Root uses no folder that another user can write to; other users use any folder that they name. */
-static void test_folder__of_another_user__root_refuses(void **state)
+UNIT_TEST_WITH(test_folder__of_another_user__root_refuses, temp_setup, temp_teardown)
 {
     struct diag d = DIAG_INIT;
     struct place p;
@@ -114,7 +114,7 @@ static void test_folder__of_another_user__root_refuses(void **state)
 }
 
 /* Each path in the folder must fit. */
-static void test_folder__path_of_any_length__fits_or_refused(void **state)
+UNIT_TEST_WITH(test_folder__path_of_any_length__fits_or_refused, temp_setup, temp_teardown)
 {
     struct place p;
     size_t len;
@@ -129,7 +129,7 @@ static void test_folder__path_of_any_length__fits_or_refused(void **state)
     assert_diag_has(&p.d, "...: expected a path of less than 4000 bytes, got 4000; choose");
 }
 
-static void test_folder__sticky__mode_stays(void **state)
+UNIT_TEST_WITH(test_folder__sticky__mode_stays, temp_setup, temp_teardown)
 {
     struct place p;
 
@@ -142,7 +142,7 @@ static void test_folder__sticky__mode_stays(void **state)
 
 /* Neither the rest of a marker that a killed process left, nor files that others add later, hinder
  * the use. */
-static void test_folder__half_made_or_marked__used(void **state)
+UNIT_TEST_WITH(test_folder__half_made_or_marked__used, temp_setup, temp_teardown)
 {
     struct place p;
 
@@ -180,7 +180,7 @@ static void check_refused(void *const *state, const char *name, const char *byte
     temp_remove(p.path);
 }
 
-static void test_folder__not_ours__refused_untouched(void **state)
+UNIT_TEST_WITH(test_folder__not_ours__refused_untouched, temp_setup, temp_teardown)
 {
     check_refused(state, "thesis.tex", "x",
                   "expected an empty folder or a cache folder of epochfs, got thesis.tex in it");
@@ -201,7 +201,7 @@ static void test_folder__not_ours__refused_untouched(void **state)
 }
 
 /* A marker that is a link is not ours, wherever it leads. */
-static void test_folder__marker_is_a_link__refused(void **state)
+UNIT_TEST_WITH(test_folder__marker_is_a_link__refused, temp_setup, temp_teardown)
 {
     char path[PATH_MAX];
     struct place p;
@@ -216,7 +216,7 @@ static void test_folder__marker_is_a_link__refused(void **state)
     assert_diag_has(&p.d, "got another file EPOCHFS");
 }
 
-static void test_folder__copied__the_same_folder(void **state)
+UNIT_TEST_WITH(test_folder__copied__the_same_folder, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {
         .path = *state, .is_default = true, .group = {true, 7}, .quota = (struct quota *)state};
@@ -232,7 +232,7 @@ static void test_folder__copied__the_same_folder(void **state)
 }
 
 /* What others could have put there, or could change. */
-static void test_folder__below_it_no_folder_of_ours__refused(void **state)
+UNIT_TEST_WITH(test_folder__below_it_no_folder_of_ours__refused, temp_setup, temp_teardown)
 {
     static const struct {
         unsigned mode;
@@ -266,11 +266,10 @@ static void test_folder__below_it_no_folder_of_ours__refused(void **state)
     }
 }
 
-static void test_folder__tilde__not_expanded(void **state)
+UNIT_TEST_WITH(test_folder__tilde__not_expanded, temp_setup, temp_teardown)
 {
     static const char *const paths[] = {"~", "~/cache"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         const struct cache_folder cache = {.path = (char *)(uintptr_t)paths[i]};
         struct diag d = DIAG_INIT;
@@ -282,7 +281,7 @@ static void test_folder__tilde__not_expanded(void **state)
 }
 
 /* Processes that start together, repeatedly: all get the folder. */
-static void test_folder__many_processes__one_marker(void **state)
+UNIT_TEST_WITH(test_folder__many_processes__one_marker, temp_setup, temp_teardown)
 {
     for (unsigned round = 0; round < 50; round++) {
         struct place p;
@@ -309,26 +308,4 @@ static void test_folder__many_processes__one_marker(void **state)
         assert_int_equal(count_things(p.path), 2);
         temp_remove(p.path);
     }
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_folder__new__marked_and_private),
-        IN_TEMP(test_folder__empty__becomes_one),
-        IN_TEMP(test_folder__path_of_any_length__fits_or_refused),
-        IN_TEMP(test_folder__sticky__mode_stays),
-        IN_TEMP(test_folder__of_another_user__root_refuses),
-        IN_TEMP(test_folder__half_made_or_marked__used),
-        IN_TEMP(test_folder__not_ours__refused_untouched),
-        IN_TEMP(test_folder__below_it_no_folder_of_ours__refused),
-        IN_TEMP(test_folder__tilde__not_expanded),
-        IN_TEMP(test_folder__marker_is_a_link__refused),
-        IN_TEMP(test_folder__copied__the_same_folder),
-        IN_TEMP(test_folder__many_processes__one_marker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

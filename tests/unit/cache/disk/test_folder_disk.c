@@ -44,9 +44,8 @@ static void says(uint64_t new_type, int new_type_error, uint64_t new_quota, int 
     quota_error = new_quota_error;
 }
 
-static void test_folder_disk__file_system__named(void **state)
+UNIT_TEST(test_folder_disk__file_system__named)
 {
-    (void)state;
     says(0xef53, 0, 0, 0); /* ext4 */
     check(true, "");
     says(0x6969, 0, 0, 0);
@@ -59,9 +58,8 @@ static void test_folder_disk__file_system__named(void **state)
     check(true, "is on NFS");
 }
 
-static void test_folder_disk__quota__with_its_size(void **state)
+UNIT_TEST(test_folder_disk__quota__with_its_size)
 {
-    (void)state;
     says(0xef53, 0, UINT64_C(20) << 30, 0);
     check(true, "has a quota of 20 GiB there");
     says(0xef53, 0, UINT64_C(1500) << 20, 0);
@@ -74,36 +72,22 @@ static void test_folder_disk__quota__with_its_size(void **state)
     check(true, "has a quota of 20 GiB there");
 }
 
-static void test_folder_disk__not_known_or_named__no_warning(void **state)
+UNIT_TEST(test_folder_disk__not_known_or_named__no_warning)
 {
-    (void)state;
     says(0x6969, -EACCES, 1, -ENOSYS);
     check(true, "");
     says(0x6969, 0, UINT64_C(20) << 30, 0);
     check(false, "");
 }
 
-static void test_folder_disk__system__answers(void **state)
+UNIT_TEST(test_folder_disk__system__answers)
 {
     uint64_t found;
 
-    (void)state;
     assert_int_equal(disk_probe_system.type("/proc", &found), 0);
     assert_int_equal(found, 0x9fa0);
     assert_int_equal(disk_probe_system.type("/proc/self/none", &found), -ENOENT);
     assert_int_equal(disk_probe_system.quota("/proc", &found), 0);
     assert_int_equal(found, 0);
     assert_int_equal(disk_probe_system.quota("/proc/self/none", &found), -ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_folder_disk__file_system__named),
-        cmocka_unit_test(test_folder_disk__quota__with_its_size),
-        cmocka_unit_test(test_folder_disk__not_known_or_named__no_warning),
-        cmocka_unit_test(test_folder_disk__system__answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

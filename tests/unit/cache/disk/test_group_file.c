@@ -113,14 +113,13 @@ static int open_file_in_shared(const struct world *w)
 
 /* ---- what is a folder of a group ---- */
 
-static void test_group_shares__modes__only_2770(void **state)
+UNIT_TEST(test_group_shares__modes__only_2770)
 {
     static const mode_t others[] = {0700,  0770,  0775,  0777,  02700,
                                     02750, 02771, 02775, 03770, 01777};
     struct stat st = {.st_mode = S_IFDIR | 02770, .st_gid = GROUP};
     struct cache_group found;
 
-    (void)state;
     assert_true(group_shares(&st, &found));
     assert_true(found.is_shared);
     assert_int_equal(found.gid, GROUP);
@@ -135,7 +134,7 @@ static void test_group_shares__modes__only_2770(void **state)
 
 /* ---- rights ---- */
 
-static void test_group_file__any_umask__rights_of_the_group(void **state)
+UNIT_TEST_WITH(test_group_file__any_umask__rights_of_the_group, temp_setup, temp_teardown)
 {
     struct world w;
     char path[PATH_MAX];
@@ -193,7 +192,7 @@ static int say_folder(const struct world *w)
                : -ENOMSG;
 }
 
-static void test_group_file__kept_by_its_user__named(void **state)
+UNIT_TEST_WITH(test_group_file__kept_by_its_user__named, temp_setup, temp_teardown)
 {
     struct world w;
     char path[PATH_MAX];
@@ -230,7 +229,7 @@ static void check_precious(const char *path, mode_t mode)
 }
 
 /* A hard link to a file of ANN in the place of a file of the folder: she does not use it. */
-static void test_group_file__hard_link_to_a_private_file__refused(void **state)
+UNIT_TEST_WITH(test_group_file__hard_link_to_a_private_file__refused, temp_setup, temp_teardown)
 {
     struct world w;
     char victim[PATH_MAX], path[PATH_MAX];
@@ -270,7 +269,7 @@ static int open_all(const struct world *w)
 }
 
 /* Links, pipes and folders in the place of files are removed, and nothing is followed. */
-static void test_group_file__no_files__replaced(void **state)
+UNIT_TEST_WITH(test_group_file__no_files__replaced, temp_setup, temp_teardown)
 {
     static const char *const names[] = {"link", "dangling", "pipe", "empty"};
     struct world w;
@@ -320,7 +319,7 @@ static int use_swapped(const struct world *w)
     return group_make_folder(&shared, w->sub, NULL) == 0 ? -EBADE : 0;
 }
 
-static void test_group_file__swapped_folder__nothing_reached(void **state)
+UNIT_TEST_WITH(test_group_file__swapped_folder__nothing_reached, temp_setup, temp_teardown)
 {
     struct world w;
     char victim[PATH_MAX], other[PATH_MAX], beside[PATH_MAX];
@@ -375,7 +374,7 @@ static int use_folder(const struct world *w)
     return r;
 }
 
-static void test_folder__of_a_group__its_members(void **state)
+UNIT_TEST_WITH(test_folder__of_a_group__its_members, temp_setup, temp_teardown)
 {
     struct world w;
     char path[PATH_MAX];
@@ -408,7 +407,7 @@ static int change_mode(const struct world *w)
     return r == -EPERM && strstr(d.text, "got mode 0777") ? 0 : -ENOMSG;
 }
 
-static void test_folder__loses_its_mode__refused(void **state)
+UNIT_TEST_WITH(test_folder__loses_its_mode__refused, temp_setup, temp_teardown)
 {
     struct world w;
 
@@ -505,7 +504,7 @@ static int list_all(const struct world *w)
     return r < 0 ? r : inventory.n == 2 ? 0 : -ENOMSG;
 }
 
-static void test_group_file__all_kinds__from_user_to_user(void **state)
+UNIT_TEST_WITH(test_group_file__all_kinds__from_user_to_user, temp_setup, temp_teardown)
 {
     struct world w;
     char path[PATH_MAX];
@@ -563,7 +562,7 @@ static int drop_sealed(const struct world *w)
     return r < 0 ? r : record || staged_drops(&staged) == before ? -ENOMSG : 0;
 }
 
-static void test_group_file__sealed_by_another__dropped(void **state)
+UNIT_TEST_WITH(test_group_file__sealed_by_another__dropped, temp_setup, temp_teardown)
 {
     struct world w;
 
@@ -571,24 +570,4 @@ static void test_group_file__sealed_by_another__dropped(void **state)
     assert_int_equal(as_user(ANN, use_all, &w), 0);
     assert_int_equal(as_user(ANN, seal_all, &w), 0);
     assert_int_equal(as_user(BOB, drop_sealed, &w), 0);
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_group_shares__modes__only_2770),
-        IN_TEMP(test_group_file__any_umask__rights_of_the_group),
-        IN_TEMP(test_group_file__kept_by_its_user__named),
-        IN_TEMP(test_group_file__hard_link_to_a_private_file__refused),
-        IN_TEMP(test_group_file__no_files__replaced),
-        IN_TEMP(test_group_file__swapped_folder__nothing_reached),
-        IN_TEMP(test_folder__of_a_group__its_members),
-        IN_TEMP(test_folder__loses_its_mode__refused),
-        IN_TEMP(test_group_file__all_kinds__from_user_to_user),
-        IN_TEMP(test_group_file__sealed_by_another__dropped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

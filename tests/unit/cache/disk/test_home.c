@@ -10,11 +10,10 @@
 #include "cache/disk/folder.h"
 #include "support/unit.h"
 
-static void test_home_path__variable__taken(void **state)
+UNIT_TEST(test_home_path__variable__taken)
 {
     char path[PATH_MAX];
 
-    (void)state;
     setenv("HOME", "/some/where", 1);
     assert_true(home_path("/.netrc", path, sizeof(path)));
     assert_string_equal(path, "/some/where/.netrc");
@@ -24,12 +23,11 @@ static void test_home_path__variable__taken(void **state)
 }
 
 /* As a service has it. */
-static void test_home_path__no_variable__of_the_user(void **state)
+UNIT_TEST(test_home_path__no_variable__of_the_user)
 {
     const struct passwd *user = getpwuid(geteuid());
     char path[PATH_MAX], want[PATH_MAX];
 
-    (void)state;
     if (!user)
         skip();
     snprintf(want, sizeof(want), "%s/.netrc", user->pw_dir);
@@ -45,7 +43,7 @@ static void test_home_path__no_variable__of_the_user(void **state)
     }
 }
 
-static void test_cache_folder__no_variable__in_the_home_of_the_user(void **state)
+UNIT_TEST(test_cache_folder__no_variable__in_the_home_of_the_user)
 {
     static const char *const names[] = {"EPOCHFS_CACHE", "SLURM_TMPDIR", "TMPDIR", "XDG_CACHE_HOME",
                                         "HOME"};
@@ -53,7 +51,6 @@ static void test_cache_folder__no_variable__in_the_home_of_the_user(void **state
     struct cache_folder cache;
     char want[PATH_MAX];
 
-    (void)state;
     if (!user || access(user->pw_dir, F_OK) < 0)
         skip();
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -62,15 +59,4 @@ static void test_cache_folder__no_variable__in_the_home_of_the_user(void **state
     assert_int_equal(cache_folder_init(&cache, NULL), 0);
     assert_string_equal(cache.path, want);
     cache_folder_release(&cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_home_path__variable__taken),
-        cmocka_unit_test(test_home_path__no_variable__of_the_user),
-        cmocka_unit_test(test_cache_folder__no_variable__in_the_home_of_the_user),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

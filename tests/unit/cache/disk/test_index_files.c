@@ -69,7 +69,7 @@ static void only_file(const char *folder, const char *kind, char ret[static PATH
 }
 
 /* Whatever happens to the file, loaded bytes are kept: nothing is mapped. */
-static void test_keep__changed_while_loaded__stays(void **state)
+UNIT_TEST_WITH(test_keep__changed_while_loaded__stays, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
@@ -94,7 +94,7 @@ static void test_keep__changed_while_loaded__stays(void **state)
 }
 
 /* A folder in the place of the entry, or of the entry being made. */
-static void test_keep__folder_in_its_place__made_again(void **state)
+UNIT_TEST_WITH(test_keep__folder_in_its_place__made_again, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     const struct iovec piece = piece_of("first");
@@ -122,7 +122,7 @@ static void test_keep__folder_in_its_place__made_again(void **state)
     assert_int_equal(access(inside, F_OK), 0);
 }
 
-static void test_keep__saved__loaded(void **state)
+UNIT_TEST_WITH(test_keep__saved__loaded, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
@@ -146,7 +146,7 @@ static void test_keep__saved__loaded(void **state)
 }
 
 /* Mapped bytes stay when their entry is removed. */
-static void test_keep__removed__mapped_bytes_stay(void **state)
+UNIT_TEST_WITH(test_keep__removed__mapped_bytes_stay, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     struct index_files keep;
@@ -166,7 +166,7 @@ static void test_keep__removed__mapped_bytes_stay(void **state)
 
 /* Each truncation of the file, each of its last 64 bytes changed, a link, a folder. A change of the
  * source's 8 bytes before those does no harm: only the checksum over all bytes finds it. */
-static void test_keep__damaged__nothing_and_made_again(void **state)
+UNIT_TEST_WITH(test_keep__damaged__nothing_and_made_again, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX], other[PATH_MAX], bytes[128];
@@ -202,7 +202,7 @@ static void test_keep__damaged__nothing_and_made_again(void **state)
     check_load(&keep.keep, "rows", "a", NULL);
 }
 
-static void test_keep__no_folder__error_with_reason(void **state)
+UNIT_TEST_WITH(test_keep__no_folder__error_with_reason, temp_setup, temp_teardown)
 {
     const struct iovec piece = piece_of("x");
     char path[PATH_MAX];
@@ -222,7 +222,7 @@ static void test_keep__no_folder__error_with_reason(void **state)
 }
 
 /* On a full disk, or at a limit, nothing is left. */
-static void test_keep__folder_read_only__error(void **state)
+UNIT_TEST_WITH(test_keep__folder_read_only__error, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     struct index_files keep;
@@ -240,7 +240,7 @@ static void test_keep__folder_read_only__error(void **state)
 }
 
 /* The folder's limit: reported with the numbers, and nothing is left. */
-static void test_keep__no_room__error_with_numbers(void **state)
+UNIT_TEST_WITH(test_keep__no_room__error_with_numbers, temp_setup, temp_teardown)
 {
     struct cache_folder folder = {.path = *state};
     const struct iovec piece = piece_of("some more");
@@ -268,7 +268,7 @@ static void test_keep__no_room__error_with_numbers(void **state)
 }
 
 /* The disk is full before the limit is: said with what is free, and nothing is left. */
-static void test_keep__disk_full__error_with_numbers(void **state)
+UNIT_TEST_WITH(test_keep__disk_full__error_with_numbers, temp_setup, temp_teardown)
 {
     AUTO_FREE char *large = malloc(300000);
     struct iovec piece = {.iov_base = large, .iov_len = 300000};
@@ -292,7 +292,7 @@ static void test_keep__disk_full__error_with_numbers(void **state)
 
 /* ---- files that are made in place ---- */
 
-static void test_kept_file__made_once__whole_or_nothing(void **state)
+UNIT_TEST_WITH(test_kept_file__made_once__whole_or_nothing, temp_setup, temp_teardown)
 {
     struct cache_folder folder = {.path = *state};
     struct kept_file file, second, third;
@@ -336,7 +336,7 @@ static void test_kept_file__made_once__whole_or_nothing(void **state)
 
 /* Processes save the same index at once, while one of them may find it damaged and remove it. Each
  * has what one of them saved, and one file is left. */
-static void test_keep__many_processes__one_entry(void **state)
+UNIT_TEST_WITH(test_keep__many_processes__one_entry, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
     char path[PATH_MAX];
@@ -372,24 +372,4 @@ static void test_keep__many_processes__one_entry(void **state)
     }
     check_load(&keep.keep, "rows", "a", "the same");
     only_file(*state, "rows", path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
-        TEST(test_keep__saved__loaded),
-        TEST(test_keep__folder_in_its_place__made_again),
-        TEST(test_keep__changed_while_loaded__stays),
-        TEST(test_keep__removed__mapped_bytes_stay),
-        TEST(test_keep__damaged__nothing_and_made_again),
-        TEST(test_keep__no_folder__error_with_reason),
-        TEST(test_keep__folder_read_only__error),
-        TEST(test_keep__no_room__error_with_numbers),
-        TEST(test_keep__disk_full__error_with_numbers),
-        TEST(test_kept_file__made_once__whole_or_nothing),
-        TEST(test_keep__many_processes__one_entry),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

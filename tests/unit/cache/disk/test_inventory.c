@@ -74,7 +74,7 @@ static void *give_up_lease(void *fd)
 }
 
 /* A file server gives its leases up when it is asked, which takes a moment: it is waited for. */
-static void test_open__lease_of_another_program__waits(void **state)
+UNIT_TEST_WITH(test_open__lease_of_another_program__waits, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     char path[PATH_MAX];
@@ -118,7 +118,7 @@ static int list_again_and_again(const struct cache_folder *cache, int until)
 }
 
 /* Those who list the folder, and those who open its files, do not notice each other. */
-static void test_inventory__many_list_and_open__undisturbed(void **state)
+UNIT_TEST_WITH(test_inventory__many_list_and_open__undisturbed, temp_setup, temp_teardown)
 {
     enum { LISTERS = 4, OPENS = 1000 };
     const struct cache_folder cache = cache_of(state);
@@ -197,7 +197,7 @@ static void take(const struct cache_folder *cache, size_t want, struct inventory
     assert_int_equal(ret->n, want);
 }
 
-static void test_inventory__other_folders__refused_and_not_changed(void **state)
+UNIT_TEST_WITH(test_inventory__other_folders__refused_and_not_changed, temp_setup, temp_teardown)
 {
     struct cache_folder cache = {.path = *state};
     struct inventory inventory = {0};
@@ -217,7 +217,7 @@ static void test_inventory__other_folders__refused_and_not_changed(void **state)
     assert_diag_has(&no_folder, "expected a folder");
 }
 
-static void test_inventory__only_what_is_named_as_ours__seen(void **state)
+UNIT_TEST_WITH(test_inventory__only_what_is_named_as_ours__seen, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     AUTO_INVENTORY struct inventory inventory = {0};
@@ -252,7 +252,7 @@ static void test_inventory__only_what_is_named_as_ours__seen(void **state)
     assert_true(inventory.disk == 0);
 }
 
-static void test_inventory__entries__whole_damaged_in_use(void **state)
+UNIT_TEST_WITH(test_inventory__entries__whole_damaged_in_use, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     char whole[PATH_MAX], damaged[PATH_MAX];
@@ -294,7 +294,8 @@ static void test_inventory__entries__whole_damaged_in_use(void **state)
 
 /* The folders of docs/spec/cache-format.md, and what their entries were made from: at most 1,024
  * bytes, never cut within a character. */
-static void test_inventory__entries_of_all_kinds__listed_with_their_source(void **state)
+UNIT_TEST_WITH(test_inventory__entries_of_all_kinds__listed_with_their_source, temp_setup,
+               temp_teardown)
 {
     static const struct {
         const char *kind;
@@ -336,7 +337,7 @@ static void test_inventory__entries_of_all_kinds__listed_with_their_source(void 
     }
 }
 
-static void test_inventory__parts__removed_when_their_maker_is_dead(void **state)
+UNIT_TEST_WITH(test_inventory__parts__removed_when_their_maker_is_dead, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     char path[PATH_MAX];
@@ -365,7 +366,7 @@ static void test_inventory__parts__removed_when_their_maker_is_dead(void **state
     }
 }
 
-static void test_inventory__staged__what_is_known_of_it(void **state)
+UNIT_TEST_WITH(test_inventory__staged__what_is_known_of_it, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged = make_staged(&cache, "https://example.org/a", "1");
@@ -397,7 +398,7 @@ static void test_inventory__staged__what_is_known_of_it(void **state)
     }
 }
 
-static void test_inventory_verify__staged_bit_flipped__block_dropped(void **state)
+UNIT_TEST_WITH(test_inventory_verify__staged_bit_flipped__block_dropped, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged = make_staged(&cache, "https://example.org/a", "1");
@@ -420,7 +421,7 @@ static void test_inventory_verify__staged_bit_flipped__block_dropped(void **stat
 }
 
 /* One of the two files of a staged file is gone: the other one is damaged, and goes. */
-static void test_inventory__staged_file_alone__damaged_and_removed(void **state)
+UNIT_TEST_WITH(test_inventory__staged_file_alone__damaged_and_removed, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
 
@@ -450,7 +451,7 @@ static void test_inventory__staged_file_alone__damaged_and_removed(void **state)
 
 /* A look at a sealed content is no change of it: the mounts that have compared it need not do so
  * again. */
-static void test_inventory__sealed__looks_change_nothing(void **state)
+UNIT_TEST_WITH(test_inventory__sealed__looks_change_nothing, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged = make_staged(&cache, "https://example.org/a", "1");
@@ -472,7 +473,7 @@ static void test_inventory__sealed__looks_change_nothing(void **state)
 }
 
 /* A staged file of an earlier version is not damaged, and not used: prune removes it. */
-static void test_inventory__staged_by_earlier_version__superseded(void **state)
+UNIT_TEST_WITH(test_inventory__staged_by_earlier_version__superseded, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged = make_staged(&cache, "https://example.org/a", "1");
@@ -493,7 +494,7 @@ static void test_inventory__staged_by_earlier_version__superseded(void **state)
 
 /* Files with the shorter names of earlier versions: listed, never used, and removed by the next
  * mount unless an old process has them open. */
-static void test_inventory_older__names_of_half_the_digits__removed(void **state)
+UNIT_TEST_WITH(test_inventory_older__names_of_half_the_digits__removed, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged = make_staged(&cache, "https://example.org/a", "1");
@@ -532,7 +533,7 @@ static void test_inventory_older__names_of_half_the_digits__removed(void **state
 }
 
 /* Tools read all of a file, and that is no use of it. */
-static void test_inventory__looked_at__times_of_use_stay(void **state)
+UNIT_TEST_WITH(test_inventory__looked_at__times_of_use_stay, temp_setup, temp_teardown)
 {
     const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
     const struct cache_folder cache = cache_of(state);
@@ -560,7 +561,7 @@ static void test_inventory__looked_at__times_of_use_stay(void **state)
     staged_close(&staged);
 }
 
-static void test_inventory_superseded__versions_of_one_url__the_older(void **state)
+UNIT_TEST_WITH(test_inventory_superseded__versions_of_one_url__the_older, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = cache_of(state);
     struct staged staged[] = {make_staged(&cache, "https://example.org/a", "1"),
@@ -585,13 +586,12 @@ static void test_inventory_superseded__versions_of_one_url__the_older(void **sta
 }
 
 /* Marking the files of many sources compares no pairs: that would take an hour. */
-static void test_inventory_superseded__of_a_million_urls__marked(void **state)
+UNIT_TEST(test_inventory_superseded__of_a_million_urls__marked)
 {
     enum { FILES = 1 << 20 };
     struct inventory inventory = {.n = FILES, .file = calloc(FILES, sizeof(*inventory.file))};
     AUTO_FREE char *sources = calloc(FILES, 8);
 
-    (void)state;
     assert_true(inventory.file && sources);
     for (unsigned i = 0; i < FILES; i++) { /* three versions of each; the latest is damaged */
         struct inventory_file *file = &inventory.file[(i * 7919) % FILES];
@@ -608,29 +608,4 @@ static void test_inventory_superseded__of_a_million_urls__marked(void **state)
     for (unsigned i = 0; i + 1 < FILES; i++)
         assert_int_equal(inventory.file[(i * 7919) % FILES].is_superseded, i % 3 == 0);
     free(inventory.file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-        WITH_FOLDER(test_inventory__other_folders__refused_and_not_changed),
-        WITH_FOLDER(test_inventory__only_what_is_named_as_ours__seen),
-        WITH_FOLDER(test_inventory__entries__whole_damaged_in_use),
-        WITH_FOLDER(test_inventory__many_list_and_open__undisturbed),
-        WITH_FOLDER(test_open__lease_of_another_program__waits),
-        WITH_FOLDER(test_inventory__entries_of_all_kinds__listed_with_their_source),
-        WITH_FOLDER(test_inventory__parts__removed_when_their_maker_is_dead),
-        WITH_FOLDER(test_inventory__staged__what_is_known_of_it),
-        WITH_FOLDER(test_inventory__staged_file_alone__damaged_and_removed),
-        WITH_FOLDER(test_inventory__sealed__looks_change_nothing),
-        WITH_FOLDER(test_inventory__staged_by_earlier_version__superseded),
-        WITH_FOLDER(test_inventory_verify__staged_bit_flipped__block_dropped),
-        WITH_FOLDER(test_inventory_older__names_of_half_the_digits__removed),
-        WITH_FOLDER(test_inventory__looked_at__times_of_use_stay),
-        WITH_FOLDER(test_inventory_superseded__versions_of_one_url__the_older),
-        cmocka_unit_test(test_inventory_superseded__of_a_million_urls__marked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void check_bytes(const struct file *f)
             assert_int_equal(f->bytes[i][k], byte_at(f->piece[i].off + k));
 }
 
-static void test_local_blob__many_pieces__the_bytes_of_the_file(void **state)
+UNIT_TEST_WITH(test_local_blob__many_pieces__the_bytes_of_the_file, temp_setup, temp_teardown)
 {
     AUTO_FILE struct file f = {0};
 
@@ -81,7 +81,7 @@ static void test_local_blob__many_pieces__the_bytes_of_the_file(void **state)
 }
 
 /* The mapping ends with a fault. The read says so, and later ones do. */
-static void test_local_blob__cut_short__an_error_and_no_zeros(void **state)
+UNIT_TEST_WITH(test_local_blob__cut_short__an_error_and_no_zeros, temp_setup, temp_teardown)
 {
     AUTO_FILE struct file f = {0};
 
@@ -94,7 +94,7 @@ static void test_local_blob__cut_short__an_error_and_no_zeros(void **state)
 }
 
 /* What can still be read after that is read without the mapping. */
-static void test_local_blob__mapping_lost__reads_go_on(void **state)
+UNIT_TEST_WITH(test_local_blob__mapping_lost__reads_go_on, temp_setup, temp_teardown)
 {
     AUTO_FILE struct file f = {0};
     FILE *out;
@@ -112,7 +112,7 @@ static void test_local_blob__mapping_lost__reads_go_on(void **state)
     assert_int_equal(blob_check(f.blob), -ESTALE); /* but it is another version */
 }
 
-static void test_local_blob__shorter_than_it_was__is_not_mapped(void **state)
+UNIT_TEST_WITH(test_local_blob__shorter_than_it_was__is_not_mapped, temp_setup, temp_teardown)
 {
     AUTO_FILE struct file f = {0};
 
@@ -179,7 +179,7 @@ static int lazy_read(const struct lazy *l, unsigned i)
 }
 
 /* The latest two are open. The others are opened again if they still are of the same version. */
-static void test_lazy_blob__few_open__the_latest(void **state)
+UNIT_TEST_WITH(test_lazy_blob__few_open__the_latest, temp_setup, temp_teardown)
 {
     int before = next_fd(), none = -1;
     struct lazy l;
@@ -213,7 +213,7 @@ static void test_lazy_blob__few_open__the_latest(void **state)
 }
 
 /* A mount of ours that has a file of the cache folder open keeps it from being removed. */
-static void test_lazy_blob__ours__in_use_while_open(void **state)
+UNIT_TEST_WITH(test_lazy_blob__ours__in_use_while_open, temp_setup, temp_teardown)
 {
     int other, fd;
     struct lazy l;
@@ -234,7 +234,7 @@ static void test_lazy_blob__ours__in_use_while_open(void **state)
 }
 
 /* The whole file, as long as it is of that version. */
-static void test_local_blob__opened_again__if_whole(void **state)
+UNIT_TEST_WITH(test_local_blob__opened_again__if_whole, temp_setup, temp_teardown)
 {
     AUTO_BLOB struct blob *blob = NULL, *part = NULL;
     char path[PATH_MAX];
@@ -259,7 +259,7 @@ static void test_local_blob__opened_again__if_whole(void **state)
 
 /* What is unpacked has the ETag of the packed file, which a server may have made of time and size.
  */
-static void test_local_blob__ours_of_one_etag__two_identities(void **state)
+UNIT_TEST_WITH(test_local_blob__ours_of_one_etag__two_identities, temp_setup, temp_teardown)
 {
     char *identity[2] = {NULL}, path[PATH_MAX];
 
@@ -277,28 +277,4 @@ static void test_local_blob__ours_of_one_etag__two_identities(void **state)
     assert_string_not_equal(identity[0], identity[1]);
     free(identity[0]);
     free(identity[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_local_blob__many_pieces__the_bytes_of_the_file,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_local_blob__cut_short__an_error_and_no_zeros,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_local_blob__ours_of_one_etag__two_identities,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_lazy_blob__few_open__the_latest, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_lazy_blob__ours__in_use_while_open, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_local_blob__opened_again__if_whole, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_local_blob__mapping_lost__reads_go_on, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_local_blob__shorter_than_it_was__is_not_mapped,
-                                        temp_setup, temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
-static void test_file_open__regular_files_only(void **state)
+UNIT_TEST_WITH(test_file_open__regular_files_only, temp_setup, temp_teardown)
 {
     char path[PATH_MAX], link[PATH_MAX];
     struct stat st;
@@ -35,7 +35,7 @@ static void test_file_open__regular_files_only(void **state)
     close(fd);
 }
 
-static void test_file_read_whole__up_to_a_size(void **state)
+UNIT_TEST_WITH(test_file_read_whole__up_to_a_size, temp_setup, temp_teardown)
 {
     static const struct {
         size_t len, most;
@@ -59,7 +59,7 @@ static void test_file_read_whole__up_to_a_size(void **state)
     }
 }
 
-static void test_file_bytes__read_and_written(void **state)
+UNIT_TEST_WITH(test_file_bytes__read_and_written, temp_setup, temp_teardown)
 {
     char path[PATH_MAX], buf[8] = "";
     AUTO_CLOSE int fd = -1;
@@ -87,7 +87,7 @@ static void test_file_bytes__read_and_written(void **state)
 }
 
 /* Every number of a version tells it from another; the time of the inode not of our own files. */
-static void test_file_version__each_number_counts(void **state)
+UNIT_TEST(test_file_version__each_number_counts)
 {
     const struct stat st = {
         .st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = {4, 5}, .st_ctim = {6, 7}};
@@ -95,7 +95,6 @@ static void test_file_version__each_number_counts(void **state)
     char text[FILE_VERSION_SIZE];
     AUTO_FREE char *copy = NULL;
 
-    (void)state;
     assert_true(file_version_is(&version, &st) && file_version_is(&own, &st));
     for (unsigned i = 0; i < 7; i++) {
         struct stat other = st;
@@ -117,7 +116,7 @@ static void test_file_version__each_number_counts(void **state)
 }
 
 /* Two open descriptions exclude one another, also within a process. */
-static void test_file_lock__between_descriptions(void **state)
+UNIT_TEST_WITH(test_file_lock__between_descriptions, temp_setup, temp_teardown)
 {
     AUTO_CLOSE int a = -1, b = -1;
     char path[PATH_MAX];
@@ -147,7 +146,7 @@ static void test_file_lock__between_descriptions(void **state)
     assert_string_equal(file_error(-EPERM), strerror(EPERM));
 }
 
-static void test_digest__as_text__and_back(void **state)
+UNIT_TEST(test_digest__as_text__and_back)
 {
     static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     static const struct {
@@ -160,7 +159,6 @@ static void test_digest__as_text__and_back(void **state)
     char text[DIGEST_TEXT_SIZE], other[DIGEST_TEXT_SIZE + 1] = "";
     uint8_t digest[DIGEST_BYTES], byte;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(hex_parse(cases[i].text, 1, &byte), cases[i].good);
         assert_true(!cases[i].good || byte == cases[i].byte);
@@ -176,20 +174,4 @@ static void test_digest__as_text__and_back(void **state)
     assert_false(digest_is_text(other));
     memcpy(other + 63, "00", 3);
     assert_false(digest_is_text(other));
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_file_open__regular_files_only),
-        IN_TEMP(test_file_read_whole__up_to_a_size),
-        IN_TEMP(test_file_bytes__read_and_written),
-        cmocka_unit_test(test_file_version__each_number_counts),
-        IN_TEMP(test_file_lock__between_descriptions),
-        cmocka_unit_test(test_digest__as_text__and_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void check_tools(const struct kept *k, int r, uint64_t good, uint64_t bad
 }
 
 /* Content begins at the next multiple of 4096 after 2048 bytes and 8 for each array. */
-static void test_made__rows__where_the_specification_says(void **state)
+UNIT_TEST_WITH(test_made__rows__where_the_specification_says, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t rows, content;
@@ -138,7 +138,7 @@ static void test_made__rows__where_the_specification_says(void **state)
     }
 }
 
-static void test_made__damaged_or_of_another_place__not_read(void **state)
+UNIT_TEST_WITH(test_made__damaged_or_of_another_place__not_read, temp_setup, temp_teardown)
 {
     AUTO_KEPT struct kept k;
     uint8_t record[8], bytes[BYTES];
@@ -167,7 +167,7 @@ static void test_made__damaged_or_of_another_place__not_read(void **state)
 }
 
 /* A header whose checksum is right, and which lies all the same. */
-static void test_made__header_lies__no_such_file(void **state)
+UNIT_TEST_WITH(test_made__header_lies__no_such_file, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t at;
@@ -212,7 +212,7 @@ static void test_made__header_lies__no_such_file(void **state)
     }
 }
 
-static void test_made__other_files__refused(void **state)
+UNIT_TEST_WITH(test_made__other_files__refused, temp_setup, temp_teardown)
 {
     AUTO_KEPT struct kept k;
     struct inventory_file info;
@@ -235,7 +235,7 @@ static void test_made__other_files__refused(void **state)
     assert_int_equal(made_inspect(NULL, k.path, &info), -ENOENT);
 }
 
-static void test_made__too_large_or_full__said_once(void **state)
+UNIT_TEST_WITH(test_made__too_large_or_full__said_once, temp_setup, temp_teardown)
 {
     static const uint64_t large[][2] = {
         {1, 0}, {UINT64_C(1) << 57 | 1, 1}, {1, UINT64_C(1) << 60 | 1}, {3, UINT64_C(1) << 59}};
@@ -258,7 +258,7 @@ static void test_made__too_large_or_full__said_once(void **state)
 }
 
 /* Each array takes of the quota what it takes on disk, until none is left. */
-static void test_made__quota__taken_until_it_is_full(void **state)
+UNIT_TEST_WITH(test_made__quota__taken_until_it_is_full, temp_setup, temp_teardown)
 {
     static uint8_t bytes[300000];
     AUTO_KEPT struct kept k;
@@ -282,20 +282,4 @@ static void test_made__quota__taken_until_it_is_full(void **state)
     assert_in_range(quota_used(k.cache.quota), used + 900000, used + 940000);
     quota_close(k.cache.quota);
     k.cache.quota = NULL;
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_made__rows__where_the_specification_says),
-        IN_TEMP(test_made__damaged_or_of_another_place__not_read),
-        IN_TEMP(test_made__header_lies__no_such_file),
-        IN_TEMP(test_made__other_files__refused),
-        IN_TEMP(test_made__too_large_or_full__said_once),
-        IN_TEMP(test_made__quota__taken_until_it_is_full),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

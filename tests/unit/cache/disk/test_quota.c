@@ -92,7 +92,7 @@ static void write_file(const char *folder, uint64_t at, const void *bytes, size_
 
 /* ---- one process ---- */
 
-static void test_room__take_and_give__counted(void **state)
+UNIT_TEST_WITH(test_room__take_and_give__counted, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     uint64_t start = quota_used(quota), mark;
@@ -117,7 +117,7 @@ static void test_room__take_and_give__counted(void **state)
 }
 
 /* Files that others wrote without the quota, or removed, are counted when the quota is used up. */
-static void test_room__refusal__counts_first(void **state)
+UNIT_TEST_WITH(test_room__refusal__counts_first, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
 
@@ -133,7 +133,7 @@ static void test_room__refusal__counts_first(void **state)
 }
 
 /* A count takes a while: the next refusals do not count. */
-static void test_room__refused_again__counts_after_3_s(void **state)
+UNIT_TEST_WITH(test_room__refused_again__counts_after_3_s, temp_setup, temp_teardown)
 {
     struct test_clock clock;
     struct quota *quota;
@@ -156,7 +156,7 @@ static void test_room__refused_again__counts_after_3_s(void **state)
 }
 
 /* A link out of the folder counts as a link. */
-static void test_room__links__not_followed(void **state)
+UNIT_TEST_WITH(test_room__links__not_followed, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     char path[PATH_MAX];
@@ -168,7 +168,7 @@ static void test_room__links__not_followed(void **state)
 }
 
 /* Space freed before or while the files are counted is not subtracted twice. */
-static void test_room__freed_across_count__left_out(void **state)
+UNIT_TEST_WITH(test_room__freed_across_count__left_out, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     char path[PATH_MAX];
@@ -184,7 +184,7 @@ static void test_room__freed_across_count__left_out(void **state)
     assert_int_equal(quota_used(quota), truth(*state));
 }
 
-static void test_room__percent__of_file_system(void **state)
+UNIT_TEST_WITH(test_room__percent__of_file_system, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = {.path = *state};
     AUTO_SIZE struct quota *quota = NULL;
@@ -199,7 +199,7 @@ static void test_room__percent__of_file_system(void **state)
 
 /* Damage to each byte of the head and of our slot, and each length: files are counted again, and
  * the limit holds. */
-static void test_room__damaged__counted_anew(void **state)
+UNIT_TEST_WITH(test_room__damaged__counted_anew, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB), *other = NULL;
     char path[PATH_MAX];
@@ -236,7 +236,7 @@ static void test_room__damaged__counted_anew(void **state)
 }
 
 /* The process that counts begins a damaged head again. */
-static void test_room__head_damaged__count_mends_it(void **state)
+UNIT_TEST_WITH(test_room__head_damaged__count_mends_it, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
 
@@ -250,7 +250,7 @@ static void test_room__head_damaged__count_mends_it(void **state)
     assert_int_equal(quota_used(quota), 200 * KIB + truth(*state));
 }
 
-static void test_room__other_version__refused_untouched(void **state)
+UNIT_TEST_WITH(test_room__other_version__refused_untouched, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = {.path = *state};
     uint8_t head[64] = "epochrom", after[64];
@@ -271,7 +271,7 @@ static void test_room__other_version__refused_untouched(void **state)
     assert_memory_equal(after, head, sizeof(head));
 }
 
-static void test_room__not_a_file__not_touched(void **state)
+UNIT_TEST_WITH(test_room__not_a_file__not_touched, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = {.path = *state};
     struct diag d = DIAG_INIT;
@@ -287,7 +287,7 @@ static void test_room__not_a_file__not_touched(void **state)
 }
 
 /* The total from before a power cut may be too low: a process that is alone counts. */
-static void test_room__alone__counts_at_open(void **state)
+UNIT_TEST_WITH(test_room__alone__counts_at_open, temp_setup, temp_teardown)
 {
     struct quota *quota = open_quota(*state, MIB);
 
@@ -341,7 +341,7 @@ static void add_staged(const char *folder, const char *url)
     staged_close(&staged);
 }
 
-static void test_room__full_of_unused_files__some_go(void **state)
+UNIT_TEST_WITH(test_room__full_of_unused_files__some_go, temp_setup, temp_teardown)
 {
     static const struct {
         const char *name; /* NULL: a staged file of url */
@@ -403,7 +403,7 @@ static bool exists(const char *folder, const char *name)
 
 /* Those that were not used for longest go first, no more than are needed and a 64th; after all have
  * gone, none is looked for for 30 s. */
-static void test_room__unused_files__oldest_first(void **state)
+UNIT_TEST_WITH(test_room__unused_files__oldest_first, temp_setup, temp_teardown)
 {
     static const char *const names[] = {"unpacked/1" ID_END, "unpacked/2" ID_END,
                                         "unpacked/3" ID_END};
@@ -438,7 +438,7 @@ static void test_room__unused_files__oldest_first(void **state)
 
 /* ---- one growing file, and all files of a folder ---- */
 
-static void test_allowance__grows_in_disk_blocks__rest_comes_back(void **state)
+UNIT_TEST_WITH(test_allowance__grows_in_disk_blocks__rest_comes_back, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     struct allowance a = {.quota = quota}, none = {.quota = NULL};
@@ -481,7 +481,7 @@ static void test_allowance__grows_in_disk_blocks__rest_comes_back(void **state)
     assert_int_equal(quota_used(quota) - start, left / 4096 * 4096);
 }
 
-static void test_allowance__dropped__all_comes_back(void **state)
+UNIT_TEST_WITH(test_allowance__dropped__all_comes_back, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     uint64_t start = quota_used(quota);
@@ -501,7 +501,7 @@ static void test_allowance__dropped__all_comes_back(void **state)
     assert_int_equal(quota_used(quota), start);
 }
 
-static void test_share__files_of_one_folder__within_its_limit(void **state)
+UNIT_TEST_WITH(test_share__files_of_one_folder__within_its_limit, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = {.path = *state};
     struct quota_share share = {.cache = &cache, .folder = "made", .limit = 160 * KIB};
@@ -542,7 +542,7 @@ static void test_share__files_of_one_folder__within_its_limit(void **state)
 /* ---- several processes ---- */
 
 /* The process takes all space, writes half of it, and is killed before it settles. */
-static void test_room__killed__comes_back(void **state)
+UNIT_TEST_WITH(test_room__killed__comes_back, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     int status;
@@ -564,7 +564,7 @@ static void test_room__killed__comes_back(void **state)
 }
 
 /* Space that a living process has in flight stays taken, even when the files are counted. */
-static void test_room__counted_while_in_flight__stays_taken(void **state)
+UNIT_TEST_WITH(test_room__counted_while_in_flight__stays_taken, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *a = open_quota(*state, MIB), *b = open_quota(*state, MIB);
 
@@ -578,7 +578,7 @@ static void test_room__counted_while_in_flight__stays_taken(void **state)
 }
 
 /* As for a daemon, the process that opened the quota ends, and its child goes on. */
-static void test_room__forked__child_goes_on(void **state)
+UNIT_TEST_WITH(test_room__forked__child_goes_on, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     int ready[2], alive[2], status;
@@ -674,7 +674,7 @@ static unsigned stop_all(pid_t *id, size_t n)
     return left;
 }
 
-static void test_room__many_processes__never_above_limit(void **state)
+UNIT_TEST_WITH(test_room__many_processes__never_above_limit, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, CHURN_LIMIT);
     uint64_t most = 0, takes;
@@ -721,7 +721,7 @@ static void *take_and_give(void *arg)
     return NULL;
 }
 
-static void test_room__threads__nothing_lost(void **state)
+UNIT_TEST_WITH(test_room__threads__nothing_lost, temp_setup, temp_teardown)
 {
     AUTO_SIZE struct quota *quota = open_quota(*state, MIB);
     pthread_t thread[4];
@@ -734,35 +734,4 @@ static void test_room__threads__nothing_lost(void **state)
         assert_null(bad);
     }
     assert_int_equal(quota_used(quota), truth(*state));
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_room__take_and_give__counted),
-        IN_TEMP(test_room__refusal__counts_first),
-        IN_TEMP(test_room__refused_again__counts_after_3_s),
-        IN_TEMP(test_room__links__not_followed),
-        IN_TEMP(test_room__freed_across_count__left_out),
-        IN_TEMP(test_room__percent__of_file_system),
-        IN_TEMP(test_room__damaged__counted_anew),
-        IN_TEMP(test_room__head_damaged__count_mends_it),
-        IN_TEMP(test_room__other_version__refused_untouched),
-        IN_TEMP(test_room__not_a_file__not_touched),
-        IN_TEMP(test_room__alone__counts_at_open),
-        IN_TEMP(test_room__full_of_unused_files__some_go),
-        IN_TEMP(test_room__unused_files__oldest_first),
-        IN_TEMP(test_allowance__grows_in_disk_blocks__rest_comes_back),
-        IN_TEMP(test_allowance__dropped__all_comes_back),
-        IN_TEMP(test_share__files_of_one_folder__within_its_limit),
-        IN_TEMP(test_room__killed__comes_back),
-        IN_TEMP(test_room__counted_while_in_flight__stays_taken),
-        IN_TEMP(test_room__forked__child_goes_on),
-        IN_TEMP(test_room__many_processes__never_above_limit),
-        IN_TEMP(test_room__threads__nothing_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ static void check_round_trip(const char *folder, uint64_t size)
     staged_close(&other.staged);
 }
 
-static void test_staged__content__round_trip(void **state)
+UNIT_TEST_WITH(test_staged__content__round_trip, temp_setup, temp_teardown)
 {
     const uint64_t sizes[] = {0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 10000, 63 * BLOCK + 5};
 
@@ -251,7 +251,7 @@ static void test_staged__content__round_trip(void **state)
 }
 
 /* Another key means another file, and so does the same text cut elsewhere. */
-static void test_staged__keys__names(void **state)
+UNIT_TEST_WITH(test_staged__keys__names, temp_setup, temp_teardown)
 {
     struct staged_key key[] = {usual, usual, usual, usual, usual, usual};
     struct staged staged[ARRAY_LEN(key)];
@@ -273,7 +273,7 @@ static void test_staged__keys__names(void **state)
 }
 
 /* A block's bytes with the record of another block, or of another file's, are wrong. */
-static void test_staged__block_at_wrong_place__not_taken(void **state)
+UNIT_TEST_WITH(test_staged__block_at_wrong_place__not_taken, temp_setup, temp_teardown)
 {
     struct staged_key key = usual;
     struct staged staged = open_key(*state, &usual), other;
@@ -358,13 +358,13 @@ static void check_any_byte_changed(const char *folder, bool seals, bool is_conte
     staged_close(&writer);
 }
 
-static void test_staged__any_byte_changed__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_staged__any_byte_changed__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_any_byte_changed(*state, false, false);
     check_any_byte_changed(*state, false, true);
 }
 
-static void test_sealed__any_byte_changed__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_sealed__any_byte_changed__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_any_byte_changed(*state, true, false);
     check_any_byte_changed(*state, true, true);
@@ -420,18 +420,18 @@ static void check_any_length(const char *folder, bool seals)
     staged_close(&writer);
 }
 
-static void test_staged__any_length__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_staged__any_length__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_any_length(*state, false);
 }
 
-static void test_sealed__any_length__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_sealed__any_length__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_any_length(*state, true);
 }
 
 /* Without records nothing is lost but records: who knows the blocks reads on. */
-static void test_staged__any_length_of_records__what_is_left(void **state)
+UNIT_TEST_WITH(test_staged__any_length_of_records__what_is_left, temp_setup, temp_teardown)
 {
     struct staged writer = open_key(*state, &usual);
     struct reader open_one = {.staged = open_key(*state, &usual)};
@@ -456,7 +456,7 @@ static void test_staged__any_length_of_records__what_is_left(void **state)
 
 /* A file with a damaged header is started again under a reader that has it open. That reader must
  * forget what it knows, and so must one that publishes a block at that moment. */
-static void test_staged__begun_anew__noticed(void **state)
+UNIT_TEST_WITH(test_staged__begun_anew__noticed, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     uint64_t before = staged_drops(&reader.staged), record;
@@ -481,7 +481,7 @@ static void test_staged__begun_anew__noticed(void **state)
     staged_close(&reader.staged);
 }
 
-static void test_staged__other_version__refused_untouched(void **state)
+UNIT_TEST_WITH(test_staged__other_version__refused_untouched, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
@@ -515,7 +515,7 @@ static void test_staged__other_version__refused_untouched(void **state)
 
 /* A file that an older epochfs staged has another id, so it conflicts with nothing; it can be
  * removed. */
-static void test_staged__older_version__out_of_the_way(void **state)
+UNIT_TEST_WITH(test_staged__older_version__out_of_the_way, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
@@ -612,7 +612,7 @@ static void check_same_id(const char *folder, bool victim_first, bool seals)
     staged_close(&reader.staged);
 }
 
-static void test_same_id__second_source__no_block_of_the_first(void **state)
+UNIT_TEST_WITH(test_same_id__second_source__no_block_of_the_first, temp_setup, temp_teardown)
 {
     same_ids = true;
     for (unsigned i = 0; i < 4; i++)
@@ -623,7 +623,7 @@ static void test_same_id__second_source__no_block_of_the_first(void **state)
 /* The header of another source is put into a file that is open, as by a program that keeps to no
  * protocol: who learns the blocks again does not believe them, and does not cut the file while the
  * other source has it open. */
-static void test_same_id__header_planted_under_reader__not_learned(void **state)
+UNIT_TEST_WITH(test_same_id__header_planted_under_reader__not_learned, temp_setup, temp_teardown)
 {
     struct staged victim, other;
     uint8_t header[AT_RECORDS];
@@ -661,7 +661,7 @@ static void test_same_id__header_planted_under_reader__not_learned(void **state)
 }
 
 /* A link, a pipe, an empty folder, or one that is not empty, where the file should be. */
-static void test_staged__not_a_file__replaced_or_named(void **state)
+UNIT_TEST_WITH(test_staged__not_a_file__replaced_or_named, temp_setup, temp_teardown)
 {
     const struct cache_folder cache = folder_of(*state);
     struct staged staged = open_key(*state, &usual), second;
@@ -708,7 +708,7 @@ static void test_staged__not_a_file__replaced_or_named(void **state)
 
 /* ---- claims ---- */
 
-static void test_claims__two_open__up_to_the_first(void **state)
+UNIT_TEST_WITH(test_claims__two_open__up_to_the_first, temp_setup, temp_teardown)
 {
     struct staged_key key = usual;
     struct staged a, b;
@@ -771,7 +771,7 @@ static void end_holder(pid_t id)
     assert_true(WIFSIGNALED(status));
 }
 
-static void test_claims__holder_killed__free(void **state)
+UNIT_TEST_WITH(test_claims__holder_killed__free, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     pid_t id = start_holder(*state, 1, 1);
@@ -785,7 +785,7 @@ static void test_claims__holder_killed__free(void **state)
 
 /* ---- drops ---- */
 
-static void test_drop__block__gone_and_freed(void **state)
+UNIT_TEST_WITH(test_drop__block__gone_and_freed, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged other = open_key(*state, &usual);
@@ -814,7 +814,7 @@ static void test_drop__block__gone_and_freed(void **state)
     staged_close(&reader.staged);
 }
 
-static void test_drop__another_drops_before__says_which(void **state)
+UNIT_TEST_WITH(test_drop__another_drops_before__says_which, temp_setup, temp_teardown)
 {
     struct staged one = open_key(*state, &usual), other = open_key(*state, &usual);
     uint64_t drops = staged_drops(&one);
@@ -835,7 +835,7 @@ static void test_drop__another_drops_before__says_which(void **state)
 }
 
 /* The count never becomes the number that means that there is none. */
-static void test_drop__largest_count__begins_again(void **state)
+UNIT_TEST_WITH(test_drop__largest_count__begins_again, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     struct staged_dropped dropped;
@@ -850,7 +850,7 @@ static void test_drop__largest_count__begins_again(void **state)
     staged_close(&staged);
 }
 
-static void test_drop__excluded__by_one_at_a_time(void **state)
+UNIT_TEST_WITH(test_drop__excluded__by_one_at_a_time, temp_setup, temp_teardown)
 {
     struct staged one = open_key(*state, &usual), other = open_key(*state, &usual);
     int fd = staged_exclude_drops(&one);
@@ -869,7 +869,7 @@ static void test_drop__excluded__by_one_at_a_time(void **state)
 /* The file is truncated anywhere; then processes that have it open fetch, publish and drop. None of
  * that makes it as long as before, so all earlier knowledge counts as lost until the file is begun
  * again. */
-static void test_cut__written_to_behind__drops_are_not_reported(void **state)
+UNIT_TEST_WITH(test_cut__written_to_behind__drops_are_not_reported, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged one = open_key(*state, &usual);
@@ -906,7 +906,7 @@ static void test_cut__written_to_behind__drops_are_not_reported(void **state)
 }
 
 /* A file that has lost its name is started again, but the file that has that name now is not. */
-static void test_mend__name_is_of_another__only_the_open_file(void **state)
+UNIT_TEST_WITH(test_mend__name_is_of_another__only_the_open_file, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)}, other;
     char path[PATH_MAX];
@@ -928,7 +928,7 @@ static void test_mend__name_is_of_another__only_the_open_file(void **state)
 }
 
 /* Claimed blocks are kept, whichever process has claimed them. */
-static void test_drop__claimed__stays(void **state)
+UNIT_TEST_WITH(test_drop__claimed__stays, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged other = open_key(*state, &usual);
@@ -946,7 +946,7 @@ static void test_drop__claimed__stays(void **state)
     staged_close(&reader.staged);
 }
 
-static void test_drop__no_holes_here__says_so_before(void **state)
+UNIT_TEST_WITH(test_drop__no_holes_here__says_so_before, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged_dropped dropped = {.freed = 77};
@@ -1053,13 +1053,13 @@ static void check_churn(const char *folder, bool seals)
     staged_close(&reader.staged);
 }
 
-static void test_drop__while_others_read__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_drop__while_others_read__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_churn(*state, false);
 }
 
 /* The same, where all of them seal the content as soon as it is whole. */
-static void test_sealed__while_others_drop__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_sealed__while_others_drop__no_wrong_byte, temp_setup, temp_teardown)
 {
     check_churn(*state, true);
 }
@@ -1067,7 +1067,7 @@ static void test_sealed__while_others_drop__no_wrong_byte(void **state)
 /* ---- the seal ---- */
 
 /* The content is the file, byte for byte; readers that have it open keep it from being dropped. */
-static void test_sealed__open__is_the_file(void **state)
+UNIT_TEST_WITH(test_sealed__open__is_the_file, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual), other = open_key(*state, &usual);
     struct reader reader = {.staged = staged};
@@ -1114,7 +1114,7 @@ static void test_sealed__open__is_the_file(void **state)
 
 /* A wrong block of a content that is open loses its record, and its bytes are written again in
  * place. */
-static void test_sealed__bad_block_while_open__mended_in_place(void **state)
+UNIT_TEST_WITH(test_sealed__bad_block_while_open__mended_in_place, temp_setup, temp_teardown)
 {
     struct reader reader = {.staged = open_key(*state, &usual)};
     struct staged other = open_key(*state, &usual);
@@ -1143,7 +1143,7 @@ static void test_sealed__bad_block_while_open__mended_in_place(void **state)
 }
 
 /* A damaged header: the file is started again, but what readers have open is kept. */
-static void test_sealed__begun_anew_while_open__bytes_stay(void **state)
+UNIT_TEST_WITH(test_sealed__begun_anew_while_open__bytes_stay, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     AUTO_FREE uint8_t *bytes = NULL;
@@ -1167,7 +1167,7 @@ static void test_sealed__begun_anew_while_open__bytes_stay(void **state)
 }
 
 /* The mark of the SHA-256 survives the seal, but no drop. */
-static void test_sealed__mark__stays(void **state)
+UNIT_TEST_WITH(test_sealed__mark__stays, temp_setup, temp_teardown)
 {
     const uint8_t sha256[32] = {1, 2, 3}, another[32] = {4};
     struct staged staged = open_key(*state, &usual);
@@ -1185,7 +1185,7 @@ static void test_sealed__mark__stays(void **state)
 
 /* A process dies between the two steps of the seal, or of its end: either is whole, and no block
  * is lost. Or another process cuts the content to the size that sealed ones have. */
-static void test_sealed__killed_between__nothing_lost(void **state)
+UNIT_TEST_WITH(test_sealed__killed_between__nothing_lost, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     uint8_t number[8];
@@ -1208,7 +1208,7 @@ static void test_sealed__killed_between__nothing_lost(void **state)
 
 /* ---- one file of both is gone ---- */
 
-static void test_files__one_is_gone__begun_anew_or_removed(void **state)
+UNIT_TEST_WITH(test_files__one_is_gone__begun_anew_or_removed, temp_setup, temp_teardown)
 {
     char path[PATH_MAX], content_path[PATH_MAX];
     AUTO(inspected_release) struct inventory_file info = {0};
@@ -1248,7 +1248,7 @@ static void test_files__one_is_gone__begun_anew_or_removed(void **state)
 
 /* The processes open the file at once and publish a block each; none starts it again after
  * another. */
-static void test_open__many_processes__one_file(void **state)
+UNIT_TEST_WITH(test_open__many_processes__one_file, temp_setup, temp_teardown)
 {
     for (unsigned round = 0; round < 50; round++) {
         struct staged_key key = usual;
@@ -1303,7 +1303,7 @@ static unsigned count_users(ino_t inode)
 }
 
 /* A process that opens a file waits while another is about to write the header. */
-static void test_open__header_being_written__waits(void **state)
+UNIT_TEST_WITH(test_open__header_being_written__waits, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     struct flock header = {
@@ -1332,7 +1332,7 @@ static void test_open__header_being_written__waits(void **state)
     staged_close(&staged);
 }
 
-static void test_remove__in_use__ebusy(void **state)
+UNIT_TEST_WITH(test_remove__in_use__ebusy, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     char path[PATH_MAX];
@@ -1351,7 +1351,7 @@ static void test_remove__in_use__ebusy(void **state)
 
 /* One process opens and closes, another removes: an opened file is always the one with that
  * name. */
-static void test_remove__while_others_open__never_theirs(void **state)
+UNIT_TEST_WITH(test_remove__while_others_open__never_theirs, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     char path[PATH_MAX], content[PATH_MAX];
@@ -1388,7 +1388,7 @@ static void test_remove__while_others_open__never_theirs(void **state)
 
 /* ---- for people ---- */
 
-static void test_inspect_and_verify__what_is_there(void **state)
+UNIT_TEST_WITH(test_inspect_and_verify__what_is_there, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     AUTO(inspected_release) struct inventory_file info = {0};
@@ -1423,7 +1423,7 @@ static void test_inspect_and_verify__what_is_there(void **state)
 }
 
 /* A truncated file is damaged and has no content, whatever its records say. */
-static void test_inspect__cut__damaged(void **state)
+UNIT_TEST_WITH(test_inspect__cut__damaged, temp_setup, temp_teardown)
 {
     struct staged staged = open_key(*state, &usual);
     uint64_t good, bad;
@@ -1444,7 +1444,7 @@ static void test_inspect__cut__damaged(void **state)
 }
 
 /* Long texts are cut, and still distinguish files. */
-static void test_inspect__long_url__cut(void **state)
+UNIT_TEST_WITH(test_inspect__long_url__cut, temp_setup, temp_teardown)
 {
     char url[3000], path[PATH_MAX];
     struct staged_key key = usual;
@@ -1467,7 +1467,7 @@ static void test_inspect__long_url__cut(void **state)
 
 /* ---- a full disk ---- */
 
-static void test_full__enospc__and_drops_help(void **state)
+UNIT_TEST_WITH(test_full__enospc__and_drops_help, temp_setup, temp_teardown)
 {
     struct staged_key key = usual;
     struct reader reader = {0};
@@ -1490,54 +1490,4 @@ static void test_full__enospc__and_drops_help(void **state)
     assert_int_equal(read_all(&reader), 1);
     staged_close(&reader.staged);
     assert_int_equal(umount(path), 0);
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_staged__content__round_trip),
-        IN_TEMP(test_staged__keys__names),
-        IN_TEMP(test_staged__block_at_wrong_place__not_taken),
-        IN_TEMP(test_staged__any_byte_changed__no_wrong_byte),
-        IN_TEMP(test_sealed__any_byte_changed__no_wrong_byte),
-        IN_TEMP(test_staged__any_length__no_wrong_byte),
-        IN_TEMP(test_sealed__any_length__no_wrong_byte),
-        IN_TEMP(test_staged__any_length_of_records__what_is_left),
-        IN_TEMP(test_staged__begun_anew__noticed),
-        IN_TEMP(test_staged__other_version__refused_untouched),
-        IN_TEMP(test_staged__older_version__out_of_the_way),
-        IN_TEMP(test_same_id__second_source__no_block_of_the_first),
-        IN_TEMP(test_same_id__header_planted_under_reader__not_learned),
-        IN_TEMP(test_staged__not_a_file__replaced_or_named),
-        IN_TEMP(test_claims__two_open__up_to_the_first),
-        IN_TEMP(test_claims__holder_killed__free),
-        IN_TEMP(test_drop__block__gone_and_freed),
-        IN_TEMP(test_drop__another_drops_before__says_which),
-        IN_TEMP(test_drop__largest_count__begins_again),
-        IN_TEMP(test_drop__excluded__by_one_at_a_time),
-        IN_TEMP(test_cut__written_to_behind__drops_are_not_reported),
-        IN_TEMP(test_mend__name_is_of_another__only_the_open_file),
-        IN_TEMP(test_drop__claimed__stays),
-        IN_TEMP(test_drop__no_holes_here__says_so_before),
-        IN_TEMP(test_drop__while_others_read__no_wrong_byte),
-        IN_TEMP(test_sealed__while_others_drop__no_wrong_byte),
-        IN_TEMP(test_sealed__open__is_the_file),
-        IN_TEMP(test_sealed__bad_block_while_open__mended_in_place),
-        IN_TEMP(test_sealed__begun_anew_while_open__bytes_stay),
-        IN_TEMP(test_sealed__mark__stays),
-        IN_TEMP(test_sealed__killed_between__nothing_lost),
-        IN_TEMP(test_files__one_is_gone__begun_anew_or_removed),
-        IN_TEMP(test_open__many_processes__one_file),
-        IN_TEMP(test_open__header_being_written__waits),
-        IN_TEMP(test_remove__in_use__ebusy),
-        IN_TEMP(test_remove__while_others_open__never_theirs),
-        IN_TEMP(test_inspect_and_verify__what_is_there),
-        IN_TEMP(test_inspect__cut__damaged),
-        IN_TEMP(test_inspect__long_url__cut),
-        IN_TEMP(test_full__enospc__and_drops_help),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void check(struct fixture *f, const char *id, const char *key, const char
         fail_msg("origin \"%s\": expected \"%s\" in it", text, origin);
 }
 
-static void test_credentials__environment__first(void **state)
+UNIT_TEST_WITH(test_credentials__environment__first, setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture f = {0};
 
@@ -123,13 +123,12 @@ static void test_credentials__environment__first(void **state)
     assert_string_equal(credentials_region(f.c), "us-east-1");
 }
 
-static void test_credentials__half_an_environment__message(void **state)
+UNIT_TEST_WITH(test_credentials__half_an_environment__message, setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture f = {0};
     struct http_secret secret = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     setenv("AWS_SECRET_ACCESS_KEY", "HUSH", 1);
     make(&f, NULL);
     assert_int_equal(get(&f, &secret, &d), -EINVAL);
@@ -137,7 +136,7 @@ static void test_credentials__half_an_environment__message(void **state)
     assert_null(strstr(d.text, "HUSH"));
 }
 
-static void test_credentials__profiles__of_both_files(void **state)
+UNIT_TEST_WITH(test_credentials__profiles__of_both_files, setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture a = {0}, b = {0}, c = {0};
 
@@ -171,7 +170,7 @@ static void test_credentials__profiles__of_both_files(void **state)
     }
 }
 
-static void test_credentials__no_such_profile__enoent(void **state)
+UNIT_TEST_WITH(test_credentials__no_such_profile__enoent, setup, temp_teardown)
 {
     struct credentials *c = NULL;
     struct diag d = DIAG_INIT, e = DIAG_INIT;
@@ -184,7 +183,7 @@ static void test_credentials__no_such_profile__enoent(void **state)
                      -EINVAL);
 }
 
-static void test_credentials__profile_of_other_tools__says_what_to_do(void **state)
+UNIT_TEST_WITH(test_credentials__profile_of_other_tools__says_what_to_do, setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture f = {0};
     struct http_secret secret = {0};
@@ -197,13 +196,12 @@ static void test_credentials__profile_of_other_tools__says_what_to_do(void **sta
     assert_diag_has(&d, "export-credentials");
 }
 
-static void test_credentials__nothing_anywhere__unsigned(void **state)
+UNIT_TEST_WITH(test_credentials__nothing_anywhere__unsigned, setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture f = {0}, g = {0};
     struct http_secret secret = {0};
     char text[128];
 
-    (void)state;
     make(&f, NULL);
     assert_int_equal(get(&f, &secret, NULL), 1);
     assert_int_equal(get(&f, &secret, NULL), 1);
@@ -219,7 +217,7 @@ static void test_credentials__nothing_anywhere__unsigned(void **state)
     assert_int_equal(fake_http.requests, 1);
 }
 
-static void test_credentials__instance__token_role_secret(void **state)
+UNIT_TEST_WITH(test_credentials__instance__token_role_secret, setup, temp_teardown)
 {
     static const struct fake_answer answers[] = {
         {INSTANCE "/latest/api/token", "PUT", 0, "TOK", {0}},
@@ -232,7 +230,6 @@ static void test_credentials__instance__token_role_secret(void **state)
          {0}}};
     AUTO_FIXTURE struct fixture f = {0};
 
-    (void)state;
     fake_http_set(answers, ARRAY_LEN(answers));
     make(&f, NULL);
     check(&f, "I", "a/b", "T", "instance endpoint");
@@ -244,7 +241,7 @@ static void test_credentials__instance__token_role_secret(void **state)
         assert_true(fake_http.request[i].plain);
 }
 
-static void test_credentials__google__token_if_asked_for(void **state)
+UNIT_TEST_WITH(test_credentials__google__token_if_asked_for, setup, temp_teardown)
 {
     static const struct {
         const char *token, *host, *answer, *want, *words;
@@ -258,7 +255,6 @@ static void test_credentials__google__token_if_asked_for(void **state)
         {NULL, NULL, NULL, NULL, "anonymous"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fake_answer answers[] = {
             {"http://h:1/computeMetadata/v1/instance/service-accounts/default/token",
@@ -332,7 +328,7 @@ static void set_role(const char *folder)
 }
 
 /* The token file is read for each request, because it is rotated; these secrets have expired. */
-static void test_credentials__web_identity__role(void **state)
+UNIT_TEST_WITH(test_credentials__web_identity__role, setup, temp_teardown)
 {
     static const struct fake_answer answers[] = {
         {"https://sts.eu-west-1.amazonaws.com/", "POST", 0, STS_REPLY("W"), {0}}};
@@ -352,7 +348,7 @@ static void test_credentials__web_identity__role(void **state)
     unsetenv("AWS_REGION");
 }
 
-static void test_credentials__web_identity__of_a_profile(void **state)
+UNIT_TEST_WITH(test_credentials__web_identity__of_a_profile, setup, temp_teardown)
 {
     static const struct fake_answer answers[] = {
         {"https://sts.amazonaws.com/", "POST", 0, STS_REPLY("P"), {0}}};
@@ -370,7 +366,7 @@ static void test_credentials__web_identity__of_a_profile(void **state)
     check(&f, "P", "S&", "T", "role arn:r");
 }
 
-static void test_credentials__web_identity__errors(void **state)
+UNIT_TEST_WITH(test_credentials__web_identity__errors, setup, temp_teardown)
 {
     static const struct {
         struct fake_answer answer;
@@ -423,7 +419,7 @@ static void test_credentials__web_identity__errors(void **state)
     unsetenv("AWS_REGION");
 }
 
-static void test_credentials__container__token_of_file(void **state)
+UNIT_TEST_WITH(test_credentials__container__token_of_file, setup, temp_teardown)
 {
     char body[512], path[PATH_MAX];
     struct fake_answer answers[] = {{"http://169.254.170.2/v2/x", NULL, 0, body, {0}}};
@@ -443,7 +439,7 @@ static void test_credentials__container__token_of_file(void **state)
     assert_true(fake_http.request[0].plain);
 }
 
-static void test_credentials__about_to_expire__asked_for_again(void **state)
+UNIT_TEST_WITH(test_credentials__about_to_expire__asked_for_again, setup, temp_teardown)
 {
     char body[512];
     struct fake_answer answers[] = {{"http://127.0.0.1/c", NULL, 0, body, {0}}};
@@ -451,7 +447,6 @@ static void test_credentials__about_to_expire__asked_for_again(void **state)
     struct http_secret secret = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     fake_http_set(answers, 1);
     setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1/c", 1);
     container_answer(body, sizeof(body), "OLD", -5); /* already expired */
@@ -470,7 +465,7 @@ static void test_credentials__about_to_expire__asked_for_again(void **state)
 }
 
 /* A secret that the server refuses is read again where it is kept, at most once a second. */
-static void test_credentials__refused__loaded_again(void **state)
+UNIT_TEST_WITH(test_credentials__refused__loaded_again, setup, temp_teardown)
 {
     static const char *const texts[] = {
         "[default]\naws_access_key_id=OLD\naws_secret_access_key=S=1\naws_session_token=T1\n",
@@ -500,7 +495,7 @@ static void test_credentials__refused__loaded_again(void **state)
     test_clock_release(&clock);
 }
 
-static void test_credentials__bad_answers__ebadmsg(void **state)
+UNIT_TEST_WITH(test_credentials__bad_answers__ebadmsg, setup, temp_teardown)
 {
     static const char *const bodies[] = {"",
                                          "{}",
@@ -510,7 +505,6 @@ static void test_credentials__bad_answers__ebadmsg(void **state)
                                          "\"Expiration\":\"tomorrow\"}",
                                          "{\"AccessKeyId\":\"a\",\"SecretAccessKey\":\"HUSH\""};
 
-    (void)state;
     setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:80/c", 1);
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         struct fake_answer answers[] = {{"http://localhost:80/c", NULL, 0, bodies[i], {0}}};
@@ -526,7 +520,7 @@ static void test_credentials__bad_answers__ebadmsg(void **state)
     }
 }
 
-static void test_container_url__only_near_or_secret(void **state)
+UNIT_TEST(test_container_url__only_near_or_secret)
 {
     static const char *const good[] = {"https://host/x",          "http://localhost/x",
                                        "http://127.0.0.1:80",     "http://127.9.9.9/x",
@@ -543,14 +537,13 @@ static void test_container_url__only_near_or_secret(void **state)
                                       "http://localhost/\r\nX: y",
                                       ""};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_true(container_url_is_good(good[i]));
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(container_url_is_good(bad[i]));
 }
 
-static void test_iso_time__texts(void **state)
+UNIT_TEST(test_iso_time__texts)
 {
     static const char *const bad[] = {"",
                                       "2026-11-21",
@@ -562,38 +555,10 @@ static void test_iso_time__texts(void **state)
                                       "2026-11-21T24:15:22Z"};
     time_t at = 0;
 
-    (void)state;
     assert_true(iso_time_parse("1970-01-02T00:00:01Z", &at));
     assert_int_equal(at, 86401);
     assert_true(iso_time_parse("1970-01-02T00:00:01.999999+00:00", &at));
     assert_int_equal(at, 86401);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(iso_time_parse(bad[i], &at));
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_credentials__environment__first),
-        IN_TEMP(test_credentials__half_an_environment__message),
-        IN_TEMP(test_credentials__profiles__of_both_files),
-        IN_TEMP(test_credentials__no_such_profile__enoent),
-        IN_TEMP(test_credentials__profile_of_other_tools__says_what_to_do),
-        IN_TEMP(test_credentials__nothing_anywhere__unsigned),
-        IN_TEMP(test_credentials__instance__token_role_secret),
-        IN_TEMP(test_credentials__google__token_if_asked_for),
-        IN_TEMP(test_credentials__web_identity__role),
-        IN_TEMP(test_credentials__web_identity__of_a_profile),
-        IN_TEMP(test_credentials__web_identity__errors),
-        IN_TEMP(test_credentials__container__token_of_file),
-        IN_TEMP(test_credentials__about_to_expire__asked_for_again),
-        IN_TEMP(test_credentials__refused__loaded_again),
-        IN_TEMP(test_credentials__bad_answers__ebadmsg),
-        cmocka_unit_test(test_container_url__only_near_or_secret),
-        cmocka_unit_test(test_iso_time__texts),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

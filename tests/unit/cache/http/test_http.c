@@ -873,7 +873,7 @@ static void check_end(struct fixture *f, const struct end_case *c)
     }
 }
 
-static void test_http_transfer__ends_as_it_should(void **state)
+UNIT_TEST(test_http_transfer__ends_as_it_should)
 {
     static const struct end_case cases[] = {
         {"/right", &version, 1000, 200000, TRANSFER_DONE, 200000, NULL},
@@ -925,19 +925,17 @@ static void test_http_transfer__ends_as_it_should(void **state)
     };
     struct fixture f;
 
-    (void)state;
     setup(&f, &usual);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_end(&f, &cases[i]);
     teardown(&f);
 }
 
-static void test_http_transfer__busy__retry_after_is_reported(void **state)
+UNIT_TEST(test_http_transfer__busy__retry_after_is_reported)
 {
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &usual);
     fetch_now(&f, &fetch, "/busy_once", &version, 0, 10);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
@@ -953,14 +951,13 @@ static void test_http_transfer__busy__retry_after_is_reported(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__server_gives_nothing__again(void **state)
+UNIT_TEST(test_http_transfer__server_gives_nothing__again)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
     struct fixture f;
     struct fetch stalled, silent;
     int64_t began;
 
-    (void)state;
     setup(&f, &short_time);
     began = clock_monotonic(&the_clock.clock);
     fetch_init(&f, &stalled, "/stalls", &version, 0, 2000);
@@ -980,13 +977,12 @@ static void test_http_transfer__server_gives_nothing__again(void **state)
 }
 
 /* All redirects of a request have the time that one reply may take. */
-static void test_http_transfer__slow_redirects__again(void **state)
+UNIT_TEST(test_http_transfer__slow_redirects__again)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &short_time);
     fetch_now(&f, &fetch, "/slow_hops", &version, 0, 10);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
@@ -995,12 +991,11 @@ static void test_http_transfer__slow_redirects__again(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__nobody_listens__again(void **state)
+UNIT_TEST(test_http_transfer__nobody_listens__again)
 {
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &usual);
     fetch_init(&f, &fetch, "", &version, 0, 10);
     snprintf(fetch.url, sizeof(fetch.url), "http://127.0.0.1:1/x?secret");
@@ -1018,14 +1013,13 @@ static void test_http_transfer__nobody_listens__again(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__outside_of_the_file__einval(void **state)
+UNIT_TEST(test_http_transfer__outside_of_the_file__einval)
 {
     static const uint64_t cases[][2] = {
         {0, 0}, {FILE_SIZE, 1}, {0, FILE_SIZE + 1}, {1, UINT64_MAX}, {UINT64_MAX, 2}};
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &usual);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         fetch_init(&f, &fetch, "/right", &version, cases[i][0], cases[i][1]);
@@ -1035,12 +1029,11 @@ static void test_http_transfer__outside_of_the_file__einval(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__started_in_end__goes_on(void **state)
+UNIT_TEST(test_http_transfer__started_in_end__goes_on)
 {
     struct fixture f;
     struct fetch chain[5];
 
-    (void)state;
     setup(&f, &usual);
     for (unsigned i = 0; i < 5; i++)
         fetch_init(&f, &chain[i], "/right", &version, i, 10);
@@ -1052,13 +1045,12 @@ static void test_http_transfer__started_in_end__goes_on(void **state)
     teardown(&f);
 }
 
-static void test_http_transfer__stopped(void **state)
+UNIT_TEST(test_http_transfer__stopped)
 {
     static const struct http_options two = {.jobs = 2, .timeout_s = 30};
     struct fixture f;
     struct fetch stalled, silent, full;
 
-    (void)state;
     setup(&f, &two);
     fetch_init(&f, &stalled, "/stalls", &version, 0, 2000);
     fetch_init(&f, &silent, "/mute", &version, 0, 2000);
@@ -1096,14 +1088,13 @@ static unsigned start_and_pause(struct fixture *f, struct fetch *ret)
     return n;
 }
 
-static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **state)
+UNIT_TEST(test_http_transfer__paused__nothing_comes_and_others_go_on)
 {
     static const struct http_options two = {.jobs = 2, .timeout_s = 1};
     struct fixture f;
     struct fetch paused[2], other;
     unsigned asked = 0;
 
-    (void)state;
     assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
     setup(&f, &two);
     for (unsigned i = 0; i < 2; i++)
@@ -1134,12 +1125,11 @@ static void test_http_transfer__paused__nothing_comes_and_others_go_on(void **st
 }
 
 /* Stop a paused transfer, and pause one that has not begun. */
-static void test_http_transfer__paused_and_stopped(void **state)
+UNIT_TEST(test_http_transfer__paused_and_stopped)
 {
     struct fixture f;
     struct fetch stopped, late;
 
-    (void)state;
     setup(&f, &usual);
     fetch_init(&f, &stopped, "/stalls", &version, 0, 2000);
     start(&stopped);
@@ -1190,13 +1180,12 @@ static void early_done(struct http_request *request)
     pthread_cond_broadcast(&f->changed);
 }
 
-static void test_http_request__resumed_before_its_connection__comes(void **state)
+UNIT_TEST(test_http_request__resumed_before_its_connection__comes)
 {
     struct fixture f;
     struct early early = {.f = &f};
     char url[64];
 
-    (void)state;
     setup(&f, &usual);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/right", script_server_port(f.server));
     early.request = (struct http_request){
@@ -1210,12 +1199,11 @@ static void test_http_request__resumed_before_its_connection__comes(void **state
     teardown(&f);
 }
 
-static void test_http_transfer__rest__connections_stay(void **state)
+UNIT_TEST(test_http_transfer__rest__connections_stay)
 {
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &usual);
     for (unsigned i = 0; i < 3; i++) {
         fetch_now(&f, &fetch, "/right", &version, 0, 1000);
@@ -1246,14 +1234,13 @@ static int child_main(struct fixture *f)
     return ok ? 0 : 1;
 }
 
-static void test_http_transfer__fork__child_goes_on(void **state)
+UNIT_TEST(test_http_transfer__fork__child_goes_on)
 {
     struct fixture f;
     struct fetch fetch;
     int status;
     pid_t child;
 
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* TSan knows the parent's threads by ids that the child's threads get too */
 #endif
@@ -1286,7 +1273,7 @@ static int get(struct fixture *f, const char *path, const struct http_call *how,
 }
 
 /* A byte now and then does not count as progress. */
-static void test_http_transfer__drips__again(void **state)
+UNIT_TEST(test_http_transfer__drips__again)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
     struct http_call call = {.most = 100000, .tries = 1};
@@ -1295,7 +1282,6 @@ static void test_http_transfer__drips__again(void **state)
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup(&f, &short_time);
     fetch_some(&f, &fetch, "/drips", 0, 2000);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
@@ -1311,13 +1297,12 @@ static void test_http_transfer__drips__again(void **state)
 }
 
 /* Transfers share the bandwidth of the connection. */
-static void test_http_transfer__four_share_the_least_speed__done(void **state)
+UNIT_TEST(test_http_transfer__four_share_the_least_speed__done)
 {
     static const struct http_options short_time = {.jobs = 4, .timeout_s = 1};
     struct fixture f;
     unsigned done = 0;
 
-    (void)state;
     setup(&f, &short_time);
     for (unsigned tries = 0; tries < TRIES && done < 4; tries++) {
         struct fetch fetch[4];
@@ -1337,7 +1322,7 @@ static void test_http_transfer__four_share_the_least_speed__done(void **state)
     teardown(&f);
 }
 
-static void test_http_get(void **state)
+UNIT_TEST(test_http_get)
 {
     static const struct {
         const char *path;
@@ -1357,7 +1342,6 @@ static void test_http_get(void **state)
     };
     struct fixture f;
 
-    (void)state;
     setup(&f, &usual);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_call call = {.most = cases[i].most};
@@ -1376,7 +1360,7 @@ static void test_http_get(void **state)
     teardown(&f);
 }
 
-static void test_http_get__tries_and_time(void **state)
+UNIT_TEST(test_http_get__tries_and_time)
 {
     struct fixture f;
     AUTO_TEXT struct text text = {0};
@@ -1384,7 +1368,6 @@ static void test_http_get__tries_and_time(void **state)
     struct http_call short_time = {.most = 100, .tries = 1, .timeout_s = 1};
     struct diag d;
 
-    (void)state;
     setup(&f, &usual);
     assert_int_equal(get(&f, "/always_500", &twice, &text, &d), -EREMOTEIO);
     assert_diag_has(&d, "got 500");
@@ -1394,7 +1377,7 @@ static void test_http_get__tries_and_time(void **state)
     teardown(&f);
 }
 
-static void test_http_ahead__as_get(void **state)
+UNIT_TEST(test_http_ahead__as_get)
 {
     static const struct {
         const char *path;
@@ -1410,7 +1393,6 @@ static void test_http_ahead__as_get(void **state)
     char url[ARRAY_LEN(cases)][64];
     struct fixture f;
 
-    (void)state;
     setup(&f, &usual);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(url[i], sizeof(url[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
@@ -1431,14 +1413,13 @@ static void test_http_ahead__as_get(void **state)
     teardown(&f);
 }
 
-static void test_http_ahead__silent_server__tries_for_one_text(void **state)
+UNIT_TEST(test_http_ahead__silent_server__tries_for_one_text)
 {
     static const struct http_options limited = {.jobs = 4, .timeout_s = 30, .retry_limit_s = 60};
     struct http_ahead *ahead[3];
     struct fixture f;
     char url[64];
 
-    (void)state;
     setup(&f, &limited);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/hangs_up", script_server_port(f.server));
     for (unsigned i = 0; i < 3; i++)
@@ -1461,13 +1442,12 @@ static void test_http_ahead__silent_server__tries_for_one_text(void **state)
 }
 
 /* A dropped text is not waited for: time stands still. */
-static void test_http_ahead__dropped__ends_at_once(void **state)
+UNIT_TEST(test_http_ahead__dropped__ends_at_once)
 {
     struct http_ahead *ahead = NULL;
     struct fixture f;
     char url[64];
 
-    (void)state;
     setup(&f, &usual);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/mute", script_server_port(f.server));
     http_ahead_drop(&ahead);
@@ -1477,7 +1457,7 @@ static void test_http_ahead__dropped__ends_at_once(void **state)
     teardown(&f);
 }
 
-static void test_http_get__headers_and_method(void **state)
+UNIT_TEST(test_http_get__headers_and_method)
 {
     static const char *const headers[] = {"X-Secret: 7", "X-Other: 8", NULL};
     struct http_call call = {.most = 10000, .method = "PUT", .headers = headers, .plain = true};
@@ -1485,7 +1465,6 @@ static void test_http_get__headers_and_method(void **state)
     struct fixture f;
     struct diag d;
 
-    (void)state;
     setup(&f, &usual);
     assert_int_equal(get(&f, "/echoes?q=a%2Fb", &call, &text, &d), 0);
     assert_ptr_equal(strstr(text.data, "PUT /echoes?q=a%2Fb HTTP/1.1\r\n"), text.data);
@@ -1540,7 +1519,7 @@ static void setup_signed(struct fixture *f, struct test_signer *s)
     setup(f, &options);
 }
 
-static void test_http_signed__header_and_token(void **state)
+UNIT_TEST(test_http_signed__header_and_token)
 {
     struct http_call call = {.most = 10000}, plain = {.most = 10000, .plain = true};
     struct test_signer s = {.asks_server = true};
@@ -1548,7 +1527,6 @@ static void test_http_signed__header_and_token(void **state)
     struct fixture f;
     struct diag d;
 
-    (void)state;
     setup_signed(&f, &s);
     assert_int_equal(get(&f, "/echoes?prefix=a%2Fb", &call, &text, &d), 0);
     assert_non_null(strstr(text.data, "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=KEYID/"));
@@ -1563,7 +1541,7 @@ static void test_http_signed__header_and_token(void **state)
     teardown(&f);
 }
 
-static void test_http_signed__dots__refused(void **state)
+UNIT_TEST(test_http_signed__dots__refused)
 {
     static const char *const paths[] = {"/a/../hello", "/./hello", "/hello/.."};
     struct test_signer s = {.r = 0};
@@ -1571,7 +1549,6 @@ static void test_http_signed__dots__refused(void **state)
     struct fixture f;
     struct diag d;
 
-    (void)state;
     setup_signed(&f, &s);
     for (unsigned i = 0; i < ARRAY_LEN(paths); i++) {
         assert_true(get(&f, paths[i], NULL, &text, &d) < 0);
@@ -1582,13 +1559,12 @@ static void test_http_signed__dots__refused(void **state)
     teardown(&f);
 }
 
-static void test_http_signed__transfers(void **state)
+UNIT_TEST(test_http_signed__transfers)
 {
     struct test_signer s = {.asks_server = true};
     struct fixture f;
     struct fetch fetches[20];
 
-    (void)state;
     setup_signed(&f, &s);
     for (unsigned i = 0; i < 20; i++) {
         fetch_init(&f, &fetches[i], "/right", &version, i, 1000);
@@ -1605,13 +1581,12 @@ static void test_http_signed__transfers(void **state)
 }
 
 /* A transfer that waits for secrets is stopped at once; the others get them. */
-static void test_http_signed__stopped_before_there_are_secrets__ends(void **state)
+UNIT_TEST(test_http_signed__stopped_before_there_are_secrets__ends)
 {
     struct test_signer s = {.waits = true};
     struct fixture f;
     struct fetch stopped, other;
 
-    (void)state;
     setup_signed(&f, &s);
     fetch_init(&f, &stopped, "/right", &version, 0, 1000);
     fetch_init(&f, &other, "/right", &version, 0, 1000);
@@ -1629,13 +1604,12 @@ static void test_http_signed__stopped_before_there_are_secrets__ends(void **stat
     teardown(&f);
 }
 
-static void test_http_signed__expired__again_once_with_others(void **state)
+UNIT_TEST(test_http_signed__expired__again_once_with_others)
 {
     struct test_signer s = {.r = 0};
     struct fixture f;
     struct fetch fetch;
 
-    (void)state;
     setup_signed(&f, &s);
     fetch_now(&f, &fetch, "/expired", &version, 0, 10);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
@@ -1647,7 +1621,7 @@ static void test_http_signed__expired__again_once_with_others(void **state)
     teardown(&f);
 }
 
-static void test_http_signed__no_secrets(void **state)
+UNIT_TEST(test_http_signed__no_secrets)
 {
     struct test_signer s = {.r = -EREMOTEIO};
     AUTO_TEXT struct text text = {0};
@@ -1655,7 +1629,6 @@ static void test_http_signed__no_secrets(void **state)
     struct fetch fetch;
     struct diag d;
 
-    (void)state;
     setup_signed(&f, &s);
     fetch_now(&f, &fetch, "/right", &version, 0, 10);
     assert_int_equal(fetch.how, TRANSFER_AGAIN);
@@ -1669,7 +1642,7 @@ static void test_http_signed__no_secrets(void **state)
     teardown(&f);
 }
 
-static void test_http_redirect__other_server__not_reported_who_we_are(void **state)
+UNIT_TEST(test_http_redirect__other_server__not_reported_who_we_are)
 {
     static const char *const headers[] = {"X-Secret: 7", NULL};
     struct http_call call = {.most = 1000, .headers = headers};
@@ -1679,7 +1652,6 @@ static void test_http_redirect__other_server__not_reported_who_we_are(void **sta
     char path[64];
     struct diag d;
 
-    (void)state;
     setup_signed(&f, &s);
     setup(&other, &usual);
     assert_int_equal(get(&f, "/tells", &call, &text, &d), 0);
@@ -1703,7 +1675,7 @@ static int bearer_secret(struct http_signer *signer, struct http_secret *ret, st
 }
 
 /* Where a redirect led is kept, until that server refuses; the token does not go there. */
-static void test_http_by_url__redirect__kept_while_it_is_good(void **state)
+UNIT_TEST(test_http_by_url__redirect__kept_while_it_is_good)
 {
     static const struct remote_version pinned = {.size = FILE_SIZE, .etag = "0123"};
     struct http_options options = usual;
@@ -1713,7 +1685,6 @@ static void test_http_by_url__redirect__kept_while_it_is_good(void **state)
     struct fetch fetch;
     struct diag d;
 
-    (void)state;
     options.by_url = true;
     options.signer = &signer;
     setup(&f, &options);
@@ -1729,14 +1700,13 @@ static void test_http_by_url__redirect__kept_while_it_is_good(void **state)
 }
 
 /* A limit that says when it ends is waited for, longer than the retry limit. */
-static void test_http_get__limited__waits(void **state)
+UNIT_TEST(test_http_get__limited__waits)
 {
     struct http_options options = usual;
     AUTO_TEXT struct text text = {0};
     struct fixture f;
     struct diag d;
 
-    (void)state;
     options.retry_limit_s = 5;
     setup(&f, &options);
     assert_int_equal(get(&f, "/limited_once", NULL, &text, &d), 0);
@@ -1745,7 +1715,7 @@ static void test_http_get__limited__waits(void **state)
     teardown(&f);
 }
 
-static void test_http_user_info__sent_to_its_server_only(void **state)
+UNIT_TEST(test_http_user_info__sent_to_its_server_only)
 {
     struct fixture f, other;
     AUTO_TEXT struct text text = {0};
@@ -1753,7 +1723,6 @@ static void test_http_user_info__sent_to_its_server_only(void **state)
     struct http_call call = {.url = url, .most = 1000};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     setup(&f, &usual);
     setup(&other, &usual);
     snprintf(url, sizeof(url), "http://user:pa%%20ss@127.0.0.1:%u/echoes",
@@ -1770,7 +1739,7 @@ static void test_http_user_info__sent_to_its_server_only(void **state)
 
 /* ---- metadata of files ---- */
 
-static void test_http_stat(void **state)
+UNIT_TEST(test_http_stat)
 {
     static const struct {
         const char *path;
@@ -1795,7 +1764,6 @@ static void test_http_stat(void **state)
     char urls[N][128];
     struct fixture f;
 
-    (void)state;
     setup(&f, &usual);
     for (size_t i = 0; i < N; i++) {
         snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%u%s", script_server_port(f.server),
@@ -1861,31 +1829,28 @@ static void check_asked(const char *path, const char *etag, unsigned requests)
 }
 
 /* HEAD tells no ETag, GET does: GET asks for all. If GET tells none either, it asks once. */
-static void test_http_stat__head_without_etag(void **state)
+UNIT_TEST(test_http_stat__head_without_etag)
 {
-    (void)state;
     check_asked("/head_without_etag", ETAG, 200);
     check_asked("/head_without_any", ETAG, 200);
     check_asked("/never_an_etag", "", 101);
     check_asked("/get_forbidden", "", 101);
 }
 
-static void test_http_stat__thousands__few_connections(void **state)
+UNIT_TEST(test_http_stat__thousands__few_connections)
 {
     struct fixture f;
 
-    (void)state;
     stat_many(&f, &usual, "/says_version", 2500);
     assert_in_range(script_server_accepted(f.server), 1, 4);
     teardown(&f);
 }
 
-static void test_http_stat__refused__fewer_at_once(void **state)
+UNIT_TEST(test_http_stat__refused__fewer_at_once)
 {
     static const struct http_options many = {.jobs = 4, .most = 40, .timeout_s = 30};
     struct fixture f;
 
-    (void)state;
     stat_many(&f, &many, "/crowded", 100);
     assert_in_range(script_server_accepted(f.server), CROWD, 40);
     assert_in_range(script_server_requests(f.server), 101, 200);
@@ -1895,7 +1860,7 @@ static void test_http_stat__refused__fewer_at_once(void **state)
 }
 
 /* libcurl would wait for the pipe. */
-static void test_http_new__netrc_is_a_pipe__error(void **state)
+UNIT_TEST_WITH(test_http_new__netrc_is_a_pipe__error, temp_setup, temp_teardown)
 {
     struct http *http = NULL;
     char path[PATH_MAX];
@@ -1910,7 +1875,7 @@ static void test_http_new__netrc_is_a_pipe__error(void **state)
     setenv("HOME", "/", true);
 }
 
-static void test_http_new__ca_is_none__error(void **state)
+UNIT_TEST_WITH(test_http_new__ca_is_none__error, temp_setup, temp_teardown)
 {
     struct http_options options = usual;
     struct http *http = NULL;
@@ -1934,51 +1899,4 @@ static void test_http_new__ca_is_none__error(void **state)
     d = DIAG_INIT;
     assert_int_equal(http_new(&options, &http, &d), -EINVAL);
     assert_diag_has(&d, "ca.pem: certificates to trust: expected a regular file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http_transfer__ends_as_it_should),
-        cmocka_unit_test(test_http_transfer__busy__retry_after_is_reported),
-        cmocka_unit_test(test_http_transfer__server_gives_nothing__again),
-        cmocka_unit_test(test_http_transfer__drips__again),
-        cmocka_unit_test(test_http_transfer__four_share_the_least_speed__done),
-        cmocka_unit_test(test_http_transfer__slow_redirects__again),
-        cmocka_unit_test(test_http_transfer__nobody_listens__again),
-        cmocka_unit_test(test_http_transfer__outside_of_the_file__einval),
-        cmocka_unit_test(test_http_transfer__started_in_end__goes_on),
-        cmocka_unit_test(test_http_transfer__stopped),
-        cmocka_unit_test(test_http_transfer__paused__nothing_comes_and_others_go_on),
-        cmocka_unit_test(test_http_transfer__paused_and_stopped),
-        cmocka_unit_test(test_http_request__resumed_before_its_connection__comes),
-        cmocka_unit_test(test_http_transfer__rest__connections_stay),
-        cmocka_unit_test(test_http_transfer__fork__child_goes_on),
-        cmocka_unit_test(test_http_get),
-        cmocka_unit_test(test_http_get__tries_and_time),
-        cmocka_unit_test(test_http_ahead__as_get),
-        cmocka_unit_test(test_http_ahead__silent_server__tries_for_one_text),
-        cmocka_unit_test(test_http_ahead__dropped__ends_at_once),
-        cmocka_unit_test(test_http_get__headers_and_method),
-        cmocka_unit_test(test_http_signed__header_and_token),
-        cmocka_unit_test(test_http_signed__dots__refused),
-        cmocka_unit_test(test_http_signed__transfers),
-        cmocka_unit_test(test_http_signed__stopped_before_there_are_secrets__ends),
-        cmocka_unit_test(test_http_signed__expired__again_once_with_others),
-        cmocka_unit_test(test_http_signed__no_secrets),
-        cmocka_unit_test(test_http_redirect__other_server__not_reported_who_we_are),
-        cmocka_unit_test(test_http_by_url__redirect__kept_while_it_is_good),
-        cmocka_unit_test(test_http_get__limited__waits),
-        cmocka_unit_test(test_http_user_info__sent_to_its_server_only),
-        cmocka_unit_test(test_http_stat),
-        cmocka_unit_test(test_http_stat__head_without_etag),
-        cmocka_unit_test(test_http_stat__thousands__few_connections),
-        cmocka_unit_test(test_http_stat__refused__fewer_at_once),
-        cmocka_unit_test_setup_teardown(test_http_new__netrc_is_a_pipe__error, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_http_new__ca_is_none__error, temp_setup,
-                                        temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static struct http_reply reply_of(const char *lines)
     return reply;
 }
 
-static void test_http_reply__common_head__all_fields(void **state)
+UNIT_TEST(test_http_reply__common_head__all_fields)
 {
     struct http_reply reply =
         reply_of("HTTP/1.1 206 Partial Content\r\nContent-Length: 100\r\n"
@@ -36,7 +36,6 @@ static void test_http_reply__common_head__all_fields(void **state)
                  "Last-Modified: Sun, 09 Sep 2001 01:46:39 GMT\r\nAccept-Ranges: NONE\r\n"
                  "Retry-After: 3\r\nContent-Encoding: gzip\r\nno colon\r\n: \r\n");
 
-    (void)state;
     assert_int_equal(reply.status, 206);
     assert_true(reply.complete && reply.has_length && reply.has_range && reply.has_total);
     assert_int_equal(reply.length, 100);
@@ -52,7 +51,7 @@ static void test_http_reply__common_head__all_fields(void **state)
     assert_false(reply.contradicts);
 }
 
-static void test_http_reply__status_lines(void **state)
+UNIT_TEST(test_http_reply__status_lines)
 {
     static const struct {
         const char *line;
@@ -72,7 +71,6 @@ static void test_http_reply__status_lines(void **state)
         {"http/1.1 200", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_reply reply = {0};
 
@@ -82,13 +80,12 @@ static void test_http_reply__status_lines(void **state)
     }
 }
 
-static void test_http_reply__second_head_counts__trailers_do_not(void **state)
+UNIT_TEST(test_http_reply__second_head_counts__trailers_do_not)
 {
     struct http_reply reply =
         reply_of("HTTP/1.1 103 Early Hints\r\nETag: \"old\"\r\nContent-Length: 1"
                  "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n");
 
-    (void)state;
     assert_int_equal(reply.status, 200);
     assert_int_equal(reply.length, 2);
     assert_string_equal(reply.etag, "");
@@ -97,7 +94,7 @@ static void test_http_reply__second_head_counts__trailers_do_not(void **state)
     assert_false(reply.contradicts);
 }
 
-static void test_http_reply__hostile_numbers__contradict(void **state)
+UNIT_TEST(test_http_reply__hostile_numbers__contradict)
 {
     static const char *const cases[] = {
         "Content-Length: 99999999999999999999999999\r\n",
@@ -125,7 +122,6 @@ static void test_http_reply__hostile_numbers__contradict(void **state)
     };
     char head[512];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(head, sizeof(head), "HTTP/1.1 206 x\r\n%s", cases[i]);
         if (!reply_of(head).contradicts)
@@ -133,7 +129,7 @@ static void test_http_reply__hostile_numbers__contradict(void **state)
     }
 }
 
-static void test_http_reply__same_twice_or_unusual__taken(void **state)
+UNIT_TEST(test_http_reply__same_twice_or_unusual__taken)
 {
     static const char *const cases[] = {
         "Content-Length: 10\r\nContent-Length: 10\r\n",
@@ -144,7 +140,6 @@ static void test_http_reply__same_twice_or_unusual__taken(void **state)
     };
     char head[512];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         snprintf(head, sizeof(head), "HTTP/1.1 206 x\r\n%s", cases[i]);
         if (reply_of(head).contradicts)
@@ -152,12 +147,11 @@ static void test_http_reply__same_twice_or_unusual__taken(void **state)
     }
 }
 
-static void test_http_reply__long_or_binary_texts__none(void **state)
+UNIT_TEST(test_http_reply__long_or_binary_texts__none)
 {
     struct http_reply reply = {0};
     char line[9000];
 
-    (void)state;
     memset(line, 'x', sizeof(line));
     memcpy(line, "ETag: \"", 7);
     http_reply_line(&reply, "HTTP/1.1 200 OK", 15, NOW);
@@ -176,12 +170,11 @@ static void test_http_reply__long_or_binary_texts__none(void **state)
     assert_int_equal(strlen(reply.location), 3990);
 }
 
-static void test_http_reply__members__last_one(void **state)
+UNIT_TEST(test_http_reply__members__last_one)
 {
     struct http_reply reply = {0};
     char line[200] = "X-Epochfs-Member: 10.0.0.1:20001, 10.0.0.2:20001";
 
-    (void)state;
     http_reply_line(&reply, "HTTP/1.1 204 No Content", 23, NOW);
     assert_string_equal(reply.member, "");
     http_reply_line(&reply, line, 32, NOW);
@@ -194,7 +187,7 @@ static void test_http_reply__members__last_one(void **state)
     assert_string_equal(reply.member, "");
 }
 
-static void test_http_reply__any_bytes__no_crash(void **state)
+UNIT_TEST(test_http_reply__any_bytes__no_crash)
 {
     static const char *const names[] = {"HTTP/1.1 ",     "Content-Length:", "Content-Range: bytes ",
                                         "Retry-After: ", "Last-Modified: ", "Content-Encoding: "};
@@ -202,7 +195,6 @@ static void test_http_reply__any_bytes__no_crash(void **state)
     uint64_t random = RANDOM_SEED;
     struct http_reply reply = {0};
 
-    (void)state;
     for (unsigned i = 0; i < 200000; i++) {
         const char *name = names[random_below(&random, ARRAY_LEN(names))];
         size_t n = strlen(name), extra = random_below(&random, 40);
@@ -218,7 +210,7 @@ static void test_http_reply__any_bytes__no_crash(void **state)
     }
 }
 
-static void test_http_date(void **state)
+UNIT_TEST(test_http_date)
 {
     static const struct {
         const char *text;
@@ -243,7 +235,6 @@ static void test_http_date(void **state)
         {"", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int64_t found = -1;
         bool ok = http_date_parse(cases[i].text, &found);
@@ -253,7 +244,7 @@ static void test_http_date(void **state)
     }
 }
 
-static void test_http_retry_after(void **state)
+UNIT_TEST(test_http_retry_after)
 {
     static const struct {
         const char *text;
@@ -275,7 +266,6 @@ static void test_http_retry_after(void **state)
         {"", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (http_retry_parse(cases[i].text, NOW) != cases[i].want)
             fail_msg("%s: %llu", cases[i].text,
@@ -324,7 +314,7 @@ static void check_judgement(const struct judgement *c)
         assert_false(d.set);
 }
 
-static void test_http_judge(void **state)
+UNIT_TEST(test_http_judge)
 {
     static const struct judgement cases[] = {
         {&version, 200, 100, HEAD_206 RANGE "ETag: \"v1\"\r\n", TRANSFER_DONE, NULL},
@@ -419,7 +409,6 @@ static void test_http_judge(void **state)
         {&version, 200, 100, "HTTP/1.1 xyz\r\n", TRANSFER_AGAIN, "status 0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_judgement(&cases[i]);
 }
@@ -436,11 +425,10 @@ static void judge_by_time(const struct remote_version *of, const char *head,
 }
 
 /* With version=time the ETag says nothing, except where there is no time. */
-static void test_http_judge__by_time(void **state)
+UNIT_TEST(test_http_judge__by_time)
 {
     static const struct remote_version no_time = {.size = 1000, .etag = "\"v1\""};
 
-    (void)state;
     judge_by_time(&version, HEAD_206 RANGE "ETag: \"other\"\r\n" TIME, TRANSFER_DONE);
     judge_by_time(&version, HEAD_206 RANGE TIME, TRANSFER_DONE);
     judge_by_time(&version, HEAD_206 RANGE V1, TRANSFER_AGAIN);
@@ -450,7 +438,7 @@ static void test_http_judge__by_time(void **state)
     judge_by_time(&no_time, HEAD_206 RANGE V1, TRANSFER_DONE);
 }
 
-static void test_http_error_text(void **state)
+UNIT_TEST(test_http_error_text)
 {
     static const struct {
         const char *body, *url, *expected;
@@ -478,7 +466,6 @@ static void test_http_error_text(void **state)
     };
     char said[HTTP_ERROR_SIZE], longer[2000];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         http_error_text(cases[i].body, strlen(cases[i].body), cases[i].url, said);
         assert_string_equal(said, cases[i].expected);
@@ -488,7 +475,7 @@ static void test_http_error_text(void **state)
     assert_in_range(strlen(said), 150, HTTP_ERROR_SIZE - 1);
 }
 
-static void test_http_status_end(void **state)
+UNIT_TEST(test_http_status_end)
 {
     static const struct {
         unsigned status;
@@ -501,14 +488,12 @@ static void test_http_status_end(void **state)
         {999, TRANSFER_AGAIN},   {302, TRANSFER_REFUSED},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(http_status_end(cases[i].status), cases[i].want);
 }
 
-static void test_http_etag_is_strong(void **state)
+UNIT_TEST(test_http_etag_is_strong)
 {
-    (void)state;
     assert_true(http_etag_is_strong("\"v1\""));
     assert_true(http_etag_is_strong("\"a, b-12\""));
     assert_false(http_etag_is_strong(""));
@@ -519,7 +504,7 @@ static void test_http_etag_is_strong(void **state)
     assert_false(http_etag_is_strong("\"a\", \"b\"")); /* two of them */
 }
 
-static void test_http_link_next(void **state)
+UNIT_TEST(test_http_link_next)
 {
     static const struct {
         const char *text, *want;
@@ -539,7 +524,6 @@ static void test_http_link_next(void **state)
     };
     char found[32];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(http_link_next(cases[i].text, found, sizeof(found)), *cases[i].want != 0);
         assert_string_equal(found, cases[i].want);
@@ -548,7 +532,7 @@ static void test_http_link_next(void **state)
         http_link_next("<0123456789012345678901234567890123>; rel=next", found, sizeof(found)));
 }
 
-static void test_http_limit(void **state)
+UNIT_TEST(test_http_limit)
 {
     static const struct {
         const char *text;
@@ -567,20 +551,18 @@ static void test_http_limit(void **state)
     struct http_reply reply =
         reply_of("HTTP/1.1 429 x\r\nRateLimit: \"api\";r=0;t=54\r\nRetry-After: 3\r\n\r\n");
 
-    (void)state;
     assert_int_equal(reply.retry_ms, 55000);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(http_limit_parse(cases[i].text), cases[i].want);
 }
 
-static void test_http_reply_version(void **state)
+UNIT_TEST(test_http_reply_version)
 {
     struct remote_version found;
     struct diag d = DIAG_INIT;
     struct http_reply reply =
         reply_of("HTTP/1.1 200 x\r\nContent-Length: 7\r\nETag: \"e\"\r\n" TIME);
 
-    (void)state;
     assert_int_equal(http_reply_version(&reply, false, "f", &found, &d), 0);
     assert_int_equal(found.size, 7);
     assert_int_equal(found.mtime.tv_sec, NOW - 1);
@@ -606,12 +588,11 @@ static void test_http_reply_version(void **state)
     assert_diag_has(&d, "Content-Encoding: br");
 }
 
-static void test_http_error_code(void **state)
+UNIT_TEST(test_http_error_code)
 {
     static const char body[] = "<?xml?><Error><Code>ExpiredToken</Code><Message>x</Message>";
     char code[64], longer[300];
 
-    (void)state;
     http_error_code(body, strlen(body), code);
     assert_string_equal(code, "ExpiredToken");
     http_error_code(body, 25, code); /* cut */
@@ -626,7 +607,7 @@ static void test_http_error_code(void **state)
     assert_int_equal(strlen(code), 63);
 }
 
-static void test_http_url_name(void **state)
+UNIT_TEST(test_http_url_name)
 {
     static const char *const cases[][2] = {
         {"http://host/a/b", "http://host/a/b"},
@@ -639,7 +620,6 @@ static void test_http_url_name(void **state)
     };
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         http_url_name(cases[i][0], name, sizeof(name));
         assert_string_equal(name, cases[i][1]);
@@ -648,14 +628,13 @@ static void test_http_url_name(void **state)
     assert_string_equal(name, "http://host");
 }
 
-static void test_url_host(void **state)
+UNIT_TEST(test_url_host)
 {
     static const char *const cases[][2] = {{"http://h.x/a:b", "h.x"},     {"https://h:8/?a", "h"},
                                            {"http://[::1]:80/", "[::1]"}, {"http://[::1]", "[::1]"},
                                            {"http://h?a:b", "h"},         {"http://[::1", "[::1"}};
     char host[16];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         url_host(cases[i][0], host, sizeof(host));
         assert_string_equal(host, cases[i][1]);
@@ -664,44 +643,13 @@ static void test_url_host(void **state)
     assert_string_equal(host, "0123456789abcde");
 }
 
-static void test_http_encode(void **state)
+UNIT_TEST(test_http_encode)
 {
     AUTO_TEXT struct text url = {0};
 
-    (void)state;
     http_encode(&url, "a/b c+\xc3\xa4?%~", true);
     assert_string_equal(url.data, "a/b%20c%2B%C3%A4%3F%25~");
     http_encode(&url, "a/b", false);
     http_encode(&url, "", false);
     assert_string_equal(url.data, "a/b%20c%2B%C3%A4%3F%25~a%2Fb");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http_reply__common_head__all_fields),
-        cmocka_unit_test(test_http_reply__status_lines),
-        cmocka_unit_test(test_http_reply__second_head_counts__trailers_do_not),
-        cmocka_unit_test(test_http_reply__hostile_numbers__contradict),
-        cmocka_unit_test(test_http_reply__same_twice_or_unusual__taken),
-        cmocka_unit_test(test_http_reply__long_or_binary_texts__none),
-        cmocka_unit_test(test_http_reply__members__last_one),
-        cmocka_unit_test(test_http_reply__any_bytes__no_crash),
-        cmocka_unit_test(test_http_date),
-        cmocka_unit_test(test_http_retry_after),
-        cmocka_unit_test(test_http_judge),
-        cmocka_unit_test(test_http_judge__by_time),
-        cmocka_unit_test(test_http_error_text),
-        cmocka_unit_test(test_http_status_end),
-        cmocka_unit_test(test_http_etag_is_strong),
-        cmocka_unit_test(test_http_link_next),
-        cmocka_unit_test(test_http_limit),
-        cmocka_unit_test(test_http_reply_version),
-        cmocka_unit_test(test_http_error_code),
-        cmocka_unit_test(test_http_url_name),
-        cmocka_unit_test(test_url_host),
-        cmocka_unit_test(test_http_encode),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

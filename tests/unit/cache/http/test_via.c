@@ -34,9 +34,8 @@ static void check_keys(const char *a, const char *b, bool same)
 }
 
 /* What signs is no part of a key, and everything else is. */
-static void test_key__what_signs__no_part(void **state)
+UNIT_TEST(test_key__what_signs__no_part)
 {
-    (void)state;
     check_keys("https://h/a/b", "https://h/a/b", true);
     check_keys("https://h/a/b", "https://h/a/c", false);
     check_keys("https://h/a%2Fb", "https://h/a/b", false);
@@ -53,11 +52,10 @@ static void test_key__what_signs__no_part(void **state)
     check_keys("https://h", "https://h?", true);
 }
 
-static void test_key__another_origin__another_key(void **state)
+UNIT_TEST(test_key__another_origin__another_key)
 {
     char x[HTTP_KEY_SIZE], y[HTTP_KEY_SIZE];
 
-    (void)state;
     key_of("https://h:443", "https://h/a", x);
     key_of("http://h:443", "http://h:443/a", y);
     assert_string_not_equal(x, y);
@@ -92,7 +90,7 @@ static void check_secret(const char *path, int error, const char *found)
     http_via_release(&via);
 }
 
-static void test_secret__file__read_and_checked(void **state)
+UNIT_TEST_WITH(test_secret__file__read_and_checked, temp_setup, temp_teardown)
 {
     char path[512];
 
@@ -114,7 +112,7 @@ static void test_secret__file__read_and_checked(void **state)
 }
 
 /* Lines of /proc/net/tcp and tcp6 of a machine of little-endian numbers. */
-static void test_listener__line__whose_it_is(void **state)
+UNIT_TEST(test_listener__line__whose_it_is)
 {
 #define REST                                                                                       \
     "00000000:00000000 00:00000000 00000000  1000        0 1 1 0000000000000000 100 0 0 10 0"
@@ -150,7 +148,6 @@ static void test_listener__line__whose_it_is(void **state)
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(20000)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(20000)};
 
-    (void)state;
     assert_int_equal(inet_pton(AF_INET, "127.0.1.1", &v4.sin_addr), 1);
     v6.sin6_addr = in6addr_loopback;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -163,14 +160,13 @@ static void test_listener__line__whose_it_is(void **state)
     }
 }
 
-static void test_listener__port_of_this_process__of_this_user(void **state)
+UNIT_TEST(test_listener__port_of_this_process__of_this_user)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t len = sizeof(at);
     uid_t users[] = {geteuid()}, others[] = {geteuid() + 1}, found = 7;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)state;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
@@ -185,12 +181,11 @@ static void test_listener__port_of_this_process__of_this_user(void **state)
 }
 
 /* The ring may have more members than there are places: the latest ones are known. */
-static void test_hear__members__latest_ones_known(void **state)
+UNIT_TEST(test_hear__members__latest_ones_known)
 {
     struct http http = {.clock = clock_or_real(NULL)};
     char name[64];
 
-    (void)state;
     http_via_hear(&http, "");
     assert_int_equal(http_via_heard(&http, ""), 0);
     for (unsigned i = 0; i < HTTP_MEMBERS + 1; i++) {
@@ -202,19 +197,4 @@ static void test_hear__members__latest_ones_known(void **state)
     }
     assert_int_equal(http_via_heard(&http, "10.0.0.0:20001"), 0);
     assert_true(http_via_heard(&http, "10.0.0.1:20001") > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_listener__line__whose_it_is),
-        cmocka_unit_test(test_listener__port_of_this_process__of_this_user),
-        cmocka_unit_test(test_key__what_signs__no_part),
-        cmocka_unit_test(test_key__another_origin__another_key),
-        cmocka_unit_test(test_hear__members__latest_ones_known),
-        cmocka_unit_test_setup_teardown(test_secret__file__read_and_checked, temp_setup,
-                                        temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,7 +191,7 @@ static void check_lookups(const char *folder, const struct lookup *cases, size_t
 
 #define OUTSIDE "mount with -o allow_outside to read files outside of SOURCE"
 
-static void test_file__relative__cwd_then_nearest_folder(void **state)
+UNIT_TEST_WITH(test_file__relative__cwd_then_nearest_folder, temp_setup, temp_teardown)
 {
     static const struct lookup cases[] = {
         {"src", "src/a", "", "x", false, "src/a/x", "a/x", 0, NULL},
@@ -215,7 +215,7 @@ static void test_file__relative__cwd_then_nearest_folder(void **state)
     check_lookups(*state, cases, ARRAY_LEN(cases));
 }
 
-static void test_file__outside__only_if_allowed(void **state)
+UNIT_TEST_WITH(test_file__outside__only_if_allowed, temp_setup, temp_teardown)
 {
     static const struct lookup cases[] = {
         {"src", NULL, "", "T/src/a/y", false, "src/a/y", "a/y", 0, NULL},
@@ -233,7 +233,7 @@ static void test_file__outside__only_if_allowed(void **state)
     check_lookups(*state, cases, ARRAY_LEN(cases));
 }
 
-static void test_file__absolute__not_looked_for_in_folders(void **state)
+UNIT_TEST_WITH(test_file__absolute__not_looked_for_in_folders, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(*state, "", "", (struct cache_opener_options){0});
     AUTO_BLOB struct blob *blob = NULL;
@@ -252,7 +252,7 @@ static void test_file__absolute__not_looked_for_in_folders(void **state)
     check_content(blob, "x");
 }
 
-static void test_file__links__stay_in_source(void **state)
+UNIT_TEST_WITH(test_file__links__stay_in_source, temp_setup, temp_teardown)
 {
     static const struct lookup cases[] = {
         {"src", NULL, "", "a/link/secret", false, NULL, NULL, -EACCES, OUTSIDE},
@@ -276,7 +276,7 @@ static void test_file__links__stay_in_source(void **state)
     check_lookups(*state, cases, ARRAY_LEN(cases));
 }
 
-static void test_file__source_of_files__their_folders(void **state)
+UNIT_TEST_WITH(test_file__source_of_files__their_folders, temp_setup, temp_teardown)
 {
     static const struct lookup cases[] = {
         {"src/a/x", NULL, "", "T/src/a/b/x", false, "src/a/b/x", "b/x", 0, NULL},
@@ -307,7 +307,7 @@ static void test_file__source_of_files__their_folders(void **state)
     assert_diag_has(&d, OUTSIDE);
 }
 
-static void test_file__no_file__says_so(void **state)
+UNIT_TEST_WITH(test_file__no_file__says_so, temp_setup, temp_teardown)
 {
     static const struct lookup cases[] = {
         {"src", NULL, "", "a", false, NULL, NULL, -EINVAL, "/src/a: expected a regular file"},
@@ -371,7 +371,7 @@ static void *read_many(void *arg)
     return NULL;
 }
 
-static void test_lazy__many_blobs_and_threads__few_descriptors(void **state)
+UNIT_TEST_WITH(test_lazy__many_blobs_and_threads__few_descriptors, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f =
         fixture_new(*state, "", NULL, (struct cache_opener_options){0});
@@ -401,7 +401,7 @@ static void test_lazy__many_blobs_and_threads__few_descriptors(void **state)
     free(readers);
 }
 
-static void test_lazy__least_recently_used__closed_first(void **state)
+UNIT_TEST_WITH(test_lazy__least_recently_used__closed_first, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f =
         fixture_new(*state, "", NULL, (struct cache_opener_options){0});
@@ -430,12 +430,11 @@ static void test_lazy__least_recently_used__closed_first(void **state)
         blob_free(blob[i]);
 }
 
-static void test_lazy__pool__bounded_by_the_process(void **state)
+UNIT_TEST(test_lazy__pool__bounded_by_the_process)
 {
     struct rlimit before, little;
     struct lazy_pool pool;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     little = before;
     for (rlim_t limit = 0; limit < 100; limit += 33) {
@@ -525,7 +524,7 @@ static void check_altered(const char *folder, void (*alter)(const char *, const 
         assert_memory_equal(buf, "hello", 5); /* never the other's bytes */
 }
 
-static void test_lazy__altered__estale(void **state)
+UNIT_TEST_WITH(test_lazy__altered__estale, temp_setup, temp_teardown)
 {
     for (size_t i = 0; i < ARRAY_LEN(alterations); i++) {
         check_altered(*state, alterations[i], false);
@@ -533,7 +532,7 @@ static void test_lazy__altered__estale(void **state)
     }
 }
 
-static void test_lazy__head_and_identity__as_of_a_local_blob(void **state)
+UNIT_TEST_WITH(test_lazy__head_and_identity__as_of_a_local_blob, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f =
         fixture_new(*state, "", NULL, (struct cache_opener_options){0});
@@ -713,7 +712,7 @@ static void feed_fifo(const char *folder, const char *text)
     close(fd);
 }
 
-static void test_command__output__a_blob(void **state)
+UNIT_TEST_WITH(test_command__output__a_blob, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_BLOB struct blob *blob = NULL;
@@ -730,7 +729,7 @@ static void test_command__output__a_blob(void **state)
     assert_int_equal(count_entries(*state), 3);
 }
 
-static void test_command__outputs__few_descriptors(void **state)
+UNIT_TEST_WITH(test_command__outputs__few_descriptors, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct blob *blob[3] = {NULL};
@@ -752,7 +751,7 @@ static void test_command__outputs__few_descriptors(void **state)
     }
 }
 
-static void test_command__surroundings__as_in_a_shell(void **state)
+UNIT_TEST_WITH(test_command__surroundings__as_in_a_shell, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_FIXTURE struct fixture *nowhere =
@@ -774,7 +773,7 @@ static void test_command__surroundings__as_in_a_shell(void **state)
     close(inherited);
 }
 
-static void test_command__signals__neither_blocked_nor_ignored(void **state)
+UNIT_TEST_WITH(test_command__signals__neither_blocked_nor_ignored, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
@@ -788,7 +787,7 @@ static void test_command__signals__neither_blocked_nor_ignored(void **state)
     signal(SIGPIPE, before);
 }
 
-static void test_command__failure__status_and_messages(void **state)
+UNIT_TEST_WITH(test_command__failure__status_and_messages, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct blob *blob = NULL;
@@ -824,7 +823,7 @@ static struct quota *give_quota(struct fixture *f, uint64_t bytes)
 
 /* The limit of the folder holds. An output that is not kept takes no space, a kept one takes its
  * size. */
-static void test_command__limit_of_the_folder__reported_with_numbers(void **state)
+UNIT_TEST_WITH(test_command__limit_of_the_folder__reported_with_numbers, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct quota *quota = give_quota(f, 1 << 20);
@@ -854,7 +853,7 @@ static void test_command__limit_of_the_folder__reported_with_numbers(void **stat
 
 /* An output larger than one step of taking space. After each part the command waits until the test
  * has polled, which takes more. */
-static void test_command__large_output__room_in_steps(void **state)
+UNIT_TEST_WITH(test_command__large_output__room_in_steps, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_CLOSE int here = make_fifo(*state), go = make_fifo_named(*state, "go", O_RDWR);
@@ -879,7 +878,7 @@ static void test_command__large_output__room_in_steps(void **state)
     quota_close(quota);
 }
 
-static void test_command__no_room_for_output__fails(void **state)
+UNIT_TEST_WITH(test_command__no_room_for_output__fails, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct rlimit before, little;
@@ -894,7 +893,7 @@ static void test_command__no_room_for_output__fails(void **state)
     check_output(f, "head -c 3 /dev/zero | tr '\\0' x; true", "xxx");
 }
 
-static void test_command__cwd_is_gone__says_where(void **state)
+UNIT_TEST_WITH(test_command__cwd_is_gone__says_where, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = NULL;
     struct opener_run *run = NULL;
@@ -910,7 +909,7 @@ static void test_command__cwd_is_gone__says_where(void **state)
     assert_int_equal(f->opener.commands.n, 0);
 }
 
-static void test_command__not_allowed__says_how(void **state)
+UNIT_TEST_WITH(test_command__not_allowed__says_how, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f =
         fixture_new(*state, "", "", (struct cache_opener_options){.allow_outside = true});
@@ -923,7 +922,7 @@ static void test_command__not_allowed__says_how(void **state)
     assert_int_equal(count_runs(*state), 0);
 }
 
-static void test_command__too_long__killed(void **state)
+UNIT_TEST_WITH(test_command__too_long__killed, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new_limited(*state, 2);
     AUTO_CLOSE int fifo = make_fifo(*state);
@@ -968,7 +967,7 @@ static void poller_end(struct poller *p)
     assert_int_equal(p->result, 0);
 }
 
-static void test_command__poll__waits_no_longer(void **state)
+UNIT_TEST_WITH(test_command__poll__waits_no_longer, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct opener_run *run = start(f, "echo waiting >&2; exec sleep 1000");
@@ -986,7 +985,7 @@ static void test_command__poll__waits_no_longer(void **state)
     assert_int_equal(count_entries(*state), 0);
 }
 
-static void test_command__stopped__group_is_killed(void **state)
+UNIT_TEST_WITH(test_command__stopped__group_is_killed, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_CLOSE int fifo = make_fifo(*state);
@@ -1000,7 +999,7 @@ static void test_command__stopped__group_is_killed(void **state)
     assert_int_equal(count_entries(*state), 0);
 }
 
-static void test_command__left_in_the_background__killed(void **state)
+UNIT_TEST_WITH(test_command__left_in_the_background__killed, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_CLOSE int fifo = make_fifo(*state);
@@ -1009,7 +1008,7 @@ static void test_command__left_in_the_background__killed(void **state)
     wait_for_death(fifo);
 }
 
-static void test_command__release__ends_all(void **state)
+UNIT_TEST_WITH(test_command__release__ends_all, temp_setup, temp_teardown)
 {
     struct fixture *f = commands_new(*state);
     AUTO_CLOSE int fifo = make_fifo(*state);
@@ -1022,7 +1021,7 @@ static void test_command__release__ends_all(void **state)
     assert_int_equal(count_entries(*state), 0);
 }
 
-static void test_command__again__kept_until_its_input_changes(void **state)
+UNIT_TEST_WITH(test_command__again__kept_until_its_input_changes, temp_setup, temp_teardown)
 {
     static const char command[] = "printf x >>count; cat in";
     struct fixture *f = commands_new(*state);
@@ -1062,7 +1061,7 @@ static void test_command__again__kept_until_its_input_changes(void **state)
     fixture_free(&f);
 }
 
-static void test_command__absolute_input__watched(void **state)
+UNIT_TEST_WITH(test_command__absolute_input__watched, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     char path[PATH_MAX], command[PATH_MAX + 64];
@@ -1075,7 +1074,7 @@ static void test_command__absolute_input__watched(void **state)
     check_output(f, command, "bye");
 }
 
-static void test_command__kept_output_removed__made_again(void **state)
+UNIT_TEST_WITH(test_command__kept_output_removed__made_again, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_BLOB struct blob *blob = NULL, *other = NULL;
@@ -1093,7 +1092,7 @@ static void test_command__kept_output_removed__made_again(void **state)
     assert_int_equal(count_runs(*state), 2);
 }
 
-static void test_command__places__eagain_until_one_ends(void **state)
+UNIT_TEST_WITH(test_command__places__eagain_until_one_ends, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct opener_run *run[256], *another = NULL;
@@ -1125,7 +1124,7 @@ static void test_command__places__eagain_until_one_ends(void **state)
     assert_int_equal(f->opener.commands.n, 0);
 }
 
-static void test_command__large_output__whole(void **state)
+UNIT_TEST_WITH(test_command__large_output__whole, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     AUTO_BLOB struct blob *blob = NULL;
@@ -1139,7 +1138,7 @@ static void test_command__large_output__whole(void **state)
     assert_int_equal(blob_check(blob), 0);
 }
 
-static void test_command__cache_folder_not_writable__names_it(void **state)
+UNIT_TEST_WITH(test_command__cache_folder_not_writable__names_it, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     struct opener_run *run = NULL;
@@ -1182,7 +1181,7 @@ static void begin_second(struct fixture *f, struct opener_run *run, int begun)
     wait_for_byte(begun);
 }
 
-static void test_command__two_at_once__run_once(void **state)
+UNIT_TEST_WITH(test_command__two_at_once__run_once, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
     AUTO_BLOB struct blob *first = NULL, *second = NULL;
@@ -1201,7 +1200,7 @@ static void test_command__two_at_once__run_once(void **state)
 }
 
 /* It looks every 20 ms whether the other process has ended. */
-static void test_command__other_goes_on__poll_waits_no_longer(void **state)
+UNIT_TEST_WITH(test_command__other_goes_on__poll_waits_no_longer, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
     AUTO_CLOSE int begun = make_fed(*state);
@@ -1217,7 +1216,7 @@ static void test_command__other_goes_on__poll_waits_no_longer(void **state)
     opener_stop(&a->opener.opener, run);
 }
 
-static void test_command__first_is_stopped__second_runs_it(void **state)
+UNIT_TEST_WITH(test_command__first_is_stopped__second_runs_it, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state), *b = commands_new(*state);
     AUTO_CLOSE int begun = make_fed(*state);
@@ -1237,7 +1236,7 @@ static void test_command__first_is_stopped__second_runs_it(void **state)
     check_content(blob, "hello");
 }
 
-static void test_command__first_takes_too_long__second_gives_up(void **state)
+UNIT_TEST_WITH(test_command__first_takes_too_long__second_gives_up, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *a = commands_new(*state);
     AUTO_FIXTURE struct fixture *b = commands_new_limited(*state, 1);
@@ -1266,7 +1265,7 @@ static void wait_for_lock(const char *folder)
 
 /* A killed process leaves its command running. The command still holds the lock, so no other
  * process writes the same file. */
-static void test_command__maker_is_killed__its_command_is_waited_for(void **state)
+UNIT_TEST_WITH(test_command__maker_is_killed__its_command_is_waited_for, temp_setup, temp_teardown)
 {
     AUTO_CLOSE int begun = make_fed(*state);
     AUTO_FIXTURE struct fixture *f = NULL;
@@ -1293,7 +1292,7 @@ static void test_command__maker_is_killed__its_command_is_waited_for(void **stat
     check_content(blob, "hello");
 }
 
-static void test_command__no_pidfd__looked_for(void **state)
+UNIT_TEST_WITH(test_command__no_pidfd__looked_for, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new_limited(*state, 1);
     /* By the real clock, which looks again by itself. */
@@ -1333,7 +1332,7 @@ static void *run_commands(void *arg)
     return (void *)bad;
 }
 
-static void test_command__threads__all_get_it(void **state)
+UNIT_TEST_WITH(test_command__threads__all_get_it, temp_setup, temp_teardown)
 {
     AUTO_FIXTURE struct fixture *f = commands_new(*state);
     pthread_t thread[4];
@@ -1348,53 +1347,4 @@ static void test_command__threads__all_get_it(void **state)
         assert_null(bad);
     }
     assert_int_equal(count_entries(*state), 10);
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_file__relative__cwd_then_nearest_folder),
-        IN_TEMP(test_file__outside__only_if_allowed),
-        IN_TEMP(test_file__absolute__not_looked_for_in_folders),
-        IN_TEMP(test_file__links__stay_in_source),
-        IN_TEMP(test_file__source_of_files__their_folders),
-        IN_TEMP(test_file__no_file__says_so),
-        IN_TEMP(test_lazy__many_blobs_and_threads__few_descriptors),
-        IN_TEMP(test_lazy__least_recently_used__closed_first),
-        cmocka_unit_test(test_lazy__pool__bounded_by_the_process),
-        IN_TEMP(test_lazy__altered__estale),
-        IN_TEMP(test_lazy__head_and_identity__as_of_a_local_blob),
-        IN_TEMP(test_command__output__a_blob),
-        IN_TEMP(test_command__outputs__few_descriptors),
-        IN_TEMP(test_command__surroundings__as_in_a_shell),
-        IN_TEMP(test_command__signals__neither_blocked_nor_ignored),
-        IN_TEMP(test_command__failure__status_and_messages),
-        IN_TEMP(test_command__limit_of_the_folder__reported_with_numbers),
-        IN_TEMP(test_command__large_output__room_in_steps),
-        IN_TEMP(test_command__no_room_for_output__fails),
-        IN_TEMP(test_command__cwd_is_gone__says_where),
-        IN_TEMP(test_command__not_allowed__says_how),
-        IN_TEMP(test_command__too_long__killed),
-        IN_TEMP(test_command__poll__waits_no_longer),
-        IN_TEMP(test_command__stopped__group_is_killed),
-        IN_TEMP(test_command__left_in_the_background__killed),
-        IN_TEMP(test_command__release__ends_all),
-        IN_TEMP(test_command__again__kept_until_its_input_changes),
-        IN_TEMP(test_command__absolute_input__watched),
-        IN_TEMP(test_command__kept_output_removed__made_again),
-        IN_TEMP(test_command__places__eagain_until_one_ends),
-        IN_TEMP(test_command__large_output__whole),
-        IN_TEMP(test_command__cache_folder_not_writable__names_it),
-        IN_TEMP(test_command__two_at_once__run_once),
-        IN_TEMP(test_command__other_goes_on__poll_waits_no_longer),
-        IN_TEMP(test_command__first_is_stopped__second_runs_it),
-        IN_TEMP(test_command__first_takes_too_long__second_gives_up),
-        IN_TEMP(test_command__maker_is_killed__its_command_is_waited_for),
-        IN_TEMP(test_command__no_pidfd__looked_for),
-        IN_TEMP(test_command__threads__all_get_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,8 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
-#define CONTENT       300000
-#define OFF           100
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
+#define CONTENT 300000
+#define OFF     100
 static uint8_t content[CONTENT], packed[2 * CONTENT];
 static struct packed_part part;
 static struct quota *limit;
@@ -70,7 +68,7 @@ static unsigned count_entries(const char *folder)
     return n;
 }
 
-static void test_part__content_name_and_once(void **state)
+UNIT_TEST_WITH(test_part__content_name_and_once, temp_setup, temp_teardown)
 {
     AUTO_FREE uint8_t *got = malloc(CONTENT);
 
@@ -100,7 +98,7 @@ static void check_bad(const char *folder, const char *want)
     assert_int_equal(count_entries(folder), 0);
 }
 
-static void test_part__wrong__ebadmsg(void **state)
+UNIT_TEST_WITH(test_part__wrong__ebadmsg, temp_setup, temp_teardown)
 {
     struct packed_part good;
 
@@ -128,7 +126,7 @@ static void test_part__wrong__ebadmsg(void **state)
     check_bad(*state, "deflated data: invalid ");
 }
 
-static void test_part__bit_flips__never_wrong_content(void **state)
+UNIT_TEST_WITH(test_part__bit_flips__never_wrong_content, temp_setup, temp_teardown)
 {
     AUTO_FREE uint8_t *got = malloc(CONTENT);
 
@@ -162,7 +160,7 @@ static void note_progress(struct unpack_watch *of, const struct blob *blob, uint
 }
 
 /* How far it is in the file; never to its end, which is that of the whole file. */
-static void test_part__watched__its_place_in_the_file(void **state)
+UNIT_TEST_WITH(test_part__watched__its_place_in_the_file, temp_setup, temp_teardown)
 {
     for (unsigned i = 0; i < 2; i++) { /* bytes follow the part, or none do */
         struct watching w = {.watch = {note_progress}};
@@ -192,7 +190,7 @@ static int make_three(void *ctx, struct entry_sink *sink, struct diag *d)
 }
 
 /* Members of a group can put anything into its cache folder. */
-static void test_part__entry_of_another_size__refused(void **state)
+UNIT_TEST_WITH(test_part__entry_of_another_size__refused, temp_setup, temp_teardown)
 {
     AUTO_BLOB struct blob *blob = NULL;
     char path[PATH_MAX], cache_path[PATH_MAX], place[100];
@@ -217,7 +215,7 @@ static void test_part__entry_of_another_size__refused(void **state)
     assert_diag_has(&d, "member x: the cache holds 3 bytes of it, expected 300000");
 }
 
-static void test_part__no_room__reported_and_nothing_stays(void **state)
+UNIT_TEST_WITH(test_part__no_room__reported_and_nothing_stays, temp_setup, temp_teardown)
 {
     char path[PATH_MAX];
     const struct cache_folder cache = {.path = path};
@@ -232,18 +230,4 @@ static void test_part__no_room__reported_and_nothing_stays(void **state)
     assert_int_equal(count_entries(*state), 0);
     quota_close(limit);
     limit = NULL;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_part__content_name_and_once),
-        IN_TEMP(test_part__wrong__ebadmsg),
-        IN_TEMP(test_part__bit_flips__never_wrong_content),
-        IN_TEMP(test_part__watched__its_place_in_the_file),
-        IN_TEMP(test_part__entry_of_another_size__refused),
-        IN_TEMP(test_part__no_room__reported_and_nothing_stays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

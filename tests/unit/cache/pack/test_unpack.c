@@ -169,7 +169,7 @@ static struct quota *open_limit(const char *folder, uint64_t bytes)
     return quota;
 }
 
-static void test_unpack__no_room__reported_and_nothing_stays(void **state)
+UNIT_TEST_WITH(test_unpack__no_room__reported_and_nothing_stays, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_FREE char *zeros = calloc(1, 900000);
@@ -212,7 +212,7 @@ static void count_progress(struct unpack_watch *of, const struct blob *packed, u
     c->calls++;
 }
 
-static void test_unpack__watched__reported_of_all(void **state)
+UNIT_TEST_WITH(test_unpack__watched__reported_of_all, temp_setup, temp_teardown)
 {
     struct counting counting = {.watch = {count_progress}};
     AUTO_FREE struct packed *p = packed_new();
@@ -239,7 +239,7 @@ static void add_zlib(struct packed *p, const void *content, size_t len)
 }
 
 /* The head does not pack, so the stream is longer than what tells that it is one. */
-static void test_zlib__stream_and_zeros__content(void **state)
+UNIT_TEST_WITH(test_zlib__stream_and_zeros__content, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     uint8_t content[100000];
@@ -260,7 +260,7 @@ static void test_zlib__stream_and_zeros__content(void **state)
     check_good(*state, p, "", 0);
 }
 
-static void test_zlib__damage__ebadmsg(void **state)
+UNIT_TEST_WITH(test_zlib__damage__ebadmsg, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     uint8_t content[4000];
@@ -281,7 +281,7 @@ static void test_zlib__damage__ebadmsg(void **state)
 }
 
 /* The quota is enough to the block. */
-static void test_unpack__just_enough_room__unpacked(void **state)
+UNIT_TEST_WITH(test_unpack__just_enough_room__unpacked, temp_setup, temp_teardown)
 {
     const uint64_t on_disk = 221 * 4096; /* 900000 bytes and the trailer, in disk blocks: 220 */
     AUTO_FREE struct packed *p = packed_new();
@@ -370,7 +370,7 @@ static const struct packing {
 };
 
 /* Content and input of more than a chunk, with streams that end anywhere in it. */
-static void test_packings__large__content(void **state)
+UNIT_TEST_WITH(test_packings__large__content, temp_setup, temp_teardown)
 {
     const size_t len = 3000000;
     AUTO_FREE struct packed *p = packed_new();
@@ -389,7 +389,7 @@ static void test_packings__large__content(void **state)
 }
 
 /* It gives nothing until all of it was read. */
-static void test_bzip2__block_larger_than_a_read__content(void **state)
+UNIT_TEST_WITH(test_bzip2__block_larger_than_a_read__content, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_FREE uint8_t *content = malloc(700000);
@@ -404,7 +404,7 @@ static void test_bzip2__block_larger_than_a_read__content(void **state)
     check_good(*state, p, content, 700000);
 }
 
-static void test_packings__streams_and_zeros__all_content(void **state)
+UNIT_TEST_WITH(test_packings__streams_and_zeros__all_content, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
 
@@ -425,7 +425,7 @@ static void test_packings__streams_and_zeros__all_content(void **state)
     }
 }
 
-static void test_packings__damage__ebadmsg(void **state)
+UNIT_TEST_WITH(test_packings__damage__ebadmsg, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     char message[200];
@@ -456,7 +456,7 @@ static void test_packings__damage__ebadmsg(void **state)
     }
 }
 
-static void test_packings__bit_flips__never_wrong_content(void **state)
+UNIT_TEST_WITH(test_packings__bit_flips__never_wrong_content, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
 
@@ -467,7 +467,7 @@ static void test_packings__bit_flips__never_wrong_content(void **state)
     }
 }
 
-static void test_unpack__not_packed__as_it_is(void **state)
+UNIT_TEST_WITH(test_unpack__not_packed__as_it_is, temp_setup, temp_teardown)
 {
     static const char *const contents[] = {
         "",           "\x1f",       "hello",      "PK\3\4",           "\xfd",
@@ -497,7 +497,7 @@ static void test_unpack__not_packed__as_it_is(void **state)
     assert_int_not_equal(access(path, F_OK), 0); /* no file was made */
 }
 
-static void test_unpack__meta__of_the_packed_file(void **state)
+UNIT_TEST_WITH(test_unpack__meta__of_the_packed_file, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_BLOB struct blob *blob = NULL;
@@ -515,7 +515,7 @@ static void test_unpack__meta__of_the_packed_file(void **state)
     assert_int_equal(blob->uid, geteuid());
 }
 
-static void test_unpack__folder__ours_alone(void **state)
+UNIT_TEST_WITH(test_unpack__folder__ours_alone, temp_setup, temp_teardown)
 {
     static const char *const names[] = {"cache", "cache/unpacked"};
     AUTO_FREE struct packed *p = packed_new();
@@ -534,7 +534,7 @@ static void test_unpack__folder__ours_alone(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-static void test_unpack__twice__the_file_already_there(void **state)
+UNIT_TEST_WITH(test_unpack__twice__the_file_already_there, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     struct stat first, second;
@@ -552,7 +552,7 @@ static void test_unpack__twice__the_file_already_there(void **state)
     assert_int_equal(first.st_ctim.tv_nsec, second.st_ctim.tv_nsec);
 }
 
-static void test_unpack__new_version__unpacked_anew(void **state)
+UNIT_TEST_WITH(test_unpack__new_version__unpacked_anew, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
 
@@ -639,9 +639,8 @@ static void spoil_shifted(const char *path) /* a whole trailer, behind other con
     close(fd);
 }
 
-static void test_unpack__spoiled_file__replaced(void **state)
+UNIT_TEST_WITH(test_unpack__spoiled_file__replaced, temp_setup, temp_teardown)
 {
-    (void)state;
     check_spoiled(*state, spoil_truncate);
     check_spoiled(*state, spoil_empty);
     check_spoiled(*state, spoil_foreign);
@@ -658,12 +657,12 @@ static void spoil_link(const char *path)
     assert_int_equal(symlink("/etc/passwd", path), 0);
 }
 
-static void test_unpack__link_in_its_place__replaced(void **state)
+UNIT_TEST_WITH(test_unpack__link_in_its_place__replaced, temp_setup, temp_teardown)
 {
     check_spoiled(*state, spoil_link);
 }
 
-static void test_unpack__part_left_over__started_anew(void **state)
+UNIT_TEST_WITH(test_unpack__part_left_over__started_anew, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_BLOB struct blob *blob = NULL;
@@ -692,7 +691,7 @@ static void *unpack_thread(void *arg)
     return (void *)bad;
 }
 
-static void test_unpack__threads_at_once__all_get_it(void **state)
+UNIT_TEST_WITH(test_unpack__threads_at_once__all_get_it, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_FREE uint8_t *content = malloc(2000000);
@@ -714,7 +713,7 @@ static void test_unpack__threads_at_once__all_get_it(void **state)
     assert_true(find_unpacked(*state, DONE_LEN, path));
 }
 
-static void test_unpack__processes_at_once__all_get_it(void **state)
+UNIT_TEST_WITH(test_unpack__processes_at_once__all_get_it, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     AUTO_FREE uint8_t *content = malloc(2000000);
@@ -739,7 +738,7 @@ static void test_unpack__processes_at_once__all_get_it(void **state)
     assert_false(find_unpacked(*state, PART_LEN, path));
 }
 
-static void test_unpack__cache_folder_not_writable__names_it(void **state)
+UNIT_TEST_WITH(test_unpack__cache_folder_not_writable__names_it, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     struct blob *blob = NULL;
@@ -752,7 +751,7 @@ static void test_unpack__cache_folder_not_writable__names_it(void **state)
     assert_diag_has(&d, "-o cache_dir=DIR");
 }
 
-static void test_unpacked_name_len__suffixes__stripped_once(void **state)
+UNIT_TEST(test_unpacked_name_len__suffixes__stripped_once)
 {
     static const struct {
         const char *name, *want;
@@ -760,7 +759,6 @@ static void test_unpacked_name_len__suffixes__stripped_once(void **state)
                  {"a.GZ", "a.GZ"}, {".gz", ".gz"}, {"a", "a"},
                  {"", ""},         {"agz", "agz"}, {"a.gz.b", "a.gz.b"}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(unpacked_name_len(cases[i].name), strlen(cases[i].want));
 }
@@ -800,7 +798,7 @@ static struct blob *open_remote(const char *folder, const char *name)
     return blob;
 }
 
-static void test_unpack__remote__found_without_its_bytes(void **state)
+UNIT_TEST_WITH(test_unpack__remote__found_without_its_bytes, temp_setup, temp_teardown)
 {
     static const char *const names[] = {"sub/f.gz", "sub/f"}; /* told by name, or by the head */
     char cache_path[PATH_MAX];
@@ -832,7 +830,7 @@ static void test_unpack__remote__found_without_its_bytes(void **state)
 }
 
 /* It is called as if it were packed, and is not; and the cache may have no place for it. */
-static void test_unpack__remote_by_name_only__as_it_is(void **state)
+UNIT_TEST_WITH(test_unpack__remote_by_name_only__as_it_is, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     char path[PATH_MAX], part[PATH_MAX], inside[PATH_MAX];
@@ -868,17 +866,16 @@ static void test_unpack__remote_by_name_only__as_it_is(void **state)
     }
 }
 
-static void test_packed_suffix__every_packing__listed_once(void **state)
+UNIT_TEST(test_packed_suffix__every_packing__listed_once)
 {
     static const char *const want[] = {"", ".gz", ".xz", ".zst", ".bz2"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
         assert_string_equal(packed_suffix(i), want[i]);
     assert_null(packed_suffix(ARRAY_LEN(want)));
 }
 
-static void test_cache_folder__environment__in_that_order(void **state)
+UNIT_TEST(test_cache_folder__environment__in_that_order)
 {
     static const char *const names[] = {"EPOCHFS_CACHE", "SLURM_TMPDIR", "TMPDIR", "XDG_CACHE_HOME",
                                         "HOME"};
@@ -889,7 +886,6 @@ static void test_cache_folder__environment__in_that_order(void **state)
     AUTO_FREE char *tmpdir = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
     struct cache_folder cache;
 
-    (void)state;
     snprintf(own, sizeof(own), "/usr/epochfs-%u", (unsigned)geteuid());
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         setenv(names[i], "/usr", 1);
@@ -915,7 +911,7 @@ static void test_cache_folder__environment__in_that_order(void **state)
         setenv("TMPDIR", tmpdir, 1);
 }
 
-static void test_cache_folder__default_of_another_user__eperm(void **state)
+UNIT_TEST_WITH(test_cache_folder__default_of_another_user__eperm, temp_setup, temp_teardown)
 {
     struct cache_folder cache = {.path = (char *)"/", .is_default = true};
     struct diag d = DIAG_INIT;
@@ -943,7 +939,7 @@ static void test_cache_folder__default_of_another_user__eperm(void **state)
 #define SKIPPED           "\x5e\x2a\x4d\x18\3\0\0\0abc"
 #define RAW_HI            "\x11\0\0hi" /* the last block, as it is */
 
-static void test_zstd__frames_of_other_kinds__content(void **state)
+UNIT_TEST_WITH(test_zstd__frames_of_other_kinds__content, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
 
@@ -962,7 +958,7 @@ static void test_zstd__frames_of_other_kinds__content(void **state)
     check_good(*state, p, "hi", 2);
 }
 
-static void test_zstd__skippable_at_the_end__watched_to_the_end(void **state)
+UNIT_TEST_WITH(test_zstd__skippable_at_the_end__watched_to_the_end, temp_setup, temp_teardown)
 {
     struct counting counting = {.watch = {count_progress}};
     AUTO_FREE struct packed *p = packed_new();
@@ -976,7 +972,7 @@ static void test_zstd__skippable_at_the_end__watched_to_the_end(void **state)
     assert_int_equal(counting.last, p->len);
 }
 
-static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
+UNIT_TEST_WITH(test_zstd__heads_that_ask_too_much__ebadmsg, temp_setup, temp_teardown)
 {
     static const struct {
         const char *bytes;
@@ -1014,7 +1010,8 @@ static void test_zstd__heads_that_ask_too_much__ebadmsg(void **state)
     check_bad(*state, p, "zstd data: expected its end, got the end of the file");
 }
 
-static void test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed(void **state)
+UNIT_TEST_WITH(test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed, temp_setup,
+               temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     struct blob *blob = NULL;
@@ -1030,7 +1027,7 @@ static void test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed
 }
 
 #ifndef HAVE_LZMA
-static void test_xz__build_without_liblzma__eopnotsupp(void **state)
+UNIT_TEST_WITH(test_xz__build_without_liblzma__eopnotsupp, temp_setup, temp_teardown)
 {
     AUTO_FREE struct packed *p = packed_new();
     struct blob *blob = NULL;
@@ -1044,47 +1041,3 @@ static void test_xz__build_without_liblzma__eopnotsupp(void **state)
     assert_diag_has(&d, "sub/f.gz: expected a packing of this build, got xz data");
 }
 #endif
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_packings__large__content),
-        IN_TEMP(test_bzip2__block_larger_than_a_read__content),
-        IN_TEMP(test_packings__streams_and_zeros__all_content),
-        IN_TEMP(test_packings__damage__ebadmsg),
-        IN_TEMP(test_packings__bit_flips__never_wrong_content),
-        IN_TEMP(test_unpack__no_room__reported_and_nothing_stays),
-        IN_TEMP(test_unpack__watched__reported_of_all),
-        IN_TEMP(test_unpack__just_enough_room__unpacked),
-        IN_TEMP(test_unpack__not_packed__as_it_is),
-        IN_TEMP(test_zlib__stream_and_zeros__content),
-        IN_TEMP(test_zlib__damage__ebadmsg),
-        IN_TEMP(test_unpack__meta__of_the_packed_file),
-        IN_TEMP(test_unpack__folder__ours_alone),
-        IN_TEMP(test_unpack__twice__the_file_already_there),
-        IN_TEMP(test_unpack__new_version__unpacked_anew),
-        IN_TEMP(test_unpack__spoiled_file__replaced),
-        IN_TEMP(test_unpack__link_in_its_place__replaced),
-        IN_TEMP(test_unpack__part_left_over__started_anew),
-        IN_TEMP(test_unpack__threads_at_once__all_get_it),
-        IN_TEMP(test_unpack__processes_at_once__all_get_it),
-        IN_TEMP(test_unpack__cache_folder_not_writable__names_it),
-        cmocka_unit_test(test_unpacked_name_len__suffixes__stripped_once),
-        IN_TEMP(test_unpack__remote__found_without_its_bytes),
-        IN_TEMP(test_unpack__remote_by_name_only__as_it_is),
-        cmocka_unit_test(test_packed_suffix__every_packing__listed_once),
-        cmocka_unit_test(test_cache_folder__environment__in_that_order),
-        IN_TEMP(test_cache_folder__default_of_another_user__eperm),
-        IN_TEMP(test_zstd__frames_of_other_kinds__content),
-        IN_TEMP(test_zstd__skippable_at_the_end__watched_to_the_end),
-        IN_TEMP(test_zstd__heads_that_ask_too_much__ebadmsg),
-        IN_TEMP(test_zstd__claimed_size_beyond_the_quota__enospc_and_nothing_removed),
-#ifndef HAVE_LZMA
-        IN_TEMP(test_xz__build_without_liblzma__eopnotsupp),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -84,7 +84,7 @@ static void check_entry(const struct source *source, const char *path, uint64_t 
     assert_int_equal(entry.sha256 != NULL, has_sum);
 }
 
-static void test_hf__tree_of_pages__files_of_the_commit(void **state)
+UNIT_TEST_WITH(test_hf__tree_of_pages__files_of_the_commit, temp_setup, temp_teardown)
 {
     static const struct hub_answer site[] = {
         MAIN,
@@ -130,7 +130,7 @@ static void test_hf__tree_of_pages__files_of_the_commit(void **state)
     assert_non_null(strstr(source_note(source), "2 entries of its list are ignored"));
 }
 
-static void test_hf__paths_and_revisions(void **state)
+UNIT_TEST_WITH(test_hf__paths_and_revisions, temp_setup, temp_teardown)
 {
     static const struct hub_answer site[] = {
         {{"http://127.0.0.1:1/api/datasets/squad/revision/refs%2Fpr%2F7",
@@ -176,7 +176,7 @@ static void test_hf__paths_and_revisions(void **state)
                 false);
 }
 
-static void test_hf__owner_like_datasets__model(void **state)
+UNIT_TEST_WITH(test_hf__owner_like_datasets__model, temp_setup, temp_teardown)
 {
     static const struct hub_answer site[] = {
         {{"http://127.0.0.1:1/api/models/datasets-o/n/revision/main",
@@ -214,7 +214,7 @@ static void check_wrong(const char *spec, const struct hub_answer *site, size_t 
     assert_diag_has(&d, piece);
 }
 
-static void test_hf__wrong__message(void **state)
+UNIT_TEST_WITH(test_hf__wrong__message, temp_setup, temp_teardown)
 {
     static const struct {
         struct hub_answer answer;
@@ -284,7 +284,7 @@ static void check_token(struct credentials *token, const char *want, const char 
     assert_true(!want || !strstr(text, want));
 }
 
-static void test_hf_token__places_and_renewal(void **state)
+UNIT_TEST_WITH(test_hf_token__places_and_renewal, temp_setup, temp_teardown)
 {
     struct credentials *token;
     struct http_secret secret = {0};
@@ -320,7 +320,7 @@ static void test_hf_token__places_and_renewal(void **state)
     credentials_free(token);
 }
 
-static void test_hf_cache__snapshots(void **state)
+UNIT_TEST_WITH(test_hf_cache__snapshots, temp_setup, temp_teardown)
 {
     char folder[PATH_MAX], path[PATH_MAX], commit[HF_HASH_SIZE], list[512];
     struct diag d = DIAG_INIT;
@@ -351,21 +351,4 @@ static void test_hf_cache__snapshots(void **state)
     temp_write(*state, "hub/datasets--o--n/trees/" COMMIT ".json", list, strlen(list));
     assert_int_equal(hf_cache_snapshot(folder, COMMIT, "", path, &sure, &d), -ENOENT);
     assert_diag_has(&d, "0 of 1 files are in the cache");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_hf__tree_of_pages__files_of_the_commit, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_hf__paths_and_revisions, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_hf__owner_like_datasets__model, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_hf__wrong__message, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_hf_token__places_and_renewal, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_hf_cache__snapshots, temp_setup, temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

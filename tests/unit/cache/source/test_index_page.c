@@ -68,9 +68,8 @@ static void check(const char *page, const char *path, const char *want)
     assert_string_equal(names, want);
 }
 
-static void test_index_page__nginx__names(void **state)
+UNIT_TEST(test_index_page__nginx__names)
 {
-    (void)state;
     assert_true(index_page_is(nginx, sizeof(nginx) - 1));
     check(
         nginx, "/data/",
@@ -78,31 +77,28 @@ static void test_index_page__nginx__names(void **state)
         "long-name-that-is-cut-off-in-the-text-that-is-shown-of-it.idx|x&y<z>.bin|\xc3\xbcn.dat|");
 }
 
-static void test_index_page__python__names(void **state)
+UNIT_TEST(test_index_page__python__names)
 {
-    (void)state;
     assert_true(index_page_is(python, sizeof(python) - 1));
     check(python, "/", "#hash|col:on|dir with space/|link|");
 }
 
-static void test_index_page__apache__names(void **state)
+UNIT_TEST(test_index_page__apache__names)
 {
-    (void)state;
     assert_true(index_page_is(apache, sizeof(apache) - 1));
     check(apache, "/pub/", "R&D/|R&D/|a:b|it's|");
 }
 
-static void test_index_page__absolute_links__only_those_below_the_page(void **state)
+UNIT_TEST(test_index_page__absolute_links__only_those_below_the_page)
 {
     static const char page[] = "<a href=\"/d/x\">x</a><a href=\"/d/\">.</a><a href=\"/dx\">no</a>"
                                "<a href=\"/other/y\">no</a><a href=\"/d/e/f\">no</a>"
                                "<a href=\"http://host/d/z\">no</a><a href=\"//host/d/z\">no</a>";
 
-    (void)state;
     check(page, "/d/", "x|");
 }
 
-static void test_index_page__hostile__left_out(void **state)
+UNIT_TEST(test_index_page__hostile__left_out)
 {
     static const char page[] =
         "<a href=\"..\">x</a><a href=\"%2e%2e/\">x</a><a href=\"%2E%2E%2Fetc\">x</a>"
@@ -113,16 +109,14 @@ static void test_index_page__hostile__left_out(void **state)
         "<a href=\"#top\">x</a><!-- <a href=\"comment\"> --><a href=\"%2Fabs\">x</a>"
         "<a href=\"/d/%2e%2e/\">x</a><a title=\"a>b\" href=good>x</a><a href=\"not-closed";
 
-    (void)state;
     check(page, "/d/", "good|");
 }
 
-static void test_index_page__long_names__left_out(void **state)
+UNIT_TEST(test_index_page__long_names__left_out)
 {
     static char page[20000];
     int n = snprintf(page, sizeof(page), "<a href=\"%0255d\"></a><a href=\"%0256d\"></a>", 0, 0);
 
-    (void)state;
     assert_true(n > 0);
     memcpy(page + n, "<a href=\"", 9);
     memset(page + n + 9, 'x', 19000 - (size_t)n);
@@ -148,7 +142,7 @@ static void check_times(const char *page, const char *want)
     assert_string_equal(found, want);
 }
 
-static void test_index_page_next__absolute_links__of_the_server(void **state)
+UNIT_TEST(test_index_page_next__absolute_links__of_the_server)
 {
     static const char page[] =
         "<a href=\"https://H:1/d/a\">a</a><a href=\"//h:1/d/b/\">b</a><a "
@@ -160,7 +154,6 @@ static void test_index_page_next__absolute_links__of_the_server(void **state)
         "<a href=\"https://h:1/d2/x\">x</a><a href=\"https://h:1/d/f%20g\">f</a>";
     char names[256];
 
-    (void)state;
     names_of(page, "https://h:1/d/", names, sizeof(names));
     assert_string_equal(names, "a|b/|c|e|f g|");
     names_of(page, "http://h:1/d/", names,
@@ -170,9 +163,8 @@ static void test_index_page_next__absolute_links__of_the_server(void **state)
     assert_string_equal(names, "e|");
 }
 
-static void test_index_page_next__times_of_files__seen(void **state)
+UNIT_TEST(test_index_page_next__times_of_files__seen)
 {
-    (void)state;
     check_times("<a href=\"../\">../</a>\n<a href=\"a\">a</a>   23-Nov-2026 15:30    1234\n"
                 "<a href=\"b\">b</a>  24-Nov-2026 00:00 1",
                 "++");
@@ -183,32 +175,14 @@ static void test_index_page_next__times_of_files__seen(void **state)
     check_times("<a href=\"a\">a</a> 12:3<a href=\"b\">b 12:30", "--");
 }
 
-static void test_index_page_is__other_pages__false(void **state)
+UNIT_TEST(test_index_page_is__other_pages__false)
 {
     static const char *const pages[] = {"",           "<",
                                         "<title>",    "<title>Welcome</title><a href=\"a\">a</a>",
                                         "Index of /", "<a href=\"../x\">up</a>"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pages); i++)
         assert_false(index_page_is(pages[i], strlen(pages[i])));
     assert_true(index_page_is("<a href=\"../\">", 14));
     assert_true(index_page_is("<TITLE>index OF /x", 18));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_index_page__nginx__names),
-        cmocka_unit_test(test_index_page__python__names),
-        cmocka_unit_test(test_index_page__apache__names),
-        cmocka_unit_test(test_index_page__absolute_links__only_those_below_the_page),
-        cmocka_unit_test(test_index_page__hostile__left_out),
-        cmocka_unit_test(test_index_page__long_names__left_out),
-        cmocka_unit_test(test_index_page_next__absolute_links__of_the_server),
-        cmocka_unit_test(test_index_page_next__times_of_files__seen),
-        cmocka_unit_test(test_index_page_is__other_pages__false),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void check_ranges(const struct blob *blob, size_t bad)
     assert_int_equal(blob_check(blob), 0);
 }
 
-static void test_joined__all_ranges__bytes_in_order(void **state)
+UNIT_TEST_WITH(test_joined__all_ranges__bytes_in_order, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
 
@@ -144,7 +144,8 @@ static void change(const char *folder, unsigned how)
     }
 }
 
-static void test_joined__one_member_changed__estale_for_its_bytes_only(void **state)
+UNIT_TEST_WITH(test_joined__one_member_changed__estale_for_its_bytes_only, temp_setup,
+               temp_teardown)
 {
     for (unsigned how = 0; how < 7; how++) {
         AUTO_WORLD struct world w = {0};
@@ -161,7 +162,7 @@ static void test_joined__one_member_changed__estale_for_its_bytes_only(void **st
     }
 }
 
-static void test_joined__changed__the_reason_names_the_member(void **state)
+UNIT_TEST_WITH(test_joined__changed__the_reason_names_the_member, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     struct diag d = DIAG_INIT;
@@ -175,7 +176,7 @@ static void test_joined__changed__the_reason_names_the_member(void **state)
 }
 
 /* A link that leaves SOURCE after the listing leads nowhere, even with the right version. */
-static void test_joined__link_out_of_source__estale(void **state)
+UNIT_TEST_WITH(test_joined__link_out_of_source__estale, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     char folder[PATH_MAX], path[PATH_MAX], out[PATH_MAX];
@@ -192,7 +193,7 @@ static void test_joined__link_out_of_source__estale(void **state)
 }
 
 /* A link with an absolute path that stays in SOURCE is followed. */
-static void test_joined__absolute_link_inside__bytes(void **state)
+UNIT_TEST_WITH(test_joined__absolute_link_inside__bytes, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     char link[PATH_MAX], to[PATH_MAX];
@@ -206,7 +207,7 @@ static void test_joined__absolute_link_inside__bytes(void **state)
     check_ranges(w.blob, N);
 }
 
-static void test_joined__identity__follows_the_table(void **state)
+UNIT_TEST_WITH(test_joined__identity__follows_the_table, temp_setup, temp_teardown)
 {
     AUTO_FREE char *before = NULL, *same = NULL, *after = NULL;
 
@@ -245,7 +246,7 @@ static void check_files(const struct blob *blob, size_t bad)
         }
 }
 
-static void test_joined__open_file__whole_members(void **state)
+UNIT_TEST_WITH(test_joined__open_file__whole_members, temp_setup, temp_teardown)
 {
     const uint64_t all = strlen(WHOLE);
 
@@ -264,21 +265,4 @@ static void test_joined__open_file__whole_members(void **state)
         change(path, how);
         check_files(w.blob, 1);
     }
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_joined__all_ranges__bytes_in_order),
-        IN_TEMP(test_joined__one_member_changed__estale_for_its_bytes_only),
-        IN_TEMP(test_joined__changed__the_reason_names_the_member),
-        IN_TEMP(test_joined__link_out_of_source__estale),
-        IN_TEMP(test_joined__absolute_link_inside__bytes),
-        IN_TEMP(test_joined__identity__follows_the_table),
-        IN_TEMP(test_joined__open_file__whole_members),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,13 +215,12 @@ static size_t member_of(const struct transfer *transfer)
 
 /* ---- bytes ---- */
 
-static void test_joined__any_range__bytes_in_order(void **state)
+UNIT_TEST(test_joined__any_range__bytes_in_order)
 {
     uint64_t rng = RANDOM_SEED;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     job_start(&job, &w, 0, size);
     check_end(&job, TRANSFER_DONE);
@@ -235,12 +234,11 @@ static void test_joined__any_range__bytes_in_order(void **state)
     world_close(&w);
 }
 
-static void test_joined__outside__einval(void **state)
+UNIT_TEST(test_joined__outside__einval)
 {
     struct world w;
     struct job job = {.version = {.size = size}};
 
-    (void)state;
     world_open(&w, 4);
     job.transfer = (struct transfer){
         .url = w.url, .version = &job.version, .off = size - 1, .len = 2, .end = take_end};
@@ -253,13 +251,12 @@ static void test_joined__outside__einval(void **state)
     world_close(&w);
 }
 
-static void test_joined__other_file__passes_through(void **state)
+UNIT_TEST(test_joined__other_file__passes_through)
 {
     _Atomic uint64_t requests = 0;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 4);
     w.transport->requests = &requests;
     snprintf(w.url, sizeof(w.url), "fake://file");
@@ -280,12 +277,11 @@ static struct fake_answer stall_all(void *ctx, const struct transfer *transfer, 
     return (struct fake_answer){.end = TRANSFER_DONE, .bytes = 0, .stalls = true, .goes_on = true};
 }
 
-static void test_joined__many_members__half_of_all_at_once(void **state)
+UNIT_TEST(test_joined__many_members__half_of_all_at_once)
 {
     struct world w;
     struct job job, other;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, 0, members.member[LARGE].place);
@@ -312,13 +308,12 @@ static struct fake_answer stall_first(void *ctx, const struct transfer *transfer
                                 .goes_on = true};
 }
 
-static void test_joined__first_comes_last__window_in_order(void **state)
+UNIT_TEST(test_joined__first_comes_last__window_in_order)
 {
     const uint64_t window = UINT64_C(4) << 20;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, stall_first, NULL);
     job_start(&job, &w, 0, size);
@@ -354,7 +349,7 @@ static struct fake_answer fail_bad(void *ctx, const struct transfer *transfer, u
     return fault->answer;
 }
 
-static void test_joined__member_fails__only_it_is_asked_again(void **state)
+UNIT_TEST(test_joined__member_fails__only_it_is_asked_again)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 1, .stalls = true, .retry_ms = 7},
                           .times = 1};
@@ -363,7 +358,6 @@ static void test_joined__member_fails__only_it_is_asked_again(void **state)
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, 0, end);
@@ -381,7 +375,7 @@ static void test_joined__member_fails__only_it_is_asked_again(void **state)
 }
 
 /* The next tries end and begin within members that are kept. */
-static void test_joined__tries_cut_kept_members__no_byte_twice(void **state)
+UNIT_TEST(test_joined__tries_cut_kept_members__no_byte_twice)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 30].place,
@@ -389,7 +383,6 @@ static void test_joined__tries_cut_kept_members__no_byte_twice(void **state)
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, first, end - first);
@@ -419,7 +412,7 @@ static struct fake_answer fail_behind(void *ctx, const struct transfer *transfer
 }
 
 /* The next try begins within the half that is kept, and goes on behind it. */
-static void test_joined__half_is_kept_and_cut__right_bytes(void **state)
+UNIT_TEST(test_joined__half_is_kept_and_cut__right_bytes)
 {
     _Atomic unsigned seen[2] = {0};
     const uint64_t first = members.member[BAD].place, next = members.member[BAD + 1].place,
@@ -427,7 +420,6 @@ static void test_joined__half_is_kept_and_cut__right_bytes(void **state)
     struct world w;
     struct job job;
 
-    (void)state;
     assert_true(skip > 0);
     world_open(&w, 16);
     fake_set_script(w.fake, fail_behind, seen);
@@ -441,14 +433,13 @@ static void test_joined__half_is_kept_and_cut__right_bytes(void **state)
     world_close(&w);
 }
 
-static void test_joined__member_changed__stale_and_not_asked_again(void **state)
+UNIT_TEST(test_joined__member_changed__stale_and_not_asked_again)
 {
     struct fault fault = {{.end = TRANSFER_CHANGED, .bytes = 0}, .times = 99};
     const uint64_t end = members.member[BAD + 30].place;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, 0, end);
@@ -464,13 +455,12 @@ static void test_joined__member_changed__stale_and_not_asked_again(void **state)
 }
 
 /* It is cut short while it comes: what came before is of the right version. */
-static void test_joined__member_changes_within__its_rest_is_stale(void **state)
+UNIT_TEST(test_joined__member_changes_within__its_rest_is_stale)
 {
     struct fault fault = {{.end = TRANSFER_CHANGED, .bytes = 100}, .times = 1};
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, 0, members.member[BAD + 3].place);
@@ -482,13 +472,12 @@ static void test_joined__member_changes_within__its_rest_is_stale(void **state)
 
 /* Members with a SHA-256: those that are what it says come as ever, and of the other one nothing.
  */
-static void test_joined__other_sha256__its_bytes_are_bad(void **state)
+UNIT_TEST(test_joined__other_sha256__its_bytes_are_bad)
 {
     const uint64_t from = members.member[BAD - 20].place, end = members.member[BAD + 30].place;
     struct world w;
     struct job job;
 
-    (void)state;
     sums = calloc(MEMBERS, 32);
     assert_non_null(sums);
     for (size_t i = BAD - 20; i < BAD + 20; i++) { /* those behind are unknown */
@@ -516,13 +505,12 @@ static void test_joined__other_sha256__its_bytes_are_bad(void **state)
 
 /* One is refused and those next to it come: its readers alone get an error, and it is not asked for
  * for ever. */
-static void test_joined__one_refused__the_others_come(void **state)
+UNIT_TEST(test_joined__one_refused__the_others_come)
 {
     struct fault fault = {{.end = TRANSFER_REFUSED, .bytes = 0}, .times = 99};
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, members.member[BAD - 20].place,
@@ -539,13 +527,12 @@ static void test_joined__one_refused__the_others_come(void **state)
 }
 
 /* Nothing tells whether the member is refused or we are: that may pass. */
-static void test_joined__refused_and_no_other_comes__asked_again_later(void **state)
+UNIT_TEST(test_joined__refused_and_no_other_comes__asked_again_later)
 {
     struct fault fault = {{.end = TRANSFER_REFUSED, .bytes = 0}, .times = 2};
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, members.member[BAD].place, members_size(&members, BAD));
@@ -565,13 +552,12 @@ static struct fake_answer refuse_all(void *ctx, const struct transfer *transfer,
                                 .bytes = *(bool *)ctx ? 0 : UINT64_MAX};
 }
 
-static void test_joined__all_refused__none_is_stale(void **state)
+UNIT_TEST(test_joined__all_refused__none_is_stale)
 {
     bool refuses = true;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     fake_set_script(w.fake, refuse_all, &refuses);
     job_start(&job, &w, 0, members.member[50].place);
@@ -595,12 +581,11 @@ static struct fake_answer only_whole(void *ctx, const struct transfer *transfer,
                                 .bytes = part && !transfer->version->whole_only ? 0 : UINT64_MAX};
 }
 
-static void test_joined__no_ranges__whole_members(void **state)
+UNIT_TEST(test_joined__no_ranges__whole_members)
 {
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, only_whole, NULL);
     job_start(&job, &w, members.member[10].place + 3, 100000);
@@ -608,14 +593,13 @@ static void test_joined__no_ranges__whole_members(void **state)
     world_close(&w);
 }
 
-static void test_joined__crowded_and_refused__fewer_at_once(void **state)
+UNIT_TEST(test_joined__crowded_and_refused__fewer_at_once)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .retry_ms = 60000}, .times = 1};
     struct limiter limiter;
     struct world w;
     struct job job;
 
-    (void)state;
     test_clock_init(&w.clock);
     limiter_init(&limiter, 4, 32, &w.clock.clock);
     assert_int_equal(fake_new(content, size, THREADS, NULL, &w.fake), 0);
@@ -648,13 +632,12 @@ static void test_joined__crowded_and_refused__fewer_at_once(void **state)
 /* ---- stopping ---- */
 
 /* Small pieces come to their end without the joint, and the next one takes them over. */
-static void test_joined__stopped__small_pieces_go_on(void **state)
+UNIT_TEST(test_joined__stopped__small_pieces_go_on)
 {
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 3].place;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, first, end - first);
@@ -671,13 +654,12 @@ static void test_joined__stopped__small_pieces_go_on(void **state)
 }
 
 /* One that begins in the middle of such a piece waits for its end. */
-static void test_joined__stopped__next_in_the_middle_waits(void **state)
+UNIT_TEST(test_joined__stopped__next_in_the_middle_waits)
 {
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 3].place;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, first, end - first);
@@ -693,14 +675,13 @@ static void test_joined__stopped__next_in_the_middle_waits(void **state)
 }
 
 /* A piece that goes on and fails is asked for again, from the byte that it did not bring. */
-static void test_joined__stopped__piece_fails__asked_for_anew(void **state)
+UNIT_TEST(test_joined__stopped__piece_fails__asked_for_anew)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 1, .stalls = true}, .times = 1};
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 1].place;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, fail_bad, &fault);
     job_start(&job, &w, first, end - first);
@@ -720,12 +701,11 @@ static void test_joined__stopped__piece_fails__asked_for_anew(void **state)
     world_close(&w);
 }
 
-static void test_joined__stopped_and_nothing_comes__ends_at_once(void **state)
+UNIT_TEST(test_joined__stopped_and_nothing_comes__ends_at_once)
 {
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, 0, size);
@@ -735,12 +715,11 @@ static void test_joined__stopped_and_nothing_comes__ends_at_once(void **state)
     world_close(&w); /* which stops what goes on */
 }
 
-static void test_joined__stopped_at_once__ends_once(void **state)
+UNIT_TEST(test_joined__stopped_at_once__ends_once)
 {
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     job_start(&job, &w, 0, size);
     transport_stop(w.transport, &job.transfer);
@@ -749,12 +728,11 @@ static void test_joined__stopped_at_once__ends_once(void **state)
 }
 
 /* A large member is no use to wait for. */
-static void test_joined__stopped_in_a_large_member__ends_at_once(void **state)
+UNIT_TEST(test_joined__stopped_in_a_large_member__ends_at_once)
 {
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, members.member[LARGE].place, LARGE_SIZE);
@@ -765,7 +743,7 @@ static void test_joined__stopped_in_a_large_member__ends_at_once(void **state)
 }
 
 /* Bytes that are not asked for again also count as received. */
-static void test_joined__kept_in_vain__counted(void **state)
+UNIT_TEST(test_joined__kept_in_vain__counted)
 {
     struct fault fault = {{.end = TRANSFER_AGAIN, .bytes = 0, .stalls = true}, .times = 1};
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 30].place,
@@ -774,7 +752,6 @@ static void test_joined__kept_in_vain__counted(void **state)
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 16);
     w.transport->spare_bytes = &spare;
     fake_set_script(w.fake, fail_bad, &fault);
@@ -789,7 +766,7 @@ static void test_joined__kept_in_vain__counted(void **state)
     assert_int_equal(spare, others - cut);
 }
 
-static void test_joined__data_says_stop__ends(void **state)
+UNIT_TEST(test_joined__data_says_stop__ends)
 {
     struct world w;
     struct job job = {.transfer = {.url = w.url,
@@ -801,7 +778,6 @@ static void test_joined__data_says_stop__ends(void **state)
                       .version = {.size = size},
                       .stop_at = 100000};
 
-    (void)state;
     world_open(&w, 8);
     assert_int_equal(transport_start(w.transport, &job.transfer), 0);
     check_end(&job, TRANSFER_STOPPED);
@@ -809,13 +785,12 @@ static void test_joined__data_says_stop__ends(void **state)
     world_close(&w);
 }
 
-static void test_joined__paused__asks_for_nothing_more(void **state)
+UNIT_TEST(test_joined__paused__asks_for_nothing_more)
 {
     unsigned started;
     struct world w;
     struct job job;
 
-    (void)state;
     world_open(&w, 8);
     fake_set_script(w.fake, stall_all, NULL);
     job_start(&job, &w, 0, size);
@@ -951,7 +926,7 @@ static void fail_each(const char *folder, uint32_t block, enum transfer_end end,
     }
 }
 
-static void test_stage__request_n_fails__every_byte_right_and_once(void **state)
+UNIT_TEST_WITH(test_stage__request_n_fails__every_byte_right_and_once, temp_setup, temp_teardown)
 {
     char folder[PATH_MAX];
 
@@ -961,7 +936,8 @@ static void test_stage__request_n_fails__every_byte_right_and_once(void **state)
     fail_each(folder, 65536, TRANSFER_AGAIN, 1000);
 }
 
-static void test_stage__request_n_finds_a_change__only_its_member_is_stale(void **state)
+UNIT_TEST_WITH(test_stage__request_n_finds_a_change__only_its_member_is_stale, temp_setup,
+               temp_teardown)
 {
     char folder[PATH_MAX];
     bool clean = false;
@@ -1021,7 +997,7 @@ static void *read_randomly(void *arg)
     return NULL;
 }
 
-static void test_stage__many_readers_and_failures__bytes_are_right(void **state)
+UNIT_TEST_WITH(test_stage__many_readers_and_failures__bytes_are_right, temp_setup, temp_teardown)
 {
     struct reader reader[4];
     pthread_t thread[4];
@@ -1039,7 +1015,7 @@ static void test_stage__many_readers_and_failures__bytes_are_right(void **state)
     staged_close(&s);
 }
 
-static int group_setup(void **state)
+int unit_setup(void **state)
 {
     (void)state;
     lock_init(&lock);
@@ -1048,50 +1024,10 @@ static int group_setup(void **state)
     return 0;
 }
 
-static int group_teardown(void **state)
+int unit_teardown(void **state)
 {
     (void)state;
     members_release(&members);
     free(content);
     return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined__any_range__bytes_in_order),
-        cmocka_unit_test(test_joined__outside__einval),
-        cmocka_unit_test(test_joined__other_file__passes_through),
-        cmocka_unit_test(test_joined__many_members__half_of_all_at_once),
-        cmocka_unit_test(test_joined__first_comes_last__window_in_order),
-        cmocka_unit_test(test_joined__member_fails__only_it_is_asked_again),
-        cmocka_unit_test(test_joined__tries_cut_kept_members__no_byte_twice),
-        cmocka_unit_test(test_joined__half_is_kept_and_cut__right_bytes),
-        cmocka_unit_test(test_joined__member_changed__stale_and_not_asked_again),
-        cmocka_unit_test(test_joined__member_changes_within__its_rest_is_stale),
-        cmocka_unit_test(test_joined__other_sha256__its_bytes_are_bad),
-        cmocka_unit_test(test_joined__one_refused__the_others_come),
-        cmocka_unit_test(test_joined__refused_and_no_other_comes__asked_again_later),
-        cmocka_unit_test(test_joined__all_refused__none_is_stale),
-        cmocka_unit_test(test_joined__no_ranges__whole_members),
-        cmocka_unit_test(test_joined__crowded_and_refused__fewer_at_once),
-        cmocka_unit_test(test_joined__stopped__small_pieces_go_on),
-        cmocka_unit_test(test_joined__stopped__next_in_the_middle_waits),
-        cmocka_unit_test(test_joined__stopped__piece_fails__asked_for_anew),
-        cmocka_unit_test(test_joined__stopped_and_nothing_comes__ends_at_once),
-        cmocka_unit_test(test_joined__stopped_at_once__ends_once),
-        cmocka_unit_test(test_joined__stopped_in_a_large_member__ends_at_once),
-        cmocka_unit_test(test_joined__kept_in_vain__counted),
-        cmocka_unit_test(test_joined__data_says_stop__ends),
-        cmocka_unit_test(test_joined__paused__asks_for_nothing_more),
-        cmocka_unit_test_setup_teardown(test_stage__request_n_fails__every_byte_right_and_once,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_stage__request_n_finds_a_change__only_its_member_is_stale, temp_setup,
-            temp_teardown),
-        cmocka_unit_test_setup_teardown(test_stage__many_readers_and_failures__bytes_are_right,
-                                        temp_setup, temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -40,7 +40,7 @@ static size_t check(const struct remote_version *version, uint64_t *ret)
 
 #define MD5 "0123456789abcdef0123456789abcdef"
 
-static void test_version__common_servers__no_text(void **state)
+UNIT_TEST(test_version__common_servers__no_text)
 {
     static const struct remote_version all[] = {
         {.size = 7, .mtime = {.tv_sec = 1700000000}, .etag = "\"" MD5 "\""},
@@ -51,12 +51,11 @@ static void test_version__common_servers__no_text(void **state)
         {.size = 0, .mtime = {.tv_sec = (INT64_C(1) << 40) - 1}, .whole_only = true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         assert_int_equal(check(&all[i], NULL), 0);
 }
 
-static void test_version__others__as_text(void **state)
+UNIT_TEST(test_version__others__as_text)
 {
     static const struct remote_version all[] = {
         {.size = 7, .mtime = {.tv_sec = 1}, .etag = "W/\"" MD5 "\""},
@@ -73,12 +72,11 @@ static void test_version__others__as_text(void **state)
         {.size = 7, .mtime = {.tv_sec = INT64_C(1) << 40}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         assert_true(check(&all[i], NULL) > 0);
 }
 
-static void test_version__two_versions__two_hashes(void **state)
+UNIT_TEST(test_version__two_versions__two_hashes)
 {
     static const struct remote_version all[] = {
         {.size = 7, .mtime = {.tv_sec = 5}, .etag = "\"" MD5 "\""},
@@ -92,7 +90,6 @@ static void test_version__two_versions__two_hashes(void **state)
     uint64_t hash[7][2], later[2];
     struct remote_version moved = all[0];
 
-    (void)state;
     for (size_t i = 0; i < 7; i++) {
         check(&all[i], hash[i]);
         for (size_t k = 0; k < i; k++)
@@ -104,7 +101,7 @@ static void test_version__two_versions__two_hashes(void **state)
 }
 
 /* An ETag that may be made of less than the bytes and the time needs the time with it. */
-static void test_version__needs_time(void **state)
+UNIT_TEST(test_version__needs_time)
 {
     static const struct {
         const char *etag;
@@ -121,7 +118,6 @@ static void test_version__needs_time(void **state)
         {"\"6553f101-64\"", 1700000000, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct remote_version version = {.size = 100, .mtime.tv_sec = cases[i].seconds};
 
@@ -131,7 +127,7 @@ static void test_version__needs_time(void **state)
     }
 }
 
-static void test_version__text_is_anything__unknown(void **state)
+UNIT_TEST(test_version__text_is_anything__unknown)
 {
     static const char *const texts[] = {"",
                                         "1",
@@ -145,7 +141,6 @@ static void test_version__text_is_anything__unknown(void **state)
     struct remote_version version;
     char text[400];
 
-    (void)state;
     make(&m, 1);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(members_set_more(&m, 0, 0, texts[i]), 0);
@@ -160,17 +155,4 @@ static void test_version__text_is_anything__unknown(void **state)
     }
     assert_int_equal(members_set_more(&m, 0, UINT64_C(1) << 60, NULL), 0);
     assert_false(joined_version_get(&m, 0, &version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version__common_servers__no_text),
-        cmocka_unit_test(test_version__others__as_text),
-        cmocka_unit_test(test_version__two_versions__two_hashes),
-        cmocka_unit_test(test_version__needs_time),
-        cmocka_unit_test(test_version__text_is_anything__unknown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

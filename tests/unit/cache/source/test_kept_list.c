@@ -58,7 +58,7 @@ static void save(const struct world *w, const char *const *folders, const char *
     kept_list_save(&w->source, &pages);
 }
 
-static void test_kept_list__saved__the_same_again_until_forgotten(void **state)
+UNIT_TEST_WITH(test_kept_list__saved__the_same_again_until_forgotten, temp_setup, temp_teardown)
 {
     AUTO_KNOWN struct known pages = {0};
     struct remote_version version;
@@ -95,7 +95,7 @@ static void test_kept_list__saved__the_same_again_until_forgotten(void **state)
 
 /* Names that lead out of SOURCE, folders without the one above, an order in which nothing is found.
  */
-static void test_kept_list__wrong_tables__refused(void **state)
+UNIT_TEST_WITH(test_kept_list__wrong_tables__refused, temp_setup, temp_teardown)
 {
     static const struct {
         const char *folders[5], *names[4];
@@ -133,7 +133,7 @@ static void test_kept_list__wrong_tables__refused(void **state)
 
 /* Any 8 bytes changed, with a right checksum or without, and any end: no harm; without one nothing
  * is taken. */
-static void test_kept_list__damaged__no_harm(void **state)
+UNIT_TEST_WITH(test_kept_list__damaged__no_harm, temp_setup, temp_teardown)
 {
     AUTO_KNOWN struct known good = {0};
     struct world w;
@@ -173,18 +173,4 @@ static void test_kept_list__damaged__no_harm(void **state)
             joined_version_get(&pages.files, i, &version);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kept_list__saved__the_same_again_until_forgotten,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_kept_list__wrong_tables__refused, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_kept_list__damaged__no_harm, temp_setup,
-                                        temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,12 +55,11 @@ static const char *const some[] = {"b/x", "a",       "b/a/x", "b-a/x", "a",
 static const char *const none[] = {"",      "b",     "b/",    "x",    "a/a", "b/a/",
                                    "b/a/y", "z/y/x", "z/y/w", "b/xx", "b/"};
 
-static void test_known__twice_and_unsorted__each_found(void **state)
+UNIT_TEST(test_known__twice_and_unsorted__each_found)
 {
     AUTO(world_release) struct world w;
     AUTO_SOURCE_LIST struct source_list list = {0};
 
-    (void)state;
     world_init(&w, some);
     assert_int_equal(w.source.known.files.n, 6);
     for (const char *const *path = some; *path; path++)
@@ -71,12 +70,11 @@ static void test_known__twice_and_unsorted__each_found(void **state)
     assert_int_equal(list.n, 6);
 }
 
-static void test_known__failed__found_with_the_error(void **state)
+UNIT_TEST(test_known__failed__found_with_the_error)
 {
     AUTO(world_release) struct world w;
     AUTO_SOURCE_ENTRY struct source_entry entry = {0};
 
-    (void)state;
     world_init(&w, (const char *const[]){NULL});
     assert_int_equal(known_add_failed(&w.source.known, "a/b", "gone", -ENOENT), 0);
     assert_int_equal(known_add_failed(&w.source.known, "a/b", "gone", -ENOENT), 0);
@@ -87,7 +85,7 @@ static void test_known__failed__found_with_the_error(void **state)
     assert_int_equal(entry.failure, -ENOENT);
 }
 
-static void test_known__taken_by_a_collection__found_there(void **state)
+UNIT_TEST(test_known__taken_by_a_collection__found_there)
 {
     AUTO(world_release) struct world w;
     AUTO_MEMBERS struct members part = {0};
@@ -95,7 +93,6 @@ static void test_known__taken_by_a_collection__found_there(void **state)
     const uint32_t picked[] = {4, 1, 2}; /* in an order of its own */
     AUTO_SOURCE_ENTRY struct source_entry entry = {0};
 
-    (void)state;
     world_init(&w, some);
     memset(want, 7, sizeof(want));
     assert_int_equal(known_set_sha256(&w.source.known, 5, want), 0);
@@ -122,7 +119,7 @@ static void test_known__taken_by_a_collection__found_there(void **state)
     assert_int_equal(entry.sha256[0], 9);
 }
 
-static void test_known__files_of_s3__40_bytes_and_the_name(void **state)
+UNIT_TEST(test_known__files_of_s3__40_bytes_and_the_name)
 {
     struct remote_version version = {.size = 100, .mtime = {.tv_sec = 1700000000}};
     AUTO(world_release) struct world w;
@@ -130,7 +127,6 @@ static void test_known__files_of_s3__40_bytes_and_the_name(void **state)
     size_t names = 0;
     char path[64];
 
-    (void)state;
     world_init(&w, (const char *const[]){NULL});
     for (unsigned i = 0; i < 10000; i++) {
         names += (size_t)snprintf(path, sizeof(path), "%05u.jpg", i) + 1;
@@ -141,13 +137,12 @@ static void test_known__files_of_s3__40_bytes_and_the_name(void **state)
     assert_int_equal(known->files.names_len, names + 1); /* and the folder's */
 }
 
-static void test_known__folders_in_any_order__each_once_with_those_on_the_way(void **state)
+UNIT_TEST(test_known__folders_in_any_order__each_once_with_those_on_the_way)
 {
     const char *const paths[] = {"a/b/c/1", "x/1", "a/b/2", "a/bb/1", "a/b/c/0", NULL};
     const char *const folders[] = {"", "a", "a/b", "a/b/c", "a/bb", "empty", "empty/below", "x"};
     AUTO_KNOWN struct known known = {0};
 
-    (void)state;
     for (size_t i = 0; paths[i]; i++)
         assert_int_equal(known_add(&known, paths[i], &one), 0);
     for (size_t i = 0; i < 2; i++)
@@ -159,17 +154,4 @@ static void test_known__folders_in_any_order__each_once_with_those_on_the_way(vo
         assert_string_equal(members_folder(&known.files, i), folders[i]);
     assert_string_equal(members_name(&known.files, 1), "0");
     assert_string_equal(members_folder_of(&known.files, 1), "a/b/c");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known__twice_and_unsorted__each_found),
-        cmocka_unit_test(test_known__failed__found_with_the_error),
-        cmocka_unit_test(test_known__taken_by_a_collection__found_there),
-        cmocka_unit_test(test_known__files_of_s3__40_bytes_and_the_name),
-        cmocka_unit_test(test_known__folders_in_any_order__each_once_with_those_on_the_way),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

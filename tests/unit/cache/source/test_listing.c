@@ -84,7 +84,7 @@ static bool find_kept(const struct world *w, char ret[static PATH_MAX])
     return found;
 }
 
-static void test_listing__folders_and_files__sorted_with_versions(void **state)
+UNIT_TEST_WITH(test_listing__folders_and_files__sorted_with_versions, temp_setup, temp_teardown)
 {
     AUTO_KNOWN struct known listing = {0};
     AUTO_WORLD struct world w = {0};
@@ -115,7 +115,7 @@ static void test_listing__folders_and_files__sorted_with_versions(void **state)
 }
 
 /* What shows that a listing was kept: a file that was changed in place since has its old size. */
-static void test_listing__nothing_changed__kept(void **state)
+UNIT_TEST_WITH(test_listing__nothing_changed__kept, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
 
@@ -140,7 +140,7 @@ static void test_listing__nothing_changed__kept(void **state)
     }
 }
 
-static void test_listing__file_added_or_removed__made_anew(void **state)
+UNIT_TEST_WITH(test_listing__file_added_or_removed__made_anew, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     char path[PATH_MAX];
@@ -160,7 +160,7 @@ static void test_listing__file_added_or_removed__made_anew(void **state)
     }
 }
 
-static void test_listing__just_changed_few_or_unreadable__not_kept(void **state)
+UNIT_TEST_WITH(test_listing__just_changed_few_or_unreadable__not_kept, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     char path[PATH_MAX];
@@ -188,7 +188,7 @@ static void test_listing__just_changed_few_or_unreadable__not_kept(void **state)
 }
 
 /* Any byte of a kept listing changed, or the end cut off: it is made again. */
-static void test_listing__damaged__made_anew(void **state)
+UNIT_TEST_WITH(test_listing__damaged__made_anew, temp_setup, temp_teardown)
 {
     AUTO_WORLD struct world w = {0};
     AUTO_FREE char *first = NULL;
@@ -222,19 +222,4 @@ static void test_listing__damaged__made_anew(void **state)
             assert_int_equal(ftruncate(fd, 100), 0);
         close(fd);
     }
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_listing__folders_and_files__sorted_with_versions),
-        IN_TEMP(test_listing__nothing_changed__kept),
-        IN_TEMP(test_listing__file_added_or_removed__made_anew),
-        IN_TEMP(test_listing__just_changed_few_or_unreadable__not_kept),
-        IN_TEMP(test_listing__damaged__made_anew),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

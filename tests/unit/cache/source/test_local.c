@@ -44,7 +44,7 @@ static void check_read(const struct blob *blob, const char *want)
     assert_memory_equal(buf, want, strlen(want));
 }
 
-static void test_local__untouched__bytes(void **state)
+UNIT_TEST_WITH(test_local__untouched__bytes, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -58,7 +58,7 @@ static void test_local__untouched__bytes(void **state)
     assert_int_equal(blob_pread(READ_WAITS, blob, buf, 1, 5), -EINVAL);
 }
 
-static void test_local__truncated__estale(void **state)
+UNIT_TEST_WITH(test_local__truncated__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -72,7 +72,7 @@ static void test_local__truncated__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_local__grown__estale(void **state)
+UNIT_TEST_WITH(test_local__grown__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -85,7 +85,7 @@ static void test_local__grown__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_local__rewritten_in_place__estale(void **state)
+UNIT_TEST_WITH(test_local__rewritten_in_place__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -100,7 +100,7 @@ static void test_local__rewritten_in_place__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_local__rewritten_in_the_same_second__estale(void **state)
+UNIT_TEST_WITH(test_local__rewritten_in_the_same_second__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -115,7 +115,7 @@ static void test_local__rewritten_in_the_same_second__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_local__unlinked__estale(void **state)
+UNIT_TEST_WITH(test_local__unlinked__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -128,7 +128,7 @@ static void test_local__unlinked__estale(void **state)
     assert_int_equal(blob_check(blob), -ESTALE);
 }
 
-static void test_local__replaced__estale(void **state)
+UNIT_TEST_WITH(test_local__replaced__estale, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -147,7 +147,7 @@ static void test_local__replaced__estale(void **state)
     check_read(blob, "hello"); /* never the other's bytes */
 }
 
-static void test_local__two_versions__two_identities(void **state)
+UNIT_TEST_WITH(test_local__two_versions__two_identities, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     struct blob *blob;
@@ -190,7 +190,7 @@ static void replace_unseen(const char *path, const char *bytes)
     assert_int_equal(after.st_ino, before.st_ino);
 }
 
-static void test_local__replaced_with_its_old_time__changed(void **state)
+UNIT_TEST_WITH(test_local__replaced_with_its_old_time__changed, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_FREE char *before = NULL, *after = NULL;
@@ -210,7 +210,7 @@ static void test_local__replaced_with_its_old_time__changed(void **state)
     assert_string_not_equal(before, after);
 }
 
-static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
+UNIT_TEST_WITH(test_local_blob_new__shorter__the_rest_is_hidden, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL;
@@ -225,14 +225,13 @@ static void test_local_blob_new__shorter__the_rest_is_hidden(void **state)
 }
 
 /* On a disk: a file system in memory cannot say. */
-static void test_memory__a_file__says_what_is_in_it(void **state)
+UNIT_TEST_WITH(test_memory__a_file__says_what_is_in_it, temp_setup, temp_teardown)
 {
     char folder[] = "/tmp/epochfs-test-XXXXXX";
     AUTO_BLOB struct blob *blob = NULL;
     char path[PATH_MAX];
     int r;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     temp_write(folder, "f", "hello", 5);
     temp_path(folder, "f", path);
@@ -257,7 +256,7 @@ static void test_memory__a_file__says_what_is_in_it(void **state)
     temp_remove(folder);
 }
 
-static void test_open_file__whole_file_alone(void **state)
+UNIT_TEST_WITH(test_open_file__whole_file_alone, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_BLOB struct blob *blob = NULL, *shorter = NULL;
@@ -283,7 +282,7 @@ static void test_open_file__whole_file_alone(void **state)
     assert_diag_has(&d, "f: the file was changed");
 }
 
-static void test_source_list__tree__sorted_without_hidden(void **state)
+UNIT_TEST_WITH(test_source_list__tree__sorted_without_hidden, temp_setup, temp_teardown)
 {
     static const struct {
         const char *folder, *name;
@@ -345,7 +344,7 @@ static void check_listed(const struct source *source, const char *name, const ch
         fail_msg("%s: expected '%s', got '%s'", name, error, d.text);
 }
 
-static void test_source__links__stay_in_source(void **state)
+UNIT_TEST_WITH(test_source__links__stay_in_source, temp_setup, temp_teardown)
 {
     static const char *const out[] = {"a/outside", "passwd", "up", "etc", "a/far"};
     const char *folder = *state;
@@ -389,7 +388,7 @@ static void test_source__links__stay_in_source(void **state)
 }
 
 /* A link replaces a file, or a folder, between the listing and the open. */
-static void test_source__link_after_the_look__stays_in_source(void **state)
+UNIT_TEST_WITH(test_source__link_after_the_look__stays_in_source, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_SOURCE struct source *source = NULL;
@@ -422,7 +421,7 @@ static void test_source__link_after_the_look__stays_in_source(void **state)
     }
 }
 
-static void test_source_list__too_deep__named(void **state)
+UNIT_TEST_WITH(test_source_list__too_deep__named, temp_setup, temp_teardown)
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO_SOURCE_LIST struct source_list list = {0};
@@ -439,7 +438,7 @@ static void test_source_list__too_deep__named(void **state)
     assert_non_null(strstr(list.entry[1].error, "/d/d: expected at most 100 folders"));
 }
 
-static void test_source_list__annex_link__says_what_to_do(void **state)
+UNIT_TEST_WITH(test_source_list__annex_link__says_what_to_do, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_SOURCE struct source *source = NULL;
@@ -457,7 +456,7 @@ static void test_source_list__annex_link__says_what_to_do(void **state)
     assert_non_null(strstr(list.entry[1].error, "nowhere"));
 }
 
-static void test_source_open__one_file__its_folder_and_name(void **state)
+UNIT_TEST_WITH(test_source_open__one_file__its_folder_and_name, temp_setup, temp_teardown)
 {
     const char *folder = *state;
     AUTO_SOURCE struct source *source = NULL;
@@ -474,43 +473,13 @@ static void test_source_open__one_file__its_folder_and_name(void **state)
     assert_string_equal(list.entry[0].name, "f");
 }
 
-static void test_source_open__nothing_there__message(void **state)
+UNIT_TEST_WITH(test_source_open__nothing_there__message, temp_setup, temp_teardown)
 {
     struct source *source = NULL;
     struct diag d = DIAG_INIT, e = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(open_source("/no/such/path", &source, &d), -ENOENT);
     assert_diag_has(&d, "/no/such/path");
     assert_int_equal(open_source("gopher://x", &source, &e), -EPROTONOSUPPORT);
     assert_diag_has(&e, "gopher://x");
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_local__untouched__bytes),
-        IN_TEMP(test_local__truncated__estale),
-        IN_TEMP(test_local__grown__estale),
-        IN_TEMP(test_local__rewritten_in_place__estale),
-        IN_TEMP(test_local__rewritten_in_the_same_second__estale),
-        IN_TEMP(test_local__unlinked__estale),
-        IN_TEMP(test_local__replaced__estale),
-        IN_TEMP(test_local__two_versions__two_identities),
-        IN_TEMP(test_local__replaced_with_its_old_time__changed),
-        IN_TEMP(test_local_blob_new__shorter__the_rest_is_hidden),
-        IN_TEMP(test_memory__a_file__says_what_is_in_it),
-        IN_TEMP(test_open_file__whole_file_alone),
-        IN_TEMP(test_source_list__tree__sorted_without_hidden),
-        IN_TEMP(test_source__links__stay_in_source),
-        IN_TEMP(test_source__link_after_the_look__stays_in_source),
-        IN_TEMP(test_source_list__too_deep__named),
-        IN_TEMP(test_source_list__annex_link__says_what_to_do),
-        IN_TEMP(test_source_open__one_file__its_folder_and_name),
-        IN_TEMP(test_source_open__nothing_there__message),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static int open_shelf(const char *spec, struct source **ret, struct diag *d)
     return source_open(spec, &options, ret, d);
 }
 
-static void test_new_remote__files_versions_and_help(void **state)
+UNIT_TEST(test_new_remote__files_versions_and_help)
 {
     static const struct fake_answer site[] = {
         {"http://h/d/shelf.json",
@@ -32,7 +32,6 @@ static void test_new_remote__files_versions_and_help(void **state)
     AUTO_SOURCE_ENTRY struct source_entry entry = {0};
     AUTO_TEXT struct text kinds = {0};
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_shelf("shelf://h/d", &source, NULL), 0);
     assert_string_equal(source->root, "shelf://h/d/");
@@ -50,7 +49,7 @@ static void test_new_remote__files_versions_and_help(void **state)
     assert_non_null(strstr(kinds.data, "shelf://HOST/FOLDER"));
 }
 
-static void test_new_remote__faults__messages(void **state)
+UNIT_TEST(test_new_remote__faults__messages)
 {
     static const struct {
         const char *body, *message;
@@ -59,7 +58,6 @@ static void test_new_remote__faults__messages(void **state)
                  {"[{\"path\": \"a\", \"size\": -1}]", "expected files with path, size and etag"},
                  {"[", "shelf.json: no JSON at line 1"}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct fake_answer site[] = {{"http://h/d/shelf.json", NULL, 0, cases[i].body, {0}}};
         AUTO_SOURCE struct source *source = NULL;
@@ -69,14 +67,4 @@ static void test_new_remote__faults__messages(void **state)
         assert_int_equal(open_shelf("shelf://h/d/", &source, &d), -EBADMSG);
         assert_diag_has(&d, cases[i].message);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new_remote__files_versions_and_help),
-        cmocka_unit_test(test_new_remote__faults__messages),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,7 +173,7 @@ static void write_content(const char *folder, char ret_path[static PATH_MAX])
 
 /* ---- bytes ---- */
 
-static void test_path__ranges__bytes_of_the_file(void **state)
+UNIT_TEST_WITH(test_path__ranges__bytes_of_the_file, temp_setup, temp_teardown)
 {
     static const uint64_t ranges[][2] = {{0, SIZE},          {0, 1},         {SIZE - 1, 1},
                                          {0, PIECE},         {PIECE, PIECE}, {PIECE - 1, PIECE + 2},
@@ -191,7 +191,7 @@ static void test_path__ranges__bytes_of_the_file(void **state)
     }
 }
 
-static void test_path__many_at_once__all_done_few_threads(void **state)
+UNIT_TEST_WITH(test_path__many_at_once__all_done_few_threads, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(3);
     struct job *job = calloc(200, sizeof(*job));
@@ -223,7 +223,7 @@ static void check_changed(struct job *job, struct transport *transport, size_t m
     assert_true(job->got <= most);
 }
 
-static void test_path__another_version__changed(void **state)
+UNIT_TEST_WITH(test_path__another_version__changed, temp_setup, temp_teardown)
 {
     struct stat st;
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
@@ -261,7 +261,7 @@ static bool cut_file(struct job *job)
     return true;
 }
 
-static void test_path__changes_meanwhile__changed(void **state)
+UNIT_TEST_WITH(test_path__changes_meanwhile__changed, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     char path[PATH_MAX];
@@ -277,14 +277,13 @@ static void test_path__changes_meanwhile__changed(void **state)
 }
 
 /* Reading byte 0 of that file fails. */
-static void test_path__read_error__again(void **state)
+UNIT_TEST_WITH(test_path__read_error__again, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     AUTO_JOB struct job job;
 
     char path[40];
 
-    (void)state;
     snprintf(path, sizeof(path), "/proc/%ld/mem", (long)getpid());
     job_init(&job, path, 0, 100);
     job_start(&job, transport);
@@ -293,7 +292,7 @@ static void test_path__read_error__again(void **state)
 }
 
 /* The path was free of links when it was resolved; a link has been put on it since. */
-static void test_path__link__changed(void **state)
+UNIT_TEST_WITH(test_path__link__changed, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     char path[PATH_MAX], link[PATH_MAX];
@@ -307,7 +306,7 @@ static void test_path__link__changed(void **state)
     check_changed(&job, transport, 0);
 }
 
-static void test_path__not_allowed__refused(void **state)
+UNIT_TEST_WITH(test_path__not_allowed__refused, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     AUTO_JOB struct job job;
@@ -346,7 +345,7 @@ static bool stop_other(struct job *job)
     return true;
 }
 
-static void test_path__stopped__stopped(void **state)
+UNIT_TEST_WITH(test_path__stopped__stopped, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     AUTO_JOB struct job by_data, by_call, first, second, third;
@@ -388,7 +387,7 @@ static void start_other(struct job *job)
     job_start(job->other, job->transport);
 }
 
-static void test_path__started_at_an_end__done(void **state)
+UNIT_TEST_WITH(test_path__started_at_an_end__done, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     AUTO_JOB struct job first, second;
@@ -413,7 +412,7 @@ static void wait_gone(pid_t thread)
     assert_int_equal(errno, ESRCH);
 }
 
-static void test_path__rest__no_threads_and_again(void **state)
+UNIT_TEST_WITH(test_path__rest__no_threads_and_again, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(1);
     char path[PATH_MAX];
@@ -431,7 +430,7 @@ static void test_path__rest__no_threads_and_again(void **state)
     }
 }
 
-static void test_path__fork_at_rest__child_goes_on(void **state)
+UNIT_TEST_WITH(test_path__fork_at_rest__child_goes_on, temp_setup, temp_teardown)
 {
     AUTO_TRANSPORT struct transport *transport = transport_of(2);
     AUTO_JOB struct job job, in_child;
@@ -455,25 +454,10 @@ static void test_path__fork_at_rest__child_goes_on(void **state)
     assert_int_equal(status, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
-
-int main(void)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_path__ranges__bytes_of_the_file),
-        TEST(test_path__many_at_once__all_done_few_threads),
-        TEST(test_path__another_version__changed),
-        TEST(test_path__changes_meanwhile__changed),
-        TEST(test_path__read_error__again),
-        TEST(test_path__link__changed),
-        TEST(test_path__not_allowed__refused),
-        TEST(test_path__stopped__stopped),
-        TEST(test_path__started_at_an_end__done),
-        TEST(test_path__rest__no_threads_and_again),
-        TEST(test_path__fork_at_rest__child_goes_on),
-    };
-
+    (void)state;
     lock_init(&lock);
     pthread_cond_init(&ended, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

@@ -79,14 +79,13 @@ static const struct fake_answer index_site[] = {
     {"http://h/d/sub/y", NULL, 0, NULL, {.size = 5}},
 };
 
-static void test_http__index_pages__all_files(void **state)
+UNIT_TEST(test_http__index_pages__all_files)
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO_SOURCE_LIST struct source_list list = {0};
     AUTO_BLOB struct blob *blob = NULL;
     AUTO_FREE char *name = NULL;
 
-    (void)state;
     fake_http_set(index_site, ARRAY_LEN(index_site));
     assert_int_equal(open_source("http://h/d/", NULL, &source, NULL), 0);
     check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
@@ -102,17 +101,16 @@ static void test_http__index_pages__all_files(void **state)
     assert_false(fake_staged_of(blob)->has_sha256);
 }
 
-static void test_http__folder_without_slash__index_pages(void **state)
+UNIT_TEST(test_http__folder_without_slash__index_pages)
 {
     AUTO_SOURCE struct source *source = NULL;
 
-    (void)state;
     fake_http_set(index_site, ARRAY_LEN(index_site));
     assert_int_equal(open_source("http://h/d", NULL, &source, NULL), 0);
     check_files(source, no_sides, "b c|dark!|gone!|x|sub/y");
 }
 
-static void test_http__page_redirected__its_links_and_files_there(void **state)
+UNIT_TEST(test_http__page_redirected__its_links_and_files_there)
 {
     static const struct fake_answer site[] = {
         {"http://h/d/",
@@ -135,7 +133,6 @@ static void test_http__page_redirected__its_links_and_files_there(void **state)
     AUTO_BLOB struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     fake_http.heard = heard;
     fake_http.n_heard = 1;
@@ -152,7 +149,7 @@ static void test_http__page_redirected__its_links_and_files_there(void **state)
     assert_diag_has(&d, "index page whose 1 links lead elsewhere");
 }
 
-static void test_http__sums__are_the_list(void **state)
+UNIT_TEST(test_http__sums__are_the_list)
 {
     static const struct fake_answer site[] = {
         {"http://h/SHA256SUMS",
@@ -166,7 +163,6 @@ static void test_http__sums__are_the_list(void **state)
     };
     AUTO_SOURCE struct source *source = NULL;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h", NULL, &source, NULL), 0);
     check_files(source, no_sides, "x*|sub/y z*");
@@ -174,7 +170,7 @@ static void test_http__sums__are_the_list(void **state)
                                              "no line of sha256sum (1)\n");
 }
 
-static void test_http__files_given__those(void **state)
+UNIT_TEST(test_http__files_given__those)
 {
     static const struct fake_answer site[] = {
         {"http://h/d/SHA256SUMS", NULL, 0, SUM_A "  b/c\n" SUM_A "  other\n", {0}},
@@ -185,7 +181,6 @@ static void test_http__files_given__those(void **state)
     struct source *wrong = NULL;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h/d", "b/c;a;;missing", &source, NULL), 0);
     check_files(source, no_sides, "a|missing!|b/c*");
@@ -193,7 +188,7 @@ static void test_http__files_given__those(void **state)
     assert_diag_has(&d, "files=../b");
 }
 
-static void test_http__one_file__its_sides(void **state)
+UNIT_TEST(test_http__one_file__its_sides)
 {
     static const struct fake_answer site[] = {
         {"http://h/d/t%20x.gz", NULL, 0, NULL, {.size = 9, .etag = "\"e\""}},
@@ -202,7 +197,6 @@ static void test_http__one_file__its_sides(void **state)
     AUTO_SOURCE struct source *source = NULL;
     AUTO_FREE char *name = NULL;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h/d/t x.gz", NULL, &source, NULL), 0);
     assert_int_equal(fake_http.requests, 1); /* SHA256SUMS; an ETag says that it is a file */
@@ -213,7 +207,7 @@ static void test_http__one_file__its_sides(void **state)
     assert_string_equal(name, "http://h/d/t x.gz");
 }
 
-static void test_http__query__sent_and_not_shown(void **state)
+UNIT_TEST(test_http__query__sent_and_not_shown)
 {
     static const struct fake_answer site[] = {
         {"http://h/d/x?Signature=HUSH", NULL, 0, NULL, {.size = 9}}};
@@ -224,7 +218,6 @@ static void test_http__query__sent_and_not_shown(void **state)
     struct source *wrong = NULL;
     struct diag d = DIAG_INIT, e = DIAG_INIT;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     assert_int_equal(open_source("http://h/d/x?Signature=HUSH", NULL, &source, NULL), 0);
     assert_int_equal(source_list(source, (const char *const[]){".w", NULL}, &list, NULL), 0);
@@ -243,13 +236,12 @@ static void test_http__query__sent_and_not_shown(void **state)
     assert_null(strstr(e.text, "HUSH"));
 }
 
-static void test_http__credentials_in_url__refused_and_not_shown(void **state)
+UNIT_TEST(test_http__credentials_in_url__refused_and_not_shown)
 {
     static const char *const urls[] = {"http://user:HUSH@host/d/", "https://HUSH@host",
                                        "http://user:HU/SH@host/d/", "http://user:HUSH?@host/",
                                        "http://user:HU#SH@host/"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct source *source = NULL;
         struct diag d = DIAG_INIT;
@@ -264,7 +256,7 @@ static void test_http__credentials_in_url__refused_and_not_shown(void **state)
     assert_int_equal(open_source("http://h/a\nb", NULL, &(struct source *){NULL}, NULL), -EINVAL);
 }
 
-static void test_http__no_listing__says_what_to_do(void **state)
+UNIT_TEST(test_http__no_listing__says_what_to_do)
 {
     static const struct fake_answer site[] = {{"http://h/", NULL, 0, "Welcome!", {0}},
                                               {"http://h/shut/", NULL, -EACCES, NULL, {0}},
@@ -283,7 +275,6 @@ static void test_http__no_listing__says_what_to_do(void **state)
     struct source *source = NULL;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct diag why = DIAG_INIT;
@@ -306,13 +297,12 @@ static void test_http__no_listing__says_what_to_do(void **state)
     assert_null(strstr(d.text, "files="));
 }
 
-static void test_http__folders_in_circles__ends(void **state)
+UNIT_TEST(test_http__folders_in_circles__ends)
 {
     struct fake_answer site[40];
     char url[40][128];
     AUTO_SOURCE struct source *source = NULL;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(site); i++) {
         snprintf(url[i], sizeof(url[i]), i ? "%.*sl/" : "http://h/",
                  i ? (int)strlen(url[i - 1]) : 0, i ? url[i - 1] : "");
@@ -381,7 +371,7 @@ static const struct fake_answer bucket[] = {
      {0}},
 };
 
-static void test_s3__prefix__its_objects(void **state)
+UNIT_TEST(test_s3__prefix__its_objects)
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO_SOURCE_LIST struct source_list list = {0};
@@ -389,7 +379,6 @@ static void test_s3__prefix__its_objects(void **state)
     AUTO_FREE char *name = NULL;
     char origin[64];
 
-    (void)state;
     fake_http_set(bucket, ARRAY_LEN(bucket));
     assert_int_equal(open_source("s3://b/p", NULL, &source, NULL), 0);
     check_files(source, no_sides, "SHA256SUMS|_._e!|_f!|a+b|d/c*");
@@ -405,12 +394,11 @@ static void test_s3__prefix__its_objects(void **state)
     assert_string_equal(origin, "anonymous");
 }
 
-static void test_s3__one_object__that_file(void **state)
+UNIT_TEST(test_s3__one_object__that_file)
 {
     AUTO_SOURCE struct source *source = NULL, *open = NULL;
     AUTO_FREE char *name = NULL;
 
-    (void)state;
     fake_http_set(bucket, ARRAY_LEN(bucket));
     assert_int_equal(open_source("s3://b/p/d/c", NULL, &source, NULL), 0);
     check_files(source, no_sides, "c");
@@ -432,9 +420,8 @@ static void check_s3_error(const char *spec, int want, const char *piece)
     assert_diag_has(&d, "s3://");
 }
 
-static void test_s3__errors__messages(void **state)
+UNIT_TEST(test_s3__errors__messages)
 {
-    (void)state;
     fake_http_set(bucket, ARRAY_LEN(bucket));
     check_s3_error("s3://no", -ENOENT, "expected a bucket of that name");
     check_s3_error("s3://shut/k", -EACCES, "s3:ListBucket");
@@ -446,7 +433,7 @@ static void test_s3__errors__messages(void **state)
 }
 
 /* A bucket of AWS is looked up again in the region that the server names. */
-static void test_s3__other_region__followed(void **state)
+UNIT_TEST(test_s3__other_region__followed)
 {
     static const struct fake_answer aws[] = {
         {"https://b.s3.us-east-1.amazonaws.com/?encoding-type=url&list-type=2&prefix=",
@@ -465,7 +452,6 @@ static void test_s3__other_region__followed(void **state)
     struct source_options options;
     struct cache_folder cache;
 
-    (void)state;
     unsetenv("AWS_ENDPOINT_URL");
     unsetenv("AWS_ENDPOINT_URL_S3");
     fake_http_set(aws, ARRAY_LEN(aws));
@@ -478,7 +464,7 @@ static void test_s3__other_region__followed(void **state)
     assert_non_null(strstr(source_note(source), "eu-west-3"));
 }
 
-static void test_s3__virtual_host__in_the_name(void **state)
+UNIT_TEST(test_s3__virtual_host__in_the_name)
 {
     static const struct fake_answer site[] = {
         {"http://b.s3:80/x/?encoding-type=url&list-type=2&prefix=",
@@ -490,7 +476,6 @@ static void test_s3__virtual_host__in_the_name(void **state)
     struct source_options options;
     struct cache_folder cache;
 
-    (void)state;
     fake_http_set(site, ARRAY_LEN(site));
     options_init(&options, &cache);
     options.endpoint = "http://s3:80/x/";
@@ -500,7 +485,7 @@ static void test_s3__virtual_host__in_the_name(void **state)
 }
 
 /* Google speaks the protocol of S3, at an endpoint of its own; a requester who pays signs. */
-static void test_gs__dialect_of_s3(void **state)
+UNIT_TEST(test_gs__dialect_of_s3)
 {
     static const struct fake_answer google[] = {
         {"https://storage.googleapis.com/b?encoding-type=url&list-type=2&prefix=p%2F",
@@ -521,7 +506,6 @@ static void test_gs__dialect_of_s3(void **state)
     struct cache_folder cache;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     setenv("AWS_ENDPOINT_URL", "http://other", 1);
     fake_http_set(google, ARRAY_LEN(google));
     options_init(&options, &cache);
@@ -545,13 +529,12 @@ static void test_gs__dialect_of_s3(void **state)
     unsetenv("AWS_ENDPOINT_URL");
 }
 
-static void test_s3__requester_pays__signed_header(void **state)
+UNIT_TEST(test_s3__requester_pays__signed_header)
 {
     AUTO_SOURCE struct source *source = NULL;
     struct source_options options;
     struct cache_folder cache;
 
-    (void)state;
     fake_http_set(bucket, ARRAY_LEN(bucket));
     options_init(&options, &cache);
     options.anonymous = false;
@@ -623,11 +606,10 @@ static void check_not_named(struct opening *o, const char *path, int want, const
     assert_diag_has(&d, piece);
 }
 
-static void test_remote_opener__relative_paths_and_urls__found(void **state)
+UNIT_TEST(test_remote_opener__relative_paths_and_urls__found)
 {
     AUTO(opening_release) struct opening o;
 
-    (void)state;
     opening_init(&o, false);
     check_named(&o, "data/train", "x.ark", 2);
     check_named(&o, "data", "x.ark", 3);
@@ -642,11 +624,10 @@ static void test_remote_opener__relative_paths_and_urls__found(void **state)
     check_named(&o, "data/train", "http://h/c/exp/a%20b.ark", 5);
 }
 
-static void test_remote_opener__elsewhere__refused(void **state)
+UNIT_TEST(test_remote_opener__elsewhere__refused)
 {
     AUTO(opening_release) struct opening o;
 
-    (void)state;
     opening_init(&o, false);
     check_not_named(&o, "/etc/passwd", -EACCES, "lies outside of SOURCE");
     check_not_named(&o, "/etc/passwd", -EACCES, "allow_outside");
@@ -660,12 +641,11 @@ static void test_remote_opener__elsewhere__refused(void **state)
     check_not_named(&o, "", -EINVAL, "expected a path");
 }
 
-static void test_remote_opener__allow_outside__files_of_this_machine(void **state)
+UNIT_TEST(test_remote_opener__allow_outside__files_of_this_machine)
 {
     AUTO(opening_release) struct opening o;
     AUTO_BLOB struct blob *blob = NULL;
 
-    (void)state;
     opening_init(&o, true);
     assert_int_equal(opener_file(&o.opener.opener, "", "/etc/passwd", &blob, NULL), 0);
     assert_null(fake_staged_of(blob));
@@ -693,12 +673,11 @@ static const struct fake_answer beside_page[] = {
     {"http://h/up.ark", NULL, 0, NULL, {.size = 8}},
 };
 
-static void test_remote_beside__listing__found(void **state)
+UNIT_TEST(test_remote_beside__listing__found)
 {
     AUTO(opening_release) struct opening o;
     size_t stats;
 
-    (void)state;
     opening_init_of(&o, beside_page, ARRAY_LEN(beside_page), "http://h/c/feats.scp", false);
     check_files(o.source, no_sides, "feats.scp");
     assert_int_equal(fake_http.requests, 1); /* SHA256SUMS: nothing was named yet */
@@ -723,7 +702,7 @@ static void test_remote_beside__listing__found(void **state)
     check_not_named(&o, "/etc/passwd", -EACCES, "outside of SOURCE");
 }
 
-static void test_remote_beside__no_listing__asked_for_once(void **state)
+UNIT_TEST(test_remote_beside__no_listing__asked_for_once)
 {
     static const struct fake_answer site[] = {
         {"http://h/c/feats.scp", NULL, 0, NULL, {.size = 1, .etag = "e"}},
@@ -736,7 +715,6 @@ static void test_remote_beside__no_listing__asked_for_once(void **state)
     AUTO(opening_release) struct opening o;
     size_t stats;
 
-    (void)state;
     opening_init_of(&o, site, ARRAY_LEN(site), "http://h/c/feats.scp", false);
     stats = fake_http.stats;
     check_named(&o, "", "s/a.ark", 2);
@@ -760,7 +738,7 @@ static void test_remote_beside__no_listing__asked_for_once(void **state)
 }
 
 /* A signature in the query is valid for one file only. */
-static void test_remote_beside__query__nothing_is_asked_for(void **state)
+UNIT_TEST(test_remote_beside__query__nothing_is_asked_for)
 {
     static const struct fake_answer site[] = {
         {"http://h/c/feats.scp?sig=1", NULL, 0, NULL, {.size = 1}},
@@ -768,13 +746,12 @@ static void test_remote_beside__query__nothing_is_asked_for(void **state)
     };
     AUTO(opening_release) struct opening o;
 
-    (void)state;
     opening_init_of(&o, site, ARRAY_LEN(site), "http://h/c/feats.scp?sig=1", false);
     check_not_named(&o, "a.ark", -ENOENT, "a.ark");
     assert_int_equal(fake_http.requests, 0);
 }
 
-static void test_remote_beside__s3__listing_or_asked_for(void **state)
+UNIT_TEST(test_remote_beside__s3__listing_or_asked_for)
 {
     static const struct fake_answer shut[] = {
         {"http://s3/open?encoding-type=url&list-type=2&prefix=p%2Fk%2F", NULL, -EACCES, NULL, {0}},
@@ -801,7 +778,6 @@ static void test_remote_beside__s3__listing_or_asked_for(void **state)
          {0}},
     };
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         AUTO(opening_release) struct opening o;
 
@@ -820,9 +796,8 @@ static void test_remote_beside__s3__listing_or_asked_for(void **state)
 }
 
 /* The n-th allocation fails while a file is looked up, for n = 1, 2, 3 ... */
-static void test_remote_beside__no_memory__enomem_and_then_found(void **state)
+UNIT_TEST(test_remote_beside__no_memory__enomem_and_then_found)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         bool is_done = false;
 
@@ -842,7 +817,7 @@ static void test_remote_beside__no_memory__enomem_and_then_found(void **state)
     }
 }
 
-static void test_local__stages_local__through_the_stage(void **state)
+UNIT_TEST(test_local__stages_local__through_the_stage)
 {
     AUTO_SOURCE struct source *source = NULL;
     AUTO_BLOB struct blob *blob = NULL;
@@ -850,7 +825,6 @@ static void test_local__stages_local__through_the_stage(void **state)
     struct source_options options;
     struct cache_folder cache;
 
-    (void)state;
     options_init(&options, &cache);
     options.stages_local = true;
     assert_int_equal(source_open("/etc/passwd", &options, &source, NULL), 0);
@@ -886,51 +860,15 @@ static void fail_each(const struct fake_answer *answer, size_t n, const char *sp
     assert_int_equal(r, 0);
 }
 
-static void test_remote__no_memory__enomem(void **state)
+UNIT_TEST(test_remote__no_memory__enomem)
 {
     static const struct fake_answer file[] = {
         {"http://h/f", NULL, 0, NULL, {.size = 1, .etag = "e"}}};
 
-    (void)state;
     fail_each(index_site, ARRAY_LEN(index_site), "http://h/d/", NULL);
     fail_each(tree, ARRAY_LEN(tree), "http://h/c/", NULL);
     fail_each(tree, ARRAY_LEN(tree), "http://h/c/", "x.ark;data/y");
     fail_each(file, ARRAY_LEN(file), "http://h/f", NULL);
     fail_each(bucket, ARRAY_LEN(bucket), "s3://b/p", NULL);
     fail_each(bucket, ARRAY_LEN(bucket), "s3://b/p/d/c", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http__index_pages__all_files),
-        cmocka_unit_test(test_http__folder_without_slash__index_pages),
-        cmocka_unit_test(test_http__page_redirected__its_links_and_files_there),
-        cmocka_unit_test(test_http__sums__are_the_list),
-        cmocka_unit_test(test_http__files_given__those),
-        cmocka_unit_test(test_http__one_file__its_sides),
-        cmocka_unit_test(test_http__query__sent_and_not_shown),
-        cmocka_unit_test(test_http__credentials_in_url__refused_and_not_shown),
-        cmocka_unit_test(test_http__no_listing__says_what_to_do),
-        cmocka_unit_test(test_http__folders_in_circles__ends),
-        cmocka_unit_test(test_s3__prefix__its_objects),
-        cmocka_unit_test(test_s3__one_object__that_file),
-        cmocka_unit_test(test_s3__errors__messages),
-        cmocka_unit_test(test_s3__other_region__followed),
-        cmocka_unit_test(test_s3__virtual_host__in_the_name),
-        cmocka_unit_test(test_gs__dialect_of_s3),
-        cmocka_unit_test(test_s3__requester_pays__signed_header),
-        cmocka_unit_test(test_remote_opener__relative_paths_and_urls__found),
-        cmocka_unit_test(test_remote_opener__elsewhere__refused),
-        cmocka_unit_test(test_remote_opener__allow_outside__files_of_this_machine),
-        cmocka_unit_test(test_remote_beside__listing__found),
-        cmocka_unit_test(test_remote_beside__no_listing__asked_for_once),
-        cmocka_unit_test(test_remote_beside__query__nothing_is_asked_for),
-        cmocka_unit_test(test_remote_beside__s3__listing_or_asked_for),
-        cmocka_unit_test(test_remote_beside__no_memory__enomem_and_then_found),
-        cmocka_unit_test(test_remote__no_memory__enomem),
-        cmocka_unit_test(test_local__stages_local__through_the_stage),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int parse(const char *xml, struct s3_page *ret, struct diag *d)
     return s3_page_parse(xml, strlen(xml), "s3://b/p", ret, d);
 }
 
-static void test_s3_page__objects__key_and_version(void **state)
+UNIT_TEST(test_s3_page__objects__key_and_version)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     static const char xml[] =
@@ -28,7 +28,6 @@ static void test_s3_page__objects__key_and_version(void **state)
                  OBJECT("a &amp; &lt;&#x41;&#66;&#xe9;",
                         "0") "<CommonPrefixes><Prefix>x/</Prefix></CommonPrefixes>" TAIL "\n";
 
-    (void)state;
     assert_int_equal(parse(xml, &page, NULL), 0);
     assert_int_equal(page.n, 2);
     assert_null(page.token);
@@ -40,32 +39,29 @@ static void test_s3_page__objects__key_and_version(void **state)
     assert_string_equal(page.object[1].key, "a & <AB\xc3\xa9");
 }
 
-static void test_s3_page__encoded_keys__decoded(void **state)
+UNIT_TEST(test_s3_page__encoded_keys__decoded)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     static const char xml[] =
         HEAD "<EncodingType>url</EncodingType>" OBJECT("a%2Bb+c%20d%0A", "1") TAIL;
 
-    (void)state;
     assert_int_equal(parse(xml, &page, NULL), 0);
     assert_string_equal(page.object[0].key, "a+b c d\n");
 }
 
-static void test_s3_page__plain_keys__as_they_are(void **state)
+UNIT_TEST(test_s3_page__plain_keys__as_they_are)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
 
-    (void)state;
     assert_int_equal(parse(HEAD OBJECT("a%2Bb+c", "1") TAIL, &page, NULL), 0);
     assert_string_equal(page.object[0].key, "a%2Bb+c");
 }
 
-static void test_s3_page__truncated__token(void **state)
+UNIT_TEST(test_s3_page__truncated__token)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(parse(HEAD "<IsTruncated>true</IsTruncated>" OBJECT(
                                "a", "1") "<NextContinuationToken>t/+=</NextContinuationToken>" TAIL,
                            &page, NULL),
@@ -76,7 +72,7 @@ static void test_s3_page__truncated__token(void **state)
     assert_diag_has(&d, "NextContinuationToken");
 }
 
-static void test_s3_page__wrong__ebadmsg(void **state)
+UNIT_TEST(test_s3_page__wrong__ebadmsg)
 {
     static const char *const pages[] = {
         "",
@@ -110,7 +106,6 @@ static void test_s3_page__wrong__ebadmsg(void **state)
         HEAD "<a><b><c><d><e><f><g><h></h></g></f></e></d></c></b></a>" TAIL,
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
         struct s3_page page = {0};
         struct diag d = DIAG_INIT;
@@ -120,11 +115,10 @@ static void test_s3_page__wrong__ebadmsg(void **state)
     }
 }
 
-static void test_s3_page__sizes_of_another_object__not_taken(void **state)
+UNIT_TEST(test_s3_page__sizes_of_another_object__not_taken)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
 
-    (void)state;
     assert_int_equal(
         parse(HEAD "<Contents><Key>a</Key><Size>1</Size><Owner><Key>b</Key><Size>2</Size></Owner>"
                    "</Contents><Other><Key>c</Key></Other>" TAIL,
@@ -135,11 +129,10 @@ static void test_s3_page__sizes_of_another_object__not_taken(void **state)
     assert_int_equal(page.object[0].version.size, 1);
 }
 
-static void test_s3_page__etags__as_http_has_them(void **state)
+UNIT_TEST(test_s3_page__etags__as_http_has_them)
 {
     AUTO_S3_PAGE struct s3_page page = {0};
 
-    (void)state;
     assert_int_equal(
         parse(HEAD "<Contents><Key>a</Key><Size>1</Size><ETag>abc-2</ETag></Contents>"
                    "<Contents><Key>b</Key><Size>1</Size><ETag/></Contents>"
@@ -151,14 +144,13 @@ static void test_s3_page__etags__as_http_has_them(void **state)
     assert_string_equal(page.object[2].version.etag, "");
 }
 
-static void test_s3_error__fields(void **state)
+UNIT_TEST(test_s3_error__fields)
 {
     static const char xml[] = "<?xml version=\"1.0\"?>\n<Error><Code>PermanentRedirect</Code>"
                               "<Message>use\n it</Message><Region>eu-west-1</Region>"
                               "<Endpoint>b.s3.eu-west-1.amazonaws.com</Endpoint></Error>";
     struct s3_error e;
 
-    (void)state;
     assert_true(s3_error_parse(xml, strlen(xml), &e));
     assert_string_equal(e.code, "PermanentRedirect");
     assert_string_equal(e.message, "use? it");
@@ -169,20 +161,4 @@ static void test_s3_error__fields(void **state)
     /* A truncated body. */
     assert_true(s3_error_parse("<Error><Code>NoSuchKey</Code><Mess", 34, &e));
     assert_string_equal(e.code, "NoSuchKey");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_s3_page__objects__key_and_version),
-        cmocka_unit_test(test_s3_page__encoded_keys__decoded),
-        cmocka_unit_test(test_s3_page__plain_keys__as_they_are),
-        cmocka_unit_test(test_s3_page__truncated__token),
-        cmocka_unit_test(test_s3_page__wrong__ebadmsg),
-        cmocka_unit_test(test_s3_page__sizes_of_another_object__not_taken),
-        cmocka_unit_test(test_s3_page__etags__as_http_has_them),
-        cmocka_unit_test(test_s3_error__fields),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,11 +224,10 @@ static void make_keys(uint64_t seed, size_t n)
         bucket.version[i] = (unsigned)i;
 }
 
-static void test_walk__any_keys_and_pages__each_key_once(void **state)
+UNIT_TEST(test_walk__any_keys_and_pages__each_key_once)
 {
     static const size_t sizes[] = {0, 1, 9, 10, 11, 100, 3000};
 
-    (void)state;
     for (uint64_t seed = 4; seed < 8; seed++)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             AUTO(walk_end) struct s3_walk walk;
@@ -245,11 +244,10 @@ static void test_walk__any_keys_and_pages__each_key_once(void **state)
 }
 
 /* Ranges cost at most a page each, and folders are asked for side by side. */
-static void test_walk__folders__side_by_side(void **state)
+UNIT_TEST(test_walk__folders__side_by_side)
 {
     AUTO(walk_end) struct s3_walk walk;
 
-    (void)state;
     make_keys(5, 6000);
     bucket.page = 20;
     assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
@@ -262,12 +260,11 @@ static void test_walk__folders__side_by_side(void **state)
 }
 
 /* Keys of one folder: numbers, hashes, names with numbers; ranges that are long are split. */
-static void test_walk__one_flat_folder__side_by_side(void **state)
+UNIT_TEST(test_walk__one_flat_folder__side_by_side)
 {
     static const char *const forms[] = {"d/%07llu.jpg", "d/image_%010llu.png", "d/%llx",
                                         "d/é%05llu"};
 
-    (void)state;
     for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
         AUTO(walk_end) struct s3_walk walk;
 
@@ -285,22 +282,20 @@ static void test_walk__one_flat_folder__side_by_side(void **state)
     }
 }
 
-static void test_walk__one_page__one_request(void **state)
+UNIT_TEST(test_walk__one_page__one_request)
 {
     AUTO(walk_end) struct s3_walk walk;
 
-    (void)state;
     make_keys(5, 500);
     bucket.page = 1000;
     assert_int_equal(walk_bucket("d/", NULL, &walk, NULL), 0);
     assert_int_equal(bucket.pages + bucket.folders, 1);
 }
 
-static void test_walk__kept_and_unchanged__each_page_once_and_nothing_used(void **state)
+UNIT_TEST(test_walk__kept_and_unchanged__each_page_once_and_nothing_used)
 {
     AUTO(walk_end) struct s3_walk first, second;
 
-    (void)state;
     make_keys(5, 5000);
     bucket.page = 20;
     assert_int_equal(walk_bucket("d/", NULL, &first, NULL), 0);
@@ -316,9 +311,8 @@ static void test_walk__kept_and_unchanged__each_page_once_and_nothing_used(void 
 }
 
 /* What is used, and what is below pages that are the same, is all there is. */
-static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
+UNIT_TEST(test_walk__kept_and_changed__what_has_changed_is_used)
 {
-    (void)state;
     for (uint64_t seed = 1; seed < 40; seed++) {
         AUTO(walk_end) struct s3_walk first, second, third;
         static char old[KEYS_MOST][48];
@@ -368,11 +362,10 @@ static void test_walk__kept_and_changed__what_has_changed_is_used(void **state)
     }
 }
 
-static void test_walk__server_ignores_start__page_after_page(void **state)
+UNIT_TEST(test_walk__server_ignores_start__page_after_page)
 {
     AUTO(walk_end) struct s3_walk walk;
 
-    (void)state;
     make_keys(5, 3000);
     bucket.page = 20;
     bucket.ignores_start = true;
@@ -381,11 +374,10 @@ static void test_walk__server_ignores_start__page_after_page(void **state)
     assert_false(walk.sorted);
 }
 
-static void test_walk__server_does_not_sort__page_after_page(void **state)
+UNIT_TEST(test_walk__server_does_not_sort__page_after_page)
 {
     AUTO(walk_end) struct s3_walk walk;
 
-    (void)state;
     make_keys(5, 3000);
     bucket.page = 20;
     bucket.unsorted = true;
@@ -394,32 +386,14 @@ static void test_walk__server_does_not_sort__page_after_page(void **state)
     assert_false(walk.sorted);
 }
 
-static void test_walk__listing_does_not_end__ebadmsg(void **state)
+UNIT_TEST(test_walk__listing_does_not_end__ebadmsg)
 {
     AUTO(walk_end) struct s3_walk walk;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     make_keys(5, 100);
     bucket.page = 1000;
     bucket.endless = true;
     assert_int_equal(walk_bucket("d/", NULL, &walk, &d), -EBADMSG);
     assert_diag_has(&d, "does not end");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walk__any_keys_and_pages__each_key_once),
-        cmocka_unit_test(test_walk__folders__side_by_side),
-        cmocka_unit_test(test_walk__one_flat_folder__side_by_side),
-        cmocka_unit_test(test_walk__one_page__one_request),
-        cmocka_unit_test(test_walk__kept_and_unchanged__each_page_once_and_nothing_used),
-        cmocka_unit_test(test_walk__kept_and_changed__what_has_changed_is_used),
-        cmocka_unit_test(test_walk__server_ignores_start__page_after_page),
-        cmocka_unit_test(test_walk__server_does_not_sort__page_after_page),
-        cmocka_unit_test(test_walk__listing_does_not_end__ebadmsg),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

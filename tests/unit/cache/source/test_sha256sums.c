@@ -16,7 +16,7 @@ static int parse(const char *text, struct sum *ret, const char **ret_why)
     return sums_next(text, strlen(text), &at, ret, ret_why);
 }
 
-static void test_sums__lines__names_and_sums(void **state)
+UNIT_TEST(test_sums__lines__names_and_sums)
 {
     static const char text[] =
         A64 "  a b\n" A64 " *sub/deep/c.gz\r\n\n# comment\n" A64 "  ./d\n" A64 "  last";
@@ -26,7 +26,6 @@ static void test_sums__lines__names_and_sums(void **state)
     size_t at = 0, n = 0;
     int r;
 
-    (void)state;
     while ((r = sums_next(text, sizeof(text) - 1, &at, &sum, &why)) != 0) {
         if (r == -ENODATA)
             continue;
@@ -38,12 +37,11 @@ static void test_sums__lines__names_and_sums(void **state)
     assert_int_equal(n, ARRAY_LEN(names));
 }
 
-static void test_sums__escaped__decoded(void **state)
+UNIT_TEST(test_sums__escaped__decoded)
 {
     const char *why;
     struct sum sum;
 
-    (void)state;
     assert_int_equal(parse("\\" A64 "  back\\\\slash", &sum, &why), 1);
     assert_string_equal(sum.path, "back\\slash");
     assert_int_equal(parse(A64 "  back\\\\slash", &sum, &why), 1);
@@ -54,7 +52,7 @@ static void test_sums__escaped__decoded(void **state)
     assert_int_equal(parse("\\" A64 "  end\\", &sum, &why), -EINVAL);
 }
 
-static void test_sums__hostile__einval(void **state)
+UNIT_TEST(test_sums__hostile__einval)
 {
     static const char *const lines[] = {
         A64 "  ../up",
@@ -77,7 +75,6 @@ static void test_sums__hostile__einval(void **state)
     const char *why;
     struct sum sum;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         assert_int_equal(parse(lines[i], &sum, &why), -EINVAL);
         assert_true(*why);
@@ -86,14 +83,13 @@ static void test_sums__hostile__einval(void **state)
     assert_int_equal(parse(A64 "  .git/config", &sum, &why), -ENODATA);
 }
 
-static void test_sums__nul_and_long_names__einval(void **state)
+UNIT_TEST(test_sums__nul_and_long_names__einval)
 {
     static char text[6000];
     const char *why;
     struct sum sum;
     size_t at = 0;
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     memcpy(text, A64 "  ", 66);
     assert_int_equal(sums_next(text, sizeof(text), &at, &sum, &why), -EINVAL);
@@ -104,16 +100,4 @@ static void test_sums__nul_and_long_names__einval(void **state)
     text[70] = '\0';
     at = 0;
     assert_int_equal(sums_next(text, 100, &at, &sum, &why), -EINVAL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums__lines__names_and_sums),
-        cmocka_unit_test(test_sums__escaped__decoded),
-        cmocka_unit_test(test_sums__hostile__einval),
-        cmocka_unit_test(test_sums__nul_and_long_names__einval),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

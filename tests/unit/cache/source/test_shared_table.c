@@ -20,7 +20,7 @@ static int read_table(const char *text, size_t len, struct shared_table *ret, st
     return shared_table_read(copy, len, ret, d);
 }
 
-static void test_shared_table__lines__found_by_name(void **state)
+UNIT_TEST(test_shared_table__lines__found_by_name)
 {
     static const char text[] = SHARED_INDEX_HEAD "file 7 " SUM_A " etag:%22x%22 a b.tar\n"
                                                  "index 9 " SUM_B " " SUM_A "\n"
@@ -31,7 +31,6 @@ static void test_shared_table__lines__found_by_name(void **state)
     struct shared_table t = {0};
     const struct shared_line *line;
 
-    (void)state;
     assert_int_equal(read_table(text, strlen(text), &t, &d), 0);
     assert_int_equal(t.n_files, 2);
     assert_int_equal(t.n_indexes, 2);
@@ -53,13 +52,12 @@ static void test_shared_table__lines__found_by_name(void **state)
 }
 
 /* Files of the first version of the table have no versions. */
-static void test_shared_table__of_version_1__no_versions(void **state)
+UNIT_TEST(test_shared_table__of_version_1__no_versions)
 {
     static const char text[] = SHARED_INDEX_HEAD_1 "file 7 " SUM_A " - b.tar\n";
     struct diag d = DIAG_INIT;
     struct shared_table t = {0};
 
-    (void)state;
     assert_int_equal(read_table(text, strlen(text), &t, &d), 0);
     assert_int_equal(t.n_files, 1);
     assert_string_equal(t.file[0].name, "- b.tar");
@@ -68,7 +66,7 @@ static void test_shared_table__of_version_1__no_versions(void **state)
     shared_table_release(&t);
 }
 
-static void test_shared_table__hostile__ebadmsg(void **state)
+UNIT_TEST(test_shared_table__hostile__ebadmsg)
 {
     static const char *const bad[] = {
         "",
@@ -103,7 +101,6 @@ static void test_shared_table__hostile__ebadmsg(void **state)
     };
     static const char nul[] = SHARED_INDEX_HEAD "file 7 " SUM_A " - a\0b\n";
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct diag d = DIAG_INIT;
         struct shared_table t = {0};
@@ -113,15 +110,4 @@ static void test_shared_table__hostile__ebadmsg(void **state)
         assert_null(t.text);
     }
     assert_int_equal(read_table(nul, sizeof(nul) - 1, &(struct shared_table){0}, NULL), -EBADMSG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_table__lines__found_by_name),
-        cmocka_unit_test(test_shared_table__of_version_1__no_versions),
-        cmocka_unit_test(test_shared_table__hostile__ebadmsg),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static uint64_t work_for(const char *folder, unsigned n)
     return work;
 }
 
-static void test_waits__ten_times_as_many__little_more_each(void **state)
+UNIT_TEST_WITH(test_waits__ten_times_as_many__little_more_each, temp_setup, temp_teardown)
 {
     char few_in[PATH_MAX], many_in[PATH_MAX];
     uint64_t few, many;
@@ -215,7 +215,7 @@ static void test_waits__ten_times_as_many__little_more_each(void **state)
 }
 
 /* Each reader gets its turn, though the last turn comes after many times the retry limit. */
-static void test_patience__the_queue_moves__nobody_fails(void **state)
+UNIT_TEST_WITH(test_patience__the_queue_moves__nobody_fails, temp_setup, temp_teardown)
 {
     const unsigned n = 30;
     struct waiting *waiting;
@@ -235,7 +235,7 @@ static void test_patience__the_queue_moves__nobody_fails(void **state)
 }
 
 /* Nothing comes: the stage gives up the transfers under way and those queued after them. */
-static void test_patience__nothing_moves__all_fail(void **state)
+UNIT_TEST_WITH(test_patience__nothing_moves__all_fail, temp_setup, temp_teardown)
 {
     const unsigned n = 30;
     struct waiting *waiting;
@@ -274,7 +274,8 @@ static void note_failed(void *ctx, int error, const char *reason)
 }
 
 /* A reader that gives up is told what happened to its own file. */
-static void test_patience__another_file_failed__its_reason_is_not_ours(void **state)
+UNIT_TEST_WITH(test_patience__another_file_failed__its_reason_is_not_ours, temp_setup,
+               temp_teardown)
 {
     struct waiting waiting[2] = {0};
     struct fixture f;
@@ -300,7 +301,7 @@ static void test_patience__another_file_failed__its_reason_is_not_ours(void **st
 }
 
 /* The error that a wait for the whole source gets. */
-static void test_wait__for_all__by_what_is_wrong(void **state)
+UNIT_TEST_WITH(test_wait__for_all__by_what_is_wrong, temp_setup, temp_teardown)
 {
     const int64_t limit = 30 * TEST_S;
     static const struct {
@@ -374,7 +375,7 @@ static bool is_ahead_queued(struct fixture *f)
 
 /* What a reader in sequence will want is queued, not fetched, while readers that wait have all
  * connections. It is not fetched at all if the reader moves before that. */
-static void test_ahead__reader_moves__what_was_queued_is_not_fetched(void **state)
+UNIT_TEST_WITH(test_ahead__reader_moves__what_was_queued_is_not_fetched, temp_setup, temp_teardown)
 {
     const uint64_t block[] = {0, 1, 2, 3000};
     struct waiting waiting[ARRAY_LEN(block)] = {0};
@@ -394,7 +395,7 @@ static void test_ahead__reader_moves__what_was_queued_is_not_fetched(void **stat
 }
 
 /* The window ahead of a reader in sequence, after each of its reads. */
-static void test_ahead__reads_in_sequence__a_window_that_doubles(void **state)
+UNIT_TEST_WITH(test_ahead__reads_in_sequence__a_window_that_doubles, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t off, len;    /* read */
@@ -466,7 +467,7 @@ static void test_ahead__reads_in_sequence__a_window_that_doubles(void **state)
 }
 
 /* What readers wait for among some blocks. The transfers stand still. */
-static void test_needs__among_blocks__of_waits_only(void **state)
+UNIT_TEST_WITH(test_needs__among_blocks__of_waits_only, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t first, end, pieces, unwanted; /* blocks */
@@ -523,7 +524,7 @@ static void test_needs__among_blocks__of_waits_only(void **state)
 }
 
 /* The second read of what was just given up fails at once, unless something has come since. */
-static void test_needs__given_up__for_a_second(void **state)
+UNIT_TEST_WITH(test_needs__given_up__for_a_second, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t first, end;
@@ -567,7 +568,7 @@ static void test_needs__given_up__for_a_second(void **state)
 /* ---- runs ---- */
 
 /* The run of a file that comes whole has all that is missing, up to what others bring. */
-static void test_run__whole__widened(void **state)
+UNIT_TEST_WITH(test_run__whole__widened, temp_setup, temp_teardown)
 {
     struct wait *over = NULL;
     struct fixture f;
@@ -605,7 +606,7 @@ static void test_run__whole__widened(void **state)
 }
 
 /* While a reader waits, one run of the background goes on, and the others pause. */
-static void test_run__of_a_reader__the_background_shares(void **state)
+UNIT_TEST_WITH(test_run__of_a_reader__the_background_shares, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct waiting waiting = {0};
@@ -638,7 +639,7 @@ static void test_run__of_a_reader__the_background_shares(void **state)
 }
 
 /* Small transfers of the background have half of the connections. */
-static void test_jobs__background__half_of_all(void **state)
+UNIT_TEST_WITH(test_jobs__background__half_of_all, temp_setup, temp_teardown)
 {
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
     struct stage_options options = stage_fixture_options();
@@ -663,7 +664,7 @@ static bool is_about(double x, double want)
     return x > want * 0.999999 && x < want * 1.000001;
 }
 
-static void test_speed__measured__adapts(void **state)
+UNIT_TEST_WITH(test_speed__measured__adapts, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t first_bytes, bytes;
@@ -762,7 +763,7 @@ static void test_speed__measured__adapts(void **state)
 }
 
 /* A request to a near remote brings what comes in a millisecond. */
-static void test_speed__near__worth_of_a_request(void **state)
+UNIT_TEST_WITH(test_speed__near__worth_of_a_request, temp_setup, temp_teardown)
 {
     static const struct {
         double wait_least, wait_ns, byte_least;
@@ -845,7 +846,7 @@ static void expect_latest(struct stage *stage, size_t remembered, size_t capacit
     assert_in_range(timed.asked, least, most);
 }
 
-static void test_keep__latest__found_with_few_questions(void **state)
+UNIT_TEST_WITH(test_keep__latest__found_with_few_questions, temp_setup, temp_teardown)
 {
     struct stage_fixture s;
     struct file *file;
@@ -877,7 +878,7 @@ static void test_keep__latest__found_with_few_questions(void **state)
 }
 
 /* All times are asked for by the first list, by each after a jump, and by every 256th. */
-static void test_keep__lists__ask_for_all_now_and_then(void **state)
+UNIT_TEST_WITH(test_keep__lists__ask_for_all_now_and_then, temp_setup, temp_teardown)
 {
     struct stage_fixture s;
 
@@ -906,7 +907,7 @@ static void test_keep__lists__ask_for_all_now_and_then(void **state)
 }
 
 /* All is needed now while it is not known when: some are listed, and not asked for again. */
-static void test_keep__all_is_needed_now__some_are_listed(void **state)
+UNIT_TEST_WITH(test_keep__all_is_needed_now__some_are_listed, temp_setup, temp_teardown)
 {
     struct stage_fixture s;
 
@@ -924,7 +925,7 @@ static void test_keep__all_is_needed_now__some_are_listed(void **state)
 }
 
 /* A new list is made before the old one is used up, and only where blocks are dropped. */
-static void test_keep__few_are_listed__listed_again(void **state)
+UNIT_TEST_WITH(test_keep__few_are_listed__listed_again, temp_setup, temp_teardown)
 {
     static const struct {
         bool is_full, cannot, jumps;
@@ -963,7 +964,7 @@ static void test_keep__few_are_listed__listed_again(void **state)
 }
 
 /* Blocks 0, 3 and 6 of two files are dropped, and those between were looked at. */
-static void test_drops__blocks_between__each_one(void **state)
+UNIT_TEST_WITH(test_drops__blocks_between__each_one, temp_setup, temp_teardown)
 {
     struct stage_fixture s;
     struct file *file[2];
@@ -998,7 +999,7 @@ static void test_drops__blocks_between__each_one(void **state)
 }
 
 /* Ranges of stale bytes that touch are one, if they have one error. */
-static void test_stale__ranges_that_touch__count_once(void **state)
+UNIT_TEST_WITH(test_stale__ranges_that_touch__count_once, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t off, n;
@@ -1030,7 +1031,7 @@ static void test_stale__ranges_that_touch__count_once(void **state)
 
 /* How much look-ahead may displace: a 32nd of what is cached, or what two rounds of transfers
  * bring, but no more than an eighth. */
-static void test_keep__ahead__displaces_little(void **state)
+UNIT_TEST_WITH(test_keep__ahead__displaces_little, temp_setup, temp_teardown)
 {
     static const struct {
         bool is_full;
@@ -1069,7 +1070,7 @@ static void test_keep__ahead__displaces_little(void **state)
 }
 
 /* Can the cache hold all, a 32nd more for its records, and what else is in the folder? */
-static void test_keep__holds_all__by_sizes(void **state)
+UNIT_TEST_WITH(test_keep__holds_all__by_sizes, temp_setup, temp_teardown)
 {
     const uint64_t limit = 128 * MIB;
     struct stage_fixture s;
@@ -1095,7 +1096,7 @@ static void test_keep__holds_all__by_sizes(void **state)
 
 /* ---- when the background works ---- */
 
-static void test_background__when__by_what_it_waits_for(void **state)
+UNIT_TEST_WITH(test_background__when__by_what_it_waits_for, temp_setup, temp_teardown)
 {
     struct fixture f;
     struct stage *stage;
@@ -1178,7 +1179,7 @@ static void test_background__when__by_what_it_waits_for(void **state)
 
 /* ---- the blocks of a run of the background ---- */
 
-static void test_blocks__of_a_run__of_needs_and_neighbours(void **state)
+UNIT_TEST_WITH(test_blocks__of_a_run__of_needs_and_neighbours, temp_setup, temp_teardown)
 {
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
     struct stage_options options = stage_fixture_options();
@@ -1256,7 +1257,7 @@ static void note_over(struct waiter *waiter)
 
 /* A block that another process has claimed is looked at now and then, more often if a reader waits
  * for it, until the claim has ended. */
-static void test_others__their_blocks__looked_at(void **state)
+UNIT_TEST_WITH(test_others__their_blocks__looked_at, temp_setup, temp_teardown)
 {
     struct waiter waiter = {.done = note_over};
     struct stage_fixture s[2];
@@ -1302,7 +1303,7 @@ static void test_others__their_blocks__looked_at(void **state)
 
 /* Look-ahead for which there is no space is given up. A thread that starts runs does not ask for
  * the same blocks again and again, until another thread finds them coming and passes them over. */
-static void test_ahead__no_space__is_given_up(void **state)
+UNIT_TEST_WITH(test_ahead__no_space__is_given_up, temp_setup, temp_teardown)
 {
     struct waiting waiting[3] = {0};
     struct fixture f;
@@ -1383,7 +1384,7 @@ static void forget_block(struct fixture *f)
 
 /* Each reader that begins is a jump, after which the forecast would walk over all needs: in vain if
  * nothing is missing. */
-static void test_guide__all_is_here__is_not_asked(void **state)
+UNIT_TEST_WITH(test_guide__all_is_here__is_not_asked, temp_setup, temp_teardown)
 {
     /* static: if a check fails, the stage's threads go on while the program ends */
     static struct counting counting = {
@@ -1458,18 +1459,19 @@ static void check_neighbours(const char *folder, bool far, bool queued, bool lim
     stage_fixture_close(&s);
 }
 
-static void test_cost__near_remote__a_request_brings_neighbours(void **state)
+UNIT_TEST_WITH(test_cost__near_remote__a_request_brings_neighbours, temp_setup, temp_teardown)
 {
     check_neighbours(*state, false, false, false, 0);
 }
 
-static void test_cost__near_remote_and_queue__a_request_brings_neighbours(void **state)
+UNIT_TEST_WITH(test_cost__near_remote_and_queue__a_request_brings_neighbours, temp_setup,
+               temp_teardown)
 {
     check_neighbours(*state, false, true, false, 0);
 }
 
 /* A limited way gives some bytes at once. */
-static void test_cost__near_remote_and_burst__usual_speed_counts(void **state)
+UNIT_TEST_WITH(test_cost__near_remote_and_burst__usual_speed_counts, temp_setup, temp_teardown)
 {
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
     struct stage_options options = stage_fixture_options();
@@ -1489,7 +1491,7 @@ static void test_cost__near_remote_and_burst__usual_speed_counts(void **state)
 }
 
 /* The transport was busy all the time. */
-static void test_cost__own_queue__is_no_wait(void **state)
+UNIT_TEST_WITH(test_cost__own_queue__is_no_wait, temp_setup, temp_teardown)
 {
     static const _Atomic int64_t busy = INT64_C(1) << 40;
     const struct stage_fixture_remote remote = {.content = content, .size = SIZE, .threads = JOBS};
@@ -1507,91 +1509,17 @@ static void test_cost__own_queue__is_no_wait(void **state)
     stage_fixture_close(&s);
 }
 
-static void test_cost__far_remote__a_request_brings_what_is_read(void **state)
+UNIT_TEST_WITH(test_cost__far_remote__a_request_brings_what_is_read, temp_setup, temp_teardown)
 {
     check_neighbours(*state, true, false, false, 0);
 }
 
-static void test_cost__many_small_requests__they_bring_neighbours(void **state)
+UNIT_TEST_WITH(test_cost__many_small_requests__they_bring_neighbours, temp_setup, temp_teardown)
 {
     check_neighbours(*state, true, false, false, 4096);
 }
 
-static void test_cost__bwlimit__a_request_brings_what_is_read(void **state)
+UNIT_TEST_WITH(test_cost__bwlimit__a_request_brings_what_is_read, temp_setup, temp_teardown)
 {
     check_neighbours(*state, false, false, true, 4096);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_waits__ten_times_as_many__little_more_each, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_patience__the_queue_moves__nobody_fails, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_patience__nothing_moves__all_fail, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_patience__another_file_failed__its_reason_is_not_ours,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_wait__for_all__by_what_is_wrong, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_ahead__reader_moves__what_was_queued_is_not_fetched,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_ahead__no_space__is_given_up, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_ahead__reads_in_sequence__a_window_that_doubles,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_needs__among_blocks__of_waits_only, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_needs__given_up__for_a_second, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_run__whole__widened, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_run__of_a_reader__the_background_shares, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_jobs__background__half_of_all, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_speed__measured__adapts, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_speed__near__worth_of_a_request, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_background__when__by_what_it_waits_for, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__latest__found_with_few_questions, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__lists__ask_for_all_now_and_then, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__all_is_needed_now__some_are_listed, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__few_are_listed__listed_again, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_drops__blocks_between__each_one, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_stale__ranges_that_touch__count_once, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__ahead__displaces_little, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_keep__holds_all__by_sizes, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_blocks__of_a_run__of_needs_and_neighbours, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_others__their_blocks__looked_at, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_guide__all_is_here__is_not_asked, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__near_remote__a_request_brings_neighbours,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__many_small_requests__they_bring_neighbours,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_cost__near_remote_and_queue__a_request_brings_neighbours, temp_setup,
-            temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__near_remote_and_burst__usual_speed_counts,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__own_queue__is_no_wait, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__far_remote__a_request_brings_what_is_read,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_cost__bwlimit__a_request_brings_what_is_read,
-                                        temp_setup, temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

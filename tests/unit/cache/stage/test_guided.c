@@ -342,7 +342,7 @@ static void expect_order(struct fixture *f, const struct order *o, unsigned from
     }
 }
 
-static void test_guide__shuffled__comes_in_that_order(void **state)
+UNIT_TEST_WITH(test_guide__shuffled__comes_in_that_order, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order;
@@ -362,7 +362,7 @@ static void test_guide__shuffled__comes_in_that_order(void **state)
 }
 
 /* For a remote that answers slowly a transfer also brings neighbours. */
-static void test_guide__slow_remote__neighbours_come_along(void **state)
+UNIT_TEST_WITH(test_guide__slow_remote__neighbours_come_along, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct diag d = DIAG_INIT;
@@ -387,7 +387,7 @@ static void test_guide__slow_remote__neighbours_come_along(void **state)
 }
 
 /* Adjacent needs form one run, even if the cache cannot hold everything. */
-static void test_guide__in_sequence__comes_in_long_runs(void **state)
+UNIT_TEST_WITH(test_guide__in_sequence__comes_in_long_runs, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PLAN, true);
     struct order order;
@@ -407,7 +407,7 @@ static void test_guide__in_sequence__comes_in_long_runs(void **state)
 
 /* A block next to it that is needed much later does not come with it: what is needed before that
  * would wait. */
-static void test_guide__neighbour_of_much_later__does_not_come_along(void **state)
+UNIT_TEST_WITH(test_guide__neighbour_of_much_later__does_not_come_along, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PLAN, true);
     struct order order;
@@ -439,7 +439,7 @@ static void jump(struct fixture *f, struct order *to, struct order *from)
     stage_needs_changed(f->s.stage, true);
 }
 
-static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
+UNIT_TEST_WITH(test_guide__jump__the_next_run_is_of_the_new_order, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order, other;
@@ -467,7 +467,7 @@ static void test_guide__jump__the_next_run_is_of_the_new_order(void **state)
 
 /* While planned transfers have all connections that they may have, a read of other bytes begins at
  * once. */
-static void test_guide__demand__goes_first(void **state)
+UNIT_TEST_WITH(test_guide__demand__goes_first, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order;
@@ -524,7 +524,7 @@ static void pass_reads(struct fixture *f, struct order *order, size_t first, siz
 /* The reader is ahead of the forecast's transfers, and what it has passed is dropped: no transfer
  * brings it again, neither by the forecast nor in the turn through the files. After a jump back it
  * is needed again, and comes. */
-static void test_guide__once_passed__not_fetched_again(void **state)
+UNIT_TEST_WITH(test_guide__once_passed__not_fetched_again, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_ONCE, true);
     struct order order, same;
@@ -557,7 +557,8 @@ static void test_guide__once_passed__not_fetched_again(void **state)
 
 /* Several samples to a block: it stays until the last one of them was read. A reader without a plan
  * gets a block that has gone, and it is kept. */
-static void test_guide__once_samples_share_blocks__the_last_one_counts(void **state)
+UNIT_TEST_WITH(test_guide__once_samples_share_blocks__the_last_one_counts, temp_setup,
+               temp_teardown)
 {
     struct stage_options options = usual(STAGE_ONCE, false);
     struct order order;
@@ -587,7 +588,7 @@ static void test_guide__once_samples_share_blocks__the_last_one_counts(void **st
 }
 
 /* The plan changes while nothing is under way. */
-static void test_guide__changed_later__comes_first_again(void **state)
+UNIT_TEST_WITH(test_guide__changed_later__comes_first_again, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, true);
     struct order order;
@@ -723,18 +724,18 @@ static void check_plan(const char *folder, unsigned per_block)
     order_release(&order);
 }
 
-static void test_keep__plan__as_good_as_belady(void **state)
+UNIT_TEST_WITH(test_keep__plan__as_good_as_belady, temp_setup, temp_teardown)
 {
     check_plan(*state, 1);
 }
 
-static void test_keep__plan_4_samples_in_a_block__as_good_as_belady(void **state)
+UNIT_TEST_WITH(test_keep__plan_4_samples_in_a_block__as_good_as_belady, temp_setup, temp_teardown)
 {
     check_plan(*state, 4);
 }
 
 /* With background transfers most reads need not wait, and hardly more is fetched. */
-static void test_keep__plan_ahead__fetches_hardly_more(void **state)
+UNIT_TEST_WITH(test_keep__plan_ahead__fetches_hardly_more, temp_setup, temp_teardown)
 {
     const struct stage_options options = usual(STAGE_PLAN, true);
     struct order order;
@@ -781,17 +782,18 @@ static void check_plan_with_memory(const char *folder, unsigned per_block, bool 
     order_release(&order);
 }
 
-static void test_keep__plan__memory_and_disk_are_one_cache(void **state)
+UNIT_TEST_WITH(test_keep__plan__memory_and_disk_are_one_cache, temp_setup, temp_teardown)
 {
     check_plan_with_memory(*state, 1, false, 1.05);
 }
 
-static void test_keep__plan_4_samples_in_a_block__memory_and_disk_are_one_cache(void **state)
+UNIT_TEST_WITH(test_keep__plan_4_samples_in_a_block__memory_and_disk_are_one_cache, temp_setup,
+               temp_teardown)
 {
     check_plan_with_memory(*state, 4, false, 1.05);
 }
 
-static void test_keep__plan_ahead__memory_and_disk_are_one_cache(void **state)
+UNIT_TEST_WITH(test_keep__plan_ahead__memory_and_disk_are_one_cache, temp_setup, temp_teardown)
 {
     check_plan_with_memory(*state, 1, true, 1.15);
 }
@@ -819,7 +821,7 @@ static void *read_some(void *arg)
 }
 
 /* Blocks are dropped and others written in the same file at once: freed space is not lost. */
-static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **state)
+UNIT_TEST_WITH(test_keep__plan_readers_at_once__all_of_the_room_is_used, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PLAN, false);
     struct reader reader[READERS];
@@ -848,7 +850,7 @@ static void test_keep__plan_readers_at_once__all_of_the_room_is_used(void **stat
 }
 
 /* Blocks of an earlier mount can be dropped, though this one has not read them. */
-static void test_keep__plan_next_stage__old_blocks_go(void **state)
+UNIT_TEST_WITH(test_keep__plan_next_stage__old_blocks_go, temp_setup, temp_teardown)
 {
     const struct stage_options options = usual(STAGE_PLAN, false);
     struct order order;
@@ -871,7 +873,7 @@ static void test_keep__plan_next_stage__old_blocks_go(void **state)
     order_release(&order);
 }
 
-static void test_keep__plan_without_guide__pin(void **state)
+UNIT_TEST_WITH(test_keep__plan_without_guide__pin, temp_setup, temp_teardown)
 {
     const struct stage_options options = usual(STAGE_PLAN, false);
     struct order order;
@@ -900,7 +902,7 @@ static void fetch_ahead(struct fixture *f, uint64_t off, uint64_t len, struct ev
     waiter_done(&event->waiter, 0, NULL);
 }
 
-static void test_ahead__comes_and_counts_as_background(void **state)
+UNIT_TEST_WITH(test_ahead__comes_and_counts_as_background, temp_setup, temp_teardown)
 {
     const struct stage_options options = usual(STAGE_PIN, false);
     struct fixture *f = open_fixture(*state, &options, NULL);
@@ -919,7 +921,7 @@ static void test_ahead__comes_and_counts_as_background(void **state)
 }
 
 /* A reader of the same bytes gets the connection that is reserved for waiting readers. */
-static void test_ahead__demand_of_the_same__is_hurried(void **state)
+UNIT_TEST_WITH(test_ahead__demand_of_the_same__is_hurried, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, false);
     struct fixture *f;
@@ -940,7 +942,7 @@ static void test_ahead__demand_of_the_same__is_hurried(void **state)
     close_fixture(f);
 }
 
-static void test_ahead__dead_remote__ends_with_an_error(void **state)
+UNIT_TEST_WITH(test_ahead__dead_remote__ends_with_an_error, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, false);
     struct fixture *f;
@@ -963,7 +965,7 @@ static void test_ahead__dead_remote__ends_with_an_error(void **state)
     close_fixture(f);
 }
 
-static void test_ahead__no_room__memory_has_it(void **state)
+UNIT_TEST_WITH(test_ahead__no_room__memory_has_it, temp_setup, temp_teardown)
 {
     struct stage_options options = usual(STAGE_PIN, false);
     struct fixture *f;
@@ -983,7 +985,7 @@ static void test_ahead__no_room__memory_has_it(void **state)
 
 /* ---- block=auto ---- */
 
-static void test_block__auto__by_the_size_of_the_file(void **state)
+UNIT_TEST_WITH(test_block__auto__by_the_size_of_the_file, temp_setup, temp_teardown)
 {
     static const struct {
         uint64_t size;
@@ -1008,38 +1010,9 @@ static void test_block__auto__by_the_size_of_the_file(void **state)
     close_fixture(f);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
-
-int main(int argc, char **argv)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_guide__shuffled__comes_in_that_order),
-        TEST(test_guide__slow_remote__neighbours_come_along),
-        TEST(test_guide__in_sequence__comes_in_long_runs),
-        TEST(test_guide__neighbour_of_much_later__does_not_come_along),
-        TEST(test_guide__jump__the_next_run_is_of_the_new_order),
-        TEST(test_guide__demand__goes_first),
-        TEST(test_guide__once_passed__not_fetched_again),
-        TEST(test_guide__once_samples_share_blocks__the_last_one_counts),
-        TEST(test_guide__changed_later__comes_first_again),
-        TEST(test_keep__plan__as_good_as_belady),
-        TEST(test_keep__plan_4_samples_in_a_block__as_good_as_belady),
-        TEST(test_keep__plan__memory_and_disk_are_one_cache),
-        TEST(test_keep__plan_4_samples_in_a_block__memory_and_disk_are_one_cache),
-        TEST(test_keep__plan_ahead__memory_and_disk_are_one_cache),
-        TEST(test_keep__plan_ahead__fetches_hardly_more),
-        TEST(test_keep__plan_readers_at_once__all_of_the_room_is_used),
-        TEST(test_keep__plan_next_stage__old_blocks_go),
-        TEST(test_keep__plan_without_guide__pin),
-        TEST(test_ahead__comes_and_counts_as_background),
-        TEST(test_ahead__demand_of_the_same__is_hurried),
-        TEST(test_ahead__dead_remote__ends_with_an_error),
-        TEST(test_ahead__no_room__memory_has_it),
-        TEST(test_block__auto__by_the_size_of_the_file),
-    };
-
+    (void)state;
     stage_fixture_content(content, sizeof(content));
-    if (argc > 1) /* one of them */
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

@@ -97,7 +97,7 @@ static void expect_block(struct fixture *f, uint64_t block)
 
 /* ---- tests ---- */
 
-static void test_late__far_behind_what_stalls__comes_by_itself(void **state)
+UNIT_TEST_WITH(test_late__far_behind_what_stalls__comes_by_itself, temp_setup, temp_teardown)
 {
     struct fixture f;
 
@@ -109,7 +109,7 @@ static void test_late__far_behind_what_stalls__comes_by_itself(void **state)
 }
 
 /* The run stops within a block, and goes on within it: close_fixture() counts the bytes. */
-static void test_late__within_a_block__no_byte_twice(void **state)
+UNIT_TEST_WITH(test_late__within_a_block__no_byte_twice, temp_setup, temp_teardown)
 {
     struct fixture f;
 
@@ -134,7 +134,7 @@ static void expect_second_goes_on(struct fixture *f, uint64_t block)
     close_fixture(f);
 }
 
-static void test_late__what_comes_next__goes_on(void **state)
+UNIT_TEST_WITH(test_late__what_comes_next__goes_on, temp_setup, temp_teardown)
 {
     struct fixture f;
 
@@ -143,7 +143,7 @@ static void test_late__what_comes_next__goes_on(void **state)
 }
 
 /* A new transfer would also wait for its first byte. */
-static void test_late__nothing_came_yet__goes_on(void **state)
+UNIT_TEST_WITH(test_late__nothing_came_yet__goes_on, temp_setup, temp_teardown)
 {
     struct fixture f;
 
@@ -151,19 +151,9 @@ static void test_late__nothing_came_yet__goes_on(void **state)
     expect_second_goes_on(&f, BLOCKS - 1);
 }
 
-int main(void)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_late__far_behind_what_stalls__comes_by_itself,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_late__within_a_block__no_byte_twice, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_late__what_comes_next__goes_on, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_late__nothing_came_yet__goes_on, temp_setup,
-                                        temp_teardown),
-    };
-
+    (void)state;
     stage_fixture_content(content, sizeof(content));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

@@ -3,13 +3,12 @@
 #include "tests/support/test_clock.h"
 #include "tests/support/unit.h"
 
-static void test_limiter__refused__fewer_for_a_while(void **state)
+UNIT_TEST(test_limiter__refused__fewer_for_a_while)
 {
     struct test_clock clock;
     struct limiter limiter;
     int64_t began;
 
-    (void)state;
     test_clock_init(&clock);
     limiter_init(&limiter, 8, 128, &clock.clock);
     assert_int_equal(limiter_most(&limiter), 128);
@@ -40,21 +39,19 @@ static void test_limiter__refused__fewer_for_a_while(void **state)
     test_clock_release(&clock);
 }
 
-static void test_limiter__jobs_are_more__jobs(void **state)
+UNIT_TEST(test_limiter__jobs_are_more__jobs)
 {
     struct limiter limiter;
 
-    (void)state;
     limiter_init(&limiter, 8, 0, NULL);
     assert_int_equal(limiter_most(&limiter), 8);
     limiter_release(&limiter);
 }
 
-static void test_limiter__pause__doubles_to_a_limit(void **state)
+UNIT_TEST(test_limiter__pause__doubles_to_a_limit)
 {
     const uint64_t want[] = {200, 200, 400, 800};
 
-    (void)state;
     for (unsigned n = 0; n < 4; n++) {
         assert_int_equal(limiter_pause_ms(n, 0, 0), want[n]);
         assert_in_range(limiter_pause_ms(n, UINT64_MAX, 0), want[n], want[n] * 3 / 2);
@@ -63,15 +60,4 @@ static void test_limiter__pause__doubles_to_a_limit(void **state)
     assert_int_equal(limiter_pause_ms(1, 101, 0), 200);
     assert_int_equal(limiter_pause_ms(1000, 0, 0), 15000);
     assert_int_equal(limiter_pause_ms(1, 0, 60000), 60000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limiter__refused__fewer_for_a_while),
-        cmocka_unit_test(test_limiter__jobs_are_more__jobs),
-        cmocka_unit_test(test_limiter__pause__doubles_to_a_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

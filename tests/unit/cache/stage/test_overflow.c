@@ -61,11 +61,10 @@ static void expect_blocks(struct overflow *o, uint64_t first, uint64_t end)
 }
 
 /* Half of the memory is for whole blocks until it is known how much of them is read. */
-static void test_overflow__blocks__the_latest_stay(void **state)
+UNIT_TEST(test_overflow__blocks__the_latest_stay)
 {
     struct overflow *o = overflow_new(PLACES * LEN);
 
-    (void)state;
     assert_int_equal(overflow_most(o), PLACES * LEN);
     expect_blocks(o, 0, 0);
     assert_false(gives(o, 0, 0, 1));
@@ -93,11 +92,10 @@ static void test_overflow__blocks__the_latest_stay(void **state)
 }
 
 /* The other half is for parts, however many there are of a block. */
-static void test_overflow__parts__their_bytes_and_no_others(void **state)
+UNIT_TEST(test_overflow__parts__their_bytes_and_no_others)
 {
     struct overflow *o = overflow_new(PLACES * LEN);
 
-    (void)state;
     add(o, 3, 10, 30, true);
     assert_true(gives(o, 3, 10, 30) && gives(o, 3, 10, 11) && gives(o, 3, 29, 30));
     assert_false(gives(o, 3, 9, 11) || gives(o, 3, 29, 31));
@@ -123,11 +121,10 @@ static void test_overflow__parts__their_bytes_and_no_others(void **state)
 }
 
 /* One that is larger than all of the memory is there until the next comes. */
-static void test_overflow__larger_than_memory__alone(void **state)
+UNIT_TEST(test_overflow__larger_than_memory__alone)
 {
     struct overflow *o = overflow_new(LEN / 2);
 
-    (void)state;
     for (unsigned is_part = 0; is_part < 2; is_part++)
         for (uint64_t b = 1; b < 3; b++) {
             add(o, b, 0, LEN, is_part);
@@ -138,7 +135,7 @@ static void test_overflow__larger_than_memory__alone(void **state)
 }
 
 /* What is read of dropped blocks decides how the memory is used. */
-static void test_overflow__dropped__judged_by_what_was_read(void **state)
+UNIT_TEST(test_overflow__dropped__judged_by_what_was_read)
 {
     static const struct {
         unsigned dropped;
@@ -151,7 +148,6 @@ static void test_overflow__dropped__judged_by_what_was_read(void **state)
         {ENOUGH, 16, 20, LEN, false, PLACES},        {ENOUGH, 17, 20, LEN, true, PLACES / 2},
         {ENOUGH - 1, 0, LEN, LEN, false, PLACES / 2}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct overflow *o = overflow_new(PLACES * LEN);
 
@@ -173,11 +169,10 @@ static void test_overflow__dropped__judged_by_what_was_read(void **state)
 }
 
 /* Parts take their place from blocks that are worth it. The last 64 dropped ones count. */
-static void test_overflow__parts_beside_blocks__share(void **state)
+UNIT_TEST(test_overflow__parts_beside_blocks__share)
 {
     struct overflow *o = overflow_new(PLACES * LEN);
 
-    (void)state;
     for (uint64_t b = 0; b < 1000; b++) {
         add_many(o, b, 1);
         assert_true(gives(o, b, 0, LEN));
@@ -196,17 +191,4 @@ static void test_overflow__parts_beside_blocks__share(void **state)
         assert_int_equal(overflow_is_wasteful(o), b + 1 >= 19);
     }
     overflow_free(o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overflow__blocks__the_latest_stay),
-        cmocka_unit_test(test_overflow__parts__their_bytes_and_no_others),
-        cmocka_unit_test(test_overflow__larger_than_memory__alone),
-        cmocka_unit_test(test_overflow__dropped__judged_by_what_was_read),
-        cmocka_unit_test(test_overflow__parts_beside_blocks__share),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,18 +98,19 @@ static void check_at_most_once(void **state, enum stage_keep keep)
     stage_fixture_close(&f);
 }
 
-static void test_parts__shuffled_pin__each_byte_at_most_once(void **state)
+UNIT_TEST_WITH(test_parts__shuffled_pin__each_byte_at_most_once, temp_setup, temp_teardown)
 {
     check_at_most_once(state, STAGE_PIN);
 }
 
-static void test_parts__shuffled_without_forecast__each_byte_at_most_once(void **state)
+UNIT_TEST_WITH(test_parts__shuffled_without_forecast__each_byte_at_most_once, temp_setup,
+               temp_teardown)
 {
     check_at_most_once(state, STAGE_PLAN);
 }
 
 /* After that, one who reads in sequence gets whole blocks again: few requests. */
-static void test_parts__then_in_sequence__few_requests(void **state)
+UNIT_TEST_WITH(test_parts__then_in_sequence__few_requests, temp_setup, temp_teardown)
 {
     uint64_t x = RANDOM_SEED, came;
     struct stage_fixture f;
@@ -123,16 +124,4 @@ static void test_parts__then_in_sequence__few_requests(void **state)
         fail_msg("%llu bytes of %zu, %u requests", (unsigned long long)came, SIZE,
                  fake_started(f.fake) - before);
     stage_fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-        WITH_FOLDER(test_parts__shuffled_pin__each_byte_at_most_once),
-        WITH_FOLDER(test_parts__shuffled_without_forecast__each_byte_at_most_once),
-        WITH_FOLDER(test_parts__then_in_sequence__few_requests),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

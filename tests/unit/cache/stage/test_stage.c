@@ -123,7 +123,7 @@ static int open_staged(const char *folder)
 
 /* ---- reading ---- */
 
-static void test_read__in_sequence__each_byte_once(void **state)
+UNIT_TEST_WITH(test_read__in_sequence__each_byte_once, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -139,7 +139,7 @@ static void test_read__in_sequence__each_byte_once(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_read__one_byte__one_block(void **state)
+UNIT_TEST_WITH(test_read__one_byte__one_block, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -155,7 +155,7 @@ static void test_read__one_byte__one_block(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_read__next_stage__nothing_fetched(void **state)
+UNIT_TEST_WITH(test_read__next_stage__nothing_fetched, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -171,7 +171,7 @@ static void test_read__next_stage__nothing_fetched(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_read__other_version__fetched_anew(void **state)
+UNIT_TEST_WITH(test_read__other_version__fetched_anew, temp_setup, temp_teardown)
 {
     const struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -187,7 +187,7 @@ static void test_read__other_version__fetched_anew(void **state)
 
 /* ---- missing ranges ---- */
 
-static void test_wants__scattered_reads__one_round(void **state)
+UNIT_TEST_WITH(test_wants__scattered_reads__one_round, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
     struct read_context rc;
@@ -316,7 +316,7 @@ static void fetch_at_once(const struct stage_fixture *f, const struct pieces *p,
     assert_int_equal(fake_most_at_once(f->fake), most);
 }
 
-static void test_jobs__small_demands__many_at_once(void **state)
+UNIT_TEST_WITH(test_jobs__small_demands__many_at_once, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
     struct far far;
@@ -327,7 +327,7 @@ static void test_jobs__small_demands__many_at_once(void **state)
     close_far(&f);
 }
 
-static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state)
+UNIT_TEST_WITH(test_jobs__not_reported_of_small_ones__the_limit_of_all, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
     struct far far;
@@ -338,7 +338,7 @@ static void test_jobs__not_reported_of_small_ones__the_limit_of_all(void **state
 }
 
 /* Pieces for which another connection is of no use. */
-static void test_jobs__large_demands__no_more(void **state)
+UNIT_TEST_WITH(test_jobs__large_demands__no_more, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -357,7 +357,7 @@ static void test_jobs__large_demands__no_more(void **state)
 }
 
 /* On a near remote requests cost no time. */
-static void test_jobs__near__no_more(void **state)
+UNIT_TEST_WITH(test_jobs__near__no_more, temp_setup, temp_teardown)
 {
     const struct pieces p = {1, 25, 1, 10};
     struct stage_options options = stage_fixture_options();
@@ -374,7 +374,7 @@ static void test_jobs__near__no_more(void **state)
 }
 
 /* The remote asks for a rest that is longer than the retry limit. */
-static void test_jobs__refused__fewer_and_nobody_fails(void **state)
+UNIT_TEST_WITH(test_jobs__refused__fewer_and_nobody_fails, temp_setup, temp_teardown)
 {
     const struct pieces few = {0, 4, 1, 5}, many = {20, 56, 1, 5}, later = {2, 59, 1, 5};
     struct event *few_come, *many_come;
@@ -403,7 +403,7 @@ static void test_jobs__refused__fewer_and_nobody_fails(void **state)
 }
 
 /* Transfers that no reader waits for get no further connections. */
-static void test_jobs__background__no_more(void **state)
+UNIT_TEST_WITH(test_jobs__background__no_more, temp_setup, temp_teardown)
 {
     struct diag d = DIAG_INIT;
     struct stage_fixture f;
@@ -435,7 +435,7 @@ static struct fake_answer fail_first(void *ctx, const struct transfer *transfer,
                                : (struct fake_answer){.end = TRANSFER_DONE, .bytes = UINT64_MAX};
 }
 
-static void test_failure__short_bodies__goes_on_at_the_byte(void **state)
+UNIT_TEST_WITH(test_failure__short_bodies__goes_on_at_the_byte, temp_setup, temp_teardown)
 {
     struct failing failing = {3, {.end = TRANSFER_AGAIN, .bytes = 10001}};
     struct test_clock clock;
@@ -449,7 +449,7 @@ static void test_failure__short_bodies__goes_on_at_the_byte(void **state)
     close_in_no_time(&f);
 }
 
-static void test_failure__changed__stale_but_what_is_here(void **state)
+UNIT_TEST_WITH(test_failure__changed__stale_but_what_is_here, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_CHANGED}};
     struct diag d = DIAG_INIT;
@@ -464,7 +464,7 @@ static void test_failure__changed__stale_but_what_is_here(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_failure__refused__said_and_tried_again(void **state)
+UNIT_TEST_WITH(test_failure__refused__said_and_tried_again, temp_setup, temp_teardown)
 {
     struct failing failing = {1, {.end = TRANSFER_REFUSED}};
     struct diag d = DIAG_INIT;
@@ -478,7 +478,7 @@ static void test_failure__refused__said_and_tried_again(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_failure__whole_only__once(void **state)
+UNIT_TEST_WITH(test_failure__whole_only__once, temp_setup, temp_teardown)
 {
     struct failing failing = {1, {.end = TRANSFER_WHOLE}};
     struct stage_fixture f;
@@ -506,7 +506,7 @@ static void expect_to_give_up(const struct stage_fixture *f)
     assert_int_equal(event_wait(&event), -EREMOTEIO);
 }
 
-static void test_failure__dead__patience_ends(void **state)
+UNIT_TEST_WITH(test_failure__dead__patience_ends, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN}};
     struct stage_options options = stage_fixture_options();
@@ -527,7 +527,7 @@ static void test_failure__dead__patience_ends(void **state)
     test_clock_release(&clock);
 }
 
-static void test_failure__stalled__patience_ends_and_others_go_on(void **state)
+UNIT_TEST_WITH(test_failure__stalled__patience_ends_and_others_go_on, temp_setup, temp_teardown)
 {
     struct failing failing = {1, {.end = TRANSFER_AGAIN, .bytes = 100, .stalls = true}};
     struct stage_options options = stage_fixture_options();
@@ -564,7 +564,7 @@ static void expect_brief(const struct stage_fixture *f, uint64_t block, unsigned
 
 /* A command waits for one file after another: for the first one as any reader, for others less, and
  * for none after a second limit; then the remote is tried again. */
-static void test_failure__silent__brief_waits_end_sooner(void **state)
+UNIT_TEST_WITH(test_failure__silent__brief_waits_end_sooner, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN, .stalls = true}};
     struct stage_options options = stage_fixture_options();
@@ -599,7 +599,7 @@ static void test_failure__silent__brief_waits_end_sooner(void **state)
     test_clock_release(&clock);
 }
 
-static void test_stage_wait__silent__ends(void **state)
+UNIT_TEST_WITH(test_stage_wait__silent__ends, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_AGAIN, .stalls = true}};
     struct stage_options options = stage_fixture_options();
@@ -650,7 +650,7 @@ static void hear_answered(void *ctx)
 }
 
 /* Each failure, and once that the remote answers again. */
-static void test_listener__fails_and_answers__told(void **state)
+UNIT_TEST_WITH(test_listener__fails_and_answers__told, temp_setup, temp_teardown)
 {
     struct failing breaks = {3, {.end = TRANSFER_AGAIN, .bytes = 100}},
                    refuses = {UINT32_MAX, {.end = TRANSFER_REFUSED}};
@@ -687,7 +687,7 @@ static void test_listener__fails_and_answers__told(void **state)
 }
 
 /* A wait is of the first class whose bound it does not pass. */
-static void test_counters__waits__by_class(void **state)
+UNIT_TEST_WITH(test_counters__waits__by_class, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -710,7 +710,7 @@ static void sum_progress(void *ctx, uint64_t bytes)
 }
 
 /* What `epochfs verify` says of what is missing, damaged, or changed on the remote. */
-static void test_verify__missing_and_changed__named(void **state)
+UNIT_TEST_WITH(test_verify__missing_and_changed__named, temp_setup, temp_teardown)
 {
     struct failing changed = {UINT32_MAX, {.end = TRANSFER_CHANGED}};
     struct stage_options options = stage_fixture_options();
@@ -745,7 +745,7 @@ static void test_verify__missing_and_changed__named(void **state)
 }
 
 /* A file whose place in the cache folder is taken cannot be staged: said with its name. */
-static void test_stage_wait__no_place_for_a_file__named(void **state)
+UNIT_TEST_WITH(test_stage_wait__no_place_for_a_file__named, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     const struct staged_key key = {.url = "fake://other",
@@ -794,7 +794,7 @@ static void *read_one(void *arg)
     return NULL;
 }
 
-static void test_end__stalled__reader_is_released(void **state)
+UNIT_TEST_WITH(test_end__stalled__reader_is_released, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX, {.end = TRANSFER_DONE, .stalls = true}};
     struct stage_fixture f;
@@ -815,7 +815,7 @@ static void test_end__stalled__reader_is_released(void **state)
 /* ---- the background ---- */
 
 /* A server may lie about a size. */
-static void test_add__size_of_an_exabyte__says_so(void **state)
+UNIT_TEST_WITH(test_add__size_of_an_exabyte__says_so, temp_setup, temp_teardown)
 {
     const struct remote_version version = {.size = UINT64_C(1) << 60, .etag = "\"v\""};
     const struct stage_file what = {.url = "u", .key = "u", .name = "big", .version = &version};
@@ -847,7 +847,7 @@ static void check_identity(const struct blob *blob, const char *key, const char 
 }
 
 /* What is staged is found again by the same text of the version, and by no other. */
-static void test_add__version__a_text_of_its_own(void **state)
+UNIT_TEST_WITH(test_add__version__a_text_of_its_own, temp_setup, temp_teardown)
 {
     static const struct {
         const char *etag;
@@ -917,7 +917,7 @@ static void test_add__version__a_text_of_its_own(void **state)
 }
 
 /* An empty file has nothing to stage. */
-static void test_add__empty__no_file_for_it(void **state)
+UNIT_TEST_WITH(test_add__empty__no_file_for_it, temp_setup, temp_teardown)
 {
     const struct stage_options options = stage_fixture_options();
     const struct stage_fixture_remote remote = {.content = content, .threads = 1};
@@ -935,7 +935,7 @@ static void test_add__empty__no_file_for_it(void **state)
 
 /* Many files of such sizes: the memory for their blocks is a part of the machine's, and is used
  * only when something is known of a block. */
-static void test_add__many_of_15_terabytes__bounded(void **state)
+UNIT_TEST_WITH(test_add__many_of_15_terabytes__bounded, temp_setup, temp_teardown)
 {
     const struct remote_version version = {.size = UINT64_C(15) * 1000000000000, .etag = "\"v\""};
     struct stage_options options = stage_fixture_options();
@@ -966,7 +966,7 @@ static void test_add__many_of_15_terabytes__bounded(void **state)
     }
 }
 
-static void test_background__stages_all(void **state)
+UNIT_TEST_WITH(test_background__stages_all, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
@@ -986,7 +986,7 @@ static void test_background__stages_all(void **state)
 }
 
 /* No reader waits and no time passes: blocks are written a megabyte at a time. */
-static void test_background__blocks__written_together(void **state)
+UNIT_TEST_WITH(test_background__blocks__written_together, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct test_clock clock;
@@ -1003,7 +1003,7 @@ static void test_background__blocks__written_together(void **state)
     test_clock_release(&clock);
 }
 
-static void test_background__failing__goes_on(void **state)
+UNIT_TEST_WITH(test_background__failing__goes_on, temp_setup, temp_teardown)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 5000}};
     struct test_clock clock;
@@ -1017,7 +1017,7 @@ static void test_background__failing__goes_on(void **state)
     close_in_no_time(&f);
 }
 
-static void test_sha256__right__and_wrong(void **state)
+UNIT_TEST_WITH(test_sha256__right__and_wrong, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct digest *digest;
@@ -1050,7 +1050,7 @@ static void test_sha256__right__and_wrong(void **state)
 
 /* ---- quota ---- */
 
-static void test_room__pin__the_rest_is_not_kept(void **state)
+UNIT_TEST_WITH(test_room__pin__the_rest_is_not_kept, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -1073,7 +1073,7 @@ static void test_room__pin__the_rest_is_not_kept(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_room__own_limit__bounds_this_stage(void **state)
+UNIT_TEST_WITH(test_room__own_limit__bounds_this_stage, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -1090,7 +1090,7 @@ static void test_room__own_limit__bounds_this_stage(void **state)
 
 /* The disk is full before the limit is reached. Writes that failed may have taken some of it, so
  * they stay counted until the files are counted. */
-static void test_room__disk_full__memory_has_the_rest(void **state)
+UNIT_TEST_WITH(test_room__disk_full__memory_has_the_rest, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     char path[PATH_MAX];
@@ -1115,7 +1115,7 @@ static void test_room__disk_full__memory_has_the_rest(void **state)
 }
 
 /* What `epochfs stage` says of a cache that is too small. */
-static void test_room__none_for_all__said_with_its_numbers(void **state)
+UNIT_TEST_WITH(test_room__none_for_all__said_with_its_numbers, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT, later = DIAG_INIT;
@@ -1149,7 +1149,7 @@ static void test_room__none_for_all__said_with_its_numbers(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_room__none__what_memory_has_is_not_fetched_again(void **state)
+UNIT_TEST_WITH(test_room__none__what_memory_has_is_not_fetched_again, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -1249,7 +1249,7 @@ static void use(const struct stage_fixture *f, uint64_t off, size_t len)
 }
 
 /* What could not be dropped is dropped the next time. */
-static void test_keep__once_drop_fails__tried_again(void **state)
+UNIT_TEST_WITH(test_keep__once_drop_fails__tried_again, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -1268,7 +1268,7 @@ static void test_keep__once_drop_fails__tried_again(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_keep__once__drops_what_was_passed(void **state)
+UNIT_TEST_WITH(test_keep__once__drops_what_was_passed, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -1301,7 +1301,7 @@ static size_t give_two(void *ctx, struct stage_need *ret, size_t capacity)
 
 /* When the file was opened there was no space for it: it was served from memory. Later there is,
  * and a need of the plan brings it to disk. */
-static void test_room__none_when_it_was_opened__on_disk_later(void **state)
+UNIT_TEST_WITH(test_room__none_when_it_was_opened__on_disk_later, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_need need = {.len = 2 * BLOCK, .when = 1};
@@ -1362,7 +1362,7 @@ static void *read_randomly(void *arg)
 }
 
 /* Two stages see each other as two processes do: their claims are of two open files. */
-static void test_share__two_stages__each_block_once(void **state)
+UNIT_TEST_WITH(test_share__two_stages__each_block_once, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f[2];
@@ -1387,7 +1387,7 @@ static void test_share__two_stages__each_block_once(void **state)
         stage_fixture_close(&f[i]);
 }
 
-static void test_share__one_drops__the_other_sees_it(void **state)
+UNIT_TEST_WITH(test_share__one_drops__the_other_sees_it, temp_setup, temp_teardown)
 {
     struct stage_fixture a, b;
 
@@ -1423,7 +1423,7 @@ static void check_out_of_descriptors(const struct blob *blob)
 
 /* A file that readers read without the stage: it is opened only when all of it is cached, and
  * nothing of it is dropped until it is closed. Then it is. */
-static void test_sealed__open__held(void **state)
+UNIT_TEST_WITH(test_sealed__open__held, temp_setup, temp_teardown)
 {
     static uint8_t bytes[SIZE + 1];
     struct stage_fixture a, b;
@@ -1469,7 +1469,7 @@ static void test_sealed__open__held(void **state)
 }
 
 /* All of it is cached, but has another SHA-256: it is not opened, and dropped. */
-static void test_sealed__wrong_sha256__dropped(void **state)
+UNIT_TEST_WITH(test_sealed__wrong_sha256__dropped, temp_setup, temp_teardown)
 {
     const struct stage_options options = stage_fixture_options();
     const uint8_t sum[DIGEST_BYTES] = {1};
@@ -1492,7 +1492,7 @@ static void test_sealed__wrong_sha256__dropped(void **state)
 }
 
 /* What was changed after it was compared: it is compared again, and mended. */
-static void test_sealed__content_changed__not_opened(void **state)
+UNIT_TEST_WITH(test_sealed__content_changed__not_opened, temp_setup, temp_teardown)
 {
     struct stage_fixture a;
     int fd = -1, file;
@@ -1516,7 +1516,7 @@ static void test_sealed__content_changed__not_opened(void **state)
 
 /* The staged file is truncated under stages that know its blocks to be good; fetching the last
  * block again makes it long. Each stage then fetches again what it reads later. */
-static void test_cut__and_long_again__no_wrong_byte(void **state)
+UNIT_TEST_WITH(test_cut__and_long_again__no_wrong_byte, temp_setup, temp_teardown)
 {
     const off_t cuts[] = {0, 1, 1536, 5000, 100000, 1000000};
     struct stage_fixture a, b;
@@ -1568,7 +1568,7 @@ static void claim(int fd, uint64_t block)
 
 /* A bad block cannot be dropped because another process has claimed it. Then a count of drops that
  * grew by one means that another block is gone. */
-static void test_bad__claimed__drops_of_others_are_seen(void **state)
+UNIT_TEST_WITH(test_bad__claimed__drops_of_others_are_seen, temp_setup, temp_teardown)
 {
     struct read_context rc;
     struct stage_fixture a, b;
@@ -1596,7 +1596,7 @@ static void test_bad__claimed__drops_of_others_are_seen(void **state)
 }
 
 /* Many pieces at once: none counts if any process has dropped blocks since they were known. */
-static void test_read_many__dropped_meanwhile__read_again(void **state)
+UNIT_TEST_WITH(test_read_many__dropped_meanwhile__read_again, temp_setup, temp_teardown)
 {
     struct blob_piece pieces[50];
     uint8_t buf[50][300];
@@ -1650,7 +1650,7 @@ static void expect_not_yet(struct stage_fixture *f, int ms)
         fail_msg("stage_wait: %d %s", r, d.text);
 }
 
-static void test_drops__excluded__tried_again(void **state)
+UNIT_TEST_WITH(test_drops__excluded__tried_again, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct test_clock clock;
@@ -1679,7 +1679,7 @@ static void test_drops__excluded__tried_again(void **state)
     test_clock_release(&clock);
 }
 
-static void test_drops__excluded_for_long__nothing_is_fetched_in_vain(void **state)
+UNIT_TEST_WITH(test_drops__excluded_for_long__nothing_is_fetched_in_vain, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct diag d = DIAG_INIT;
@@ -1741,7 +1741,7 @@ static void drop_meanwhile(const char *folder, const struct fake_answer *answer)
 }
 
 /* A block that arrives and is dropped while the rest is on its way comes again. */
-static void test_whole__dropped_meanwhile__comes_again(void **state)
+UNIT_TEST_WITH(test_whole__dropped_meanwhile__comes_again, temp_setup, temp_teardown)
 {
     struct fake_answer answer = {
         .end = TRANSFER_DONE, .bytes = 10 * BLOCK, .stalls = true, .goes_on = true, .whole = true};
@@ -1749,7 +1749,7 @@ static void test_whole__dropped_meanwhile__comes_again(void **state)
     drop_meanwhile(*state, &answer);
 }
 
-static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
+UNIT_TEST_WITH(test_whole__dropped_and_the_rest_fails__comes_again, temp_setup, temp_teardown)
 {
     struct fake_answer answer = {
         .end = TRANSFER_REFUSED, .bytes = 10 * BLOCK, .stalls = true, .whole = true};
@@ -1758,7 +1758,7 @@ static void test_whole__dropped_and_the_rest_fails__comes_again(void **state)
 }
 
 /* What has come is kept: the next transfer passes over it. */
-static void test_whole__breaks__goes_on_where_it_was(void **state)
+UNIT_TEST_WITH(test_whole__breaks__goes_on_where_it_was, temp_setup, temp_teardown)
 {
     struct failing failing = {2, {.end = TRANSFER_AGAIN, .bytes = 100 * BLOCK + 7, .whole = true}};
     struct stage_fixture f;
@@ -1783,7 +1783,7 @@ static struct fake_answer whole_once_four_are_under_way(void *ctx, const struct 
 }
 
 /* Many transfers are under way when the first finds it out: then one brings all. */
-static void test_whole__many_at_once__one_brings_all(void **state)
+UNIT_TEST_WITH(test_whole__many_at_once__one_brings_all, temp_setup, temp_teardown)
 {
     struct read_context rc;
     struct stage_fixture f;
@@ -1803,7 +1803,7 @@ static void test_whole__many_at_once__one_brings_all(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_whole__larger_than_the_cache__takes_its_capacity(void **state)
+UNIT_TEST_WITH(test_whole__larger_than_the_cache__takes_its_capacity, temp_setup, temp_teardown)
 {
     struct failing failing = {UINT32_MAX,
                               {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
@@ -1821,7 +1821,7 @@ static void test_whole__larger_than_the_cache__takes_its_capacity(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_whole__some_were_here__no_claim_is_left(void **state)
+UNIT_TEST_WITH(test_whole__some_were_here__no_claim_is_left, temp_setup, temp_teardown)
 {
     struct failing failing = {1, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
     struct stage_fixture f, other;
@@ -1845,7 +1845,7 @@ static void test_whole__some_were_here__no_claim_is_left(void **state)
 
 /* Some blocks came by themselves before it was found out: one transfer passes over them and brings
  * all others. */
-static void test_whole__holes__one_transfer_fills_all(void **state)
+UNIT_TEST_WITH(test_whole__holes__one_transfer_fills_all, temp_setup, temp_teardown)
 {
     struct failing failing = {4, {.end = TRANSFER_DONE, .bytes = UINT64_MAX, .whole = true}};
     struct stage_fixture f;
@@ -1889,7 +1889,7 @@ static struct fake_answer hold_second(void *ctx, const struct transfer *transfer
 
 /* A block that one run brought, and that was dropped since, belongs to another run when the first
  * ends. */
-static void test_run__fails_later__leaves_what_it_brought(void **state)
+UNIT_TEST_WITH(test_run__fails_later__leaves_what_it_brought, temp_setup, temp_teardown)
 {
     struct event first, second, third;
     struct held held;
@@ -1922,7 +1922,7 @@ static void test_run__fails_later__leaves_what_it_brought(void **state)
 }
 
 /* Whatever the thread is doing when the stage ends, every run is ended. */
-static void test_end__at_any_time__ends(void **state)
+UNIT_TEST_WITH(test_end__at_any_time__ends, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -1939,7 +1939,7 @@ static void test_end__at_any_time__ends(void **state)
 
 /* ---- fork ---- */
 
-static void test_rest__child_goes_on(void **state)
+UNIT_TEST_WITH(test_rest__child_goes_on, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
     int status;
@@ -1962,75 +1962,9 @@ static void test_rest__child_goes_on(void **state)
     stage_fixture_close(&f);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
-
-int main(int argc, char **argv)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_read__in_sequence__each_byte_once),
-        TEST(test_read__one_byte__one_block),
-        TEST(test_read__next_stage__nothing_fetched),
-        TEST(test_read__other_version__fetched_anew),
-        TEST(test_wants__scattered_reads__one_round),
-        TEST(test_jobs__small_demands__many_at_once),
-        TEST(test_jobs__not_reported_of_small_ones__the_limit_of_all),
-        TEST(test_jobs__large_demands__no_more),
-        TEST(test_jobs__near__no_more),
-        TEST(test_jobs__refused__fewer_and_nobody_fails),
-        TEST(test_jobs__background__no_more),
-        TEST(test_failure__short_bodies__goes_on_at_the_byte),
-        TEST(test_failure__changed__stale_but_what_is_here),
-        TEST(test_failure__refused__said_and_tried_again),
-        TEST(test_failure__whole_only__once),
-        TEST(test_failure__dead__patience_ends),
-        TEST(test_failure__stalled__patience_ends_and_others_go_on),
-        TEST(test_failure__silent__brief_waits_end_sooner),
-        TEST(test_stage_wait__silent__ends),
-        TEST(test_listener__fails_and_answers__told),
-        TEST(test_counters__waits__by_class),
-        TEST(test_verify__missing_and_changed__named),
-        TEST(test_stage_wait__no_place_for_a_file__named),
-        TEST(test_end__stalled__reader_is_released),
-        TEST(test_add__size_of_an_exabyte__says_so),
-        TEST(test_add__version__a_text_of_its_own),
-        TEST(test_add__empty__no_file_for_it),
-        TEST(test_add__many_of_15_terabytes__bounded),
-        TEST(test_background__stages_all),
-        TEST(test_background__blocks__written_together),
-        TEST(test_background__failing__goes_on),
-        TEST(test_sha256__right__and_wrong),
-        TEST(test_room__pin__the_rest_is_not_kept),
-        TEST(test_room__own_limit__bounds_this_stage),
-        TEST(test_room__disk_full__memory_has_the_rest),
-        TEST(test_room__none_for_all__said_with_its_numbers),
-        TEST(test_room__none__what_memory_has_is_not_fetched_again),
-        TEST(test_keep__once__drops_what_was_passed),
-        TEST(test_keep__once_drop_fails__tried_again),
-        TEST(test_room__none_when_it_was_opened__on_disk_later),
-        TEST(test_share__two_stages__each_block_once),
-        TEST(test_share__one_drops__the_other_sees_it),
-        TEST(test_sealed__open__held),
-        TEST(test_sealed__wrong_sha256__dropped),
-        TEST(test_sealed__content_changed__not_opened),
-        TEST(test_cut__and_long_again__no_wrong_byte),
-        TEST(test_bad__claimed__drops_of_others_are_seen),
-        TEST(test_read_many__dropped_meanwhile__read_again),
-        TEST(test_drops__excluded__tried_again),
-        TEST(test_drops__excluded_for_long__nothing_is_fetched_in_vain),
-        TEST(test_whole__dropped_meanwhile__comes_again),
-        TEST(test_whole__dropped_and_the_rest_fails__comes_again),
-        TEST(test_whole__breaks__goes_on_where_it_was),
-        TEST(test_whole__many_at_once__one_brings_all),
-        TEST(test_whole__larger_than_the_cache__takes_its_capacity),
-        TEST(test_whole__some_were_here__no_claim_is_left),
-        TEST(test_whole__holes__one_transfer_fills_all),
-        TEST(test_run__fails_later__leaves_what_it_brought),
-        TEST(test_end__at_any_time__ends),
-        TEST(test_rest__child_goes_on),
-    };
-
+    (void)state;
     stage_fixture_content(content, sizeof(content));
-    if (argc > 1) /* one of them */
-        cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

@@ -46,7 +46,7 @@ static int read_error(const struct stage_fixture *f, uint64_t off, size_t len)
     return r;
 }
 
-static void test_read__stale__estale_for_these_bytes_only(void **state)
+UNIT_TEST_WITH(test_read__stale__estale_for_these_bytes_only, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -63,7 +63,7 @@ static void test_read__stale__estale_for_these_bytes_only(void **state)
     stage_fixture_close(&f);
 }
 
-static void test_read__stale_first__estale(void **state)
+UNIT_TEST_WITH(test_read__stale_first__estale, temp_setup, temp_teardown)
 {
     struct stage_fixture f;
 
@@ -75,7 +75,7 @@ static void test_read__stale_first__estale(void **state)
 }
 
 /* What another mount finds in the cache folder. */
-static void test_read__next_stage__has_no_stale_block(void **state)
+UNIT_TEST_WITH(test_read__next_stage__has_no_stale_block, temp_setup, temp_teardown)
 {
     const struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -91,7 +91,7 @@ static void test_read__next_stage__has_no_stale_block(void **state)
 }
 
 /* Another process, at the same time, that gets the bytes. */
-static void test_read__two_stages__each_finds_out(void **state)
+UNIT_TEST_WITH(test_read__two_stages__each_finds_out, temp_setup, temp_teardown)
 {
     const struct stage_options options = stage_fixture_options();
     struct stage_fixture f, other;
@@ -109,7 +109,7 @@ static void test_read__two_stages__each_finds_out(void **state)
 
 /* With one block in memory, neighbours of stale bytes are fetched again and again, and are right.
  */
-static void test_read__no_memory_for_neighbours__fetched_again(void **state)
+UNIT_TEST_WITH(test_read__no_memory_for_neighbours__fetched_again, temp_setup, temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct stage_fixture f;
@@ -159,12 +159,13 @@ static void check_staging(void **state, bool reads)
     test_clock_release(&clock);
 }
 
-static void test_stage_wait__stale__the_rest_is_staged_once(void **state)
+UNIT_TEST_WITH(test_stage_wait__stale__the_rest_is_staged_once, temp_setup, temp_teardown)
 {
     check_staging(state, false);
 }
 
-static void test_stage_wait__found_by_a_reader__the_rest_is_staged_once(void **state)
+UNIT_TEST_WITH(test_stage_wait__found_by_a_reader__the_rest_is_staged_once, temp_setup,
+               temp_teardown)
 {
     check_staging(state, true);
 }
@@ -188,7 +189,7 @@ static void hear_answer(void *ctx)
     (void)ctx;
 }
 
-static void test_listener__stale__told_once(void **state)
+UNIT_TEST_WITH(test_listener__stale__told_once, temp_setup, temp_teardown)
 {
     struct heard heard = {.n = 0};
     const struct stage_listener listener = {hear, hear_answer, &heard};
@@ -210,25 +211,9 @@ static void test_listener__stale__told_once(void **state)
     stage_fixture_close(&f);
 }
 
-int main(void)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read__stale__estale_for_these_bytes_only, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_read__stale_first__estale, temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_read__next_stage__has_no_stale_block, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_read__two_stages__each_finds_out, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_read__no_memory_for_neighbours__fetched_again,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_stage_wait__stale__the_rest_is_staged_once, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_stage_wait__found_by_a_reader__the_rest_is_staged_once,
-                                        temp_setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_listener__stale__told_once, temp_setup, temp_teardown),
-    };
-
+    (void)state;
     stage_fixture_content(content, SIZE);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

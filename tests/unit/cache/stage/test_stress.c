@@ -945,6 +945,6 @@ int main(int argc, char **argv)
         n_seeds = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     }
     if (argc > 1)
-        cmocka_set_test_filter(strcmp(argv[1], "threads") == 0 ? "test_threads" : "test_processes");
+        return unit_run(argv[1], &tests[strcmp(argv[1], "threads") == 0 ? 1 : 0], 1, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

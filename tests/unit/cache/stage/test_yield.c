@@ -39,7 +39,8 @@ static struct fake_answer watch(void *ctx, const struct transfer *transfer, unsi
         .end = TRANSFER_DONE, .bytes = UINT64_MAX, .stalls = stalls, .goes_on = true};
 }
 
-static void test_background__no_processor_idle__a_rest_before_each_piece(void **state)
+UNIT_TEST_WITH(test_background__no_processor_idle__a_rest_before_each_piece, temp_setup,
+               temp_teardown)
 {
     struct stage_options options = stage_fixture_options();
     struct watched watched = {0};
@@ -73,11 +74,9 @@ static void test_background__no_processor_idle__a_rest_before_each_piece(void **
     test_clock_release(&clock);
 }
 
-int main(void)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(
-        test_background__no_processor_idle__a_rest_before_each_piece, temp_setup, temp_teardown)};
-
+    (void)state;
     stage_fixture_content(content, sizeof(content));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

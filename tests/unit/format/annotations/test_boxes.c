@@ -108,11 +108,10 @@ static void assert_classes(const struct box_classes *classes, const char *const 
 #define BOX(a, b, c, d)                                                                            \
     "<bndbox><xmin>" a "</xmin><ymin>" b "</ymin><xmax>" c "</xmax><ymax>" d "</ymax></bndbox>"
 
-static void test_voc__several_files__classes_by_bytes(void **state)
+UNIT_TEST(test_voc__several_files__classes_by_bytes)
 {
     AUTO_READING struct reading reading;
 
-    (void)state;
     read_files(&reading, "voc",
                NAMES("<annotation><object><name>person</name>" BOX("1", "2", "3", "4") //
                      "<difficult>1</difficult></object><object><name>Zebra</name>"     //
@@ -139,11 +138,10 @@ static void test_voc__several_files__classes_by_bytes(void **state)
     assert_null(reading.note.data);
 }
 
-static void test_voc__parts_and_order__children_only(void **state)
+UNIT_TEST(test_voc__parts_and_order__children_only)
 {
     AUTO_READING struct reading reading;
 
-    (void)state;
     read_file(
         &reading, "voc",
         "\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!-- <object> -->\n<annotation>\n"
@@ -171,7 +169,7 @@ static void test_voc__parts_and_order__children_only(void **state)
     assert_row(&reading, "truncated", 0, ROW(1, 0));
 }
 
-static void test_voc__malformed__rejected_with_line(void **state)
+UNIT_TEST(test_voc__malformed__rejected_with_line)
 {
     static const struct {
         const char *file, *message;
@@ -214,7 +212,6 @@ static void test_voc__malformed__rejected_with_line(void **state)
         {"<?xml version=\"1.0\" encoding=\"none\"?><annotation/>", "unknown encoding"},
     };
 
-    (void)state;
     for (size_t i = 1; i < ARRAY_LEN(files); i++)
         assert_bad("voc", files[i].file, files[i].message);
     { /* an empty file is no sample without a file */
@@ -241,7 +238,7 @@ static char *repeated(const char *begin, const char *text, size_t n, const char 
     return s;
 }
 
-static void test_voc__bombs__bounded(void **state)
+UNIT_TEST(test_voc__bombs__bounded)
 {
     static const struct {
         const char *begin, *text;
@@ -254,7 +251,6 @@ static void test_voc__bombs__bounded(void **state)
         {"<annotation><object><bndbox><xmin>", "1", BOX_NAME_MAX + 1, "<xmin>: expected at most"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         AUTO_FREE char *file = repeated(files[i].begin, files[i].text, files[i].n, "");
 
@@ -262,7 +258,7 @@ static void test_voc__bombs__bounded(void **state)
     }
 }
 
-static void test_voc__many_digits__rounded_once(void **state)
+UNIT_TEST(test_voc__many_digits__rounded_once)
 {
     AUTO_FREE char *file =
         repeated("<annotation><object><name>a</name><bndbox><xmin>0.", "3", BOX_NAME_MAX - 2,
@@ -270,19 +266,17 @@ static void test_voc__many_digits__rounded_once(void **state)
                  "</object></annotation>");
     AUTO_READING struct reading reading;
 
-    (void)state;
     read_file(&reading, "voc", file);
     assert_int_equal(reading.r, 0);
     assert_row(&reading, "boxes", 0, ROW(1. / 3, 1, 1, 1));
 }
 
-static void test_voc__classes__at_most_65536(void **state)
+UNIT_TEST(test_voc__classes__at_most_65536)
 {
     AUTO_BOX_READER struct box_reader *reader = NULL;
     struct diag d = DIAG_INIT;
     int r = 0;
 
-    (void)state;
     assert_int_equal(box_reader_new(box_format_find("voc"), &reader), 0);
     for (unsigned i = 0; i <= BOX_CLASSES_MAX; i++) {
         char file[256];
@@ -300,11 +294,10 @@ static void test_voc__classes__at_most_65536(void **state)
 
 /* ---- YOLO ---- */
 
-static void test_yolo__lines__as_stored(void **state)
+UNIT_TEST(test_yolo__lines__as_stored)
 {
     AUTO_READING struct reading reading;
 
-    (void)state;
     read_files(&reading, "yolo",
                NAMES("45 0.479492 0.688771 0.955609 0.5955\r\n\r\n"
                      "50\t0.736516 0.247188 .498875 4.76417e-1",
@@ -324,7 +317,7 @@ static void test_yolo__lines__as_stored(void **state)
     assert_row(&reading, "box_label", 4, ROW(7));
 }
 
-static void test_yolo__other_lengths__no_boxes_and_a_note(void **state)
+UNIT_TEST(test_yolo__other_lengths__no_boxes_and_a_note)
 {
     static const char *const files[] = {
         "0 0.1 0.1 0.2 0.2 0.3 0.3 0.4 0.4\n",   /* a polygon, or corners */
@@ -333,7 +326,6 @@ static void test_yolo__other_lengths__no_boxes_and_a_note(void **state)
         "a dog\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         AUTO_READING struct reading reading;
 
@@ -345,9 +337,8 @@ static void test_yolo__other_lengths__no_boxes_and_a_note(void **state)
     }
 }
 
-static void test_yolo__malformed__rejected_with_line(void **state)
+UNIT_TEST(test_yolo__malformed__rejected_with_line)
 {
-    (void)state;
     assert_bad("yolo", "0 1 1 1 1\n-1 1 1 1 1\n",
                "file-0: line 2: class: expected a whole number of 0 or more, got '-1'");
     assert_bad("yolo", "0.5 1 1 1 1", "class: expected a whole number");
@@ -361,7 +352,7 @@ static void test_yolo__malformed__rejected_with_line(void **state)
     assert_bad("yolo", "0 1 1 1 0x1", "h: expected a finite");
 }
 
-static void test_yolo_names__yaml__all_ways(void **state)
+UNIT_TEST(test_yolo_names__yaml__all_ways)
 {
     static const char *const files[] = {
         "names: [a, 'b c', \"d\"]",
@@ -382,7 +373,6 @@ static void test_yolo_names__yaml__all_ways(void **state)
     AUTO_BOX_CLASSES struct box_classes classes = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (yolo_names(files[i], strlen(files[i]), "a/data.yaml", &classes, &d) < 0)
             fail_msg("%s: %s", files[i], d.text);
@@ -391,7 +381,7 @@ static void test_yolo_names__yaml__all_ways(void **state)
     }
 }
 
-static void test_yolo_names__others__text_kept(void **state)
+UNIT_TEST(test_yolo_names__others__text_kept)
 {
     static const char yaml[] = "names:\n"
                                "  0: person # one\n"
@@ -403,7 +393,6 @@ static void test_yolo_names__others__text_kept(void **state)
     AUTO_BOX_CLASSES struct box_classes classes = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     /* ' #' begins a comment */
     assert_int_equal(yolo_names(yaml, strlen(yaml), "x.yml", &classes, &d), 0);
     assert_int_equal(classes.n, 5);
@@ -432,7 +421,7 @@ static void test_yolo_names__others__text_kept(void **state)
     assert_int_equal(classes.n, 0);
 }
 
-static void test_yolo_names__malformed__rejected_with_line(void **state)
+UNIT_TEST(test_yolo_names__malformed__rejected_with_line)
 {
     static const struct {
         const char *file, *message;
@@ -470,7 +459,6 @@ static void test_yolo_names__malformed__rejected_with_line(void **state)
     AUTO_FREE char *name = repeated("names: [", "a", BOX_NAME_MAX + 1, "]");
     AUTO_BOX_CLASSES struct box_classes classes = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files) + 2; i++) {
         const char *file = i < ARRAY_LEN(files) ? files[i].file : large;
         const char *message = "expected at most 65536 names of classes";
@@ -493,11 +481,10 @@ static void test_yolo_names__malformed__rejected_with_line(void **state)
 
 #define TRUCK "Truck 0.00 0 -1.57 599.41 156.40 629.75 189.25 2.85 2.63 12.34 0.47 1.49 69.44 -1.56"
 
-static void test_kitti__lines__boxes_values_classes(void **state)
+UNIT_TEST(test_kitti__lines__boxes_values_classes)
 {
     AUTO_READING struct reading reading;
 
-    (void)state;
     read_files(&reading, "kitti",
                NAMES(TRUCK "\n"
                            "DontCare -1 -1 -10 503.89 169.71 590.61 190.13 -1 -1 -1 -1000 -1000 "
@@ -517,9 +504,8 @@ static void test_kitti__lines__boxes_values_classes(void **state)
     assert_string_equal(reading.note.data, "1 lines have a score, column 16, which is ignored\n");
 }
 
-static void test_kitti__malformed__rejected_with_line(void **state)
+UNIT_TEST(test_kitti__malformed__rejected_with_line)
 {
-    (void)state;
     assert_bad("kitti", TRUCK "\nTruck 1 2\n", "line 2: expected 15 columns, or 16 with a score");
     assert_bad("kitti", TRUCK " 1 2\n", "got 17");
     assert_bad("kitti", "Car 0 0 nan 1 2 3 4 5 6 7 8 9 10 11", "alpha: expected a finite");
@@ -530,7 +516,7 @@ static void test_kitti__malformed__rejected_with_line(void **state)
 
 /* ---- which format a file has ---- */
 
-static void test_head_says__files__own_format_only(void **state)
+UNIT_TEST(test_head_says__files__own_format_only)
 {
     static const struct {
         const char *head, *whole, *part; /* formats that say yes, of a whole file and of a head */
@@ -565,7 +551,6 @@ static void test_head_says__files__own_format_only(void **state)
         {"<html>", "", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(heads); i++)
         for (size_t k = 0; box_formats[k]; k++)
             for (int is_whole = 0; is_whole < 2; is_whole++) {
@@ -581,7 +566,7 @@ static void test_head_says__files__own_format_only(void **state)
 }
 
 /* A file whose bytes are changed, or that is cut, gives rows that are complete, or an error. */
-static void test_reader__random_changes__complete_rows(void **state)
+UNIT_TEST(test_reader__random_changes__complete_rows)
 {
     static const char *const files[] = {
         "<annotation><object><name>a</name>" BOX("1", "2", "3", "4") "</object></annotation>",
@@ -590,7 +575,6 @@ static void test_reader__random_changes__complete_rows(void **state)
     };
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (unsigned round = 0; round < 20000; round++) {
         const struct box_format *format = box_formats[round % 3];
         AUTO_BOX_READER struct box_reader *reader = NULL;
@@ -620,7 +604,7 @@ static void test_reader__random_changes__complete_rows(void **state)
 }
 
 /* Allocation n = 1, 2, 3 ... fails, until none does: nothing leaks. expat's are its own. */
-static void test_reader__no_memory__enomem(void **state)
+UNIT_TEST(test_reader__no_memory__enomem)
 {
     static const struct {
         const char *format, *file;
@@ -634,7 +618,6 @@ static void test_reader__no_memory__enomem(void **state)
         {"kitti", TRUCK " 1\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         for (unsigned long n = 1, failed = 1; failed; n++) {
             AUTO_BOX_READER struct box_reader *reader = NULL;
@@ -658,11 +641,10 @@ static void test_reader__no_memory__enomem(void **state)
         }
 }
 
-static void test_yolo_names__no_memory__enomem(void **state)
+UNIT_TEST(test_yolo_names__no_memory__enomem)
 {
     static const char file[] = "names: [a, b, c]\n";
 
-    (void)state;
     for (unsigned long n = 1, failed = 1; failed; n++) {
         AUTO_BOX_CLASSES struct box_classes classes = {0};
         struct diag d = DIAG_INIT;
@@ -675,30 +657,4 @@ static void test_yolo_names__no_memory__enomem(void **state)
         failed = failing_alloc_end();
         assert_int_equal(r, failed ? -ENOMEM : 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_voc__several_files__classes_by_bytes),
-        cmocka_unit_test(test_voc__parts_and_order__children_only),
-        cmocka_unit_test(test_voc__malformed__rejected_with_line),
-        cmocka_unit_test(test_voc__bombs__bounded),
-        cmocka_unit_test(test_voc__many_digits__rounded_once),
-        cmocka_unit_test(test_voc__classes__at_most_65536),
-        cmocka_unit_test(test_yolo__lines__as_stored),
-        cmocka_unit_test(test_yolo__other_lengths__no_boxes_and_a_note),
-        cmocka_unit_test(test_yolo__malformed__rejected_with_line),
-        cmocka_unit_test(test_yolo_names__yaml__all_ways),
-        cmocka_unit_test(test_yolo_names__others__text_kept),
-        cmocka_unit_test(test_yolo_names__malformed__rejected_with_line),
-        cmocka_unit_test(test_kitti__lines__boxes_values_classes),
-        cmocka_unit_test(test_kitti__malformed__rejected_with_line),
-        cmocka_unit_test(test_head_says__files__own_format_only),
-        cmocka_unit_test(test_reader__random_changes__complete_rows),
-        cmocka_unit_test(test_reader__no_memory__enomem),
-        cmocka_unit_test(test_yolo_names__no_memory__enomem),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

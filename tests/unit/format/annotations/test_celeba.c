@@ -78,9 +78,8 @@ static void check_attributes(const char *file, const char *bytes, size_t expecte
     assert_memory_equal(columns.column->bytes, expected, 4);
 }
 
-static void test_celeba__attributes(void **state)
+UNIT_TEST(test_celeba__attributes)
 {
-    (void)state;
     check_attributes("a/list_attr_celeba.txt",
                      "3\n5_o_Clock_Shadow  Young \n000009.jpg  1  1\n000002.jpg  1 -1\n"
                      "000001.jpg -1  1\n",
@@ -90,13 +89,12 @@ static void test_celeba__attributes(void **state)
                      0);
 }
 
-static void test_celeba__numbers(void **state)
+UNIT_TEST(test_celeba__numbers)
 {
     static const int64_t identity[] = {2880, 0, 12}, partition[] = {0, 1, 2};
     static const int64_t box[] = {95, 71, 226, 313, 0, 0, 0, 0, 1, 2, 3, 4};
     static const int64_t points[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
-    (void)state;
     check_numbers("identity_CelebA.txt", "000003.jpg 12\n000001.jpg 2880\n", "identity", 0,
                   identity);
     check_numbers("list_eval_partition.txt", "000001.jpg 0\n000002.jpg 1\n000003.jpg 2\n",
@@ -116,9 +114,8 @@ static void test_celeba__numbers(void **state)
                   points);
 }
 
-static void test_celeba__malformed(void **state)
+UNIT_TEST(test_celeba__malformed)
 {
-    (void)state;
     check_refused("list_attr_celeba.txt", "2\na b\n000001.jpg 1 1\n",
                   "list_attr_celeba.txt, line 1: expected the number of rows, 1, got 2");
     check_refused("list_attr_celeba.txt", "1\na b\n000001.jpg 1 1\n000002.jpg 1 1\n",
@@ -141,7 +138,7 @@ static void test_celeba__malformed(void **state)
 }
 
 /* Each allocation fails once: -ENOMEM, no column, and nothing leaks. */
-static void test_celeba__no_memory(void **state)
+UNIT_TEST(test_celeba__no_memory)
 {
     static const char bytes[] = "1\na b c\n000001.jpg 1 1 -1\n";
     struct picture_list list = PICTURE_LIST(PICTURES);
@@ -149,7 +146,6 @@ static void test_celeba__no_memory(void **state)
     AUTO_BLOB struct blob *blob = memory_blob_new("a", bytes, len, len, NULL);
     bool failed = true;
 
-    (void)state;
     for (unsigned long n = 1; failed; n++) {
         struct value_columns columns = {0};
         struct text names = {0};
@@ -168,11 +164,10 @@ static void test_celeba__no_memory(void **state)
     }
 }
 
-static void test_celeba_list_is__names(void **state)
+UNIT_TEST(test_celeba_list_is__names)
 {
     enum celeba_list list;
 
-    (void)state;
     assert_true(celeba_list_is("x/list_landmarks_align_celeba.txt", &list));
     assert_int_equal(list, CELEBA_LANDMARKS_ALIGN);
     assert_true(celeba_list_is("list_landmarks_celeba.csv", &list));
@@ -180,15 +175,4 @@ static void test_celeba_list_is__names(void **state)
     assert_false(celeba_list_is("list_attr_celeba.txt.bak", &list));
     assert_false(celeba_list_is("list_attr_celeba.txt/x", &list));
     assert_false(celeba_list_is("identity_celeba.txt", &list));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_celeba__attributes),    cmocka_unit_test(test_celeba__numbers),
-        cmocka_unit_test(test_celeba__malformed),     cmocka_unit_test(test_celeba__no_memory),
-        cmocka_unit_test(test_celeba_list_is__names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,16 +188,15 @@ static void check_boxes(const char *text)
     }
 }
 
-static void test_boxes__any_order_of_lists(void **state)
+UNIT_TEST(test_boxes__any_order_of_lists)
 {
-    (void)state;
     check_boxes(FILE_TEXT);
     check_boxes("{" ANNOTATIONS "," CATEGORIES "," IMAGES "}");
     check_boxes("\xef\xbb\xbf{" CATEGORIES ",\n\t" ANNOTATIONS ", \"extra\": [[], {}, 1e999],\r"
                 " \"annotations2\": null, " IMAGES "} ");
 }
 
-static void test_keypoints_and_captions(void **state)
+UNIT_TEST(test_keypoints_and_captions)
 {
     AUTO_COCO struct coco *c = read_good(
         "{\"images\": [{\"id\": 1, \"file_name\": \"a\"}, {\"id\": 2, \"file_name\": \"b\"}],"
@@ -207,7 +206,6 @@ static void test_keypoints_and_captions(void **state)
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(coco_columns(c, (const uint32_t[]){1, 0}, 2, "", &t, &d), 0);
     assert_int_equal(t.n, 4);
     FLOATS(&t, "keypoints", 1, 1, 2, 2, 0.5f, 4, 1, 0, 0, 0, 0, 0, 0);
@@ -219,7 +217,7 @@ static void test_keypoints_and_captions(void **state)
 }
 
 /* What a file has not gives no column; without categories a number of a class would be a guess. */
-static void test_no_categories__no_box_label(void **state)
+UNIT_TEST(test_no_categories__no_box_label)
 {
     AUTO_COCO struct coco *c =
         read_good("{\"images\": [{\"id\": 1, \"file_name\": \"a\"}],"
@@ -228,7 +226,6 @@ static void test_no_categories__no_box_label(void **state)
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(coco_classes(c), 0);
     assert_int_equal(coco_columns(c, (const uint32_t[]){0}, 1, "", &t, &d), 0);
     assert_int_equal(t.n, 4);
@@ -238,7 +235,7 @@ static void test_no_categories__no_box_label(void **state)
 }
 
 /* With boxes there is iscrowd even if no annotation has it; and a file may have only images. */
-static void test_missing_members(void **state)
+UNIT_TEST(test_missing_members)
 {
     AUTO_COCO struct coco *box = read_good("{\"images\": [{\"id\": 1, \"file_name\": \"a\"}],"
                                            " \"annotations\": [{\"image_id\": 1, \"area\": null,"
@@ -247,7 +244,6 @@ static void test_missing_members(void **state)
     AUTO_VALUE_COLUMNS struct value_columns t = {0}, u = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(coco_columns(box, (const uint32_t[]){0}, 1, "", &t, &d), 0);
     assert_int_equal(t.n, 3);
     INTEGERS(&t, "iscrowd", 0, 0);
@@ -262,7 +258,7 @@ static void test_missing_members(void **state)
     " \"images\": [{\"id\": 90, \"file_name\": \"x\"}, {\"id\": 91, \"file_name\": \"y\"},"        \
     " {\"id\": 92, \"file_name\": \"z\"}], \"annotations\": [" annotations "]}"
 
-static void test_classification__labels(void **state)
+UNIT_TEST(test_classification__labels)
 {
     AUTO_COCO struct coco *one =
         read_good(CLASSES_TEXT("{\"id\": 0, \"image_id\": 92, \"category_id\": 7},"
@@ -274,7 +270,6 @@ static void test_classification__labels(void **state)
     int64_t label[4];
     bool single;
 
-    (void)state;
     assert_true(coco_is_classification(one) && coco_is_classification(several));
     assert_false(coco_has_boxes(one));
     coco_labels(one, image, 4, label, &single);
@@ -285,14 +280,13 @@ static void test_classification__labels(void **state)
     assert_memory_equal(label, ((int64_t[]){-1, -1, -1, -1}), sizeof(label));
 }
 
-static void test_second_file__names_get_the_prefix(void **state)
+UNIT_TEST(test_second_file__names_get_the_prefix)
 {
     AUTO_COCO struct coco *c = read_good(FILE_TEXT);
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     struct value_column *other;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(value_columns_add(&t, "image_id", VALUE_NUMBERS, DTYPE_I8, false, 0, &other),
                      0);
     assert_int_equal(coco_columns(c, rows_image, ROWS, "instances_", &t, &d), 0);
@@ -305,7 +299,7 @@ static void test_second_file__names_get_the_prefix(void **state)
 
 /* ---- a part of the file ---- */
 
-static void test_head(void **state)
+UNIT_TEST(test_head)
 {
     static const char *const no[] = {
         "",
@@ -329,7 +323,6 @@ static void test_head(void **state)
     };
     size_t needed = strstr(FILE_TEXT, "\"images\":") + strlen("\"images\":") - FILE_TEXT;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(no); i++)
         assert_false(coco_head_says(no[i], strlen(no[i])));
     for (size_t i = 0; i < ARRAY_LEN(yes); i++)
@@ -347,9 +340,8 @@ static void test_head(void **state)
 #define BOX(box)        ONE("{\"image_id\":1,\"bbox\":" box "}")
 #define FIRST           (int)strlen(BEFORE) /* the byte of the first annotation */
 
-static void test_bad_annotations(void **state)
+UNIT_TEST(test_bad_annotations)
 {
-    (void)state;
     assert_bad(ONE("{\"image_id\":2}"), FIRST, "unknown image_id");
     assert_bad(ONE("{\"image_id\":1,\"category_id\":5}"), FIRST, "unknown category_id");
     assert_bad(ONE("{\"id\":1}"), FIRST, "image_id");
@@ -365,9 +357,8 @@ static void test_bad_annotations(void **state)
     assert_bad(ONE("1"), FIRST, "list of objects");
 }
 
-static void test_bad_boxes(void **state)
+UNIT_TEST(test_bad_boxes)
 {
-    (void)state;
     assert_bad(BOX("[]"), FIRST + 21, "fewer");
     assert_bad(BOX("[1,2,3]"), FIRST + 21, "expected 4 numbers");
     assert_bad(BOX("[1,2,3,4,5]"), FIRST + 21, "more");
@@ -380,9 +371,8 @@ static void test_bad_boxes(void **state)
     assert_bad(BOX("{}"), FIRST + 21, "an object");
 }
 
-static void test_bad_keypoints(void **state)
+UNIT_TEST(test_bad_keypoints)
 {
-    (void)state;
     assert_bad(ONE("{\"image_id\":1,\"keypoints\":[1,2]}"), FIRST + 26, "got 2 numbers");
     assert_bad(ONE("{\"image_id\":1,\"keypoints\":[]}"), FIRST + 26, "got 0 numbers");
     assert_bad(ONE("{\"image_id\":1,\"keypoints\":[1,2,3]},"
@@ -390,9 +380,8 @@ static void test_bad_keypoints(void **state)
                FIRST + 35 + 26, "got 6 numbers");
 }
 
-static void test_bad_images_and_categories(void **state)
+UNIT_TEST(test_bad_images_and_categories)
 {
-    (void)state;
     assert_bad("{\"images\":[{\"id\":1,\"file_name\":\"a\"},{\"file_name\":\"b\",\"id\":1}]}", 36,
                "image has the id");
     assert_bad(
@@ -408,7 +397,7 @@ static void test_bad_images_and_categories(void **state)
     assert_bad("[]", 0, "an object");
 }
 
-static void test_integers__int64(void **state)
+UNIT_TEST(test_integers__int64)
 {
     AUTO_COCO struct coco *c =
         read_good(ONE("{\"image_id\":1.0,\"id\":-9223372036854775808},{\"image_id\":1e0,"
@@ -416,7 +405,6 @@ static void test_integers__int64(void **state)
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(coco_columns(c, (const uint32_t[]){0}, 1, "", &t, &d), 0);
     INTEGERS(&t, "annotation_id", 0, INT64_MIN, INT64_MAX);
     assert_bad(ONE("{\"image_id\":1,\"id\":9223372036854775808}"), FIRST + 19,
@@ -425,7 +413,7 @@ static void test_integers__int64(void **state)
     assert_bad(ONE("{\"image_id\":1,\"id\":1e18}"), FIRST + 19, "64 bits");
 }
 
-static void test_malformed_json(void **state)
+UNIT_TEST(test_malformed_json)
 {
     static const char *const bad[] = {
         "{\"images\":[],}",
@@ -460,7 +448,6 @@ static void test_malformed_json(void **state)
         "",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_bad(bad[i], -1, "expected ");
     assert_bad("{\"a\":[1}", 7, "a comma or ]");
@@ -468,13 +455,12 @@ static void test_malformed_json(void **state)
 
 /* Every beginning of a file is refused, and so is each of its structure bytes where it is another.
  */
-static void test_cut__refused(void **state)
+UNIT_TEST(test_cut__refused)
 {
     size_t last = strlen(FILE_TEXT) - 2; /* its } */
     struct coco *c;
     struct diag d;
 
-    (void)state;
     for (size_t len = 0; len <= last; len++) {
         assert_int_equal(read_bytes(FILE_TEXT, len, &c, &d), -EBADMSG);
         assert_diag_has(&d, "expected ");
@@ -482,14 +468,13 @@ static void test_cut__refused(void **state)
     }
 }
 
-static void test_deep__refused(void **state)
+UNIT_TEST(test_deep__refused)
 {
     enum { DEPTH = 100000 };
     AUTO_FREE char *text = malloc(DEPTH + 32);
     struct coco *c;
     struct diag d;
 
-    (void)state;
     assert_non_null(text);
     memcpy(text, "{\"x\":", 5);
     memset(text + 5, '[', DEPTH);
@@ -518,7 +503,7 @@ static char *repeat(const char *before, const char *text, unsigned n, const char
 }
 
 /* Strings and numbers that are skipped have any length; those that are kept have not. */
-static void test_long__limits(void **state)
+UNIT_TEST(test_long__limits)
 {
     enum { LONG = (1 << 20) + 1 };
     const char *name = "{\"images\":[{\"id\":1,\"file_name\":\"",
@@ -530,7 +515,6 @@ static void test_long__limits(void **state)
     AUTO_FREE char *string = repeat(name, "a", LONG, "\"}]}");
     AUTO_FREE char *number = repeat(id, "1", 600, "}]}");
 
-    (void)state;
     coco_free(read_good(skipped_string));
     coco_free(read_good(skipped_number));
     coco_free(read_good(longest));
@@ -539,7 +523,7 @@ static void test_long__limits(void **state)
 }
 
 /* An annotation without keypoints takes zeros: a small file must not become large by them. */
-static void test_missing_keypoints__bounded(void **state)
+UNIT_TEST(test_missing_keypoints__bounded)
 {
     AUTO_FREE char *one = repeat("{\"images\":[{\"id\":1,\"file_name\":\"a\"}],\"annotations\":["
                                  "{\"image_id\":1,\"keypoints\":[0",
@@ -549,7 +533,6 @@ static void test_missing_keypoints__bounded(void **state)
     struct coco *c;
     struct diag d;
 
-    (void)state;
     coco_free(read_good(few));
     assert_int_equal(read_bytes(many, strlen(many), &c, &d), -EBADMSG);
     assert_diag_has(&d, "keypoints are missing");
@@ -557,13 +540,12 @@ static void test_missing_keypoints__bounded(void **state)
 
 /* ---- windows, reads and memory ---- */
 
-static void test_windows__any_place(void **state)
+UNIT_TEST(test_windows__any_place)
 {
     enum { WINDOW = 256 << 10 };
     size_t len = strlen(FILE_TEXT);
     AUTO_FREE char *text = malloc(WINDOW + len + 1);
 
-    (void)state;
     assert_non_null(text);
     memset(text, ' ', WINDOW);
     memcpy(text + WINDOW, FILE_TEXT, len + 1);
@@ -571,7 +553,7 @@ static void test_windows__any_place(void **state)
         check_boxes(text + before);
 }
 
-static void test_read_fails__its_error(void **state)
+UNIT_TEST(test_read_fails__its_error)
 {
     struct blob_faults faults = {.fail_read = 1};
     AUTO_BLOB struct blob *blob =
@@ -581,7 +563,6 @@ static void test_read_fails__its_error(void **state)
     struct coco *c = NULL;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(coco_read(blob, "x", &c, &d), -EIO);
     assert_null(c);
     faults.fail_read = 0;
@@ -591,14 +572,13 @@ static void test_read_fails__its_error(void **state)
     assert_null(c);
 }
 
-static void test_no_memory__enomem(void **state)
+UNIT_TEST(test_no_memory__enomem)
 {
     static const char text[] = ONE("{\"image_id\":1,\"caption\":\"c\",\"keypoints\":[1,2,3]}");
     AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), strlen(text), NULL);
     unsigned long n = 0;
     bool failed = true;
 
-    (void)state;
     while (failed) {
         AUTO_VALUE_COLUMNS struct value_columns t = {0};
         struct coco *c = NULL;
@@ -616,32 +596,4 @@ static void test_no_memory__enomem(void **state)
         assert_int_equal(r, failed ? -ENOMEM : 0);
     }
     assert_true(n > 15);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_boxes__any_order_of_lists),
-        cmocka_unit_test(test_keypoints_and_captions),
-        cmocka_unit_test(test_no_categories__no_box_label),
-        cmocka_unit_test(test_missing_members),
-        cmocka_unit_test(test_classification__labels),
-        cmocka_unit_test(test_second_file__names_get_the_prefix),
-        cmocka_unit_test(test_head),
-        cmocka_unit_test(test_bad_annotations),
-        cmocka_unit_test(test_bad_boxes),
-        cmocka_unit_test(test_bad_keypoints),
-        cmocka_unit_test(test_bad_images_and_categories),
-        cmocka_unit_test(test_integers__int64),
-        cmocka_unit_test(test_malformed_json),
-        cmocka_unit_test(test_cut__refused),
-        cmocka_unit_test(test_deep__refused),
-        cmocka_unit_test(test_long__limits),
-        cmocka_unit_test(test_missing_keypoints__bounded),
-        cmocka_unit_test(test_windows__any_place),
-        cmocka_unit_test(test_read_fails__its_error),
-        cmocka_unit_test(test_no_memory__enomem),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

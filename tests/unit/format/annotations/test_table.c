@@ -99,9 +99,8 @@ static void check(const char *file, const char *paths, const char *bytes, const 
 }
 
 /* The tables of known data sets. */
-static void test_table__known(void **state)
+UNIT_TEST(test_table__known)
 {
-    (void)state;
     check("labels.csv", "train/00b.jpg train/00c.jpg train/1cd.jpg train/021.jpg ",
           "id,breed\n00b,bull\n00c,dingo\n1cd,bull\n021,dingo\n",
           "0 1 2 3 *breed:text=bull,dingo,bull,dingo;");
@@ -153,11 +152,10 @@ static void test_table__known(void **state)
           "0 0 1 caption:text=A child .,Two, or more,A \"dog\" .;");
 }
 
-static void test_table__aside(void **state)
+UNIT_TEST(test_table__aside)
 {
     static const char cub[] = "images/001.Alb/Alb_0001_79.jpg images/001.Alb/Alb_0002_55.jpg ";
 
-    (void)state;
     check("images.txt", cub, "1 001.Alb/Alb_0001_79.jpg\n2 001.Alb/Alb_0002_55.jpg\n",
           "aside: no row names a picture");
     check("bounding_boxes.txt", cub, "1 60.0 27.0\n2 139.0 30.0\n",
@@ -177,9 +175,8 @@ static void test_table__aside(void **state)
 }
 
 /* Header or not, and what columns are called. */
-static void test_table__header(void **state)
+UNIT_TEST(test_table__header)
 {
-    (void)state;
     check("a.csv", "a.jpg b.jpg ", "a.jpg,1\nb.jpg,2\n", "0 1 column_1:int=1,2;");
     /* The first row's picture is missing. */
     check("a.csv", "a.jpg b.jpg ", "0.jpg,cat\na.jpg,cat\nb.jpg,dog\nb.jpg,dog\n",
@@ -199,9 +196,8 @@ static void test_table__header(void **state)
           "0 1 x:int=1,1;column_2:int=2,2;column_3:int=3,3;m_s:int=4,4;");
 }
 
-static void test_table__separators(void **state)
+UNIT_TEST(test_table__separators)
 {
-    (void)state;
     check("a.csv", "a.jpg b.jpg ", "\xef\xbb\xbfimage;label\r\na.jpg;1,5\r\n\r\nb.jpg;2\r\n",
           "0 1 *label:text=1,5,2;");
     check("a.tsv", "a.jpg b.jpg ", "image\tcaption\na.jpg\tx, y\nb.jpg\tz\n",
@@ -211,9 +207,8 @@ static void test_table__separators(void **state)
           "0 1 l:text=\"x\"\"\",-;");
 }
 
-static void test_table__types(void **state)
+UNIT_TEST(test_table__types)
 {
-    (void)state;
     check("a.csv", "a.jpg b.jpg ",
           "f,int,real,text,none,mixed\na.jpg, -1 ,1.5,007,,\nb.jpg,,2,8,,9223372036854775808\n",
           "0 1 int:int=-1,-;real:real=1.5,2;text:text=007,8;none:int=-,-;"
@@ -231,12 +226,11 @@ static void test_table__types(void **state)
 }
 
 /* The label by its name goes before one by its values; reals have no classes. */
-static void test_table__label(void **state)
+UNIT_TEST(test_table__label)
 {
     static const char *const names[] = {"Label",    "labels",   "CLASS", "class_id",
                                         "Class ID", "category", "Target"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char bytes[100], expected[100];
 
@@ -251,11 +245,10 @@ static void test_table__label(void **state)
     check("a.csv", "a.jpg b.jpg ", "f,subclass\na.jpg,1\nb.jpg,2\n", "0 1 subclass:int=1,2;");
 }
 
-static void test_table__options(void **state)
+UNIT_TEST(test_table__options)
 {
     static const char bytes[] = "f;g;h\na.jpg;1;2\nx;3;4\ny;5;6\n";
 
-    (void)state;
     check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"f\", \"label\": \"h\"}",
                "0 - - g:int=1,3,5;*h:int=2,4,6;");
     check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"0\", \"columns\": [\"h\"]}",
@@ -271,13 +264,12 @@ static void test_table__options(void **state)
                "0 1 text:text=x,1,y,2;");
 }
 
-static void test_table__malformed(void **state)
+UNIT_TEST(test_table__malformed)
 {
     AUTO_TEXT struct text reason = {0};
     static const char zero[] = "a.jpg,1\nb.jpg,\0\n";
     struct picture_table *t = NULL;
 
-    (void)state;
     check("a.csv", "a.jpg b.jpg ", "f,x\na.jpg,1\nb.jpg,1,2\n",
           "a.csv, line 3: expected 2 cells, as in the first row, got 3");
     check("a.csv", "a.jpg b.jpg ", "f,x\na.jpg,1\n\"b.jpg,1\n",
@@ -288,14 +280,13 @@ static void test_table__malformed(void **state)
 }
 
 /* A cell that fits no type of the first 1,000 rows; pictures that are the last ones of a table. */
-static void test_table__long(void **state)
+UNIT_TEST(test_table__long)
 {
     AUTO_PICTURE_TABLE struct picture_table *t = NULL, *late = NULL;
     AUTO_TEXT struct text bytes = {0}, reason = {0};
     const struct value_columns *columns;
     const uint8_t *items;
 
-    (void)state;
     text_add(&bytes, "f,a,b,c\n");
     for (int i = 0; i < 5000; i++)
         text_add(&bytes, "%s.jpg,%d,%s,%s\n",
@@ -329,13 +320,12 @@ static void test_table__long(void **state)
 }
 
 /* Rows and cells at the limits. */
-static void test_table__large(void **state)
+UNIT_TEST(test_table__large)
 {
     struct picture_table *t = NULL;
     AUTO_TEXT struct text bytes = {0}, reason = {0};
     AUTO_FREE char *filled = malloc(1 << 20);
 
-    (void)state;
     assert_non_null(filled);
     memset(filled, ',', 1 << 20);
     text_add(&bytes, "a.jpg");
@@ -356,7 +346,7 @@ static void test_table__large(void **state)
 }
 
 /* Each allocation fails once: -ENOMEM, and nothing leaks. */
-static void test_table__no_memory(void **state)
+UNIT_TEST(test_table__no_memory)
 {
     static const char bytes[] = "id,f,label,x\n0,a.jpg,\"c \"\"\",1\n1,b.jpg,c,\n2,a.jpg,d,1.5\n";
     static const char *const files[] = {"a.csv", "a.txt"};
@@ -364,7 +354,6 @@ static void test_table__no_memory(void **state)
     const size_t len = sizeof(bytes) - 1;
     AUTO_BLOB struct blob *blob = memory_blob_new("a.csv", bytes, len, len, NULL);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         bool failed = true;
 
@@ -383,18 +372,4 @@ static void test_table__no_memory(void **state)
             assert_int_equal(r, failed ? -ENOMEM : 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table__known),     cmocka_unit_test(test_table__aside),
-        cmocka_unit_test(test_table__header),    cmocka_unit_test(test_table__separators),
-        cmocka_unit_test(test_table__types),     cmocka_unit_test(test_table__label),
-        cmocka_unit_test(test_table__options),   cmocka_unit_test(test_table__malformed),
-        cmocka_unit_test(test_table__long),      cmocka_unit_test(test_table__large),
-        cmocka_unit_test(test_table__no_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

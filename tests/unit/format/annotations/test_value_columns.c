@@ -65,22 +65,20 @@ static void check_row(const struct value_columns *t, uint64_t row, int64_t numbe
         assert_memory_equal(items, text, strlen(text));
 }
 
-static void test_columns__rows_and_holes__as_added(void **state)
+UNIT_TEST(test_columns__rows_and_holes__as_added)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
 
-    (void)state;
     make_columns(&t);
     check_row(&t, 0, 10, 1, 1, "one");
     check_row(&t, 1, 0, 0, 0, NULL);
     check_row(&t, 2, 12, 2, 3, "three");
 }
 
-static void test_pick__any_rows_in_any_order__and_holes(void **state)
+UNIT_TEST(test_pick__any_rows_in_any_order__and_holes)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0}, picked = {0};
 
-    (void)state;
     make_columns(&t);
     assert_int_equal(
         value_columns_pick(&t, (const uint32_t[]){2, VALUE_NO_ROW, 2, 0, 1}, 5, &picked), 0);
@@ -91,13 +89,12 @@ static void test_pick__any_rows_in_any_order__and_holes(void **state)
     check_row(&picked, 4, 0, 0, 0, NULL);
 }
 
-static void test_read__what_was_written__the_same(void **state)
+UNIT_TEST(test_read__what_was_written__the_same)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0}, again = {0};
     AUTO_TEXT struct text kept = {0};
     struct kept k = {.out = &kept};
 
-    (void)state;
     make_columns(&t);
     value_columns_keep(&k, &t, 3);
     text_add_bytes(&kept, "rest", 4);
@@ -120,13 +117,12 @@ static int read_kept(struct value_columns *ret, uint64_t rows, const uint8_t *by
 
 /* Cut anywhere, with each byte changed, and for another number of rows: refused, or rows that stay
  * inside what was kept. */
-static void test_read__hostile_bytes__refused_or_inside(void **state)
+UNIT_TEST(test_read__hostile_bytes__refused_or_inside)
 {
     AUTO_VALUE_COLUMNS struct value_columns t = {0};
     AUTO_TEXT struct text kept = {0};
     struct kept k = {.out = &kept};
 
-    (void)state;
     make_columns(&t);
     value_columns_keep(&k, &t, 3);
     for (size_t len = 0; len < kept.len; len++) {
@@ -160,16 +156,4 @@ static void test_read__hostile_bytes__refused_or_inside(void **state)
         if (rows != 3)
             assert_int_equal(read_kept(&other, rows, (uint8_t *)kept.data, kept.len), -EBADMSG);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns__rows_and_holes__as_added),
-        cmocka_unit_test(test_pick__any_rows_in_any_order__and_holes),
-        cmocka_unit_test(test_read__what_was_written__the_same),
-        cmocka_unit_test(test_read__hostile_bytes__refused_or_inside),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,9 +54,8 @@ static void open_one(struct blob *blob, struct found *ret)
 }
 
 /* element (k, i, j) of (4, 3, 2) is number k + 4 i + 12 j of the file. */
-static void test_fortran__rows_in_c_order(void **state)
+UNIT_TEST(test_fortran__rows_in_c_order)
 {
-    (void)state;
     for (int big = 0; big < 2; big++) {
         struct found found;
         const struct dataset *ds;
@@ -74,13 +73,12 @@ static void test_fortran__rows_in_c_order(void **state)
 }
 
 /* the bytes in memory are good as long as the file is the one that they were read from. */
-static void test_fortran__file_changes__stale(void **state)
+UNIT_TEST(test_fortran__file_changes__stale)
 {
     struct blob_faults faults = {0};
     struct found found;
     char *identity;
 
-    (void)state;
     open_one(npy_blob("a.npy", "<u2", true, "(4, 3)", 24, &faults), &found);
     assert_int_equal(blob_check(found.item[0].ds->field->blob), 0);
     assert_int_equal(blob_identity(found.item[0].ds->field->blob, &identity), 0);
@@ -91,9 +89,8 @@ static void test_fortran__file_changes__stale(void **state)
     found_release(&found);
 }
 
-static void test_reads__each_fails__reported(void **state)
+UNIT_TEST(test_reads__each_fails__reported)
 {
-    (void)state;
     for (uint64_t n = 1;; n++) {
         struct blob_faults faults = {.fail_read = n};
         struct found found;
@@ -110,7 +107,7 @@ static void test_reads__each_fails__reported(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *descr;
@@ -128,7 +125,6 @@ static void test_refused(void **state)
         {"<V2", false, "(3,)", 6, "bfloat16"},                                    /* */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct found found;
 
@@ -143,7 +139,7 @@ static void test_refused(void **state)
 }
 
 /* A file that cannot be read now may be in the set: none is made, and the others are kept. */
-static void test_unread__its_set_is_an_error(void **state)
+UNIT_TEST(test_unread__its_set_is_an_error)
 {
     const struct format_setup setup = {.made = NULL};
     struct blob *blob[] = {npy_blob("x_train.npy", "<u2", false, "(3,)", 6, NULL),
@@ -152,24 +148,10 @@ static void test_unread__its_set_is_an_error(void **state)
                            npy_blob("!README", "<u2", false, "(3,)", 6, NULL)};
     struct found found;
 
-    (void)state;
     assert_int_equal(format_open(&format_npy, blob, ARRAY_LEN(blob), &setup, &found), 0);
     assert_int_equal(found.n, 2);
     assert_null(found.item[found_find(&found, "train")].ds);
     assert_non_null(strstr(found.item[found_find(&found, "train")].reason, "it is marked"));
     assert_non_null(found.item[found_find(&found, "test")].ds);
     found_release(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fortran__rows_in_c_order),
-        cmocka_unit_test(test_fortran__file_changes__stale),
-        cmocka_unit_test(test_reads__each_fails__reported),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_unread__its_set_is_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

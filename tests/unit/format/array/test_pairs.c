@@ -50,9 +50,8 @@ static void check(const char *words, bool pair, const char *want)
     assert_string_equal(t.data ? t.data : "", want);
 }
 
-static void test_pairs(void **state)
+UNIT_TEST(test_pairs)
 {
-    (void)state;
     check("x_train:5 y_train:5 x_test:2 y_test:2", true,
           "train=x_train.x,y_train.y test=x_test.x,y_test.y");
     check("train_images:5 train_labels:5 val_images:5 val_labels:4", true,
@@ -86,12 +85,11 @@ static void test_pairs(void **state)
     check("x:0", true, "");
 }
 
-static void test_pairs__too_many__alone(void **state)
+UNIT_TEST(test_pairs__too_many__alone)
 {
     AUTO_ARRAYS struct arrays arrays = {0};
     AUTO_ARRAY_GROUPS struct array_groups groups = {0};
 
-    (void)state;
     for (int i = 0; i <= PAIRED_MAX; i++) {
         char name[16];
 
@@ -103,13 +101,12 @@ static void test_pairs__too_many__alone(void **state)
     assert_int_equal(groups.group[PAIRED_MAX].rule, PAIR_ALONE);
 }
 
-static void test_pairs__counts_differ__found(void **state)
+UNIT_TEST(test_pairs__counts_differ__found)
 {
     AUTO_ARRAYS struct arrays arrays = {0};
     AUTO_ARRAY_GROUPS struct array_groups groups = {0};
     const struct array *one, *other;
 
-    (void)state;
     make(&arrays, "x_train:5 z_train:5 y_train:6");
     assert_int_equal(arrays_pair(&arrays, true, &groups), 0);
     assert_true(array_group_differs(&arrays, groups.group, &one, &other));
@@ -119,7 +116,7 @@ static void test_pairs__counts_differ__found(void **state)
     assert_false(array_group_differs(&arrays, groups.group, &one, &other));
 }
 
-static void test_names__made_safe(void **state)
+UNIT_TEST(test_names__made_safe)
 {
     static const struct {
         const char *name;
@@ -135,21 +132,8 @@ static void test_names__made_safe(void **state)
                 {"\xc3\xa9\xff", 3, "\xc3\xa9_"}};
     AUTO_ARRAYS struct arrays arrays = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_string_equal(arrays_add(&arrays, rows[i].name, rows[i].len)->name, rows[i].want);
     assert_true(arrays.array[5].repeats);
     assert_false(arrays.array[4].repeats);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_pairs__too_many__alone),
-        cmocka_unit_test(test_pairs__counts_differ__found),
-        cmocka_unit_test(test_names__made_safe),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

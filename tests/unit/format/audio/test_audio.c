@@ -118,7 +118,7 @@ static float *make(struct bytes *b, const char *text, struct audio_info *info, u
     return array;
 }
 
-static void test_spec__texts(void **state)
+UNIT_TEST(test_spec__texts)
 {
     static const struct {
         const char *text;
@@ -144,7 +144,6 @@ static void test_spec__texts(void **state)
         {"4294983296", false, {0}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         struct audio_spec spec = {0};
 
@@ -153,7 +152,7 @@ static void test_spec__texts(void **state)
     }
 }
 
-static void test_make__formats(void **state)
+UNIT_TEST(test_make__formats)
 {
     static const struct {
         int format, rate, channels, frames;
@@ -172,7 +171,6 @@ static void test_make__formats(void **state)
     };
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         struct audio_info info;
         uint64_t made;
@@ -203,13 +201,12 @@ static void test_make__formats(void **state)
 }
 
 /* What is read of a long file for its length is little. */
-static void test_measure__reads_ends(void **state)
+UNIT_TEST(test_measure__reads_ends)
 {
     static const int format[] = {SF_FORMAT_WAV | SF_FORMAT_PCM_16,
                                  SF_FORMAT_FLAC | SF_FORMAT_PCM_16};
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(format); i++) {
         struct audio_file file;
         struct audio_info info;
@@ -241,7 +238,7 @@ static float *resampled(const float *in, uint64_t frames, uint32_t rate, uint32_
 }
 
 /* Equal bit by bit, also where it is made in parts. */
-static void test_make__rates(void **state)
+UNIT_TEST(test_make__rates)
 {
     static const struct {
         int rate, frames;
@@ -255,7 +252,6 @@ static void test_make__rates(void **state)
     };
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         uint32_t to = (uint32_t)strtoul(row[i].to, NULL, 10);
         struct audio_info info;
@@ -279,7 +275,7 @@ static void test_make__rates(void **state)
 
 /* A part is that part of the whole, whatever comes before it, and one channel of it. Where a
  * decoder can begin anywhere, little else is read. */
-static void test_make__part(void **state)
+UNIT_TEST(test_make__part)
 {
     static const struct {
         int format, rate, channels;
@@ -298,7 +294,6 @@ static void test_make__part(void **state)
     };
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct audio_spec spec = {0};
         struct audio_info info;
@@ -333,7 +328,7 @@ static void test_make__part(void **state)
 }
 
 /* A part that the file has not: its end is missing, or another channel, or another rate. */
-static void test_make__no_such_part(void **state)
+UNIT_TEST(test_make__no_such_part)
 {
     static const struct {
         struct audio_part part;
@@ -346,7 +341,6 @@ static void test_make__no_such_part(void **state)
                                   SF_FORMAT_OGG | SF_FORMAT_VORBIS};
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows) * ARRAY_LEN(formats); i++) {
         size_t row = i % ARRAY_LEN(rows);
         struct audio_info info = {.rate = rows[row].rate, .channels = rows[row].channels};
@@ -363,7 +357,7 @@ static void test_make__no_such_part(void **state)
 }
 
 /* The frames that can be decoded, and that it is cut. */
-static void test_measure__cut(void **state)
+UNIT_TEST(test_measure__cut)
 {
     static const struct {
         int format, frames;
@@ -374,7 +368,6 @@ static void test_measure__cut(void **state)
     };
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         struct audio_info info;
         uint64_t made;
@@ -389,7 +382,7 @@ static void test_measure__cut(void **state)
 }
 
 /* A size of 0 that a pipe has left stands for all that follows, except other chunks. */
-static void test_measure__wav_data_of_size_0(void **state)
+UNIT_TEST(test_measure__wav_data_of_size_0)
 {
     static const struct {
         uint32_t riff;
@@ -404,7 +397,6 @@ static void test_measure__wav_data_of_size_0(void **state)
     };
     struct bytes *b = malloc(sizeof(*b));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(row); i++) {
         struct audio_info info;
         uint64_t made;
@@ -424,13 +416,12 @@ static void test_measure__wav_data_of_size_0(void **state)
 }
 
 /* Foreign bytes after the pages, more than are looked at, say nothing about the sound. */
-static void test_measure__ogg_with_a_long_end__is_whole(void **state)
+UNIT_TEST(test_measure__ogg_with_a_long_end__is_whole)
 {
     struct bytes *b = malloc(sizeof(*b));
     struct audio_info info;
     uint64_t made;
 
-    (void)state;
     write_sound(b, SF_FORMAT_OGG | SF_FORMAT_VORBIS, 16000, 1, 20000);
     memset(b->data + b->size, 'x', 200000);
     b->size += 200000;
@@ -441,13 +432,12 @@ static void test_measure__ogg_with_a_long_end__is_whole(void **state)
 }
 
 /* A header of an mp3 that says more frames than its bytes can be; silence. */
-static void test_measure__mp3_says_too_many(void **state)
+UNIT_TEST(test_measure__mp3_says_too_many)
 {
     enum { FRAME = 104, FRAMES = 10 };
     struct bytes *b = calloc(1, sizeof(*b));
     uint8_t *tag = b->data + 4 + 17;
 
-    (void)state;
     for (uint64_t said = FRAMES; said <= 100 * FRAMES; said *= 100) {
         struct audio_info info;
         uint64_t made;
@@ -466,7 +456,7 @@ static void test_measure__mp3_says_too_many(void **state)
     free(b);
 }
 
-static void test_make__rates_too_far_apart(void **state)
+UNIT_TEST(test_make__rates_too_far_apart)
 {
     struct bytes *b = malloc(sizeof(*b));
     struct diag d = DIAG_INIT;
@@ -475,7 +465,6 @@ static void test_make__rates_too_far_apart(void **state)
     struct audio_info info;
     AUTO_FREE float *array = NULL;
 
-    (void)state;
     write_sound(b, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 40, 1, 100);
     file = file_of(b);
     assert_int_equal(audio_measure(&file, &info, &d), 0);
@@ -487,13 +476,12 @@ static void test_make__rates_too_far_apart(void **state)
     free(b);
 }
 
-static void test_measure__sizes_of_a_pipe(void **state)
+UNIT_TEST(test_measure__sizes_of_a_pipe)
 {
     struct bytes *b = malloc(sizeof(*b));
     struct audio_info info;
     uint64_t made;
 
-    (void)state;
     write_sound(b, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, 1000);
     store_le32(b->data + 4, UINT32_MAX);
     store_le32(b->data + 40, UINT32_MAX);
@@ -503,7 +491,7 @@ static void test_measure__sizes_of_a_pipe(void **state)
     free(b);
 }
 
-static void test_measure__no_audio(void **state)
+UNIT_TEST(test_measure__no_audio)
 {
     static const char *const text[] = {"",
                                        "text",
@@ -515,7 +503,6 @@ static void test_measure__no_audio(void **state)
                                        "ID3\x04",
                                        "....ftypM4A ...."};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(text); i++) {
         struct bytes b = {.size = strlen(text[i])};
         struct audio_file file = file_of(&b);
@@ -537,33 +524,10 @@ static int fail_read(void *ctx, uint64_t off, void *dst, size_t len, struct diag
     return diag_set(d, -EREMOTEIO, "no server");
 }
 
-static void test_measure__read_fails(void **state)
+UNIT_TEST(test_measure__read_fails)
 {
     struct audio_file file = {"a file", 5000, fail_read, NULL};
     struct audio_info info;
 
-    (void)state;
     assert_int_equal(audio_measure(&file, &info, NULL), -EREMOTEIO);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spec__texts),
-        cmocka_unit_test(test_make__formats),
-        cmocka_unit_test(test_measure__reads_ends),
-        cmocka_unit_test(test_make__rates),
-        cmocka_unit_test(test_make__part),
-        cmocka_unit_test(test_make__no_such_part),
-        cmocka_unit_test(test_measure__cut),
-        cmocka_unit_test(test_measure__ogg_with_a_long_end__is_whole),
-        cmocka_unit_test(test_measure__wav_data_of_size_0),
-        cmocka_unit_test(test_measure__mp3_says_too_many),
-        cmocka_unit_test(test_make__rates_too_far_apart),
-        cmocka_unit_test(test_measure__sizes_of_a_pipe),
-        cmocka_unit_test(test_measure__no_audio),
-        cmocka_unit_test(test_measure__read_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "support/unit.h"
 
 /* What a name is without and with an option. */
-static void test_name__judged(void **state)
+UNIT_TEST(test_name__judged)
 {
     static const struct {
         const char *name, *option;
@@ -39,7 +39,6 @@ static void test_name__judged(void **state)
         {"batches.meta.txt", "cifar100", &cifar_10, CIFAR_TRAIN, 0, false, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct cifar_name found;
 
@@ -67,11 +66,10 @@ static struct probed_file file_of(const char *name, const char *folder)
                                 .folder_name = folder};
 }
 
-static void test_probe__labels_decide(void **state)
+UNIT_TEST(test_probe__labels_decide)
 {
     struct probed_file file = file_of("data_batch_1.bin", NULL);
 
-    (void)state;
     memset(head, 200, sizeof(head));
     for (size_t at = 0; at < sizeof(head); at += 3073)
         head[at] = 9;
@@ -84,13 +82,12 @@ static void test_probe__labels_decide(void **state)
     assert_int_equal(cifar_probe(&file), CLAIM_NAMED);
 }
 
-static void test_probe__train_bin__needs_more_than_its_name(void **state)
+UNIT_TEST(test_probe__train_bin__needs_more_than_its_name)
 {
     static struct folder_name beside[] = {{"fine_label_names.txt", 20, 0}, {"train.bin", 9, 1}};
     const struct format_options tokens = {.tokens_given = true};
     struct probed_file file = file_of("train.bin", "data");
 
-    (void)state;
     memset(head, 200, sizeof(head));
     for (size_t at = 0; at < sizeof(head); at += 3074) {
         head[at] = 19;
@@ -114,27 +111,14 @@ static void test_probe__train_bin__needs_more_than_its_name(void **state)
     assert_int_equal(cifar_probe(&file), CLAIM_NONE);
 }
 
-static void test_probe__names_of_classes__need_records(void **state)
+UNIT_TEST(test_probe__names_of_classes__need_records)
 {
     static struct folder_name beside[] = {{"fine_label_names.txt", 20, 0}, {"train.bin", 9, 1}};
     struct probed_file file = file_of("fine_label_names.txt", NULL);
 
-    (void)state;
     file.folder.file = beside;
     file.folder.n = 1;
     assert_int_equal(cifar_probe(&file), CLAIM_NONE);
     file.folder.n = 2;
     assert_int_equal(cifar_probe(&file), CLAIM_NAMED);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_name__judged),
-        cmocka_unit_test(test_probe__labels_decide),
-        cmocka_unit_test(test_probe__train_bin__needs_more_than_its_name),
-        cmocka_unit_test(test_probe__names_of_classes__need_records),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

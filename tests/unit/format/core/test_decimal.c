@@ -219,13 +219,12 @@ static void shape_zeros(char *text)
         put(text, "e%d", (int)random_below(&rng, 100) - 20);
 }
 
-static void test_decimal__random_texts__as_strtof(void **state)
+UNIT_TEST(test_decimal__random_texts__as_strtof)
 {
     static void (*const shapes[])(char *text) = {shape_fixed,        shape_long,    shape_exponent,
                                                  shape_far_exponent, shape_printed, shape_middle,
                                                  shape_denormal,     shape_zeros};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         for (unsigned k = 0; k < TEXTS; k++) {
             char text[TEXT_SIZE];
@@ -242,7 +241,7 @@ static void test_decimal__random_texts__as_strtof(void **state)
     }
 }
 
-static void test_decimal__known_cases__as_strtof(void **state)
+UNIT_TEST(test_decimal__known_cases__as_strtof)
 {
     static const char *const texts[] = {
         "0",
@@ -308,13 +307,12 @@ static void test_decimal__known_cases__as_strtof(void **state)
         "+NaN",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         check_number(texts[i]);
 }
 
 /* Texts of a million digits, with exponents that compensate. */
-static void test_decimal__very_long__as_strtof(void **state)
+UNIT_TEST(test_decimal__very_long__as_strtof)
 {
     static const struct {
         size_t zeros;
@@ -341,7 +339,6 @@ static void test_decimal__very_long__as_strtof(void **state)
         {300000, "16777217.", "1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t before = strlen(cases[i].before), behind = strlen(cases[i].behind);
         size_t len = before + cases[i].zeros + behind;
@@ -361,7 +358,7 @@ static void test_decimal__very_long__as_strtof(void **state)
     }
 }
 
-static void test_decimal__no_number__null(void **state)
+UNIT_TEST(test_decimal__no_number__null)
 {
     static const char *const texts[] = {"",    " 1",        "-",
                                         "+",   ".",         "-.",
@@ -376,7 +373,6 @@ static void test_decimal__no_number__null(void **state)
                                         "0e",  "12345678e", "1234567.12345678e+"};
     float v;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         for (unsigned behind = 0; behind < 256; behind++)
             if (behind < '0' || behind > '9')
@@ -385,7 +381,7 @@ static void test_decimal__no_number__null(void **state)
 }
 
 /* The text after a number is kept. */
-static void test_decimal__more_behind__left(void **state)
+UNIT_TEST(test_decimal__more_behind__left)
 {
     static const struct {
         const char *text;
@@ -407,7 +403,6 @@ static void test_decimal__more_behind__left(void **state)
         {"12345678:", 8, 12345678},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         float v = 0;
 
@@ -420,13 +415,12 @@ static void test_decimal__more_behind__left(void **state)
 
 /* The number ends at the end, whatever non-digit follows; and only DECIMAL_PAD bytes after it are
  * read. */
-static void test_decimal__at_the_end__nothing_behind(void **state)
+UNIT_TEST(test_decimal__at_the_end__nothing_behind)
 {
     static const char behind[] = ".eE-+xin:# \n";
     static const char *const texts[] = {"1",  "12345678", "-1",  "1.5",
                                         "1.", "1e5",      "inf", "1234567.1234567"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         size_t len = strlen(texts[i]);
         uint8_t *capacity = malloc(len + DECIMAL_PAD); /* for ASan */
@@ -443,9 +437,8 @@ static void test_decimal__at_the_end__nothing_behind(void **state)
     }
 }
 
-static void test_digits8__every_end__value(void **state)
+UNIT_TEST(test_digits8__every_end__value)
 {
-    (void)state;
     for (unsigned n = 0; n <= 8; n++) {
         for (unsigned behind = 0; behind < 256; behind++) {
             uint8_t text[8];
@@ -486,14 +479,13 @@ static double random_number(unsigned which)
     }
 }
 
-static void test_decimal_text__random__as_printf(void **state)
+UNIT_TEST(test_decimal_text__random__as_printf)
 {
     static const double known[] = {
         0,      -0.0,         1,          -1,       999999.95, 9999999.5,
         1e-5,   9.9999995e-5, 1234567.5,  INFINITY, -INFINITY, (double)NAN,
         5e-324, 1.5e308,      16777217.0, 1e22,     1e23,      1e-16};
 
-    (void)state;
     for (unsigned i = 0; i < 200000; i++) {
         double v = i < ARRAY_LEN(known) ? known[i] : random_number(i);
         uint8_t found[DECIMAL_TEXT];
@@ -508,20 +500,4 @@ static void test_decimal_text__random__as_printf(void **state)
         assert_int_equal(decimal_text_int(whole, found), n);
         assert_memory_equal(found, want, n);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_decimal_text__random__as_printf),
-        cmocka_unit_test(test_decimal__random_texts__as_strtof),
-        cmocka_unit_test(test_decimal__known_cases__as_strtof),
-        cmocka_unit_test(test_decimal__very_long__as_strtof),
-        cmocka_unit_test(test_decimal__no_number__null),
-        cmocka_unit_test(test_decimal__more_behind__left),
-        cmocka_unit_test(test_decimal__at_the_end__nothing_behind),
-        cmocka_unit_test(test_digits8__every_end__value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

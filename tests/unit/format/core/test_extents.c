@@ -229,9 +229,8 @@ static void source_parts(struct world_source *s)
     }
 }
 
-static void test_extents__every_format__what_is_read(void **state)
+UNIT_TEST(test_extents__every_format__what_is_read)
 {
-    (void)state;
     for (unsigned i = 0; i < 11 + N_KALDI_KINDS; i++) {
         AUTO(source_release) struct world_source s = {.n = 0};
 
@@ -261,7 +260,7 @@ static void test_extents__every_format__what_is_read(void **state)
 }
 
 /* The output of a command is no source; a kept index knows that too. */
-static void test_extents__output_of_command__none(void **state)
+UNIT_TEST(test_extents__output_of_command__none)
 {
     static const char ark[] = "a  1 2\nb  3 4\n", scp[] = "a x.ark:2\nb cat b |\n";
     const struct memory_file files[] = {{.path = "x.ark", .bytes = ark, .len = sizeof(ark) - 1},
@@ -272,7 +271,6 @@ static void test_extents__output_of_command__none(void **state)
         .file = files, .n_files = 2, .command = &command, .n_commands = 1};
     struct memory_keep keep;
 
-    (void)state;
     memory_opener_init(&opener);
     opener.opener.runs_commands = true;
     memory_keep_init(&keep, false);
@@ -309,13 +307,12 @@ static unsigned tell_doubles(const struct dataset *ds, uint64_t sample, const st
 }
 
 /* For example, two tables name the same object. */
-static void test_extents__same_bytes__reported_once(void **state)
+UNIT_TEST(test_extents__same_bytes__reported_once)
 {
     const struct dataset_ops ops = {.extents = tell_doubles};
     const struct dataset ds = {.ops = &ops};
     struct extent extent[EXTENTS_MOST];
 
-    (void)state;
     assert_int_equal(dataset_extents(&ds, 1, NULL, extent), 3);
     assert_int_equal(extent[0].off, 7);
     assert_int_equal(extent[1].off, 9);
@@ -323,14 +320,9 @@ static void test_extents__same_bytes__reported_once(void **state)
     assert_int_equal(extent[2].len, 2);
 }
 
-int main(void)
+int unit_setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_extents__every_format__what_is_read),
-        cmocka_unit_test(test_extents__output_of_command__none),
-        cmocka_unit_test(test_extents__same_bytes__reported_once),
-    };
-
+    (void)state;
     lock_init(&recorded_lock);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }

@@ -45,14 +45,13 @@ static void fixture_end(struct fixture *x)
     blob_free(x->blob[1]);
 }
 
-static void test_reads_any_range(void **state)
+UNIT_TEST(test_reads_any_range)
 {
     static const char whole[] = "abccdeefgvwxxyz";
     struct selection sel = {.count = 5, .in_order = true};
     struct diag d = DIAG_INIT;
     struct fixture x;
 
-    (void)state;
     fixture_make(&x);
     for (size_t off = 0; off < 15; off++)
         for (size_t len = 1; len <= 15 - off; len++) {
@@ -65,7 +64,7 @@ static void test_reads_any_range(void **state)
     fixture_end(&x);
 }
 
-static void test_shuffled(void **state)
+UNIT_TEST(test_shuffled)
 {
     static const uint64_t list[] = {4, 3, 0, 1, 4};
     struct selection sel = {.count = 5, .list = list};
@@ -73,21 +72,19 @@ static void test_shuffled(void **state)
     struct fixture x;
     uint8_t got[15];
 
-    (void)state;
     fixture_make(&x);
     assert_int_equal(field_read_stored(READ_WAITS, &x.field, &sel, 0, 15, got, &d), 0);
     assert_memory_equal(got, "xyzvwxabccdexyz", 15);
     fixture_end(&x);
 }
 
-static void test_places(void **state)
+UNIT_TEST(test_places)
 {
     struct extent extent[EXTENTS_MOST];
     AUTO_TEXT struct text t = {0};
     struct fixture x;
     uint64_t off;
 
-    (void)state;
     fixture_make(&x);
     assert_ptr_equal(field_place(&x.field, 2, &off), x.blob[0]);
     assert_int_equal(off, 5);
@@ -102,11 +99,10 @@ static void test_places(void **state)
 }
 
 /* For each range of each blob: the samples that have a byte of it, one by one. */
-static void test_samples_of_bytes(void **state)
+UNIT_TEST(test_samples_of_bytes)
 {
     struct fixture x;
 
-    (void)state;
     fixture_make(&x);
     for (unsigned b = 0; b < 2; b++)
         for (uint64_t off = 0; off < x.blob[b]->size; off++)
@@ -131,16 +127,4 @@ static void test_samples_of_bytes(void **state)
                 }
             }
     fixture_end(&x);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_any_range),
-        cmocka_unit_test(test_shuffled),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_samples_of_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,11 @@
 #include "format/core/format.h"
 #include "support/unit.h"
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
     struct folder_name name[] = {{"b.idx.gz", 5, 0}, {"a", 1, 1}, {"ab", 2, 2}, {"b.bin", 5, 3}};
     struct folder_names names = {name, ARRAY_LEN(name)};
 
-    (void)state;
     folder_names_sort(&names);
     assert_true(folder_names_has(&names, "a", 1));
     assert_true(folder_names_has(&names, "ab", 2));
@@ -19,13 +18,4 @@ static void test_names(void **state)
     assert_true(!folder_names_has(&names, "abc", 3));
     assert_true(!folder_names_has(&names, "", 0));
     assert_true(!folder_names_has(&(struct folder_names){0}, "a", 1));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static int read_head(struct read_context *rc, struct layout *l, const struct par
     return r;
 }
 
-static void test_layout__made_from_many_files__memory_stays_until_the_end(void **state)
+UNIT_TEST(test_layout__made_from_many_files__memory_stays_until_the_end)
 {
     static const struct {
         unsigned n_blobs;
@@ -56,7 +56,6 @@ static void test_layout__made_from_many_files__memory_stays_until_the_end(void *
     } cases[] = {{1, 0}, {LAYOUT_USED - 1, 0}, {LAYOUT_USED, -EFBIG}};
     static const struct layout_host host;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct selection sel = {0};
         struct read_context rc;
@@ -77,13 +76,4 @@ static void test_layout__made_from_many_files__memory_stays_until_the_end(void *
         layout_release(&l);
         read_context_release(&rc);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout__made_from_many_files__memory_stays_until_the_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,11 +15,10 @@ static void assert_shows(const struct notes *notes, const char *want)
     assert_string_equal(t.data ? t.data : "", want);
 }
 
-static void test_lines(void **state)
+UNIT_TEST(test_lines)
 {
     struct notes notes = {0};
 
-    (void)state;
     assert_shows(&notes, "");
     notes_add(&notes, "%s", "");
     assert_int_equal(notes.n, 0);
@@ -31,13 +30,12 @@ static void test_lines(void **state)
 }
 
 /* A long line ends after a word. */
-static void test_long_line(void **state)
+UNIT_TEST(test_long_line)
 {
     static char line[4 * NOTE_SIZE];
     struct notes notes = {0};
     size_t len;
 
-    (void)state;
     memset(line, 'x', NOTE_SIZE);
     notes_add(&notes, "%s", line);
     assert_int_equal(notes.text.len, NOTE_SIZE + 1); /* as long as may be */
@@ -60,12 +58,11 @@ static void test_long_line(void **state)
     notes_release(&notes);
 }
 
-static void test_many_lines(void **state)
+UNIT_TEST(test_many_lines)
 {
     struct notes notes = {0};
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     for (unsigned i = 0; i < NOTES_MAX + 7; i++)
         notes_add(&notes, "line %u", i);
     notes_show(&notes, &t);
@@ -74,13 +71,12 @@ static void test_many_lines(void **state)
     notes_release(&notes);
 }
 
-static void test_missing(void **state)
+UNIT_TEST(test_missing)
 {
     struct missing_parts missing = {0};
     AUTO_TEXT struct text t = {0};
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < MISSING_PARTS_MAX + 5; i++) {
         snprintf(name, sizeof(name), "part-%u\n", i);
         assert_int_equal(missing_parts_add(&missing, name, "no such file"), 0);
@@ -92,16 +88,4 @@ static void test_missing(void **state)
     assert_string_equal(t.data, "part-0?: no such file\npart-1?: no such file\nand 1003 more\n");
     missing_parts_release(&missing);
     assert_int_equal(missing.n, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_long_line),
-        cmocka_unit_test(test_many_lines),
-        cmocka_unit_test(test_missing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

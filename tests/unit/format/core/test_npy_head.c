@@ -116,9 +116,8 @@ static const struct {
      "expected the array that the header of .npy describes, got fewer bytes"},
 };
 
-static void test_rows(void **state)
+UNIT_TEST(test_rows)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char found[256];
 
@@ -128,12 +127,11 @@ static void test_rows(void **state)
     }
 }
 
-static void test_array__of_just_the_size__accepted(void **state)
+UNIT_TEST(test_array__of_just_the_size__accepted)
 {
     const char *text = "{'descr': '<i8', 'fortran_order': False, 'shape': (3,)}";
     char found[256];
 
-    (void)state;
     describe(text, 10 + strlen(text) + 24, found, sizeof(found));
     assert_string_equal(found, "int64 3");
     describe(text, 10 + strlen(text) + 23, found, sizeof(found));
@@ -141,9 +139,8 @@ static void test_array__of_just_the_size__accepted(void **state)
                         "expected the array that the header of .npy describes, got fewer bytes");
 }
 
-static void test_start(void **state)
+UNIT_TEST(test_start)
 {
-    (void)state;
     assert_int_equal(make(1, "{}"), 12);
     assert_int_equal(npy_head_bytes(bytes, 12), 12);
     assert_int_equal(npy_head_bytes(bytes, 11), 0);
@@ -163,15 +160,4 @@ static void test_start(void **state)
     bytes[7] = 0;
     bytes[0] = 'x';
     assert_int_equal(npy_head_bytes(bytes, 12), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_array__of_just_the_size__accepted),
-        cmocka_unit_test(test_start),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

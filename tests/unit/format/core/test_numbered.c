@@ -29,23 +29,13 @@ static void check_sorted(struct numbered *t, const char *sorted)
     }
 }
 
-static void test_texts__second_pass_has_more__all_sorted(void **state)
+UNIT_TEST(test_texts__second_pass_has_more__all_sorted)
 {
     struct numbered t = {0};
 
-    (void)state;
     add_all(&t, "cbc", (const uint32_t[]){0, 1, 0});
     check_sorted(&t, "bc");
     add_all(&t, "cbca", (const uint32_t[]){0, 1, 0, 2});
     check_sorted(&t, "abc");
     numbered_release(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts__second_pass_has_more__all_sorted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

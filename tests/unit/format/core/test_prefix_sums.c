@@ -164,12 +164,11 @@ static void check_sums(uint64_t count)
         assert_int_equal(f->calls, count);
 }
 
-static void test_sums__of_so_many_samples__as_the_model(void **state)
+UNIT_TEST(test_sums__of_so_many_samples__as_the_model)
 {
     static const uint64_t counts[] = {0,    1,    2,     255,   256,   257,   4095,
                                       4096, 4097, 65535, 65536, 65537, 300000};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(counts); i++)
         check_sums(counts[i]);
 }
@@ -191,11 +190,10 @@ static void check_only(uint64_t count, uint64_t only)
         check_find(f, &sums, only, at);
 }
 
-static void test_sums__one_that_is_not_empty__found(void **state)
+UNIT_TEST(test_sums__one_that_is_not_empty__found)
 {
     static const uint64_t large[] = {0, 1, 255, 256, 257, 65535, 65536};
 
-    (void)state;
     for (uint64_t count = 1; count < 12; count++)
         for (uint64_t only = 0; only < count; only++)
             check_only(count, only);
@@ -204,13 +202,12 @@ static void test_sums__one_that_is_not_empty__found(void **state)
 }
 
 /* One place of a shuffled order costs several times its share of many. */
-static void test_sums__places_one_after_another__samples_asked_for_together(void **state)
+UNIT_TEST(test_sums__places_one_after_another__samples_asked_for_together)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(300000);
     AUTO_SUMS struct sums sums = {0};
     struct sums_pair before = {0}, after = {0};
 
-    (void)state;
     assert_int_equal(open_sums(f, 1, &sums), 0);
     f->asked_samples = 0;
     for (uint64_t place = 0; place < f->sel.count; place++, before = after) {
@@ -222,11 +219,10 @@ static void test_sums__places_one_after_another__samples_asked_for_together(void
 
 /* ---- what the memo keeps ---- */
 
-static void test_sums__same_key__walked_once(void **state)
+UNIT_TEST(test_sums__same_key__walked_once)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(1000);
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         AUTO_SUMS struct sums sums = {0};
 
@@ -237,9 +233,8 @@ static void test_sums__same_key__walked_once(void **state)
 }
 
 /* Sums of few samples are made again, unless that is costly: then each sample may be the last. */
-static void test_sums__of_few_samples__kept_if_costly(void **state)
+UNIT_TEST(test_sums__of_few_samples__kept_if_costly)
 {
-    (void)state;
     for (unsigned costly = 0; costly < 2; costly++) {
         AUTO_FIXTURE struct fixture *f = fixture_new(20);
         const struct memo_key key = {{1}};
@@ -255,12 +250,11 @@ static void test_sums__of_few_samples__kept_if_costly(void **state)
     }
 }
 
-static void test_sums__two_keys__each_its_own(void **state)
+UNIT_TEST(test_sums__two_keys__each_its_own)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(70000), *g = fixture_new(300);
     AUTO_SUMS struct sums a = {0}, b = {0};
 
-    (void)state;
     assert_int_equal(open_sums(f, 1, &a), 0);
     assert_int_equal(
         sums_open(&b, f->memo, &(struct memo_key){{1, 0, 0, 0, 0, 1}}, &g->sel, number, false, g),
@@ -272,12 +266,11 @@ static void test_sums__two_keys__each_its_own(void **state)
 }
 
 /* A table that does not fit into the memo lives as long as it is used. */
-static void test_sums__larger_than_the_memo__usable(void **state)
+UNIT_TEST(test_sums__larger_than_the_memo__usable)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(5000);
     AUTO_SUMS struct sums a = {0}, b = {0};
 
-    (void)state;
     memo_free(f->memo);
     assert_int_equal(memo_new(1, &f->memo), 0);
     assert_int_equal(open_sums(f, 1, &a), 0);
@@ -288,13 +281,12 @@ static void test_sums__larger_than_the_memo__usable(void **state)
 
 /* ---- what ends a walk ---- */
 
-static void test_sums__cancelled__eintr_and_not_remembered(void **state)
+UNIT_TEST(test_sums__cancelled__eintr_and_not_remembered)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST);
     AUTO_SUMS struct sums sums = {0};
     uint64_t asks;
 
-    (void)state;
     assert_int_equal(open_sums(f, 1, &sums), 0);
     asks = f->asked;
     assert_true(asks > 8 && asks < 64);
@@ -311,22 +303,20 @@ static void test_sums__cancelled__eintr_and_not_remembered(void **state)
     assert_pair(sums_total(&sums), f->before[EVERY_MOST]);
 }
 
-static void test_sums__nobody_cancels__goes_on(void **state)
+UNIT_TEST(test_sums__nobody_cancels__goes_on)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST + 1);
     AUTO_SUMS struct sums sums = {0};
 
-    (void)state;
     f->sel.rc = NULL;
     assert_int_equal(open_sums(f, 1, &sums), 0);
     assert_pair(sums_total(&sums), f->before[EVERY_MOST + 1]);
 }
 
-static void test_sums__number_fails__its_error_and_not_remembered(void **state)
+UNIT_TEST(test_sums__number_fails__its_error_and_not_remembered)
 {
     static const uint64_t counts[] = {1, 300, EVERY_MOST + 1};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         const uint64_t places[] = {0, counts[i] / 2, counts[i] - 1};
 
@@ -345,7 +335,7 @@ static void test_sums__number_fails__its_error_and_not_remembered(void **state)
 }
 
 /* Between two sums of the table number() is called again, which can fail too. */
-static void test_sums__number_fails_later__error_where_it_is_needed(void **state)
+UNIT_TEST(test_sums__number_fails_later__error_where_it_is_needed)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(EVERY_MOST + 1);
     AUTO_SUMS struct sums sums = {0};
@@ -353,7 +343,6 @@ static void test_sums__number_fails_later__error_where_it_is_needed(void **state
     struct sums_pair before;
     uint64_t found;
 
-    (void)state;
     f->size[sample_at(&f->sel, place)] = 5;
     f->size[sample_at(&f->sel, 1000)] = 5;
     count_up(f);
@@ -391,7 +380,7 @@ static void one_after_another(const struct selection *sel, uint64_t first, size_
         ret[i] = first + i;
 }
 
-static void test_sums__past_2_63__efbig(void **state)
+UNIT_TEST(test_sums__past_2_63__efbig)
 {
     static const struct {
         struct large large;
@@ -407,7 +396,6 @@ static void test_sums__past_2_63__efbig(void **state)
         {{{{1, 1}, {1, UINT64_MAX}, {1, 0}}}, -EFBIG},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct selection sel = {.count = 3, .samples = one_after_another};
         AUTO_FIXTURE struct fixture *f = fixture_new(0);
@@ -440,7 +428,7 @@ static void known(void *ctx, uint64_t sample, struct sums_pair *ret)
         ret->size += ((struct fixture *)ctx)->size[i];
 }
 
-static void test_sums__known__as_a_walk_finds_them(void **state)
+UNIT_TEST(test_sums__known__as_a_walk_finds_them)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new(200);
     const struct selection sel = {.count = 150, .in_order = true, .first = 20};
@@ -448,7 +436,6 @@ static void test_sums__known__as_a_walk_finds_them(void **state)
     struct sums_pair a = {0}, b = {0};
     uint64_t place = 0, same = 0;
 
-    (void)state;
     assert_int_equal(sums_open_known(&of_source, NULL, NULL, &sel, NULL, known, f), 0);
     assert_int_equal(
         sums_open(&of_walk, f->memo, &(struct memo_key){{1}}, &sel, count_one, false, f), 0);
@@ -467,25 +454,4 @@ static void test_sums__known__as_a_walk_finds_them(void **state)
         assert_int_equal(place, same);
         assert_pair(a, b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums__of_so_many_samples__as_the_model),
-        cmocka_unit_test(test_sums__one_that_is_not_empty__found),
-        cmocka_unit_test(test_sums__places_one_after_another__samples_asked_for_together),
-        cmocka_unit_test(test_sums__same_key__walked_once),
-        cmocka_unit_test(test_sums__of_few_samples__kept_if_costly),
-        cmocka_unit_test(test_sums__two_keys__each_its_own),
-        cmocka_unit_test(test_sums__larger_than_the_memo__usable),
-        cmocka_unit_test(test_sums__cancelled__eintr_and_not_remembered),
-        cmocka_unit_test(test_sums__nobody_cancels__goes_on),
-        cmocka_unit_test(test_sums__number_fails__its_error_and_not_remembered),
-        cmocka_unit_test(test_sums__number_fails_later__error_where_it_is_needed),
-        cmocka_unit_test(test_sums__past_2_63__efbig),
-        cmocka_unit_test(test_sums__known__as_a_walk_finds_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

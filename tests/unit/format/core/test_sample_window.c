@@ -39,12 +39,11 @@ static void check_at(struct sample_window *w, uint64_t place)
     assert_int_equal(sample_window_at(w, place), sample_at(place));
 }
 
-static void test_sample_window__walk_forward__asked_for_together(void **state)
+UNIT_TEST(test_sample_window__walk_forward__asked_for_together)
 {
     struct counted c = counted_of(COUNT);
     struct sample_window w = {.sel = &c.sel};
 
-    (void)state;
     for (uint64_t place = 0; place < COUNT; place++)
         check_at(&w, place);
     assert_in_range(c.calls, 1, COUNT / SAMPLE_WINDOW + 8);
@@ -52,12 +51,11 @@ static void test_sample_window__walk_forward__asked_for_together(void **state)
 }
 
 /* The pattern of reading archives, which also looks at the following sample. */
-static void test_sample_window__walk_that_looks_ahead__asked_for_together(void **state)
+UNIT_TEST(test_sample_window__walk_that_looks_ahead__asked_for_together)
 {
     struct counted c = counted_of(COUNT);
     struct sample_window w = {.sel = &c.sel};
 
-    (void)state;
     for (uint64_t place = 0; place + 1 < COUNT; place++) {
         check_at(&w, place);
         check_at(&w, place + 1);
@@ -66,24 +64,22 @@ static void test_sample_window__walk_that_looks_ahead__asked_for_together(void *
     assert_in_range(c.calls, 1, COUNT / SAMPLE_WINDOW + 8);
 }
 
-static void test_sample_window__jumps__each_asked_for_alone(void **state)
+UNIT_TEST(test_sample_window__jumps__each_asked_for_alone)
 {
     struct counted c = counted_of(COUNT);
     struct sample_window w = {.sel = &c.sel};
     uint64_t n = 0;
 
-    (void)state;
     for (uint64_t place = COUNT - 1; place >= 3; place -= 3, n++)
         check_at(&w, place);
     assert_int_equal(c.calls, n);
     assert_int_equal(c.samples, n);
 }
 
-static void test_sample_window__any_walk__right(void **state)
+UNIT_TEST(test_sample_window__any_walk__right)
 {
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (uint64_t count = 1; count < 2000; count += 1 + count / 3) {
         struct counted c = counted_of(count);
         struct sample_window w = {.sel = &c.sel};
@@ -107,31 +103,17 @@ static void test_sample_window__any_walk__right(void **state)
 }
 
 /* A selection that knows its samples asks no source. */
-static void test_selection__in_order_or_listed__not_asked(void **state)
+UNIT_TEST(test_selection__in_order_or_listed__not_asked)
 {
     static const uint64_t list[] = {9, 2, 2, 5};
     const struct selection in_order = {.count = 100, .in_order = true, .first = 40};
     const struct selection listed = {.count = 4, .list = list};
     uint64_t found[3];
 
-    (void)state;
     selection_samples(&in_order, 7, 3, found);
     for (uint64_t i = 0; i < 3; i++)
         assert_int_equal(found[i], 47 + i);
     selection_samples(&listed, 1, 3, found);
     assert_memory_equal(found, &list[1], sizeof(found));
     selection_samples(&(struct selection){0}, 0, 0, found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample_window__walk_forward__asked_for_together),
-        cmocka_unit_test(test_sample_window__walk_that_looks_ahead__asked_for_together),
-        cmocka_unit_test(test_sample_window__jumps__each_asked_for_alone),
-        cmocka_unit_test(test_sample_window__any_walk__right),
-        cmocka_unit_test(test_selection__in_order_or_listed__not_asked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

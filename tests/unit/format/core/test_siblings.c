@@ -91,9 +91,8 @@ static void describe(const struct siblings *s, struct text *t)
     }
 }
 
-static void test_sets(void **state)
+UNIT_TEST(test_sets)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_SIBLINGS struct siblings s = {0};
         AUTO_TEXT struct text t = {0};
@@ -109,12 +108,11 @@ static void test_sets(void **state)
 }
 
 /* Two ways to cut one set. */
-static void test_other_total(void **state)
+UNIT_TEST(test_other_total)
 {
     static const char *const name[] = {"t-0-of-1", "t-0-of-2", "t-1-of-2", "u-0-of-3"};
     AUTO_SIBLINGS struct siblings s = {0};
 
-    (void)state;
     assert_int_equal(siblings_find(name, ARRAY_LEN(name), &s), 0);
     assert_int_equal(s.n, 3);
     assert_int_equal(sibling_set_other(&s, 0), 1);
@@ -122,9 +120,8 @@ static void test_other_total(void **state)
     assert_int_equal(sibling_set_other(&s, 2), 2);
 }
 
-static void test_two(void **state)
+UNIT_TEST(test_two)
 {
-    (void)state;
     assert_true(are_siblings("d/p0.csv", "d/p1.csv"));
     assert_false(are_siblings("d/a.csv", "d/b.csv"));
     assert_false(are_siblings("t-0-of-2", "t-0-of-3"));
@@ -132,13 +129,12 @@ static void test_two(void **state)
 }
 
 /* First numbers that may begin with 0 or 1 say so. */
-static void test_doubt(void **state)
+UNIT_TEST(test_doubt)
 {
     static const char *const name[] = {"t-1-of-3", "t-2-of-3"};
     AUTO_SIBLINGS struct siblings s = {0};
     struct missing_parts missing = {0};
 
-    (void)state;
     assert_int_equal(siblings_find(name, ARRAY_LEN(name), &s), 0);
     assert_int_equal(sibling_set_missing(&s, 0, NULL, NULL, &missing), 0);
     assert_int_equal(missing.n, 1);
@@ -148,7 +144,7 @@ static void test_doubt(void **state)
 }
 
 /* A million names, and a set that lacks nearly a million. */
-static void test_many(void **state)
+UNIT_TEST(test_many)
 {
     enum { N = 100000 };
     char(*text)[24] = calloc(N, sizeof(*text));
@@ -157,7 +153,6 @@ static void test_many(void **state)
     struct missing_parts missing = {0};
     const char *alone = "x-000000-of-1000000";
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         snprintf(text[i], sizeof(*text), "%06zu.npy", N - i);
         name[i] = text[i];
@@ -172,15 +167,4 @@ static void test_many(void **state)
     missing_parts_release(&missing);
     free(text);
     free(name);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),  cmocka_unit_test(test_other_total),
-        cmocka_unit_test(test_doubt), cmocka_unit_test(test_two),
-        cmocka_unit_test(test_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static const uint8_t *padded(const char *line)
     return text;
 }
 
-static void test_csv_cell__quotes_and_blanks__cut(void **state)
+UNIT_TEST(test_csv_cell__quotes_and_blanks__cut)
 {
     static const struct {
         const char *line;
@@ -42,7 +42,6 @@ static void test_csv_cell__quotes_and_blanks__cut(void **state)
         {"1;2", ',', {"1;2"}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         const uint8_t *line = padded(lines[i].line), *end = line + strlen(lines[i].line), *p = line;
         size_t n = 0;
@@ -62,7 +61,7 @@ static void test_csv_cell__quotes_and_blanks__cut(void **state)
     }
 }
 
-static void test_csv_parse__both_widths__agree(void **state)
+UNIT_TEST(test_csv_parse__both_widths__agree)
 {
     static const struct {
         const char *line;
@@ -81,7 +80,6 @@ static void test_csv_parse__both_widths__agree(void **state)
         {"1,1.2.3", ',', 2, 1, {1, (double)NAN}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         const uint8_t *line = padded(lines[i].line);
         size_t len = strlen(lines[i].line), bad, bad8;
@@ -102,22 +100,10 @@ static void test_csv_parse__both_widths__agree(void **state)
     }
 }
 
-static void test_csv_is_empty__comments(void **state)
+UNIT_TEST(test_csv_is_empty__comments)
 {
-    (void)state;
     assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, 0));
     assert_true(csv_is_empty((const uint8_t *)" # 1", 4, '#'));
     assert_false(csv_is_empty((const uint8_t *)" # 1", 4, 0));
     assert_false(csv_is_empty((const uint8_t *)",", 1, '#'));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv_cell__quotes_and_blanks__cut),
-        cmocka_unit_test(test_csv_parse__both_widths__agree),
-        cmocka_unit_test(test_csv_is_empty__comments),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

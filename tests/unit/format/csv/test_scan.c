@@ -58,9 +58,8 @@ static void check_line(size_t len, bool has_end, const char *want)
     memo_free(setup.memo);
 }
 
-static void test_csv_lines__long(void **state)
+UNIT_TEST(test_csv_lines__long)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         check_line(PIECE - 5, i, NULL);
         check_line(PIECE - 4, i, NULL);
@@ -72,7 +71,7 @@ static void test_csv_lines__long(void **state)
 }
 
 /* A line that has no end for a while is refused before all of it is read. */
-static void test_csv_lines__without_end__refused_early(void **state)
+UNIT_TEST(test_csv_lines__without_end__refused_early)
 {
     struct blob_faults faults = {.fail_read = 10}; /* pieces grow: this one is of 64 MiB */
     struct format_setup setup = {.keep = &no_store};
@@ -81,7 +80,6 @@ static void test_csv_lines__without_end__refused_early(void **state)
     struct found found;
     struct dataset *ds;
 
-    (void)state;
     assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
     assert_int_equal(format_open(&format_csv, &blob, 1, &setup, &found), 0);
     ds = found.item[0].ds;
@@ -112,7 +110,7 @@ static int scan(const char *text, const struct format_options *options, struct c
     return r;
 }
 
-static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
+UNIT_TEST(test_csv_scan__rows_at_each_bit__counted_or_refused)
 {
 #define GOOD(text, n_rows, n_missing, ...)                                                         \
     {                                                                                              \
@@ -152,7 +150,6 @@ static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
             .options.weight_column = "2"),
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         for (unsigned shift = 1; shift < SHIFTS; shift++) {
             struct csv_file *file = NULL;
@@ -175,15 +172,4 @@ static void test_csv_scan__rows_at_each_bit__counted_or_refused(void **state)
             if (file)
                 record_file_drop(&file->base);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv_lines__long),
-        cmocka_unit_test(test_csv_lines__without_end__refused_early),
-        cmocka_unit_test(test_csv_scan__rows_at_each_bit__counted_or_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void show(const struct csv_shape *s, struct text *t)
 #define DIGITS_16 "0000000000000000"
 #define DIGITS_63 DIGITS_16 DIGITS_16 DIGITS_16 "000000000000000"
 
-static void test_csv_shape__first_lines__what_they_say(void **state)
+UNIT_TEST(test_csv_shape__first_lines__what_they_say)
 {
     static const struct {
         const char *text, *want; /* want: the shape, or what is wrong */
@@ -217,7 +217,6 @@ static void test_csv_shape__first_lines__what_they_say(void **state)
         ROW("1,2\n3", "2 by ',', rows at 0 after 0 lines", .is_cut = true),
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text t = {0};
         struct csv_shape shape = {.label = CSV_NONE};
@@ -241,7 +240,7 @@ static void test_csv_shape__first_lines__what_they_say(void **state)
 }
 
 /* The siblings t-0.csv, t-1.csv ...: what is decided of each, a digit of enum csv_decided. */
-static void test_csv_decide__siblings__one_decision(void **state)
+UNIT_TEST(test_csv_decide__siblings__one_decision)
 {
 #define THESE(...)                                                                                 \
     {                                                                                              \
@@ -282,7 +281,6 @@ static void test_csv_decide__siblings__one_decision(void **state)
     };
     static const char *const names[] = {"t-0.csv", "t-1.csv", "t-2.csv"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct format_setup setup = {.options.header = rows[i].header,
                                            .is_list = rows[i].is_list};
@@ -306,14 +304,4 @@ static void test_csv_decide__siblings__one_decision(void **state)
         }
         assert_string_equal(found, rows[i].want);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv_shape__first_lines__what_they_say),
-        cmocka_unit_test(test_csv_decide__siblings__one_decision),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

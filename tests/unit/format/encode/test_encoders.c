@@ -405,11 +405,10 @@ static void check_blobs(struct blob **blob, size_t n, const struct format_option
 
 static const struct format_options no_options;
 
-static void test_encoders__every_type_and_shape__as_the_model(void **state)
+UNIT_TEST(test_encoders__every_type_and_shape__as_the_model)
 {
     static const uint32_t shapes[][4] = {{4}, {4, 3}, {4, 2, 3}, {4, 2, 1, 3}};
 
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         for (unsigned axes = 1; axes <= 4; axes++) {
             struct blob *blob = idx_blob("x", types[t], axes, shapes[axes - 1], NULL);
@@ -419,9 +418,8 @@ static void test_encoders__every_type_and_shape__as_the_model(void **state)
     }
 }
 
-static void test_encoders__255_dimensions__as_the_model(void **state)
+UNIT_TEST(test_encoders__255_dimensions__as_the_model)
 {
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         uint32_t dim[IDX_AXES_MAX];
         struct blob *blob;
@@ -433,9 +431,8 @@ static void test_encoders__255_dimensions__as_the_model(void **state)
     }
 }
 
-static void test_encoders__empty_items__as_the_model(void **state)
+UNIT_TEST(test_encoders__empty_items__as_the_model)
 {
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         struct blob *blob = idx_blob("x", types[t], 3, (uint32_t[]){4, 0, 28}, NULL);
 
@@ -443,9 +440,8 @@ static void test_encoders__empty_items__as_the_model(void **state)
     }
 }
 
-static void test_encoders__pairs_with_labels_of_every_type__as_the_model(void **state)
+UNIT_TEST(test_encoders__pairs_with_labels_of_every_type__as_the_model)
 {
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){5, 3, 2}, NULL),
                                idx_blob("x-labels", types[t], 1, (uint32_t[]){5}, NULL)};
@@ -454,11 +450,10 @@ static void test_encoders__pairs_with_labels_of_every_type__as_the_model(void **
     }
 }
 
-static void test_encoders__transpose__as_the_model(void **state)
+UNIT_TEST(test_encoders__transpose__as_the_model)
 {
     const struct format_options options = {.transpose = true};
 
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         struct blob *blob = idx_blob("x-images", types[t], 3, (uint32_t[]){4, 3, 5}, NULL);
 
@@ -467,7 +462,7 @@ static void test_encoders__transpose__as_the_model(void **state)
 }
 
 /* More samples than are looked up at once, and more bytes than are converted at once. */
-static void test_encoders__long_selection__as_the_model(void **state)
+UNIT_TEST(test_encoders__long_selection__as_the_model)
 {
     struct blob *blob[] = {idx_blob("x-images", 0x0b, 2, (uint32_t[]){700, 31}, NULL),
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){700}, NULL)};
@@ -475,7 +470,6 @@ static void test_encoders__long_selection__as_the_model(void **state)
     struct list_selection list;
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     for (uint64_t i = 0; i < 700; i++)
         sample[i] = i < 300 ? i : i * 263 % 700;
@@ -484,21 +478,19 @@ static void test_encoders__long_selection__as_the_model(void **state)
     found_release(&found);
 }
 
-static void test_encoders__large_items__as_the_model(void **state)
+UNIT_TEST(test_encoders__large_items__as_the_model)
 {
     struct blob *blob = idx_blob("x", 0x0e, 3, (uint32_t[]){3, 30, 100}, NULL);
 
-    (void)state;
     check_blobs(&blob, 1, &no_options, 15);
 }
 
 /* Pixels that exceed one stored block of 65535 bytes, and that just fill it. */
-static void test_encoders__large_pictures__as_the_model(void **state)
+UNIT_TEST(test_encoders__large_pictures__as_the_model)
 {
     static const uint32_t shapes[][3] = {
         {10, 100, 100}, {3, 1, 65534}, {3, 1, 65535}, {3, 5, 13106}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         struct blob *blob = idx_blob("x", 0x08, 3, shapes[i], NULL);
 
@@ -537,9 +529,8 @@ static void check_header(uint8_t type, unsigned axes, const uint32_t *dim, bool 
     found_release(&found);
 }
 
-static void test_npy__headers__as_numpy_1_24_writes_them(void **state)
+UNIT_TEST(test_npy__headers__as_numpy_1_24_writes_them)
 {
-    (void)state;
     check_header(0x0d, 2, (uint32_t[]){9, 4}, false, 3,
                  "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }");
     check_header(0x08, 3, (uint32_t[]){9, 28, 28}, true, 1,
@@ -557,9 +548,8 @@ static void test_npy__headers__as_numpy_1_24_writes_them(void **state)
 }
 
 /* Headers of every length: each further axis adds "1, ", and 64 of them all remainders of 64. */
-static void test_npy__headers_of_every_length__padded_as_the_model(void **state)
+UNIT_TEST(test_npy__headers_of_every_length__padded_as_the_model)
 {
-    (void)state;
     for (unsigned axes = 1; axes <= 70; axes++) {
         uint32_t dim[70];
         const uint64_t sample[] = {1, 0};
@@ -584,7 +574,7 @@ static void test_npy__headers_of_every_length__padded_as_the_model(void **state)
     }
 }
 
-static void test_cls__values_of_both_signs__text(void **state)
+UNIT_TEST(test_cls__values_of_both_signs__text)
 {
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){3, 1, 1}, NULL), NULL};
     const uint64_t all[] = {0, 1, 2};
@@ -594,7 +584,6 @@ static void test_cls__values_of_both_signs__text(void **state)
     struct found found;
     struct bytes got;
 
-    (void)state;
     blob[1] = memory_blob_new(
         "x-labels", "\0\0\x0c\x01\0\0\0\x03\x80\0\0\0\x7f\xff\xff\xff\0\0\0\x05", 20, 20, NULL);
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
@@ -615,7 +604,7 @@ static void test_cls__values_of_both_signs__text(void **state)
 
 /* ---- offers ---- */
 
-static void test_offers__pair__suffixes(void **state)
+UNIT_TEST(test_offers__pair__suffixes)
 {
     static const struct {
         const char *encoder, *suffix;
@@ -636,7 +625,6 @@ static void test_offers__pair__suffixes(void **state)
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){3}, NULL)};
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         bool samples =
@@ -650,12 +638,11 @@ static void test_offers__pair__suffixes(void **state)
     found_release(&found);
 }
 
-static void test_offers__no_pictures__no_picture_folders(void **state)
+UNIT_TEST(test_offers__no_pictures__no_picture_folders)
 {
     struct blob *blob = idx_blob("x", 0x0d, 3, (uint32_t[]){3, 2, 2}, NULL);
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
     for (unsigned i = 0; i < found.item[0].ds->n_folders; i++) {
         assert_string_not_equal(found.item[0].ds->folder[i].name, "png");
@@ -739,13 +726,12 @@ static void check_host(const struct dataset *ds, const char *encoder, const char
     assert_int_equal(t.remembered, 0);
 }
 
-static void test_host__checksums__made_once(void **state)
+UNIT_TEST(test_host__checksums__made_once)
 {
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){4, 5, 5}, NULL),
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){4}, NULL)};
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     check_host(found.item[0].ds, "npz", ".npz", 4);
     check_host(found.item[0].ds, "png", ".image.png", 2);
@@ -755,7 +741,7 @@ static void test_host__checksums__made_once(void **state)
 
 /* ---- faults ---- */
 
-static void test_encoders__read_fails__that_error_and_then_right_again(void **state)
+UNIT_TEST(test_encoders__read_fails__that_error_and_then_right_again)
 {
     struct blob_faults faults = {0};
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){4, 2, 3}, &faults),
@@ -765,7 +751,6 @@ static void test_encoders__read_fails__that_error_and_then_right_again(void **st
     const struct dataset *ds;
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 60000}, &found), 0);
     ds = found.item[0].ds;
     list_selection_init(&list, mixed, 4);
@@ -795,7 +780,7 @@ static void test_encoders__read_fails__that_error_and_then_right_again(void **st
     found_release(&found);
 }
 
-static void test_one_hot__label_outside__ebadmsg(void **state)
+UNIT_TEST(test_one_hot__label_outside__ebadmsg)
 {
     struct blob *blob = idx_blob_labels("d/l-labels", (uint8_t[]){1, 7, 2}, 3, NULL);
     const struct file_kind *kind;
@@ -805,7 +790,6 @@ static void test_one_hot__label_outside__ebadmsg(void **state)
     struct found found;
     uint8_t buf[512];
 
-    (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){.classes = 4}, &found), 0);
     kind = find_file_kind(found.item[0].ds, SCOPE_SAMPLES, "npy", ".label1h.npy");
     one_sample_init(&one, 1);
@@ -817,12 +801,11 @@ static void test_one_hot__label_outside__ebadmsg(void **state)
     found_release(&found);
 }
 
-static void test_layout__too_large__efbig(void **state)
+UNIT_TEST(test_layout__too_large__efbig)
 {
     AUTO_LAYOUT struct layout l = {0};
     struct one_sample one;
 
-    (void)state;
     one_sample_init(&one, 0);
     layout_init(&l, NULL, &one.sel, NULL);
     assert_int_equal(layout_add_zeros(&l, INT64_MAX), 0);
@@ -835,13 +818,12 @@ static void test_layout__too_large__efbig(void **state)
 }
 
 /* Selections with files too large for a 64-bit size, and pictures too large for PNG. */
-static void test_encoders__huge_selections__efbig_or_a_size(void **state)
+UNIT_TEST(test_encoders__huge_selections__efbig_or_a_size)
 {
     struct blob *blob = idx_blob_zeros("x-images", 0x08, 3, (uint32_t[]){4, 65536, 65536}, NULL);
     const uint64_t counts[] = {1, 4, 1000000, UINT32_MAX, UINT64_C(1) << 40, UINT64_MAX};
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
     for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
         struct list_selection list;
@@ -870,30 +852,4 @@ static void test_encoders__huge_selections__efbig_or_a_size(void **state)
         }
     }
     found_release(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_encoders__every_type_and_shape__as_the_model),
-        cmocka_unit_test(test_encoders__255_dimensions__as_the_model),
-        cmocka_unit_test(test_encoders__empty_items__as_the_model),
-        cmocka_unit_test(test_encoders__pairs_with_labels_of_every_type__as_the_model),
-        cmocka_unit_test(test_encoders__transpose__as_the_model),
-        cmocka_unit_test(test_encoders__long_selection__as_the_model),
-        cmocka_unit_test(test_encoders__large_items__as_the_model),
-        cmocka_unit_test(test_encoders__large_pictures__as_the_model),
-        cmocka_unit_test(test_npy__headers__as_numpy_1_24_writes_them),
-        cmocka_unit_test(test_npy__headers_of_every_length__padded_as_the_model),
-        cmocka_unit_test(test_cls__values_of_both_signs__text),
-        cmocka_unit_test(test_offers__pair__suffixes),
-        cmocka_unit_test(test_offers__no_pictures__no_picture_folders),
-        cmocka_unit_test(test_host__checksums__made_once),
-        cmocka_unit_test(test_encoders__read_fails__that_error_and_then_right_again),
-        cmocka_unit_test(test_one_hot__label_outside__ebadmsg),
-        cmocka_unit_test(test_layout__too_large__efbig),
-        cmocka_unit_test(test_encoders__huge_selections__efbig_or_a_size),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,11 +191,10 @@ static void check_npz(const struct dataset *ds, enum scope scope, const struct s
     layout_release(&z.layout);
 }
 
-static void test_npz__small__members_and_crcs(void **state)
+UNIT_TEST(test_npz__small__members_and_crcs)
 {
     static const uint8_t types[] = {0x08, 0x09, 0x0b, 0x0c, 0x0d, 0x0e};
 
-    (void)state;
     for (size_t t = 0; t < ARRAY_LEN(types); t++) {
         struct blob *blob[] = {idx_blob("x-images", types[t], 3, (uint32_t[]){6, 3, 5}, NULL),
                                idx_blob("x-labels", 0x08, 1, (uint32_t[]){6}, NULL)};
@@ -275,9 +274,8 @@ static void check_large(uint32_t samples, uint32_t item, bool want_zip64)
     found_release(&found);
 }
 
-static void test_npz__above_4_gib__zip64(void **state)
+UNIT_TEST(test_npz__above_4_gib__zip64)
 {
-    (void)state;
     check_large(6000000, 784, true);  /* the first member is large */
     check_large(4000000000, 1, true); /* large only through the later members */
     check_large(1000, 784, false);    /* an ordinary file, checked the same way */
@@ -286,9 +284,8 @@ static void test_npz__above_4_gib__zip64(void **state)
 }
 
 /* Members and offsets at the border of 32 bits, byte by byte. */
-static void test_npz__around_the_border__right_form(void **state)
+UNIT_TEST(test_npz__around_the_border__right_form)
 {
-    (void)state;
     for (uint32_t n = 4294967167 - 3; n <= 4294967167 + 3; n++)
         check_large(n, 1, true); /* 128 + n around 2^32 - 1 */
     for (uint32_t n = 4294967128 - 2; n <= 4294967128 + 2; n++)
@@ -344,7 +341,7 @@ static int read_and_note(struct read_context *rc, const struct dataset *ds, cons
 }
 
 /* Arrays that share rows are read side by side, so that each row is decoded once. */
-static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
+UNIT_TEST(test_npz__crcs_of_a_large_batch__made_side_by_side)
 {
     static const struct field_ops noting = {.read = read_and_note};
     static const struct layout_host host = {.recall = progress_recall,
@@ -358,7 +355,6 @@ static void test_npz__crcs_of_a_large_batch__made_side_by_side(void **state)
     struct dataset *ds;
     uint8_t header[14];
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
     ds = found.item[0].ds;
     for (unsigned i = 0; i < ds->n_fields; i++)
@@ -401,7 +397,7 @@ static void count_remember(const struct layout_host *host, const struct layout_r
 }
 
 /* A layout that is kept asks its host once, for all members. */
-static void test_npz__read_again__crcs_are_known(void **state)
+UNIT_TEST(test_npz__read_again__crcs_are_known)
 {
     static const struct layout_host host = {.recall = count_recall, .remember = count_remember};
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){6, 3, 5}, NULL),
@@ -413,7 +409,6 @@ static void test_npz__read_again__crcs_are_known(void **state)
     struct found found;
     uint8_t bytes[4096], again[4096];
 
-    (void)state;
     assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
     kind = find_file_kind(found.item[0].ds, SCOPE_BATCHES, "npz", ".npz");
     list_selection_init(&list, samples, ARRAY_LEN(samples));
@@ -430,17 +425,4 @@ static void test_npz__read_again__crcs_are_known(void **state)
     assert_int_equal(asked + told, 0);
     assert_memory_equal(bytes, again, l.size);
     found_release(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npz__small__members_and_crcs),
-        cmocka_unit_test(test_npz__crcs_of_a_large_batch__made_side_by_side),
-        cmocka_unit_test(test_npz__read_again__crcs_are_known),
-        cmocka_unit_test(test_npz__above_4_gib__zip64),
-        cmocka_unit_test(test_npz__around_the_border__right_form),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,8 @@ static void check_pair(const char *images, const char *labels, const char *name)
     found_release(&found);
 }
 
-static void test_idx_folder__names_of_the_family__pairs(void **state)
+UNIT_TEST(test_idx_folder__names_of_the_family__pairs)
 {
-    (void)state;
     check_pair("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "train");
     check_pair("t10k-images.idx3-ubyte", "t10k-labels.idx1-ubyte", "t10k");
     check_pair("t10k-images.idx3-ubyte", "t10k-labels-idx1-ubyte", "t10k");
@@ -116,9 +115,8 @@ static void check_no_pair(const char *a, const char *b)
     found_release(&found);
 }
 
-static void test_idx_folder__other_names__alone(void **state)
+UNIT_TEST(test_idx_folder__other_names__alone)
 {
-    (void)state;
     check_no_pair("train-images-idx3-ubyte", "t10k-labels-idx1-ubyte");
     check_no_pair("train-images-idx3-ubyte", "train2-labels-idx1-ubyte");
     check_no_pair("train-images-idx3-ubyte", "train-labels-idx1-ubyte.old");
@@ -129,7 +127,7 @@ static void test_idx_folder__other_names__alone(void **state)
     check_no_pair("a-labels", "b-labels");
 }
 
-static void test_idx_folder__qmnist__int_labels(void **state)
+UNIT_TEST(test_idx_folder__qmnist__int_labels)
 {
     const struct file files[] = {IMAGES("qmnist-train-images-idx3-ubyte", 5),
                                  QMNIST_LABELS("qmnist-train-labels-idx2-int", 5)};
@@ -137,7 +135,6 @@ static void test_idx_folder__qmnist__int_labels(void **state)
     const struct field *label;
     struct found found;
 
-    (void)state;
     open_files(files, 2, &no_options, &found);
     assert_int_equal(found.n, 1);
     ds = dataset_at(&found, "qmnist-train");
@@ -150,14 +147,13 @@ static void test_idx_folder__qmnist__int_labels(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__two_label_files__first_pairs_second_alone(void **state)
+UNIT_TEST(test_idx_folder__two_label_files__first_pairs_second_alone)
 {
     const struct file files[] = {IMAGES("qmnist-test-images-idx3-ubyte", 5),
                                  LABELS("qmnist-test-labels-idx1-ubyte", 5),
                                  QMNIST_LABELS("qmnist-test-labels-idx2-int", 5)};
     struct found found;
 
-    (void)state;
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 2);
     assert_int_equal(dataset_field(dataset_at(&found, "qmnist-test"), "label")->ndim, 0);
@@ -165,13 +161,12 @@ static void test_idx_folder__two_label_files__first_pairs_second_alone(void **st
     found_release(&found);
 }
 
-static void test_idx_folder__two_label_files__equal_count_pairs(void **state)
+UNIT_TEST(test_idx_folder__two_label_files__equal_count_pairs)
 {
     const struct file files[] = {IMAGES("a-images-idx3-ubyte", 5), LABELS("a-labels-idx1-ubyte", 4),
                                  QMNIST_LABELS("a-labels-idx2-int", 5)};
     struct found found;
 
-    (void)state;
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 2);
     assert_int_equal(dataset_field(dataset_at(&found, "a"), "label")->ndim, 1);
@@ -179,7 +174,7 @@ static void test_idx_folder__two_label_files__equal_count_pairs(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__same_name_packed_and_not__both_there(void **state)
+UNIT_TEST(test_idx_folder__same_name_packed_and_not__both_there)
 {
     const struct file files[] = {IMAGES("train-images-idx3-ubyte", 4),
                                  IMAGES("train-images-idx3-ubyte.gz", 4),
@@ -187,7 +182,6 @@ static void test_idx_folder__same_name_packed_and_not__both_there(void **state)
     struct found found;
     size_t datasets = 0, blobs = 0;
 
-    (void)state;
     open_files(files, 3, &no_options, &found);
     for (size_t i = 0; i < found.n; i++) {
         datasets += found.item[i].ds != NULL;
@@ -199,7 +193,7 @@ static void test_idx_folder__same_name_packed_and_not__both_there(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__counts_differ__error_and_both_alone(void **state)
+UNIT_TEST(test_idx_folder__counts_differ__error_and_both_alone)
 {
     const struct file files[] = {IMAGES("d/train-images-idx3-ubyte", 60),
                                  LABELS("d/train-labels-idx1-ubyte", 59)};
@@ -207,7 +201,6 @@ static void test_idx_folder__counts_differ__error_and_both_alone(void **state)
     struct diag d = {.set = true};
     int i;
 
-    (void)state;
     open_files(files, 2, &no_options, &found);
     assert_int_equal(found.n, 3);
     i = found_find(&found, "train");
@@ -223,14 +216,13 @@ static void test_idx_folder__counts_differ__error_and_both_alone(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__bad_file__error_and_the_rest_works(void **state)
+UNIT_TEST(test_idx_folder__bad_file__error_and_the_rest_works)
 {
     struct found found;
     struct blob *blob[3];
     struct diag d = {.set = true};
     int i;
 
-    (void)state;
     blob[0] = idx_blob("train-images-idx3-ubyte", 8, 3, (uint32_t[]){4, 2, 3}, NULL);
     blob[1] = memory_blob_new("train-labels-idx1-ubyte.gz",
                               "\0\0\x08\x01\0\0\0\x04"
@@ -249,17 +241,16 @@ static void test_idx_folder__bad_file__error_and_the_rest_works(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__no_files__nothing(void **state)
+UNIT_TEST(test_idx_folder__no_files__nothing)
 {
     struct found found;
 
-    (void)state;
     assert_int_equal(idx_open(NULL, 0, &no_options, &found), 0);
     assert_int_equal(found.n, 0);
 }
 
 /* The role of a single file: by its name, otherwise by the two familiar magics. */
-static void test_idx_folder__one_file__role(void **state)
+UNIT_TEST(test_idx_folder__one_file__role)
 {
     static const struct {
         struct file file;
@@ -278,7 +269,6 @@ static void test_idx_folder__one_file__role(void **state)
         {IMAGES("labels", 3), "label"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct found found;
         const struct dataset *ds;
@@ -297,13 +287,12 @@ static void test_idx_folder__one_file__role(void **state)
     }
 }
 
-static void test_idx_folder__images_u1__image01(void **state)
+UNIT_TEST(test_idx_folder__images_u1__image01)
 {
     const struct file files[] = {IMAGES("u-images", 3), {"f-images", 0x0d, 3, {3, 2, 3}}};
     const struct field *unit;
     struct found found;
 
-    (void)state;
     open_files(files, 2, &no_options, &found);
     unit = dataset_field(dataset_at(&found, "u-images"), "image01");
     assert_non_null(unit);
@@ -348,9 +337,8 @@ static struct blob *typed_labels(const char *header, const char *payload, size_t
     return memory_blob_new("x-labels", bytes, 8 + len, 8 + len, NULL);
 }
 
-static void test_idx_folder__one_hot__largest_label_plus_1(void **state)
+UNIT_TEST(test_idx_folder__one_hot__largest_label_plus_1)
 {
-    (void)state;
     assert_int_equal(one_hot_width(idx_blob_labels("l", (uint8_t[]){3, 9, 0}, 3, NULL), 0), 10);
     assert_int_equal(one_hot_width(idx_blob_labels("l", (uint8_t[]){0}, 1, NULL), 0), 1);
     assert_int_equal(one_hot_width(idx_blob_labels("l", (uint8_t[]){255}, 1, NULL), 0), 256);
@@ -360,29 +348,26 @@ static void test_idx_folder__one_hot__largest_label_plus_1(void **state)
                      65536);
 }
 
-static void test_idx_folder__one_hot__none_where_it_makes_no_sense(void **state)
+UNIT_TEST(test_idx_folder__one_hot__none_where_it_makes_no_sense)
 {
-    (void)state;
     assert_int_equal(one_hot_width(idx_blob_labels("l", NULL, 0, NULL), 0), 0);
     assert_int_equal(one_hot_width(typed_labels("\0\0\x09\x01\0\0\0\x02", "\x05\xff", 2), 0), 0);
     assert_int_equal(one_hot_width(typed_labels("\0\0\x0c\x01\0\0\0\x01", "\0\x01\0\0", 4), 0), 0);
     assert_int_equal(one_hot_width(typed_labels("\0\0\x0d\x01\0\0\0\x01", "\0\0\0\0", 4), 0), 0);
 }
 
-static void test_idx_folder__classes__width(void **state)
+UNIT_TEST(test_idx_folder__classes__width)
 {
-    (void)state;
     assert_int_equal(one_hot_width(idx_blob_labels("l", (uint8_t[]){3, 9, 0}, 3, NULL), 62), 62);
     assert_int_equal(one_hot_width(idx_blob_labels("l", (uint8_t[]){3, 9, 0}, 3, NULL), 2), 2);
     assert_int_equal(one_hot_width(idx_blob_labels("l", NULL, 0, NULL), 4), 4);
 }
 
-static void test_idx_folder__labels_longer_than_a_scan__largest_found(void **state)
+UNIT_TEST(test_idx_folder__labels_longer_than_a_scan__largest_found)
 {
     const uint32_t n = 65536 * 2 + 7; /* and no multiple of a chunk */
     AUTO_FREE uint8_t *label = calloc(1, n);
 
-    (void)state;
     label[n - 1] = 77;
     assert_int_equal(one_hot_width(idx_blob_labels("l", label, n, NULL), 0), 78);
     label[n - 1] = 0;
@@ -393,7 +378,7 @@ static void test_idx_folder__labels_longer_than_a_scan__largest_found(void **sta
     assert_int_equal(one_hot_width(idx_blob_labels("l", label, n, NULL), 0), 76);
 }
 
-static void test_idx_folder__transpose__axes_exchanged(void **state)
+UNIT_TEST(test_idx_folder__transpose__axes_exchanged)
 {
     const struct format_options options = {.transpose = true};
     const struct file files[] = {IMAGES("a-images", 3),
@@ -403,7 +388,6 @@ static void test_idx_folder__transpose__axes_exchanged(void **state)
     const struct field *f;
     struct found found;
 
-    (void)state;
     open_files(files, 4, &options, &found);
     f = dataset_field(dataset_at(&found, "a-images"), "image");
     assert_int_equal(f->dim[0], 3);
@@ -421,9 +405,8 @@ static void test_idx_folder__transpose__axes_exchanged(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__read_fails__error_or_the_whole(void **state)
+UNIT_TEST(test_idx_folder__read_fails__error_or_the_whole)
 {
-    (void)state;
     for (uint64_t n = 1;; n++) {
         struct blob_faults faults = {.fail_read = n};
         struct found found;
@@ -446,7 +429,7 @@ static void test_idx_folder__read_fails__error_or_the_whole(void **state)
     }
 }
 
-static void test_idx_folder__keys__six_digits_or_more(void **state)
+UNIT_TEST(test_idx_folder__keys__six_digits_or_more)
 {
     static const struct {
         uint32_t n;
@@ -457,7 +440,6 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
                  {1000001, "1000000"},
                  {UINT32_MAX, "4294967294"}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct blob *blob = idx_blob_zeros("x", 8, 2, (uint32_t[]){cases[i].n, 2}, NULL);
         const struct dataset *ds;
@@ -478,7 +460,7 @@ static void test_idx_folder__keys__six_digits_or_more(void **state)
 }
 
 /* The other half of a pair cannot be read now: no pair, and what has another name is alone. */
-static void test_idx_folder__half_unread__error(void **state)
+UNIT_TEST(test_idx_folder__half_unread__error)
 {
     static const struct {
         const char *here, *unread, *error, *alone; /* NULL: none */
@@ -491,7 +473,6 @@ static void test_idx_folder__half_unread__error(void **state)
         {"a-images-idx3-ubyte", "!README", NULL, "a-images-idx3-ubyte"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct file files[] = {IMAGES(rows[i].here, 4), LABELS(rows[i].unread, 4)};
         struct found found;
@@ -509,14 +490,13 @@ static void test_idx_folder__half_unread__error(void **state)
 }
 
 /* Labels that are there are not those of the images, if others may be. */
-static void test_idx_folder__one_of_two_label_files_unread__error(void **state)
+UNIT_TEST(test_idx_folder__one_of_two_label_files_unread__error)
 {
     const struct file files[] = {IMAGES("a-images-idx3-ubyte", 4),
                                  QMNIST_LABELS("a-labels-idx2-int", 4),
                                  LABELS("!a-labels-idx1-ubyte", 4)};
     struct found found;
 
-    (void)state;
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 3);
     assert_null(found.item[found_find(&found, "a")].ds);
@@ -525,12 +505,11 @@ static void test_idx_folder__one_of_two_label_files_unread__error(void **state)
     found_release(&found);
 }
 
-static void test_idx_folder__large_items__no_image01(void **state)
+UNIT_TEST(test_idx_folder__large_items__no_image01)
 {
     static const uint32_t axes[][3] = {{0, UINT32_C(1) << 31, UINT32_C(1) << 31},
                                        {0, UINT32_C(1) << 31, (UINT32_C(1) << 31) - 1}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(axes); i++) {
         struct blob *blob = idx_blob_zeros("a-images", 8, 3, axes[i], NULL);
         struct found found;
@@ -559,9 +538,8 @@ static bool probe(const char *head, size_t len)
     return probe_as("x", head, len, false);
 }
 
-static void test_idx_probe__heads__right(void **state)
+UNIT_TEST(test_idx_probe__heads__right)
 {
-    (void)state;
     assert_true(probe("\0\0\x08\x01", 4));
     assert_true(probe("\0\0", 2)); /* bad, but an IDX file */
     assert_false(probe("\0", 1));
@@ -576,34 +554,4 @@ static void test_idx_probe__heads__right(void **state)
     assert_true(probe_as("x", "\0\0\x08\1\0\0\0\1z", 9, true));
     assert_false(probe_as("x", "\0\0\x08\1\0\0\0\2z", 9, true));
     assert_true(probe_as("x", "\0\0\x08\1\0\0\0\2z", 9, false));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_folder__names_of_the_family__pairs),
-        cmocka_unit_test(test_idx_folder__other_names__alone),
-        cmocka_unit_test(test_idx_folder__qmnist__int_labels),
-        cmocka_unit_test(test_idx_folder__two_label_files__first_pairs_second_alone),
-        cmocka_unit_test(test_idx_folder__two_label_files__equal_count_pairs),
-        cmocka_unit_test(test_idx_folder__same_name_packed_and_not__both_there),
-        cmocka_unit_test(test_idx_folder__counts_differ__error_and_both_alone),
-        cmocka_unit_test(test_idx_folder__bad_file__error_and_the_rest_works),
-        cmocka_unit_test(test_idx_folder__no_files__nothing),
-        cmocka_unit_test(test_idx_folder__one_file__role),
-        cmocka_unit_test(test_idx_folder__images_u1__image01),
-        cmocka_unit_test(test_idx_folder__one_hot__largest_label_plus_1),
-        cmocka_unit_test(test_idx_folder__one_hot__none_where_it_makes_no_sense),
-        cmocka_unit_test(test_idx_folder__classes__width),
-        cmocka_unit_test(test_idx_folder__labels_longer_than_a_scan__largest_found),
-        cmocka_unit_test(test_idx_folder__transpose__axes_exchanged),
-        cmocka_unit_test(test_idx_folder__read_fails__error_or_the_whole),
-        cmocka_unit_test(test_idx_folder__keys__six_digits_or_more),
-        cmocka_unit_test(test_idx_folder__half_unread__error),
-        cmocka_unit_test(test_idx_folder__one_of_two_label_files_unread__error),
-        cmocka_unit_test(test_idx_folder__large_items__no_image01),
-        cmocka_unit_test(test_idx_probe__heads__right),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,18 +41,16 @@ static void check_bad(const struct bad *bad)
 
 #define BYTES(s) (s), sizeof(s) - 1
 
-static void test_idx_header__magic_not_zero__ebadmsg(void **state) /* I-1 */
+UNIT_TEST(test_idx_header__magic_not_zero__ebadmsg) /* I-1 */
 {
-    (void)state;
     check_bad(&(struct bad){BYTES("\x01\x00\x08\x01\0\0\0\0"), 8, {"byte 0", "00 00", "01 00"}});
     check_bad(&(struct bad){BYTES("\x00\xff\x08\x01\0\0\0\0"), 8, {"byte 0", "00 00", "00 ff"}});
     check_bad(&(struct bad){BYTES("\x1f\x8b\x08\x00\0\0\0\0"), 8, {"byte 0", "00 00", "1f 8b"}});
     check_bad(&(struct bad){BYTES("version https://git-lfs.github.com"), 34, {"got 76 65"}});
 }
 
-static void test_idx_header__type_unknown__ebadmsg(void **state) /* I-2 */
+UNIT_TEST(test_idx_header__type_unknown__ebadmsg) /* I-2 */
 {
-    (void)state;
     for (unsigned type = 0; type < 256; type++) {
         char bytes[] = {0, 0, (char)type, 1, 0, 0, 0, 0};
         char found[16];
@@ -67,16 +65,14 @@ static void test_idx_header__type_unknown__ebadmsg(void **state) /* I-2 */
     }
 }
 
-static void test_idx_header__no_dimensions__ebadmsg(void **state) /* I-3 */
+UNIT_TEST(test_idx_header__no_dimensions__ebadmsg) /* I-3 */
 {
-    (void)state;
     check_bad(&(struct bad){BYTES("\0\0\x08\0"), 4, {"byte 3", "expected 1 to 255", "got 0"}});
     check_bad(&(struct bad){BYTES("\0\0\x08\0x"), 5, {"byte 3", "expected 1 to 255", "got 0"}});
 }
 
-static void test_idx_header__1_to_255_dimensions__read(void **state) /* I-4 */
+UNIT_TEST(test_idx_header__1_to_255_dimensions__read) /* I-4 */
 {
-    (void)state;
     for (unsigned axes = 1; axes <= IDX_AXES_MAX; axes++) {
         uint8_t bytes[4 + 4 * IDX_AXES_MAX + 6] = {0, 0, 0x0b, (uint8_t)axes};
         struct idx_header h;
@@ -95,9 +91,8 @@ static void test_idx_header__1_to_255_dimensions__read(void **state) /* I-4 */
     }
 }
 
-static void test_idx_header__payload_cut_short__ebadmsg(void **state) /* I-5 */
+UNIT_TEST(test_idx_header__payload_cut_short__ebadmsg) /* I-5 */
 {
-    (void)state;
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x04"),
                             16 + 23,
                             {"byte 16", "expected 24 bytes", "got 23", "cut short"}});
@@ -105,9 +100,8 @@ static void test_idx_header__payload_cut_short__ebadmsg(void **state) /* I-5 */
         BYTES("\0\0\x0e\x01\0\0\0\x02"), 8, {"byte 8", "expected 16 bytes", "got 0"}});
 }
 
-static void test_idx_header__payload_too_long__ebadmsg(void **state) /* I-6 */
+UNIT_TEST(test_idx_header__payload_too_long__ebadmsg) /* I-6 */
 {
-    (void)state;
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x04"),
                             16 + 25,
                             {"byte 16", "expected 24 bytes", "got 25", "too long"}});
@@ -115,11 +109,10 @@ static void test_idx_header__payload_too_long__ebadmsg(void **state) /* I-6 */
         BYTES("\0\0\x08\x01\0\0\0\0"), 9, {"byte 8", "expected 0 bytes", "got 1", "too long"}});
 }
 
-static void test_idx_header__dimension_zero__empty(void **state) /* I-7 */
+UNIT_TEST(test_idx_header__dimension_zero__empty) /* I-7 */
 {
     struct idx_header h;
 
-    (void)state;
     assert_int_equal(read_bytes("\0\0\x08\x01\0\0\0\0", 8, 8, &h, NULL), 0);
     assert_int_equal(h.dim[0], 0);
     assert_int_equal(h.item_bytes, 1);
@@ -134,9 +127,8 @@ static void test_idx_header__dimension_zero__empty(void **state) /* I-7 */
     assert_int_equal(h.item_bytes, 0);
 }
 
-static void test_idx_header__dims_overflow__ebadmsg(void **state) /* I-8 */
+UNIT_TEST(test_idx_header__dims_overflow__ebadmsg) /* I-8 */
 {
-    (void)state;
     /* 2^32 elements, which 32 bits take for 0 */
     check_bad(&(struct bad){BYTES("\0\0\x08\x03\0\0\0\x01\0\x01\0\0\0\x01\0\0"),
                             16,
@@ -154,12 +146,11 @@ static void test_idx_header__dims_overflow__ebadmsg(void **state) /* I-8 */
                             {"byte 4", "below 2^64", "more"}});
 }
 
-static void test_idx_header__large_dimensions__unsigned(void **state) /* I-9, I-10 */
+UNIT_TEST(test_idx_header__large_dimensions__unsigned) /* I-9, I-10 */
 {
     static const char bytes[] = "\0\0\x08\x02\x80\0\0\x01\0\0\0\x03";
     struct idx_header h;
 
-    (void)state;
     assert_int_equal(read_bytes(bytes, 12, 12 + UINT64_C(0x80000001) * 3, &h, NULL), 0);
     assert_int_equal(h.dim[0], 0x80000001);
     assert_int_equal(h.item_bytes, 3);
@@ -168,7 +159,7 @@ static void test_idx_header__large_dimensions__unsigned(void **state) /* I-9, I-
     assert_int_equal(h.dim[0], UINT32_MAX);
 }
 
-static void test_idx_header__every_type__element_bytes(void **state) /* I-11, I-12 */
+UNIT_TEST(test_idx_header__every_type__element_bytes) /* I-11, I-12 */
 {
     static const struct {
         uint8_t code;
@@ -177,7 +168,6 @@ static void test_idx_header__every_type__element_bytes(void **state) /* I-11, I-
     } types[] = {{8, DTYPE_U1, 1},  {9, DTYPE_I1, 1},  {11, DTYPE_I2, 2},
                  {12, DTYPE_I4, 4}, {13, DTYPE_F4, 4}, {14, DTYPE_F8, 8}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         uint8_t bytes[12] = {0, 0, types[i].code, 2, 0, 0, 0, 7, 0, 0, 0, 5};
         struct idx_header h;
@@ -188,11 +178,10 @@ static void test_idx_header__every_type__element_bytes(void **state) /* I-11, I-
     }
 }
 
-static void test_idx_header__truncated_header__ebadmsg(void **state) /* I-18 */
+UNIT_TEST(test_idx_header__truncated_header__ebadmsg) /* I-18 */
 {
     static const char bytes[] = "\0\0\x08\x03\0\0\0\x02\0\0\0\x03\0\0\0\x04";
 
-    (void)state;
     for (size_t len = 0; len < 4; len++) {
         char found[32];
 
@@ -207,13 +196,12 @@ static void test_idx_header__truncated_header__ebadmsg(void **state) /* I-18 */
     }
 }
 
-static void test_idx_header__read_fails__that_error(void **state)
+UNIT_TEST(test_idx_header__read_fails__that_error)
 {
     static const char bytes[] = "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"
                                 "abcdef";
     struct idx_header h;
 
-    (void)state;
     for (uint64_t n = 1;; n++) {
         struct blob_faults faults = {.fail_read = n};
         AUTO_BLOB struct blob *blob = memory_blob_new(NAME, bytes, 18, 18, &faults);
@@ -230,24 +218,4 @@ static void test_idx_header__read_fails__that_error(void **state)
         assert_diag_has(&d, "byte");
         assert_diag_has(&d, strerror(EIO));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_header__magic_not_zero__ebadmsg),
-        cmocka_unit_test(test_idx_header__type_unknown__ebadmsg),
-        cmocka_unit_test(test_idx_header__no_dimensions__ebadmsg),
-        cmocka_unit_test(test_idx_header__1_to_255_dimensions__read),
-        cmocka_unit_test(test_idx_header__payload_cut_short__ebadmsg),
-        cmocka_unit_test(test_idx_header__payload_too_long__ebadmsg),
-        cmocka_unit_test(test_idx_header__dimension_zero__empty),
-        cmocka_unit_test(test_idx_header__dims_overflow__ebadmsg),
-        cmocka_unit_test(test_idx_header__large_dimensions__unsigned),
-        cmocka_unit_test(test_idx_header__every_type__element_bytes),
-        cmocka_unit_test(test_idx_header__truncated_header__ebadmsg),
-        cmocka_unit_test(test_idx_header__read_fails__that_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

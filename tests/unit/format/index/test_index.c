@@ -371,13 +371,12 @@ static void check_built(const struct rows *rows, struct built *built)
     check_index(rows, &opened);
 }
 
-static void test_index__random_rows__what_went_in(void **state)
+UNIT_TEST(test_index__random_rows__what_went_in)
 {
     static const uint64_t numbers[] = {0, 1, 2, 15, 16, 17, 127, 128, 129, 256, 257, 3000};
     static const unsigned columns[] = {7, 0, 1, INDEX_COLUMNS};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             AUTO_ROWS struct rows rows;
@@ -400,13 +399,12 @@ static void test_index__random_rows__what_went_in(void **state)
 }
 
 /* Rows without keys; all columns rise. */
-static void test_index__rising_columns__found(void **state)
+UNIT_TEST(test_index__rising_columns__found)
 {
     static const uint64_t numbers[] = {0, 1, 2, 127, 128, 129, 255, 256, 257, 1000};
     static const unsigned columns[] = {1, 4, 5, INDEX_COLUMNS};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             AUTO_ROWS struct rows rows;
@@ -423,14 +421,13 @@ static void test_index__rising_columns__found(void **state)
     }
 }
 
-static void test_index__no_about__empty(void **state)
+UNIT_TEST(test_index__no_about__empty)
 {
     const struct index_shape shape = {.has_keys = true};
     AUTO_INDEX_BUILDER struct index_builder *b = NULL;
     struct iovec pieces[INDEX_PIECES];
     struct index index;
 
-    (void)state;
     assert_int_equal(index_builder_new(&shape, &b), 0);
     assert_int_equal(index_add(b, "a", 1, NULL), 0);
     assert_int_equal(index_finish(b, NULL, NULL, NULL, &index), 0);
@@ -483,14 +480,13 @@ static void check_renamed(struct rows *rows)
     check_built(rows, &built);
 }
 
-static void test_index__repeated__first_free_name(void **state)
+UNIT_TEST(test_index__repeated__first_free_name)
 {
     static const char *const given[] = {"a", "b", "a", "a~2", "a", "b", "a~2", "a~4", "b", "c"};
     static const char *const want[] = {"a",   "b",     "a~3", "a~2", "a~5",
                                        "b~2", "a~2~2", "a~4", "b~3", "c"};
     AUTO_ROWS struct rows rows;
 
-    (void)state;
     rows_init(&rows, ARRAY_LEN(given), 2);
     for (size_t i = 0; i < ARRAY_LEN(given); i++)
         rows_add_text(&rows, given[i]);
@@ -502,11 +498,10 @@ static void test_index__repeated__first_free_name(void **state)
 }
 
 /* Few different keys, which often look like new names. */
-static void test_index__many_repeated__first_free_names(void **state)
+UNIT_TEST(test_index__many_repeated__first_free_names)
 {
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (unsigned i = 0; i < 60; i++) {
         AUTO_ROWS struct rows rows;
         uint64_t n = 1 + random_below(&rng, 400), kinds_of_keys = 1 + random_below(&rng, 200);
@@ -526,14 +521,13 @@ static void test_index__many_repeated__first_free_names(void **state)
 }
 
 /* Keys too long for "~2" after them: they are cut, even if different keys become equal then. */
-static void test_index__long_repeated__cut_and_different(void **state)
+UNIT_TEST(test_index__long_repeated__cut_and_different)
 {
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
     struct reported reported = {0};
     uint8_t key[KEY_MAX];
 
-    (void)state;
     rows_init(&rows, 300, 0);
     memset(key, 'x', sizeof(key));
     for (unsigned i = 0; i < 300; i++) {
@@ -580,14 +574,13 @@ static void rows_add_colliding(struct rows *rows, uint64_t n, uint64_t *rng)
     }
 }
 
-static void test_index__same_hash__reported_apart(void **state)
+UNIT_TEST(test_index__same_hash__reported_apart)
 {
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
     uint64_t rng = RANDOM_SEED, found;
     struct asked asked = {.want = 33};
 
-    (void)state;
     rows_init(&rows, 200, 1);
     rows_add_colliding(&rows, 200, &rng);
     assert_int_equal(key_hash(rows.key[0], 16), stir(stir(stir(42))));
@@ -660,7 +653,7 @@ static void use(const struct index *index, uint64_t *rng, unsigned n)
 }
 
 /* A large index; it is checked as a whole too. */
-static void test_index__a_million_rows__small_and_found(void **state)
+UNIT_TEST(test_index__a_million_rows__small_and_found)
 {
     AUTO_INDEX_BUILDER struct index_builder *b = NULL;
     AUTO_FREE uint8_t *bytes = NULL;
@@ -668,7 +661,6 @@ static void test_index__a_million_rows__small_and_found(void **state)
     uint64_t rng = RANDOM_SEED, found;
     size_t size, head;
 
-    (void)state;
     build_many(&b, &bytes, &size);
     if (size > 24 * MANY)
         fail_msg("%llu rows take %zu bytes", (unsigned long long)MANY, size);
@@ -721,12 +713,11 @@ static void build_few(uint64_t n, struct built *ret)
 }
 
 /* Every truncation, every byte changed, and bytes appended. */
-static void test_index__damaged__ebadmsg(void **state)
+UNIT_TEST(test_index__damaged__ebadmsg)
 {
     static const uint64_t few[] = {0, 1, 129, 300};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(few); i++) {
         AUTO_BUILT struct built built;
         AUTO_FREE uint8_t *longer = NULL;
@@ -774,13 +765,12 @@ static void use_mended(const struct built *good, uint8_t *bytes, uint64_t *rng, 
     memcpy(bytes, good->bytes, good->size);
 }
 
-static void test_index__hostile__nothing_outside_is_read(void **state)
+UNIT_TEST(test_index__hostile__nothing_outside_is_read)
 {
     static const uint64_t few[] = {1, 20, 140};
     static const uint8_t values[] = {0, 1, 0x80, 0xfe, 0xff};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(few); i++) {
         AUTO_BUILT struct built good;
         AUTO_FREE uint8_t *bytes = NULL;
@@ -814,7 +804,7 @@ static void test_index__hostile__nothing_outside_is_read(void **state)
 
 /* A key that shares more bytes than the key before has, or is longer than a key can be, or than the
  * remaining bytes. */
-static void test_index__damaged_keys__empty(void **state)
+UNIT_TEST(test_index__damaged_keys__empty)
 {
     enum { KEYS = HEADER + sizeof(about) + 2 * 48 + 8, LAST = KEYS + 4 + 3 + 6 + KEY_MAX };
     static const struct {
@@ -833,7 +823,6 @@ static void test_index__damaged_keys__empty(void **state)
     AUTO_BUILT struct built built;
     uint8_t key[KEY_MAX];
 
-    (void)state;
     memset(key, 'k', sizeof(key));
     rows_init(&rows, 5, 0);
     rows_add_text(&rows, "aa");
@@ -858,13 +847,12 @@ static void test_index__damaged_keys__empty(void **state)
 }
 
 /* Places of a group at the end of their parts, past it, and so large that they wrap. */
-static void test_index__damaged_places__nothing_behind(void **state)
+UNIT_TEST(test_index__damaged_places__nothing_behind)
 {
     enum { GROUP = HEADER + sizeof(about), NUMBERS_LEN = 64 * 16 + 8, KEYS_LEN = 2 * 3 };
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
 
-    (void)state;
     rows_init(&rows, 2, 1);
     rows_add_text(&rows, "a");
     rows_add_text(&rows, "b");
@@ -888,14 +876,13 @@ static void test_index__damaged_places__nothing_behind(void **state)
 /* Numbers of a rising column that fall: inside a group, from one group to the next, and after the
  * last row. */
 /* Equal rows have equal bytes: nothing of the group before is left in one that is not full. */
-static void test_index__group_not_full__rest_is_zero(void **state)
+UNIT_TEST(test_index__group_not_full__rest_is_zero)
 {
     enum { GROUP = HEADER + sizeof(about), GROUP_LEN = 8 + 9, NUMBERS = GROUP + 3 * GROUP_LEN };
     enum { FULL_BYTES = 14 * 16, REST_BYTES = 2 * 16 }; /* of 127 x 127, and of 9 - 7 */
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
 
-    (void)state;
     rows_init(&rows, 130, 1);
     rows.shape.has_keys = false;
     rows.shape.rising = 0;
@@ -913,7 +900,7 @@ static void test_index__group_not_full__rest_is_zero(void **state)
         assert_int_equal(built.bytes[NUMBERS + FULL_BYTES + i], 0);
 }
 
-static void test_index__falling_numbers__ebadmsg(void **state)
+UNIT_TEST(test_index__falling_numbers__ebadmsg)
 {
     enum { GROUP = HEADER + sizeof(about), GROUP_LEN = 8 + 9, NUMBERS = GROUP + 3 * GROUP_LEN };
     static const struct {
@@ -928,7 +915,6 @@ static void test_index__falling_numbers__ebadmsg(void **state)
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
 
-    (void)state;
     rows_init(&rows, 130, 1);
     rows.shape.has_keys = false;
     rows.shape.rising = 1;
@@ -951,7 +937,7 @@ static void test_index__falling_numbers__ebadmsg(void **state)
 }
 
 /* Widths that no load can give, and packed numbers after the last row: all within the bytes. */
-static void test_index__damaged_widths__ebadmsg(void **state)
+UNIT_TEST(test_index__damaged_widths__ebadmsg)
 {
     enum { GROUP = HEADER + sizeof(about), GROUP_LEN = 8 + 9, WIDTH = 8 };
     static const struct {
@@ -965,7 +951,6 @@ static void test_index__damaged_widths__ebadmsg(void **state)
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
 
-    (void)state;
     rows_init(&rows, 2, 1);
     rows.shape.has_keys = false;
     rows.number[1][0] = UINT64_MAX;
@@ -986,13 +971,12 @@ static void test_index__damaged_widths__ebadmsg(void **state)
     }
 }
 
-static void test_index__too_many_columns__ebadmsg(void **state)
+UNIT_TEST(test_index__too_many_columns__ebadmsg)
 {
     AUTO_ROWS struct rows rows;
     AUTO_BUILT struct built built;
     struct index index;
 
-    (void)state;
     rows_init(&rows, 0, INDEX_COLUMNS + 1);
     rows.shape.columns = INDEX_COLUMNS;
     build(&rows, NULL, &built);
@@ -1108,11 +1092,10 @@ static void check_wide(const struct index *index, uint64_t rows)
         assert_int_equal(index_first_above(index, 0, 1000), 2);
 }
 
-static void test_index__learned_columns__zero_before(void **state)
+UNIT_TEST(test_index__learned_columns__zero_before)
 {
     static const uint64_t rows[] = {0, 1, 127, 128, 129, 256, WIDE_ROWS};
 
-    (void)state;
     for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
         AUTO_BUILT struct built built;
         struct index index;
@@ -1125,12 +1108,11 @@ static void test_index__learned_columns__zero_before(void **state)
 }
 
 /* A column that is the same in all rows takes 10 bytes, however many rows there are. */
-static void test_index__constant_columns__ten_bytes(void **state)
+UNIT_TEST(test_index__constant_columns__ten_bytes)
 {
     uint64_t number[INDEX_LEARNED] = {0};
     size_t size[2] = {0};
 
-    (void)state;
     for (unsigned wide = 0; wide < 2; wide++) {
         AUTO_INDEX_BUILDER struct index_builder *b = NULL;
         struct iovec pieces[INDEX_PIECES];
@@ -1157,7 +1139,7 @@ static void test_index__constant_columns__ten_bytes(void **state)
 }
 
 /* Bytes that claim other columns than there are, or slots out of sequence. */
-static void test_index__damaged_learned__ebadmsg(void **state)
+UNIT_TEST(test_index__damaged_learned__ebadmsg)
 {
     enum { LEARNED = HEADER + sizeof(about), AT_FIXED = 76, AT_RISING = 20 };
     static const struct {
@@ -1171,7 +1153,6 @@ static void test_index__damaged_learned__ebadmsg(void **state)
     AUTO_BUILT struct built built;
     struct index index;
 
-    (void)state;
     build_wide(WIDE_ROWS, true, &built);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint16_t was = load_le16(built.bytes + cases[i].at);
@@ -1186,31 +1167,4 @@ static void test_index__damaged_learned__ebadmsg(void **state)
     }
     mend(built.bytes, built.size);
     assert_int_equal(index_open(built.bytes, built.size, &index), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_index__random_rows__what_went_in),
-        cmocka_unit_test(test_index__rising_columns__found),
-        cmocka_unit_test(test_index__no_about__empty),
-        cmocka_unit_test(test_index__repeated__first_free_name),
-        cmocka_unit_test(test_index__many_repeated__first_free_names),
-        cmocka_unit_test(test_index__long_repeated__cut_and_different),
-        cmocka_unit_test(test_index__same_hash__reported_apart),
-        cmocka_unit_test(test_index__a_million_rows__small_and_found),
-        cmocka_unit_test(test_index__damaged__ebadmsg),
-        cmocka_unit_test(test_index__hostile__nothing_outside_is_read),
-        cmocka_unit_test(test_index__damaged_keys__empty),
-        cmocka_unit_test(test_index__damaged_places__nothing_behind),
-        cmocka_unit_test(test_index__group_not_full__rest_is_zero),
-        cmocka_unit_test(test_index__falling_numbers__ebadmsg),
-        cmocka_unit_test(test_index__damaged_widths__ebadmsg),
-        cmocka_unit_test(test_index__too_many_columns__ebadmsg),
-        cmocka_unit_test(test_index__learned_columns__zero_before),
-        cmocka_unit_test(test_index__constant_columns__ten_bytes),
-        cmocka_unit_test(test_index__damaged_learned__ebadmsg),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void check_key(const uint8_t *key, size_t len)
     assert_memory_equal(back, key, len);
 }
 
-static void test_key_name__keys__known_names(void **state)
+UNIT_TEST(test_key_name__keys__known_names)
 {
     static const struct {
         const char *key;
@@ -97,7 +97,6 @@ static void test_key_name__keys__known_names(void **state)
         {"\xc3\xa9~2", 4, "\xc3\xa9~2", "\xc3\xa9~2"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char name[KEY_NAME_SIZE];
         size_t n = key_name(cases[i].key, cases[i].len, false, name);
@@ -111,9 +110,8 @@ static void test_key_name__keys__known_names(void **state)
     }
 }
 
-static void test_key_name__every_pair_of_bytes__both_ways(void **state)
+UNIT_TEST(test_key_name__every_pair_of_bytes__both_ways)
 {
-    (void)state;
     for (unsigned i = 0; i < 65536; i++) {
         const uint8_t key[] = {(uint8_t)(i >> 8), (uint8_t)i};
 
@@ -123,12 +121,11 @@ static void test_key_name__every_pair_of_bytes__both_ways(void **state)
 }
 
 /* Keys of any bytes, and keys that need many escapes. */
-static void test_key_name__random_keys__both_ways(void **state)
+UNIT_TEST(test_key_name__random_keys__both_ways)
 {
     static const char odd[] = {'.', '/', '%', '\0', '~', '2', 'E'};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (unsigned i = 0; i < 20000; i++) {
         uint64_t most = i % 4 ? 190 : KEY_SIZE, share = random_below(&rng, 5);
         size_t len = 1 + (size_t)random_below(&rng, most);
@@ -142,12 +139,11 @@ static void test_key_name__random_keys__both_ways(void **state)
 }
 
 /* Around the limit, with an escape at each place. */
-static void test_key_name__lengths__cut_behind_180(void **state)
+UNIT_TEST(test_key_name__lengths__cut_behind_180)
 {
     uint8_t key[KEY_SIZE];
     char name[KEY_NAME_SIZE];
 
-    (void)state;
     for (size_t len = 1; len <= KEY_SIZE; len++) {
         memset(key, 'a', len);
         check_key(key, len);
@@ -173,12 +169,11 @@ static void test_key_name__lengths__cut_behind_180(void **state)
 }
 
 /* Keys that differ only after the cut have different names. */
-static void test_key_name__same_start__names_differ(void **state)
+UNIT_TEST(test_key_name__same_start__names_differ)
 {
     uint8_t key[300];
     char one[KEY_NAME_SIZE], other[KEY_NAME_SIZE];
 
-    (void)state;
     memset(key, 'k', sizeof(key));
     key_name(key, sizeof(key), false, one);
     for (size_t i = 170; i < sizeof(key); i++) {
@@ -210,9 +205,8 @@ static bool is_name(const char *name, size_t len)
 }
 
 /* All pairs of bytes after '%': three pairs are escapes, and a fourth at the start. */
-static void test_key_of_name__every_escape__three_or_none(void **state)
+UNIT_TEST(test_key_of_name__every_escape__three_or_none)
 {
-    (void)state;
     for (unsigned i = 0; i < 65536; i++) {
         char name[] = {'a', '%', (char)(i >> 8), (char)i, 'b'};
         bool good =
@@ -225,7 +219,7 @@ static void test_key_of_name__every_escape__three_or_none(void **state)
     }
 }
 
-static void test_key_of_name__no_name__false(void **state)
+UNIT_TEST(test_key_of_name__no_name__false)
 {
     static const struct {
         const char *name;
@@ -258,7 +252,6 @@ static void test_key_of_name__no_name__false(void **state)
         {"aaaaaaaaaaaaaaaaaaaa%~0123456789abcdef", 38},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (is_name(cases[i].name, cases[i].len))
             fail_msg("'%s'", cases[i].name);
@@ -267,13 +260,12 @@ static void test_key_of_name__no_name__false(void **state)
 }
 
 /* A name that has a key is the name of that key: no sample has two names. */
-static void test_key_of_name__random_names__the_keys_own(void **state)
+UNIT_TEST(test_key_of_name__random_names__the_keys_own)
 {
     static const char letters[] = {'%', '2', '5', 'F', 'E', '0', '.', '/', 'a', '~', '\0'};
     uint64_t rng = RANDOM_SEED;
     unsigned good = 0;
 
-    (void)state;
     for (unsigned i = 0; i < 300000; i++) {
         char name[12], again[KEY_NAME_SIZE];
         size_t len = (size_t)random_below(&rng, sizeof(name) + 1), key_len = 0;
@@ -290,13 +282,12 @@ static void test_key_of_name__random_names__the_keys_own(void **state)
     assert_true(good > 1000);
 }
 
-static void test_key_name_is_cut__names__hash_or_not(void **state)
+UNIT_TEST(test_key_name_is_cut__names__hash_or_not)
 {
     char name[] = "abc%~0123456789abcdef";
     const size_t len = strlen(name);
     uint64_t hash = 7;
 
-    (void)state;
     assert_true(key_name_is_cut(name, len, &hash));
     assert_int_equal(hash, UINT64_C(0x0123456789abcdef));
     assert_true(key_name_is_cut(name + 3, len - 3, &hash)); /* nothing in front of it */
@@ -318,21 +309,4 @@ static void test_key_name_is_cut__names__hash_or_not(void **state)
         name[i] = old;
     }
     assert_int_equal(hash, 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key_name__keys__known_names),
-        cmocka_unit_test(test_key_name__every_pair_of_bytes__both_ways),
-        cmocka_unit_test(test_key_name__random_keys__both_ways),
-        cmocka_unit_test(test_key_name__lengths__cut_behind_180),
-        cmocka_unit_test(test_key_name__same_start__names_differ),
-        cmocka_unit_test(test_key_of_name__every_escape__three_or_none),
-        cmocka_unit_test(test_key_of_name__no_name__false),
-        cmocka_unit_test(test_key_of_name__random_names__the_keys_own),
-        cmocka_unit_test(test_key_name_is_cut__names__hash_or_not),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

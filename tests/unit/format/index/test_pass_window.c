@@ -43,11 +43,10 @@ static size_t look(struct reads *r, uint64_t at, uint64_t len, uint64_t last)
     return r->w.have;
 }
 
-static void test_window__near__reads_more(void **state)
+UNIT_TEST(test_window__near__reads_more)
 {
     struct reads r;
 
-    (void)state;
     begin(&r, NULL);
     assert_int_equal(look(&r, 0, 8, SIZE), 100);
     assert_int_equal(look(&r, 92, 8, SIZE), 100); /* it has these */
@@ -60,11 +59,10 @@ static void test_window__near__reads_more(void **state)
     end(&r);
 }
 
-static void test_window__end__reads_no_further(void **state)
+UNIT_TEST(test_window__end__reads_no_further)
 {
     struct reads r;
 
-    (void)state;
     begin(&r, NULL);
     assert_int_equal(look(&r, 10, 8, 50), 40);
     assert_int_equal(look(&r, SIZE - 8, 8, SIZE), 8);
@@ -73,29 +71,17 @@ static void test_window__end__reads_no_further(void **state)
     end(&r);
 }
 
-static void test_window__read_fails__has_nothing(void **state)
+UNIT_TEST(test_window__read_fails__has_nothing)
 {
     struct blob_faults faults = {.fail_read = 2};
     const uint8_t *found;
     struct diag d = DIAG_INIT;
     struct reads r;
 
-    (void)state;
     begin(&r, &faults);
     look(&r, 0, 8, SIZE);
     assert_int_equal(pass_window_at(&r.w, r.blob, 500, 8, SIZE, &found, &d), -EIO);
     assert_false(pass_window_has(&r.w, 0, 1));
     assert_false(pass_window_has(&r.w, 500, 1));
     end(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_window__near__reads_more),
-        cmocka_unit_test(test_window__end__reads_no_further),
-        cmocka_unit_test(test_window__read_fails__has_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

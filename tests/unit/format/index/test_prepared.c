@@ -138,12 +138,11 @@ static void make(struct memory_keep *keep)
     assert_int_equal(s.steps, 3);
 }
 
-static void test_prepared__made_once__loaded_later(void **state)
+UNIT_TEST(test_prepared__made_once__loaded_later)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     make(&keep);
     source_init(&s, &keep);
@@ -153,12 +152,11 @@ static void test_prepared__made_once__loaded_later(void **state)
 }
 
 /* A format that cannot compare rows with the file does not use an index by content. */
-static void test_prepared__by_content__not_used_without_checks(void **state)
+UNIT_TEST(test_prepared__by_content__not_used_without_checks)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     make(&keep);
     keep.by_content = true;
@@ -171,13 +169,12 @@ static void test_prepared__by_content__not_used_without_checks(void **state)
 }
 
 /* Rows are doubted until each is proven; one that is wrong removes the index. */
-static void test_prepared__by_content__rows_are_doubted(void **state)
+UNIT_TEST(test_prepared__by_content__rows_are_doubted)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     memory_keep_init(&keep, false);
     make(&keep);
     keep.by_content = true;
@@ -198,12 +195,11 @@ static void test_prepared__by_content__rows_are_doubted(void **state)
     assert_int_equal(keep.removes, 1);
 }
 
-static void test_prepared__other_version__made_anew(void **state)
+UNIT_TEST(test_prepared__other_version__made_anew)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     make(&keep);
     source_init(&s, &keep);
@@ -217,9 +213,8 @@ static void test_prepared__other_version__made_anew(void **state)
 /* What is wrong with a kept index. */
 enum wrong { DAMAGED, OF_OTHER_SHAPE, NOT_TAKEN, N_WRONG };
 
-static void test_prepared__wrong_index__removed_and_made_anew(void **state)
+UNIT_TEST(test_prepared__wrong_index__removed_and_made_anew)
 {
-    (void)state;
     for (enum wrong wrong = 0; wrong < N_WRONG; wrong++) {
         AUTO_KEEP struct memory_keep keep;
         AUTO_SOURCE struct source s, other;
@@ -245,11 +240,10 @@ static void test_prepared__wrong_index__removed_and_made_anew(void **state)
     }
 }
 
-static void test_prepared__not_known_now__next_step_goes_on(void **state)
+UNIT_TEST(test_prepared__not_known_now__next_step_goes_on)
 {
     static const int errors[] = {-EREMOTEIO, -EINTR};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
         AUTO_KEEP struct memory_keep keep;
         AUTO_SOURCE struct source s, loads;
@@ -277,12 +271,11 @@ static void test_prepared__not_known_now__next_step_goes_on(void **state)
 }
 
 /* No memory says nothing about the kept index: the next mount loads it. */
-static void test_prepared__no_memory__what_is_kept_stays(void **state)
+UNIT_TEST(test_prepared__no_memory__what_is_kept_stays)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s, loads, later;
 
-    (void)state;
     memory_keep_init(&keep, false);
     source_init(&s, &keep);
     while (step(&s) == 0)
@@ -297,12 +290,11 @@ static void test_prepared__no_memory__what_is_kept_stays(void **state)
     assert_true(!later.begun);
 }
 
-static void test_prepared__fails_later__its_own_reason(void **state)
+UNIT_TEST(test_prepared__fails_later__its_own_reason)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     source_init(&s, &keep);
     s.step_at = 1;
@@ -316,7 +308,7 @@ static void test_prepared__fails_later__its_own_reason(void **state)
     assert_string_equal(s.d.text, "row 100");
 }
 
-static void test_prepared__failed__the_same_from_then_on(void **state)
+UNIT_TEST(test_prepared__failed__the_same_from_then_on)
 {
     static const struct {
         int error;
@@ -330,7 +322,6 @@ static void test_prepared__failed__the_same_from_then_on(void **state)
         {-EBADMSG, true, "no use of it"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_KEEP struct memory_keep keep;
         AUTO_SOURCE struct source s;
@@ -351,12 +342,11 @@ static void test_prepared__failed__the_same_from_then_on(void **state)
     }
 }
 
-static void test_prepared__store_refuses__stays_in_memory(void **state)
+UNIT_TEST(test_prepared__store_refuses__stays_in_memory)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, true);
     source_init(&s, &keep);
     while (step(&s) == 0)
@@ -367,12 +357,11 @@ static void test_prepared__store_refuses__stays_in_memory(void **state)
                         "keep");
 }
 
-static void test_prepared__may_differ__not_kept(void **state)
+UNIT_TEST(test_prepared__may_differ__not_kept)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     source_init(&s, &keep);
     s.prepared.may_differ = true;
@@ -383,12 +372,11 @@ static void test_prepared__may_differ__not_kept(void **state)
 }
 
 /* One that is cheap is made again each time, and takes no more memory than a kept one. */
-static void test_prepared__is_cheap__neither_kept_nor_loaded(void **state)
+UNIT_TEST(test_prepared__is_cheap__neither_kept_nor_loaded)
 {
     AUTO_KEEP struct memory_keep keep;
     AUTO_SOURCE struct source s;
 
-    (void)state;
     memory_keep_init(&keep, false);
     make(&keep);
     source_init(&s, &keep);
@@ -403,7 +391,7 @@ static void test_prepared__is_cheap__neither_kept_nor_loaded(void **state)
 }
 
 /* What it depends on is a part of its name. */
-static void test_prepared__depends_on_something_else__made_again(void **state)
+UNIT_TEST(test_prepared__depends_on_something_else__made_again)
 {
     static const struct {
         const char *depends;
@@ -411,7 +399,6 @@ static void test_prepared__depends_on_something_else__made_again(void **state)
     } rows[] = {{" skip=0", 0}, {" skip=0", 1}, {" skip=1", 0}, {" skip=1", 1}};
     AUTO_KEEP struct memory_keep keep;
 
-    (void)state;
     memory_keep_init(&keep, false);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_SOURCE struct source s;
@@ -424,25 +411,4 @@ static void test_prepared__depends_on_something_else__made_again(void **state)
         assert_int_equal(s.taken, rows[i].taken);
         assert_non_null(strstr(s.prepared.identity, rows[i].depends));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prepared__made_once__loaded_later),
-        cmocka_unit_test(test_prepared__by_content__not_used_without_checks),
-        cmocka_unit_test(test_prepared__by_content__rows_are_doubted),
-        cmocka_unit_test(test_prepared__other_version__made_anew),
-        cmocka_unit_test(test_prepared__wrong_index__removed_and_made_anew),
-        cmocka_unit_test(test_prepared__not_known_now__next_step_goes_on),
-        cmocka_unit_test(test_prepared__no_memory__what_is_kept_stays),
-        cmocka_unit_test(test_prepared__fails_later__its_own_reason),
-        cmocka_unit_test(test_prepared__failed__the_same_from_then_on),
-        cmocka_unit_test(test_prepared__store_refuses__stays_in_memory),
-        cmocka_unit_test(test_prepared__may_differ__not_kept),
-        cmocka_unit_test(test_prepared__is_cheap__neither_kept_nor_loaded),
-        cmocka_unit_test(test_prepared__depends_on_something_else__made_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

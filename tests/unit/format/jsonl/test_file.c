@@ -26,7 +26,7 @@ static struct jsonl_file *prepared_file(const char *text)
     return file;
 }
 
-static void test_jsonl__lines__samples(void **state)
+UNIT_TEST(test_jsonl__lines__samples)
 {
     static const struct {
         const char *text;
@@ -44,7 +44,6 @@ static void test_jsonl__lines__samples(void **state)
         {"{}\r", {"{}"}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct jsonl_file *file = prepared_file(files[i].text);
         uint64_t row = 0;
@@ -62,7 +61,7 @@ static void test_jsonl__lines__samples(void **state)
     }
 }
 
-static void test_jsonl_check__no_object__its_line(void **state)
+UNIT_TEST(test_jsonl_check__no_object__its_line)
 {
     static const struct {
         const char *text, *reason; /* NULL: it is good */
@@ -73,7 +72,6 @@ static void test_jsonl_check__no_object__its_line(void **state)
         {"\xef\xbb\xbf{}\n", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         struct jsonl_file *file = prepared_file(files[i].text);
         struct diag d = DIAG_INIT;
@@ -85,7 +83,7 @@ static void test_jsonl_check__no_object__its_line(void **state)
     }
 }
 
-static void test_jsonl_probe__quotes_in_texts__recognised(void **state)
+UNIT_TEST(test_jsonl_probe__quotes_in_texts__recognised)
 {
     static const struct {
         const char *head;
@@ -96,7 +94,6 @@ static void test_jsonl_probe__quotes_in_texts__recognised(void **state)
         {"{\"a\": \"\\\n\"}\n", CLAIM_NONE},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         const struct probed_file file = {.name = "x.jsonl",
                                          .head = (const uint8_t *)files[i].head,
@@ -106,15 +103,4 @@ static void test_jsonl_probe__quotes_in_texts__recognised(void **state)
         if (format_jsonl.probe(&file) != files[i].want)
             fail_msg("%s: expected %d", files[i].head, (int)files[i].want);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jsonl__lines__samples),
-        cmocka_unit_test(test_jsonl_probe__quotes_in_texts__recognised),
-        cmocka_unit_test(test_jsonl_check__no_object__its_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,20 +26,19 @@ static void begin(struct field_input *ret)
     assert_int_equal(field_input_init(ret, &ds, "s", LABEL_CLASSES, &d), 0);
 }
 
-static void test_texts__too_long__refused_with_their_size(void **state)
+UNIT_TEST(test_texts__too_long__refused_with_their_size)
 {
     struct diag d = DIAG_INIT;
     struct field_input in;
     int64_t number[2];
 
-    (void)state;
     begin(&in);
     assert_int_equal(in.input.read(&in.input, NULL, 0, 2, number, &d), -EBADMSG);
     assert_non_null(strstr(d.text, "at most 256 bytes, got 300"));
     field_input_release(&in);
 }
 
-static void test_identity__each_option__another(void **state)
+UNIT_TEST(test_identity__each_option__another)
 {
     const struct format_options options[] = {
         {.seq = 0},
@@ -80,7 +79,6 @@ static void test_identity__each_option__another(void **state)
     struct text identity[ARRAY_LEN(options)] = {0};
     struct field_input in;
 
-    (void)state;
     begin(&in);
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         assert_int_equal(field_input_identity(&in, LABEL_CLASSES, &options[i], &identity[i]), 0);
@@ -90,14 +88,4 @@ static void test_identity__each_option__another(void **state)
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         text_release(&identity[i]);
     field_input_release(&in);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts__too_long__refused_with_their_size),
-        cmocka_unit_test(test_identity__each_option__another),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void show_counts(const struct class_counts *c, struct text *t)
     text_add(t, "%llu %llu", (unsigned long long)c->least, (unsigned long long)c->most);
 }
 
-static void test_choice__of_tables__counts_and_one_hot(void **state)
+UNIT_TEST(test_choice__of_tables__counts_and_one_hot)
 {
     static const struct {
         const char *text, *label; /* label: that of all datasets; with "=" that of this one */
@@ -87,7 +87,6 @@ static void test_choice__of_tables__counts_and_one_hot(void **state)
         {"label,x\n1,1\n", "index", 0, NULL, 0, "got the numbers that epochfs gives to samples"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const bool is_own = rows[i].label && *rows[i].label == '=';
         const struct label_choice choice = {.field = is_own ? NULL : rows[i].label,
@@ -123,7 +122,7 @@ static void test_choice__of_tables__counts_and_one_hot(void **state)
 }
 
 /* How long each sample is by a word; or a piece of the reason. */
-static void test_lengths__by_words__of_each_sample(void **state)
+UNIT_TEST(test_lengths__by_words__of_each_sample)
 {
     static const struct {
         const char *format, *text, *word, *want;
@@ -146,7 +145,6 @@ static void test_lengths__by_words__of_each_sample(void **state)
         {"jsonl", "{\"a\": 1}\n[]\n", "lines", "9 3 "},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(field_input_release) struct field_input in = {0};
         AUTO_TEXT struct text shown = {0};
@@ -165,14 +163,4 @@ static void test_lengths__by_words__of_each_sample(void **state)
             fail_msg("rows[%zu]: %d, '%s'", i, r, r == 0 ? shown.data : d.text);
         close_text(&o);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choice__of_tables__counts_and_one_hot),
-        cmocka_unit_test(test_lengths__by_words__of_each_sample),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static int64_t *random_values(uint64_t n, uint64_t classes, int64_t least)
 }
 
 /* As many as are read in one step, one more, and more than are placed in one. */
-static void test_classes__any_values__sorted_lists(void **state)
+UNIT_TEST_WITH(test_classes__any_values__sorted_lists, temp_setup, temp_teardown)
 {
     const uint64_t n[] = {0, 1, 2, 1000, LABEL_READ, LABEL_READ + 1, 3 << 19};
     const uint64_t classes[] = {1, 2, 10, 3000, 70000};
@@ -169,7 +169,7 @@ static void test_classes__any_values__sorted_lists(void **state)
     }
 }
 
-static void test_classes__whole_floats__the_same(void **state)
+UNIT_TEST_WITH(test_classes__whole_floats__the_same, temp_setup, temp_teardown)
 {
     const double v[] = {1, -1, 1, 0, -0.0, 4e15};
     const int64_t whole[] = {1, -1, 1, 0, 0, 4000000000000000};
@@ -182,7 +182,7 @@ static void test_classes__whole_floats__the_same(void **state)
     labels_release(&w.labels);
 }
 
-static void test_weights__any_values__sums(void **state)
+UNIT_TEST_WITH(test_weights__any_values__sums, temp_setup, temp_teardown)
 {
     const double few[] = {0, 1, 0.5, 0, 1e-300, 3};
     const uint64_t n = LABEL_READ + 7;
@@ -204,7 +204,7 @@ static void test_weights__any_values__sums(void **state)
     labels_release(&w.labels);
 }
 
-static void test_weights__integers__the_same(void **state)
+UNIT_TEST_WITH(test_weights__integers__the_same, temp_setup, temp_teardown)
 {
     const int64_t v[] = {3, 0, 4, 1};
     const double same[] = {3, 0, 4, 1};
@@ -218,7 +218,7 @@ static void test_weights__integers__the_same(void **state)
 }
 
 /* What is below 0 is 0; kept, and found again. */
-static void test_lengths__integers__as_they_are(void **state)
+UNIT_TEST_WITH(test_lengths__integers__as_they_are, temp_setup, temp_teardown)
 {
     const int64_t v[] = {3, 0, UINT32_MAX, -1};
     const uint32_t want[] = {3, 0, UINT32_MAX, 0};
@@ -234,7 +234,7 @@ static void test_lengths__integers__as_they_are(void **state)
     }
 }
 
-static void test_values__no_index_of_them__named(void **state)
+UNIT_TEST_WITH(test_values__no_index_of_them__named, temp_setup, temp_teardown)
 {
     const struct {
         enum label_kind kind;
@@ -270,7 +270,7 @@ static void test_values__no_index_of_them__named(void **state)
     }
 }
 
-static void test_classes__too_many__refused(void **state)
+UNIT_TEST_WITH(test_classes__too_many__refused, temp_setup, temp_teardown)
 {
     uint64_t n = LABEL_CLASSES_MAX + 1;
     AUTO_FREE int64_t *v = malloc(8 * n);
@@ -311,7 +311,7 @@ static void kept_file(const char *folder, char ret[static PATH_MAX])
     globfree(&found);
 }
 
-static void test_labels__kept__not_read_again(void **state)
+UNIT_TEST_WITH(test_labels__kept__not_read_again, temp_setup, temp_teardown)
 {
     struct world w;
 
@@ -326,7 +326,7 @@ static void test_labels__kept__not_read_again(void **state)
 }
 
 /* Each byte of a kept file in turn, also where the checksum is made right. */
-static void test_labels__damaged__made_again(void **state)
+UNIT_TEST_WITH(test_labels__damaged__made_again, temp_setup, temp_teardown)
 {
     char path[PATH_MAX];
     struct world w;
@@ -356,7 +356,7 @@ static void test_labels__damaged__made_again(void **state)
     }
 }
 
-static void test_labels__cut_while_used__lost(void **state)
+UNIT_TEST_WITH(test_labels__cut_while_used__lost, temp_setup, temp_teardown)
 {
     char path[PATH_MAX];
     struct world w;
@@ -372,7 +372,7 @@ static void test_labels__cut_while_used__lost(void **state)
     labels_release(&w.labels);
 }
 
-static void test_labels__another_makes_it__waits(void **state)
+UNIT_TEST_WITH(test_labels__another_makes_it__waits, temp_setup, temp_teardown)
 {
     struct world w, other;
 
@@ -389,7 +389,7 @@ static void test_labels__another_makes_it__waits(void **state)
 }
 
 /* A remote that is gone says nothing of the values, and does not keep others from making it. */
-static void test_labels__read_fails__next_goes_on(void **state)
+UNIT_TEST_WITH(test_labels__read_fails__next_goes_on, temp_setup, temp_teardown)
 {
     struct world w, other;
 
@@ -406,13 +406,12 @@ static void test_labels__read_fails__next_goes_on(void **state)
     labels_release(&w.labels);
 }
 
-static void test_labels__no_store__in_memory_up_to_its_limit(void **state)
+UNIT_TEST_WITH(test_labels__no_store__in_memory_up_to_its_limit, temp_setup, temp_teardown)
 {
     struct world w, second;
     uint64_t bytes = label_file_size(LABEL_CLASSES, ARRAY_LEN(some), 0);
 
     some_classes(&w, "/dev/null/no folder");
-    (void)state;
     assert_int_equal(run(&w), 1);
     check_classes(&w.labels.arrays, some, ARRAY_LEN(some));
     assert_int_equal(w.memory.used, bytes);
@@ -433,7 +432,7 @@ static void test_labels__no_store__in_memory_up_to_its_limit(void **state)
     assert_int_equal(w.memory.used, 0);
 }
 
-static void test_labels__no_quota__in_memory(void **state)
+UNIT_TEST_WITH(test_labels__no_quota__in_memory, temp_setup, temp_teardown)
 {
     struct world w;
     struct quota *quota = NULL;
@@ -450,27 +449,4 @@ static void test_labels__no_quota__in_memory(void **state)
     assert_int_equal(glob(path, 0, NULL, &found), GLOB_NOMATCH); /* and no part of it */
     labels_release(&w.labels);
     quota_close(quota);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
-        TEST(test_classes__any_values__sorted_lists),
-        TEST(test_classes__whole_floats__the_same),
-        TEST(test_weights__any_values__sums),
-        TEST(test_weights__integers__the_same),
-        TEST(test_lengths__integers__as_they_are),
-        TEST(test_values__no_index_of_them__named),
-        TEST(test_classes__too_many__refused),
-        TEST(test_labels__kept__not_read_again),
-        TEST(test_labels__damaged__made_again),
-        TEST(test_labels__cut_while_used__lost),
-        TEST(test_labels__another_makes_it__waits),
-        TEST(test_labels__read_fails__next_goes_on),
-        TEST(test_labels__no_store__in_memory_up_to_its_limit),
-        TEST(test_labels__no_quota__in_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

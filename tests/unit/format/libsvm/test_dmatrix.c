@@ -262,9 +262,8 @@ static void check_dataset(const struct dataset *ds, const struct recipe *m)
         assert_null(dataset_field(ds, "row"));
 }
 
-static void test_dmatrix__versions__what_was_written(void **state)
+UNIT_TEST(test_dmatrix__versions__what_was_written)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(recipes); i++) {
         AUTO_TEXT struct text t = {0}, names = {0};
         struct memory_keep keep;
@@ -286,7 +285,7 @@ static void test_dmatrix__versions__what_was_written(void **state)
     }
 }
 
-static void test_dmatrix__csc_value__sorted_with_nan_last(void **state)
+UNIT_TEST(test_dmatrix__csc_value__sorted_with_nan_last)
 {
     /* The rows are backwards. */
     const float want[ENTRIES] = {-1.25f, INFINITY, 3, 0.5f, -7.5f, 1e-40f, 2, 0.1f, NAN};
@@ -297,7 +296,6 @@ static void test_dmatrix__csc_value__sorted_with_nan_last(void **state)
     struct opened o;
     unsigned seen = 0;
 
-    (void)state;
     make(&recipes[0], &t);
     open_files(&t, 1, NULL, &o);
     mixed_init(&list, backwards, ROWS);
@@ -318,7 +316,7 @@ static void test_dmatrix__csc_value__sorted_with_nan_last(void **state)
     close_files(&o);
 }
 
-static void test_dmatrix__two_files__one_dataset(void **state)
+UNIT_TEST(test_dmatrix__two_files__one_dataset)
 {
     struct text t[2] = {{0}, {0}};
     const struct dataset *all;
@@ -326,7 +324,6 @@ static void test_dmatrix__two_files__one_dataset(void **state)
     struct one_sample one;
     struct bytes found;
 
-    (void)state;
     make(&recipes[2], &t[0]);
     make(&recipes[2], &t[1]);
     open_files(t, 2, NULL, &o);
@@ -403,9 +400,8 @@ static size_t end_of(const struct text *t, const char *word)
     return found ? (size_t)(found - t->data) + strlen(word) : t->len;
 }
 
-static void test_dmatrix__bad_files__say_where_and_what(void **state)
+UNIT_TEST(test_dmatrix__bad_files__say_where_and_what)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_TEXT struct text t = {0};
         const char *reason;
@@ -431,7 +427,7 @@ static void test_dmatrix__bad_files__say_where_and_what(void **state)
 }
 
 /* More rows than are indexed in one step; the last one has all entries. */
-static void test_dmatrix__many_rows__indexed_in_steps(void **state)
+UNIT_TEST(test_dmatrix__many_rows__indexed_in_steps)
 {
     static const struct recipe recipe = {.version = {1, 0, 0}, .fields = 7};
     const uint64_t rows = 3 << 16;
@@ -441,7 +437,6 @@ static void test_dmatrix__many_rows__indexed_in_steps(void **state)
     struct bytes found;
     struct opened o;
 
-    (void)state;
     make(&recipe, &t);
     store_le64((uint8_t *)t.data + end_of(&t, "num_row") + 2, rows);
     t.len -= 8 + 8 * (ROWS + 1) + 8 + 8 * ENTRIES;
@@ -465,7 +460,7 @@ static void test_dmatrix__many_rows__indexed_in_steps(void **state)
 }
 
 /* Names that a file with holes has room for. */
-static void test_dmatrix__many_names__refused_before_they_are_read(void **state)
+UNIT_TEST(test_dmatrix__many_names__refused_before_they_are_read)
 {
     const uint64_t n = UINT64_C(1) << 27, count[] = {n, 1, n};
     AUTO_BLOB struct blob *blob = NULL;
@@ -474,7 +469,6 @@ static void test_dmatrix__many_names__refused_before_they_are_read(void **state)
     struct dmatrix m;
     size_t at;
 
-    (void)state;
     make(&recipes[3], &t);
     at = end_of(&t, "feature_names") + 2;
     for (size_t i = 0; i < ARRAY_LEN(count); i++)
@@ -490,7 +484,7 @@ static void add_report(void *ctx, const char *text)
 }
 
 /* The head of a file is good, so other rows can be read. */
-static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
+UNIT_TEST(test_dmatrix__index_beyond_num_col__that_row_fails)
 {
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
@@ -500,7 +494,6 @@ static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
     struct text reports = {0};
     size_t end_of_file;
 
-    (void)state;
     make(&recipes[0], &t);
     store_le32((uint8_t *)t.data + t.len - 8, COLUMNS);
     open_files(&t, 1, NULL, &o);
@@ -526,19 +519,4 @@ static void test_dmatrix__index_beyond_num_col__that_row_fails(void **state)
     assert_string_equal(reports.data, t.data);
     text_release(&reports);
     close_files(&o);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dmatrix__versions__what_was_written),
-        cmocka_unit_test(test_dmatrix__csc_value__sorted_with_nan_last),
-        cmocka_unit_test(test_dmatrix__two_files__one_dataset),
-        cmocka_unit_test(test_dmatrix__bad_files__say_where_and_what),
-        cmocka_unit_test(test_dmatrix__many_rows__indexed_in_steps),
-        cmocka_unit_test(test_dmatrix__many_names__refused_before_they_are_read),
-        cmocka_unit_test(test_dmatrix__index_beyond_num_col__that_row_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,11 +321,10 @@ static const struct recipe recipes[] = {
 #define STEP  1
 #endif
 
-static void test_libsvm__random_rows__arrays_and_files(void **state)
+UNIT_TEST(test_libsvm__random_rows__arrays_and_files)
 {
     struct pool *pool = NULL;
 
-    (void)state;
     assert_int_equal(pool_new(&pool), 0);
     for (size_t i = FIRST; i < ARRAY_LEN(recipes); i += STEP) {
         struct libsvm_made made;
@@ -346,7 +345,7 @@ static void test_libsvm__random_rows__arrays_and_files(void **state)
 }
 
 /* A file of several pieces of a pass, and blocks that are too large to be decoded at once. */
-static void test_libsvm__large_rows__arrays_and_files(void **state)
+UNIT_TEST(test_libsvm__large_rows__arrays_and_files)
 {
     const struct recipe recipe = {.rows = 400, .features = 7400, .index = 9000};
     static const uint64_t mixed[] = {399, 0, 256, 255, 256, 130};
@@ -356,7 +355,6 @@ static void test_libsvm__large_rows__arrays_and_files(void **state)
     struct model m;
     struct blob *blob;
 
-    (void)state;
 #ifdef ONLY_THREADS
     skip();
 #endif
@@ -389,7 +387,7 @@ static size_t cut_files(const struct model *m, const size_t *cut, size_t n, stru
     return n;
 }
 
-static void test_libsvm__many_files__all(void **state)
+UNIT_TEST(test_libsvm__many_files__all)
 {
     const struct recipe recipe = {
         .rows = 700, .features = 6, .index = 50, .qid = true, .odd_ends = true};
@@ -398,7 +396,6 @@ static void test_libsvm__many_files__all(void **state)
     struct libsvm_made made;
     struct model m;
 
-    (void)state;
     model_make(&m, &recipe, 7);
     cut_files(&m, cut, ARRAY_LEN(cut), blob);
     assert_int_equal(
@@ -484,7 +481,7 @@ static void check_parts(const struct dataset *ds, const struct blob *const *blob
         free((void *)(uintptr_t)text[i]);
 }
 
-static void test_parts__every_number__as_dmlc(void **state)
+UNIT_TEST(test_parts__every_number__as_dmlc)
 {
     static const struct recipe kinds[] = {
         {.rows = 20, .features = 2, .index = 10},
@@ -492,7 +489,6 @@ static void test_parts__every_number__as_dmlc(void **state)
         {.rows = 20, .features = 0, .index = 1, .odd_ends = true, .mark = true},
     };
 
-    (void)state;
     for (size_t i = 0; i < 3 * ARRAY_LEN(kinds); i++) {
         const size_t cut[] = {0, 5, 6, 15};
         const size_t n = i % 3 ? i % 3 * 2 : 1;
@@ -544,7 +540,7 @@ static int show_field(const struct dataset *ds, const char *name, struct text *r
     return r;
 }
 
-static void test_libsvm__index_base__decided_once(void **state)
+UNIT_TEST(test_libsvm__index_base__decided_once)
 {
     static const struct {
         enum index_base base;
@@ -568,7 +564,6 @@ static void test_libsvm__index_base__decided_once(void **state)
         {INDEX_AS_IS, "1 4294967295:1", NULL, 0, 4294967296, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct blob *blob[] = {blob_of_text("a", cases[i].a),
                                cases[i].b ? blob_of_text("b", cases[i].b) : NULL};
@@ -646,9 +641,8 @@ static void check_row(const struct dataset *ds, uint64_t row, const char *want_e
     free(found.at);
 }
 
-static void test_libsvm__bad_row__error_of_its_arrays(void **state)
+UNIT_TEST(test_libsvm__bad_row__error_of_its_arrays)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
         struct blob *blob = blob_of_text("a", bad_files[i].text);
         struct libsvm_made made;
@@ -680,11 +674,10 @@ static void test_libsvm__bad_row__error_of_its_arrays(void **state)
     }
 }
 
-static void test_libsvm__bad_rows_skipped__others_numbered(void **state)
+UNIT_TEST(test_libsvm__bad_rows_skipped__others_numbered)
 {
     const struct format_options options = {.bad_rows = BAD_ROWS_SKIP};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
         struct blob *blob = blob_of_text("a", bad_files[i].text);
         struct libsvm_made made;
@@ -712,7 +705,7 @@ static unsigned put_rows(struct text *t)
 
 /* The line number is right after many rows and groups of the index, and in another piece of the
  * pass. */
-static void test_libsvm__bad_row_far_on__line(void **state)
+UNIT_TEST(test_libsvm__bad_row_far_on__line)
 {
     const size_t comment = 9 << 20;
     char *blanks = malloc(comment), want[64];
@@ -721,7 +714,6 @@ static void test_libsvm__bad_row_far_on__line(void **state)
     struct blob *blob;
     unsigned lines;
 
-    (void)state;
 #ifdef ONLY_THREADS
     skip();
 #endif
@@ -774,9 +766,8 @@ static const struct {
     {"a.init", "1 2", "base_margin", "!expected a multiple of 3 numbers"},
 };
 
-static void test_side__of_three_rows__field_or_reason(void **state)
+UNIT_TEST(test_side__of_three_rows__field_or_reason)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
         struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"),
                                blob_of_text(sides[i].name, sides[i].text)};
@@ -804,7 +795,7 @@ static void test_side__of_three_rows__field_or_reason(void **state)
     }
 }
 
-static void test_side__weight_of_groups__each_row_has_it(void **state)
+UNIT_TEST(test_side__weight_of_groups__each_row_has_it)
 {
     struct blob *blob[] = {blob_of_text("a", "1:9 qid:9 1:2\n0:9 qid:9 1:1\n1:9 qid:9 3:1\n"),
                            blob_of_text("a.weight", "0.5 7"),
@@ -815,7 +806,6 @@ static void test_side__weight_of_groups__each_row_has_it(void **state)
     struct libsvm_made made;
     struct text t = {0};
 
-    (void)state;
     assert_int_equal(libsvm_open(blob, 6, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(made.found.n, 3);
     assert_int_equal(show_field(libsvm_dataset(&made, "a"), "weight", &t, NULL), 0);
@@ -830,14 +820,13 @@ static void test_side__weight_of_groups__each_row_has_it(void **state)
     libsvm_release(&made);
 }
 
-static void test_side__weights_of_rows_beside_groups__each_its_own(void **state)
+UNIT_TEST(test_side__weights_of_rows_beside_groups__each_its_own)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1\n"),
                            blob_of_text("a.weight", "1 2 3"), blob_of_text("a.group", "1 2")};
     struct libsvm_made made;
     struct text t = {0};
 
-    (void)state;
     assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, NULL), 0);
     assert_string_equal(t.data, "1 2 3 ");
@@ -845,14 +834,13 @@ static void test_side__weights_of_rows_beside_groups__each_its_own(void **state)
     libsvm_release(&made);
 }
 
-static void test_side__skipped_rows__reason(void **state)
+UNIT_TEST(test_side__skipped_rows__reason)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\nx\n1 3:1"), blob_of_text("a.weight", "1 2")};
     struct libsvm_made made;
     struct diag d = DIAG_INIT;
     struct text t = {0};
 
-    (void)state;
     assert_int_equal(libsvm_open(blob, 2, &(struct format_options){.bad_rows = BAD_ROWS_SKIP}, NULL,
                                  NULL, &made),
                      0);
@@ -862,9 +850,8 @@ static void test_side__skipped_rows__reason(void **state)
 }
 
 /* Numbers that begin in one piece of a file that is read, and end in the next. */
-static void test_side__numbers_across_pieces__whole(void **state)
+UNIT_TEST(test_side__numbers_across_pieces__whole)
 {
-    (void)state;
     for (size_t blanks = 65536 - 7; blanks <= 65536 + 1; blanks++) {
         struct text t = {0}, found = {0};
         struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"), NULL};
@@ -881,13 +868,12 @@ static void test_side__numbers_across_pieces__whole(void **state)
     }
 }
 
-static void test_side__long_word__reason(void **state)
+UNIT_TEST(test_side__long_word__reason)
 {
     static char nines[65537];
     struct blob *blob[2];
     struct libsvm_made made;
 
-    (void)state;
     memset(nines, '9', sizeof(nines));
     blob[0] = blob_of_text("a", "1 1:2\n");
     blob[1] = blob_of("a.group", nines, sizeof(nines), NULL);
@@ -899,7 +885,7 @@ static void test_side__long_word__reason(void **state)
 
 /* ---- what people see ---- */
 
-static void test_about__counts_as_xgboost(void **state)
+UNIT_TEST(test_about__counts_as_xgboost)
 {
     static const struct {
         const char *text, *group, *want;
@@ -911,7 +897,6 @@ static void test_about__counts_as_xgboost(void **state)
         {"2 9 3\n1 1:2\n0 1:3\n", NULL, "2 rows x 9 columns, 2 entries\n"}, /* by its header */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct blob *blob[] = {blob_of_text("a", rows[i].text),
                                rows[i].group ? blob_of_text("a.group", rows[i].group) : NULL};
@@ -933,7 +918,7 @@ static void test_about__counts_as_xgboost(void **state)
 }
 
 /* A file of which many rows are bad is no part of `all`, which says so. */
-static void test_all__without_a_bad_file__lacks_it(void **state)
+UNIT_TEST(test_all__without_a_bad_file__lacks_it)
 {
     static const char bad[] = "1 1:2\nthis is\nno data\n";
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("b", "1 1:2\n"),
@@ -943,7 +928,6 @@ static void test_all__without_a_bad_file__lacks_it(void **state)
     const struct dataset *ds;
     uint64_t done = 7, total = 0;
 
-    (void)state;
     assert_int_equal(format_open(&format_libsvm, blob, 3, &setup, &found), 0);
     ds = found.item[found_find(&found, "all")].ds;
     assert_int_equal(ds->missing.n, 1);
@@ -955,13 +939,12 @@ static void test_all__without_a_bad_file__lacks_it(void **state)
 }
 
 /* Two threads find a number that float32 rounds: the note has the first. */
-static void test_rounded__in_two_shares__the_first_noted(void **state)
+UNIT_TEST(test_rounded__in_two_shares__the_first_noted)
 {
     struct text t = {0};
     struct libsvm_made made;
     struct blob *blob;
 
-    (void)state;
     for (unsigned i = 0; i < 100000; i++)
         text_add(&t, "1 1:%u\n", i == 10 || i == 99990 ? 16777217 + i : 2);
     blob = blob_of("a", t.data, t.len, NULL);
@@ -973,13 +956,12 @@ static void test_rounded__in_two_shares__the_first_noted(void **state)
 
 /* ---- several labels ---- */
 
-static void test_libsvm__several_labels__columns(void **state)
+UNIT_TEST(test_libsvm__several_labels__columns)
 {
     struct blob *blob = blob_of_text("a", "1,2 0:1\n3 1:1\n 2:3.5\n4,5,6\n");
     struct libsvm_made made;
     struct text t = {0};
 
-    (void)state;
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(show_field(made.found.item[0].ds, "label", &t, NULL), 0);
     assert_string_equal(t.data, "1 2 nan 3 nan nan nan nan nan 4 5 6 ");
@@ -1002,12 +984,11 @@ static void open_kept(const struct model *m, struct memory_keep *keep)
     libsvm_release(&made);
 }
 
-static void test_libsvm__index_kept__taken(void **state)
+UNIT_TEST(test_libsvm__index_kept__taken)
 {
     struct memory_keep keep;
     struct model m;
 
-    (void)state;
     memory_keep_init(&keep, false);
     model_make(&m, &recipes[4], 3);
     open_kept(&m, &keep);
@@ -1024,9 +1005,8 @@ static void test_libsvm__index_kept__taken(void **state)
 /* ---- reads that fail ---- */
 
 /* Read number n fails, for n = 1, 2, 3 ... until none does. */
-static void test_libsvm__read_fails__eio_or_nothing(void **state)
+UNIT_TEST(test_libsvm__read_fails__eio_or_nothing)
 {
-    (void)state;
     for (uint64_t n = 1;; n++) {
         struct blob_faults faults = {.fail_read = n};
         struct model m;
@@ -1064,7 +1044,7 @@ static void test_libsvm__read_fails__eio_or_nothing(void **state)
 }
 
 /* Bytes that are not here: one read asks for all of them, and the next has them. */
-static void test_libsvm__absent__asked_for_at_once(void **state)
+UNIT_TEST(test_libsvm__absent__asked_for_at_once)
 {
     static const char *const names[] = {"data", "indices", "x", "label", "weight", "row"};
     const struct recipe recipe = {.rows = 1300, .features = 9, .index = 60, .weight = true};
@@ -1075,7 +1055,6 @@ static void test_libsvm__absent__asked_for_at_once(void **state)
     struct blob *blob;
     struct model m;
 
-    (void)state;
     assert_int_equal(pool_new(&pool), 0);
     model_make(&m, &recipe, 11);
     blob = absent_blob_new(blob_of("a.txt", m.text.data, m.text.len, NULL), &absent);
@@ -1110,7 +1089,7 @@ static void test_libsvm__absent__asked_for_at_once(void **state)
 }
 
 /* Who reads the first of several blocks needs the next ones soon: they are decoded with it. */
-static void test_libsvm__first_block_read__next_ones_remembered(void **state)
+UNIT_TEST(test_libsvm__first_block_read__next_ones_remembered)
 {
     struct blob_faults faults = {0};
     struct libsvm_made made;
@@ -1120,7 +1099,6 @@ static void test_libsvm__first_block_read__next_ones_remembered(void **state)
     struct blob *blob;
     float value;
 
-    (void)state;
     model_make(&m, &recipes[4], 3);
     blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
@@ -1144,7 +1122,7 @@ static bool always(void *ctx)
 }
 
 /* A walk over very many samples looks whether its reader still waits. */
-static void test_libsvm__cancelled__eintr(void **state)
+UNIT_TEST(test_libsvm__cancelled__eintr)
 {
     static const uint64_t mixed[64 * 256];
     struct blob *blob = blob_of_text("a", "1 1:2\n");
@@ -1154,7 +1132,6 @@ static void test_libsvm__cancelled__eintr(void **state)
     struct form form;
     uint64_t bytes;
 
-    (void)state;
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
     read_context_init(&rc, false);
     rc.cancelled = always;
@@ -1167,7 +1144,7 @@ static void test_libsvm__cancelled__eintr(void **state)
     libsvm_release(&made);
 }
 
-static void test_libsvm__file_changed__estale(void **state)
+UNIT_TEST(test_libsvm__file_changed__estale)
 {
     struct blob_faults faults = {0};
     struct libsvm_made made;
@@ -1176,7 +1153,6 @@ static void test_libsvm__file_changed__estale(void **state)
     struct model m;
     struct blob *blob;
 
-    (void)state;
     model_make(&m, &recipes[1], 5);
     in_order_init(&all, 0, m.rows);
     blob = blob_of("a.txt", m.text.data, m.text.len, &faults);
@@ -1204,7 +1180,7 @@ static enum claim probe(const char *head, size_t len, bool whole)
     return format_libsvm.probe(&file);
 }
 
-static void test_probe__heads__libsvm_or_not(void **state)
+UNIT_TEST(test_probe__heads__libsvm_or_not)
 {
     static const struct {
         const char *head;
@@ -1231,7 +1207,6 @@ static void test_probe__heads__libsvm_or_not(void **state)
         {"{\"a\": 1}\n", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if ((probe(cases[i].head, strlen(cases[i].head), true) != CLAIM_NONE) != cases[i].want)
             fail_msg("'%s': expected %d", cases[i].head, cases[i].want);
@@ -1240,21 +1215,19 @@ static void test_probe__heads__libsvm_or_not(void **state)
 }
 
 /* A head truncated anywhere is still libsvm text. */
-static void test_probe__cut_anywhere__libsvm(void **state)
+UNIT_TEST(test_probe__cut_anywhere__libsvm)
 {
     static const char head[] = "1.5 12:1.25 17:3e-1 300:4 1234:-1.5 1235:77\n-1 3:1\n";
 
-    (void)state;
     for (size_t len = 5; len <= strlen(head); len++)
         if (probe(head, len, false) == CLAIM_NONE)
             fail_msg("'%.*s'", (int)len, head);
 }
 
-static void test_is_side__names__or_not(void **state)
+UNIT_TEST(test_is_side__names__or_not)
 {
     enum libsvm_side_kind kind;
 
-    (void)state;
     assert_true(libsvm_side_find("a.txt.weight", "a.txt", &kind));
     assert_int_equal(kind, LIBSVM_SIDE_WEIGHT);
     assert_true(libsvm_side_find("a.txt.base_margin", "a.txt", &kind));
@@ -1265,51 +1238,14 @@ static void test_is_side__names__or_not(void **state)
     assert_ptr_equal(format_libsvm.sides, libsvm_side_suffixes);
 }
 
-static void test_libsvm__two_sides_of_a_kind__error(void **state)
+UNIT_TEST(test_libsvm__two_sides_of_a_kind__error)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("a.group", "1"),
                            blob_of_text("a.query", "1")};
     struct libsvm_made made;
 
-    (void)state;
     assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(made.found.n, 2);
     assert_non_null(strstr(made.found.item[found_find(&made.found, "a.query")].reason, "a.group"));
     libsvm_release(&made);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_libsvm__random_rows__arrays_and_files),
-        cmocka_unit_test(test_libsvm__large_rows__arrays_and_files),
-        cmocka_unit_test(test_libsvm__many_files__all),
-        cmocka_unit_test(test_parts__every_number__as_dmlc),
-        cmocka_unit_test(test_libsvm__index_base__decided_once),
-        cmocka_unit_test(test_libsvm__bad_row__error_of_its_arrays),
-        cmocka_unit_test(test_libsvm__bad_rows_skipped__others_numbered),
-        cmocka_unit_test(test_libsvm__bad_row_far_on__line),
-        cmocka_unit_test(test_side__of_three_rows__field_or_reason),
-        cmocka_unit_test(test_side__weight_of_groups__each_row_has_it),
-        cmocka_unit_test(test_side__weights_of_rows_beside_groups__each_its_own),
-        cmocka_unit_test(test_side__skipped_rows__reason),
-        cmocka_unit_test(test_side__numbers_across_pieces__whole),
-        cmocka_unit_test(test_side__long_word__reason),
-        cmocka_unit_test(test_about__counts_as_xgboost),
-        cmocka_unit_test(test_all__without_a_bad_file__lacks_it),
-        cmocka_unit_test(test_rounded__in_two_shares__the_first_noted),
-        cmocka_unit_test(test_libsvm__several_labels__columns),
-        cmocka_unit_test(test_libsvm__index_kept__taken),
-        cmocka_unit_test(test_libsvm__read_fails__eio_or_nothing),
-        cmocka_unit_test(test_libsvm__absent__asked_for_at_once),
-        cmocka_unit_test(test_libsvm__first_block_read__next_ones_remembered),
-        cmocka_unit_test(test_libsvm__cancelled__eintr),
-        cmocka_unit_test(test_libsvm__file_changed__estale),
-        cmocka_unit_test(test_probe__heads__libsvm_or_not),
-        cmocka_unit_test(test_probe__cut_anywhere__libsvm),
-        cmocka_unit_test(test_is_side__names__or_not),
-        cmocka_unit_test(test_libsvm__two_sides_of_a_kind__error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

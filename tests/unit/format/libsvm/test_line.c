@@ -164,9 +164,8 @@ static bool has_values(const char *line, const struct libsvm_row *row)
     return row->n && colons == row->n * (row->field ? 2 : 1);
 }
 
-static void test_line__good__what_it_says(void **state)
+UNIT_TEST(test_line__good__what_it_says)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         float label[ROOM], value[ROOM];
         uint32_t index[ROOM], field[ROOM];
@@ -204,7 +203,7 @@ static void test_line__good__what_it_says(void **state)
     }
 }
 
-static void test_line__too_little_room__filled_and_counted(void **state)
+UNIT_TEST(test_line__too_little_room__filled_and_counted)
 {
     float label[3] = {0, 0, -1}, value[3] = {0, 0, -1};
     uint32_t index[3] = {0, 0, 77};
@@ -212,7 +211,6 @@ static void test_line__too_little_room__filled_and_counted(void **state)
         .label = label, .label_capacity = 2, .index = index, .value = value, .capacity = 2};
     struct libsvm_fault fault;
 
-    (void)state;
     for (unsigned slow = 0; slow < 2; slow++) {
         const char *line = slow ? "1,2,3 4 :5 6 :7 8 :9" : "1,2,3 4:5 6:7 8:9";
 
@@ -310,9 +308,8 @@ static const struct {
     {"1 2:3:4 1:0:1", LIBSVM_FIELD | LIBSVM_FROM_ONE, 8, "a field and an index from 1"},
 };
 
-static void test_line__bad__where_and_why(void **state)
+UNIT_TEST(test_line__bad__where_and_why)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         float label[ROOM], value[ROOM];
         uint32_t index[ROOM], field[ROOM];
@@ -332,19 +329,18 @@ static void test_line__bad__where_and_why(void **state)
     }
 }
 
-static void test_line__nul__error(void **state)
+UNIT_TEST(test_line__nul__error)
 {
     static const uint8_t line[8 + LIBSVM_PAD] = "1 0:1\0"
                                                 "2";
     struct libsvm_row row = {0};
     struct libsvm_fault fault;
 
-    (void)state;
     assert_int_equal(libsvm_line_parse(line, 7, 0, &row, &fault), -EBADMSG);
     assert_int_equal(fault.at, 5);
 }
 
-static void test_is_row__blanks_and_comments__none(void **state)
+UNIT_TEST(test_is_row__blanks_and_comments__none)
 {
     static const struct {
         const char *line;
@@ -352,17 +348,15 @@ static void test_is_row__blanks_and_comments__none(void **state)
     } cases[] = {{"", false}, {" \t\v\f", false}, {"#", false}, {" # 1 2:3", false},
                  {"1", true}, {" x", true},       {":", true},  {"\x01", true}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(libsvm_is_row((const uint8_t *)cases[i].line, strlen(cases[i].line)),
                          cases[i].want);
 }
 
-static void test_sort__random__stable(void **state)
+UNIT_TEST(test_sort__random__stable)
 {
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (uint64_t n = 0; n < 300; n++) {
         uint32_t index[300], field[300], counts[8] = {0}, seen[8] = {0};
         float value[300];
@@ -383,18 +377,4 @@ static void test_sort__random__stable(void **state)
             assert_true(value[i] == (float)seen[pick]++);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line__good__what_it_says),
-        cmocka_unit_test(test_line__too_little_room__filled_and_counted),
-        cmocka_unit_test(test_line__bad__where_and_why),
-        cmocka_unit_test(test_line__nul__error),
-        cmocka_unit_test(test_is_row__blanks_and_comments__none),
-        cmocka_unit_test(test_sort__random__stable),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,11 +140,10 @@ static void check_index(const struct rows *rows, const struct index *index)
         assert_false(places_fit(index, end - 1));
 }
 
-static void test_places__random_rows__what_went_in(void **state)
+UNIT_TEST(test_places__random_rows__what_went_in)
 {
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (size_t r = 0; r < ARRAY_LEN(recipes); r++) {
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
@@ -177,7 +176,7 @@ static void build_numbers(const uint64_t forged[3][5], const struct index_shape 
 }
 
 /* Numbers that rise, as index_open() checks, but are no places of rows. */
-static void test_places__forged__no_fit(void **state)
+UNIT_TEST(test_places__forged__no_fit)
 {
     static const uint64_t cases[][3][5] = {
         {{3, 3, 0, 1, 0}, {9, 4, 2, 1, 0}, {20, 4, 5, 1, 0}},    /* a good one */
@@ -194,7 +193,6 @@ static void test_places__forged__no_fit(void **state)
     static const struct index_shape shapes[] = {{.columns = 3, .rising = 7},
                                                 {.columns = 4, .rising = 7}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
         struct index index;
@@ -210,14 +208,4 @@ static void test_places__forged__no_fit(void **state)
         build_numbers(cases[0], &shapes[i], &builder, &index);
         assert_false(places_fit(&index, 100));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places__random_rows__what_went_in),
-        cmocka_unit_test(test_places__forged__no_fit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,9 +301,8 @@ static void check_text(const struct text *t, bool every_cut)
     }
 }
 
-static void test_scan__each_line_alone__as_parsed(void **state)
+UNIT_TEST(test_scan__each_line_alone__as_parsed)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         static const char *const ends[] = {"", "\n", "\r", "\r\n"};
 
@@ -319,9 +318,8 @@ static void test_scan__each_line_alone__as_parsed(void **state)
 }
 
 /* Each line at every place in the words of 64 bytes, between two other rows. */
-static void test_scan__each_line_at_each_place__as_parsed(void **state)
+UNIT_TEST(test_scan__each_line_at_each_place__as_parsed)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         for (size_t before = 0; before < 64; before++) {
             struct text t;
@@ -338,9 +336,8 @@ static void test_scan__each_line_at_each_place__as_parsed(void **state)
 }
 
 /* Every byte value, between a label, an index and a value, at each place of a word. */
-static void test_scan__each_byte__as_parsed(void **state)
+UNIT_TEST(test_scan__each_byte__as_parsed)
 {
-    (void)state;
     for (unsigned byte = 0; byte < 256; byte++) {
         for (size_t before = 0; before < 64; before += 1 + before % 3) {
             static const char *const around[][2] = {
@@ -390,11 +387,10 @@ static void put_random_line(struct text *t, uint64_t *rng)
     }
 }
 
-static void test_scan__random_texts__as_parsed(void **state)
+UNIT_TEST(test_scan__random_texts__as_parsed)
 {
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     for (unsigned i = 0; i < 6000; i++) {
         static const char *const ends[] = {"\n", "\n", "\r", "\r\n", "\n\r", "\r\r\n"};
         struct text t;
@@ -423,14 +419,13 @@ static void count_bad(struct libsvm_scan *scan, const uint8_t *line, size_t len,
     assert_int_equal(fault->at, 4);
 }
 
-static void test_scan__bad_rows__reported(void **state)
+UNIT_TEST(test_scan__bad_rows__reported)
 {
     static const char rows[] = "1 2:3\r\n1 2:x\r\n# 1 2:x\n\n1 2:x";
     struct libsvm_scan scan = {.skip_bad = true, .bad = count_bad, .ctx = &seen_bad};
     struct text t;
     size_t used;
 
-    (void)state;
     text_clear(&t);
     text_put(&t, rows, strlen(rows));
     assert_int_equal(libsvm_scan_text(&scan, bytes_of(&t), 0, t.len, true, &used), 0);
@@ -439,17 +434,4 @@ static void test_scan__bad_rows__reported(void **state)
     assert_int_equal(scan.n, 1);
     assert_int_equal(scan.totals.text_lines, 4);
     libsvm_scan_release(&scan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan__each_line_alone__as_parsed),
-        cmocka_unit_test(test_scan__each_line_at_each_place__as_parsed),
-        cmocka_unit_test(test_scan__each_byte__as_parsed),
-        cmocka_unit_test(test_scan__random_texts__as_parsed),
-        cmocka_unit_test(test_scan__bad_rows__reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,12 +160,11 @@ static void check_rows(void)
     assert_int_equal(fields, 1);
 }
 
-static void test_file__with_holes__reads_only_pages(void **state)
+UNIT_TEST(test_file__with_holes__reads_only_pages)
 {
     struct holed h;
     unsigned at_open;
 
-    (void)state;
     open_holed(&h);
     at_open = h.reads;
     while (!dataset_prepare(found))
@@ -179,11 +178,10 @@ static void test_file__with_holes__reads_only_pages(void **state)
 }
 
 /* The pass goes on where it was when bytes could not be fetched for a moment. */
-static void test_file__a_read_fails_once__goes_on(void **state)
+UNIT_TEST(test_file__a_read_fails_once__goes_on)
 {
     struct holed h;
 
-    (void)state;
     for (unsigned i = 1; i <= PASS_READS; i++) {
         open_holed(&h);
         h.fails = h.reads + i;
@@ -199,7 +197,7 @@ static void test_file__a_read_fails_once__goes_on(void **state)
 
 /* ---- packed integers ---- */
 
-static void test_unpack__all_widths__as_they_are(void **state)
+UNIT_TEST(test_unpack__all_widths__as_they_are)
 {
     /* 1, -2, 300, -70000, 2^40: of 1, 1, 2, 4, 8 bytes */
     static const uint8_t packed[] = {0,    0,    0,    5, 0x06, 0xc0, 1, 0xfe, 0x2c, 0x01, 0x90,
@@ -207,7 +205,6 @@ static void test_unpack__all_widths__as_they_are(void **state)
     static const int64_t want[] = {1, -2, 300, -70000, INT64_C(1) << 40};
     uint8_t got[40];
 
-    (void)state;
     assert_true(mindrecord_unpack(packed, sizeof(packed), 5, 8, got));
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
         assert_int_equal((int64_t)load_le64(got + 8 * i), want[i]);
@@ -217,7 +214,7 @@ static void test_unpack__all_widths__as_they_are(void **state)
         assert_false(mindrecord_unpack(packed, len, 5, 8, got));
 }
 
-static void test_unpack__int32__has_its_range(void **state)
+UNIT_TEST(test_unpack__int32__has_its_range)
 {
     static const uint8_t least[] = {0, 0, 0, 1, 0x80, 0, 0, 0, 0x80};
     static const uint8_t below[] = {0,    0,    0,    1,    0xc0, 0xff, 0xff,
@@ -225,7 +222,6 @@ static void test_unpack__int32__has_its_range(void **state)
     static const uint8_t more[] = {0, 0, 0, 1, 0, 7, 7}, none[] = {0, 0, 0, 0};
     uint8_t got[8];
 
-    (void)state;
     assert_true(mindrecord_unpack(least, sizeof(least), 1, 4, got));
     assert_int_equal((int32_t)load_le32(got), INT32_MIN);
     assert_false(mindrecord_unpack(below, sizeof(below), 1, 4, got));
@@ -235,7 +231,7 @@ static void test_unpack__int32__has_its_range(void **state)
 
 /* ---- shapes ---- */
 
-static void test_fits__shapes__with_one_axis_that_varies(void **state)
+UNIT_TEST(test_fits__shapes__with_one_axis_that_varies)
 {
 #define V DIM_VARIES
     static const struct {
@@ -261,7 +257,6 @@ static void test_fits__shapes__with_one_axis_that_varies(void **state)
         {3, {UINT32_MAX, UINT32_MAX, UINT32_MAX}, 1, false, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct mindrecord_field f = {.ndim = rows[i].ndim};
         uint64_t axis = 0;
@@ -275,7 +270,7 @@ static void test_fits__shapes__with_one_axis_that_varies(void **state)
 
 /* ---- the end of a file ---- */
 
-static void test_check_hash__end_of_the_file__compared(void **state)
+UNIT_TEST(test_check_hash__end_of_the_file__compared)
 {
     static const char text[] = "some bytes of a file";
     static const struct {
@@ -302,7 +297,6 @@ static void test_check_hash__end_of_the_file__compared(void **state)
         {1, -EBADMSG, 0, "got one of a length that no known hash has"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t bytes[sizeof(text) - 1 + EVP_MAX_MD_SIZE + 8];
         size_t len = sizeof(text) - 1;
@@ -337,11 +331,10 @@ static void test_check_hash__end_of_the_file__compared(void **state)
     }
 }
 
-static void test_end__short_files__nothing_is_there(void **state)
+UNIT_TEST(test_end__short_files__nothing_is_there)
 {
     static const char *const ends[] = {"", "HASH", "000HASH", "NCRYPT"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         size_t len = strlen(ends[i]);
         AUTO_BLOB struct blob *blob = memory_blob_new("x", ends[i], len, len, NULL);
@@ -354,7 +347,7 @@ static void test_end__short_files__nothing_is_there(void **state)
 /* ---- the header ---- */
 
 /* Rows that a small file may promise. */
-static void test_header__rows__at_most_a_million(void **state)
+UNIT_TEST(test_header__rows__at_most_a_million)
 {
     static const char format[] =
         "{\"header_size\":16384,\"page_size\":16777216,\"version\":\"3.0\",\"shard_id\":0,\"shard_"
@@ -370,7 +363,6 @@ static void test_header__rows__at_most_a_million(void **state)
                  {(1 << 20) + 1, 8 * ((1 << 20) + 1), 0},
                  {(1 << 20) + 1, 8 * ((1 << 20) + 1) - 1, -EBADMSG}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct mindrecord_header header = {0};
         struct diag d = DIAG_INIT;
@@ -388,14 +380,13 @@ static void test_header__rows__at_most_a_million(void **state)
     }
 }
 
-static void test_header__source_changes__estale(void **state)
+UNIT_TEST(test_header__source_changes__estale)
 {
     uint8_t bytes[sizeof(json) + 7];
     struct blob_faults faults = {.stale = true};
     struct mindrecord_header header = {0};
     AUTO_BLOB struct blob *blob = NULL;
 
-    (void)state;
     store_le64(bytes, sizeof(json) - 1);
     memcpy(bytes + 8, json, sizeof(json) - 1);
     blob = memory_blob_new("x", bytes, sizeof(bytes), sizeof(bytes), &faults);
@@ -407,7 +398,7 @@ static void test_header__source_changes__estale(void **state)
 
 /* ---- which files are MindRecord ---- */
 
-static void test_probe__heads_and_names(void **state)
+UNIT_TEST(test_probe__heads_and_names)
 {
     static const struct {
         const char *name, *head;
@@ -435,7 +426,6 @@ static void test_probe__heads_and_names(void **state)
          CLAIM_WEAK},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct probed_file file = {.name = rows[i].name,
                                          .head = (const uint8_t *)rows[i].head,
@@ -447,7 +437,7 @@ static void test_probe__heads_and_names(void **state)
 }
 
 /* A database next to its file is put aside. */
-static void test_claim_names__databases__aside(void **state)
+UNIT_TEST(test_claim_names__databases__aside)
 {
     static const char *const names[] = {"a",        "a.db",  "a.db-journal", "a.db-shm",
                                         "a.db-wal", "a.dbx", ".db",          "b.db"};
@@ -457,7 +447,6 @@ static void test_claim_names__databases__aside(void **state)
     struct claims claims = {.taken = taken};
     uint32_t folder;
 
-    (void)state;
     assert_int_equal(members_add_folder(&all, "d", &folder), 0);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_int_equal(members_add(&all, folder, names[i], 1, (uint64_t[2]){0}), 0);
@@ -474,23 +463,4 @@ static void test_claim_names__databases__aside(void **state)
             expected = strcmp(members_name(&all, i), names[k]) ? expected : want[k];
         assert_int_equal(taken[i], expected);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file__with_holes__reads_only_pages),
-        cmocka_unit_test(test_file__a_read_fails_once__goes_on),
-        cmocka_unit_test(test_unpack__all_widths__as_they_are),
-        cmocka_unit_test(test_unpack__int32__has_its_range),
-        cmocka_unit_test(test_fits__shapes__with_one_axis_that_varies),
-        cmocka_unit_test(test_check_hash__end_of_the_file__compared),
-        cmocka_unit_test(test_end__short_files__nothing_is_there),
-        cmocka_unit_test(test_header__rows__at_most_a_million),
-        cmocka_unit_test(test_header__source_changes__estale),
-        cmocka_unit_test(test_probe__heads_and_names),
-        cmocka_unit_test(test_claim_names__databases__aside),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

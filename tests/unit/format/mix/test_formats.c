@@ -283,7 +283,7 @@ static void show_fields(const struct mixed *m, struct text *t)
     text_add(t, "; %s", mix_dataset_left_out(m->ds));
 }
 
-static void test_mix__real_formats__as_their_sources(void **state)
+UNIT_TEST(test_mix__real_formats__as_their_sources)
 {
     static const struct {
         struct source source[SOURCES];
@@ -306,7 +306,6 @@ static void test_mix__real_formats__as_their_sources(void **state)
          "jpg jpg txt txt txt thumbnail; "},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text fields = {0};
         struct mixed m;
@@ -324,13 +323,4 @@ static void test_mix__real_formats__as_their_sources(void **state)
             check_matrix(&m);
         mixed_release(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mix__real_formats__as_their_sources),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

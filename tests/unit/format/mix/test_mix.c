@@ -169,11 +169,10 @@ static void expect_failed(struct mixed *m, const char *reason)
     mixed_release(m);
 }
 
-static void test_mix_prepare__sources_in_steps__ready_with_the_last(void **state)
+UNIT_TEST(test_mix_prepare__sources_in_steps__ready_with_the_last)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.steps = 3, .samples = 5, .dtype = DTYPE_I4},
                               {.steps = 2, .samples = 4, .dtype = DTYPE_I4}},
         2, &m);
@@ -188,11 +187,10 @@ static void test_mix_prepare__sources_in_steps__ready_with_the_last(void **state
     mixed_release(&m);
 }
 
-static void test_mix_prepare__remote_away__waits_and_says_so(void **state)
+UNIT_TEST(test_mix_prepare__remote_away__waits_and_says_so)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4},
                               {.is_away = 1, .samples = 4, .dtype = DTYPE_I4}},
         2, &m);
@@ -204,52 +202,47 @@ static void test_mix_prepare__remote_away__waits_and_says_so(void **state)
     mixed_release(&m);
 }
 
-static void test_mix_prepare__source_fails__named(void **state)
+UNIT_TEST(test_mix_prepare__source_fails__named)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4},
                               {.steps = 1, .fails = -EBADMSG, .dtype = DTYPE_I4}},
         2, &m);
     expect_failed(&m, "mix m: b cannot be used: byte 7 is wrong");
 }
 
-static void test_mix_prepare__no_samples__named(void **state)
+UNIT_TEST(test_mix_prepare__no_samples__named)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.dtype = DTYPE_I4}}, 2, &m);
     expect_failed(&m, "got none in b");
 }
 
-static void test_mix_prepare__other_type__both_named(void **state)
+UNIT_TEST(test_mix_prepare__other_type__both_named)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.samples = 5, .dtype = DTYPE_F4}},
         2, &m);
     expect_failed(&m, "'x' as int32 () in a, and as float32 () in b");
 }
 
-static void test_mix_prepare__user_refuses__failed(void **state)
+UNIT_TEST(test_mix_prepare__user_refuses__failed)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}}, 1, &m);
     m.is_ready = -EINVAL;
     expect_failed(&m, "not so");
 }
 
 /* What is asked again after a fault of the remote finds the fields that there are. */
-static void test_mix_prepare__user_waits__fields_made_once(void **state)
+UNIT_TEST(test_mix_prepare__user_waits__fields_made_once)
 {
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}}, 1, &m);
     m.is_ready = -EREMOTEIO;
     for (unsigned i = 0; i < 8; i++)
@@ -282,13 +275,12 @@ static void expect_bytes(const struct dataset *ds, const char *name, const uint3
     }
 }
 
-static void test_mix_read__numbers__of_their_sources(void **state)
+UNIT_TEST(test_mix_read__numbers__of_their_sources)
 {
     static const uint32_t x[] = {0, 1, 2, 0, 1}, source[] = {0, 0, 0, 0, 0, 0, 1, 0, 1, 0},
                           index[] = {0, 0, 1, 0, 2, 0, 0, 0, 1, 0};
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 3, .dtype = DTYPE_I4}, {.samples = 2, .dtype = DTYPE_I4}},
         2, &m);
     assert_int_equal(dataset_prepare(m.ds), 1);
@@ -299,7 +291,7 @@ static void test_mix_read__numbers__of_their_sources(void **state)
 }
 
 /* Arrays of 2 and of 3: ragged. */
-static void test_mix_read__first_axis_differs__ragged(void **state)
+UNIT_TEST(test_mix_read__first_axis_differs__ragged)
 {
     static const uint32_t x[] = {200, 200, 300, 300, 300};
     struct selection sel = {.count = 2, .in_order = true, .id = {9, 9, 9}};
@@ -307,7 +299,6 @@ static void test_mix_read__first_axis_differs__ragged(void **state)
     struct mixed m;
     uint64_t bytes;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 1, .columns = 2, .dtype = DTYPE_I4},
                               {.samples = 1, .columns = 3, .dtype = DTYPE_I4}},
         2, &m);
@@ -330,7 +321,7 @@ static void expect_name(const struct dataset *ds, uint64_t sample, const char *w
     assert_int_equal(found, sample);
 }
 
-static void test_mix_name__keys_and_numbers__found_again(void **state)
+UNIT_TEST(test_mix_name__keys_and_numbers__found_again)
 {
     static const char *const none[] = {"",       "0",      "0-",        "1-000002", "2-aaa",
                                        "0-aaaa", "00-aaa", "-aaa",      "1-00000",  "1-%~0",
@@ -339,7 +330,6 @@ static void test_mix_name__keys_and_numbers__found_again(void **state)
     uint64_t found;
     struct mixed m;
 
-    (void)state;
     mix((const struct fake[]){{.samples = 3, .key_letters = 3, .dtype = DTYPE_I4},
                               {.samples = 2, .dtype = DTYPE_I4},
                               {.samples = 2, .key_letters = KEY_NAME_MAX - 1, .dtype = DTYPE_I4}},
@@ -357,22 +347,4 @@ static void test_mix_name__keys_and_numbers__found_again(void **state)
         if (dataset_find(m.ds, none[i], strlen(none[i]), &found))
             fail_msg("%s: %llu", none[i], (unsigned long long)found);
     mixed_release(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mix_prepare__sources_in_steps__ready_with_the_last),
-        cmocka_unit_test(test_mix_prepare__remote_away__waits_and_says_so),
-        cmocka_unit_test(test_mix_prepare__source_fails__named),
-        cmocka_unit_test(test_mix_prepare__no_samples__named),
-        cmocka_unit_test(test_mix_prepare__other_type__both_named),
-        cmocka_unit_test(test_mix_prepare__user_refuses__failed),
-        cmocka_unit_test(test_mix_prepare__user_waits__fields_made_once),
-        cmocka_unit_test(test_mix_read__numbers__of_their_sources),
-        cmocka_unit_test(test_mix_read__first_axis_differs__ragged),
-        cmocka_unit_test(test_mix_name__keys_and_numbers__found_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static const struct thrift_rule rules[] = {
     {.id = 22, .becomes = THRIFT_SEEN, .at = offsetof(struct read, has_list)},
     {0}};
 
-static void test_thrift__fields__read(void **state)
+UNIT_TEST(test_thrift__fields__read)
 {
     /* i32 1 = -3; bool 2 = true; struct 3 = {struct 9 = {i32 1 = 4}}; binary 20 = "ab"; list of i32
      * 21 = {1, 70}; list of i32 22 = {}; i32 20 = 0, of another type; i32 1 = 1; stop */
@@ -43,7 +43,6 @@ static void test_thrift__fields__read(void **state)
     struct thrift t = {.at = bytes, .end = bytes + sizeof(bytes)};
     struct read got = {0};
 
-    (void)state;
     assert_int_equal(thrift_read(&t, rules, &got), 0);
     assert_true(got.number == 1 && got.flag == 1 && got.member == 9 && got.inside == 4);
     assert_true(got.name.len == 2 && !memcmp(got.name.at, "ab", 2));
@@ -63,11 +62,10 @@ static void fails_thrift(const uint8_t *bytes, size_t len, const char *piece)
     assert_true(t.fault_at >= bytes && t.fault_at <= bytes + len);
 }
 
-static void test_thrift__hostile__faults(void **state)
+UNIT_TEST(test_thrift__hostile__faults)
 {
     uint8_t deep[200];
 
-    (void)state;
     fails_thrift(BYTES(0x1f), "a type of Thrift");
     fails_thrift(BYTES(0x15, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1),
                  "at most 10 bytes");
@@ -97,11 +95,10 @@ static void unpacks(enum parquet_codec codec, const uint8_t *bytes, size_t len, 
         assert_int_equal(codec_unpack(codec, bytes, cut, out, size), -EBADMSG);
 }
 
-static void test_codec__known_bytes__unpacked(void **state)
+UNIT_TEST(test_codec__known_bytes__unpacked)
 {
     uint8_t out[16];
 
-    (void)state;
     /* Snappy: 10 bytes: literal "ab", a copy of 8 bytes from 2 before. */
     unpacks(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 4 << 2 | 1, 2), "ababababab");
     /* The same by a copy with an offset of two bytes. */
@@ -150,7 +147,7 @@ static size_t pack_pieces(uint8_t *ret, unsigned pieces)
     return (size_t)(p - ret);
 }
 
-static void test_codec__part__as_of_the_whole(void **state)
+UNIT_TEST(test_codec__part__as_of_the_whole)
 {
     uint8_t packed[400], whole[300], part[300];
     const struct codec_packed from = {0, pack_pieces(packed, 3), read_packed, packed};
@@ -158,7 +155,6 @@ static void test_codec__part__as_of_the_whole(void **state)
     uint8_t one[] = {1, 0, 'a'}; /* a literal, which is cut off */
     const struct codec_packed no_element = {0, 1, read_packed, one};
 
-    (void)state;
     assert_int_equal(codec_unpack(CODEC_SNAPPY, packed, from.end, whole, sizeof(whole)), 0);
     for (size_t start = 0; start < sizeof(whole); start++)
         for (size_t end = start + 1; end <= sizeof(whole); end++) {
@@ -184,7 +180,7 @@ static size_t ids(const uint8_t *bytes, size_t len, unsigned width, size_t n, ui
     return hybrid_some(&h, n, ret);
 }
 
-static void test_hybrid__runs_and_groups__decoded(void **state)
+UNIT_TEST(test_hybrid__runs_and_groups__decoded)
 {
     /* A run of 3 times 5; a group of 8 values 0 .. 7 (Encodings.md). */
     const uint8_t bytes[] = {6, 5, 3, 0x88, 0xc6, 0xfa};
@@ -192,7 +188,6 @@ static void test_hybrid__runs_and_groups__decoded(void **state)
     uint32_t id[HYBRID_SOME];
     uint8_t level[16];
 
-    (void)state;
     assert_int_equal(ids(bytes, sizeof(bytes), 3, 11, id), 11);
     for (unsigned i = 0; i < 11; i++)
         assert_int_equal(id[i], i < 3 ? 5 : i - 3);
@@ -210,12 +205,11 @@ static void test_hybrid__runs_and_groups__decoded(void **state)
     assert_int_equal(id[3], 0);
 }
 
-static void test_bits__widths__unpacked(void **state)
+UNIT_TEST(test_bits__widths__unpacked)
 {
     uint8_t bytes[64];
     uint64_t v[4];
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)(i * 37 + 11);
     for (unsigned width = 1; width <= 64; width++) {
@@ -252,11 +246,10 @@ static void is_text(const struct values *v, size_t i, const char *want)
     assert_memory_equal(bytes, want, len);
 }
 
-static void test_values__plain__decoded(void **state)
+UNIT_TEST(test_values__plain__decoded)
 {
     AUTO_VALUES struct values v = {0}, w = {0}, b = {0};
 
-    (void)state;
     assert_int_equal(decode(TYPE_INT32, 0, ENCODING_PLAIN, BYTES(1, 0, 0, 0, 2, 0, 0, 0), 2, &v),
                      0);
     assert_int_equal(load_le32(v.bytes + 4), 2);
@@ -270,11 +263,10 @@ static void test_values__plain__decoded(void **state)
     assert_memory_equal(b.bytes, ((uint8_t[]){1, 0, 1}), 3);
 }
 
-static void test_values__split_and_runs__decoded(void **state)
+UNIT_TEST(test_values__split_and_runs__decoded)
 {
     AUTO_VALUES struct values v = {0}, b = {0}, none = {0};
 
-    (void)state;
     assert_int_equal(decode(TYPE_FIXED, 2, ENCODING_BYTE_STREAM_SPLIT, BYTES(1, 2, 3, 4), 2, &v),
                      0);
     assert_memory_equal(v.bytes, ((uint8_t[]){1, 3, 2, 4}), 4);
@@ -284,11 +276,10 @@ static void test_values__split_and_runs__decoded(void **state)
 }
 
 /* Blocks of 128 in 4 miniblocks; Encodings.md, example 1: 1 .. 5. */
-static void test_values__delta__decoded(void **state)
+UNIT_TEST(test_values__delta__decoded)
 {
     AUTO_VALUES struct values v = {0}, w = {0};
 
-    (void)state;
     assert_int_equal(decode(TYPE_INT64, 0, ENCODING_DELTA_BINARY_PACKED,
                             BYTES(0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0), 5, &v),
                      0);
@@ -302,11 +293,10 @@ static void test_values__delta__decoded(void **state)
 }
 
 /* Lengths 2, 1; then prefixes 0, 1 with suffixes "ab", "c". */
-static void test_values__delta_bytes__decoded(void **state)
+UNIT_TEST(test_values__delta_bytes__decoded)
 {
     AUTO_VALUES struct values v = {0}, w = {0}, fixed = {0};
 
-    (void)state;
     assert_int_equal(decode(TYPE_BYTE_ARRAY, 0, ENCODING_DELTA_LENGTH_BYTE_ARRAY,
                             BYTES(0x80, 1, 4, 2, 4, 1, 0, 0, 0, 0, 'a', 'b', 'c'), 2, &v),
                      0);
@@ -337,11 +327,10 @@ static int add(struct values *v, const uint8_t *bytes, size_t len, size_t n,
     return values_decode(v, TYPE_INT32, &from, &why);
 }
 
-static void test_values__dictionary__bad_id_alone(void **state)
+UNIT_TEST(test_values__dictionary__bad_id_alone)
 {
     AUTO_VALUES struct values entries = {0}, v = {.width = 4};
 
-    (void)state;
     assert_int_equal(
         decode(TYPE_INT32, 0, ENCODING_PLAIN, BYTES(10, 0, 0, 0, 20, 0, 0, 0), 2, &entries), 0);
     /* Width 2; a group of ids 1, 0, 3, 0, ... */
@@ -355,7 +344,7 @@ static void test_values__dictionary__bad_id_alone(void **state)
     assert_int_equal(add(&v, BYTES(1, 2, 0), 1, NULL), -EBADMSG);
 }
 
-static void test_values__memory_taken__same_values(void **state)
+UNIT_TEST(test_values__memory_taken__same_values)
 {
     /* "ab", "", "c" with their lengths, after a byte of levels */
     static const uint8_t page[] = {9, 2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c'};
@@ -366,7 +355,6 @@ static void test_values__memory_taken__same_values(void **state)
     size_t size;
     void *piece;
 
-    (void)state;
     assert_int_equal(values_memory_have(&memory, sizeof(page)), 0);
     memcpy(memory.bytes, page, sizeof(page));
     const struct values_source from = {
@@ -399,9 +387,8 @@ static void refuses(enum parquet_type type, uint64_t encoding, const uint8_t *by
     assert_int_equal(v.n, 0);
 }
 
-static void test_values__hostile__refused(void **state)
+UNIT_TEST(test_values__hostile__refused)
 {
-    (void)state;
     refuses(TYPE_INT32, ENCODING_PLAIN, BYTES(1, 0, 0), 1);
     refuses(TYPE_INT32, ENCODING_PLAIN, BYTES(1, 0, 0, 0), (size_t)1 << 60);
     refuses(TYPE_BOOLEAN, ENCODING_PLAIN, BYTES(1), 9);
@@ -427,7 +414,7 @@ static void test_values__hostile__refused(void **state)
 
 /* ---- pages ---- */
 
-static void test_page__v1_with_nulls__levels_and_values(void **state)
+UNIT_TEST(test_page__v1_with_nulls__levels_and_values)
 {
     /* Levels 1, 0, 1 as a group; then 7 and 9. */
     const uint8_t body[] = {2, 0, 0, 0, 3, 5, 7, 0, 0, 0, 9, 0, 0, 0};
@@ -442,7 +429,6 @@ static void test_page__v1_with_nulls__levels_and_values(void **state)
     struct values_memory room = {0};
     const char *why;
 
-    (void)state;
     assert_int_equal(page_decode(&column, &h, body, NULL, &room, &data, &why), 0);
     assert_memory_equal(data.def, ((uint8_t[]){1, 0, 1}), 3);
     assert_int_equal(data.v.n, 2);
@@ -463,7 +449,7 @@ static void test_page__v1_with_nulls__levels_and_values(void **state)
     values_memory_release(&room);
 }
 
-static void test_page__header_cut__wants_more(void **state)
+UNIT_TEST(test_page__header_cut__wants_more)
 {
     /* data page, 8 bytes packed and not, 2 values, PLAIN, levels RLE */
     const uint8_t bytes[] = {0x15, 0, 0x15, 16, 0x15, 16, 0x2c, 0x15, 4,
@@ -471,7 +457,6 @@ static void test_page__header_cut__wants_more(void **state)
     struct page_header h;
     const char *why;
 
-    (void)state;
     for (size_t len = 0; len < sizeof(bytes); len++)
         assert_int_equal(page_header_read(bytes, len, &h, &why), -ENODATA);
     assert_int_equal(page_header_read(bytes, sizeof(bytes), &h, &why), 0);
@@ -481,7 +466,7 @@ static void test_page__header_cut__wants_more(void **state)
 }
 
 /* Sizes of a data page in zigzag: 0 is one, less is none. */
-static void test_page__header_sizes__of_0_or_more(void **state)
+UNIT_TEST(test_page__header_sizes__of_0_or_more)
 {
     static const uint8_t cases[][3] = {
         {0, 0, 1}, {16, 0, 1}, {0, 16, 1}, {1, 0, 0}, {0, 1, 0}}; /* unpacked, packed, is good */
@@ -490,35 +475,10 @@ static void test_page__header_sizes__of_0_or_more(void **state)
     struct page_header h;
     const char *why;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         bytes[3] = cases[i][0];
         bytes[5] = cases[i][1];
         assert_int_equal(page_header_read(bytes, sizeof(bytes), &h, &why),
                          cases[i][2] ? 0 : -EBADMSG);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thrift__fields__read),
-        cmocka_unit_test(test_thrift__hostile__faults),
-        cmocka_unit_test(test_codec__known_bytes__unpacked),
-        cmocka_unit_test(test_codec__part__as_of_the_whole),
-        cmocka_unit_test(test_hybrid__runs_and_groups__decoded),
-        cmocka_unit_test(test_bits__widths__unpacked),
-        cmocka_unit_test(test_values__plain__decoded),
-        cmocka_unit_test(test_values__split_and_runs__decoded),
-        cmocka_unit_test(test_values__delta__decoded),
-        cmocka_unit_test(test_values__delta_bytes__decoded),
-        cmocka_unit_test(test_values__dictionary__bad_id_alone),
-        cmocka_unit_test(test_values__memory_taken__same_values),
-        cmocka_unit_test(test_values__hostile__refused),
-        cmocka_unit_test(test_page__v1_with_nulls__levels_and_values),
-        cmocka_unit_test(test_page__header_cut__wants_more),
-        cmocka_unit_test(test_page__header_sizes__of_0_or_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

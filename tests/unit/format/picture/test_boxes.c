@@ -35,12 +35,11 @@ static const struct {
      {27, 139, 82, 55}},
 };
 
-static void test_boxes__vectors__equal(void **state)
+UNIT_TEST(test_boxes__vectors__equal)
 {
     struct augment_numbers salted = augment_numbers_of(7, 0, 0, 0, 1);
     struct picture_box box = box_of_crop(&salted, &crop, 375, 500);
 
-    (void)state;
     expect_box(&box, (const uint32_t[]){19, 71, 340, 278});
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct augment_numbers n =
@@ -56,12 +55,11 @@ static void test_boxes__vectors__equal(void **state)
     }
 }
 
-static void test_boxes__smallest_and_largest__inside(void **state)
+UNIT_TEST(test_boxes__smallest_and_largest__inside)
 {
     struct augment_numbers n = augment_numbers_of(7, 0, 0, 0, 0);
     struct picture_box box = box_of_crop(&n, &crop, 1, 1);
 
-    (void)state;
     expect_box(&box, (const uint32_t[]){0, 0, 1, 1});
     box = box_of_crop(&n, &crop, 16384, 16384);
     expect_box(&box, (const uint32_t[]){7277, 8337, 6925, 6102});
@@ -72,12 +70,11 @@ static void test_boxes__smallest_and_largest__inside(void **state)
 }
 
 /* Ratios that no box of a strip has: its middle, never an empty one. */
-static void test_boxes__strips_and_extreme_ratios__never_empty(void **state)
+UNIT_TEST(test_boxes__strips_and_extreme_ratios__never_empty)
 {
     const struct box_range flat = {1, 65536, UINT64_C(15) << 28, UINT64_C(15) << 28};
     const struct box_range tall = {1, 65536, UINT64_C(1) << 24, UINT64_C(1) << 24};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 1000; seed++) {
         struct augment_numbers n = augment_numbers_of(seed, 0, 0, 0, 0);
         uint32_t side = (uint32_t)(seed % 40 + 1);
@@ -96,15 +93,4 @@ static void test_boxes__strips_and_extreme_ratios__never_empty(void **state)
                             boxes[i].left + boxes[i].width <= (i % 2 ? side : 1));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_boxes__vectors__equal),
-        cmocka_unit_test(test_boxes__smallest_and_largest__inside),
-        cmocka_unit_test(test_boxes__strips_and_extreme_ratios__never_empty),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

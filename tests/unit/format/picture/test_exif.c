@@ -36,9 +36,8 @@ static unsigned app1_of(const uint8_t *exif, size_t len)
     return jpeg_of(0xe1, content, HEAD_BYTES + len, 0);
 }
 
-static void test_exif__each_orientation_in_both_orders__found(void **state)
+UNIT_TEST(test_exif__each_orientation_in_both_orders__found)
 {
-    (void)state;
     for (unsigned big = 0; big < 2; big++)
         for (unsigned o = 1; o <= 8; o++) {
             uint8_t exif[MADE_EXIF_BYTES];
@@ -48,11 +47,10 @@ static void test_exif__each_orientation_in_both_orders__found(void **state)
         }
 }
 
-static void test_exif__numbers_that_mean_nothing__as_stored(void **state)
+UNIT_TEST(test_exif__numbers_that_mean_nothing__as_stored)
 {
     uint8_t exif[MADE_EXIF_BYTES];
 
-    (void)state;
     make_exif(false, 0, exif);
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
     make_exif(false, 9, exif);
@@ -80,7 +78,7 @@ static void test_exif__numbers_that_mean_nothing__as_stored(void **state)
 }
 
 /* As PIL has it: numbers of any type, the first of several, but neither bytes nor texts. */
-static void test_exif__each_type__as_pil(void **state)
+UNIT_TEST(test_exif__each_type__as_pil)
 {
     static const struct {
         unsigned type, bytes;
@@ -106,7 +104,6 @@ static void test_exif__each_type__as_pil(void **state)
         {12, 8, UINT64_C(0x4018000000000000), 6},
     };
 
-    (void)state;
     for (unsigned big = 0; big < 2; big++)
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
             uint8_t exif[64] = {0}, *value = exif + 18;
@@ -125,11 +122,10 @@ static void test_exif__each_type__as_pil(void **state)
 }
 
 /* Ratios; a directory at an odd place; the number behind the order of bytes in the other order. */
-static void test_exif__other_forms__as_pil(void **state)
+UNIT_TEST(test_exif__other_forms__as_pil)
 {
     uint8_t exif[64] = {0};
 
-    (void)state;
     make_exif(true, 1, exif);
     exif[13] = 5;
     store_be32(exif + 18, 30);
@@ -151,11 +147,10 @@ static void test_exif__other_forms__as_pil(void **state)
     assert_int_equal(app1_of(exif, sizeof(exif)), 6);
 }
 
-static void test_exif__long_value__found(void **state)
+UNIT_TEST(test_exif__long_value__found)
 {
     uint8_t exif[MADE_EXIF_BYTES];
 
-    (void)state;
     make_exif(false, 8, exif);
     exif[12] = 4;
     assert_int_equal(app1_of(exif, sizeof(exif)), 8);
@@ -163,11 +158,10 @@ static void test_exif__long_value__found(void **state)
     assert_int_equal(app1_of(exif, sizeof(exif)), 1);
 }
 
-static void test_exif__directory_or_entry_outside__as_stored(void **state)
+UNIT_TEST(test_exif__directory_or_entry_outside__as_stored)
 {
     uint8_t exif[MADE_EXIF_BYTES];
 
-    (void)state;
     for (size_t len = 0; len < 22; len++) { /* the entry ends at 22 */
         make_exif(true, 6, exif);
         assert_int_equal(app1_of(exif, len), 1);
@@ -184,12 +178,11 @@ static void test_exif__directory_or_entry_outside__as_stored(void **state)
     assert_int_equal(app1_of(exif, sizeof(exif)), 6);
 }
 
-static void test_exif__jpeg_segments__passed_over_or_refused(void **state)
+UNIT_TEST(test_exif__jpeg_segments__passed_over_or_refused)
 {
     uint8_t exif[HEAD_BYTES + MADE_EXIF_BYTES] = HEAD;
     uint8_t bytes[128] = "\xff\xd8\xff\xe0\x00\x04JF\xff\xff\xff\xe1\x00\x22";
 
-    (void)state;
     make_exif(false, 3, exif + HEAD_BYTES);
     assert_int_equal(jpeg_of(0xe1, exif, sizeof(exif), 0), 3);
     assert_int_equal(jpeg_of(0xe1, exif, sizeof(exif), 1), 1); /* cut short */
@@ -203,11 +196,10 @@ static void test_exif__jpeg_segments__passed_over_or_refused(void **state)
     assert_int_equal(exif_of_jpeg(bytes, 14 + sizeof(exif)), 1);
 }
 
-static void test_exif__png_chunk__checksum_checked(void **state)
+UNIT_TEST(test_exif__png_chunk__checksum_checked)
 {
     uint8_t bytes[8 + 12 + MADE_EXIF_BYTES] = "\x89PNG\r\n\x1a\n";
 
-    (void)state;
     store_be32(bytes + 8, MADE_EXIF_BYTES);
     memcpy(bytes + 12, "eXIf", 4);
     make_exif(true, 7, bytes + 16);
@@ -221,13 +213,12 @@ static void test_exif__png_chunk__checksum_checked(void **state)
     assert_int_equal(exif_of_png(bytes, sizeof(bytes)), 1);
 }
 
-static void test_exif__webp_chunk__behind_odd_one(void **state)
+UNIT_TEST(test_exif__webp_chunk__behind_odd_one)
 {
     uint8_t bytes[12 + 10 + 8 + HEAD_BYTES + MADE_EXIF_BYTES] =
         "RIFF....WEBPVP8 \x01\0\0\0..EXIF\0\0\0\0" HEAD;
     uint8_t *exif = bytes + 30;
 
-    (void)state;
     store_le32(bytes + 26, HEAD_BYTES + MADE_EXIF_BYTES);
     make_exif(false, 5, exif + HEAD_BYTES); /* with JPEG's head */
     assert_int_equal(exif_of_webp(bytes, sizeof(bytes)), 5);
@@ -238,21 +229,4 @@ static void test_exif__webp_chunk__behind_odd_one(void **state)
     assert_int_equal(exif_of_webp(bytes, sizeof(bytes)), 5);
     store_le32(bytes + 16, UINT32_MAX);
     assert_int_equal(exif_of_webp(bytes, sizeof(bytes)), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exif__each_orientation_in_both_orders__found),
-        cmocka_unit_test(test_exif__numbers_that_mean_nothing__as_stored),
-        cmocka_unit_test(test_exif__each_type__as_pil),
-        cmocka_unit_test(test_exif__other_forms__as_pil),
-        cmocka_unit_test(test_exif__long_value__found),
-        cmocka_unit_test(test_exif__directory_or_entry_outside__as_stored),
-        cmocka_unit_test(test_exif__jpeg_segments__passed_over_or_refused),
-        cmocka_unit_test(test_exif__png_chunk__checksum_checked),
-        cmocka_unit_test(test_exif__webp_chunk__behind_odd_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

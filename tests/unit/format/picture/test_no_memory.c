@@ -11,14 +11,13 @@
 #define HEIGHT 16
 #define HEAD   "Exif\0"
 
-static void test_picture__allocation_n_fails__enomem(void **state)
+UNIT_TEST(test_picture__allocation_n_fails__enomem)
 {
     struct made_picture made;
     struct picture_file file;
     uint8_t ret[8 * 8 * 3], exif[6 + MADE_EXIF_BYTES] = HEAD, rgb[WIDTH * HEIGHT * 3] = {0};
     bool has_failed = true;
 
-    (void)state;
     make_exif(false, 6, exif + 6);
     made = make_jpeg(&(struct made_jpeg){.width = WIDTH,
                                          .height = HEIGHT,
@@ -40,13 +39,4 @@ static void test_picture__allocation_n_fails__enomem(void **state)
         assert_int_equal(r, has_failed ? -ENOMEM : 0);
     }
     free(made.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_picture__allocation_n_fails__enomem),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

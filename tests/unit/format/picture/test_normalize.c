@@ -29,9 +29,8 @@ static const struct {
     {"0.5/0.0000001:f2", 1, 0, 0x2ae8931aa64ba7ff}, /* infinities */
 };
 
-static void test_normalize__tables__as_numpy_has_them(void **state)
+UNIT_TEST(test_normalize__tables__as_numpy_has_them)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         struct normalize n;
         struct diag d = DIAG_INIT;
@@ -44,11 +43,10 @@ static void test_normalize__tables__as_numpy_has_them(void **state)
     }
 }
 
-static void test_normalize__erased__the_mean_half_up(void **state)
+UNIT_TEST(test_normalize__erased__the_mean_half_up)
 {
     struct normalize n;
 
-    (void)state;
     assert_int_equal(normalize_parse("imagenet", &n, NULL), 0);
     assert_memory_equal(n.erased, normalize_erased, NORMALIZE_CHANNELS);
     assert_int_equal(normalize_parse("clip", &n, NULL), 0);
@@ -57,7 +55,7 @@ static void test_normalize__erased__the_mean_half_up(void **state)
     assert_memory_equal(n.erased, ((const uint8_t[]){255, 255, 255}), NORMALIZE_CHANNELS);
 }
 
-static void test_normalize__bad__refused(void **state)
+UNIT_TEST(test_normalize__bad__refused)
 {
     static const char *const bad[] = {
         "",
@@ -86,7 +84,6 @@ static void test_normalize__bad__refused(void **state)
         ":f2",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct normalize n;
         struct diag d = DIAG_INIT;
@@ -95,15 +92,4 @@ static void test_normalize__bad__refused(void **state)
             fail_msg("'%s' was not refused", bad[i]);
         assert_non_null(strstr(d.text, "expected imagenet, half, clip"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normalize__tables__as_numpy_has_them),
-        cmocka_unit_test(test_normalize__erased__the_mean_half_up),
-        cmocka_unit_test(test_normalize__bad__refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,11 +16,10 @@ static const struct {
      0x4a9ba790c58db75b},
 };
 
-static void test_numbers__vectors__equal(void **state)
+UNIT_TEST(test_numbers__vectors__equal)
 {
     struct augment_numbers salted = augment_numbers_of(7, 0, 0, 0, 1);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct augment_numbers n =
             augment_numbers_of(vectors[i].seed, vectors[i].epoch, vectors[i].index,
@@ -34,32 +33,29 @@ static void test_numbers__vectors__equal(void **state)
     assert_int_equal(augment_u64(&salted, AUGMENT_CROP, 0), 0x3b32db51c2d162d9);
 }
 
-static void test_numbers__chance__never_always_and_half(void **state)
+UNIT_TEST(test_numbers__chance__never_always_and_half)
 {
     struct augment_numbers low = augment_numbers_of(0, 0, 0, 0, 0);
     struct augment_numbers high = augment_numbers_of(7, 0, 0, 0, 0);
 
-    (void)state;
     assert_false(augment_chance(&low, augment_fixed(0, 32), AUGMENT_FLIP, 0));
     assert_true(augment_chance(&high, augment_fixed(1000000, 32), AUGMENT_FLIP, 0));
     assert_true(augment_chance(&low, augment_fixed(500000, 32), AUGMENT_FLIP, 0));
     assert_false(augment_chance(&high, augment_fixed(500000, 32), AUGMENT_FLIP, 0));
 }
 
-static void test_numbers__fixed__rounded_half_up(void **state)
+UNIT_TEST(test_numbers__fixed__rounded_half_up)
 {
-    (void)state;
     assert_int_equal(augment_fixed(80000, 16), 5243);
     assert_int_equal(augment_fixed(1333333, 28), 357913852);
     assert_int_equal(augment_fixed(1000000, 32), UINT64_C(1) << 32);
     assert_int_equal(augment_fixed(500000, 0), 1);
 }
 
-static void test_numbers__square_root__floor(void **state)
+UNIT_TEST(test_numbers__square_root__floor)
 {
     const uint64_t roots[] = {0, 1, 2, 3, 1000, 65535, 65536, UINT32_MAX - 1, UINT32_MAX};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
         uint64_t square = roots[i] * roots[i];
 
@@ -68,16 +64,4 @@ static void test_numbers__square_root__floor(void **state)
         if (roots[i])
             assert_int_equal(augment_square_root(square - 1), roots[i] - 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers__vectors__equal),
-        cmocka_unit_test(test_numbers__chance__never_always_and_half),
-        cmocka_unit_test(test_numbers__fixed__rounded_half_up),
-        cmocka_unit_test(test_numbers__square_root__floor),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

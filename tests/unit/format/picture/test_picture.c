@@ -147,7 +147,7 @@ static void check_part(const struct made_picture *made, unsigned reduced, uint64
         fail_msg("%u x %u from %u, %u, 1/%u", height, width, top, left, reduced);
 }
 
-static void test_picture__part_of_a_jpeg__that_of_the_whole(void **state)
+UNIT_TEST(test_picture__part_of_a_jpeg__that_of_the_whole)
 {
     static const struct made_jpeg kinds[] = {
         {PART_WIDTH, PART_HEIGHT, 3, false, NULL, 0, 1, 1},
@@ -162,7 +162,6 @@ static void test_picture__part_of_a_jpeg__that_of_the_whole(void **state)
     static uint8_t pixels[PART_HEIGHT * PART_WIDTH * 4];
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pixels); i++)
         pixels[i] = (uint8_t)(random_below(&random, 40) + (i % 5 ? pixels[i - 1] : 0u));
     for (unsigned i = 0; i < PARTS; i++) {
@@ -175,7 +174,7 @@ static void test_picture__part_of_a_jpeg__that_of_the_whole(void **state)
 }
 
 /* Whether the end is missing is told also where no pixel of the end is wanted. */
-static void test_picture__top_of_a_jpeg_cut_short__ebadmsg(void **state)
+UNIT_TEST(test_picture__top_of_a_jpeg_cut_short__ebadmsg)
 {
     static uint8_t pixels[PART_HEIGHT * PART_WIDTH * 3], found[16 * 16 * 3];
     struct part part = {{.height = 16,
@@ -187,7 +186,6 @@ static void test_picture__top_of_a_jpeg_cut_short__ebadmsg(void **state)
                         found,
                         false};
 
-    (void)state;
     for (unsigned progressive = 0; progressive < 2; progressive++) {
         const struct made_jpeg kind = {PART_WIDTH, PART_HEIGHT, 3, progressive, NULL, 0, 2, 2};
         struct made_picture made = make_jpeg(&kind, pixels);
@@ -207,9 +205,8 @@ static void test_picture__top_of_a_jpeg_cut_short__ebadmsg(void **state)
     }
 }
 
-static void test_picture__no_picture__ebadmsg(void **state)
+UNIT_TEST(test_picture__no_picture__ebadmsg)
 {
-    (void)state;
     check_bad("", 0, -EBADMSG, "expected a JPEG, PNG or WebP picture, got no bytes");
     check_bad("GIF89a", 6, -EBADMSG, "got GIF");
     check_bad("\xff\xd8", 2, -EBADMSG, "got bytes ff d8");
@@ -217,11 +214,10 @@ static void test_picture__no_picture__ebadmsg(void **state)
     assert_true(picture_is((const uint8_t *)"RIFF....WEBP", 12));
 }
 
-static void test_picture__jpeg_of_that_size__near_what_was_stored(void **state)
+UNIT_TEST(test_picture__jpeg_of_that_size__near_what_was_stored)
 {
     uint8_t want[WIDTH * HEIGHT * 3], ret[WIDTH * HEIGHT * 3];
 
-    (void)state;
     draw(want, WIDTH, HEIGHT, 3);
     for (unsigned progressive = 0; progressive < 2; progressive++) {
         struct made_picture made = a_jpeg(3, progressive);
@@ -232,13 +228,12 @@ static void test_picture__jpeg_of_that_size__near_what_was_stored(void **state)
     }
 }
 
-static void test_picture__grey_jpeg__three_equal_channels(void **state)
+UNIT_TEST(test_picture__grey_jpeg__three_equal_channels)
 {
     struct made_picture made = a_jpeg(1, false);
     AUTO_FREE uint8_t *bytes = made.bytes;
     uint8_t ret[WIDTH * HEIGHT * 3], want[WIDTH * HEIGHT];
 
-    (void)state;
     draw(want, WIDTH, HEIGHT, 1);
     assert_int_equal(decode(bytes, made.len, HEIGHT, WIDTH, ret, NULL), 0);
     for (size_t i = 0; i < sizeof(want); i++) {
@@ -248,12 +243,11 @@ static void test_picture__grey_jpeg__three_equal_channels(void **state)
     }
 }
 
-static void test_picture__cmyk_jpeg__light_that_remains(void **state)
+UNIT_TEST(test_picture__cmyk_jpeg__light_that_remains)
 {
     uint8_t pixels[8 * 8 * 4], ret[8 * 8 * 3];
     struct made_picture made;
 
-    (void)state;
     for (size_t i = 0; i < 8 * 8; i++)
         memcpy(pixels + 4 * i, (uint8_t[]){255, 128, 0, 128}, 4);
     made = make_jpeg(&(struct made_jpeg){.width = 8,
@@ -269,9 +263,8 @@ static void test_picture__cmyk_jpeg__light_that_remains(void **state)
 }
 
 /* Every end before the real one; also of those whose pixels are all there. */
-static void test_picture__jpeg_cut_short__ebadmsg(void **state)
+UNIT_TEST(test_picture__jpeg_cut_short__ebadmsg)
 {
-    (void)state;
     for (unsigned progressive = 0; progressive < 2; progressive++) {
         struct made_picture made = a_jpeg(3, progressive);
         AUTO_FREE uint8_t *bytes = made.bytes;
@@ -282,13 +275,12 @@ static void test_picture__jpeg_cut_short__ebadmsg(void **state)
     }
 }
 
-static void test_picture__jpeg_cut_short_with_end_marker__decoded(void **state)
+UNIT_TEST(test_picture__jpeg_cut_short_with_end_marker__decoded)
 {
     struct made_picture made = a_jpeg(3, false);
     AUTO_FREE uint8_t *bytes = made.bytes;
     uint8_t ret[8 * 8 * 3];
 
-    (void)state;
     memcpy(bytes + made.len - 40, "\xff\xd9", 2);
     assert_int_equal(decode(bytes, made.len - 38, 8, 8, ret, NULL), 0);
 }
@@ -303,11 +295,10 @@ static uint8_t *jpeg_size(const struct made_picture *made)
     return NULL;
 }
 
-static void test_picture__too_many_pixels__efbig(void **state)
+UNIT_TEST(test_picture__too_many_pixels__efbig)
 {
     struct made_picture made = a_jpeg(3, false), progressive = a_jpeg(3, true);
 
-    (void)state;
     memcpy(jpeg_size(&made), "\xfd\xe8\xfd\xe8", 4);
     check_bad(made.bytes, made.len, -EFBIG, "got 65000 x 65000");
     memcpy(jpeg_size(&progressive), "\x30\0\x30\0", 4); /* 12288 x 12288 x 3 x 2 bytes */
@@ -334,11 +325,10 @@ static void check_png(int type, int depth, const uint8_t *rows, const uint8_t *w
     }
 }
 
-static void test_picture__png_of_each_kind__exact(void **state)
+UNIT_TEST(test_picture__png_of_each_kind__exact)
 {
     uint8_t rgb[WIDTH * HEIGHT * 3], rows[WIDTH * HEIGHT * 8], want[WIDTH * HEIGHT * 3];
 
-    (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     check_png(PNG_COLOR_TYPE_RGB, 8, rgb, rgb);
     for (size_t i = 0; i < WIDTH * HEIGHT; i++) { /* alpha is dropped */
@@ -362,11 +352,10 @@ static void test_picture__png_of_each_kind__exact(void **state)
     check_png(PNG_COLOR_TYPE_GRAY_ALPHA, 8, rows, want);
 }
 
-static void test_picture__png_of_few_bits__whole_range(void **state)
+UNIT_TEST(test_picture__png_of_few_bits__whole_range)
 {
     uint8_t rows[WIDTH * HEIGHT], want[WIDTH * HEIGHT * 3];
 
-    (void)state;
     for (int depth = 1; depth <= 4; depth *= 2) {
         size_t row_bytes = WIDTH * (size_t)depth / 8;
         unsigned most = (1u << depth) - 1;
@@ -385,11 +374,10 @@ static void test_picture__png_of_few_bits__whole_range(void **state)
     }
 }
 
-static void test_picture__png_palette__its_colours(void **state)
+UNIT_TEST(test_picture__png_palette__its_colours)
 {
     uint8_t rows[WIDTH * HEIGHT], want[WIDTH * HEIGHT * 3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows); i++) { /* make_png()'s */
         rows[i] = (uint8_t)(i * 3);
         memcpy(want + 3 * i, (uint8_t[]){rows[i], (uint8_t)(255 - rows[i]), (uint8_t)(rows[i] * 7)},
@@ -398,12 +386,11 @@ static void test_picture__png_palette__its_colours(void **state)
     check_png(PNG_COLOR_TYPE_PALETTE, 8, rows, want);
 }
 
-static void test_picture__png_cut_short_or_damaged__ebadmsg(void **state)
+UNIT_TEST(test_picture__png_cut_short_or_damaged__ebadmsg)
 {
     uint8_t rgb[WIDTH * HEIGHT * 3], ret[8 * 8 * 3];
     struct made_picture made;
 
-    (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     made = a_png(PNG_COLOR_TYPE_RGB, 8, false, rgb);
     for (size_t len = 8; len < made.len - 12; len++) /* IEND has 12 bytes */
@@ -417,13 +404,12 @@ static void test_picture__png_cut_short_or_damaged__ebadmsg(void **state)
     free(made.bytes);
 }
 
-static void test_picture__png_too_large__efbig(void **state)
+UNIT_TEST(test_picture__png_too_large__efbig)
 {
     struct made_png how = {1u << 20, 257, PNG_COLOR_TYPE_GRAY, 1, false, NULL, 0};
     AUTO_FREE uint8_t *rows = calloc(257, 1u << 17);
     struct made_picture made;
 
-    (void)state;
     assert_non_null(rows);
     made = make_png(&how, rows);
     check_bad(made.bytes, made.len, -EFBIG, "got 1048576 x 257");
@@ -451,11 +437,10 @@ static size_t stored_place(unsigned orientation, uint32_t y, uint32_t x)
     return (size_t)(sy * WIDTH + sx) * 3;
 }
 
-static void test_picture__each_orientation__turned(void **state)
+UNIT_TEST(test_picture__each_orientation__turned)
 {
     uint8_t rgb[WIDTH * HEIGHT * 3], ret[WIDTH * HEIGHT * 3], exif[MADE_EXIF_BYTES];
 
-    (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     for (unsigned o = 1; o <= 8; o++) {
         struct made_png how = {WIDTH, HEIGHT, PNG_COLOR_TYPE_RGB, 8, false, exif, sizeof(exif)};
@@ -474,12 +459,11 @@ static void test_picture__each_orientation__turned(void **state)
 }
 
 /* A cut that cannot be in the middle: the same pixels as if the picture had been turned first. */
-static void test_picture__orientation_and_cut__as_if_turned_first(void **state)
+UNIT_TEST(test_picture__orientation_and_cut__as_if_turned_first)
 {
     uint8_t rgb[WIDTH * HEIGHT * 3], turned[WIDTH * HEIGHT * 3], exif[MADE_EXIF_BYTES];
     uint8_t want[5 * 10 * 3], found[5 * 10 * 3];
 
-    (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     for (unsigned o = 1; o <= 8; o++) {
         uint32_t width = o < 5 ? WIDTH : HEIGHT, height = o < 5 ? HEIGHT : WIDTH;
@@ -501,12 +485,11 @@ static void test_picture__orientation_and_cut__as_if_turned_first(void **state)
     }
 }
 
-static void test_picture__jpeg_with_exif__turned(void **state)
+UNIT_TEST(test_picture__jpeg_with_exif__turned)
 {
     uint8_t exif[6 + MADE_EXIF_BYTES] = HEAD, rgb[WIDTH * HEIGHT * 3], ret[WIDTH * HEIGHT * 3];
     struct made_picture made;
 
-    (void)state;
     draw(rgb, WIDTH, HEIGHT, 3);
     make_exif(false, 6, exif + 6);
     made = make_jpeg(&(struct made_jpeg){.width = WIDTH,
@@ -524,14 +507,13 @@ static void test_picture__jpeg_with_exif__turned(void **state)
 }
 
 /* A JPEG that is made smaller while it is decoded has the same places. */
-static void test_picture__large_jpeg__same_places(void **state)
+UNIT_TEST(test_picture__large_jpeg__same_places)
 {
     enum { W = 520, H = 392 };
     AUTO_FREE uint8_t *rgb = malloc((size_t)W * H * 3);
     uint8_t found[12 * 16 * 3], want[12 * 16 * 3];
     struct made_picture jpeg, png;
 
-    (void)state;
     assert_non_null(rgb);
     for (size_t i = 0; i < (size_t)W * H; i++) {
         rgb[3 * i] = (uint8_t)(i % W / 3);
@@ -553,13 +535,12 @@ static void test_picture__large_jpeg__same_places(void **state)
     assert_near(found, want, sizeof(want), 3);
 }
 
-static void test_picture__jpeg_of_many_scans__ebadmsg(void **state)
+UNIT_TEST(test_picture__jpeg_of_many_scans__ebadmsg)
 {
     struct made_picture made = a_jpeg(3, true);
     AUTO_FREE uint8_t *bytes = made.bytes, *many = NULL;
     size_t at = made.len - 2, start;
 
-    (void)state;
     while (memcmp(bytes + at, "\xff\xda", 2)) /* the last scan */
         at--;
     start = at;
@@ -572,7 +553,7 @@ static void test_picture__jpeg_of_many_scans__ebadmsg(void **state)
     check_bad(many, at + 2, -EBADMSG, "expected at most 100 scans");
 }
 
-static void test_picture__webp__by_what_the_build_has(void **state)
+UNIT_TEST(test_picture__webp__by_what_the_build_has)
 {
     /* One pixel, lossless. */
     static const uint8_t webp[] = "RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11"
@@ -581,7 +562,6 @@ static void test_picture__webp__by_what_the_build_has(void **state)
     struct diag d = DIAG_INIT;
     int r = decode(webp, sizeof(webp) - 1, 1, 1, ret, &d);
 
-    (void)state;
 #ifdef HAVE_WEBP
     assert_int_equal(r, 0);
     for (size_t len = 12; len < sizeof(webp) - 2; len++)
@@ -593,11 +573,10 @@ static void test_picture__webp__by_what_the_build_has(void **state)
 #endif
 }
 
-static void test_picture__versions__named(void **state)
+UNIT_TEST(test_picture__versions__named)
 {
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     picture_add_versions(&t);
     assert_non_null(strstr(t.data, "libjpeg-turbo "));
     assert_non_null(strstr(t.data, ", libpng 1."));
@@ -619,13 +598,12 @@ static void *decode_some(void *arg)
     return (void *)(intptr_t)r;
 }
 
-static void test_picture__four_threads__the_same_bytes(void **state)
+UNIT_TEST(test_picture__four_threads__the_same_bytes)
 {
     struct made_picture made = a_jpeg(3, true);
     struct decoding decoding[4];
     pthread_t thread[4];
 
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         decoding[i].file = (struct picture_file){NAME, made.bytes, made.len};
         assert_int_equal(pthread_create(&thread[i], NULL, decode_some, &decoding[i]), 0);
@@ -638,34 +616,4 @@ static void test_picture__four_threads__the_same_bytes(void **state)
         assert_memory_equal(decoding[i].ret, decoding[0].ret, sizeof(decoding[0].ret));
     }
     free(made.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_picture__part_of_a_jpeg__that_of_the_whole),
-        cmocka_unit_test(test_picture__no_picture__ebadmsg),
-        cmocka_unit_test(test_picture__jpeg_of_that_size__near_what_was_stored),
-        cmocka_unit_test(test_picture__grey_jpeg__three_equal_channels),
-        cmocka_unit_test(test_picture__cmyk_jpeg__light_that_remains),
-        cmocka_unit_test(test_picture__top_of_a_jpeg_cut_short__ebadmsg),
-        cmocka_unit_test(test_picture__jpeg_cut_short__ebadmsg),
-        cmocka_unit_test(test_picture__jpeg_cut_short_with_end_marker__decoded),
-        cmocka_unit_test(test_picture__too_many_pixels__efbig),
-        cmocka_unit_test(test_picture__png_of_each_kind__exact),
-        cmocka_unit_test(test_picture__png_of_few_bits__whole_range),
-        cmocka_unit_test(test_picture__png_palette__its_colours),
-        cmocka_unit_test(test_picture__png_cut_short_or_damaged__ebadmsg),
-        cmocka_unit_test(test_picture__png_too_large__efbig),
-        cmocka_unit_test(test_picture__each_orientation__turned),
-        cmocka_unit_test(test_picture__orientation_and_cut__as_if_turned_first),
-        cmocka_unit_test(test_picture__jpeg_with_exif__turned),
-        cmocka_unit_test(test_picture__large_jpeg__same_places),
-        cmocka_unit_test(test_picture__jpeg_of_many_scans__ebadmsg),
-        cmocka_unit_test(test_picture__webp__by_what_the_build_has),
-        cmocka_unit_test(test_picture__versions__named),
-        cmocka_unit_test(test_picture__four_threads__the_same_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

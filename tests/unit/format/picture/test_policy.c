@@ -122,7 +122,7 @@ static void check_op(enum policy_op op, unsigned levels, bool is_wide, uint32_t 
                  sum);
 }
 
-static void test_policy_apply__all_levels__as_the_model(void **state)
+UNIT_TEST(test_policy_apply__all_levels__as_the_model)
 {
     static const uint32_t expected[OPS][3] = {
         {0x2af58bde, 0x2d46661c, 0x2d46661c}, {0xc4953747, 0x313a4d63, 0x8f185283},
@@ -135,7 +135,6 @@ static void test_policy_apply__all_levels__as_the_model(void **state)
         {0xbd4db7a5, 0x71fb68a4, 0x71fb68a4},
     };
 
-    (void)state;
     for (enum policy_op op = 0; op < OPS; op++) {
         check_op(op, POLICY_AUTO_LEVELS, false, expected[op][0]);
         check_op(op, POLICY_LEVELS, false, expected[op][1]);
@@ -144,13 +143,12 @@ static void test_policy_apply__all_levels__as_the_model(void **state)
 }
 
 /* Each step of jitter with any factor, the largest among them. */
-static void test_jitter_apply__any_factor__as_the_model(void **state)
+UNIT_TEST(test_jitter_apply__any_factor__as_the_model)
 {
     static const uint32_t factors[] = {0,     1,     32767,  32768,  65535,   65536,
                                        65537, 98304, 131072, 200000, 1 << 20, COLOUR_FACTOR_MAX};
     static const uint32_t expected[] = {0xcbf91b78, 0x95bfbdc7, 0xbbeae672, 0xd78ba295};
 
-    (void)state;
     for (enum policy_op op = OP_BRIGHTNESS; op <= OP_SHARPNESS; op++) {
         uint32_t sum = 0;
 
@@ -170,7 +168,7 @@ static void test_jitter_apply__any_factor__as_the_model(void **state)
     }
 }
 
-static void test_pixels__fill_gray__by_hand(void **state)
+UNIT_TEST(test_pixels__fill_gray__by_hand)
 {
     uint8_t rgb[] = {13, 14, 15, 0, 255, 0, 200, 100, 50, 7, 8, 9, 4, 5, 6, 1, 2, 3}, scratch[18];
     struct pixels p = {rgb, scratch, 2, 3, false};
@@ -179,7 +177,6 @@ static void test_pixels__fill_gray__by_hand(void **state)
     static const uint8_t grays[] = {14, 14, 14, 150, 150, 150, 124, 124, 124,
                                     8,  8,  8,  91,  91,  91,  91,  91,  91};
 
-    (void)state;
     pixels_fill(&p, 1, 1, 1, 2, (const uint8_t[]){90, 91, 92});
     assert_memory_equal(rgb, filled, sizeof(rgb));
     assert_int_equal(pixels_mean_gray(&p), 80);
@@ -196,7 +193,7 @@ static struct augment_numbers numbers_of(unsigned i)
     return augment_numbers_of(7, i % 5, UINT64_C(37) * i, i, i & 1);
 }
 
-static void test_policy_choose__many_samples__as_the_model(void **state)
+UNIT_TEST(test_policy_choose__many_samples__as_the_model)
 {
     static const struct {
         struct policy policy;
@@ -210,7 +207,6 @@ static void test_policy_choose__many_samples__as_the_model(void **state)
         {{POLICY_TRIVIAL, 0, 0, 0}, 0xa9933403},
     };
 
-    (void)state;
     for (unsigned k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         uint32_t sum = 0;
 
@@ -233,17 +229,16 @@ static void test_policy_choose__many_samples__as_the_model(void **state)
     }
 }
 
-static void test_policy_choose__none__no_steps(void **state)
+UNIT_TEST(test_policy_choose__none__no_steps)
 {
     struct augment_numbers n = numbers_of(0);
     struct policy_step steps[POLICY_STEPS_MAX];
 
-    (void)state;
     assert_int_equal(policy_choose(&(struct policy){POLICY_NONE, 0, 2, 9}, &n, steps), 0);
 }
 
 /* The table of numbers in docs/spec/augment.md. */
-static void test_policy_choose__written_down__as_written(void **state)
+UNIT_TEST(test_policy_choose__written_down__as_written)
 {
     static const struct {
         uint64_t seed, epoch, index, position;
@@ -254,7 +249,6 @@ static void test_policy_choose__written_down__as_written(void **state)
         {7, 3, 2, 17, {OP_SHEAR_X, 18, 31, true, true}},
     };
 
-    (void)state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct augment_numbers n =
             augment_numbers_of(cases[i].seed, cases[i].epoch, cases[i].index, cases[i].position, 0);
@@ -267,7 +261,7 @@ static void test_policy_choose__written_down__as_written(void **state)
     }
 }
 
-static void test_jitter_choose__many_samples__as_the_model(void **state)
+UNIT_TEST(test_jitter_choose__many_samples__as_the_model)
 {
     static const struct {
         uint64_t chance;
@@ -277,7 +271,6 @@ static void test_jitter_choose__many_samples__as_the_model(void **state)
                  {UINT64_C(1) << 31, 98304, 0x1fe8fb49},
                  {0, 26214, 0x3a8b93be}};
 
-    (void)state;
     for (unsigned k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         uint32_t sum = 0;
 
@@ -298,19 +291,4 @@ static void test_jitter_choose__many_samples__as_the_model(void **state)
         if (sum != cases[k].sum)
             fail_msg("jitter %u: expected 0x%08x, got 0x%08x", k, cases[k].sum, sum);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_policy_apply__all_levels__as_the_model),
-        cmocka_unit_test(test_jitter_apply__any_factor__as_the_model),
-        cmocka_unit_test(test_pixels__fill_gray__by_hand),
-        cmocka_unit_test(test_policy_choose__many_samples__as_the_model),
-        cmocka_unit_test(test_policy_choose__none__no_steps),
-        cmocka_unit_test(test_policy_choose__written_down__as_written),
-        cmocka_unit_test(test_jitter_choose__many_samples__as_the_model),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

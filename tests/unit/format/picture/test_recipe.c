@@ -21,9 +21,8 @@ static void expect_printed(const char *words, const char *want)
     assert_string_equal(again.data, want);
 }
 
-static void test_recipe__defaults__written_out_in_order(void **state)
+UNIT_TEST(test_recipe__defaults__written_out_in_order)
 {
-    (void)state;
     expect_printed("flip+rrc", "rrc:scale=0.08-1:ratio=0.75-1.333333+flip:0.5");
     expect_printed("salt:18446744073709551615+erase+gray+jitter+trivial+vflip+crop+base:16",
                    "base:16+crop:0+vflip:0.5+trivial+jitter:0.4:p=1+gray:0.1"
@@ -33,9 +32,8 @@ static void test_recipe__defaults__written_out_in_order(void **state)
     expect_printed("salt:0", "salt:0");
 }
 
-static void test_recipe__values__in_any_order(void **state)
+UNIT_TEST(test_recipe__values__in_any_order)
 {
-    (void)state;
     expect_printed("rrc:ratio=0.0625-15.999999:scale=0.000001-0.35",
                    "rrc:scale=0.000001-0.35:ratio=0.0625-15.999999");
     expect_printed("rand:magnitude=30:ops=8", "rand:ops=8:magnitude=30");
@@ -87,9 +85,8 @@ static const struct {
     {"jitter:15.1", "V from 0 to 15"},
 };
 
-static void test_recipe__bad__refused_with_what_is_allowed(void **state)
+UNIT_TEST(test_recipe__bad__refused_with_what_is_allowed)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct recipe recipe;
         struct diag d = DIAG_INIT;
@@ -100,13 +97,12 @@ static void test_recipe__bad__refused_with_what_is_allowed(void **state)
     }
 }
 
-static void test_recipe__ten_thousand_characters__a_short_reason(void **state)
+UNIT_TEST(test_recipe__ten_thousand_characters__a_short_reason)
 {
     AUTO_FREE char *words = malloc(10001);
     struct recipe recipe;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_non_null(words);
     memset(words, 'r', 10000);
     assert_int_equal(recipe_parse(words, 10000, &recipe, &d), -EINVAL);
@@ -115,16 +111,4 @@ static void test_recipe__ten_thousand_characters__a_short_reason(void **state)
     d = DIAG_INIT;
     assert_int_equal(recipe_parse(words, 10000, &recipe, &d), -EINVAL);
     assert_true(strlen(d.text) < 300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recipe__defaults__written_out_in_order),
-        cmocka_unit_test(test_recipe__values__in_any_order),
-        cmocka_unit_test(test_recipe__bad__refused_with_what_is_allowed),
-        cmocka_unit_test(test_recipe__ten_thousand_characters__a_short_reason),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,34 +91,30 @@ static void check(const struct sizes *z)
             }
 }
 
-static void test_scale__many_sizes__triangle_filter(void **state)
+UNIT_TEST(test_scale__many_sizes__triangle_filter)
 {
-    (void)state;
     for (uint64_t w = 1; w <= SIDE; w += 3)
         for (uint64_t h = 2; h <= SIDE; h += 5)
             for (uint32_t out = 1; out <= 21; out += 4)
                 check(&(struct sizes){w, h, out, out + 2, 0, 0, out, out + 2, 1});
 }
 
-static void test_scale__cut__the_same_pixels(void **state)
+UNIT_TEST(test_scale__cut__the_same_pixels)
 {
-    (void)state;
     check(&(struct sizes){37, 31, 29, 24, 3, 7, 20, 11, 1});
     check(&(struct sizes){37, 31, 290, 240, 133, 77, 20, 11, 1});
     check(&(struct sizes){7, 9, 7, 9, 6, 8, 1, 1, 1});
 }
 
-static void test_scale__reduced_by_decoder__places_of_the_source(void **state)
+UNIT_TEST(test_scale__reduced_by_decoder__places_of_the_source)
 {
-    (void)state;
     for (unsigned n = 2; n <= 8; n *= 2)
         for (uint64_t w = 8; w <= SIDE; w += 3)
             check(&(struct sizes){w, SIDE - w / 2, 5, 4, 1, 0, 3, 4, n});
 }
 
-static void test_scale__one_colour__stays(void **state)
+UNIT_TEST(test_scale__one_colour__stays)
 {
-    (void)state;
     for (uint64_t w = 1; w < 5000; w = w * 3 + 1)
         for (uint32_t out = 1; out <= 91; out += 10) {
             AUTO_FREE uint8_t *pixels = malloc(w * 3 * PIXEL_BYTES), *ret = malloc(out * 2 * 3);
@@ -134,11 +130,10 @@ static void test_scale__one_colour__stays(void **state)
         }
 }
 
-static void test_scale__same_size__same_pixels(void **state)
+UNIT_TEST(test_scale__same_size__same_pixels)
 {
     uint8_t pixels[6 * 7 * PIXEL_BYTES], ret[6 * 7 * 3];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pixels); i++)
         pixels[i] = (uint8_t)(i * 37);
     scale(&(struct sizes){6, 7, 6, 7, 0, 0, 6, 7, 1}, pixels, ret);
@@ -147,7 +142,7 @@ static void test_scale__same_size__same_pixels(void **state)
 }
 
 /* The numbers at their bounds: nothing overflows, and memory depends on what is wanted. */
-static void test_scale__widest_picture__scaled(void **state)
+UNIT_TEST(test_scale__widest_picture__scaled)
 {
     const uint64_t side = (1u << 20) - 1;
     struct axis_fit wide = fit_of(side, side << 12, (side << 11) - 2048, 4096);
@@ -156,7 +151,6 @@ static void test_scale__widest_picture__scaled(void **state)
     AUTO_SCALER struct scaler s = {0}, t = {0};
     const struct pixel_rows rows = {ret, (ptrdiff_t)3 * 4096, false};
 
-    (void)state;
     assert_non_null(row);
     assert_non_null(ret);
     memset(row, 200, side * PIXEL_BYTES);
@@ -170,18 +164,4 @@ static void test_scale__widest_picture__scaled(void **state)
         if (y < 3 || y + 3 > side || y % 65536 == 0)
             scaler_row(&t, row);
     assert_int_equal(t.slots, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scale__many_sizes__triangle_filter),
-        cmocka_unit_test(test_scale__cut__the_same_pixels),
-        cmocka_unit_test(test_scale__reduced_by_decoder__places_of_the_source),
-        cmocka_unit_test(test_scale__one_colour__stays),
-        cmocka_unit_test(test_scale__same_size__same_pixels),
-        cmocka_unit_test(test_scale__widest_picture__scaled),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

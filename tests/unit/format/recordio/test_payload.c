@@ -23,12 +23,11 @@ static const uint8_t payload[] = "abcdefgh\x0a\x23\xd7\xce\x0a\x23\xd7\xceijk";
 #define LENGTH (sizeof(payload) - 1)
 #define SIZE   (sizeof(parts) - 1)
 
-static void test_recordio_read__each_range__that_of_the_payload(void **state)
+UNIT_TEST(test_recordio_read__each_range__that_of_the_payload)
 {
     AUTO_BLOB struct blob *blob = memory_blob_new("x.rec", parts, SIZE, SIZE, NULL);
     uint8_t bytes[LENGTH];
 
-    (void)state;
     for (uint64_t off = 0; off <= LENGTH; off++)
         for (size_t len = 0; len <= LENGTH - off; len++) {
             assert_int_equal(recordio_read(READ_WAITS, blob, 0, LENGTH, 3, off, len, bytes, NULL),
@@ -37,7 +36,7 @@ static void test_recordio_read__each_range__that_of_the_payload(void **state)
         }
 }
 
-static void test_recordio_read__another_index__eio(void **state)
+UNIT_TEST(test_recordio_read__another_index__eio)
 {
     static const struct {
         uint64_t at, length, n_parts;
@@ -55,7 +54,6 @@ static void test_recordio_read__another_index__eio(void **state)
     AUTO_BLOB struct blob *blob = memory_blob_new("x.rec", parts, SIZE, SIZE, NULL);
     uint8_t bytes[64];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct diag d = DIAG_INIT;
 
@@ -72,7 +70,7 @@ static void count_done(struct waiter *waiter)
 }
 
 /* Where a part is says the one before it: one fetch brings all that may follow. */
-static void test_recordio_read__absent__one_fetch(void **state)
+UNIT_TEST(test_recordio_read__absent__one_fetch)
 {
     uint8_t file[4096] = {0}, bytes[2000];
     struct absent absent = {0};
@@ -82,7 +80,6 @@ static void test_recordio_read__absent__one_fetch(void **state)
     struct read_context rc;
     uint64_t random = 1;
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) { /* parts of 600 bytes */
         store_le32(file + 608 * i, RECORDIO_MAGIC);
         store_le32(file + 608 * i + 4, 600 | (i == 3 ? 3u : i ? 2u : 1u) << 29);
@@ -102,7 +99,7 @@ static void test_recordio_read__absent__one_fetch(void **state)
     assert_int_equal(bytes[1999], 'd');
 }
 
-static void test_recordio_read_idx__sizes(void **state)
+UNIT_TEST(test_recordio_read_idx__sizes)
 {
     AUTO_BLOB struct blob *large =
         memory_blob_new("x.idx", "0\t0\n", 4, (UINT64_C(1) << 30) + 1, NULL);
@@ -112,7 +109,6 @@ static void test_recordio_read_idx__sizes(void **state)
     struct diag d = DIAG_INIT;
     size_t n = 0;
 
-    (void)state;
     assert_int_equal(recordio_read_idx(large, 10, &place, &n, &d), -EBADMSG);
     assert_diag_has(&d, "x.idx: expected at most 1073741824 bytes, got 1073741825");
     assert_int_equal(recordio_read_idx(small, 10, &place, &n, NULL), -ESTALE);
@@ -125,7 +121,7 @@ static void test_recordio_read_idx__sizes(void **state)
 }
 
 /* A picture's record whose source has changed since it was indexed, a byte each. */
-static void test_recordio_verify__a_byte_differs__ebadmsg(void **state)
+UNIT_TEST(test_recordio_verify__a_byte_differs__ebadmsg)
 {
     static const struct {
         unsigned at; /* of the payload, which has an empty list of labels; UINT_MAX: none */
@@ -135,7 +131,6 @@ static void test_recordio_verify__a_byte_differs__ebadmsg(void **state)
     static const uint8_t png[] = "\x89PNG\r\n\x1a\n\0\0\0\0\0\0\0";
     const struct format_setup setup = {.keep = &no_store};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t bytes[RECORDIO_PART + RECORDIO_IMAGE + 16] = {0};
         struct source_file source = {.name = "x.rec", .file_name = "x.rec", .folder = ""};
@@ -167,7 +162,7 @@ static void test_recordio_verify__a_byte_differs__ebadmsg(void **state)
     }
 }
 
-static void test_recordio_part__headers__edges(void **state)
+UNIT_TEST(test_recordio_part__headers__edges)
 {
     static const struct {
         uint32_t magic, word;
@@ -188,7 +183,6 @@ static void test_recordio_part__headers__edges(void **state)
          "expected the magic number 0a 23 d7 ce, got 0b 23 d7 ce"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t header[RECORDIO_PART];
         char text[RECORDIO_WHY];
@@ -208,7 +202,7 @@ static void test_recordio_part__headers__edges(void **state)
     }
 }
 
-static void test_recordio_is_side__first_lines(void **state)
+UNIT_TEST(test_recordio_is_side__first_lines)
 {
     static const struct {
         const char *name, *text;
@@ -240,7 +234,6 @@ static void test_recordio_is_side__first_lines(void **state)
         {"x.lst", "7\t1\ta", true, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct probed_file file = {.name = rows[i].name,
                                          .head = (const uint8_t *)rows[i].text,
@@ -255,7 +248,7 @@ static void test_recordio_is_side__first_lines(void **state)
     assert_false(recordio_is_beside("x.rec"));
 }
 
-static void test_recordio_take_idx__names(void **state)
+UNIT_TEST(test_recordio_take_idx__names)
 {
     static const struct {
         const char *rec, *other;
@@ -266,7 +259,6 @@ static void test_recordio_take_idx__names(void **state)
         {"a.rec", "aa.idx", false}, {"a.rec", "a.lst", false},    {"a.b.rec", "a.idx", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct blob *blob = memory_blob_new("x", "", 0, 0, NULL);
         struct source_file files[] = {{.name = rows[i].other, .blob = blob},
@@ -277,20 +269,4 @@ static void test_recordio_take_idx__names(void **state)
         assert_ptr_equal(files[0].blob, rows[i].want ? NULL : blob);
         blob_free(blob);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recordio_read__each_range__that_of_the_payload),
-        cmocka_unit_test(test_recordio_read__another_index__eio),
-        cmocka_unit_test(test_recordio_read__absent__one_fetch),
-        cmocka_unit_test(test_recordio_read_idx__sizes),
-        cmocka_unit_test(test_recordio_verify__a_byte_differs__ebadmsg),
-        cmocka_unit_test(test_recordio_part__headers__edges),
-        cmocka_unit_test(test_recordio_is_side__first_lines),
-        cmocka_unit_test(test_recordio_take_idx__names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

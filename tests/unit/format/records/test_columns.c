@@ -11,12 +11,11 @@
 
 /* ---- the table of a file ---- */
 
-static void test_column_table__names_of_any_bytes__found(void **state)
+UNIT_TEST(test_column_table__names_of_any_bytes__found)
 {
     AUTO(column_table_release) struct column_table t = {0};
     unsigned i, again;
 
-    (void)state;
     assert_false(column_table_find(&t, "a", 1, &i));
     for (unsigned k = 0; k < COLUMNS_LEARNED; k++) {
         assert_int_equal(column_table_add(&t, &k, 2 + k % 3, &i), 0);
@@ -57,13 +56,12 @@ static void make_table(struct column_table *t, struct text *ret)
     assert_false(ret->failed);
 }
 
-static void test_column_table__kept__the_same(void **state)
+UNIT_TEST(test_column_table__kept__the_same)
 {
     AUTO(column_table_release) struct column_table t = {0}, again = {0};
     AUTO_TEXT struct text text = {0};
     struct kept k = {0};
 
-    (void)state;
     make_table(&t, &text);
     text_add(&text, "more of the format");
     k.at = (const uint8_t *)text.data;
@@ -93,7 +91,7 @@ static int read_table(const void *bytes, size_t len)
 
 /* Bytes cut short, a name twice, an empty one, one that is too long, more columns than there may
  * be: refused, and nothing outside is read. */
-static void test_column_table__hostile__ebadmsg(void **state)
+UNIT_TEST(test_column_table__hostile__ebadmsg)
 {
     enum { HEAD = 8 + 8 + 8 + 4 };
     AUTO(column_table_release) struct column_table t = {0};
@@ -104,7 +102,6 @@ static void test_column_table__hostile__ebadmsg(void **state)
     } cases[] = {{0, 4},    {0, UINT64_MAX}, {16, 5000},        {16, UINT64_MAX},
                  {HEAD, 0}, {HEAD, 4097},    {HEAD, UINT64_MAX}};
 
-    (void)state;
     make_table(&t, &text);
     for (size_t len = 0; len < text.len; len++) {
         AUTO_FREE uint8_t *bytes = malloc(len + 1); /* for ASan */
@@ -163,7 +160,7 @@ static void check_column(const struct column_union *u, unsigned i, const char *n
         .name = title, .shown = RECORD_BYTES, .ext = suffix, __VA_ARGS__                           \
     }
 
-static void test_column_union__shapes_differ__an_axis_varies(void **state)
+UNIT_TEST(test_column_union__shapes_differ__an_axis_varies)
 {
     static const struct made files[] = {
         {{I8("both"), I8("list", .ndim = 1, .dim = {3}), I8("matrix", .ndim = 2, .dim = {2, 3}),
@@ -175,7 +172,6 @@ static void test_column_union__shapes_differ__an_axis_varies(void **state)
     };
     AUTO(column_union_release) struct column_union u = {0};
 
-    (void)state;
     assert_int_equal(column_union_make(&u, 2, columns_of, (void *)(uintptr_t)files), 0);
     assert_int_equal(u.n, 5);
     check_column(&u, 0, "both", 0, 0, false);
@@ -190,7 +186,7 @@ static void test_column_union__shapes_differ__an_axis_varies(void **state)
     }
 }
 
-static void test_column_union__columns_missing__holes(void **state)
+UNIT_TEST(test_column_union__columns_missing__holes)
 {
     static const struct made files[] = {{{I8("a"), I8("b")}, 2},
                                         {{I8("a"), I8("b", .has_holes = true)}, 2},
@@ -198,7 +194,6 @@ static void test_column_union__columns_missing__holes(void **state)
                                         {{I8("c")}, 1}};
     AUTO(column_union_release) struct column_union u = {0};
 
-    (void)state;
     assert_int_equal(column_union_make(&u, 3, columns_of, (void *)(uintptr_t)files), 0);
     check_column(&u, 0, "a", 0, 0, false);
     check_column(&u, 1, "b", 0, 0, true);
@@ -213,7 +208,7 @@ static void test_column_union__columns_missing__holes(void **state)
 }
 
 /* Kinds that differ are shown under names that say so, whatever the order of the files. */
-static void test_column_union__kinds_differ__named(void **state)
+UNIT_TEST(test_column_union__kinds_differ__named)
 {
     static const struct made files[] = {
         {{I8("label"), BYTES("image", "jpg"), I8("m", .ndim = 2, .dim = {1, 2})}, 3},
@@ -224,7 +219,6 @@ static void test_column_union__kinds_differ__named(void **state)
     static const char *const want[] = {"image_jpg",  "image_png", "label_int64", "label_float32",
                                        "label_text", "label",     "m_int64",     "m_int64_2d"};
 
-    (void)state;
     for (unsigned turn = 0; turn < 2; turn++) {
         AUTO(column_union_release) struct column_union u = {0};
         const struct made turned[] = {files[turn ? 2 : 0], files[1], files[turn ? 0 : 2]};
@@ -238,7 +232,7 @@ static void test_column_union__kinds_differ__named(void **state)
 
 /* Columns whose names were cut to the same one are not mixed, in one file or in several, whatever
  * their order. */
-static void test_column_union__cut_names_meet__whole(void **state)
+UNIT_TEST(test_column_union__cut_names_meet__whole)
 {
     static const struct made files[] = {{{I8("x", .whole = "x.cls"),
                                           I8("y", .whole = "y.cls"),
@@ -253,7 +247,6 @@ static void test_column_union__cut_names_meet__whole(void **state)
                                         {{I8("x", .whole = "x.id"), I8("x", .whole = "x.cls")}, 2}};
     static const char *const want[] = {"t", "t.txt", "x.cls", "x.id", "y", "z.id", "z"};
 
-    (void)state;
     for (unsigned turn = 0; turn < 2; turn++) {
         AUTO(column_union_release) struct column_union u = {0};
         const struct made turned[] = {files[turn ? 2 : 0], files[1], files[turn ? 0 : 2]};
@@ -270,7 +263,7 @@ static void test_column_union__cut_names_meet__whole(void **state)
 }
 
 /* Names that the dataset has itself, or that another column makes, are no column's. */
-static void test_column_union__names_taken__changed(void **state)
+UNIT_TEST(test_column_union__names_taken__changed)
 {
     static const char longest[] = "a_name_of_fifty_five_bytes_which_is_the_most_there_may_";
     static const struct made files[] = {
@@ -283,7 +276,6 @@ static void test_column_union__names_taken__changed(void **state)
         "key_int64", "raw"};
     AUTO(column_union_release) struct column_union u = {0};
 
-    (void)state;
     assert_int_equal(column_union_make(&u, 1, columns_of, (void *)(uintptr_t)files), 0);
     for (unsigned i = 0; i < ARRAY_LEN(want); i++)
         check_column(&u, i, want[i], 0, 0, false);
@@ -308,11 +300,10 @@ static const struct record_column *many_columns(void *ctx, unsigned i, unsigned 
     return column;
 }
 
-static void test_column_union__very_many__the_first_by_name(void **state)
+UNIT_TEST(test_column_union__very_many__the_first_by_name)
 {
     AUTO(column_union_release) struct column_union u = {0};
 
-    (void)state;
     for (unsigned k = 0; k < 3000; k++)
         snprintf(many_names[k], sizeof(many_names[k]), "c%04u", k);
     assert_int_equal(column_union_make(&u, 3, many_columns, NULL), 0);
@@ -325,7 +316,7 @@ static void test_column_union__very_many__the_first_by_name(void **state)
     assert_int_equal(u.map[0][1000], NO_COLUMN);
 }
 
-static void test_record_name__any_bytes__safe(void **state)
+UNIT_TEST(test_record_name__any_bytes__safe)
 {
     static const struct {
         const char *bytes;
@@ -340,7 +331,6 @@ static void test_record_name__any_bytes__safe(void **state)
     };
     char name[RECORD_NAME_MAX + 1], other[RECORD_NAME_MAX + 1];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         record_name(cases[i].bytes, cases[i].len, cases[i].most, name);
         assert_string_equal(name, cases[i].want);
@@ -352,22 +342,4 @@ static void test_record_name__any_bytes__safe(void **state)
     assert_string_not_equal(name, other);
     record_name("0123456789/////////////////", 27, 20, name); /* no escape is cut */
     assert_memory_equal(name, "0123456789~", 11);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_column_table__names_of_any_bytes__found),
-        cmocka_unit_test(test_column_table__kept__the_same),
-        cmocka_unit_test(test_column_table__hostile__ebadmsg),
-        cmocka_unit_test(test_column_union__shapes_differ__an_axis_varies),
-        cmocka_unit_test(test_column_union__columns_missing__holes),
-        cmocka_unit_test(test_column_union__kinds_differ__named),
-        cmocka_unit_test(test_column_union__cut_names_meet__whole),
-        cmocka_unit_test(test_column_union__names_taken__changed),
-        cmocka_unit_test(test_column_union__very_many__the_first_by_name),
-        cmocka_unit_test(test_record_name__any_bytes__safe),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static struct index_builder *keys_of_file(const char *const *key, struct index *
 }
 
 /* Each name leads to its record; a key that an earlier file has gets a number. */
-static void test_keys__files_with_common_keys__found(void **state)
+UNIT_TEST(test_keys__files_with_common_keys__found)
 {
     static const char *const keys[3][4] = {{"a", "b", "c/d", NULL}, {NULL}, {"b", "a", "z", NULL}};
     static const char *const want[] = {"a", "b", "c%2Fd", "b~2", "a~2", "z"};
@@ -38,7 +38,6 @@ static void test_keys__files_with_common_keys__found(void **state)
     uint64_t sample;
     int r;
 
-    (void)state;
     ds.keys = &k.index;
     for (unsigned i = 0; i < 3; i++)
         builder[i] = keys_of_file(keys[i], &index[i]);
@@ -62,7 +61,7 @@ static void test_keys__files_with_common_keys__found(void **state)
 
 /* Very many keys take several steps, and files without rows, also the last ones, none of their
  * own. */
-static void test_keys__many_files__in_steps(void **state)
+UNIT_TEST(test_keys__many_files__in_steps)
 {
     static const uint64_t rows[] = {0, 9999, 0, 1, 15000, 1, 0, 0};
     struct index index[ARRAY_LEN(rows)];
@@ -73,7 +72,6 @@ static void test_keys__many_files__in_steps(void **state)
     char key[16];
     int r;
 
-    (void)state;
     for (unsigned i = 0; i < ARRAY_LEN(rows); i++) {
         assert_int_equal(index_builder_new(&(struct index_shape){.has_keys = true}, &builder[i]),
                          0);
@@ -101,7 +99,7 @@ static void test_keys__many_files__in_steps(void **state)
 }
 
 /* A name that is cut carries the hash of its key; two files have keys that begin alike. */
-static void test_keys__long_keys__found_by_cut_names(void **state)
+UNIT_TEST(test_keys__long_keys__found_by_cut_names)
 {
     struct dataset ds = {0};
     char long_key[2][600], name[KEY_NAME_SIZE];
@@ -110,7 +108,6 @@ static void test_keys__long_keys__found_by_cut_names(void **state)
     struct keys k = {0};
     uint64_t sample;
 
-    (void)state;
     ds.keys = &k.index;
     for (unsigned i = 0; i < 2; i++) {
         memset(long_key[i], 'x', sizeof(long_key[i]));
@@ -132,7 +129,7 @@ static void test_keys__long_keys__found_by_cut_names(void **state)
 }
 
 /* The index of a file with the key Q, changed so that the key has no bytes. */
-static void test_keys__forged_empty_key__refused(void **state)
+UNIT_TEST(test_keys__forged_empty_key__refused)
 {
     struct iovec piece[INDEX_PIECES];
     struct index_builder *builder;
@@ -140,7 +137,6 @@ static void test_keys__forged_empty_key__refused(void **state)
     struct index index[2];
     struct keys k = {0};
 
-    (void)state;
     builder = keys_of_file((const char *const[]){"Q", NULL}, &index[0]);
     assert_int_equal(index_bytes(builder, NULL, 0, &index[0], piece), 0);
     for (unsigned i = 0; i < INDEX_PIECES; i++)
@@ -153,16 +149,4 @@ static void test_keys__forged_empty_key__refused(void **state)
     assert_int_equal(keys_step(&k, 2, index_at, index), -EBADMSG);
     keys_release(&k);
     index_builder_free(builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys__files_with_common_keys__found),
-        cmocka_unit_test(test_keys__many_files__in_steps),
-        cmocka_unit_test(test_keys__long_keys__found_by_cut_names),
-        cmocka_unit_test(test_keys__forged_empty_key__refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

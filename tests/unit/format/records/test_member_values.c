@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 
-static void test_extensions__last_part__says_what_is_shown(void **state)
+UNIT_TEST(test_extensions__last_part__says_what_is_shown)
 {
     static const struct {
         const char *ext;
@@ -27,13 +27,12 @@ static void test_extensions__last_part__says_what_is_shown(void **state)
         {"cls.jpg", MEMBER_AS_BYTES},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (member_shown_of(rows[i].ext, strlen(rows[i].ext)) != rows[i].shown)
             fail_msg("'%s'", rows[i].ext);
 }
 
-static void test_integers(void **state)
+UNIT_TEST(test_integers)
 {
     static const struct {
         const char *text;
@@ -54,7 +53,6 @@ static void test_integers(void **state)
         {"cat", false, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         int64_t value = 0;
         bool good =
@@ -88,7 +86,7 @@ static int test_bytes(struct member_reader *reader, size_t len, const uint8_t **
 }
 
 /* Integers of one column; wrong NULL: the row gets the value. */
-static void test_values__integers__in_the_row_or_the_column_is_of_bytes(void **state)
+UNIT_TEST(test_values__integers__in_the_row_or_the_column_is_of_bytes)
 {
     static const struct {
         const char *text, *wrong;
@@ -104,7 +102,6 @@ static void test_values__integers__in_the_row_or_the_column_is_of_bytes(void **s
         {"-7", NULL, 0, -EIO},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct index_shape shape = {.columns = 2, .learns = true};
         AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
@@ -127,7 +124,7 @@ static void test_values__integers__in_the_row_or_the_column_is_of_bytes(void **s
     }
 }
 
-static void test_numbers_of_a_kept_index__hostile__not_good(void **state)
+UNIT_TEST(test_numbers_of_a_kept_index__hostile__not_good)
 {
     static const struct {
         uint64_t number[COLUMN_NUMBERS];
@@ -145,7 +142,6 @@ static void test_numbers_of_a_kept_index__hostile__not_good(void **state)
         {{[MEMBER_FORM] = N_MEMBER_SHOWN}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (member_numbers_are_good(rows[i].number, 2, 4) != rows[i].good)
             fail_msg("row %zu", i);
@@ -188,13 +184,12 @@ static int copied_bytes(struct member_reader *reader, size_t len, const uint8_t 
 }
 
 /* 1 2 3, 4 5 6 in each order of bytes and of axes. */
-static void test_arrays__orders_of_bytes_and_axes__as_in_c(void **state)
+UNIT_TEST(test_arrays__orders_of_bytes_and_axes__as_in_c)
 {
     static const uint8_t want[] = {1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0};
     static const uint8_t fortran[] = {1, 4, 2, 5, 3, 6};
     const struct index_shape shape = {.columns = 2, .learns = true};
 
-    (void)state;
     for (unsigned way = 0; way < 4; way++) {
         AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
         AUTO_BLOB struct blob *blob = NULL;
@@ -235,7 +230,7 @@ static void test_arrays__orders_of_bytes_and_axes__as_in_c(void **state)
 }
 
 /* A second array of a column, after one of <u2 (2, 3). */
-static void test_arrays__one_that_differs__axes_vary_or_bytes(void **state)
+UNIT_TEST(test_arrays__one_that_differs__axes_vary_or_bytes)
 {
     static const struct {
         const char *type, *shape; /* NULL: it is none */
@@ -254,7 +249,6 @@ static void test_arrays__one_that_differs__axes_vary_or_bytes(void **state)
     };
     const struct index_shape shape = {.columns = 2, .learns = true};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
         uint64_t number[COLUMN_NUMBERS] = {[MEMBER_FORM] = MEMBER_AS_ARRAY}, row[8] = {0};
@@ -293,7 +287,7 @@ static bool has_all(const void *ctx, unsigned field)
     return field != 1;
 }
 
-static void test_columns__of_learned_ones__as_bytes_and_as_values(void **state)
+UNIT_TEST(test_columns__of_learned_ones__as_bytes_and_as_values)
 {
     static const struct {
         const char *ext;
@@ -327,7 +321,6 @@ static void test_columns__of_learned_ones__as_bytes_and_as_values(void **state)
     struct record_column *column = NULL;
     unsigned n = 0, i;
 
-    (void)state;
     for (size_t k = 0; k < ARRAY_LEN(learned); k++) {
         assert_int_equal(column_table_add(&table, learned[k].ext, strlen(learned[k].ext), &i), 0);
         table.column[i].number[MEMBER_FORM] = learned[k].form;
@@ -346,19 +339,4 @@ static void test_columns__of_learned_ones__as_bytes_and_as_values(void **state)
     }
     free(shows);
     free(column);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_extensions__last_part__says_what_is_shown),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_values__integers__in_the_row_or_the_column_is_of_bytes),
-        cmocka_unit_test(test_numbers_of_a_kept_index__hostile__not_good),
-        cmocka_unit_test(test_arrays__orders_of_bytes_and_axes__as_in_c),
-        cmocka_unit_test(test_arrays__one_that_differs__axes_vary_or_bytes),
-        cmocka_unit_test(test_columns__of_learned_ones__as_bytes_and_as_values),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

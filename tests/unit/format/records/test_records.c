@@ -115,7 +115,7 @@ static struct dataset *open_dataset(void)
     return ds;
 }
 
-static void test_records__contents_of_each_kind__their_fields(void **state)
+UNIT_TEST(test_records__contents_of_each_kind__their_fields)
 {
     static const struct {
         const char *name;
@@ -139,7 +139,6 @@ static void test_records__contents_of_each_kind__their_fields(void **state)
     };
     AUTO_DATASET struct dataset *ds = open_dataset();
 
-    (void)state;
     assert_int_equal(ds->samples, RECORDS);
     assert_int_equal(ds->n_fields, ARRAY_LEN(want) + 2);
     for (unsigned i = 0; i < ARRAY_LEN(want); i++) {
@@ -160,11 +159,10 @@ static void test_records__contents_of_each_kind__their_fields(void **state)
 }
 
 /* Where a later axis also differs, some batches cannot be one array. */
-static void test_records__later_axis_varies__mixed(void **state)
+UNIT_TEST(test_records__later_axis_varies__mixed)
 {
     AUTO_DATASET struct dataset *ds = NULL;
 
-    (void)state;
     contents[ARRAY].ops = &content_ops;
     contents[ARRAY].ndim = 2;
     contents[ARRAY].dim[0] = contents[ARRAY].dim[1] = DIM_VARIES;
@@ -209,7 +207,7 @@ static void assert_forms(const struct dataset *ds, uint64_t first, uint64_t coun
     assert_string_equal(t.data, want);
 }
 
-static void test_records_pads_axes__forms_follow_from_the_batch(void **state)
+UNIT_TEST(test_records_pads_axes__forms_follow_from_the_batch)
 {
     static const struct record_ops two_ops = {
         .dims = dims_of_two, .read = read_content, .extent = extent, .where = where};
@@ -217,7 +215,6 @@ static void test_records_pads_axes__forms_follow_from_the_batch(void **state)
     static const uint64_t columns[RECORDS] = {4, 4, 9, UINT64_C(1) << 40, 5};
     AUTO_DATASET struct dataset *ds = NULL;
 
-    (void)state;
     memcpy(world.length[ARRAY], rows, sizeof(rows));
     memcpy(world.length[BOX], columns, sizeof(columns));
     contents[ARRAY] = (struct record_content){.ops = &two_ops,
@@ -247,13 +244,12 @@ static void test_records_pads_axes__forms_follow_from_the_batch(void **state)
 }
 
 /* Each content once, though several fields show it; lengths are known without reading. */
-static void test_records_extents__all_and_one_field__its_bytes(void **state)
+UNIT_TEST(test_records_extents__all_and_one_field__its_bytes)
 {
     AUTO_DATASET struct dataset *ds = open_dataset();
     struct extent found[EXTENTS_MOST];
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     assert_int_equal(records_extents(ds, 3, NULL, found), N_COLUMNS);
     for (unsigned i = 0; i < N_COLUMNS; i++) {
         assert_ptr_equal(found[i].blob, world.blob);
@@ -285,13 +281,12 @@ static void note(void *ctx, const char *text)
 }
 
 /* A check reads every byte of a parsed content once, a piece at a time. */
-static void test_records_check__large_content__read_whole(void **state)
+UNIT_TEST(test_records_check__large_content__read_whole)
 {
     AUTO_DATASET struct dataset *ds = open_dataset();
     struct reports reports = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     world.length[IMAGE][1] = 3 * MiB + 5;
     contents[WORDS].is_parsed = false;
     assert_int_equal(records_check(ds, note, &reports, &d), 0);
@@ -304,13 +299,12 @@ static void test_records_check__large_content__read_whole(void **state)
     }
 }
 
-static void test_records_check__faults__each_once_for_a_record(void **state)
+UNIT_TEST(test_records_check__faults__each_once_for_a_record)
 {
     AUTO_DATASET struct dataset *ds = open_dataset();
     struct reports reports = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     world.fails[ARRAY][1] = world.fails[BOX][1] = -EBADMSG; /* one text */
     world.fails[ARRAY][2] = -EBADMSG;
     world.no_dims[WORDS][2] = -EBADMSG; /* another text */
@@ -324,13 +318,12 @@ static void test_records_check__faults__each_once_for_a_record(void **state)
 }
 
 /* A remote that is gone says nothing of the records behind it. */
-static void test_records_check__remote_gone__ends_and_reports_none(void **state)
+UNIT_TEST(test_records_check__remote_gone__ends_and_reports_none)
 {
     AUTO_DATASET struct dataset *ds = open_dataset();
     struct reports reports = {0};
     struct diag d = DIAG_INIT;
 
-    (void)state;
     world.fails[BOX][2] = -EREMOTEIO;
     world.fails[ARRAY][3] = -EBADMSG;
     assert_int_equal(records_check(ds, note, &reports, &d), -EREMOTEIO);
@@ -423,12 +416,11 @@ static int read_made(struct read_context *rc, bool has_holes, const uint64_t *li
     return ds->field[0].ops->read(rc, ds, &ds->field[0], &sel, off, len, dst, NULL);
 }
 
-static void test_records__costly_contents__made_together_ahead(void **state)
+UNIT_TEST(test_records__costly_contents__made_together_ahead)
 {
     static const uint64_t list[] = {7, 1, 4, 0, 2, 6};
     uint8_t got[12];
 
-    (void)state;
     /* One byte of the second: it and what follows, of which one is needed. */
     makes = (struct makes){0};
     assert_int_equal(read_made(NULL, false, list, 6, 3, 1, got), 0);
@@ -455,13 +447,12 @@ static void test_records__costly_contents__made_together_ahead(void **state)
     assert_int_equal(makes.calls, 0);
 }
 
-static void test_records__costly_contents_are_missing__noted_once(void **state)
+UNIT_TEST(test_records__costly_contents_are_missing__noted_once)
 {
     static const uint64_t list[] = {7, 1, 4, 0, 2, 6};
     struct read_context rc;
     uint8_t got[12];
 
-    (void)state;
     read_context_init(&rc, true);
     makes = (struct makes){.result = -EAGAIN};
     assert_int_equal(read_made(&rc, false, list, 6, 1, 4, got), -EAGAIN);
@@ -471,33 +462,14 @@ static void test_records__costly_contents_are_missing__noted_once(void **state)
     read_context_release(&rc);
 }
 
-static void test_records__costly_contents_with_holes__made_together(void **state)
+UNIT_TEST(test_records__costly_contents_with_holes__made_together)
 {
     static const uint64_t list[] = {5, 3, 1};
     uint8_t got[4];
 
-    (void)state;
     makes = (struct makes){0};
     assert_int_equal(read_made(NULL, true, list, 3, 0, 4, got), 0);
     assert_memory_equal(got, (&(uint8_t[]){50, 51, 10, 11}), 4);
     assert_int_equal(makes.calls, 1);
     assert_int_equal(makes.n, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records__contents_of_each_kind__their_fields),
-        cmocka_unit_test(test_records__later_axis_varies__mixed),
-        cmocka_unit_test(test_records_pads_axes__forms_follow_from_the_batch),
-        cmocka_unit_test(test_records_extents__all_and_one_field__its_bytes),
-        cmocka_unit_test(test_records_check__large_content__read_whole),
-        cmocka_unit_test(test_records_check__faults__each_once_for_a_record),
-        cmocka_unit_test(test_records_check__remote_gone__ends_and_reports_none),
-        cmocka_unit_test(test_records__costly_contents__made_together_ahead),
-        cmocka_unit_test(test_records__costly_contents_are_missing__noted_once),
-        cmocka_unit_test(test_records__costly_contents_with_holes__made_together),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static void open_shards(struct shards *ret, const struct record_file_ops *by, un
     }
 }
 
-static void test_shards__very_many_files__each_prepared_once(void **state)
+UNIT_TEST_WITH(test_shards__very_many_files__each_prepared_once, setup, teardown)
 {
     struct diag d = DIAG_INIT;
     struct shards s = {0};
@@ -115,7 +115,6 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
     unsigned steps = 0;
     int r;
 
-    (void)state;
     for (unsigned i = 0; i < FILES; i += 1000)
         file[i]->steps = 3;
     open_shards(&s, &ops, FILES);
@@ -140,12 +139,11 @@ static void test_shards__very_many_files__each_prepared_once(void **state)
         assert_int_equal(file[i]->base.users, 1);
 }
 
-static void test_shards__file_fails__goes_on_there(void **state)
+UNIT_TEST_WITH(test_shards__file_fails__goes_on_there, setup, teardown)
 {
     struct diag d = DIAG_INIT;
     struct shards s = {0};
 
-    (void)state;
     file[2]->error = -EREMOTEIO;
     open_shards(&s, &ops, 5);
     assert_int_equal(shards_prepare(&s, &d), -EREMOTEIO);
@@ -157,14 +155,13 @@ static void test_shards__file_fails__goes_on_there(void **state)
 }
 
 /* The shares are neighbours, have every record once, and follow the bytes. */
-static void test_shards__shares__all_records_once(void **state)
+UNIT_TEST_WITH(test_shards__shares__all_records_once, setup, teardown)
 {
     static const uint64_t parts[] = {1, 2, 3, 7, 64, 1000, UINT64_MAX};
     struct shards s = {0};
     const struct dataset ds = {.impl = &s};
     uint64_t rng = RANDOM_SEED;
 
-    (void)state;
     open_shards(&s, &ops, 50);
     assert_int_equal(shards_prepare(&s, NULL), 1);
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -235,13 +232,12 @@ static int step_together(void *p, struct diag *d)
 
 static const struct record_file_ops together_ops = {FILE_OPS(step_together), .side_by_side = true};
 
-static void test_shards__far_files__wait_side_by_side(void **state)
+UNIT_TEST_WITH(test_shards__far_files__wait_side_by_side, meet_setup, meet_teardown)
 {
     struct shards s = {0};
     uint64_t records = 0;
     int r;
 
-    (void)state;
     for (unsigned i = 0; i < 3 * SHARDS_FAR; i++)
         file[i]->blob.ops = &far_ops;
     open_shards(&s, &together_ops, 3 * SHARDS_FAR);
@@ -314,26 +310,9 @@ static void prepare_two_bad(int earlier, int want, const char *text)
     shards_release(&s);
 }
 
-static void test_shards__two_bad_files__error_of_the_earlier(void **state)
+UNIT_TEST_WITH(test_shards__two_bad_files__error_of_the_earlier, meet_setup, meet_teardown)
 {
-    (void)state;
     prepare_two_bad(-EIO, -EIO, "the earlier one");
     prepare_two_bad(-EREMOTEIO, -EREMOTEIO, "the earlier one");
     prepare_two_bad(0, -EBADMSG, "the later one");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shards__very_many_files__each_prepared_once, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_shards__file_fails__goes_on_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_shards__shares__all_records_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_shards__far_files__wait_side_by_side, meet_setup,
-                                        meet_teardown),
-        cmocka_unit_test_setup_teardown(test_shards__two_bad_files__error_of_the_earlier,
-                                        meet_setup, meet_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

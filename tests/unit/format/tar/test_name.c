@@ -40,9 +40,8 @@ static const struct {
     {"__a__b__/x.y", NULL, NULL, TAR_NAME_META},
 };
 
-static void test_rows(void **state)
+UNIT_TEST(test_rows)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_FREE char *name = strdup(rows[i].name);
         struct tar_name split = {0};
@@ -59,7 +58,7 @@ static void test_rows(void **state)
     }
 }
 
-static void test_project__by_a_file_that_builds_it(void **state)
+UNIT_TEST(test_project__by_a_file_that_builds_it)
 {
     static const struct {
         const char *name;
@@ -85,19 +84,8 @@ static void test_project__by_a_file_that_builds_it(void **state)
         {"p./pom.xml", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (tar_name_is_of_project((const uint8_t *)names[i].name, strlen(names[i].name)) !=
             names[i].want)
             fail_msg("'%s'", names[i].name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_project__by_a_file_that_builds_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,14 +17,14 @@
 
 static struct memory_keep keep;
 
-static int setup(void **state)
+int unit_setup(void **state)
 {
     (void)state;
     memory_keep_init(&keep, true);
     return 0;
 }
 
-static int teardown(void **state)
+int unit_teardown(void **state)
 {
     (void)state;
     memory_keep_release(&keep);
@@ -123,11 +123,10 @@ static void assert_refused(const struct text *tar, const char *want)
 
 /* ---- which members a sample has ---- */
 
-static void test_samples(void **state)
+UNIT_TEST(test_samples)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "d/", NULL, 0, '5');
     tar_put_file(&tar, "d/a.jpg", "A");
     tar_put(&tar, "e/", NULL, 0, '5'); /* ends no sample, nor do: */
@@ -143,11 +142,10 @@ static void test_samples(void **state)
                        "x.tar: 1 links and devices ignored, 'link.txt' first\n");
 }
 
-static void test_keys__repeat__numbered(void **state)
+UNIT_TEST(test_keys__repeat__numbered)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     for (unsigned i = 0; i < 4; i++)
         tar_put_file(&tar, i % 2 ? "b.txt" : "a.txt", "x");
     tar_put_file(&tar, "./a.txt", "y"); /* another sample of the same name */
@@ -157,12 +155,11 @@ static void test_keys__repeat__numbered(void **state)
                        "on\n");
 }
 
-static void test_key__above_1024_bytes__number(void **state)
+UNIT_TEST(test_key__above_1024_bytes__number)
 {
     AUTO_TAR tar = {0};
     char name[KEY_MAX + 8];
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     for (size_t len = KEY_MAX; len <= KEY_MAX + 1; len++) {
         memset(name, 'k', len);
@@ -180,13 +177,12 @@ static void test_key__above_1024_bytes__number(void **state)
     }
 }
 
-static void test_fields__above_300__left_out(void **state)
+UNIT_TEST(test_fields__above_300__left_out)
 {
     AUTO_TAR tar = {0};
     AUTO_SHARD shard = NULL;
     char name[32];
 
-    (void)state;
     for (unsigned i = 0; i < 100000 / 100; i++) {
         tar_put_file(&tar, "a.jpg", "x");
         snprintf(name, sizeof(name), "a%u.jpg", i);
@@ -203,11 +199,10 @@ static void test_fields__above_300__left_out(void **state)
 
 /* ---- samples that cannot be read ---- */
 
-static void test_extension_twice__sample_refused(void **state)
+UNIT_TEST(test_extension_twice__sample_refused)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "1");
     tar_put_file(&tar, "a.jpg", "1");
     tar_put_file(&tar, "a.TXT", "2");
@@ -217,11 +212,10 @@ static void test_extension_twice__sample_refused(void **state)
                        "x.tar: 1 samples cannot be read: they have two members of one extension\n");
 }
 
-static void test_sparse__sample_refused(void **state)
+UNIT_TEST(test_sparse__sample_refused)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "a.db", "stored", 6, 'S');
     tar_put_pax(&tar, 'x', "GNU.sparse.realsize", "12626929280");
     tar_put_file(&tar, "b.db", "stored");
@@ -239,11 +233,10 @@ static void put_three(struct text *tar)
     tar_put_file(tar, "b.cls", "22");
 }
 
-static void test_cut_in_content__sample_refused(void **state)
+UNIT_TEST(test_cut_in_content__sample_refused)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     put_three(&tar);
     tar.len = 2561; /* one of two bytes */
     assert_shard(&tar,
@@ -253,11 +246,10 @@ static void test_cut_in_content__sample_refused(void **state)
                  "x.tar: 1 samples cannot be read: they are cut short\n");
 }
 
-static void test_cut_in_header__whole_members_stay(void **state)
+UNIT_TEST(test_cut_in_header__whole_members_stay)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     put_three(&tar);
     tar.len = 2048 + 511;
     assert_shard(&tar,
@@ -266,11 +258,10 @@ static void test_cut_in_header__whole_members_stay(void **state)
                  "the samples before it can be read\n");
 }
 
-static void test_bad_header__samples_before_stay(void **state)
+UNIT_TEST(test_bad_header__samples_before_stay)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     put_three(&tar);
     tar.data[1024] ^= 1;
     assert_shard(&tar,
@@ -279,11 +270,10 @@ static void test_bad_header__samples_before_stay(void **state)
                  "the samples before it can be read\n");
 }
 
-static void test_data_after_the_end__reported(void **state)
+UNIT_TEST(test_data_after_the_end__reported)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.jpg", "1");
     tar_put_end(&tar);
     put_three(&tar);
@@ -292,11 +282,10 @@ static void test_data_after_the_end__reported(void **state)
                        "--concatenate, not with cat\n");
 }
 
-static void test_no_end__reported(void **state)
+UNIT_TEST(test_no_end__reported)
 {
     static const char *const found[] = {"none", "one"};
 
-    (void)state;
     for (unsigned blocks = 0; blocks < 2; blocks++) {
         AUTO_TAR tar = {0};
         char want[256];
@@ -314,11 +303,10 @@ static void test_no_end__reported(void **state)
 
 /* ---- archives that are no shards ---- */
 
-static void test_no_shard__refused(void **state)
+UNIT_TEST(test_no_shard__refused)
 {
     char name[32];
 
-    (void)state;
     for (unsigned way = 0; way < 5; way++) {
         AUTO_TAR tar = {0};
         static const char *const want[] = {"got none", "got none", "checksum", "'p/setup.py'",
@@ -343,9 +331,8 @@ static void test_no_shard__refused(void **state)
 }
 
 /* Samples have a field that half of them have. */
-static void test_fields_in_common__of_half__a_shard(void **state)
+UNIT_TEST(test_fields_in_common__of_half__a_shard)
 {
-    (void)state;
     for (unsigned common = 31; common <= 32; common++) {
         AUTO_TAR tar = {0};
         AUTO_SHARD shard = NULL;
@@ -361,12 +348,11 @@ static void test_fields_in_common__of_half__a_shard(void **state)
 }
 
 /* Behind the bytes that are judged when it is opened. */
-static void test_project_found_late__refused(void **state)
+UNIT_TEST(test_project_found_late__refused)
 {
     static const char zeros[20000];
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "a.bin", zeros, sizeof(zeros), '0');
     tar_put_file(&tar, "Makefile", "x");
     assert_refused(&tar, "'Makefile': the files of a project");
@@ -376,11 +362,10 @@ static void test_project_found_late__refused(void **state)
     assert_refused(&tar, "expected samples, files <key>.<extension>, got none");
 }
 
-static void test_project_file_below_folders__no_sign(void **state)
+UNIT_TEST(test_project_file_below_folders__no_sign)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "repo/p/setup.py", "x");
     tar_put_end(&tar);
     assert_shard(&tar, "repo/p/setup py:x\n");
@@ -399,7 +384,7 @@ static void put_array(struct text *tar, const char *name, const char *head, size
     tar_put(tar, name, npy, 10 + strlen(head) + bytes, '0');
 }
 
-static void test_arrays__one_type__shown(void **state)
+UNIT_TEST(test_arrays__one_type__shown)
 {
     AUTO_TAR tar = {0};
     AUTO_SHARD shard = NULL;
@@ -407,7 +392,6 @@ static void test_arrays__one_type__shown(void **state)
     static const uint8_t swapped[] = {1, 0, 3, 2, 5, 4},
                          fortran[] = {0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11};
 
-    (void)state;
     put_array(&tar, "a.npy", "{'descr': '>i2', 'fortran_order': False, 'shape': (1, 3)}", 6);
     put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3)}", 12);
     assert_int_equal(open_shard(&tar, NULL, &shard, NULL), 0);
@@ -427,7 +411,7 @@ static void test_arrays__one_type__shown(void **state)
     }
 }
 
-static void test_arrays__differ__bytes_only(void **state)
+UNIT_TEST(test_arrays__differ__bytes_only)
 {
     static const struct {
         const char *head, *note;
@@ -440,7 +424,6 @@ static void test_arrays__differ__bytes_only(void **state)
         {"x", "a dict of three members"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TAR tar = {0};
         AUTO_SHARD shard = NULL;
@@ -456,11 +439,10 @@ static void test_arrays__differ__bytes_only(void **state)
 }
 
 /* A sparse member comes first, so the field is known before its first array. */
-static void test_arrays__first_one_unread__shown(void **state)
+UNIT_TEST(test_arrays__first_one_unread__shown)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "a.npy", "stored", 6, 'S');
     tar_put_file(&tar, "b.txt", "x");
     put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
@@ -499,13 +481,12 @@ static void put_all(struct text *tar)
     tar_put_end(tar);
 }
 
-static void test_failed_reads__go_on(void **state)
+UNIT_TEST(test_failed_reads__go_on)
 {
     AUTO_TAR tar = {0};
     AUTO_TEXT struct text want = {0};
     bool failed = true;
 
-    (void)state;
     put_all(&tar);
     for (unsigned n = 0; failed; n++) {
         struct absent absent = {.fail_read = n, .fail_times = 1};
@@ -527,12 +508,11 @@ static void test_failed_reads__go_on(void **state)
     }
 }
 
-static void test_kept__taken_again(void **state)
+UNIT_TEST(test_kept__taken_again)
 {
     AUTO_TAR tar = {0};
     AUTO_TEXT struct text want = {0}, found = {0};
 
-    (void)state;
     put_all(&tar);
     keep.refuse = false;
     for (unsigned i = 0; i < 2; i++) {
@@ -591,7 +571,7 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
         0, 0, 1, 71, 65 << 2, 3                                                                    \
     }
 
-static void test_kept__forged__made_anew(void **state)
+UNIT_TEST(test_kept__forged__made_anew)
 {
     static const struct {
         bool taken;
@@ -621,7 +601,6 @@ static void test_kept__forged__made_anew(void **state)
     };
     AUTO_TAR tar = {0};
 
-    (void)state;
     put_array(&tar, "a.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
     put_array(&tar, "b.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}", 6);
     keep.refuse = false;
@@ -668,7 +647,7 @@ static void put_members(struct text *tar, const char *const member[MEMBERS])
 #define ARRAY_OF(descr, order, shape)                                                              \
     "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape "}"
 
-static void test_verify__of_another_archive__says_what_differs(void **state)
+UNIT_TEST(test_verify__of_another_archive__says_what_differs)
 {
     static const struct {
         const char *was[MEMBERS], *is[MEMBERS];
@@ -720,7 +699,6 @@ static void test_verify__of_another_archive__says_what_differs(void **state)
          "expected the order of bytes and axes"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TAR was = {0}, is = {0};
         AUTO_BLOB struct blob *other = NULL;
@@ -743,7 +721,7 @@ static void test_verify__of_another_archive__says_what_differs(void **state)
 }
 
 /* All headers of a sample are asked for at once. */
-static void test_verify__absent__all_headers_missing(void **state)
+UNIT_TEST(test_verify__absent__all_headers_missing)
 {
     static const char zeros[100000];
     struct absent absent = {0};
@@ -752,7 +730,6 @@ static void test_verify__absent__all_headers_missing(void **state)
     AUTO_SHARD shard = NULL;
     uint64_t random = 1;
 
-    (void)state;
     tar_put(&tar, "a.bin", zeros, sizeof(zeros), '0');
     tar_put(&tar, "a.raw", zeros, sizeof(zeros), '0');
     tar_put_file(&tar, "a.txt", "x");
@@ -766,7 +743,7 @@ static void test_verify__absent__all_headers_missing(void **state)
 }
 
 /* Which of the files of a folder is DALI's index of x.tar. */
-static void test_hints__of_a_remote_shard__taken(void **state)
+UNIT_TEST(test_hints__of_a_remote_shard__taken)
 {
     static const struct {
         const char *name[4];
@@ -781,7 +758,6 @@ static void test_hints__of_a_remote_shard__taken(void **state)
     };
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
         const bool is_remote = i % 2;
@@ -810,36 +786,4 @@ static void test_hints__of_a_remote_shard__taken(void **state)
         for (size_t k = 0; k < from.n; k++)
             blob_free(source[k].blob);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_keys__repeat__numbered),
-        cmocka_unit_test(test_key__above_1024_bytes__number),
-        cmocka_unit_test(test_fields__above_300__left_out),
-        cmocka_unit_test(test_extension_twice__sample_refused),
-        cmocka_unit_test(test_sparse__sample_refused),
-        cmocka_unit_test(test_cut_in_content__sample_refused),
-        cmocka_unit_test(test_cut_in_header__whole_members_stay),
-        cmocka_unit_test(test_bad_header__samples_before_stay),
-        cmocka_unit_test(test_data_after_the_end__reported),
-        cmocka_unit_test(test_no_end__reported),
-        cmocka_unit_test(test_no_shard__refused),
-        cmocka_unit_test(test_fields_in_common__of_half__a_shard),
-        cmocka_unit_test(test_project_found_late__refused),
-        cmocka_unit_test(test_project_file_below_folders__no_sign),
-        cmocka_unit_test(test_arrays__one_type__shown),
-        cmocka_unit_test(test_arrays__differ__bytes_only),
-        cmocka_unit_test(test_arrays__first_one_unread__shown),
-        cmocka_unit_test(test_failed_reads__go_on),
-        cmocka_unit_test(test_kept__taken_again),
-        cmocka_unit_test(test_kept__forged__made_anew),
-        cmocka_unit_test(test_verify__of_another_archive__says_what_differs),
-        cmocka_unit_test(test_verify__absent__all_headers_missing),
-        cmocka_unit_test(test_hints__of_a_remote_shard__taken),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -64,13 +64,12 @@ static void compare(const uint8_t *text, size_t len, size_t piece, bool lf_only)
     assert_int_equal(seen, n);
 }
 
-static void test_lines__random_text_in_pieces__as_the_model(void **state)
+UNIT_TEST(test_lines__random_text_in_pieces__as_the_model)
 {
     static const char common[] = "ab\r\n\r\n,\n";
     uint64_t rng = RANDOM_SEED;
     uint8_t text[BYTES];
 
-    (void)state;
     for (unsigned round = 0; round < 4000; round++) {
         size_t len = random_next(&rng) % (BYTES + 1), piece = 1 + random_next(&rng) % 200;
 
@@ -83,28 +82,17 @@ static void test_lines__random_text_in_pieces__as_the_model(void **state)
     }
 }
 
-static void test_lines__cr_before_the_text__lf_ends_no_line(void **state)
+UNIT_TEST(test_lines__cr_before_the_text__lf_ends_no_line)
 {
     const uint8_t text[64] = "\nab\n";
     struct text_masks masks[1] = {{0}};
     struct text_lines lines = text_lines_of(text, 4, masks, '\r');
     struct text_line line;
 
-    (void)state;
     text_masks_make(text, 1, ',', false, masks);
     assert_true(text_lines_next(&lines, &line));
     assert_int_equal(line.start, 1);
     assert_int_equal(line.end, 3);
     assert_true(!text_lines_next(&lines, &line));
     assert_int_equal(lines.start, 4);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines__random_text_in_pieces__as_the_model),
-        cmocka_unit_test(test_lines__cr_before_the_text__lf_ends_no_line),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

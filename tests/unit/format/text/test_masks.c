@@ -77,14 +77,13 @@ static void compare(const uint8_t *text, char mark, bool needs_number)
     assert_memory_equal(found, want, sizeof(want));
 }
 
-static void test_masks__random_text__as_the_model(void **state)
+UNIT_TEST(test_masks__random_text__as_the_model)
 {
     static const char letters[] =
         "0123456789012345678901234567890123456789...---++   ,,,::\t\n\r\v\fex\"";
     uint64_t chance = RANDOM_SEED;
     uint8_t text[BYTES];
 
-    (void)state;
     for (unsigned round = 0; round < 3000; round++) {
         for (size_t i = 0; i < BYTES; i++)
             text[i] = round % 4 ? (uint8_t)letters[random_below(&chance, sizeof(letters) - 1)]
@@ -93,11 +92,10 @@ static void test_masks__random_text__as_the_model(void **state)
     }
 }
 
-static void test_masks__each_byte__as_the_model(void **state)
+UNIT_TEST(test_masks__each_byte__as_the_model)
 {
     uint8_t text[BYTES];
 
-    (void)state;
     for (unsigned c = 0; c < 256; c++) {
         memset(text, '1', sizeof(text));
         for (size_t i = 0; i < BYTES; i += 31)
@@ -106,11 +104,10 @@ static void test_masks__each_byte__as_the_model(void **state)
     }
 }
 
-static void test_masks_odd__edges__seen(void **state)
+UNIT_TEST(test_masks_odd__edges__seen)
 {
     struct text_masks masks[3] = {{.odd = 0}, {.odd = UINT64_C(1) << 5}, {.odd = 0}};
 
-    (void)state;
     assert_true(text_masks_odd(masks, 0, 191));
     assert_true(text_masks_odd(masks, 69, 69));
     assert_true(!text_masks_odd(masks, 0, 68));
@@ -135,12 +132,11 @@ static bool model_long(const uint8_t *text, size_t from, bool fractions)
     return false;
 }
 
-static void test_masks_long__random_numbers__as_the_model(void **state)
+UNIT_TEST(test_masks_long__random_numbers__as_the_model)
 {
     uint64_t chance = RANDOM_SEED;
     unsigned n_long = 0;
 
-    (void)state;
     for (unsigned round = 0; round < 20000; round++) {
         struct text_masks masks[WORDS];
         uint8_t text[BYTES];
@@ -162,16 +158,4 @@ static void test_masks_long__random_numbers__as_the_model(void **state)
         n_long += model_long(text, from, fractions);
     }
     assert_in_range(n_long, 2000, 18000);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_masks__random_text__as_the_model),
-        cmocka_unit_test(test_masks__each_byte__as_the_model),
-        cmocka_unit_test(test_masks_odd__edges__seen),
-        cmocka_unit_test(test_masks_long__random_numbers__as_the_model),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,11 +21,10 @@ static int verify(const char *text, uint64_t first, uint64_t at, uint64_t len, b
     return r;
 }
 
-static void test_text_row__lines__found(void **state)
+UNIT_TEST(test_text_row__lines__found)
 {
     static const char text[] = "HEADabc\nde\r\n\nf";
 
-    (void)state;
     assert_int_equal(verify(text, 4, 4, 3, false), 0);
     assert_int_equal(verify(text, 4, 8, 2, false), 0);
     assert_int_equal(verify(text, 4, 8, 2, true), 0);
@@ -35,7 +34,7 @@ static void test_text_row__lines__found(void **state)
     assert_int_equal(verify("a\rb", 0, 2, 1, true), 0);
 }
 
-static void test_text_row__others__ebadmsg(void **state)
+UNIT_TEST(test_text_row__others__ebadmsg)
 {
     static const struct {
         uint64_t at, len;
@@ -43,7 +42,6 @@ static void test_text_row__others__ebadmsg(void **state)
     } bad[] = {{5, 2, false}, {4, 2, false}, {4, 4, false}, {4, 6, false},
                {9, 1, false}, {8, 1, false}, {8, 3, true},  {12, 2, false}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(verify("HEADabc\nde\r\n\nf", 4, bad[i].at, bad[i].len, bad[i].has_cr),
                          -EBADMSG);
@@ -62,7 +60,7 @@ static int join(void *ctx, unsigned i, const uint8_t *line, struct diag *d)
 }
 
 /* Each row is read as if it were alone, in the order of rows, up to one that cannot be parsed. */
-static void test_text_rows_parse__any_order__each(void **state)
+UNIT_TEST(test_text_rows_parse__any_order__each)
 {
     static const char text[] = "ab\ncde\nf\nx\n";
     AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), 1 << 21, NULL);
@@ -70,7 +68,6 @@ static void test_text_rows_parse__any_order__each(void **state)
                                   {blob, 0, 0}, {blob, 1 << 20, 0}, {blob, 9, 1}, {blob, 7, 1}};
     char joined[64] = "";
 
-    (void)state;
     assert_non_null(blob);
     assert_int_equal(text_rows_parse(READ_WAITS, rows, 6, join, joined, NULL), 0);
     assert_string_equal(joined, "0:ab 1:cde 2:f 3:cde 4: 5: ");
@@ -79,30 +76,17 @@ static void test_text_rows_parse__any_order__each(void **state)
     assert_string_equal(joined, "");
 }
 
-static void test_text_line_number__both_ends(void **state)
+UNIT_TEST(test_text_line_number__both_ends)
 {
     static const char text[] = "a\r\nb\rc\n\nd";
     AUTO_BLOB struct blob *blob = memory_blob_new("x", text, strlen(text), strlen(text), NULL);
     const uint64_t number[][2] = {{1, 1}, {1, 1}, {2, 1}, {2, 2}, {2, 2}, {3, 2}, {3, 2}, {4, 3}};
     uint64_t found;
 
-    (void)state;
     assert_non_null(blob);
     for (uint64_t at = 0; at < ARRAY_LEN(number); at++)
         for (unsigned lf_only = 0; lf_only < 2; lf_only++) {
             assert_int_equal(text_line_number(blob, at, !lf_only, &found, NULL), 0);
             assert_int_equal(found, number[at][lf_only]);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_rows_parse__any_order__each),
-        cmocka_unit_test(test_text_line_number__both_ends),
-        cmocka_unit_test(test_text_row__lines__found),
-        cmocka_unit_test(test_text_row__others__ebadmsg),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

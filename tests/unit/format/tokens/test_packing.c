@@ -134,7 +134,7 @@ static void show_expected(const uint64_t *length, size_t n, uint64_t tokens, siz
     }
 }
 
-static void test_packing__examples__as_the_page_has_them(void **state)
+UNIT_TEST(test_packing__examples__as_the_page_has_them)
 {
     static const struct {
         uint64_t length[8];
@@ -151,7 +151,6 @@ static void test_packing__examples__as_the_page_has_them(void **state)
         {{6, 6, 3, 3, 3}, 5, 8, 5, "0:0+6+2:0+3; 1:0+6+3:0+3; 4:0+3"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text found = {0}, expected = {0};
         struct fixture f;
@@ -172,11 +171,10 @@ static void test_packing__examples__as_the_page_has_them(void **state)
 #define ROUNDS 10000
 #endif
 
-static void test_packing__random_documents__as_the_rule(void **state)
+UNIT_TEST(test_packing__random_documents__as_the_rule)
 {
     uint64_t seed = RANDOM_SEED;
 
-    (void)state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         AUTO_TEXT struct text found = {0}, expected = {0};
         uint64_t tokens = 1 + random_below(&seed, 40), length[DOCUMENTS_MOST];
@@ -262,7 +260,7 @@ static void forge(uint64_t rows[][3], size_t n, const uint64_t end[3], const uin
 }
 
 /* Documents of 5, 9, 3 and 2 tokens, T = 8: "1:0+9; 0:0+5+2:0+3; 3:0+2". */
-static void test_packing__forged__right_or_refused(void **state)
+UNIT_TEST(test_packing__forged__right_or_refused)
 {
     static const uint64_t length[] = {5, 9, 3, 2};
     static struct {
@@ -322,7 +320,6 @@ static void test_packing__forged__right_or_refused(void **state)
          "0 0 0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text found = {0};
         struct fixture f;
@@ -347,15 +344,4 @@ static void test_packing__forged__right_or_refused(void **state)
     }
     free(forged.iov_base);
     forged = (struct iovec){0};
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packing__examples__as_the_page_has_them),
-        cmocka_unit_test(test_packing__random_documents__as_the_rule),
-        cmocka_unit_test(test_packing__forged__right_or_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,9 +138,8 @@ static void check_paths(const struct made *made, size_t n, const char *expected,
         check_paths(made, ARRAY_LEN(made), expected, aside);                                       \
     } while (0)
 
-static void test_zip_listing__names__files_below_the_top(void **state)
+UNIT_TEST(test_zip_listing__names__files_below_the_top)
 {
-    (void)state;
     CHECK_PATHS("in/x/1.jpg\nin/x/a/2.jpg\nin/x/a/b/3.jpg\nin/x/a-b/4.jpg\n", 0,
                 {.name = "a-b/4.jpg", .content = ""}, {.name = "a/b/3.jpg", .content = ""},
                 {.name = "1.jpg", .content = ""}, {.name = "a//./2.jpg", .content = ""});
@@ -176,9 +175,8 @@ static void test_zip_listing__names__files_below_the_top(void **state)
     CHECK_PATHS("in/x/a/b\n", 0, {.name = "a\\b", .content = ""}); /* of MS-DOS */
 }
 
-static void test_zip_listing__no_files__ignored(void **state)
+UNIT_TEST(test_zip_listing__no_files__ignored)
 {
-    (void)state;
     CHECK_PATHS("in/x/a/1\n", 6, {.name = "a/1", .content = ""}, {.name = "../2", .content = ""},
                 {.name = "a/../3", .content = ""}, {.name = "/4", .content = ""},
                 {.name = "C:/5", .content = ""}, {.name = "a\\6", .content = ""},
@@ -200,7 +198,7 @@ static void check_aside(const struct made *made, const char *why)
         assert_diag_has(&list.aside, why);
 }
 
-static void test_zip_listing__one_member__why_it_is_no_file(void **state)
+UNIT_TEST(test_zip_listing__one_member__why_it_is_no_file)
 {
     static const struct {
         struct made made;
@@ -229,16 +227,14 @@ static void test_zip_listing__one_member__why_it_is_no_file(void **state)
         {{.name = "a", .content = "", .method = 13}, "a: is packed by another one"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check_aside(&rows[i].made, rows[i].why);
 }
 
-static void test_zip_listing__long_names__limits(void **state)
+UNIT_TEST(test_zip_listing__long_names__limits)
 {
     char name[2049] = "";
 
-    (void)state;
     memset(name, 'a', 256);
     check_aside(&(struct made){.name = name, .content = ""}, "its name is longer than 255 bytes");
     check_aside(&(struct made){.name = name + 1, .content = ""}, NULL);
@@ -260,7 +256,7 @@ static void check_refused(const struct made *made, size_t n, const char *message
     assert_diag_has(&d, message);
 }
 
-static void test_zip_listing__names_that_meet__ebadmsg(void **state)
+UNIT_TEST(test_zip_listing__names_that_meet__ebadmsg)
 {
     static const struct made twice[] = {{.name = "a/1", .content = ""},
                                         {.name = "a//1", .content = ""}};
@@ -268,18 +264,16 @@ static void test_zip_listing__names_that_meet__ebadmsg(void **state)
                                        {.name = "a", .content = ""}};
     static const struct made secret[] = {{.name = "a", .content = "", .flags = 1}};
 
-    (void)state;
     check_refused(twice, 2, "expected members of different names, got two in/x/a/1");
     check_refused(both, 2, "expected in/x/a as a file or as a folder, got both");
     check_refused(secret, 1, "is encrypted");
 }
 
-static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(void **state)
+UNIT_TEST(test_zip_view__each_read_fails__reported_and_the_next_read_is_good)
 {
     static const struct made made[] = {{.name = "b", .content = "world"},
                                        {.name = "a", .content = "hello, "}};
 
-    (void)state;
     for (uint64_t fail = 1; fail < 6; fail++) {
         AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
         AUTO(zip_listing_release) struct zip_listing list = {.n_aside = 0};
@@ -313,13 +307,12 @@ static void test_zip_view__each_read_fails__reported_and_the_next_read_is_good(v
 }
 
 /* A table that is kept is hostile. */
-static void test_zip_view__versions_differ__no_read_outside(void **state)
+UNIT_TEST(test_zip_view__versions_differ__no_read_outside)
 {
     static const struct made made[] = {{.name = "b", .content = "world"},
                                        {.name = "a", .content = "hello, "}};
     struct format_setup setup = {.options.format = NULL};
 
-    (void)state;
     assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
     for (unsigned i = 0; i < 3 * 64; i++) {
         AUTO_ZIP_ARCHIVE struct zip_archive *archive = NULL;
@@ -343,7 +336,7 @@ static void test_zip_view__versions_differ__no_read_outside(void **state)
     memo_free(setup.memo);
 }
 
-static void test_zip_view__two_sizes_of_one_member__no_read_outside(void **state)
+UNIT_TEST(test_zip_view__two_sizes_of_one_member__no_read_outside)
 {
     static const struct made made[] = {{.name = "a", .content = "world", .is_deflated = true},
                                        {.name = "b", .content = "hello", .is_deflated = true}};
@@ -355,7 +348,6 @@ static void test_zip_view__two_sizes_of_one_member__no_read_outside(void **state
     struct member *m;
     uint8_t bytes[4000];
 
-    (void)state;
     assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
     assert_int_equal(zip_archive_new(blob_of(made, 2, NULL), &setup, &archive), 0);
     assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, NULL), 0);
@@ -393,14 +385,13 @@ static int note_unpack(const struct opener *opener, const struct blob *blob,
     return *ret ? 0 : -ENOMEM;
 }
 
-static void test_zip_view__large_deflated_file__unpacked_when_it_is_made(void **state)
+UNIT_TEST(test_zip_view__large_deflated_file__unpacked_when_it_is_made)
 {
     static const struct opener_ops ops = {.unpack = note_unpack};
     static const struct made made[] = {
         {.name = "a", .content = "hello"},
         {.name = "big", .content = "", .is_deflated = true, .size = (64 << 20) + 1}};
 
-    (void)state;
     for (int result = -ENOSPC; result <= 0; result += ENOSPC) {
         struct unpacker u = {.opener.ops = &ops, .result = result};
         const struct format_setup setup = {.opener = &u.opener};
@@ -428,7 +419,7 @@ static void test_zip_view__large_deflated_file__unpacked_when_it_is_made(void **
     }
 }
 
-static void test_zip_view__small_enough__not_unpacked(void **state)
+UNIT_TEST(test_zip_view__small_enough__not_unpacked)
 {
     static const struct made made[] = {
         {.name = "big", .content = "", .is_deflated = true, .size = 64 << 20}};
@@ -438,7 +429,6 @@ static void test_zip_view__small_enough__not_unpacked(void **state)
     AUTO_BLOB struct blob *view = NULL;
     const struct members *members = NULL;
 
-    (void)state;
     assert_int_equal(zip_archive_new(blob_of(made, 1, NULL), &setup, &archive), 0);
     assert_int_equal(zip_list(archive->blob, "in/x", "x", &list, NULL), 0);
     assert_int_equal(zip_view_new(archive, &list.files, &view, &members, NULL), 0);
@@ -479,7 +469,7 @@ static void find_sets(const struct made *made, size_t n, const struct index_stor
 }
 
 /* Datasets of a large archive are kept: the next mount does not read the directory. */
-static void test_zip_kept__datasets__the_same(void **state)
+UNIT_TEST(test_zip_kept__datasets__the_same)
 {
     static struct made made[MANY + 2];
     static char name[MANY + 2][24];
@@ -487,7 +477,6 @@ static void test_zip_kept__datasets__the_same(void **state)
     struct blob_faults faults = {.fail_read = 0};
     uint64_t reads;
 
-    (void)state;
     for (unsigned i = 0; i < MANY + 2; i++) {
         snprintf(name[i], sizeof(name[i]), i < MANY ? "%s/%04u.png" : "%sother%u.xyz",
                  i % 2 ? "cat" : "dog", i);
@@ -528,9 +517,8 @@ static void test_zip_kept__datasets__the_same(void **state)
             fail_msg("expected \"%s\", got \"%s\"", expected, t.data ? t.data : "");               \
     } while (0)
 
-static void test_zip_sets__nothing_or_not_all__said(void **state)
+UNIT_TEST(test_zip_sets__nothing_or_not_all__said)
 {
-    (void)state;
     FIND("expected files that are samples, as in a folder, got an archive without files: ../a: its "
          "name leads out of the archive by '..'\n",
          {.name = "../a", .content = ""});
@@ -606,21 +594,19 @@ static int peek(struct absent_view *a, uint64_t off, size_t len, struct waiter *
     return r;
 }
 
-static void test_zip_view__absent_bytes__all_noted_at_once(void **state)
+UNIT_TEST(test_zip_view__absent_bytes__all_noted_at_once)
 {
     struct absent_view a = {.random = 1};
     struct waiter waiter = {.done = count_done};
 
-    (void)state;
     absent_view_open(&a);
     assert_int_equal(peek(&a, 0, 1205, &waiter), -EAGAIN);
     assert_int_equal(peek(&a, 0, 1205, NULL), 0);
     absent_view_release(&a);
 }
 
-static void test_zip_view__fetch__files_that_it_touches(void **state)
+UNIT_TEST(test_zip_view__fetch__files_that_it_touches)
 {
-    (void)state;
     for (unsigned waits = 0; waits < 2; waits++) {
         struct absent_view a = {.random = 1};
         struct waiter waiter = {.done = count_done};
@@ -637,26 +623,4 @@ static void test_zip_view__fetch__files_that_it_touches(void **state)
         assert_int_equal(peek(&a, 300, 300, NULL), -EAGAIN);
         absent_view_release(&a);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zip_listing__names__files_below_the_top),
-        cmocka_unit_test(test_zip_listing__no_files__ignored),
-        cmocka_unit_test(test_zip_listing__one_member__why_it_is_no_file),
-        cmocka_unit_test(test_zip_listing__long_names__limits),
-        cmocka_unit_test(test_zip_listing__names_that_meet__ebadmsg),
-        cmocka_unit_test(test_zip_view__versions_differ__no_read_outside),
-        cmocka_unit_test(test_zip_view__two_sizes_of_one_member__no_read_outside),
-        cmocka_unit_test(test_zip_view__each_read_fails__reported_and_the_next_read_is_good),
-        cmocka_unit_test(test_zip_view__large_deflated_file__unpacked_when_it_is_made),
-        cmocka_unit_test(test_zip_view__small_enough__not_unpacked),
-        cmocka_unit_test(test_zip_kept__datasets__the_same),
-        cmocka_unit_test(test_zip_sets__nothing_or_not_all__said),
-        cmocka_unit_test(test_zip_view__absent_bytes__all_noted_at_once),
-        cmocka_unit_test(test_zip_view__fetch__files_that_it_touches),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

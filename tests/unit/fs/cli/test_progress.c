@@ -8,9 +8,8 @@ static void check_bytes(uint64_t bytes, const char *want)
     assert_string_equal(human_bytes(bytes, text), want);
 }
 
-static void test_human_bytes__all_sizes__short(void **state)
+UNIT_TEST(test_human_bytes__all_sizes__short)
 {
-    (void)state;
     check_bytes(0, "0 B");
     check_bytes(1023, "1023 B");
     check_bytes(1024, "1.0 KiB");
@@ -22,11 +21,10 @@ static void test_human_bytes__all_sizes__short(void **state)
     check_bytes(UINT64_MAX, "16.0 EiB");
 }
 
-static void test_human_rate__all_rates__by_1000(void **state)
+UNIT_TEST(test_human_rate__all_rates__by_1000)
 {
     char found[HUMAN_SIZE];
 
-    (void)state;
     assert_string_equal(human_rate(0, found), "0 B/s");
     assert_string_equal(human_rate(999, found), "999 B/s");
     assert_string_equal(human_rate(1000, found), "1.0 kB/s");
@@ -42,9 +40,8 @@ static void check_seconds(uint64_t seconds, const char *want)
     assert_string_equal(human_seconds(seconds, text), want);
 }
 
-static void test_human_seconds__all_times__two_units(void **state)
+UNIT_TEST(test_human_seconds__all_times__two_units)
 {
-    (void)state;
     check_seconds(0, "0 s");
     check_seconds(59, "59 s");
     check_seconds(60, "1 min 0 s");
@@ -53,9 +50,8 @@ static void test_human_seconds__all_times__two_units(void **state)
     check_seconds(90000, "1 d 1 h");
 }
 
-static void test_percent_of__all_but_one__not_100(void **state)
+UNIT_TEST(test_percent_of__all_but_one__not_100)
 {
-    (void)state;
     assert_int_equal(percent_of(0, 0), 100);
     assert_int_equal(percent_of(0, 7), 0);
     assert_int_equal(percent_of(1, 3), 33);
@@ -71,9 +67,8 @@ static void check_line(uint64_t done, uint64_t total, uint64_t rate, bool bar, c
     assert_string_equal(line, want);
 }
 
-static void test_progress_line__states__what_is_known(void **state)
+UNIT_TEST(test_progress_line__states__what_is_known)
 {
-    (void)state;
     check_line(0, 1 << 20, 0, false, "  0 %  staged 0 B of 1.0 MiB");
     check_line(1 << 19, 1 << 20, 1 << 18, false,
                " 50 %  staged 512 KiB of 1.0 MiB, 262 kB/s, 2 s left");
@@ -84,29 +79,14 @@ static void test_progress_line__states__what_is_known(void **state)
     check_line(0, 0, 0, false, "100 %  staged 0 B of 0 B");
 }
 
-static void test_progress_line__little_room__cut(void **state)
+UNIT_TEST(test_progress_line__little_room__cut)
 {
     char line[160];
 
-    (void)state;
     for (size_t capacity = 1; capacity < sizeof(line); capacity++) {
         memset(line, 'x', sizeof(line));
         progress_line("staged", 5, UINT64_MAX, 1, true, line, capacity);
         assert_true(strlen(line) < capacity);
         assert_true(capacity == sizeof(line) || line[capacity] == 'x');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_human_bytes__all_sizes__short),
-        cmocka_unit_test(test_human_rate__all_rates__by_1000),
-        cmocka_unit_test(test_human_seconds__all_times__two_units),
-        cmocka_unit_test(test_percent_of__all_but_one__not_100),
-        cmocka_unit_test(test_progress_line__states__what_is_known),
-        cmocka_unit_test(test_progress_line__little_room__cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,9 +53,8 @@ static void assert_place(const char *members, const char *want)
         fail_msg("expected \"%s\" in:\n%s", want, page.data);
 }
 
-static void test_status_show_page__any_place_and_speed__in_words(void **state)
+UNIT_TEST(test_status_show_page__any_place_and_speed__in_words)
 {
-    (void)state;
     assert_place("\"batch\": 0, \"seconds_since_last_read\": null, \"seconds_left\": null",
                  "not read yet, 469 batches");
     assert_place("\"batch\": 468, \"seconds_left\": 0.1", "batch 468 of 469 (99 %), 0 s left");
@@ -84,13 +83,12 @@ static void assert_has(const struct text *t, const char *piece)
         fail_msg("expected \"%s\" in:\n%s", piece, t->data ? t->data : "");
 }
 
-static void test_status_show_page__two_plans__where_they_are(void **state)
+UNIT_TEST(test_status_show_page__two_plans__where_they_are)
 {
     const struct status_look last = {.ns = SECOND, .fetched = 1000, .len = 100};
     AUTO_TEXT struct text json = {0};
     AUTO_TEXT struct text page = {0};
 
-    (void)state;
     make_status(2, 100, 0, 1000 + 4096, &json);
     status_show_page(json.data, &last, 3 * SECOND, &page);
     assert_has(&page, "source    s3://b/d\n");
@@ -117,13 +115,12 @@ static void look(unsigned plans, unsigned batch, unsigned served, unsigned fetch
     status_look_init(last, json.data, now);
 }
 
-static void test_status_show_lines__plans__what_has_changed(void **state)
+UNIT_TEST(test_status_show_lines__plans__what_has_changed)
 {
     AUTO(status_lines_release) struct status_lines lines = {0};
     AUTO_TEXT struct text t = {0};
     struct status_look last = {0};
 
-    (void)state;
     look(2, 100, 0, 0, &last, &lines, &t);
     assert_string_equal(t.data,
                         "2026-09-21T14:13:20Z train batch=128,seed=7 epoch 3 npz: batch 100 of 469 "
@@ -141,14 +138,13 @@ static void test_status_show_lines__plans__what_has_changed(void **state)
 }
 
 /* Our own reads of the status do not appear. */
-static void test_status_show_lines__no_plan__the_mount(void **state)
+UNIT_TEST(test_status_show_lines__no_plan__the_mount)
 {
     AUTO(status_lines_release) struct status_lines lines = {0};
     AUTO_TEXT struct text t = {0};
     struct status_look last = {0};
     unsigned own;
 
-    (void)state;
     look(0, 0, 4096, 0, &last, &lines, &t);
     assert_string_equal(t.data,
                         "2026-09-21T14:13:20Z reads 4.0 KiB, staged 1.0 MiB of 4.0 MiB (25 %)\n");
@@ -164,12 +160,11 @@ static void test_status_show_lines__no_plan__the_mount(void **state)
 }
 
 /* A text truncated anywhere, or of a mount of another version, still shows something. */
-static void test_status_show__odd_texts__no_crash(void **state)
+UNIT_TEST(test_status_show__odd_texts__no_crash)
 {
     struct status_look last = {.ns = 1};
     AUTO_TEXT struct text json = {0};
 
-    (void)state;
     make_status(2, 1, 2, 3, &json);
     for (size_t n = json.len + 1; n-- > 0;) {
         AUTO(status_lines_release) struct status_lines lines = {0};
@@ -180,17 +175,4 @@ static void test_status_show__odd_texts__no_crash(void **state)
         status_show_lines(json.data, &last, SECOND, REAL, &lines, &t);
         assert_has(&t, "datasets");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_status_show_page__two_plans__where_they_are),
-        cmocka_unit_test(test_status_show_page__any_place_and_speed__in_words),
-        cmocka_unit_test(test_status_show_lines__plans__what_has_changed),
-        cmocka_unit_test(test_status_show_lines__no_plan__the_mount),
-        cmocka_unit_test(test_status_show__odd_texts__no_crash),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

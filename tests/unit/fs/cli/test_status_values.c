@@ -18,11 +18,10 @@ static const char sample[] = "{\n"
                              "  \"reason\": \"\"      \n"
                              "}\n";
 
-static void test_value__numbers__by_path(void **state)
+UNIT_TEST(test_value__numbers__by_path)
 {
     AUTO_JSON json_t *json = status_parse(sample);
 
-    (void)state;
     assert_int_equal(status_number(json, "requests.read"), 12);
     assert_int_equal(status_number(json, "requests.deep.n"), 7);
     assert_true(status_number(json, "read") == UINT64_MAX);
@@ -30,13 +29,12 @@ static void test_value__numbers__by_path(void **state)
     assert_int_equal(status_number(json, "below"), 0);
 }
 
-static void test_value__strings__cut_after_a_character(void **state)
+UNIT_TEST(test_value__strings__cut_after_a_character)
 {
     AUTO_JSON json_t *json = status_parse(sample);
     AUTO_JSON json_t *wide = status_parse("{\"s\": \"a\u00fc\u4e2d\U0001f600\"}");
     char text[64];
 
-    (void)state;
     assert_true(status_string(json, "version", text, sizeof(text)));
     assert_string_equal(text, "0.1.0");
     assert_true(status_string(json, "odd", text, sizeof(text)));
@@ -53,7 +51,7 @@ static void test_value__strings__cut_after_a_character(void **state)
     assert_string_equal(text, "");
 }
 
-static void test_value__not_there__not_found(void **state)
+UNIT_TEST(test_value__not_there__not_found)
 {
     static const char *const paths[] = {"n",         "deep",      "requests.n", "requests.read.n",
                                         "version.x", "list.n",    "empty.x",    "reason.x",
@@ -61,7 +59,6 @@ static void test_value__not_there__not_found(void **state)
     AUTO_JSON json_t *json = status_parse(sample);
     char text[8] = "x";
 
-    (void)state;
     assert_non_null(json);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
         if (status_value(json, paths[i]))
@@ -73,12 +70,11 @@ static void test_value__not_there__not_found(void **state)
 }
 
 /* What cannot be parsed has nothing. */
-static void test_value__no_json__nothing(void **state)
+UNIT_TEST(test_value__no_json__nothing)
 {
     static const char *const texts[] = {"", "{", "{\"a\": 1", "[1]", "{\"a\": \"\\u0000\"}"};
     char text[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         AUTO_JSON json_t *json = status_parse(texts[i]);
 
@@ -89,13 +85,12 @@ static void test_value__no_json__nothing(void **state)
 }
 
 /* The parser reads back whatever text_add_json() writes. */
-static void test_value__any_string__as_it_was(void **state)
+UNIT_TEST(test_value__any_string__as_it_was)
 {
     char all[256], back[1024];
     AUTO_TEXT struct text t = {0};
     AUTO_JSON json_t *json = NULL;
 
-    (void)state;
     for (int i = 0; i < 127; i++)
         all[i] = (char)(i + 1);
     all[127] = '\0';
@@ -106,17 +101,4 @@ static void test_value__any_string__as_it_was(void **state)
     assert_true(status_string(json, "s", back, sizeof(back)));
     assert_string_equal(back, all);
     assert_int_equal(status_number(json, "n"), 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value__numbers__by_path),
-        cmocka_unit_test(test_value__strings__cut_after_a_character),
-        cmocka_unit_test(test_value__not_there__not_found),
-        cmocka_unit_test(test_value__no_json__nothing),
-        cmocka_unit_test(test_value__any_string__as_it_was),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,11 +210,10 @@ static void check_folder(struct world *w, const char *path)
     assert_int_equal(n, node_units(&first) * node_columns(&first));
 }
 
-static void test_node__sibling_and_place__as_the_tree_has_them(void **state)
+UNIT_TEST(test_node__sibling_and_place__as_the_tree_has_them)
 {
     struct world w;
 
-    (void)state;
     world_start(&w, PAGE, false);
     check_folder(&w, "train/samples/npy");
     check_folder(&w, "train/samples/npz");
@@ -228,14 +227,13 @@ static void test_node__sibling_and_place__as_the_tree_has_them(void **state)
 
 /* ---- reading in sequence ---- */
 
-static void test_active__sequence__all_is_pushed_but_marks(void **state)
+UNIT_TEST(test_active__sequence__all_is_pushed_but_marks)
 {
     struct pages pages = {0};
     unsigned asked = 0;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++) {
@@ -271,12 +269,11 @@ static bool give_unit(struct world *w, const struct node *first, uint64_t unit)
 }
 
 /* What was not pushed counts as read once it was given; a unit that was skipped does not. */
-static void test_read__not_pushed__what_was_given(void **state)
+UNIT_TEST(test_read__not_pushed__what_was_given)
 {
     struct node first;
     struct world w;
 
-    (void)state;
     world_start(&w, 0, true);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -295,14 +292,13 @@ static void test_read__not_pushed__what_was_given(void **state)
 
 /* The reader may still have to read 32 of the pushed units; at the end of the epoch it has read
  * all. */
-static void test_read__pushed__what_workers_have_passed(void **state)
+UNIT_TEST(test_read__pushed__what_workers_have_passed)
 {
     struct push_file file;
     struct node first, last;
     uint64_t mark = 0;
     struct world w;
 
-    (void)state;
     world_start(&w, 4096 * PAGE, true);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     give_unit(&w, &first, 0);
@@ -326,11 +322,10 @@ static void test_read__pushed__what_workers_have_passed(void **state)
     world_end(&w);
 }
 
-static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
+UNIT_TEST(test_active__any_share__marks_close_and_bytes_bounded)
 {
     static const uint64_t aheads[] = {1, 2, 3, 5, 16, 63, 64, 127, 128, 1000, 100000};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(aheads); i++) {
         struct pages pages = {0};
         uint64_t last_mark = 0, last = 0, half = max_u64(min_u64(aheads[i], 128) / 2, 1);
@@ -370,7 +365,7 @@ static void test_active__any_share__marks_close_and_bytes_bounded(void **state)
 }
 
 /* Files that turn out larger than what the first reads said. */
-static void test_active__large_files__never_beyond_ahead(void **state)
+UNIT_TEST(test_active__large_files__never_beyond_ahead)
 {
     static const uint64_t sizes[] = {100 * PAGE, 5 * PAGE, PAGE, 17 * PAGE, 18 * PAGE, 2};
     struct push_file file;
@@ -378,7 +373,6 @@ static void test_active__large_files__never_beyond_ahead(void **state)
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 17 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 600; unit++) {
@@ -406,14 +400,13 @@ static void test_active__large_files__never_beyond_ahead(void **state)
     world_end(&w);
 }
 
-static void test_active__workers_out_of_order__one_reader(void **state)
+UNIT_TEST(test_active__workers_out_of_order__one_reader)
 {
     uint64_t random = RANDOM_SEED, queue[8];
     struct pages pages = {0};
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t i = 0; i < 8; i++)
@@ -438,14 +431,13 @@ static void test_active__workers_out_of_order__one_reader(void **state)
     world_end(&w);
 }
 
-static void test_active__three_kinds__pushed_in_turn(void **state)
+UNIT_TEST(test_active__three_kinds__pushed_in_turn)
 {
     struct pages pages = {0};
     unsigned asked = 0, kinds;
     struct world w;
     struct node first, node;
 
-    (void)state;
     world_start(&w, 300 * PAGE, false);
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
     kinds = node_columns(&first);
@@ -471,14 +463,13 @@ static void test_active__three_kinds__pushed_in_turn(void **state)
 }
 
 /* A marked file is stored without its last page; it counts in full. */
-static void test_active__marked_files__count_in_full(void **state)
+UNIT_TEST(test_active__marked_files__count_in_full)
 {
     struct pages pages = {0};
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++) {
@@ -503,14 +494,13 @@ static void test_active__marked_files__count_in_full(void **state)
 
 /* ---- readers that go elsewhere ---- */
 
-static void test_active__jumps__pushes_from_there(void **state)
+UNIT_TEST(test_active__jumps__pushes_from_there)
 {
     struct pages pages = {0};
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -534,13 +524,12 @@ static void test_active__jumps__pushes_from_there(void **state)
 }
 
 /* Two readers at different places of one folder count as two from the second change on. */
-static void test_active__two_readers_in_a_folder__two_active_plans(void **state)
+UNIT_TEST(test_active__two_readers_in_a_folder__two_active_plans)
 {
     struct pages pages = {0};
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t i = 0; i < 1000; i++)
@@ -556,13 +545,12 @@ static void test_active__two_readers_in_a_folder__two_active_plans(void **state)
     world_end(&w);
 }
 
-static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
+UNIT_TEST(test_active__ranks_that_drift_apart__each_is_pushed)
 {
     struct pages pages[2] = {0};
     struct node first[2];
     struct world w;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     for (unsigned rank = 0; rank < 2; rank++)
         first[rank] = node_at(
@@ -589,13 +577,12 @@ static void test_active__ranks_that_drift_apart__each_is_pushed(void **state)
     world_end(&w);
 }
 
-static void test_active__several_plans__share_ahead(void **state)
+UNIT_TEST(test_active__several_plans__share_ahead)
 {
     struct pages pages = {0};
     struct node first[4];
     struct world w;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     for (unsigned i = 0; i < 4; i++) {
         first[i] = node_at(&w, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
@@ -629,14 +616,13 @@ static void test_active__several_plans__share_ahead(void **state)
 
 /* ---- epochs ---- */
 
-static void test_active__end_of_epoch__nothing_behind_it(void **state)
+UNIT_TEST(test_active__end_of_epoch__nothing_behind_it)
 {
     struct pages pages = {0};
     struct push_file file;
     struct world w;
     struct node first, second;
 
-    (void)state;
     world_start(&w, 4096 * PAGE, false);
     first = node_at(&w, "train/batches/batch=100,seed=1/epoch=0/raw/000000.image.raw");
     second = node_at(&w, "train/batches/batch=100,seed=1/epoch=1/raw/000000.image.raw");
@@ -675,13 +661,12 @@ static void pass(struct world *w, const struct node *first, struct pages *pages,
     }
 }
 
-static void test_active__end_of_epoch__known_whichever_kind_is_read(void **state)
+UNIT_TEST(test_active__end_of_epoch__known_whichever_kind_is_read)
 {
     struct pages pages = {0};
     struct world w;
     struct node image, label;
 
-    (void)state;
     world_start(&w, 4096 * PAGE, false);
     image = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
     label = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.label.npy");
@@ -699,13 +684,12 @@ static void test_active__end_of_epoch__known_whichever_kind_is_read(void **state
     world_end(&w);
 }
 
-static void test_active__end_pushed_and_not_asked_for__next_epoch_goes_on(void **state)
+UNIT_TEST(test_active__end_pushed_and_not_asked_for__next_epoch_goes_on)
 {
     struct pages pages = {0};
     struct world w;
     struct node first, second;
 
-    (void)state;
     world_start(&w, 4096 * PAGE, false);
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/raw/000000.image.raw");
     second = node_at(&w, "train/batches/batch=4,seed=1/epoch=1/raw/000000.image.raw");
@@ -721,12 +705,11 @@ static void test_active__end_pushed_and_not_asked_for__next_epoch_goes_on(void *
     world_end(&w);
 }
 
-static void test_active__other_epoch_in_the_middle__both(void **state)
+UNIT_TEST(test_active__other_epoch_in_the_middle__both)
 {
     struct world w;
     struct node first, second;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=10,seed=1/epoch=0/raw/000000.image.raw");
     second = node_at(&w, "train/batches/batch=10,seed=1/epoch=1/raw/000000.image.raw");
@@ -738,14 +721,13 @@ static void test_active__other_epoch_in_the_middle__both(void **state)
     world_end(&w);
 }
 
-static void test_active__announced__active_until_it_is_read(void **state)
+UNIT_TEST(test_active__announced__active_until_it_is_read)
 {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     active_plans_announce(w.active_plans, first.plan);
@@ -786,14 +768,13 @@ static void give(struct world *w, const struct node *first, uint64_t unit, uint6
 
 /* The kernel requests a large file in parts, and a reader with several workers reads several
  * files. */
-static void test_active__read_bit_by_bit__needed_until_all_was_given(void **state)
+UNIT_TEST(test_active__read_bit_by_bit__needed_until_all_was_given)
 {
     struct pages pages = {0};
     struct world w;
     struct node first;
     uint64_t at;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 3);
@@ -826,12 +807,11 @@ static void test_active__read_bit_by_bit__needed_until_all_was_given(void **stat
 }
 
 /* A reader may leave a file half read: the plan forgets the file once the reader is further on. */
-static void test_active__read_in_part__needed_for_a_while(void **state)
+UNIT_TEST(test_active__read_in_part__needed_for_a_while)
 {
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 100; unit++) {
@@ -853,14 +833,13 @@ static void test_active__read_in_part__needed_for_a_while(void **state)
 }
 
 /* A lost page is read very late: it becomes a second reader only if reads continue there. */
-static void test_active__one_late_read__no_cursor_of_its_own(void **state)
+UNIT_TEST(test_active__one_late_read__no_cursor_of_its_own)
 {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
     struct world w;
     struct node first;
     uint64_t unit = 0;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     for (; unit < 100; unit++) {
@@ -879,13 +858,12 @@ static void test_active__one_late_read__no_cursor_of_its_own(void **state)
 }
 
 /* A file in the making when its reader comes is stored, and read from the page cache. */
-static void test_active__stored_under_its_reader__not_needed(void **state)
+UNIT_TEST(test_active__stored_under_its_reader__not_needed)
 {
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -900,12 +878,11 @@ static void test_active__stored_under_its_reader__not_needed(void **state)
     world_end(&w);
 }
 
-static void test_active__two_kinds__needed_until_both_were_given(void **state)
+UNIT_TEST(test_active__two_kinds__needed_until_both_were_given)
 {
     struct node image, label;
     struct world w;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     image = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.image.raw");
     label = node_at(&w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.label.raw");
@@ -926,7 +903,7 @@ static void test_active__two_kinds__needed_until_both_were_given(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void test_active__reader_faster_than_push__rests_and_tries_again(void **state)
+UNIT_TEST(test_active__reader_faster_than_push__rests_and_tries_again)
 {
     struct pages pages = {0};
     struct push_file file;
@@ -935,7 +912,6 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (; unit < 200; unit++) { /* each is read before it is pushed */
@@ -963,13 +939,12 @@ static void test_active__reader_faster_than_push__rests_and_tries_again(void **s
 }
 
 /* The store thread is behind: what it has is not made again when a reader comes for it. */
-static void test_active__made_and_not_stored__made_once(void **state)
+UNIT_TEST(test_active__made_and_not_stored__made_once)
 {
     struct push_file file, made[3];
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -994,13 +969,12 @@ static void test_active__made_and_not_stored__made_once(void **state)
     world_end(&w);
 }
 
-static void test_active__kernel_does_not_know__waits_for_the_reader(void **state)
+UNIT_TEST(test_active__kernel_does_not_know__waits_for_the_reader)
 {
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -1022,13 +996,12 @@ static void test_active__kernel_does_not_know__waits_for_the_reader(void **state
     world_end(&w);
 }
 
-static void test_active__store_fails__rests_a_second(void **state)
+UNIT_TEST(test_active__store_fails__rests_a_second)
 {
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -1046,13 +1019,12 @@ static void test_active__store_fails__rests_a_second(void **state)
     world_end(&w);
 }
 
-static void test_active__file_cannot_be_read__left_to_its_reader(void **state)
+UNIT_TEST(test_active__file_cannot_be_read__left_to_its_reader)
 {
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     read_unit(&w, &first, 0);
@@ -1084,14 +1056,13 @@ static uint64_t with_large_window(struct world *w, struct node *first, struct pa
     return last;
 }
 
-static void test_active__lost_pages__smaller_window(void **state)
+UNIT_TEST(test_active__lost_pages__smaller_window)
 {
     struct pages pages = {0};
     uint64_t unit, before, lost = 0;
     struct world w;
     struct node first;
 
-    (void)state;
     unit = with_large_window(&w, &first, &pages);
     before = first_active(&w).pushed;
     while (lost < 20) { /* two, then a mark, and so on */
@@ -1108,7 +1079,7 @@ static void test_active__lost_pages__smaller_window(void **state)
     world_end(&w);
 }
 
-static void test_active__all_pages_lost__pushed_again(void **state)
+UNIT_TEST(test_active__all_pages_lost__pushed_again)
 {
     struct pages pages = {0};
     struct push_file file;
@@ -1116,7 +1087,6 @@ static void test_active__all_pages_lost__pushed_again(void **state)
     struct world w;
     struct node first;
 
-    (void)state;
     unit = with_large_window(&w, &first, &pages);
     for (unsigned i = 0; i < 3; i++)
         read_unit(&w, &first, ++unit);
@@ -1129,7 +1099,7 @@ static void test_active__all_pages_lost__pushed_again(void **state)
 
 /* The push begins again, and the page cache has what was pushed before all the same: the next read
  * that reaches us is of the unit behind that. The reader has passed all before it. */
-static void test_active__few_pages_lost__goes_on_behind_the_others(void **state)
+UNIT_TEST(test_active__few_pages_lost__goes_on_behind_the_others)
 {
     struct active_cursor cursor[ACTIVE_PLANS_MAX];
     struct pages pages = {0};
@@ -1137,7 +1107,6 @@ static void test_active__few_pages_lost__goes_on_behind_the_others(void **state)
     struct world w;
     struct node first;
 
-    (void)state;
     unit = with_large_window(&w, &first, &pages);
     before = first_active(&w).pushed;
     for (unsigned i = 0; i < 3; i++)
@@ -1151,14 +1120,13 @@ static void test_active__few_pages_lost__goes_on_behind_the_others(void **state)
 }
 
 /* One page of every tenth unit is lost. */
-static void test_active__page_lost_now_and_then__not_pushed_again(void **state)
+UNIT_TEST(test_active__page_lost_now_and_then__not_pushed_again)
 {
     struct pages pages = {0};
     uint64_t unit, before, lost = 0;
     struct world w;
     struct node first;
 
-    (void)state;
     unit = with_large_window(&w, &first, &pages);
     before = first_active(&w).pushed;
     for (; lost < 50; unit += 10) {
@@ -1171,14 +1139,13 @@ static void test_active__page_lost_now_and_then__not_pushed_again(void **state)
     world_end(&w);
 }
 
-static void test_active__memory_short__nothing_until_there_is_some(void **state)
+UNIT_TEST(test_active__memory_short__nothing_until_there_is_some)
 {
     struct push_file file;
     unsigned n = 0;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=1,seed=1/epoch=0/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < 20; unit++) {
@@ -1202,14 +1169,13 @@ static void test_active__memory_short__nothing_until_there_is_some(void **state)
 
 /* ---- keep=once ---- */
 
-static void test_active__drops__what_was_passed_each_kind_once(void **state)
+UNIT_TEST(test_active__drops__what_was_passed_each_kind_once)
 {
     uint64_t dropped[SAMPLES] = {0};
     struct push_file file;
     struct world w;
     struct node first, node;
 
-    (void)state;
     world_start(&w, 64 * PAGE, true);
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
     for (uint64_t unit = 0; unit < 1000; unit++) {
@@ -1235,14 +1201,13 @@ static void test_active__drops__what_was_passed_each_kind_once(void **state)
     world_end(&w);
 }
 
-static void test_active__exceeds__drops_until_it_no_longer_does(void **state)
+UNIT_TEST(test_active__exceeds__drops_until_it_no_longer_does)
 {
     struct push_file file;
     struct world w;
     struct node first, node;
     uint64_t n_dropped[3] = {0};
 
-    (void)state;
     world_start(&w, 64 * PAGE, false);
     first = node_at(&w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.image.npy");
     for (uint64_t unit = 0; unit < 600; unit++) {
@@ -1266,14 +1231,13 @@ static void test_active__exceeds__drops_until_it_no_longer_does(void **state)
 
 /* ---- samples ---- */
 
-static void test_active__samples_in_sequence__pushed(void **state)
+UNIT_TEST(test_active__samples_in_sequence__pushed)
 {
     struct pages pages = {0};
     unsigned asked = 0;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/samples/raw/000000.image.raw");
     for (uint64_t unit = 0; unit < SAMPLES; unit++)
@@ -1288,14 +1252,13 @@ static void test_active__samples_in_sequence__pushed(void **state)
     world_end(&w);
 }
 
-static void test_active__samples_at_random__nothing(void **state)
+UNIT_TEST(test_active__samples_at_random__nothing)
 {
     uint64_t random = RANDOM_SEED;
     struct pages pages = {0};
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 256 * PAGE, false);
     first = node_at(&w, "train/samples/raw/000000.image.raw");
     for (unsigned i = 0; i < 20000; i++) {
@@ -1309,14 +1272,13 @@ static void test_active__samples_at_random__nothing(void **state)
 
 /* ---- many ---- */
 
-static void test_active__table_full__the_oldest_goes(void **state)
+UNIT_TEST(test_active__table_full__the_oldest_goes)
 {
     struct active_info info[ACTIVE_PLANS_MAX];
     struct push_file file;
     struct world w;
     struct node first;
 
-    (void)state;
     world_start(&w, 4096 * PAGE, false);
     for (unsigned i = 0; i < 3 * ACTIVE_PLANS_MAX; i++) {
         first = node_at(&w, "train/batches/batch=4,seed=%u/epoch=0/raw/000000.image.raw", i);
@@ -1335,50 +1297,4 @@ static void test_active__table_full__the_oldest_goes(void **state)
         assert_int_equal(info[i].plan->plan.seed, 3 * ACTIVE_PLANS_MAX - 1 - i);
     }
     world_end(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_node__sibling_and_place__as_the_tree_has_them),
-        cmocka_unit_test(test_active__sequence__all_is_pushed_but_marks),
-        cmocka_unit_test(test_read__not_pushed__what_was_given),
-        cmocka_unit_test(test_read__pushed__what_workers_have_passed),
-        cmocka_unit_test(test_active__any_share__marks_close_and_bytes_bounded),
-        cmocka_unit_test(test_active__large_files__never_beyond_ahead),
-        cmocka_unit_test(test_active__workers_out_of_order__one_reader),
-        cmocka_unit_test(test_active__three_kinds__pushed_in_turn),
-        cmocka_unit_test(test_active__marked_files__count_in_full),
-        cmocka_unit_test(test_active__jumps__pushes_from_there),
-        cmocka_unit_test(test_active__two_readers_in_a_folder__two_active_plans),
-        cmocka_unit_test(test_active__ranks_that_drift_apart__each_is_pushed),
-        cmocka_unit_test(test_active__several_plans__share_ahead),
-        cmocka_unit_test(test_active__end_of_epoch__nothing_behind_it),
-        cmocka_unit_test(test_active__end_of_epoch__known_whichever_kind_is_read),
-        cmocka_unit_test(test_active__end_pushed_and_not_asked_for__next_epoch_goes_on),
-        cmocka_unit_test(test_active__other_epoch_in_the_middle__both),
-        cmocka_unit_test(test_active__announced__active_until_it_is_read),
-        cmocka_unit_test(test_active__read_bit_by_bit__needed_until_all_was_given),
-        cmocka_unit_test(test_active__read_in_part__needed_for_a_while),
-        cmocka_unit_test(test_active__one_late_read__no_cursor_of_its_own),
-        cmocka_unit_test(test_active__stored_under_its_reader__not_needed),
-        cmocka_unit_test(test_active__two_kinds__needed_until_both_were_given),
-        cmocka_unit_test(test_active__reader_faster_than_push__rests_and_tries_again),
-        cmocka_unit_test(test_active__made_and_not_stored__made_once),
-        cmocka_unit_test(test_active__kernel_does_not_know__waits_for_the_reader),
-        cmocka_unit_test(test_active__store_fails__rests_a_second),
-        cmocka_unit_test(test_active__file_cannot_be_read__left_to_its_reader),
-        cmocka_unit_test(test_active__lost_pages__smaller_window),
-        cmocka_unit_test(test_active__all_pages_lost__pushed_again),
-        cmocka_unit_test(test_active__few_pages_lost__goes_on_behind_the_others),
-        cmocka_unit_test(test_active__page_lost_now_and_then__not_pushed_again),
-        cmocka_unit_test(test_active__memory_short__nothing_until_there_is_some),
-        cmocka_unit_test(test_active__drops__what_was_passed_each_kind_once),
-        cmocka_unit_test(test_active__exceeds__drops_until_it_no_longer_does),
-        cmocka_unit_test(test_active__samples_in_sequence__pushed),
-        cmocka_unit_test(test_active__samples_at_random__nothing),
-        cmocka_unit_test(test_active__table_full__the_oldest_goes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

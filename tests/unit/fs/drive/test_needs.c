@@ -299,7 +299,7 @@ static void check_next(struct fixture *f, const struct active_cursor *c, size_t 
     assert_int_equal(f->g->next(f->g->ctx, need, capacity), 0);
 }
 
-static void test_next__plans__every_element_once(void **state)
+UNIT_TEST_WITH(test_next__plans__every_element_once, setup, teardown)
 {
     struct fixture *f = *state;
 
@@ -364,7 +364,7 @@ static uint64_t list_cut(const struct plan_entry *plan, uint64_t epoch, uint64_t
 }
 
 /* Whole windows are told in the order in which their batches are read, and when() is not late. */
-static void test_next__batches_by_length__those_of_the_rank(void **state)
+UNIT_TEST_WITH(test_next__batches_by_length__those_of_the_rank, setup, teardown)
 {
     static const char *const names[] = {"batch=bytes:400,bucket=64,seed=7",
                                         "batch=bytes:400,bucket=64,rank=1of3,seed=7",
@@ -401,7 +401,7 @@ static void test_next__batches_by_length__those_of_the_rank(void **state)
 }
 
 /* Units that have more samples than one turn of a cursor. */
-static void test_next__units__each_sample_once(void **state)
+UNIT_TEST_WITH(test_next__units__each_sample_once, setup, teardown)
 {
     static const uint32_t starts[] = {0, 1, 2500, 2600, 3000};
     const struct plan_units units = {.n = ARRAY_LEN(starts) - 1, .start = starts};
@@ -441,7 +441,7 @@ static uint64_t tell_all(const struct fixture *f, struct stage_need *ret, size_t
 }
 
 /* In stored order a batch is one range of each file. */
-static void test_next__stored_order__merged(void **state)
+UNIT_TEST_WITH(test_next__stored_order__merged, setup, teardown)
 {
     struct fixture *f = *state;
     const struct field *image = &f->ds->field[0];
@@ -463,7 +463,7 @@ static void test_next__stored_order__merged(void **state)
 }
 
 /* Reports only the fields whose files are read. */
-static void test_next__files_of_one_field__only_that(void **state)
+UNIT_TEST_WITH(test_next__files_of_one_field__only_that, setup, teardown)
 {
     struct fixture *f = *state;
     struct stage_need need[4 * SAMPLES];
@@ -491,7 +491,7 @@ static void test_next__files_of_one_field__only_that(void **state)
 
 /* ---- cursors that move ---- */
 
-static void test_next__reader_moves__goes_on(void **state)
+UNIT_TEST_WITH(test_next__reader_moves__goes_on, setup, teardown)
 {
     struct fixture *f = *state;
     struct active_cursor *c;
@@ -515,7 +515,7 @@ static void test_next__reader_moves__goes_on(void **state)
     assert_int_equal(need[0].when, SAMPLES + 350);
 }
 
-static void test_place__readers__what_they_still_need(void **state)
+UNIT_TEST_WITH(test_place__readers__what_they_still_need, setup, teardown)
 {
     const uint64_t all = SAMPLES * (IMAGE + 1);
     struct fixture *f = *state;
@@ -544,7 +544,7 @@ static void test_place__readers__what_they_still_need(void **state)
     assert_int_not_equal(needs_place(f->needs).version, version);
 }
 
-static void test_next__reader_overtakes__never_behind_it(void **state)
+UNIT_TEST_WITH(test_next__reader_overtakes__never_behind_it, setup, teardown)
 {
     struct fixture *f = *state;
     struct active_cursor *c;
@@ -562,7 +562,7 @@ static void test_next__reader_overtakes__never_behind_it(void **state)
 
 /* The rest of a turn that the reader has passed is not reported; the rest of the turn that it reads
  * is. */
-static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
+UNIT_TEST_WITH(test_next__reader_passes_a_turn__the_rest_of_it_goes, setup, teardown)
 {
     struct fixture *f = *state;
     struct active_cursor *c;
@@ -582,7 +582,7 @@ static void test_next__reader_passes_a_turn__the_rest_of_it_goes(void **state)
     }
 }
 
-static void test_next__jump__begins_anew(void **state)
+UNIT_TEST_WITH(test_next__jump__begins_anew, setup, teardown)
 {
     struct fixture *f = *state;
     struct active_cursor *c;
@@ -610,7 +610,7 @@ static void test_next__jump__begins_anew(void **state)
 }
 
 /* The stage forgets earlier reports when a reader jumps. */
-static void test_next__another_jumps__reported_again(void **state)
+UNIT_TEST_WITH(test_next__another_jumps__reported_again, setup, teardown)
 {
     struct fixture *f = *state;
     struct stage_need need[200];
@@ -632,7 +632,7 @@ static void test_next__another_jumps__reported_again(void **state)
 
 /* An epoch that does not show all samples, and the next one, which shows others: both are reported
  * before the reader has moved, and no sample of a third. */
-static void test_next__epochs_of_some_samples__the_next_one_too(void **state)
+UNIT_TEST_WITH(test_next__epochs_of_some_samples__the_next_one_too, setup, teardown)
 {
     static const char *const names[] = {
         "batch=10,seed=3,limit=60", "batch=10,seed=3,draw=60:uniform", "batch=10,rank=2of9,seed=3"};
@@ -661,7 +661,7 @@ static void test_next__epochs_of_some_samples__the_next_one_too(void **state)
 
 /* Needs of many ranges of bytes at once, of images, labels and nothing, some asked for before; of
  * two readers, one of which is near the end of its epoch. */
-static void test_when_each__many_ranges__as_one_by_one(void **state)
+UNIT_TEST_WITH(test_when_each__many_ranges__as_one_by_one, setup, teardown)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob, *labels = f->ds->field[1].blob;
@@ -692,7 +692,7 @@ static void test_when_each__many_ranges__as_one_by_one(void **state)
 }
 
 /* The needs of the next epoch are reported before it begins, and not again then. */
-static void test_next__epoch_ends__not_reported_again(void **state)
+UNIT_TEST_WITH(test_next__epoch_ends__not_reported_again, setup, teardown)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob;
@@ -721,7 +721,7 @@ static void test_next__epoch_ends__not_reported_again(void **state)
 }
 
 /* If the next epoch already has a reader, that reader's cursor reports its needs. */
-static void test_next__next_epoch_is_read__not_reported_twice(void **state)
+UNIT_TEST_WITH(test_next__next_epoch_is_read__not_reported_twice, setup, teardown)
 {
     struct fixture *f = *state;
     struct stage_need need[5000];
@@ -740,7 +740,7 @@ static void test_next__next_epoch_is_read__not_reported_twice(void **state)
 
 /* ---- several ---- */
 
-static void test_next__several__soonest_first(void **state)
+UNIT_TEST_WITH(test_next__several__soonest_first, setup, teardown)
 {
     struct fixture *f = *state;
     AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
@@ -785,7 +785,7 @@ static void test_next__several__soonest_first(void **state)
 }
 
 /* Readers of unknown speed: none is forgotten. */
-static void test_when__slow_reader__clock_follows(void **state)
+UNIT_TEST_WITH(test_when__slow_reader__clock_follows, setup, teardown)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob;
@@ -826,7 +826,7 @@ static void check_when(const struct fixture *f, const struct list *list, uint64_
                  (unsigned long long)got, (unsigned long long)want);
 }
 
-static void test_when__plans__as_listed(void **state)
+UNIT_TEST_WITH(test_when__plans__as_listed, setup, teardown)
 {
     struct fixture *f = *state;
     AUTO_FREE struct list *list = malloc(sizeof(*list));
@@ -862,7 +862,7 @@ static void test_when__plans__as_listed(void **state)
     }
 }
 
-static void test_when__two_cursors__the_sooner(void **state)
+UNIT_TEST_WITH(test_when__two_cursors__the_sooner, setup, teardown)
 {
     struct fixture *f = *state;
     AUTO_FREE struct list *list = malloc(2 * sizeof(*list));
@@ -907,7 +907,7 @@ static uint64_t list_end(const struct list *list, const struct fixture *f, const
 }
 
 /* With one cursor times are elements. */
-static void test_last__plans__over_when_all_was_read(void **state)
+UNIT_TEST_WITH(test_last__plans__over_when_all_was_read, setup, teardown)
 {
     static const char *const names[] = {"batch=128", "batch=128,seed=7",
                                         "batch=64,seed=5,shuffle=window:50",
@@ -949,7 +949,7 @@ static void test_last__plans__over_when_all_was_read(void **state)
 }
 
 /* What the reader skipped by a jump it has not read, and what the next epoch needs is not over. */
-static void test_last__not_read__not_over(void **state)
+UNIT_TEST_WITH(test_last__not_read__not_over, setup, teardown)
 {
     struct fixture *f = *state;
     const struct blob *blob = f->ds->field[0].blob;
@@ -985,7 +985,7 @@ static void test_last__not_read__not_over(void **state)
 
 /* ---- samples that are not all alike ---- */
 
-static void test_when__rows_of_text__by_a_map(void **state)
+UNIT_TEST(test_when__rows_of_text__by_a_map)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
@@ -996,7 +996,6 @@ static void test_when__rows_of_text__by_a_map(void **state)
     const struct blob *blob;
     struct plan_entry plan;
 
-    (void)state;
     source_libsvm(&s, true);
     world_open(&w, &s, false);
     use_dataset(f, w.found.item[0].ds);
@@ -1048,7 +1047,7 @@ static unsigned map_extents(const struct dataset *ds, uint64_t sample, const str
     return 2;
 }
 
-static void test_extent_map__many_blobs__as_extents_say(void **state)
+UNIT_TEST(test_extent_map__many_blobs__as_extents_say)
 {
     const struct dataset_ops ops = {.extents = map_extents};
     const struct dataset ds = {.ops = &ops, .samples = MAP_SAMPLES};
@@ -1056,7 +1055,6 @@ static void test_extent_map__many_blobs__as_extents_say(void **state)
     uint64_t rng = RANDOM_SEED;
     unsigned steps = 1, none = 0;
 
-    (void)state;
     for (unsigned i = 0; i < MAP_BLOBS; i++)
         map_blob[i].size = 150000 + i * 10000;
     assert_int_equal(extent_map_new(&ds, &map), 0);
@@ -1095,7 +1093,7 @@ static void test_extent_map__many_blobs__as_extents_say(void **state)
 }
 
 /* Unordered objects in several files: the time is never later than the need. */
-static void test_when__objects__not_too_late(void **state)
+UNIT_TEST(test_when__objects__not_too_late)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
@@ -1105,7 +1103,6 @@ static void test_when__objects__not_too_late(void **state)
     struct active_cursor *c;
     struct plan_entry plan;
 
-    (void)state;
     source_directory(&s);
     world_open(&w, &s, false);
     use_dataset(f, w.found.item[found_find(&w.found, "all")].ds);
@@ -1133,7 +1130,7 @@ static void test_when__objects__not_too_late(void **state)
 /* ---- size ---- */
 
 /* The forecast keeps nothing per sample, and never walks over all samples. */
-static void test_guide__hundred_million__at_once(void **state)
+UNIT_TEST(test_guide__hundred_million__at_once)
 {
     const uint32_t dim[] = {100000000, 100};
     struct blob *blob = idx_blob_zeros("big", 0x08, 2, dim, NULL);
@@ -1142,7 +1139,6 @@ static void test_guide__hundred_million__at_once(void **state)
     struct active_cursor *c;
     struct plan_entry plan;
 
-    (void)state;
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &f->found), 0);
     use_dataset(f, f->found.item[0].ds);
     blob = f->ds->blob[0];
@@ -1180,7 +1176,7 @@ static void test_guide__hundred_million__at_once(void **state)
 /* ---- without memory ---- */
 
 /* Without memory the forecast knows less, and leaks nothing. */
-static void test_guide__no_memory__no_wrong_time(void **state)
+UNIT_TEST(test_guide__no_memory__no_wrong_time)
 {
     AUTO(source_release) struct world_source s = {.n = 0};
     AUTO_WORLD struct world w = {.troubles = 0};
@@ -1191,7 +1187,6 @@ static void test_guide__no_memory__no_wrong_time(void **state)
     struct plan_entry plan;
     unsigned guides = 0;
 
-    (void)state;
     source_libsvm(&s, true);
     world_open(&w, &s, false);
     use_dataset(f, w.found.item[0].ds);
@@ -1254,7 +1249,7 @@ static void *ask(void *arg)
     return NULL;
 }
 
-static void test_guide__threads__times_only_grow(void **state)
+UNIT_TEST_WITH(test_guide__threads__times_only_grow, setup, teardown)
 {
     struct fixture *f = *state;
     struct asking asking = {.f = f};
@@ -1286,45 +1281,4 @@ static void test_guide__threads__times_only_grow(void **state)
         pthread_join(thread[i], &wrong);
         assert_null(wrong);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_next__units__each_sample_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__batches_by_length__those_of_the_rank, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_next__plans__every_element_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__stored_order__merged, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__files_of_one_field__only_that, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__reader_moves__goes_on, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_place__readers__what_they_still_need, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__reader_passes_a_turn__the_rest_of_it_goes, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_next__reader_overtakes__never_behind_it, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_next__jump__begins_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__another_jumps__reported_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__epochs_of_some_samples__the_next_one_too, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_when_each__many_ranges__as_one_by_one, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_next__epoch_ends__not_reported_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_next__next_epoch_is_read__not_reported_twice, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_next__several__soonest_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_when__slow_reader__clock_follows, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_when__plans__as_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_when__two_cursors__the_sooner, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_last__plans__over_when_all_was_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_last__not_read__not_over, setup, teardown),
-        cmocka_unit_test(test_when__rows_of_text__by_a_map),
-        cmocka_unit_test(test_extent_map__many_blobs__as_extents_say),
-        cmocka_unit_test(test_when__objects__not_too_late),
-        cmocka_unit_test(test_guide__hundred_million__at_once),
-        cmocka_unit_test(test_guide__no_memory__no_wrong_time),
-        cmocka_unit_test_setup_teardown(test_guide__threads__times_only_grow, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

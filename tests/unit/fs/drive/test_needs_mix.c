@@ -162,7 +162,7 @@ static void check_next(struct fixture *f)
     assert_true(bytes <= f->n * 3600);
 }
 
-static void test_needs__mixes__as_the_lists_say(void **state)
+UNIT_TEST(test_needs__mixes__as_the_lists_say)
 {
     static const struct {
         const char *plan;
@@ -175,7 +175,6 @@ static void test_needs__mixes__as_the_lists_say(void **state)
         {"batch=32", 0, 64},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fixture *f = calloc(1, sizeof(*f));
 
@@ -185,13 +184,4 @@ static void test_needs__mixes__as_the_lists_say(void **state)
         check_next(f);
         teardown_mix(f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_needs__mixes__as_the_lists_say),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,9 +7,8 @@
 
 static struct open_units open;
 
-static void test_open__start__the_first_units_too(void **state)
+UNIT_TEST(test_open__start__the_first_units_too)
 {
-    (void)state;
     open_units_start(&open, 5); /* workers begin an epoch out of order */
     for (uint64_t u = 0; u <= 5; u++)
         assert_true(open_units_has(&open, u));
@@ -20,9 +19,8 @@ static void test_open__start__the_first_units_too(void **state)
     assert_int_equal(open_units_first(&open, 100), 100);
 }
 
-static void test_open__bit_by_bit__closes_with_the_last(void **state)
+UNIT_TEST(test_open__bit_by_bit__closes_with_the_last)
 {
-    (void)state;
     open_units_start(&open, 100);
     assert_false(open_units_given(&open, 100, 0, 1, 60, 100));
     assert_true(open_units_has(&open, 100));
@@ -32,9 +30,8 @@ static void test_open__bit_by_bit__closes_with_the_last(void **state)
     assert_int_equal(open_units_first(&open, 101), 101);
 }
 
-static void test_open__two_kinds__closes_with_both(void **state)
+UNIT_TEST(test_open__two_kinds__closes_with_both)
 {
-    (void)state;
     open_units_start(&open, 100);
     open_units_given(&open, 100, 2, 5, 10, 10);
     assert_true(open_units_has(&open, 100));
@@ -42,9 +39,8 @@ static void test_open__two_kinds__closes_with_both(void **state)
     assert_false(open_units_has(&open, 100));
 }
 
-static void test_open__size_unknown__stays_open(void **state)
+UNIT_TEST(test_open__size_unknown__stays_open)
 {
-    (void)state;
     open_units_start(&open, 100);
     open_units_given(&open, 100, 0, 1, 10, NO_SIZE);
     assert_true(open_units_has(&open, 100));
@@ -52,9 +48,8 @@ static void test_open__size_unknown__stays_open(void **state)
     assert_false(open_units_has(&open, 100));
 }
 
-static void test_open__left_out__open_but_not_again(void **state)
+UNIT_TEST(test_open__left_out__open_but_not_again)
 {
-    (void)state;
     open_units_start(&open, 100);
     open_units_given(&open, 100, 0, 1, 10, 10);
     open_units_reach(&open, 100, 103);
@@ -66,17 +61,15 @@ static void test_open__left_out__open_but_not_again(void **state)
     assert_true(open_units_has(&open, 103 + READER_SLACK));
 }
 
-static void test_open__first__ignores_what_is_far_behind(void **state)
+UNIT_TEST(test_open__first__ignores_what_is_far_behind)
 {
-    (void)state;
     open_units_start(&open, 100);
     assert_int_equal(open_units_first(&open, 100 + READER_SLACK - 1), 100);
     assert_int_equal(open_units_first(&open, 100 + READER_SLACK), 100 + READER_SLACK);
 }
 
-static void test_open__first__only_grows_but_for_back(void **state)
+UNIT_TEST(test_open__first__only_grows_but_for_back)
 {
-    (void)state;
     open_units_start(&open, 100);
     open_units_stored(&open, 100);
     assert_int_equal(open_units_first(&open, 120), 120);
@@ -86,28 +79,11 @@ static void test_open__first__only_grows_but_for_back(void **state)
     assert_int_equal(open_units_first(&open, 119), 119);
 }
 
-static void test_open__same_place__the_earlier_one_is_forgotten(void **state)
+UNIT_TEST(test_open__same_place__the_earlier_one_is_forgotten)
 {
-    (void)state;
     open_units_start(&open, 100);
     open_units_reach(&open, 100 + OPEN_UNITS_MAX, 100 + OPEN_UNITS_MAX);
     assert_false(open_units_has(&open, 100));
     open_units_given(&open, 100, 0, 1, 10, 10);
     assert_true(open_units_has(&open, 100 + OPEN_UNITS_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open__start__the_first_units_too),
-        cmocka_unit_test(test_open__bit_by_bit__closes_with_the_last),
-        cmocka_unit_test(test_open__two_kinds__closes_with_both),
-        cmocka_unit_test(test_open__size_unknown__stays_open),
-        cmocka_unit_test(test_open__left_out__open_but_not_again),
-        cmocka_unit_test(test_open__first__ignores_what_is_far_behind),
-        cmocka_unit_test(test_open__first__only_grows_but_for_back),
-        cmocka_unit_test(test_open__same_place__the_earlier_one_is_forgotten),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,10 @@ static unsigned push_all(uint64_t at, uint64_t share)
     return marked;
 }
 
-static void test_window__marks_read__doubles_up_to_the_share(void **state)
+UNIT_TEST(test_window__marks_read__doubles_up_to_the_share)
 {
     uint64_t size;
 
-    (void)state;
     start();
     assert_true(push_all(0, MUCH) >= 1);
     size = w.pushed;
@@ -60,11 +59,10 @@ static void test_window__marks_read__doubles_up_to_the_share(void **state)
     assert_false(push_window_fits(&w, 1, PAGE + 1, 100 * PAGE));
 }
 
-static void test_window__large__a_mark_each_stride(void **state)
+UNIT_TEST(test_window__large__a_mark_each_stride)
 {
     unsigned marked;
 
-    (void)state;
     start();
     for (int i = 0; i < 20; i++)
         push_window_grows(&w);
@@ -73,21 +71,19 @@ static void test_window__large__a_mark_each_stride(void **state)
     assert_int_equal(marked, w.pushed / PUSH_WINDOW_STRIDE);
 }
 
-static void test_window__last_unit__marked(void **state)
+UNIT_TEST(test_window__last_unit__marked)
 {
     bool is_marked;
 
-    (void)state;
     start();
     push_window_take(&w, 0, 2, 1, MUCH, &is_marked);
     assert_true(is_marked);
 }
 
-static void test_window__two_kinds__a_unit_when_both_are_made(void **state)
+UNIT_TEST(test_window__two_kinds__a_unit_when_both_are_made)
 {
     bool first, second;
 
-    (void)state;
     start();
     w.size = 8; /* so that unit 1 has no mark */
     assert_int_equal(push_window_take(&w, 0, LAST, 5, MUCH, &first), 0);
@@ -101,9 +97,8 @@ static void test_window__two_kinds__a_unit_when_both_are_made(void **state)
     assert_int_equal(w.unit_bytes, 3 * PAGE);
 }
 
-static void test_window__from__marks_from_there_are_forgotten(void **state)
+UNIT_TEST(test_window__from__marks_from_there_are_forgotten)
 {
-    (void)state;
     start();
     push_all(0, MUCH);
     assert_true(push_window_is_marked(&w, 2));
@@ -113,12 +108,11 @@ static void test_window__from__marks_from_there_are_forgotten(void **state)
     assert_false(push_window_has(&w, 1)); /* what was stored before is another's */
 }
 
-static void test_window__overtaken__rests_longer_each_time(void **state)
+UNIT_TEST(test_window__overtaken__rests_longer_each_time)
 {
     int64_t now = 0, rest[2];
     uint64_t unit = 0;
 
-    (void)state;
     start();
     for (int i = 0; i < 2; i++) {
         unsigned n = 1;
@@ -154,11 +148,10 @@ static uint64_t ready_next(uint64_t at, unsigned want_column)
     return unit;
 }
 
-static void test_window__rests__the_next_units_are_made_ready(void **state)
+UNIT_TEST(test_window__rests__the_next_units_are_made_ready)
 {
     uint64_t unit = 0;
 
-    (void)state;
     start();
     assert_int_equal(ready_next(0, 0), LAST); /* it does not rest */
     while (!push_window_overtaken(&w, ++unit, 0)) {
@@ -175,12 +168,11 @@ static void test_window__rests__the_next_units_are_made_ready(void **state)
 }
 
 /* The three states of a unit that is read: stored, made and about to be stored, not made. */
-static void test_window__read_before_it_is_stored__what_is_made_is_kept(void **state)
+UNIT_TEST(test_window__read_before_it_is_stored__what_is_made_is_kept)
 {
     uint64_t pushed;
     bool is_marked;
 
-    (void)state;
     start();
     w.size = 8;
     push_all(0, MUCH);
@@ -207,9 +199,8 @@ static void test_window__read_before_it_is_stored__what_is_made_is_kept(void **s
     assert_true(push_window_overtaken(&w, w.done, 0));
 }
 
-static void test_window__loses__halved_and_three_in_a_row_begin_anew(void **state)
+UNIT_TEST(test_window__loses__halved_and_three_in_a_row_begin_anew)
 {
-    (void)state;
     start();
     w.size = 64;
     assert_false(push_window_loses(&w, 5, 10)); /* behind the reader */
@@ -224,9 +215,8 @@ static void test_window__loses__halved_and_three_in_a_row_begin_anew(void **stat
     assert_false(push_window_loses(&w, 26, 25));
 }
 
-static void test_window__has__what_is_stored_and_not_marked(void **state)
+UNIT_TEST(test_window__has__what_is_stored_and_not_marked)
 {
-    (void)state;
     start();
     w.size = 8;
     push_all(0, MUCH);
@@ -236,9 +226,8 @@ static void test_window__has__what_is_stored_and_not_marked(void **state)
     assert_false(push_window_has(&w, w.done));
 }
 
-static void test_window__fails__rests_or_waits(void **state)
+UNIT_TEST(test_window__fails__rests_or_waits)
 {
-    (void)state;
     start();
     push_window_failed(&w, -EIO, 5 * MS);
     assert_false(push_window_may_push(&w, 0, LAST, MUCH, 1004 * MS));
@@ -249,9 +238,8 @@ static void test_window__fails__rests_or_waits(void **state)
     assert_true(push_window_may_push(&w, 7, LAST, MUCH, INT64_MAX));
 }
 
-static void test_window__cannot_be_read__left_out(void **state)
+UNIT_TEST(test_window__cannot_be_read__left_out)
 {
-    (void)state;
     start();
     push_window_leaves(&w, 0, 1);
     assert_int_equal(w.pushed, 2);
@@ -261,12 +249,11 @@ static void test_window__cannot_be_read__left_out(void **state)
     assert_true(push_window_has(&w, 2));
 }
 
-static void test_window__drops__each_kind_once_slack_behind(void **state)
+UNIT_TEST(test_window__drops__each_kind_once_slack_behind)
 {
     uint64_t unit;
     unsigned kind;
 
-    (void)state;
     start();
     assert_false(push_window_may_drop(&w, READER_SLACK));
     assert_true(push_window_may_drop(&w, READER_SLACK + 1));
@@ -277,25 +264,4 @@ static void test_window__drops__each_kind_once_slack_behind(void **state)
     assert_int_equal(unit, 0);
     assert_int_equal(kind, 2);
     assert_false(push_window_may_drop(&w, READER_SLACK + 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_window__marks_read__doubles_up_to_the_share),
-        cmocka_unit_test(test_window__large__a_mark_each_stride),
-        cmocka_unit_test(test_window__last_unit__marked),
-        cmocka_unit_test(test_window__two_kinds__a_unit_when_both_are_made),
-        cmocka_unit_test(test_window__from__marks_from_there_are_forgotten),
-        cmocka_unit_test(test_window__overtaken__rests_longer_each_time),
-        cmocka_unit_test(test_window__rests__the_next_units_are_made_ready),
-        cmocka_unit_test(test_window__read_before_it_is_stored__what_is_made_is_kept),
-        cmocka_unit_test(test_window__loses__halved_and_three_in_a_row_begin_anew),
-        cmocka_unit_test(test_window__has__what_is_stored_and_not_marked),
-        cmocka_unit_test(test_window__fails__rests_or_waits),
-        cmocka_unit_test(test_window__cannot_be_read__left_out),
-        cmocka_unit_test(test_window__drops__each_kind_once_slack_behind),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

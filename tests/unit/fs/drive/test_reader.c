@@ -2,11 +2,10 @@
 #include "fs/drive/reader.h"
 #include "support/unit.h"
 
-static void test_reader__out_of_order__no_jump(void **state)
+UNIT_TEST(test_reader__out_of_order__no_jump)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, false, 100);
     assert_true(reader_is_live(&r));
     assert_false(reader_is_jump(&r, 0, 100 - READER_SLACK));
@@ -15,21 +14,19 @@ static void test_reader__out_of_order__no_jump(void **state)
     assert_true(reader_is_jump(&r, 0, 100 + READER_SLACK + 1));
 }
 
-static void test_reader__units_that_need_no_read__no_jump_behind_them(void **state)
+UNIT_TEST(test_reader__units_that_need_no_read__no_jump_behind_them)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, false, 100);
     assert_false(reader_is_jump(&r, 500, 500 + READER_SLACK));
     assert_true(reader_is_jump(&r, 500, 501 + READER_SLACK));
 }
 
-static void test_reader__samples__live_once_in_sequence(void **state)
+UNIT_TEST(test_reader__samples__live_once_in_sequence)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, true, 7);
     assert_false(reader_is_live(&r));
     assert_true(reader_is_jump(&r, 0, 6));  /* at random: back, */
@@ -43,11 +40,10 @@ static void test_reader__samples__live_once_in_sequence(void **state)
     assert_false(reader_is_jump(&r, 0, 6));
 }
 
-static void test_reader__samples_at_random__no_ghost(void **state)
+UNIT_TEST(test_reader__samples_at_random__no_ghost)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, true, 7);
     assert_false(reader_splits(&r, 1000));
     assert_false(reader_splits(&r, 8));
@@ -55,11 +51,10 @@ static void test_reader__samples_at_random__no_ghost(void **state)
     assert_int_equal(r.at, 8);
 }
 
-static void test_reader__goes_on_before_the_jump__two_readers(void **state)
+UNIT_TEST(test_reader__goes_on_before_the_jump__two_readers)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, false, 100);
     assert_false(reader_splits(&r, 1000));
     assert_int_equal(r.at, 1000);
@@ -70,11 +65,10 @@ static void test_reader__goes_on_before_the_jump__two_readers(void **state)
     assert_false(reader_splits(&r, 101)); /* the ghost is gone: now it is a jump */
 }
 
-static void test_reader__one_late_read__stray_until_it_goes_on(void **state)
+UNIT_TEST(test_reader__one_late_read__stray_until_it_goes_on)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, false, 1000);
     assert_false(reader_splits(&r, 100)); /* a worker that is late, */
     assert_true(reader_splits(&r, 1001)); /* while the others go on */
@@ -84,11 +78,10 @@ static void test_reader__one_late_read__stray_until_it_goes_on(void **state)
     assert_true(reader_is_live(&r));
 }
 
-static void test_reader__end__of_all_kinds_since_the_jump(void **state)
+UNIT_TEST(test_reader__end__of_all_kinds_since_the_jump)
 {
     struct reader r;
 
-    (void)state;
     reader_start(&r, false, 9);
     assert_false(reader_is_over(&r));
     reader_comes(&r, 0);
@@ -100,19 +93,4 @@ static void test_reader__end__of_all_kinds_since_the_jump(void **state)
     assert_false(reader_splits(&r, 100));
     reader_comes(&r, 0);
     assert_false(reader_is_over(&r));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reader__out_of_order__no_jump),
-        cmocka_unit_test(test_reader__units_that_need_no_read__no_jump_behind_them),
-        cmocka_unit_test(test_reader__samples__live_once_in_sequence),
-        cmocka_unit_test(test_reader__samples_at_random__no_ghost),
-        cmocka_unit_test(test_reader__goes_on_before_the_jump__two_readers),
-        cmocka_unit_test(test_reader__one_late_read__stray_until_it_goes_on),
-        cmocka_unit_test(test_reader__end__of_all_kinds_since_the_jump),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

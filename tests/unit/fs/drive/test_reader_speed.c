@@ -6,11 +6,10 @@
 
 #define S INT64_C(1000000000)
 
-static void test_speed__moves__an_average(void **state)
+UNIT_TEST(test_speed__moves__an_average)
 {
     struct reader_speed s = {0};
 
-    (void)state;
     reader_speed_jumped(&s, 10 * S);
     assert_true(s.units_per_s == 0);
     reader_speed_moved(&s, 20, 12 * S);
@@ -24,20 +23,18 @@ static void test_speed__moves__an_average(void **state)
     assert_true(fabs(s.units_per_s - 12) < 1e-9);
 }
 
-static void test_speed__not_read__quiet_for_ever(void **state)
+UNIT_TEST(test_speed__not_read__quiet_for_ever)
 {
     struct reader_speed s = {0};
 
-    (void)state;
     assert_true(reader_speed_since(&s, 5 * S) == 0);
     assert_true(isinf(reader_speed_quiet(&s, 5 * S)));
 }
 
-static void test_speed__quiet__after_a_minute_or_four_marks(void **state)
+UNIT_TEST(test_speed__quiet__after_a_minute_or_four_marks)
 {
     struct reader_speed s = {0};
 
-    (void)state;
     reader_speed_read(&s, 100 * S);
     reader_speed_read(&s, 200 * S);
     assert_true(fabs(reader_speed_since(&s, 201 * S) - 101) < 1e-9);
@@ -47,15 +44,4 @@ static void test_speed__quiet__after_a_minute_or_four_marks(void **state)
     s.units_per_s = 2; /* a read that reaches us every 32 s */
     assert_false(reader_speed_is_quiet(&s, 64, (260 + 128) * S));
     assert_true(reader_speed_is_quiet(&s, 64, (261 + 128) * S));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_speed__moves__an_average),
-        cmocka_unit_test(test_speed__not_read__quiet_for_ever),
-        cmocka_unit_test(test_speed__quiet__after_a_minute_or_four_marks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void assert_batch(struct epochfs *fs, const struct epochfs_batch *batch, 
     free(bytes);
 }
 
-static void test_batches__any_order__those_of_the_mount(void **state)
+UNIT_TEST_WITH(test_batches__any_order__those_of_the_mount, setup, temp_teardown)
 {
     static const unsigned order[] = {0, 1, 2, 3, 4, 5, 6, 0, 2, 4, 6, 5, 1, 1, 3, 3, 5, 0, 6};
     struct epochfs *fs = open_it(state, "readahead=1K");
@@ -144,7 +144,7 @@ static int add_bytes(void *ctx, const struct epochfs_array *array)
     return 0;
 }
 
-static void test_batches_read__the_callers_memory(void **state)
+UNIT_TEST_WITH(test_batches_read__the_callers_memory, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, NULL);
     struct epochfs_batches *batches = open_batches(fs, "label,image");
@@ -171,7 +171,7 @@ static void test_batches_read__the_callers_memory(void **state)
     epochfs_close(fs, &error);
 }
 
-static void test_open__bad_options__a_sentence(void **state)
+UNIT_TEST_WITH(test_open__bad_options__a_sentence, setup, temp_teardown)
 {
     static const struct {
         const char *options, *words;
@@ -196,7 +196,7 @@ static void test_open__bad_options__a_sentence(void **state)
     assert_null(epochfs_open("/no/such", "", NULL)); /* without the reason */
 }
 
-static void test_calls__bad__errors(void **state)
+UNIT_TEST_WITH(test_calls__bad__errors, setup, temp_teardown)
 {
     struct epochfs_plan plan = {.size = sizeof(plan), .dataset = "train", .plan = PLAN};
     struct epochfs *fs = open_it(state, "");
@@ -257,7 +257,7 @@ static int count_line(void *ctx, const char *line)
     return 0;
 }
 
-static void test_notes__a_file_that_is_not_used__once(void **state)
+UNIT_TEST_WITH(test_notes__a_file_that_is_not_used__once, setup, temp_teardown)
 {
     struct epochfs *fs;
     char line[200] = "";
@@ -275,7 +275,7 @@ static void test_notes__a_file_that_is_not_used__once(void **state)
 }
 
 /* Structs of an older program are shorter. */
-static void test_structs__short__not_exceeded(void **state)
+UNIT_TEST_WITH(test_structs__short__not_exceeded, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "");
     struct epochfs_stat st = {.size = offsetof(struct epochfs_stat, inode), .inode = 77};
@@ -291,9 +291,8 @@ static void test_structs__short__not_exceeded(void **state)
 }
 
 /* What the first release had; later ones may only add at the end. */
-static void test_structs__sizes__as_released(void **state)
+UNIT_TEST(test_structs__sizes__as_released)
 {
-    (void)state;
     assert_int_equal(sizeof(struct epochfs_error), 1040);
     assert_int_equal(offsetof(struct epochfs_error, message), 12);
     assert_int_equal(sizeof(struct epochfs_stat), 40);
@@ -337,7 +336,7 @@ static void open_and_close(void **state)
     assert_int_equal(epochfs_close(other, &error), 0);
 }
 
-static void test_open_close__often__nothing_grows(void **state)
+UNIT_TEST_WITH(test_open_close__often__nothing_grows, setup, temp_teardown)
 {
     const char *often = getenv("LIBRARY_OPENS");
     unsigned n = often ? (unsigned)strtoul(often, NULL, 10) : 300, descriptors;
@@ -388,7 +387,7 @@ static void *reader_main(void *arg)
 
 #define READERS 64
 
-static void test_close__readers_under_way__they_end(void **state)
+UNIT_TEST_WITH(test_close__readers_under_way__they_end, setup, temp_teardown)
 {
     for (unsigned round = 0; round < 4; round++) {
         struct epochfs *fs = open_it(state, "");
@@ -438,7 +437,7 @@ static void *taker_main(void *arg)
 }
 
 /* They share what was made ahead, and what one of them waits for another may take, or drop. */
-static void test_batches__threads_at_the_same_places__each_its_own(void **state)
+UNIT_TEST_WITH(test_batches__threads_at_the_same_places__each_its_own, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "readahead=64K");
     struct epochfs_batches *batches = open_batches(fs, "index");
@@ -464,7 +463,7 @@ static void test_batches__threads_at_the_same_places__each_its_own(void **state)
     assert_int_equal(epochfs_close(fs, &error), 0);
 }
 
-static void test_batch__given_after_close(void **state)
+UNIT_TEST_WITH(test_batch__given_after_close, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "");
     struct epochfs_batches *batches = open_batches(fs, "label");
@@ -549,7 +548,7 @@ static void check_late_call(void **state, size_t i)
     _exit(r);
 }
 
-static void test_close__then_used__assertion_or_error(void **state)
+UNIT_TEST_WITH(test_close__then_used__assertion_or_error, setup, temp_teardown)
 {
     int status;
 
@@ -567,7 +566,7 @@ static void test_close__then_used__assertion_or_error(void **state)
     }
 }
 
-static void test_close__used_by_a_late_thread__error(void **state)
+UNIT_TEST_WITH(test_close__used_by_a_late_thread__error, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "");
     struct late_call call = {fs, open_batches(fs, "label")};
@@ -581,7 +580,7 @@ static void test_close__used_by_a_late_thread__error(void **state)
 
 /* ---- processes ---- */
 
-static void test_fork__child__may_not(void **state)
+UNIT_TEST_WITH(test_fork__child__may_not, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "");
     struct epochfs_batches *batches = open_batches(fs, NULL);
@@ -609,7 +608,7 @@ static void test_fork__child__may_not(void **state)
     assert_int_equal(epochfs_close(fs, &error), 0);
 }
 
-static void test_fork__reads_under_way__errors_at_once(void **state)
+UNIT_TEST_WITH(test_fork__reads_under_way__errors_at_once, setup, temp_teardown)
 {
     struct epochfs *fs = open_it(state, "");
     struct reader reader[4];
@@ -681,7 +680,7 @@ static void read_all(void **state)
 }
 
 /* The handler of the program has no SA_RESTART, so its signals interrupt calls of the system. */
-static void test_signals__while_it_reads__nothing_fails(void **state)
+UNIT_TEST_WITH(test_signals__while_it_reads__nothing_fails, setup, temp_teardown)
 {
     struct sigaction action = {.sa_handler = count_alarm}, before;
     pthread_t self = pthread_self(), other;
@@ -694,7 +693,7 @@ static void test_signals__while_it_reads__nothing_fails(void **state)
     sigaction(SIGALRM, &before, NULL);
 }
 
-static void test_signals__stay_as_they_were(void **state)
+UNIT_TEST_WITH(test_signals__stay_as_they_were, setup, temp_teardown)
 {
     static const int signals[] = {SIGBUS, SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGCHLD, SIGUSR1};
     struct sigaction before[7], after;
@@ -706,39 +705,4 @@ static void test_signals__stay_as_they_were(void **state)
         sigaction(signals[i], NULL, &after);
         assert_ptr_equal(after.sa_handler, before[i].sa_handler);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs__sizes__as_released),
-        cmocka_unit_test_setup_teardown(test_signals__stay_as_they_were, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_batches__any_order__those_of_the_mount, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_batches_read__the_callers_memory, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_open__bad_options__a_sentence, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_calls__bad__errors, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_notes__a_file_that_is_not_used__once, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_structs__short__not_exceeded, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_open_close__often__nothing_grows, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_close__then_used__assertion_or_error, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_close__used_by_a_late_thread__error, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_close__readers_under_way__they_end, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_batches__threads_at_the_same_places__each_its_own,
-                                        setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_batch__given_after_close, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_fork__child__may_not, setup, temp_teardown),
-        cmocka_unit_test_setup_teardown(test_fork__reads_under_way__errors_at_once, setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_signals__while_it_reads__nothing_fails, setup,
-                                        temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

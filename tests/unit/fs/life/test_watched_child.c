@@ -45,34 +45,31 @@ static int hang(const void *ctx, int out)
     return 0;
 }
 
-static void test_do__answers__given(void **state)
+UNIT_TEST(test_do__answers__given)
 {
     const struct watched_child_work work = {.work = answer, .ctx = "hello", .ms = 20000};
     AUTO_TEXT struct text said = {0};
 
-    (void)state;
     assert_int_equal(watched_child_do(&work, &said), 0);
     assert_string_equal(said.data, "hello");
 }
 
-static void test_do__fails__its_error(void **state)
+UNIT_TEST(test_do__fails__its_error)
 {
     const struct watched_child_work work = {.work = refuse, .ms = 20000};
     AUTO_TEXT struct text said = {0};
 
-    (void)state;
     assert_int_equal(watched_child_do(&work, &said), -EXDEV);
     assert_int_equal(said.len, 0);
 }
 
-static void test_do__cancelled__ends(void **state)
+UNIT_TEST(test_do__cancelled__ends)
 {
     static const volatile sig_atomic_t cancelled = 1;
     const struct watched_child_work work = {
         .work = answer, .ctx = "hello", .ms = 20000, .cancelled = &cancelled};
     AUTO_TEXT struct text said = {0};
 
-    (void)state;
     assert_int_equal(watched_child_do(&work, &said), -EINTR);
 }
 
@@ -100,7 +97,7 @@ static int hang_poll_ms(const struct clock *clock, int64_t until)
 }
 
 /* A descriptor that the child holds would block readers that wait for the end of our output. */
-static void test_do__hangs__holds_nothing(void **state)
+UNIT_TEST(test_do__hangs__holds_nothing)
 {
     struct hanging *hanging =
         mmap(NULL, sizeof(*hanging), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -111,7 +108,6 @@ static void test_do__hangs__holds_nothing(void **state)
     struct pollfd end = {.events = POLLIN};
     int output[2];
 
-    (void)state;
     assert_ptr_not_equal(hanging, MAP_FAILED);
     assert_int_equal(sem_init(&hanging->begun, 1, 0), 0);
     assert_int_equal(pipe(output), 0);
@@ -122,16 +118,4 @@ static void test_do__hangs__holds_nothing(void **state)
     close(output[0]);
     assert_int_equal(kill(hanging->pid, SIGKILL), 0);
     munmap(hanging, sizeof(*hanging));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_do__answers__given),
-        cmocka_unit_test(test_do__fails__its_error),
-        cmocka_unit_test(test_do__cancelled__ends),
-        cmocka_unit_test(test_do__hangs__holds_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

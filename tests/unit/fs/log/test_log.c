@@ -25,13 +25,12 @@ static void check_lines(struct text *lines, const char *want)
 }
 
 /* Notes of a dataset are a text of several lines. */
-static void test_log_lines__several__a_line_each(void **state)
+UNIT_TEST(test_log_lines__several__a_line_each)
 {
     FILE *written = tmpfile();
     int before = dup(STDERR_FILENO);
     char got[200] = "";
 
-    (void)state;
     assert_non_null(written);
     fflush(stderr);
     dup2(fileno(written), STDERR_FILENO);
@@ -45,12 +44,11 @@ static void test_log_lines__several__a_line_each(void **state)
     assert_string_equal(got, "epochfs: one: bad\nepochfs: two: bad\n");
 }
 
-static void test_filter__same_text__once_a_minute(void **state)
+UNIT_TEST(test_filter__same_text__once_a_minute)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
 
-    (void)state;
     log_filter_init(&filter, add_line, &lines);
     for (int64_t second = 0; second < 60; second++)
         log_filter_line(&filter, second * SECOND, LOG_LEVEL_ERROR, "no room");
@@ -66,13 +64,12 @@ static void test_filter__same_text__once_a_minute(void **state)
     check_lines(&lines, "E no room (1 time more)\n");
 }
 
-static void test_filter__burst__rest_is_counted(void **state)
+UNIT_TEST(test_filter__burst__rest_is_counted)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
     char text[32];
 
-    (void)state;
     log_filter_init(&filter, add_line, &lines);
     for (unsigned i = 0; i < LOG_BURST; i++) {
         snprintf(text, sizeof(text), "%u", i);
@@ -91,13 +88,12 @@ static void test_filter__burst__rest_is_counted(void **state)
     check_lines(&lines, "");
 }
 
-static void test_filter__ends_in_a_burst__count_is_reported(void **state)
+UNIT_TEST(test_filter__ends_in_a_burst__count_is_reported)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
     char text[32];
 
-    (void)state;
     log_filter_init(&filter, add_line, &lines);
     for (unsigned i = 0; i <= LOG_BURST; i++) {
         snprintf(text, sizeof(text), "%u", i);
@@ -108,13 +104,12 @@ static void test_filter__ends_in_a_burst__count_is_reported(void **state)
     check_lines(&lines, "W 1 message omitted\n");
 }
 
-static void test_filter__more_texts_than_it_remembers__counts_are_reported(void **state)
+UNIT_TEST(test_filter__more_texts_than_it_remembers__counts_are_reported)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
     char text[32];
 
-    (void)state;
     log_filter_init(&filter, add_line, &lines);
     log_filter_line(&filter, 0, LOG_LEVEL_ERROR, "first");
     log_filter_line(&filter, 0, LOG_LEVEL_ERROR, "first");
@@ -138,13 +133,12 @@ static void *log_much(void *filter)
     return NULL;
 }
 
-static void test_filter__threads__nothing_is_lost(void **state)
+UNIT_TEST(test_filter__threads__nothing_is_lost)
 {
     AUTO_TEXT struct text lines = {0};
     struct log_filter filter;
     pthread_t thread[THREADS];
 
-    (void)state;
     log_filter_init(&filter, add_line, &lines);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, log_much, &filter), 0);
@@ -161,12 +155,11 @@ static void add_remote_line(void *ctx, const char *text)
     text_add(ctx, "%s\n", text);
 }
 
-static void test_remote__goes_and_comes__reported_once(void **state)
+UNIT_TEST(test_remote__goes_and_comes__reported_once)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
 
-    (void)state;
     remote_log_init(&log, add_remote_line, &lines);
     for (int64_t i = 0; i < 10; i++)
         remote_log_failed(&log, "a1.ark: cannot connect", true, i * SECOND);
@@ -183,12 +176,11 @@ static void test_remote__goes_and_comes__reported_once(void **state)
     check_lines(&lines, "remote: a1.ark: cannot connect (9 times more)\n");
 }
 
-static void test_remote__numbers_of_a_reason__the_same(void **state)
+UNIT_TEST(test_remote__numbers_of_a_reason__the_same)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
 
-    (void)state;
     remote_log_init(&log, add_remote_line, &lines);
     remote_log_failed(&log, "a: after 12 of 100 bytes: closed", true, 0);
     remote_log_failed(&log, "a: after 7 of 4096 bytes: closed", true, 0);
@@ -202,12 +194,11 @@ static void test_remote__numbers_of_a_reason__the_same(void **state)
 }
 
 /* A transfer that breaks now and then is no outage, and nothing is reported twice. */
-static void test_remote__short_failures__no_news(void **state)
+UNIT_TEST(test_remote__short_failures__no_news)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
 
-    (void)state;
     remote_log_init(&log, add_remote_line, &lines);
     for (int64_t i = 0; i < 100; i++) {
         remote_log_failed(&log, "a: closed", true, i * SECOND);
@@ -220,12 +211,11 @@ static void test_remote__short_failures__no_news(void **state)
     check_lines(&lines, "");
 }
 
-static void test_remote__a_file_is_wrong__remote_is_there(void **state)
+UNIT_TEST(test_remote__a_file_is_wrong__remote_is_there)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
 
-    (void)state;
     remote_log_init(&log, add_remote_line, &lines);
     remote_log_failed(&log, "a: has changed", false, 0);
     remote_log_answered(&log, 5 * SECOND);
@@ -233,13 +223,12 @@ static void test_remote__a_file_is_wrong__remote_is_there(void **state)
     remote_log_end(&log);
 }
 
-static void test_remote__very_many__others_are_counted(void **state)
+UNIT_TEST(test_remote__very_many__others_are_counted)
 {
     AUTO_TEXT struct text lines = {0};
     struct remote_log log;
     char text[32];
 
-    (void)state;
     remote_log_init(&log, add_remote_line, &lines);
     for (unsigned i = 0; i < REMOTE_FAILURES + 3; i++) {
         snprintf(text, sizeof(text), "file %u: closed", i);
@@ -248,23 +237,4 @@ static void test_remote__very_many__others_are_counted(void **state)
     lines.len = 0;
     remote_log_end(&log);
     check_lines(&lines, "remote: 3 failures of other files, or for other reasons\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log_lines__several__a_line_each),
-        cmocka_unit_test(test_filter__same_text__once_a_minute),
-        cmocka_unit_test(test_filter__burst__rest_is_counted),
-        cmocka_unit_test(test_filter__ends_in_a_burst__count_is_reported),
-        cmocka_unit_test(test_filter__more_texts_than_it_remembers__counts_are_reported),
-        cmocka_unit_test(test_filter__threads__nothing_is_lost),
-        cmocka_unit_test(test_remote__goes_and_comes__reported_once),
-        cmocka_unit_test(test_remote__numbers_of_a_reason__the_same),
-        cmocka_unit_test(test_remote__short_failures__no_news),
-        cmocka_unit_test(test_remote__a_file_is_wrong__remote_is_there),
-        cmocka_unit_test(test_remote__very_many__others_are_counted),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

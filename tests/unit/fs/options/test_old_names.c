@@ -132,12 +132,11 @@ static void check_name(const struct option *option, const char *name)
 }
 
 /* Old names and values of options are taken. */
-static void test_options__old_names__same_as_new(void **state)
+UNIT_TEST(test_options__old_names__same_as_new)
 {
     unsigned names = 0;
     char name[64];
 
-    (void)state;
     for (unsigned i = 0; i < n_options_ours; i++) {
         const struct option *option = &options_ours[i];
 
@@ -156,9 +155,8 @@ static void test_options__old_names__same_as_new(void **state)
 }
 
 /* A message about a value has the name that was typed. */
-static void test_options__message__name_that_was_typed(void **state)
+UNIT_TEST(test_options__message__name_that_was_typed)
 {
-    (void)state;
     check_bad("patience=0", "option patience=0: ");
     check_bad("retry_timeout=0", "option retry_timeout=0: ");
     check_bad("picture=big", "option picture=big: ");
@@ -168,25 +166,13 @@ static void test_options__message__name_that_was_typed(void **state)
 }
 
 /* fstab's comment= is for people, unless it is the old name of csv_comment=. */
-static void test_options__comment__csv_or_fstab(void **state)
+UNIT_TEST(test_options__comment__csv_or_fstab)
 {
     AUTO_OPTIONS struct options o, p;
 
-    (void)state;
     check_good(&o, "comment=#,comment=systemd.automount,comment=a,comment=");
     assert_int_equal(o.format.comment, '#');
     check_good(&p, "csv_comment=%,x-systemd.automount,comment=my data");
     assert_int_equal(p.format.comment, '%');
     check_bad("csv_comment=systemd.automount", "option csv_comment=systemd.automount: ");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options__old_names__same_as_new),
-        cmocka_unit_test(test_options__message__name_that_was_typed),
-        cmocka_unit_test(test_options__comment__csv_or_fstab),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,11 +33,10 @@ static void check_bad(const char *text, const char *message)
     assert_diag_has(&d, message);
 }
 
-static void test_options__none__defaults(void **state)
+UNIT_TEST(test_options__none__defaults)
 {
     AUTO_OPTIONS struct options o;
 
-    (void)state;
     check_good(&o, "");
     assert_int_equal(o.n_plans, 0);
     assert_int_equal(o.epochs, 1);
@@ -50,7 +49,7 @@ static void test_options__none__defaults(void **state)
 }
 
 /* What via= makes of the defaults of keep= and cache_size=. */
-static void test_options__via__keeps_less(void **state)
+UNIT_TEST(test_options__via__keeps_less)
 {
     static const struct {
         const char *text;
@@ -68,7 +67,6 @@ static void test_options__via__keeps_less(void **state)
         {"keep=once,via=http://127.0.0.1:1,cache_size=50%", false, STAGE_ONCE, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_OPTIONS struct options o;
         struct source_options source;
@@ -81,11 +79,10 @@ static void test_options__via__keeps_less(void **state)
     }
 }
 
-static void test_options__via__loopback_only(void **state)
+UNIT_TEST(test_options__via__loopback_only)
 {
     AUTO_OPTIONS struct options o;
 
-    (void)state;
     check_good(&o, "via=http://127.0.0.1:8081,via_secret=/a/b");
     assert_string_equal(o.source.via, "http://127.0.0.1:8081");
     assert_string_equal(o.source.via_secret, "/a/b");
@@ -94,11 +91,10 @@ static void test_options__via__loopback_only(void **state)
     check_bad("via=http://127.0.0.1", "option via: expected http://127.0.0.1:PORT");
 }
 
-static void test_options__ours__all_taken(void **state)
+UNIT_TEST(test_options__ours__all_taken)
 {
     AUTO_OPTIONS struct options o;
 
-    (void)state;
     check_good(&o, "plan=batch=128,plan=seed=7+batch=4,epochs=20,cache=/x y,classes=62,transpose,"
                    "log=debug");
     assert_int_equal(o.n_plans, 2);
@@ -113,7 +109,7 @@ static void test_options__ours__all_taken(void **state)
     assert_int_equal(o.for_fuse.len, 0);
 }
 
-static void test_options__fstab_lines__taken(void **state)
+UNIT_TEST(test_options__fstab_lines__taken)
 {
     static const struct {
         const char *text, *for_fuse;
@@ -129,7 +125,6 @@ static void test_options__fstab_lines__taken(void **state)
         {",,ro,,", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_OPTIONS struct options o;
 
@@ -142,9 +137,8 @@ static void test_options__fstab_lines__taken(void **state)
     }
 }
 
-static void test_options__unknown__a_guess(void **state)
+UNIT_TEST(test_options__unknown__a_guess)
 {
-    (void)state;
     check_bad("epoch=3", "is it 'epochs'?");
     check_bad("plan=batch=3,sed=7", "is it 'seed' of a plan?");
     check_bad("plan=batch=3,sed=7", "plan=batch=128+seed=7");
@@ -192,7 +186,7 @@ static void entry_of(const char *name, struct text *ret)
 }
 
 /* Numbers out of range are refused by the limits that the help states. */
-static void test_options__number_out_of_range__limits_as_in_help(void **state)
+UNIT_TEST(test_options__number_out_of_range__limits_as_in_help)
 {
     static const struct {
         const char *name, *help;
@@ -206,7 +200,6 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
         {"command_timeout", "range: 1 to 86400)", 1, 86400},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_TEXT struct text entry = {0};
         AUTO_OPTIONS struct options o;
@@ -228,9 +221,8 @@ static void test_options__number_out_of_range__limits_as_in_help(void **state)
     }
 }
 
-static void test_options__plan_with_commas__hint(void **state)
+UNIT_TEST(test_options__plan_with_commas__hint)
 {
-    (void)state;
     check_bad("plan=batch=128,seed=7", "plan=batch=128+seed=7");
     check_bad("plan=batch=128,rank=0of4", "joined by +");
     check_bad("tail=drop", "joined by +");
@@ -238,11 +230,10 @@ static void test_options__plan_with_commas__hint(void **state)
     check_bad("plan=batch=128\\,seed=7", "joined by +");
 }
 
-static void test_options__escaped_comma__part_of_value(void **state)
+UNIT_TEST(test_options__escaped_comma__part_of_value)
 {
     AUTO_OPTIONS struct options o, p, q;
 
-    (void)state;
     check_good(&o, "cache=/a\\,b,transpose");
     assert_string_equal(o.cache, "/a,b");
     assert_true(o.format.transpose);
@@ -253,18 +244,16 @@ static void test_options__escaped_comma__part_of_value(void **state)
     assert_string_equal(q.for_fuse.data, "fsname=a\\,b,noatime");
 }
 
-static void test_options__backslash_at_the_end__kept(void **state)
+UNIT_TEST(test_options__backslash_at_the_end__kept)
 {
     AUTO_OPTIONS struct options o;
 
-    (void)state;
     check_good(&o, "cache=/a\\");
     assert_string_equal(o.cache, "/a\\");
 }
 
-static void test_options__values__checked(void **state)
+UNIT_TEST(test_options__values__checked)
 {
-    (void)state;
     check_bad("plan", "expected plan=PLAN");
     check_bad("plan=", "option plan=");
     check_bad("plan=batch=0", "got '0'");
@@ -284,11 +273,10 @@ static void test_options__values__checked(void **state)
     check_bad("log=loud", "expected error, warning, info or debug");
 }
 
-static void test_options__several_texts__add_up(void **state)
+UNIT_TEST(test_options__several_texts__add_up)
 {
     AUTO_OPTIONS struct options o;
 
-    (void)state;
     check_good(&o, "plan=batch=1,cache=/a,nosuid");
     assert_int_equal(options_parse(&o, "plan=batch=2,cache=/b,nodev", NULL), 0);
     assert_int_equal(o.n_plans, 2);
@@ -296,13 +284,12 @@ static void test_options__several_texts__add_up(void **state)
     assert_string_equal(o.for_fuse.data, "nosuid,nodev");
 }
 
-static void test_options__source__defaults(void **state)
+UNIT_TEST(test_options__source__defaults)
 {
     AUTO_OPTIONS struct options o;
     const struct cache_folder folder = {0};
     struct source_options source;
 
-    (void)state;
     check_good(&o, "");
     options_source(&o, &folder, &source);
     assert_ptr_equal(source.cache, &folder);
@@ -326,12 +313,11 @@ static void test_options__source__defaults(void **state)
     assert_false(source.virtual_host);
 }
 
-static void test_options__source__all_taken(void **state)
+UNIT_TEST(test_options__source__all_taken)
 {
     AUTO_OPTIONS struct options o;
     struct source_options source;
 
-    (void)state;
     check_good(&o, "keep=plan,block=8K,block=auto");
     options_source(&o, NULL, &source);
     assert_int_equal(source.stage.keep, STAGE_PLAN);
@@ -362,7 +348,7 @@ static void test_options__source__all_taken(void **state)
     assert_true(source.virtual_host);
 }
 
-static void test_options__sizes__powers_of_1024(void **state)
+UNIT_TEST(test_options__sizes__powers_of_1024)
 {
     static const struct {
         const char *text;
@@ -381,7 +367,6 @@ static void test_options__sizes__powers_of_1024(void **state)
         {"cache_size=7%,cache_size=5G", UINT64_C(5) << 30, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_OPTIONS struct options o;
 
@@ -391,9 +376,8 @@ static void test_options__sizes__powers_of_1024(void **state)
     }
 }
 
-static void test_options__source_values__checked(void **state)
+UNIT_TEST(test_options__source_values__checked)
 {
-    (void)state;
     check_bad("cache_size", "expected cache_size=SIZE");
     check_bad("cache_size=", "cache_size=: expected a number of bytes");
     check_bad("cache_size=0", "expected a number of bytes");
@@ -432,7 +416,7 @@ static void test_options__source_values__checked(void **state)
 }
 
 /* Secrets are refused, and the message does not repeat them. */
-static void test_options__secrets__refused_and_not_shown(void **state)
+UNIT_TEST(test_options__secrets__refused_and_not_shown)
 {
     static const char *const cases[] = {"access_key=AKIAHUSH",
                                         "secret=HUSH",
@@ -445,7 +429,6 @@ static void test_options__secrets__refused_and_not_shown(void **state)
                                         "endpoint=https://me:HUSH@s3.example.org",
                                         "endpoint=https://me:HU/SHHUSH@s3"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_OPTIONS struct options o;
         struct diag d = DIAG_INIT;
@@ -458,12 +441,11 @@ static void test_options__secrets__refused_and_not_shown(void **state)
     }
 }
 
-static void test_options__paths__made_absolute(void **state)
+UNIT_TEST(test_options__paths__made_absolute)
 {
     AUTO_OPTIONS struct options o;
     char here[4096], want[8192];
 
-    (void)state;
     assert_non_null(getcwd(here, sizeof(here)));
     check_good(&o, "cache=my cache,ca=../ca.pem");
     snprintf(want, sizeof(want), "%s/my cache", here);
@@ -472,7 +454,7 @@ static void test_options__paths__made_absolute(void **state)
     assert_string_equal(o.source.ca, want);
 }
 
-static void test_options__help__names_every_option(void **state)
+UNIT_TEST(test_options__help__names_every_option)
 {
     AUTO_TEXT struct text all = {0}, common = {0};
     static const char *const names[] = {
@@ -482,7 +464,6 @@ static void test_options__help__names_every_option(void **state)
         "region=",      "ca_cert=",       "profile=",   "files=",      "no_sign_request",
         "virtual_host", "requester_pays"};
 
-    (void)state;
     options_help(&all, true);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_non_null(strstr(all.data, names[i]));
@@ -512,13 +493,12 @@ static bool default_of(const char *help, char ret[static 32])
     return true;
 }
 
-static void test_options__defaults_in_the_help__are_those_of_the_code(void **state)
+UNIT_TEST(test_options__defaults_in_the_help__are_those_of_the_code)
 {
     /* These depend on the machine or on other options. */
     static const char *const others[] = {"readahead", "format"};
     unsigned compared = 0;
 
-    (void)state;
     for (unsigned i = 0; i < n_options_ours; i++) {
         AUTO_OPTIONS struct options given = {0}, none = {0};
         AUTO_TEXT struct text entry = {0};
@@ -544,32 +524,4 @@ static void test_options__defaults_in_the_help__are_those_of_the_code(void **sta
         compared++;
     }
     assert_true(compared >= 12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options__none__defaults),
-        cmocka_unit_test(test_options__via__keeps_less),
-        cmocka_unit_test(test_options__via__loopback_only),
-        cmocka_unit_test(test_options__ours__all_taken),
-        cmocka_unit_test(test_options__fstab_lines__taken),
-        cmocka_unit_test(test_options__unknown__a_guess),
-        cmocka_unit_test(test_options__number_out_of_range__limits_as_in_help),
-        cmocka_unit_test(test_options__plan_with_commas__hint),
-        cmocka_unit_test(test_options__escaped_comma__part_of_value),
-        cmocka_unit_test(test_options__backslash_at_the_end__kept),
-        cmocka_unit_test(test_options__values__checked),
-        cmocka_unit_test(test_options__several_texts__add_up),
-        cmocka_unit_test(test_options__source__defaults),
-        cmocka_unit_test(test_options__source__all_taken),
-        cmocka_unit_test(test_options__sizes__powers_of_1024),
-        cmocka_unit_test(test_options__source_values__checked),
-        cmocka_unit_test(test_options__secrets__refused_and_not_shown),
-        cmocka_unit_test(test_options__paths__made_absolute),
-        cmocka_unit_test(test_options__help__names_every_option),
-        cmocka_unit_test(test_options__defaults_in_the_help__are_those_of_the_code),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "support/temp_folder.h"
 #include "support/unit.h"
 
-static void test_specifier__table__source_and_options(void **state)
+UNIT_TEST_WITH(test_specifier__table__source_and_options, temp_setup, temp_teardown)
 {
     static const struct {
         const char *spec;
@@ -84,7 +84,7 @@ static void test_specifier__table__source_and_options(void **state)
 }
 
 /* What a shell would run has none of the files that were found before. */
-static void test_specifier__commands__whole_or_files(void **state)
+UNIT_TEST_WITH(test_specifier__commands__whole_or_files, temp_setup, temp_teardown)
 {
     AUTO_OPTIONS struct options o;
     const char *source = "ark:cat a.1 -n|";
@@ -95,16 +95,4 @@ static void test_specifier__commands__whole_or_files(void **state)
     assert_int_equal(chdir(*state), 0);
     assert_int_equal(options_take_specifier(&o, &source, NULL), 0);
     assert_string_equal(source, "command:cat a.1 -n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_specifier__table__source_and_options, temp_setup,
-                                        temp_teardown),
-        cmocka_unit_test_setup_teardown(test_specifier__commands__whole_or_files, temp_setup,
-                                        temp_teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,11 +52,10 @@ static void assert_reads(struct cluster_reads found, double disk, double peers, 
 }
 
 /* Each byte once by the origin's link; 95 % of a link's bytes are data. */
-static void test_cluster__ranks__origin_sends_once(void **state)
+UNIT_TEST_WITH(test_cluster__ranks__origin_sends_once, setup, NULL)
 {
     struct cluster c = make();
 
-    (void)state;
     assert_near(c.once, 1000 * MB, 1e-3);
     assert_near(c.origin, 1000 * MB, 1e-3);
     assert_near(c.reads, 125 * MB, 1e-3);
@@ -77,11 +76,10 @@ static void test_cluster__ranks__origin_sends_once(void **state)
     assert_near(c.later_epoch, 1.25, 1e-6);
 }
 
-static void test_cluster__each_reads_all__links_carry_it(void **state)
+UNIT_TEST_WITH(test_cluster__each_reads_all__links_carry_it, setup, NULL)
 {
     struct cluster c;
 
-    (void)state;
     task.ranks = 1;
     task.plan.elements = 10000;
     task.plan.batches = 1000;
@@ -109,9 +107,8 @@ static void test_cluster__each_reads_all__links_carry_it(void **state)
 }
 
 /* The first slices of all nodes come together: 8 a node, or those of the first batch. */
-static void test_cluster__first_batch(void **state)
+UNIT_TEST_WITH(test_cluster__first_batch, setup, NULL)
 {
-    (void)state;
     assert_near(make().first_batch, 1000 / 95.0 * (1 - pow(1 - 0.008, 11.48576)), 0.01);
     task.plan.batch = 1;
     task.plan.batches = 1250;
@@ -119,11 +116,10 @@ static void test_cluster__first_batch(void **state)
 }
 
 /* A dead node takes its share along: the origin sends that again, in one epoch. */
-static void test_cluster__dead_nodes__their_share_again(void **state)
+UNIT_TEST_WITH(test_cluster__dead_nodes__their_share_again, setup, NULL)
 {
     struct cluster c;
 
-    (void)state;
     task.dead = 2;
     c = make();
     assert_near(c.once, 1000 * MB, 1e-3);
@@ -137,11 +133,10 @@ static void test_cluster__dead_nodes__their_share_again(void **state)
     assert_reads(c.after, 1 / 8.0, 0, 7 / 8.0);
 }
 
-static void test_cluster__ranks_on_a_node__add_up(void **state)
+UNIT_TEST_WITH(test_cluster__ranks_on_a_node__add_up, setup, NULL)
 {
     struct cluster c;
 
-    (void)state;
     task.nodes = 4;
     c = make();
     assert_near(c.reads, 250 * MB, 1e-3);
@@ -150,11 +145,10 @@ static void test_cluster__ranks_on_a_node__add_up(void **state)
 }
 
 /* A thousand nodes, 100 TB, 10 Gbit/s each and 20 Gbit/s of origin, one in a hundred dead. */
-static void test_cluster__thousand_nodes(void **state)
+UNIT_TEST_WITH(test_cluster__thousand_nodes, setup, NULL)
 {
     struct cluster c;
 
-    (void)state;
     task.plan.bytes = 1e14;
     task.plan.samples = task.plan.list = 1000000000;
     task.plan.elements = 1000000;
@@ -173,18 +167,4 @@ static void test_cluster__thousand_nodes(void **state)
     assert_near(c.first_batch, 8000 * 1048576.0 / 2.375e9, 1e-3);
     assert_reads(c.after, 0.99 / 990, 0.99 - 0.99 / 990, 0.01);
     assert_true(isnan(c.first_epoch) && isnan(c.later_epoch));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_cluster__ranks__origin_sends_once, setup),
-        cmocka_unit_test_setup(test_cluster__each_reads_all__links_carry_it, setup),
-        cmocka_unit_test_setup(test_cluster__first_batch, setup),
-        cmocka_unit_test_setup(test_cluster__dead_nodes__their_share_again, setup),
-        cmocka_unit_test_setup(test_cluster__ranks_on_a_node__add_up, setup),
-        cmocka_unit_test_setup(test_cluster__thousand_nodes, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,6 @@
 
 #define SAMPLES 23
 
-static const char *vectors;
-
 /* Three classes of 14, 1 and 8 samples, in no order; weights with zeros, also at both ends. */
 static const uint64_t label[SAMPLES] = {5, 2, 5, 2, 2, 5, 2, 2, 7, 2, 2, 5,
                                         2, 5, 2, 2, 5, 2, 2, 5, 2, 5, 2};
@@ -31,7 +29,7 @@ static const uint32_t any[] = {11, 3, 22, 11, 0, 5, 11, 7, 3, 8};
 static const uint32_t same[] = {9, 9, 9};
 static struct plan_list lists[3];
 
-static int make_lists(void **state)
+int unit_setup(void **state)
 {
     (void)state;
     lists[0] = test_list(rising, ARRAY_LEN(rising));
@@ -40,7 +38,7 @@ static int make_lists(void **state)
     return 0;
 }
 
-static int release_lists(void **state)
+int unit_teardown(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
@@ -134,7 +132,7 @@ static void check_orders(const char *const *orders, size_t n, unsigned least)
     assert_true(held >= least);
 }
 
-static void test_only__every_combination__as_the_model(void **state)
+UNIT_TEST(test_only__every_combination__as_the_model)
 {
     static const char *const orders[] = {
         "batch=4",
@@ -143,11 +141,10 @@ static void test_only__every_combination__as_the_model(void **state)
         "batch=2,seed=1,limit=3",
     };
 
-    (void)state;
     check_orders(orders, ARRAY_LEN(orders), 800);
 }
 
-static void test_draw__every_combination__as_the_model(void **state)
+UNIT_TEST(test_draw__every_combination__as_the_model)
 {
     static const char *const orders[] = {
         "batch=4,draw=7:uniform",
@@ -165,11 +162,10 @@ static void test_draw__every_combination__as_the_model(void **state)
         "batch=7,draw=33:weight,seed=9,shuffle=window:3,limit=20",
     };
 
-    (void)state;
     check_orders(orders, ARRAY_LEN(orders), 2500);
 }
 
-static void test_classes__every_combination__as_the_model(void **state)
+UNIT_TEST(test_classes__every_combination__as_the_model)
 {
     static const char *const orders[] = {
         "batch=1,classes=1x1",         "batch=2,classes=2x1,seed=7",
@@ -179,17 +175,15 @@ static void test_classes__every_combination__as_the_model(void **state)
         "batch=4,classes=2x2,limit=9", "batch=4,classes=2x2,limit=9,seed=7",
     };
 
-    (void)state;
     check_orders(orders, ARRAY_LEN(orders), 900);
 }
 
 /* Each place is drawn floor or ceil of its share of the draws. */
-static void test_draw__each_place__floor_or_ceil_of_its_share(void **state)
+UNIT_TEST(test_draw__each_place__floor_or_ceil_of_its_share)
 {
     static const char *const hows[] = {"uniform", "balanced", "weight"};
     static struct test_labels l;
 
-    (void)state;
     test_labels_make(&l, SAMPLES, label, weight);
     for (uint64_t draws = 1; draws < 200; draws += 7) {
         for (size_t how = 0; how < 3; how++) {
@@ -227,7 +221,7 @@ static void test_draw__each_place__floor_or_ceil_of_its_share(void **state)
 }
 
 /* With as many draws as places, a uniform draw is the shuffle. */
-static void test_draw__as_many_as_places__the_shuffle(void **state)
+UNIT_TEST(test_draw__as_many_as_places__the_shuffle)
 {
     struct plan drawn = parse("batch=all,seed=5,draw=1000:uniform"),
                 plain = parse("batch=all,seed=5");
@@ -235,7 +229,6 @@ static void test_draw__as_many_as_places__the_shuffle(void **state)
     struct epoch_order order;
     struct schedule s;
 
-    (void)state;
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         schedule_init(&s, &drawn, 1000, NULL);
         schedule_order(&s, epoch, &order);
@@ -248,14 +241,13 @@ static void test_draw__as_many_as_places__the_shuffle(void **state)
 }
 
 /* More positions of one sample than are looked at one by one. */
-static void test_find__a_sample_with_very_many_positions__the_first(void **state)
+UNIT_TEST(test_find__a_sample_with_very_many_positions__the_first)
 {
     struct plan p = parse("batch=all,seed=5,draw=1000000:uniform");
     uint64_t state_of_random = RANDOM_SEED, sample[64];
     struct epoch_order order;
     struct schedule s;
 
-    (void)state;
     schedule_init(&s, &p, 7, NULL);
     schedule_order(&s, 1, &order);
     for (unsigned i = 0; i < 50; i++) {
@@ -272,12 +264,11 @@ static void test_find__a_sample_with_very_many_positions__the_first(void **state
 }
 
 /* The largest numbers: nothing overflows, and each way is the other's inverse. */
-static void test_draw__largest__both_ways(void **state)
+UNIT_TEST(test_draw__largest__both_ways)
 {
     static const uint64_t places[] = {1, 2, 4294967295, ORDER_MAX - 1, ORDER_MAX};
     static const uint64_t draws[] = {1, 1000003, ORDER_MAX - 1, ORDER_MAX};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(places) * ARRAY_LEN(draws); i++) {
         uint64_t n = draws[i / ARRAY_LEN(places)], of = places[i % ARRAY_LEN(places)], sample;
         struct epoch_order order;
@@ -303,7 +294,7 @@ static void test_draw__largest__both_ways(void **state)
 }
 
 /* As many different samples as plan_distinct() says, on average over epochs. */
-static void test_plan_distinct__epochs__as_counted(void **state)
+UNIT_TEST(test_plan_distinct__epochs__as_counted)
 {
     static const char *const names[] = {
         "batch=1,seed=7",
@@ -325,7 +316,6 @@ static void test_plan_distinct__epochs__as_counted(void **state)
     };
     static struct test_labels l;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct plan p = parse(names[i]);
         struct plan_data data = {.samples = SAMPLES, .only = &lists[1]};
@@ -362,7 +352,7 @@ static void test_plan_distinct__epochs__as_counted(void **state)
     }
 }
 
-static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
+UNIT_TEST(test_schedule_check__words_of_labels_and_lists__einval)
 {
     static const struct {
         const char *name;
@@ -380,7 +370,6 @@ static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
     };
     static struct test_labels l;
 
-    (void)state;
     test_labels_make(&l, SAMPLES, label, weight);
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct plan p = parse(plans[i].name);
@@ -400,7 +389,7 @@ static void test_schedule_check__words_of_labels_and_lists__einval(void **state)
     }
 }
 
-static void test_schedule_check__nothing_given__einval(void **state)
+UNIT_TEST(test_schedule_check__nothing_given__einval)
 {
     static const char *const plans[][2] = {
         {"batch=1,only=list", "only: expected the name of a list"},
@@ -409,7 +398,6 @@ static void test_schedule_check__nothing_given__einval(void **state)
         {"batch=6,classes=3x2", "got no 'label'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct plan p = parse(plans[i][0]);
         struct diag d = DIAG_INIT;
@@ -492,13 +480,12 @@ static void check_vector(char *line)
     list_release(&data.list);
 }
 
-static void test_vectors__plans__as_the_reference(void **state)
+UNIT_TEST(test_vectors__plans__as_the_reference)
 {
-    FILE *f = fopen(vectors, "r");
+    FILE *f = fopen(VECTORS, "r");
     size_t lines = 0;
     char line[1024];
 
-    (void)state;
     assert_non_null(f);
     while (fgets(line, sizeof(line), f))
         if (!strncmp(line, "plan ", 5)) {
@@ -507,26 +494,4 @@ static void test_vectors__plans__as_the_reference(void **state)
         }
     fclose(f);
     assert_true(lines > 400);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors__plans__as_the_reference),
-        cmocka_unit_test(test_only__every_combination__as_the_model),
-        cmocka_unit_test(test_draw__every_combination__as_the_model),
-        cmocka_unit_test(test_classes__every_combination__as_the_model),
-        cmocka_unit_test(test_draw__each_place__floor_or_ceil_of_its_share),
-        cmocka_unit_test(test_draw__as_many_as_places__the_shuffle),
-        cmocka_unit_test(test_find__a_sample_with_very_many_positions__the_first),
-        cmocka_unit_test(test_draw__largest__both_ways),
-        cmocka_unit_test(test_plan_distinct__epochs__as_counted),
-        cmocka_unit_test(test_schedule_check__words_of_labels_and_lists__einval),
-        cmocka_unit_test(test_schedule_check__nothing_given__einval),
-    };
-
-    if (argc != 2)
-        return 2;
-    vectors = argv[1];
-    return cmocka_run_group_tests(tests, make_lists, release_lists);
 }

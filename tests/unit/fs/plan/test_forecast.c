@@ -44,11 +44,10 @@ static void assert_near(double found, double want, double share)
 
 /* Computed by hand: compute takes longer than staging, so the job waits only for the first
  * batch. */
-static void test_forecast__stored_order_slow_job__hides(void **state)
+UNIT_TEST_WITH(test_forecast__stored_order_slow_job__hides, setup, NULL)
 {
     struct forecast f = make();
 
-    (void)state;
     assert_near(f.epoch, 60000 * 784, 1e-9);
     assert_near(f.read, 60000 * 784, 1e-9);
     assert_near(f.staging, 44.86, 1e-3);
@@ -66,11 +65,10 @@ static void test_forecast__stored_order_slow_job__hides(void **state)
     assert_true(f.fits);
 }
 
-static void test_forecast__fast_job__as_long_as_staging(void **state)
+UNIT_TEST_WITH(test_forecast__fast_job__as_long_as_staging, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.compute = 0.01;
     f = make();
     assert_near(f.first.seconds, f.staging + 0.01, 1e-3);
@@ -82,11 +80,10 @@ static void test_forecast__fast_job__as_long_as_staging(void **state)
 
 /* A full shuffle needs nearly all blocks after a few batches, so little staging can be hidden; a
  * window shuffle is in between. */
-static void test_forecast__shuffled__first_batches_need_most(void **state)
+UNIT_TEST_WITH(test_forecast__shuffled__first_batches_need_most, setup, NULL)
 {
     struct forecast full, window;
 
-    (void)state;
     task.is_shuffled = true;
     full = make();
     assert_near(full.epoch, 60000 * 784, 1e-9);
@@ -102,11 +99,10 @@ static void test_forecast__shuffled__first_batches_need_most(void **state)
 }
 
 /* An epoch that shows a quarter of the list, each of those samples four times. */
-static void test_forecast__samples_repeat__only_their_bytes(void **state)
+UNIT_TEST_WITH(test_forecast__samples_repeat__only_their_bytes, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.bytes = 1e12; /* 16 MB each */
     task.is_shuffled = true;
     task.distinct = 15000;
@@ -117,11 +113,10 @@ static void test_forecast__samples_repeat__only_their_bytes(void **state)
     assert_near(f.first_batch, 0.25e12 / MiB / 469, 0.05);
 }
 
-static void test_forecast__large_samples_shuffled__as_in_order(void **state)
+UNIT_TEST_WITH(test_forecast__large_samples_shuffled__as_in_order, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.bytes = 1e12; /* 16 MB each */
     task.is_shuffled = true;
     f = make();
@@ -129,11 +124,10 @@ static void test_forecast__large_samples_shuffled__as_in_order(void **state)
     assert_near(f.first.fetched, 1e12, 0.02);
 }
 
-static void test_forecast__half_is_staged__half_the_time(void **state)
+UNIT_TEST_WITH(test_forecast__half_is_staged__half_the_time, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.here = task.bytes / 2;
     f = make();
     assert_near(f.staging, 44.86 / 2, 1e-3);
@@ -148,11 +142,10 @@ static void test_forecast__half_is_staged__half_the_time(void **state)
 
 /* A cache for half of the data: with pin half of the reads hit. A full shuffle of small samples
  * returns to a block many times, and keep=plan knows when, so it keeps the right blocks. */
-static void test_forecast__too_large__shares_by_keep(void **state)
+UNIT_TEST_WITH(test_forecast__too_large__shares_by_keep, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.capacity = task.bytes / 2;
     f = make();
     assert_false(f.fits);
@@ -176,11 +169,10 @@ static void test_forecast__too_large__shares_by_keep(void **state)
 
 /* keep=once: what the announced epochs need stays until the last of them, then nothing does.
  * tests/mount/cli/case-plan-command.py compares the same with mounts. */
-static void test_forecast__once__announced_epochs_keep(void **state)
+UNIT_TEST_WITH(test_forecast__once__announced_epochs_keep, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.keep = FORECAST_ONCE;
     task.is_shuffled = true;
     task.announced = 1;
@@ -205,11 +197,10 @@ static void test_forecast__once__announced_epochs_keep(void **state)
 
 /* A rank's share of a shuffle has other samples in each epoch, so that all data comes in the
  * end. */
-static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
+UNIT_TEST_WITH(test_forecast__rank_of_shuffle__all_in_the_end, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.bytes = 60000.0 * 1310720; /* ten blocks each */
     task.elements = 7500;
     task.batches = 59;
@@ -225,11 +216,10 @@ static void test_forecast__rank_of_shuffle__all_in_the_end(void **state)
     assert_near(f.all_epochs, f.epoch, 1e-9);
 }
 
-static void test_forecast__not_known__nan(void **state)
+UNIT_TEST_WITH(test_forecast__not_known__nan, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.compute = -1;
     f = make();
     assert_true(isnan(f.total) && isnan(f.compute) && isnan(f.copy) && isnan(f.first.seconds));
@@ -240,22 +230,20 @@ static void test_forecast__not_known__nan(void **state)
     assert_true(isnan(f.staging) && isnan(f.hides_at));
 }
 
-static void test_forecast__only_what_is_read__nothing_hides(void **state)
+UNIT_TEST_WITH(test_forecast__only_what_is_read__nothing_hides, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.ahead = false;
     f = make();
     assert_near(f.first.seconds, 93.8 + 44.86, 1e-3);
     assert_near(f.first.wait, 44.86, 1e-3);
 }
 
-static void test_forecast__no_batches__nothing(void **state)
+UNIT_TEST_WITH(test_forecast__no_batches__nothing, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.elements = task.batches = task.list = 0;
     task.is_shuffled = true;
     f = make();
@@ -269,11 +257,10 @@ static void test_forecast__no_batches__nothing(void **state)
 }
 
 /* A tenth of the samples, which are twice as large as the others. */
-static void test_forecast__part_with_larger_samples__its_own_bytes(void **state)
+UNIT_TEST_WITH(test_forecast__part_with_larger_samples__its_own_bytes, setup, NULL)
 {
     struct forecast f;
 
-    (void)state;
     task.list = task.elements = 6000;
     task.batches = 47;
     task.listed = 6000 * 1568.0;
@@ -284,25 +271,4 @@ static void test_forecast__part_with_larger_samples__its_own_bytes(void **state)
     task.elements = 3000; /* a rank of it */
     f = make();
     assert_near(f.read, 3000 * 1568, 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_forecast__stored_order_slow_job__hides, setup),
-        cmocka_unit_test_setup(test_forecast__fast_job__as_long_as_staging, setup),
-        cmocka_unit_test_setup(test_forecast__shuffled__first_batches_need_most, setup),
-        cmocka_unit_test_setup(test_forecast__samples_repeat__only_their_bytes, setup),
-        cmocka_unit_test_setup(test_forecast__large_samples_shuffled__as_in_order, setup),
-        cmocka_unit_test_setup(test_forecast__half_is_staged__half_the_time, setup),
-        cmocka_unit_test_setup(test_forecast__too_large__shares_by_keep, setup),
-        cmocka_unit_test_setup(test_forecast__once__announced_epochs_keep, setup),
-        cmocka_unit_test_setup(test_forecast__rank_of_shuffle__all_in_the_end, setup),
-        cmocka_unit_test_setup(test_forecast__not_known__nan, setup),
-        cmocka_unit_test_setup(test_forecast__only_what_is_read__nothing_hides, setup),
-        cmocka_unit_test_setup(test_forecast__no_batches__nothing, setup),
-        cmocka_unit_test_setup(test_forecast__part_with_larger_samples__its_own_bytes, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,6 @@
 
 #define SHOWN_MOST 1024
 
-static const char *vectors_path;
-
 /* ---- a plan of the vectors ---- */
 
 static void get_lengths(const struct plan_lengths *lengths, size_t count, const uint64_t *sample,
@@ -178,13 +176,12 @@ static void check_vector(char *line)
     made_release(&m);
 }
 
-static void test_length_batches__vectors__right(void **state)
+UNIT_TEST(test_length_batches__vectors__right)
 {
-    FILE *file = fopen(vectors_path, "re");
+    FILE *file = fopen(VECTORS, "re");
     char line[4096];
     unsigned lines = 0;
 
-    (void)state;
     assert_non_null(file);
     for (; fgets(line, sizeof(line), file); lines++)
         check_vector(line);
@@ -194,7 +191,7 @@ static void test_length_batches__vectors__right(void **state)
 
 /* ---- words ---- */
 
-static void test_length_batches__canonical_names(void **state)
+UNIT_TEST(test_length_batches__canonical_names)
 {
     static const struct {
         const char *name, *want;
@@ -207,7 +204,6 @@ static void test_length_batches__canonical_names(void **state)
         {"length=1:3:n,batch=bytes:4", "batch=bytes:4,length=1:3:n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char name[PLAN_NAME_SIZE];
         struct diag d = DIAG_INIT;
@@ -219,7 +215,7 @@ static void test_length_batches__canonical_names(void **state)
     }
 }
 
-static void test_length_batches__words_that_do_not_hold__refused(void **state)
+UNIT_TEST(test_length_batches__words_that_do_not_hold__refused)
 {
     static const struct {
         const char *name, *why;
@@ -245,7 +241,6 @@ static void test_length_batches__words_that_do_not_hold__refused(void **state)
         {"batch=6,bucket=6,classes=2x3", "or batches by length"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct diag d = DIAG_INIT;
         struct plan p;
@@ -256,14 +251,13 @@ static void test_length_batches__words_that_do_not_hold__refused(void **state)
     }
 }
 
-static void test_length_batches__a_fraction_of_tokens__refused(void **state)
+UNIT_TEST(test_length_batches__a_fraction_of_tokens__refused)
 {
     const struct plan_data data = {.samples = 9, .lengths = &lengths};
     struct length_batches *cuts;
     struct diag d = DIAG_INIT;
     struct plan p;
 
-    (void)state;
     assert_int_equal(plan_parse("batch=tokens:9.5", 16, ',', &p, NULL), 0);
     assert_int_equal(length_batches_new(&p, &data, NULL, &cuts, &d), -EINVAL);
     assert_string_equal(d.text, "batch: expected a whole number of tokens, got a fraction");
@@ -316,7 +310,7 @@ static void count_lengths(const struct plan_lengths *of, size_t count, const uin
 }
 
 /* A batch takes one window, once the sums are known, and a lookup near the start as few. */
-static void test_length_batches__kept_sums__one_window(void **state)
+UNIT_TEST(test_length_batches__kept_sums__one_window)
 {
     static const struct plan_lengths_ops ops = {.get = count_lengths};
     static const struct plan_lengths counted = {.ops = &ops, .word = "tokens"};
@@ -326,7 +320,6 @@ static void test_length_batches__kept_sums__one_window(void **state)
     struct epoch_order order;
     struct made m;
 
-    (void)state;
     made_new("batch=tokens:400,seed=7,bucket=1000", 500000, &counted, &m);
     length_batches_keep(m.cuts, &keeper);
     schedule_order(&m.s, 3, &order);
@@ -355,7 +348,7 @@ static void test_length_batches__kept_sums__one_window(void **state)
 }
 
 /* Sums of other lengths, too small or too large: a window says so, and they are removed. */
-static void test_length_batches__wrong_sums__refused(void **state)
+UNIT_TEST(test_length_batches__wrong_sums__refused)
 {
     const char *name = "batch=tokens:90,seed=7,bucket=100";
     struct kept kept = {0};
@@ -363,7 +356,6 @@ static void test_length_batches__wrong_sums__refused(void **state)
     uint64_t got[100];
     struct made m;
 
-    (void)state;
     for (int wrong = -1; wrong <= 1; wrong += 2) {
         struct schedule_batch batch;
         struct epoch_order order;
@@ -390,13 +382,12 @@ static void test_length_batches__wrong_sums__refused(void **state)
     }
 }
 
-static void test_length_batches__many_epochs__few_are_held(void **state)
+UNIT_TEST(test_length_batches__many_epochs__few_are_held)
 {
     uint64_t sample[SHOWN_MOST], again[SHOWN_MOST], count = 0;
     struct epoch_order order;
     struct made m;
 
-    (void)state;
     made_new("batch=tokens:90,seed=7,bucket=100", 1000, &lengths, &m);
     for (uint64_t epoch = 0; epoch < 200; epoch++) {
         schedule_order(&m.s, epoch, &order);
@@ -430,14 +421,13 @@ static void lognormal(const struct plan_lengths *of, size_t count, const uint64_
     }
 }
 
-static void test_length_batches__padding__small(void **state)
+UNIT_TEST(test_length_batches__padding__small)
 {
     static const struct plan_lengths_ops ops = {.get = lognormal};
     static const struct plan_lengths of = {.ops = &ops, .word = "tokens"};
     struct length_fill fill;
     struct made m;
 
-    (void)state;
     made_new("batch=tokens:15400,seed=7", 200000, &of, &m);
     assert_int_equal(length_batches_fill(m.cuts, 0, &fill), 0);
     assert_int_equal(fill.samples, 200000);
@@ -445,23 +435,4 @@ static void test_length_batches__padding__small(void **state)
     assert_true(fill.used / ((double)fill.batches * 15400) > 0.96);
     assert_int_equal(fill.alone, 0);
     made_release(&m);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_length_batches__vectors__right),
-        cmocka_unit_test(test_length_batches__canonical_names),
-        cmocka_unit_test(test_length_batches__words_that_do_not_hold__refused),
-        cmocka_unit_test(test_length_batches__a_fraction_of_tokens__refused),
-        cmocka_unit_test(test_length_batches__kept_sums__one_window),
-        cmocka_unit_test(test_length_batches__wrong_sums__refused),
-        cmocka_unit_test(test_length_batches__many_epochs__few_are_held),
-        cmocka_unit_test(test_length_batches__padding__small),
-    };
-
-    if (argc != 2)
-        return 2;
-    vectors_path = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,13 +30,12 @@ static int parse(const char *text, uint64_t n, struct plan_list *ret, struct dia
     return list_parse("list=a=file", text, strlen(text), &samples, true, ret, d);
 }
 
-static void test_list_parse__keys_and_numbers__in_their_order(void **state)
+UNIT_TEST(test_list_parse__keys_and_numbers__in_their_order)
 {
     static const uint32_t want[] = {3, 9, 0, 3};
     struct diag d = DIAG_INIT;
     struct plan_list list;
 
-    (void)state;
     assert_int_equal(parse("k3\n\n#9\r\n#0\r\n\r\nk3", 10, &list, &d), 0);
     assert_int_equal(list.n, 4);
     assert_memory_equal(list.sample, want, sizeof(want));
@@ -50,7 +49,7 @@ static void test_list_parse__keys_and_numbers__in_their_order(void **state)
     list_release(&list);
 }
 
-static void test_list_parse__bad__says_which_lines(void **state)
+UNIT_TEST(test_list_parse__bad__says_which_lines)
 {
     static const struct {
         const char *text, *says;
@@ -68,7 +67,6 @@ static void test_list_parse__bad__says_which_lines(void **state)
          "'0123456789012345678901234567890123456789...'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         struct diag d = DIAG_INIT;
         struct plan_list list;
@@ -78,24 +76,22 @@ static void test_list_parse__bad__says_which_lines(void **state)
     }
 }
 
-static void test_list_parse__too_many_samples__einval(void **state)
+UNIT_TEST(test_list_parse__too_many_samples__einval)
 {
     struct diag d = DIAG_INIT;
     struct plan_list list;
 
-    (void)state;
     assert_int_equal(parse("k1", PLAN_LIST_MOST + 1, &list, &d), -EINVAL);
     assert_diag_has(&d, "a dataset of at most 2^32 samples");
 }
 
-static void test_list_parse__no_way_back__samples_alone(void **state)
+UNIT_TEST(test_list_parse__no_way_back__samples_alone)
 {
     struct list_samples samples = {.samples = 10, .find = find};
     static const uint32_t want[] = {9, 3, 9};
     struct diag d = DIAG_INIT;
     struct plan_list list;
 
-    (void)state;
     samples.ctx = &samples;
     assert_int_equal(list_parse("list=a=file", "#9\nk3\n#9", 8, &samples, false, &list, &d), 0);
     assert_int_equal(list.n, 3);
@@ -125,12 +121,11 @@ static void check_entries(const struct plan_list *list, const struct plan_sample
 }
 
 /* Samples lead to their entries, whatever the buckets are. */
-static void test_plan_list_find__random_lists__as_one_by_one(void **state)
+UNIT_TEST(test_plan_list_find__random_lists__as_one_by_one)
 {
     static const uint64_t ranges[] = {1, 2, 50, 3000, 4000000, PLAN_LIST_MOST};
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (unsigned i = 0; i < 60; i++) {
         uint64_t range = ranges[i % ARRAY_LEN(ranges)], n = 1 + random_below(&random, 200);
         AUTO_TEXT struct text t = {0};
@@ -169,17 +164,4 @@ static void test_plan_list_find__random_lists__as_one_by_one(void **state)
         check_entries(&list, wanted, want);
         list_release(&list);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list_parse__keys_and_numbers__in_their_order),
-        cmocka_unit_test(test_list_parse__bad__says_which_lines),
-        cmocka_unit_test(test_list_parse__too_many_samples__einval),
-        cmocka_unit_test(test_list_parse__no_way_back__samples_alone),
-        cmocka_unit_test(test_plan_list_find__random_lists__as_one_by_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static uint64_t draw(uint64_t *state, uint64_t below)
 
 /* ---- a period ---- */
 
-static void test_mix_at__weights_of_the_page__sources_of_the_page(void **state)
+UNIT_TEST(test_mix_at__weights_of_the_page__sources_of_the_page)
 {
     static const struct {
         unsigned n;
@@ -55,7 +55,6 @@ static void test_mix_at__weights_of_the_page__sources_of_the_page(void **state)
         {1, {1}, "0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct mix_weights w = weights_of(0, rows[i].n, rows[i].weight);
         struct mix *mix = make(&w, 1, rows[i].n);
@@ -109,11 +108,10 @@ static void check_bound(const struct mix *mix, const uint32_t *weight, unsigned 
     }
 }
 
-static void test_mix_at__random_weights__rule_and_bound(void **state)
+UNIT_TEST(test_mix_at__random_weights__rule_and_bound)
 {
     uint64_t random = 1;
 
-    (void)state;
     for (unsigned i = 0; i < 1200; i++) {
         struct mix_weights w = {.start = 0};
         unsigned n = 1 + (unsigned)draw(&random, 9);
@@ -130,7 +128,7 @@ static void test_mix_at__random_weights__rule_and_bound(void **state)
 }
 
 /* Weights that are hard for greedy rules, and the largest period. */
-static void test_mix_at__hard_weights__rule_and_bound(void **state)
+UNIT_TEST(test_mix_at__hard_weights__rule_and_bound)
 {
     static const uint32_t hard[] = {2, 115, 2, 1, 7, 1, 2, 2};
     struct mix_weights rows[4] = {weights_of(0, 8, hard),
@@ -139,7 +137,6 @@ static void test_mix_at__hard_weights__rule_and_bound(void **state)
                                   {.start = 0}};
     const unsigned sources[] = {8, 2, 201, MIX_SOURCES_MAX};
 
-    (void)state;
     for (unsigned d = 1; d < 201; d++)
         rows[2].weight[d] = 1;
     for (unsigned d = 0; d < MIX_SOURCES_MAX; d++)
@@ -157,14 +154,13 @@ static void test_mix_at__hard_weights__rule_and_bound(void **state)
 }
 
 /* Four sources, 10^7 elements: every prefix. */
-static void test_mix_at__ten_million_elements__within_one(void **state)
+UNIT_TEST(test_mix_at__ten_million_elements__within_one)
 {
     static const uint32_t weight[] = {61, 17, 15, 4};
     const struct mix_weights w = weights_of(0, 4, weight);
     struct mix *mix = make(&w, 1, 4);
     uint64_t taken[4] = {0}, worst = 0, period = 97;
 
-    (void)state;
     for (uint64_t p = 1; p <= 10000000; p++) {
         taken[source_at(mix, p - 1)]++;
         for (unsigned d = 0; d < 4; d++) {
@@ -205,11 +201,10 @@ static void check_walk(const struct mix *mix, unsigned n, mix_number from, uint6
     }
 }
 
-static void test_mix_position__stretches__back(void **state)
+UNIT_TEST(test_mix_position__stretches__back)
 {
     uint64_t random = 7;
 
-    (void)state;
     for (unsigned i = 0; i < 200; i++) {
         struct mix_weights w[4] = {{.start = 0}};
         unsigned n = 1 + (unsigned)draw(&random, 5), stretches = 1 + (unsigned)draw(&random, 4);
@@ -228,13 +223,12 @@ static void test_mix_position__stretches__back(void **state)
     }
 }
 
-static void test_mix_at__weights_change__nothing_before_moves(void **state)
+UNIT_TEST(test_mix_at__weights_change__nothing_before_moves)
 {
     struct mix_weights w[2] = {{.weight = {7, 3}}, {.start = 23, .weight = {5, 5}}};
     struct mix *one = make(w, 1, 2), *two = make(w, 2, 2), *alone;
     mix_number a, b;
 
-    (void)state;
     for (unsigned p = 0; p < 23; p++) {
         assert_int_equal(mix_at(one, p, &a), mix_at(two, p, &b));
         assert_true(a == b);
@@ -252,13 +246,12 @@ static void test_mix_at__weights_change__nothing_before_moves(void **state)
     mix_free(alone);
 }
 
-static void test_mix_position__source_that_rests__none(void **state)
+UNIT_TEST(test_mix_position__source_that_rests__none)
 {
     const struct mix_weights w[2] = {{.weight = {1, 1}}, {.start = 10, .weight = {1, 0}}};
     struct mix *mix = make(w, 2, 2);
     mix_number at;
 
-    (void)state;
     assert_true(mix_position(mix, 1, 4, &at) && at == 9);
     assert_false(mix_position(mix, 1, 5, &at));
     assert_true(mix_position(mix, 0, 5, &at) && at == 10);
@@ -277,14 +270,13 @@ static uint64_t length_of(const struct mix *mix, const uint64_t *passes, enum mi
     return length;
 }
 
-static void test_mix_length__ends__right(void **state)
+UNIT_TEST(test_mix_length__ends__right)
 {
     const struct mix_weights w = {.weight = {7, 3}};
     const uint64_t passes[] = {100, 90};
     struct mix *mix = make(&w, 1, 2);
     uint64_t first = length_of(mix, passes, MIX_FIRST), all = length_of(mix, passes, MIX_ALL);
 
-    (void)state;
     assert_int_equal(length_of(mix, passes, MIX_SUM), 190);
     assert_int_equal(length_of(mix, passes, MIX_LENGTH), 77);
     /* No sample twice, but one more position would have one. */
@@ -296,14 +288,13 @@ static void test_mix_length__ends__right(void **state)
     mix_free(mix);
 }
 
-static void test_mix_length__too_long_or_never__errors(void **state)
+UNIT_TEST(test_mix_length__too_long_or_never__errors)
 {
     const struct mix_weights w[2] = {{.weight = {1, 65535}}, {.start = 10, .weight = {1, 0}}};
     uint64_t passes[] = {UINT64_C(1) << 47, 10}, length = 5;
     struct mix *one = make(w, 1, 2), *two = make(w, 2, 2);
     unsigned source = 9;
 
-    (void)state;
     assert_int_equal(mix_length(one, passes, MIX_ALL, 0, &length, &source), -ERANGE);
     assert_int_equal(mix_length(one, passes, MIX_SUM, 0, &length, &source), 0);
     passes[1] = UINT64_C(1) << 48;
@@ -316,19 +307,18 @@ static void test_mix_length__too_long_or_never__errors(void **state)
 
 /* ---- weights ---- */
 
-static void test_mix_reduce__common_divisor__divided(void **state)
+UNIT_TEST(test_mix_reduce__common_divisor__divided)
 {
     const uint64_t weight[] = {700000000, 300000000, 0 + UINT64_C(1000000000)};
     uint32_t fit[3];
 
-    (void)state;
     assert_true(mix_reduce(weight, 3, fit));
     assert_int_equal(fit[0], 7);
     assert_int_equal(fit[1], 3);
     assert_int_equal(fit[2], 10);
 }
 
-static void test_mix_reduce__too_large__nearest(void **state)
+UNIT_TEST(test_mix_reduce__too_large__nearest)
 {
     const uint64_t rows[][3] = {{65536, 65536, 1},
                                 {1, 1, UINT64_C(999999999999999999)},
@@ -336,7 +326,6 @@ static void test_mix_reduce__too_large__nearest(void **state)
                                 {100003, 100019, 100043}};
     uint32_t fit[3];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_false(mix_reduce(rows[i], 3, fit));
         assert_int_equal(fit[0] + fit[1] + fit[2], MIX_PERIOD_MAX);
@@ -359,11 +348,10 @@ static struct mix_spec parse(const char *text)
     return spec;
 }
 
-static void test_mix_spec_parse__decimals__whole_numbers(void **state)
+UNIT_TEST(test_mix_spec_parse__decimals__whole_numbers)
 {
     struct mix_spec spec = parse("web=en*0.7+sub/de.idx*0.25+fr*0.050");
 
-    (void)state;
     assert_string_equal(spec.name, "web");
     assert_string_equal(spec.text, "en*0.7+sub/de.idx*0.25+fr*0.050");
     assert_int_equal(spec.n_sources, 3);
@@ -374,12 +362,11 @@ static void test_mix_spec_parse__decimals__whole_numbers(void **state)
     mix_spec_release(&spec);
 }
 
-static void test_mix_spec_parse__everything__understood(void **state)
+UNIT_TEST(test_mix_spec_parse__everything__understood)
 {
     struct mix_spec spec = parse(
         "m=a*2+b:split=1@9:1+take=0:50%*4+a*1.0@7:b:take=0:50%+split=1@9:1*3+c\\*\\:\\+\\\\*1/all");
 
-    (void)state;
     assert_string_equal(spec.name, "m");
     assert_int_equal(spec.n_sources, 4);
     assert_int_equal(spec.n_stretches, 2);
@@ -401,11 +388,10 @@ static void test_mix_spec_parse__everything__understood(void **state)
     mix_spec_release(&spec);
 }
 
-static void test_mix_spec_parse__ends__right(void **state)
+UNIT_TEST(test_mix_spec_parse__ends__right)
 {
     struct mix_spec spec = parse("m=a*1+b*1/first");
 
-    (void)state;
     assert_int_equal(spec.end, MIX_FIRST);
     mix_spec_release(&spec);
     spec = parse("m=a*1/281474976710656");
@@ -417,7 +403,7 @@ static void test_mix_spec_parse__ends__right(void **state)
     mix_spec_release(&spec);
 }
 
-static void test_mix_spec_parse__malformed__reason(void **state)
+UNIT_TEST(test_mix_spec_parse__malformed__reason)
 {
     static const struct {
         const char *text, *reason;
@@ -458,7 +444,6 @@ static void test_mix_spec_parse__malformed__reason(void **state)
         {"a/m=a*1", "without /"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct mix_spec spec = {0};
         struct diag d = DIAG_INIT;
@@ -470,14 +455,13 @@ static void test_mix_spec_parse__malformed__reason(void **state)
     }
 }
 
-static void test_mix_spec_parse__too_many__errors(void **state)
+UNIT_TEST(test_mix_spec_parse__too_many__errors)
 {
     struct mix_spec spec = {0};
     char text[MIX_SOURCES_MAX * 8 + 64];
     struct diag d = DIAG_INIT;
     size_t len = (size_t)snprintf(text, sizeof(text), "m=");
 
-    (void)state;
     for (unsigned i = 0; i <= MIX_SOURCES_MAX; i++)
         len += (size_t)snprintf(text + len, sizeof(text) - len, "%ss%u*1", i ? "+" : "", i);
     assert_int_equal(mix_spec_parse(text, &spec, &d), -EINVAL);
@@ -488,28 +472,4 @@ static void test_mix_spec_parse__too_many__errors(void **state)
         len += (size_t)snprintf(text + len, sizeof(text) - len, "@%u:a*1", i);
     assert_int_equal(mix_spec_parse(text, &spec, &d), -EINVAL);
     assert_non_null(strstr(d.text, "at most 63 changes"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mix_at__weights_of_the_page__sources_of_the_page),
-        cmocka_unit_test(test_mix_at__random_weights__rule_and_bound),
-        cmocka_unit_test(test_mix_at__hard_weights__rule_and_bound),
-        cmocka_unit_test(test_mix_at__ten_million_elements__within_one),
-        cmocka_unit_test(test_mix_position__stretches__back),
-        cmocka_unit_test(test_mix_at__weights_change__nothing_before_moves),
-        cmocka_unit_test(test_mix_position__source_that_rests__none),
-        cmocka_unit_test(test_mix_length__ends__right),
-        cmocka_unit_test(test_mix_length__too_long_or_never__errors),
-        cmocka_unit_test(test_mix_reduce__common_divisor__divided),
-        cmocka_unit_test(test_mix_reduce__too_large__nearest),
-        cmocka_unit_test(test_mix_spec_parse__decimals__whole_numbers),
-        cmocka_unit_test(test_mix_spec_parse__everything__understood),
-        cmocka_unit_test(test_mix_spec_parse__ends__right),
-        cmocka_unit_test(test_mix_spec_parse__malformed__reason),
-        cmocka_unit_test(test_mix_spec_parse__too_many__errors),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,6 @@
 #define SOURCES_MOST 8
 #define EPOCH_MOST   512
 
-static const char *vectors_path;
-
 /* A mix and the order that it gives. */
 struct made {
     struct mix_spec spec;
@@ -146,13 +144,12 @@ static void check_vector(const struct vector *v)
     made_release(&made);
 }
 
-static void test_mix_order__vectors__right(void **state)
+UNIT_TEST(test_mix_order__vectors__right)
 {
-    FILE *file = fopen(vectors_path, "re");
+    FILE *file = fopen(VECTORS, "re");
     char line[1024];
     unsigned n = 0;
 
-    (void)state;
     assert_non_null(file);
     for (; fgets(line, sizeof(line), file); n++) {
         struct vector v;
@@ -243,11 +240,10 @@ static void check_positions(const struct made *made, const struct schedule *s,
     }
 }
 
-static void test_mix_order__small_mixes__both_ways(void **state)
+UNIT_TEST(test_mix_order__small_mixes__both_ways)
 {
     static const uint64_t epochs[] = {0, 1, 2, 77, UINT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(mixes); i++) {
         struct made made;
 
@@ -269,7 +265,7 @@ static void test_mix_order__small_mixes__both_ways(void **state)
 }
 
 /* Ranks together read what one reads: so a job may go on with another number of them. */
-static void test_mix_order__ranks__same_global_batches(void **state)
+UNIT_TEST(test_mix_order__ranks__same_global_batches)
 {
     struct made made;
     uint64_t all[EPOCH_MOST], own[EPOCH_MOST];
@@ -277,7 +273,6 @@ static void test_mix_order__ranks__same_global_batches(void **state)
     struct schedule s;
     struct epoch_order order;
 
-    (void)state;
     make("m=a*5+b*3+c*2/120", (const uint64_t[]){30, 11, 4}, &made);
     schedule_of(&made, "batch=12,seed=3", &plan, &s);
     schedule_order(&s, 5, &order);
@@ -292,18 +287,4 @@ static void test_mix_order__ranks__same_global_batches(void **state)
                 assert_int_equal(own[e], all[e * ranks + rank]);
         }
     made_release(&made);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mix_order__vectors__right),
-        cmocka_unit_test(test_mix_order__small_mixes__both_ways),
-        cmocka_unit_test(test_mix_order__ranks__same_global_batches),
-    };
-
-    if (argc != 2)
-        return 2;
-    vectors_path = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The order against tests/order_vectors.txt, whose path is the only argument. */
+/* The order against tests/order_vectors.txt. */
 #include "support/order_each.h"
 #include "support/unit.h"
 
@@ -6,22 +6,19 @@
 
 #include "base/scope.h"
 
-static const char *vectors;
-
 static void scope_fclose(FILE **f)
 {
     if (*f)
         fclose(*f);
 }
 
-static void test_order__vectors__both_ways(void **state)
+UNIT_TEST(test_order__vectors__both_ways)
 {
-    AUTO(scope_fclose) FILE *f = fopen(vectors, "r");
+    AUTO(scope_fclose) FILE *f = fopen(VECTORS, "r");
     unsigned long long n, seed, epoch, window, position, sample;
     size_t lines = 0;
     char line[256];
 
-    (void)state;
     assert_non_null(f);
     while (fgets(line, sizeof(line), f) && strncmp(line, "plan ", 5) != 0) {
         uint64_t got[11];
@@ -42,9 +39,8 @@ static void test_order__vectors__both_ways(void **state)
     assert_true(lines > 1800);
 }
 
-static void test_order__small__permutations(void **state)
+UNIT_TEST(test_order__small__permutations)
 {
-    (void)state;
     for (uint64_t n = 1; n < 130; n++) {
         for (uint64_t window = 0; window < n + 3; window += 1 + window / 5) {
             bool seen[130] = {false};
@@ -63,13 +59,12 @@ static void test_order__small__permutations(void **state)
     }
 }
 
-static void test_order_map__strides__as_one_by_one(void **state)
+UNIT_TEST(test_order_map__strides__as_one_by_one)
 {
     static const uint64_t strides[] = {0, 1, 2, 7, 1000, UINT64_MAX, UINT64_C(1) << 48};
     static const uint64_t sizes[] = {1, 2, 9, 1000, 60000, UINT64_C(1) << 48};
     uint64_t got[50];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(strides) * ARRAY_LEN(sizes) * 2; i++) {
         uint64_t n = sizes[i % ARRAY_LEN(sizes)];
         uint64_t stride = strides[i / ARRAY_LEN(sizes) % ARRAY_LEN(strides)];
@@ -86,13 +81,12 @@ static void test_order_map__strides__as_one_by_one(void **state)
     }
 }
 
-static void test_order_unmap__neighbours__as_one_by_one(void **state)
+UNIT_TEST(test_order_unmap__neighbours__as_one_by_one)
 {
     static const uint64_t sizes[] = {1, 2, 9, 63, 1000, 60000, UINT64_C(1) << 48};
     static const uint64_t windows[] = {0, 1, 5, 8, 64, 700, UINT64_C(1) << 30};
     uint64_t got[150];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes) * ARRAY_LEN(windows) * 3; i++) {
         uint64_t n = sizes[i % ARRAY_LEN(sizes)];
         uint64_t window = windows[i / ARRAY_LEN(sizes) % ARRAY_LEN(windows)];
@@ -109,27 +103,10 @@ static void test_order_unmap__neighbours__as_one_by_one(void **state)
     }
 }
 
-static void test_order__no_samples__no_division_by_zero(void **state)
+UNIT_TEST(test_order__no_samples__no_division_by_zero)
 {
     struct order o;
 
-    (void)state;
     order_init(&o, 1, 2, 0, 0);
     order_init(&o, 1, 2, 0, 5);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order__vectors__both_ways),
-        cmocka_unit_test(test_order__small__permutations),
-        cmocka_unit_test(test_order_map__strides__as_one_by_one),
-        cmocka_unit_test(test_order_unmap__neighbours__as_one_by_one),
-        cmocka_unit_test(test_order__no_samples__no_division_by_zero),
-    };
-
-    if (argc != 2)
-        return 1;
-    vectors = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,11 +23,10 @@ static void check_canonical(const char *name, const char *want)
     assert_string_equal(got, want);
 }
 
-static void test_plan_parse__every_parameter__fields(void **state)
+UNIT_TEST(test_plan_parse__every_parameter__fields)
 {
     struct plan p;
 
-    (void)state;
     assert_int_equal(
         parse("batch=128,part=1of3,rank=2of4,seed=7,shuffle=window:64,tail=wrap", &p, NULL), 0);
     assert_int_equal(p.batch, 128);
@@ -41,11 +40,10 @@ static void test_plan_parse__every_parameter__fields(void **state)
     assert_int_equal(p.tail, TAIL_WRAP);
 }
 
-static void test_plan_parse__batch_only__defaults(void **state)
+UNIT_TEST(test_plan_parse__batch_only__defaults)
 {
     struct plan p;
 
-    (void)state;
     assert_int_equal(parse("batch=all", &p, NULL), 0);
     assert_int_equal(p.batch, 0);
     assert_int_equal(p.part, 0);
@@ -57,7 +55,7 @@ static void test_plan_parse__batch_only__defaults(void **state)
     assert_int_equal(p.tail, TAIL_KEEP);
 }
 
-static void test_plan_guess__wrong_names__what_was_meant(void **state)
+UNIT_TEST(test_plan_guess__wrong_names__what_was_meant)
 {
     static const struct {
         const char *name, *want; /* NULL: cannot be guessed */
@@ -81,7 +79,6 @@ static void test_plan_guess__wrong_names__what_was_meant(void **state)
     };
     char got[PLAN_NAME_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (plan_guess(cases[i].name, got) != (cases[i].want != NULL))
             fail_msg("'%s'", cases[i].name);
@@ -90,9 +87,8 @@ static void test_plan_guess__wrong_names__what_was_meant(void **state)
     }
 }
 
-static void test_plan_name__defaults__left_out(void **state)
+UNIT_TEST(test_plan_name__defaults__left_out)
 {
-    (void)state;
     check_canonical("batch=1", "batch=1");
     check_canonical("batch=all", "batch=all");
     check_canonical("batch=4,part=0of1", "batch=4");
@@ -109,13 +105,12 @@ static void test_plan_name__defaults__left_out(void **state)
                     "batch=4,split=15@1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:4294967295");
 }
 
-static void test_plan_name__any_order__canonical(void **state)
+UNIT_TEST(test_plan_name__any_order__canonical)
 {
     static const char *const word[] = {"batch=8", "part=3of7",        "rank=5of8",
                                        "seed=42", "shuffle=window:9", "tail=drop"};
     unsigned order[6] = {0, 1, 2, 3, 4, 5}, count = 0;
 
-    (void)state;
     for (unsigned code = 0; code < 6 * 6 * 6 * 6 * 6 * 6; code++) { /* all 720 permutations */
         unsigned seen = 0, c = code;
         char name[PLAN_NAME_SIZE] = "";
@@ -135,23 +130,21 @@ static void test_plan_name__any_order__canonical(void **state)
     assert_int_equal(count, 720);
 }
 
-static void test_plan_parse__largest_numbers__fit(void **state)
+UNIT_TEST(test_plan_parse__largest_numbers__fit)
 {
     static const char name[] = "batch=281474976710656,part=281474976710655of281474976710656,"
                                "rank=281474976710655of281474976710656,seed=18446744073709551615,"
                                "shuffle=window:281474976710656,tail=wrap";
 
-    (void)state;
     assert_true(sizeof(name) <= PLAN_NAME_SIZE);
     check_canonical(name, name);
 }
 
-static void test_plan_parse__plus__separator_of_options(void **state)
+UNIT_TEST(test_plan_parse__plus__separator_of_options)
 {
     struct diag d = DIAG_INIT;
     struct plan p;
 
-    (void)state;
     assert_int_equal(plan_parse("seed=7+batch=128", 16, '+', &p, NULL), 0);
     assert_int_equal(p.batch, 128);
     assert_int_equal(p.seed, 7);
@@ -159,17 +152,16 @@ static void test_plan_parse__plus__separator_of_options(void **state)
     assert_int_equal(plan_parse("batch=128+seed=7", 16, ',', &p, NULL), -EINVAL);
 }
 
-static void test_plan_parse__length__bounds_it(void **state)
+UNIT_TEST(test_plan_parse__length__bounds_it)
 {
     struct plan p;
 
-    (void)state;
     assert_int_equal(plan_parse("batch=123,seed=7", 8, ',', &p, NULL), 0);
     assert_int_equal(p.batch, 12);
     assert_false(p.seeded);
 }
 
-static void test_plan_parse__malformed__einval(void **state)
+UNIT_TEST(test_plan_parse__malformed__einval)
 {
     static const struct {
         const char *name, *message;
@@ -287,7 +279,6 @@ static void test_plan_parse__malformed__einval(void **state)
         {"batch=1\n", "batch: expected"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct diag d = DIAG_INIT;
         struct plan p;
@@ -298,11 +289,10 @@ static void test_plan_parse__malformed__einval(void **state)
     }
 }
 
-static void test_plan_parse__nul_inside__einval(void **state)
+UNIT_TEST(test_plan_parse__nul_inside__einval)
 {
     struct plan p;
 
-    (void)state;
     assert_int_equal(plan_parse("batch=1\0", 8, ',', &p, NULL), -EINVAL);
     assert_int_equal(plan_parse("batch\0=1", 8, ',', &p, NULL), -EINVAL);
 }
@@ -323,11 +313,10 @@ static uint64_t random_number(uint64_t *state, uint64_t max)
     return max == UINT64_MAX ? v : v % (max + 1);
 }
 
-static void test_plan_name__random_plans__parse_back(void **state)
+UNIT_TEST(test_plan_name__random_plans__parse_back)
 {
     uint64_t rng = 88172645463325252;
 
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         struct plan p = {0}, q;
         char name[PLAN_NAME_SIZE], again[PLAN_NAME_SIZE];
@@ -362,9 +351,8 @@ static void test_plan_name__random_plans__parse_back(void **state)
     }
 }
 
-static void test_plan_has_parameter__words__right(void **state)
+UNIT_TEST(test_plan_has_parameter__words__right)
 {
-    (void)state;
     assert_true(plan_has_parameter("batch"));
     assert_true(plan_has_parameter("tail"));
     assert_false(plan_has_parameter("batch="));
@@ -372,11 +360,10 @@ static void test_plan_has_parameter__words__right(void **state)
     assert_false(plan_has_parameter(""));
 }
 
-static void test_plan_syntax__narrow__lines_break_between_parameters(void **state)
+UNIT_TEST(test_plan_syntax__narrow__lines_break_between_parameters)
 {
     AUTO_TEXT struct text wide = {0}, narrow = {0};
 
-    (void)state;
     plan_syntax(&wide, "", 1000);
     assert_string_equal(wide.data,
                         "batch=<n|all|HOW:N[:MOST]>[,bucket=W][,quad=Q][,group=G]"
@@ -404,35 +391,12 @@ static void test_plan_syntax__narrow__lines_break_between_parameters(void **stat
                                      "        [,augment=NAME]\n");
 }
 
-static void test_plan_help__a_line_for_each(void **state)
+UNIT_TEST(test_plan_help__a_line_for_each)
 {
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     plan_help(&t);
     assert_non_null(strstr(t.data, "  batch=<n|all|HOW:N[:MOST]>             samples of a batch;"));
     assert_non_null(
         strstr(t.data, "\n  tail=keep|drop|wrap                    a short last batch"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_parse__every_parameter__fields),
-        cmocka_unit_test(test_plan_parse__batch_only__defaults),
-        cmocka_unit_test(test_plan_guess__wrong_names__what_was_meant),
-        cmocka_unit_test(test_plan_name__defaults__left_out),
-        cmocka_unit_test(test_plan_name__any_order__canonical),
-        cmocka_unit_test(test_plan_parse__largest_numbers__fit),
-        cmocka_unit_test(test_plan_parse__plus__separator_of_options),
-        cmocka_unit_test(test_plan_parse__length__bounds_it),
-        cmocka_unit_test(test_plan_parse__malformed__einval),
-        cmocka_unit_test(test_plan_parse__nul_inside__einval),
-        cmocka_unit_test(test_plan_name__random_plans__parse_back),
-        cmocka_unit_test(test_plan_has_parameter__words__right),
-        cmocka_unit_test(test_plan_syntax__narrow__lines_break_between_parameters),
-        cmocka_unit_test(test_plan_help__a_line_for_each),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

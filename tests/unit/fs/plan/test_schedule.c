@@ -44,15 +44,13 @@ static void check_all(bool seeded, uint64_t window)
     }
 }
 
-static void test_schedule__stored_order__as_the_model(void **state)
+UNIT_TEST(test_schedule__stored_order__as_the_model)
 {
-    (void)state;
     check_all(false, 0);
 }
 
-static void test_schedule__full_shuffle__as_the_model(void **state)
+UNIT_TEST(test_schedule__full_shuffle__as_the_model)
 {
-    (void)state;
     for (uint64_t n = 0; n <= N_MAX; n++) {
         for (uint64_t ranks = 1; ranks <= 5; ranks++) {
             for (uint64_t rank = 0; rank < ranks; rank++) {
@@ -68,9 +66,8 @@ static void test_schedule__full_shuffle__as_the_model(void **state)
     }
 }
 
-static void test_schedule__window_shuffle__as_the_model(void **state)
+UNIT_TEST(test_schedule__window_shuffle__as_the_model)
 {
-    (void)state;
     for (uint64_t window = 1; window <= 4; window++) {
         for (uint64_t ranks = 1; ranks <= 3; ranks++) {
             struct plan p = {.parts = 2,
@@ -107,7 +104,7 @@ static void check_selection(const char *words, uint64_t n)
     }
 }
 
-static void test_schedule__selections__as_the_model(void **state)
+UNIT_TEST(test_schedule__selections__as_the_model)
 {
     static const char *const words[] = {
         "take=0:5",
@@ -131,7 +128,6 @@ static void test_schedule__selections__as_the_model(void **state)
         "take=10%:90%,split=0@3:2,limit=4",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         check_selection(words[i], 1);
         check_selection(words[i], 10);
@@ -140,14 +136,13 @@ static void test_schedule__selections__as_the_model(void **state)
 }
 
 /* The shares of a split are disjoint, and together all samples. */
-static void test_schedule__shares_of_a_split__each_sample_once(void **state)
+UNIT_TEST(test_schedule__shares_of_a_split__each_sample_once)
 {
     static const char *const shares[] = {"split=0@80:10:10", "split=1@80:10:10",
                                          "split=2@80:10:10"};
     uint8_t seen[1000] = {0};
     uint64_t sample[1000];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
         char name[PLAN_NAME_SIZE];
         struct plan p;
@@ -167,7 +162,7 @@ static void test_schedule__shares_of_a_split__each_sample_once(void **state)
         assert_int_equal(seen[k], 1);
 }
 
-static void test_schedule_check__words_that_do_not_hold__einval(void **state)
+UNIT_TEST(test_schedule_check__words_that_do_not_hold__einval)
 {
     static const struct {
         const char *name;
@@ -186,7 +181,6 @@ static void test_schedule_check__words_that_do_not_hold__einval(void **state)
         {"batch=1,limit=0", 0, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct diag d = DIAG_INIT;
         struct plan p;
@@ -203,13 +197,12 @@ static void test_schedule_check__words_that_do_not_hold__einval(void **state)
 }
 
 /* The format's own share comes before nothing else. */
-static void test_schedule__part_by_format__used_alone(void **state)
+UNIT_TEST(test_schedule__part_by_format__used_alone)
 {
     const struct plan_range part = {.start = 3, .length = 4};
     struct plan p;
     struct schedule s;
 
-    (void)state;
     assert_int_equal(plan_parse("batch=all,part=1of2", 19, ',', &p, NULL), 0);
     schedule_init(&s, &p, 10, &part);
     assert_int_equal(s.taken.start, 3);
@@ -221,12 +214,11 @@ static void test_schedule__part_by_format__used_alone(void **state)
 }
 
 /* Numbers at the limit, where products do not fit in 64 bits. */
-static void test_schedule__largest__samples_in_range(void **state)
+UNIT_TEST(test_schedule__largest__samples_in_range)
 {
     static const uint64_t numbers[] = {1, 2, 1000003, ORDER_MAX - 1, ORDER_MAX};
     static const uint64_t lengths[] = {1, 3, 4294967295, ORDER_MAX - 1, ORDER_MAX};
 
-    (void)state;
     for (size_t i = 0; i < 5 * 5 * 5 * 3; i++) {
         struct plan p = {.parts = 1,
                          .batch = numbers[i % 5],
@@ -259,12 +251,11 @@ static void test_schedule__largest__samples_in_range(void **state)
     }
 }
 
-static void test_plan_share__all_shares__cut_without_gaps(void **state)
+UNIT_TEST(test_plan_share__all_shares__cut_without_gaps)
 {
     static const uint64_t n[] = {0, 1, 7, 60000, UINT64_C(1) << 48};
     static const uint64_t parts[] = {1, 2, 3, 7, 64, 1001};
 
-    (void)state;
     for (size_t i = 0; i < 5 * 6; i++) {
         uint64_t next = 0, count = parts[i % 6], all = n[i / 6];
 
@@ -280,30 +271,11 @@ static void test_plan_share__all_shares__cut_without_gaps(void **state)
     }
 }
 
-static void test_plan_share__more_parts_than_samples__empty_behind(void **state)
+UNIT_TEST(test_plan_share__more_parts_than_samples__empty_behind)
 {
     uint64_t start, length;
 
-    (void)state;
     plan_share(ORDER_MAX - 1, ORDER_MAX, 10, &start, &length);
     assert_int_equal(start, 10);
     assert_int_equal(length, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule__stored_order__as_the_model),
-        cmocka_unit_test(test_schedule__full_shuffle__as_the_model),
-        cmocka_unit_test(test_schedule__window_shuffle__as_the_model),
-        cmocka_unit_test(test_schedule__largest__samples_in_range),
-        cmocka_unit_test(test_schedule__selections__as_the_model),
-        cmocka_unit_test(test_schedule__shares_of_a_split__each_sample_once),
-        cmocka_unit_test(test_schedule_check__words_that_do_not_hold__einval),
-        cmocka_unit_test(test_schedule__part_by_format__used_alone),
-        cmocka_unit_test(test_plan_share__all_shares__cut_without_gaps),
-        cmocka_unit_test(test_plan_share__more_parts_than_samples__empty_behind),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,12 @@ static struct stage_need need_of(unsigned blob, uint64_t off, uint64_t len)
     return (struct stage_need){.blob = &blobs[blob], .off = off, .len = len};
 }
 
-static void test_ranges__needs__whole_pages_in_order(void **state)
+UNIT_TEST(test_ranges__needs__whole_pages_in_order)
 {
     const struct stage_need need[] = {need_of(0, 50000, 784), need_of(0, 10, 1),
                                       need_of(0, 4095, 2)};
     struct ahead_range range[ARRAY_LEN(need)];
 
-    (void)state;
     assert_int_equal(ahead_ranges(need, ARRAY_LEN(need), range), 2);
     assert_int_equal(range[0].off, 0);
     assert_int_equal(range[0].len, 2 * AHEAD_PAGE);
@@ -29,7 +28,7 @@ static void test_ranges__needs__whole_pages_in_order(void **state)
     assert_int_equal(range[1].len, AHEAD_PAGE);
 }
 
-static void test_ranges__gaps__small_ones_are_read_too(void **state)
+UNIT_TEST(test_ranges__gaps__small_ones_are_read_too)
 {
     const uint64_t apart = AHEAD_PAGE + AHEAD_GAP;
     const struct stage_need near_by[] = {need_of(0, 0, 1), need_of(0, apart, 1)};
@@ -37,39 +36,35 @@ static void test_ranges__gaps__small_ones_are_read_too(void **state)
     const struct stage_need two_blobs[] = {need_of(1, 0, 1), need_of(0, 0, 1)};
     struct ahead_range range[2];
 
-    (void)state;
     assert_int_equal(ahead_ranges(near_by, 2, range), 1);
     assert_int_equal(range[0].len, apart + AHEAD_PAGE);
     assert_int_equal(ahead_ranges(far, 2, range), 2);
     assert_int_equal(ahead_ranges(two_blobs, 2, range), 2);
 }
 
-static void test_ranges__within_another__one_range(void **state)
+UNIT_TEST(test_ranges__within_another__one_range)
 {
     const struct stage_need need[] = {need_of(0, 0, 100000), need_of(0, 5000, 10)};
     struct ahead_range range[2];
 
-    (void)state;
     assert_int_equal(ahead_ranges(need, 2, range), 1);
     assert_int_equal(range[0].len, ceil_div(100000, AHEAD_PAGE) * AHEAD_PAGE);
 }
 
 /* A need is a hint, and its numbers may come from a source that has changed. */
-static void test_ranges__outside__nothing_but_the_blob(void **state)
+UNIT_TEST(test_ranges__outside__nothing_but_the_blob)
 {
     const struct stage_need need[] = {need_of(0, SIZE - 1, UINT64_MAX), need_of(0, SIZE, 1),
                                       need_of(0, UINT64_MAX, 1), need_of(1, 0, 0)};
     struct ahead_range range[ARRAY_LEN(need)];
 
-    (void)state;
     assert_int_equal(ahead_ranges(need, ARRAY_LEN(need), range), 1);
     assert_int_equal(range[0].off + range[0].len, SIZE);
     assert_int_equal(ahead_ranges(need, 0, range), 0);
 }
 
-static void test_window__free_memory__a_share_of_it(void **state)
+UNIT_TEST(test_window__free_memory__a_share_of_it)
 {
-    (void)state;
     assert_int_equal(ahead_window(64 * GiB), 64 * MiB);
     assert_int_equal(ahead_window(96 * MiB), 24 * MiB);
     assert_true(ahead_window(0) > 0);
@@ -82,17 +77,15 @@ static const struct ahead_facts shuffled = {.bytes = 400 * MiB,
                                             .scattered = 50e6,
                                             .sequential = 1e9};
 
-static void test_sequence__sooner_and_fits__yes(void **state)
+UNIT_TEST(test_sequence__sooner_and_fits__yes)
 {
-    (void)state;
     assert_true(ahead_in_sequence(&shuffled));
 }
 
-static void test_sequence__no_time_won__no(void **state)
+UNIT_TEST(test_sequence__no_time_won__no)
 {
     struct ahead_facts few = shuffled, done = shuffled, large = shuffled;
 
-    (void)state;
     few.left = MiB; /* a plan of few samples, or the end of an epoch */
     assert_false(ahead_in_sequence(&few));
     done.missing = 0;
@@ -101,11 +94,10 @@ static void test_sequence__no_time_won__no(void **state)
     assert_false(ahead_in_sequence(&large));
 }
 
-static void test_sequence__more_than_half_the_memory__no(void **state)
+UNIT_TEST(test_sequence__more_than_half_the_memory__no)
 {
     struct ahead_facts facts = shuffled;
 
-    (void)state;
     facts.memory = 799 * MiB;
     assert_false(ahead_in_sequence(&facts));
     facts.memory = 800 * MiB;
@@ -113,38 +105,18 @@ static void test_sequence__more_than_half_the_memory__no(void **state)
 }
 
 /* First the rate of samples, which readers wait for; then that of the sequence. */
-static void test_sequence__rates_unknown__measured_in_turn(void **state)
+UNIT_TEST(test_sequence__rates_unknown__measured_in_turn)
 {
     struct ahead_facts facts = shuffled;
 
-    (void)state;
     facts.scattered = facts.sequential = 0;
     assert_false(ahead_in_sequence(&facts));
     facts.scattered = 50e6;
     assert_true(ahead_in_sequence(&facts));
 }
 
-static void test_exceeds__by_memory(void **state)
+UNIT_TEST(test_exceeds__by_memory)
 {
-    (void)state;
     assert_false(ahead_exceeds(400 * MiB, 400 * MiB));
     assert_true(ahead_exceeds(400 * MiB + 1, 400 * MiB));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges__needs__whole_pages_in_order),
-        cmocka_unit_test(test_ranges__gaps__small_ones_are_read_too),
-        cmocka_unit_test(test_ranges__within_another__one_range),
-        cmocka_unit_test(test_ranges__outside__nothing_but_the_blob),
-        cmocka_unit_test(test_window__free_memory__a_share_of_it),
-        cmocka_unit_test(test_sequence__sooner_and_fits__yes),
-        cmocka_unit_test(test_sequence__no_time_won__no),
-        cmocka_unit_test(test_sequence__more_than_half_the_memory__no),
-        cmocka_unit_test(test_sequence__rates_unknown__measured_in_turn),
-        cmocka_unit_test(test_exceeds__by_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

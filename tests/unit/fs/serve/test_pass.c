@@ -85,7 +85,7 @@ static int open_one(struct fake *f, int *ret_backing)
     return r;
 }
 
-static void test_two_opens__one_number__closed_with_the_last(void **state)
+UNIT_TEST_WITH(test_two_opens__one_number__closed_with_the_last, temp_setup, temp_teardown)
 {
     struct fake f;
     int a, b;
@@ -107,7 +107,7 @@ static void test_two_opens__one_number__closed_with_the_last(void **state)
     release(&f);
 }
 
-static void test_first_refusal_of_all__off(void **state)
+UNIT_TEST_WITH(test_first_refusal_of_all__off, temp_setup, temp_teardown)
 {
     static const int all[] = {-EPERM, -EOPNOTSUPP, -ENOTTY, -ENOSYS};
 
@@ -127,7 +127,8 @@ static void test_first_refusal_of_all__off(void **state)
 /* While it is open without a backing file, no reader gets one; afterwards the kernel is asked
  * again.
  */
-static void test_refusal_of_a_file__it_is_served_as_long_as_it_is_open(void **state)
+UNIT_TEST_WITH(test_refusal_of_a_file__it_is_served_as_long_as_it_is_open, temp_setup,
+               temp_teardown)
 {
     struct fake f;
     int backing;
@@ -171,7 +172,7 @@ static int open_when_whole(const struct blob *blob, uint64_t off, uint64_t len, 
 
 /* A file that is not whole when it is opened has no backing file as long as anybody has it open,
  * and then it may have one. That is no refusal. */
-static void test_not_whole_yet__later(void **state)
+UNIT_TEST_WITH(test_not_whole_yet__later, temp_setup, temp_teardown)
 {
     struct blob_ops ops;
     struct fake f;
@@ -201,7 +202,7 @@ static void test_not_whole_yet__later(void **state)
     release(&f);
 }
 
-static void test_changed__stale(void **state)
+UNIT_TEST_WITH(test_changed__stale, temp_setup, temp_teardown)
 {
     struct diag d = DIAG_INIT;
     struct fake f;
@@ -236,7 +237,7 @@ static void *open_and_close(void *arg)
     return NULL;
 }
 
-static void test_many_threads__one_number_at_a_time(void **state)
+UNIT_TEST_WITH(test_many_threads__one_number_at_a_time, temp_setup, temp_teardown)
 {
     pthread_t id[THREADS];
     struct fake f;
@@ -250,20 +251,4 @@ static void test_many_threads__one_number_at_a_time(void **state)
     assert_null(f.pass.file);
     assert_int_equal(f.state.opens, 2 * THREADS * ROUNDS);
     release(&f);
-}
-
-#define IN_TEMP(test) cmocka_unit_test_setup_teardown(test, temp_setup, temp_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_two_opens__one_number__closed_with_the_last),
-        IN_TEMP(test_first_refusal_of_all__off),
-        IN_TEMP(test_refusal_of_a_file__it_is_served_as_long_as_it_is_open),
-        IN_TEMP(test_not_whole_yet__later),
-        IN_TEMP(test_changed__stale),
-        IN_TEMP(test_many_threads__one_number_at_a_time),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

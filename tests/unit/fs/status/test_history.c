@@ -29,14 +29,13 @@ static size_t read_samples(struct history *h, uint64_t *ret_first, uint64_t *ret
 }
 
 /* A sample every ten seconds, however often it is asked; the last 360 are kept. */
-static void test_history_note(void **state)
+UNIT_TEST(test_history_note)
 {
     const struct history_sources sources = {&served, NULL, NULL};
     struct test_clock clock;
     struct history h;
     uint64_t first = 0, last = 0;
 
-    (void)state;
     test_clock_init(&clock);
     history_init(&h);
     assert_int_equal(read_samples(&h, &first, &last), 0);
@@ -73,9 +72,8 @@ static void assert_speed(double units_per_s, double since_s, double quiet_s, uin
 
 /* On average over ten seconds: short epochs one after another do not add up, and one reader whom
  * the page cache serves for a while goes on. */
-static void test_history_speed(void **state)
+UNIT_TEST(test_history_speed)
 {
-    (void)state;
     assert_speed(100, 60, 0, 0, 100);          /* is read */
     assert_speed(100, 60, 0.01, 0, 100);       /* its next unit is due now */
     assert_speed(100, 2, 0, 0, 20);            /* began 2 s ago */
@@ -93,14 +91,4 @@ static void test_history_speed(void **state)
     assert_speed(NAN, 60, 1, 0, 0);
     assert_speed(INFINITY, 60, 1, 0, 0);
     assert_speed(5, 0, INFINITY, 0, 0); /* was never read */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_history_note),
-        cmocka_unit_test(test_history_speed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

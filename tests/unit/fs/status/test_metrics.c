@@ -15,9 +15,8 @@ static void check_label(const char *value, const char *want)
     assert_true(t.len <= strlen("x=") + json.len);
 }
 
-static void test_metrics_add_label(void **state)
+UNIT_TEST(test_metrics_add_label)
 {
-    (void)state;
     check_label("", "x=\"\"");
     check_label("a b,{c}=d", "x=\"a b,{c}=d\"");
     check_label("quo\"te", "x=\"quo\\\"te\"");
@@ -38,9 +37,8 @@ static void check_begin(const char *metric, const char *type, const char *want)
     assert_string_equal(t.data, want);
 }
 
-static void test_metrics_begin(void **state)
+UNIT_TEST(test_metrics_begin)
 {
-    (void)state;
     check_begin("a_total{x=\"y\"}", NULL, "# HELP a_total Words.\n# TYPE a_total counter\n");
     check_begin("_total", NULL, "# HELP _total Words.\n# TYPE _total gauge\n");
     check_begin("a_bytes", NULL, "# HELP a_bytes Words.\n# TYPE a_bytes gauge\n");
@@ -56,24 +54,12 @@ static void check_add(const char *name, uint64_t value, const char *want)
     assert_string_equal(t.data, want);
 }
 
-static void test_metrics_add(void **state)
+UNIT_TEST(test_metrics_add)
 {
-    (void)state;
     check_add("a_total", 17,
               "# HELP a_total Words.\n# TYPE a_total counter\n"
               "a_total 17\n");
     check_add("a_bytes", UINT64_MAX,
               "# HELP a_bytes Words.\n# TYPE a_bytes gauge\n"
               "a_bytes 18446744073709551615\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics_add_label),
-        cmocka_unit_test(test_metrics_begin),
-        cmocka_unit_test(test_metrics_add),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void assert_has(const struct text *t, const char *piece)
         fail_msg("expected \"%s\" in:\n%s", piece, t->data);
 }
 
-static void test_status_plans_json__two__under_their_names(void **state)
+UNIT_TEST_WITH(test_status_plans_json__two__under_their_names, setup, NULL)
 {
     static const char *const of_reads[] = {"seconds_since_first_read", "seconds_since_last_read",
                                            "seconds_left"};
@@ -99,7 +99,6 @@ static void test_status_plans_json__two__under_their_names(void **state)
     char text[64];
     const json_t *at;
 
-    (void)state;
     make_json(&t);
     json = status_parse(t.data);
     at = json_array_get(status_value(json, "plans"), 0);
@@ -138,12 +137,11 @@ static void test_status_plans_json__two__under_their_names(void **state)
 }
 
 /* A list with the longest possible names and numbers, and more plans than are shown. */
-static void test_status_plans__longest__as_many_as_are_shown(void **state)
+UNIT_TEST_WITH(test_status_plans__longest__as_many_as_are_shown, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     AUTO_JSON json_t *json = NULL;
 
-    (void)state;
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         memset(plans[i].name, 'a' + (int)(i % 26), sizeof(plans[i].name) - 1);
         list[i] = (struct active_info){
@@ -167,12 +165,11 @@ static void test_status_plans__longest__as_many_as_are_shown(void **state)
     assert_int_equal(json_array_size(status_value(json, "plans")), STATUS_PLANS_MOST);
 }
 
-static void test_status_plans__same_plan_twice__shown_once(void **state)
+UNIT_TEST_WITH(test_status_plans__same_plan_twice__shown_once, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     AUTO_JSON json_t *json = NULL;
 
-    (void)state;
     list[1] = list[0];
     list[1].unit = 5;
     make_json(&t);
@@ -181,14 +178,13 @@ static void test_status_plans__same_plan_twice__shown_once(void **state)
 }
 
 /* Names that differ in bytes that are not UTF-8 have the same labels. */
-static void test_status_plans_metrics__same_labels__one_series(void **state)
+UNIT_TEST_WITH(test_status_plans_metrics__same_labels__one_series, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     static char other[] = "a\"b\\c\nd\xfe";
     struct catalog_item item = {.folder = (char *)"", .name = other, .ds = &dataset};
     const char *first;
 
-    (void)state;
     list[0] = list[1];
     list[1].item = &item;
     status_plans_metrics(NULL, &t);
@@ -198,12 +194,11 @@ static void test_status_plans_metrics__same_labels__one_series(void **state)
     assert_null(strstr(first + 1, "\nepochfs_plan_batch{"));
 }
 
-static void test_status_plans_metrics__two__with_labels(void **state)
+UNIT_TEST_WITH(test_status_plans_metrics__two__with_labels, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     char line[400];
 
-    (void)state;
     status_plans_metrics(NULL, &t);
     snprintf(line, sizeof(line),
              "# TYPE epochfs_plan_batch gauge\n"
@@ -223,12 +218,11 @@ static void test_status_plans_metrics__two__with_labels(void **state)
 }
 
 /* In the whole of the live texts. */
-static void test_status_text__plans__in_both_texts(void **state)
+UNIT_TEST_WITH(test_status_text__plans__in_both_texts, setup, NULL)
 {
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
     char text[64];
 
-    (void)state;
     status_init(&s);
     for (enum live which = LIVE_METRICS; which < N_LIVES; which++) {
         AUTO_TEXT struct text without = {0};
@@ -285,12 +279,11 @@ static void assert_forgotten(struct status *s, unsigned look)
 
 /* Each open file keeps the text of its moment, to the byte, whatever other readers open
  * meanwhile. */
-static void test_status_read__looks__each_of_one_moment(void **state)
+UNIT_TEST_WITH(test_status_read__looks__each_of_one_moment, setup, NULL)
 {
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
     unsigned look[2], other;
 
-    (void)state;
     status_init(&s);
     assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &look[0]), 0);
     s.plans_opened = 12345;
@@ -311,13 +304,12 @@ static void test_status_read__looks__each_of_one_moment(void **state)
 }
 
 /* Large texts: fewer looks are kept, the latest ones. */
-static void test_status_read__large_looks__limited(void **state)
+UNIT_TEST_WITH(test_status_read__large_looks__limited, setup, NULL)
 {
     AUTO_FREE char *source = calloc(1, 100001);
     struct status s = {.catalog = &catalog, .source = source, .mountpoint = "/mnt"};
     unsigned look[40];
 
-    (void)state;
     assert_non_null(source);
     memset(source, 'x', 100000);
     status_init(&s);
@@ -339,7 +331,7 @@ static struct memory_held held_of(void *owner)
     return *(struct memory_held *)owner;
 }
 
-static void test_status_text__memory__in_both_texts(void **state)
+UNIT_TEST_WITH(test_status_text__memory__in_both_texts, setup, NULL)
 {
     struct memory_held some = {.bytes = 11, .limit = 100}, others = {.bytes = 22, .limit = 1000};
     struct status s = {.catalog = &catalog,
@@ -350,7 +342,6 @@ static void test_status_text__memory__in_both_texts(void **state)
     AUTO_TEXT struct text json = {0};
     AUTO_TEXT struct text metrics = {0};
 
-    (void)state;
     status_init(&s);
     status_text(&s, LIVE_STATUS, &json);
     assert_has(&json, "\"kept_bytes\": 33,");
@@ -361,21 +352,4 @@ static void test_status_text__memory__in_both_texts(void **state)
     assert_has(&metrics, "epochfs_memory_kept_bytes{what=\"others\"} 22\n");
     assert_has(&metrics, "epochfs_memory_limit_bytes{what=\"some\"} 100\n");
     status_release(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_status_plans_json__two__under_their_names, setup),
-        cmocka_unit_test_setup(test_status_plans__longest__as_many_as_are_shown, setup),
-        cmocka_unit_test_setup(test_status_plans__same_plan_twice__shown_once, setup),
-        cmocka_unit_test_setup(test_status_plans_metrics__two__with_labels, setup),
-        cmocka_unit_test_setup(test_status_plans_metrics__same_labels__one_series, setup),
-        cmocka_unit_test_setup(test_status_text__plans__in_both_texts, setup),
-        cmocka_unit_test_setup(test_status_read__looks__each_of_one_moment, setup),
-        cmocka_unit_test_setup(test_status_read__large_looks__limited, setup),
-        cmocka_unit_test_setup(test_status_text__memory__in_both_texts, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,11 +78,10 @@ static void assert_has(const struct text *t, const char *piece)
         fail_msg("expected \"%s\" in:\n%s", piece, t->data);
 }
 
-static void test_status_remote_json__numbers__under_their_names(void **state)
+UNIT_TEST_WITH(test_status_remote_json__numbers__under_their_names, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
 
-    (void)state;
     status_remote_json(NULL, &t);
     assert_has(&t, "\"demand_bytes\": 11,");
     assert_has(&t, "\"background_bytes\": 22,");
@@ -97,12 +96,11 @@ static void test_status_remote_json__numbers__under_their_names(void **state)
     assert_has(&t, "\"cache_limit_bytes\": 1048576,");
 }
 
-static void test_status_remote_json__longest_reason__cut(void **state)
+UNIT_TEST_WITH(test_status_remote_json__longest_reason__cut, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     char longest[3 * STATUS_REASON_SIZE];
 
-    (void)state;
     memset(&counters, 0xff, sizeof(counters));
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
@@ -113,12 +111,11 @@ static void test_status_remote_json__longest_reason__cut(void **state)
     assert_int_equal(strspn(strstr(t.data, "xxx"), "x"), strlen(longest));
 }
 
-static void test_status_remote_metrics__all__named_once_each(void **state)
+UNIT_TEST_WITH(test_status_remote_metrics__all__named_once_each, setup, NULL)
 {
     AUTO_TEXT struct text t = {0};
     char *first;
 
-    (void)state;
     trouble = "the server is gone";
     status_remote_metrics(NULL, &t);
     assert_has(&t, "# TYPE epochfs_remote_bytes_total counter\n"
@@ -135,15 +132,4 @@ static void test_status_remote_metrics__all__named_once_each(void **state)
     first = strstr(t.data, "# HELP epochfs_remote_bytes_total ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "# HELP epochfs_remote_bytes_total "));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_status_remote_json__numbers__under_their_names, setup),
-        cmocka_unit_test_setup(test_status_remote_json__longest_reason__cut, setup),
-        cmocka_unit_test_setup(test_status_remote_metrics__all__named_once_each, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

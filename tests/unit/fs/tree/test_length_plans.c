@@ -32,14 +32,13 @@ static int get(struct length_plans *all, const char *name, struct plan_data *ret
     return length_plans_list(all, &ds, &plan, ret, &d);
 }
 
-static void test_length_lists__many__shared_up_to_the_limit(void **state)
+UNIT_TEST(test_length_lists__many__shared_up_to_the_limit)
 {
     const struct format_setup setup = {0};
     struct length_plans all;
     struct plan_data one, same, other;
     uint64_t bytes;
 
-    (void)state;
     length_plans_init(&all, &setup);
     assert_int_equal(get(&all, "batch=4,length=100:300:tokens", &one), 0);
     assert_int_equal(one.only->n, 200);
@@ -54,13 +53,4 @@ static void test_length_lists__many__shared_up_to_the_limit(void **state)
     assert_int_equal(get(&all, "batch=4,length=100:300:tokens", &same), 0);
     assert_int_equal(length_plans_held(&all).bytes, bytes);
     length_plans_release(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_length_lists__many__shared_up_to_the_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

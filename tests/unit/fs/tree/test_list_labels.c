@@ -21,8 +21,6 @@
 #include "format/core/extents.h"
 #include "format/labels/field_input.h"
 
-#define IN_TEMP(name) cmocka_unit_test_setup_teardown(name, temp_setup, temp_teardown)
-
 #define SAMPLES 5000 /* more than a thread looks up at once */
 
 static uint8_t label[SAMPLES];
@@ -128,7 +126,7 @@ static void check(const struct plan *plan, const struct plan_data *data)
     }
 }
 
-static void test_list_labels__every_list__as_its_labels(void **state)
+UNIT_TEST_WITH(test_list_labels__every_list__as_its_labels, temp_setup, temp_teardown)
 {
     static const char *const plans[] = {
         "batch=4,draw=9:balanced",
@@ -166,7 +164,7 @@ static void test_list_labels__every_list__as_its_labels(void **state)
 }
 
 /* What is wrong for good is said each time, and nothing is wanted. */
-static void test_list_labels__no_classes_or_weights__refused(void **state)
+UNIT_TEST_WITH(test_list_labels__no_classes_or_weights__refused, temp_setup, temp_teardown)
 {
     static const char *const plans[][2] = {
         {"batch=4,draw=9:data", "field data"},
@@ -207,7 +205,7 @@ static bool always(void *ctx)
 }
 
 /* A read that had to end: the next one that needs it begins again. */
-static void test_list_labels__cancelled__asked_for_again(void **state)
+UNIT_TEST_WITH(test_list_labels__cancelled__asked_for_again, temp_setup, temp_teardown)
 {
     const char *name = "batch=4,split=0@1:1,draw=9:balanced";
     struct diag d = DIAG_INIT;
@@ -233,7 +231,7 @@ static void test_list_labels__cancelled__asked_for_again(void **state)
 }
 
 /* Each split has an index of its own; a run of the stored order has that of the dataset. */
-static void test_list_labels__many_lists__all_but_too_many(void **state)
+UNIT_TEST_WITH(test_list_labels__many_lists__all_but_too_many, temp_setup, temp_teardown)
 {
     struct diag d = DIAG_INIT;
     struct plan_data data;
@@ -269,7 +267,7 @@ static unsigned no_extents(const struct dataset *ds, uint64_t sample, const stru
 }
 
 /* Bytes whose place is not known count as the fields show them; or they are not known. */
-static void test_list_labels__bytes_without_extents__of_fields(void **state)
+UNIT_TEST_WITH(test_list_labels__bytes_without_extents__of_fields, temp_setup, temp_teardown)
 {
     struct dataset_ops hides = {.extents = no_extents};
     struct field_input in;
@@ -311,7 +309,7 @@ static int schedule(struct catalog_tools *tools, const struct world *w, const ch
 }
 
 /* A plan knows each index that it uses, and does not count once one of them is cut short. */
-static void test_list_labels__one_of_two_cut_short__refused(void **state)
+UNIT_TEST_WITH(test_list_labels__one_of_two_cut_short__refused, temp_setup, temp_teardown)
 {
     const char *name = "batch=4,length=1:9:label,draw=9:balanced";
     struct catalog_tools tools = {0};
@@ -344,18 +342,4 @@ static void test_list_labels__one_of_two_cut_short__refused(void **state)
     length_plans_release(&tools.lengths);
     list_labels_release(&tools.labels);
     end(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(test_list_labels__every_list__as_its_labels),
-        IN_TEMP(test_list_labels__no_classes_or_weights__refused),
-        IN_TEMP(test_list_labels__cancelled__asked_for_again),
-        IN_TEMP(test_list_labels__many_lists__all_but_too_many),
-        IN_TEMP(test_list_labels__bytes_without_extents__of_fields),
-        IN_TEMP(test_list_labels__one_of_two_cut_short__refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

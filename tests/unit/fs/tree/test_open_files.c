@@ -188,9 +188,8 @@ static void make_libsvm(struct world_source *s)
     source_libsvm(s, true);
 }
 
-static void test_open_files__read_in_pieces__the_same_bytes(void **state)
+UNIT_TEST(test_open_files__read_in_pieces__the_same_bytes)
 {
-    (void)state;
     check_source(make_idx);
     check_source(make_libsvm);
     check_source(source_directory);
@@ -279,13 +278,12 @@ static unsigned forms_of_read(struct records *r, uint64_t index)
     return forms - before;
 }
 
-static void test_open_files__read_again__no_new_layout(void **state)
+UNIT_TEST(test_open_files__read_again__no_new_layout)
 {
     AUTO_RECORDS struct records r = {0};
     struct node node;
     uint64_t size = 0;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     assert_true(forms_of_read(&r, 0) > 0);
@@ -298,14 +296,13 @@ static void test_open_files__read_again__no_new_layout(void **state)
 }
 
 /* The size of a record file takes reading its samples: the first read finds what that has made. */
-static void test_open_files__size_that_reads__kept_for_the_read(void **state)
+UNIT_TEST(test_open_files__size_that_reads__kept_for_the_read)
 {
     AUTO_RECORDS struct records r = {0};
     struct node epoch, node;
     unsigned of_size;
     uint64_t size = 0;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     epoch = epoch_of(&r.mount, &r.mount.item[0], "batch=40,seed=7");
     assert_int_equal(tree_lookup(r.mount.tree, &epoch, "tfrecord", TREE_OWNER, &r.npz, NULL, NULL),
@@ -317,7 +314,7 @@ static void test_open_files__size_that_reads__kept_for_the_read(void **state)
     assert_true(forms_of_read(&r, 0) < of_size);
 }
 
-static void test_open_files__read_whole__not_kept(void **state)
+UNIT_TEST(test_open_files__read_whole__not_kept)
 {
     AUTO_RECORDS struct records r = {0};
     uint8_t *bytes = malloc(1 << 20);
@@ -325,7 +322,6 @@ static void test_open_files__read_whole__not_kept(void **state)
     uint64_t size = 0;
     size_t n;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -342,12 +338,11 @@ static void test_open_files__read_whole__not_kept(void **state)
 }
 
 /* The files that were read last are kept, and a size alone displaces none. */
-static void test_open_files__many_files__the_last_are_kept(void **state)
+UNIT_TEST(test_open_files__many_files__the_last_are_kept)
 {
     AUTO_RECORDS struct records r = {0};
     uint64_t size;
 
-    (void)state;
     records_open(&r, "batch=1,seed=7", false);
     for (uint64_t i = 0; i < 100; i++)
         assert_true(forms_of_read(&r, i) > 0);
@@ -398,7 +393,7 @@ static bool take_and_give(struct records *r, uint64_t index, size_t *ret_bytes)
 }
 
 /* Layouts of many parts: fewer files are kept, the last ones. */
-static void test_open_files__many_fields__memory_is_bounded(void **state)
+UNIT_TEST(test_open_files__many_fields__memory_is_bounded)
 {
     AUTO_RECORDS struct records r = {0};
     struct dataset *ds;
@@ -407,7 +402,6 @@ static void test_open_files__many_fields__memory_is_bounded(void **state)
     size_t kept = 0, bytes;
     uint64_t i;
 
-    (void)state;
     records_open(&r, "batch=1,seed=7", false);
     ds = r.mount.item[0].ds;
     field = ds->field;
@@ -425,14 +419,13 @@ static void test_open_files__many_fields__memory_is_bounded(void **state)
     ds->n_fields = n_fields;
 }
 
-static void test_open_files__source_changed__each_read_is_stale(void **state)
+UNIT_TEST(test_open_files__source_changed__each_read_is_stale)
 {
     AUTO_RECORDS struct records r = {0};
     struct node node;
     uint8_t piece[PIECE];
     size_t n;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     assert_true(forms_of_read(&r, 0) > 0);
@@ -457,13 +450,12 @@ static int read_first(struct records *r, const struct node *node)
 }
 
 /* Bytes that were made of a version that is no more are not given. */
-static void test_open_files__made_and_source_changed__each_read_is_stale(void **state)
+UNIT_TEST(test_open_files__made_and_source_changed__each_read_is_stale)
 {
     AUTO_RECORDS struct records r = {0};
     struct read_context rc;
     struct node node;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     read_context_init(&rc, false);
@@ -490,7 +482,7 @@ static void lend(struct records *r, const struct node *node, uint64_t off, size_
 
 /* Bytes that are made are lent, to several requests at a time, and stay until all gave them back.
  */
-static void test_open_files__made__lent_without_a_copy(void **state)
+UNIT_TEST(test_open_files__made__lent_without_a_copy)
 {
     AUTO_RECORDS struct records r = {0};
     struct view_loan first, second, rest;
@@ -498,7 +490,6 @@ static void test_open_files__made__lent_without_a_copy(void **state)
     struct node node;
     uint64_t size;
 
-    (void)state;
     records_open(&r, "batch=1,seed=7", false);
     node = npz_at(&r, 0);
     read_context_init(&rc, false);
@@ -548,7 +539,7 @@ static bool open_gate(void *ctx)
     return *gives_up;
 }
 
-static void test_open_files__read_while_it_is_made__waits(void **state)
+UNIT_TEST(test_open_files__read_while_it_is_made__waits)
 {
     AUTO_RECORDS struct records r = {0};
     struct maker maker = {.records = &r};
@@ -559,7 +550,6 @@ static void test_open_files__read_while_it_is_made__waits(void **state)
     pthread_t thread;
     size_t n;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     sem_init(&gate, 0, 0);
@@ -589,7 +579,7 @@ static void count_done(struct waiter *waiter)
 }
 
 /* A read that lacks bytes keeps the layout, and nothing of the request. */
-static void test_open_files__bytes_are_missing__read_again(void **state)
+UNIT_TEST(test_open_files__bytes_are_missing__read_again)
 {
     struct waiter waiter = {.done = count_done};
     AUTO_RECORDS struct records r = {0};
@@ -599,7 +589,6 @@ static void test_open_files__bytes_are_missing__read_again(void **state)
     struct node node;
     size_t n;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", true);
     node = npz_at(&r, 0);
     assert_int_equal(read_file(READ_WAITS, &r.mount, &node, false, &whole), 0);
@@ -623,12 +612,11 @@ static void test_open_files__bytes_are_missing__read_again(void **state)
 }
 
 /* What is kept has nothing of the request before. */
-static void test_open_files__taken__belongs_to_the_request(void **state)
+UNIT_TEST(test_open_files__taken__belongs_to_the_request)
 {
     AUTO_RECORDS struct records r = {0};
     struct node node;
 
-    (void)state;
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     for (unsigned i = 0; i < 3; i++) {
@@ -671,14 +659,13 @@ static void *read_often(void *arg)
     return NULL;
 }
 
-static void test_open_files__threads__the_same_bytes(void **state)
+UNIT_TEST(test_open_files__threads__the_same_bytes)
 {
     struct thread thread[THREADS];
     AUTO_RECORDS struct records r = {0};
     AUTO_TEXT struct text whole = {0};
     struct node node;
 
-    (void)state;
     records_open(&r, "batch=2,seed=7", false);
     node = npz_at(&r, 0);
     assert_int_equal(read_file(READ_WAITS, &r.mount, &node, false, &whole), 0);
@@ -688,25 +675,4 @@ static void test_open_files__threads__the_same_bytes(void **state)
     }
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(thread[i].id, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_files__read_in_pieces__the_same_bytes),
-        cmocka_unit_test(test_open_files__read_again__no_new_layout),
-        cmocka_unit_test(test_open_files__size_that_reads__kept_for_the_read),
-        cmocka_unit_test(test_open_files__read_whole__not_kept),
-        cmocka_unit_test(test_open_files__many_files__the_last_are_kept),
-        cmocka_unit_test(test_open_files__many_fields__memory_is_bounded),
-        cmocka_unit_test(test_open_files__source_changed__each_read_is_stale),
-        cmocka_unit_test(test_open_files__made_and_source_changed__each_read_is_stale),
-        cmocka_unit_test(test_open_files__made__lent_without_a_copy),
-        cmocka_unit_test(test_open_files__read_while_it_is_made__waits),
-        cmocka_unit_test(test_open_files__bytes_are_missing__read_again),
-        cmocka_unit_test(test_open_files__taken__belongs_to_the_request),
-        cmocka_unit_test(test_open_files__threads__the_same_bytes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

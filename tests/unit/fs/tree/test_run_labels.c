@@ -105,11 +105,10 @@ static void check_run(const struct index *index, uint64_t first, uint64_t length
     run_weights_release(&weights);
 }
 
-static void test_run_labels__every_run__as_counted(void **state)
+UNIT_TEST(test_run_labels__every_run__as_counted)
 {
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         struct index index = {.label = {0}};
 
@@ -121,14 +120,13 @@ static void test_run_labels__every_run__as_counted(void **state)
 }
 
 /* Sums that take several pages; zeros between them. */
-static void test_run_weights__many__each_value_its_place(void **state)
+UNIT_TEST(test_run_weights__many__each_value_its_place)
 {
     static uint64_t sum[LARGE + 1];
     const struct label_arrays a = {.type = LABEL_WEIGHTS, .n = LARGE, .sum = sum};
     struct run_weights r;
     uint64_t held;
 
-    (void)state;
     for (uint64_t i = 0; i < LARGE; i++)
         sum[i + 1] = sum[i] + i % 3 * (i % RUN_TOP > 5);
     assert_int_equal(run_weights_init(&r, &a, 11, LARGE - 11, &held), 0);
@@ -142,14 +140,13 @@ static void test_run_weights__many__each_value_its_place(void **state)
 }
 
 /* Whatever the bytes become, an answer is a place of the list and a member of its class. */
-static void test_run_labels__changed_while_used__bounded(void **state)
+UNIT_TEST(test_run_labels__changed_while_used__bounded)
 {
     struct index index = {.label = {0}};
     uint64_t random = RANDOM_SEED, held;
     struct run_classes classes;
     struct run_weights weights;
 
-    (void)state;
     index_make(&index, &random);
     assert_int_equal(run_classes_init(&classes, &index.classes, 7, 20, &held), 0);
     assert_int_equal(run_weights_init(&weights, &index.weights, 7, 20, &held), 0);
@@ -172,15 +169,4 @@ static void test_run_labels__changed_while_used__bounded(void **state)
         assert_true(weights.weights.ops->place(&weights.weights, value) < 20);
     run_classes_release(&classes);
     run_weights_release(&weights);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_labels__every_run__as_counted),
-        cmocka_unit_test(test_run_weights__many__each_value_its_place),
-        cmocka_unit_test(test_run_labels__changed_while_used__bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,22 +54,20 @@ static void check(struct world *w, const char *want)
     assert_string_equal(t.data ? t.data : "", want);
 }
 
-static void test_splits_note__the_same_fields__nothing(void **state)
+UNIT_TEST(test_splits_note__the_same_fields__nothing)
 {
     struct world w = {.catalog = {0}};
 
-    (void)state;
     add(&w, "test", 0x08, 3, true);
     add(&w, "train", 0x08, 3, true);
     check(&w, "");
     release(&w);
 }
 
-static void test_splits_note__types_axes_and_fields__each_named(void **state)
+UNIT_TEST(test_splits_note__types_axes_and_fields__each_named)
 {
     struct world w = {.catalog = {0}};
 
-    (void)state;
     add(&w, "test", 0x0d, 3, true);
     add(&w, "train", 0x08, 3, true);
     check(&w, "the fields of test and train differ: 'image' is float32 with 2 axes in test and "
@@ -82,11 +80,10 @@ static void test_splits_note__types_axes_and_fields__each_named(void **state)
     release(&w);
 }
 
-static void test_splits_note__a_field_that_one_lacks__named(void **state)
+UNIT_TEST(test_splits_note__a_field_that_one_lacks__named)
 {
     struct world w = {.catalog = {0}};
 
-    (void)state;
     add(&w, "train", 0x08, 3, true);
     add(&w, "val", 0x08, 3, false);
     check(&w, "the fields of train and val differ: 'label' is in train only\n");
@@ -99,11 +96,10 @@ static void test_splits_note__a_field_that_one_lacks__named(void **state)
 }
 
 /* Other folders, other names, and datasets that are not ready. */
-static void test_splits_note__no_parts_of_one__nothing(void **state)
+UNIT_TEST(test_splits_note__no_parts_of_one__nothing)
 {
     struct world w = {.catalog = {0}};
 
-    (void)state;
     add(&w, "train", 0x0d, 3, true);
     add(&w, "cats", 0x0d, 3, true);
     add(&w, "val", 0x0d, 3, true);
@@ -115,16 +111,4 @@ static void test_splits_note__no_parts_of_one__nothing(void **state)
     atomic_store(&w.item[2].ds->state, DATASET_READY);
     check(&w, "");
     release(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_splits_note__the_same_fields__nothing),
-        cmocka_unit_test(test_splits_note__types_axes_and_fields__each_named),
-        cmocka_unit_test(test_splits_note__a_field_that_one_lacks__named),
-        cmocka_unit_test(test_splits_note__no_parts_of_one__nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

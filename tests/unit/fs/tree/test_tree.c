@@ -157,7 +157,7 @@ static void small_catalog(struct catalog *c)
     add_dataset(c, "other", "empty", 0);
 }
 
-static void test_tree__listings__names_nodes_and_numbers_agree(void **state)
+UNIT_TEST(test_tree__listings__names_nodes_and_numbers_agree)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct plan plan[4];
@@ -166,7 +166,6 @@ static void test_tree__listings__names_nodes_and_numbers_agree(void **state)
     struct inos all = {0};
     struct node root;
 
-    (void)state;
     small_catalog(&c);
     parse_plan("batch=2", &plan[0]);
     parse_plan("batch=all,seed=1", &plan[1]);
@@ -183,7 +182,7 @@ static void test_tree__listings__names_nodes_and_numbers_agree(void **state)
     tree_free(tree);
 }
 
-static void test_tree__contract__paths_of_every_kind(void **state)
+UNIT_TEST(test_tree__contract__paths_of_every_kind)
 {
     static const struct {
         const char *path;
@@ -223,7 +222,6 @@ static void test_tree__contract__paths_of_every_kind(void **state)
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -238,7 +236,7 @@ static void test_tree__contract__paths_of_every_kind(void **state)
     tree_free(tree);
 }
 
-static void test_tree__wrong_names__enoent(void **state)
+UNIT_TEST(test_tree__wrong_names__enoent)
 {
     static const char *const paths[] = {
         "nope",
@@ -281,7 +279,6 @@ static void test_tree__wrong_names__enoent(void **state)
     struct tree *tree;
     struct node node;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
@@ -293,14 +290,13 @@ static void test_tree__wrong_names__enoent(void **state)
     tree_free(tree);
 }
 
-static void test_tree__malformed_plan__reason(void **state)
+UNIT_TEST(test_tree__malformed_plan__reason)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct node parent, node;
     struct diag d = DIAG_INIT, e = DIAG_INIT;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     parent = node_at(tree, "train/batches");
@@ -312,14 +308,13 @@ static void test_tree__malformed_plan__reason(void **state)
     tree_free(tree);
 }
 
-static void test_tree__no_such_number__estale(void **state)
+UNIT_TEST(test_tree__no_such_number__estale)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct node node, sample, batch;
     uint64_t last;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     assert_int_equal(tree_node(tree, 0, &node), -ESTALE);
@@ -338,7 +333,7 @@ static void test_tree__no_such_number__estale(void **state)
 }
 
 /* Any number inside the spans is a node with that very number, or none. */
-static void test_tree__numbers_nearby__honest(void **state)
+UNIT_TEST(test_tree__numbers_nearby__honest)
 {
     static const char *const paths[] = {
         "train/samples/npz/000000.npz",
@@ -350,7 +345,6 @@ static void test_tree__numbers_nearby__honest(void **state)
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
@@ -363,13 +357,12 @@ static void test_tree__numbers_nearby__honest(void **state)
     tree_free(tree);
 }
 
-static void test_tree__link__leads_to_the_plan(void **state)
+UNIT_TEST(test_tree__link__leads_to_the_plan)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct node link, other, plan;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     link = node_at(tree, "train/batches/tail=wrap,seed=3,batch=4");
@@ -385,7 +378,7 @@ static void test_tree__link__leads_to_the_plan(void **state)
     tree_free(tree);
 }
 
-static void test_tree__opened_plans_and_epochs__listed_once(void **state)
+UNIT_TEST(test_tree__opened_plans_and_epochs__listed_once)
 {
     static const char *const plans[] = {"batch=9", "batch=2,seed=1", "batch=1"};
     static const char *const epochs[] = {"epoch=5", "epoch=18446744073709551615", "epoch=0"};
@@ -394,7 +387,6 @@ static void test_tree__opened_plans_and_epochs__listed_once(void **state)
     struct node parent, node;
     char name[TREE_NAME_SIZE];
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     for (int round = 0; round < 2; round++) {
@@ -469,13 +461,12 @@ static void collect(struct tree *tree, const char *dataset, const char *plan, st
     }
 }
 
-static void test_tree__many_plans__no_number_twice(void **state)
+UNIT_TEST(test_tree__many_plans__no_number_twice)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct inos all = {0};
 
-    (void)state;
     add_dataset(&c, "", "a", 60000);
     add_dataset(&c, "", "b", 1000000);
     add_dataset(&c, "", "c", 1);
@@ -494,7 +485,7 @@ static void test_tree__many_plans__no_number_twice(void **state)
     tree_free(tree);
 }
 
-static void test_tree__second_tree__same_numbers(void **state)
+UNIT_TEST(test_tree__second_tree__same_numbers)
 {
     static const char *const paths[] = {
         "train",
@@ -507,7 +498,6 @@ static void test_tree__second_tree__same_numbers(void **state)
     AUTO_CATALOG struct catalog c = {0}, d = {0};
     struct tree *tree, *second;
 
-    (void)state;
     small_catalog(&c);
     small_catalog(&d);
     tree = make_tree(&c, &no_options);
@@ -521,7 +511,7 @@ static void test_tree__second_tree__same_numbers(void **state)
 }
 
 /* In the order of names "a" < "a-b" < "a/c": the folder a must not be made twice. */
-static void test_tree__sibling_between_folder_and_its_content__one_folder(void **state)
+UNIT_TEST(test_tree__sibling_between_folder_and_its_content__one_folder)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
@@ -530,7 +520,6 @@ static void test_tree__sibling_between_folder_and_its_content__one_folder(void *
     char name[TREE_NAME_SIZE];
     unsigned seen = 0;
 
-    (void)state;
     add_dataset(&c, "a", "x", 2);
     add_dataset(&c, "a-b", "y", 2);
     add_dataset(&c, "a/c", "z", 2);
@@ -548,7 +537,7 @@ static void test_tree__sibling_between_folder_and_its_content__one_folder(void *
 }
 
 /* A folder for each extension of a dataset whose samples have 200: inode numbers hold them. */
-static void test_tree__two_hundred_folders__names_nodes_and_numbers_agree(void **state)
+UNIT_TEST(test_tree__two_hundred_folders__names_nodes_and_numbers_agree)
 {
     enum { EXTENSIONS = 200 };
     AUTO_CATALOG struct catalog c = {0};
@@ -560,7 +549,6 @@ static void test_tree__two_hundred_folders__names_nodes_and_numbers_agree(void *
     struct inos all = {0};
     struct node root;
 
-    (void)state;
     add_dataset(&c, "", "small", 5);
     add_dataset(&c, "", "many", 3);
     ds = c.item[1].ds;
@@ -622,7 +610,7 @@ static void *work(void *arg)
     return w;
 }
 
-static void test_tree__eight_threads__same_answers(void **state)
+UNIT_TEST(test_tree__eight_threads__same_answers)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct worker worker[THREADS];
@@ -630,7 +618,6 @@ static void test_tree__eight_threads__same_answers(void **state)
     struct inos all = {0};
     struct node root;
 
-    (void)state;
     small_catalog(&c);
     tree = make_tree(&c, &no_options);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -650,7 +637,7 @@ static void test_tree__eight_threads__same_answers(void **state)
     tree_free(tree);
 }
 
-static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
+UNIT_TEST(test_tree__plans_max__enfile_and_the_rest_works)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
@@ -658,7 +645,6 @@ static void test_tree__plans_max__enfile_and_the_rest_works(void **state)
     unsigned opened = 0;
     int r = 0;
 
-    (void)state;
 #ifdef SLOW_BUILD
     skip(); /* 65536 places in one sorted array: minutes under a sanitizer */
 #endif
@@ -708,7 +694,7 @@ static unsigned open_all(struct tree *tree, uid_t user, unsigned first, struct d
 }
 
 /* However many plans users open, each of many others can open some, and the owner the rest. */
-static void test_tree__many_plans_of_users__left_for_others(void **state)
+UNIT_TEST(test_tree__many_plans_of_users__left_for_others)
 {
     const unsigned rest = PLANS_MAX / 4 * 3 - PLANS_USERS * PLANS_USER;
     AUTO_CATALOG struct catalog c = {0};
@@ -717,7 +703,6 @@ static void test_tree__many_plans_of_users__left_for_others(void **state)
     struct node node;
     unsigned n, first;
 
-    (void)state;
 #ifdef SLOW_BUILD
     skip(); /* as above */
 #endif
@@ -748,13 +733,12 @@ static void test_tree__many_plans_of_users__left_for_others(void **state)
 
 /* A plan with very many batches takes 1/1024 of all numbers. A plan with few, whose hash falls
  * inside that span, must find its place after it at once, not by steps of its own size. */
-static void test_tree__small_span_inside_large__quick(void **state)
+UNIT_TEST(test_tree__small_span_inside_large__quick)
 {
     AUTO_CATALOG struct catalog c = {0};
     struct tree *tree;
     struct inos all = {0};
 
-    (void)state;
     add_dataset(&c, "", "huge", UINT32_MAX);
     tree = make_tree(&c, &no_options);
     alarm(200); /* by steps it takes hours */
@@ -773,28 +757,4 @@ static void test_tree__small_span_inside_large__quick(void **state)
     alarm(0);
     inos_check(&all);
     tree_free(tree);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tree__listings__names_nodes_and_numbers_agree),
-        cmocka_unit_test(test_tree__contract__paths_of_every_kind),
-        cmocka_unit_test(test_tree__wrong_names__enoent),
-        cmocka_unit_test(test_tree__malformed_plan__reason),
-        cmocka_unit_test(test_tree__no_such_number__estale),
-        cmocka_unit_test(test_tree__numbers_nearby__honest),
-        cmocka_unit_test(test_tree__link__leads_to_the_plan),
-        cmocka_unit_test(test_tree__opened_plans_and_epochs__listed_once),
-        cmocka_unit_test(test_tree__many_plans__no_number_twice),
-        cmocka_unit_test(test_tree__second_tree__same_numbers),
-        cmocka_unit_test(test_tree__sibling_between_folder_and_its_content__one_folder),
-        cmocka_unit_test(test_tree__two_hundred_folders__names_nodes_and_numbers_agree),
-        cmocka_unit_test(test_tree__eight_threads__same_answers),
-        cmocka_unit_test(test_tree__plans_max__enfile_and_the_rest_works),
-        cmocka_unit_test(test_tree__many_plans_of_users__left_for_others),
-        cmocka_unit_test(test_tree__small_span_inside_large__quick),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

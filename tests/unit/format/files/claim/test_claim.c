@@ -289,9 +289,8 @@ static void check_notes(const char *paths, const char *name, const char *text, c
     assert_string_equal(found, want);
 }
 
-static void test_claim__class_folders__one_dataset(void **state)
+UNIT_TEST(test_claim__class_folders__one_dataset)
 {
-    (void)state;
     check("train/cat/1.jpg train/cat/2.jpg train/dog/3.jpg",
           ":train classes 1(jpg) 2(jpg) 3(jpg)\n");
     check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
@@ -300,13 +299,12 @@ static void test_claim__class_folders__one_dataset(void **state)
 }
 
 /* F-1 */
-static void test_names__pictures__by_extension(void **state)
+UNIT_TEST(test_names__pictures__by_extension)
 {
     static const char *const yes[] = {"a.jpg", "a.JPEG", "a.png",  "a.ppm", "a.bmp",  "a.pgm",
                                       "a.tif", "a.tiff", "a.webp", "a.Gif", "a.b.jpg"};
     static const char *const no[] = {"xwebp", "jpg", "a.jpgx", "a.jpg.txt", "a.svg", "a.", "a", ""};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(yes); i++)
         if (!name_is_picture(yes[i]))
             fail_msg("%s", yes[i]);
@@ -315,9 +313,8 @@ static void test_names__pictures__by_extension(void **state)
             fail_msg("%s", no[i]);
 }
 
-static void test_claim__splits__a_dataset_each(void **state)
+UNIT_TEST(test_claim__splits__a_dataset_each)
 {
-    (void)state;
     check("train/cat/1.jpg train/dog/2.jpg val/cat/1.jpg Test/x.png",
           ":Test flat x(png)\n:train classes 1(jpg) 2(jpg)\n:val flat 1(jpg)\n");
     check("trainset/1.jpg testset/2.jpg", ":testset flat 2(jpg)\n:trainset flat 1(jpg)\n");
@@ -351,9 +348,8 @@ static void test_claim__splits__a_dataset_each(void **state)
 }
 
 /* F-3: files next to class folders are ignored, and counted. */
-static void test_claim__files_beside_classes__aside(void **state)
+UNIT_TEST(test_claim__files_beside_classes__aside)
 {
-    (void)state;
     check("train/cat/1.jpg train/cat/2.jpg train/x.jpg train/README.md",
           ":train flat 1(jpg) 2(jpg) aside 1 .md (README.md), 1 .jpg (x.jpg)\n");
     check("cat/1.jpg cat/2.jpg cat/3.jpg cat/Thumbs.db cat/noext",
@@ -362,9 +358,8 @@ static void test_claim__files_beside_classes__aside(void **state)
 }
 
 /* F-4 */
-static void test_claim__class_with_a_readme_alone__empty(void **state)
+UNIT_TEST(test_claim__class_with_a_readme_alone__empty)
 {
-    (void)state;
     check("cat/1.jpg dog/2.jpg empty/", ":all classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg dog/2.jpg train/", ":all classes 1(jpg) 2(jpg)\n"); /* that is a part */
     assert_false(is_skipped_folder(FILES_PICTURES, "empty"));
@@ -377,26 +372,23 @@ static void test_claim__class_with_a_readme_alone__empty(void **state)
 }
 
 /* F-5 */
-static void test_claim__apple_double_and_hidden__skipped(void **state)
+UNIT_TEST(test_claim__apple_double_and_hidden__skipped)
 {
-    (void)state;
     check("cat/1.jpg cat/._1.jpg dog/2.jpg __MACOSX/cat/1.jpg .git/3.jpg",
           ":all classes 1(jpg) 2(jpg) aside 3 .jpg (3.jpg and 2 more)\n");
 }
 
 /* torchvision: folders below a class sorted as texts, each with its files. */
-static void test_claim__folders_below_classes__torchvision_order(void **state)
+UNIT_TEST(test_claim__folders_below_classes__torchvision_order)
 {
-    (void)state;
     check("c/a.jpg c/z.jpg c/sub/b.jpg c/a/x/x.jpg c/a-b/y.jpg d/q.jpg",
           ":all classes a(jpg) z(jpg) y(jpg) x(jpg) b(jpg) q(jpg)\n");
     check("cat/x/1.jpg dog/2.jpg", ":all classes 1(jpg) 2(jpg)\n"); /* F-9 */
     check("a-b/1.jpg a/2.jpg a/s/3.jpg", ":all classes 2(jpg) 3(jpg) 1(jpg)\n");
 }
 
-static void test_claim__one_stem__one_sample(void **state)
+UNIT_TEST(test_claim__one_stem__one_sample)
 {
-    (void)state;
     check("set/1.jpg set/1.json set/1.seg.png set/2.jpg", ":all flat 1(jpg,json,seg.png) 2(jpg)\n");
     check("1.jpg 1.json 2.jpg 2.txt", ":all flat 1(jpg,json) 2(jpg,txt)\n");
     /* Sorted by the key, though '-' comes before '.'. */
@@ -404,9 +396,8 @@ static void test_claim__one_stem__one_sample(void **state)
 }
 
 /* What is learned lies in the folder of the pictures; and right pictures next to left ones. */
-static void test_claim__pairs__one_folder_or_three(void **state)
+UNIT_TEST(test_claim__pairs__one_folder_or_three)
 {
-    (void)state;
     check("1.jpg 2.jpg masks/1.png masks/2.png", ":all flat 1(jpg,png) 2(jpg,png)\n");
     check("train/1.jpg train/labels/1.txt test/2.jpg",
           ":test flat 2(jpg)\n:train flat 1(jpg,txt)\n");
@@ -423,17 +414,15 @@ static void test_claim__pairs__one_folder_or_three(void **state)
 }
 
 /* The first file of a pair follows files of none. */
-static void test_claim__first_partner_late__roles_have_space(void **state)
+UNIT_TEST(test_claim__first_partner_late__roles_have_space)
 {
-    (void)state;
     check("images/0.jpg images/1.jpg images/2.jpg images/3.jpg images/4.jpg masks/2.png",
           ":all flat 0(jpg) 1(jpg) 2(jpg,png) 3(jpg) 4(jpg)\n");
 }
 
 /* F-11 */
-static void test_claim__pictures_of_one_stem__by_layout(void **state)
+UNIT_TEST(test_claim__pictures_of_one_stem__by_layout)
 {
-    (void)state;
     check("c/apple.bmp c/apple.jpg d/x.png",
           ":all classes c/apple.bmp(bmp) c/apple.jpg(jpg) x(png)\n");
     check("apple.bmp apple.jpg", ":all flat apple(bmp,jpg)\n");
@@ -443,9 +432,8 @@ static void test_claim__pictures_of_one_stem__by_layout(void **state)
           ":all classes c/a.bmp(bmp) c/a.jpg(jpg) x(png) aside 1 .json (a.json)\n");
 }
 
-static void test_claim__stems_repeat__paths(void **state)
+UNIT_TEST(test_claim__stems_repeat__paths)
 {
-    (void)state;
     check("train/cat/1.jpg train/dog/1.jpg train/dog/2.jpg",
           ":train classes cat/1(jpg) dog/1(jpg) 2(jpg)\n");
 }
@@ -453,9 +441,8 @@ static void test_claim__stems_repeat__paths(void **state)
 #define LINE(source, usage) "{\"source\": \"" source "\", \"usage\": \"" usage "\"}\n"
 
 /* F-18: the folder that has both. */
-static void test_claim__manifests__pictures_of_the_folder(void **state)
+UNIT_TEST(test_claim__manifests__pictures_of_the_folder)
 {
-    (void)state;
     check_table("set/x.manifest set/train/1.jpg set/train/2.jpg set/notes.txt", "x.manifest",
                 LINE("s3://x/train/2.jpg", "A") LINE("1.png", "b") LINE("train/1.jpg", "a"),
                 "set:x.a manifest train/2(jpg) train/1(jpg) aside 1 .txt (notes.txt)\n"
@@ -474,23 +461,20 @@ static void test_claim__manifests__pictures_of_the_folder(void **state)
                 ":all classes 1(jpg) 2(jpg) aside 1 .manifest (x.manifest)\n");
 }
 
-static void test_claim__dots_in_names__each_is_a_sample(void **state)
+UNIT_TEST(test_claim__dots_in_names__each_is_a_sample)
 {
-    (void)state;
     check("c/2020.01.05.jpg c/2020.01.06.jpg d/x.jpg",
           ":all classes 2020.01.05(jpg) 2020.01.06(jpg) x(jpg)\n");
 }
 
 /* F-14 */
-static void test_claim__case_alone_differs__both(void **state)
+UNIT_TEST(test_claim__case_alone_differs__both)
 {
-    (void)state;
     check("c/a.JPG c/a.jpg d/A.jpg", ":all classes c/a.JPG(JPG) c/a.jpg(jpg) A(jpg)\n");
 }
 
-static void test_claim__other_things__left_alone(void **state)
+UNIT_TEST(test_claim__other_things__left_alone)
 {
-    (void)state;
     /* A Kaldi data directory with its audio, and one with pictures in it. */
     check("wav.scp text wav/1.wav wav/2.wav", "");
     check("feats.scp feats.ark plots/a.png plots/b.png", "");
@@ -508,9 +492,8 @@ static void test_claim__other_things__left_alone(void **state)
 }
 
 /* Few folders that are called like pictures, or what is learned of them, are no classes. */
-static void test_claim__roles__no_classes(void **state)
+UNIT_TEST(test_claim__roles__no_classes)
 {
-    (void)state;
     check("HR/a.png HR/b.png LR_bicubic/X2/ax2.png", ":all flat refused\n");
     check("CUB/images/1.A/1.jpg segmentations/1.A/1.png segmentations/1.A/2.png",
           ":all flat refused\n");
@@ -531,9 +514,8 @@ static void test_claim__roles__no_classes(void **state)
 }
 
 /* Annotations without an extension, and notices, are not other things that there are many of. */
-static void test_claim__annotations_and_notices__beside(void **state)
+UNIT_TEST(test_claim__annotations_and_notices__beside)
 {
-    (void)state;
     check("Images/c/1.jpg Images/d/2.jpg Annotation/c/1 Annotation/d/2 LICENSE README.md",
           ":Images classes 1(jpg) 2(jpg)\n");
     check(
@@ -543,26 +525,23 @@ static void test_claim__annotations_and_notices__beside(void **state)
 }
 
 /* A project with a dataset in it: what is called train is meant. */
-static void test_claim__split_in_a_project__taken(void **state)
+UNIT_TEST(test_claim__split_in_a_project__taken)
 {
-    (void)state;
     check("Makefile a.py data/train/cat/1.jpg data/train/dog/2.jpg data/train/dog/3.jpg",
           "data:train classes 1(jpg) 2(jpg) 3(jpg)\n");
 }
 
-static void test_claim__other_datasets_beside__the_folder_alone(void **state)
+UNIT_TEST(test_claim__other_datasets_beside__the_folder_alone)
 {
-    (void)state;
     check("x.tar y.tar img/1.jpg img/2.jpg img/3.jpg", ":img flat 1(jpg) 2(jpg) 3(jpg)\n");
     check("set/x.tar set/cat/1.jpg set/cat/2.jpg", "set:cat flat 1(jpg) 2(jpg)\n");
 }
 
-static void test_claim__text_labels_of_source__still_looked_at(void **state)
+UNIT_TEST(test_claim__text_labels_of_source__still_looked_at)
 {
     AUTO_MEMBERS struct members m = {0};
     AUTO(release) struct claims claims = {0};
 
-    (void)state;
     make_listing(&m, "cat/1.jpg cat/2.jpg cat/3.jpg cat/4.jpg cat/5.jpg cat/6.jpg cat/7.jpg "
                      "cat/8.jpg cat/9.jpg cat/10.jpg labels.txt");
     claims.taken = calloc(m.n + 1, 1);
@@ -587,9 +566,8 @@ static void check_content(const char *paths, const char *name, const char *text,
     assert_int_equal(heads, looks);
 }
 
-static void test_claim__manifest_by_content__any_name(void **state)
+UNIT_TEST(test_claim__manifest_by_content__any_name)
 {
-    (void)state;
     check_content("a/1.jpg b/2.jpg cpp.json", "cpp.json", TRAIN TRAIN, 1,
                   ":cpp.train manifest a/1(jpg) a/1(jpg)\n");
     check_content("set/1.jpg set/2.jpg set/list", "list", LINE("1.jpg", "a"), 1,
@@ -608,9 +586,8 @@ static void test_claim__manifest_by_content__any_name(void **state)
     check_content("x.json x.tar a/1.jpg a/2.jpg", "x.json", TRAIN, 1, ":a flat 1(jpg) 2(jpg)\n");
 }
 
-static void test_claim__manifest_by_name__content_says_no(void **state)
+UNIT_TEST(test_claim__manifest_by_name__content_says_no)
 {
-    (void)state;
     check_content("a/1.jpg b/2.jpg site.manifest", "site.manifest", "CACHE MANIFEST\n", 1,
                   ":all classes 1(jpg) 2(jpg) aside 1 .manifest (site.manifest)\n");
     check_content("a/1.jpg b/2.jpg x.manifest", "x.manifest", "", 1,
@@ -620,25 +597,23 @@ static void test_claim__manifest_by_name__content_says_no(void **state)
     check_content("site.manifest data.idx", "site.manifest", "CACHE", 0, "");
 }
 
-static void test_claim__manifest_unreadable__its_name_says_it(void **state)
+UNIT_TEST(test_claim__manifest_unreadable__its_name_says_it)
 {
     unsigned heads = 0;
     const struct contents contents = {"x.manifest", TRAIN, &heads, -EACCES};
     AUTO_FREE char *found = claim("a/1.jpg b/2.jpg x.manifest y.json", &contents);
 
-    (void)state;
     assert_string_equal(found, ":x.manifest flat refused aside 1 .json (y.json)\n");
     assert_int_equal(heads, 2);
 }
 
 /* However many files may be manifests, few are looked into. */
-static void test_claim__very_many_candidates__few_looks(void **state)
+UNIT_TEST(test_claim__very_many_candidates__few_looks)
 {
     AUTO_TEXT struct text paths = {0};
     AUTO_FREE char *found = NULL;
     unsigned heads = 0;
 
-    (void)state;
     text_add(&paths, "d/0.jpg");
     for (unsigned i = 0; i < 100; i++) {
         text_add(&paths, " d/p%u/1.jpg d/p%u/2.jpg d/p%u/3.jpg", i, i, i);
@@ -659,13 +634,12 @@ static void test_claim__very_many_candidates__few_looks(void **state)
 }
 
 /* 10^5 files with one stem, and with as many extensions: no quadratic work. */
-static void test_claim__very_many_of_one_stem__quick(void **state)
+UNIT_TEST(test_claim__very_many_of_one_stem__quick)
 {
     AUTO_MEMBERS struct members m = {0};
     AUTO(release) struct claims claims = {0};
     uint32_t top;
 
-    (void)state;
     assert_int_equal(members_add_folder(&m, "", &top), 0);
     for (unsigned i = 0; i < 100000; i++) {
         char name[32];
@@ -679,9 +653,8 @@ static void test_claim__very_many_of_one_stem__quick(void **state)
     assert_int_equal(claims.n, 0); /* half of them are no pictures */
 }
 
-static void test_claim__table_of_metadata__says_the_samples(void **state)
+UNIT_TEST(test_claim__table_of_metadata__says_the_samples)
 {
-    (void)state;
     check_table("train/1.jpg train/2.jpg train/metadata.jsonl", "metadata.jsonl",
                 "{\"file_name\": \"./2.jpg\"}\n{\"file_name\": \"0.jpg\"}\n{\"a\": 1}\n",
                 ":train metadata ./2(jpg) 0() 48()\n");
@@ -700,9 +673,8 @@ static void test_claim__table_of_metadata__says_the_samples(void **state)
 }
 
 /* A text of a list is no picture of another folder. */
-static void test_claim__paths_of_lists__no_other_folders(void **state)
+UNIT_TEST(test_claim__paths_of_lists__no_other_folders)
 {
-    (void)state;
     check_table("s/images/1.jpg s/images/2.jpg s/train.txt", "train.txt", "/x/images/2.jpg\n",
                 ":s flat 2(jpg)\n");
     check_table("s/images/1.jpg s/images/2.jpg s/train.txt", "train.txt", "t/images/2.jpg\n",
@@ -717,9 +689,8 @@ static void test_claim__paths_of_lists__no_other_folders(void **state)
                 ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n:val flat 1(jpg)\n");
 }
 
-static void test_claim__notes__what_is_not_read(void **state)
+UNIT_TEST(test_claim__notes__what_is_not_read)
 {
-    (void)state;
     check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv", "train.csv", "path,a\n1.wav,5\n",
                 ":all sounds 1(wav)\n3 sounds are in no dataset: they are ignored\n");
     check_notes(
@@ -742,13 +713,12 @@ static void test_claim__notes__what_is_not_read(void **state)
 
 /* ---- sounds and texts ---- */
 
-static void test_claim__class_folders_of_sounds__one_dataset(void **state)
+UNIT_TEST(test_claim__class_folders_of_sounds__one_dataset)
 {
     static const char *const yes[] = {"a.wav", "a.FLAC", "a.mp3", "a.ogg",  "a.opus",
                                       "a.m4a", "a.aac",  "a.aif", "a.aiff", "a.b.wav"};
     static const char *const no[] = {"wav", "a.wav.gz", "a.mp", ".a.wav", "a.txt"};
 
-    (void)state;
     check("yes/1.wav yes/2.wav no/3.FLAC", ":all sounds 3(FLAC) 1(wav) 2(wav)\n");
     check("a/train/x/1.wav a/train/y/1.wav a/test/x/1.wav a/test/y/2.wav",
           "a:test sounds 1(wav) 2(wav)\na:train sounds x/1(wav) y/1(wav)\n");
@@ -763,9 +733,8 @@ static void test_claim__class_folders_of_sounds__one_dataset(void **state)
             fail_msg("%s", no[i]);
 }
 
-static void test_claim__files_beside_a_sound__of_its_sample(void **state)
+UNIT_TEST(test_claim__files_beside_a_sound__of_its_sample)
 {
-    (void)state;
     check("a/1.wav a/1.txt a/1.json b/2.wav", ":all sounds 1(json,txt,wav) 2(wav)\n");
     /* Sounds that share a stem are a sample each. */
     check("a/x.1.wav a/x.wav b/2.wav", ":all sounds x.1(wav) x(wav) 2(wav)\n");
@@ -775,9 +744,8 @@ static void test_claim__files_beside_a_sound__of_its_sample(void **state)
           ":all sounds 1(wav) 2(wav) aside 2 without an extension (.x and 1 more)\n");
 }
 
-static void test_claim__one_folder_of_sounds__no_classes(void **state)
+UNIT_TEST(test_claim__one_folder_of_sounds__no_classes)
 {
-    (void)state;
     check("a/1.wav a/2.wav", "");
     check("a/1.wav b/", "");
     check("audio_test/3.wav audio_train/1.wav audio_train/2.wav", "");               /* two parts */
@@ -787,18 +755,16 @@ static void test_claim__one_folder_of_sounds__no_classes(void **state)
     check("1.wav 2.wav 3.wav a/1.wav b/2.wav", "");
 }
 
-static void test_claim__folder_of_noises__no_class(void **state)
+UNIT_TEST(test_claim__folder_of_noises__no_class)
 {
-    (void)state;
     check("yes/1.wav no/2.wav _background_noise_/n.wav _background_noise_/README.md",
           ":all sounds 2(wav) 1(wav) aside 1 .md (README.md), 1 .wav (n.wav)\n");
     assert_true(is_skipped_folder(FILES_SOUNDS, "_background_noise_"));
     assert_false(is_skipped_folder(FILES_PICTURES, "_background_noise_"));
 }
 
-static void test_claim__sounds_and_other_kinds__left_alone(void **state)
+UNIT_TEST(test_claim__sounds_and_other_kinds__left_alone)
 {
-    (void)state;
     check("a/1.wav b/2.txt", "");
     check("a/1.wav b/2.jpg", ":b flat 2(jpg)\n");
     check("a/1.wav b/2.wav wav.scp", "");
@@ -808,12 +774,11 @@ static void test_claim__sounds_and_other_kinds__left_alone(void **state)
 }
 
 /* What lies next to them is kept; then the dataset is in the folder, because it may have others. */
-static void test_claim__files_beside_class_folders__stay(void **state)
+UNIT_TEST(test_claim__files_beside_class_folders__stay)
 {
     AUTO_MEMBERS struct members m = {0};
     AUTO(release) struct claims claims = {0};
 
-    (void)state;
     check("set/a/1.wav set/b/2.wav set/x.feat", "set:sounds sounds 1(wav) 2(wav)\n");
     check("a/1.wav b/2.wav x.json", ":sounds sounds 1(wav) 2(wav)\n");
     check("a/1.wav b/2.wav x.wav README",
@@ -828,21 +793,19 @@ static void test_claim__files_beside_class_folders__stay(void **state)
     assert_int_equal(claims.taken[1], CLAIMS_SAMPLE);
 }
 
-static void test_claim__format_is_given__no_sounds(void **state)
+UNIT_TEST(test_claim__format_is_given__no_sounds)
 {
     AUTO_MEMBERS struct members m = {0};
     AUTO(release) struct claims claims = {.format_given = true};
 
-    (void)state;
     make_listing(&m, "a/1.wav b/2.wav");
     claims.taken = calloc(m.n + 1, 1);
     assert_int_equal(files_claim_names(&m, &claims), 0);
     assert_int_equal(claims.n, 0);
 }
 
-static void test_claim__class_folders_of_texts__looked_into(void **state)
+UNIT_TEST(test_claim__class_folders_of_texts__looked_into)
 {
-    (void)state;
     check_content("pos/1.txt pos/a.b.TXT neg/3.txt", "-", "", 3,
                   ":all texts 3(txt) 1(txt) a.b(TXT)\n");
     check_content(
@@ -876,34 +839,31 @@ static int binary_heads(const struct claims *claims, const size_t *file, unsigne
     return 0;
 }
 
-static void test_claim__bytes_that_are_no_text__left_alone(void **state)
+UNIT_TEST(test_claim__bytes_that_are_no_text__left_alone)
 {
     AUTO_MEMBERS struct members m = {0};
     AUTO(release) struct claims claims = {.heads = binary_heads, .is_taken = is_taken};
 
-    (void)state;
     make_listing(&m, "a/1.txt b/2.txt");
     claims.taken = calloc(m.n + 1, 1);
     assert_int_equal(files_claim_names(&m, &claims), 0);
     assert_int_equal(claims.n, 0);
 }
 
-static void test_claim__texts_unreadable__their_names_say_it(void **state)
+UNIT_TEST(test_claim__texts_unreadable__their_names_say_it)
 {
     unsigned heads = 0;
     const struct contents contents = {"-", "", &heads, -EACCES};
     AUTO_FREE char *found = claim("a/1.txt b/2.txt", &contents);
 
-    (void)state;
     assert_string_equal(found, ":all texts 1(txt) 2(txt)\n");
 }
 
 /* However many texts and classes there are, few files are looked into, the largest among them. */
-static void test_claim__very_many_texts__few_looks(void **state)
+UNIT_TEST(test_claim__very_many_texts__few_looks)
 {
     unsigned heads = 0;
 
-    (void)state;
     for (int rows = 0; rows < 2; rows++) {
         AUTO_MEMBERS struct members m = {0};
         AUTO(release) struct claims claims = {0};
@@ -937,13 +897,12 @@ static void test_claim__very_many_texts__few_looks(void **state)
 }
 
 /* 100 datasets of texts: those that cannot be looked into stay what they are. */
-static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
+UNIT_TEST(test_claim__very_many_datasets_of_texts__a_limit)
 {
     AUTO_TEXT struct text paths = {0};
     AUTO_FREE char *found = NULL;
     unsigned heads = 0, n = 0;
 
-    (void)state;
     text_add(&paths, "x/");
     for (unsigned i = 0; i < 100; i++)
         text_add(&paths, " d/p%u/a/1.txt d/p%u/b/2.txt", i, i);
@@ -961,7 +920,7 @@ static void test_claim__very_many_datasets_of_texts__a_limit(void **state)
     "configs:\n- {config_name: x, data_dir: " a "}\n- {config_name: y, data_dir: " b "}\n---\n"
 
 /* README.md of repositories of the Hub, as people write them. */
-static void test_claim__cards__files_by_configs(void **state)
+UNIT_TEST(test_claim__cards__files_by_configs)
 {
     static const struct {
         const char *paths, *card, *want;
@@ -1142,7 +1101,6 @@ static void test_claim__cards__files_by_configs(void **state)
     AUTO_FREE char *found = NULL;
     unsigned heads = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_TEXT struct text paths = {0}, card = {0};
 
@@ -1172,7 +1130,7 @@ static void test_claim__cards__files_by_configs(void **state)
 }
 
 /* A shard that cannot be read is missed. */
-static void test_claim__cards__no_shorter_datasets(void **state)
+UNIT_TEST(test_claim__cards__no_shorter_datasets)
 {
     static const char card[] = "---\n" CONFIG SPLITS("d/a-*", "d/b-*");
     static const struct {
@@ -1186,7 +1144,6 @@ static void test_claim__cards__no_shorter_datasets(void **state)
     };
     unsigned heads = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_FREE char *found =
             claim_without("README.md d/a-0.csv d/b-0.csv",
@@ -1197,9 +1154,8 @@ static void test_claim__cards__no_shorter_datasets(void **state)
 }
 
 /* The same in a recipe. */
-static void test_claim__recipe__files_and_folders(void **state)
+UNIT_TEST(test_claim__recipe__files_and_folders)
 {
-    (void)state;
     check_table("epochfs.json a/train-0.csv a/train-1.csv a/test-0.csv b/x/1.png b/y/2.png c.csv",
                 "epochfs.json",
                 "{\"datasets\": {\"n/{split}\": {\"files\": \"a/{split}-{_}.csv\", \"except\": "
@@ -1230,56 +1186,4 @@ static void test_claim__recipe__files_and_folders(void **state)
     check_table("epochfs.json a.csv", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"files\": \"a.csv\", \"folder\": \"a\"}}}",
                 ":all flat refused\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claim__cards__files_by_configs),
-        cmocka_unit_test(test_claim__cards__no_shorter_datasets),
-        cmocka_unit_test(test_claim__recipe__files_and_folders),
-        cmocka_unit_test(test_claim__class_folders__one_dataset),
-        cmocka_unit_test(test_names__pictures__by_extension),
-        cmocka_unit_test(test_claim__splits__a_dataset_each),
-        cmocka_unit_test(test_claim__files_beside_classes__aside),
-        cmocka_unit_test(test_claim__class_with_a_readme_alone__empty),
-        cmocka_unit_test(test_claim__apple_double_and_hidden__skipped),
-        cmocka_unit_test(test_claim__folders_below_classes__torchvision_order),
-        cmocka_unit_test(test_claim__one_stem__one_sample),
-        cmocka_unit_test(test_claim__pairs__one_folder_or_three),
-        cmocka_unit_test(test_claim__first_partner_late__roles_have_space),
-        cmocka_unit_test(test_claim__pictures_of_one_stem__by_layout),
-        cmocka_unit_test(test_claim__stems_repeat__paths),
-        cmocka_unit_test(test_claim__manifests__pictures_of_the_folder),
-        cmocka_unit_test(test_claim__manifest_by_content__any_name),
-        cmocka_unit_test(test_claim__manifest_by_name__content_says_no),
-        cmocka_unit_test(test_claim__manifest_unreadable__its_name_says_it),
-        cmocka_unit_test(test_claim__very_many_candidates__few_looks),
-        cmocka_unit_test(test_claim__dots_in_names__each_is_a_sample),
-        cmocka_unit_test(test_claim__case_alone_differs__both),
-        cmocka_unit_test(test_claim__other_things__left_alone),
-        cmocka_unit_test(test_claim__roles__no_classes),
-        cmocka_unit_test(test_claim__annotations_and_notices__beside),
-        cmocka_unit_test(test_claim__split_in_a_project__taken),
-        cmocka_unit_test(test_claim__other_datasets_beside__the_folder_alone),
-        cmocka_unit_test(test_claim__text_labels_of_source__still_looked_at),
-        cmocka_unit_test(test_claim__table_of_metadata__says_the_samples),
-        cmocka_unit_test(test_claim__paths_of_lists__no_other_folders),
-        cmocka_unit_test(test_claim__notes__what_is_not_read),
-        cmocka_unit_test(test_claim__very_many_of_one_stem__quick),
-        cmocka_unit_test(test_claim__class_folders_of_sounds__one_dataset),
-        cmocka_unit_test(test_claim__files_beside_a_sound__of_its_sample),
-        cmocka_unit_test(test_claim__one_folder_of_sounds__no_classes),
-        cmocka_unit_test(test_claim__folder_of_noises__no_class),
-        cmocka_unit_test(test_claim__sounds_and_other_kinds__left_alone),
-        cmocka_unit_test(test_claim__files_beside_class_folders__stay),
-        cmocka_unit_test(test_claim__format_is_given__no_sounds),
-        cmocka_unit_test(test_claim__class_folders_of_texts__looked_into),
-        cmocka_unit_test(test_claim__bytes_that_are_no_text__left_alone),
-        cmocka_unit_test(test_claim__texts_unreadable__their_names_say_it),
-        cmocka_unit_test(test_claim__very_many_texts__few_looks),
-        cmocka_unit_test(test_claim__very_many_datasets_of_texts__a_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

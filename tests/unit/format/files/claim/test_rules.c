@@ -369,11 +369,10 @@ static char *check_tree(uint64_t number)
     return ret;
 }
 
-static void test_rules__random_trees__what_holds_for_all(void **state)
+UNIT_TEST(test_rules__random_trees__what_holds_for_all)
 {
     unsigned classes = 0, refused = 0, pairs = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < TREES; i++) {
         AUTO_FREE char *first = check_tree(i), *second = check_tree(i);
 
@@ -386,13 +385,4 @@ static void test_rules__random_trees__what_holds_for_all(void **state)
     assert_in_range(classes, TREES / 10, TREES);
     assert_in_range(refused, TREES / 100, TREES / 2);
     assert_in_range(pairs, TREES / 20, TREES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules__random_trees__what_holds_for_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,11 +228,10 @@ static void check_written(const struct kaldi_made *m, bool as_text, bool wide)
     }
 }
 
-static void test_objects__any_kind__measured_and_decoded(void **state)
+UNIT_TEST(test_objects__any_kind__measured_and_decoded)
 {
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < N_KALDI_KINDS; i++) {
         for (unsigned round = 0; round < 20; round++) {
             AUTO_KALDI_MADE struct kaldi_made m;
@@ -248,7 +247,7 @@ static void test_objects__any_kind__measured_and_decoded(void **state)
 
 /* ---- what an index has instead of lengths ---- */
 
-static void test_len_estimate__as_ever(void **state)
+UNIT_TEST(test_len_estimate__as_ever)
 {
     static const struct {
         struct kaldi_object object;
@@ -267,14 +266,12 @@ static void test_len_estimate__as_ever(void **state)
         {{KALDI_VECTOR, KALDI_TEXT, .dim = {3}}, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_int_equal(kaldi_len_estimate(&rows[i].object), rows[i].want);
 }
 
-static void test_type_called__each_name(void **state)
+UNIT_TEST(test_type_called__each_name)
 {
-    (void)state;
     for (unsigned i = KALDI_UNKNOWN; i < N_KALDI_TYPES; i++) {
         const char *name = kaldi_types[i].name;
 
@@ -284,11 +281,10 @@ static void test_type_called__each_name(void **state)
     assert_int_equal(kaldi_type_called("int-vectorS", 11), KALDI_UNKNOWN);
 }
 
-static void test_objects__cut_at_any_byte__ebadmsg(void **state)
+UNIT_TEST(test_objects__cut_at_any_byte__ebadmsg)
 {
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < N_KALDI_KINDS * 3; i++) {
         AUTO_KALDI_MADE struct kaldi_made m;
 
@@ -307,13 +303,12 @@ static void test_objects__cut_at_any_byte__ebadmsg(void **state)
 }
 
 /* Decode objects with bytes changed after they were measured. */
-static void test_decode__any_byte_changed__no_byte_outside(void **state)
+UNIT_TEST(test_decode__any_byte_changed__no_byte_outside)
 {
     static const uint8_t masks[] = {0x01, 0x04, 0x0c, 0x80, 0xff};
     uint64_t random = RANDOM_SEED, len;
     unsigned bad = 0;
 
-    (void)state;
     for (size_t i = 0; i < N_KALDI_KINDS; i++) {
         AUTO_KALDI_MADE struct kaldi_made m;
 
@@ -335,14 +330,13 @@ static void test_decode__any_byte_changed__no_byte_outside(void **state)
     assert_true(bad > 1000);
 }
 
-static void test_decode__another_good_object__ebadmsg(void **state)
+UNIT_TEST(test_decode__another_good_object__ebadmsg)
 {
     AUTO_TEXT struct text one = {0}, other = {0};
     struct kaldi_object object;
     struct diag d = DIAG_INIT;
     uint64_t len;
 
-    (void)state;
     kaldi_put_start(&one, "FM ");
     kaldi_put_int(&one, 2);
     kaldi_put_int(&one, 3);
@@ -360,11 +354,10 @@ static void test_decode__another_good_object__ebadmsg(void **state)
     assert_diag_has(&d, "b: byte 0: expected the object that was there before, got another");
 }
 
-static void test_measure__read_fails__its_error(void **state)
+UNIT_TEST(test_measure__read_fails__its_error)
 {
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < N_KALDI_KINDS; i++) {
         AUTO_KALDI_MADE struct kaldi_made m;
         int r = -EIO;
@@ -462,9 +455,8 @@ static const struct vector vectors[] = {
 };
 
 /* K-2 */
-static void test_compressed__known_values__bit_for_bit(void **state)
+UNIT_TEST(test_compressed__known_values__bit_for_bit)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         const struct vector *v = &vectors[i];
         struct kaldi_made m = {
@@ -493,13 +485,12 @@ static void test_compressed__known_values__bit_for_bit(void **state)
     }
 }
 
-static void test_compressed__many_rows_and_columns__each_in_its_place(void **state)
+UNIT_TEST(test_compressed__many_rows_and_columns__each_in_its_place)
 {
     static const uint16_t shapes[][2] = {{1, 1},   {1, 300}, {300, 1}, {500, 40},
                                          {97, 16}, {95, 17}, {3, 15},  {130, 33}};
     uint64_t random = RANDOM_SEED;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes) * 3; i++) {
         uint64_t rows = shapes[i / 3][0], columns = shapes[i / 3][1];
         AUTO_KALDI_MADE struct kaldi_made m = {
@@ -512,21 +503,4 @@ static void test_compressed__many_rows_and_columns__each_in_its_place(void **sta
         check_measure(&m);
         check_decode(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_objects__any_kind__measured_and_decoded),
-        cmocka_unit_test(test_len_estimate__as_ever),
-        cmocka_unit_test(test_type_called__each_name),
-        cmocka_unit_test(test_objects__cut_at_any_byte__ebadmsg),
-        cmocka_unit_test(test_decode__any_byte_changed__no_byte_outside),
-        cmocka_unit_test(test_decode__another_good_object__ebadmsg),
-        cmocka_unit_test(test_measure__read_fails__its_error),
-        cmocka_unit_test(test_compressed__known_values__bit_for_bit),
-        cmocka_unit_test(test_compressed__many_rows_and_columns__each_in_its_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -473,9 +473,8 @@ static void check_sample(const struct sample *s, size_t before, size_t step, enu
         fail_msg("\"%s\": \"%s\", expected \"%s\"", s->text, shown, s->shown);
 }
 
-static void test_samples__measured_and_decoded_as_kaldi_reads_them(void **state)
+UNIT_TEST(test_samples__measured_and_decoded_as_kaldi_reads_them)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
         check_sample(&samples[i], 0, 0, DTYPE_F8);
         check_sample(&samples[i], 0, 0, DTYPE_F4);
@@ -483,7 +482,7 @@ static void test_samples__measured_and_decoded_as_kaldi_reads_them(void **state)
 }
 
 /* Texts that Kaldi writes: what they are is written as the same text, after a head. */
-static void test_written__same_text(void **state)
+UNIT_TEST(test_written__same_text)
 {
     static const struct {
         enum kaldi_type type;
@@ -513,7 +512,6 @@ static void test_written__same_text(void **state)
         {GP, "0 \n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct kaldi_written w = {.type = rows[i].type, .as_text = true, .wide = i % 2};
         uint8_t array[KALDI_ARRAYS_MAX][64], *bytes = NULL;
@@ -538,11 +536,10 @@ static void test_written__same_text(void **state)
 }
 
 /* Windows that end anywhere, by their size and by white space before the object. */
-static void test_windows__same_objects(void **state)
+UNIT_TEST(test_windows__same_objects)
 {
     static const size_t steps[] = {1, 2, 3, 5, 7, 11, 50};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++)
         for (size_t k = 0; k < ARRAY_LEN(steps); k++)
             check_sample(&samples[i], k * 17, steps[k], DTYPE_F8);
@@ -562,9 +559,8 @@ static void test_windows__same_objects(void **state)
 }
 
 /* A truncated object is an error, or another object that can be decoded. */
-static void test_cut__error_or_shorter_object(void **state)
+UNIT_TEST(test_cut__error_or_shorter_object)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++)
         for (size_t len = 0; len <= strlen(samples[i].text); len++) {
             struct kaldi_object object;
@@ -593,9 +589,8 @@ static void decode_changed(const struct kaldi_object *object, const char *bytes)
     }
 }
 
-static void test_changed__never_outside(void **state)
+UNIT_TEST(test_changed__never_outside)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(samples); i++)
         for (size_t k = 0; k < ARRAY_LEN(samples); k++) {
             struct kaldi_object object;
@@ -609,7 +604,7 @@ static void test_changed__never_outside(void **state)
         }
 }
 
-static void test_changed__other_dims_or_end__ebadmsg(void **state)
+UNIT_TEST(test_changed__other_dims_or_end__ebadmsg)
 {
     static const struct {
         enum kaldi_type type;
@@ -635,7 +630,6 @@ static void test_changed__other_dims_or_end__ebadmsg(void **state)
         {KALDI_INT, "123\n", "12\n\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
         AUTO_TEXT struct text t = {0};
         struct kaldi_object object;
@@ -652,7 +646,7 @@ static void test_changed__other_dims_or_end__ebadmsg(void **state)
 }
 
 /* Both widths are rounded once, from the text; the quick and slow paths agree. */
-static void test_numbers__rounded_once(void **state)
+UNIT_TEST(test_numbers__rounded_once)
 {
     static const char *const numbers[] = {
         "0.1",
@@ -682,7 +676,6 @@ static void test_numbers__rounded_once(void **state)
         "2.5e-7",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         char text[128];
         float narrow, want_narrow = strtof(numbers[i], NULL);
@@ -702,13 +695,12 @@ static void test_numbers__rounded_once(void **state)
 }
 
 /* A double out of the range of float can be measured, and is infinite as float. */
-static void test_double__beyond_float(void **state)
+UNIT_TEST(test_double__beyond_float)
 {
     struct kaldi_object object;
     struct diag d = DIAG_INIT;
     AUTO_FREE char *wide = NULL, *narrow = NULL;
 
-    (void)state;
     assert_int_equal(measure("-1e300\n", 7, 0, 0, KALDI_DOUBLE, &object, &d), 0);
     wide = show(&object, "-1e300\n", DTYPE_F8);
     narrow = show(&object, "-1e300\n", DTYPE_F4);
@@ -744,9 +736,8 @@ static void check_long(enum kaldi_type type, const char *start, const char *piec
     shown = show(&object, text, DTYPE_F4);
 }
 
-static void test_long__windows_slide(void **state)
+UNIT_TEST(test_long__windows_slide)
 {
-    (void)state;
     check_long(M, "[", "\n 1.25 -3.125e-3 0.00001234567", 20000, " ]\n", 20000, 3);
     check_long(M, "[ ", "12 ", 100000, "]\n", 1, 100000);
     check_long(V, "[ ", "-12.0000001 ", 50000, "]\n", 50000, 0);
@@ -763,14 +754,13 @@ static void test_long__windows_slide(void **state)
     check_long(I, "0", "0", 15000, "12\n", 1, 0);
 }
 
-static void test_long__number_without_end__ebadmsg(void **state)
+UNIT_TEST(test_long__number_without_end__ebadmsg)
 {
     enum { LEN = 40000 };
     AUTO_FREE char *text = malloc(LEN);
     struct kaldi_object object;
     struct diag d = DIAG_INIT, again = DIAG_INIT;
 
-    (void)state;
     memset(text, '0', LEN);
     memcpy(text, "[ ", 2);
     assert_int_equal(measure(text, LEN, 0, 0, M, &object, &d), -EBADMSG);
@@ -780,12 +770,11 @@ static void test_long__number_without_end__ebadmsg(void **state)
 }
 
 /* A NUL is an ordinary byte: neither an end nor white space. */
-static void test_nul__in_text(void **state)
+UNIT_TEST(test_nul__in_text)
 {
     struct kaldi_object object;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     assert_int_equal(measure("a\0 b\n", 5, 0, 0, TS, &object, &d), 0);
     assert_int_equal(object.len, 5);
     assert_int_equal(measure("a\0b\n", 4, 0, 0, T, &object, &d), 0);
@@ -797,7 +786,7 @@ static void test_nul__in_text(void **state)
     assert_int_equal(measure("1 ;\0\n", 5, 0, 0, L, &object, &d), -EBADMSG);
 }
 
-static void test_read_fails__its_error(void **state)
+UNIT_TEST(test_read_fails__its_error)
 {
     struct blob_faults faults = {.fail_read = 2};
     AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -806,7 +795,6 @@ static void test_read_fails__its_error(void **state)
     struct diag d = DIAG_INIT;
     char line[1000];
 
-    (void)state;
     memset(line, ' ', sizeof(line));
     blob = memory_blob_new("x.ark", line, sizeof(line), sizeof(line), &faults);
     kaldi_in_init(&in, blob);
@@ -815,7 +803,7 @@ static void test_read_fails__its_error(void **state)
     assert_diag_has(&d, "x.ark: byte ");
 }
 
-static void test_tokens__without_white_space_around(void **state)
+UNIT_TEST(test_tokens__without_white_space_around)
 {
     static const struct {
         enum kaldi_type type;
@@ -825,7 +813,6 @@ static void test_tokens__without_white_space_around(void **state)
                  {TS, "\n", ""},          {T, "a\n", "a"},
                  {T, " \t\n a\r\n", "a"}, {TS, " x y", "x y"}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t size = strlen(cases[i].text);
         struct kaldi_object object;
@@ -837,25 +824,4 @@ static void test_tokens__without_white_space_around(void **state)
         assert_memory_equal(cases[i].text + object.dim[1], cases[i].tokens, object.dim[0]);
         assert_int_equal(object.is_open, cases[i].text[object.len - 1] != '\n');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples__measured_and_decoded_as_kaldi_reads_them),
-        cmocka_unit_test(test_written__same_text),
-        cmocka_unit_test(test_windows__same_objects),
-        cmocka_unit_test(test_cut__error_or_shorter_object),
-        cmocka_unit_test(test_changed__never_outside),
-        cmocka_unit_test(test_changed__other_dims_or_end__ebadmsg),
-        cmocka_unit_test(test_numbers__rounded_once),
-        cmocka_unit_test(test_double__beyond_float),
-        cmocka_unit_test(test_long__windows_slide),
-        cmocka_unit_test(test_long__number_without_end__ebadmsg),
-        cmocka_unit_test(test_nul__in_text),
-        cmocka_unit_test(test_read_fails__its_error),
-        cmocka_unit_test(test_tokens__without_white_space_around),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,12 +163,11 @@ static struct kaldi_wave measured(struct text bytes)
         text_release(&bad);                                                                        \
     } while (0)
 
-static void test_wave__plain__measured(void **state)
+UNIT_TEST(test_wave__plain__measured)
 {
     struct head stereo = mono;
     struct kaldi_wave found;
 
-    (void)state;
     stereo.channels = 2;
     stereo.byte_rate = 32000;
     stereo.align = 4;
@@ -185,7 +184,7 @@ static void test_wave__plain__measured(void **state)
     assert_wave(wave(&mono, true, 8), 4, 44, 52);
 }
 
-static void test_wave__in_an_archive__measured_from_there(void **state)
+UNIT_TEST(test_wave__in_an_archive__measured_from_there)
 {
     AUTO_TEXT struct text t = wave(&mono, false, 8);
     AUTO_TEXT struct text file = {0};
@@ -193,7 +192,6 @@ static void test_wave__in_an_archive__measured_from_there(void **state)
     struct kaldi_object object;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     text_add(&file, "key ");
     text_add_bytes(&file, t.data, t.len);
     text_add(&file, "key2 ");
@@ -218,11 +216,10 @@ static void test_wave__in_an_archive__measured_from_there(void **state)
 }
 
 /* K-80, K-82, K-83 */
-static void test_wave__sizes_that_do_not_fit(void **state)
+UNIT_TEST(test_wave__sizes_that_do_not_fit)
 {
     struct head h = mono;
 
-    (void)state;
     assert_wave(wave(&mono, false, 20), 4, 44, 52); /* others follow */
     assert_wave(wave(&mono, false, 8), 4, 44, 52);
     assert_wave(wave(&mono, false, 5), 2, 44, 49); /* shorter than it states */
@@ -240,12 +237,11 @@ static void test_wave__sizes_that_do_not_fit(void **state)
 }
 
 /* K-81 */
-static void test_wave__endless__to_the_end_of_the_file(void **state)
+UNIT_TEST(test_wave__endless__to_the_end_of_the_file)
 {
     static const uint32_t riff[] = {0, 0xffffffff}, data[] = {0, 0xffffffff, 0x7ffff000};
     struct head h;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(riff); i++) {
         h = mono;
         h.riff = riff[i];
@@ -260,12 +256,11 @@ static void test_wave__endless__to_the_end_of_the_file(void **state)
 }
 
 /* The size that SoX writes if it does not know it. */
-static void test_wave__sox_size_in_a_larger_file__to_its_end(void **state)
+UNIT_TEST(test_wave__sox_size_in_a_larger_file__to_its_end)
 {
     struct head h = mono;
     struct kaldi_wave found;
 
-    (void)state;
     h.data = 0x7ffff000;
     AUTO_TEXT struct text t = wave(&h, false, 0);
     assert_int_equal(measure_in(&t, UINT64_C(1) << 33, 0, 0, &found, NULL), 0);
@@ -275,12 +270,11 @@ static void test_wave__sox_size_in_a_larger_file__to_its_end(void **state)
     assert_int_equal(found.end, 44 + 0x7ffff004);
 }
 
-static void test_wave__other_chunks__skipped_without_pad(void **state)
+UNIT_TEST(test_wave__other_chunks__skipped_without_pad)
 {
     struct head h = mono;
     struct writer w = {0};
 
-    (void)state;
     h.fmt = 19; /* 3 bytes more than it needs */
     put_riff(&w, &h);
     put_chunk(&w, "JUNK", 3);
@@ -303,11 +297,10 @@ static void test_wave__other_chunks__skipped_without_pad(void **state)
     assert_bad(w.t, "expected chunk \"fmt \", got one of");
 }
 
-static void test_wave__chunk_missing__ebadmsg(void **state)
+UNIT_TEST(test_wave__chunk_missing__ebadmsg)
 {
     struct writer w = {0};
 
-    (void)state;
     put_riff(&w, &mono);
     assert_bad(w.t, "byte 12: expected 8 bytes of chunk \"fmt \", got 0");
     w = (struct writer){0};
@@ -327,12 +320,11 @@ static void test_wave__chunk_missing__ebadmsg(void **state)
     assert_bad(w.t, "expected a chunk \"fmt \" of 99 bytes, got 19");
 }
 
-static void test_wave__no_wave__ebadmsg(void **state)
+UNIT_TEST(test_wave__no_wave__ebadmsg)
 {
     static const char *const starts[] = {"RIFF1234AVI ", "riff1234WAVE", "RIFG1234WAVE",
                                          "OggS1234WAVE"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
         struct text t = {0};
 
@@ -342,7 +334,7 @@ static void test_wave__no_wave__ebadmsg(void **state)
 }
 
 /* K-84 */
-static void test_wave__not_16_bit_pcm__ebadmsg(void **state)
+UNIT_TEST(test_wave__not_16_bit_pcm__ebadmsg)
 {
     const struct {
         size_t field; /* of head */
@@ -362,7 +354,6 @@ static void test_wave__not_16_bit_pcm__ebadmsg(void **state)
         {offsetof(struct head, align), 4, "byte 32: expected 2 bytes for all channels, got 4"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct head h = mono;
 
@@ -372,11 +363,10 @@ static void test_wave__not_16_bit_pcm__ebadmsg(void **state)
     }
 }
 
-static void test_wave__extensible(void **state)
+UNIT_TEST(test_wave__extensible)
 {
     struct head h = mono;
 
-    (void)state;
     h.format = 0xfffe;
     h.fmt = 40;
     assert_wave(wave(&h, false, 8), 4, 68, 76);
@@ -391,11 +381,10 @@ static void test_wave__extensible(void **state)
     assert_bad(wave(&h, false, 8), "expected a chunk \"fmt \" of at least 40 bytes, got 39");
 }
 
-static void test_wave__cut_or_changed__never_outside(void **state)
+UNIT_TEST(test_wave__cut_or_changed__never_outside)
 {
     struct head h = mono;
 
-    (void)state;
     h.format = 0xfffe;
     h.fmt = 40;
     AUTO_TEXT struct text t = wave(&h, false, 8);
@@ -422,23 +411,21 @@ static void test_wave__cut_or_changed__never_outside(void **state)
 }
 
 /* K-85 */
-static void test_header__as_kaldi_writes_it(void **state)
+UNIT_TEST(test_header__as_kaldi_writes_it)
 {
     AUTO_TEXT struct text t = wave(&mono, false, 8);
     uint8_t header[KALDI_WAVE_HEADER];
 
-    (void)state;
     kaldi_wave_header(1, 8000, 4, header);
     assert_memory_equal(header, t.data, sizeof(header));
 }
 
-static void test_header__stereo__reads_back(void **state)
+UNIT_TEST(test_header__stereo__reads_back)
 {
     struct text t = {0};
     uint8_t header[KALDI_WAVE_HEADER];
     struct kaldi_wave found;
 
-    (void)state;
     kaldi_wave_header(2, 44100, 3, header);
     text_add_bytes(&t, (char *)header, sizeof(header));
     text_add_bytes(&t, "123456789abcdefgh", 17);
@@ -449,12 +436,11 @@ static void test_header__stereo__reads_back(void **state)
     assert_int_equal(found.end, 56);
 }
 
-static void test_header__too_long__endless(void **state)
+UNIT_TEST(test_header__too_long__endless)
 {
     static const uint64_t frames[] = {2147483630, UINT64_C(1) << 40, UINT64_MAX};
     uint8_t header[KALDI_WAVE_HEADER];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
         kaldi_wave_header(1, 8000, frames[i], header);
         assert_memory_equal(header + 4, "\xff\xff\xff\xff", 4);
@@ -463,26 +449,4 @@ static void test_header__too_long__endless(void **state)
     kaldi_wave_header(1, 8000, 2147483629, header);
     assert_memory_equal(header + 4, "\xfe\xff\xff\xff", 4);
     assert_memory_equal(header + 40, "\xda\xff\xff\xff", 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wave__plain__measured),
-        cmocka_unit_test(test_wave__in_an_archive__measured_from_there),
-        cmocka_unit_test(test_wave__sizes_that_do_not_fit),
-        cmocka_unit_test(test_wave__endless__to_the_end_of_the_file),
-        cmocka_unit_test(test_wave__sox_size_in_a_larger_file__to_its_end),
-        cmocka_unit_test(test_wave__other_chunks__skipped_without_pad),
-        cmocka_unit_test(test_wave__chunk_missing__ebadmsg),
-        cmocka_unit_test(test_wave__no_wave__ebadmsg),
-        cmocka_unit_test(test_wave__not_16_bit_pcm__ebadmsg),
-        cmocka_unit_test(test_wave__extensible),
-        cmocka_unit_test(test_wave__cut_or_changed__never_outside),
-        cmocka_unit_test(test_header__as_kaldi_writes_it),
-        cmocka_unit_test(test_header__stereo__reads_back),
-        cmocka_unit_test(test_header__too_long__endless),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,9 +285,8 @@ static void check_archive(enum kaldi_type type, bool wide, uint64_t samples)
     kaldi_model_release(&m);
 }
 
-static void test_kaldi__archive_of_each_type__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__archive_of_each_type__files_as_the_model)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         check_archive(types[i], true, 21);
         if (types[i] != KALDI_DOUBLE)
@@ -297,9 +296,8 @@ static void test_kaldi__archive_of_each_type__files_as_the_model(void **state)
 }
 
 /* The lines are in another order than the objects; the archive is no dataset of its own. */
-static void test_kaldi__scp_of_each_type__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__scp_of_each_type__files_as_the_model)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         const struct format_options options = options_of(types[i]);
         AUTO_TEXT struct text archive = {0}, scp = {0};
@@ -333,7 +331,7 @@ static void test_kaldi__scp_of_each_type__files_as_the_model(void **state)
 
 /* ---- batches that cannot be one array ---- */
 
-static void test_kaldi__columns_differ__batch_fails_archive_not(void **state)
+UNIT_TEST(test_kaldi__columns_differ__batch_fails_archive_not)
 {
     AUTO_TEXT struct text archive = {0};
     struct memory_opener opener = {0};
@@ -341,7 +339,6 @@ static void test_kaldi__columns_differ__batch_fails_archive_not(void **state)
     struct memory_file file;
     struct kaldi_model m;
 
-    (void)state;
     make_model(&m, KALDI_MATRIX, 25, true, 0, 3); /* the model says which */
     make_archive(&m, &m.column[0], &archive, NULL);
     file = file_of("a.ark", &archive);
@@ -364,7 +361,7 @@ static void set_words(struct kaldi_model *m, uint64_t i, const char *key, const 
     kaldi_put_text(&cell->entry, entry);
 }
 
-static void test_kaldi__words__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__words__files_as_the_model)
 {
     static const char text[] = "utt1 hello world\nutt2  two  blanks \nb\nutt4\ta\xc3\xa9 \t\n"
                                "utt.5 the end";
@@ -373,7 +370,6 @@ static void test_kaldi__words__files_as_the_model(void **state)
     struct kaldi_folder folder;
     struct kaldi_model m;
 
-    (void)state;
     kaldi_model_init(&m, 5);
     kaldi_model_add(&m, "data", true, KALDI_TOKENS);
     set_words(&m, 0, "utt1", "hello world\n", "hello world", "hello world\n");
@@ -401,7 +397,7 @@ static void set_floats(struct kaldi_model *m, uint64_t i, const char *key, const
         kaldi_put_value(&cell->value[0], (double)v[k], false);
 }
 
-static void test_kaldi__text_matrix__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__text_matrix__files_as_the_model)
 {
     struct memory_file file =
         file_of_text("a", "k1  [\n  1 2\n  3 4.5 ]\nk2  [ ]\nk3  [\n 5 -6 ]\n");
@@ -409,7 +405,6 @@ static void test_kaldi__text_matrix__files_as_the_model(void **state)
     struct kaldi_folder folder;
     struct kaldi_model m;
 
-    (void)state;
     kaldi_model_init(&m, 3);
     kaldi_model_add(&m, "data", true, KALDI_MATRIX);
     set_floats(&m, 0, "k1", " [\n  1 2\n  3 4.5 ]\n", 2, 2, (float[]){1, 2, 3, 4.5f});
@@ -488,9 +483,8 @@ static void check_waves(unsigned least, unsigned most)
     kaldi_model_release(&m);
 }
 
-static void test_kaldi__waves__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__waves__files_as_the_model)
 {
-    (void)state;
     check_waves(1, 1);
     check_waves(2, 2);
     check_waves(1, 3);
@@ -500,7 +494,7 @@ static void test_kaldi__waves__files_as_the_model(void **state)
 
 /* Features in an archive, words, speakers, and parts of two recordings; utterances that a table
  * lacks are omitted. */
-static void test_kaldi__directory_with_segments__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__directory_with_segments__files_as_the_model)
 {
     static const char *const keys[] = {"u3", "u1", "u2"};
     static const char *const words[] = {"three", "one  1", ""};
@@ -517,7 +511,6 @@ static void test_kaldi__directory_with_segments__files_as_the_model(void **state
     struct kaldi_model m;
     int16_t v[2][2000];
 
-    (void)state;
     kaldi_model_init(&m, 3);
     c[0] = kaldi_model_add(&m, "feats", false, KALDI_MATRIX);
     c[1] = kaldi_model_add(&m, "text", false, KALDI_TOKENS);
@@ -610,7 +603,7 @@ static void put_floats(struct text *t, uint64_t rows, uint64_t columns, uint64_t
 
 /* Ranges of a matrix of 9 rows with 6 columns, with values that give their place; also of its text,
  * and of a command's output. */
-static void test_kaldi__ranges__files_as_the_model(void **state)
+UNIT_TEST(test_kaldi__ranges__files_as_the_model)
 {
     static const struct {
         const char *range;
@@ -627,7 +620,6 @@ static void test_kaldi__ranges__files_as_the_model(void **state)
     struct kaldi_folder folder;
     struct kaldi_model m;
 
-    (void)state;
     kaldi_put_text(&ark, "k1 ");
     put_floats(&ark, 9, 6, 0, 0);
     put_floats(&output, 9, 6, 0, 0);
@@ -674,13 +666,12 @@ static void test_kaldi__ranges__files_as_the_model(void **state)
 }
 
 /* Commands end in another order than their lines, and few may run at once. */
-static void test_kaldi__commands__rows_in_order(void **state)
+UNIT_TEST(test_kaldi__commands__rows_in_order)
 {
     static const char *const texts[] = {"a", "b", "c", "fails", "d"};
     struct memory_command command[ARRAY_LEN(texts)];
     struct text wave[ARRAY_LEN(texts)] = {{0}};
 
-    (void)state;
     for (unsigned most = 0; most < 4; most++) {
         struct memory_opener opener = {.opener.runs_commands = true,
                                        .command = command,
@@ -727,13 +718,12 @@ static void test_kaldi__commands__rows_in_order(void **state)
         text_release(&wave[i]);
 }
 
-static void test_kaldi__commands_not_allowed__says_how(void **state)
+UNIT_TEST(test_kaldi__commands_not_allowed__says_how)
 {
     const struct memory_file file = file_of_text("wav.scp", "k0 a |\n");
     struct memory_opener opener = {0};
     struct kaldi_folder folder;
 
-    (void)state;
     open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
     assert_int_equal(folder.found.n, 1);
     assert_non_null(strstr(folder.found.item[0].reason, "allow_commands"));
@@ -820,11 +810,10 @@ static void open_bad(size_t i, bool permissive, struct text ark, struct memory_o
     assert_int_equal(ret->found.n, 1);
 }
 
-static void test_kaldi__bad_rows__error_of_their_files(void **state)
+UNIT_TEST(test_kaldi__bad_rows__error_of_their_files)
 {
     AUTO_TEXT struct text ark = {0};
 
-    (void)state;
     kaldi_put_text(&ark, "k0 ");
     put_floats(&ark, 2, 3, 0, 0);
     for (size_t i = 0; i < ARRAY_LEN(bad_tables); i++) {
@@ -853,11 +842,10 @@ static void test_kaldi__bad_rows__error_of_their_files(void **state)
     }
 }
 
-static void test_kaldi__bad_rows_and_p__left_out(void **state)
+UNIT_TEST(test_kaldi__bad_rows_and_p__left_out)
 {
     AUTO_TEXT struct text ark = {0};
 
-    (void)state;
     kaldi_put_text(&ark, "k0 ");
     put_floats(&ark, 2, 3, 0, 0);
     for (size_t i = 0; i < ARRAY_LEN(bad_tables); i++) {
@@ -881,7 +869,7 @@ static void test_kaldi__bad_rows_and_p__left_out(void **state)
     }
 }
 
-static void test_kaldi__key_twice__renamed(void **state)
+UNIT_TEST(test_kaldi__key_twice__renamed)
 {
     const struct memory_file file = file_of_text("a.ark", "k 1\nl 2\nk 3\nk 4\nk~2 5\n");
     struct memory_opener opener = {0};
@@ -889,7 +877,6 @@ static void test_kaldi__key_twice__renamed(void **state)
     struct kaldi_model m;
     static const char *const keys[] = {"k", "l", "k~3", "k~4", "k~2"};
 
-    (void)state;
     kaldi_model_init(&m, 5);
     kaldi_model_add(&m, "data", true, KALDI_INT);
     for (unsigned i = 0; i < 5; i++) {
@@ -1093,11 +1080,10 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
 #define DAMAGE_STEP 1 /* each byte */
 #endif
 
-static void test_kaldi__kept_index_damaged__nothing_foreign(void **state)
+UNIT_TEST(test_kaldi__kept_index_damaged__nothing_foreign)
 {
     struct kept_tables t;
 
-    (void)state;
     kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         AUTO_TEXT struct text want = {0};
@@ -1121,13 +1107,12 @@ static void test_kaldi__kept_index_damaged__nothing_foreign(void **state)
     kept_tables_release(&t);
 }
 
-static void test_kaldi__kept_index__taken_until_something_changes(void **state)
+UNIT_TEST(test_kaldi__kept_index__taken_until_something_changes)
 {
     struct memory_opener opener;
     struct kaldi_folder folder;
     struct kept_tables t;
 
-    (void)state;
     kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         AUTO_TEXT struct text first = {0}, again = {0};
@@ -1156,7 +1141,7 @@ static void test_kaldi__kept_index__taken_until_something_changes(void **state)
 }
 
 /* A missing file may exist at the next mount. */
-static void test_kaldi__file_missing__not_kept(void **state)
+UNIT_TEST(test_kaldi__file_missing__not_kept)
 {
     struct memory_opener opener = {0};
     struct kaldi_folder folder;
@@ -1164,7 +1149,6 @@ static void test_kaldi__file_missing__not_kept(void **state)
     struct memory_keep keep;
     struct kept_tables t;
 
-    (void)state;
     kept_tables_init(&t);
     memory_keep_init(&keep, false);
     file[0] = file_of_text("a.scp", "k0 m.ark:3\nk1 n.ark:3\n");
@@ -1179,7 +1163,7 @@ static void test_kaldi__file_missing__not_kept(void **state)
 
 /* ---- files that change, reads that fail ---- */
 
-static void test_kaldi__file_changed__estale(void **state)
+UNIT_TEST(test_kaldi__file_changed__estale)
 {
     struct blob_faults faults = {0};
     struct memory_opener opener;
@@ -1187,7 +1171,6 @@ static void test_kaldi__file_changed__estale(void **state)
     struct kept_tables t;
     struct memory_keep keep;
 
-    (void)state;
     kept_tables_init(&t);
     t.file[0].faults = &faults;
     memory_keep_init(&keep, true);
@@ -1227,12 +1210,11 @@ static void test_kaldi__file_changed__estale(void **state)
 }
 
 /* The size of a file that is written takes writing it: what its readers get in pieces is that. */
-static void test_kaldi__written_batch__each_object_read_once(void **state)
+UNIT_TEST(test_kaldi__written_batch__each_object_read_once)
 {
     static const uint64_t counts[] = {1, 2, 50};
     uint64_t sample[50];
 
-    (void)state;
     for (uint64_t i = 0; i < ARRAY_LEN(sample); i++)
         sample[i] = i;
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -1271,11 +1253,10 @@ static void test_kaldi__written_batch__each_object_read_once(void **state)
 }
 
 /* Read number n fails, for n = 1, 2, 3 ... until none does. */
-static void test_kaldi__read_fails__error_or_nothing(void **state)
+UNIT_TEST(test_kaldi__read_fails__error_or_nothing)
 {
     struct kept_tables t;
 
-    (void)state;
     kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         for (uint64_t n = 1;; n++) {
@@ -1335,7 +1316,7 @@ static const char *claimed_by(const char *name, const char *head, size_t len, bo
 
 #define HEAD(text) text, sizeof(text) - 1
 
-static void test_probe__heads__whose(void **state)
+UNIT_TEST(test_probe__heads__whose)
 {
     static const struct {
         const char *name, *head;
@@ -1397,7 +1378,6 @@ static void test_probe__heads__whose(void **state)
         {"x", HEAD("\0\0\x08\x01\0\0\0\1x"), "idx"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *found = claimed_by(cases[i].name, cases[i].head, cases[i].len, true);
 
@@ -1408,12 +1388,11 @@ static void test_probe__heads__whose(void **state)
 }
 
 /* A head that ends anywhere after its marks still belongs to the format. */
-static void test_probe__cut_anywhere__kaldi(void **state)
+UNIT_TEST(test_probe__cut_anywhere__kaldi)
 {
     static const char scp[] = "utt1 raw.1.ark:17\nutt2 raw.1.ark:99\nutt3 cat a b |\n";
     static const char text[] = "utt1  [\n  1 2\n  3 4 ]\n";
 
-    (void)state;
     for (size_t len = 18; len < sizeof(scp); len++)
         assert_string_equal(claimed_by("x", scp, len, false), "kaldi");
     for (size_t len = 11; len < sizeof(text); len++)
@@ -1501,9 +1480,8 @@ static void list_found(const struct kaldi_folder *folder, struct text *ret)
     }
 }
 
-static void test_folder__files__datasets(void **state)
+UNIT_TEST(test_folder__files__datasets)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         AUTO_TEXT struct text found = {0}, sorted = {0}, want = {0};
         struct memory_opener opener = {0};
@@ -1523,16 +1501,15 @@ static void test_folder__files__datasets(void **state)
 }
 
 /* A NUL in the place of a letter is no type of an object. */
-static void test_format__single_objects__by_their_letters(void **state)
+UNIT_TEST(test_format__single_objects__by_their_letters)
 {
-    (void)state;
     assert_true(kaldi_is_single((const uint8_t *)"\0BFM ", 5));
     assert_false(kaldi_is_single((const uint8_t *)"\0B\0M ", 5));
     assert_false(kaldi_is_single((const uint8_t *)"\0BF\0 ", 5));
 }
 
 /* join= makes tables fields of the data directory, or `all` of their common keys. */
-static void test_folder__join__fields_of_all(void **state)
+UNIT_TEST(test_folder__join__fields_of_all)
 {
     static const struct {
         const char *join, *spk;
@@ -1546,7 +1523,6 @@ static void test_folder__join__fields_of_all(void **state)
         {"ali+x", "x.ark", "ali x ", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct memory_file file[] = {
             file_of_text(cases[i].spk, "u1 s\nu2 s\nu3 r\n"),
@@ -1576,7 +1552,7 @@ static void test_folder__join__fields_of_all(void **state)
 }
 
 /* Tables keyed by speaker or by recording; the join finds out which. */
-static void test_folder__tables_by_speaker_and_recording__joined(void **state)
+UNIT_TEST(test_folder__tables_by_speaker_and_recording__joined)
 {
     const struct memory_file file[] = {
         file_of_text("utt2spk", "u1 s1\nu2 s2\nu3 s1\n"),
@@ -1597,7 +1573,6 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
     const struct dataset *ds;
     struct bytes found;
 
-    (void)state;
     open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
     ds = ready_dataset(&folder, "all");
     assert_int_equal(ds->samples, 3);
@@ -1618,7 +1593,7 @@ static void test_folder__tables_by_speaker_and_recording__joined(void **state)
 }
 
 /* A line that cannot be read does not count as missing. */
-static void test_folder__read_fails__no_sample_is_lost(void **state)
+UNIT_TEST(test_folder__read_fails__no_sample_is_lost)
 {
     struct memory_file file[] = {
         file_of_text("segments", "u1 r 0 0.5\nu2 r 0.5 1\nu3 r 1 2\n"),
@@ -1627,7 +1602,6 @@ static void test_folder__read_fails__no_sample_is_lost(void **state)
         file_of_text("reco2dur", "r 10\n"),
     };
 
-    (void)state;
     for (unsigned faulty = 0; faulty < 2; faulty++) {
         for (uint64_t n = 1;; n++) {
             struct blob_faults faults = {.fail_read = n};
@@ -1656,51 +1630,15 @@ static void test_folder__read_fails__no_sample_is_lost(void **state)
     }
 }
 
-static void test_folder__nothing_in_common__failed_with_rows(void **state)
+UNIT_TEST(test_folder__nothing_in_common__failed_with_rows)
 {
     const struct memory_file file[] = {file_of_text("utt2spk", "u1 s1\nu2 s2\n"),
                                        file_of_text("text", "v1 hello\n")};
     struct memory_opener opener = {0};
     struct kaldi_folder folder;
 
-    (void)state;
     open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
     assert_int_equal(dataset_state(kaldi_dataset(&folder, "all")), DATASET_FAILED);
     assert_diag_has(&kaldi_dataset(&folder, "all")->reason, "any of 2 utterances is in: text. ");
     kaldi_release(&folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kaldi__archive_of_each_type__files_as_the_model),
-        cmocka_unit_test(test_kaldi__scp_of_each_type__files_as_the_model),
-        cmocka_unit_test(test_kaldi__columns_differ__batch_fails_archive_not),
-        cmocka_unit_test(test_kaldi__words__files_as_the_model),
-        cmocka_unit_test(test_kaldi__text_matrix__files_as_the_model),
-        cmocka_unit_test(test_kaldi__waves__files_as_the_model),
-        cmocka_unit_test(test_kaldi__directory_with_segments__files_as_the_model),
-        cmocka_unit_test(test_kaldi__ranges__files_as_the_model),
-        cmocka_unit_test(test_kaldi__commands__rows_in_order),
-        cmocka_unit_test(test_kaldi__commands_not_allowed__says_how),
-        cmocka_unit_test(test_kaldi__bad_rows__error_of_their_files),
-        cmocka_unit_test(test_kaldi__bad_rows_and_p__left_out),
-        cmocka_unit_test(test_kaldi__key_twice__renamed),
-        cmocka_unit_test(test_kaldi__kept_index_damaged__nothing_foreign),
-        cmocka_unit_test(test_kaldi__kept_index__taken_until_something_changes),
-        cmocka_unit_test(test_kaldi__file_missing__not_kept),
-        cmocka_unit_test(test_kaldi__file_changed__estale),
-        cmocka_unit_test(test_kaldi__written_batch__each_object_read_once),
-        cmocka_unit_test(test_kaldi__read_fails__error_or_nothing),
-        cmocka_unit_test(test_probe__heads__whose),
-        cmocka_unit_test(test_probe__cut_anywhere__kaldi),
-        cmocka_unit_test(test_folder__files__datasets),
-        cmocka_unit_test(test_format__single_objects__by_their_letters),
-        cmocka_unit_test(test_folder__join__fields_of_all),
-        cmocka_unit_test(test_folder__tables_by_speaker_and_recording__joined),
-        cmocka_unit_test(test_folder__read_fails__no_sample_is_lost),
-        cmocka_unit_test(test_folder__nothing_in_common__failed_with_rows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,14 +59,13 @@ static struct text compressed(const char *token, int64_t rows, int64_t columns)
 }
 
 /* K-8, K-9 */
-static void test_compressed__no_columns__empty(void **state)
+UNIT_TEST(test_compressed__no_columns__empty)
 {
     static const struct {
         const char *token;
         int64_t rows;
     } cases[] = {{"CM ", 0}, {"CM ", 3}, {"CM ", -3}, {"CM2 ", 0}, {"CM3 ", 7}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct text t = compressed(cases[i].token, cases[i].rows, 0);
         size_t len = t.len;
@@ -76,11 +75,10 @@ static void test_compressed__no_columns__empty(void **state)
     }
 }
 
-static void test_compressed__bad_shape__ebadmsg(void **state)
+UNIT_TEST(test_compressed__bad_shape__ebadmsg)
 {
     struct text t;
 
-    (void)state;
     t = compressed("CM ", 0, 5);
     assert_bad(&t, KALDI_MATRIX, "got 0 and 5");
     t = compressed("CM2 ", -1, 5);
@@ -99,14 +97,13 @@ static void test_compressed__bad_shape__ebadmsg(void **state)
 }
 
 /* K-10: Kaldi counts in 32 bits. */
-static void test_compressed__more_than_4_gib__measured(void **state)
+UNIT_TEST(test_compressed__more_than_4_gib__measured)
 {
     AUTO_TEXT struct text t = compressed("CM3 ", 70000, 70000);
     struct kaldi_object found;
     struct diag d = DIAG_INIT;
     uint64_t len = t.len + UINT64_C(4900000000), bytes;
 
-    (void)state;
     assert_int_equal(kaldi_measure_bytes(&t, len + 9, 0, KALDI_MATRIX, 0, &found, &d), 0);
     assert_int_equal(found.len, len);
     assert_true(kaldi_array_bytes(&found, 0, DTYPE_F8, &bytes));
@@ -128,11 +125,10 @@ static struct text dense(const char *token, int64_t rows, int64_t columns)
 }
 
 /* K-4, K-5 */
-static void test_matrix__shapes(void **state)
+UNIT_TEST(test_matrix__shapes)
 {
     struct text t;
 
-    (void)state;
     t = dense("FM ", 0, 0);
     assert_good(&t, KALDI_MATRIX, 15, 0, 0);
     t = dense("FM ", 0, 5);
@@ -148,11 +144,10 @@ static void test_matrix__shapes(void **state)
 }
 
 /* K-6 */
-static void test_matrix__wrong_integer__ebadmsg(void **state)
+UNIT_TEST(test_matrix__wrong_integer__ebadmsg)
 {
     struct text t = dense("FM ", 1, 1);
 
-    (void)state;
     kaldi_put_value(&t, 1, false);
     t.data[5] = 8;
     assert_bad(&t, KALDI_MATRIX, "byte 5: expected rows as int32 (byte 04), got byte 08");
@@ -166,11 +161,10 @@ static void test_matrix__wrong_integer__ebadmsg(void **state)
 }
 
 /* K-7 */
-static void test_matrix__cut__says_where(void **state)
+UNIT_TEST(test_matrix__cut__says_where)
 {
     struct text t = dense("FM ", 3, 4);
 
-    (void)state;
     kaldi_put(&t, "0123456789", 10);
     assert_bad(&t, KALDI_MATRIX, "byte 15: expected 48 bytes of a matrix, got 10");
     t = dense("FM ", 3, 4);
@@ -179,11 +173,10 @@ static void test_matrix__cut__says_where(void **state)
 }
 
 /* K-3 */
-static void test_named__another_type__ebadmsg(void **state)
+UNIT_TEST(test_named__another_type__ebadmsg)
 {
     struct text t;
 
-    (void)state;
     t = dense("FM ", 0, 0);
     assert_bad(&t, KALDI_VECTOR, "byte 2: expected vector, got FM, of type matrix");
     t = dense("FV ", 3, 0); /* cut too */
@@ -202,24 +195,22 @@ static void test_named__another_type__ebadmsg(void **state)
     assert_bad(&t, KALDI_MATRIX, "expected matrix, got \"FM\", which is opaque");
 }
 
-static void test_packed__many_rows__ebadmsg(void **state)
+UNIT_TEST(test_packed__many_rows__ebadmsg)
 {
     struct text t = dense("DP ", INT32_MAX, 0);
 
-    (void)state;
     assert_bad(&t, KALDI_PACKED, "expected 18446744065119617024 bytes of a packed matrix, got 5");
     t = dense("FP ", -1, 0);
     assert_bad(&t, KALDI_PACKED, "expected rows of 0 or more, got -1");
 }
 
-static void test_plain__native_dtype__where_it_stands(void **state)
+UNIT_TEST(test_plain__native_dtype__where_it_stands)
 {
     AUTO_TEXT struct text t = dense("FM ", 1, 1);
     struct kaldi_object o;
     struct diag d = DIAG_INIT;
     uint64_t at;
 
-    (void)state;
     kaldi_put_value(&t, 1, false);
     assert_int_equal(measure(&t, KALDI_MATRIX, &o, &d), 0);
     assert_true(kaldi_plain(&o, 0, DTYPE_F4, &at));
@@ -244,12 +235,11 @@ static void test_plain__native_dtype__where_it_stands(void **state)
     assert_false(kaldi_plain(&o, 0, DTYPE_F4, &at));
 }
 
-static void test_array_bytes__too_many__false(void **state)
+UNIT_TEST(test_array_bytes__too_many__false)
 {
     struct kaldi_object o = {.type = KALDI_MATRIX, .dim = {1 << 30, INT32_MAX}};
     uint64_t bytes = 5;
 
-    (void)state;
     assert_true(kaldi_array_bytes(&o, 0, DTYPE_F4, &bytes));
     assert_int_equal(bytes, UINT64_C(4) * (1 << 30) * INT32_MAX);
     bytes = 5;
@@ -275,11 +265,10 @@ static struct text sparse_entry(int64_t elements, int64_t entries, int64_t index
     return t;
 }
 
-static void test_sparse__bad(void **state)
+UNIT_TEST(test_sparse__bad)
 {
     struct text t;
 
-    (void)state;
     t = sparse_entry(3, 1, 2);
     assert_good(&t, KALDI_VECTOR, 25, 3, 0);
     t = sparse_entry(3, 1, 3);
@@ -311,13 +300,12 @@ static struct text sparse_rows(int64_t rows, int64_t first, int64_t second)
     return t;
 }
 
-static void test_sparse__bad_rows__ebadmsg(void **state)
+UNIT_TEST(test_sparse__bad_rows__ebadmsg)
 {
     struct text t;
     struct kaldi_object o;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     t = sparse_rows(2, 4, 4);
     assert_good(&t, KALDI_MATRIX, 36, 2, 4);
     t = sparse_rows(0, 4, 4);
@@ -346,14 +334,13 @@ static void test_sparse__bad_rows__ebadmsg(void **state)
 
 /* ---- types that do not say what they are ---- */
 
-static void test_unnamed__same_bytes__any_type(void **state)
+UNIT_TEST(test_unnamed__same_bytes__any_type)
 {
     static const enum kaldi_type types[] = {KALDI_INT,         KALDI_FLOAT,     KALDI_DOUBLE,
                                             KALDI_INTS,        KALDI_INT_LISTS, KALDI_INT_PAIRS,
                                             KALDI_FLOAT_PAIRS, KALDI_POSTERIOR, KALDI_GAUSS_POST};
     struct text t;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         t = (struct text){0};
         kaldi_put_start(&t, "");
@@ -376,11 +363,10 @@ static void test_unnamed__same_bytes__any_type(void **state)
     assert_bad(&t, KALDI_INTS, "byte 3: expected elements of 0 or more, got -1");
 }
 
-static void test_unnamed__nothing_wanted__ebadmsg(void **state)
+UNIT_TEST(test_unnamed__nothing_wanted__ebadmsg)
 {
     struct text t = {0};
 
-    (void)state;
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, 0);
     assert_bad(&t, KALDI_UNKNOWN, "got byte 04, as a number or a list of numbers; -o kaldi_type=");
@@ -398,23 +384,21 @@ static void test_unnamed__nothing_wanted__ebadmsg(void **state)
     assert_bad(&t, KALDI_UNKNOWN, "got the end of the file");
 }
 
-static void test_bool__before_a_key_m__false(void **state)
+UNIT_TEST(test_bool__before_a_key_m__false)
 {
     struct text t = {0};
 
-    (void)state;
     kaldi_put_start(&t, "FM ");
     assert_good(&t, KALDI_BOOL, 3, 0, 0);
     kaldi_put_start(&t, "X");
     assert_bad(&t, KALDI_BOOL, "byte 2: expected bool ('T' or 'F'), got byte 58");
 }
 
-static void test_ints__a_bad_one_anywhere__named(void **state)
+UNIT_TEST(test_ints__a_bad_one_anywhere__named)
 {
     static const uint32_t n = 70000;
     static const uint32_t bad[] = {0, 1, 13106, 13107, 13108, 69999};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct text t = {0};
         char place[40];
@@ -429,14 +413,13 @@ static void test_ints__a_bad_one_anywhere__named(void **state)
     }
 }
 
-static void test_ints__an_alignment__few_reads(void **state)
+UNIT_TEST(test_ints__an_alignment__few_reads)
 {
     AUTO_TEXT struct text t = {0};
     struct blob_faults faults = {0};
     AUTO_KALDI_IN struct kaldi_in in = {0};
     struct kaldi_object o;
 
-    (void)state;
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, 2000);
     for (unsigned k = 0; k < 2000; k++)
@@ -447,13 +430,12 @@ static void test_ints__an_alignment__few_reads(void **state)
     assert_true(faults.reads <= 2);
 }
 
-static void test_lists__too_many__ebadmsg(void **state)
+UNIT_TEST(test_lists__too_many__ebadmsg)
 {
     AUTO_TEXT struct text t = {0};
     struct kaldi_object o;
     struct diag d = DIAG_INIT;
 
-    (void)state;
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, 10000001);
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 40, 0, KALDI_POSTERIOR, 0, &o, &d),
@@ -474,11 +456,10 @@ static void test_lists__too_many__ebadmsg(void **state)
     assert_diag_has(&d, "byte 7: expected entries as int32");
 }
 
-static void test_gauss__no_vector__ebadmsg(void **state)
+UNIT_TEST(test_gauss__no_vector__ebadmsg)
 {
     struct text t = {0};
 
-    (void)state;
     kaldi_put_start(&t, "");
     kaldi_put_int(&t, 1);
     kaldi_put_int(&t, 1);
@@ -502,11 +483,10 @@ static struct text npy(const char *header, size_t total)
     return t;
 }
 
-static void test_npy__as_kaldi_takes_it(void **state)
+UNIT_TEST(test_npy__as_kaldi_takes_it)
 {
     struct text t;
 
-    (void)state;
     t = npy(NPY("'<f4'", "False", "(3, 2)"), 128);
     assert_good(&t, KALDI_UNKNOWN, 2 + 128 + 24, 3, 2);
     t = npy("{'shape':(6,),'descr':'<f4','fortran_order':False}", 64);
@@ -519,7 +499,7 @@ static void test_npy__as_kaldi_takes_it(void **state)
     assert_good(&t, KALDI_MATRIX, 2 + 128, 0, INT32_MAX);
 }
 
-static void test_npy__bad_header__ebadmsg(void **state)
+UNIT_TEST(test_npy__bad_header__ebadmsg)
 {
     static const struct {
         const char *header, *piece;
@@ -541,7 +521,6 @@ static void test_npy__bad_header__ebadmsg(void **state)
     };
     struct text t;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         t = npy(cases[i].header, 128);
         assert_bad(&t, KALDI_UNKNOWN, cases[i].piece);
@@ -563,9 +542,8 @@ static void test_npy__bad_header__ebadmsg(void **state)
 /* ---- lines ---- */
 
 /* A line is found whole, whatever the window has of it, up to the longest that is wanted. */
-static void test_line__of_any_length__whole(void **state)
+UNIT_TEST(test_line__of_any_length__whole)
 {
-    (void)state;
     for (size_t len = 0; len < 5000; len += len % 256 < 3 || len % 256 > 252 ? 1 : 50) {
         AUTO_TEXT struct text t = {0};
         AUTO_KALDI_IN struct kaldi_in in = {0};
@@ -592,7 +570,7 @@ static void test_line__of_any_length__whole(void **state)
 #define FLOAT_0   "\4\0\0\0\0"
 #define ENTRY     "\0B" COUNT("\1") COUNT("\1") /* a list of one, and in it a list of one */
 
-static void test_measure__not_binary__ebadmsg(void **state)
+UNIT_TEST(test_measure__not_binary__ebadmsg)
 {
     static const struct {
         const char *bytes;
@@ -656,7 +634,6 @@ static void test_measure__not_binary__ebadmsg(void **state)
         {"\0BRIFF    ", 10, KALDI_UNKNOWN, "got \"RIFF\", which is opaque"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct text t = {0};
 
@@ -666,7 +643,7 @@ static void test_measure__not_binary__ebadmsg(void **state)
 }
 
 /* Objects of a class end with its last token, where the file ends or another object begins. */
-static void test_opaque__ends__where_an_object_follows(void **state)
+UNIT_TEST(test_opaque__ends__where_an_object_follows)
 {
     static const struct {
         const char *behind; /* the first "</A> " */
@@ -684,7 +661,6 @@ static void test_opaque__ends__where_an_object_follows(void **state)
         {"x", 1, UINT64_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_TEXT struct text t = {0};
         struct diag d = DIAG_INIT;
@@ -705,9 +681,8 @@ static void test_opaque__ends__where_an_object_follows(void **state)
 }
 
 /* A token of 40 bytes, in windows that end anywhere; one of 41 is too long. */
-static void test_opaque__long_token__taken(void **state)
+UNIT_TEST(test_opaque__long_token__taken)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * 60; i++) {
         static const char name[] = "ABCDEFGHIJABCDEFGHIJABCDEFGHIJABCDEFGHI";
         const int len = i % 2 ? 39 : 38;
@@ -728,9 +703,8 @@ static void test_opaque__long_token__taken(void **state)
 }
 
 /* The key of the object after it has 1024 bytes at most. */
-static void test_opaque__long_key_after_it__ends_or_not(void **state)
+UNIT_TEST(test_opaque__long_key_after_it__ends_or_not)
 {
-    (void)state;
     for (int len = KEY_MAX; len <= KEY_MAX + 1; len++) {
         AUTO_TEXT struct text t = {0};
         struct diag d = DIAG_INIT;
@@ -748,11 +722,10 @@ static void test_opaque__long_key_after_it__ends_or_not(void **state)
 }
 
 /* Its end is found wherever pieces of the search end. */
-static void test_opaque__long__found(void **state)
+UNIT_TEST(test_opaque__long__found)
 {
     static const char zeros[65536 + 8];
 
-    (void)state;
     for (size_t n = 65536 - 8; n < sizeof(zeros); n++) {
         AUTO_TEXT struct text t = {0};
         struct diag d = DIAG_INIT;
@@ -768,13 +741,12 @@ static void test_opaque__long__found(void **state)
 }
 
 /* A line of an scp file reads a part of its archive, however large it is. */
-static void test_opaque__no_end_in_256_mib__ebadmsg(void **state)
+UNIT_TEST(test_opaque__no_end_in_256_mib__ebadmsg)
 {
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
     struct kaldi_object o;
 
-    (void)state;
     kaldi_put_text(&t, "k ");
     kaldi_put_start(&t, "<A> ");
     assert_int_equal(kaldi_measure_bytes(&t, UINT64_C(1) << 33, 2, KALDI_UNKNOWN, 0, &o, &d),
@@ -782,7 +754,7 @@ static void test_opaque__no_end_in_256_mib__ebadmsg(void **state)
     assert_diag_has(&d, "expected </A> after at most 268435456 bytes of an object");
 }
 
-static void test_types__named(void **state)
+UNIT_TEST(test_types__named)
 {
     static const char *const names[] = {"",           "matrix",          "vector",    "packed",
                                         "int",        "float",           "double",    "bool",
@@ -790,45 +762,7 @@ static void test_types__named(void **state)
                                         "posterior",  "gauss-posterior", "token",     "tokens",
                                         "wave",       "opaque"};
 
-    (void)state;
     assert_int_equal(ARRAY_LEN(names), N_KALDI_TYPES);
     for (unsigned i = 0; i < N_KALDI_TYPES; i++)
         assert_string_equal(kaldi_types[i].name, names[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compressed__no_columns__empty),
-        cmocka_unit_test(test_compressed__bad_shape__ebadmsg),
-        cmocka_unit_test(test_compressed__more_than_4_gib__measured),
-        cmocka_unit_test(test_matrix__shapes),
-        cmocka_unit_test(test_matrix__wrong_integer__ebadmsg),
-        cmocka_unit_test(test_matrix__cut__says_where),
-        cmocka_unit_test(test_named__another_type__ebadmsg),
-        cmocka_unit_test(test_packed__many_rows__ebadmsg),
-        cmocka_unit_test(test_plain__native_dtype__where_it_stands),
-        cmocka_unit_test(test_array_bytes__too_many__false),
-        cmocka_unit_test(test_sparse__bad),
-        cmocka_unit_test(test_sparse__bad_rows__ebadmsg),
-        cmocka_unit_test(test_unnamed__same_bytes__any_type),
-        cmocka_unit_test(test_unnamed__nothing_wanted__ebadmsg),
-        cmocka_unit_test(test_bool__before_a_key_m__false),
-        cmocka_unit_test(test_ints__a_bad_one_anywhere__named),
-        cmocka_unit_test(test_ints__an_alignment__few_reads),
-        cmocka_unit_test(test_lists__too_many__ebadmsg),
-        cmocka_unit_test(test_gauss__no_vector__ebadmsg),
-        cmocka_unit_test(test_npy__as_kaldi_takes_it),
-        cmocka_unit_test(test_npy__bad_header__ebadmsg),
-        cmocka_unit_test(test_line__of_any_length__whole),
-        cmocka_unit_test(test_measure__not_binary__ebadmsg),
-        cmocka_unit_test(test_opaque__ends__where_an_object_follows),
-        cmocka_unit_test(test_opaque__long_token__taken),
-        cmocka_unit_test(test_opaque__long_key_after_it__ends_or_not),
-        cmocka_unit_test(test_opaque__long__found),
-        cmocka_unit_test(test_opaque__no_end_in_256_mib__ebadmsg),
-        cmocka_unit_test(test_types__named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

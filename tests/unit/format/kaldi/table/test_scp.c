@@ -50,7 +50,7 @@ static void check_good(const struct good *want)
         fail_msg("\"%s\": another range", want->line);
 }
 
-static void test_scp_line__places__what_kaldi_takes(void **state)
+UNIT_TEST(test_scp_line__places__what_kaldi_takes)
 {
     static const struct good cases[] = {
         {"a x", "a", SCP_FILE, "x", 0, {0}},
@@ -100,12 +100,11 @@ static void test_scp_line__places__what_kaldi_takes(void **state)
         {"a ark", "a", SCP_FILE, "ark", 0, {0}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_good(&cases[i]);
 }
 
-static void test_scp_line__ranges__what_kaldi_takes(void **state)
+UNIT_TEST(test_scp_line__ranges__what_kaldi_takes)
 {
     static const struct good cases[] = {
         {"a foo.ark:12[0:51]", "a", SCP_OFFSET, "foo.ark", 12, {true, false, {0, 51}, ALL}},
@@ -120,7 +119,6 @@ static void test_scp_line__ranges__what_kaldi_takes(void **state)
         {"a x[-0:1]", "a", SCP_FILE, "x", 0, {true, false, {0, 1}, ALL}},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_good(&cases[i]);
 }
@@ -140,7 +138,7 @@ static void check_bad(const char *line, size_t len, const char *piece)
     assert_int_equal(found.key_len > 0, strcmp(piece, "blank line") != 0);
 }
 
-static void test_scp_line__bad__what_is_wrong(void **state)
+UNIT_TEST(test_scp_line__bad__what_is_wrong)
 {
     static const struct {
         const char *line, *piece;
@@ -203,7 +201,6 @@ static void test_scp_line__bad__what_is_wrong(void **state)
         {"a x[0:1,2:1]", "does not end before"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_bad(cases[i].line, strlen(cases[i].line), cases[i].piece);
     check_bad("a x\0y", 5, "NUL");
@@ -212,11 +209,10 @@ static void test_scp_line__bad__what_is_wrong(void **state)
     check_bad("a x[0:1\0]", 9, "on both sides");
 }
 
-static void test_scp_line__nul_in_key__part_of_it(void **state)
+UNIT_TEST(test_scp_line__nul_in_key__part_of_it)
 {
     struct scp_line line;
 
-    (void)state;
     assert_null(scp_line_parse("a\0b x", 5, &line));
     assert_int_equal(line.key_len, 3);
     assert_memory_equal(line.key, "a\0b", 3);
@@ -250,7 +246,7 @@ static void check_leaves(limit get, const struct leaves *want)
                  (unsigned long long)n, (unsigned long long)first);
 }
 
-static void test_scp_range__rows__up_to_2_behind_the_end(void **state)
+UNIT_TEST(test_scp_range__rows__up_to_2_behind_the_end)
 {
     static const struct leaves cases[] = {
         {"", 5, 0, 5, NULL},
@@ -275,12 +271,11 @@ static void test_scp_range__rows__up_to_2_behind_the_end(void **state)
         {"[0:0]", 0, 0, 0, "empty"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_leaves(scp_range_rows, &cases[i]);
 }
 
-static void test_scp_range__columns__within_the_object(void **state)
+UNIT_TEST(test_scp_range__columns__within_the_object)
 {
     static const struct leaves cases[] = {
         {"", 5, 0, 5, NULL},
@@ -296,21 +291,6 @@ static void test_scp_range__columns__within_the_object(void **state)
         {"[:,:]", 0, 0, 0, "empty"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_leaves(scp_range_columns, &cases[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scp_line__places__what_kaldi_takes),
-        cmocka_unit_test(test_scp_line__ranges__what_kaldi_takes),
-        cmocka_unit_test(test_scp_line__bad__what_is_wrong),
-        cmocka_unit_test(test_scp_line__nul_in_key__part_of_it),
-        cmocka_unit_test(test_scp_range__rows__up_to_2_behind_the_end),
-        cmocka_unit_test(test_scp_range__columns__within_the_object),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static bool value_of(const char *bytes, size_t len, struct msgpack_value *ret)
     return true;
 }
 
-static void test_map__numbers__as_they_are(void **state)
+UNIT_TEST(test_map__numbers__as_they_are)
 {
     static const struct {
         const char *bytes;
@@ -65,7 +65,6 @@ static void test_map__numbers__as_they_are(void **state)
         {"\xc3", 1, MSGPACK_OTHER, 0, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct msgpack_value v;
 
@@ -76,13 +75,12 @@ static void test_map__numbers__as_they_are(void **state)
     }
 }
 
-static void test_map__text__of_each_length(void **state)
+UNIT_TEST(test_map__text__of_each_length)
 {
     static const char *const texts[] = {"\xa3one", "\xd9\3one", "\xda\0\3one", "\xdb\0\0\0\3one"};
     static const size_t lengths[] = {4, 5, 6, 8};
     struct msgpack_value v;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         assert_true(value_of(texts[i], lengths[i], &v));
         assert_int_equal(v.type, MSGPACK_TEXT);
@@ -93,23 +91,21 @@ static void test_map__text__of_each_length(void **state)
 }
 
 /* Extensions, bytes, arrays and maps; and a byte that means nothing. */
-static void test_map__other_values__are_refused(void **state)
+UNIT_TEST(test_map__other_values__are_refused)
 {
     static const char *const values[] = {"\xc4\1a",    "\xd4\0\0", "\xc7\1\0a", "\x91\1",
                                          "\xdc\0\1\1", "\x80",     "\xde\0\0",  "\xc1"};
     static const size_t lengths[] = {3, 3, 4, 2, 4, 1, 3, 1};
     struct msgpack_value v;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(values); i++)
         assert_false(value_of(values[i], lengths[i], &v));
 }
 
-static void test_map__is_one_map_and_nothing_else(void **state)
+UNIT_TEST(test_map__is_one_map_and_nothing_else)
 {
     struct taken taken = {0};
 
-    (void)state;
     assert_true(msgpack_map((const uint8_t *)"\x80", 1, take, &taken));
     assert_true(msgpack_map((const uint8_t *)"\xde\0\1\xa1k\1", 6, take, &taken));
     assert_true(msgpack_map((const uint8_t *)"\xdf\0\0\0\1\xa1k\1", 8, take, &taken));
@@ -119,16 +115,4 @@ static void test_map__is_one_map_and_nothing_else(void **state)
     assert_false(msgpack_map((const uint8_t *)"\x81\1\1", 3, take, &taken));
     assert_false(msgpack_map((const uint8_t *)"\xdf\xff\xff\xff\xff\xa1k\1", 8, take, &taken));
     assert_false(msgpack_map((const uint8_t *)"", 0, take, &taken));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map__numbers__as_they_are),
-        cmocka_unit_test(test_map__text__of_each_length),
-        cmocka_unit_test(test_map__other_values__are_refused),
-        cmocka_unit_test(test_map__is_one_map_and_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static void assert_size(const void *field, uint64_t size)
     assert_int_equal(header.stored, size);
 }
 
-static void test_sizes(void **state)
+UNIT_TEST(test_sizes)
 {
-    (void)state;
     assert_size("00000001750\0", 1000);
     assert_size("000000017500", 8000); /* nothing ends it */
     assert_size("       1750 ", 1000);
@@ -66,7 +65,7 @@ static void test_sizes(void **state)
     assert_size("\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", UINT64_MAX);
 }
 
-static void test_sizes__wrong__refused(void **state)
+UNIT_TEST(test_sizes__wrong__refused)
 {
     static const char *const wrong[] = {
         "0000000175x\0",
@@ -79,7 +78,6 @@ static void test_sizes__wrong__refused(void **state)
         "\x81\0\0\0\0\0\0\0\0\0\0\0",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         make("a", 0, '0');
         set(124, wrong[i], 12);
@@ -87,13 +85,12 @@ static void test_sizes__wrong__refused(void **state)
     }
 }
 
-static void test_checksum__signed_bytes__accepted(void **state)
+UNIT_TEST(test_checksum__signed_bytes__accepted)
 {
     static const size_t at[] = {0, 147, 156, 511};
     char text[8];
     unsigned sum;
 
-    (void)state;
     make("t\xc3\xa4.txt", 3, '0');
     assert_parses();
     assert_int_equal(sscanf((const char *)block + 148, "%o", &sum), 1);
@@ -113,9 +110,8 @@ static void test_checksum__signed_bytes__accepted(void **state)
     }
 }
 
-static void test_checksum__each_bit_changed__refused(void **state)
+UNIT_TEST(test_checksum__each_bit_changed__refused)
 {
-    (void)state;
     make("a.jpg", 1234, '0');
     for (size_t i = 0; i < TAR_BLOCK * 8; i++) {
         if (i / 8 >= 148 && i / 8 < 156)
@@ -129,9 +125,8 @@ static void test_checksum__each_bit_changed__refused(void **state)
     assert_refused("checksum");
 }
 
-static void test_zeros__end(void **state)
+UNIT_TEST(test_zeros__end)
 {
-    (void)state;
     memset(block, 0, sizeof(block));
     assert_parses();
     assert_int_equal(header.type, TAR_END);
@@ -139,11 +134,10 @@ static void test_zeros__end(void **state)
     assert_refused("checksum");
 }
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
     char long_name[101];
 
-    (void)state;
     memset(long_name, 'n', 100);
     long_name[100] = '\0';
     make("a/b.jpg", 0, '0');
@@ -159,11 +153,10 @@ static void test_names(void **state)
     assert_name("b.jpg");
 }
 
-static void test_names__star__short_prefix(void **state)
+UNIT_TEST(test_names__star__short_prefix)
 {
     uint8_t prefix[155];
 
-    (void)state;
     memset(prefix, 'p', sizeof(prefix));
     make("b.jpg", 0, '0');
     set(345, prefix, sizeof(prefix));
@@ -174,7 +167,7 @@ static void test_names__star__short_prefix(void **state)
     assert_int_equal(header.name_len, 131 + 1 + 5);
 }
 
-static void test_types(void **state)
+UNIT_TEST(test_types)
 {
     static const struct {
         char type;
@@ -190,7 +183,6 @@ static void test_types(void **state)
         {'Z', TAR_FILE, true},   {'K', TAR_LONG_TARGET, true}, {'8', TAR_FILE, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         make("a", 7, types[i].type);
         assert_parses();
@@ -219,9 +211,8 @@ static void assert_path(const char *want)
     assert_memory_equal(pax.path_value, want, pax.path_len);
 }
 
-static void test_pax__records(void **state)
+UNIT_TEST(test_pax__records)
 {
-    (void)state;
     assert_null(PARSE(""));
     assert_int_equal(pax.path, TAR_PAX_NONE);
     assert_null(PARSE("12 path=a=b\n12 size=017\n"));
@@ -246,7 +237,7 @@ static void test_pax__records(void **state)
     assert_null(parse_pax("10 path=a\nX", 10)); /* what follows is no record */
 }
 
-static void test_pax__wrong__refused(void **state)
+UNIT_TEST(test_pax__wrong__refused)
 {
     static const struct {
         const char *text;
@@ -274,7 +265,6 @@ static void test_pax__wrong__refused(void **state)
 #undef WRONG
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         const char *text = parse_pax(wrong[i].text, wrong[i].len);
 
@@ -283,12 +273,11 @@ static void test_pax__wrong__refused(void **state)
     }
 }
 
-static void test_pax__long_path__refused(void **state)
+UNIT_TEST(test_pax__long_path__refused)
 {
     AUTO_TEXT struct text t = {0};
     char name[TAR_NAME_MAX + 2];
 
-    (void)state;
     for (size_t len = TAR_NAME_MAX; len <= TAR_NAME_MAX + 1; len++) {
         const char *wrong;
 
@@ -299,23 +288,4 @@ static void test_pax__long_path__refused(void **state)
         wrong = parse_pax(t.data, t.len);
         assert_int_equal(wrong != NULL, len > TAR_NAME_MAX);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_sizes__wrong__refused),
-        cmocka_unit_test(test_checksum__signed_bytes__accepted),
-        cmocka_unit_test(test_checksum__each_bit_changed__refused),
-        cmocka_unit_test(test_zeros__end),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_names__star__short_prefix),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_pax__records),
-        cmocka_unit_test(test_pax__wrong__refused),
-        cmocka_unit_test(test_pax__long_path__refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "support/tar_make.h"
 #include "support/unit.h"
 
-static void test_names__index_of_a_shard(void **state)
+UNIT_TEST(test_names__index_of_a_shard)
 {
     static const struct {
         const char *name, *shard;
@@ -21,7 +21,6 @@ static void test_names__index_of_a_shard(void **state)
         {"a.idxx", "a.tar", false, false}, {"a.id", "a.tar", false, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_int_equal(tar_hints_are_called(rows[i].name), rows[i].is_called);
         if (rows[i].is_called && tar_hints_are_of(rows[i].name, rows[i].shard) != rows[i].is_of)
@@ -35,7 +34,7 @@ static void test_names__index_of_a_shard(void **state)
 }
 
 /* Where the text says that headers of a shard of size bytes are. */
-static void test_read__places_of_headers(void **state)
+UNIT_TEST(test_read__places_of_headers)
 {
     static const struct {
         const char *text;
@@ -61,7 +60,6 @@ static void test_read__places_of_headers(void **state)
         {" \n", 1 << 20, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t len = strlen(rows[i].text);
         AUTO_BLOB struct blob *blob = memory_blob_new("a.idx", rows[i].text, len, len, NULL);
@@ -77,11 +75,10 @@ static void test_read__places_of_headers(void **state)
     }
 }
 
-static void test_read__large_or_failed__none(void **state)
+UNIT_TEST(test_read__large_or_failed__none)
 {
     static const uint64_t sizes[] = {5, (UINT64_C(256) << 20) + 1};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         struct blob_faults faults = {.fail_read = 1};
         AUTO_BLOB struct blob *blob = memory_blob_new("a.idx", "512 3", 5, sizes[i], &faults);
@@ -133,11 +130,10 @@ static uint64_t asked_at(struct followed *f, uint64_t at)
     return f->absent.fetches - before;
 }
 
-static void test_follow__128_headers_ahead(void **state)
+UNIT_TEST(test_follow__128_headers_ahead)
 {
     struct followed f;
 
-    (void)state;
     followed_init(&f, 300);
     assert_int_equal(asked_at(&f, 0), 128);
     assert_int_equal(asked_at(&f, 0), 0);
@@ -149,11 +145,10 @@ static void test_follow__128_headers_ahead(void **state)
 }
 
 /* A header that none points to, 33 times one after another. */
-static void test_follow__wrong__dropped(void **state)
+UNIT_TEST(test_follow__wrong__dropped)
 {
     struct followed f;
 
-    (void)state;
     followed_init(&f, 10);
     for (unsigned i = 0; i < 32; i++)
         asked_at(&f, STEP - 8193);
@@ -171,11 +166,10 @@ static void test_follow__wrong__dropped(void **state)
 }
 
 /* Large members, whose headers are asked for one after another without hints. */
-static void test_walk__asks_for_headers_that_hints_have(void **state)
+UNIT_TEST(test_walk__asks_for_headers_that_hints_have)
 {
     static char content[2 << 20];
 
-    (void)state;
     for (unsigned hinted = 0; hinted < 2; hinted++) {
         struct absent absent = {0};
         struct tar_hints hints = {0};
@@ -199,18 +193,4 @@ static void test_walk__asks_for_headers_that_hints_have(void **state)
         assert_int_equal(absent.fetches, hinted ? 4 : 0);
         tar_hints_release(&hints);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names__index_of_a_shard),
-        cmocka_unit_test(test_read__places_of_headers),
-        cmocka_unit_test(test_read__large_or_failed__none),
-        cmocka_unit_test(test_follow__128_headers_ahead),
-        cmocka_unit_test(test_follow__wrong__dropped),
-        cmocka_unit_test(test_walk__asks_for_headers_that_hints_have),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

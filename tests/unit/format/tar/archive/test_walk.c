@@ -47,11 +47,10 @@ static void assert_walk(const struct text *tar, int error, const char *want)
 
 #define AUTO_TAR AUTO_TEXT struct text
 
-static void test_plain(void **state)
+UNIT_TEST(test_plain)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "d/", NULL, 0, '5');
     tar_put_file(&tar, "d/a.txt", "hello");
     tar_put_file(&tar, "d/empty.txt", "");
@@ -64,23 +63,21 @@ static void test_plain(void **state)
                 "d old/ 0@3072\nf b.txt 1@3584\nend 4096\n");
 }
 
-static void test_types_without_data__size_ignored(void **state)
+UNIT_TEST(test_types_without_data__size_ignored)
 {
     AUTO_TAR tar = {0};
     uint8_t link[TAR_BLOCK];
 
-    (void)state;
     tar_make_header(link, "hard.txt", 5000, '1');
     text_add_bytes(&tar, (const char *)link, sizeof(link));
     tar_put_file(&tar, "a.txt", "x");
     assert_walk(&tar, 0, "o hard.txt 0@512\nf a.txt 1@1024\nend 1536\n");
 }
 
-static void test_end__one_block_or_none__accepted(void **state)
+UNIT_TEST(test_end__one_block_or_none__accepted)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     assert_walk(&tar, 0, "end 0\n");
     tar_put_file(&tar, "a.txt", "x");
     assert_walk(&tar, 0, "f a.txt 1@512\nend 1024\n");
@@ -91,11 +88,10 @@ static void test_end__one_block_or_none__accepted(void **state)
     assert_walk(&tar, 0, "f a.txt 1@512\nend 524\n");
 }
 
-static void test_end__more_after_it__reported(void **state)
+UNIT_TEST(test_end__more_after_it__reported)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     tar_put_end(&tar);
     tar_put_file(&tar, "b.txt", "y");
@@ -104,9 +100,8 @@ static void test_end__more_after_it__reported(void **state)
 }
 
 /* Only 1 MiB is looked at. */
-static void test_end__zeros_after_it__reported_beyond_1_mib(void **state)
+UNIT_TEST(test_end__zeros_after_it__reported_beyond_1_mib)
 {
-    (void)state;
     for (unsigned more = 0; more < 2; more++) {
         AUTO_TAR tar = {0};
         AUTO_TEXT struct text found = {0};
@@ -119,11 +114,10 @@ static void test_end__zeros_after_it__reported_beyond_1_mib(void **state)
     }
 }
 
-static void test_cut(void **state)
+UNIT_TEST(test_cut)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     tar_put_file(&tar, "b.txt", "hello");
     for (tar.len = 1025; tar.len < 1536; tar.len++)
@@ -138,11 +132,10 @@ static void test_cut(void **state)
         "short\n");
 }
 
-static void test_bad_header(void **state)
+UNIT_TEST(test_bad_header)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     tar_put_file(&tar, "b.txt", "y");
     tar.data[1024 + 3] ^= 1;
@@ -152,14 +145,13 @@ static void test_bad_header(void **state)
         "fit it\n");
 }
 
-static void test_size__overflows__refused(void **state)
+UNIT_TEST(test_size__overflows__refused)
 {
     static const char *const sizes[] = {"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff",
                                         "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff",
                                         "777777777777"};
     uint8_t block[TAR_BLOCK];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         for (unsigned kind = 0; kind < 3; kind++) {
             AUTO_TAR tar = {0};
@@ -174,14 +166,13 @@ static void test_size__overflows__refused(void **state)
     }
 }
 
-static void test_big_member__not_read(void **state)
+UNIT_TEST(test_big_member__not_read)
 {
     AUTO_TAR tar = {0};
     AUTO_TEXT struct text found = {0};
     struct blob_faults faults = {0};
     uint8_t block[TAR_BLOCK];
 
-    (void)state;
     tar_make_header(block, "big.bin", 0, '0');
     memcpy(block + 124, "\x80\0\0\0\0\0\2\0\0\0\0\0", 12);
     tar_make_sum(block);
@@ -191,13 +182,12 @@ static void test_big_member__not_read(void **state)
     assert_true(faults.reads <= 3);
 }
 
-static void test_small_members__few_reads(void **state)
+UNIT_TEST(test_small_members__few_reads)
 {
     AUTO_TAR tar = {0};
     AUTO_TEXT struct text found = {0};
     struct blob_faults faults = {0};
 
-    (void)state;
     for (unsigned i = 0; i < 10000; i++)
         tar_put_file(&tar, "a.txt", "x");
     assert_int_equal(walk(&tar, tar.len, &faults, &found), 0);
@@ -227,11 +217,10 @@ static uint64_t walk_remote(unsigned n, size_t each, struct absent *absent)
     return absent->fetches;
 }
 
-static void test_remote__small_members__fetched_ahead(void **state)
+UNIT_TEST(test_remote__small_members__fetched_ahead)
 {
     struct absent small = {0}, large = {0};
 
-    (void)state;
     assert_in_range(walk_remote(400, 50000, &small), 18, 22); /* 20 MB, 1 MiB each time */
     assert_in_range(small.reads, 400, 420);                   /* of headers */
     assert_int_equal(walk_remote(10, 2 << 20, &large), 0);
@@ -239,11 +228,10 @@ static void test_remote__small_members__fetched_ahead(void **state)
 
 /* ---- names ---- */
 
-static void test_long_names(void **state)
+UNIT_TEST(test_long_names)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put(&tar, "././@LongLink", "long/name.txt\0\0\0", 16, 'L');
     tar_put(&tar, "././@LongLink", "target", 6, 'K');
     tar_put_file(&tar, "short.txt", "x");
@@ -257,11 +245,10 @@ static void test_long_names(void **state)
                 "f last.txt 1@7680\nend 8192\n");
 }
 
-static void test_global_names(void **state)
+UNIT_TEST(test_global_names)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_pax(&tar, 'g', "path", "all.txt");
     tar_put_file(&tar, "a.txt", "");
     tar_put_pax(&tar, 'x', "path", "own.txt");
@@ -277,11 +264,10 @@ static void test_global_names(void **state)
                 "f e.txt 0@7680\nend 7680\n");
 }
 
-static void test_pax_size__wins(void **state)
+UNIT_TEST(test_pax_size__wins)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_pax(&tar, 'x', "size", "3");
     tar_put_file(&tar, "a.txt", "");
     text_add(&tar, "abc");
@@ -293,11 +279,10 @@ static void test_pax_size__wins(void **state)
     assert_walk(&tar, 0, "f a.txt 3@1536\nf b.txt 1@2560\nend 3072\n");
 }
 
-static void test_sparse(void **state)
+UNIT_TEST(test_sparse)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_pax(&tar, 'x', "GNU.sparse.major", "1");
     tar_put_file(&tar, "a.db", "stored");
     tar_put(&tar, "b.db", "stored", 6, 'S');
@@ -306,11 +291,10 @@ static void test_sparse(void **state)
 }
 
 /* Writers make up a path for such a file, and give its name next to it. */
-static void test_sparse_name__is_the_name(void **state)
+UNIT_TEST(test_sparse_name__is_the_name)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_pax(&tar, 'x', "GNU.sparse.name", "d/a.db");
     tar_put_file(&tar, "GNUSparseFile.17/a.db", "stored");
     tar_put_file(&tar, "b.db", "x");
@@ -345,11 +329,10 @@ static void put_block(struct text *tar, const char *content)
     text_add_bytes(tar, block, sizeof(block));
 }
 
-static void test_sparse_map__before_the_content(void **state)
+UNIT_TEST(test_sparse_map__before_the_content)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     put_sparse(&tar, "a.db", 482, 2, true);
     put_block(&tar, "stored");
     tar_put_file(&tar, "b.db", "x");
@@ -359,11 +342,10 @@ static void test_sparse_map__before_the_content(void **state)
     assert_walk(&tar, 0, "s a.db 6@1536\nf b.db 1@2560\ns c.db 6@4096\nf d.db 1@5120\nend 5632\n");
 }
 
-static void test_sparse_map__without_end__refused(void **state)
+UNIT_TEST(test_sparse_map__without_end__refused)
 {
     AUTO_TAR tar = {0}, large = {0};
 
-    (void)state;
     put_sparse(&tar, "a.db", 482, 3, false);
     assert_walk(&tar, -EBADMSG,
                 "x.tar: byte 2048: expected the map of a sparse member, got the end of the file\n");
@@ -374,11 +356,10 @@ static void test_sparse_map__without_end__refused(void **state)
 
 /* ---- headers that describe the next member ---- */
 
-static void test_twice__refused(void **state)
+UNIT_TEST(test_twice__refused)
 {
     static const char types[] = "xLK";
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         AUTO_TAR tar = {0};
 
@@ -395,12 +376,11 @@ static void test_twice__refused(void **state)
     }
 }
 
-static void test_cut_in_its_data__refused(void **state)
+UNIT_TEST(test_cut_in_its_data__refused)
 {
     AUTO_TAR tar = {0};
     char name[600];
 
-    (void)state;
     tar_put_file(&tar, "a.txt", "x");
     memset(name, 'n', sizeof(name));
     tar_put(&tar, "l", name, sizeof(name), 'L');
@@ -410,11 +390,10 @@ static void test_cut_in_its_data__refused(void **state)
                 "the file\n");
 }
 
-static void test_no_member_after_it__refused(void **state)
+UNIT_TEST(test_no_member_after_it__refused)
 {
     AUTO_TAR tar = {0};
 
-    (void)state;
     tar_put_pax(&tar, 'x', "path", "a.txt");
     assert_walk(&tar, -EBADMSG,
                 "x.tar: byte 1024: expected a tar header of 512 bytes, got the end of the file\n");
@@ -424,11 +403,10 @@ static void test_no_member_after_it__refused(void **state)
         "x.tar: byte 1024: expected a member after its headers, got the end of the archive\n");
 }
 
-static void test_large_pax__refused(void **state)
+UNIT_TEST(test_large_pax__refused)
 {
     AUTO_FREE char *value = calloc(1, (1 << 20) + 1);
 
-    (void)state;
     memset(value, 'v', 1 << 20);
     for (unsigned i = 0; i < 2; i++) {
         AUTO_TAR tar = {0};
@@ -443,11 +421,10 @@ static void test_large_pax__refused(void **state)
     }
 }
 
-static void test_long_name__above_4096__refused(void **state)
+UNIT_TEST(test_long_name__above_4096__refused)
 {
     AUTO_FREE char *name = malloc(TAR_NAME_MAX + 1);
 
-    (void)state;
     memset(name, 'n', TAR_NAME_MAX + 1);
     for (size_t len = TAR_NAME_MAX; len <= TAR_NAME_MAX + 1; len++) {
         AUTO_TAR tar = {0};
@@ -461,13 +438,12 @@ static void test_long_name__above_4096__refused(void **state)
 
 /* ---- errors that say nothing of the file ---- */
 
-static void test_failed_read__goes_on(void **state)
+UNIT_TEST(test_failed_read__goes_on)
 {
     AUTO_TAR tar = {0};
     AUTO_TEXT struct text want = {0};
     bool failed = true;
 
-    (void)state;
     tar_put_pax(&tar, 'g', "path", "all.txt");
     tar_put_file(&tar, "a.txt", "x");
     for (unsigned i = 0; i < 4; i++) {
@@ -501,36 +477,4 @@ static void test_failed_read__goes_on(void **state)
         text_add(&found, "end %llu\n", (unsigned long long)w.end);
         assert_string_equal(found.data, want.data);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_types_without_data__size_ignored),
-        cmocka_unit_test(test_end__one_block_or_none__accepted),
-        cmocka_unit_test(test_end__more_after_it__reported),
-        cmocka_unit_test(test_end__zeros_after_it__reported_beyond_1_mib),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_bad_header),
-        cmocka_unit_test(test_size__overflows__refused),
-        cmocka_unit_test(test_big_member__not_read),
-        cmocka_unit_test(test_small_members__few_reads),
-        cmocka_unit_test(test_remote__small_members__fetched_ahead),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_global_names),
-        cmocka_unit_test(test_pax_size__wins),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_sparse_name__is_the_name),
-        cmocka_unit_test(test_sparse_map__before_the_content),
-        cmocka_unit_test(test_sparse_map__without_end__refused),
-        cmocka_unit_test(test_twice__refused),
-        cmocka_unit_test(test_cut_in_its_data__refused),
-        cmocka_unit_test(test_no_member_after_it__refused),
-        cmocka_unit_test(test_large_pax__refused),
-        cmocka_unit_test(test_long_name__above_4096__refused),
-        cmocka_unit_test(test_failed_read__goes_on),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,11 +207,10 @@ static void check_fault(const struct message *m, const char *want, size_t at)
 
 /* ---- what protobuf writes ---- */
 
-static void test_example__each_kind__values(void **state)
+UNIT_TEST(test_example__each_kind__values)
 {
     struct message *m = scratch();
 
-    (void)state;
     add_entry(m, "i", INTEGERS(0, 1, -1, 300, INT64_MIN, INT64_MAX));
     add_entry(m, "b", STRINGS("x", "", "yz"));
     add_entry(m, "f", FLOATS(1.5f, -2.0f));
@@ -221,28 +220,25 @@ static void test_example__each_kind__values(void **state)
                       "one bytes 'picture' 7 = 'picture'");
 }
 
-static void test_example__empty_record__no_features(void **state)
+UNIT_TEST(test_example__empty_record__no_features)
 {
-    (void)state;
     check(scratch(), "");
     check_features(scratch(), "");
 }
 
-static void test_example__eight_small_varints_and_more__counted(void **state)
+UNIT_TEST(test_example__eight_small_varints_and_more__counted)
 {
     struct message *m = scratch();
 
-    (void)state;
     add_entry(m, "i", INTEGERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 1, 2, 3, 4, 5, 6, 7, 8));
     check_features(m, "i int64 1 2 3 4 5 6 7 8 9 200 1 2 3 4 5 6 7 8");
 }
 
-static void test_example__nan_minus_zero_denormal__bits_kept(void **state)
+UNIT_TEST(test_example__nan_minus_zero_denormal__bits_kept)
 {
     static const uint8_t list[] = {0x0a, 12, 1, 0, 0xc0, 0xff, 0, 0, 0, 0x80, 1, 0, 0, 0};
     struct message *m = scratch(), *feature = scratch();
 
-    (void)state;
     add_field(feature, 2, list, sizeof(list));
     add_entry(m, "f", feature);
     check_features(m, "f float ffc00001 80000000 00000001 = ffc00001..");
@@ -250,13 +246,12 @@ static void test_example__nan_minus_zero_denormal__bits_kept(void **state)
 
 /* ---- other ways to write the same ---- */
 
-static void test_example__packed_and_not_in_one_list__one_after_another(void **state)
+UNIT_TEST(test_example__packed_and_not_in_one_list__one_after_another)
 {
     static const uint8_t mixed[] = {0x0a, 2, 1, 2, 0x08, 3, 0x0a, 0, 0x0a, 1, 4, 0x08, 0x81, 1};
     static const uint8_t floats_too[] = {0x0d, 0, 0, 0x80, 0x3f, 0x0a, 4, 0, 0, 0, 0x40};
     struct message *m = scratch(), *feature = scratch();
 
-    (void)state;
     add_field(feature, 3, mixed, sizeof(mixed));
     add_entry(m, "i", feature);
     add_field(feature, 2, floats_too, sizeof(floats_too));
@@ -264,11 +259,10 @@ static void test_example__packed_and_not_in_one_list__one_after_another(void **s
     check_features(m, "i int64 1 2 3 4 129; f float 3f800000 40000000");
 }
 
-static void test_example__no_values_or_no_kind__length_0(void **state)
+UNIT_TEST(test_example__no_values_or_no_kind__length_0)
 {
     struct message *m = scratch(), *feature = scratch();
 
-    (void)state;
     add_field(feature, 1, "", 0);
     add_entry(m, "b", feature);
     add_field(feature, 2, "", 0);
@@ -280,11 +274,10 @@ static void test_example__no_values_or_no_kind__length_0(void **state)
     check_features(m, "b bytes ''; f float; i int64; none none; absent none");
 }
 
-static void test_example__two_kinds__last_one(void **state)
+UNIT_TEST(test_example__two_kinds__last_one)
 {
     struct message *m = scratch(), *feature = scratch();
 
-    (void)state;
     add_bytes(feature, INTEGERS(1, 2)->byte, 6);
     add_bytes(feature, "\x12\x06\x0a\x04\0\0\x10\x41", 8);
     add_entry(m, "f", feature);
@@ -296,11 +289,10 @@ static void test_example__two_kinds__last_one(void **state)
     check_features(m, "f float 41100000 = 41100000..; i int64 3 4");
 }
 
-static void test_example__one_kind_twice__lists_joined(void **state)
+UNIT_TEST(test_example__one_kind_twice__lists_joined)
 {
     struct message *m = scratch(), *feature = scratch(), *entry = scratch();
 
-    (void)state;
     add_bytes(feature, INTEGERS(1, 2)->byte, 6);
     add_bytes(feature, INTEGERS(3, 4)->byte, 6);
     add_entry(m, "i", feature);
@@ -312,11 +304,10 @@ static void test_example__one_kind_twice__lists_joined(void **state)
 }
 
 /* Which one counts is up to the caller, which has the names. */
-static void test_example__name_twice_and_features_twice__each_in_order(void **state)
+UNIT_TEST(test_example__name_twice_and_features_twice__each_in_order)
 {
     struct message *m = scratch(), *features = scratch();
 
-    (void)state;
     add_entry(features, "i", INTEGERS(7));
     add_entry(features, "i", INTEGERS(8));
     add(m, 1, features);
@@ -325,11 +316,10 @@ static void test_example__name_twice_and_features_twice__each_in_order(void **st
     check(m, "i int64 7; i int64 8; j int64 9");
 }
 
-static void test_example__value_before_name__same(void **state)
+UNIT_TEST(test_example__value_before_name__same)
 {
     struct message *m = scratch(), *entry = scratch();
 
-    (void)state;
     add(entry, 2, INTEGERS(5));
     add_field(entry, 1, "x", 1);
     add_field(entry, 1, "y", 1);
@@ -354,12 +344,11 @@ static void add_unknown(struct message *m, unsigned number)
     add_tag(m, number, 4);
 }
 
-static void test_example__unknown_fields__skipped(void **state)
+UNIT_TEST(test_example__unknown_fields__skipped)
 {
     struct message *m = scratch(), *features = scratch(), *entry = scratch(), *feature = scratch(),
                    *list = scratch();
 
-    (void)state;
     add_unknown(list, 2);
     add_field(list, 1, "\x05", 1);
     add_unknown(feature, 4);
@@ -377,12 +366,11 @@ static void test_example__unknown_fields__skipped(void **state)
     check(m, "i int64 5 6");
 }
 
-static void test_example__other_wire_types__unknown(void **state)
+UNIT_TEST(test_example__other_wire_types__unknown)
 {
     static const uint8_t doubles[] = {0x09, 0, 0, 0, 0, 0, 0, 0, 0, 0x0d, 1, 2, 3, 4};
     struct message *m = scratch(), *feature = scratch();
 
-    (void)state;
     add_field(feature, 3, doubles, sizeof(doubles)); /* int64 as fixed64, fixed32 */
     add_entry(m, "i", feature);
     add_field(feature, 2, doubles, 9); /* float as double */
@@ -394,11 +382,10 @@ static void test_example__other_wire_types__unknown(void **state)
     check_features(m, "i int64; f float; b bytes ''; none none");
 }
 
-static void test_example__names_of_any_bytes__as_they_are(void **state)
+UNIT_TEST(test_example__names_of_any_bytes__as_they_are)
 {
     struct message *m = scratch();
 
-    (void)state;
     add_entry(m, "\xc3\xa9/k.x", INTEGERS(1));
     add_entry(m, "", INTEGERS(2));
     add_entry(m, "\xff\n", INTEGERS(3));
@@ -412,11 +399,10 @@ static void add_list(struct message *lists, const char *name, struct message *va
     add_entry(lists, name, value);
 }
 
-static void test_sequence__steps_of_differing_length__values_and_steps(void **state)
+UNIT_TEST(test_sequence__steps_of_differing_length__values_and_steps)
 {
     struct message *m = scratch(), *features = scratch(), *lists = scratch(), *list = scratch();
 
-    (void)state;
     add_entry(features, "c", INTEGERS(7));
     add(m, 1, features);
     add(list, 1, INTEGERS(1, 2));
@@ -435,11 +421,10 @@ static void test_sequence__steps_of_differing_length__values_and_steps(void **st
              "empty[] none steps; two[] mixed steps 1 1");
 }
 
-static void test_sequence__step_with_two_kinds__last_one(void **state)
+UNIT_TEST(test_sequence__step_with_two_kinds__last_one)
 {
     struct message *m = scratch(), *lists = scratch(), *list = scratch(), *feature = scratch();
 
-    (void)state;
     add_bytes(feature, INTEGERS(1, 2)->byte, 6);
     add_field(feature, 1, "", 0);
     add_bytes(feature, INTEGERS(3, 4)->byte, 6);
@@ -449,11 +434,10 @@ static void test_sequence__step_with_two_kinds__last_one(void **state)
     check(m, "i[] int64 3 4 steps 2");
 }
 
-static void test_sequence__field_2_is_no_lists__skipped(void **state)
+UNIT_TEST(test_sequence__field_2_is_no_lists__skipped)
 {
     struct message *m = scratch(), *features = scratch();
 
-    (void)state;
     add_field(m, 2, "some text", 9);
     add_entry(features, "i", INTEGERS(7));
     add(m, 1, features);
@@ -462,22 +446,20 @@ static void test_sequence__field_2_is_no_lists__skipped(void **state)
 
 /* ---- neither ---- */
 
-static void test_example__list_with_context__neither(void **state)
+UNIT_TEST(test_example__list_with_context__neither)
 {
     struct message *m = scratch(), *features = scratch(), *example = scratch();
 
-    (void)state;
     add_entry(features, "i", INTEGERS(7));
     add(example, 1, features);
     add(m, 1, example);
     check_fault(m, "a feature with a name and a value", 4);
 }
 
-static void test_example__length_beyond_its_message__fault(void **state)
+UNIT_TEST(test_example__length_beyond_its_message__fault)
 {
     struct message *m = scratch();
 
-    (void)state;
     add_bytes(m, "\x0a\x06\x0a\x03\x0a\x01x", 7); /* Features: 6 bytes, of which 5 exist */
     check_fault(m, "a field that ends inside its message", 0);
     m->n = 0;
@@ -488,14 +470,13 @@ static void test_example__length_beyond_its_message__fault(void **state)
     check_fault(m, "a field that ends inside its message", 4);
 }
 
-static void test_example__varint_too_long__fault(void **state)
+UNIT_TEST(test_example__varint_too_long__fault)
 {
     static const uint8_t eleven[] = "\x0a\x0d\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01..";
     static const uint8_t above[] = "\x0a\x0d\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02...";
     static const uint8_t list[] = "\x0a\x0b\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02";
     struct message *m = scratch(), *features = scratch(), *feature = scratch();
 
-    (void)state;
     add_bytes(m, eleven, sizeof(eleven) - 1);
     check_fault(m, "a varint of at most 64 bits", 2);
     m->n = 0;
@@ -508,7 +489,7 @@ static void test_example__varint_too_long__fault(void **state)
     check_fault(m, "a varint of at most 64 bits", 14);
 }
 
-static void test_example__wrong_wire_bytes__fault(void **state)
+UNIT_TEST(test_example__wrong_wire_bytes__fault)
 {
     static const struct {
         const char *bytes;
@@ -526,7 +507,6 @@ static void test_example__wrong_wire_bytes__fault(void **state)
         {"1", 1, "a field that ends inside its message", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct message *m = scratch();
 
@@ -535,11 +515,10 @@ static void test_example__wrong_wire_bytes__fault(void **state)
     }
 }
 
-static void test_example__floats_of_3_bytes__fault(void **state)
+UNIT_TEST(test_example__floats_of_3_bytes__fault)
 {
     struct message *m = scratch(), *features = scratch(), *feature = scratch();
 
-    (void)state;
     add_field(feature, 2,
               "\x0a\x03"
               "abc",
@@ -550,13 +529,12 @@ static void test_example__floats_of_3_bytes__fault(void **state)
 }
 
 /* Bounds of what hostile bytes may ask for. */
-static void test_example__deep_groups_many_features_long_name__fault(void **state)
+UNIT_TEST(test_example__deep_groups_many_features_long_name__fault)
 {
     static struct message message, all;
     struct message *m = &message, *features = &all;
     char name[EXAMPLE_NAME_MAX + 2];
 
-    (void)state;
     for (unsigned i = 0; i < 65; i++)
         add_tag(m, 1, 3);
     check_fault(m, "fewer groups inside of one another", 64);
@@ -571,34 +549,4 @@ static void test_example__deep_groups_many_features_long_name__fault(void **stat
     add_entry(features, name, INTEGERS(1));
     add(m, 1, features);
     check_fault(m, "a feature's name of at most 4096 bytes", 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example__each_kind__values),
-        cmocka_unit_test(test_example__empty_record__no_features),
-        cmocka_unit_test(test_example__eight_small_varints_and_more__counted),
-        cmocka_unit_test(test_example__nan_minus_zero_denormal__bits_kept),
-        cmocka_unit_test(test_example__packed_and_not_in_one_list__one_after_another),
-        cmocka_unit_test(test_example__no_values_or_no_kind__length_0),
-        cmocka_unit_test(test_example__two_kinds__last_one),
-        cmocka_unit_test(test_example__one_kind_twice__lists_joined),
-        cmocka_unit_test(test_example__name_twice_and_features_twice__each_in_order),
-        cmocka_unit_test(test_example__value_before_name__same),
-        cmocka_unit_test(test_example__unknown_fields__skipped),
-        cmocka_unit_test(test_example__other_wire_types__unknown),
-        cmocka_unit_test(test_example__names_of_any_bytes__as_they_are),
-        cmocka_unit_test(test_sequence__steps_of_differing_length__values_and_steps),
-        cmocka_unit_test(test_sequence__step_with_two_kinds__last_one),
-        cmocka_unit_test(test_sequence__field_2_is_no_lists__skipped),
-        cmocka_unit_test(test_example__list_with_context__neither),
-        cmocka_unit_test(test_example__length_beyond_its_message__fault),
-        cmocka_unit_test(test_example__varint_too_long__fault),
-        cmocka_unit_test(test_example__wrong_wire_bytes__fault),
-        cmocka_unit_test(test_example__floats_of_3_bytes__fault),
-        cmocka_unit_test(test_example__deep_groups_many_features_long_name__fault),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

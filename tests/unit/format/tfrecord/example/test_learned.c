@@ -9,7 +9,7 @@ static enum looks look(enum looks before, const char *text)
     return looks_of(before, (const uint8_t *)text, strlen(text));
 }
 
-static void test_looks__one_value__by_its_start(void **state)
+UNIT_TEST(test_looks__one_value__by_its_start)
 {
     static const struct {
         const char *bytes;
@@ -31,15 +31,13 @@ static void test_looks__one_value__by_its_start(void **state)
         {"\x7f", 1, LOOKS_BYTES},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(looks_of(LOOKS_UNKNOWN, (const uint8_t *)cases[i].bytes, cases[i].len),
                          cases[i].want);
 }
 
-static void test_looks__several_values__what_all_are(void **state)
+UNIT_TEST(test_looks__several_values__what_all_are)
 {
-    (void)state;
     assert_int_equal(look(LOOKS_LINE, "line"), LOOKS_LINE);
     assert_int_equal(look(LOOKS_LINE, "two\nlines"), LOOKS_TEXT);
     assert_int_equal(look(LOOKS_TEXT, "line"), LOOKS_TEXT);
@@ -49,14 +47,4 @@ static void test_looks__several_values__what_all_are(void **state)
     assert_int_equal(look(LOOKS_JPEG, "text"), LOOKS_BYTES);
     assert_int_equal(look(LOOKS_BYTES, "text"), LOOKS_BYTES);
     assert_int_equal(look(LOOKS_JPEG, ""), LOOKS_JPEG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_looks__one_value__by_its_start),
-        cmocka_unit_test(test_looks__several_values__what_all_are),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

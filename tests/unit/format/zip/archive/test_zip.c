@@ -108,14 +108,13 @@ static int open_zip(const uint8_t *bytes, size_t len, uint64_t fail_read, struct
     return r;
 }
 
-static void test_zip__members(void **state)
+UNIT_TEST(test_zip__members)
 {
     AUTO_ZIP struct zip zip = {0};
     struct zip_member member[2];
     uint8_t bytes[512];
     size_t len = make(bytes);
 
-    (void)state;
     assert_int_equal(open_zip(bytes, len, 0, &zip, member, NULL), 0);
     assert_int_equal(zip.n, 2);
     assert_int_equal(member[1].at, 45 + 42);
@@ -123,12 +122,11 @@ static void test_zip__members(void **state)
     assert_memory_equal(member[1].name, "y.npy", 5);
 }
 
-static void test_zip__a_byte_differs__members_inside(void **state)
+UNIT_TEST(test_zip__a_byte_differs__members_inside)
 {
     uint8_t bytes[512];
     size_t len = make(bytes);
 
-    (void)state;
     for (size_t i = 0; i < len; i++) {
         for (unsigned flip = 1; flip < 256; flip <<= 1) {
             AUTO_ZIP struct zip zip = {0};
@@ -146,12 +144,11 @@ static void test_zip__a_byte_differs__members_inside(void **state)
     }
 }
 
-static void test_zip__cut_short__ebadmsg(void **state)
+UNIT_TEST(test_zip__cut_short__ebadmsg)
 {
     uint8_t bytes[512];
     size_t len = make(bytes);
 
-    (void)state;
     for (size_t n = 0; n < len; n++) {
         AUTO_ZIP struct zip zip = {0};
         struct zip_member member[2];
@@ -160,13 +157,12 @@ static void test_zip__cut_short__ebadmsg(void **state)
     }
 }
 
-static void test_zip__each_read_fails__reported(void **state)
+UNIT_TEST(test_zip__each_read_fails__reported)
 {
     uint8_t bytes[512];
     size_t len = make(bytes);
     uint64_t n = 1;
 
-    (void)state;
     for (int r = -EIO; r < 0; n++) {
         AUTO_ZIP struct zip zip = {0};
         struct zip_member member[2];
@@ -179,7 +175,7 @@ static void test_zip__each_read_fails__reported(void **state)
 }
 
 /* A member with these numbers, at the edges of what is possible. */
-static void test_zip_check__numbers(void **state)
+UNIT_TEST(test_zip_check__numbers)
 {
     static const struct {
         unsigned method, flags;
@@ -207,7 +203,6 @@ static void test_zip_check__numbers(void **state)
     };
     AUTO_BLOB struct blob *blob = memory_blob_new("a.npz", "", 0, 0, NULL);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct zip_member m = {.name = "x",
                                      .name_len = 1,
@@ -226,7 +221,7 @@ static void test_zip_check__numbers(void **state)
 }
 
 /* A byte of the archive differs: what is said of it. */
-static void test_zip__damage__named(void **state)
+UNIT_TEST(test_zip__damage__named)
 {
     static const struct {
         size_t at; /* from the end of the archive */
@@ -257,7 +252,6 @@ static void test_zip__damage__named(void **state)
         {193 + 22 - 6, 1, "got method 0 and flags 0001"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_ZIP struct zip zip = {0};
         struct zip_member member[2];
@@ -271,7 +265,7 @@ static void test_zip__damage__named(void **state)
     }
 }
 
-static void test_zip__damage_of_64_bits__named(void **state)
+UNIT_TEST(test_zip__damage_of_64_bits__named)
 {
 #define FIELD      (91 + 51 + 6) /* of the numbers of the first member */
 #define NOT_64     "byte 245: expected the 64-bit end of an archive of one file, got something else"
@@ -314,7 +308,6 @@ static void test_zip__damage_of_64_bits__named(void **state)
         {FIELD + 20, 1, "member x.npy: byte 1: expected its header"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO_ZIP struct zip zip = {0};
         struct zip_member member[2];
@@ -338,9 +331,8 @@ static void test_zip__damage_of_64_bits__named(void **state)
 
 /* Bytes that look like an end, in the comment of an archive and after it: the end whose comment
  * ends the file counts, otherwise the last. */
-static void test_zip__several_ends__the_right_one(void **state)
+UNIT_TEST(test_zip__several_ends__the_right_one)
 {
-    (void)state;
     for (unsigned extra = 0; extra < 3; extra++) {
         AUTO_ZIP struct zip zip = {0};
         struct zip_member member[2];
@@ -358,11 +350,10 @@ static void test_zip__several_ends__the_right_one(void **state)
     }
 }
 
-static void test_zip_first_ends__head(void **state)
+UNIT_TEST(test_zip_first_ends__head)
 {
     uint8_t bytes[512];
 
-    (void)state;
     make(bytes);
     assert_true(zip_first_ends(bytes, 512, "x.npy"));
     assert_true(zip_first_ends(bytes, 35, ".NPY"));
@@ -376,7 +367,7 @@ static void test_zip_first_ends__head(void **state)
     assert_true(zip_first_ends(bytes, 330, ".npy"));
 }
 
-static void test_zip_content__first_bytes(void **state)
+UNIT_TEST(test_zip_content__first_bytes)
 {
     uint8_t bytes[512], head[8] = {0};
     size_t len = make(bytes);
@@ -384,7 +375,6 @@ static void test_zip_content__first_bytes(void **state)
     AUTO_ZIP struct zip zip = {0};
     struct zip_member member;
 
-    (void)state;
     assert_int_equal(zip_read(blob, false, &zip, NULL), 0);
     member = zip_member(&zip, 1);
     assert_int_equal(zip_content(READ_WAITS, blob, &member, head, 4, NULL), 0);
@@ -395,7 +385,7 @@ static void test_zip_content__first_bytes(void **state)
 }
 
 /* "hello" as deflated data that has many empty blocks before it. */
-static void test_zip_content__deflated__all_or_the_start(void **state)
+UNIT_TEST(test_zip_content__deflated__all_or_the_start)
 {
     static const uint8_t empty[] = {0, 0, 0, 0xff, 0xff}, last[] = {1, 5, 0, 0xfa, 0xff};
     static const struct {
@@ -418,7 +408,6 @@ static void test_zip_content__deflated__all_or_the_start(void **state)
         {0, 6, 6, 0, 0, "expected 6 bytes"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint8_t bytes[5000] = {0}, got[8] = {0};
         size_t at = 1;
@@ -441,23 +430,4 @@ static void test_zip_content__deflated__all_or_the_start(void **state)
         else
             assert_memory_equal(got, "hello", rows[i].len);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zip__members),
-        cmocka_unit_test(test_zip__a_byte_differs__members_inside),
-        cmocka_unit_test(test_zip__cut_short__ebadmsg),
-        cmocka_unit_test(test_zip__each_read_fails__reported),
-        cmocka_unit_test(test_zip_check__numbers),
-        cmocka_unit_test(test_zip__damage__named),
-        cmocka_unit_test(test_zip__damage_of_64_bits__named),
-        cmocka_unit_test(test_zip__several_ends__the_right_one),
-        cmocka_unit_test(test_zip_first_ends__head),
-        cmocka_unit_test(test_zip_content__first_bytes),
-        cmocka_unit_test(test_zip_content__deflated__all_or_the_start),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
