@@ -6,48 +6,16 @@ asked, and both are said."""
 
 import errno
 import os
-import random
 import threading
 import time
 
-import numpy as np
-
-from lib import PRIVATE, contains, content, equal, idx_bytes, log_text, run, start, stop, text
+from lib import PRIVATE, contains, content, equal, log_text, run, start, stop, text
+from node_data import DATA, PIECE, SIZES, TOTAL, WWW, any_images, in_mount, read_all
 from ring import SLICE, Ring, tool
 from servers import (MiB, Nginx, check_once, error_of, files_below, place, read_anew, remote, sent, start_at,
                      timed, took, wait_until)
 
-WWW = f"{PRIVATE}/www"
 NODES = 4
-PIECE = 64 << 10
-rng = np.random.default_rng(5)
-
-
-def any_images(n):
-    return idx_bytes(rng.integers(0, 256, (n, 32, 32), dtype=np.uint8))
-
-
-DATA = {"train/train-images-idx3-ubyte": any_images(9000),
-        "train/train-labels-idx1-ubyte": idx_bytes(rng.integers(0, 10, 9000, dtype=np.uint8)),
-        "one-data": any_images(7000), "sub/two-data": any_images(3001)}
-SIZES = {f"/{name}": len(data) for name, data in DATA.items()}
-TOTAL = sum(SIZES.values())
-for file, data in DATA.items():
-    place(WWW, file, data)
-
-
-def in_mount(name):
-    folder, base = os.path.split(name)
-    return f"train/train/source/{base}" if folder == "train" else f"{name}/source/{base}"
-
-
-def read_all(daemon, seed, wrong):
-    """Every piece of every file, in this node's own order."""
-    pieces = [(name, at) for name, data in DATA.items() for at in range(0, len(data), PIECE)]
-    random.Random(seed).shuffle(pieces)
-    for name, at in pieces:
-        if read_anew(daemon.at, in_mount(name), size=PIECE, offset=at) != DATA[name][at:at + PIECE]:
-            wrong.append((seed, name, at))
 
 
 def mount(ring, i, url, *more):

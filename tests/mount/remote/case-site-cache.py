@@ -5,53 +5,18 @@ down is an error in time, and one that comes back is used."""
 
 import errno
 import os
-import random
 import threading
 import time
 import urllib.error
 import urllib.request
 
-import numpy as np
-
-from lib import DEADLINE, PRIVATE, contains, content, equal, idx_bytes, log_text, start, stop
+from lib import DEADLINE, PRIVATE, contains, content, equal, log_text, start, stop
+from node_data import DATA, PIECE, SIZES, TOTAL, WWW, any_images, in_mount, read_all
 from servers import (MiB, Nginx, check_once, error_of, place, read_anew, remote, sent, start_at,
                      timed, took, wait_until)
 from site_cache import make_conf, site_cache
 
-WWW = f"{PRIVATE}/www"
 NODES = 4
-PIECE = 64 << 10
-rng = np.random.default_rng(5)
-
-
-def any_images(n):
-    return idx_bytes(rng.integers(0, 256, (n, 32, 32), dtype=np.uint8))
-
-
-DATA = {"train/train-images-idx3-ubyte": any_images(9000),
-        "train/train-labels-idx1-ubyte": idx_bytes(rng.integers(0, 10, 9000, dtype=np.uint8)),
-        "one-data": any_images(7000), "sub/two-data": any_images(3001)}
-SIZES = {f"/{name}": len(data) for name, data in DATA.items()}
-TOTAL = sum(SIZES.values())
-for file, data in DATA.items():
-    place(WWW, file, data)
-
-
-def in_mount(name):
-    """The place of a source file's bytes in a mount."""
-    folder, base = os.path.split(name)
-    return f"train/train/source/{base}" if folder == "train" else f"{name}/source/{base}"
-
-
-def read_all(daemon, seed, wrong):
-    """Every piece of every file, in this node's own order."""
-    order = random.Random(seed)
-    pieces = [(name, at) for name, data in DATA.items() for at in range(0, len(data), PIECE)]
-    order.shuffle(pieces)
-    for name, at in pieces:
-        got = read_anew(daemon.at, in_mount(name), size=PIECE, offset=at)
-        if got != DATA[name][at:at + PIECE]:
-            wrong.append((seed, name, at))
 
 
 def check_nodes(origin, site):
