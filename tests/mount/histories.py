@@ -179,6 +179,23 @@ class Server(http.server.ThreadingHTTPServer):
 
 # ---- histories ----
 
+class Lateness(threading.Thread):
+    """Does this machine let a thread wait for a processor for so long that timeout= may pass without a fault?"""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.most, self.ended = 0.0, threading.Event()
+        self.start()
+
+    def run(self):
+        begun = time.monotonic()
+        while not self.ended.wait(0.05):
+            self.most, begun = max(self.most, time.monotonic() - begun), time.monotonic()
+
+    def may_time_out(self):
+        return self.most > 0.3
+
+
 class Mount:
     def __init__(self, daemon, versions):
         self.daemon, self.versions = daemon, versions  # of each file, since it began
@@ -192,7 +209,7 @@ class Histories(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.mounts, self.cache_number, self.is_lossless = {}, 0, True
-        self.server = Server()
+        self.server, self.lateness = Server(), Lateness()
         self.version, self.samples = dict.fromkeys(FILES, 0), dict.fromkeys(FILES, SAMPLES)
         subprocess.run(["rm", "-rf", CACHE], check=True)
         os.mkdir(CACHE)
@@ -327,7 +344,7 @@ class Histories(RuleBasedStateMachine):
             raise AssertionError(f"WRONG BYTES in {file}/{path}: words {array[:2, :4]}; versions {mount.versions[file]}")
         COUNTED[errno.errorcode[error]] += 1
         assert error in (errno.EIO, errno.ESTALE, errno.ENOENT, errno.EAGAIN, errno.ETIMEDOUT), errno.errorcode[error]
-        if self.is_lossless and len(mount.versions[file]) == 1:
+        if self.is_lossless and not self.lateness.may_time_out() and len(mount.versions[file]) == 1:
             raise AssertionError(f"{file}/{path}: {errno.errorcode[error]}, but the server did nothing")
 
     @precondition(lambda self: self.mounts)
@@ -357,7 +374,7 @@ class Histories(RuleBasedStateMachine):
             all_sent = list(self.server.sent.items())
         for (file, version), sent in all_sent:
             size = len(made(file, version, self.samples[file])) + 2 * 4096  # the head is read before its blocks are
-            assert sent <= size, f"{sent} bytes of version {version} of {file} were sent; expected at most {size}"
+            assert sent <= size or self.lateness.may_time_out(), f"{sent} bytes of version {version} of {file} were sent; expected at most {size}"
 
     def teardown(self):
         error = sys.exc_info()[1]
@@ -366,6 +383,7 @@ class Histories(RuleBasedStateMachine):
         for slot in list(self.mounts):
             self.unmount(slot, False)
         self.server.end()
+        self.lateness.ended.set()
 
 
 def main():
