@@ -33,8 +33,8 @@ static uint64_t run_needed_when(const struct run *run)
         return 0;
     return run->why == RUN_BACKGROUND
                ? run->when
-               : needs->when(needs->ctx, &file->blob, off,
-                             min_u64(run->blocks.end * file->block_bytes, file->blob.size) - off);
+               : stage_when(needs, &file->blob, off,
+                            min_u64(run->blocks.end * file->block_bytes, file->blob.size) - off);
 }
 
 /* Take from the quota what the next write needs beyond run->taken: a run of a file that comes

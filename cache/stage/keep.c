@@ -81,12 +81,6 @@ static const struct stage_needs *needs_of(struct stage *stage)
 
 /* ---- the blocks that are needed latest, of those on disk and in memory ---- */
 
-static uint64_t when_of(const struct stage_needs *needs, const struct file *file, uint64_t block)
-{
-    return needs->when(needs->ctx, &file->blob, block * file->block_bytes,
-                       file_block_len(file, block));
-}
-
 /* Count the blocks on disk. Blocks that this process has not looked at may be there as well: each
  * file is looked at once, by the thread that makes the list. */
 static size_t latest_count(struct stage *stage)
@@ -132,7 +126,8 @@ static uint64_t passed_before(const struct stage_needs *needs, struct stage *sta
         size_t middle = low + (high - low) / 2;
         const struct victim *v = &sample[middle];
 
-        if (when_of(needs, v->file, v->block) == v->when)
+        if (stage_when(needs, &v->file->blob, v->block * v->file->block_bytes,
+                       file_block_len(v->file, v->block)) == v->when)
             low = middle + 1;
         else
             high = middle;
@@ -180,10 +175,9 @@ static void latest_times(const struct stage_needs *needs, size_t n, const struct
         need[i] = (struct stage_need){.blob = &v[i].file->blob,
                                       .off = v[i].block * v[i].file->block_bytes,
                                       .len = file_block_len(v[i].file, v[i].block)};
-    if (needs->when_each)
-        needs->when_each(needs->ctx, n, need);
+    needs->when(needs->ctx, n, need);
     for (size_t i = 0; i < n; i++)
-        ret[i] = needs->when_each ? need[i].when : when_of(needs, v[i].file, v[i].block);
+        ret[i] = need[i].when;
 }
 
 static void ask_latest(struct latest *l)
@@ -504,7 +498,7 @@ static void pass_used(struct stage *stage, const struct stage_needs *needs)
     while (k->ahead_n) {
         const struct displaced *d = &k->ahead[k->ahead_at];
 
-        if (needs->when(needs->ctx, d->need.blob, d->need.off, d->need.len) <= d->when)
+        if (stage_when(needs, d->need.blob, d->need.off, d->need.len) <= d->when)
             break;
         k->ahead_bytes -= d->bytes;
         k->ahead_at = (k->ahead_at + 1) % AHEAD_RUNS;
@@ -542,7 +536,7 @@ int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t
         k->ahead = calloc(AHEAD_RUNS, sizeof(*k->ahead));
     if (!k->ahead)
         return -ENOMEM;
-    when = needs->when(needs->ctx, need->blob, need->off, need->len);
+    when = stage_when(needs, need->blob, need->off, need->len);
     r = keep_take_quota(stage, bytes, need->when);
     if (r >= 0 && k->is_full && k->ahead_n < AHEAD_RUNS) {
         k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] =

@@ -157,12 +157,9 @@ struct stage_needs {
     /* Gives what is needed next and was not given yet, soonest first. Returns how many needs; 0:
      * nothing more is known now. The stage's thread calls it, no lock held. */
     size_t (*next)(void *ctx, struct stage_need *ret, size_t capacity);
-    /* When bytes of a blob are needed next; STAGE_NEVER: no need is known. Any thread, no lock
-     * held. */
-    uint64_t (*when)(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
-    /* Set the times of n ranges of bytes, as when() gives them. Must be cheap: the search for space
-     * asks for every block of the cache. NULL: when() is called for each. */
-    void (*when_each)(void *ctx, size_t n, struct stage_need *need);
+    /* Set the times when n ranges of bytes are needed next; STAGE_NEVER: no need is known. Must be
+     * cheap: the search for space asks for every block of the cache. Any thread, no lock held. */
+    void (*when)(void *ctx, size_t n, struct stage_need *need);
     /* For keep=once. When bytes of a blob are needed last, as far as is known: ask again when that
      * time has come. 0: readers have had their last need for certain. STAGE_NEVER: no reader needs
      * them, and none has needed them. Any thread, no lock held. */
@@ -172,6 +169,16 @@ struct stage_needs {
     uint64_t (*now)(void *ctx, uint64_t *ret_version);
     void *ctx;
 };
+
+/* When bytes of a blob are needed next. */
+static inline uint64_t stage_when(const struct stage_needs *needs, const struct blob *blob,
+                                  uint64_t off, uint64_t len)
+{
+    struct stage_need need = {.blob = blob, .off = off, .len = len};
+
+    needs->when(needs->ctx, 1, &need);
+    return need.when;
+}
 
 /* Set the forecast of needs, before stage_begin(); it must outlive the threads, or be unset with
  * NULL while they rest. The background then stages what next() gives, in that order; when next()

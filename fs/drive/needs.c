@@ -323,12 +323,8 @@ int needs_new(struct active_plans *active_plans, const struct catalog *catalog,
         return -ENOMEM;
     lock_init(&needs->lock);
     condition_init(&needs->refreshed);
-    needs->for_stage = (struct stage_needs){.next = needs_next,
-                                            .when = needs_when,
-                                            .when_each = needs_when_each,
-                                            .last = needs_last,
-                                            .now = needs_now,
-                                            .ctx = needs};
+    needs->for_stage = (struct stage_needs){
+        .next = needs_next, .when = needs_when, .last = needs_last, .now = needs_now, .ctx = needs};
     needs->active_plans = active_plans;
     needs->catalog = catalog;
     needs->clock = clock;

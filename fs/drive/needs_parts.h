@@ -104,8 +104,7 @@ void needs_refresh(struct needs *needs, bool must);
 
 /* ---- the way back (needs_when.c): see struct stage_needs; ctx: the struct needs ---- */
 
-uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
-void needs_when_each(void *ctx, size_t n, struct stage_need *need);
+void needs_when(void *ctx, size_t n, struct stage_need *need);
 uint64_t needs_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len);
 uint64_t needs_now(void *ctx, uint64_t *ret_version);
 

@@ -1,6 +1,6 @@
 /* When are bytes needed?
  *
- * when_each() asks the inverse: which samples have bytes in these ranges, and where in the epoch
+ * when() asks the inverse: which samples have bytes in these ranges, and where in the epoch
  * are they? Arithmetic or an extent_map gives the samples. The inverse of the order gives their
  * places, for many samples together in some 100 ns each. An answer is a time that stays true until
  * that time has come. So answers are remembered, by a hash, in slots that any thread may overwrite.
@@ -251,7 +251,7 @@ static size_t recall_all(const struct needs *needs, const struct cursors *cursor
     return left;
 }
 
-void needs_when_each(void *ctx, size_t n, struct stage_need *need)
+void needs_when(void *ctx, size_t n, struct stage_need *need)
 {
     struct question question[ASKED_MOST];
     struct needs *needs = ctx;
@@ -271,14 +271,6 @@ void needs_when_each(void *ctx, size_t n, struct stage_need *need)
                          question[i].cursor);
     }
     needs_let_go_of_cursors(needs, cursors);
-}
-
-uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
-{
-    struct stage_need need = {.blob = blob, .off = off, .len = len};
-
-    needs_when_each(ctx, 1, &need);
-    return need.when;
 }
 
 /* ---- last ---- */

@@ -199,12 +199,11 @@ static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)
     return 0;
 }
 
-static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void needs_when(void *ctx, size_t n, struct stage_need *need)
 {
     (void)ctx;
-    (void)blob;
-    (void)len;
-    return 32 * schedule_choices() + off / BLOCK * 7 % 11;
+    for (size_t i = 0; i < n; i++)
+        need[i].when = 32 * schedule_choices() + need[i].off / BLOCK * 7 % 11;
 }
 
 static const struct stage_needs needs = {.next = needs_next, .when = needs_when};

@@ -804,14 +804,15 @@ struct timed {
     unsigned asked;
 };
 
-static uint64_t timed_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void timed_when(void *ctx, size_t n, struct stage_need *need)
 {
     struct timed *timed = ctx;
 
-    (void)blob;
-    assert_int_equal(len, BLOCK);
-    timed->asked++;
-    return timed->time[off / BLOCK];
+    timed->asked += (unsigned)n;
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(need[i].len, BLOCK);
+        need[i].when = timed->time[need[i].off / BLOCK];
+    }
 }
 
 static struct timed timed = {.needs = {.next = NULL, .when = timed_when, .ctx = &timed}};
@@ -1344,13 +1345,11 @@ static size_t count_next(void *ctx, struct stage_need *ret, size_t capacity)
     return 0;
 }
 
-static uint64_t never(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void never(void *ctx, size_t n, struct stage_need *need)
 {
     (void)ctx;
-    (void)blob;
-    (void)off;
-    (void)len;
-    return STAGE_NEVER;
+    for (size_t i = 0; i < n; i++)
+        need[i].when = STAGE_NEVER;
 }
 
 static unsigned asked(struct counting *counting)

@@ -73,24 +73,19 @@ static size_t order_next(void *ctx, struct stage_need *ret, size_t capacity)
     return n;
 }
 
-static uint64_t order_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void order_when(void *ctx, size_t n, struct stage_need *need)
 {
     struct order *o = ctx;
-    uint64_t soonest = STAGE_NEVER;
     LOCK_SCOPE(&o->lock);
 
-    assert_ptr_equal(blob, o->blob);
-    o->asked++;
-    for (uint64_t b = off / BLOCK; b < ceil_div(off + len, BLOCK); b++)
-        if (o->soonest[b] < o->n)
-            soonest = min_u64(soonest, o->soonest[b] + 1);
-    return soonest;
-}
-
-static void order_when_each(void *ctx, size_t n, struct stage_need *need)
-{
-    for (size_t i = 0; i < n; i++)
-        need[i].when = order_when(ctx, need[i].blob, need[i].off, need[i].len);
+    o->asked += n;
+    for (size_t i = 0; i < n; i++) {
+        assert_ptr_equal(need[i].blob, o->blob);
+        need[i].when = STAGE_NEVER;
+        for (uint64_t b = need[i].off / BLOCK; b < ceil_div(need[i].off + need[i].len, BLOCK); b++)
+            if (o->soonest[b] < o->n)
+                need[i].when = min_u64(need[i].when, o->soonest[b] + 1);
+    }
 }
 
 /* keep=once: the last read of the blocks, plus one; 0: it has ended. */
@@ -153,12 +148,8 @@ static void order_init(struct order *o, unsigned epochs, unsigned per_block, uin
     uint64_t x = RANDOM_SEED + seed * 7919;
 
     *o = (struct order){.sample = BLOCK / per_block, .n = samples * epochs, .tells = true};
-    o->needs = (struct stage_needs){.next = order_next,
-                                    .when = order_when,
-                                    .when_each = seed % 2 ? order_when_each : NULL,
-                                    .last = order_last,
-                                    .now = order_now,
-                                    .ctx = o};
+    o->needs = (struct stage_needs){
+        .next = order_next, .when = order_when, .last = order_last, .now = order_now, .ctx = o};
     o->read = calloc(o->n, sizeof(*o->read));
     o->next = calloc(o->n, sizeof(*o->next));
     o->first = calloc(BLOCKS, sizeof(*o->first));

@@ -1181,13 +1181,11 @@ static size_t passing_next(void *ctx, struct stage_need *ret, size_t capacity)
     return 0;
 }
 
-static uint64_t passing_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void passing_when(void *ctx, size_t n, struct stage_need *need)
 {
     (void)ctx;
-    (void)blob;
-    (void)off;
-    (void)len;
-    return STAGE_NEVER;
+    for (size_t i = 0; i < n; i++)
+        need[i].when = STAGE_NEVER;
 }
 
 static uint64_t passing_last(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)

@@ -233,15 +233,17 @@ static uint64_t phase_of(uint64_t block)
     return (block * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PERIOD;
 }
 
-static uint64_t needs_when(void *ctx, const struct blob *blob, uint64_t off, uint64_t len)
+static void needs_when(void *ctx, size_t n, struct stage_need *need)
 {
     struct slot *slot = ctx;
-    uint64_t now = atomic_load(&slot->time), soonest = STAGE_NEVER;
+    uint64_t now = atomic_load(&slot->time);
 
-    (void)blob;
-    for (uint64_t b = off / BLOCK; b < ceil_div(off + len, BLOCK); b++)
-        soonest = min_u64(soonest, now + (phase_of(b) + PERIOD - now % PERIOD) % PERIOD);
-    return soonest;
+    for (size_t i = 0; i < n; i++) {
+        need[i].when = STAGE_NEVER;
+        for (uint64_t b = need[i].off / BLOCK; b < ceil_div(need[i].off + need[i].len, BLOCK); b++)
+            need[i].when =
+                min_u64(need[i].when, now + (phase_of(b) + PERIOD - now % PERIOD) % PERIOD);
+    }
 }
 
 static size_t needs_next(void *ctx, struct stage_need *ret, size_t capacity)

@@ -390,8 +390,8 @@ UNIT_TEST_WITH(test_next__batches_by_length__those_of_the_rank, setup, teardown)
                 told += need[k].blob == field->blob ? need[k].len / field->stored_bytes : 0;
         assert_int_equal(told, n);
         for (uint64_t e = 0; e < n; e++) {
-            uint64_t when = f->g->when(f->g->ctx, field->blob,
-                                       field->offset + sample[e] * field->stored_bytes, 1);
+            uint64_t when =
+                stage_when(f->g, field->blob, field->offset + sample[e] * field->stored_bytes, 1);
 
             assert_true(when <= plan.plan.ranks * (e + 128));
         }
@@ -484,9 +484,8 @@ UNIT_TEST_WITH(test_next__files_of_one_field__only_that, setup, teardown)
     assert_true(n > 0);
     for (size_t i = 0; i < n; i++)
         assert_ptr_equal(need[i].blob, f->ds->field[1].blob);
-    assert_int_equal(f->g->when(f->g->ctx, f->ds->field[0].blob, 0, UINT64_C(1) << 20),
-                     STAGE_NEVER);
-    assert_int_equal(f->g->when(f->g->ctx, f->ds->field[1].blob, 0, UINT64_C(1) << 20), 0);
+    assert_int_equal(stage_when(f->g, f->ds->field[0].blob, 0, UINT64_C(1) << 20), STAGE_NEVER);
+    assert_int_equal(stage_when(f->g, f->ds->field[1].blob, 0, UINT64_C(1) << 20), 0);
 }
 
 /* ---- cursors that move ---- */
@@ -661,7 +660,7 @@ UNIT_TEST_WITH(test_next__epochs_of_some_samples__the_next_one_too, setup, teard
 
 /* Needs of many ranges of bytes at once, of images, labels and nothing, some asked for before; of
  * two readers, one of which is near the end of its epoch. */
-UNIT_TEST_WITH(test_when_each__many_ranges__as_one_by_one, setup, teardown)
+UNIT_TEST_WITH(test_when__many_ranges__as_one_by_one, setup, teardown)
 {
     struct fixture *f = *state;
     const struct blob *images = f->ds->field[0].blob, *labels = f->ds->field[1].blob;
@@ -677,17 +676,16 @@ UNIT_TEST_WITH(test_when_each__many_ranges__as_one_by_one, setup, teardown)
         if (i % 5 == 0)
             need[i] = (struct stage_need){labels, 8 + i * 3, 1 + i % 3, 0};
         if (i % 7 == 0)
-            need[i].when = f->g->when(f->g->ctx, need[i].blob, need[i].off, need[i].len);
+            need[i].when = stage_when(f->g, need[i].blob, need[i].off, need[i].len);
     }
-    f->g->when_each(f->g->ctx, ARRAY_LEN(need), need);
+    f->g->when(f->g->ctx, ARRAY_LEN(need), need);
     for (uint64_t i = 0; i < ARRAY_LEN(need); i++) {
         const struct blob *blob = need[i].blob;
         uint64_t len = need[i].len, one = blob == images ? 1 : 0; /* the same samples again */
 
-        assert_int_equal(f->g->when(f->g->ctx, blob, need[i].off, len), need[i].when);
+        assert_int_equal(stage_when(f->g, blob, need[i].off, len), need[i].when);
         if (len > one)
-            assert_int_equal(f->g->when(f->g->ctx, blob, need[i].off + one, len - one),
-                             need[i].when);
+            assert_int_equal(stage_when(f->g, blob, need[i].off + one, len - one), need[i].when);
     }
 }
 
@@ -705,7 +703,7 @@ UNIT_TEST_WITH(test_next__epoch_ends__not_reported_again, setup, teardown)
     c = cursor_init(f, 0, &plan, 4, 900);
     check_next(f, c, 50);
     for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
-        when[i] = f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1);
+        when[i] = stage_when(f->g, images, 16 + i * IMAGE, 1);
     c->at = 1000;
     assert_true(tell_all(f, need, ARRAY_LEN(need)) > 0);
     c->id = 7;
@@ -714,7 +712,7 @@ UNIT_TEST_WITH(test_next__epoch_ends__not_reported_again, setup, teardown)
     assert_int_equal(tell_all(f, need, ARRAY_LEN(need)), 0);
     for (uint64_t i = 0; i < ARRAY_LEN(when); i++)
         if (when[i] >= 100) /* otherwise the epoch before needed it */
-            assert_int_equal(f->g->when(f->g->ctx, images, 16 + i * IMAGE, 1), when[i]);
+            assert_int_equal(stage_when(f->g, images, 16 + i * IMAGE, 1), when[i]);
     c->at = 100;
     assert_true(tell_all(f, need, ARRAY_LEN(need)) > 0);
     assert_int_equal(need[0].when, 100 + 1000);
@@ -802,12 +800,12 @@ UNIT_TEST_WITH(test_when__slow_reader__clock_follows, setup, teardown)
         fast->at = (fast->at + 450) % 500;
         look(f);
     }
-    when = f->g->when(f->g->ctx, images, 16 + (500 + 10) * IMAGE, 1);
+    when = stage_when(f->g, images, 16 + (500 + 10) * IMAGE, 1);
     assert_int_equal(when, 40 * 450 - 4096 + 10);
     slow->at = 5;
     look(f);
-    assert_int_equal(f->g->when(f->g->ctx, images, 16 + (500 + 10) * IMAGE, 1), when);
-    assert_int_equal(f->g->when(f->g->ctx, images, 16 + 499 * IMAGE, 1), 40 * 450 + 499 - fast->at);
+    assert_int_equal(stage_when(f->g, images, 16 + (500 + 10) * IMAGE, 1), when);
+    assert_int_equal(stage_when(f->g, images, 16 + 499 * IMAGE, 1), 40 * 450 + 499 - fast->at);
 }
 
 /* ---- when ---- */
@@ -816,7 +814,7 @@ static void check_when(const struct fixture *f, const struct list *list, uint64_
                        const struct blob *blob, uint64_t off, uint64_t len)
 {
     uint64_t want = list_distance(list, f, NULL, blob, off, len);
-    uint64_t got = f->g->when(f->g->ctx, blob, off, len);
+    uint64_t got = stage_when(f->g, blob, off, len);
 
     want = want == UINT64_MAX ? STAGE_NEVER : clock + want;
     if (got != want)
@@ -871,7 +869,7 @@ UNIT_TEST_WITH(test_when__two_cursors__the_sooner, setup, teardown)
 
     plan_init(&plan[0], f, "batch=10,seed=1");
     plan_init(&plan[1], f, "batch=20,seed=2,shuffle=window:30");
-    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
+    assert_int_equal(stage_when(f->g, blob, 0, 1000), STAGE_NEVER);
     list_init(&list[0], f, cursor_init(f, 0, &plan[0], 0, 100));
     list_init(&list[1], f, cursor_init(f, 1, &plan[1], 0, 700));
     look(f);
@@ -879,12 +877,12 @@ UNIT_TEST_WITH(test_when__two_cursors__the_sooner, setup, teardown)
         uint64_t a = list_distance(&list[0], f, NULL, blob, off, 3000);
         uint64_t b = list_distance(&list[1], f, NULL, blob, off, 3000);
 
-        assert_int_equal(f->g->when(f->g->ctx, blob, off, 3000), min_u64(a, b));
+        assert_int_equal(stage_when(f->g, blob, off, 3000), min_u64(a, b));
     }
-    assert_int_equal(f->g->when(f->g->ctx, other, 0, 99), STAGE_NEVER);
+    assert_int_equal(stage_when(f->g, other, 0, 99), STAGE_NEVER);
     f->active_plans.n = 0;
     look(f);
-    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 1000), STAGE_NEVER);
+    assert_int_equal(stage_when(f->g, blob, 0, 1000), STAGE_NEVER);
     blob_free((struct blob *)(uintptr_t)other);
 }
 
@@ -1004,7 +1002,7 @@ UNIT_TEST(test_when__rows_of_text__by_a_map)
     plan_init(&plan, f, "batch=100,seed=5,shuffle=window:20");
     c = cursor_init(f, 0, &plan, 0, 300);
     look(f);
-    assert_int_equal(f->g->when(f->g->ctx, blob, blob->size - 9, 1), 0); /* not known: now */
+    assert_int_equal(stage_when(f->g, blob, blob->size - 9, 1), 0); /* not known: now */
     while (f->g->next(f->g->ctx, need, ARRAY_LEN(need)) > 0)
         continue;
     list_init(list, f, c);
@@ -1013,13 +1011,13 @@ UNIT_TEST(test_when__rows_of_text__by_a_map)
         uint64_t end = min_u64(off + (1 << 16), blob->size), want;
 
         want = list_distance(list, f, NULL, blob, off, end - off);
-        assert_int_equal(f->g->when(f->g->ctx, blob, off, end - off), want);
-        assert_int_equal(f->g->when(f->g->ctx, blob, off + 1000, 1), want); /* of its 64 KiB */
+        assert_int_equal(stage_when(f->g, blob, off, end - off), want);
+        assert_int_equal(stage_when(f->g, blob, off + 1000, 1), want); /* of its 64 KiB */
     }
     assert_int_equal(
-        f->g->when(f->g->ctx, blob, blob->size - 9, 1),
+        stage_when(f->g, blob, blob->size - 9, 1),
         list_distance(list, f, NULL, blob, (blob->size - 1) & ~UINT64_C(0xffff), 1 << 16));
-    assert_int_equal(f->g->when(f->g->ctx, f->ds->blob[1], 0, 1), STAGE_NEVER); /* a side file */
+    assert_int_equal(stage_when(f->g, f->ds->blob[1], 0, 1), STAGE_NEVER); /* a side file */
     needs_free(f->needs);
     lock_release(&f->active_plans.lock);
 }
@@ -1118,7 +1116,7 @@ UNIT_TEST(test_when__objects__not_too_late)
         assert_true(n > 2);
         for (unsigned i = 0; i < n; i++) {
             const struct extent *e = &extent[i];
-            uint64_t got = f->g->when(f->g->ctx, e->blob, e->off, e->len);
+            uint64_t got = stage_when(f->g, e->blob, e->off, e->len);
 
             assert_true(got <= list_distance(list, f, NULL, e->blob, e->off, e->len));
         }
@@ -1147,16 +1145,16 @@ UNIT_TEST(test_guide__hundred_million__at_once)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), ARRAY_LEN(need));
     for (uint64_t off = 0; off < blob->size - (1 << 20); off += blob->size / 50) {
-        uint64_t when = f->g->when(f->g->ctx, blob, off, 1 << 20); /* of 10,486: some */
+        uint64_t when = stage_when(f->g, blob, off, 1 << 20); /* of 10,486: some */
 
         if (when >= 20000000)
             fail_msg("%llu: %llu", (unsigned long long)off, (unsigned long long)when);
-        assert_int_equal(f->g->when(f->g->ctx, blob, off, 1 << 20), when);
+        assert_int_equal(stage_when(f->g, blob, off, 1 << 20), when);
     }
     c->at = 0;
     c->jumps++;
     look(f);
-    assert_true(f->g->when(f->g->ctx, blob, 0, 100000) < 1000000);
+    assert_true(stage_when(f->g, blob, 0, 100000) < 1000000);
     c->jumps++; /* to where only sample numbers are read, which takes no walk either */
     for (unsigned i = 0; i < f->ds->n_folders && !c->folder; i++)
         if (!strcmp(f->ds->folder[i].name, "npy"))
@@ -1167,7 +1165,7 @@ UNIT_TEST(test_guide__hundred_million__at_once)
     assert_true(c->columns != 0);
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(f->g->next(f->g->ctx, need, ARRAY_LEN(need)), 0);
-    assert_int_equal(f->g->when(f->g->ctx, blob, 0, 100000), STAGE_NEVER);
+    assert_int_equal(stage_when(f->g, blob, 0, 100000), STAGE_NEVER);
     needs_free(f->needs);
     lock_release(&f->active_plans.lock);
     found_release(&f->found);
@@ -1206,10 +1204,10 @@ UNIT_TEST(test_guide__no_memory__no_wrong_time)
         if (needs_new(&f->active_plans, &f->catalog, &f->clock.clock, &needs) == 0) {
             g = needs_for_stage(needs);
             g->next(g->ctx, need, ARRAY_LEN(need));
-            g->when(g->ctx, f->ds->blob[0], 70000, 1 << 16);
+            stage_when(g, f->ds->blob[0], 70000, 1 << 16);
             while (g->next(g->ctx, need, ARRAY_LEN(need)) > 0)
                 continue;
-            got = g->when(g->ctx, f->ds->blob[0], 1 << 16, 1 << 16);
+            got = stage_when(g, f->ds->blob[0], 1 << 16, 1 << 16);
             guides++;
         }
         is_counted = false;
@@ -1239,7 +1237,7 @@ static void *ask(void *arg)
 
     for (; !atomic_load(&asking->ends) || i < 1000; i++) {
         uint64_t k = random_below(&rng, 100);
-        uint64_t when = f->g->when(f->g->ctx, f->ds->field[0].blob, 16 + k * 10 * IMAGE, IMAGE);
+        uint64_t when = stage_when(f->g, f->ds->field[0].blob, 16 + k * 10 * IMAGE, IMAGE);
 
         /* Times of one cursor only grow. */
         if (when < before[k])

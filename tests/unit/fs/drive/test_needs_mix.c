@@ -124,7 +124,7 @@ static void check_when(const struct fixture *f)
 
         for (uint64_t off = 0; off < blob->size; off += 4096) {
             uint64_t len = min_u64(4096, blob->size - off), at = 0;
-            uint64_t when = f->g->when(f->g->ctx, blob, off, len);
+            uint64_t when = stage_when(f->g, blob, off, len);
 
             while (at < f->n && !touches(f, f->sample[at], blob, off, len))
                 at++;
