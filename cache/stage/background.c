@@ -306,6 +306,8 @@ static enum step start_run(struct stage *stage, struct file *file, struct blocks
         quota_give_back(stage->quota, taken);
     if (r != 1)
         return r == 0 ? STEP_NONE : STEP_HELD;
+    if (need && stage->options.keep != STAGE_PIN)
+        keep_note_ahead(stage, need, bytes);
     LOCK_SCOPE(&stage->lock);
 
     speed_spend_locked(stage, now, bytes);

@@ -525,25 +525,25 @@ uint64_t keep_ahead_left(struct stage *stage)
 
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
 {
-    const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = stage->keeping;
-    uint64_t when;
-    int r;
 
-    if (!needs)
+    if (!needs_of(stage))
         return take_quota(stage, bytes);
     if (!k->ahead)
         k->ahead = calloc(AHEAD_RUNS, sizeof(*k->ahead));
-    if (!k->ahead)
-        return -ENOMEM;
-    when = stage_when(needs, need->blob, need->off, need->len);
-    r = keep_take_quota(stage, bytes, need->when);
-    if (r >= 0 && k->is_full && k->ahead_n < AHEAD_RUNS) {
-        k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] =
-            (struct displaced){.need = *need, .when = when, .bytes = bytes - RUN_OVERHEAD};
-        k->ahead_bytes += bytes - RUN_OVERHEAD;
-    }
-    return r;
+    return k->ahead ? keep_take_quota(stage, bytes, need->when) : -ENOMEM;
+}
+
+void keep_note_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
+{
+    const struct stage_needs *needs = needs_of(stage);
+    struct keeping *k = stage->keeping;
+
+    if (!needs || !k->is_full || k->ahead_n == AHEAD_RUNS)
+        return;
+    k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] = (struct displaced){
+        .need = *need, .when = stage_when(needs, need->blob, need->off, need->len), .bytes = bytes};
+    k->ahead_bytes += bytes;
 }
 
 bool keep_is_full(const struct stage *stage)

@@ -1047,6 +1047,7 @@ UNIT_TEST_WITH(test_keep__ahead__displaces_little, temp_setup, temp_teardown)
         {true, 32 * MIB, 1e9, 0, 4 * MIB},   {true, 7, 1e9, 0, 1},
         {true, 32 * MIB, 0, MIB + 1, 0},
     };
+    struct stage_need need = {.len = BLOCK};
     struct stage_fixture s;
     struct keeping *k;
 
@@ -1066,6 +1067,12 @@ UNIT_TEST_WITH(test_keep__ahead__displaces_little, temp_setup, temp_teardown)
     assert_int_equal(k->ahead_bytes, 0);
     k->ahead_bytes = MIB / 2; /* and of after it */
     assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
+    need.blob = s.blob;
+    assert_int_equal(keep_take_ahead(s.stage, &need, BLOCK), 0); /* no run begins with it */
+    assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
+    keep_note_ahead(s.stage, &need, BLOCK);
+    assert_int_equal(keep_ahead_left(s.stage), MIB / 2 - BLOCK);
+    quota_give_back(s.stage->quota, BLOCK);
     atomic_store(&s.counters->staged_bytes, 0);
     stage_fixture_close(&s);
 }
