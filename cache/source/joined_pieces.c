@@ -13,14 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/clock.h"
 #include "cache/disk/sha256.h"
 #include "cache/source/joined_state.h"
 #include "cache/source/sha256sums.h"
 
 #define PIECE_MOST  (UINT64_C(1) << 20)
-#define WINDOW      (UINT64_C(4) << 20) /* how far behind its first missing byte a joint asks */
 #define BUFFER_MOST (UINT64_C(16) << 20)
 
 /* ---- their transfers ---- */
@@ -32,6 +30,17 @@ void joined_kick_locked(struct joined *j)
     pthread_cond_signal(&j->wake);
 }
 
+/* Move a piece to a list of those that are idle; NULL: it is in none. */
+static void piece_set_idle_locked(struct piece *piece, struct piece_list *idle)
+{
+    lock_assert_held(&piece->joined->lock);
+    if (piece->idle)
+        TAILQ_REMOVE(piece->idle, piece, idle_link);
+    if (idle)
+        TAILQ_INSERT_TAIL(idle, piece, idle_link);
+    piece->idle = idle;
+}
+
 /* Bytes that nothing got count as received all the same. */
 static void piece_free_locked(struct piece *piece)
 {
@@ -41,7 +50,9 @@ static void piece_free_locked(struct piece *piece)
     lock_assert_held(&j->lock);
     if (spare && j->transport.spare_bytes)
         atomic_fetch_add_explicit(j->transport.spare_bytes, spare, memory_order_relaxed);
+    piece_set_idle_locked(piece, NULL);
     TAILQ_REMOVE(&piece->file->pieces, piece, link);
+    ranges_remove(&piece->file->places, &piece->place);
     j->held -= piece->held;
     free(piece->bytes);
     free(piece->url);
@@ -52,8 +63,8 @@ const uint8_t *piece_sum(const struct piece *piece)
 {
     const struct joined_parts *parts = piece->file->parts;
 
-    return piece->at == parts->members->member[piece->member].place &&
-                   piece->len == members_size(parts->members, piece->member)
+    return piece->place.first == parts->members->member[piece->member].place &&
+                   piece_len(piece) == members_size(parts->members, piece->member)
                ? sum_at(parts->sha256, piece->member)
                : NULL;
 }
@@ -61,7 +72,7 @@ const uint8_t *piece_sum(const struct piece *piece)
 bool piece_verify(struct joined *j, struct piece *piece)
 {
     char expected[DIGEST_TEXT_SIZE], found[DIGEST_TEXT_SIZE];
-    bool known = digest_text_of(piece->bytes, piece->len, found) == 0;
+    bool known = digest_text_of(piece->bytes, piece_len(piece), found) == 0;
 
     digest_text(piece_sum(piece), expected);
     if (known && !strcmp(found, expected))
@@ -86,7 +97,7 @@ static bool is_next_locked(const struct piece *piece)
 
     lock_assert_held(&piece->joined->lock);
     TAILQ_FOREACH (joint, &piece->joined->joints, link)
-        if (joint->file == piece->file && joint->handed - piece->at < piece->len)
+        if (joint->file == piece->file && joint->handed - piece->place.first < piece_len(piece))
             return true;
     return false;
 }
@@ -95,7 +106,7 @@ static bool piece_data(struct transfer *transfer, const void *bytes, size_t n)
 {
     struct piece *piece = (struct piece *)transfer;
 
-    if (n > piece->len - piece->came) /* only this thread changes it */
+    if (n > piece_len(piece) - piece->came) /* only this thread changes it */
         return false;
     memcpy(piece->bytes + piece->came, bytes, n);
     LOCK_SCOPE(&piece->joined->lock);
@@ -121,7 +132,7 @@ static enum piece_state settle_locked(struct piece *piece, enum transfer_end how
     struct joined_file *file = piece->file;
 
     lock_assert_held(&piece->joined->lock);
-    if (piece->came == piece->len) {
+    if (piece->came == piece_len(piece)) {
         file->came_asked = max_u64(file->came_asked, piece->asked);
         if (piece->joint)
             piece->joint->n_came++;
@@ -166,7 +177,7 @@ static void piece_end(struct transfer *transfer, enum transfer_end how, uint64_t
         piece->joint->failed = piece->joint->failed || piece->state == PIECE_FAILED;
         piece->joint->running--;
     } else {
-        j->untidy = true;
+        piece_set_idle_locked(piece, &j->ended);
     }
 }
 
@@ -177,7 +188,7 @@ static int locate(struct piece *piece)
     int r;
 
     if (!piece->bytes)
-        piece->bytes = malloc(piece->len);
+        piece->bytes = malloc(piece_len(piece));
     if (!piece->bytes)
         return -ENOMEM;
     free(piece->url);
@@ -199,8 +210,8 @@ void piece_start(struct joined *j, struct piece *piece, bool whole_only)
         piece->transfer = (struct transfer){
             .url = piece->url,
             .version = &piece->version,
-            .off = piece->at - piece->file->parts->members->member[piece->member].place,
-            .len = piece->len,
+            .off = piece->place.first - piece->file->parts->members->member[piece->member].place,
+            .len = piece_len(piece),
             .data = piece_data,
             .end = piece_end,
             .passed = piece_passed,
@@ -222,13 +233,10 @@ void piece_start(struct joined *j, struct piece *piece, bool whole_only)
 
 struct piece *piece_from_locked(struct joined *j, struct joined_file *file, uint64_t at)
 {
-    struct piece *piece;
+    struct range *place = ranges_first(&file->places, at, UINT64_MAX);
 
     lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &file->pieces, link)
-        if (piece->at + piece->len > at)
-            break;
-    return piece;
+    return place ? (struct piece *)((char *)place - offsetof(struct piece, place)) : NULL;
 }
 
 bool piece_is_needed_locked(const struct piece *piece, bool at_once)
@@ -237,50 +245,44 @@ bool piece_is_needed_locked(const struct piece *piece, bool at_once)
 
     lock_assert_held(&piece->joined->lock);
     TAILQ_FOREACH (joint, &piece->joined->joints, link)
-        if (joint->file == piece->file && joint->handed < piece->at + piece->len &&
-            min_u64(joint->end, joint->handed + WINDOW) > piece->at && !(at_once && joint->paused))
+        if (joint->file == piece->file && joint->handed < piece->place.end &&
+            joint_reach(joint) > piece->place.first && !(at_once && joint->paused))
             return true;
     return false;
 }
 
 void piece_tidy_locked(struct piece *piece)
 {
+    uint64_t first = piece->place.first;
+
     lock_assert_held(&piece->joined->lock);
+    if (piece->idle == &piece->joined->ended)
+        piece_set_idle_locked(piece, NULL);
     if (piece->joint || piece->state == PIECE_RUNS)
         return;
     if (piece->state == PIECE_FAILED || piece->state == PIECE_REFUSED) {
-        piece->len = piece_sum(piece) ? 0 : piece->came; /* a part could not be compared */
+        /* A part could not be compared. */
+        ranges_move(&piece->file->places, &piece->place, first,
+                    first + (piece_sum(piece) ? 0 : piece->came));
         piece->state = PIECE_CAME;
     }
-    if (!piece->len || (!piece_is_needed_locked(piece, false) &&
-                        (piece->state != PIECE_CAME || piece->used >= piece->came)))
+    if (!piece_len(piece) || (!piece_is_needed_locked(piece, false) &&
+                              (piece->state != PIECE_CAME || piece->used >= piece->came)))
         piece_free_locked(piece);
-}
-
-void pieces_tidy_locked(struct joined *j, struct joined_file *file)
-{
-    struct piece *piece, *next;
-
-    lock_assert_held(&j->lock);
-    for (piece = TAILQ_FIRST(&file->pieces); piece; piece = next) {
-        next = TAILQ_NEXT(piece, link);
-        piece_tidy_locked(piece);
-    }
+    else if (!piece->idle)
+        piece_set_idle_locked(piece, &piece->joined->kept);
 }
 
 /* The oldest piece that no joint needs; NULL: there is none. */
 static struct piece *find_spare_locked(struct joined *j)
 {
-    struct piece *oldest = NULL, *piece;
+    struct piece *piece = j->spare ? TAILQ_FIRST(&j->kept) : NULL;
 
     lock_assert_held(&j->lock);
-    for (struct joined_file *file = j->spare ? j->files : NULL; file; file = file->next)
-        TAILQ_FOREACH (piece, &file->pieces, link)
-            if (piece->state == PIECE_CAME && (!oldest || piece->asked < oldest->asked) &&
-                !piece_is_needed_locked(piece, false))
-                oldest = piece;
-    j->spare = oldest;
-    return oldest;
+    while (piece && (piece->state != PIECE_CAME || piece_is_needed_locked(piece, false)))
+        piece = TAILQ_NEXT(piece, idle_link);
+    j->spare = piece;
+    return piece;
 }
 
 /* Free such pieces until n bytes fit. */
@@ -310,8 +312,8 @@ static struct piece *make_piece_locked(struct joined *j, const struct joint *joi
         return NULL;
     piece->joined = j;
     piece->file = file;
-    piece->at = at;
-    piece->len = (next ? min_u64(end, next->at) : end) - at;
+    piece->place.first = at;
+    piece->place.end = next ? min_u64(end, next->place.first) : end;
     piece->member = member;
     if (wrong) {
         piece->state = PIECE_STALE;
@@ -321,6 +323,7 @@ static struct piece *make_piece_locked(struct joined *j, const struct joint *joi
                                     : "%s: it has changed since it was listed, or is gone",
                  members_name(m, member));
     }
+    ranges_add(&file->places, &piece->place);
     if (next)
         TAILQ_INSERT_BEFORE(next, piece, link);
     else
@@ -334,26 +337,25 @@ static struct piece *make_piece_locked(struct joined *j, const struct joint *joi
 static bool may_start_locked(struct joined *j, const struct joint *joint, const struct piece *piece,
                              unsigned most)
 {
-    uint64_t more = piece->len - piece->held;
+    uint64_t len = piece_len(piece), more = len - piece->held;
 
     lock_assert_held(&j->lock);
-    if (piece->at <= joint->handed)
+    if (piece->place.first <= joint->handed)
         return true;
     make_space_locked(j, more);
-    return j->held + more <= BUFFER_MOST && piece->at + piece->len <= joint->handed + WINDOW &&
-           (piece->len <= SMALL_MOST || j->running < j->jobs) &&
-           joint->running < max_u64(most / 2, 1);
+    return j->held + more <= BUFFER_MOST && piece->place.end <= joint->handed + WINDOW &&
+           (len <= SMALL_MOST || j->running < j->jobs) && joint->running < max_u64(most / 2, 1);
 }
 
 /* The next piece of a joint that may start; NULL: none. */
 static struct piece *next_of_joint_locked(struct joined *j, struct joint *joint, unsigned most)
 {
     struct piece *piece = piece_from_locked(j, joint->file, joint->handed);
-    uint64_t at = joint->handed, end = min_u64(joint->end, joint->handed + WINDOW);
+    uint64_t at = joint->handed, end = joint_reach(joint);
 
     lock_assert_held(&j->lock);
-    for (; at < end; at = piece->at + piece->len, piece = TAILQ_NEXT(piece, link)) {
-        if (!piece || piece->at > at)
+    for (; at < end; at = piece->place.end, piece = TAILQ_NEXT(piece, link)) {
+        if (!piece || piece->place.first > at)
             piece = make_piece_locked(j, joint, at, piece);
         if (!piece)
             return NULL;
@@ -398,9 +400,9 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint)
     uint64_t refused = 0;
 
     lock_assert_held(&j->lock);
-    TAILQ_FOREACH (piece, &file->pieces, link)
+    for (EACH_PIECE_OF_JOINT(piece, j, joint))
         refused += piece->joint == joint && piece->state == PIECE_REFUSED;
-    TAILQ_FOREACH (piece, &file->pieces, link) {
+    for (EACH_PIECE_OF_JOINT(piece, j, joint)) {
         if (piece->joint != joint || piece->state != PIECE_REFUSED)
             continue;
         if (file->came_asked > piece->asked || (piece->refused_once && joint->n_came > refused)) {

@@ -10,7 +10,7 @@
  *                             REFUSED  -> STALE   pieces_resolve_locked() it alone is refused
  *                             REFUSED  -> WAITS   pieces_resolve_locked() it is asked for again
  *                             REFUSED  -> FAILED  pieces_resolve_locked() others may be, too
- *                              FAILED  -> CAME    pieces_tidy_locked()    with the bytes that came
+ *                              FAILED  -> CAME    piece_tidy_locked()     with the bytes that came
  *                                RUNS  -> WAITS   piece_end()    the remote sends whole objects
  *                                                                only: it is asked for again
  *
@@ -25,10 +25,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/checked.h"
 #include "base/lock.h"
+#include "base/ranges.h"
 #include "cache/source/joined_transport.h"
 
 #define SMALL_MOST (UINT64_C(256) << 10) /* larger pieces fill the bandwidth: `jobs` are enough */
+#define WINDOW     (UINT64_C(4) << 20)   /* how far behind its first missing byte a joint asks */
 
 struct piece;
 TAILQ_HEAD(piece_list, piece);
@@ -38,10 +41,11 @@ struct joined_file {
     uint64_t number;
     struct joined_file *next;
     /* Guarded by joined->lock: */
-    struct piece_list pieces;
-    uint8_t *wrong;      /* [members->n] 0; ESTALE: the member has changed; EACCES: the server
-                            refuses it; EBADMSG: it is not what its SHA-256 says */
-    uint64_t came_asked; /* the number of the latest piece that came */
+    struct piece_list pieces; /* in file order, */
+    struct ranges places;     /* and by their bytes */
+    uint8_t *wrong;           /* [members->n] 0; ESTALE: the member has changed; EACCES: the server
+                                 refuses it; EBADMSG: it is not what its SHA-256 says */
+    uint64_t came_asked;      /* the number of the latest piece that came */
     bool whole_only;
 };
 
@@ -51,7 +55,7 @@ struct piece {
     struct transfer transfer; /* first */
     struct joined *joined;
     struct joined_file *file;
-    uint64_t at, len; /* in the joined file */
+    struct range place; /* in the joined file, and in file->places */
     size_t member;
     char *url;
     struct remote_version version;
@@ -59,6 +63,8 @@ struct piece {
     uint8_t *bytes; /* [came, len) belongs to the thread that brings them */
     /* Guarded by joined->lock: */
     TAILQ_ENTRY(piece) link; /* in file->pieces; only the thread of joined removes it */
+    TAILQ_ENTRY(piece) idle_link;
+    struct piece_list *idle; /* the list that it is in, joined->ended or ->kept; NULL: in none */
     enum piece_state state;
     struct joint *joint;  /* that has asked for it; NULL: none, or it has ended */
     uint64_t came, used;  /* bytes of it: here; given to data() of joints */
@@ -95,17 +101,29 @@ struct joined {
     struct joined_file *files;
     uint64_t n_files;
     struct joint_list joints;
-    uint64_t held;    /* bytes of pieces with a buffer */
-    unsigned running; /* pieces */
-    uint64_t asked;   /* pieces, so far */
-    bool untidy;      /* a piece has ended that no joint has asked for */
-    bool spare;       /* there may be pieces that no joint needs */
+    uint64_t held;           /* bytes of pieces with a buffer */
+    unsigned running;        /* pieces */
+    uint64_t asked;          /* pieces, so far */
+    struct piece_list ended; /* without a joint; to be tidied */
+    struct piece_list kept;  /* by piece_tidy_locked(), the oldest first */
+    bool spare;              /* there may be kept pieces that no joint needs */
     bool kicked, resting, runs;
     pthread_t thread;
 };
 
 /* There may be something to do for the thread. */
 void joined_kick_locked(struct joined *j);
+
+/* Up to where a joint asks for pieces now. */
+static inline uint64_t joint_reach(const struct joint *joint)
+{
+    return min_u64(joint->end, joint->handed + WINDOW);
+}
+
+static inline uint64_t piece_len(const struct piece *piece)
+{
+    return piece->place.end - piece->place.first;
+}
 
 /* ---- joined_pieces.c ---- */
 
@@ -132,8 +150,14 @@ static inline struct piece *piece_of_joint_locked(struct joined *j, const struct
     struct piece *piece = piece_from_locked(j, joint->file, joint->handed);
 
     lock_assert_held(&j->lock);
-    return piece && piece->at <= joint->handed ? piece : NULL;
+    return piece && piece->place.first <= joint->handed ? piece : NULL;
 }
+
+/* Each piece that a joint goes through soon, from the first to the last. */
+#define EACH_PIECE_OF_JOINT(piece, j, joint)                                                       \
+    piece = piece_from_locked(j, (joint)->file, (joint)->handed);                                  \
+    piece && piece->place.first < joint_reach(joint);                                              \
+    piece = TAILQ_NEXT(piece, link)
 
 /* None of the pieces that a joint has asked for is under way: decide what becomes of those that
  * were refused. */
@@ -143,9 +167,8 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint);
 bool piece_is_needed_locked(const struct piece *piece, bool at_once);
 
 /* Free a piece that no joint needs, and that is not under way; what has come and was not given is
- * kept. And all of a file. */
+ * kept. It is not among the ended ones afterwards. */
 void piece_tidy_locked(struct piece *piece);
-void pieces_tidy_locked(struct joined *j, struct joined_file *file);
 
 /* Stop those that no joint has asked for; free all. */
 void pieces_stop_locked(struct joined *j, struct joined_file *file);

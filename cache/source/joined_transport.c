@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/thread.h"
 #include "cache/source/joined_state.h"
 
@@ -30,16 +29,16 @@ static void heed_locked(struct joined *j, struct joint *joint)
 
     lock_assert_held(&j->lock);
     joint->heeds = joint->paused;
-    TAILQ_FOREACH (piece, &joint->file->pieces, link) {
+    for (EACH_PIECE_OF_JOINT(piece, j, joint)) {
         if (piece->joint != joint || piece->state != PIECE_RUNS)
             continue;
-        if (joint->stopped && piece->len <= SMALL_MOST) {
+        if (joint->stopped && piece_len(piece) <= SMALL_MOST) {
             piece->joint = NULL;
             joint->running--;
         } else if (joint->stopped && !piece->stopped) {
             piece->stopped = true;
             transport_stop(j->next, &piece->transfer);
-        } else if (piece->len > SMALL_MOST && !piece->stopped) {
+        } else if (piece_len(piece) > SMALL_MOST && !piece->stopped) {
             pauses = joint->paused && !piece_is_needed_locked(piece, true);
             if (pauses != piece->paused)
                 transport_pause(j->next, &piece->transfer, pauses);
@@ -62,11 +61,11 @@ static bool give(struct joined *j, struct joint *joint)
     if (!piece || joint->handed == joint->end)
         return false;
     has_sum = piece_sum(piece);
-    from = joint->handed - piece->at;
-    left = min_u64(piece->len - from, joint->end - joint->handed);
+    from = joint->handed - piece->place.first;
+    left = min_u64(piece_len(piece) - from, joint->end - joint->handed);
     /* The last bytes wait for the end of its transfer, which comes at once. */
     if (piece->came > from &&
-        (piece->state == PIECE_CAME || (!has_sum && piece->came < piece->len)))
+        (piece->state == PIECE_CAME || (!has_sum && piece->came < piece_len(piece))))
         n = min_u64(piece->came - from, left);
     if (piece->state == PIECE_STALE && transfer->stale)
         stale = left - n;
@@ -88,7 +87,7 @@ static bool give(struct joined *j, struct joint *joint)
     joint->handed += n + stale;
     joint->stopped = !goes_on || joint->stopped;
     piece->used += n;
-    if (from + n + stale == piece->len) {
+    if (from + n + stale == piece_len(piece)) {
         piece->joint = NULL; /* it has ended */
         piece_tidy_locked(piece);
     }
@@ -99,7 +98,7 @@ static bool give(struct joined *j, struct joint *joint)
  * meanwhile. false: it goes on. */
 static bool end(struct joined *j, struct joint *joint)
 {
-    struct piece *next = piece_of_joint_locked(j, joint), *piece;
+    struct piece *next = piece_of_joint_locked(j, joint), *piece, *after;
     bool all = joint->handed == joint->end, is_stale = next && next->state == PIECE_STALE && !all;
     enum transfer_end how = TRANSFER_DONE;
     struct diag why = DIAG_INIT;
@@ -112,23 +111,22 @@ static bool end(struct joined *j, struct joint *joint)
         how = joint->file->wrong[next->member] == EACCES ? TRANSFER_REFUSED : TRANSFER_CHANGED;
         why = next->why;
     }
-    TAILQ_FOREACH_REVERSE(piece, &joint->file->pieces, piece_list, link)
-    {
-        if (piece->joint != joint)
-            continue;
-        piece->joint = NULL;
-        if (piece->state != PIECE_FAILED || is_stale)
-            continue;
-        how = piece->how;
-        why = piece->why;
-        retry_ms = piece->retry_ms;
+    piece = piece_from_locked(j, joint->file, joint->handed);
+    TAILQ_REMOVE(&j->joints, joint, link);
+    for (; piece && piece->place.first < joint_reach(joint); piece = after) {
+        after = TAILQ_NEXT(piece, link);
+        if (piece->joint == joint && piece->state == PIECE_FAILED && how == TRANSFER_DONE) {
+            how = piece->how;
+            why = piece->why;
+            retry_ms = piece->retry_ms;
+        }
+        piece->joint = piece->joint == joint ? NULL : piece->joint;
+        piece_tidy_locked(piece);
     }
     if (joint->stopped) {
         how = TRANSFER_STOPPED;
         why = (struct diag){.set = true, .text = "stopped"};
     }
-    TAILQ_REMOVE(&j->joints, joint, link);
-    pieces_tidy_locked(j, joint->file);
     j->spare = true;
     lock_drop(&j->lock);
     joint->transfer->end(joint->transfer, how, retry_ms, &why);
@@ -174,8 +172,8 @@ static bool start_next(struct joined *j)
         piece->asked = ++j->asked;
         piece->joint->running++;
         j->running++;
-        j->held += piece->len - piece->held;
-        piece->held = piece->len;
+        j->held += piece_len(piece) - piece->held;
+        piece->held = piece_len(piece);
         whole_only = piece->file->whole_only;
     }
     lock_drop(&j->lock);
@@ -187,15 +185,14 @@ static bool start_next(struct joined *j)
 /* Wait for an event since `kicked` was unset. False: the transport rests. */
 static bool await(struct joined *j)
 {
+    struct piece *piece;
     LOCK_SCOPE(&j->lock);
 
     while (!j->kicked && !j->resting)
         lock_wait(&j->lock, &j->wake);
     j->kicked = false;
-    for (struct joined_file *file = j->untidy ? j->files : NULL; file; file = file->next)
-        pieces_tidy_locked(j, file);
-    j->spare = j->spare || j->untidy;
-    j->untidy = false;
+    for (; (piece = TAILQ_FIRST(&j->ended)); j->spare = true)
+        piece_tidy_locked(piece);
     return !j->resting;
 }
 
@@ -384,6 +381,8 @@ int joined_transport_new(struct transport *next, unsigned jobs, struct transport
     j->next = next;
     j->jobs = next->limiter ? next->limiter->jobs : jobs;
     TAILQ_INIT(&j->joints);
+    TAILQ_INIT(&j->ended);
+    TAILQ_INIT(&j->kept);
     lock_init(&j->lock);
     condition_init(&j->wake);
     *ret = &j->transport;
