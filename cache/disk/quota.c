@@ -37,6 +37,7 @@
 #define HEAD_VERSION    1
 #define SLOT_BYTES      16
 #define SLOTS           1024
+#define SLOTS_READ      8 /* times, while a slot is being written: quota_settle() has no LOCK_TOTAL */
 #define LOCK_SLOTS      (UINT64_C(1) << 61) /* + slot: it has an owner */
 #define LOCK_TOTAL      (UINT64_C(1) << 62) /* held to change the head */
 #define UNKNOWN         (UINT64_MAX >> 1)   /* a total that refuses all until a count */
@@ -228,7 +229,8 @@ static int recount_begin_locked(struct quota *quota, struct head *head, uint64_t
         r = head_begin_anew(quota->fd, head);
     if (r < 0)
         return r;
-    *ret_in_flight = others_in_flight(quota);
+    for (unsigned i = 0; i < SLOTS_READ && (!i || *ret_in_flight == UNKNOWN); i++)
+        *ret_in_flight = others_in_flight(quota);
     if (!checked_add(*ret_in_flight, quota->in_flight, ret_in_flight))
         *ret_in_flight = UNKNOWN;
     return slot_write(quota->fd, quota->slot, quota->in_flight); /* it may have been damaged */
