@@ -13,11 +13,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <search.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/lock.h"
-#include "base/search.h"
 #include "cache/http/url.h"
 #include "cache/source/remote.h"
 
@@ -33,9 +33,10 @@ struct beside {
     /* Belong to the thread that has the turn: */
     bool looked;             /* a listing was looked for */
     bool listed;             /* there is a listing: */
-    struct source_list list; /* sorted; without a listing: those that were asked for (version NULL,
-                                failure -ENOENT: it is not there) */
+    struct source_list list; /* sorted */
     size_t ahead;            /* files to ask for next */
+    void *asked; /* without a listing: struct source_entry that were asked for, as tsearch() has
+                    them (version NULL, failure -ENOENT: it is not there) */
 };
 
 int beside_new(struct beside **ret)
@@ -51,11 +52,18 @@ int beside_new(struct beside **ret)
     return 0;
 }
 
+static void asked_free(void *entry)
+{
+    source_entry_release(entry);
+    free(entry);
+}
+
 void beside_free(struct beside *beside)
 {
     if (!beside)
         return;
     source_list_release(&beside->list);
+    tdestroy(beside->asked, asked_free);
     pthread_cond_destroy(&beside->changed);
     lock_release(&beside->lock);
     free(beside);
@@ -93,28 +101,23 @@ static int beside_ask(const struct source *source, struct source_entry *entry, s
     return r;
 }
 
-/* Add a file that is to be asked for to a sorted list. 0 or -ENOMEM. */
-static int beside_add(const struct source *source, struct source_list *list, const char *path,
-                      struct source_entry **ret)
+/* The entry of a file that is asked for without a listing. NULL: no memory. */
+static struct source_entry *beside_asked(const struct source *source, struct beside *beside,
+                                         const char *path)
 {
-    struct source_entry entry;
-    size_t at, n = list->n;
-    int r = source_list_add(list, path, NULL, NULL, 0);
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    struct source_entry *made = calloc(1, sizeof(*made)), **found;
 
-    if (r < 0)
-        return r;
-    entry = list->entry[n];
-    list->n = n;
-    if (remote_url(source, path, &entry.url) < 0) {
-        source_entry_release(&entry);
-        return -ENOMEM;
+    if (!made || source_list_add(&list, path, NULL, NULL, 0) < 0 ||
+        remote_url(source, path, &list.entry[0].url) < 0) {
+        free(made);
+        return NULL;
     }
-    at = SEARCH(n, i, source_entry_compare(&list->entry[i], &entry) < 0);
-    memmove(&list->entry[at + 1], &list->entry[at], (n - at) * sizeof(entry));
-    list->entry[at] = entry;
-    list->n++;
-    *ret = &list->entry[at];
-    return 0;
+    *made = list.entry[--list.n];
+    found = tsearch(made, &beside->asked, source_entry_compare);
+    if (!found || *found != made)
+        asked_free(made);
+    return found ? *found : NULL;
 }
 
 /* List the files next to SOURCE. 0; -ENOMEM; or another -errno: they cannot be known. */
@@ -150,15 +153,14 @@ static int find_in_turn(const struct source *source, struct beside *beside, cons
         return r;
     beside->listed = beside->looked ? beside->listed : r == 0;
     beside->looked = true;
-    entry = source_list_find(list, path);
-    r = !entry ? beside->listed ? -ENOENT : beside_add(source, list, path, &entry) : 0;
-    if (r < 0)
-        return r;
+    entry = beside->listed ? source_list_find(list, path) : beside_asked(source, beside, path);
+    if (!entry)
+        return beside->listed ? -ENOENT : -ENOMEM;
+    r = 0;
     if (!entry->version && !entry->error && (beside->listed || entry->failure != -ENOENT)) {
-        size_t left = (size_t)(list->entry + list->n - entry);
+        size_t left = beside->listed ? (size_t)(list->entry + list->n - entry) : 1;
 
-        r = beside_ask(source, entry, beside->listed ? (size_t)min_u64(beside->ahead, left) : 1,
-                       &why);
+        r = beside_ask(source, entry, (size_t)min_u64(beside->ahead, left), &why);
         if (beside->ahead < AHEAD_MOST)
             beside->ahead *= 2;
     }

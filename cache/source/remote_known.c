@@ -182,37 +182,22 @@ static void set_unversioned(struct source *source, size_t file)
         memcpy(member->version, sha256, sizeof(member->version));
 }
 
-/* Files that are asked for. */
-struct asking {
-    size_t n, number[STAT_AT_ONCE];
-    struct http_file file[STAT_AT_ONCE];
-};
-
-static void asking_free(struct asking **asking)
-{
-    for (size_t i = 0; *asking && i < (*asking)->n; i++)
-        free((*asking)->file[i].url);
-    free(*asking);
-}
-
 /* Set the version of a file that was asked for, or move it to those that failed. */
-static int use_stat(struct source *source, size_t i, const struct http_file *file,
+static int use_stat(struct source *source, size_t i, const struct source_entry *entry,
                     struct sized *sized)
 {
     struct known *known = &source->known;
     char path[PATH_MAX];
     int r;
 
-    if (file->error < 0) {
+    if (entry->error) {
         sized->keep[i] = 0;
         r = members_path(&known->files, i, path, sizeof(path));
-        return r < 0
-                   ? r
-                   : known_add_failed(known, path, diag_text(&file->why, file->error), file->error);
+        return r < 0 ? r : known_add_failed(known, path, entry->error, entry->failure);
     }
-    sized->size[i] = file->version.size;
-    r = joined_version_set(&known->files, i, &file->version);
-    if (r == 0 && !remote_version_is_known(&file->version))
+    sized->size[i] = entry->version->size;
+    r = joined_version_set(&known->files, i, entry->version);
+    if (r == 0 && !remote_version_is_known(entry->version))
         set_unversioned(source, i);
     return r;
 }
@@ -220,24 +205,30 @@ static int use_stat(struct source *source, size_t i, const struct http_file *fil
 /* Ask for the versions of some files, from *at on. */
 static int stat_some(struct source *source, size_t *at, struct sized *sized, bool *asked)
 {
-    AUTO(asking_free) struct asking *asking = calloc(1, sizeof(*asking));
-    struct known *known = &source->known;
-    int r = asking ? 0 : -ENOMEM;
+    AUTO_SOURCE_LIST struct source_list list = {0};
+    const struct known *known = &source->known;
+    size_t number[STAT_AT_ONCE];
+    int r = 0;
 
-    for (; r == 0 && *at < known->files.n && asking->n < STAT_AT_ONCE; ++*at) {
+    for (; r == 0 && *at < known->files.n && list.n < STAT_AT_ONCE; ++*at) {
+        struct source_entry entry;
+
         sized->keep[*at] = 1;
         sized->size[*at] = members_size(&known->files, *at);
         if (known->files.member[*at].more && !source_asks_all(source))
             continue;
-        asking->number[asking->n] = *at;
-        r = known_url(source, &known->files, *at, &asking->file[asking->n++].url);
+        number[list.n] = *at;
+        r = known_entry(source, known, *at, &entry);
+        if (r < 0)
+            break;
+        free(TAKE_PTR(entry.version));
+        r = source_list_take(&list, &entry);
     }
-    if (r < 0)
-        return r;
-    *asked = *asked || asking->n;
-    http_stat(source->http, asking->n, asking->file);
-    for (size_t i = 0; i < asking->n && r == 0; i++)
-        r = use_stat(source, asking->number[i], &asking->file[i], sized);
+    if (r == 0)
+        r = remote_stat_list(source, &list);
+    *asked = *asked || list.n;
+    for (size_t i = 0; i < list.n && r == 0; i++)
+        r = use_stat(source, number[i], &list.entry[i], sized);
     return r;
 }
 
