@@ -55,7 +55,7 @@ struct index_store_ops {
     void (*remove)(const struct index_store *keep, const char *type, const char *identity);
     /* See index_store_names(). NULL: ignored. */
     int (*names)(const struct index_store *keep, const struct blob *blob, const char *identity);
-    /* For kept files. NULL: the store has none. */
+    /* For kept files. NULL: those of the inner store; without one there are none. */
     int (*open)(const struct index_store *keep, const char *type, const char *identity,
                 struct kept_file *ret);
     int (*begin)(const struct index_store *keep, const char *type, const char *identity,
@@ -64,6 +64,7 @@ struct index_store_ops {
 
 struct index_store {
     const struct index_store_ops *ops;
+    const struct index_store *inner; /* has the kept files, if ops has no functions for them */
 };
 
 /* Load a kept index. 0, and the caller releases *ret; -ENOENT: there is none; or -errno. The bytes
@@ -106,7 +107,9 @@ void kept_index_release(struct kept_index *kept);
 static inline int index_store_open(const struct index_store *keep, const char *type,
                                    const char *identity, struct kept_file *ret)
 {
-    return keep->ops->open ? keep->ops->open(keep, type, identity, ret) : -ENOENT;
+    return keep->ops->open ? keep->ops->open(keep, type, identity, ret)
+           : keep->inner   ? keep->inner->ops->open(keep->inner, type, identity, ret)
+                           : -ENOENT;
 }
 
 /* Begin to make one: *ret is empty, and the caller commits or releases it. Or another process was
@@ -116,7 +119,9 @@ static inline int index_store_begin(const struct index_store *keep, const char *
                                     const char *identity, const char *source, struct kept_file *ret,
                                     struct diag *d)
 {
-    return keep->ops->begin ? keep->ops->begin(keep, type, identity, source, ret, d) : -EOPNOTSUPP;
+    return keep->ops->begin ? keep->ops->begin(keep, type, identity, source, ret, d)
+           : keep->inner    ? keep->inner->ops->begin(keep->inner, type, identity, source, ret, d)
+                            : -EOPNOTSUPP;
 }
 
 /* Before the content takes so many bytes of disk space: 0; -ENOSPC: the quota refuses, with the

@@ -297,7 +297,7 @@ static int shared_index_use_shared(struct shared_index *shared, const char *type
     const struct iovec piece = {bytes->data, bytes->len};
     char *owned;
     size_t len;
-    int r = index_store_save(shared->inner, type, identity, "", &piece, 1, ret, NULL);
+    int r = index_store_save(shared->keep.inner, type, identity, "", &piece, 1, ret, NULL);
 
     if (r < 0) {
         r = text_finish(bytes, &owned, &len);
@@ -315,7 +315,7 @@ static int shared_load(const struct index_store *keep, const char *type, const c
     AUTO_FREE char *content = NULL;
     AUTO_TEXT struct text bytes = {0};
     bool by_content = false;
-    int r = index_store_load(shared->inner, type, identity, ret);
+    int r = index_store_load(shared->keep.inner, type, identity, ret);
 
     if (shared->notes && r == 0)
         note_use(shared, type, identity);
@@ -324,7 +324,7 @@ static int shared_load(const struct index_store *keep, const char *type, const c
     content = content_identity(identity);
     if (!content)
         return -ENOMEM;
-    if (index_store_load(shared->inner, type, content, ret) == 0) {
+    if (index_store_load(shared->keep.inner, type, content, ret) == 0) {
         ret->by_content = true;
         if (ret->size > 1)
             return 0;
@@ -342,7 +342,7 @@ static int shared_save(const struct index_store *keep, const char *type, const c
                        struct kept_index *ret, struct diag *d)
 {
     struct shared_index *shared = shared_of(keep);
-    int r = index_store_save(shared->inner, type, identity, source, pieces, n, ret, d);
+    int r = index_store_save(shared->keep.inner, type, identity, source, pieces, n, ret, d);
 
     if (r == 0 && shared->notes)
         note_use(shared, type, identity);
@@ -356,32 +356,19 @@ static void shared_remove(const struct index_store *keep, const char *type, cons
     AUTO(kept_index_release) struct kept_index kept = {0}, again = {0};
     char mark[] = "-";
 
-    index_store_remove(shared->inner, type, identity);
-    if (!content || index_store_load(shared->inner, type, content, &kept) < 0)
+    index_store_remove(shared->keep.inner, type, identity);
+    if (!content || index_store_load(shared->keep.inner, type, content, &kept) < 0)
         return;
-    index_store_remove(shared->inner, type, content);
-    index_store_save(shared->inner, type, content, "", &(struct iovec){mark, 1}, 1, &again, NULL);
+    index_store_remove(shared->keep.inner, type, content);
+    index_store_save(shared->keep.inner, type, content, "", &(struct iovec){mark, 1}, 1, &again,
+                     NULL);
 }
 
 /* Kept files are this node's alone: no index next to the data has them. */
-static int shared_open(const struct index_store *keep, const char *type, const char *identity,
-                       struct kept_file *ret)
-{
-    return index_store_open(shared_of(keep)->inner, type, identity, ret);
-}
-
-static int shared_begin(const struct index_store *keep, const char *type, const char *identity,
-                        const char *source, struct kept_file *ret, struct diag *d)
-{
-    return index_store_begin(shared_of(keep)->inner, type, identity, source, ret, d);
-}
-
 static const struct index_store_ops shared_ops = {
     .load = shared_load,
     .save = shared_save,
     .remove = shared_remove,
-    .open = shared_open,
-    .begin = shared_begin,
     .names = shared_names,
 };
 
@@ -390,8 +377,7 @@ void shared_index_init(struct shared_index *ret, const struct index_store *inner
 {
     bool may_have = !source->only_file && !source->remote->ordered;
 
-    *ret = (struct shared_index){.keep = {&shared_ops},
-                                 .inner = inner,
+    *ret = (struct shared_index){.keep = {&shared_ops, inner},
                                  .source = may_have ? source : NULL,
                                  .far = source->remote->far};
     lock_init(&ret->lock);

@@ -36,9 +36,8 @@ struct shared_use {
 };
 
 struct shared_index {
-    struct index_store keep;
-    const struct index_store *inner; /* that of the cache folder */
-    const struct source *source;     /* NULL: it can have no `.epochfs/` */
+    struct index_store keep;     /* the inner one is that of the cache folder */
+    const struct source *source; /* NULL: it can have no `.epochfs/` */
     bool far;
     bool notes; /* `epochfs index`: `.epochfs/` is not used, uses are noted */
 

@@ -58,7 +58,7 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
 {
     AUTO(kept_index_release) struct kept_index kept = {0};
     struct shared_line line = {.name = use->name, .version = ""};
-    int r = index_store_load(w->shared->inner, use->type, use->identity, &kept);
+    int r = index_store_load(w->shared->keep.inner, use->type, use->identity, &kept);
 
     if (r == -ENOENT)
         return diag_set(d, -EIO, "an index that was made is gone from the cache folder");
