@@ -96,7 +96,7 @@ static void heed_pokes(struct http_loop *loop)
             continue;
         active->paused = pause;
         loop->counted += pause ? -1u : 1u;
-        if (pause) /* on_body() pauses it */
+        if (pause) /* easy_on_body() pauses it */
             continue;
         if (active->given_ns != NEVER)
             http_active_listen(active);

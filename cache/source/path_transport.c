@@ -1,7 +1,7 @@
 /* A transfer waits in a queue for a thread, which reads all of it. A thread is started when more
  * transfers wait than threads are idle. All threads end in rest().
  *
- * A transfer:  QUEUED -> TAKEN  take_locked(), by a thread
+ * A transfer:  QUEUED -> TAKEN  path_transport_thread_main()
  *              TAKEN  -> ended  end(), by that thread
  * transport_stop() sets the transfer's impl to STOP. The first thread that finishes a piece ends
  * stopped transfers that wait. */

@@ -2,22 +2,24 @@
  *
  * The state of a block as this process knows it. Another process may have put it on disk already.
  *
- * UNKNOWN   -> HERE, ABSENT  look_at_blocks()      its checksum on disk is right, or not
- * ABSENT    -> HERE          look_at_blocks()      another process has fetched it
- * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked()  a run of ours fetches it
+ * UNKNOWN   -> HERE, ABSENT  file_looked_at()      its checksum on disk is right, or not
+ * ABSENT    -> HERE          file_looked_at()      another process has fetched it
+ * UNKNOWN, ABSENT, ELSEWHERE -> COMING  run_make_locked(), take_along_locked()  a run of ours
+ *                                                  fetches it
  * COMING    -> HERE          publish_blocks()      wakes waits
+ * COMING    -> UNKNOWN       publish_blocks()      blocks were dropped meanwhile; wakes waits
  * COMING    -> ABSENT        publish_blocks()      it could not be written to disk; wakes waits
  * COMING    -> ABSENT        run_leave_blocks_locked()  the run has failed, or had no space
  * COMING    -> ELSEWHERE     file_leave_to_others_locked()  another process fetches it
- * ELSEWHERE -> HERE          look_at_blocks()      the other process has fetched it
+ * ELSEWHERE -> HERE          file_looked_at()      the other process has fetched it
  * ELSEWHERE -> UNKNOWN       look_elsewhere()      the other process has let go of it
- * HERE      -> COMING        begin_drop_locked()   it is being dropped: no run may fetch it now
- * COMING    -> ABSENT        end_drop()            it is dropped
- * COMING    -> UNKNOWN       end_drop()            it is not: another process claims it
+ * HERE, UNKNOWN -> COMING    begin_drop_locked()   it is being dropped: no run may fetch it now
+ * COMING    -> ABSENT        end_drop_range()      it is dropped
+ * COMING    -> UNKNOWN       end_drop_range()      it is not: another process claims it
  * HERE      -> ABSENT        lose_blocks()         it could not be read
  * HERE      -> UNKNOWN       drop_bad()            its checksum was wrong
  * HERE, ABSENT -> UNKNOWN    forget_blocks_locked()  another process drops blocks, or the file
- * closes
+ *                                                  closes
  */
 #ifndef EPOCHFS_CACHE_STAGE_BLOCKS_H
 #define EPOCHFS_CACHE_STAGE_BLOCKS_H

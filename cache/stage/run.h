@@ -25,7 +25,7 @@ struct run {
     unsigned references; /* of the stage until it has gone, and of functions that use it */
     bool paused, stopping;
     bool is_late;           /* stopped by cache/stage/speed.c */
-    bool small;             /* does not count as one of the jobs: see is_small_locked() */
+    bool small;             /* does not count as one of the jobs: see started_locked() */
     bool crowded;           /* more than jobs were under way when it began */
     uint64_t when;          /* when it is needed, by the forecast of needs; STAGE_NEVER: unknown */
     bool was_paused;        /* in this transfer */
@@ -81,11 +81,6 @@ struct file_runs {
 };
 
 /* ---- runs.c ---- */
-
-/* The first and the next run of a file with some of the blocks [first, end), in order; NULL: no
- * more. Get the next one before the current one leaves. */
-struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end);
-struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end);
 
 /* Make a STARTING run of n blocks that can be fetched, for a need since `since`. A run of
  * a file that comes whole gets all others that are missing, and blocks between them that pass by.

@@ -124,13 +124,15 @@ static struct run *run_at(struct range *blocks)
     return blocks ? (struct run *)((char *)blocks - offsetof(struct run, blocks)) : NULL;
 }
 
-struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end)
+/* The first and the next run of a file with some of the blocks [first, end), in order; NULL: no
+ * more. Get the next one before the current one leaves. */
+static struct run *run_first_locked(struct file *file, uint64_t first, uint64_t end)
 {
     lock_assert_held(&file->stage->lock);
     return run_at(ranges_first(&file->runs->runs, first, end));
 }
 
-struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
+static struct run *run_next_locked(const struct run *run, uint64_t first, uint64_t end)
 {
     lock_assert_held(&run->file->stage->lock);
     return run_at(ranges_next(&run->file->runs->runs, &run->blocks, first, end));

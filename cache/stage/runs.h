@@ -68,14 +68,14 @@ int64_t runs_trim_buffers_locked(struct stage *stage, int64_t now);
  * nothing more comes. No lock held. */
 void runs_flush(struct stage *stage);
 
+/* The cache is too small for whole blocks: fetch only what readers want of them. Not of a file that
+ * is read in sequence. Any thread. */
+bool file_wants_parts(const struct file *file);
+
 /* ---- transfers.c ---- */
 
 /* Start runs for the most urgent needs while connections are free. No lock held. */
 void runs_start(struct stage *stage);
-
-/* The cache is too small for whole blocks: fetch only what readers want of them. Not of a file that
- * is read in sequence. Any thread. */
-bool file_wants_parts(const struct file *file);
 
 /* Start a run of the background, of those of n blocks, from the first on, that it can fetch. They
  * are needed at `when`; taken: bytes taken from the quota for it. 1: the run is started; 0: nothing
