@@ -17,8 +17,8 @@ enum coco_list {
     N_COCO_LISTS,
 };
 
-/* Columns of images and categories. */
-enum { COCO_ENTRY_ID, COCO_ENTRY_NAME /* its NUL is kept */ };
+/* Columns of images and categories; and of images. */
+enum { COCO_ENTRY_ID, COCO_ENTRY_NAME /* its NUL is kept */, COCO_ENTRY_URL };
 
 /* Columns of annotations; bit 1 << m of `any`. */
 enum coco_member {

@@ -87,14 +87,21 @@ static int coco_json_real(struct coco_reader *g, const char *name)
                : coco_json_wrong(g, name, "a finite number");
 }
 
-/* A text that is not empty, with its NUL. */
-static int coco_json_name(struct coco_reader *g, const char *name)
+/* A text with its NUL; one that is not empty. */
+static int coco_json_text(struct coco_reader *g, const char *name)
 {
     if (g->s.token != JSON_TOKEN_STRING)
         return coco_json_wrong(g, name, "a string");
     g->items = g->s.text;
     g->n = g->s.len + 1;
-    return g->s.len ? 0 : coco_json_wrong(g, name, "a text that is not empty");
+    return 0;
+}
+
+static int coco_json_name(struct coco_reader *g, const char *name)
+{
+    int r = coco_json_text(g, name);
+
+    return r == 0 && !g->s.len ? coco_json_wrong(g, name, "a text that is not empty") : r;
 }
 
 static int coco_json_caption(struct coco_reader *g, const char *name)
@@ -179,6 +186,7 @@ struct coco_member_reader {
 static const struct coco_member_reader coco_image_members[] = {
     [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
     [COCO_ENTRY_NAME] = {"file_name", coco_json_name, VALUE_TEXT, DTYPE_U1, false, 0},
+    [COCO_ENTRY_URL] = {"coco_url", coco_json_text, VALUE_TEXT, DTYPE_U1, false, 0},
 };
 static const struct coco_member_reader coco_category_members[] = {
     [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
@@ -280,6 +288,14 @@ static int coco_json_record(struct coco_reader *g, enum coco_list which)
     }
     if (member < 0)
         return member;
+    if (which == COCO_IMAGES && (has & 6) == 4) { /* LVIS has no file_name */
+        const uint8_t *url;
+        size_t n = value_items(&records->columns.column[COCO_ENTRY_URL], records->n, &url);
+
+        if (value_column_set(&records->columns.column[COCO_ENTRY_NAME], records->n, url, n) < 0)
+            return -ENOMEM;
+        has |= n > 1 ? 2 : 0;
+    }
     missing = list->needed & ~has;
     if (missing && which == COCO_ANNOTATIONS)
         return json_stream_bad(&g->s, at,

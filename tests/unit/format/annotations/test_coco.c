@@ -234,6 +234,19 @@ UNIT_TEST(test_no_categories__no_box_label)
     INTEGERS(&t, "iscrowd", 0, 1);
 }
 
+/* LVIS has coco_url alone; others have both, or an empty one. */
+UNIT_TEST(test_urls__are_names_where_there_is_none)
+{
+    AUTO_COCO struct coco *c =
+        read_good("{\"images\": [{\"id\": 1, \"file_name\": \"a\", \"coco_url\": \"x/b\"},"
+                  " {\"id\": 2, \"coco_url\": \"http://h/c\"},"
+                  " {\"id\": 3, \"coco_url\": \"\", \"file_name\": \"d\"}]}");
+
+    assert_string_equal(coco_file_name(c, 0), "a");
+    assert_string_equal(coco_file_name(c, 1), "http://h/c");
+    assert_string_equal(coco_file_name(c, 2), "d");
+}
+
 /* With boxes there is iscrowd even if no annotation has it; and a file may have only images. */
 UNIT_TEST(test_missing_members)
 {
@@ -388,6 +401,8 @@ UNIT_TEST(test_bad_images_and_categories)
         "{\"images\":[],\"categories\":[{\"id\":1,\"name\":\"a\"},{\"id\":1,\"name\":\"b\"}]}", 47,
         "category has the id");
     assert_bad("{\"images\":[{\"id\":1}]}", 11, "no file_name");
+    assert_bad("{\"images\":[{\"id\":1,\"coco_url\":\"\"}]}", 11, "no file_name");
+    assert_bad("{\"images\":[{\"id\":1,\"coco_url\":5}]}", 30, "a string");
     assert_bad("{\"images\":[{\"file_name\":\"a\"}]}", 11, "no id");
     assert_bad("{\"images\":[{\"id\":1,\"file_name\":\"\"}]}", 31, "not empty");
     assert_bad("{\"images\":[{\"id\":1,\"file_name\":\"a\\u0000b\"}]}", 33, "NUL");
