@@ -161,13 +161,13 @@ static int celeba_read_row(struct celeba *c, const struct picture_names *names, 
     int r = celeba_read_numbers(c, number, d);
     uint32_t picture;
 
+    picture = c->n ? picture_find(names, c->word->text, c->word->len) : PICTURE_NONE;
     if (r < 0)
-        return r;
+        return r == -EBADMSG && c->walk.line == 1 && picture == PICTURE_NONE ? -EDOM : r;
     if (++c->seen > c->count)
         return diag_set(d, -EBADMSG,
                         "%s, line %" PRIu64 ": expected %" PRIu64 " rows, as line 1 says, got more",
                         c->walk.name, c->walk.line, c->count);
-    picture = picture_find(names, c->word->text, c->word->len);
     if (picture == PICTURE_NONE) {
         c->unmatched++;
         return 0;

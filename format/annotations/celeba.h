@@ -33,8 +33,8 @@ bool celeba_list_is(const char *path, enum celeba_list *ret);
  * a column to *ret, whose rows are the n_pictures pictures in the order of their numbers; a picture
  * without a row is a hole. attr_names: of CELEBA_ATTR, a JSON list of texts is appended.
  * *ret_unmatched: rows that name no picture. 0; -EBADMSG with file and line in d: malformed, a
- * count that differs, a picture with two rows, or a name of two pictures; -ENOMEM; and others of
- * blob_read(). */
+ * count that differs, a picture with two rows, or a name of two pictures; -EDOM: its first line is
+ * malformed and names no picture, so it is another list; -ENOMEM; and others of blob_read(). */
 int celeba_read(const struct blob *blob, const char *file, enum celeba_list list,
                 const struct picture_names *names, size_t n_pictures, struct value_columns *ret,
                 size_t *ret_unmatched, struct text *attr_names, struct diag *d);

@@ -27,10 +27,11 @@ int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct 
                         "%s, line %u: 'celeba': %s is not called like a list of CelebA",
                         set->recipe->name, recipe_line(set->recipe, "celeba"), name);
     r = a->s->claims->open(a->s->claims, file, &blob, d);
-    a->s->claims->taken[file] = CLAIMS_USED;
     if (r == 0)
         r = celeba_read(blob, name, list, &a->pictures.names, a->pictures.n, &found, &unmatched,
                         &attributes, d);
+    if (r != -EDOM)
+        a->s->claims->taken[file] = CLAIMS_USED;
     if (r < 0)
         return r;
     view_add_columns(a->s, set->claim->view, &found);
@@ -87,7 +88,7 @@ int celeba_apply(struct annotating *a, size_t file, uint32_t scope, struct diag 
     annotating_release(&of_set);
     if (r == 0)
         set_say_file(set, 0, "celeba", file);
-    return r;
+    return r == -EDOM ? 0 : r;
 }
 
 void celeba_split_sets(struct annotating *a)

@@ -26,15 +26,20 @@ static int read_list(const char *file, const char *bytes, struct value_columns *
     return celeba_read(blob, file, which, &list.names, 3, columns, unmatched, names, &d);
 }
 
-static void check_refused(const char *file, const char *bytes, const char *problem)
+static void check_fails(const char *file, const char *bytes, const char *problem, int error)
 {
     AUTO_VALUE_COLUMNS struct value_columns columns = {0};
     AUTO_TEXT struct text names = {0};
     size_t unmatched;
 
-    assert_int_equal(read_list(file, bytes, &columns, &unmatched, &names), -EBADMSG);
+    assert_int_equal(read_list(file, bytes, &columns, &unmatched, &names), error);
     assert_diag_has(&d, problem);
     assert_int_equal(columns.n, 0);
+}
+
+static void check_refused(const char *file, const char *bytes, const char *problem)
+{
+    check_fails(file, bytes, problem, -EBADMSG);
 }
 
 /* The numbers of a column, 8 bytes each; holes are skipped. */
@@ -135,6 +140,9 @@ UNIT_TEST(test_celeba__malformed)
                   "line 2: expected another picture, this one has a row already");
     check_refused("identity_CelebA.txt", "000001.jpg x\n", "line 1");
     check_refused("identity_CelebA.txt", "000001.jpg\n", "line 1");
+    /* DeepFashion has this one. */
+    check_fails("list_eval_partition.txt", "2\nimage_name evaluation_status\n000001.jpg  train\n",
+                "line 1", -EDOM);
 }
 
 /* Each allocation fails once: -ENOMEM, no column, and nothing leaks. */
