@@ -481,6 +481,12 @@ void annotating_finish_set(struct annotating *a, struct set *set)
     }
     if (!set->dataset && claim->media == FILES_PICTURES) /* otherwise they are known */
         boxes_search(set);
+    for (size_t i = 0; i < claim->n_views && claim->boxes && !set->dataset; i++)
+        if (value_columns_find(&claim->view[i].values, "boxes")) {
+            text_add(&set->notes, "boxes are those of COCO; files of %s are fields only\n",
+                     claim->boxes->name);
+            claim->boxes = NULL;
+        }
     if (claim->boxes)
         set_add_about_text(set, "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)
