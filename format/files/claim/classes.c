@@ -154,21 +154,6 @@ static bool classes_look(struct search *s, uint32_t folder)
 
 /* ---- judging ---- */
 
-/* Is a folder a copy of all next to it: are there folders called like those in it? */
-static bool classes_is_copy(const struct search *s, uint32_t above, uint32_t folder)
-{
-    unsigned n = 0;
-
-    for (EACH_FOLDER(s, i, folder)) {
-        const char *name = folder_name(s, i);
-
-        if (folder_below(s, above, name, strlen(name)) == NO_FOLDER)
-            return false;
-        n++;
-    }
-    return n > 1 && !s->info[folder].here[COUNT_SAMPLES];
-}
-
 static bool classes_are_there(const struct search *s, uint32_t folder)
 {
     const struct folder_info *f = &s->info[folder];
@@ -181,8 +166,8 @@ static bool classes_are_there(const struct search *s, uint32_t folder)
 
         if (below->all[COUNT_STRAY] ||
             (below->all[COUNT_SAMPLES] &&
-             (name_is_split(name) || words_are_of_two_splits(split, name))) ||
-            classes_is_copy(s, folder, i))
+             (words_are_split(name) || words_are_of_two_splits(split, name))) ||
+            folder_is_copy(s, i, COUNT_SAMPLES))
             return false;
         split = below->all[COUNT_SAMPLES] && words_name_split(name) ? name : split;
         with += below->all[COUNT_SAMPLES] > 0;
@@ -199,7 +184,7 @@ static void classes_search_folder(struct search *s, uint32_t folder, bool split,
 
     if (f->kaldi || !f->all[COUNT_SAMPLES] || f->is_skipped)
         return;
-    split = split || name_is_split(folder_name(s, folder));
+    split = split || words_are_split(folder_name(s, folder));
     project = project || f->project;
     if ((split || !project) && s->media == FILES_SOUNDS &&
         f->all[COUNT_STRAY] == f->here[COUNT_STRAY] && numbers_run_on(s, folder, COUNT_SAMPLES)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/extensions.h"
 #include "base/text.h"
 #include "format/files/claim/parts.h"
@@ -212,29 +213,61 @@ static void collect_note_equal(struct set *set, size_t n)
 
 #define NAMES_MOST 1000 /* that are looked at */
 
-/* Pictures called like what is learned of others (1.png, 1_mask.png) are samples: it is said. */
+/* Is the last word of a name one of what is learned: 1_mask.png? */
+static bool collect_is_target(const char *name)
+{
+    const char *at = name;
+    struct name_piece piece, last = {0};
+
+    while (next_piece(&at, name + name_stem_alone(name), &piece))
+        last = isdigit((unsigned char)*piece.at) ? last : piece;
+    return last.len > 1 && (words_have_target(last.at, last.len) ||
+                            (last.len == 3 && !strncasecmp(last.at, "seg", 3)));
+}
+
+/* What follows the stem of another picture in its folder in the stem of a picture: nothing, or a
+ * word, as in 1.png, 1_depth.png of 1.jpg. NULL: it has another stem, or a number follows. */
+static const char *collect_end(const struct members *m, size_t file, size_t other, size_t *ret_len)
+{
+    const char *name = members_name(m, file);
+    size_t stem = name_stem_alone(members_name(m, other)), len = name_stem_alone(name);
+
+    *ret_len = len - stem;
+    return m->member[file].folder == m->member[other].folder && len >= stem &&
+                   !strncmp(name, members_name(m, other), stem) &&
+                   (len == stem ||
+                    (strchr("_- ", name[stem]) && !name_is_number(name + stem + 1, len - stem - 1)))
+               ? name + stem
+               : NULL;
+}
+
+/* Pictures called like others, with the same end, or like what is learned of these, are samples: it
+ * is said. */
 static void collect_note_targets(struct set *set)
 {
-    const char *first = NULL;
-    size_t n = 0, all = 0;
+    const struct members *m = set->s->m;
+    const char *first = NULL, *end = NULL;
+    size_t end_len = 0, n = 0, all = set->s->failed ? 0 : set->claim->n_samples;
 
-    for (size_t i = 0; i < set->n && i < NAMES_MOST; i++) {
-        const char *name = members_name(set->s->m, set->file[i]), *at = name;
-        struct name_piece piece, last = {0};
+    all = min_u64(all, NAMES_MOST);
+    for (size_t i = 0, other = SIZE_MAX; i < all; i++) {
+        const size_t file = set_picture(set, i);
+        size_t len = 0;
+        const char *at = other != SIZE_MAX ? collect_end(m, file, other, &len) : NULL;
 
-        if (!name_is_picture(name) || (set->claim->role && set->claim->role[i]))
-            continue;
-        while (next_piece(&at, name + name_stem_alone(name), &piece))
-            last = isdigit((unsigned char)*piece.at) ? last : piece;
-        all++;
-        if (last.len > 1 && (words_have_target(last.at, last.len) ||
-                             (last.len == 3 && !strncasecmp(last.at, "seg", 3))))
-            first = n++ ? first : name;
+        other = at ? other : file;
+        if (at && !end) {
+            end = at;
+            end_len = len;
+        }
+        if ((at && text_compare(at, len, end, end_len) == 0) ||
+            collect_is_target(members_name(m, file)))
+            first = n++ ? first : members_name(m, file);
     }
-    if (8 * n >= all && n && n < all)
+    if (n > 1 && 8 * n >= all && n < all)
         text_add(&set->notes,
-                 "%s and others are called like what is learned of other pictures, and are samples "
-                 "next to these; an epochfs.json can make them fields\n",
+                 "%s and others are called like other pictures, or like what is learned of these, "
+                 "and are samples next to them; an epochfs.json can make them fields\n",
                  first);
 }
 
@@ -269,10 +302,10 @@ struct set *collect_set(struct search *s, uint32_t root, enum files_layout layou
         collect_tree(set, top, top + 1);
     else
         collect_folder(set, top);
+    set_end(set);
     if (s->media == FILES_PICTURES)
         collect_note_targets(set);
     pairs_add_notes(s, set);
-    set_end(set);
     return set;
 }
 

@@ -195,6 +195,30 @@ uint32_t sibling_from(const struct search *s, uint32_t at, uint32_t end)
     return at;
 }
 
+uint32_t sibling_only(const struct search *s, uint32_t folder)
+{
+    const uint32_t end = next_folder(s, folder), only = sibling_from(s, folder + 1, end);
+
+    return only < end && sibling_from(s, next_folder(s, only), end) == end ? only : NO_FOLDER;
+}
+
+bool folder_is_copy(const struct search *s, uint32_t folder, enum folder_count count)
+{
+    unsigned n = 0;
+
+    for (EACH_FOLDER(s, i, folder)) {
+        const char *name = folder_name(s, i);
+        uint32_t other = folder_below(s, s->info[folder].above, name, strlen(name));
+
+        if (!s->info[i].all[count] || s->info[i].is_target || is_skipped(name))
+            continue;
+        if (other == NO_FOLDER || other == folder || !s->info[other].all[count])
+            return false;
+        n++;
+    }
+    return n > 1 && !s->info[folder].here[count];
+}
+
 uint32_t folder_of_path(const struct search *s, const char *path, size_t len)
 {
     uint32_t folder = members_folder_number(s->m, path, len);

@@ -19,12 +19,12 @@
 #include "format/files/claim/parts.h"
 #include "format/files/claim/words.h"
 
-/* How many siblings are in a folder, how many of them have pictures themselves, and how many of
- * these also deeper. */
+/* How many siblings are in a folder, how many of them have pictures themselves, how many of these
+ * also deeper, and how many are called by pictures: such are no classes. */
 struct siblings {
     uint32_t folder; /* that they are in */
     uint32_t first;
-    size_t n, direct, both;
+    size_t n, direct, both, named;
 };
 
 static struct siblings siblings_of(const struct search *s, uint32_t folder)
@@ -36,6 +36,7 @@ static struct siblings siblings_of(const struct search *s, uint32_t folder)
         ret.direct += s->info[i].here[COUNT_PICTURES] > 0;
         ret.both += s->info[i].here[COUNT_PICTURES] &&
                     s->info[i].all[COUNT_PICTURES] > s->info[i].here[COUNT_PICTURES];
+        ret.named += words_have_pictures(folder_name(s, i));
     }
     return ret;
 }
@@ -65,9 +66,32 @@ static bool folders_is_beside(const struct search *s, uint32_t folder, const cha
            members_lookup(s->m, path, (size_t)(name - path) - (name > path), file) < s->m->n;
 }
 
+/* Do names of pictures begin with those of the folders that they are in, two or more, each of one
+ * or two letters: 0/1/01ab.jpg? So very many are kept by hashes. */
+static bool folders_are_prefixes(const struct search *s, uint32_t folder)
+{
+    const size_t above = strlen(claim_path(s, folder));
+
+    for (size_t i = s->info[folder].first; i < folder_end(s, folder); i++) {
+        const char *name = members_name(s->m, i), *at = members_folder_of(s->m, i) + above;
+        unsigned n = 0;
+
+        if (*name == '.' || !name_is_picture(name))
+            continue;
+        for (size_t len; *(at += *at == '/'); at += len, name += len, n++) {
+            len = strcspn(at, "/");
+            if (len > 2 || strncmp(name, at, len) != 0)
+                return false;
+        }
+        if (n < 2)
+            return false;
+    }
+    return true;
+}
+
 static bool folders_are_parts(const struct search *s, const struct siblings *all)
 {
-    static const char *const words[] = {"part", "shard", "batch", NULL};
+    static const char *const words[] = {"part", "shard", "batch", "chunk", "patch", "subset", NULL};
     const char *first = all->n ? folder_name(s, all->first) : "";
     bool named = words_have_pictures(first) || words_have(first, strlen(first), words);
     bool listed = true, paired = all->n && s->info[all->first].pairs;
@@ -76,10 +100,12 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
         listed = listed &&
                  (folders_is_beside(s, i, ".parquet") || folders_is_beside(s, i, "_stats.json"));
         named = named && paired == (s->info[i].pairs != NULL) &&
-                (i == all->first || words_differ_in_number(first, folder_name(s, i)));
+                (i == all->first || words_differ_in_number(first, folder_name(s, i)) ||
+                 words_are_numbered(first, folder_name(s, i)));
     }
     return (all->n > 1 && named) || (all->n && listed) ||
-           numbers_run_on(s, all->folder, COUNT_PICTURES);
+           numbers_run_on(s, all->folder, COUNT_PICTURES) ||
+           (all->n > 1 && !all->direct && folders_are_prefixes(s, all->folder));
 }
 
 /* ---- splits ---- */
@@ -103,16 +129,15 @@ static bool folders_have_two_splits(const struct search *s, uint32_t folder)
 
 static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all)
 {
-    size_t n = 0, exact = 0, pictures = 0;
+    size_t n = 0, exact = 0;
 
     for (EACH_SIBLING(s, i, all->folder)) {
         const char *name = folder_name(s, i);
 
-        pictures += words_have_pictures(name);
         n += words_name_split(name);
         exact += words_are_split(name);
     }
-    if (n && (n == all->n || pictures == all->n)) /* images and test_images are no classes */
+    if (n && (n == all->n || all->named == all->n)) /* images and test_images are no classes */
         return SPLIT_ALL;
     if (words_name_one_split(folder_name(s, all->folder)))
         return SPLIT_NONE;
@@ -148,16 +173,45 @@ static bool folders_is_letter(const struct search *s, uint32_t folder)
 
 #define COMPARED_MOST 64 /* folders whose folders are compared with those of the others */
 
-/* Has another one of the first siblings a folder of that name? */
+/* The folder that has pictures, or several folders with some, on the only way down from a folder:
+ * many archives have x/x. */
+static uint32_t folders_inner(const struct search *s, uint32_t folder)
+{
+    uint32_t only;
+
+    while (!s->info[folder].here[COUNT_PICTURES] && (only = sibling_only(s, folder)) != NO_FOLDER)
+        folder = only;
+    return folder;
+}
+
+/* Has another one of the first siblings a folder of that name, in it or further down? */
 static bool folders_recurs(const struct search *s, const struct siblings *all, uint32_t but,
                            const char *name)
 {
     unsigned n = 0;
 
     for (EACH_SIBLING(s, i, all->folder))
-        if (n++ < COMPARED_MOST && i != but && folders_has_named(s, i, name))
+        if (n++ < COMPARED_MOST && i != but &&
+            (folders_has_named(s, i, name) ||
+             (sibling_only(s, i) != NO_FOLDER && folders_has_named(s, folders_inner(s, i), name))))
             return true;
     return false;
+}
+
+/* How many of the first folders in one, which is a sibling or further down, recur; and of how many.
+ */
+static unsigned folders_count_recurring(const struct search *s, const struct siblings *all,
+                                        uint32_t sibling, uint32_t folder, unsigned *ret_n)
+{
+    unsigned same = 0;
+
+    *ret_n = 0;
+    for (EACH_SIBLING(s, k, folder))
+        if (*ret_n < COMPARED_MOST) {
+            ++*ret_n;
+            same += folders_recurs(s, all, sibling, folder_name(s, k));
+        }
+    return same;
 }
 
 enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MIXED };
@@ -184,19 +238,20 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     bool have_splits = false, have_pictures = false;
 
     for (EACH_SIBLING(s, i, all->folder)) {
-        uint64_t same = 0, folders = 0;
+        const uint32_t inner = folders_inner(s, i);
+        unsigned folders, same;
 
         letters += folders_is_letter(s, i);
         if (n == COMPARED_MOST)
             continue;
         n++;
-        have_splits = have_splits || folders_have_two_splits(s, i);
+        for (uint32_t k = i; k < next_folder(s, i); k++)
+            have_splits = have_splits || folders_have_two_splits(s, k);
         for (EACH_SIBLING(s, k, i))
-            if (folders < COMPARED_MOST) {
-                folders++;
-                have_pictures = have_pictures || folders_is_of_pictures(s, k);
-                same += folders_recurs(s, all, i, folder_name(s, k));
-            }
+            have_pictures = have_pictures || folders_is_of_pictures(s, k);
+        same = folders_count_recurring(s, all, i, i, &folders);
+        if (!same && inner != i)
+            same = folders_count_recurring(s, all, i, inner, &folders);
         recur += folders && 2 * same >= folders;
         differ += !same;
     }
@@ -205,22 +260,6 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     if (recur == n || have_splits)
         return DEEPER_DATASETS;
     return differ == n && !have_pictures ? DEEPER_CLASSES : DEEPER_MIXED;
-}
-
-/* Is one of the folders a copy of all: does it have the others' names in it? */
-static bool folders_is_copy(const struct search *s, uint32_t above, uint32_t folder)
-{
-    size_t n = 0;
-
-    if (s->info[folder].here[COUNT_PICTURES])
-        return false;
-    for (EACH_SIBLING(s, k, folder)) {
-        if (!strcmp(folder_name(s, k), folder_name(s, folder)) ||
-            !folders_has_named(s, above, folder_name(s, k)))
-            return false;
-        n++;
-    }
-    return n > 1;
 }
 
 /* Does each folder have one folder with pictures, all of one name? */
@@ -239,32 +278,23 @@ static bool folders_pass_over(const struct search *s, const struct siblings *all
     return all->n > 1;
 }
 
-/* Are all folders called by pictures: images_background, images_evaluation? Such are no classes. */
-static bool folders_have_pictures(const struct search *s, const struct siblings *all)
-{
-    for (EACH_SIBLING(s, i, all->folder))
-        if (!words_have_pictures(folder_name(s, i)))
-            return false;
-    return true;
-}
-
-/* Have two folders pictures with the same names? */
-static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
-{
-    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
-        const char *name = members_name(s->m, i);
-
-        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
-            return false;
-    }
-    return s->info[b].here[COUNT_PICTURES] > 0;
-}
-
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
+
+/* May a folder have pictures, and another what belongs to them, by their names? One of them says
+ * it, and does not mean classes: mask and nomask may be. */
+static bool folders_may_be_pair(const char *input, const char *target)
+{
+    if (words_have_pictures(input))
+        return !words_have_pictures(target);
+    return words_have_role(target) && words_have_target(target, strlen(target)) &&
+           !words_may_be_classes(target) && !words_have_target(input, strlen(input)) &&
+           !strcasestr(input, target);
+}
 
 /* Are some folders no classes, but datasets, or what belongs to the pictures of others? Either not
  * all have pictures themselves, and one has splits in it, or such a name or classes; or one is
- * called by pictures, and another has the same names. */
+ * called like a half of a pair, and another has the same names; or one of two is called like the
+ * other, and a number. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     if (all->n > COMPARED_MOST)
@@ -274,14 +304,15 @@ static bool folders_have_roles(const struct search *s, const struct siblings *al
         bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
                            siblings_of(s, i).direct > 1;
 
+        if (all->n == 2 && words_are_numbered(folder_name(s, all->first), name))
+            return true;
         if (all->direct < all->n &&
             (folders_have_two_splits(s, i) ||
              (all->n <= ROLES_MOST && (has_classes || words_have_role(name)))))
             return true;
-        if (words_have_pictures(name))
-            for (EACH_SIBLING(s, k, all->folder))
-                if (!words_have_pictures(folder_name(s, k)) && folders_have_same_names(s, i, k))
-                    return true;
+        for (EACH_SIBLING(s, k, all->folder))
+            if (k != i && folders_may_be_pair(name, folder_name(s, k)) && pairs_belong(s, i, k))
+                return true;
     }
     return false;
 }
@@ -356,12 +387,12 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
     enum folders_deeper deeper = DEEPER_CLASSES;
     uint32_t folder = all->folder;
 
-    if (!all->direct && folders_have_pictures(s, all)) {
+    if (!all->direct && all->named == all->n) { /* images_background, images_evaluation */
         folders_each(s, all, above);
         return;
     }
     for (EACH_SIBLING(s, i, folder))
-        if (all->n > 2 && folders_is_copy(s, folder, i)) {
+        if (all->n > 2 && folder_is_copy(s, i, COUNT_PICTURES)) {
             folders_part(s, i, above);
             folders_apply(s, folder, above);
             return;
@@ -442,18 +473,16 @@ static bool folders_is_alone(const struct search *s, const struct siblings *all)
            only->here[COUNT_PICTURES] == only->all[COUNT_PICTURES];
 }
 
-static void folders_apply_parts(struct search *s, const struct siblings *all,
-                                struct claim_above above)
+/* One dataset of all folders. */
+static void folders_make_joined(struct search *s, const struct siblings *all,
+                                struct claim_above above, const char *rule, const char *why)
 {
     const size_t before = s->n_sets;
 
-    folders_make(s, all->folder, LAYOUT_FLAT, all->folder, true, above, "parts of one dataset",
-                 all);
-    if (s->n_sets == before)
-        return;
-    text_add(&s->set[before].notes,
-             "the folders are no label: their names are those of parts, or numbers that run on; an "
-             "epochfs.json can make them classes\n");
+    folders_make(s, all->folder, LAYOUT_FLAT, all->folder, true, above, rule, all);
+    if (s->n_sets > before)
+        text_add(&s->set[before].notes,
+                 "the folders are no label: %s; an epochfs.json can make them classes\n", why);
 }
 
 /* One dataset of all scenes. Folders of them that are in no pair are ignored. */
@@ -469,8 +498,7 @@ static void folders_apply_scenes(struct search *s, const struct siblings *all,
                 ignored = folder_name(s, k);
                 pairs_ignore(s, k);
             }
-    folders_make(s, all->folder, LAYOUT_FLAT, all->folder, true, above,
-                 "scenes with the same pairs", all);
+    folders_make_joined(s, all, above, "scenes with the same pairs", "each has the same pair");
     if (ignored && s->n_sets > before)
         text_add(&s->set[before].notes,
                  "%s: ignored in all scenes, because it is in no pair; an epochfs.json can say "
@@ -511,7 +539,7 @@ static void folders_apply_input(struct search *s, uint32_t input, const struct s
             folders_part(s, i, above);
             continue;
         }
-        if (!words_have_pictures(folder_name(s, input)) && folders_have_same_names(s, input, i)) {
+        if (!words_have_pictures(folder_name(s, input)) && pairs_belong(s, input, i)) {
             collect_refused(s, all->folder,
                             "folders %s, %s, %s: expected one reading, got two: the first two are "
                             "pictures and their targets, or all of them are classes. Say in "
@@ -527,10 +555,11 @@ static void folders_apply_input(struct search *s, uint32_t input, const struct s
     s->failed = s->failed || ignored.failed;
     folders_apply(s, all->folder, above);
     if (ignored.len && s->n_sets > before)
-        text_add(&s->set[before].notes,
-                 "%s: ignored, because its files are not called like the pictures of %s; an "
-                 "epochfs.json can say more\n",
-                 ignored.data, folder_name(s, input));
+        text_add(
+            &s->set[before].notes,
+            "%s: ignored, because its name or those of its files do not say that it belongs to "
+            "the pictures of %s; an epochfs.json can say more\n",
+            ignored.data, folder_name(s, input));
 }
 
 void folders_apply(struct search *s, uint32_t folder, struct claim_above above)
@@ -548,7 +577,9 @@ void folders_apply(struct search *s, uint32_t folder, struct claim_above above)
     } else if (folders_are_own(s, &all)) {
         folders_each(s, &all, above);
     } else if (folders_are_parts(s, &all)) {
-        folders_apply_parts(s, &all, above);
+        folders_make_joined(s, &all, above, "parts of one dataset",
+                            "their names are those of parts, numbers that run on, or the first "
+                            "letters of their pictures");
     } else if (split == SPLIT_ALL) {
         folders_apply_splits(s, &all, above);
     } else if (split == SPLIT_DOUBTFUL) {

@@ -79,7 +79,7 @@ static bool pairs_one_belongs(const struct search *s, uint32_t folder, const cha
         t->whole = pairs_have_whole(s, folder, name);
         t->end = n ? name + n : NULL;
         t->end_len = name_stem_alone(name) - n;
-        if (!n)
+        if (!n || isdigit((unsigned char)name[n])) /* 12.png is not of 1.jpg */
             return false;
     }
     if (t->whole ? !pairs_have_whole(s, folder, name)
@@ -109,6 +109,13 @@ static bool pairs_all_belong(const struct search *s, uint32_t input, uint32_t ta
         }
     }
     return ret->n > 0 && (!ret->bare || ret->bare == ret->n);
+}
+
+bool pairs_belong(const struct search *s, uint32_t input, uint32_t target)
+{
+    struct belonging belonging;
+
+    return pairs_all_belong(s, input, target, &belonging);
 }
 
 /* ---- names ---- */

@@ -189,6 +189,13 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project);
 /* Is it a folder of pictures that a rule looks at? */
 bool is_sibling(const struct search *s, uint32_t folder);
 
+/* The only such folder in a folder. NO_FOLDER: there is none, or several. */
+uint32_t sibling_only(const struct search *s, uint32_t folder);
+
+/* Is a folder a copy of all next to it: are there folders called like those in it? count: of the
+ * files of these. */
+bool folder_is_copy(const struct search *s, uint32_t folder, enum folder_count count);
+
 /* Have folders of a folder files of the medium, where all names are numbers that run on from each
  * to the next? count: of these files. */
 bool numbers_run_on(const struct search *s, uint32_t folder, enum folder_count count);
@@ -234,6 +241,9 @@ bool pairs_find(struct search *s, uint32_t folder);
 
 /* Are the folders in it scenes: are all paired alike? */
 bool pairs_are_scenes(const struct search *s, uint32_t folder);
+
+/* Do all files of a folder belong to pictures of another, by their names? */
+bool pairs_belong(const struct search *s, uint32_t input, uint32_t target);
 
 /* Add a pair, whose texts are copied. */
 void pairs_add(struct search *s, uint32_t input, struct pair pair);

@@ -129,14 +129,6 @@ static void sounds_make(struct sounds *t, uint32_t folder, bool classes, const c
 
 /* ---- folders ---- */
 
-/* The folder with sounds in one, if there is one only. NO_FOLDER. */
-static uint32_t sounds_only(const struct search *s, uint32_t folder)
-{
-    const uint32_t end = next_folder(s, folder), only = sibling_from(s, folder + 1, end);
-
-    return only < end && sibling_from(s, next_folder(s, only), end) == end ? only : NO_FOLDER;
-}
-
 /* Do all folders with sounds in one have one folder of the same name with them, called by sounds?
  */
 static bool sounds_are_datasets(const struct search *s, uint32_t folder)
@@ -145,7 +137,7 @@ static bool sounds_are_datasets(const struct search *s, uint32_t folder)
     unsigned n = 0;
 
     for (EACH_SIBLING(s, i, folder)) {
-        uint32_t only = sounds_only(s, i);
+        uint32_t only = sibling_only(s, i);
 
         if (only == NO_FOLDER || s->info[i].here[COUNT_PICTURES] ||
             !sounds_word(folder_name(s, only)) || (name && strcmp(name, folder_name(s, only)) != 0))
@@ -161,7 +153,7 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
 {
     struct search *s = t->s;
     const struct folder_info *f = &s->info[folder];
-    uint32_t only = sounds_only(s, folder), deeper;
+    uint32_t only = sibling_only(s, folder), deeper;
     unsigned n = 0, splits = 0;
     bool found = true;
 
@@ -182,7 +174,7 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
             sounds_find_trees(t, folder, only);
             return sounds_search(t, only);
         }
-        deeper = sounds_only(s, only); /* en/clips/common_voice_en_1.mp3: no class */
+        deeper = sibling_only(s, only); /* en/clips/common_voice_en_1.mp3: no class */
         if (!sounds_all_have(s, only, folder_name(s, only)) ||
             (deeper != NO_FOLDER && sounds_word(folder_name(s, deeper))))
             return sounds_search(t, only);
@@ -254,8 +246,10 @@ bool sounds_apply(struct search *s)
     if (found && s->n_sets && !s->failed)
         sounds_read_texts(&t);
     found = found && t.gained && s->n_sets && !s->failed;
-    for (size_t i = 0; i < s->n_sets && found; i++)
+    for (size_t i = 0; i < s->n_sets && found; i++) {
+        s->set[i].has_texts = true;
         sounds_add_speakers(s, &s->set[i]);
+    }
     made = s->info; /* if nothing is found, folders are again what they were */
     s->info = found ? kept : made;
     counts_free(s);

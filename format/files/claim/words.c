@@ -275,6 +275,19 @@ void words_differing(const char *name, const char *other, char *ret, size_t capa
     memmove(ret, ret + n, strlen(ret + n) + 1);
 }
 
+bool words_are_numbered(const char *name, const char *numbered)
+{
+    const size_t n = strlen(name);
+    const char *number;
+
+    if (!n || strncasecmp(name, numbered, n) != 0)
+        return false;
+    number = numbered + n + strspn(numbered + n, "_- ");
+    if (number == numbered + n && isdigit((unsigned char)name[n - 1])) /* 1 and 10 */
+        return false;
+    return *number && !number[strspn(number, "0123456789")];
+}
+
 bool words_differ_in_number(const char *a, const char *b)
 {
     const char *x = a, *y = b;

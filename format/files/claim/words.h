@@ -60,6 +60,9 @@ bool words_may_be_classes(const char *name);
  * case, and without '_', '-', '.' and spaces at its ends. Ended by NUL, and cut to fit. */
 void words_differing(const char *name, const char *other, char *ret, size_t capacity);
 
+/* Is a name another one and a number: images, images_2? */
+bool words_are_numbered(const char *name, const char *numbered);
+
 /* Do two names differ in one number alone? */
 bool words_differ_in_number(const char *a, const char *b);
 

@@ -345,6 +345,13 @@ UNIT_TEST(test_claim__splits__a_dataset_each)
           ":test flat 4(jpg)\n"); /* arrays may be a dataset */
     check("cat/cat_images/1.jpg cow/cow/2.jpg dog/dog_photos/3.jpg",
           ":all classes 1(jpg) 2(jpg) 3(jpg)\n");
+    /* As archives are unpacked: a folder in one of its name. */
+    check("a/b/train/c/1.jpg a/b/train/d/2.jpg a/b/test/3.jpg x/x/c/4.jpg x/x/e/5.jpg",
+          "a/b:test flat 3(jpg)\na/b:train classes 1(jpg) 2(jpg)\nx:x classes 4(jpg) 5(jpg)\n");
+    check("aa/aa/c/1.jpg aa/aa/d/2.jpg bb/bb/c/3.jpg bb/bb/d/4.jpg",
+          "aa:aa classes 1(jpg) 2(jpg)\nbb:bb classes 3(jpg) 4(jpg)\n");
+    check("aa/aa/c/1.jpg aa/aa/d/2.jpg bb/bb/e/3.jpg bb/bb/f/4.jpg",
+          ":all classes 1(jpg) 2(jpg) 3(jpg) 4(jpg)\n");
 }
 
 /* F-3: files next to class folders are ignored, and counted. */
@@ -500,6 +507,10 @@ UNIT_TEST(test_claim__roles__no_classes)
     check("hazy/1_hazy.jpg hazy/2_hazy.jpg GT/1_GT.jpg GT/2_GT.jpg", ":all flat refused\n");
     check("LR/1x4.png LR/2x4.png HR/1.png HR/2.png", ":all flat refused\n");
     check("blurry/1.jpg sharp/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
+    /* One that is called by what is learned, with names like those of another, unless both are. */
+    check("scans/1.png scans/2.png masks/1_mask.png masks/2_mask.png", ":all flat refused\n");
+    check("scans/1.png masks/12.png", ":all classes 12(png) 1(png)\n");
+    check("mask/1.jpg nomask/1.jpg", ":all classes mask/1(jpg) nomask/1(jpg)\n");
     check("256_Categories/a/1.jpg 256_Categories/b/2.jpg docs/3.png", ":all flat refused\n");
     check("images/e/ images/1.png masks/e/ masks/2.png", ":all flat refused\n");
     check("x_part_1/1.png x_part_2/2.png cover.jpg",
@@ -689,22 +700,43 @@ UNIT_TEST(test_claim__paths_of_lists__no_other_folders)
                 ":train flat 1(jpg) 2(jpg) aside 1 .txt (train.txt)\n:val flat 1(jpg)\n");
 }
 
+#define PARTS                                                                                      \
+    "the folders are no label: their names are those of parts, numbers that run on, or the first " \
+    "letters of their pictures; an epochfs.json can make them classes\n"
+
 UNIT_TEST(test_claim__notes__what_is_not_read)
 {
     check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv", "train.csv", "path,a\n1.wav,5\n",
                 ":all sounds 1(wav)\n3 sounds are in no dataset: they are ignored\n");
-    check_notes(
-        "images_1/1.jpg images_2/2.jpg", "", "",
-        ":all flat 1(jpg) 2(jpg)\n"
-        "the folders are no label: their names are those of parts, or numbers that run on; an "
-        "epochfs.json can make them classes\n");
-    check_notes(
-        "images_1/1.jpg images_2/2.jpg masks_1/1 masks_2/2", "", "", /* the first only */
-        ":all flat 1(jpg) 2(jpg) aside 2 without an extension (1 and 1 more)\n"
-        "masks_1 is ignored: its files belong to pictures, but have no extensions; an "
-        "epochfs.json can make them fields\n"
-        "the folders are no label: their names are those of parts, or numbers that run on; an "
-        "epochfs.json can make them classes\n");
+    check_notes("images_1/1.jpg images_2/2.jpg", "", "", ":all flat 1(jpg) 2(jpg)\n" PARTS);
+    check("images/1.jpg images_2/2.jpg images_3/3.jpg", ":all flat 1(jpg) 2(jpg) 3(jpg)\n");
+    check("VG_1/1.jpg VG_1_2/2.jpg", ":all flat refused\n");
+    check("1/a.jpg 10/b.jpg", ":all classes a(jpg) b(jpg)\n");
+    check("cat/1.jpg cat2/2.jpg dog/3.jpg", ":all classes 1(jpg) 2(jpg) 3(jpg)\n");
+    check_notes("patch0/1.jpg patch1/2.jpg", "", "", ":all flat 1(jpg) 2(jpg)\n" PARTS);
+    check_notes("0/0/001.jpg 0/1/01a.jpg 1/0/10.jpg", "", "",
+                ":all flat 001(jpg) 01a(jpg) 10(jpg)\n" PARTS);
+    check("0/0/001.jpg 0/1/02a.jpg 1/0/10.jpg 1/1/5.jpg",
+          ":0 classes 001(jpg) 02a(jpg)\n:1 classes 10(jpg) 5(jpg)\n");
+    check("0/0a.jpg 1/1a.jpg", ":all classes 0a(jpg) 1a(jpg)\n"); /* and there is one letter */
+    check_notes("ill/images/1.png ill/masks/1.png well/images/2.png well/masks/2.png", "", "",
+                ":all flat 1(png,png) 2(png,png)\nmasks.png\n"
+                "the folders are no label: each has the same pair; an epochfs.json can make them "
+                "classes\n");
+    check_notes("a/1.jpg a/1.png b/2.jpg b/2.png", "", "",
+                ":all classes a/1.jpg(jpg) a/1.png(png) b/2.jpg(jpg) b/2.png(png)\n"
+                "1.png and others are called like other pictures, or like what is learned of "
+                "these, and are samples next to them; an epochfs.json can make them fields\n");
+    check_notes("a1.jpg a1_red.jpg a2.jpg a2_blue.jpg", "", "",
+                ":all flat a1(jpg) a1_red(jpg) a2(jpg) a2_blue(jpg)\n");
+    check_notes("a1.jpg a1_1st.png a2.jpg a2_1.jpg a3.jpg a3_1st.png", "", "",
+                ":all flat a1(jpg) a1_1st(png) a2(jpg) a2_1(jpg) a3(jpg) a3_1st(png)\n"
+                "a1_1st.png and others are called like other pictures, or like what is learned of "
+                "these, and are samples next to them; an epochfs.json can make them fields\n");
+    check_notes("images_1/1.jpg images_2/2.jpg masks_1/1 masks_2/2", "", "", /* the first only */
+                ":all flat 1(jpg) 2(jpg) aside 2 without an extension (1 and 1 more)\n"
+                "masks_1 is ignored: its files belong to pictures, but have no extensions; an "
+                "epochfs.json can make them fields\n" PARTS);
     check_notes("epochfs.json a/1.jpg b.txt", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"pictures\": \"a/{n}.jpg\", \"celeba\": \"b.txt\"}}}",
                 ":x flat refused aside 1 .txt (b.txt)\n"
