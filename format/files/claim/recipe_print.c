@@ -305,8 +305,8 @@ void recipe_print_sets(struct recipe_print *print, struct search *s)
 
         if (print_is_moved(s, set->root) || set->dataset)
             continue;
-        if (set->claim->table)
-            print_leave_folder(print, s, set->root);
+        if (set->claim->table || set->has_texts) /* trees of speech are all of SOURCE */
+            print_leave_folder(print, s, set->has_texts ? 0 : set->root);
         else
             print_set(print, s, set);
     }

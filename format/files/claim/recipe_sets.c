@@ -191,7 +191,7 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     int r = recipe_words(t, hit, path, &words);
 
     set_begin_sample(set);
-    set_add_file(set, hit->file, NULL);
+    set_add_file(set, hit->file, strchr(members_name(t->s->m, hit->file), '.') ? NULL : "txt");
     if (t->s->failed)
         return -ENOMEM;
     recipe_add_partners(t, set, hit);

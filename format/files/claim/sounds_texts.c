@@ -546,7 +546,6 @@ static void texts_end_set(struct annotating *a, size_t number, const struct soun
     for (size_t i = 1; i < set->claim->n_views; i++)
         lists = lists || !set->claim->view[i].values.n;
     set->keeps_all = lists;
-    set->has_texts = set->claim->n_views > 1 || set->claim->view->values.n;
     if (lists)
         texts_add_rest(a, number);
 }

@@ -128,6 +128,10 @@ for split, at in ("train", (0, 2, 4)), ("val", (3, 1)):
             {"id": 7, "image_id": at[0], "category_id": 3, "bbox": [at[0], 1, 2, 3], "segmentation": [[1, 2, 3, 4]]}],
         "categories": [{"id": 3, "name": "z"}, {"id": 2, "name": "y"}]}))
 same("one-folder", {"train": 3, "val": 2}, ['"coco": "annotations/train.json"'])
+for i in (0, 2):
+    text("one-folder", f"labels/{i}.txt", "0 0.5 0.5 0.1 0.1")
+_, both = same("one-folder", {"train": 3, "val": 2}, ['"txt": "labels/{stem}.txt"'])
+equal([d["box_format"] for d in both.values()], ["xywh"] * 2, "boxes of COCO, with files of YOLO")
 files("classified", *(f"pictures/{k}/{i}.jpg" for k in ("birds", "plants") for i in range(2)))
 for split, at in ("train", 0), ("val", 1):
     text("classified", f"{split}.json", json.dumps({
@@ -164,6 +168,10 @@ for word in "yes", "no":
         write(f"mixed/spoken/{word}/{i}.wav", b"RIFF%d" % i)
 np.savez(f"{SOURCE}/mixed/more.npz", x=np.arange(12).reshape(6, 2))
 same("mixed", {"pictures": 4, "described": 2, "spoken": 4, "more": 6}, ['"leave"', '"described/**"', '"*.npz"'])
+for who in "ab":
+    write(f"speech/wav/{who}/{who}1.wav", b"RIFF1")
+text("speech", "text.txt", "a1 one", "b1 two")
+same("speech", {"all": 2}, ['"leave": "**"'])
 shutil.copytree(f"{SOURCE}/mixed/described", f"{SOURCE}/described")
 same("described", {"all": 2}, ['"leave": "**"'])
 files("odd", "a{b}/1.jpg", "a{b}/2.jpg", "a*c/1.jpg", "d e/3.jpg", "__MACOSX/d e/3.jpg", ".hidden/x/1.jpg", "d e/._3.jpg")
@@ -202,7 +210,9 @@ for word in "yes", "no":
     for i in range(3):
         text("texts", f"train/{word}/{i}.txt", f"{word} {i}")
         text("texts", f"test/{word}/{i}.txt", f"{word} {i}")
+        text("bare", f"{word}.space/{i}", f"{word} {i}")
 same("texts", {"train": 6, "test": 6}, ['"train/{label}/*.txt"'])
+same("bare", {"all": 6}, ['"{label}/*"'])
 
 # ---- what is refused has a recipe of one reading ----
 files("doubtful", *(f"{c}/{i}.jpg" for c in ("bus", "car", "train") for i in range(2)))
