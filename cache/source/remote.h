@@ -34,7 +34,8 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
  * sort. *ret_files: usable lines. Other lines become notes. 0 or -errno. */
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files);
 
-/* Ask for the versions of the files that have none, at the end: a file that has none then failed.
+/* After known_sort(): ask for the versions of the files that have none; in a cache folder that a
+ * group shares, of all files, with the rights of this user. A file that has none then failed.
  * *ret_asked: there were some. 0; -ENOMEM; -E2BIG with the reason in d. */
 int remote_stat(struct source *source, bool *ret_asked, struct diag *d);
 

@@ -7,6 +7,10 @@
  * STARTING, RUNNING -> gone  run_settle(), drop_run()
  * ASLEEP -> gone         run_give_up_locked(), runs_stop_locked()
  *
+ * Readers that wait for blocks of a run get -ESTALE after TRANSFER_CHANGED, as do all later reads
+ * that miss a block of the file, and -EREMOTEIO after TRANSFER_REFUSED. After TRANSFER_AGAIN and
+ * TRANSFER_WHOLE they go on waiting, for the retry limit at most: then -EREMOTEIO.
+ *
  * struct run is in run.h, for the four files that move runs: runs.c, transfers.c, arrive.c and
  * speed.c. */
 #ifndef EPOCHFS_CACHE_STAGE_RUNS_H

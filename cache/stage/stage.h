@@ -92,13 +92,13 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
 void stage_free(struct stage *stage);
 
 /* A blob of a file of the remote. url: what the transport asks for; key: what the cache calls it
- * (no credentials); name: for messages; sha256: of the whole file, NULL: unknown. Fetches nothing
- * yet. 0 or -errno with the reason in d. */
+ * (no credentials); name: for messages; sha256: of the whole file, NULL: unknown. Readers of a file
+ * up to 16 MiB get nothing before it was compared; a larger one is compared once it is whole.
+ * Fetches nothing yet. 0 or -errno with the reason in d. */
 struct stage_file {
     const char *url, *key, *name;
     const uint8_t *sha256;
-    bool
-        trusted; /* readers do not wait for the SHA-256, which is compared once the file is whole */
+    bool trusted; /* readers of small files do not wait for the SHA-256 either */
     const struct remote_version *version;
     unsigned mode, uid, gid;
     const void *parts; /* what the file is made of, for stage_parts(); it outlives the stage */
