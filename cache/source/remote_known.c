@@ -43,7 +43,8 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
             *c = '_';
     if (*name == '.')
         *name = '_';
-    snprintf(error, sizeof(error), "%s: expected names that files can have, got %s", shown, wrong);
+    snprintf(error, sizeof(error), "%s: expected names that files can have, got %s",
+             *shown ? shown : "the listing", wrong);
     return known_add_failed(&source->known, *name ? name : "_", error, -EINVAL);
 }
 

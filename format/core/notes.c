@@ -76,7 +76,10 @@ void notes_release(struct notes *notes)
 int missing_parts_add(struct missing_parts *missing, const char *name, const char *reason)
 {
     struct missing_part part = {0};
+    size_t len = strlen(name);
 
+    if (!strncmp(reason, name, len) && !strncmp(reason + len, ": ", 2)) /* it is shown once */
+        reason += len + 2;
     if (missing->n >= MISSING_PARTS_MAX) {
         missing->n++;
         return 0;

@@ -57,13 +57,14 @@ class Screen:
         return shown
 
     def cut(self, words: str, columns: int) -> str:
-        """The words, cut to columns and padded with spaces."""
-        shown = ""
+        """The words, cut to columns and padded with spaces. Words that are cut end with a mark: no number looks like another."""
+        shown, mark = "", ("…" if self.unicode else "~") if width(words) > columns > 0 else ""
+        columns -= len(mark)
         for c in words:
             if width(c) > columns:
                 break
             shown, columns = shown + c, columns - width(c)
-        return shown + " " * columns
+        return shown + mark + " " * columns
 
 
 def width(words: str) -> int:
