@@ -164,6 +164,6 @@ void claim_keep(struct kept *k, struct files_claim **claim, const struct members
     kept_text(k, &c->aside);
     for (uint64_t i = 0; i < classes; i++)
         kept_text(k, &c->class_name[i]);
-    if (!k->error && !claim_fits(c, m))
+    if (!k->out && !k->error && !claim_fits(c, m)) /* tables and manifests are never kept */
         k->error = -EBADMSG;
 }
