@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scope.h"
+
 void tar_make_sum(uint8_t header[static TAR_MADE_BLOCK])
 {
     unsigned sum = 0;
@@ -67,4 +69,18 @@ void tar_put_pax(struct text *t, char type, const char *key, const char *value)
 void tar_put_end(struct text *t)
 {
     put_zeros(t, sizeof(uint8_t[2 * TAR_MADE_BLOCK]));
+}
+
+void tar_put_members(struct text *t, const char *members)
+{
+    AUTO_FREE char *copy = strdup(members);
+    char *rest = copy, *name;
+
+    while ((name = strsep(&rest, "|"))) {
+        char *content = strchr(name, '=');
+
+        *content++ = '\0';
+        tar_put_file(t, name, content);
+    }
+    tar_put_end(t);
 }

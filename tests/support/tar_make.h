@@ -26,4 +26,7 @@ void tar_put_pax(struct text *t, char type, const char *key, const char *value);
 
 void tar_put_end(struct text *t);
 
+/* A whole archive of members "NAME=CONTENT", with "|" between them. */
+void tar_put_members(struct text *t, const char *members);
+
 #endif

@@ -1,5 +1,5 @@
 /* Which field of a dataset is its label, how many samples each of its classes has, and how long
- * samples are: of tables and matrices in memory. */
+ * samples are: of small files in memory. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -10,25 +10,37 @@
 #include "format/labels/label_choice.h"
 #include "format/registry.h"
 #include "support/libsvm_make.h"
+#include "support/memory_opener.h"
 #include "support/one_store.h"
+#include "support/tar_make.h"
 #include "support/unit.h"
 
 struct opened {
     struct memo *memo;
+    struct memory_opener opener;
     struct found found;
     struct dataset *ds;
 };
 
+/* text: of an archive as tar_put_members() takes them. */
 static void open_text(const char *format, const char *text, struct opened *ret)
 {
     struct format_setup setup = {.keep = &no_store};
-    struct blob *blob = memory_blob_new("a", text, strlen(text), strlen(text), NULL);
+    AUTO_TEXT struct text t = {0};
+    struct blob *blob;
     unsigned i = 0;
 
+    if (!strcmp(format, "tar"))
+        tar_put_members(&t, text);
+    else
+        text_add(&t, "%s", text);
+    blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
     while (strcmp(formats[i]->name, format) != 0)
         i++;
     assert_int_equal(memo_new(1 << 20, &ret->memo), 0);
     setup.memo = ret->memo;
+    memory_opener_init(&ret->opener);
+    setup.opener = &ret->opener.opener;
     assert_int_equal(format_open(formats[i], &blob, 1, &setup, &ret->found), 0);
     ret->ds = ret->found.item[0].ds;
     assert_non_null(ret->ds);
@@ -59,32 +71,41 @@ static void show_counts(const struct class_counts *c, struct text *t)
     text_add(t, "%llu %llu", (unsigned long long)c->least, (unsigned long long)c->most);
 }
 
-UNIT_TEST(test_choice__of_tables__counts_and_one_hot)
+UNIT_TEST(test_choice__of_fields__counts_and_one_hot)
 {
     static const struct {
-        const char *text, *label; /* label: that of all datasets; with "=" that of this one */
+        const char *format, *text,
+            *label; /* label: that of all datasets; with "=" that of this one */
         uint64_t classes;
         const char *counts; /* as shown above; NULL: there are none */
         uint64_t width;     /* of label1h; 0: there is none */
         const char *note;   /* a piece of the notes; NULL: none is added */
     } rows[] = {
-        {"label,x\n3,1\n5,2\n3,1\n", "label", 0, "3:2 5:1 1 0", 6, NULL},
-        {"label,x\n5,1\n3,2\n5,1\n4,1\n4,0\n", "label", 0, "3:1 4:2 5:2 0 1", 6, NULL},
-        {"label,x\n3,1\n", "label", 10, "3:1 0 0", 10, NULL},
-        {"label,x\n65535,1\n0,1\n", "label", 0, "0:1 65535:1 0 0", 65536, NULL},
-        {"label,x\n65536,1\n", "label", 0, "65536:1 0 0", 0,
+        {"csv", "label,x\n3,1\n5,2\n3,1\n", "label", 0, "3:2 5:1 1 0", 6, NULL},
+        {"csv", "label,x\n5,1\n3,2\n5,1\n4,1\n4,0\n", "label", 0, "3:1 4:2 5:2 0 1", 6, NULL},
+        {"csv", "label,x\n3,1\n", "label", 10, "3:1 0 0", 10, NULL},
+        {"csv", "label,x\n65535,1\n0,1\n", "label", 0, "0:1 65535:1 0 0", 65536, NULL},
+        {"csv", "label,x\n65536,1\n", "label", 0, "65536:1 0 0", 0,
          "there is no label1h of label: expected labels below 65536, got 65536"},
-        {"label,x\n7,1\n-1,1\n", "label", 0, "-1:1 7:1 0 0", 0,
+        {"csv", "label,x\n7,1\n-1,1\n", "label", 0, "-1:1 7:1 0 0", 0,
          "there is no label1h of label: expected labels from 0, got -1"},
-        {"label,x\n1,1\n1.5,1\n", "label", 0, NULL, 0, "expected a whole number, the number of a"},
-        {"label,x\n1,1\n", "y", 0, "1:1 0 0", 0, NULL}, /* of another dataset */
-        {"label,x\n1,1\n", "=y", 0, "1:1 0 0", 0,
+        {"csv", "label,x\n1,1\n1.5,1\n", "label", 0, NULL, 0,
+         "expected a whole number, the number of a"},
+        {"csv", "label,x\n1,1\n", "y", 0, "1:1 0 0", 0, NULL}, /* of another dataset */
+        {"csv", "label,x\n1,1\n", "=y", 0, "1:1 0 0", 0,
          "label=y: the dataset has no field 'y'; its fields with a number in each sample: label. "
          "-o "
          "label=FIELD makes one of them its label. Its classes are those of 'label'"},
-        {"label,x\n2,1\n", "=label", 0, "2:1 0 0", 3, NULL},
-        {"label,x\n1,1\n", NULL, 0, "1:1 0 0", 0, NULL},
-        {"label,x\n1,1\n", "index", 0, NULL, 0, "got the numbers that epochfs gives to samples"},
+        {"csv", "label,x\n2,1\n", "=label", 0, "2:1 0 0", 3, NULL},
+        {"csv", "label,x\n1,1\n", NULL, 0, "1:1 0 0", 0, NULL},
+        {"csv", "label,x\n1,-1\n1,-1\n1,0\n", "x", 0, NULL, 0,
+         "x: expected a number in each sample"},
+        {"tar", "a.txt=dog|b.txt=cat|c.txt=dog", "txt", 0, "cat:1 dog:2 0 1 [\"cat\", \"dog\"]", 0,
+         "there is no label1h of txt: its classes are texts"},
+        {"tar", "a.txt=dog|b.cls=3", "txt", 0, NULL, 0, "field txt: sample 1 lacks it"},
+        {"tar", "a.cls=4|b.cls=2|c.cls=4", "cls", 0, "2:1 4:2 0 1", 5, NULL},
+        {"csv", "label,x\n1,1\n", "index", 0, NULL, 0,
+         "got the numbers that epochfs gives to samples"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -99,7 +120,7 @@ UNIT_TEST(test_choice__of_tables__counts_and_one_hot)
         struct diag d = DIAG_INIT;
         int r;
 
-        open_text("csv", rows[i].text, &o);
+        open_text(rows[i].format, rows[i].text, &o);
         notes = o.ds->notes.n;
         o.ds->wanted_label = is_own ? strdup(rows[i].label + 1) : NULL;
         assert_int_equal(label_choice_apply(&choice, o.ds), 0);
@@ -115,6 +136,8 @@ UNIT_TEST(test_choice__of_tables__counts_and_one_hot)
         r = f ? class_counts_init(&counts, o.ds, f, &d) : -EINVAL;
         if (r == 0)
             show_counts(&counts, &shown);
+        if (o.ds->class_names)
+            text_add(&shown, " [%s]", o.ds->class_names);
         if (r == 0 ? !rows[i].counts || strcmp(shown.data, rows[i].counts) != 0 : !!rows[i].counts)
             fail_msg("rows[%zu]: %d, '%s'", i, r, shown.len ? shown.data : d.text);
         close_text(&o);
@@ -143,6 +166,14 @@ UNIT_TEST(test_lengths__by_words__of_each_sample)
         {"libsvm", "1.5 1:2 3:4\n", "label", "expected a whole number, a length, got 1.5"},
         {"jsonl", "{\"a\": 1}\n[]\n", "bytes", "8 2 "},
         {"jsonl", "{\"a\": 1}\n[]\n", "lines", "9 3 "},
+        {"kaldi", "u1  [\n  1 2\n  3 4 ]\nu2  [\n  5 6 ]\n", "", "2 1 "},
+        {"kaldi", "u1  [\n  1 2\n  3 4 ]\nu2  [\n  5 6 ]\n", "frames", "2 1 "},
+        {"kaldi", "u1  [ 1 2 ]\nu2  [ 5 ]\n", "frames", "length frames: the dataset has none"},
+        {"kaldi", "u1  [ 1 2 ]\nu2  [ 5 ]\n", "data", "2 1 "},
+        {"tar", "a.txt=one|a.cls=5|b.txt=|b.cls=26", "bytes", "4 2 "},
+        {"tar", "a.txt=one|a.cls=5|b.txt=|b.cls=26", "txt", "3 0 "},
+        {"tar", "a.txt=one|a.cls=5|b.txt=|b.cls=26", "cls", "5 26 "},
+        {"tar", "a.txt=one|b.jpg=two", "txt", "lengths of field txt: sample 1 lacks it"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

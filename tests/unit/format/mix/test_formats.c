@@ -17,7 +17,7 @@
 #define SOURCES 3
 
 struct source {
-    const char *format, *text; /* of an archive: members name=content, with "|" between them */
+    const char *format, *text; /* of an archive: see tar_put_members() */
 };
 
 struct mixed {
@@ -38,19 +38,7 @@ static const struct format *format_called(const char *name)
     return formats[i];
 }
 
-static void put_archive(struct text *t, const char *members)
-{
-    AUTO_FREE char *copy = strdup(members);
-    char *rest = copy, *name;
-
-    while ((name = strsep(&rest, "|"))) {
-        char *content = strchr(name, '=');
-
-        *content++ = '\0';
-        tar_put_file(t, name, content);
-    }
-    tar_put_end(t);
-}
+static const char *const names[] = {"first", "second", "third"};
 
 static struct dataset *open_source(const struct source *s, struct memo *memo, struct found *ret)
 {
@@ -59,7 +47,7 @@ static struct dataset *open_source(const struct source *s, struct memo *memo, st
     struct blob *blob;
 
     if (!strcmp(s->format, "tar"))
-        put_archive(&t, s->text);
+        tar_put_members(&t, s->text);
     else
         text_add(&t, "%s", s->text);
     blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
@@ -79,15 +67,13 @@ static int ready(void *ctx, struct dataset *ds, struct diag *d)
 
 static void mix(const struct source *source, struct mixed *ret)
 {
-    static const char *const shown[] = {"first", "second", "third"};
-
     *ret = (struct mixed){.n = 0};
     assert_int_equal(memo_new(1 << 20, &ret->memo), 0);
     for (; ret->n < SOURCES && source[ret->n].format; ret->n++)
         ret->source[ret->n] = open_source(&source[ret->n], ret->memo, &ret->found[ret->n]);
     assert_int_equal(mix_dataset_new(&(struct mix_setup){.name = "m",
                                                          .ds = ret->source,
-                                                         .shown = shown,
+                                                         .shown = names,
                                                          .n = ret->n,
                                                          .memo = ret->memo,
                                                          .ready = ready},
@@ -146,6 +132,11 @@ static bool is_made_of_sources(const struct field *f)
             f->form == FORM_BYTES);
 }
 
+static bool is_same_extent(const struct extent *a, const struct extent *b)
+{
+    return a->blob == b->blob && a->off == b->off && a->len == b->len;
+}
+
 /* A sample of the mix is that of its source. Adds what a batch has of it. */
 static void check_sample(const struct mixed *m, const struct field *f, uint64_t sample,
                          struct text *all)
@@ -154,6 +145,7 @@ static void check_sample(const struct mixed *m, const struct field *f, uint64_t 
     unsigned i = mix_dataset_find(m->ds, sample, &own);
     const struct field *g = field_like(m->source[i], f);
     AUTO_FREE uint8_t *found = NULL, *want = NULL;
+    AUTO_TEXT struct text place = {0}, source_place = {0};
     struct extent extent[EXTENTS_MOST], source_extent[EXTENTS_MOST];
     struct one_sample one, there;
     struct form form, source_form;
@@ -174,8 +166,16 @@ static void check_sample(const struct mixed *m, const struct field *f, uint64_t 
     n = dataset_extents(m->ds, sample, f, extent);
     assert_int_equal(n, dataset_extents(m->source[i], own, g, source_extent));
     for (unsigned k = 0; k < n; k++)
-        assert_true(extent[k].blob == source_extent[k].blob &&
-                    extent[k].off == source_extent[k].off && extent[k].len == source_extent[k].len);
+        assert_true(is_same_extent(&extent[k], &source_extent[k]));
+    if (dataset_copy(m->source[i], own, g, source_extent)) {
+        assert_true(dataset_copy(m->ds, sample, f, extent));
+        assert_true(is_same_extent(extent, source_extent));
+    } else {
+        assert_false(dataset_copy(m->ds, sample, f, extent));
+    }
+    dataset_locate(m->ds, sample, f, &place);
+    dataset_locate(m->source[i], own, g, &source_place);
+    assert_string_equal(place.data ? place.data : "", source_place.data ? source_place.data : "");
 }
 
 /* Batches have what their samples have. */
@@ -218,7 +218,7 @@ static bool is_of_matrix(const struct mixed *m, const struct field *f)
 /* Rows of the matrix of the mix, sample after sample. */
 static void check_matrix(const struct mixed *m)
 {
-    static const char *const names[] = {"data", "indices", "field"};
+    static const char *const values[] = {"data", "indices", "field"};
     AUTO_FREE uint64_t *order = calloc(m->ds->samples, sizeof(*order));
     uint64_t ends[64] = {0}, shape[2], len, columns = 0;
     struct list_selection list;
@@ -230,7 +230,7 @@ static void check_matrix(const struct mixed *m)
     for (unsigned k = 0; k < 3; k++) {
         AUTO_TEXT struct text all = {0};
 
-        if (!member(m->source[0], names[k]))
+        if (!member(m->source[0], values[k]))
             continue;
         for (uint64_t i = 0; i < m->ds->samples; i++) {
             struct one_sample one;
@@ -238,13 +238,13 @@ static void check_matrix(const struct mixed *m)
             const struct dataset *ds = m->source[mix_dataset_find(m->ds, order[i], &own)];
 
             one_sample_init(&one, own);
-            bytes = bytes_of(ds, member(ds, names[k]), &one.sel, &form, &len);
+            bytes = bytes_of(ds, member(ds, values[k]), &one.sel, &form, &len);
             text_add_bytes(&all, (const char *)bytes, len);
             ends[i + 1] = ends[i] + len / 4;
             free(bytes);
         }
         mixed_init(&list, order, m->ds->samples);
-        bytes = bytes_of(m->ds, member(m->ds, names[k]), &list.sel, &form, &len);
+        bytes = bytes_of(m->ds, member(m->ds, values[k]), &list.sel, &form, &len);
         assert_int_equal(len, all.len);
         assert_memory_equal(bytes, all.data, len);
         free(bytes);
@@ -283,6 +283,33 @@ static void show_fields(const struct mixed *m, struct text *t)
     text_add(t, "; %s", mix_dataset_left_out(m->ds));
 }
 
+/* What tells it from other mixes, and the folders that all sources have. */
+static void check_dataset(const struct mixed *m)
+{
+    AUTO_TEXT struct text found = {0}, want = {0};
+    const struct dataset *first = m->source[0];
+    unsigned folders = 0;
+
+    for (unsigned i = 0; i < m->n; i++) {
+        const struct dataset *ds = m->source[i];
+
+        text_add(&want, " source %s %llu", names[i], (unsigned long long)ds->samples);
+        if (ds->ops->identity)
+            assert_int_equal(ds->ops->identity(ds, &want), 0);
+    }
+    assert_int_equal(m->ds->ops->identity(m->ds, &found), 0);
+    assert_string_equal(found.data, want.data);
+    for (unsigned i = 0; i < first->n_folders; i++) {
+        unsigned n = 0;
+
+        for (unsigned k = 0; k < m->n; k++)
+            n += dataset_has_folder(m->source[k], first->folder[i].name);
+        assert_int_equal(dataset_has_folder(m->ds, first->folder[i].name), n == m->n);
+        folders += n == m->n;
+    }
+    assert_int_equal(m->ds->n_folders, folders);
+}
+
 UNIT_TEST(test_mix__real_formats__as_their_sources)
 {
     static const struct {
@@ -298,6 +325,8 @@ UNIT_TEST(test_mix__real_formats__as_their_sources)
         {{{"csv", "label,x,y\n1,2,3\n0,4,5\n"}, {"csv", "label,x,y\n7,8,9.5\n"}},
          "csv label rows x; "},
         {{{"csv", "label,x,y\n1,2,3\n"}, {"csv", "x,y\n8,9.5\n"}}, "csv label rows x; "},
+        {{{"csv", "label,x,y\n1,2,3\n"}, {"csv", "label,x,y,z\n7,8,9.5,1\n0,1,2,3\n"}},
+         "csv label rows x; "},
         {{{"jsonl", "{\"a\": 1}\n{\"a\": [1, 2]}\n"}, {"jsonl", "{\"b\": null}\n"}},
          "json json lines text; "},
         {{{"tar", "a.txt=one|a.cls=5|b.txt=|b.cls=-6"}, {"tar", "c.txt=three|c.cls=7|c.jpg=x"}},
@@ -321,6 +350,39 @@ UNIT_TEST(test_mix__real_formats__as_their_sources)
                 check_field(&m, &m.ds->field[k]);
         if (member(m.ds, "indptr"))
             check_matrix(&m);
+        check_dataset(&m);
+        assert_int_equal(m.ds->notes.n, 0);
+        mixed_release(&m);
+    }
+}
+
+UNIT_TEST(test_mix__sources_that_differ__both_named)
+{
+    static const struct {
+        struct source source[SOURCES];
+        const char *says; /* the first row: a note; others: why it cannot be used */
+    } rows[] = {
+        {{{"csv", "label,x,y\n1,2,3\n"}, {"csv", "7,8,9.5\n"}},
+         "mix m: first has names of the columns of 'x', second has none: its numbers are used as"},
+        {{{"csv", "label,x,y\n1,2,3\n"}, {"csv", "label,y,x\n1,2,3\n"}},
+         "mix m: its sources differ in the columns of 'x': expected \"x\", \"y\" as in first, got "
+         "\"y\", \"x\" in second. Write the files with their columns in one order"},
+        {{{"csv", "label,x\n1,2\n"}, {"csv", "label,x,y\n1,2,3\n"}, {"csv", "label,x,z\n1,2,3\n"}},
+         "expected \"x\", \"y\" as in second, got \"x\", \"z\" in third"},
+        {{{"csv", "label,x\n1,2\n"}, {"csv", "label,xy\n1,2\n"}},
+         "expected \"x\" as in first, got \"xy\" in second"},
+        {{{"tar", "a.txt=x"}, {"tar", "b.cls=1"}},
+         "mix m: expected sources that have a field in common, got none in first and second: "},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct mixed m;
+
+        mix(rows[i].source, &m);
+        if (i == 0)
+            assert_notes_have(&m.ds->notes, rows[i].says);
+        else if (!strstr(m.ds->reason.text, rows[i].says))
+            fail_msg("rows[%zu]: %s", i, m.ds->reason.text);
         mixed_release(&m);
     }
 }
