@@ -14,16 +14,17 @@
 #include "support/memory_opener.h"
 #include "support/one_store.h"
 
-#define FILES_MOST 12
-#define FAIL_MOST  3 /* reads of a single file that fail, one after another */
-#define CHANGES    2 /* of kept indexes */
-#define ABSENT     3 /* samples that are read from absent bytes, and a batch */
-#define TRIPS_MOST 99
-#define BEGINS     "=== "
+#define FILES_MOST  12
+#define FAIL_MOST   3 /* reads of a single file that fail, one after another */
+#define CHANGES     2 /* of kept indexes */
+#define ABSENT      3 /* samples that are read from absent bytes, and a batch */
+#define TRIPS_MOST  99
+#define PIXELS_MOST 20
+#define BEGINS      "=== "
 
 static const struct {
     const char *name;
-    enum { FLAG, CHOICE, NUMBER, LETTER, WORD } kind;
+    enum { FLAG, CHOICE, NUMBER, PIXELS, LETTER, WORD } kind;
     size_t at;
 } options[] = {
     {"transpose", FLAG, offsetof(struct format_options, transpose)},
@@ -33,6 +34,17 @@ static const struct {
     {"bad_rows", CHOICE, offsetof(struct format_options, bad_rows)},
     {"index_base", CHOICE, offsetof(struct format_options, index_base)},
     {"classes", NUMBER, offsetof(struct format_options, classes)},
+    {"height", PIXELS, offsetof(struct format_options, picture_height)},
+    {"width", PIXELS, offsetof(struct format_options, picture_width)},
+    {"seq", NUMBER, offsetof(struct format_options, seq)},
+    {"stride", NUMBER, offsetof(struct format_options, stride)},
+    {"pack", NUMBER, offsetof(struct format_options, pack)},
+    {"pad", NUMBER, offsetof(struct format_options, pad)},
+    {"split_docs", FLAG, offsetof(struct format_options, split_docs)},
+    {"sequences", FLAG, offsetof(struct format_options, sequences)},
+    {"tokens_given", FLAG, offsetof(struct format_options, tokens_given)},
+    {"tokens_raw", FLAG, offsetof(struct format_options, tokens_raw)},
+    {"tokens", CHOICE, offsetof(struct format_options, tokens)},
     {"delimiter", LETTER, offsetof(struct format_options, delimiter)},
     {"comment", LETTER, offsetof(struct format_options, comment)},
     {"label", WORD, offsetof(struct format_options, label)},
@@ -65,6 +77,8 @@ static void set_option(struct format_options *ret, const char *word)
             *(unsigned *)at = (unsigned)value[1] % 3;
         else if (options[i].kind == NUMBER)
             *(uint64_t *)at = strtoull(value + 1, NULL, 10);
+        else if (options[i].kind == PIXELS)
+            *(unsigned *)at = (unsigned)strtoul(value + 1, NULL, 10) % PIXELS_MOST;
         else if (options[i].kind == LETTER)
             *(char *)at = value[1];
         else
@@ -96,6 +110,8 @@ static void parse(struct input *f, char *text, char *end)
             f->format = formats[i];
     while ((name = strsep(&text, " ")))
         set_option(&f->options, name);
+    if (!f->options.picture_height || !f->options.picture_width) /* each comes with the other */
+        f->options.picture_height = f->options.picture_width = 0;
     next = find_file(next, end);
     while (next < end && f->n < FILES_MOST) {
         name = next + 1 + strlen(BEGINS);

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/memo.h"
 #include "format/core/format.h"
 #include "format/index/index.h"
 #include "fuzz.h"
@@ -168,10 +169,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     struct blob *file[4];
     struct found found;
     size_t n = 0, first;
+    struct memo *memo;
     unsigned flags;
 
     if (len < 4)
         return 0;
+    FUZZ_CHECK(memo_new(1 << 20, &memo) == 0);
+    setup.memo = memo;
     flags = data[0];
     first = (size_t)min_u64(load_le16(data + 2), len - 4);
     setup.options.seq = flags & DOCUMENTS ? 0 : data[1] % 40 + 1;
@@ -207,5 +211,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
             check_dataset(ds, (unsigned)setup.options.seq);
     }
     found_release(&found);
+    memo_free(memo);
     return 0;
 }
