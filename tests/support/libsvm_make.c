@@ -77,7 +77,7 @@ void memory_keep_init(struct memory_keep *ret, bool refuse)
     static const struct index_store_ops ops = {
         .load = keep_in_memory_load, .save = keep_in_memory_save, .remove = keep_in_memory_remove};
 
-    *ret = (struct memory_keep){.keep = {&ops}, .refuse = refuse};
+    *ret = (struct memory_keep){.keep = {.ops = &ops}, .refuse = refuse};
 }
 
 void memory_keep_release(struct memory_keep *keep)
