@@ -194,7 +194,14 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         return -ENOMEM;
     if (!list->n && !catalog->n)
         return diag_set(d, -ENODATA, "%s: no files found", root);
-    if (catalog->n && (list->n <= 1 || catalog->n == 1))
+    if (!catalog->n)
+        return diag_set(
+            d, -ENODATA,
+            "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
+            "with nothing else in them, or through an scp file that names it (wav.scp), or an "
+            "epochfs.json; an index through the records next to it; README.md is no data",
+            root, list->n, list->n > 1 ? "s" : "");
+    if (list->n <= 1 || catalog->n == 1)
         return diag_set(d, -ENODATA, "%s: nothing usable%s: %s", root,
                         list->n == 1 ? " among 1 file" : "", catalog->item[0].error);
     for (size_t i = 0; i < list->n; i++)
@@ -204,16 +211,9 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
         text_plain(shown.data, "");
     while (end + 1 < extensions.n && says_of_data(&extensions.count[end]))
         end++;
-    while (!n_collections && typical < catalog->n &&
+    while (!n_collections && typical + 1 < catalog->n &&
            !extension_has(&extensions.count[end], catalog->item[typical].name))
         typical++;
-    if (typical == catalog->n)
-        return diag_set(
-            d, -ENODATA,
-            "%s: nothing usable among %zu file%s: audio is read in class folders, two or more "
-            "with nothing else in them, or through an scp file that names it (wav.scp), or an "
-            "epochfs.json; an index through the records next to it; README.md is no data",
-            root, list->n, list->n > 1 ? "s" : "");
     return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
                     list->n, shown.data ? shown.data : "", catalog->item[typical].error);
 }
