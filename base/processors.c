@@ -24,6 +24,14 @@ static unsigned long long idle_ticks(const char *line, const cpu_set_t *ours, si
     return idle + waiting;
 }
 
+unsigned processors_count(void)
+{
+    cpu_set_t ours;
+    int n = sched_getaffinity(0, sizeof(ours), &ours) < 0 ? 1 : CPU_COUNT(&ours);
+
+    return n > 1 ? (unsigned)n : 1;
+}
+
 uint64_t processors_idle_ns(void)
 {
     long hertz = sysconf(_SC_CLK_TCK);

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+unsigned processors_count(void); /* at least 1 */
+
 /* Nanoseconds that these processors have been idle, summed, since some fixed moment; only grows, in
  * steps of 10 ms. UINT64_MAX: not known on this system. Reads a file of the kernel. Any thread. */
 uint64_t processors_idle_ns(void);

@@ -57,6 +57,18 @@ static void take_drop(struct active_plan *active, struct push_file *ret)
     node_sibling(&active->node, unit, column, &ret->node);
 }
 
+/* Do readers that are faster than the push keep all processors busy? Then a file that is made
+ * before its read is not made sooner, and has left the processor's cache until it is sent. */
+static bool is_busy_locked(const struct active_plans *active_plans, int64_t now)
+{
+    unsigned n = 0;
+
+    lock_assert_held(&active_plans->lock);
+    for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
+        n += active_plans->active[i].id && push_window_rests(&active_plans->active[i].window, now);
+    return n >= active_plans->options.processors;
+}
+
 static bool may_ready(const struct active_plan *active, int64_t now)
 {
     return active_plan_is_live(active) && active->folder &&
@@ -84,11 +96,13 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
     int64_t now = clock_monotonic(active_plans->options.clock);
     struct active_plan *best = NULL;
     uint64_t share;
+    bool is_busy;
     LOCK_SCOPE(&active_plans->lock);
 
     active_plans->capacity = capacity;
     active_plans->looked = now;
     share = active_plans_push_share_locked(active_plans, now);
+    is_busy = is_busy_locked(active_plans, now);
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++) {
         struct active_plan *active = &active_plans->active[i];
 
@@ -96,7 +110,7 @@ enum push_what active_plans_next_push(struct active_plans *active_plans, uint64_
             take_drop(active, ret);
             return PUSH_DROP;
         }
-        if (may_ready(active, now)) {
+        if (!is_busy && may_ready(active, now)) {
             take_ready(active, ret);
             return PUSH_READY;
         }

@@ -10,6 +10,7 @@
 #define PAGE           4096
 #define START          4                   /* units of the first window */
 #define OVERTAKEN_MOST 8                   /* in a row; after more, the reader is faster, */
+#define TRIAL_MOST     1                   /* the same after a rest */
 #define REST_NS        INT64_C(20000000)   /* and the push rests this long, doubled each time, */
 #define RESTS_MOST     6                   /* at most this often */
 #define FAIL_REST_NS   INT64_C(1000000000) /* after an error */
@@ -97,7 +98,8 @@ bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t no
         window->done = window->stored = unit + 1;
     else
         push_window_from(window, unit + 1);
-    if (now < window->rest_until || ++window->overtaken <= OVERTAKEN_MOST)
+    if (now < window->rest_until ||
+        ++window->overtaken <= (window->rests ? TRIAL_MOST : OVERTAKEN_MOST))
         return false;
     window->rest_until = now + (REST_NS << min_u64(window->rests, RESTS_MOST));
     window->rests++;
@@ -191,12 +193,17 @@ void push_window_failed(struct push_window *window, int64_t error, int64_t now)
         window->rest_until = now + FAIL_REST_NS;
 }
 
+bool push_window_rests(const struct push_window *window, int64_t now)
+{
+    return window->rests && now < window->rest_until;
+}
+
 bool push_window_may_ready(const struct push_window *window, uint64_t at, uint64_t units,
                            int64_t now)
 {
     uint64_t unit = max_u64(window->ready, at + 1);
 
-    return !window->is_readying && window->rests && now < window->rest_until && unit < units &&
+    return !window->is_readying && push_window_rests(window, now) && unit < units &&
            unit <= at + READY_MOST;
 }
 

@@ -80,7 +80,7 @@ void push_window_keeps_up(struct push_window *window);
  * stored, so are those behind it, and the push goes on where it is: none is made twice. Otherwise,
  * it has overtaken the push, which goes on behind that unit. True: either happened so often that
  * the push rests, because a push that is always late only takes processor time. What happens during
- * a rest does not count. */
+ * a rest does not count; after one, a few times are enough for the next. */
 bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t now);
 
 /* It has read a unit that had been stored, so memory is short: the window is halved. True: so many
@@ -114,6 +114,9 @@ void push_window_leaves(struct push_window *window, unsigned column, uint64_t co
 /* Unit `pushed` could not be made or stored. -ENOENT, -EFBIG: nothing more until the reader moves;
  * another -errno: for a while. */
 void push_window_failed(struct push_window *window, int64_t error, int64_t now);
+
+/* Does the push rest because its reader is faster? */
+bool push_window_rests(const struct push_window *window, int64_t now);
 
 /* While the push rests because its reader is faster, the next files are made and left in memory for
  * the reads: storing them is what made the push late. May one be made now? Its column, and its unit

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/processors.h"
 #include "base/read_context.h"
 #include "fs/tree/pages.h"
 
@@ -35,6 +36,7 @@ static int engine_make_active_plans(struct engine *e)
     const struct active_plans_options options = {
         .ahead = o->ahead,
         .drops = once || o->reads_once,
+        .processors = processors_count(),
         /* Used bytes are fetched again only for an epoch that is read, or was announced. */
         .last_epoch = once ? max_u64(o->epochs, 1) - 1 : UINT64_MAX,
         .clock = e->setup.clock,

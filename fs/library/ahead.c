@@ -6,9 +6,9 @@
 #include "fs/library/batches.h"
 
 #include <errno.h>
-#include <sched.h>
 
 #include "base/checked.h"
+#include "base/processors.h"
 #include "base/thread.h"
 
 /* How many batches may be made ahead. */
@@ -91,19 +91,10 @@ static void *ahead_main(void *arg)
     return NULL;
 }
 
-static unsigned ahead_processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0
-               ? (unsigned)max_u64((uint64_t)CPU_COUNT(&set), 1)
-               : 1;
-}
-
 /* Start makers, once. */
 static void ahead_start_locked(struct epochfs_batches *b)
 {
-    unsigned n = (unsigned)min_u64(min_u64(ahead_processors(), ahead_limit(b)), MAKERS_MOST);
+    unsigned n = (unsigned)min_u64(min_u64(processors_count(), ahead_limit(b)), MAKERS_MOST);
 
     lock_assert_held(&b->lock);
     while (!b->ending && b->n_makers < n &&

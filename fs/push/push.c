@@ -406,7 +406,10 @@ void push_kick(struct push *push)
     LOCK_SCOPE(&push->lock);
 
     push->kicks++;
-    pthread_cond_broadcast(&push->wake);
+    if (push->ending)
+        pthread_cond_broadcast(&push->wake);
+    else /* one thread is enough for what a read has changed */
+        pthread_cond_signal(&push->wake);
 }
 
 /* All but its own thread. 0 or -errno. */

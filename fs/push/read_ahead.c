@@ -65,7 +65,8 @@ struct read_ahead {
 
     struct lock lock;
     pthread_cond_t wake;
-    uint64_t kicks; /* guarded by lock */
+    uint64_t kicks; /* guarded by lock, as is: */
+    bool pauses;    /* the thread waits for a time, not a kick */
     _Atomic bool ending;
     _Atomic bool exceeds;
 
@@ -381,6 +382,7 @@ static void read_ahead_wait(struct read_ahead *a, uint64_t kicks)
     bool pauses = a->paused_until > clock_monotonic(a->clock);
     LOCK_SCOPE(&a->lock);
 
+    a->pauses = pauses;
     if ((a->kicks == kicks || pauses) && !a->ending)
         clock_wait(a->clock, &a->lock, &a->wake, pauses ? a->paused_until : CLOCK_NEVER);
 }
@@ -430,7 +432,8 @@ void read_ahead_kick(struct read_ahead *a)
     LOCK_SCOPE(&a->lock);
 
     a->kicks++;
-    pthread_cond_broadcast(&a->wake);
+    if (!a->pauses || ahead_ends(a))
+        pthread_cond_broadcast(&a->wake);
 }
 
 bool read_ahead_exceeds(const struct read_ahead *a)

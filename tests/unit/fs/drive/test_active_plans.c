@@ -47,8 +47,11 @@ struct world {
 
 static void world_start(struct world *w, uint64_t ahead, bool drops)
 {
-    const struct active_plans_options options = {
-        .ahead = ahead, .drops = drops, .last_epoch = 4, .clock = &the_clock.clock};
+    const struct active_plans_options options = {.ahead = ahead,
+                                                 .drops = drops,
+                                                 .processors = 2,
+                                                 .last_epoch = 4,
+                                                 .clock = &the_clock.clock};
     const struct tree_options none = {0};
 
     *w = (struct world){0};
@@ -935,6 +938,27 @@ UNIT_TEST(test_active__reader_faster_than_push__rests_and_tries_again)
     }
     assert_true(stored > 0);
     assert_in_range(unit, 200, 200 + 2000 / 5);
+    world_end(&w);
+}
+
+UNIT_TEST(test_active__as_many_fast_readers_as_processors__nothing_is_made_ready)
+{
+    struct push_file file;
+    struct world w;
+
+    world_start(&w, 64 * PAGE, false);
+    for (unsigned i = 0; i < 2; i++) {
+        struct node first =
+            node_at(&w, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
+
+        for (uint64_t unit = 0; COUNTER(&w, overtaken) == i; unit++)
+            read_unit(&w, &first, unit);
+        assert_int_equal(next(&w, &file), i ? PUSH_NOTHING : PUSH_READY);
+    }
+    active_plans_readied(w.active_plans, &file);
+    test_clock_turn(&the_clock, 15 * MS); /* the first rest is over */
+    assert_int_equal(next(&w, &file), PUSH_READY);
+    assert_int_equal(file.node.plan->plan.seed, 1);
     world_end(&w);
 }
 

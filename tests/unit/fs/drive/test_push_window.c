@@ -119,7 +119,7 @@ UNIT_TEST(test_window__overtaken__rests_longer_each_time)
 
         while (!push_window_overtaken(&w, ++unit, now))
             n++;
-        assert_int_equal(n, 9);
+        assert_int_equal(n, i ? 2 : 9); /* the second rest begins soon */
         assert_int_equal(w.pushed, unit + 1);
         rest[i] = w.rest_until - now;
         assert_false(push_window_may_push(&w, unit, LAST, MUCH, w.rest_until - 1));
