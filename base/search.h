@@ -37,4 +37,12 @@ static inline size_t search_last_up_to(const uint64_t *first, size_t stride, siz
         n, i, *(const uint64_t *)(const void *)((const uint8_t *)first + i * stride) <= at);
 }
 
+/* For qsort(), bsearch() and tsearch() of uint64_t. */
+static inline int search_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/core/siblings.h"
 #include "format/csv/file.h"
 #include "format/csv/head.h"
@@ -14,8 +15,8 @@
 /* The first line of a file. */
 struct first {
     struct source_file *file;
-    size_t columns; /* 0: it has no line, or cannot be read */
-    uint64_t line;  /* its hash */
+    uint64_t columns; /* 0: it has no line, or cannot be read */
+    uint64_t line;    /* its hash */
     enum csv_first judged;
     bool may_be_row;   /* names that are nothing but numbers */
     bool is_by_chance; /* such a row is not unlikely */
@@ -79,19 +80,12 @@ static int decide_same(struct first *first, size_t n)
     return 0;
 }
 
-static int csv_sets_compare_columns(const void *a, const void *b)
-{
-    const size_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* Where a part of as many columns begins with a row, numbers are a row as well. A table that was
  * cut has names in its first part only, but not by chance. */
 static int decide_set(struct first *first, const struct siblings *siblings,
                       const struct sibling_set *set)
 {
-    AUTO_FREE size_t *row_columns = calloc(set->n, sizeof(*row_columns)); /* of parts with rows */
+    AUTO_FREE uint64_t *row_columns = calloc(set->n, sizeof(*row_columns)); /* of parts with rows */
     size_t n_rows = 0;
 
     if (!row_columns)
@@ -102,13 +96,12 @@ static int decide_set(struct first *first, const struct siblings *siblings,
         if (part->judged == CSV_FIRST_ROW && part->file->decided != CSV_NAMES)
             row_columns[n_rows++] = part->columns;
     }
-    qsort(row_columns, n_rows, sizeof(*row_columns), csv_sets_compare_columns);
+    qsort(row_columns, n_rows, sizeof(*row_columns), search_compare);
     for (size_t i = 0; i < set->n; i++) {
         struct first *part = &first[siblings->member[set->first + i].file];
 
         if (part->may_be_row && !part->file->decided && (i || part->is_by_chance) &&
-            bsearch(&part->columns, row_columns, n_rows, sizeof(*row_columns),
-                    csv_sets_compare_columns))
+            bsearch(&part->columns, row_columns, n_rows, sizeof(*row_columns), search_compare))
             part->file->decided = CSV_ROWS;
     }
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/search.h"
 
 enum level { STEM, PATH, WHOLE };
 
@@ -33,17 +34,9 @@ static size_t files_keys_make_key(const struct sample_keys *keys, const struct s
     return len;
 }
 
-static int files_keys_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static bool files_keys_is_repeated(const struct repeated *repeated, uint64_t hash)
 {
-    return repeated->n &&
-           bsearch(&hash, repeated->hash, repeated->n, sizeof(hash), files_keys_compare);
+    return repeated->n && bsearch(&hash, repeated->hash, repeated->n, sizeof(hash), search_compare);
 }
 
 size_t sample_key(const struct sample_keys *keys, uint64_t row, const struct sample_files *sample,
@@ -90,7 +83,7 @@ static int files_keys_find_repeated(const struct sample_keys *keys, enum level l
         all[n++] = hash;
     }
     if (n)
-        qsort(all, n, sizeof(*all), files_keys_compare);
+        qsort(all, n, sizeof(*all), search_compare);
     for (size_t i = 1; i < n; i++)
         if (all[i] == all[i - 1] && (!kept || all[kept - 1] != all[i]))
             all[kept++] = all[i];

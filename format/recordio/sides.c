@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/number.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #define TEXT_MOST (UINT64_C(1) << 30) /* bytes */
@@ -81,13 +82,6 @@ bool recordio_is_side(const struct probed_file *file)
                : text_ends_with(file->name, ".lst") && is_lst_line(text, end);
 }
 
-static int compare_bytes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 int recordio_read_idx(const struct blob *idx, uint64_t size, uint64_t **ret, size_t *ret_n,
                       struct diag *d)
 {
@@ -125,7 +119,7 @@ int recordio_read_idx(const struct blob *idx, uint64_t size, uint64_t **ret, siz
                             (unsigned long long)size);
     }
     if (n)
-        qsort(byte, n, sizeof(*byte), compare_bytes);
+        qsort(byte, n, sizeof(*byte), search_compare);
     *ret = TAKE_PTR(byte);
     *ret_n = n;
     return 0;

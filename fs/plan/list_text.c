@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "base/search.h"
 #include "base/text.h"
 
 #define REPORTED   3  /* bad lines */
@@ -131,13 +132,6 @@ static bool list_text_is_rising(const uint32_t *sample, uint64_t n)
     return true;
 }
 
-static int list_text_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Samples above their places, in ascending order. NULL: no memory. */
 static uint64_t *sort_places(const uint32_t *sample, uint64_t n)
 {
@@ -147,7 +141,7 @@ static uint64_t *sort_places(const uint32_t *sample, uint64_t n)
         return NULL;
     for (uint64_t i = 0; i < n; i++)
         pair[i] = (uint64_t)sample[i] << 32 | i;
-    qsort(pair, n, sizeof(*pair), list_text_compare);
+    qsort(pair, n, sizeof(*pair), search_compare);
     return pair;
 }
 

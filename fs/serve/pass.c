@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/search.h"
 #include "fs/log/log.h"
 #include "fs/tree/view.h"
 
@@ -20,13 +21,6 @@ struct passed_file {
     int backing;  /* 0: none, for as long as it is open */
     size_t opens;
 };
-
-static int pass_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* ---- is it worth it? ---- */
 
@@ -96,7 +90,7 @@ static bool pass_join(struct pass *p, uint64_t ino, int *ret_backing)
     struct passed_file **found;
     LOCK_SCOPE(&p->lock);
 
-    found = tfind(&ino, &p->file, pass_compare);
+    found = tfind(&ino, &p->file, search_compare);
     if (!found)
         return false;
     (*found)->opens++;
@@ -117,7 +111,7 @@ static int pass_add(struct pass *p, uint64_t ino, int *backing)
 
         made->ino = ino;
         made->backing = opened;
-        place = tsearch(made, &p->file, pass_compare);
+        place = tsearch(made, &p->file, search_compare);
         if (place) {
             (*place)->opens++;
             *backing = (*place)->backing;
@@ -196,11 +190,11 @@ void pass_closed(struct pass *p, uint64_t ino)
         struct passed_file **found;
         LOCK_SCOPE(&p->lock);
 
-        found = tfind(&ino, &p->file, pass_compare);
+        found = tfind(&ino, &p->file, search_compare);
         if (!found || --(*found)->opens)
             return;
         last = *found;
-        tdelete(&ino, &p->file, pass_compare);
+        tdelete(&ino, &p->file, search_compare);
     }
     if (last->backing)
         p->kernel.close(p->kernel.ctx, last->backing);
@@ -211,7 +205,7 @@ void pass_release(struct pass *p)
     while (p->file) {
         struct passed_file *file = *(struct passed_file **)p->file;
 
-        tdelete(file, &p->file, pass_compare);
+        tdelete(file, &p->file, search_compare);
         free(file);
     }
     lock_release(&p->lock);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/checked.h"
+#include "base/search.h"
 #include "format/tar/archive/header.h"
 
 #define INDEX_MOST (UINT64_C(256) << 20) /* bytes of an index */
@@ -56,13 +57,6 @@ static bool tar_hints_read_number(const char *word, size_t len, uint64_t *ret)
     return len > 0;
 }
 
-static int compare_offsets(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static int tar_hints_parse(const char *text, size_t len, uint64_t size, struct tar_hints *ret)
 {
     uint64_t before = 0, number = 0;
@@ -87,7 +81,7 @@ static int tar_hints_parse(const char *text, size_t len, uint64_t size, struct t
         word += n + 1;
     }
     if (ret->n)
-        qsort(ret->at, ret->n, sizeof(*ret->at), compare_offsets);
+        qsort(ret->at, ret->n, sizeof(*ret->at), search_compare);
     return 0;
 }
 
