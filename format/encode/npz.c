@@ -288,10 +288,14 @@ static int add_members(struct layout *l, unsigned place)
         l, &(struct part){.size = directory, .read = directory_read, .number = {l->size}});
 }
 
+/* The members of a matrix by columns are those of its encoder. */
 static int npz_layout(struct layout *l, const struct file_kind *file)
 {
-    (void)file;
-    return add_members(l, l->selection->single ? IN_NPZ_SAMPLES : IN_NPZ_BATCHES);
+    unsigned in = file->encoder->in[SCOPE_BATCHES];
+
+    return add_members(l, in != IN_ANY           ? in
+                          : l->selection->single ? IN_NPZ_SAMPLES
+                                                 : IN_NPZ_BATCHES);
 }
 
 const struct encoder encoder_npz = {
@@ -303,25 +307,13 @@ const struct encoder encoder_npz = {
     .all_arrays = true,
 };
 
-static int csc_layout(struct layout *l, const struct file_kind *file)
-{
-    (void)file;
-    return add_members(l, IN_CSC);
-}
-
-static int csc_value_layout(struct layout *l, const struct file_kind *file)
-{
-    (void)file;
-    return add_members(l, IN_CSC_VALUE);
-}
-
 const struct encoder encoder_csc = {
     .name = "csc",
     .shows = SHOWS_CONTAINER,
     .in = {0, IN_CSC},
     .ext = "npz",
     .has_all = true,
-    .layout = csc_layout,
+    .layout = npz_layout,
 };
 
 const struct encoder encoder_csc_value = {
@@ -330,5 +322,5 @@ const struct encoder encoder_csc_value = {
     .in = {0, IN_CSC_VALUE},
     .ext = "npz",
     .has_all = true,
-    .layout = csc_value_layout,
+    .layout = npz_layout,
 };
