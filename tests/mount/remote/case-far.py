@@ -59,7 +59,7 @@ def first_batch(what, server, *options):
     server.forget()
     with Far(server) as far, \
             mounted(f"{far.url}/images", ",".join([f"cache={PRIVATE}/cache.{next(CACHES)}", "stage=off",
-                                                   f"ca={PRIVATE}/ca/ca.pem", "patience=5",
+                                                   f"ca={PRIVATE}/ca/ca.pem", "patience=60",
                                                    *options])):
         begun = time.monotonic()
         equal(content(path(WHERE)) == FIRST, True, f"{what}: the first batch")
