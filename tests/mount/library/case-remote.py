@@ -27,28 +27,29 @@ import numpy as np, epochfs
 signal.signal(signal.SIGALRM, lambda *_: None)  # without SA_RESTART
 signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
 atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # the end of the interpreter has no handler
-url, rank = sys.argv[1:]
+url, rank, seconds = sys.argv[1:]
 stored = np.frombuffer(open({WWW + '/big'!r}, 'rb').read()[16:], np.uint8).reshape({N}, 40, 40)
-with epochfs.load(url, prefetch="off", retry_timeout=2) as data:
+with epochfs.load(url, prefetch="off", retry_timeout=int(seconds)) as data:
     for epoch in range(2):
         for batch in data["big"].batches(f"batch=64,rank={{rank}}of4,seed=7", epoch=epoch):
             assert (stored[batch["index"]] == batch["image"]).all()
 """
 
 
-def workers(url):
-    return [subprocess.Popen([sys.executable, "-c", WORKER, url, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(4)]
+def workers(url, seconds):
+    """seconds: a retry limit; a server on a busy machine may send nothing for 2."""
+    return [subprocess.Popen([sys.executable, "-c", WORKER, url, str(rank), str(seconds)], stderr=subprocess.PIPE, text=True) for rank in range(4)]
 
 
 place(WWW, "big", IMAGES)
 with Nginx(WWW) as server:
-    for process in workers(f"{server.url}/"):
+    for process in workers(f"{server.url}/", 60):
         said = process.communicate()[1]
         equal((process.returncode, said), (0, ""), "a worker")
     check_once(server.log(), {"/big": len(IMAGES)}, "4 workers, 2 epochs")
     url = f"{server.url}/"
 os.environ["EPOCHFS_CACHE"] = f"{PRIVATE}/other"
-for process in workers(url):
+for process in workers(url, 2):
     said = process.communicate()[1]
     equal(process.returncode, 1, "a worker without its server")
     contains(said, "MountError: ", url.split("//")[1].rstrip("/"))
