@@ -117,7 +117,7 @@ def recorded():
             elif what in ("fsync", "fdatasync"):
                 changes.append(("sync", file))
         elif what == "fsync" and opened and (plain(opened[1]) + "/").startswith(CACHE):
-            changes.append(("sync names",))
+            changes.append(("sync names", below(plain(opened[1]) + "/").rstrip("/")))
     return changes
 
 
@@ -127,19 +127,19 @@ def write_state(changes, rng, folder):
     """The folder after a power failure."""
     end = rng.randrange(1, len(changes) + 1)
     lost = rng.choice([0, 0.1, 0.5, 0.9])
-    synced, names_until = {}, 0
+    synced = {}  # files and folders, and the last sync of each
     for i, (what, *rest) in enumerate(changes[:end]):
-        if what == "sync":
+        if what in ("sync", "sync names"):
             synced[rest[0]] = i
-        elif what == "sync names":
-            names_until = i
     names, content = {}, {}
     os.makedirs(folder, 0o700)
     for i, (what, *rest) in enumerate(changes[:end]):
         if what == "folder":
             os.makedirs(f"{folder}/{rest[0]}", 0o700, exist_ok=True)
-        elif what == "names" and (i < names_until or rng.random() >= lost):
-            names.update(rest[0])
+        elif what == "names":
+            is_kept = rng.random() >= lost
+            names.update((name, file) for name, file in rest[0].items()
+                         if is_kept or i < synced.get(os.path.dirname(name), 0))
         elif what in ("write", "cut"):
             is_whole = i < synced.get(rest[0], 0)
             if is_whole or rng.random() >= lost:
