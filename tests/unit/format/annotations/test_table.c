@@ -202,6 +202,8 @@ UNIT_TEST(test_table__separators)
           "0 1 *label:text=1,5,2;");
     check("a.tsv", "a.jpg b.jpg ", "image\tcaption\na.jpg\tx, y\nb.jpg\tz\n",
           "0 1 caption:text=x, y,z;");
+    check("a.tsv", "a.jpg b.jpg ", "image\tt,u\na.jpg\tx, y\nb.jpg\tz, w\n",
+          "0 1 t,u:text=x, y,z, w;");
     check("a.lst", "a.jpg b.jpg ", "a.jpg;1\nb.jpg;2\n", "0 1 column_1:int=1,2;");
     check("a.csv", "a.jpg b.jpg ", "f, l\n\"a.jpg\", \"x\"\"\"\nb.jpg,\n",
           "0 1 l:text=\"x\"\"\",-;");
@@ -215,6 +217,7 @@ UNIT_TEST(test_table__types)
           "mixed:text=-,9223372036854775808;");
     check("a.csv", "a.jpg b.jpg ", "f,t\na.jpg,\"line 1\nline, 2\"\nb.jpg,\"\"\"q\"\"\"\n",
           "0 1 t:text=line 1\nline, 2,\"q\";");
+    check("a.csv", "a.jpg b.jpg ", "f,t\na.jpg,1:\nb.jpg,2\n", "0 1 t:text=1:,2;");
     check("a.txt", "a.jpg b.jpg ", "a.jpg 1 2\nb.jpg 1\n", "0 1 text:text=1 2,1;");
     check("a.txt", "a.jpg b.jpg ", "a 707-320\nb A380\n", "0 1 *label:text=707-320,A380;");
     check("a.txt", "a.jpg b.jpg ", "a.jpg caption1 dog\nb.jpg caption2\n",

@@ -137,6 +137,27 @@ static bool is_same_extent(const struct extent *a, const struct extent *b)
     return a->blob == b->blob && a->off == b->off && a->len == b->len;
 }
 
+/* An item that is shown as it is stored in all sources is that of its source. */
+static void check_stored(const struct mixed *m, const struct field *f, const struct one_sample *one,
+                         const struct dataset *ds, const struct field *g,
+                         const struct one_sample *there)
+{
+    size_t n = (size_t)f->stored_bytes;
+    uint8_t found[64], want[64];
+    struct diag d = DIAG_INIT;
+
+    if (!field_is_in(f, IN_RAW | IN_IDX | IN_CLS)) {
+        assert_false(f->read_stored);
+        return;
+    }
+    assert_true(n && n <= sizeof(found) && n == g->stored_bytes);
+    assert_int_equal(f->read_stored(READ_WAITS, m->ds, f, &one->sel, 0, n, found, &d), 0);
+    assert_int_equal(g->read_stored ? g->read_stored(READ_WAITS, ds, g, &there->sel, 0, n, want, &d)
+                                    : field_read_stored(READ_WAITS, g, &there->sel, 0, n, want, &d),
+                     0);
+    assert_memory_equal(found, want, n);
+}
+
 /* A sample of the mix is that of its source. Adds what a batch has of it. */
 static void check_sample(const struct mixed *m, const struct field *f, uint64_t sample,
                          struct text *all)
@@ -173,6 +194,8 @@ static void check_sample(const struct mixed *m, const struct field *f, uint64_t 
     } else {
         assert_false(dataset_copy(m->ds, sample, f, extent));
     }
+    if (f->form == FORM_ITEM)
+        check_stored(m, f, &one, m->source[i], g, &there);
     dataset_locate(m->ds, sample, f, &place);
     dataset_locate(m->source[i], own, g, &source_place);
     assert_string_equal(place.data ? place.data : "", source_place.data ? source_place.data : "");
