@@ -13,7 +13,7 @@ import sys
 import tarfile
 import time
 
-from bars import FAST, ROUNDS, TRAIN, WWW, dataset, empty, floor, make_images, mb_per_s, mount, ratio, row, seconds
+from bars import FAST, ROUNDS, TRAIN, WWW, dataset, dd, empty, floor, make_images, mb_per_s, mount, ratio, row, seconds
 from lib import EPOCHFS, PRIVATE, equal
 from memory_group import memory_group
 from servers import Nginx, remote
@@ -23,6 +23,7 @@ PROGRAM = os.path.join(os.path.dirname(EPOCHFS), "epochfs-bench-first")
 TFRECORD = os.path.join(os.path.dirname(EPOCHFS), "epochfs-bench-tfrecord")
 SAMPLES, IMAGE, BATCH = 500_000, 784, 1024
 SIZE = SAMPLES * IMAGE
+BATCHES = -(-SAMPLES // BATCH)
 IDX_HEAD = 16
 SOURCE, IDX = f"{PRIVATE}/source", f"{PRIVATE}/source/train-images-idx3-ubyte"
 os.environ["EPOCHFS_CACHE"] = f"{PRIVATE}/cache"  # for the daemons; cache_dir= would copy the source
@@ -35,9 +36,9 @@ def program(*arguments, **kwargs):
     return [int(word) for word in out.stdout.split()]
 
 
-def touch():
+def touch(epochs=1):
     """The page cache of the source and of the mount, the batches, and some more."""
-    program("touch", 4 * SIZE >> 20)
+    program("touch", (epochs + 3) * SIZE >> 20)
 
 
 def make_idx():
@@ -60,6 +61,8 @@ def forget(*paths):
 def read_files(folder, most=None, names=None):
     """Seconds and bytes of reading the files of a folder in order into one buffer. npy: those of the source's field."""
     buffer, size = bytearray(8 << 20), 0
+    for name in names or ():  # the kernel knows them then, as after a listing
+        os.stat(f"{folder}/{name}")
     if not names:
         names = [name for name in sorted(os.listdir(folder)) if ".npy" not in name or name.endswith(".image.npy")][:most]
     begin = time.monotonic()
@@ -69,6 +72,26 @@ def read_files(folder, most=None, names=None):
             size += n
         os.close(fd)
     return time.monotonic() - begin, size
+
+
+def floor_names(count, first=0):
+    return [f"{i:05d}.jpg" for i in range(first, first + count)]
+
+
+def floor_files(count, size):
+    """A folder for floor(): files of that size."""
+    folder = f"{PRIVATE}/whole"
+    empty(folder)
+    os.makedirs(folder)
+    for name in floor_names(count):
+        with open(f"{folder}/{name}", "wb") as f:
+            f.truncate(size)
+    return folder
+
+
+def floor_row(what, least, compared, ratio_of):
+    """No daemon that replies to reads can do better than this one, which has nothing else to do."""
+    row(f"  {what}FUSE: a daemon that replies from one buffer", least, compared, ratio_of, "-", 0)
 
 
 def batches(at, form, seed, batch=BATCH):
@@ -127,14 +150,19 @@ def bar_warm():
 def bar_cold():
     make_idx()
     touch()
-    ours, theirs = [], []
+    ours, theirs, least, whole = [], [], [], floor_files(BATCHES, SIZE // BATCHES)
     for i in range(ROUNDS):
         forget(IDX)
         ours.append(first_epoch("npz", i + 1)[0])
         forget(IDX)
         theirs.append(read_memmap(i + 1))
+        forget(IDX)
+        in_sequence = dd(IDX)  # a shuffled batch has samples of all parts of the file
+        with floor(whole, "reply") as at:
+            least.append(in_sequence + read_files(at, names=floor_names(BATCHES))[0])
     row("the same, source not in the page cache", mb_per_s(SIZE, ours), f"numpy.memmap {mb_per_s(SIZE, theirs)}",
         ratio(theirs, ours), ">=", 1.2)
+    floor_row("dd, then ", mb_per_s(SIZE, least), f"numpy.memmap {mb_per_s(SIZE, theirs)}", ratio(theirs, least))
 
 
 def in_group(group):
@@ -185,11 +213,7 @@ def bar_members():
     subprocess.run([TFRECORD, "make", tfrecord, "1", "4000", "100000", "100000"], check=True)
     records = os.path.join(tfrecord, os.listdir(tfrecord)[0])
     touch()
-    whole, names = f"{PRIVATE}/whole", [f"{i:05d}.jpg" for i in range(64)]
-    os.makedirs(whole)
-    for name in names:  # as large as batches of 64
-        with open(f"{whole}/{name}", "wb") as f:
-            f.truncate(6_250_000)
+    whole = floor_files(64, 6_250_000)  # as large as batches of 64
     ways = (("tar as tar", f"{PRIVATE}/tar", "tar", tar, members_of(tar), 0.6),
             ("tar as npz", f"{PRIVATE}/tar", "npz", tar, members_of(tar), 0.5),
             ("TFRecord as npz", tfrecord, "npz", records, records_of(records), 0.4))
@@ -203,34 +227,44 @@ def bar_members():
                 took, got = read_files(batches(daemon.at, form, i, batch=64))
             equal(got >= size * 0.99, True, f"bytes of {what}: {got} of {size}")
             with floor(whole, "reply") as at:
-                bare = read_files(at, names=names)[0]
+                bare = read_files(at, names=floor_names(64))[0]
             if i:  # the first makes the index
                 theirs.append(loop)
                 ours.append(took)
                 least.append(bare)
         row(f"shuffled members of 100 kB, {what}", mb_per_s(size, ours), f"pread {mb_per_s(size, theirs)}",
             ratio(theirs, ours), ">=", bound)
-        row("  FUSE: a daemon that replies from one buffer", mb_per_s(400e6, least), f"pread {mb_per_s(size, theirs)}",
-            ratio(theirs, least), "-", 0)
+        floor_row("", mb_per_s(400e6, least), f"pread {mb_per_s(size, theirs)}", ratio(theirs, least))
+
+
+def jobs(*arguments):
+    """Seconds that so many jobs take at the same time: the arguments of bar_read() for each."""
+    begin = time.monotonic()
+    running = [subprocess.Popen([sys.executable, __file__, "read", *map(str, each)], stdout=subprocess.DEVNULL)
+               for each in arguments]
+    equal([job.wait() for job in running], [0] * len(running))
+    return time.monotonic() - begin
 
 
 def bar_jobs():
     """The second figure is one job on such a mount."""
     make_idx()
-    touch()
-    one, all_of = [], []
+    one, all_of, least, whole = [], [], [], floor_files(JOBS * BATCHES, SIZE // BATCHES)
     for i in range(ROUNDS):
+        touch(JOBS)  # each time: a balloon gives the host what is free for seconds
         forget(IDX)
         one.append(first_epoch("npz", 100 + i)[0])
         forget(IDX)
         with mount(SOURCE) as daemon:
-            begin = time.monotonic()
-            jobs = [subprocess.Popen([sys.executable, __file__, "read", batches(daemon.at, "npz", 10 * i + k)],
-                                     stdout=subprocess.DEVNULL) for k in range(JOBS)]
-            equal([job.wait() for job in jobs], [0] * JOBS)
-            all_of.append(time.monotonic() - begin)
+            all_of.append(jobs(*([batches(daemon.at, "npz", 10 * i + k)] for k in range(JOBS))))
+        forget(IDX)
+        in_sequence = dd(IDX)
+        with floor(whole, "reply") as at:
+            least.append(in_sequence + jobs(*([at, BATCHES, k * BATCHES] for k in range(JOBS))))
     row(f"{JOBS} jobs with seeds of their own on one cold mount", f"{statistics.median(all_of):.2f} s",
         f"one job {statistics.median(one):.2f} s", ratio(all_of, one), "<=", 2.5)
+    floor_row("dd, then ", f"{statistics.median(least):.2f} s", f"one job {statistics.median(one):.2f} s",
+              ratio(least, one))
 
 
 def bar_remote():
@@ -278,8 +312,9 @@ def bar_overlap():
 
 
 def bar_read():
-    """Not a bar: a job. Prints the seconds that it took."""
-    print(read_files(sys.argv[2], int(sys.argv[3]) if sys.argv[3:] else None)[0])
+    """Not a bar: a job. Folder, how many files, and the first one in a mount of floor(). Prints the seconds."""
+    most, first = (int(word) for word in sys.argv[3:] + ["0"] * (5 - len(sys.argv)))
+    print(read_files(sys.argv[2], most or None, floor_names(most, first) if sys.argv[4:] else None)[0])
 
 
 if __name__ == "__main__":
