@@ -202,6 +202,24 @@ uint32_t sibling_only(const struct search *s, uint32_t folder)
     return only < end && sibling_from(s, next_folder(s, only), end) == end ? only : NO_FOLDER;
 }
 
+const char *siblings_only(const struct search *s, uint32_t folder, bool direct)
+{
+    const char *name = NULL;
+    unsigned n = 0;
+
+    for (EACH_SIBLING(s, i, folder)) {
+        uint32_t only = sibling_only(s, i);
+
+        if (only == NO_FOLDER || s->info[i].here[COUNT_PICTURES] ||
+            (direct && !s->info[only].here[COUNT_PICTURES]) ||
+            (name && strcmp(name, folder_name(s, only)) != 0))
+            return NULL;
+        name = folder_name(s, only);
+        n++;
+    }
+    return n > 1 ? name : NULL;
+}
+
 bool folder_is_copy(const struct search *s, uint32_t folder, enum folder_count count)
 {
     unsigned n = 0;

@@ -262,31 +262,15 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     return differ == n && !have_pictures ? DEEPER_CLASSES : DEEPER_MIXED;
 }
 
-/* Does each folder have one folder with pictures, all of one name? */
-static bool folders_pass_over(const struct search *s, const struct siblings *all)
-{
-    const char *name = NULL;
-
-    for (EACH_SIBLING(s, i, all->folder)) {
-        struct siblings below = siblings_of(s, i);
-
-        if (s->info[i].here[COUNT_PICTURES] || below.n != 1 || below.direct != 1 ||
-            (name && strcmp(name, folder_name(s, below.first)) != 0))
-            return false;
-        name = folder_name(s, below.first);
-    }
-    return all->n > 1;
-}
-
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
 
 /* May a folder have pictures, and another what belongs to them, by their names? One of them says
- * it, and does not mean classes: mask and nomask may be. */
-static bool folders_may_be_pair(const char *input, const char *target)
+ * it, and does not mean classes: mask and nomask may be. few: so may gt be among many cars. */
+static bool folders_may_be_pair(const char *input, const char *target, bool few)
 {
     if (words_have_pictures(input))
         return !words_have_pictures(target);
-    return words_have_role(target) && words_have_target(target, strlen(target)) &&
+    return few && words_have_role(target) && words_have_target(target, strlen(target)) &&
            !words_may_be_classes(target) && !words_have_target(input, strlen(input)) &&
            !strcasestr(input, target);
 }
@@ -311,7 +295,8 @@ static bool folders_have_roles(const struct search *s, const struct siblings *al
              (all->n <= ROLES_MOST && (has_classes || words_have_role(name)))))
             return true;
         for (EACH_SIBLING(s, k, all->folder))
-            if (k != i && folders_may_be_pair(name, folder_name(s, k)) && pairs_belong(s, i, k))
+            if (k != i && folders_may_be_pair(name, folder_name(s, k), all->n <= ROLES_MOST) &&
+                pairs_belong(s, i, k))
                 return true;
     }
     return false;
@@ -399,7 +384,7 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
         }
     if (2 * all->direct >= all->n)
         rule = "classes by folder";
-    else if (folders_pass_over(s, all))
+    else if (siblings_only(s, folder, true))
         rule = "classes by folder, whose pictures are one folder deeper";
     else
         deeper = folders_judge_deeper(s, all);

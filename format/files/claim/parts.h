@@ -192,6 +192,10 @@ bool is_sibling(const struct search *s, uint32_t folder);
 /* The only such folder in a folder. NO_FOLDER: there is none, or several. */
 uint32_t sibling_only(const struct search *s, uint32_t folder);
 
+/* The name of the only such folder in each of several, which have no pictures themselves; direct:
+ * and it has some itself. NULL: they differ. */
+const char *siblings_only(const struct search *s, uint32_t folder, bool direct);
+
 /* Is a folder a copy of all next to it: are there folders called like those in it? count: of the
  * files of these. */
 bool folder_is_copy(const struct search *s, uint32_t folder, enum folder_count count);

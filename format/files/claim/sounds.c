@@ -129,31 +129,13 @@ static void sounds_make(struct sounds *t, uint32_t folder, bool classes, const c
 
 /* ---- folders ---- */
 
-/* Do all folders with sounds in one have one folder of the same name with them, called by sounds?
- */
-static bool sounds_are_datasets(const struct search *s, uint32_t folder)
-{
-    const char *name = NULL;
-    unsigned n = 0;
-
-    for (EACH_SIBLING(s, i, folder)) {
-        uint32_t only = sibling_only(s, i);
-
-        if (only == NO_FOLDER || s->info[i].here[COUNT_PICTURES] ||
-            !sounds_word(folder_name(s, only)) || (name && strcmp(name, folder_name(s, only)) != 0))
-            return false;
-        name = folder_name(s, only);
-        n++;
-    }
-    return n > 1;
-}
-
 /* Make the sets of a folder. false: no rule holds. */
 static bool sounds_search(struct sounds *t, uint32_t folder)
 {
     struct search *s = t->s;
     const struct folder_info *f = &s->info[folder];
     uint32_t only = sibling_only(s, folder), deeper;
+    const char *same = siblings_only(s, folder, false);
     unsigned n = 0, splits = 0;
     bool found = true;
 
@@ -179,7 +161,7 @@ static bool sounds_search(struct sounds *t, uint32_t folder)
             (deeper != NO_FOLDER && sounds_word(folder_name(s, deeper))))
             return sounds_search(t, only);
     }
-    if ((n && splits == n) || sounds_are_datasets(s, folder)) {
+    if ((n && splits == n) || (same && sounds_word(same))) {
         for (EACH_SIBLING(s, i, folder)) {
             t->n_trees = 0;
             found = found && sounds_search(t, i);

@@ -510,6 +510,8 @@ UNIT_TEST(test_claim__roles__no_classes)
     /* One that is called by what is learned, with names like those of another, unless both are. */
     check("scans/1.png scans/2.png masks/1_mask.png masks/2_mask.png", ":all flat refused\n");
     check("scans/1.png masks/12.png", ":all classes 12(png) 1(png)\n");
+    check("audi/1.jpg bmw/1.jpg ford_gt/1.jpg kia/1.jpg seat/1.jpg",
+          ":all classes audi/1(jpg) bmw/1(jpg) ford_gt/1(jpg) kia/1(jpg) seat/1(jpg)\n");
     check("mask/1.jpg nomask/1.jpg", ":all classes mask/1(jpg) nomask/1(jpg)\n");
     check("256_Categories/a/1.jpg 256_Categories/b/2.jpg docs/3.png", ":all flat refused\n");
     check("images/e/ images/1.png masks/e/ masks/2.png", ":all flat refused\n");
