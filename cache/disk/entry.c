@@ -21,6 +21,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "cache/disk/entry_sink.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
 
@@ -31,42 +32,7 @@
 #define LOOK_MS         20                  /* between looks at a file that another process makes */
 #define WAIT_S          5                   /* in all, and a second more for every */
 #define WAIT_BYTES      (UINT64_C(64) << 10) /* that it grows; after that it is begun again */
-#define WAITS           2          /* for as many makers; then we make it without a name */
-#define QUOTA_AHEAD     (1u << 20) /* bytes of quota taken at a time, not for each write */
-
-struct entry_sink {
-    int fd;
-    uint64_t tail;   /* bytes: entry_tail() */
-    uint64_t size;   /* written so far */
-    uint64_t wanted; /* bytes for which the disk had no space; 0: it had enough */
-    struct allowance allowance;
-};
-
-int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
-{
-    int r = allowance_raise(&sink->allowance, sink->size + len + sink->tail, QUOTA_AHEAD);
-
-    if (r == 0)
-        r = file_pwrite(sink->fd, bytes, len, sink->size);
-    if (r == -ENOSPC && !sink->allowance.wanted)
-        sink->wanted = sink->size + len + sink->tail;
-    if (r == 0) {
-        sink->size += len;
-        allowance_written(&sink->allowance, sink->size);
-    }
-    return r;
-}
-
-int entry_expect(struct entry_sink *sink, uint64_t len)
-{
-    const struct quota *quota = sink->allowance.quota;
-    uint64_t limit = quota ? quota_limit(quota) : UINT64_MAX;
-
-    if (len <= limit && sink->size + sink->tail <= limit - len)
-        return 0;
-    sink->allowance.wanted = len > UINT64_MAX / 2 ? len : sink->size + sink->tail + len;
-    return -ENOSPC;
-}
+#define WAITS           2 /* for as many makers; then we make it without a name */
 
 static int make_id(const char *sub, const char *identity, char ret[static ENTRY_ID_SIZE])
 {
@@ -364,47 +330,57 @@ static int rename_over(const struct cache_group *group, const char *part, const 
     return r < 0 ? r : group_rename(group, part, done);
 }
 
-/* Write source and trailer at the end of the file, and give it its final name. */
-static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t *ret_size)
+/* Write source and trailer behind the content, of size bytes with that CRC-32, and give the file
+ * its final name. */
+static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t size, uint32_t sum)
 {
     char part[PATH_MAX], done[PATH_MAX];
     uint8_t tail[ENTRY_SOURCE_MAX + TRAILER_BYTES];
     uint32_t named = (uint32_t)strlen(entry->source);
-    off_t size = lseek(fd, 0, SEEK_END);
-    uint32_t sum = 0;
-    int r = size < 0 ? -errno : sum_bytes(fd, (uint64_t)size, &sum);
+    int r;
 
     entry_path(entry, ".part", part);
     entry_path(entry, "", done);
-    if (r < 0)
-        return r;
     memcpy(tail, entry->source, named);
     sum = (uint32_t)crc32_z(sum, tail, named);
-    make_trailer(entry->id, (uint64_t)size, named, sum, tail + named);
-    r = file_pwrite(fd, tail, named + TRAILER_BYTES, (uint64_t)size);
+    make_trailer(entry->id, size, named, sum, tail + named);
+    r = file_pwrite(fd, tail, named + TRAILER_BYTES, size);
     if (r == 0 && sync && fdatasync(fd) < 0)
         r = -errno;
     file_mark_used(fd); /* before it can be found */
     /* If another process has begun again meanwhile, ours has no name, and ends with us. */
     if (r == 0 && group_names(&entry->group, part, fd))
         r = rename_over(&entry->group, part, done);
-    if (r == 0)
-        *ret_size = (uint64_t)size;
     return r;
+}
+
+/* Publish the entry, unless its content could not be made: r. 0, or -errno and nothing of it
+ * remains. */
+static int entry_end(const struct entry *entry, int fd, bool sync, struct allowance *a, int r,
+                     uint64_t size, uint32_t sum)
+{
+    if (r == 0)
+        r = entry_publish(entry, fd, sync, size, sum);
+    if (r < 0) {
+        entry_abandon(entry, fd, a);
+        return r;
+    }
+    allowance_end(a, size + entry_tail(entry));
+    flock(fd, LOCK_UN);
+    return 0;
 }
 
 int entry_commit(const struct entry *entry, int fd, bool sync, struct allowance *a,
                  uint64_t *ret_size)
 {
-    int r = entry_publish(entry, fd, sync, ret_size);
+    off_t size = lseek(fd, 0, SEEK_END);
+    uint32_t sum = 0;
+    int r = size < 0 ? -errno : sum_bytes(fd, (uint64_t)size, &sum);
 
-    if (r < 0) {
-        entry_abandon(entry, fd, a);
-        return r;
-    }
-    allowance_end(a, *ret_size + entry_tail(entry));
-    flock(fd, LOCK_UN);
-    return 0;
+    r = entry_end(entry, fd, sync, a, r, (uint64_t)size, sum);
+    if (r == 0)
+        *ret_size = (uint64_t)size;
+    return r;
 }
 
 void entry_abandon(const struct entry *entry, int fd, struct allowance *a)
@@ -433,22 +409,19 @@ int entry_make(const struct entry *entry, bool sync, entry_make_fn *make, void *
                uint64_t *ret_size, struct diag *d)
 {
     AUTO_CLOSE int fd = -1;
-    struct entry_sink sink = {.tail = entry_tail(entry), .allowance = {.quota = entry->quota}};
+    struct entry_sink sink;
     int r = entry_begin(entry, true, &fd, ret_size, d);
 
     if (r == 0) {
-        sink.fd = fd;
-        r = entry_write(&sink, NULL, 0); /* for the source and the trailer */
-        if (r == 0)
-            r = make(ctx, &sink, d);
+        r = entry_sink_begin(&sink, entry, fd);
+        r = entry_sink_end(&sink, r < 0 ? r : make(ctx, &sink, d));
         if (r == -ENOSPC && sink.allowance.wanted)
             allowance_refused(&sink.allowance, entry->folder, d);
         else if (r == -ENOSPC && sink.wanted)
             say_disk_is_full(&sink, entry->folder, d);
+        r = entry_end(entry, fd, sync, &sink.allowance, r, sink.size, sink.sum);
         if (r == 0)
-            r = entry_commit(entry, fd, sync, &sink.allowance, ret_size);
-        else
-            entry_abandon(entry, fd, &sink.allowance);
+            *ret_size = sink.size;
     }
     if (r == -EISDIR)
         diag_set(d, r, "%s/%s: expected a file, got a folder that is not empty; remove it",

@@ -83,13 +83,19 @@ int entry_commit(const struct entry *entry, int fd, bool sync, struct allowance 
 /* Give up an entry that was begun: remove its file, and give back what was taken for it. */
 void entry_abandon(const struct entry *entry, int fd, struct allowance *a);
 
-/* Makes the content of an entry: appends it with entry_write(), and returns the error of that if it
- * fails. 0 or -errno. */
+/* Makes the content of an entry: appends it with entry_write(), or entry_room() and entry_made(),
+ * and returns their error if they fail. 0 or -errno. */
 struct entry_sink;
 typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 
-/* 0; -ENOSPC: the disk is full or the quota refuses; or -errno. */
+/* Append bytes. They are written later, so an error may come from a later call, or from
+ * entry_make(): -ENOSPC: the disk is full or the quota refuses; or -errno. */
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len);
+
+/* The same without a copy: *ret is memory for the next *ret_len bytes, at least 1, and
+ * entry_made() appends the first len of them. */
+int entry_room(struct entry_sink *sink, uint8_t **ret, size_t *ret_len);
+void entry_made(struct entry_sink *sink, size_t len);
 
 /* len bytes more will be written, says the source: -ENOSPC if that is beyond the quota's limit. It
  * takes nothing and removes no file, as the source may lie. */

@@ -24,7 +24,6 @@ struct part_job {
     uint64_t written; /* bytes of the content */
     uint32_t crc;
     uint8_t in[PART_CHUNK];
-    uint8_t out[PART_CHUNK];
 };
 
 static void part_job_free(struct part_job **job)
@@ -47,11 +46,14 @@ static int inflate_some(struct part_job *job, struct entry_sink *sink, bool *ret
     int state = Z_OK;
 
     while (state == Z_OK && (job->z.avail_in || !job->z.avail_out)) {
-        size_t n;
-        int r;
+        uint8_t *room;
+        size_t len, n;
+        int r = entry_room(sink, &room, &len);
 
-        job->z.next_out = job->out;
-        job->z.avail_out = PART_CHUNK;
+        if (r < 0)
+            return r;
+        job->z.next_out = room;
+        job->z.avail_out = (uInt)len;
         state = inflate(&job->z, Z_NO_FLUSH);
         if (state == Z_MEM_ERROR)
             return -ENOMEM;
@@ -59,14 +61,12 @@ static int inflate_some(struct part_job *job, struct entry_sink *sink, bool *ret
             return diag_set(d, -EBADMSG, "%s: member %s: deflated data: %s", blob_name(job->blob),
                             job->part->name,
                             job->z.msg ? job->z.msg : "expected a valid stream, got damage");
-        n = PART_CHUNK - job->z.avail_out;
+        n = len - job->z.avail_out;
         if (n > job->part->size - job->written)
             return too_much(job, d);
-        job->crc = (uint32_t)crc32_z(job->crc, job->out, n);
+        job->crc = (uint32_t)crc32_z(job->crc, room, n);
         job->written += n;
-        r = n ? entry_write(sink, job->out, n) : 0;
-        if (r < 0)
-            return r;
+        entry_made(sink, n);
     }
     *ret_end = state == Z_STREAM_END;
     return 0;

@@ -18,7 +18,6 @@ struct streams {
     uint64_t at;      /* offset in the file of the next byte */
     size_t pos, held; /* it is packed[pos], if pos < held */
     uint8_t in[STREAM_CHUNK];
-    uint8_t out[STREAM_CHUNK];
 };
 
 /* Hold len bytes, or all that are left, from s->at on. */
@@ -60,12 +59,11 @@ static int streams_one(struct streams *s, struct diag *d)
     s->found = true;
     while (r == 0 && !step.end) {
         r = streams_hold(s, 1, d);
+        step = (struct stream_step){.in = s->in + s->pos, .in_len = s->held - s->pos};
+        if (r == 0)
+            r = entry_room(s->sink, &step.out, &step.out_len);
         if (r < 0)
             return r;
-        step = (struct stream_step){.in = s->in + s->pos,
-                                    .in_len = s->held - s->pos,
-                                    .out = s->out,
-                                    .out_len = STREAM_CHUNK};
         r = s->unpacker->step(s->ctx, &step);
         streams_advance(s, step.used);
         if (r == -EBADMSG)
@@ -74,7 +72,7 @@ static int streams_one(struct streams *s, struct diag *d)
         if (r == 0 && !step.end && !step.used && !step.made)
             return streams_cut(name, file, s->packed->size, d);
         if (r == 0)
-            r = entry_write(s->sink, s->out, step.made);
+            entry_made(s->sink, step.made);
     }
     return r;
 }

@@ -47,7 +47,7 @@ struct unpacker {
     int (*step)(void *ctx, struct stream_step *step);
 };
 
-/* Unpack all of packed with entry_write(). 0, -EBADMSG with place, wanted and found in d, or
+/* Unpack all of packed into the sink. 0, -EBADMSG with place, wanted and found in d, or
  * -errno. watch may be NULL. */
 int streams_unpack(const struct unpacker *unpacker, const struct blob *packed,
                    struct unpack_watch *watch, struct entry_sink *sink, struct diag *d);

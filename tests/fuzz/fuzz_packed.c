@@ -1,6 +1,6 @@
 /* Bytes as a file of each packing that is streams. The sink is ours, so that nothing is written to
  * a disk: this program has a streams.c of its own, with buffers of STREAM_CHUNK bytes, so that
- * small inputs also fill them; and it takes no file out of the library that has an entry_write().
+ * small inputs also fill them; and it takes no file out of the library that has an entry_room().
  */
 #include <errno.h>
 #include <string.h>
@@ -17,15 +17,20 @@ extern const struct unpacker unpacker_bzip2, unpacker_gzip, unpacker_zlib, unpac
 struct entry_sink {
     uint64_t size;
     uLong sum;
+    uint8_t room[STREAM_CHUNK];
 };
 
-int entry_write(struct entry_sink *sink, const void *bytes, size_t len)
+int entry_room(struct entry_sink *sink, uint8_t **ret, size_t *ret_len)
 {
-    if (len > CONTENT_MAX - sink->size)
-        return -ENOSPC;
-    sink->sum = crc32(sink->sum, bytes, (uInt)len);
+    *ret = sink->room;
+    *ret_len = STREAM_CHUNK;
+    return sink->size > CONTENT_MAX ? -ENOSPC : 0;
+}
+
+void entry_made(struct entry_sink *sink, size_t len)
+{
+    sink->sum = crc32(sink->sum, sink->room, (uInt)len);
     sink->size += len;
-    return 0;
 }
 
 int entry_expect(struct entry_sink *sink, uint64_t len)

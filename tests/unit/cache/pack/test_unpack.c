@@ -169,32 +169,39 @@ static struct quota *open_limit(const char *folder, uint64_t bytes)
     return quota;
 }
 
-UNIT_TEST_WITH(test_unpack__no_room__reported_and_nothing_stays, temp_setup, temp_teardown)
+static void check_no_room(const char *folder, size_t len, uint64_t most, const char *words)
 {
     AUTO_FREE struct packed *p = packed_new();
-    AUTO_FREE char *zeros = calloc(1, 900000);
+    AUTO_FREE char *zeros = calloc(1, len);
     struct blob *blob = NULL;
     struct diag d = DIAG_INIT;
     char path[PATH_MAX], piece[PATH_MAX + 64];
     uint64_t used;
 
-    add_member(p, zeros, 900000);
-    limit = open_limit(*state, 800000);
+    add_member(p, zeros, len);
+    limit = open_limit(folder, most);
     used = quota_used(limit);
-    assert_int_equal(unpack_bytes(*state, p, &blob, &d), -ENOSPC);
+    assert_int_equal(unpack_bytes(folder, p, &blob, &d), -ENOSPC);
     assert_diag_has(&d, "sub/f.gz: unpacking gzip");
     assert_diag_has(&d, "bytes in the cache folder");
-    assert_diag_has(&d, "of its limit of 800000 in use");
-    temp_path(*state, "cache", path);
+    assert_diag_has(&d, words);
+    temp_path(folder, "cache", path);
     snprintf(piece, sizeof(piece), "cache folder %s,", path);
     assert_diag_has(&d, piece);
-    assert_false(find_unpacked(*state, PART_LEN, path));
-    assert_false(find_unpacked(*state, DONE_LEN, path));
+    assert_false(find_unpacked(folder, PART_LEN, path));
+    assert_false(find_unpacked(folder, DONE_LEN, path));
     assert_int_equal(quota_used(limit), used);
     assert_int_equal(quota_recount(limit), 0);
     assert_int_equal(quota_used(limit), used);
     quota_close(limit);
     limit = NULL;
+}
+
+/* The maker of the content finds out, or the thread that writes it. */
+UNIT_TEST_WITH(test_unpack__no_room__reported_and_nothing_stays, temp_setup, temp_teardown)
+{
+    check_no_room(*state, 900000, 800000, "of its limit of 800000 in use");
+    check_no_room(*state, 9000000, 2800000, "of its limit of 2800000 in use");
 }
 
 struct counting {
