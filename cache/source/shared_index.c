@@ -13,10 +13,6 @@
 #include "cache/source/joined.h"
 #include "cache/source/remote.h"
 
-/* Indexes that are asked for together, at most, and their bytes. */
-#define ASKED_MOST  128
-#define ASKED_BYTES (UINT64_C(8) << 20)
-
 /* An index by content is kept under its identity with these words. One byte in its place says that
  * it was found wrong. */
 #define BY_CONTENT " by content"
@@ -46,46 +42,33 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
 
 /* The table was read for its list of files, and is used here as well; or it is read now. Without
  * lines if there is none. */
-static struct shared_table shared_index_table(struct shared_index *shared)
+static void shared_index_table(struct shared_index *shared, struct shared_table *ret,
+                               struct text *ret_joined)
 {
-    struct shared_table table = {0}, *read = shared->source->shared;
+    struct shared_table *read = shared->source->shared;
     struct diag d = DIAG_INIT;
-    int r;
+    int r = 0;
 
     if (read) {
-        table = *read;
+        *ret = *read;
         *read = (struct shared_table){0};
-        return table;
+    } else {
+        r = shared_read_table(shared->source, ret, &d);
     }
-    r = shared_read_table(shared->source, &table, &d);
     if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
         leave_aside(shared, SHARED_INDEX_TABLE, "", diag_text(&d, r));
-    return table;
-}
-
-/* Ask a server for all indexes, if they are few: a dataset of many shards needs them all, and each
- * thread would ask for one after another. NULL: not asked for. */
-static struct http_ahead **ask_for_indexes(const struct shared_index *shared,
-                                           const struct shared_table *table)
-{
-    struct http_ahead **asked;
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < table->n_indexes; i++)
-        bytes += min_u64(table->index[i].size, ASKED_BYTES + 1);
-    if (!shared->far || table->n_indexes > ASKED_MOST || bytes > ASKED_BYTES)
-        return NULL;
-    asked = calloc(table->n_indexes + 1, sizeof(struct http_ahead *));
-    for (size_t i = 0; asked && i < table->n_indexes; i++)
-        asked[i] = table->index[i].size ? shared_read_ask(shared->source, &table->index[i]) : NULL;
-    return asked;
+    r = ret->joined.name ? shared_read_line(shared->source, &ret->joined, ret_joined, &d) : 0;
+    if (r == 0)
+        return;
+    leave_aside(shared, ret->joined.name, "", diag_text(&d, r));
+    ret->n_indexes = 0;
 }
 
 /* The same, by the first thread that needs it. */
 static const struct shared_table *table_of(struct shared_index *shared)
 {
-    struct shared_table table;
-    struct http_ahead **asked;
+    struct shared_table table = {0};
+    struct text joined = {0};
 
     lock_take(&shared->lock);
     while (shared->state == SHARED_READING)
@@ -93,11 +76,10 @@ static const struct shared_table *table_of(struct shared_index *shared)
     if (shared->state == SHARED_UNREAD) {
         shared->state = SHARED_READING;
         lock_drop(&shared->lock);
-        table = shared_index_table(shared);
-        asked = ask_for_indexes(shared, &table);
+        shared_index_table(shared, &table, &joined);
         lock_take(&shared->lock);
         shared->table = table;
-        shared->asked = asked;
+        shared->joined = joined;
         shared->state = SHARED_READ;
         pthread_cond_broadcast(&shared->read);
     }
@@ -171,12 +153,14 @@ static int sum_by_table(void *ctx, const struct blob *blob, char ret[static DIGE
     return 0;
 }
 
-/* The request for a line of the table. NULL: there is none. */
-static struct http_ahead *take_asked(struct shared_index *shared, const struct shared_line *line)
+/* The bytes of an index of the table, as shared_read_line(). */
+static int shared_index_read(const struct shared_index *shared, const struct shared_line *line,
+                             struct text *ret, struct diag *d)
 {
-    LOCK_SCOPE(&shared->lock);
-
-    return shared->asked ? TAKE_PTR(shared->asked[line - shared->table.index]) : NULL;
+    if (!shared->table.joined.name)
+        return shared_read_line(shared->source, line, ret, d);
+    text_add_bytes(ret, shared->joined.data + line->at, (size_t)line->size);
+    return ret->failed ? -ENOMEM : shared_read_check(line, ret->data, ret->len, d);
 }
 
 /* Get an index from `.epochfs/`. 0; -ENOENT: it is not there, or not good. */
@@ -198,7 +182,7 @@ static int shared_index_load_shared(struct shared_index *shared, const char *typ
     line = shared_line_find(table->index, table->n_indexes, name);
     if (!line || !line->size)
         return -ENOENT;
-    r = shared_read_line(shared->source, line, take_asked(shared, line), ret, &d);
+    r = shared_index_read(shared, line, ret, &d);
     if (r < 0)
         leave_aside(shared, name, "", diag_text(&d, r));
     *ret_by_content = judging.by_content;
@@ -396,9 +380,7 @@ void shared_index_release(struct shared_index *shared)
         free((char *)(uintptr_t)shared->file[i].name);
         free((char *)(uintptr_t)shared->file[i].version);
     }
-    for (size_t i = 0; shared->asked && i < shared->table.n_indexes; i++)
-        http_ahead_drop(&shared->asked[i]);
-    free(shared->asked);
+    text_release(&shared->joined);
     free(shared->file);
     free(shared->use);
     shared_name_free(shared);

@@ -23,11 +23,10 @@
 #include "base/blob.h"
 #include "base/index_store.h"
 #include "base/lock.h"
+#include "base/text.h"
 #include "cache/source/shared_table.h"
 
-struct http_ahead;
 struct source;
-struct text;
 
 /* An index that is to be written. */
 struct shared_use {
@@ -48,7 +47,7 @@ struct shared_index {
     size_t names_most; /* bytes of the longest of their identities */
     enum { SHARED_UNREAD, SHARED_READING, SHARED_READ } state; /* of the table */
     struct shared_table table;                                 /* constant once it is read */
-    struct http_ahead **asked; /* [table.n_indexes] those that were asked for; NULL: none */
+    struct text joined;                                        /* the same: the joined indexes */
     bool has_said;
     /* With notes: */
     struct shared_use *use;   /* [n_uses] */
@@ -103,12 +102,12 @@ int shared_index_name(struct shared_index *shared, const char *type, const char 
  */
 int shared_read_table(const struct source *source, struct shared_table *ret, struct diag *d);
 
-/* Read the file that a line of the table describes. asked: taken over; NULL: it was not asked for.
- * The same; -EBADMSG: it is another one. */
-int shared_read_line(const struct source *source, const struct shared_line *line,
-                     struct http_ahead *asked, struct text *ret, struct diag *d);
+/* Read the file that a line of the table describes. The same; -EBADMSG: it is another one. */
+int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
+                     struct diag *d);
 
-/* Ask a server for that file. NULL: no memory. */
-struct http_ahead *shared_read_ask(const struct source *source, const struct shared_line *line);
+/* Are these the bytes that a line describes? 0; -EBADMSG with the reason in d; or -errno. */
+int shared_read_check(const struct shared_line *line, const char *bytes, size_t len,
+                      struct diag *d);
 
 #endif

@@ -22,12 +22,15 @@ struct writing {
     int dir; /* the new folder */
     struct shared_line *index;
     size_t n_indexes;
+    struct text bytes; /* of the indexes, as long as they are few enough to be joined, */
+    bool is_apart;     /* otherwise each is a file */
     bool has_list;
 };
 
 static void writing_release(struct writing *w)
 {
     free(w->index);
+    text_release(&w->bytes);
     if (w->dir >= 0)
         close(w->dir);
 }
@@ -54,10 +57,23 @@ static int write_file(int dir, const char *name, const void *bytes, size_t len)
     return r;
 }
 
+/* Write the indexes so far as files: there are too many to join them. */
+static int write_apart(struct writing *w)
+{
+    int r = 0;
+
+    w->is_apart = true;
+    for (size_t i = 0; i < w->n_indexes && r == 0; i++)
+        r = write_file(w->dir, w->index[i].name, w->bytes.data + w->index[i].at,
+                       (size_t)w->index[i].size);
+    text_release(&w->bytes);
+    return r;
+}
+
 static int write_index(struct writing *w, struct shared_use *use, struct diag *d)
 {
     AUTO(kept_index_release) struct kept_index kept = {0};
-    struct shared_line line = {.name = use->name, .version = ""};
+    struct shared_line line = {.name = use->name, .version = "", .at = w->bytes.len};
     int r = index_store_load(w->shared->keep.inner, use->type, use->identity, &kept);
 
     if (r == -ENOENT)
@@ -65,8 +81,14 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
     line.size = kept.size;
     if (r == 0)
         r = digest_text_of(kept.bytes, kept.size, line.sum);
-    if (r == 0)
+    if (r == 0 && !w->is_apart && kept.size > SHARED_JOINED_MOST - w->bytes.len)
+        r = write_apart(w);
+    if (r == 0 && w->is_apart)
         r = write_file(w->dir, use->name, kept.bytes, kept.size);
+    else if (r == 0)
+        text_add_bytes(&w->bytes, (const char *)kept.bytes, kept.size);
+    if (r == 0)
+        r = w->bytes.failed ? -ENOMEM : 0;
     if (r == 0)
         r = array_capacity(&w->index, w->n_indexes, sizeof(line));
     if (r == 0)
@@ -74,26 +96,45 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
     return r;
 }
 
+/* Write a file that is named by its content, and its line; none without content. */
+static int write_content(struct writing *w, const char *type, const struct text *content,
+                         struct text *table)
+{
+    char sum[DIGEST_TEXT_SIZE];
+    int r = content->failed ? -ENOMEM : 0;
+
+    if (r < 0 || !content->len)
+        return r;
+    r = digest_text_of(content->data, content->len, sum);
+    if (r == 0)
+        r = write_file(w->dir, sum, content->data, content->len);
+    if (r == 0)
+        text_add(table, "%s %zu %s %s\n", type, content->len, sum, sum);
+    return r;
+}
+
 /* Write the list of files, if there is one. */
 static int write_list(struct writing *w, struct text *table)
 {
     const struct source *source = w->shared->source;
-    char sum[DIGEST_TEXT_SIZE];
-    int r;
 
-    if (!source || !source->whole.len)
-        return 0;
-    r = digest_text_of(source->whole.data, source->whole.len, sum);
-    if (r == 0)
-        r = write_file(w->dir, sum, source->whole.data, source->whole.len);
-    if (r == 0)
-        text_add(table, "listing %zu %s %s\n", source->whole.len, sum, sum);
-    w->has_list = r == 0;
-    return r;
+    w->has_list = source && source->whole.len;
+    return w->has_list ? write_content(w, "listing", &source->whole, table) : 0;
 }
 
-/* Add the lines of a kind, sorted. For a name that two files have, whose blocks differ, there is
- * none: no mount could tell which of them is meant. Returns how many. */
+/* Write the indexes in the order of their lines as one file, unless each is one: a mount of many
+ * shards then asks once. */
+static int write_joined(struct writing *w, struct text *table)
+{
+    AUTO_TEXT struct text all = {0};
+
+    for (size_t i = 0; i < w->n_indexes && !w->is_apart; i++)
+        text_add_bytes(&all, w->bytes.data + w->index[i].at, (size_t)w->index[i].size);
+    return write_content(w, "joined", &all, table);
+}
+
+/* Add the lines of a kind, sorted, and put them first. For a name that two files have, whose blocks
+ * differ, there is none: no mount could tell which of them is meant. Returns how many. */
 static size_t add_lines(struct text *t, const char *type, struct shared_line *line, size_t n)
 {
     size_t added = 0;
@@ -101,6 +142,7 @@ static size_t add_lines(struct text *t, const char *type, struct shared_line *li
     if (n)
         qsort(line, n, sizeof(*line), compare_lines);
     for (size_t i = 0, end; i < n; i = end) {
+        struct shared_line kept;
         bool is_one = true;
 
         for (end = i + 1; end < n && !strcmp(line[i].name, line[end].name); end++)
@@ -111,7 +153,9 @@ static size_t add_lines(struct text *t, const char *type, struct shared_line *li
         if (!strcmp(type, "file"))
             text_add(t, "%s ", *line[i].version ? line[i].version : "-");
         text_add(t, "%s\n", line[i].name);
-        added++;
+        kept = line[added];
+        line[added++] = line[i];
+        line[i] = kept;
     }
     return added;
 }
@@ -124,7 +168,9 @@ static int write_table(struct writing *w)
     text_add(&t, "%s", SHARED_INDEX_HEAD);
     add_lines(&t, "file", w->shared->file, w->shared->n_files);
     w->n_indexes = add_lines(&t, "index", w->index, w->n_indexes);
-    r = write_list(w, &t);
+    r = write_joined(w, &t);
+    if (r == 0)
+        r = write_list(w, &t);
     if (r < 0)
         return r;
     return t.failed ? -ENOMEM : write_file(w->dir, SHARED_INDEX_TABLE, t.data, t.len);

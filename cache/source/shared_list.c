@@ -69,7 +69,7 @@ static int fetch(struct source *source, const struct shared_line *line, const ch
     AUTO_TEXT struct text t = {0};
     struct diag d = DIAG_INIT;
     char *bytes;
-    int r = shared_read_line(source, line, NULL, &t, &d);
+    int r = shared_read_line(source, line, &t, &d);
 
     if (r == 0)
         r = text_finish(&t, &bytes, &list.bytes.size);

@@ -12,26 +12,13 @@
 
 #define SHARED_TRIES 2 /* of a request: a mount can do without */
 
-/* Ask a server for a file of `.epochfs/`. NULL: no memory. */
-static struct http_ahead *shared_read_start(const struct source *source, const char *name,
-                                            size_t most)
-{
-    AUTO_FREE char *path = NULL;
-    char *url = NULL;
-
-    if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) == 0)
-        remote_url(source, path, &url);
-    return http_ahead_start(source->http, url, most, SHARED_TRIES);
-}
-
-/* Read a file of `.epochfs/`. asked: it was asked for; NULL: not. *ret_time: when it was written,
- * if it is on this machine. */
+/* Read a file of `.epochfs/`. *ret_time: when it was written, if it is on this machine. */
 static int shared_read_file(const struct source *source, const char *name, size_t most,
-                            struct http_ahead *asked, struct text *ret, struct timespec *ret_time,
-                            struct diag *d)
+                            struct text *ret, struct timespec *ret_time, struct diag *d)
 {
     AUTO_FREE char *path = NULL;
     struct stat st = {0};
+    char *url = NULL;
     int r;
 
     if (!source->remote->far) {
@@ -41,28 +28,32 @@ static int shared_read_file(const struct source *source, const char *name, size_
         *ret_time = st.st_mtim;
         return r;
     }
-    if (!asked && source->stage && stage_silent(source->stage, d)) /* it would answer as little */
+    if (source->stage && stage_silent(source->stage, d)) /* it would answer as little */
         return -EREMOTEIO;
-    return http_ahead_take(asked ? asked : shared_read_start(source, name, most), ret, NULL, d);
+    if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) == 0)
+        remote_url(source, path, &url);
+    return http_ahead_take(http_ahead_start(source->http, url, most, SHARED_TRIES), ret, NULL, d);
 }
 
-struct http_ahead *shared_read_ask(const struct source *source, const struct shared_line *line)
-{
-    return shared_read_start(source, line->name, (size_t)line->size);
-}
-
-int shared_read_line(const struct source *source, const struct shared_line *line,
-                     struct http_ahead *asked, struct text *ret, struct diag *d)
+int shared_read_check(const struct shared_line *line, const char *bytes, size_t len, struct diag *d)
 {
     char sum[DIGEST_TEXT_SIZE];
+    int r = digest_text_of(bytes, len, sum);
+
+    if (r == 0 && (len != line->size || strcmp(sum, line->sum) != 0))
+        r = diag_set(d, -EBADMSG, "expected %llu bytes of SHA-256 %.8s..., got %zu of %.8s...",
+                     (unsigned long long)line->size, line->sum, len, sum);
+    return r;
+}
+
+int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
+                     struct diag *d)
+{
     struct timespec ignored;
-    int r = shared_read_file(source, line->name, (size_t)line->size, asked, ret, &ignored, d);
+    int r = shared_read_file(source, line->name, (size_t)line->size, ret, &ignored, d);
 
     if (r == 0)
-        r = ret->failed ? -ENOMEM : digest_text_of(ret->data, ret->len, sum);
-    if (r == 0 && (ret->len != line->size || strcmp(sum, line->sum) != 0))
-        r = diag_set(d, -EBADMSG, "expected %llu bytes of SHA-256 %.8s..., got %zu of %.8s...",
-                     (unsigned long long)line->size, line->sum, ret->len, sum);
+        r = ret->failed ? -ENOMEM : shared_read_check(line, ret->data, ret->len, d);
     return r;
 }
 
@@ -72,7 +63,7 @@ int shared_read_table(const struct source *source, struct shared_table *ret, str
     struct timespec written = {0};
     char *text;
     size_t len;
-    int r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, NULL, &t, &written, d);
+    int r = shared_read_file(source, SHARED_INDEX_TABLE, REMOTE_TEXT_MOST, &t, &written, d);
 
     if (r == 0)
         r = text_finish(&t, &text, &len);

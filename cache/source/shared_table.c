@@ -44,13 +44,14 @@ static const char *take_version(const char *word)
     return word;
 }
 
-enum line_kind { LINE_FILE, LINE_INDEX, LINE_LISTING, LINE_NONE };
+enum line_kind { LINE_FILE, LINE_INDEX, LINE_LISTING, LINE_JOINED, LINE_NONE };
 
 static enum line_kind shared_table_kind_of(const char *word)
 {
     return !strcmp(word, "file")      ? LINE_FILE
            : !strcmp(word, "index")   ? LINE_INDEX
            : !strcmp(word, "listing") ? LINE_LISTING
+           : !strcmp(word, "joined")  ? LINE_JOINED
                                       : LINE_NONE;
 }
 
@@ -63,6 +64,7 @@ static enum line_kind read_line(char *at, bool versions, struct shared_line *ret
     enum line_kind type = word ? shared_table_kind_of(word) : LINE_NONE;
 
     ret->version = "";
+    ret->at = 0;
     if (!sum || !digest_is_text(sum) ||
         number_parse(size, strlen(size), UINT64_MAX, &ret->size) != strlen(size))
         return LINE_NONE;
@@ -91,15 +93,18 @@ static int add_line(struct shared_line **lines, size_t *n, const struct shared_l
 /* 1; 0: it is out of order, or none; or -ENOMEM. */
 static int use_line(struct shared_table *table, enum line_kind type, const struct shared_line *line)
 {
+    struct shared_line *one = type == LINE_JOINED ? &table->joined : &table->listing;
+
     switch (type) {
     case LINE_FILE:
         return add_line(&table->file, &table->n_files, line);
     case LINE_INDEX:
         return add_line(&table->index, &table->n_indexes, line);
     case LINE_LISTING:
-        if (table->listing.name || !line->size)
+    case LINE_JOINED:
+        if (one->name || !line->size || (one == &table->joined && line->size > SHARED_JOINED_MOST))
             return 0;
-        table->listing = *line;
+        *one = *line;
         return 1;
     case LINE_NONE:
         break;
@@ -107,20 +112,37 @@ static int use_line(struct shared_table *table, enum line_kind type, const struc
     return 0;
 }
 
+/* Find the indexes in the joined file. 0 or -EBADMSG with the reason in d. */
+static int shared_table_find(struct shared_table *table, struct diag *d)
+{
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < table->n_indexes; i++) {
+        table->index[i].at = at;
+        at += table->index[i].size;
+    }
+    if (!table->joined.name || at == table->joined.size)
+        return 0;
+    return diag_set(d, -EBADMSG,
+                    "expected %llu bytes of joined indexes, as their lines say, got %llu",
+                    (unsigned long long)at, (unsigned long long)table->joined.size);
+}
+
 int shared_table_read(char *text, size_t len, struct shared_table *ret, struct diag *d)
 {
     AUTO(shared_table_release) struct shared_table table = {.text = text};
     size_t head = strlen(SHARED_INDEX_HEAD), number = 2;
     bool old = len >= head && !memcmp(text, SHARED_INDEX_HEAD_1, head);
+    int r;
 
-    if (!old && (len < head || memcmp(text, SHARED_INDEX_HEAD, head) != 0))
+    if (!old && (len < head || (memcmp(text, SHARED_INDEX_HEAD, head) != 0 &&
+                                memcmp(text, SHARED_INDEX_HEAD_2, head) != 0)))
         return diag_set(d, -EBADMSG, "line 1: expected '%.*s'", (int)head - 1, SHARED_INDEX_HEAD);
     if (memchr(text, '\0', len) || text[len - 1] != '\n')
         return diag_set(d, -EBADMSG,
                         "expected lines of text, got a NUL or no end of the last line");
     for (char *at = text + head, *end; at < text + len; at = end + 1, number++) {
         struct shared_line line;
-        int r;
 
         end = memchr(at, '\n', (size_t)(text + len - at));
         *end = '\0';
@@ -134,6 +156,9 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
                 "sorted",
                 number, old ? "" : "VERSION ");
     }
+    r = shared_table_find(&table, d);
+    if (r < 0)
+        return r;
     *ret = table;
     table = (struct shared_table){0};
     return 0;

@@ -137,7 +137,7 @@ def check_local(form):
         f.truncate()
         for line in lines:
             f.write(" ".join(line[:3] + line[4:] if line[0] == "file" else line).replace(
-                "epochfs-index 2", "epochfs-index 1") + "\n")
+                "epochfs-index 3", "epochfs-index 1") + "\n")
     equal(mount_and_read(folder, f"{name}-v1", form, records), 0, "a table of the first version")
     equal(problems(f"{name}-v1"), [], "its log")
 

@@ -59,7 +59,7 @@ def check_full(good):
     """A disk without room: exit code 4, with the reason, and an earlier folder stays as it was."""
     disk = f"{PRIVATE}/disk"
     os.mkdir(disk)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "full", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "full", disk], check=True)
     try:
         with Nginx(f"{PRIVATE}/www") as server:
             for _ in range(2):

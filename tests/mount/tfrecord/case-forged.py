@@ -18,15 +18,15 @@ def forge(change):
     """Change the one index in DIR; all sizes and checksums fit then."""
     with open(f"{DIR}/index.txt", encoding="utf-8") as f:
         lines = f.read().split("\n")
+    joined = next(line for line in lines if line.startswith("joined ")).split(" ")[3]
+    data = bytearray(change(content(DIR, joined)))
+    data[12:16] = struct.pack("<I", zlib.crc32(data[16:]))
+    with open(f"{DIR}/{joined}", "wb") as f:
+        f.write(data)
     for i, line in enumerate(lines):
-        if not line.startswith("index "):
-            continue
-        name = line.split(" ")[3]
-        data = bytearray(change(content(DIR, name)))
-        data[12:16] = struct.pack("<I", zlib.crc32(data[16:]))
-        with open(f"{DIR}/{name}", "wb") as f:
-            f.write(data)
-        lines[i] = f"index {len(data)} {hashlib.sha256(data).hexdigest()} {name}"
+        if line.startswith(("index ", "joined ")):
+            kind, *_, name = line.split(" ")
+            lines[i] = f"{kind} {len(data)} {hashlib.sha256(data).hexdigest()} {name}"
     with open(f"{DIR}/index.txt", "w", encoding="utf-8") as f:
         f.write("\n".join(lines))
 

@@ -51,6 +51,35 @@ UNIT_TEST(test_shared_table__lines__found_by_name)
     shared_table_release(&t);
 }
 
+/* Indexes that are one file lie there in the order of their lines. */
+UNIT_TEST(test_shared_table__joined__places)
+{
+    static const char text[] = SHARED_INDEX_HEAD "index 9 " SUM_B " " SUM_A "\n"
+                                                 "index 5 " SUM_A " " SUM_B "\n"
+                                                 "joined 14 " SUM_A " " SUM_A "\n";
+    struct diag d = DIAG_INIT;
+    struct shared_table t = {0};
+
+    (void)state;
+    assert_int_equal(read_table(text, strlen(text), &t, &d), 0);
+    assert_string_equal(t.joined.name, SUM_A);
+    assert_int_equal(shared_line_find(t.index, t.n_indexes, SUM_A)->at, 0);
+    assert_int_equal(shared_line_find(t.index, t.n_indexes, SUM_B)->at, 9);
+    shared_table_release(&t);
+}
+
+UNIT_TEST(test_shared_table__of_version_2__read)
+{
+    static const char text[] = SHARED_INDEX_HEAD_2 "file 7 " SUM_A " - b.tar\n";
+    struct shared_table t = {0};
+
+    (void)state;
+    assert_int_equal(read_table(text, strlen(text), &t, NULL), 0);
+    assert_string_equal(t.file[0].name, "b.tar");
+    assert_null(t.joined.name);
+    shared_table_release(&t);
+}
+
 /* Files of the first version of the table have no versions. */
 UNIT_TEST(test_shared_table__of_version_1__no_versions)
 {
@@ -71,8 +100,8 @@ UNIT_TEST(test_shared_table__hostile__ebadmsg)
     static const char *const bad[] = {
         "",
         "\n",
-        "epochfs-index 3\n",
-        "epochfs-index 2",
+        "epochfs-index 4\n",
+        "epochfs-index 3",
         SHARED_INDEX_HEAD "\n",
         SHARED_INDEX_HEAD "file 7 " SUM_A " - a",
         SHARED_INDEX_HEAD "file 7 " SUM_A " - \n",
@@ -96,6 +125,13 @@ UNIT_TEST(test_shared_table__hostile__ebadmsg)
         SHARED_INDEX_HEAD "listing 1 " SUM_A " ../../etc/passwd\n",
         SHARED_INDEX_HEAD "listing 0 " SUM_A " " SUM_B "\n",
         SHARED_INDEX_HEAD "listing 1 " SUM_A " " SUM_B "\nlisting 1 " SUM_B " " SUM_A "\n",
+        SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 8 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 10 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD "joined 0 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD "index 8388609 " SUM_A " " SUM_B "\njoined 8388609 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " ../x\n",
+        SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A
+                          "\njoined 9 " SUM_A " " SUM_A "\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A "\n",
     };
