@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/file_io.h"
 #include "base/thread.h"
-#include "cache/disk/local_file.h"
 
 #define SINK_BYTES  (256u << 10)        /* of a buffer: a cache of the processor still has it */
 #define SINK_ALONE  (UINT64_C(1) << 20) /* bytes that a maker writes before it has a writer */

@@ -181,10 +181,11 @@ static uint64_t line_length(const void *file, uint64_t row, unsigned column)
     return record_file_place(file, row).len;
 }
 
-static uint64_t line_place(const void *file, uint64_t row, unsigned column)
+static bool line_extent(const void *file, uint64_t row, unsigned column, struct extent *ret)
 {
     (void)column;
-    return record_file_place(file, row).off;
+    *ret = record_file_place(file, row);
+    return ret->len > 0;
 }
 
 /* A mark may be before the first line. */
@@ -204,7 +205,7 @@ static const struct record_format jsonl = {
     .column = columns,
     .n_columns = N_COLUMNS,
     .length = line_length,
-    .place = line_place,
+    .extent = line_extent,
     .verify = line_verify,
     .check = jsonl_check,
     .lines_are_file = jsonl_is_lines,

@@ -143,6 +143,7 @@ static int ragged_read(struct read_context *rc, const struct dataset *ds, const 
     if (sel->single)
         return array_item(&items, only_sample(sel), NULL, off, len, dst, d);
     items.reason = d;
+    record_items_read_runs(&items, false);
     r = record_axes_find(&items);
     if (r == 0 && items.differs)
         return record_items_read(&items, record_arrays_count_elements, f->width, array_item, off,

@@ -93,14 +93,32 @@ static bool set_extent(const struct dataset *ds, const struct record_content *c,
     return extent_at(record_set_of(ds)->rf, c, &place, ret);
 }
 
+static bool is_copy_at(const struct record_format *rf, const struct place *place)
+{
+    return !rf->read || rf->extents_are_copies ||
+           (rf->is_copy && place->column != NO_COLUMN &&
+            rf->is_copy(place->file, place->row, place->column));
+}
+
 bool record_set_is_copy(const struct dataset *ds, const struct record_content *c, uint64_t record)
+{
+    const struct place place = record_contents_find_content(ds, c, record);
+
+    return is_copy_at(record_set_of(ds)->rf, &place);
+}
+
+static bool set_as_is(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                      struct extent *ret)
 {
     const struct record_format *rf = record_set_of(ds)->rf;
     const struct place place = record_contents_find_content(ds, c, record);
+    unsigned n;
 
-    return !rf->read || rf->extents_are_copies ||
-           (rf->is_copy && place.column != NO_COLUMN &&
-            rf->is_copy(place.file, place.row, place.column));
+    return place.column != NO_COLUMN && is_copy_at(rf, &place) &&
+           (!rf->read ||
+            record_set_columns(rf, place.file, &n)[place.column].shown == RECORD_BYTES) &&
+           !(rf->verify && prepared_doubts(&place.file->prepared, place.row)) &&
+           extent_at(rf, c, &place, ret);
 }
 
 /* Is what an index by content says of a row true? */
@@ -291,6 +309,7 @@ const struct record_ops record_set_contents = {
     .read = set_read,
     .read_many = set_read_many,
     .extent = set_extent,
+    .as_is = set_as_is,
     .where = set_where,
     .has = record_contents_content_has,
     .is_made = set_is_made,

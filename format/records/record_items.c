@@ -6,7 +6,8 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 
-#define MANY 1024 /* records that are read together, if they have no order */
+#define MANY   1024 /* records that are read together, if they have no order */
+#define PIECES 64   /* contents that are read together */
 
 /* ---- one content of one record ---- */
 
@@ -60,6 +61,40 @@ void record_items_init(struct record_items *items, struct read_context *rc,
 uint64_t record_items_sample(struct record_items *items, uint64_t place)
 {
     return sample_window_at(&items->window, place);
+}
+
+static int run_as_is(struct record_items *items, uint64_t place, uint64_t skip, size_t len,
+                     uint8_t *dst, size_t *ret_n, struct diag *d)
+{
+    const struct record_content *c = items->content;
+    struct blob_piece piece[PIECES];
+    const struct blob *blob = NULL;
+    struct extent e;
+    size_t n = 0, at = 0;
+    int r;
+
+    for (; place < items->sel->count && n < PIECES && at < len; place++, skip = 0) {
+        if (!c->ops->as_is(items->ds, c, record_items_sample(items, place), &e) || e.len <= skip ||
+            (blob && e.blob != blob))
+            break;
+        blob = e.blob;
+        piece[n] =
+            (struct blob_piece){dst + at, (size_t)min_u64(e.len - skip, len - at), e.off + skip};
+        at += piece[n++].len;
+        if (items->ends && at < len)
+            dst[at++] = items->pad;
+    }
+    *ret_n = at;
+    r = n ? blob_read_many(items->rc, blob, piece, n, d) : 0;
+    return r < 0 || !n ? r : blob_used(items->rc, blob, d);
+}
+
+void record_items_read_runs(struct record_items *items, bool ends)
+{
+    const struct record_content *c = items->content;
+
+    items->run = c && c->ops->as_is && !c->make_at_once ? run_as_is : NULL;
+    items->ends = ends;
 }
 
 /* Make what item() needs from this place on, where that is costly: a reader mostly needs the

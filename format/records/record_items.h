@@ -24,6 +24,7 @@ struct record_items {
      * if they are missing; 0: none. Only record_items_read() asks. NULL: items one by one. */
     int (*run)(struct record_items *items, uint64_t place, uint64_t skip, size_t len, uint8_t *dst,
                size_t *ret_n, struct diag *d);
+    bool ends; /* see record_items_read_runs() */
 
     /* For arrays: the axes behind the first, which are the same in the whole selection. */
     bool has_tail;
@@ -48,6 +49,10 @@ uint64_t record_bytes(const struct record_content *c, const uint64_t *dim);
 /* The axes of a content in the record of a sample. */
 int record_dims(const struct record_items *items, uint64_t sample,
                 uint64_t ret_dim[static RECORD_AXES], struct diag *d);
+
+/* Have record_items_read() read contents together that their source has as they are: for small ones
+ * a read for each would take longer than their bytes. ends: an item is its content and pad. */
+void record_items_read_runs(struct record_items *items, bool ends);
 
 /* The sample at a place; quick for places in ascending order. */
 uint64_t record_items_sample(struct record_items *items, uint64_t place);

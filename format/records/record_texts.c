@@ -100,6 +100,7 @@ static int lines_read(struct read_context *rc, const struct dataset *ds, const s
 
     record_items_init(&t, rc, ds, f, sel);
     t.pad = '\n';
+    record_items_read_runs(&t, true);
     return record_items_read(&t, text_ops(&t)->number, 1, text_ops(&t)->item, off, len, dst, d);
 }
 

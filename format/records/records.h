@@ -39,6 +39,10 @@ struct record_ops {
      * never any, or the dataset has its own extents(), locate(). */
     bool (*extent)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                    struct extent *ret);
+    /* Are the bytes of the content just those, and can they be read there without a look at the
+     * record? NULL: never. */
+    bool (*as_is)(const struct dataset *ds, const struct record_content *c, uint64_t record,
+                  struct extent *ret);
     /* Name the record in messages: "<file>: row <n>". */
     void (*where)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                   char ret[static RECORD_WHERE]);
