@@ -33,10 +33,11 @@ SAMPLES, WORDS, BATCH = 600, 64, 32  # 512 bytes each
 FILES = ("a", "b")
 PATIENCE = 2
 LIMIT = PATIENCE + (40 if SLOW else 15)  # of a read, on a busy machine
-CACHE = f"{PRIVATE}/cache"
+DISK = f"{PRIVATE}/disk"  # of its own where that can be, so that it can be full
+CACHE, FILLER = f"{DISK}/cache", f"{DISK}/filler"
 ORDER = order_reference.load()
 DAY = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
-KEEPS = ("", "evict=after_use", "cache_size=256K", "cache_size=1M,evict=after_use", "prefetch=off")
+KEEPS = ("", "evict=after_use", "evict=never", "cache_size=256K", "cache_size=1M,evict=after_use", "prefetch=off")
 FAULTS = ("503", "429", "404", "cut", "stall", "close", "whole", "short range", "other range", "other version", "garbage", "redirect")
 
 
@@ -196,6 +197,15 @@ class Lateness(threading.Thread):
         return self.most > 0.3
 
 
+def overwrite(file, choice):
+    """It keeps its times. Content that a mount has compared is not compared again (docs/cache.md): only its count of drops."""
+    before = os.stat(file)
+    with open(file, "r+b") as f:
+        f.seek(max(0, before.st_size - 8) if file.endswith(".content") else choice % (before.st_size + 1))
+        f.write(choice.to_bytes(8)[:max(0, before.st_size - f.tell())])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 class Mount:
     def __init__(self, daemon, versions):
         self.daemon, self.versions = daemon, versions  # of each file, since it began
@@ -211,7 +221,7 @@ class Histories(RuleBasedStateMachine):
         self.mounts, self.cache_number, self.is_lossless = {}, 0, True
         self.server, self.lateness = Server(), Lateness()
         self.version, self.samples = dict.fromkeys(FILES, 0), dict.fromkeys(FILES, SAMPLES)
-        subprocess.run(["rm", "-rf", CACHE], check=True)
+        subprocess.run(["rm", "-rf", CACHE, FILLER], check=True)
         os.mkdir(CACHE)
 
     @initialize(names=st.sampled_from(("etag", "time", "both", "weak")), keep=st.sampled_from(KEEPS))
@@ -237,21 +247,31 @@ class Histories(RuleBasedStateMachine):
         with self.server.lock:
             self.server.faults += [kind] * n
 
-    @rule(how=st.sampled_from(("cut", "grow", "remove", "empty", "touch")), choice=st.integers(0, 10**6))
+    @rule(how=st.sampled_from(("cut", "grow", "remove", "empty", "overwrite", "old", "future")), choice=st.integers(0, 10**6))
     def damage(self, how, choice):
         found = sorted(file for file, _ in files_below(CACHE) if not file.endswith("/EPOCHFS"))
         if not found:
             return
         self.is_lossless = False
         file = found[choice % len(found)]
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # it is gone, or the disk is full
             if how == "remove":
                 os.unlink(file)
-            elif how == "touch":
-                os.utime(file, (0, 0))
+            elif how in ("old", "future"):  # of a clock that was put back
+                os.utime(file, (0, 0) if how == "old" else (time.time() + 10**6,) * 2)
+            elif how == "overwrite":  # and touch -r
+                overwrite(file, choice)
             else:
                 size = os.stat(file).st_size
                 os.truncate(file, {"cut": choice % (size + 1), "grow": size + 4096, "empty": 0}[how])
+
+    @precondition(lambda _: os.path.ismount(DISK))
+    @rule(is_full=st.booleans())
+    def fill(self, is_full):
+        self.is_lossless = False
+        with open(FILLER, "wb", buffering=0) as f, contextlib.suppress(OSError):
+            while is_full and f.write(bytes(4096)):
+                pass
 
     # -- mounts --
 
@@ -392,6 +412,9 @@ def main():
     settings = hypothesis.settings(max_examples=examples, stateful_step_count=steps, deadline=None, database=None, print_blob=False,
                                    suppress_health_check=list(hypothesis.HealthCheck))
     socket.setdefaulttimeout(DEADLINE)
+    os.mkdir(DISK)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", DISK], stderr=subprocess.DEVNULL, check=False).returncode:
+        print("not tested: a full disk, which needs a tmpfs")
     hypothesis.stateful.run_state_machine_as_test(hypothesis.seed(seed)(Histories), settings=settings)
     print("reads:", ", ".join(f"{n} {what}" for what, n in COUNTED.most_common()), flush=True)
 
