@@ -945,12 +945,16 @@ UNIT_TEST_WITH(test_stage__request_n_finds_a_change__only_its_member_is_stale, t
     temp_path(*state, "cache", folder);
     for (unsigned n = 0; !clean; n = NEXT(n)) {
         struct nth nth = {.n = n, .end = TRANSFER_CHANGED, .member = SIZE_MAX};
+        struct diag d = DIAG_INIT;
         struct staged s;
+        int r;
 
         staged_open(&s, folder, 16384, fail_nth, &nth);
         stage_begin(s.stage);
-        while (stage_wait(s.stage, 60000, NULL) == 0)
+        while ((r = stage_wait(s.stage, 60000, &d)) == 0)
             continue;
+        if (r != 1 && r != -ESTALE)
+            fail_msg("request %u: %s", n, d.text);
         if (nth.member != LARGE)
             read_members(&s, &nth.member);
         assert_int_equal(stage_counters(s.stage)->distinct_bytes, fake_given(s.fake));
