@@ -25,7 +25,7 @@ int file_pread(int fd, void *buf, size_t len, uint64_t off)
 {
     ssize_t n = file_read_some(fd, buf, len, off);
 
-    return n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0; /* the file ends earlier than it did */
+    return n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0; /* the file has become shorter */
 }
 
 int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)
@@ -37,8 +37,8 @@ int file_pwrite(int fd, const void *bytes, size_t len, uint64_t off)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return -errno;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
         at += n;
         off += (uint64_t)n;
         len -= (size_t)n;

@@ -1,4 +1,4 @@
-/* Reads and writes of an open file that go on after a signal and after a part. Any thread. */
+/* Reads and writes of an open file, repeated after a signal or after a part. Any thread. */
 #ifndef EPOCHFS_BASE_FILE_IO_H
 #define EPOCHFS_BASE_FILE_IO_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Read exactly len bytes at byte offset off. 0, -ESTALE: the file ends before that, or -errno. */
+/* Read exactly len bytes at byte offset off. 0; -ESTALE: the file ends earlier; or -errno. */
 int file_pread(int fd, void *buf, size_t len, uint64_t off);
 
 /* Read up to len bytes, fewer at the end of the file. Their number, or -errno. */

@@ -55,7 +55,7 @@ struct index_store_ops {
     void (*remove)(const struct index_store *keep, const char *type, const char *identity);
     /* See index_store_names(). NULL: ignored. */
     int (*names)(const struct index_store *keep, const struct blob *blob, const char *identity);
-    /* For kept files. NULL: those of the inner store; without one there are none. */
+    /* For kept files. NULL: those of the inner store; without it there are no kept files. */
     int (*open)(const struct index_store *keep, const char *type, const char *identity,
                 struct kept_file *ret);
     int (*begin)(const struct index_store *keep, const char *type, const char *identity,

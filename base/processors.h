@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-unsigned processors_count(void); /* at least 1 */
+unsigned processors_count(void); /* that this process may use; at least 1 */
 
 /* Nanoseconds that these processors have been idle, summed, since some fixed moment; only grows, in
  * steps of 10 ms. UINT64_MAX: not known on this system. Reads a file of the kernel. Any thread. */

@@ -238,7 +238,7 @@ def bar_members():
 
 
 def jobs(*arguments):
-    """Seconds that so many jobs take at the same time: the arguments of bar_read() for each."""
+    """Seconds that jobs take at the same time. arguments: those of bar_read() for each job."""
     begin = time.monotonic()
     running = [subprocess.Popen([sys.executable, __file__, "read", *map(str, each)], stdout=subprocess.DEVNULL)
                for each in arguments]
@@ -251,7 +251,7 @@ def bar_jobs():
     make_idx()
     one, all_of, least, whole = [], [], [], floor_files(JOBS * BATCHES, SIZE // BATCHES)
     for i in range(ROUNDS):
-        touch(JOBS)  # each time: a balloon gives the host what is free for seconds
+        touch(JOBS)  # each time: a balloon gives memory that is free for seconds to the host
         forget(IDX)
         one.append(first_epoch("npz", 100 + i)[0])
         forget(IDX)
@@ -312,7 +312,7 @@ def bar_overlap():
 
 
 def bar_read():
-    """Not a bar: a job. Folder, how many files, and the first one in a mount of floor(). Prints the seconds."""
+    """Not a bar: a job. Arguments: a folder; how many files (0: all); in a mount of floor() the first one. Prints the seconds."""
     most, first = (int(word) for word in sys.argv[3:] + ["0"] * (5 - len(sys.argv)))
     print(read_files(sys.argv[2], most or None, floor_names(most, first) if sys.argv[4:] else None)[0])
 

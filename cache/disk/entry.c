@@ -330,8 +330,8 @@ static int rename_over(const struct cache_group *group, const char *part, const 
     return r < 0 ? r : group_rename(group, part, done);
 }
 
-/* Write source and trailer behind the content, of size bytes with that CRC-32, and give the file
- * its final name. */
+/* Write source and trailer after the content, which has size bytes with the CRC-32 sum. Give the
+ * file its final name. */
 static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t size, uint32_t sum)
 {
     char part[PATH_MAX], done[PATH_MAX];
@@ -354,8 +354,8 @@ static int entry_publish(const struct entry *entry, int fd, bool sync, uint64_t 
     return r;
 }
 
-/* Publish the entry, unless its content could not be made: r. 0, or -errno and nothing of it
- * remains. */
+/* Publish the entry; r < 0: its content could not be made. 0, or -errno and nothing of it remains.
+ */
 static int entry_end(const struct entry *entry, int fd, bool sync, struct allowance *a, int r,
                      uint64_t size, uint32_t sum)
 {

@@ -88,12 +88,12 @@ void entry_abandon(const struct entry *entry, int fd, struct allowance *a);
 struct entry_sink;
 typedef int entry_make_fn(void *ctx, struct entry_sink *sink, struct diag *d);
 
-/* Append bytes. They are written later, so an error may come from a later call, or from
- * entry_make(): -ENOSPC: the disk is full or the quota refuses; or -errno. */
+/* Append bytes. They are written later: their error may come from a later call, or from
+ * entry_make(). 0; -ENOSPC: the disk is full or the quota refuses; or -errno. */
 int entry_write(struct entry_sink *sink, const void *bytes, size_t len);
 
-/* The same without a copy: *ret is memory for the next *ret_len bytes, at least 1, and
- * entry_made() appends the first len of them. */
+/* The same without a copy: the caller puts its bytes at *ret, which has *ret_len bytes, at least
+ * 1; entry_made() appends the first len of them. */
 int entry_room(struct entry_sink *sink, uint8_t **ret, size_t *ret_len);
 void entry_made(struct entry_sink *sink, size_t len);
 

@@ -30,7 +30,7 @@ static int sink_store(struct entry_sink *sink, const uint8_t *bytes, size_t len)
     return 0;
 }
 
-/* The number of the next full buffer. false: none will follow. */
+/* Wait for a full buffer, and give its number. false: none will follow. */
 static bool sink_await_full(struct entry_sink *sink, unsigned *ret)
 {
     LOCK_SCOPE(&sink->lock);
@@ -122,8 +122,10 @@ int entry_expect(struct entry_sink *sink, uint64_t len)
     const struct quota *quota = sink->allowance.quota;
     uint64_t limit = quota ? quota_limit(quota) : UINT64_MAX;
 
-    if (len <= limit && sink->made + sink->tail <= limit - len)
+    if (len <= limit && sink->made + sink->tail <= limit - len) {
+        sink->announced = sink->made + sink->tail + len;
         return 0;
+    }
     sink->expected = len > UINT64_MAX / 2 ? len : sink->made + sink->tail + len;
     return -ENOSPC;
 }
@@ -153,6 +155,8 @@ int entry_sink_end(struct entry_sink *sink, int r)
         free(sink->buffer[i]);
     pthread_cond_destroy(&sink->moved);
     lock_release(&sink->lock);
+    if (sink->wanted)
+        sink->wanted = max_u64(sink->wanted, sink->announced);
     if (sink->expected)
         sink->allowance.wanted = sink->expected;
     return r;

@@ -16,12 +16,13 @@ struct entry_sink {
     uint64_t tail; /* bytes: entry_tail() */
     /* The maker's: */
     uint64_t made; /* bytes */
-    size_t used;   /* of the buffer that is filled: number `full` */
+    size_t used;   /* bytes of the buffer that the maker fills: number `full` */
     uint8_t *buffer[SINK_BUFFERS];
-    uint64_t expected; /* bytes of the file that the quota cannot have; 0: none were expected */
+    uint64_t announced; /* bytes of the whole file, by entry_expect() */
+    uint64_t expected;  /* bytes of the whole file, if beyond the quota's limit; otherwise 0 */
     pthread_t writer;
     bool has_writer;
-    /* The writer's; the maker's without one: */
+    /* The writer's; without a writer the maker's: */
     uint64_t size;   /* bytes written */
     uint64_t wanted; /* bytes for which the disk had no space; 0: it had enough */
     uint32_t sum;    /* the CRC-32 of what was written */
@@ -30,16 +31,17 @@ struct entry_sink {
     struct lock lock;
     pthread_cond_t moved;
     /* Guarded by lock: */
-    unsigned full, written; /* buffers; the maker reads `full` without */
+    unsigned full, written; /* buffers so far; the maker reads `full` without the lock */
     bool is_complete;       /* no buffer will follow */
     int failed;             /* -errno of the writer, which has ended */
 };
 
-/* Begin with the space of the source and the trailer. 0 or -errno; entry_sink_end() follows. */
+/* Begin: take space for the source's name and the trailer from the quota. 0 or -errno; in both
+ * cases entry_sink_end() follows. */
 int entry_sink_begin(struct entry_sink *ret, const struct entry *entry, int fd);
 
-/* Write what is left, unless making the content failed with r. 0 or -errno: the allowance and
- * `wanted` say why there is no space. */
+/* Write the last buffer; r < 0: making the content has failed with r, and nothing is written. 0 or
+ * -errno: after -ENOSPC, the allowance and `wanted` say why. */
 int entry_sink_end(struct entry_sink *sink, int r);
 
 #endif

@@ -53,9 +53,13 @@ struct saving {
 static int write_pieces(void *ctx, struct entry_sink *sink, struct diag *d)
 {
     const struct saving *saving = ctx;
-    int r = 0;
+    uint64_t len = 0;
+    int r;
 
     (void)d;
+    for (unsigned i = 0; i < saving->n; i++)
+        len += saving->pieces[i].iov_len;
+    r = entry_expect(sink, len); /* nothing is removed for an index that never fits */
     for (unsigned i = 0; i < saving->n && r == 0; i++)
         r = entry_write(sink, saving->pieces[i].iov_base, saving->pieces[i].iov_len);
     return r;

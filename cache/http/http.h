@@ -85,9 +85,10 @@ struct http_call {
 };
 
 /* ret: empty; the caller releases it, also on error, when it has the beginning of the error's body.
- * 0 and the body; -ENOENT: 404 or 410; -EPERM: 401, not signed; -EACCES: 403, or 401 though signed;
- * -EFBIG; -EREMOTEIO and others, with the reason (the URL without its query, what was wanted and
- * found) in d. -EDEADLK: called in data() or end() of a transfer, which is not allowed. */
+ * 0 and the body; -ENOENT: 404 or 410; -EPERM: 401 without a signature; -EACCES: 403, or 401 with a
+ * signature; -EFBIG; -EREMOTEIO and others, with the reason (the URL without its query, what was
+ * wanted and found) in d. -EDEADLK: called in data() or end() of a transfer, which is not allowed.
+ */
 int http_get(struct http *http, const struct http_call *call, struct text *ret, struct diag *d);
 
 /* Begin to ask for a text that the caller may need, while it waits for something else. url: taken

@@ -30,7 +30,7 @@ void joined_kick_locked(struct joined *j)
     pthread_cond_signal(&j->wake);
 }
 
-/* Move a piece to a list of those that are idle; NULL: it is in none. */
+/* Move a piece to a list of idle pieces; NULL: to none. */
 static void piece_set_idle_locked(struct piece *piece, struct piece_list *idle)
 {
     lock_assert_held(&piece->joined->lock);
@@ -261,7 +261,7 @@ void piece_tidy_locked(struct piece *piece)
     if (piece->joint || piece->state == PIECE_RUNS)
         return;
     if (piece->state == PIECE_FAILED || piece->state == PIECE_REFUSED) {
-        /* A part could not be compared. */
+        /* A part cannot be compared with a SHA-256, and is not kept. */
         ranges_move(&piece->file->places, &piece->place, first,
                     first + (piece_sum(piece) ? 0 : piece->came));
         piece->state = PIECE_CAME;

@@ -31,7 +31,7 @@
 #include "cache/source/joined_transport.h"
 
 #define SMALL_MOST (UINT64_C(256) << 10) /* larger pieces fill the bandwidth: `jobs` are enough */
-#define WINDOW     (UINT64_C(4) << 20)   /* how far behind its first missing byte a joint asks */
+#define WINDOW     (UINT64_C(4) << 20)   /* how far after its first missing byte a joint asks */
 
 struct piece;
 TAILQ_HEAD(piece_list, piece);
@@ -167,7 +167,7 @@ void pieces_resolve_locked(struct joined *j, struct joint *joint);
 bool piece_is_needed_locked(const struct piece *piece, bool at_once);
 
 /* Free a piece that no joint needs, and that is not under way; what has come and was not given is
- * kept. It is not among the ended ones afterwards. */
+ * kept. Afterwards it is not in joined->ended. */
 void piece_tidy_locked(struct piece *piece);
 
 /* Stop those that no joint has asked for; free all. */

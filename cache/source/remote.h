@@ -35,8 +35,8 @@ int remote_add_wrong(struct source *source, const char *path, const char *wrong)
 int remote_use_sums(struct source *source, const struct text *sums, bool lists, size_t *ret_files);
 
 /* After known_sort(): ask for the versions of the files that have none; in a cache folder that a
- * group shares, of all files, with the rights of this user. A file that has none then failed.
- * *ret_asked: there were some. 0; -ENOMEM; -E2BIG with the reason in d. */
+ * group shares, of all files, with the rights of this user. Files without one afterwards have
+ * failed. *ret_asked: it has asked for some. 0; -ENOMEM; -E2BIG with the reason in d. */
 int remote_stat(struct source *source, bool *ret_asked, struct diag *d);
 
 /* The same for the files in list; a failure becomes the file's error. 0 or -ENOMEM. */

@@ -35,8 +35,8 @@ struct beside {
     bool listed;             /* there is a listing: */
     struct source_list list; /* sorted */
     size_t ahead;            /* files to ask for next */
-    void *asked; /* without a listing: struct source_entry that were asked for, as tsearch() has
-                    them (version NULL, failure -ENOENT: it is not there) */
+    void *asked; /* without a listing: a tree of tsearch() of struct source_entry, for files that
+                    were asked for (version NULL, failure -ENOENT: the file is missing) */
 };
 
 int beside_new(struct beside **ret)

@@ -40,6 +40,13 @@ static void leave_aside(struct shared_index *shared, const char *what, const cha
         notices_say(&shared->source->notices, t.data);
 }
 
+static int shared_index_joined(struct shared_index *shared, const struct shared_table *table,
+                               struct text *ret, struct diag *d)
+{
+    text_release(ret);
+    return table->joined.name ? shared_read_line(shared->source, &table->joined, ret, d) : 0;
+}
+
 /* The table was read for its list of files, and is used here as well; or it is read now. Without
  * lines if there is none. */
 static void shared_index_table(struct shared_index *shared, struct shared_table *ret,
@@ -57,10 +64,17 @@ static void shared_index_table(struct shared_index *shared, struct shared_table 
     }
     if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
         leave_aside(shared, SHARED_INDEX_TABLE, "", diag_text(&d, r));
-    r = ret->joined.name ? shared_read_line(shared->source, &ret->joined, ret_joined, &d) : 0;
+    r = shared_index_joined(shared, ret, ret_joined, &d);
+    if (r < 0 && read) { /* the table was read long ago, and may have been replaced since */
+        shared_table_release(ret);
+        d = DIAG_INIT;
+        r = shared_read_table(shared->source, ret, &d);
+        r = r < 0 ? r : shared_index_joined(shared, ret, ret_joined, &d);
+    }
     if (r == 0)
         return;
-    leave_aside(shared, ret->joined.name, "", diag_text(&d, r));
+    leave_aside(shared, ret->joined.name ? ret->joined.name : SHARED_INDEX_TABLE, "",
+                diag_text(&d, r));
     ret->n_indexes = 0;
 }
 

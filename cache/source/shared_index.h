@@ -47,7 +47,7 @@ struct shared_index {
     size_t names_most; /* bytes of the longest of their identities */
     enum { SHARED_UNREAD, SHARED_READING, SHARED_READ } state; /* of the table */
     struct shared_table table;                                 /* constant once it is read */
-    struct text joined;                                        /* the same: the joined indexes */
+    struct text joined;                                        /* constant then: the joined file */
     bool has_said;
     /* With notes: */
     struct shared_use *use;   /* [n_uses] */
@@ -102,7 +102,7 @@ int shared_index_name(struct shared_index *shared, const char *type, const char 
  */
 int shared_read_table(const struct source *source, struct shared_table *ret, struct diag *d);
 
-/* Read the file that a line of the table describes. The same; -EBADMSG: it is another one. */
+/* Read the file that a line of the table describes. The same; -EBADMSG: its bytes are others. */
 int shared_read_line(const struct source *source, const struct shared_line *line, struct text *ret,
                      struct diag *d);
 

@@ -22,8 +22,8 @@ struct writing {
     int dir; /* the new folder */
     struct shared_line *index;
     size_t n_indexes;
-    struct text bytes; /* of the indexes, as long as they are few enough to be joined, */
-    bool is_apart;     /* otherwise each is a file */
+    struct text bytes; /* all indexes, while they have at most SHARED_JOINED_MOST bytes, */
+    bool is_apart;     /* otherwise each index is a file */
     bool has_list;
 };
 
@@ -57,7 +57,7 @@ static int write_file(int dir, const char *name, const void *bytes, size_t len)
     return r;
 }
 
-/* Write the indexes so far as files: there are too many to join them. */
+/* Write the indexes so far as files: together they are too large for one. */
 static int write_apart(struct writing *w)
 {
     int r = 0;
@@ -96,7 +96,7 @@ static int write_index(struct writing *w, struct shared_use *use, struct diag *d
     return r;
 }
 
-/* Write a file that is named by its content, and its line; none without content. */
+/* Write a file named by the SHA-256 of its content, and its line. Without content: nothing. */
 static int write_content(struct writing *w, const char *type, const struct text *content,
                          struct text *table)
 {
@@ -122,8 +122,8 @@ static int write_list(struct writing *w, struct text *table)
     return w->has_list ? write_content(w, "listing", &source->whole, table) : 0;
 }
 
-/* Write the indexes in the order of their lines as one file, unless each is one: a mount of many
- * shards then asks once. */
+/* Write the indexes in the order of their lines as one file, unless each is a file of its own. A
+ * mount of many shards then sends one request for all indexes. */
 static int write_joined(struct writing *w, struct text *table)
 {
     AUTO_TEXT struct text all = {0};
@@ -133,8 +133,9 @@ static int write_joined(struct writing *w, struct text *table)
     return write_content(w, "joined", &all, table);
 }
 
-/* Add the lines of a kind, sorted, and put them first. For a name that two files have, whose blocks
- * differ, there is none: no mount could tell which of them is meant. Returns how many. */
+/* Add the lines of a kind, sorted, and put their elements first in `line`. A name that two files
+ * with different blocks have gets no line: no mount could tell which file is meant. Returns how
+ * many lines. */
 static size_t add_lines(struct text *t, const char *type, struct shared_line *line, size_t n)
 {
     size_t added = 0;
@@ -165,7 +166,8 @@ static int write_table(struct writing *w)
     AUTO_TEXT struct text t = {0};
     int r;
 
-    text_add(&t, "%s", SHARED_INDEX_HEAD);
+    /* Earlier programs read a table without a joined file. */
+    text_add(&t, "%s", w->is_apart || !w->n_indexes ? SHARED_INDEX_HEAD_2 : SHARED_INDEX_HEAD);
     add_lines(&t, "file", w->shared->file, w->shared->n_files);
     w->n_indexes = add_lines(&t, "index", w->index, w->n_indexes);
     r = write_joined(w, &t);

@@ -28,7 +28,7 @@ static int shared_read_file(const struct source *source, const char *name, size_
         *ret_time = st.st_mtim;
         return r;
     }
-    if (source->stage && stage_silent(source->stage, d)) /* it would answer as little */
+    if (source->stage && stage_silent(source->stage, d)) /* it would not answer this either */
         return -EREMOTEIO;
     if (text_print(&path, SHARED_INDEX_FOLDER "/%s", name) == 0)
         remote_url(source, path, &url);

@@ -15,10 +15,10 @@
 #define SHARED_INDEX_FOLDER ".epochfs"
 #define SHARED_INDEX_TABLE  "index.txt" /* the table of contents */
 #define SHARED_INDEX_HEAD   "epochfs-index 3\n"
-#define SHARED_INDEX_HEAD_2 "epochfs-index 2\n" /* its indexes are files */
+#define SHARED_INDEX_HEAD_2 "epochfs-index 2\n" /* each index is a file */
 #define SHARED_INDEX_HEAD_1 "epochfs-index 1\n" /* its files have no versions */
 #define SHARED_INDEX_MOST   (UINT64_C(1) << 30) /* bytes of an index */
-#define SHARED_JOINED_MOST  (UINT64_C(8) << 20) /* of all indexes, in one file */
+#define SHARED_JOINED_MOST  (UINT64_C(8) << 20) /* bytes of the file with all indexes */
 
 /* A line of the table: a source file, or a file of `.epochfs/`. */
 struct shared_line {
@@ -26,7 +26,7 @@ struct shared_line {
     char sum[DIGEST_TEXT_SIZE]; /* of a source file: of its blocks */
     const char *version;        /* of a source file; "": not known. In the table's text */
     const char *name;           /* the same */
-    uint64_t at;                /* of an index: where its bytes are in the joined file */
+    uint64_t at;                /* of an index: byte offset in the joined file */
 };
 
 struct shared_table {
@@ -34,7 +34,7 @@ struct shared_table {
     struct shared_line *file, *index; /* [n_files], [n_indexes]; sorted by name; owned */
     size_t n_files, n_indexes;
     struct shared_line listing; /* name NULL: there is none */
-    struct shared_line joined;  /* the file that has all indexes, in their order; or the same */
+    struct shared_line joined;  /* the file with all indexes, in their order; name NULL: none */
     struct timespec written;    /* when; 0: not known */
 };
 

@@ -77,8 +77,8 @@ struct source {
     const struct remote *remote;
     struct cache_folder cache; /* a copy, with its quota; staged files go there */
     char *root;      /* a path or URL without its scheme's extras; of a local file: its folder; of a
-                        list: all of it; of a remote: its URL, or its file's folder's, without a
-                        query: with "://", and '/' at its end */
+                        list: all of it; of a remote: its URL; of a remote file: that of its folder;
+                        both with "://" and a '/' at the end, without a query */
     char *only_file; /* SOURCE is this one file of root; NULL: it is a folder */
     struct texts roots;   /* the folders on this machine that its files lie in; none: a remote */
     struct within within; /* of these roots */

@@ -20,9 +20,9 @@
  * disk again, because another process may have fetched the block, and asks needs_ask_locked()
  * (needs.h), which queues the need. runs_start() (runs.h) makes a run of the most urgent need when
  * a connection is free, claims its blocks, takes space by policy.h, and starts a transfer; its
- * bytes become blocks on disk, or in memory (overflow.h). A wait ends with the last of its blocks,
- * by waits_over_locked(); the waiter is told, and the reader reads again. A read that may wait does
- * all of this by itself, in blob_wait().
+ * bytes become blocks on disk, or in memory (overflow.h). A wait ends with the last of its blocks:
+ * waits_over_locked() reports this to the waiter, and the reader reads again. Where a read may
+ * wait, blob_wait() does all of this.
  *
  * Lower files report to higher ones through tables: a transfer its bytes and its end (struct
  * transfer), a wait its end (struct waiter), and stage_kick_locked() wakes stage->main. */

@@ -7,9 +7,10 @@
  * STARTING, RUNNING -> gone  run_settle(), drop_run()
  * ASLEEP -> gone         run_give_up_locked(), runs_stop_locked()
  *
- * Readers that wait for blocks of a run get -ESTALE after TRANSFER_CHANGED, as do all later reads
- * that miss a block of the file, and -EREMOTEIO after TRANSFER_REFUSED. After TRANSFER_AGAIN and
- * TRANSFER_WHOLE they go on waiting, for the retry limit at most: then -EREMOTEIO.
+ * Readers that wait for blocks of a run get -EREMOTEIO after TRANSFER_REFUSED, and -ESTALE after
+ * TRANSFER_CHANGED. Later reads that miss a block of a changed file also get -ESTALE. After
+ * TRANSFER_AGAIN and TRANSFER_WHOLE readers go on waiting, for the retry limit at most, and then
+ * get -EREMOTEIO.
  *
  * struct run is in run.h, for the four files that move runs: runs.c, transfers.c, arrive.c and
  * speed.c. */
@@ -72,8 +73,8 @@ int64_t runs_trim_buffers_locked(struct stage *stage, int64_t now);
  * nothing more comes. No lock held. */
 void runs_flush(struct stage *stage);
 
-/* The cache is too small for whole blocks: fetch only what readers want of them. Not of a file that
- * is read in sequence. Any thread. */
+/* Is the cache too small for whole blocks, and only what readers want of them is to be fetched?
+ * false: also for a file that is read in sequence. Any thread. */
 bool file_wants_parts(const struct file *file);
 
 /* ---- transfers.c ---- */

@@ -92,8 +92,8 @@ int stage_new(const struct stage_options *options, const struct cache_folder *ca
 void stage_free(struct stage *stage);
 
 /* A blob of a file of the remote. url: what the transport asks for; key: what the cache calls it
- * (no credentials); name: for messages; sha256: of the whole file, NULL: unknown. Readers of a file
- * up to 16 MiB get nothing before it was compared; a larger one is compared once it is whole.
+ * (no credentials); name: for messages; sha256: of the whole file, NULL: unknown. A file of at most
+ * 16 MiB is compared before its readers get bytes; a larger one is compared once it is whole.
  * Fetches nothing yet. 0 or -errno with the reason in d. */
 struct stage_file {
     const char *url, *key, *name;
@@ -157,7 +157,7 @@ struct stage_needs {
     /* Gives what is needed next and was not given yet, soonest first. Returns how many needs; 0:
      * nothing more is known now. The stage's thread calls it, no lock held. */
     size_t (*next)(void *ctx, struct stage_need *ret, size_t capacity);
-    /* Set the times when n ranges of bytes are needed next; STAGE_NEVER: no need is known. Must be
+    /* Set `when` of n ranges: when bytes are needed next; STAGE_NEVER: no need is known. Must be
      * cheap: the search for space asks for every block of the cache. Any thread, no lock held. */
     void (*when)(void *ctx, size_t n, struct stage_need *need);
     /* For keep=once. When bytes of a blob are needed last, as far as is known: ask again when that

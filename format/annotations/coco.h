@@ -7,7 +7,7 @@
  *      "categories": [{"id", "name"}]}
  *
  * Other members are skipped, and so is a member that is null. The three lists come in any order. An
- * image without file_name, as LVIS has them, may have coco_url: the end of that is a file.
+ * image without file_name, such as those of LVIS, may have coco_url, which ends with a file.
  * An annotation needs image_id only, but if one has bbox, id or category_id, each has.
  *
  * Memory: a window of the text, about 100 bytes for an annotation, and the names and captions. */

@@ -87,7 +87,7 @@ static int coco_json_real(struct coco_reader *g, const char *name)
                : coco_json_wrong(g, name, "a finite number");
 }
 
-/* A text with its NUL; one that is not empty. */
+/* A text with its NUL. */
 static int coco_json_text(struct coco_reader *g, const char *name)
 {
     if (g->s.token != JSON_TOKEN_STRING)

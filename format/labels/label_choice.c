@@ -133,7 +133,7 @@ static int keep_names(struct dataset *ds, const struct field *f)
     struct diag d = DIAG_INIT;
     int r = class_counts_are_cheap(ds, f) ? class_counts_init(&counts, ds, f, &d) : 1;
 
-    free(TAKE_PTR(ds->class_names)); /* of a choice before */
+    free(TAKE_PTR(ds->class_names)); /* of an earlier choice */
     for (uint32_t i = 0; r == 0 && i < counts.texts.n && t.len < NAMES_MAX; i++) {
         size_t len;
         const char *name = numbered_text(&counts.texts, counts.texts.sorted[i], &len);

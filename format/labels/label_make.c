@@ -58,6 +58,16 @@ struct label_making {
     struct label_head head;
 };
 
+/* ---- the file ---- */
+
+/* The file is ours: if it ends early, no source has changed. */
+static int label_make_read(const struct label_making *m, void *bytes, size_t len, uint64_t off)
+{
+    int r = file_pread(m->file->fd, bytes, len, off);
+
+    return r == -ESTALE ? -EIO : r;
+}
+
 /* ---- reading ---- */
 
 static int label_make_refuse(const struct label_input *input, uint64_t sample, const char *expected,
@@ -272,7 +282,7 @@ static int step_placing(struct label_making *m, struct diag *d)
     if (r == 0)
         r = kept_file_raise(m->file, size, d);
     if (r == 0)
-        r = file_pread(m->file->fd, m->in, 4 * (size_t)n, off);
+        r = label_make_read(m, m->in, 4 * (size_t)n, off);
     if (r == 0)
         r = place(m, n);
     if (r == 0)
@@ -311,7 +321,7 @@ static int step_adding(struct label_making *m, struct diag *d)
     size_t n = (size_t)min_u64(LABEL_READ, m->input->n - m->at);
     uint64_t off = LABEL_FILE_BODY + 8 * m->at;
     int shift = label_weight_shift(m->most, m->input->n);
-    int r = file_pread(m->file->fd, m->value.any, 8 * n, off);
+    int r = label_make_read(m, m->value.any, 8 * n, off);
 
     for (size_t i = 0; i < n && r == 0; i++) {
         uint64_t w = m->input->are_sums ? m->value.sum[i] : label_weight(m->value.real[i], shift);
@@ -352,7 +362,7 @@ static int step_summing(struct label_making *m)
     }
     n = (size_t)min_u64(SUMMED, size - m->at);
     if (r == 0)
-        r = file_pread(m->file->fd, m->value.any, n, m->at);
+        r = label_make_read(m, m->value.any, n, m->at);
     if (r < 0)
         return r;
     m->head.crc = crc32c(m->head.crc, (const uint8_t *)m->value.any + skip, n - skip);

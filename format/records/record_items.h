@@ -50,8 +50,8 @@ uint64_t record_bytes(const struct record_content *c, const uint64_t *dim);
 int record_dims(const struct record_items *items, uint64_t sample,
                 uint64_t ret_dim[static RECORD_AXES], struct diag *d);
 
-/* Have record_items_read() read contents together that their source has as they are: for small ones
- * a read for each would take longer than their bytes. ends: an item is its content and pad. */
+/* Have record_items_read() read contents together that their source has as they are, because one
+ * read for each small content takes longer than its bytes. ends: an item is its content and pad. */
 void record_items_read_runs(struct record_items *items, bool ends);
 
 /* The sample at a place; quick for places in ascending order. */

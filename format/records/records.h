@@ -39,8 +39,8 @@ struct record_ops {
      * never any, or the dataset has its own extents(), locate(). */
     bool (*extent)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                    struct extent *ret);
-    /* Are the bytes of the content just those, and can they be read there without a look at the
-     * record? NULL: never. */
+    /* Has a source the bytes of the content as they are, at *ret, and needs their read no look at
+     * the record? NULL: never. */
     bool (*as_is)(const struct dataset *ds, const struct record_content *c, uint64_t record,
                   struct extent *ret);
     /* Name the record in messages: "<file>: row <n>". */

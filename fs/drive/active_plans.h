@@ -25,7 +25,7 @@ struct active_plans;
 struct active_plans_options {
     uint64_t ahead;      /* bytes that may be pushed ahead of all readers; 0: nothing is pushed */
     bool drops;          /* keep=once: what readers have passed is dropped from the page cache */
-    unsigned processors; /* of this process */
+    unsigned processors; /* that this process may use */
     uint64_t last_epoch; /* later ones are staged only as they are read; UINT64_MAX: none */
     const struct clock *clock; /* must outlive the plans */
 };

@@ -57,16 +57,18 @@ static void take_drop(struct active_plan *active, struct push_file *ret)
     node_sibling(&active->node, unit, column, &ret->node);
 }
 
-/* Do readers that are faster than the push keep all processors busy? Then a file that is made
- * before its read is not made sooner, and has left the processor's cache until it is sent. */
+/* Do readers that are faster than the push keep all processors busy? Then making a file
+ * before its read saves no time, and the file has left the processor's cache when it is sent. One
+ * reader says nothing of that: it may wait for a disk. */
 static bool is_busy_locked(const struct active_plans *active_plans, int64_t now)
 {
     unsigned n = 0;
 
     lock_assert_held(&active_plans->lock);
     for (size_t i = 0; i < ACTIVE_PLANS_MAX; i++)
-        n += active_plans->active[i].id && push_window_rests(&active_plans->active[i].window, now);
-    return n >= active_plans->options.processors;
+        n += active_plan_is_live(&active_plans->active[i]) &&
+             push_window_rests(&active_plans->active[i].window, now);
+    return n > 1 && n >= active_plans->options.processors;
 }
 
 static bool may_ready(const struct active_plan *active, int64_t now)

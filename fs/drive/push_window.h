@@ -80,7 +80,7 @@ void push_window_keeps_up(struct push_window *window);
  * stored, so are those behind it, and the push goes on where it is: none is made twice. Otherwise,
  * it has overtaken the push, which goes on behind that unit. True: either happened so often that
  * the push rests, because a push that is always late only takes processor time. What happens during
- * a rest does not count; after one, a few times are enough for the next. */
+ * a rest does not count; after a rest, two times are enough for the next one. */
 bool push_window_overtaken(struct push_window *window, uint64_t unit, int64_t now);
 
 /* It has read a unit that had been stored, so memory is short: the window is halved. True: so many

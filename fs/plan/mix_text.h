@@ -2,10 +2,9 @@
  *
  *     NAME=SOURCE*WEIGHT+SOURCE*WEIGHT...[@POSITION:SOURCE*WEIGHT+...]...[/first|/all|/N]
  *
- * SOURCE is the name of a dataset, with its folders, or NAME:WORDS with parameters of a plan joined
- * by
- * '+', such as train:take=0:80%. In a name, a backslash takes its meaning from the next character.
- * WEIGHT is a decimal number above 0. */
+ * SOURCE is the name of a dataset, with its folders, or NAME:PARAMETERS with parameters of a plan
+ * joined by '+', such as train:take=0:80%. In a name, a backslash takes its meaning from the next
+ * character. WEIGHT is a decimal number above 0. */
 #ifndef EPOCHFS_FS_PLAN_MIX_TEXT_H
 #define EPOCHFS_FS_PLAN_MIX_TEXT_H
 

@@ -68,15 +68,15 @@ void schedule_init_data(struct schedule *ret, const struct plan *plan,
 void schedule_init(struct schedule *ret, const struct plan *plan, uint64_t samples,
                    const struct plan_range *part);
 
-/* Do the words that leave a list hold, and is there one to draw from? 0; or -EINVAL with the reason
- * in d. */
+/* Do the parameters that leave a list hold, and is there one to draw from? 0; or -EINVAL with the
+ * reason in d. */
 int schedule_check_list(const struct schedule *s, struct diag *d);
 
 /* Do the plan's parameters hold for its dataset? 0; or -EINVAL with the reason in d: a share that
  * has no samples, a limit beyond the list, more classes than there are. */
 int schedule_check(const struct schedule *s, struct diag *d);
 
-/* Say, in sentences, what may be a mistake although the words hold: a place beyond the end, an
+/* Say, in sentences, what may be a mistake although the parameters hold: a place beyond the end, an
  * epoch without samples. Adds nothing where there is none. */
 void schedule_note(const struct schedule *s, struct text *t);
 

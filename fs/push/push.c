@@ -406,10 +406,7 @@ void push_kick(struct push *push)
     LOCK_SCOPE(&push->lock);
 
     push->kicks++;
-    if (push->ending)
-        pthread_cond_broadcast(&push->wake);
-    else /* one thread is enough for what a read has changed */
-        pthread_cond_signal(&push->wake);
+    pthread_cond_broadcast(&push->wake); /* each waits until the next look that it knows of */
 }
 
 /* All but its own thread. 0 or -errno. */

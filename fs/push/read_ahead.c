@@ -65,8 +65,10 @@ struct read_ahead {
 
     struct lock lock;
     pthread_cond_t wake;
-    uint64_t kicks; /* guarded by lock, as is: */
-    bool pauses;    /* the thread waits for a time, not a kick */
+    /* Guarded by lock: */
+    uint64_t kicks;
+    bool pauses; /* the thread waits for a time, not a kick */
+
     _Atomic bool ending;
     _Atomic bool exceeds;
 

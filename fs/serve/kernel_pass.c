@@ -84,8 +84,8 @@ static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
     return writev(fd, iov, count);
 }
 
-/* The first request is INIT: note the flags that this libfuse does not know. A request that is
- * under way while the mount ends gives another error than the end itself. */
+/* The first request is INIT: note the flags that this libfuse does not know. A read that is
+ * under way while the mount ends gives ECONNABORTED, which libfuse takes for an error: ENODEV. */
 static ssize_t read_request(int fd, void *buffer, size_t len, void *userdata)
 {
     struct server *s = userdata;

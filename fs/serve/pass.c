@@ -159,12 +159,18 @@ int pass_opened(struct pass *p, const struct node *node, int *ret_backing, bool 
 
     *ret_backing = 0;
     *ret_counts = false;
-    r = view_open_file(node, &fd, &reason);
-    if (r == -EOPNOTSUPP) /* it never has one */
-        return 0;
-    if (r == -ESTALE) /* also while another reader still has the old one */
-        return diag_set(d, r, "%s", reason.text);
-    if (!pass_join(p, node->ino, &backing)) {
+    if (pass_join(p, node->ino, &backing)) {
+        r = view_verify_file(node, &reason);
+        if (r == -ESTALE) { /* those that have it open read the old one to its end */
+            pass_closed(p, node->ino);
+            return diag_set(d, r, "%s", reason.text);
+        }
+    } else {
+        r = view_open_file(node, &fd, &reason);
+        if (r == -EOPNOTSUPP) /* it never has one */
+            return 0;
+        if (r == -ESTALE)
+            return diag_set(d, r, "%s", reason.text);
         if (r == 0)
             r = backing = p->kernel.open(p->kernel.ctx, fd);
         if (r < 0) {

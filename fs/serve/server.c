@@ -452,7 +452,7 @@ static int server_serve(struct server *s, struct fuse_loop_config *config)
     scope_close(&s->beacon); /* from now on the next mount may get this one's device number */
     s->beacon = -1;
     supervisor_stop(&s->supervisor);
-    return r < 0 && r != -ECONNABORTED ? r : 0; /* that one: unmounted by others */
+    return r < 0 && r != -ECONNABORTED ? r : 0; /* -ECONNABORTED: others have unmounted */
 }
 
 int server_run(struct server *s)

@@ -36,8 +36,7 @@ void mixture_free(struct mixture *mixture); /* takes NULL */
 void mixture_epoch(const struct mixture *mixture, uint64_t positions, double part,
                    uint64_t *ret_places, double *ret_bytes, double *ret_shown);
 
-/* Refuse the parameters of a plan that mean nothing for a mix. 0, or -EINVAL with the reason in d.
- */
+/* Refuse plan parameters that mean nothing for a mix. 0, or -EINVAL with the reason in d. */
 int mixture_check_plan(const struct mixture *mixture, const struct plan *plan, struct diag *d);
 
 #endif

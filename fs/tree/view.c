@@ -241,20 +241,33 @@ static bool is_copy_of_all(const struct node *node, struct extent *ret)
            dataset_copy_of_all(ds, node->file->field, ret);
 }
 
+/* The bytes of a source that are all of the node's file. False: it is made of others. */
+static bool is_copy(const struct node *node, struct extent *ret)
+{
+    if (node->type == NODE_SOURCE)
+        *ret = (struct extent){view_source_of(node), 0, view_source_of(node)->size};
+    return node->type == NODE_SOURCE || (node->type == NODE_BATCH && is_copy_of_all(node, ret)) ||
+           (node->type == NODE_SAMPLE && file_kind_is_stored(node->file) &&
+            dataset_copy(node->item->ds, node->number, node->file->field, ret));
+}
+
 int view_open_file(const struct node *node, int *ret_fd, struct diag *d)
 {
     struct extent e;
 
-    if (node->type == NODE_SOURCE) {
-        e = (struct extent){view_source_of(node), 0, view_source_of(node)->size};
-    } else if (node->type == NODE_BATCH) {
-        if (!is_copy_of_all(node, &e))
-            return -EOPNOTSUPP;
-    } else if (node->type != NODE_SAMPLE || !file_kind_is_stored(node->file) ||
-               !dataset_copy(node->item->ds, node->number, node->file->field, &e)) {
+    return is_copy(node, &e) ? blob_open_file(e.blob, e.off, e.len, ret_fd, d) : -EOPNOTSUPP;
+}
+
+int view_verify_file(const struct node *node, struct diag *d)
+{
+    AUTO_CLOSE int fd = -1;
+    struct extent e;
+
+    if (!is_copy(node, &e))
         return -EOPNOTSUPP;
-    }
-    return blob_open_file(e.blob, e.off, e.len, ret_fd, d);
+    /* What is staged is costly to open, and of one version. */
+    return e.blob->ops->fetch ? blob_verify(e.blob, d)
+                              : blob_open_file(e.blob, e.off, e.len, &fd, d);
 }
 
 /* ---- attributes ---- */

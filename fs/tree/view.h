@@ -55,6 +55,9 @@ int view_check_labels(const struct node *node, struct diag *d);
  * blob_open_file(). -EOPNOTSUPP: there is none, the file is made of other bytes. */
 int view_open_file(const struct node *node, int *ret_fd, struct diag *d);
 
+/* Would view_open_file() open the same again? -ESTALE: no; other errors say nothing of that. */
+int view_verify_file(const struct node *node, struct diag *d);
+
 /* The extended attributes of samples and batches. */
 enum attribute {
     ATTRIBUTE_DTYPE,

@@ -57,7 +57,7 @@ class Screen:
         return shown
 
     def cut(self, words: str, columns: int) -> str:
-        """The words, cut to columns and padded with spaces. Words that are cut end with a mark: no number looks like another."""
+        """The words, cut to columns and padded with spaces. Cut words end with a mark, or a cut number would look like another."""
         shown, mark = "", ("…" if self.unicode else "~") if width(words) > columns > 0 else ""
         columns -= len(mark)
         for c in words:

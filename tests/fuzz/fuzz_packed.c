@@ -1,6 +1,6 @@
 /* Bytes as a file of each packing that is streams. The sink is ours, so that nothing is written to
  * a disk: this program has a streams.c of its own, with buffers of STREAM_CHUNK bytes, so that
- * small inputs also fill them; and it takes no file out of the library that has an entry_room().
+ * small inputs also fill them; and it links no file of the library that defines entry_room().
  */
 #include <errno.h>
 #include <string.h>

@@ -36,7 +36,7 @@ struct unit_test {
 
 void unit_add(struct unit_test *test);
 
-/* A program that defines them has them called before its first test, and after its last. */
+/* Called before the first test and after the last one of a program that defines them. */
 int unit_setup(void **state) __attribute__((weak));
 int unit_teardown(void **state) __attribute__((weak));
 

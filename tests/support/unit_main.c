@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,9 @@ int main(int argc, char **argv)
     for (const struct unit_test *test = unit_tests; test && tests; test = test->next)
         if (argc < 2 || strstr(test->test.name, argv[1]))
             tests[n++] = test->test;
-    failed = unit_run("tests", tests, n, unit_setup, unit_teardown);
+    if (!n)
+        fprintf(stderr, "no test has %s in its name\n", argc > 1 ? argv[1] : "anything");
+    failed = n ? unit_run("tests", tests, n, unit_setup, unit_teardown) : 1;
     free(tests);
     return failed;
 }

@@ -213,7 +213,7 @@ static void collect_note_equal(struct set *set, size_t n)
 
 #define NAMES_MOST 1000 /* that are looked at */
 
-/* Is the last word of a name one of what is learned: 1_mask.png? */
+/* Is the last word of a name one of targets, such as in 1_mask.png? */
 static bool collect_is_target(const char *name)
 {
     const char *at = name;
@@ -225,8 +225,9 @@ static bool collect_is_target(const char *name)
                             (last.len == 3 && !strncasecmp(last.at, "seg", 3)));
 }
 
-/* What follows the stem of another picture in its folder in the stem of a picture: nothing, or a
- * word, as in 1.png, 1_depth.png of 1.jpg. NULL: it has another stem, or a number follows. */
+/* The rest of a picture's stem, if that begins with the stem of another one in its folder: nothing
+ * or a word, such as of 1.png and 1_depth.png next to 1.jpg. NULL: it begins with no such stem, or
+ * a number follows. */
 static const char *collect_end(const struct members *m, size_t file, size_t other, size_t *ret_len)
 {
     const char *name = members_name(m, file);
@@ -241,8 +242,8 @@ static const char *collect_end(const struct members *m, size_t file, size_t othe
                : NULL;
 }
 
-/* Pictures called like others, with the same end, or like what is learned of these, are samples: it
- * is said. */
+/* Pictures that have the stems of others, perhaps with one ending, or names of targets, are
+ * samples: a note says this. */
 static void collect_note_targets(struct set *set)
 {
     const struct members *m = set->s->m;

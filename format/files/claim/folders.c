@@ -20,7 +20,7 @@
 #include "format/files/claim/words.h"
 
 /* How many siblings are in a folder, how many of them have pictures themselves, how many of these
- * also deeper, and how many are called by pictures: such are no classes. */
+ * also deeper, and how many have a word for pictures in their names: those are no classes. */
 struct siblings {
     uint32_t folder; /* that they are in */
     uint32_t first;
@@ -66,8 +66,8 @@ static bool folders_is_beside(const struct search *s, uint32_t folder, const cha
            members_lookup(s->m, path, (size_t)(name - path) - (name > path), file) < s->m->n;
 }
 
-/* Do names of pictures begin with those of the folders that they are in, two or more, each of one
- * or two letters: 0/1/01ab.jpg? So very many are kept by hashes. */
+/* Does each picture's name begin with the names of its folders, two or more, each of one or two
+ * letters, such as 0/1/01ab.jpg? Very many pictures are kept this way, by their hashes. */
 static bool folders_are_prefixes(const struct search *s, uint32_t folder)
 {
     const size_t above = strlen(claim_path(s, folder));
@@ -198,8 +198,8 @@ static bool folders_recurs(const struct search *s, const struct siblings *all, u
     return false;
 }
 
-/* How many of the first folders in one, which is a sibling or further down, recur; and of how many.
- */
+/* How many of the first folders in `folder`, which is a sibling or below one, recur in others.
+ * *ret_n: of how many. */
 static unsigned folders_count_recurring(const struct search *s, const struct siblings *all,
                                         uint32_t sibling, uint32_t folder, unsigned *ret_n)
 {
@@ -216,7 +216,7 @@ static unsigned folders_count_recurring(const struct search *s, const struct sib
 
 enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MIXED };
 
-/* Is a folder called by pictures, but not as cat/cat_images by those of the folder above? */
+/* Has a folder's name a word for pictures, but not with the name above, such as cat/cat_images? */
 static bool folders_is_of_pictures(const struct search *s, uint32_t folder)
 {
     const char *name = folder_name(s, folder), *at;
@@ -264,8 +264,9 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
 
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
 
-/* May a folder have pictures, and another what belongs to them, by their names? One of them says
- * it, and does not mean classes: mask and nomask may be. few: so may gt be among many cars. */
+/* May a folder have pictures, and another what belongs to them, by their names? One name says
+ * it; mask next to nomask does not, because both are classes. few: at most ROLES_MOST folders,
+ * because gt may be one of many cars. */
 static bool folders_may_be_pair(const char *input, const char *target, bool few)
 {
     if (words_have_pictures(input))
@@ -275,10 +276,10 @@ static bool folders_may_be_pair(const char *input, const char *target, bool few)
            !strcasestr(input, target);
 }
 
-/* Are some folders no classes, but datasets, or what belongs to the pictures of others? Either not
- * all have pictures themselves, and one has splits in it, or such a name or classes; or one is
- * called like a half of a pair, and another has the same names; or one of two is called like the
- * other, and a number. */
+/* Are some folders no classes, but datasets, or what belongs to the pictures of others? One of
+ * these holds: not all have pictures themselves, and one has splits or classes in it, or the name
+ * of a role; two have the names of a pair, and their files belong together; there are two, and one
+ * has the name of the other and a number. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     if (all->n > COMPARED_MOST)

@@ -189,15 +189,15 @@ void claim_note_unmet(struct search *s, uint32_t folder, bool project);
 /* Is it a folder of pictures that a rule looks at? */
 bool is_sibling(const struct search *s, uint32_t folder);
 
-/* The only such folder in a folder. NO_FOLDER: there is none, or several. */
+/* The only sibling, by is_sibling(), in a folder. NO_FOLDER: there is none, or several. */
 uint32_t sibling_only(const struct search *s, uint32_t folder);
 
-/* The name of the only such folder in each of several, which have no pictures themselves; direct:
- * and it has some itself. NULL: they differ. */
+/* Has each of several siblings in a folder a single sibling in it, all of one name, and no pictures
+ * itself? That name; NULL: no. direct: and the single siblings have pictures themselves. */
 const char *siblings_only(const struct search *s, uint32_t folder, bool direct);
 
-/* Is a folder a copy of all next to it: are there folders called like those in it? count: of the
- * files of these. */
+/* Is a folder a copy of those next to it: has each folder in it the name of one of them? count: the
+ * files that a folder must have to count. */
 bool folder_is_copy(const struct search *s, uint32_t folder, enum folder_count count);
 
 /* Have folders of a folder files of the medium, where all names are numbers that run on from each
@@ -246,7 +246,7 @@ bool pairs_find(struct search *s, uint32_t folder);
 /* Are the folders in it scenes: are all paired alike? */
 bool pairs_are_scenes(const struct search *s, uint32_t folder);
 
-/* Do all files of a folder belong to pictures of another, by their names? */
+/* Do all files of target belong to pictures of input, by their names? */
 bool pairs_belong(const struct search *s, uint32_t input, uint32_t target);
 
 /* Add a pair, whose texts are copied. */

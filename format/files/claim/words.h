@@ -60,7 +60,7 @@ bool words_may_be_classes(const char *name);
  * case, and without '_', '-', '.' and spaces at its ends. Ended by NUL, and cut to fit. */
 void words_differing(const char *name, const char *other, char *ret, size_t capacity);
 
-/* Is a name another one and a number: images, images_2? */
+/* Is `numbered` the text of `name` and a number, such as images_2 for images? */
 bool words_are_numbered(const char *name, const char *numbered);
 
 /* Do two names differ in one number alone? */

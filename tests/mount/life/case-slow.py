@@ -38,7 +38,7 @@ begin = time.monotonic()
 for i in range(100):
     with open(path(NAME, f"samples/raw/{i * 31_000_000:010d}.data.raw"), "rb") as sample:
         equal(sample.read(), bytes(5), "a sample")
-equal(time.monotonic() - begin < DEADLINE, True, "100 samples beside slow reads, seconds")
+equal(time.monotonic() - begin < DEADLINE, True, "100 samples during slow reads, seconds")
 equal([r.poll() for r in readers], [None] * READERS, "the readers still wait")
 
 for reader in readers[:8]:

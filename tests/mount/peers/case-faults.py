@@ -118,6 +118,8 @@ def all_rounds(origin, ring):
     for k, kind in enumerate(KINDS):
         usual = statistics.median(longest[k::len(KINDS)])
         equal(usual < LIMIT * PATIENT, True, f"{kind}: a median of {usual:.2f} s for the longest read: {longest}, seed {SEED}")
+    late = sum(seconds > LIMIT * PATIENT for seconds in longest)
+    equal(late <= ROUNDS // 5, True, f"{late} rounds with reads of more than {LIMIT} s: {longest}, seed {SEED}")
     total = sum(len(data) for data in DATA.values())
     print(f"{ROUNDS} rounds: 0 wrong bytes, longest read {max(longest):.2f} s; the origin sent "
           f"{sent(origin.log()) / total:.1f} times the dataset, read {ROUNDS} times", flush=True)

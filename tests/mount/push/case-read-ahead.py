@@ -45,7 +45,7 @@ def check_all(at, data):
 
 
 def asked_in_memory(data):
-    """The kernel may drop some of it meanwhile, but not each time."""
+    """Bytes that are asked for of a source in memory. The kernel may drop some pages meanwhile, but not each time."""
     whole(FILE)
     with mounted(SOURCE) as at:
         check_all(at, data)

@@ -101,7 +101,7 @@ def check_resume(server):
     equal(sizes == sorted(sizes), True, f"what is there grows: {sizes}")
     server.rate = 0
     run("stage", "-o", options, f"{server.url}/")
-    # A busy machine lets more bytes be under way. All that was there would be 256 KiB each time.
+    # A busy machine lets more bytes be under way. Fetching all cached bytes again would be 256 KiB each time.
     check_once(server.data(), SIZES, "stage, three times interrupted", spare=3 * (192 << 10))
     server.sendbuf = None
 

@@ -197,7 +197,7 @@ static void check_no_room(const char *folder, size_t len, uint64_t most, const c
     limit = NULL;
 }
 
-/* The maker of the content finds out, or the thread that writes it. */
+/* The maker of the content meets the limit, or the thread that writes it. */
 UNIT_TEST_WITH(test_unpack__no_room__reported_and_nothing_stays, temp_setup, temp_teardown)
 {
     check_no_room(*state, 900000, 800000, "of its limit of 800000 in use");

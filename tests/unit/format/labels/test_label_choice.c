@@ -74,8 +74,7 @@ static void show_counts(const struct class_counts *c, struct text *t)
 UNIT_TEST(test_choice__of_fields__counts_and_one_hot)
 {
     static const struct {
-        const char *format, *text,
-            *label; /* label: that of all datasets; with "=" that of this one */
+        const char *format, *text, *label; /* label: of all datasets; with "=": of this one alone */
         uint64_t classes;
         const char *counts; /* as shown above; NULL: there are none */
         uint64_t width;     /* of label1h; 0: there is none */

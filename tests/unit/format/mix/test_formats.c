@@ -137,7 +137,7 @@ static bool is_same_extent(const struct extent *a, const struct extent *b)
     return a->blob == b->blob && a->off == b->off && a->len == b->len;
 }
 
-/* An item that is shown as it is stored in all sources is that of its source. */
+/* An item that all sources show as it is stored has its place in its source. */
 static void check_stored(const struct mixed *m, const struct field *f, const struct one_sample *one,
                          const struct dataset *ds, const struct field *g,
                          const struct one_sample *there)
@@ -306,7 +306,7 @@ static void show_fields(const struct mixed *m, struct text *t)
     text_add(t, "; %s", mix_dataset_left_out(m->ds));
 }
 
-/* What tells it from other mixes, and the folders that all sources have. */
+/* The identity of the mix, and the folders that all sources have. */
 static void check_dataset(const struct mixed *m)
 {
     AUTO_TEXT struct text found = {0}, want = {0};

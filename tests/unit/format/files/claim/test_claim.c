@@ -345,7 +345,7 @@ UNIT_TEST(test_claim__splits__a_dataset_each)
           ":test flat 4(jpg)\n"); /* arrays may be a dataset */
     check("cat/cat_images/1.jpg cow/cow/2.jpg dog/dog_photos/3.jpg",
           ":all classes 1(jpg) 2(jpg) 3(jpg)\n");
-    /* As archives are unpacked: a folder in one of its name. */
+    /* Unpacked archives: a folder in one of the same name. */
     check("a/b/train/c/1.jpg a/b/train/d/2.jpg a/b/test/3.jpg x/x/c/4.jpg x/x/e/5.jpg",
           "a/b:test flat 3(jpg)\na/b:train classes 1(jpg) 2(jpg)\nx:x classes 4(jpg) 5(jpg)\n");
     check("aa/aa/c/1.jpg aa/aa/d/2.jpg bb/bb/c/3.jpg bb/bb/d/4.jpg",
@@ -507,7 +507,7 @@ UNIT_TEST(test_claim__roles__no_classes)
     check("hazy/1_hazy.jpg hazy/2_hazy.jpg GT/1_GT.jpg GT/2_GT.jpg", ":all flat refused\n");
     check("LR/1x4.png LR/2x4.png HR/1.png HR/2.png", ":all flat refused\n");
     check("blurry/1.jpg sharp/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
-    /* One that is called by what is learned, with names like those of another, unless both are. */
+    /* One name has a word for targets, and its files have the names of another folder. */
     check("scans/1.png scans/2.png masks/1_mask.png masks/2_mask.png", ":all flat refused\n");
     check("scans/1.png masks/12.png", ":all classes 12(png) 1(png)\n");
     check("audi/1.jpg bmw/1.jpg ford_gt/1.jpg kia/1.jpg seat/1.jpg",
