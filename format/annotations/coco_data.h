@@ -17,7 +17,7 @@ enum coco_list {
     N_COCO_LISTS,
 };
 
-/* Columns of images and categories; COCO_ENTRY_URL: of images only. */
+/* Columns of images and categories; COCO_ENTRY_URL: of images only, until all are read. */
 enum { COCO_ENTRY_ID, COCO_ENTRY_NAME /* its NUL is kept */, COCO_ENTRY_URL };
 
 /* Columns of annotations; bit 1 << m of `any`. */

@@ -87,21 +87,26 @@ static int coco_json_real(struct coco_reader *g, const char *name)
                : coco_json_wrong(g, name, "a finite number");
 }
 
-/* A text with its NUL. */
-static int coco_json_text(struct coco_reader *g, const char *name)
+/* A text that is not empty, with its NUL. */
+static int coco_json_name(struct coco_reader *g, const char *name)
 {
     if (g->s.token != JSON_TOKEN_STRING)
         return coco_json_wrong(g, name, "a string");
     g->items = g->s.text;
     g->n = g->s.len + 1;
-    return 0;
+    return g->s.len ? 0 : coco_json_wrong(g, name, "a text that is not empty");
 }
 
-static int coco_json_name(struct coco_reader *g, const char *name)
+/* A text with its NUL. A number, true or false is an empty one. */
+static int coco_json_url(struct coco_reader *g, const char *name)
 {
-    int r = coco_json_text(g, name);
+    const bool is_text = g->s.token == JSON_TOKEN_STRING;
 
-    return r == 0 && !g->s.len ? coco_json_wrong(g, name, "a text that is not empty") : r;
+    if (g->s.token == JSON_TOKEN_LIST || g->s.token == JSON_TOKEN_OBJECT)
+        return coco_json_wrong(g, name, "a string");
+    g->items = is_text ? g->s.text : "";
+    g->n = is_text ? g->s.len + 1 : 1;
+    return 0;
 }
 
 static int coco_json_caption(struct coco_reader *g, const char *name)
@@ -186,7 +191,7 @@ struct coco_member_reader {
 static const struct coco_member_reader coco_image_members[] = {
     [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
     [COCO_ENTRY_NAME] = {"file_name", coco_json_name, VALUE_TEXT, DTYPE_U1, false, 0},
-    [COCO_ENTRY_URL] = {"coco_url", coco_json_text, VALUE_TEXT, DTYPE_U1, false, 0},
+    [COCO_ENTRY_URL] = {"coco_url", coco_json_url, VALUE_TEXT, DTYPE_U1, false, 0},
 };
 static const struct coco_member_reader coco_category_members[] = {
     [COCO_ENTRY_ID] = {"id", coco_json_integer, VALUE_NUMBERS, DTYPE_I8, false, 0},
@@ -357,6 +362,7 @@ static int coco_json_pass(struct coco_reader *g)
         return json_stream_bad(&g->s, g->s.at,
                                "object has no images: expected a member \"images\", got none. Add"
                                " it, or move the file to another folder");
+    value_columns_remove(&g->c->list[COCO_IMAGES].columns, COCO_ENTRY_URL); /* it is in the names */
     g->c->has_categories = seen >> COCO_CATEGORIES & 1;
     return json_stream_next(&g->s); /* there is nothing more */
 }

@@ -92,11 +92,13 @@ static int boxes_finish(struct claim_boxes *boxes)
     AUTO_BOX_CLASSES struct box_classes classes = {0};
     int r = box_reader_finish(boxes->reader, &boxes->values, &classes, &boxes->note);
 
-    if (r < 0 || !classes.n)
+    if (r < 0)
         return r;
-    text_add(&boxes->about, "\"classes\": ");
-    text_add_json_list(&boxes->about, &classes.item->name, sizeof(*classes.item), classes.n);
-    text_add(&boxes->about, ",\n");
+    if (classes.n) {
+        text_add(&boxes->about, "\"classes\": ");
+        text_add_json_list(&boxes->about, &classes.item->name, sizeof(*classes.item), classes.n);
+        text_add(&boxes->about, ",\n");
+    }
     return boxes->about.failed ? -ENOMEM : 0;
 }
 
@@ -123,6 +125,9 @@ int boxes_step(struct files_file *file, int64_t until, struct diag *d)
         if (!*boxes)
             return -ENOMEM;
         r = box_reader_new(file->claim->boxes, &(*boxes)->reader);
+        text_add(&(*boxes)->about, "\"box_format\": \"%s\",\n", file->claim->boxes->layout);
+        if (!(*boxes)->about.failed && strstr(file->claim->about, (*boxes)->about.data))
+            text_release(&(*boxes)->about); /* it is said of all views */
     }
     while (r == 0 && !(*boxes)->is_done && (*boxes)->sample < file->claim->n_samples) {
         boxes_ask_ahead(file, *boxes);

@@ -288,16 +288,20 @@ static void files_note(const void *p, struct text *t)
                      files_media[file->claim->media].one);
 }
 
-/* Members of dataset.json, a line each. Next to the classes of a label, those of boxes are
- * box_classes. */
-static void files_add_lines(const char *lines, bool has_label, const char *indent, struct text *t)
+/* Members of dataset.json, a line each, without those that are in `but`. Next to the classes of a
+ * label, those of boxes are box_classes. */
+static void files_add_lines(const char *lines, const char *but, bool has_label, const char *indent,
+                            struct text *t)
 {
     while (lines && *lines) {
         bool is_of_boxes = has_label && !strncmp(lines, "\"classes\"", 9);
         int len = (int)strcspn(lines, "\n");
+        AUTO_FREE char *name = strndup(lines, strcspn(lines, ":") + 1);
 
-        text_add(t, "%s%s%.*s\n", indent, is_of_boxes ? "\"box_" : "", len - is_of_boxes,
-                 lines + is_of_boxes);
+        t->failed = t->failed || !name;
+        if (name && !strstr(but, name))
+            text_add(t, "%s%s%.*s\n", indent, is_of_boxes ? "\"box_" : "", len - is_of_boxes,
+                     lines + is_of_boxes);
         lines += len + (lines[len] == '\n');
     }
 }
@@ -307,9 +311,15 @@ static void files_describe(struct record_file *const *files, unsigned n_files, c
 {
     const struct files_file *file = (const struct files_file *)files[0];
     const struct files_claim *claim = file->claim;
+    const char *const boxes = file->boxes_about ? file->boxes_about : "";
+    const char *other = ""; /* where COCO and files have boxes, of the other ones */
     size_t n;
     char *const *name = files_classes(file, &n);
 
+    if (!strncmp(boxes, "\"box_format\":", 13))
+        other = "\"box_format\": \"classes\":";
+    else if (claim->boxes && !view_reads_boxes(claim, file->view))
+        other = "\"class_names\":";
     (void)n_files; /* it is one */
     text_add(t, "%s\"layout\": \"%s\",\n", indent,
              claim->table_word                 ? claim->table_word
@@ -330,8 +340,8 @@ static void files_describe(struct record_file *const *files, unsigned n_files, c
         text_add_json_list(t, name, sizeof(*name), n);
         text_add(t, ",\n");
     }
-    files_add_lines(claim->about, n > 0, indent, t);
-    files_add_lines(file->boxes_about, n > 0, indent, t);
+    files_add_lines(claim->about, other, n > 0, indent, t);
+    files_add_lines(boxes, "", n > 0, indent, t);
 }
 
 /* ---- the format ---- */

@@ -201,7 +201,7 @@ static int samples_identity(void *impl, struct text *ret)
         text_add(ret, " %s", claim->role_name[i]);
     if (claim->keys.n)
         text_add(ret, " %" PRIx64, key_hash(claim->keys.column->bytes, claim->keys.column->len));
-    if (claim->boxes)
+    if (view_reads_boxes(claim, view))
         text_add(ret, " %s %u %s", claim->boxes->name, claim->boxes_role, claim->boxes_ext);
     return 0;
 }
@@ -225,7 +225,7 @@ static void samples_keep(void *impl, struct kept *k)
 
     column_table_keep(k, &file->exts);
     kept_text(k, &file->values_note);
-    if (file->claim && file->claim->boxes)
+    if (file->claim && view_reads_boxes(file->claim, file->view))
         boxes_keep(k, file);
 }
 
@@ -286,7 +286,7 @@ static int samples_step(void *impl, struct diag *d)
     int64_t until = monotonic_ns() + STEP_NS;
     struct sample_files sample;
 
-    if (file->claim->boxes && !file->has_boxes)
+    if (!file->has_boxes && view_reads_boxes(file->claim, file->view))
         return boxes_step(file, until, d);
     for (unsigned i = 0; i < STEP; i++) {
         int r;
@@ -392,7 +392,8 @@ static int samples_open_view(struct files_source *source, const struct files_vie
     source->users++;
     file->claim = source->claim;
     file->view = view;
-    base->prepared.is_cheap = !file->claim->boxes && samples_is_cheap(source->members);
+    base->prepared.is_cheap =
+        !view_reads_boxes(file->claim, view) && samples_is_cheap(source->members);
     if (source->claim->layout == LAYOUT_CLASSES && !view->label)
         r = samples_find_classes(file);
     if (r == 0)

@@ -469,6 +469,7 @@ static void set_keep_named(struct set *set)
 void annotating_finish_set(struct annotating *a, struct set *set)
 {
     struct files_claim *claim = set->claim;
+    size_t n_read = 0;
 
     if (!set_has_pictures(set) || set->refused)
         return;
@@ -481,13 +482,14 @@ void annotating_finish_set(struct annotating *a, struct set *set)
     }
     if (!set->dataset && claim->media == FILES_PICTURES) /* otherwise they are known */
         boxes_search(set);
-    for (size_t i = 0; i < claim->n_views && claim->boxes && !set->dataset; i++)
-        if (value_columns_find(&claim->view[i].values, "boxes")) {
-            text_add(&set->notes, "boxes are those of COCO; files of %s are fields only\n",
-                     claim->boxes->name);
-            claim->boxes = NULL;
-        }
-    if (claim->boxes)
+    for (size_t i = 0; i < claim->n_views; i++)
+        n_read += view_reads_boxes(claim, &claim->view[i]);
+    if (claim->boxes && n_read < claim->n_views) {
+        text_add(&set->notes, "boxes are those of COCO%s; files of %s are fields only\n",
+                 n_read ? ", where it has boxes" : "", claim->boxes->name);
+        claim->boxes = n_read ? claim->boxes : NULL;
+    }
+    if (claim->boxes && n_read == claim->n_views) /* otherwise boxes.c says it */
         set_add_about_text(set, "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)
         if (!boxes_find_names(a, set, set->root))

@@ -60,7 +60,7 @@ static bool claim_has_table(struct search *s, uint32_t folder)
         const struct folder_info *below = &s->info[i];
 
         if (below->foreign || below->kaldi ||
-            (below->all[COUNT_PICTURES] && words_are_split(folder_name(s, i))))
+            (below->all[COUNT_PICTURES] && name_is_split(folder_name(s, i))))
             return false;
     }
     return true;
@@ -103,7 +103,7 @@ void claim_search_folder(struct search *s, uint32_t folder, struct claim_above a
         claim_note_unmet(s, folder, above.project);
         return;
     }
-    above.split = above.split || words_are_split(name);
+    above.split = above.split || name_is_split(name);
     above.project = above.project || f->project;
     if (!above.split && above.project) {
         claim_search_below(s, folder, above);

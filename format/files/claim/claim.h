@@ -41,7 +41,8 @@ struct files_claim {
     size_t n_classes;
     struct files_view *view; /* [n_views] at least one */
     size_t n_views;
-    const struct box_format *boxes; /* NULL; or how files of boxes_role are read, of each sample */
+    const struct box_format *boxes; /* NULL; or how files of boxes_role are read, of each sample,
+                                     * for views that have no boxes otherwise */
     unsigned boxes_role;            /* 0: files with the extension boxes_ext */
     char boxes_ext[16];
     struct blob **annotation; /* [n_annotations] owned: parts of values are read from these */
@@ -85,6 +86,9 @@ void claim_sample(const struct members *m, const struct files_claim *claim,
 
 /* claim_names() of struct format. */
 int files_claim_names(const struct members *listing, struct claims *ret);
+
+/* Are files of boxes read for a view: are there some, and has it no boxes of COCO? */
+bool view_reads_boxes(const struct files_claim *claim, const struct files_view *view);
 
 void claim_release_view(struct files_view *view);
 

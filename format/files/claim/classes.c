@@ -166,7 +166,7 @@ static bool classes_are_there(const struct search *s, uint32_t folder)
 
         if (below->all[COUNT_STRAY] ||
             (below->all[COUNT_SAMPLES] &&
-             (words_are_split(name) || words_are_of_two_splits(split, name))) ||
+             (name_is_split(name) || words_are_of_two_splits(split, name))) ||
             folder_is_copy(s, i, COUNT_SAMPLES))
             return false;
         split = below->all[COUNT_SAMPLES] && words_name_split(name) ? name : split;
@@ -184,7 +184,7 @@ static void classes_search_folder(struct search *s, uint32_t folder, bool split,
 
     if (f->kaldi || !f->all[COUNT_SAMPLES] || f->is_skipped)
         return;
-    split = split || words_are_split(folder_name(s, folder));
+    split = split || name_is_split(folder_name(s, folder));
     project = project || f->project;
     if ((split || !project) && s->media == FILES_SOUNDS &&
         f->all[COUNT_STRAY] == f->here[COUNT_STRAY] && numbers_run_on(s, folder, COUNT_SAMPLES)) {

@@ -248,12 +248,14 @@ static void collect_note_targets(struct set *set)
 {
     const struct members *m = set->s->m;
     const char *first = NULL, *end = NULL;
+    bool any_target = false;
     size_t end_len = 0, n = 0, all = set->s->failed ? 0 : set->claim->n_samples;
 
     all = min_u64(all, NAMES_MOST);
     for (size_t i = 0, other = SIZE_MAX; i < all; i++) {
         const size_t file = set_picture(set, i);
         size_t len = 0;
+        const bool is_target = collect_is_target(members_name(m, file));
         const char *at = other != SIZE_MAX ? collect_end(m, file, other, &len) : NULL;
 
         other = at ? other : file;
@@ -261,11 +263,11 @@ static void collect_note_targets(struct set *set)
             end = at;
             end_len = len;
         }
-        if ((at && text_compare(at, len, end, end_len) == 0) ||
-            collect_is_target(members_name(m, file)))
+        any_target = any_target || is_target;
+        if ((at && text_compare(at, len, end, end_len) == 0) || is_target)
             first = n++ ? first : members_name(m, file);
     }
-    if (n > 1 && 8 * n >= all && n < all)
+    if (n > !any_target && 8 * n >= all && n < all)
         text_add(&set->notes,
                  "%s and others are called like other pictures, or like what is learned of these, "
                  "and are samples next to them; an epochfs.json can make them fields\n",

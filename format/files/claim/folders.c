@@ -262,6 +262,18 @@ static enum folders_deeper folders_judge_deeper(const struct search *s, const st
     return differ == n && !have_pictures ? DEEPER_CLASSES : DEEPER_MIXED;
 }
 
+/* Have two folders pictures with the same names, whatever else is in them? */
+static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
+{
+    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
+        const char *name = members_name(s->m, i);
+
+        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
+            return false;
+    }
+    return s->info[b].here[COUNT_PICTURES] > 0;
+}
+
 #define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
 
 /* May a folder have pictures, and another what belongs to them, by their names? One name says
@@ -278,18 +290,18 @@ static bool folders_may_be_pair(const char *input, const char *target, bool few)
 
 /* Are some folders no classes, but datasets, or what belongs to the pictures of others? One of
  * these holds: not all have pictures themselves, and one has splits or classes in it, or the name
- * of a role; two have the names of a pair, and their files belong together; there are two, and one
- * has the name of the other and a number. */
+ * of a role; two have the names of a pair, and their files belong together, or their pictures have
+ * the same names; there are two, and one has the name of the other, _ and a number. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     if (all->n > COMPARED_MOST)
         return false;
     for (EACH_SIBLING(s, i, all->folder)) {
-        const char *name = folder_name(s, i);
+        const char *name = folder_name(s, i), *first = folder_name(s, all->first);
         bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
                            siblings_of(s, i).direct > 1;
 
-        if (all->n == 2 && words_are_numbered(folder_name(s, all->first), name))
+        if (all->n == 2 && words_are_numbered(first, name) && strchr("_- ", name[strlen(first)]))
             return true;
         if (all->direct < all->n &&
             (folders_have_two_splits(s, i) ||
@@ -297,7 +309,8 @@ static bool folders_have_roles(const struct search *s, const struct siblings *al
             return true;
         for (EACH_SIBLING(s, k, all->folder))
             if (k != i && folders_may_be_pair(name, folder_name(s, k), all->n <= ROLES_MOST) &&
-                pairs_belong(s, i, k))
+                (pairs_belong(s, i, k) ||
+                 (words_have_pictures(name) && folders_have_same_names(s, i, k))))
                 return true;
     }
     return false;
@@ -525,7 +538,8 @@ static void folders_apply_input(struct search *s, uint32_t input, const struct s
             folders_part(s, i, above);
             continue;
         }
-        if (!words_have_pictures(folder_name(s, input)) && pairs_belong(s, input, i)) {
+        if (!words_have_pictures(folder_name(s, input)) &&
+            (pairs_belong(s, input, i) || folders_have_same_names(s, input, i))) {
             collect_refused(s, all->folder,
                             "folders %s, %s, %s: expected one reading, got two: the first two are "
                             "pictures and their targets, or all of them are classes. Say in "

@@ -365,11 +365,33 @@ bool annotating_says_class(const struct annotating *a, size_t set, size_t view,
     return true;
 }
 
+/* Is the value of a row the name of a class folder? */
+static bool labels_is_class(const struct annotating *a, const struct value_column *c, uint64_t row)
+{
+    const uint8_t *text;
+    size_t len = value_items(c, row, &text);
+
+    for (size_t i = 0; i < a->s->n_sets && !value_is_hole(c, row); i++) {
+        const struct files_claim *claim = a->s->set[i].claim;
+
+        if (class_name_find(claim->class_name, claim->n_classes, (const char *)text, len) <
+            claim->n_classes)
+            return true;
+    }
+    return false;
+}
+
 const struct value_column *annotating_find_classes(const struct annotating *a,
                                                    const struct value_columns *columns)
 {
-    for (unsigned i = 0; i < columns->n; i++)
-        if (columns->column[i].form == VALUE_TEXT && labels_find_classes(a, &columns->column[i]))
-            return &columns->column[i];
+    for (unsigned i = 0; i < columns->n; i++) {
+        const struct value_column *c = &columns->column[i];
+        uint64_t row = 0;
+
+        while (c->form == VALUE_TEXT && row < c->rows && labels_is_class(a, c, row))
+            row++;
+        if (row && row == c->rows)
+            return c;
+    }
     return NULL;
 }

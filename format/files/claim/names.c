@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "format/core/split_name.h"
 
 /* May they be the same letter? Most names are told apart by one. */
 static bool may_be_same(char a, char b)
@@ -173,6 +174,11 @@ bool name_is(enum name_meaning meaning, const char *name)
         if (may_be_same(*name, **s) && !strcasecmp(name, *s))
             return true;
     return name_ends_in(name, words->ends) || (words->also && name_is(*words->also, name));
+}
+
+bool name_is_split(const char *name)
+{
+    return is_split_name(name, strlen(name));
 }
 
 bool name_is_number(const char *text, size_t len)

@@ -74,6 +74,9 @@ bool name_is(enum name_meaning meaning, const char *name);
 extern const char *const table_names[];
 bool name_is_table(const char *name);
 
+/* A folder of one part of a dataset: train, val, test and so on, in any case. */
+bool name_is_split(const char *name);
+
 /* Is a text a whole number, of at most 18 digits? */
 bool name_is_number(const char *text, size_t len);
 

@@ -79,7 +79,8 @@ static bool pairs_one_belongs(const struct search *s, uint32_t folder, const cha
         t->whole = pairs_have_whole(s, folder, name);
         t->end = n ? name + n : NULL;
         t->end_len = name_stem_alone(name) - n;
-        if (!n || isdigit((unsigned char)name[n])) /* 12.png is not of 1.jpg */
+        if (!n || (isdigit((unsigned char)name[n]) &&
+                   isdigit((unsigned char)name[n - 1]))) /* 12.png is not of 1.jpg */
             return false;
     }
     if (t->whole ? !pairs_have_whole(s, folder, name)

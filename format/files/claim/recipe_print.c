@@ -302,11 +302,12 @@ void recipe_print_sets(struct recipe_print *print, struct search *s)
 {
     for (size_t i = 0; i < s->n_sets && !s->failed; i++) {
         const struct set *set = &s->set[i];
+        const bool is_all = set->has_texts && !print->has_recipes; /* trees of speech are all */
 
         if (print_is_moved(s, set->root) || set->dataset)
             continue;
-        if (set->claim->table || set->has_texts) /* trees of speech are all of SOURCE */
-            print_leave_folder(print, s, set->has_texts ? 0 : set->root);
+        if (set->claim->table || is_all)
+            print_leave_folder(print, s, is_all ? 0 : set->root);
         else
             print_set(print, s, set);
     }
@@ -343,6 +344,9 @@ void recipe_print_end(struct recipe_print *print, struct search *s, char **ret)
         print_leave_all(print, s);
     if (s->failed || (!json_object_size(print->datasets) && !json_array_size(print->leave)))
         return;
+    for (size_t i = 0; i < json_array_size(print->leave) && !print->has_recipes; i++)
+        if (!strcmp(json_string_value(json_array_get(print->leave, i)), "**"))
+            json_object_clear(print->datasets); /* no recipe may have both */
     text_add(&t, "{\n  \"datasets\": {");
     json_object_foreach(print->datasets, name, dataset)
     {

@@ -188,10 +188,13 @@ static int recipe_add_sample(struct recipe_making *t, struct set *set, const str
     struct files_view *view = set->claim->view;
     struct pattern_words words;
     char path[PATH_MAX];
+    bool bare = !strchr(members_name(t->s->m, hit->file), '.');
     int r = recipe_words(t, hit, path, &words);
 
+    for (size_t k = 0; k < t->n_fields; k++)
+        bare = bare && strcmp(t->field[k].name, "txt") != 0;
     set_begin_sample(set);
-    set_add_file(set, hit->file, strchr(members_name(t->s->m, hit->file), '.') ? NULL : "txt");
+    set_add_file(set, hit->file, bare ? "txt" : NULL);
     if (t->s->failed)
         return -ENOMEM;
     recipe_add_partners(t, set, hit);

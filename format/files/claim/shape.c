@@ -331,9 +331,11 @@ void shape_make(struct search *s, const struct set *set, bool by_class, json_t *
     for (size_t i = 0; i < set->claim->n_samples && !s->failed; i++)
         shape_add_sample(&shape, i);
     shape_find_others(&shape);
-    if (set->refused || shape.note)
+    if (set->refused || shape.note || set->has_texts)
         search_json_set(s, ret, "note",
-                        search_json_text(s, set->refused ? set->refused : shape.note));
+                        search_json_text(s, set->refused ? set->refused
+                                            : shape.note ? shape.note
+                                                         : "texts next to sounds are not in it"));
     search_json_set(s, ret, "pictures", shape_one_or_list(pictures));
     if (json_array_size(except))
         search_json_set(s, ret, "except", shape_one_or_list(except));

@@ -65,6 +65,13 @@ void claim_release_view(struct files_view *view)
     value_columns_release(&view->values);
 }
 
+bool view_reads_boxes(const struct files_claim *claim, const struct files_view *view)
+{
+    const struct value_column *c = value_columns_find(&view->values, "boxes");
+
+    return claim->boxes && !(c && c->is_list && c->width == 4);
+}
+
 void files_free_claim(void *impl)
 {
     struct files_claim *claim = impl;

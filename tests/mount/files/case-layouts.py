@@ -466,6 +466,15 @@ layout("coco-keypoints-captions", "val2017/000000000{139,285}.jpg",
             [{"id": 1, "name": "person", "keypoints": ["nose", "left_eye"], "skeleton": [[1, 2]]}])},
        info={"val2017": {"classes": ["person", "chair"], "box_format": "xywh"}})
 
+layout("coco-and-yolo", "images/{1,2}.jpg",
+       {"captions_train": (1, "jpg,txt", None, {"1": {"boxes": [[0.5, 0.25, 0.125, 0.5]], "caption": ["A room ."]}}),
+        "instances_val": (1, "jpg,txt", None, {"2": {"boxes": [[1, 2, 3, 4]]}})},
+       {"annotations/captions_train.json": coco({1: "1.jpg"}, [{"image_id": 1, "caption": "A room ."}], None),
+        "annotations/instances_val.json": coco({2: "2.jpg"}, [box(2, 3, [1, 2, 3, 4])], [{"id": 3, "name": "chair"}]),
+        "labels/1.txt": "0 0.5 0.25 0.125 0.5\n", "labels/2.txt": "0 0.5 0.25 0.125 0.5\n"},
+       info={"captions_train": {"box_format": "cxcywh", "classes": None},
+             "instances_val": {"box_format": "xywh", "classes": ["chair"]}}, note="COCO yolo")
+
 layout("coco-roboflow", " ".join(f"{s}/{n}.jpg" for s in ROBOFLOW for n in ROBOFLOW[s]) + " README.roboflow.txt",
        {s: (len(n), "jpg,area,iscrowd", None, {n[0]: {"boxes": [[79, 105, 73, 80.5]], "box_label": [1], "category_id": [1]}})
         for s, n in ROBOFLOW.items()},

@@ -240,9 +240,11 @@ UNIT_TEST(test_urls__are_names_where_there_is_none)
     AUTO_COCO struct coco *c =
         read_good("{\"images\": [{\"id\": 1, \"file_name\": \"a\", \"coco_url\": \"x/b\"},"
                   " {\"id\": 2, \"coco_url\": \"http://h/c\"},"
-                  " {\"id\": 3, \"coco_url\": \"\", \"file_name\": \"d\"}]}");
+                  " {\"id\": 3, \"coco_url\": \"\", \"file_name\": \"d\"},"
+                  " {\"id\": 4, \"coco_url\": 0, \"file_name\": \"e\"}]}");
 
     assert_string_equal(coco_file_name(c, 0), "a");
+    assert_string_equal(coco_file_name(c, 3), "e");
     assert_string_equal(coco_file_name(c, 1), "http://h/c");
     assert_string_equal(coco_file_name(c, 2), "d");
 }
@@ -402,7 +404,8 @@ UNIT_TEST(test_bad_images_and_categories)
         "category has the id");
     assert_bad("{\"images\":[{\"id\":1}]}", 11, "no file_name");
     assert_bad("{\"images\":[{\"id\":1,\"coco_url\":\"\"}]}", 11, "no file_name");
-    assert_bad("{\"images\":[{\"id\":1,\"coco_url\":5}]}", 30, "a string");
+    assert_bad("{\"images\":[{\"id\":1,\"coco_url\":5}]}", 11, "no file_name");
+    assert_bad("{\"images\":[{\"id\":1,\"coco_url\":[5]}]}", 30, "a string");
     assert_bad("{\"images\":[{\"file_name\":\"a\"}]}", 11, "no id");
     assert_bad("{\"images\":[{\"id\":1,\"file_name\":\"\"}]}", 31, "not empty");
     assert_bad("{\"images\":[{\"id\":1,\"file_name\":\"a\\u0000b\"}]}", 33, "NUL");

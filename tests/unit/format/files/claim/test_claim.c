@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/text.h"
+#include "format/annotations/boxes.h"
 #include "format/files/keys.h"
 #include "format/index/kept.h"
 #include "support/memory_blob.h"
@@ -72,6 +73,16 @@ struct claiming {
     const struct contents *contents;
 };
 
+static const char *more[4][2]; /* names of more files, and their texts */
+
+static const char *text_of(const struct contents *c, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(more) && more[i][0]; i++)
+        if (!strcmp(name, more[i][0]))
+            return more[i][1];
+    return !strcmp(name, c->name) ? c->text : "xxxxxxxxxx";
+}
+
 static int read_heads(const struct claims *claims, const size_t *file, unsigned n, size_t size,
                       uint8_t *bytes, int *len)
 {
@@ -80,7 +91,7 @@ static int read_heads(const struct claims *claims, const size_t *file, unsigned 
 
     for (unsigned i = 0; i < n; i++) {
         const char *name = members_name(claiming->listing, file[i]);
-        const char *text = !strcmp(name, c->name) ? c->text : "xxxxxxxxxx";
+        const char *text = text_of(c, name);
 
         (*c->heads)++;
         len[i] = (int)min_u64(strlen(text), size);
@@ -96,7 +107,7 @@ static int open_file(const struct claims *claims, size_t file, struct blob **ret
     const struct claiming *claiming = (const struct claiming *)claims;
     const struct contents *c = claiming->contents;
     const char *name = members_name(claiming->listing, file);
-    const char *text = !strcmp(name, c->name) ? c->text : "xxxxxxxxxx";
+    const char *text = text_of(c, name);
 
     if (c->failure)
         return diag_set(d, c->failure, "%s: %s", name, strerror(-c->failure));
@@ -199,13 +210,21 @@ static void add_groups(const struct members *m, const struct claims *claims, str
         text_add(t, "%s\n", claims->note);
 }
 
-static bool shows_notes; /* below each dataset: the fields that pairs add, and notes or why it is
-                          * refused */
+static bool shows_notes; /* below each dataset: the fields that pairs add to the first sample, files
+                          * of boxes, labels of tables, and notes or why it is refused */
+
+static bool shows_recipe; /* at the end */
 
 static void add_notes(const struct collection *c, const struct files_claim *claim, struct text *t)
 {
-    for (unsigned i = 0; i < claim->n_roles; i++)
-        text_add(t, "%s\n", claim->role_name[i]);
+    for (uint32_t i = 0; claim->role && i < claim->first[1]; i++)
+        if (claim->role[i])
+            text_add(t, "%s\n", claim->role_name[claim->role[i] - 1]);
+    if (claim->boxes)
+        text_add(t, "boxes of %s\n", claim->boxes->name);
+    for (size_t i = 0; i < claim->n_views; i++)
+        if (claim->view[i].label)
+            text_add(t, "%zu labels\n", claim->view[i].n_classes);
     text_add(t, "%s%s", claim->notes ? claim->notes : "", c->missing ? c->missing : "");
 }
 
@@ -226,6 +245,7 @@ static char *claim_without(const char *paths, const struct contents *contents, c
     claiming.claims.heads = contents ? read_heads : NULL;
     claiming.claims.open = contents ? open_file : NULL;
     claiming.claims.is_taken = contents ? is_taken : NULL;
+    claiming.claims.shows_recipe = shows_recipe;
     claiming.claims.takes_groups = contents != NULL;
     claiming.claims.unread = &unread;
     claiming.claims.n_unread = unread.name != NULL;
@@ -253,6 +273,7 @@ static char *claim_without(const char *paths, const struct contents *contents, c
             add_notes(c, claim, &t);
     }
     add_groups(&m, &claims, &t);
+    text_add(&t, "%s", claims.recipe ? claims.recipe : "");
     assert_int_equal(text_finish(&t, &ret, NULL), 0);
     return ret;
 }
@@ -414,6 +435,8 @@ UNIT_TEST(test_claim__pairs__one_folder_or_three)
           ":all flat images_1/1(jpg,png) images_2/1(jpg,png)\n");
     check("train/1.jpg val/1.jpg masks/train_masks/1.png masks/val_masks/1.png",
           ":train flat 1(jpg,png)\n:val flat 1(jpg,png)\n");
+    check("images/a.jpg images/b.jpg masks/a1.png masks/b1.png",
+          ":all flat a(jpg,.png) b(jpg,.png)\n");
     check_notes("left_right_images/1.jpg masks/left/1.png masks/right/1.png", "", "",
                 ":all flat 1(jpg,png,png)\nright.png\nleft.png\n");
     check_notes("images/1.jpg masks/train/1.png masks/val/1.png", "", "",
@@ -494,6 +517,7 @@ UNIT_TEST(test_claim__other_things__left_alone)
           "Makefile",
           "");
     check("setup.py icons/a/1.png icons/b/2.png icons/b/3.png", "");
+    check("package.json test2/1.jpg test2/2.jpg", "");
     check("shard-0.tar shard-1.tar cover.jpg", "");
     check("data.tfrecord x.png y.png z.png", "");
 }
@@ -518,6 +542,12 @@ UNIT_TEST(test_claim__roles__no_classes)
     check("x_part_1/1.png x_part_2/2.png cover.jpg",
           ":all flat 1(png) 2(png) aside 1 .jpg (cover.jpg)\n");
     check("image_2/1.png image_2/2.png disp_0/1.png disp_0/2.png", ":all flat refused\n");
+    check("image_2/1.png image_2/2.png disp_0/1.png disp_0/2.png disp_0/calib.txt",
+          ":all flat refused aside 1 .txt (calib.txt)\n");
+    check("rgb_image/1.jpg rgb_image/2.jpg depth/1.jpg depth/2.jpg depth/a/9.jpg",
+          ":all flat refused\n");
+    check("low/1.png high/1.png medium/1.png medium/notes.txt",
+          ":all flat refused aside 1 .txt (notes.txt)\n");
     check("T/T_train_HR/1.png T/T_train_HR/2.png T/T_val_LR/X2/3.png",
           "T:T_train_HR flat 1(png) 2(png)\nT:T_val_LR flat 3(png)\n");
     check("a/v1/1.jpg HighJump/v2/2.jpg LongJump/v3/3.jpg Run/v4/4.jpg Swim/v5/5.jpg",
@@ -678,11 +708,50 @@ UNIT_TEST(test_claim__table_of_metadata__says_the_samples)
                 "file_name\n.x/1.jpg\n1.jpg\n", ":set metadata .x/1(jpg) 1(jpg)\n");
     check_table("set/1.jpg set/2.jpg set/metadata.csv", "metadata.csv", "file_name\n3.jpg\n",
                 ":set flat refused\n");
+    check_table("metadata.csv fold1/1.jpg fold2/2.jpg", "metadata.csv",
+                "file_name\nfold1/1.jpg\nfold2/2.jpg\n",
+                ":all metadata fold1/1(jpg) fold2/2(jpg)\n");
     /* Not of parts, nor of what has tables of its own. */
     check_table("metadata.csv train/cat/1.jpg val/cat/2.jpg", "metadata.csv", "file_name\n",
                 ":train flat 1(jpg)\n:val flat 2(jpg)\n");
     check_table("a/1.jpg a/2.jpg a/metadata.csv metadata.csv", "metadata.csv", "file_name\n1.jpg\n",
                 ":a metadata 1(jpg)\n");
+}
+
+#define COCO(picture, annotation)                                                                  \
+    "{\"images\": [{\"id\": 1, \"file_name\": \"" picture "\"}], \"annotations\": [{\"id\": 1, "   \
+    "\"image_id\": 1, " annotation "}], \"categories\": [{\"id\": 1, \"name\": \"c\"}]}"
+#define BOX "\"category_id\": 1, \"bbox\": [1, 2, 3, 4]"
+
+/* Files of YOLO are read where COCO has no boxes. */
+UNIT_TEST(test_claim__boxes_of_coco__no_others)
+{
+    more[0][0] = "1.txt";
+    more[0][1] = "0 0.5 0.5 0.1 0.1\n";
+    check_notes("images/1.jpg labels/1.txt counts.csv", "counts.csv", "image,boxes\n1.jpg,5\n",
+                ":all flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
+    check_notes(
+        "images/1.jpg labels/1.txt annotations/a.json", "a.json", COCO("1.jpg", BOX),
+        ":all flat 1(jpg,txt)\ntxt\nboxes are those of COCO; files of yolo are fields only\n");
+    more[1][0] = "captions_train.json";
+    more[1][1] = COCO("2.jpg", "\"caption\": \"x\"");
+    check_notes("images/1.jpg images/2.jpg labels/1.txt annotations/captions_train.json "
+                "annotations/instances_val.json",
+                "instances_val.json", COCO("1.jpg", BOX),
+                ":all flat 2(jpg)\ntxt\nboxes of yolo\n"
+                "boxes are those of COCO, where it has boxes; files of yolo are fields only\n");
+    memset(more, 0, sizeof(more));
+}
+
+/* The label of a part is known if its values are classes of other parts, whichever. */
+UNIT_TEST(test_claim__table_of_classes__of_several_sets)
+{
+    check_notes(
+        "train/cat/1.jpg train/dog/2.jpg val/cat/3.jpg val/bird/4.jpg test/t1.jpg test/t2.jpg "
+        "test/t3.jpg test.csv",
+        "test.csv", "image,species\nt1.jpg,cat\nt2.jpg,dog\nt3.jpg,bird\n",
+        ":test flat t1(jpg) t2(jpg) t3(jpg)\n3 labels\n:train classes 1(jpg) 2(jpg)\n"
+        ":val classes 4(jpg) 3(jpg)\n");
 }
 
 /* A text of a list is no picture of another folder. */
@@ -714,6 +783,7 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
     check("images/1.jpg images_2/2.jpg images_3/3.jpg", ":all flat 1(jpg) 2(jpg) 3(jpg)\n");
     check("VG_1/1.jpg VG_1_2/2.jpg", ":all flat refused\n");
     check("1/a.jpg 10/b.jpg", ":all classes a(jpg) b(jpg)\n");
+    check("covid/1.jpg covid19/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg cat2/2.jpg dog/3.jpg", ":all classes 1(jpg) 2(jpg) 3(jpg)\n");
     check_notes("patch0/1.jpg patch1/2.jpg", "", "", ":all flat 1(jpg) 2(jpg)\n" PARTS);
     check_notes("0/0/001.jpg 0/1/01a.jpg 1/0/10.jpg", "", "",
@@ -731,6 +801,10 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
                 "these, and are samples next to them; an epochfs.json can make them fields\n");
     check_notes("a1.jpg a1_red.jpg a2.jpg a2_blue.jpg", "", "",
                 ":all flat a1(jpg) a1_red(jpg) a2(jpg) a2_blue(jpg)\n");
+    check_notes("1.jpg 1_mask.jpg 2.jpg 3.jpg 4.jpg", "", "",
+                ":all flat 1(jpg) 1_mask(jpg) 2(jpg) 3(jpg) 4(jpg)\n"
+                "1_mask.jpg and others are called like other pictures, or like what is learned of "
+                "these, and are samples next to them; an epochfs.json can make them fields\n");
     check_notes("a1.jpg a1_1st.png a2.jpg a2_1.jpg a3.jpg a3_1st.png", "", "",
                 ":all flat a1(jpg) a1_1st(png) a2(jpg) a2_1(jpg) a3(jpg) a3_1st(png)\n"
                 "a1_1st.png and others are called like other pictures, or like what is learned of "
@@ -804,6 +878,7 @@ UNIT_TEST(test_claim__sounds_and_other_kinds__left_alone)
     check("a/1.wav b/2.wav wav.scp", "");
     check("corpus/a/1.wav corpus/b/2.wav data/x/wav.scp", "");
     check("Makefile t/a/1.wav t/b/2.wav", "");
+    check("kick1/1.wav snare/2.wav test1/3.wav", ":all sounds 1(wav) 2(wav) 3(wav)\n");
     check("d1/84/1.flac d1/84/84.trans.txt d1/85/1.flac d1/85/85.trans.txt", "");
 }
 
@@ -847,6 +922,7 @@ UNIT_TEST(test_claim__class_folders_of_texts__looked_into)
         ":all texts alt.x/101() 102() sci/101() aside 2 without an extension (.x and 1 more)\n");
     check_content("train/pos/1.txt train/neg/2.txt train/bow.feat", "-", "", 2,
                   "train:texts texts 2(txt) 1(txt)\n");
+    check_content("dev2/1.txt ops/2.txt qa/3.txt", "-", "", 3, ":all texts 1(txt) 2(txt) 3(txt)\n");
     check_content("a/1.txt b/2.txt c.txt", "-", "", 2, ":texts texts 1(txt) 2(txt)\n");
     /* Another format has one; it may lie anywhere. */
     check_content("a/1.txt a/2.txt b/3.txt", "3.txt", "rows", 3, "");
@@ -1187,6 +1263,25 @@ UNIT_TEST(test_claim__cards__no_shorter_datasets)
     }
 }
 
+/* A recipe that is shown has no "**" next to datasets. */
+UNIT_TEST(test_claim__recipe_of_speech__leaves_all_or_nothing)
+{
+    shows_recipe = true;
+    more[0][0] = "epochfs.json";
+    more[0][1] = "{\"datasets\": {\"mine\": {\"files\": \"a.csv\"}}}";
+    check_table("wav/a/a1.wav wav/b/b1.wav text.txt", "text.txt", "a1 one\nb1 two\n",
+                ":all sounds a1(wav) b1(wav)\n{\n  \"datasets\": {},\n  \"leave\": \"**\"\n}\n");
+    check_table("wav/a/a1.wav wav/b/b1.wav text.txt sub/epochfs.json sub/a.csv", "text.txt",
+                "a1 one\nb1 two\n",
+                ":all sounds a1(wav) b1(wav)\nsub/mine: sub/a.csv\n{\n  \"datasets\": {\n"
+                "    \"sub/mine\": {\n      \"files\": \"sub/a.csv\"\n    },\n    \"all\": {\n"
+                "      \"note\": \"texts next to sounds are not in it\",\n"
+                "      \"pictures\": \"wav/{label}/*.wav\",\n      \"classes\": [\"a\", \"b\"]\n"
+                "    }\n  }\n}\n");
+    shows_recipe = false;
+    memset(more, 0, sizeof(more));
+}
+
 /* The same in a recipe. */
 UNIT_TEST(test_claim__recipe__files_and_folders)
 {
@@ -1196,6 +1291,10 @@ UNIT_TEST(test_claim__recipe__files_and_folders)
                 "\"a/*-1.csv\"}, \"p\": {\"folder\": \"b\"}}}",
                 ":b classes 1(png) 2(png)\nn/test: a/test-0.csv\nn/train: a/train-0.csv\nb > p\n"
                 "epochfs.json names other files than these: 2 .csv (c.csv and 1 more)\n");
+    check_notes("epochfs.json x/a/t x/a/c.txt", "epochfs.json",
+                "{\"datasets\": {\"d\": {\"pictures\": \"x/{n}/t\", \"with\": {\"txt\": "
+                "\"x/{n}/c.txt\"}}}}",
+                ":d flat t(,txt)\ntxt\n");
     check_table("epochfs.json a/b/1.png a/bc/1.png", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"pictures\": [\"a/b/{n}.png\", \"a/bc/{n}.png\"]}}}",
                 ":x flat b/1(png) bc/1(png)\n"); /* keys are below the folder of both */
