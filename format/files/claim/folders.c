@@ -288,10 +288,10 @@ static bool folders_may_be_pair(const char *input, const char *target, bool few)
            !strcasestr(input, target);
 }
 
-/* Are some folders no classes, but datasets, or what belongs to the pictures of others? One of
- * these holds: not all have pictures themselves, and one has splits or classes in it, or the name
- * of a role; two have the names of a pair, and their files belong together, or their pictures have
- * the same names; there are two, and one has the name of the other, _ and a number. */
+/* Are some folders datasets, or targets of other folders' pictures, and not classes? One is enough:
+ * - Some have no pictures directly in them, and one has splits or classes in it, or a role's name.
+ * - Two have the names of a pair. Their files belong together, or their pictures have equal names.
+ * - There are two, and one name is the other with a separator and a number. */
 static bool folders_have_roles(const struct search *s, const struct siblings *all)
 {
     if (all->n > COMPARED_MOST)

@@ -215,7 +215,7 @@ UNIT_TEST_WITH(test_changed__stale, temp_setup, temp_teardown)
     assert_int_equal(pass_opened(&f.pass, &f.node, &backing, &counts, &d), -ESTALE);
     assert_false(counts);
     assert_diag_has(&d, "f: the file was changed");
-    assert_int_equal(f.kept, 1); /* the old one, for who has it open */
+    assert_int_equal(f.kept, 1); /* the old file stays open for its reader */
     pass_closed(&f.pass, 77);
     assert_int_equal(f.kept, 0);
     release(&f);
