@@ -5,11 +5,13 @@ Also a command, for the cases in bash:  lib.py wait-mounted PID MOUNTPOINT
 
 import contextlib
 import errno
+import faulthandler
 import gzip
 import json
 import os
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -25,6 +27,7 @@ FASHION = "/usr/share/datasets/fashion-mnist"
 SHARED_IDX = os.path.join(os.environ.get("SHARED_DATA", "/nowhere"), "idx")
 DEADLINE = 180  # seconds; nothing takes that long, not even under a sanitizer on a busy machine
 SLOW = bool(os.environ.get("SANITIZED"))
+faulthandler.register(signal.SIGUSR1)  # the runner asks where a case is that takes too long
 
 
 def skip(reason):
