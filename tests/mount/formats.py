@@ -6,6 +6,7 @@ A writer makes a source of random shapes, types, options and names, and says wha
 order and in a shuffled one, as batches and one by one, and compared in value, shape and type.
 """
 
+import bz2
 import csv
 import gzip
 import io
@@ -30,6 +31,9 @@ from page_blocks import ROOT
 hypothesis.configuration.set_hypothesis_home_dir(f"{PRIVATE}/hypothesis")
 sys.path.insert(0, f"{ROOT}/python")
 import epochfs  # noqa: E402
+import mds_model  # noqa: E402
+import mindrecord_model  # noqa: E402
+import parquet_model as pq  # noqa: E402
 from tfrecord_model import frame  # noqa: E402
 
 NUMBERS = ("u1", "i1", "<u2", "<i2", ">i2", "<u4", "<i4", ">u4", "<i8", ">i8", "<u8", "<f2", "<f4", ">f4", "<f8", ">f8")
@@ -39,7 +43,7 @@ WRITERS = {}
 
 def writer(function):
     """function(draw, rng): the files of a source, what its samples are, and options. A field has a list of arrays, one for each
-    sample; of sparse rows each is a tuple of columns and values."""
+    sample; a text is bytes, and a null None; of sparse rows each is a tuple of columns and values."""
     WRITERS[function.__name__] = function
     return function
 
@@ -248,6 +252,131 @@ def kaldi(draw, rng):
     return {"f.ark": data}, {"data": arrays}, {}
 
 
+WORDS = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=8).map(str.encode)
+
+
+def pick(rng, values):
+    return values[rng.integers(len(values))]
+
+
+def fields_of(rng, kinds):
+    """Names of fields in the order of their bytes, and the kind of each. By rng, for Hypothesis prefers few and like ones."""
+    names = rng.permutation(NAMES)[:rng.integers(1, 7)]
+    return {name: pick(rng, kinds) for name in sorted(map(str, names), key=str.encode)}
+
+
+def shown(want):
+    """With the names of fields that the mount has."""
+    return {name.replace("%", "%25"): values for name, values in want.items()}
+
+
+def letters(rng, size):
+    """Bytes that begin like no picture."""
+    return rng.integers(97, 123, size, np.uint8)
+
+
+@writer
+def mds(draw, rng):
+    n = pick(rng, (1, 2, 3, 7, 20))
+    names, encodings, sizes, columns, want = [], [], [], [], {}
+    for name, kind in fields_of(rng, ("int", "number", "str", "bytes", "ndarray", "ndarray:type", "ndarray:type:shape", "pil")).items():
+        dtype, shape, grey, size = np.dtype(pick(rng, list(mds_model.ARRAYS))), tuple(rng.integers(1, 5, rng.integers(1, 4))), rng.random() < 0.5, None
+        if kind == "str":
+            values = stored = [draw(WORDS) for _ in range(n)]
+        elif kind == "bytes":
+            values = [letters(rng, rng.integers(0, 10)) for _ in range(n)]
+            stored = [v.tobytes() for v in values]
+        elif kind == "pil":
+            values = [rng.integers(0, 256, (*rng.integers(1, 5, 2), 3)[:3 - grey], np.uint8) for _ in range(n)]
+            stored = [mds_model.pil(v) for v in values]
+        elif kind in ("ndarray", "ndarray:type"):
+            width = int(rng.integers(0, 4))
+            values = [some(rng, dtype, tuple(rng.integers(1, 4, len(shape))) if grey else shape) for _ in range(n)]
+            stored = [mds_model.array(v, width, kind == "ndarray") for v in values]
+            kind = kind.replace("type", dtype.name)
+        else:
+            dtype, shape = np.dtype("i8") if kind == "int" else dtype, shape if ":" in kind else ()
+            values = list(some(rng, dtype, (n, *shape)))
+            stored, size = [v.tobytes() for v in values], len(values[0].tobytes())
+            kind = {"int": "int", "number": dtype.name}.get(kind, f"ndarray:{dtype.name}:{','.join(map(str, shape))}")
+        names, encodings, sizes, columns = [*names, name], [*encodings, kind], [*sizes, size], [*columns, stored]
+        want[name] = values
+    rows, cut, files, entries = [mds_model.sample(sizes, row) for row in zip(*columns)], int(rng.integers(0, n + 1)), {}, []
+    for i, part in enumerate(p for p in (rows[:cut], rows[cut:]) if p):
+        raw, name, packing = mds_model.shard(part), f"shard.{i:05d}.mds", draw(st.sampled_from((None, "gz", "bz2")))
+        packed = packing and {"gz": gzip, "bz2": bz2}[packing].compress(raw)
+        files[f"{name}.{packing}" if packed else name] = packed or raw
+        entries.append(mds_model.entry((names, encodings, sizes), name, raw, len(part), packed, packing))
+    return {"index.json": mds_model.index(*entries), **files}, shown(want), {}
+
+
+@writer
+def mindrecord(draw, rng):
+    n, schema, want = pick(rng, (1, 2, 3, 7, 20)), {}, {}
+    for name, kind in fields_of(rng, ("bytes", "string", *mindrecord_model.DTYPES)).items():
+        schema[name], shape = {"type": kind}, pick(rng, ((), (2,), (-1,), (2, 3), (-1, 2), (2, -1)))
+        if kind == "string":
+            want[name] = [draw(WORDS) for _ in range(n)]
+        elif kind == "bytes":
+            want[name] = [letters(rng, rng.integers(0, 301)) for _ in range(n)]
+        else:
+            want[name] = [some(rng, mindrecord_model.DTYPES[kind], [int(rng.integers(0, 4)) if s < 0 else s for s in shape]) for _ in range(n)]
+            schema[name].update({"shape": list(shape)} if shape else {})
+    rows = [{name: value.tobytes() if schema[name]["type"] == "bytes" else value if isinstance(value, bytes) or value.ndim else value.item()
+             for name, value in zip(want, row)} for row in zip(*want.values())]
+    return {"x.mindrecord": mindrecord_model.make(
+        schema, rows, version=draw(st.sampled_from(("2.0", "3.0"))), header_size=draw(st.sampled_from((16384, 65536))),
+        page_size=draw(st.sampled_from((32768, 65536))), rows_of_page=draw(st.sampled_from((None, 1, 3))))}, shown(want), {}
+
+
+PARQUET = {"bool": (pq.BOOLEAN, {}), "float32": (pq.FLOAT, {}), "float64": (pq.DOUBLE, {}), "int32": (pq.INT32, {}), "int64": (pq.INT64, {}),
+           **{f"{sign}int{8 << i}": (pq.INT64 if i == 3 else pq.INT32, {"converted": first + i})
+              for sign, first in (("u", 11), ("", 15)) for i in range(4)}}
+
+
+@writer
+def parquet(draw, rng):
+    n, nodes, want, columns = pick(rng, (1, 2, 3, 7, 20)), [], {}, {}
+    for name, kind in fields_of(rng, ("text", "bytes", "fixed", "list", *PARQUET)).items():
+        is_optional = rng.random() < 0.5
+        nulls = rng.random(n) < pick(rng, (0, 0.3, 0.3, 1)) if is_optional else np.zeros(n, bool)
+        dtype = pick(rng, list(PARQUET)) if kind == "list" else kind
+        physical, options = PARQUET.get(dtype, (pq.BYTES, {"converted": 0} if kind == "text" else {}))
+
+        def numbers(shape):
+            return rng.integers(0, 2, shape).astype(bool) if dtype == "bool" else some(rng, dtype, shape)
+
+        if kind in ("text", "bytes"):
+            values = [draw(WORDS) if kind == "text" else letters(rng, rng.integers(0, 10)) for _ in range(n)]
+            stored = [bytes(v) for v in values]
+        elif kind == "fixed":
+            physical, options = pq.FIXED, {"length": int(rng.integers(1, 10))}
+            values = list(rng.integers(0, 256, (n, options["length"]), np.uint8))
+            stored = [v.tobytes() for v in values]
+        elif kind == "list":
+            values = [numbers(int(rng.integers(0, 5))) for _ in range(n)]
+            stored = [{"list": [{"element": signed(v, physical)} for v in value]} for value in values]
+            physical, options = [("list", "repeated", [("element", "required", physical, options)])], {"converted": 3}
+        else:
+            values = list(numbers(n))
+            stored = [signed(v, physical) for v in values]
+        nodes.append((name, "optional" if is_optional else "required", physical, options))
+        columns[name] = [None if is_null else value for value, is_null in zip(stored, nulls)]
+        absent = np.dtype(dtype).type(np.nan) if kind.startswith("float") else None
+        want[name] = [absent if is_null else value for value, is_null in zip(values, nulls)]
+    cut = int(rng.integers(0, n + 1))
+    return {"x.parquet": pq.make(
+        nodes, [dict(zip(columns, row)) for row in zip(*columns.values())], groups=[cut, n - cut], codec=draw(st.sampled_from((0, 1, 2))),
+        v2=draw(st.booleans()), page_rows=draw(st.integers(1, 9)), dictionary=draw(st.booleans()), crc=draw(st.booleans()),
+        nulls=draw(st.booleans()))}, shown(want), {}
+
+
+def signed(value, physical):
+    """What a column of that type stores of a number."""
+    bits = {pq.INT32: 32, pq.INT64: 64}.get(physical, 0)
+    return value.item() if not bits else (value.item() + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
 # Large libraries come last: a load starts a child, which takes as long as this process is large.
 
 def sparse(draw, rng):
@@ -301,13 +430,20 @@ def samples_of(arrays, name, is_batch):
     """The samples of a field of a batch, or of one sample."""
     if name == "x" and "indptr" in arrays:
         return [(arrays["indices"][a:b].astype(np.int64), arrays["data"][a:b]) for a, b in zip(arrays["indptr"], arrays["indptr"][1:])]
-    array, offsets = arrays[name], arrays.get(f"{name}_offsets")
+    array, offsets, shapes = arrays[name], arrays.get(f"{name}_offsets"), arrays.get(f"{name}_shape")
     if not is_batch:
         return [array]
-    return list(array) if offsets is None else [array[a:b] for a, b in zip(offsets, offsets[1:])]
+    parts = list(array) if offsets is None else [array[a:b] for a, b in zip(offsets, offsets[1:])]
+    return parts if shapes is None else [part.reshape(shape) for part, shape in zip(parts, shapes)]
 
 
 def same(found, want, what):
+    if want is None:
+        assert not np.size(found) or found == b"", f"{what}: expected a null, got {found}"
+        return
+    if isinstance(want, bytes):
+        assert np.asarray(found).item() == want, f"{what}: expected {want}, got {found}"
+        return
     if isinstance(want, tuple):
         assert isinstance(found, tuple) and all(np.array_equal(f, w) for f, w in zip(found, want)), f"{what}: expected {want}, got {found}"
         return
@@ -328,14 +464,20 @@ def check(data, want, size):
             for name, values in want.items():
                 found = samples_of(arrays, name, True)
                 assert len(found) == len(index), f"{name} of {plan}: {len(found)} of {len(index)}"
+                has_nulls = any(v is None for v in values)
                 for i, value in zip(index, found):
+                    if has_nulls and np.ndim(values[i]) == 0 and np.shape(value) == (1,):
+                        value = value[0]  # numbers with nulls are ragged
                     same(value, values[i], f"{name} of sample {i} of {plan}")
             seen += index
         assert sorted(seen) == list(range(n)) and ("seed" in plan or seen == list(range(n))), f"order of {plan}: {seen}"
     for i in {0, n - 1}:
         arrays = dataset[i]
         for name, values in want.items():
-            same(samples_of(arrays, name, False)[0], values[i], f"{name} of sample {i} alone")
+            if values[i] is None:
+                assert name not in arrays, f"{name} of sample {i} alone: expected a null, got {arrays[name]}"
+            else:
+                same(samples_of(arrays, name, False)[0], values[i], f"{name} of sample {i} alone")
 
 
 def check_one(function, data):

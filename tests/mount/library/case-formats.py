@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # needs: python3-hypothesis python3-scipy python3-sklearn python3-xgboost python3-pil module:soundfile
-# slow: 324 sources
+# slow: 378 sources
 """Random files of each format, by writers that are not ours, see tests/histories formats."""
 
 import os

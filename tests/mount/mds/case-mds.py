@@ -16,7 +16,9 @@ import tarfile
 
 import numpy as np
 
+import mds_model
 from lib import CACHE, SOURCE, contains, content, equal, mounted, path, run, text, write
+from mds_model import array, index
 from servers import Nginx
 
 SHARED = os.environ.get("SHARED_DATA", "/nowhere")
@@ -24,33 +26,19 @@ NAMES, CODES, SIZES = ["a", "f", "s"], ["ndarray:int16", "jpeg", "float32"], [No
 
 
 def sample(i):
-    array = b"\4" + bytes([i % 3]) + np.arange(i % 3, dtype="<i2").tobytes()  # an axis of one byte
-    picture = b"\xff\xd8\xff" + bytes([i]) * i
-    return struct.pack("<II", len(array), len(picture)) + array + picture + struct.pack("<f", i / 2)
+    return mds_model.sample(SIZES, [array(np.arange(i % 3, dtype="i2")), b"\xff\xd8\xff" + bytes([i]) * i, struct.pack("<f", i / 2)])
 
 
 def wide(i):  # two axes, of which the second differs
-    array = bytes([8, 2, i % 3 + 1]) + np.arange(2 * (i % 3 + 1), dtype="<i2").tobytes()
-    return struct.pack("<I", len(array)) + array
+    return mds_model.sample([None], [array(np.arange(2 * (i % 3 + 1), dtype="i2").reshape(2, -1))])
 
 
 def shard(numbers, change=None, of=sample):
-    data, head = [of(i) for i in numbers], b"{}"
-    at = [4 + 4 * (len(data) + 1) + len(head)]
-    for d in data:
-        at.append(at[-1] + len(d))
-    at = change(at) if change else at
-    return struct.pack(f"<{len(at) + 1}I", len(data), *at) + head + b"".join(data)
+    return mds_model.shard([of(i) for i in numbers], change)
 
 
-def entry(name, raw, samples, packed=None, **more):
-    return {"column_names": NAMES, "column_encodings": CODES, "column_sizes": SIZES, "format": "mds", "version": 2, "samples": samples,
-            "compression": packed and "bz2", "raw_data": {"basename": name, "bytes": len(raw), "hashes": {"sha1": hashlib.sha1(raw).hexdigest()}},
-            "zip_data": packed and {"basename": name + ".bz2", "bytes": len(packed), "hashes": {}}, **more}
-
-
-def index(*entries, version=2):
-    return json.dumps({"shards": entries, "version": version}).encode()
+def entry(*arguments, **more):
+    return mds_model.entry((NAMES, CODES, SIZES), *arguments, **more)
 
 
 one, two = shard(range(5)), shard(range(5, 12))
