@@ -16,8 +16,10 @@ static enum field_lengths_kind field_lengths(const struct field *f)
 {
     if (field_is_number(f))
         return OF_VALUE;
-    if (f->numbering || f->form == FORM_WHOLE)
+    if (f->numbering)
         return OF_NOTHING;
+    if (f->form == FORM_WHOLE) /* of a matrix: the entries of a row */
+        return !strcmp(f->name, "indices") ? OF_ROWS : OF_NOTHING;
     if (f->form == FORM_BYTES || f->form == FORM_TEXT || (f->dtype == DTYPE_TEXT && !f->ndim))
         return OF_BYTES;
     return (f->form == FORM_RAGGED || f->form == FORM_ITEM) && f->ndim ? OF_ROWS : OF_NOTHING;

@@ -149,9 +149,11 @@ UNIT_TEST(test_lengths__by_words__of_each_sample)
     static const struct {
         const char *format, *text, *word, *want;
     } rows[] = {
-        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "rows",
-         "length rows: the dataset has none. Use bytes, or a field that has lengths: label, x, "
-         "row"},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "rows", "2 0 1 "},
+        {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "format",
+         "length format: the field has one shape, and is no number. Use bytes, or a field that has "
+         "lengths: label, x, indices, row"},
+        {"csv", "1,2\n3,4\n", "rows", "length rows: the dataset has none. Use bytes"},
         {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "bytes", "9 1 5 "},
         {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "", "9 1 5 "},
         {"libsvm", "1 1:2 3:4\n0\n7 2:1\n", "label", "1 0 7 "},
