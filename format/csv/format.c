@@ -328,10 +328,10 @@ static const char *csv_option(const struct format_options *options)
 {
     return options->label_column    ? "label_column"
            : options->weight_column ? "weight_column"
-           : options->delimiter     ? "delimiter"
-           : options->comment       ? "comment"
-           : options->header        ? "header"
-           : options->doubles       ? "dtype"
+           : options->delimiter     ? "csv_delimiter"
+           : options->comment       ? "csv_comment"
+           : options->header        ? "csv_header"
+           : options->doubles       ? "csv_dtype"
                                     : NULL;
 }
 

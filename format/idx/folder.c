@@ -393,9 +393,9 @@ static enum claim idx_probe(const struct probed_file *file)
 
     if (file->len < 2 || file->head[0] || file->head[1])
         return CLAIM_NONE;
-    if (file->len >= 4 && !file->head[2] && !file->head[3] && !strstr(file->name, "idx") &&
-        !strstr(file->name, "ubyte"))
-        return CLAIM_NONE; /* zeros, as files have whose content was never written */
+    if (file->len >= 4 && (file->head[2] < 0x08 || file->head[2] > 0x0e || !file->head[3]) &&
+        !strstr(file->name, "idx") && !strstr(file->name, "ubyte"))
+        return CLAIM_NONE; /* as tokens, or zeros where the content was never written */
     return is_exact && idx_header_parse("", file->head, file->len, file->size, &h, NULL) < 0
                ? CLAIM_NONE
                : CLAIM_STRONG;

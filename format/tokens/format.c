@@ -454,12 +454,12 @@ static const char *tokens_hint(const struct probed_file *file)
 
 static const char *tokens_option(const struct format_options *options)
 {
-    return options->seq            ? "seq"
+    return options->seq            ? "seq_len"
            : options->stride       ? "stride"
-           : options->split_docs   ? "docs"
+           : options->split_docs   ? "across_docs"
            : options->pack         ? "pack"
-           : options->sequences    ? "unit"
-           : options->tokens_given ? "tokens"
+           : options->sequences    ? "megatron_unit"
+           : options->tokens_given ? "token_dtype"
                                    : NULL;
 }
 

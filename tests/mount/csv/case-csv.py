@@ -149,7 +149,9 @@ for name in ("files", "CSV"):  # one reads no single files
     contains(run("mount", os.path.join(SOURCE, "one"), MOUNTPOINT, "-o", f"format={name}", code=2), "format=")
 for folder in ("a", "b"):  # a folder of pictures, which no file alone is
     write(f"pictures/{folder}/1.jpg", b"\xff\xd8\xff\xe0")
-contains(run("info", os.path.join(SOURCE, "pictures"), "-o", "format=csv", code=2), "option format=: expected a source of CSV of numbers")
+for option in ("format=csv", "csv_header=yes", "csv_comment=#", "csv_delimiter=;", "csv_dtype=float64", "label_column=0"):
+    contains(run("info", os.path.join(SOURCE, "pictures"), "-o", option, code=2),
+             f"option {option.split('=')[0]}=: expected a source of CSV of numbers")
 rows = b"".join(b"%d,%d\n" % (i, i % 7) for i in range(1000))
 write("count/rows.csv", rows + b"1000,1")  # S-21
 with mounted(os.path.join(SOURCE, "count")):

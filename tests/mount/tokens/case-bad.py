@@ -126,9 +126,10 @@ for option, says in (("seq=0", "seq=0"), ("seq=-1", "seq=-1"), ("seq=2147483649"
 
 # TK-7
 small()
-for option in ("seq=16", "tokens=u2", "docs=split"):
+for option, name in (("seq_len=16", "seq_len"), ("seq=16", "seq_len"), ("tokens=u2", "token_dtype"), ("docs=split", "across_docs"),
+                     ("unit=seq", "megatron_unit")):
     contains(run("info", os.path.join(SOURCE, "train-images-idx3-ubyte"), "-o", option, code=2),
-             f"option {option.split('=')[0]}=: expected a source of tokens")
+             f"option {name}=: expected a source of tokens")
 
 # TK-44, and files that are no tokens although they are called .bin
 raw = os.path.join(SOURCE, "raw")
