@@ -32,7 +32,7 @@ static void strip_mark(struct csv_line *line)
 
     while (n < line->len && line->text[n] == '#')
         n++;
-    if (!n || csv_is_empty(line->text + n, line->len - n, 0))
+    if (!n || csv_is_empty(line->text + n, line->len - n, 0, 0))
         return;
     while (line->text[n] == ' ' || line->text[n] == '\t')
         n++;
@@ -47,7 +47,7 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
         if (head->at > head->len && !head->whole)
             return false;
         head->lines++;
-        if (csv_is_empty(head->text + start, n, head->comment))
+        if (csv_is_empty(head->text + start, n, head->delimiter, head->comment))
             continue;
         *ret = (struct csv_line){head->text + start, n, false};
         if (!head->begun)

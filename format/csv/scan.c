@@ -211,7 +211,7 @@ static int csv_scan_see_line(struct csv_file *file, size_t start, size_t end, ui
     uint64_t number[ROW_NUMBERS] = {[ROW_AT] = scan->text_at + start, [ROW_BYTES] = end - start};
     int r = 0;
 
-    if (csv_is_empty(text, end - start, file->shape.comment))
+    if (csv_is_empty(text, end - start, file->shape.delimiter, file->shape.comment))
         return 0;
     if (end - start > CSV_LINE_MOST)
         return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got %zu",
@@ -343,6 +343,7 @@ static int csv_check_lines(const struct csv_file *file, uint8_t *text, size_t le
                             .len = len,
                             .whole = len == file->base.blob->size,
                             .comment = s->comment,
+                            .delimiter = s->delimiter,
                             .begun = true,
                             .at = (size_t)s->rows_at,
                             .lines = s->lines};

@@ -102,8 +102,10 @@ UNIT_TEST(test_csv_parse__both_widths__agree)
 
 UNIT_TEST(test_csv_is_empty__comments)
 {
-    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, 0));
-    assert_true(csv_is_empty((const uint8_t *)" # 1", 4, '#'));
-    assert_false(csv_is_empty((const uint8_t *)" # 1", 4, 0));
-    assert_false(csv_is_empty((const uint8_t *)",", 1, '#'));
+    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, 0, 0));
+    assert_true(csv_is_empty((const uint8_t *)" # 1", 4, 0, '#'));
+    assert_false(csv_is_empty((const uint8_t *)" # 1", 4, 0, 0));
+    assert_false(csv_is_empty((const uint8_t *)",", 1, ',', '#'));
+    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, ' ', 0));
+    assert_false(csv_is_empty((const uint8_t *)" \t\r", 3, '\t', 0)); /* two empty cells */
 }
