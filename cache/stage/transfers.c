@@ -159,7 +159,7 @@ static int run_settle_locked(struct run *run, enum transfer_end how, uint64_t re
         file->version.whole_only = true;
         break;
     case TRANSFER_STOPPED: /* by this process, or no space for blocks that no reader waits for */
-        if (run->is_late && run->fill && !file->stage->ending) {
+        if (run->is_late && run->fill && !file->stage->ending && !file->stage->resting) {
             go_on_within_block_locked(run);
             return 0;
         }
@@ -441,7 +441,7 @@ static struct run *next_locked(struct stage *stage)
     struct run *run = NULL;
 
     lock_assert_held(&stage->lock);
-    for (unsigned why = 0; why < RUN_WHYS && !run && !stage->ending; why++)
+    for (unsigned why = 0; why < RUN_WHYS && !run && !stage->ending && !stage->resting; why++)
         run = next_of_locked(stage, (enum run_why)why, now);
     return run;
 }

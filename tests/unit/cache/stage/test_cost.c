@@ -395,6 +395,40 @@ UNIT_TEST_WITH(test_ahead__reader_moves__what_was_queued_is_not_fetched, temp_se
     close_fixture(&f);
 }
 
+static struct fake_answer stall_within_block(void *ctx, const struct transfer *transfer,
+                                             unsigned number)
+{
+    (void)ctx;
+    (void)transfer;
+    return (struct fake_answer){
+        .end = TRANSFER_DONE, .bytes = number ? BLOCK : BLOCK / 2, .stalls = !number};
+}
+
+/* Before a fork, a late run does not go on with its block: if that failed, no thread would try it
+ * again, or end it. */
+UNIT_TEST_WITH(test_rest__late_run__does_not_go_on, temp_setup, temp_teardown)
+{
+    struct waiting waiting = {0};
+    const struct file *file;
+    struct fixture f;
+
+    open_fixture(&f, *state, 30, false);
+    fake_set_script(f.s.fake, stall_within_block, NULL);
+    ask_one(&f, &waiting, 0);
+    fake_wait_stalled(f.s.fake, 1);
+    file = (const struct file *)f.s.blob;
+    lock_take(&f.s.stage->lock);
+    TAILQ_FIRST(&f.s.stage->runs->active)->is_late = true;
+    lock_drop(&f.s.stage->lock);
+    test_clock_run(&f.clock, 10000 * MS);
+    stage_rest(f.s.stage);
+    test_clock_stand(&f.clock);
+    assert_int_equal(f.failed, 1);
+    assert_int_equal(file->runs->runs.n, 0);
+    assert_int_equal(fake_started(f.s.fake), 1);
+    close_fixture(&f);
+}
+
 /* The window ahead of a reader in sequence, after each of its reads. */
 UNIT_TEST_WITH(test_ahead__reads_in_sequence__a_window_that_doubles, temp_setup, temp_teardown)
 {
