@@ -40,11 +40,11 @@ def listed(kind, items):
 
 
 def thrift(*fields):
-    """(id, kind, bytes) in order: a struct. Kinds: 5 i32, 6 i64, 8 binary, 9 list, 12 struct."""
+    """(id, kind, bytes), mostly in order: a struct. Kinds: 5 i32, 6 i64, 8 binary, 9 list, 12 struct."""
     out, last = b"", 0
     for field, kind, value in fields:
         delta = field - last
-        out += bytes([delta << 4 | kind]) if delta < 16 else bytes([kind]) + number(field)
+        out += bytes([delta << 4 | kind]) if 0 < delta < 16 else bytes([kind]) + number(field)
         out += value
         last = field
     return out + b"\0"
@@ -192,8 +192,9 @@ def chunk(leaf, entries, at, codec, v2, page_rows, dictionary, crc, nulls):
 
 
 def make(nodes, rows, groups=None, codec=NONE, v2=False, page_rows=4, dictionary=False, crc=False, nulls=True,
-         metadata=None):
-    """A file of these rows; groups: how many each row group has. nulls: statistics count them."""
+         metadata=None, backwards=False):
+    """A file of these rows; groups: how many each row group has. nulls: statistics count them. backwards: the footer
+    begins with its last field."""
     out, row_groups, at = b"PAR1", [], 0
     for n in groups or [len(rows)]:
         chunks = []
@@ -207,7 +208,7 @@ def make(nodes, rows, groups=None, codec=NONE, v2=False, page_rows=4, dictionary
         at += n
     schema = [thrift((4, 8, binary("schema")), (5, 5, number(len(nodes)))), *elements(nodes)]
     keys = [thrift((1, 8, binary(k)), (2, 8, binary(v))) for k, v in (metadata or {}).items()]
-    footer = thrift((1, 5, number(2)), (2, 9, listed(12, schema)), (3, 6, number(len(rows))),
-                    (4, 9, listed(12, row_groups)), *([(5, 9, listed(12, keys))] if keys else []),
-                    (6, 8, binary("by hand")))
+    fields = [(1, 5, number(2)), (2, 9, listed(12, schema)), (3, 6, number(len(rows))),
+              (4, 9, listed(12, row_groups)), *([(5, 9, listed(12, keys))] if keys else []), (6, 8, binary("by hand"))]
+    footer = thrift(*(fields[::-1] if backwards else fields))
     return out + footer + struct.pack("<I", len(footer)) + b"PAR1"

@@ -194,7 +194,7 @@ static int footer_read_groups(void *memory, uint32_t n)
     int r = 0;
 
     if (!f->footer->node)
-        return diag_set(f->d, -EBADMSG, "expected the schema before row groups, got none");
+        return diag_set(f->d, -EBADMSG, "expected a schema, got none");
     if (f->footer->n_groups || n > PARQUET_GROUPS_MAX)
         return diag_set(f->d, -EBADMSG, "expected one list of at most 1048576 row groups");
     for (uint32_t i = 0; i < n && r == 0; i++)
@@ -229,8 +229,9 @@ static int footer_read_keys(void *memory, uint32_t n)
 static int footer_parse(const uint8_t *bytes, size_t len, struct parquet_footer *footer,
                         struct diag *d)
 {
-    static const struct thrift_rule rules[] = {RULE(2, THRIFT_LIST, t, .list = footer_read_schema),
-                                               RULE(3, THRIFT_NUMBER, rows),
+    static const struct thrift_rule schema[] = {RULE(2, THRIFT_LIST, t, .list = footer_read_schema),
+                                                {0}};
+    static const struct thrift_rule rules[] = {RULE(3, THRIFT_NUMBER, rows),
                                                RULE(4, THRIFT_LIST, t, .list = footer_read_groups),
                                                RULE(5, THRIFT_LIST, t, .list = footer_read_keys),
                                                RULE(6, THRIFT_BYTES, writer),
@@ -241,8 +242,11 @@ static int footer_parse(const uint8_t *bytes, size_t len, struct parquet_footer 
         .footer = footer,
         .rows_max = min_u64(PARQUET_ROWS_MAX, (footer->at + len) * PARQUET_ROWS_OF_BYTE),
         .d = d};
-    int r = thrift_read(&f.t, rules, &f);
+    int r = thrift_read(&f.t, schema, &f); /* first, as fields may have any order */
 
+    f.t.at = bytes;
+    if (r == 0)
+        r = thrift_read(&f.t, rules, &f);
     if (f.is_encrypted)
         return diag_set(d, -EBADMSG, "it is encrypted: expected columns that can be read");
     if (f.t.fault)
