@@ -288,33 +288,46 @@ static int record_set_set_prepare(struct dataset *ds, struct diag *d)
     return r == 1 && set->audio ? record_audio_prepare(ds, set->audio, d) : r;
 }
 
-/* Each file of a folder also has a dataset of its own, which reports it. */
-static int record_set_set_check(const struct dataset *ds,
-                                void (*report)(void *ctx, const char *text), void *ctx,
-                                struct diag *d)
+static int set_check_file(const struct record_format *rf, struct record_file *file,
+                          void (*report)(void *ctx, const char *text), void *ctx, struct diag *d)
 {
-    const struct record_set *set = record_set_of(ds);
     AUTO_TEXT struct text damage = {0};
     int r;
 
-    if (set->files.n != 1)
-        return 0;
-    if (set->rf->damage)
-        set->rf->damage(set->files.file[0], &damage);
+    if (rf->damage)
+        rf->damage(file, &damage);
     if (damage.failed)
         return -ENOMEM;
     if (damage.len) {
         damage.data[damage.len - 1] = '\0'; /* the end of the last line */
         report(ctx, damage.data);
     }
-    r = set->rf->check ? set->rf->check(set->files.file[0], d) : 0;
-    if (r == -EBADMSG) {
-        report(ctx, diag_text(d, r));
-        d->set = false;
-    } else if (r < 0) {
+    r = rf->check ? rf->check(file, d) : 0;
+    if (r != -EBADMSG)
         return r;
+    report(ctx, diag_text(d, r));
+    d->set = false;
+    return 0;
+}
+
+/* A file that other datasets have also has one of its own, which reports it. */
+static int record_set_set_check(const struct dataset *ds,
+                                void (*report)(void *ctx, const char *text), void *ctx,
+                                struct diag *d)
+{
+    const struct record_set *set = record_set_of(ds);
+    bool has_own = true;
+    int r = 0;
+
+    for (unsigned i = 0; i < set->files.n && r == 0; i++) {
+        struct record_file *file = set->files.file[i];
+
+        if (set->files.n > 1 && file->users > 1)
+            continue;
+        has_own = false;
+        r = set_check_file(set->rf, file, report, ctx, d);
     }
-    return records_check(ds, report, ctx, d);
+    return r < 0 || has_own ? r : records_check(ds, report, ctx, d);
 }
 
 static void set_checked(const struct dataset *ds, struct text *t)

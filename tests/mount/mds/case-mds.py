@@ -81,6 +81,15 @@ write("hash/shard.00000.mds", one)
 write("hash/index.json", index(dict(entry("shard.00000.mds", one, 5), zip_data={"basename": "shard.00000.mds"}, raw_data={
     "basename": "shard.00000.mds", "bytes": len(one), "hashes": {"sha256": "0" * 64}})))
 
+# What --check finds in the second of two shards.
+checked = {
+    "offsets": (falling, {}, "sample 1: expected its offsets to rise"), "longer": (one + b"x", {}, f"expected {len(one)} bytes")}
+for name, (data, hashes, _) in checked.items():
+    write(f"checked-{name}/0.mds", one)
+    write(f"checked-{name}/1.mds", data)
+    write(f"checked-{name}/index.json", index(entry("0.mds", one, 5), dict(entry("1.mds", one, 5), raw_data={
+        "basename": "1.mds", "bytes": len(one), "hashes": hashes})))
+
 EIO = {"bad/jpeg_array_count": {0, 1}, "bad/ndarray_shape_differs": {0}, "bad/ndarray_type_unknown": {1}, "bad/offset_beyond": {2, 3},
        "bad/offset_in_header": {0}, "bad/size_beyond_sample": {2}}
 ERRORS = {"bad/column_size_lies", "bad/count_2g", "bad/count_larger", "bad/index_not_json", "bad/index_samples_differ",
@@ -186,6 +195,8 @@ def check():
 with mounted():
     check()
 contains(run("info", f"{SOURCE}/hash", code=2), "not usable", "expected sha256 0000")
+for name, (_, _, words) in checked.items():
+    contains(run("info", "--check", f"{SOURCE}/checked-{name}", code=2), f"1.mds: {words}")
 if shared:
     contains(run("info", f"{SOURCE}/mds/bad/packed_hash_wrong", code=2), "not usable", "shard.00000.mds.zstd: expected sha1 0000")
 with Nginx(SOURCE) as nginx:

@@ -142,7 +142,7 @@ def check_batch(name):
 
 
 WAYS = {
-    "plain": {}, "v2": {"v2": True, "codec": SNAPPY}, "dictionary": {"dictionary": True, "codec": GZIP, "crc": True},
+    "plain": {}, "v2": {"v2": True, "codec": SNAPPY, "backwards": True}, "dictionary": {"dictionary": True, "codec": GZIP, "crc": True},
     "unknown-nulls": {"nulls": False, "v2": True}, "pages": {"page_rows": 1, "codec": SNAPPY, "groups": [9, 0, 14]}}
 for way, options in WAYS.items():
     write(f"{SOURCE}/{way}/x.parquet", make(NODES, STORED, metadata=METADATA, **options))
@@ -177,6 +177,9 @@ for name, (data, _) in broken.items():
     write(f"{SOURCE}/bad/{name}.parquet", data)
 at = good.index(bytes([4, 0, 0, 0, 5, 0, 0, 0])) # values 4, 5 of the second page of a
 write(f"{SOURCE}/flip/x.parquet", good[:at] + b"\x05" + good[at + 1:])
+write(f"{SOURCE}/card/README.md", b"---\nconfigs:\n- config_name: a\n  data_files: x-*\n---\n")
+write(f"{SOURCE}/card/x-0.parquet", good)
+write(f"{SOURCE}/card/x-1.parquet", good[:at] + b"\x05" + good[at + 1:])
 write(f"{SOURCE}/range/x.parquet", make([("i1", "required", INT32, {"converted": INT8})], [{"i1": v} for v in (1, 300, -1)]))
 
 with mounted():
@@ -220,7 +223,8 @@ with mounted():
             equal(int(np.load(io.BytesIO(lib.content(sample)))["a"]), i, sample)
     expect_error(errno.EIO, lib.content, path("range/x.parquet/samples/npz/000001.npz"))
     equal(int(np.load(io.BytesIO(lib.content(path("range/x.parquet/samples/npz/000002.npz"))))["i1"]), -1, "neighbour")
-    contains(run("info", "--check", f"{SOURCE}/flip", code=2), "page at byte", "expected the CRC of the header")
+    for name in "flip", "card":
+        contains(run("info", "--check", f"{SOURCE}/{name}", code=2), "page at byte", "expected the CRC of the header")
 
 # More pages than are remembered: a shuffled batch has a row of each.
 LARGE = [bytes([i]) * (1 << 20) + b"%d" % i for i in range(40)]
