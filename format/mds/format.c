@@ -113,6 +113,7 @@ static const struct record_format mds_records = {
     .text_folder = "json",
     .note = mds_note,
     .damage = mds_damage,
+    .check = mds_check,
 };
 
 /* ---- index.json ---- */
@@ -128,6 +129,11 @@ static int mds_load_index(const struct blob *blob, json_t **ret, struct diag *d)
     text = malloc(len + 1);
     r = text ? blob_read(READ_WAITS, blob, text, len, 0, d) : -ENOMEM;
     return r < 0 ? r : json_read(text, len, blob_name(blob), json_budget(len), ret, d);
+}
+
+static json_t *mds_hashes(const json_t *shard, const char *which)
+{
+    return json_incref(json_object_get(json_object_get(shard, which), "hashes"));
 }
 
 static const char *mds_basename(const json_t *shard, const char *which)
@@ -320,8 +326,9 @@ static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
     f->spec->users++;
     file->samples = (uint64_t)samples;
     file->bytes = (uint64_t)bytes;
+    file->hashes = mds_hashes(shard, "raw_data");
     if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0)
-        file->entry = json_incref(shard);
+        file->hashes_of_packed = mds_hashes(shard, "zip_data");
     return text_print(&file->base.prepared.depends, " %s", f->spec->text);
 }
 

@@ -67,13 +67,11 @@ enum mds_fault { MDS_GOOD, MDS_OFFSETS, MDS_SIZES, MDS_SHAPE, MDS_TYPE, MDS_LENG
 struct mds_file {
     struct record_file base;
     struct mds_spec *spec;
-    uint64_t samples, bytes; /* as index.json has them */
-    /* For a shard that was unpacked: its file, and its entry of index.json, which has the hashes of
-     * both. NULL: nothing is compared. */
-    struct blob *packed;
-    json_t *entry;
-    struct column_table table; /* what the pass learns of values, in their order */
-    uint64_t lost;             /* samples with a fault */
+    uint64_t samples, bytes;           /* as index.json has them */
+    struct blob *packed;               /* the file that was unpacked; NULL: none was */
+    json_t *hashes, *hashes_of_packed; /* owned; those in index.json; NULL: none */
+    struct column_table table;         /* what the pass learns of values, in their order */
+    uint64_t lost;                     /* samples with a fault */
 
     /* While the index is made: */
     struct member_reader reader;
@@ -83,6 +81,7 @@ struct mds_file {
 };
 
 extern const struct record_file_ops mds_file_ops; /* pass.c */
+int mds_check(void *file, struct diag *d);        /* compare the hashes of the shard */
 extern const struct format format_mds;
 
 static inline bool mds_has_arrays(const struct mds_value *value)

@@ -234,15 +234,14 @@ static int mds_add_sample(struct mds_file *file, uint64_t start, uint64_t end, u
     return index_add(file->base.prepared.builder, NULL, 0, number);
 }
 
-/* Compare the hashes of index.json that OpenSSL knows with a file of the shard. */
-static int mds_compare_hashes(const struct mds_file *file, const struct blob *blob,
-                              const char *which, struct diag *d)
+/* Compare the hashes that OpenSSL knows with a file of the shard. */
+static int mds_compare_hashes(json_t *hashes, const struct blob *blob, struct diag *d)
 {
-    json_t *data = json_object_get(file->entry, which), *expected;
+    json_t *expected;
     const char *name;
     int r = 0;
 
-    json_object_foreach(json_object_get(data, "hashes"), name, expected)
+    json_object_foreach(hashes, name, expected)
     {
         const EVP_MD *type = EVP_get_digestbyname(name);
         char got[2 * EVP_MAX_MD_SIZE + 1] = "";
@@ -261,13 +260,20 @@ static int mds_compare_hashes(const struct mds_file *file, const struct blob *bl
     return r;
 }
 
+int mds_check(void *p, struct diag *d)
+{
+    const struct mds_file *file = p;
+
+    return mds_compare_hashes(file->hashes, file->base.blob, d);
+}
+
 /* Compare hashes of a shard that was unpacked, and begin the index. */
 static int mds_begin(struct mds_file *file, struct diag *d)
 {
-    int r = mds_compare_hashes(file, file->base.blob, "raw_data", d);
+    int r = file->packed ? mds_check(file, d) : 0;
 
     if (r == 0 && file->packed && !file->packed->ops->fetch)
-        r = mds_compare_hashes(file, file->packed, "zip_data", d);
+        r = mds_compare_hashes(file->hashes_of_packed, file->packed, d);
     file->reader = (struct member_reader){.builder = file->base.prepared.builder,
                                           .columns = file->spec->numbers};
     if (r == 0)
@@ -400,7 +406,8 @@ static void mds_release(void *p)
 
     mds_spec_drop(file->spec);
     blob_free(file->packed);
-    json_decref(file->entry);
+    json_decref(file->hashes);
+    json_decref(file->hashes_of_packed);
     pass_window_release(&file->window);
 }
 

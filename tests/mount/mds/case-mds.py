@@ -83,7 +83,8 @@ write("hash/index.json", index(dict(entry("shard.00000.mds", one, 5), zip_data={
 
 # What --check finds in the second of two shards.
 checked = {
-    "offsets": (falling, {}, "sample 1: expected its offsets to rise"), "longer": (one + b"x", {}, f"expected {len(one)} bytes")}
+    "offsets": (falling, {}, "sample 1: expected its offsets to rise"), "longer": (one + b"x", {}, f"expected {len(one)} bytes"),
+    "sums": (one, {"sha1": "0" * 40, "xxh64": "0" * 16}, "expected sha1 " + "0" * 40)}
 for name, (data, hashes, _) in checked.items():
     write(f"checked-{name}/0.mds", one)
     write(f"checked-{name}/1.mds", data)
