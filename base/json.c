@@ -103,6 +103,12 @@ int json_read_unique(const char *text, size_t len, const char *what, size_t budg
     return json_read_value(text, len, what, budget, JSON_REJECT_DUPLICATES, ret, d);
 }
 
+int json_read_nul(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+                  struct diag *d)
+{
+    return json_read_value(text, len, what, budget, JSON_ALLOW_NUL, ret, d);
+}
+
 void json_free(json_t **value)
 {
     json_decref(*value);

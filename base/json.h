@@ -32,6 +32,10 @@ int json_read(const char *text, size_t len, const char *what, size_t budget, jso
 int json_read_unique(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
                      struct diag *d);
 
+/* The same, but strings may have NULs: json_string_length() is longer than strlen(). */
+int json_read_nul(const char *text, size_t len, const char *what, size_t budget, json_t **ret,
+                  struct diag *d);
+
 /* For secrets: from a call with true to one with false, all memory of JSON is wiped as it is freed.
  */
 void json_wipe(bool on);

@@ -311,7 +311,7 @@ static int hf_use_file(void *user, const struct hf_entry *entry, struct diag *d)
 
     if (entry->is_folder)
         return 0;
-    if (!path || name_wrong(path)) {
+    if (!path) {
         hf->others++;
         return 0;
     }

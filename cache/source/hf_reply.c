@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cache/http/url.h"
 
 static bool hf_reply_is_hex(const char *text, size_t len)
 {
@@ -24,8 +25,8 @@ bool hf_is_hash(const char *text)
 static int hf_reply_read_reply(const struct text *text, const char *shown, json_t **ret,
                                struct diag *d)
 {
-    return json_read(text->data ? text->data : "", text->len, shown, json_budget(text->len), ret,
-                     d);
+    return json_read_nul(text->data ? text->data : "", text->len, shown, json_budget(text->len),
+                         ret, d);
 }
 
 int hf_revision_parse(const struct text *text, const char *shown,
@@ -63,12 +64,14 @@ static int hf_reply_use_entry(const json_t *value, const char *shown,
 {
     const char *type = json_string_value(json_object_get(value, "type"));
     const json_t *lfs = json_object_get(value, "lfs"), *from = json_is_object(lfs) ? lfs : value;
-    struct hf_entry entry = {.path = json_string_value(json_object_get(value, "path"))};
+    const json_t *path = json_object_get(value, "path");
+    struct hf_entry entry = {.path = json_string_value(path)};
 
     if (!type || !entry.path)
         return diag_set(d, -EBADMSG, "%s: expected entries with type and path, got another", shown);
     entry.is_folder = !strcmp(type, "directory");
-    if (!entry.is_folder && strcmp(type, "file") != 0) {
+    if ((!entry.is_folder && strcmp(type, "file") != 0) || name_wrong(entry.path) ||
+        strlen(entry.path) != json_string_length(path)) {
         ++*others;
         return 0;
     }

@@ -95,7 +95,10 @@ UNIT_TEST_WITH(test_hf__tree_of_pages__files_of_the_commit, temp_setup, temp_tea
               "data/x 1.csv",
               "5000") "," FILE_ENTRY(".hid",
                                      "1") "," FILE_ENTRY("../up",
-                                                         "1") ",{\"type\":\"x\",\"path\":\"y\"}]",
+                                                         "1") ",{\"type\":\"x\",\"path\":\"y\"},"
+                                                              "{\"type\":\"file\",\"path\":"
+                                                              "\"n\\u0000\"},"
+                                                              "{\"type\":\"file\",\"path\":\"\"}]",
           {0}},
          "https://huggingface.co/api/datasets/o/n/tree/" COMMIT "?cursor=1",
          NULL},
@@ -127,7 +130,7 @@ UNIT_TEST_WITH(test_hf__tree_of_pages__files_of_the_commit, temp_setup, temp_tea
     name = source_name(source);
     assert_string_equal(name, "hf://datasets/o/n/");
     assert_non_null(strstr(source_note(source), "revision main is commit " COMMIT));
-    assert_non_null(strstr(source_note(source), "2 entries of its list are ignored"));
+    assert_non_null(strstr(source_note(source), "4 entries of its list are ignored"));
 }
 
 UNIT_TEST_WITH(test_hf__paths_and_revisions, temp_setup, temp_teardown)
