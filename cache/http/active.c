@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "cache/http/active.h"
 
-#define REDIRECTS   8
+#define REDIRECTS   10
 #define BROKEN_MOST 2 /* bad answers of the front to one request */
 
 static void handle_give_back(struct http_loop *loop, CURL *easy)

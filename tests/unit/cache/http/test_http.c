@@ -347,6 +347,11 @@ static bool to_matches(const struct script_request *q)
     return redirect_to(q, "/matches");
 }
 
+static bool ten_redirects(const struct script_request *q)
+{
+    return redirect_to(q, q->nth < 10 ? "/ten" : "/right");
+}
+
 static bool loops(const struct script_request *q)
 {
     return redirect_to(q, "/loops?again");
@@ -638,6 +643,7 @@ static const struct script scripts[] = {
     {"/drips_text", drips_text},
     {"/mute", mute},
     {"/redirects", redirects},
+    {"/ten", ten_redirects},
     {"/loops", loops},
     {"/slow_hops", slow_hops},
     {"/to_ftp", to_ftp},
@@ -912,6 +918,7 @@ UNIT_TEST(test_http_transfer__ends_as_it_should)
         {"/shorter_chunked", &version, 0, 200000, TRANSFER_AGAIN, 1, "200000 bytes, got 1"},
         {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "expected 200 bytes, got more"},
         {"/redirects", &version, 10, 20, TRANSFER_DONE, 20, NULL},
+        {"/ten", &version, 10, 20, TRANSFER_DONE, 20, NULL},
         {"/loops?secret", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
         {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
         {"/to_file", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
