@@ -245,7 +245,7 @@ const char *zip_foreign_method(const struct zip_member *m)
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (methods[i].method == m->method)
             return methods[i].name;
-    return "another one";
+    return "a rare method";
 }
 
 int zip_check(const struct blob *blob, const struct zip_member *m, bool foreign, struct diag *d)

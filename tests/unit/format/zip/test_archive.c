@@ -224,7 +224,7 @@ UNIT_TEST(test_zip_listing__one_member__why_it_is_no_file)
         {{.name = "a", .content = "", .maker = 3, .mode = 0777}, NULL},
         {{.name = "a", .content = "", .mode = 0120777}, NULL},
         {{.name = "a", .content = "", .method = 12}, "a: is packed by bzip2"},
-        {{.name = "a", .content = "", .method = 13}, "a: is packed by another one"},
+        {{.name = "a", .content = "", .method = 13}, "a: is packed by a rare method"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)

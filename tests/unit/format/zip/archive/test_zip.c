@@ -191,7 +191,7 @@ UNIT_TEST(test_zip_check__numbers)
         {99, 0, 7, 7, "is encrypted"},
         {12, 0, 7, 7, "its compression method is 12 (bzip2): expected stored or deflated"},
         {98, 0, 7, 7, "98 (PPMd)"},
-        {1, 0, 7, 7, "1 (another one)"},
+        {1, 0, 7, 7, "1 (a rare method)"},
         {ZIP_DEFLATED, 0, 10319, 9, NULL},
         {ZIP_DEFLATED, 0, 10320, 9, "expected at most 1032 bytes of each deflated byte, got 10320"},
         {ZIP_DEFLATED, 0, 80, 80 + 10 + 65536, NULL},
