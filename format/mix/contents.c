@@ -74,8 +74,6 @@ static int mix_contents_content_dims(const struct dataset *ds, const struct reco
         return r;
     for (unsigned i = 0; i < c->ndim; i++)
         ret_dim[i] = i < form.ndim ? form.dim[i] : 1;
-    if (o.field->form == FORM_TEXT)
-        ret_dim[0] = bytes;
     return 0;
 }
 

@@ -115,13 +115,9 @@ int mix_matrix_add(struct dataset *ds, struct diag *d)
         if (!all_have(set, members[i]))
             return 0;
     for (unsigned i = 0; i < set->setup.n && r == 0; i++) {
-        uint8_t format[sizeof(format_text)], shape[16];
+        uint8_t shape[16];
 
-        r = mix_matrix_read_first(set, i, "format", sizeof(format), format, d);
-        if (r == 0 && memcmp(format, format_text, sizeof(format)) != 0)
-            return 0;
-        if (r == 0)
-            r = mix_matrix_read_first(set, i, "shape", sizeof(shape), shape, d);
+        r = mix_matrix_read_first(set, i, "shape", sizeof(shape), shape, d);
         if (r == 0)
             set->columns = max_u64(set->columns, load_le64(shape + 8));
     }

@@ -7,6 +7,7 @@
 #include "base/memo.h"
 #include "base/scope.h"
 #include "format/core/extents.h"
+#include "format/core/plan_fields.h"
 #include "format/mix/mix.h"
 #include "format/registry.h"
 #include "support/libsvm_make.h"
@@ -17,7 +18,8 @@
 #define SOURCES 3
 
 struct source {
-    const char *format, *text; /* of an archive: see tar_put_members() */
+    const char *format,
+        *text; /* of an archive: see tar_put_members(); of npy: its type, and digits */
 };
 
 struct mixed {
@@ -38,6 +40,20 @@ static const struct format *format_called(const char *name)
     return formats[i];
 }
 
+/* Numbers of 4 bytes, each of which has its digit in the first or the last byte. */
+static void put_npy(struct text *t, const char *text)
+{
+    AUTO_TEXT struct text head = {0};
+    size_t n = strlen(text) - 3;
+
+    text_add(&head, "{'descr': '%.3s', 'fortran_order': False, 'shape': (%zu,), }", text, n);
+    text_add_bytes(t, "\x93NUMPY\1\0", 8);
+    text_add_bytes(t, (const char[]){(char)head.len, 0}, 2);
+    text_add(t, "%s", head.data);
+    for (size_t i = 0; i < 4 * n; i++)
+        text_add_bytes(t, i % 4 == (*text == '>' ? 3 : 0) ? &text[3 + i / 4] : "", 1);
+}
+
 static const char *const names[] = {"first", "second", "third"};
 
 static struct dataset *open_source(const struct source *s, struct memo *memo, struct found *ret)
@@ -48,6 +64,8 @@ static struct dataset *open_source(const struct source *s, struct memo *memo, st
 
     if (!strcmp(s->format, "tar"))
         tar_put_members(&t, s->text);
+    else if (!strcmp(s->format, "npy"))
+        put_npy(&t, s->text);
     else
         text_add(&t, "%s", s->text);
     blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
@@ -137,7 +155,8 @@ static bool is_same_extent(const struct extent *a, const struct extent *b)
     return a->blob == b->blob && a->off == b->off && a->len == b->len;
 }
 
-/* An item that all sources show as it is stored has its place in its source. */
+/* An item that all sources store alike has its stored bytes; where they do not, those that are
+ * shown. */
 static void check_stored(const struct mixed *m, const struct field *f, const struct one_sample *one,
                          const struct dataset *ds, const struct field *g,
                          const struct one_sample *there)
@@ -152,9 +171,12 @@ static void check_stored(const struct mixed *m, const struct field *f, const str
     }
     assert_true(n && n <= sizeof(found) && n == g->stored_bytes);
     assert_int_equal(f->read_stored(READ_WAITS, m->ds, f, &one->sel, 0, n, found, &d), 0);
-    assert_int_equal(g->read_stored ? g->read_stored(READ_WAITS, ds, g, &there->sel, 0, n, want, &d)
-                                    : field_read_stored(READ_WAITS, g, &there->sel, 0, n, want, &d),
-                     0);
+    if (!field_is_in(f, IN_RAW))
+        assert_int_equal(g->ops->read(READ_WAITS, ds, g, &there->sel, 0, n, want, &d), 0);
+    else if (g->read_stored)
+        assert_int_equal(g->read_stored(READ_WAITS, ds, g, &there->sel, 0, n, want, &d), 0);
+    else
+        assert_int_equal(field_read_stored(READ_WAITS, g, &there->sel, 0, n, want, &d), 0);
     assert_memory_equal(found, want, n);
 }
 
@@ -311,6 +333,7 @@ static void check_dataset(const struct mixed *m)
 {
     AUTO_TEXT struct text found = {0}, want = {0};
     const struct dataset *first = m->source[0];
+    const char *pictures = first->pictures ? first->pictures->name : NULL;
     unsigned folders = 0;
 
     for (unsigned i = 0; i < m->n; i++) {
@@ -319,7 +342,11 @@ static void check_dataset(const struct mixed *m)
         text_add(&want, " source %s %llu", names[i], (unsigned long long)ds->samples);
         if (ds->ops->identity)
             assert_int_equal(ds->ops->identity(ds, &want), 0);
+        if (pictures && (!ds->pictures || strcmp(ds->pictures->name, pictures) != 0))
+            pictures = NULL;
     }
+    assert_int_equal(!m->ds->pictures, !pictures);
+    assert_int_equal(m->ds->n_blobs, m->n);
     assert_int_equal(m->ds->ops->identity(m->ds, &found), 0);
     assert_string_equal(found.data, want.data);
     for (unsigned i = 0; i < first->n_folders; i++) {
@@ -356,6 +383,10 @@ UNIT_TEST(test_mix__real_formats__as_their_sources)
          "cls cls txt txt txt; jpg"},
         {{{"tar", "a.txt=one|b.jpg=two"}, {"tar", "c.jpg=three|d.txt=four|e.jpg=|e.txt=five"}},
          "jpg jpg txt txt txt thumbnail; "},
+        {{{"npy", "<i4123"}, {"npy", "<i445"}}, "data; "},
+        {{{"npy", "<i412"}, {"npy", ">i434"}}, "data; "},
+        {{{"npy", "<f412"}, {"npy", "<f43"}}, "data; "},
+        {{{"tar", "a.cls=1|a.jpg=x"}, {"tar", "b.cls=2|b.png=y"}}, "cls cls thumbnail; jpg, png"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
