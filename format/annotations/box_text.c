@@ -91,12 +91,11 @@ bool box_format_says(const struct box_format *format, const void *head, size_t l
 
         while (end && text[end - 1] != '\n')
             end--;
-        for (; !end && kept && !box_is_blank(text[kept - 1]); kept--)
-            text[kept - 1] = 0;
+        while (!end && kept && !box_is_blank(text[kept - 1]))
+            kept--;
         kept = end ? end : kept;
         if (!kept)
             return false;
-        text[kept] = 0;
     }
     for (file.end = text + kept; box_line_next(&file, &line);)
         if (!format->line_says(&line))

@@ -194,6 +194,16 @@ UNIT_TEST(test_table__header)
           "2 1 0 column_0:int=0,1,2;*Label:text=x,x,y;");
     check("a.csv", "a.jpg b.jpg ", "f,x,x,,m/s\na.jpg,1,2,3,4\nb.jpg,1,2,3,4\n",
           "0 1 x:int=1,1;column_2:int=2,2;column_3:int=3,3;m_s:int=4,4;");
+    check("a.csv", "a.jpg b.jpg ", "f,column_2,\na.jpg,1,2\nb.jpg,3,4\n",
+          "0 1 column_2:int=1,3;column_2_0:int=2,4;");
+}
+
+/* Names with an extension or a folder go before more names without; one of three will not do. */
+UNIT_TEST(test_table__key)
+{
+    check("a.csv", "a.jpg b.jpg c.jpg ", "x,y\na.jpg,b.jpg\nb,c.jpg\nc,no.jpg\n",
+          "1 2 - x:text=a.jpg,b,c;");
+    check("a.csv", "p/1.jpg p/2.jpg p/3.jpg ", "x,y\n1,p/1\n2,p/2\n3,p/no\n", "0 1 - x:int=1,2,3;");
 }
 
 UNIT_TEST(test_table__separators)
@@ -260,6 +270,9 @@ UNIT_TEST(test_table__options)
                "aside: only 0 of 3 rows name a picture");
     check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"k\"}",
                "a.csv: it has no column \"k\": expected one of its first row, \"f\" to \"h\", or a "
+               "number from 0 to 2");
+    check_with("a.csv", "a.jpg ", bytes, "{\"key\": \"3\"}",
+               "a.csv: it has no column \"3\": expected one of its first row, \"f\" to \"h\", or a "
                "number from 0 to 2");
     check_with("a.csv", "a.jpg b.jpg ", "a.jpg,1,2\nb.jpg,3,4\n",
                "{\"label\": 2, \"columns\": [1]}", "0 1 column_1:int=1,3;*column_2:int=2,4;");
