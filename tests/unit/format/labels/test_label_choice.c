@@ -9,6 +9,7 @@
 #include "format/labels/field_input.h"
 #include "format/labels/label_choice.h"
 #include "format/registry.h"
+#include "support/absent_blob.h"
 #include "support/libsvm_make.h"
 #include "support/memory_opener.h"
 #include "support/one_store.h"
@@ -22,12 +23,14 @@ struct opened {
     struct dataset *ds;
 };
 
-/* text: of an archive as tar_put_members() takes them. */
-static void open_text(const char *format, const char *text, struct opened *ret)
+/* text: of an archive as tar_put_members() takes them. absent: where its bytes are; NULL: here. */
+static void open_text(const char *format, const char *text, struct absent *absent,
+                      struct opened *ret)
 {
     struct format_setup setup = {.keep = &no_store};
     AUTO_TEXT struct text t = {0};
     struct blob *blob;
+    uint64_t random = 1;
     unsigned i = 0;
 
     if (!strcmp(format, "tar"))
@@ -35,6 +38,7 @@ static void open_text(const char *format, const char *text, struct opened *ret)
     else
         text_add(&t, "%s", text);
     blob = memory_blob_new("a", t.data, t.len, t.len, NULL);
+    blob = absent ? absent_blob_new(blob, absent) : blob;
     while (strcmp(formats[i]->name, format) != 0)
         i++;
     assert_int_equal(memo_new(1 << 20, &ret->memo), 0);
@@ -47,6 +51,8 @@ static void open_text(const char *format, const char *text, struct opened *ret)
     while (!dataset_prepare(ret->ds))
         continue;
     assert_int_equal(dataset_state(ret->ds), DATASET_READY);
+    if (absent)
+        absent_drop(absent, 256, &random);
 }
 
 static void close_text(struct opened *o)
@@ -103,6 +109,8 @@ UNIT_TEST(test_choice__of_fields__counts_and_one_hot)
          "there is no label1h of txt: its classes are texts"},
         {"tar", "a.txt=dog|b.cls=3", "txt", 0, NULL, 0, "field txt: sample 1 lacks it"},
         {"tar", "a.cls=4|b.cls=2|c.cls=4", "cls", 0, "2:1 4:2 0 1", 5, NULL},
+        {"tar", "a.cls=4|a.label1h=x", "cls", 0, "4:1 0 0", 0,
+         "there is no label1h of cls: a field of the source has that name"},
         {"csv", "label,x\n1,1\n", "index", 0, NULL, 0,
          "got the numbers that epochfs gives to samples"},
     };
@@ -119,13 +127,13 @@ UNIT_TEST(test_choice__of_fields__counts_and_one_hot)
         struct diag d = DIAG_INIT;
         int r;
 
-        open_text(rows[i].format, rows[i].text, &o);
+        open_text(rows[i].format, rows[i].text, NULL, &o);
         notes = o.ds->notes.n;
         o.ds->wanted_label = is_own ? strdup(rows[i].label + 1) : NULL;
         assert_int_equal(label_choice_apply(&choice, o.ds), 0);
         assert_int_equal(label_choice_apply(&choice, o.ds), 0); /* again, nothing more */
         one_hot = dataset_field(o.ds, "label1h");
-        if ((one_hot ? one_hot->dim[0] : 0) != rows[i].width)
+        if ((one_hot && one_hot->base_field ? one_hot->dim[0] : 0) != rows[i].width)
             fail_msg("rows[%zu]: label1h", i);
         if (rows[i].note)
             assert_notes_have(&o.ds->notes, rows[i].note);
@@ -181,11 +189,12 @@ UNIT_TEST(test_lengths__by_words__of_each_sample)
         AUTO(field_input_release) struct field_input in = {0};
         AUTO_TEXT struct text shown = {0};
         struct diag d = DIAG_INIT;
+        struct absent absent = {0};
         int64_t value[8];
         struct opened o;
         int r;
 
-        open_text(rows[i].format, rows[i].text, &o);
+        open_text(rows[i].format, rows[i].text, &absent, &o);
         r = length_input_init(&in, o.ds, rows[i].word, &d);
         if (r == 0)
             r = label_read_whole(&in.input, READ_WAITS, 0, o.ds->samples, value, &d);

@@ -234,6 +234,19 @@ UNIT_TEST_WITH(test_lengths__integers__as_they_are, temp_setup, temp_teardown)
     }
 }
 
+UNIT_TEST_WITH(test_lengths__no_store__in_memory_of_their_size, temp_setup, temp_teardown)
+{
+    const int64_t v[] = {3, 0, 7, 1};
+    struct world w;
+
+    whole_values(&w, v, ARRAY_LEN(v));
+    world_begin(&w, "/dev/null/no folder", LABEL_LENGTHS, "lengths");
+    w.memory.limit = label_file_size(LABEL_LENGTHS, ARRAY_LEN(v), 0);
+    assert_int_equal(run(&w), 1);
+    assert_int_equal(w.memory.used, w.memory.limit);
+    labels_release(&w.labels);
+}
+
 UNIT_TEST_WITH(test_values__no_index_of_them__named, temp_setup, temp_teardown)
 {
     const struct {
