@@ -1282,9 +1282,43 @@ UNIT_TEST(test_claim__recipe_of_speech__leaves_all_or_nothing)
     memset(more, 0, sizeof(more));
 }
 
+/* A recipe that is shown says where annotations are, and what of each folder it leaves. */
+UNIT_TEST(test_claim__recipe_of_annotations__files_and_what_is_left)
+{
+    static const char coco[] =
+        "{\"images\": [{\"id\": 1, \"file_name\": \"1.jpg\"}], \"annotations\": [{\"image_id\": 1, "
+        "\"bbox\": [1, 2, 3, 4]}]}";
+
+    shows_recipe = true;
+    check_table("a/1.jpg a/2.jpg a/i.json b/c.md d/e.md", "i.json", coco,
+                ":all flat 1(jpg)\n{\n  \"datasets\": {\n    \"all\": {\n"
+                "      \"pictures\": \"a/*.jpg\",\n      \"boxes\": {\"coco\": \"a/i.json\"}\n"
+                "    }\n  },\n  \"leave\": [\"b/**\", \"d/**\"]\n}\n");
+    more[0][0] = "1.txt";
+    more[0][1] = "0 0.5 0.5 0.5 0.5\n";
+    check_table("images/1.jpg images/2.jpg labels/1.txt labels/2.txt labels/classes.txt",
+                "classes.txt", "cat\n",
+                ":all flat 1(jpg,txt) 2(jpg,txt)\n{\n  \"datasets\": {\n    \"all\": {\n"
+                "      \"pictures\": \"images/*.jpg\",\n      \"boxes\": {\"yolo\": "
+                "\"labels/{stem}.txt\", \"names\": \"labels/classes.txt\"}\n    }\n  }\n}\n");
+    memset(more, 0, sizeof(more));
+    shows_recipe = false;
+}
+
 /* The same in a recipe. */
 UNIT_TEST(test_claim__recipe__files_and_folders)
 {
+    more[0][0] = "n.yaml";
+    more[0][1] = "names: x\n";
+    check_notes("epochfs.json a/1.png a/1.txt n.yaml", "epochfs.json",
+                "{\"datasets\": {\"d\": {\"pictures\": \"a/{n}.png\", \"boxes\": {\"yolo\": "
+                "\"a/{n}.txt\", \"names\": \"n.yaml\"}}}}",
+                ":d flat 1(png,txt) aside 1 .yaml (n.yaml)\ntxt\nboxes of yolo\nn.yaml: names: "
+                "expected a list or a map of names, got another value\n");
+    memset(more, 0, sizeof(more));
+    check_notes("1.jpg 2.jpg l.csv", "l.csv", "f,x\n1.jpg,1\n2.jpg,1,2\n",
+                ":all flat 1(jpg) 2(jpg)\nl.csv is ignored: l.csv, line 3: expected 2 cells, as in "
+                "the first row, got 3; an epochfs.json can say more\n");
     check_table("epochfs.json a/train-0.csv a/train-1.csv a/test-0.csv b/x/1.png b/y/2.png c.csv",
                 "epochfs.json",
                 "{\"datasets\": {\"n/{split}\": {\"files\": \"a/{split}-{_}.csv\", \"except\": "
