@@ -139,6 +139,7 @@ UNIT_TEST(test_numbers_of_a_kept_index__hostile__not_good)
         {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 3}, true},
         {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 4}, false},
         {{[MEMBER_FORM] = MEMBER_AS_INTEGER, [MEMBER_VALUE] = 1}, false},
+        {{[MEMBER_FORM] = MEMBER_AS_TEXT, [MEMBER_ROWS] = 1}, true},
         {{[MEMBER_FORM] = N_MEMBER_SHOWN}, false},
     };
 
@@ -227,6 +228,29 @@ UNIT_TEST(test_arrays__orders_of_bytes_and_axes__as_in_c)
             }
         free(c.copy);
     }
+}
+
+/* Another order of axes takes all of the array in memory. */
+UNIT_TEST(test_arrays__fortran_order__at_most_64_MiB)
+{
+    const struct index_shape shape = {.columns = 4};
+    const uint64_t row[] = {0, 0, (64 << MEMBER_ARRAY_SHIFT) | MEMBER_ARRAY_FORTRAN,
+                            (64 << 20) + 1};
+    const uint64_t number[COLUMN_NUMBERS] = {
+        [MEMBER_VALUE] = 2, [MEMBER_TYPE] = DTYPE_U1, [MEMBER_AXES] = 1};
+    AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
+    AUTO_BLOB struct blob *blob = memory_blob_new("a.npy", "x", 1, 1, NULL);
+    struct extent extent = {blob, 64, row[3]};
+    struct diag d = DIAG_INIT;
+    struct index index;
+    uint8_t got;
+
+    assert_int_equal(index_builder_new(&shape, &builder), 0);
+    assert_int_equal(index_add(builder, NULL, 0, row), 0);
+    assert_int_equal(index_finish(builder, NULL, NULL, NULL, &index), 0);
+    assert_int_equal(member_array_read(READ_WAITS, &extent, &index, 0, number, 0, 1, &got, &d),
+                     -EBADMSG);
+    assert_diag_has(&d, "a.npy: byte 64: expected an array of at most 64 MiB in Fortran order");
 }
 
 /* A second array of a column, after one of <u2 (2, 3). */
@@ -326,6 +350,7 @@ UNIT_TEST(test_columns__of_learned_ones__as_bytes_and_as_values)
         table.column[i].number[MEMBER_FORM] = learned[k].form;
         table.column[i].number[MEMBER_ROWS] = learned[k].rows;
         table.column[i].number[MEMBER_AXES] = 1;
+        table.column[i].number[MEMBER_TYPE] = DTYPE_F4;
     }
     assert_int_equal(member_columns_make(&table, 0, has_all, NULL, &shows, &column, &n), 0);
     assert_int_equal(n, ARRAY_LEN(want));
@@ -336,6 +361,7 @@ UNIT_TEST(test_columns__of_learned_ones__as_bytes_and_as_values)
         assert_int_equal(column[i].unnamed, want[i].unnamed);
         assert_int_equal(column[i].without, want[i].without);
         assert_int_equal(column[i].has_holes, i == 1 || i == 2);
+        assert_int_equal(column[i].dtype, i == 4 ? DTYPE_F4 : DTYPE_I8);
     }
     free(shows);
     free(column);

@@ -11,6 +11,7 @@
 #include "base/memo.h"
 #include "base/read_context.h"
 #include "format/index/index.h"
+#include "format/records/record_pictures.h"
 #include "support/memory_blob.h"
 #include "support/unit.h"
 
@@ -472,4 +473,24 @@ UNIT_TEST(test_records__costly_contents_with_holes__made_together)
     assert_memory_equal(got, (&(uint8_t[]){50, 51, 10, 11}), 4);
     assert_int_equal(makes.calls, 1);
     assert_int_equal(makes.n, 3);
+}
+
+/* ---- pictures and their masks ---- */
+
+UNIT_TEST(test_masks__several__first_that_no_record_lacks)
+{
+    static const struct record_column column[] = {
+        {.ext = "jpg"},
+        {.ext = "seg.txt", .is_target = true},
+        {.ext = "part.png", .is_target = true, .has_holes = true},
+        {.ext = "mask.png", .is_target = true},
+        {.ext = "gt.png", .is_target = true},
+        {.ext = "other.png"}};
+    static const unsigned found[] = {0};
+    AUTO_NOTES struct notes notes = {0};
+
+    assert_int_equal(record_pictures_find_mask(column, ARRAY_LEN(column), found, 1, &notes), 3);
+    assert_int_equal(notes.n, 2);
+    assert_notes_have(&notes, "there is no mask: some samples have no .part.png");
+    assert_notes_have(&notes, "mask shows .mask.png, and not .gt.png");
 }
