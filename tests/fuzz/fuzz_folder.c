@@ -30,6 +30,7 @@ static const struct {
     {"transpose", FLAG, offsetof(struct format_options, transpose)},
     {"doubles", FLAG, offsetof(struct format_options, doubles)},
     {"pair_off", FLAG, offsetof(struct format_options, pair_off)},
+    {"audio", FLAG, offsetof(struct format_options, audio)},
     {"header", CHOICE, offsetof(struct format_options, header)},
     {"bad_rows", CHOICE, offsetof(struct format_options, bad_rows)},
     {"index_base", CHOICE, offsetof(struct format_options, index_base)},

@@ -107,8 +107,10 @@ static void check_view(const struct files_claim *claim, const struct files_view 
     fuzz_saw(view->label, view->label ? view->n * sizeof(*view->label) : 0);
     for (size_t i = 0; i < view->n_classes; i++)
         fuzz_saw(view->class_name[i], strlen(view->class_name[i]));
-    for (unsigned i = 0; i < view->values.n; i++)
+    for (unsigned i = 0; i < view->values.n; i++) {
         FUZZ_CHECK(view->values.column[i].rows == view->n);
+        fuzz_saw(view->values.column[i].bytes, view->values.column[i].len);
+    }
 }
 
 static void check_collection(const struct members *m, const struct collection *c)

@@ -56,11 +56,12 @@ static inline void saw_field(const struct dataset *ds, const struct field *f,
     fuzz_saw(bytes, (size_t)size);
     for (uint64_t at = 0; at < size; at += n) { /* read in pieces, it is what is read at once */
         n = (size_t)min_u64(size / 7 + 3, size - at);
+        piece[n] = (uint8_t)at;
         r = f->ops->read(READ_WAITS, ds, f, sel, at, n, piece, &d);
         if (r == -EIO) /* a target has made one read fail */
             r = f->ops->read(READ_WAITS, ds, f, sel, at, n, piece, &d);
         FUZZ_CHECK(r == 0);
-        FUZZ_CHECK(!memcmp(piece, bytes + at, n));
+        FUZZ_CHECK(!memcmp(piece, bytes + at, n) && piece[n] == (uint8_t)at);
     }
 }
 
