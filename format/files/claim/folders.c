@@ -9,37 +9,11 @@
  *   flat     the folder has pictures itself: a dataset.
  *
  * Where two readings are as good, the folder is refused: it is never guessed. */
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/text.h"
-#include "format/files/claim/parts.h"
+#include "format/files/claim/siblings.h"
 #include "format/files/claim/words.h"
-
-/* How many siblings are in a folder, how many of them have pictures themselves, how many of these
- * also deeper, and how many have a word for pictures in their names: those are no classes. */
-struct siblings {
-    uint32_t folder; /* that they are in */
-    uint32_t first;
-    size_t n, direct, both, named;
-};
-
-static struct siblings siblings_of(const struct search *s, uint32_t folder)
-{
-    struct siblings ret = {.folder = folder, .first = NO_FOLDER};
-
-    for (EACH_SIBLING(s, i, folder)) {
-        ret.first = ret.n++ ? ret.first : i;
-        ret.direct += s->info[i].here[COUNT_PICTURES] > 0;
-        ret.both += s->info[i].here[COUNT_PICTURES] &&
-                    s->info[i].all[COUNT_PICTURES] > s->info[i].here[COUNT_PICTURES];
-        ret.named += words_have_pictures(folder_name(s, i));
-    }
-    return ret;
-}
 
 /* "cat, dog, ..." between two texts */
 static void siblings_add_names(struct search *s, const struct siblings *all, const char *before,
@@ -112,21 +86,6 @@ static bool folders_are_parts(const struct search *s, const struct siblings *all
 
 enum folders_split { SPLIT_NONE, SPLIT_ALL, SPLIT_DOUBTFUL };
 
-/* Are two folders in one called by different splits? */
-static bool folders_have_two_splits(const struct search *s, uint32_t folder)
-{
-    const char *first = NULL;
-
-    for (EACH_SIBLING(s, i, folder)) {
-        const char *name = folder_name(s, i);
-
-        if (first && words_are_of_two_splits(first, name))
-            return true;
-        first = first || !words_name_split(name) ? first : name;
-    }
-    return false;
-}
-
 static enum folders_split folders_judge_splits(const struct search *s, const struct siblings *all)
 {
     size_t n = 0, exact = 0;
@@ -141,179 +100,11 @@ static enum folders_split folders_judge_splits(const struct search *s, const str
         return SPLIT_ALL;
     if (words_name_one_split(folder_name(s, all->folder)))
         return SPLIT_NONE;
-    if (folders_have_two_splits(s, all->folder))
+    if (siblings_have_two_splits(s, all->folder))
         return SPLIT_ALL;
     if (exact && all->n > 2 && all->direct == all->n)
         return SPLIT_DOUBTFUL;
     return exact ? SPLIT_ALL : SPLIT_NONE;
-}
-
-/* ---- classes ---- */
-
-/* Has a folder one of that name, with pictures? */
-static bool folders_has_named(const struct search *s, uint32_t folder, const char *name)
-{
-    uint32_t found = folder_below(s, folder, name, strlen(name));
-
-    return found != NO_FOLDER && is_sibling(s, found);
-}
-
-/* Is the folder one letter, with which all names of those in it begin? */
-static bool folders_is_letter(const struct search *s, uint32_t folder)
-{
-    const char *letter = folder_name(s, folder);
-
-    if (strlen(letter) != 1 || !isalpha((unsigned char)*letter))
-        return false;
-    for (EACH_SIBLING(s, i, folder))
-        if (tolower((unsigned char)*folder_name(s, i)) != tolower((unsigned char)*letter))
-            return false;
-    return true;
-}
-
-#define COMPARED_MOST 64 /* folders whose folders are compared with those of the others */
-
-/* The folder that has pictures, or several folders with some, on the only way down from a folder:
- * many archives have x/x. */
-static uint32_t folders_inner(const struct search *s, uint32_t folder)
-{
-    uint32_t only;
-
-    while (!s->info[folder].here[COUNT_PICTURES] && (only = sibling_only(s, folder)) != NO_FOLDER)
-        folder = only;
-    return folder;
-}
-
-/* Has another one of the first siblings a folder of that name, in it or further down? */
-static bool folders_recurs(const struct search *s, const struct siblings *all, uint32_t but,
-                           const char *name)
-{
-    unsigned n = 0;
-
-    for (EACH_SIBLING(s, i, all->folder))
-        if (n++ < COMPARED_MOST && i != but &&
-            (folders_has_named(s, i, name) ||
-             (sibling_only(s, i) != NO_FOLDER && folders_has_named(s, folders_inner(s, i), name))))
-            return true;
-    return false;
-}
-
-/* How many of the first folders in `folder`, which is a sibling or below one, recur in others.
- * *ret_n: of how many. */
-static unsigned folders_count_recurring(const struct search *s, const struct siblings *all,
-                                        uint32_t sibling, uint32_t folder, unsigned *ret_n)
-{
-    unsigned same = 0;
-
-    *ret_n = 0;
-    for (EACH_SIBLING(s, k, folder))
-        if (*ret_n < COMPARED_MOST) {
-            ++*ret_n;
-            same += folders_recurs(s, all, sibling, folder_name(s, k));
-        }
-    return same;
-}
-
-enum folders_deeper { DEEPER_CLASSES, DEEPER_DATASETS, DEEPER_LETTERS, DEEPER_MIXED };
-
-/* Has a folder's name a word for pictures, but not with the name above, such as cat/cat_images? */
-static bool folders_is_of_pictures(const struct search *s, uint32_t folder)
-{
-    const char *name = folder_name(s, folder), *at;
-    struct name_piece piece;
-    char other[128];
-
-    words_differing(name, folder_name(s, s->info[folder].above), other, sizeof(other));
-    at = other;
-    if (strlen(other) < strlen(name) && words_have_pictures(other) &&
-        next_piece(&at, other + strlen(other), &piece) && !*at)
-        return false;
-    return words_have_pictures(name);
-}
-
-/* Pictures are deeper only: do names recur in the folders? */
-static enum folders_deeper folders_judge_deeper(const struct search *s, const struct siblings *all)
-{
-    size_t letters = 0, recur = 0, differ = 0, n = 0;
-    bool have_splits = false, have_pictures = false;
-
-    for (EACH_SIBLING(s, i, all->folder)) {
-        const uint32_t inner = folders_inner(s, i);
-        unsigned folders, same;
-
-        letters += folders_is_letter(s, i);
-        if (n == COMPARED_MOST)
-            continue;
-        n++;
-        for (uint32_t k = i; k < next_folder(s, i); k++)
-            have_splits = have_splits || folders_have_two_splits(s, k);
-        for (EACH_SIBLING(s, k, i))
-            have_pictures = have_pictures || folders_is_of_pictures(s, k);
-        same = folders_count_recurring(s, all, i, i, &folders);
-        if (!same && inner != i)
-            same = folders_count_recurring(s, all, i, inner, &folders);
-        recur += folders && 2 * same >= folders;
-        differ += !same;
-    }
-    if (letters == all->n)
-        return DEEPER_LETTERS;
-    if (recur == n || have_splits)
-        return DEEPER_DATASETS;
-    return differ == n && !have_pictures ? DEEPER_CLASSES : DEEPER_MIXED;
-}
-
-/* Have two folders pictures with the same names, whatever else is in them? */
-static bool folders_have_same_names(const struct search *s, uint32_t a, uint32_t b)
-{
-    for (size_t i = s->info[b].first; i < s->info[b].last; i++) {
-        const char *name = members_name(s->m, i);
-
-        if (name_is_picture(name) && !pairs_have_picture(s, a, name, name_stem_alone(name)))
-            return false;
-    }
-    return s->info[b].here[COUNT_PICTURES] > 0;
-}
-
-#define ROLES_MOST 4 /* classes are more: HighJump may be one of a hundred */
-
-/* May a folder have pictures, and another what belongs to them, by their names? One name says
- * it; mask next to nomask does not, because both are classes. few: at most ROLES_MOST folders,
- * because gt may be one of many cars. */
-static bool folders_may_be_pair(const char *input, const char *target, bool few)
-{
-    if (words_have_pictures(input))
-        return !words_have_pictures(target);
-    return few && words_have_role(target) && words_have_target(target, strlen(target)) &&
-           !words_may_be_classes(target) && !words_have_target(input, strlen(input)) &&
-           !strcasestr(input, target);
-}
-
-/* Are some folders datasets, or targets of other folders' pictures, and not classes? One is enough:
- * - Some have no pictures directly in them, and one has splits or classes in it, or a role's name.
- * - Two have the names of a pair. Their files belong together, or their pictures have equal names.
- * - There are two, and one name is the other with a separator and a number. */
-static bool folders_have_roles(const struct search *s, const struct siblings *all)
-{
-    if (all->n > COMPARED_MOST)
-        return false;
-    for (EACH_SIBLING(s, i, all->folder)) {
-        const char *name = folder_name(s, i), *first = folder_name(s, all->first);
-        bool has_classes = all->direct && !all->both && !s->info[i].here[COUNT_PICTURES] &&
-                           siblings_of(s, i).direct > 1;
-
-        if (all->n == 2 && words_are_numbered(first, name) && strchr("_- ", name[strlen(first)]))
-            return true;
-        if (all->direct < all->n &&
-            (folders_have_two_splits(s, i) ||
-             (all->n <= ROLES_MOST && (has_classes || words_have_role(name)))))
-            return true;
-        for (EACH_SIBLING(s, k, all->folder))
-            if (k != i && folders_may_be_pair(name, folder_name(s, k), all->n <= ROLES_MOST) &&
-                (pairs_belong(s, i, k) ||
-                 (words_have_pictures(name) && folders_have_same_names(s, i, k))))
-                return true;
-    }
-    return false;
 }
 
 /* ---- applying ---- */
@@ -383,7 +174,7 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
                                   struct claim_above above)
 {
     const char *rule = "classes by folder, for the folders in them differ";
-    enum folders_deeper deeper = DEEPER_CLASSES;
+    enum siblings_deeper deeper = DEEPER_CLASSES;
     uint32_t folder = all->folder;
 
     if (!all->direct && all->named == all->n) { /* images_background, images_evaluation */
@@ -401,8 +192,8 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
     else if (siblings_only(s, folder, true))
         rule = "classes by folder, whose pictures are one folder deeper";
     else
-        deeper = folders_judge_deeper(s, all);
-    if (deeper == DEEPER_CLASSES && folders_have_roles(s, all)) {
+        deeper = siblings_judge_deeper(s, all);
+    if (deeper == DEEPER_CLASSES && siblings_have_roles(s, all)) {
         folders_refuse(s, all, "they are classes",
                        "some are datasets, or have what belongs to the pictures of others");
         return;
@@ -539,7 +330,7 @@ static void folders_apply_input(struct search *s, uint32_t input, const struct s
             continue;
         }
         if (!words_have_pictures(folder_name(s, input)) &&
-            (pairs_belong(s, input, i) || folders_have_same_names(s, input, i))) {
+            (pairs_belong(s, input, i) || siblings_have_same_names(s, input, i))) {
             collect_refused(s, all->folder,
                             "folders %s, %s, %s: expected one reading, got two: the first two are "
                             "pictures and their targets, or all of them are classes. Say in "
