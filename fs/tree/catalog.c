@@ -214,8 +214,11 @@ static int nothing_usable(const struct source *source, const struct catalog *cat
     while (!n_collections && typical + 1 < catalog->n &&
            !extension_has(&extensions.count[end], catalog->item[typical].name))
         typical++;
-    return diag_set(d, -ENODATA, "%s: nothing usable among %zu files (%s); for example, %s", root,
-                    list->n, shown.data ? shown.data : "", catalog->item[typical].error);
+    return diag_set(
+        d, -ENODATA,
+        "%s: nothing usable among %zu files (%s); for example, %s. An epochfs.json can say "
+        "which files are samples (epochfs info --layout)",
+        root, list->n, shown.data ? shown.data : "", catalog->item[typical].error);
 }
 
 static int make_opener(const struct source *source, const struct options *options,

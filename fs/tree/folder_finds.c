@@ -87,6 +87,7 @@ int folder_scan_add(struct catalog *catalog, const char *root, const char *folde
                     struct dataset *ds, const char *error)
 {
     const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
+    AUTO_FREE char *path = NULL;
     struct catalog_item item = {.ds = ds, .is_folder = slash && !strcmp(name + 1, folder)};
 
     if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
@@ -99,6 +100,9 @@ int folder_scan_add(struct catalog *catalog, const char *root, const char *folde
     item.error = error ? strdup(error) : NULL;
     if (item.error)
         text_plain(item.error, "\n");
+    if (root && item.name && item.folder &&
+        !text_print(&path, "%s%s%s", item.folder, *item.folder ? "/" : "", item.name))
+        item.is_folder = item.is_folder || members_is_below(root, path);
     if (error && catalog->source)
         find_access(catalog->source, folder, name, &item.access);
     catalog->item[catalog->n++] = item;
@@ -275,7 +279,7 @@ static void add_fix(const struct folder_scan *scan, const struct foreign *foreig
         text_add(
             t,
             "A folder of pictures is a dataset, and class folders are%s%s. Mount the folder of "
-            "the pictures itself, or give them a manifest (docs/folders.md)",
+            "the pictures itself, or write an epochfs.json (docs/folders.md)",
             scan->catalog->unmet ? "; these are not, because " : "",
             scan->catalog->unmet ? scan->catalog->unmet : "");
 }

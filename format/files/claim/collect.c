@@ -269,9 +269,9 @@ static void collect_note_targets(struct set *set)
     }
     if (n > !any_target && 8 * n >= all && n < all)
         text_add(&set->notes,
-                 "%s and others are called like other pictures, or like what is learned of these, "
-                 "and are samples next to them; an epochfs.json can make them fields\n",
-                 first);
+                 "named like other pictures or their targets: %zu of %s%zu pictures, %s first. All "
+                 "are samples; an epochfs.json can make them fields\n",
+                 n, all < set->claim->n_samples ? "the first " : "", all, first);
 }
 
 static void collect_classes(struct set *set)

@@ -183,7 +183,14 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
     }
     for (EACH_SIBLING(s, i, folder))
         if (all->n > 2 && folder_is_copy(s, i, COUNT_PICTURES)) {
+            const size_t copy = s->n_sets;
+
             folders_part(s, i, above);
+            if (s->n_sets > copy)
+                text_add(&s->set[copy].notes,
+                         "%s may be a copy of the folders next to it, because it has their names "
+                         "in it; an epochfs.json can ignore it\n",
+                         claim_path(s, i));
             folders_apply(s, folder, above);
             return;
         }

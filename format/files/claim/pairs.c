@@ -240,6 +240,21 @@ void pairs_ignore(struct search *s, uint32_t folder)
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 
+/* Are files of a folder that belong to pictures nothing else: no texts, no sounds, and nothing that
+ * another format takes by the head of the first? Scans of a lidar are none. */
+static bool pairs_are_unknown(struct search *s, uint32_t target, const struct belonging *t)
+{
+    uint8_t head[FORMAT_HEAD];
+    size_t file = s->info[target].first;
+    int len;
+
+    if (t->texts || file == folder_end(s, target) || !s->claims->open || !s->claims->is_taken ||
+        name_is_of(FILES_SOUNDS, members_name(s->m, file)))
+        return false;
+    len = search_head(s, file, head, sizeof(head));
+    return len >= 0 && !s->claims->is_taken(s->claims, file, head, (size_t)len);
+}
+
 /* Is `target`, or are folders in it, what belongs to the pictures of `input`? true: all of it. */
 static bool pairs_try(struct search *s, uint32_t input, uint32_t target)
 {
@@ -248,7 +263,7 @@ static bool pairs_try(struct search *s, uint32_t input, uint32_t target)
 
     if (named || !s->info[target].all[COUNT_PICTURES])
         belong = pairs_all_belong(s, input, target, &belonging);
-    if (belong && belonging.bare) { /* they have no name of a field */
+    if (belong && (belonging.bare || (!named && pairs_are_unknown(s, target, &belonging)))) {
         pairs_ignore(s, target);
         s->info[input].bare = target;
         return true;

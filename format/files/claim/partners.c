@@ -73,7 +73,8 @@ void pairs_add_notes(const struct search *s, struct set *set)
     for (uint32_t i = set->root; i < s->info[set->root].end; i++) {
         if (s->info[i].bare && !noted)
             text_add(&set->notes,
-                     "%s is ignored: its files belong to pictures, but have no extensions; an "
+                     "%s is ignored: its files belong to pictures, but names do not say what they "
+                     "are; an "
                      "epochfs.json can make them fields\n",
                      claim_path(s, s->info[i].bare));
         noted = noted || s->info[i].bare;

@@ -188,7 +188,7 @@ static int recipe_check_note(const struct recipe *recipe, const char *key, json_
 static int recipe_check_boxes(const struct recipe *recipe, const char *key, json_t *value,
                               struct diag *d)
 {
-    unsigned formats = 0;
+    unsigned files = 0;
     const char *name;
     json_t *member;
 
@@ -203,10 +203,11 @@ static int recipe_check_boxes(const struct recipe *recipe, const char *key, json
         r = recipe_check_patterns(recipe, name, member, d);
         if (r < 0)
             return r;
-        formats += strcmp(name, "names") != 0;
+        files += box_format_find(name) != NULL;
     }
-    return formats == 1 ? 0
-                        : recipe_fault(recipe, key, d, "expected one of coco, voc, yolo or kitti");
+    return files == 1 || (!files && json_object_get(value, "coco"))
+               ? 0
+               : recipe_fault(recipe, key, d, "expected coco, or one of voc, yolo and kitti");
 }
 
 static int recipe_check_classes(const struct recipe *recipe, const char *key, json_t *value,

@@ -7,6 +7,7 @@
 
 #include "format/files/claim/recipe.h"
 #include "format/files/claim/shape.h"
+#include "format/files/claim/siblings.h"
 
 /* What annotations say: one value of each member, or a list. Those of the view come before those of
  * all samples. */
@@ -25,9 +26,11 @@ static void print_said(struct search *s, const struct set *set, size_t view, jso
         }
     coco = json_object_get(said, "coco");
     values = json_object_get(said, "names");
+    if (coco && !boxes)
+        search_json_set(s, ret, "boxes", json_object());
     if (coco)
-        search_json_set(s, ret, "boxes", json_pack("{s:o}", "coco", shape_one_or_list(coco)));
-    else if (boxes && values)
+        search_json_set(s, json_object_get(ret, "boxes"), "coco", shape_one_or_list(coco));
+    if (boxes && values)
         search_json_set(s, boxes, "names", shape_one_or_list(values));
     json_object_foreach(said, member, values)
     {
@@ -115,7 +118,7 @@ static void print_add(const struct recipe_print *print, struct search *s, const 
     len = t.len;
     for (unsigned i = 2; !t.failed && json_object_get(print->datasets, t.data); i++) {
         t.len = len;
-        text_add(&t, "-%u", i);
+        text_add(&t, "~%u", i); /* as the mount names it */
     }
     s->failed = s->failed || t.failed;
     search_json_set(s, print->datasets, t.data, dataset);
@@ -123,13 +126,15 @@ static void print_add(const struct recipe_print *print, struct search *s, const 
 
 /* number: of the view, with all samples of the set as number 0. */
 static json_t *print_dataset(struct recipe_print *print, struct search *s, const struct set *set,
-                             const struct files_view *view, size_t number)
+                             const struct files_view *view, size_t number, const char *word)
 {
     const struct files_claim *claim = set->claim;
     const bool by_class = claim->layout == LAYOUT_CLASSES && !view->label;
     json_t *ret = json_object();
 
-    shape_make(s, set, by_class || set->refused, ret);
+    shape_make(s, set, view, word ? word : by_class ? "label" : NULL, ret);
+    if (set->refused) /* its classes are numbered with those of other datasets */
+        search_json_set(s, print->has, claim->top, json_true());
     print_said(s, set, number, ret);
     if (by_class && claim->n_classes)
         print_classes(print, s, set, claim->class_name, claim->n_classes, true, ret);
@@ -143,6 +148,9 @@ static json_t *print_dataset(struct recipe_print *print, struct search *s, const
 static void print_set(struct recipe_print *print, struct search *s, const struct set *set)
 {
     AUTO_FREE char *name = collect_set_path(s, set);
+    const bool has_splits = set->refused && siblings_have_two_splits(s, set->top) &&
+                            !s->info[set->top].here[COUNT_PICTURES];
+    const char *word = has_splits ? "split" : set->refused ? "label" : NULL;
     bool has_parts = false;
 
     for (size_t i = 0; i < set->claim->n_views && !s->failed; i++) {
@@ -157,12 +165,14 @@ static void print_set(struct recipe_print *print, struct search *s, const struct
         if (is_part)
             text_add(&called, "%.*s{split}", (int)(path_base(view->name) - view->name) - 1,
                      view->name + 1);
+        else if (has_splits)
+            text_add(&called, "%s%s{split}", name, *name ? "/" : "");
         s->failed = s->failed || called.failed;
         print_add(print, s,
-                  is_part      ? called.data
+                  called.len   ? called.data
                   : view->name ? view->name + 1
                                : name,
-                  is_part, print_dataset(print, s, set, view, number));
+                  called.len, print_dataset(print, s, set, view, number, word));
     }
 }
 

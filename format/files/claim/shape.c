@@ -18,9 +18,9 @@
 struct shape {
     struct search *s;
     const struct set *set;
-    bool by_class;  /* the folders of the top are the classes */
-    bool has_words; /* other folders have words, for files elsewhere are in folders like them */
-    unsigned top;   /* folders on the way to the top */
+    const char *word; /* what the folders of the top are: a word of patterns; NULL: none */
+    bool has_words;   /* other folders have words, for files elsewhere are in folders like them */
+    unsigned top;     /* folders on the way to the top */
     unsigned least, most;            /* folders between the top and pictures */
     const char *same[SHAPE_FOLDERS]; /* names of those that all pictures have; NULL */
     json_t *pictures, *except;       /* lists of patterns, */
@@ -87,8 +87,8 @@ static void shape_add_folders(const struct shape *shape, uint32_t folder, unsign
         return;
     if (part < shape->top || (below && below < SHAPE_FOLDERS && shape->same[below]))
         shape_add_plain(t, folder_name(shape->s, folder));
-    else if (shape->by_class && !below)
-        text_add(t, "{label}");
+    else if (shape->word && !below)
+        text_add(t, "{%s}", shape->word);
     else if (shape->has_words)
         text_add(t, "{_%u}", below + 1);
     else
@@ -138,7 +138,8 @@ static void shape_add_picture(struct shape *shape, size_t file)
     const bool any_depth = !shape->has_words && shape->least != shape->most;
     AUTO_TEXT struct text t = {0};
 
-    shape_add_folders(shape, folder, 0, any_depth ? shape->top + shape->by_class : UINT_MAX, &t);
+    shape_add_folders(shape, folder, 0, any_depth ? shape->top + (shape->word != NULL) : UINT_MAX,
+                      &t);
     text_add(&t, any_depth ? "**/*" : "*");
     shape_add_plain(&t, name + name_stem_alone(name));
     if (shape->most > SHAPE_FOLDERS && shape->has_words)
@@ -301,14 +302,14 @@ static void shape_find_others(struct shape *shape)
 /* ---- all of it ---- */
 
 /* Files with boxes are no other field if its name is that of these. */
-static void shape_set_boxes(const struct shape *shape, json_t *ret)
+static void shape_set_boxes(const struct shape *shape, const struct files_view *view, json_t *ret)
 {
     const struct files_claim *claim = shape->set->claim;
     const char *name =
         claim->boxes_role ? shape_field_name(shape, claim->boxes_role) : claim->boxes_ext;
     json_t *patterns = json_object_get(shape->with, name);
 
-    if (!claim->boxes || !patterns)
+    if (!view_reads_boxes(claim, view) || !patterns)
         return;
     search_json_set(shape->s, ret, "boxes",
                     json_pack("{s:o}", claim->boxes->name, shape_one_or_list(patterns)));
@@ -316,7 +317,8 @@ static void shape_set_boxes(const struct shape *shape, json_t *ret)
         json_object_del(shape->with, name);
 }
 
-void shape_make(struct search *s, const struct set *set, bool by_class, json_t *ret)
+void shape_make(struct search *s, const struct set *set, const struct files_view *view,
+                const char *word, json_t *ret)
 {
     AUTO_JSON json_t *pictures = json_array(), *except = json_array(), *with = json_object();
     struct shape shape = {.s = s, .set = set, .pictures = pictures, .except = except, .with = with};
@@ -327,7 +329,7 @@ void shape_make(struct search *s, const struct set *set, bool by_class, json_t *
     for (uint32_t i = 0; i < set->n && set->claim->role; i++)
         shape.has_words = shape.has_words || set->claim->role[i];
     shape_see_folders(&shape);
-    shape.by_class = by_class && shape.least;
+    shape.word = shape.least ? word : NULL;
     for (size_t i = 0; i < set->claim->n_samples && !s->failed; i++)
         shape_add_sample(&shape, i);
     shape_find_others(&shape);
@@ -340,7 +342,7 @@ void shape_make(struct search *s, const struct set *set, bool by_class, json_t *
     if (json_array_size(except))
         search_json_set(s, ret, "except", shape_one_or_list(except));
     search_json_set(s, ret, "with", json_incref(with));
-    shape_set_boxes(&shape, ret);
+    shape_set_boxes(&shape, view, ret);
     json_object_foreach(with, name, patterns)
     {
         search_json_set(s, with, name, shape_one_or_list(patterns));

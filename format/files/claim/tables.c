@@ -145,21 +145,21 @@ static bool tables_may_be(const struct annotating *a, size_t file)
     static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
     const char *name = members_name(a->s->m, file);
 
-    return !name_is(NAME_NOTICE, name) &&
-           !(a->s->info[a->s->m->member[file].folder].is_target && !strcmp(name, CLASSES_FILE)) &&
+    return !name_is(NAME_NOTICE, name) && strcmp(name, CLASSES_FILE) != 0 &&
            !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
            name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
 }
 
-/* May a table that names no picture be data of its own? Not one with texts, and no list. */
-static bool tables_may_stay(const struct annotating *a, size_t file)
+/* May a table that names no picture be data of its own? Not one with texts next to pictures or
+ * below the folder of a set, and no list. */
+static bool tables_may_stay(const struct annotating *a, size_t file, bool is_below)
 {
     uint8_t head[4096];
     int len;
 
     if (!name_ends_in(members_name(a->s->m, file), table_ends))
         return false;
-    if (!a->has_samples[a->s->m->member[file].folder])
+    if (!is_below && !a->has_samples[a->s->m->member[file].folder])
         return true;
     len = search_head(a->s, file, head, sizeof(head));
     for (int i = 0, rows = 0; i < len; i++) { /* behind the first row; 1e5 and nan are numbers */
@@ -193,10 +193,11 @@ static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, con
     const struct set *set = annotating_first_set(a, scope);
     uint32_t folder = a->s->m->member[file].folder;
     bool names_some = !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
+    bool is_below = set && folder >= set->root && folder < next_folder(a->s, set->root);
 
-    if (tables_may_stay(a, file))
+    if (tables_may_stay(a, file, is_below))
         return;
-    if (names_some || !set || folder < set->root || folder >= next_folder(a->s, set->root))
+    if (names_some || !is_below)
         annotating_ignore(a, file, scope, reason);
     else
         a->s->claims->taken[file] = CLAIMS_ASIDE;
@@ -332,6 +333,7 @@ static bool tables_have_any(const struct search *s)
 static void tables_read_all(struct annotating *a)
 {
     struct search *s = a->s;
+    uint32_t scope;
 
     if (tables_have_any(s))
         pictures_init(&a->pictures, s, NULL);
@@ -347,6 +349,10 @@ static void tables_read_all(struct annotating *a)
         tables_finish_views(&s->set[i]);
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
         annotating_finish_set(a, &s->set[i]);
+    for (size_t i = 0; i < s->m->n && a->is_inside && !s->failed; i++)
+        if (!s->claims->taken[i] && !strcmp(members_name(s->m, i), CLASSES_FILE) &&
+            (scope = annotating_scope(a, i)) != NO_FOLDER)
+            tables_ignore(a, i, scope, "no files of boxes use its names");
 }
 
 void tables_apply(struct search *s)

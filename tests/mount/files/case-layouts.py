@@ -340,6 +340,15 @@ layout("open-images", "train/{000002b66c9c498e,000002b97e5471a0}.jpg validation/
            f"{n},xclick,/m/01g317,1,0.0{k},0.5" for n in ("000002b66c9c498e", "000002b97e5471a0") for k in (1, 2)))},
        aside="train-annotations-bbox.csv several")
 
+layout("open-images-fiftyone", "train/data/{a,b}.jpg validation/data/c.jpg", {"train": (2, "jpg"), "validation": (1, "jpg")},
+       {f"{s}/metadata/classes.csv": rows("/m/011k07,Tortoise", "/m/011q46kg,Container") for s in ("train", "validation")},
+       aside="classes.csv", note="epochfs.json can use them")
+
+# Files that another format reads are a dataset in the folder of the images.
+layout("images-and-arrays", "set/images/{a,b}.png set/masks/{a,b}.png set/scans/{a,b}.bin set/rows/x.jsonl",
+       {"set": (2, "png,masks.png"), "set/rows/x.jsonl": (2, "json")}, {"set/rows/x.jsonl": rows('{"a": 1}', '{"a": 2}')},
+       note="set/scans is ignored")
+
 layout("same-names", "{train,test}/images/{1,2}.png {train,test}/masks/{1,2}.png",
        {"train": (2, "png,masks.png,city", None, {"2": {"city": "Paris"}}),
         "test": (2, "png,masks.png,city", None, {"2": {"city": "Rome"}})},
@@ -426,7 +435,7 @@ layout("indoor67", "Images/{airport_inside/airport_inside_0001,airport_inside/a2
 
 layout("busi", "BUSI/{benign/benign1,benign/benign2,malignant/malignant1}{,_mask}.png",
        {"BUSI": (6, "png", {"benign": "benign1, benign1_mask, benign2, benign2_mask", "malignant": "malignant1, malignant1_mask"})},
-       note="benign1_mask.png others learned")
+       note="benign1_mask.png targets 3 of 6")
 
 YOLO = {"train": ["IMG_2277_jpeg.jpg.rf.86c7", "a_jpg.rf.00ff"], "valid": ["b_jpg.rf.0a"], "test": ["c_jpg.rf.0b"]}
 layout("yolo-roboflow", " ".join(f"{s}/images/{n}.jpg" for s in YOLO for n in YOLO[s]) + " README.roboflow.txt train/labels.cache",

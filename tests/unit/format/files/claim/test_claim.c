@@ -721,13 +721,14 @@ UNIT_TEST(test_claim__table_of_metadata__says_the_samples)
 #define COCO(picture, annotation)                                                                  \
     "{\"images\": [{\"id\": 1, \"file_name\": \"" picture "\"}], \"annotations\": [{\"id\": 1, "   \
     "\"image_id\": 1, " annotation "}], \"categories\": [{\"id\": 1, \"name\": \"c\"}]}"
-#define BOX "\"category_id\": 1, \"bbox\": [1, 2, 3, 4]"
+#define BOXES "0 0.5 0.5 0.1 0.1\n"
+#define BOX   "\"category_id\": 1, \"bbox\": [1, 2, 3, 4]"
 
 /* Files of YOLO are read where COCO has no boxes. */
 UNIT_TEST(test_claim__boxes_of_coco__no_others)
 {
     more[0][0] = "1.txt";
-    more[0][1] = "0 0.5 0.5 0.1 0.1\n";
+    more[0][1] = BOXES;
     check_notes("images/1.jpg labels/1.txt counts.csv", "counts.csv", "image,boxes\n1.jpg,5\n",
                 ":all flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
     check_notes(
@@ -775,6 +776,14 @@ UNIT_TEST(test_claim__paths_of_lists__no_other_folders)
     "the folders are no label: their names are those of parts, numbers that run on, or the first " \
     "letters of their pictures; an epochfs.json can make them classes\n"
 
+#define NAMED_LIKE(which)                                                                          \
+    "named like other pictures or their targets: " which                                           \
+    " first. All are samples; an epochfs.json can make them fields\n"
+
+#define UNNAMED(folder)                                                                            \
+    folder " is ignored: its files belong to pictures, but names do not say what they are; an "    \
+           "epochfs.json can make them fields\n"
+
 UNIT_TEST(test_claim__notes__what_is_not_read)
 {
     check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv", "train.csv", "path,a\n1.wav,5\n",
@@ -796,23 +805,37 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
                 "the folders are no label: each has the same pair; an epochfs.json can make them "
                 "classes\n");
     check_notes("a/1.jpg a/1.png b/2.jpg b/2.png", "", "",
-                ":all classes a/1.jpg(jpg) a/1.png(png) b/2.jpg(jpg) b/2.png(png)\n"
-                "1.png and others are called like other pictures, or like what is learned of "
-                "these, and are samples next to them; an epochfs.json can make them fields\n");
+                ":all classes a/1.jpg(jpg) a/1.png(png) b/2.jpg(jpg) b/2.png(png)\n" NAMED_LIKE(
+                    "2 of 4 pictures, 1.png"));
     check_notes("a1.jpg a1_red.jpg a2.jpg a2_blue.jpg", "", "",
                 ":all flat a1(jpg) a1_red(jpg) a2(jpg) a2_blue(jpg)\n");
     check_notes("1.jpg 1_mask.jpg 2.jpg 3.jpg 4.jpg", "", "",
-                ":all flat 1(jpg) 1_mask(jpg) 2(jpg) 3(jpg) 4(jpg)\n"
-                "1_mask.jpg and others are called like other pictures, or like what is learned of "
-                "these, and are samples next to them; an epochfs.json can make them fields\n");
+                ":all flat 1(jpg) 1_mask(jpg) 2(jpg) 3(jpg) 4(jpg)\n" NAMED_LIKE(
+                    "1 of 5 pictures, 1_mask.jpg"));
     check_notes("a1.jpg a1_1st.png a2.jpg a2_1.jpg a3.jpg a3_1st.png", "", "",
-                ":all flat a1(jpg) a1_1st(png) a2(jpg) a2_1(jpg) a3(jpg) a3_1st(png)\n"
-                "a1_1st.png and others are called like other pictures, or like what is learned of "
-                "these, and are samples next to them; an epochfs.json can make them fields\n");
+                ":all flat a1(jpg) a1_1st(png) a2(jpg) a2_1(jpg) a3(jpg) a3_1st(png)\n" NAMED_LIKE(
+                    "2 of 6 pictures, a1_1st.png"));
     check_notes("images_1/1.jpg images_2/2.jpg masks_1/1 masks_2/2", "", "", /* the first only */
-                ":all flat 1(jpg) 2(jpg) aside 2 without an extension (1 and 1 more)\n"
-                "masks_1 is ignored: its files belong to pictures, but have no extensions; an "
-                "epochfs.json can make them fields\n" PARTS);
+                ":all flat 1(jpg) 2(jpg) aside 2 without an extension (1 and 1 more)\n" UNNAMED(
+                    "masks_1") PARTS);
+    /* Files of scans belong to pictures, unless another format reads them. */
+    check_notes("t/image_2/1.png t/velodyne/1.bin t/calib/1.txt", "-", "",
+                ":t flat 1(png,txt) aside 1 .bin (1.bin)\ntxt\n" UNNAMED("t/velodyne"));
+    check_notes("t/image_2/1.png t/velodyne/1.bin", "1.bin", "rows", "t:image_2 flat 1(png)\n");
+    check_notes(
+        "cats/1.jpg dogs/2.jpg both/cats/1.jpg both/dogs/2.jpg", "", "",
+        ":both classes 1(jpg) 2(jpg)\nboth may be a copy of the folders next to it, because "
+        "it has their names in it; an epochfs.json can ignore it\n"
+        ":all classes 1(jpg) 2(jpg)\n");
+    /* Texts below the folder of a dataset are none of their own; names of classes are used once. */
+    check_notes("x/data/1.jpg x/meta/c.csv", "c.csv", "a,b\nc,d\n",
+                ":x flat 1(jpg) aside 1 .csv (c.csv)\n");
+    check_notes("x/images/1.jpg x/labels/1.txt classes.txt", "1.txt", BOXES,
+                ":x flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
+    check_notes(
+        "x/a/1.jpg x/b/2.jpg classes.txt", "", "",
+        ":x classes 1(jpg) 2(jpg)\nclasses.txt is ignored: no files of boxes use its names; "
+        "an epochfs.json can say more\n");
     check_notes("epochfs.json a/1.jpg b.txt", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"pictures\": \"a/{n}.jpg\", \"celeba\": \"b.txt\"}}}",
                 ":x flat refused aside 1 .txt (b.txt)\n"
@@ -1261,6 +1284,42 @@ UNIT_TEST(test_claim__cards__no_shorter_datasets)
 
         assert_string_equal(found, rows[i].want);
     }
+}
+
+/* What a shown recipe says of boxes, of rejected splits, and of classes next to a rejected folder.
+ */
+UNIT_TEST(test_claim__shown_recipe__datasets_as_they_are)
+{
+    static const struct {
+        const char *paths, *name, *text, *want;
+    } rows[] = {
+        {"images/1.jpg labels/1.txt annotations/captions.json", "captions.json",
+         COCO("1.jpg", "\"caption\": \"x\""),
+         "\"all\": {\n      \"pictures\": \"images/*.jpg\",\n      \"boxes\": {\"yolo\": "
+         "\"labels/{stem}.txt\", \"coco\": \"annotations/captions.json\"}\n"},
+        {"images/1.jpg labels/1.txt annotations/instances.json", "instances.json",
+         COCO("1.jpg", BOX),
+         "\"with\": {\"txt\": \"labels/{stem}.txt\"},\n      \"boxes\": {\"coco\": "
+         "\"annotations/instances.json\"}\n"},
+        {"a/train/cat/imgs/1.jpg a/train/dog/x/2.jpg a/val/cat/imgs/3.jpg a/val/dog/x/4.jpg", "-",
+         "", "\"a/{split}\": {\n"},
+        {"x/epochfs.json x/a/1.jpg y/b/1.jpg y/c/2.jpg", "epochfs.json", "{}",
+         "\"pictures\": \"y/{label}/*.jpg\",\n      \"classes\": [\"b\", \"c\"]\n"},
+    };
+
+    shows_recipe = true;
+    more[0][0] = "1.txt";
+    more[0][1] = BOXES;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        unsigned heads = 0;
+        AUTO_FREE char *found =
+            claim(rows[i].paths, &(struct contents){rows[i].name, rows[i].text, &heads, 0});
+
+        if (!strstr(found, rows[i].want))
+            assert_string_equal(found, rows[i].want);
+    }
+    shows_recipe = false;
+    memset(more, 0, sizeof(more));
 }
 
 /* A recipe that is shown has no "**" next to datasets. */
