@@ -164,6 +164,20 @@ static void check_dataset(const struct dataset *ds, const struct kaldi_model *m,
     free(mixed);
 }
 
+/* Open files: the dataset of that name has what the model has. The model is released. */
+static void check_files(const struct memory_file *file, size_t n,
+                        const struct format_options *options, const char *name,
+                        struct kaldi_model *m)
+{
+    struct memory_opener opener = {0};
+    AUTO(kaldi_release) struct kaldi_folder folder;
+
+    open_folder(file, n, options, NULL, &opener, &folder);
+    assert_int_equal(folder.found.n, 1);
+    check_dataset(ready_dataset(&folder, name), m, 24);
+    kaldi_model_release(m);
+}
+
 /* ---- random tables ---- */
 
 static void make_keys(struct kaldi_model *m, uint64_t *rng)
@@ -271,18 +285,13 @@ static void check_archive(enum kaldi_type type, bool wide, uint64_t samples)
 {
     const struct format_options options = options_of(type);
     AUTO_TEXT struct text archive = {0};
-    struct memory_opener opener = {0};
-    struct kaldi_folder folder;
     struct memory_file file;
     struct kaldi_model m;
 
     make_model(&m, type, samples, wide, 13, type);
     make_archive(&m, &m.column[0], &archive, NULL);
     file = file_of("a.ark", &archive);
-    open_folder(&file, 1, &options, NULL, &opener, &folder);
-    check_dataset(ready_dataset(&folder, "a.ark"), &m, 24);
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
+    check_files(&file, 1, &options, "a.ark", &m);
 }
 
 UNIT_TEST(test_kaldi__archive_of_each_type__files_as_the_model)
@@ -302,9 +311,7 @@ UNIT_TEST(test_kaldi__scp_of_each_type__files_as_the_model)
         const struct format_options options = options_of(types[i]);
         AUTO_TEXT struct text archive = {0}, scp = {0};
         uint64_t at[16], n = ARRAY_LEN(at), rng = RANDOM_SEED;
-        struct memory_opener opener = {0};
         struct memory_file file[2];
-        struct kaldi_folder folder;
         struct kaldi_model m;
 
         make_model(&m, types[i], n, true, 5, 100 + i);
@@ -321,11 +328,7 @@ UNIT_TEST(test_kaldi__scp_of_each_type__files_as_the_model)
         }
         file[0] = file_of("sub/b.ark", &archive);
         file[1] = file_of("sub/a.scp", &scp);
-        open_folder(file, 2, &options, NULL, &opener, &folder);
-        assert_int_equal(folder.found.n, 1);
-        check_dataset(ready_dataset(&folder, "a.scp"), &m, 24);
-        kaldi_release(&folder);
-        kaldi_model_release(&m);
+        check_files(file, 2, &options, "a.scp", &m);
     }
 }
 
@@ -334,18 +337,13 @@ UNIT_TEST(test_kaldi__scp_of_each_type__files_as_the_model)
 UNIT_TEST(test_kaldi__columns_differ__batch_fails_archive_not)
 {
     AUTO_TEXT struct text archive = {0};
-    struct memory_opener opener = {0};
-    struct kaldi_folder folder;
     struct memory_file file;
     struct kaldi_model m;
 
     make_model(&m, KALDI_MATRIX, 25, true, 0, 3); /* the model says which */
     make_archive(&m, &m.column[0], &archive, NULL);
     file = file_of("a.ark", &archive);
-    open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
-    check_dataset(ready_dataset(&folder, "a.ark"), &m, 24);
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
+    check_files(&file, 1, NO_OPTIONS, "a.ark", &m);
 }
 
 /* ---- text ---- */
@@ -366,8 +364,6 @@ UNIT_TEST(test_kaldi__words__files_as_the_model)
     static const char text[] = "utt1 hello world\nutt2  two  blanks \nb\nutt4\ta\xc3\xa9 \t\n"
                                "utt.5 the end";
     struct memory_file file = file_of_text("words.ark", text);
-    struct memory_opener opener = {0};
-    struct kaldi_folder folder;
     struct kaldi_model m;
 
     kaldi_model_init(&m, 5);
@@ -377,10 +373,7 @@ UNIT_TEST(test_kaldi__words__files_as_the_model)
     set_words(&m, 2, "b", "\n", "", "\n");
     set_words(&m, 3, "utt4", "a\xc3\xa9 \t\n", "a\xc3\xa9", "a\xc3\xa9 \t\n");
     set_words(&m, 4, "utt.5", "the end", "the end", "the end\n");
-    open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
-    check_dataset(ready_dataset(&folder, "words.ark"), &m, 24);
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
+    check_files(&file, 1, NO_OPTIONS, "words.ark", &m);
 }
 
 static void set_floats(struct kaldi_model *m, uint64_t i, const char *key, const char *stored,
@@ -401,8 +394,6 @@ UNIT_TEST(test_kaldi__text_matrix__files_as_the_model)
 {
     struct memory_file file =
         file_of_text("a", "k1  [\n  1 2\n  3 4.5 ]\nk2  [ ]\nk3  [\n 5 -6 ]\n");
-    struct memory_opener opener = {0};
-    struct kaldi_folder folder;
     struct kaldi_model m;
 
     kaldi_model_init(&m, 3);
@@ -410,10 +401,7 @@ UNIT_TEST(test_kaldi__text_matrix__files_as_the_model)
     set_floats(&m, 0, "k1", " [\n  1 2\n  3 4.5 ]\n", 2, 2, (float[]){1, 2, 3, 4.5f});
     set_floats(&m, 1, "k2", " [ ]\n", 0, 0, NULL);
     set_floats(&m, 2, "k3", " [\n 5 -6 ]\n", 1, 2, (float[]){5, -6});
-    open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
-    check_dataset(ready_dataset(&folder, "a"), &m, 24);
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
+    check_files(&file, 1, NO_OPTIONS, "a", &m);
 }
 
 /* ---- audio ---- */
@@ -455,9 +443,7 @@ static void random_audio(int16_t *v, size_t n, uint64_t *rng)
 static void check_waves(unsigned least, unsigned most)
 {
     AUTO_TEXT struct text archive = {0};
-    struct memory_opener opener = {0};
     struct kaldi_model_column *c;
-    struct kaldi_folder folder;
     uint64_t rng = RANDOM_SEED;
     struct memory_file file;
     struct kaldi_model m;
@@ -477,10 +463,7 @@ static void check_waves(unsigned least, unsigned most)
     }
     make_archive(&m, c, &archive, NULL);
     file = file_of("a.ark", &archive);
-    open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
-    check_dataset(ready_dataset(&folder, "a.ark"), &m, 24);
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
+    check_files(&file, 1, NO_OPTIONS, "a.ark", &m);
 }
 
 UNIT_TEST(test_kaldi__waves__files_as_the_model)
@@ -506,9 +489,9 @@ UNIT_TEST(test_kaldi__directory_with_segments__files_as_the_model)
     struct text wav[2] = {{0}};
     struct memory_opener opener = {0};
     struct kaldi_model_column *c[4];
-    struct kaldi_folder folder;
+    AUTO(kaldi_release) struct kaldi_folder folder;
     uint64_t rng = RANDOM_SEED;
-    struct kaldi_model m;
+    AUTO(kaldi_model_release) struct kaldi_model m;
     int16_t v[2][2000];
 
     kaldi_model_init(&m, 3);
@@ -581,9 +564,7 @@ UNIT_TEST(test_kaldi__directory_with_segments__files_as_the_model)
         assert_non_null(
             strstr(t.data, "\"extra\": {\"text\": {\"count\": 1, \"keys\": [\"u4\"]}}"));
         assert_notes_have(&ds->notes, "it starts after the end of the recording");
-        kaldi_release(&folder);
     }
-    kaldi_model_release(&m);
     text_release(&wav[0]);
     text_release(&wav[1]);
 }
@@ -617,8 +598,8 @@ UNIT_TEST(test_kaldi__ranges__files_as_the_model)
     struct memory_opener opener = {
         .opener.runs_commands = true, .command = &command, .n_commands = 1};
     struct kaldi_model_column *c;
-    struct kaldi_folder folder;
-    struct kaldi_model m;
+    AUTO(kaldi_release) struct kaldi_folder folder;
+    AUTO(kaldi_model_release) struct kaldi_model m;
 
     kaldi_put_text(&ark, "k1 ");
     put_floats(&ark, 9, 6, 0, 0);
@@ -660,9 +641,7 @@ UNIT_TEST(test_kaldi__ranges__files_as_the_model)
         open_folder(file, 3, NO_OPTIONS, NULL, &opener, &folder);
         check_dataset(ready_dataset(&folder, "a.scp"), &m, 24);
         assert_int_equal(opener.running, 0);
-        kaldi_release(&folder);
     }
-    kaldi_model_release(&m);
 }
 
 /* Commands end in another order than their lines, and few may run at once. */
@@ -681,7 +660,7 @@ UNIT_TEST(test_kaldi__commands__rows_in_order)
             "wav.scp", "k0 a |\nk1 b |\nk2 c |\nk3 fails |\nk4 d |\nk5 nobody knows |\nk6 a|\n");
         static const size_t made_by[] = {0, 1, 2, 3, 4, 9, 0};
         const struct dataset *ds;
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
 
         for (unsigned i = 0; i < ARRAY_LEN(texts); i++) {
             int16_t v[] = {(int16_t)i, 1, 2};
@@ -712,7 +691,6 @@ UNIT_TEST(test_kaldi__commands__rows_in_order)
                 assert_diag_has(&d, "exit status 1");
             free(found.at);
         }
-        kaldi_release(&folder);
     }
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         text_release(&wave[i]);
@@ -722,12 +700,11 @@ UNIT_TEST(test_kaldi__commands_not_allowed__says_how)
 {
     const struct memory_file file = file_of_text("wav.scp", "k0 a |\n");
     struct memory_opener opener = {0};
-    struct kaldi_folder folder;
+    AUTO(kaldi_release) struct kaldi_folder folder;
 
     open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
     assert_int_equal(folder.found.n, 1);
     assert_non_null(strstr(folder.found.item[0].reason, "allow_commands"));
-    kaldi_release(&folder);
 }
 
 /* ---- bad rows ---- */
@@ -820,12 +797,11 @@ UNIT_TEST(test_kaldi__bad_rows__error_of_their_files)
         struct memory_opener opener;
         AUTO_TEXT struct text t = {0};
         const struct dataset *ds;
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
 
         open_bad(i, false, ark, &opener, &folder);
         if (!bad_tables[i].rows) {
             assert_non_null(strstr(folder.found.item[0].reason, bad_tables[i].reason));
-            kaldi_release(&folder);
             continue;
         }
         ds = ready_dataset(&folder, bad_tables[i].name);
@@ -838,7 +814,6 @@ UNIT_TEST(test_kaldi__bad_rows__error_of_their_files)
         assert_int_equal(ds->ops->check(ds, take_report, NULL, NULL), 0);
         assert_int_equal(reports, 1);
         assert_non_null(strstr(reported, bad_tables[i].reason));
-        kaldi_release(&folder);
     }
 }
 
@@ -852,7 +827,7 @@ UNIT_TEST(test_kaldi__bad_rows_and_p__left_out)
         struct memory_opener opener;
         AUTO_TEXT struct text t = {0};
         const struct dataset *ds;
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
 
         if (!bad_tables[i].rows)
             continue;
@@ -865,7 +840,6 @@ UNIT_TEST(test_kaldi__bad_rows_and_p__left_out)
         reports = 0;
         assert_int_equal(ds->ops->check(ds, take_report, NULL, NULL), 0);
         assert_int_equal(reports, 0);
-        kaldi_release(&folder);
     }
 }
 
@@ -873,8 +847,8 @@ UNIT_TEST(test_kaldi__key_twice__renamed)
 {
     const struct memory_file file = file_of_text("a.ark", "k 1\nl 2\nk 3\nk 4\nk~2 5\n");
     struct memory_opener opener = {0};
-    struct kaldi_folder folder;
-    struct kaldi_model m;
+    AUTO(kaldi_release) struct kaldi_folder folder;
+    AUTO(kaldi_model_release) struct kaldi_model m;
     static const char *const keys[] = {"k", "l", "k~3", "k~4", "k~2"};
 
     kaldi_model_init(&m, 5);
@@ -890,8 +864,6 @@ UNIT_TEST(test_kaldi__key_twice__renamed)
     open_folder(&file, 1, NO_OPTIONS, NULL, &opener, &folder);
     check_dataset(ready_dataset(&folder, "a.ark"), &m, 24);
     assert_notes_have(&kaldi_dataset(&folder, "a.ark")->notes, "row 3 has the key of row 1");
-    kaldi_release(&folder);
-    kaldi_model_release(&m);
 }
 
 /* ---- the kept index ---- */
@@ -902,16 +874,18 @@ struct kept_tables {
     struct memory_file file[2]; /* the opener's */
 };
 
-static void kept_tables_init(struct kept_tables *t)
+static struct kept_tables make_kept_tables(void)
 {
-    *t = (struct kept_tables){0};
-    kaldi_put_text(&t->ark, "k0 ");
-    put_floats(&t->ark, 3, 2, 0, 0);
-    kaldi_put_text(&t->ark, "k1 ");
-    put_floats(&t->ark, 1, 2, 7, 0);
-    text_add(&t->scp, "k0 m.ark:3\nk1 m.ark:3[1:2]\nk2 m.ark:%zu\nk3 m.ark:5\n", t->ark.len - 23);
-    t->file[0] = file_of("m.ark", &t->ark);
-    t->file[1] = file_of("a.scp", &t->scp);
+    struct kept_tables t = {0};
+
+    kaldi_put_text(&t.ark, "k0 ");
+    put_floats(&t.ark, 3, 2, 0, 0);
+    kaldi_put_text(&t.ark, "k1 ");
+    put_floats(&t.ark, 1, 2, 7, 0);
+    text_add(&t.scp, "k0 m.ark:3\nk1 m.ark:3[1:2]\nk2 m.ark:%zu\nk3 m.ark:5\n", t.ark.len - 23);
+    t.file[0] = file_of("m.ark", &t.ark);
+    t.file[1] = file_of("a.scp", &t.scp);
+    return t;
 }
 
 static void kept_tables_release(struct kept_tables *t)
@@ -919,6 +893,8 @@ static void kept_tables_release(struct kept_tables *t)
     text_release(&t->ark);
     text_release(&t->scp);
 }
+
+#define AUTO_KEPT AUTO(kept_tables_release)
 
 static void open_kept(const struct kept_tables *t, bool scp, struct memory_keep *keep,
                       struct memory_opener *opener, struct kaldi_folder *ret)
@@ -1049,7 +1025,7 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
 {
     AUTO_TEXT struct text found = {0};
     struct memory_opener opener;
-    struct kaldi_folder folder;
+    AUTO(kaldi_release) struct kaldi_folder folder;
     struct memory_keep keep;
 
     memory_keep_init(&keep, false);
@@ -1070,7 +1046,6 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
         check_hostile(folder.found.item[0].ds, t);
         check_hostile_batches(folder.found.item[0].ds);
     }
-    kaldi_release(&folder);
     memory_keep_release(&keep);
 }
 
@@ -1082,14 +1057,13 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
 
 UNIT_TEST(test_kaldi__kept_index_damaged__nothing_foreign)
 {
-    struct kept_tables t;
+    AUTO_KEPT struct kept_tables t = make_kept_tables();
 
-    kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         AUTO_TEXT struct text want = {0};
         struct memory_opener opener;
         struct kaldi_folder folder;
-        struct memory_keep good;
+        AUTO(memory_keep_release) struct memory_keep good;
 
         memory_keep_init(&good, false);
         open_kept(&t, scp, &good, &opener, &folder);
@@ -1102,21 +1076,18 @@ UNIT_TEST(test_kaldi__kept_index_damaged__nothing_foreign)
                 damage_kept(&t, scp, at, (uint8_t)(1u << bit), true, &good, &want);
             damage_kept(&t, scp, at, 0xff, true, &good, &want);
         }
-        memory_keep_release(&good);
     }
-    kept_tables_release(&t);
 }
 
 UNIT_TEST(test_kaldi__kept_index__taken_until_something_changes)
 {
     struct memory_opener opener;
     struct kaldi_folder folder;
-    struct kept_tables t;
+    AUTO_KEPT struct kept_tables t = make_kept_tables();
 
-    kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         AUTO_TEXT struct text first = {0}, again = {0};
-        struct memory_keep keep;
+        AUTO(memory_keep_release) struct memory_keep keep;
 
         memory_keep_init(&keep, false);
         open_kept(&t, scp, &keep, &opener, &folder);
@@ -1135,9 +1106,7 @@ UNIT_TEST(test_kaldi__kept_index__taken_until_something_changes)
             kaldi_release(&folder);
             assert_true(keep.saves == 2 && keep.loads == 2 && keep.removes == 1);
         }
-        memory_keep_release(&keep);
     }
-    kept_tables_release(&t);
 }
 
 /* A missing file may exist at the next mount. */
@@ -1146,10 +1115,9 @@ UNIT_TEST(test_kaldi__file_missing__not_kept)
     struct memory_opener opener = {0};
     struct kaldi_folder folder;
     struct memory_file file[2];
-    struct memory_keep keep;
-    struct kept_tables t;
+    AUTO(memory_keep_release) struct memory_keep keep;
+    AUTO_KEPT struct kept_tables t = make_kept_tables();
 
-    kept_tables_init(&t);
     memory_keep_init(&keep, false);
     file[0] = file_of_text("a.scp", "k0 m.ark:3\nk1 n.ark:3\n");
     file[1] = t.file[0];
@@ -1157,8 +1125,6 @@ UNIT_TEST(test_kaldi__file_missing__not_kept)
     ready_dataset(&folder, "a.scp");
     kaldi_release(&folder);
     assert_int_equal(keep.saves, 0);
-    memory_keep_release(&keep);
-    kept_tables_release(&t);
 }
 
 /* ---- files that change, reads that fail ---- */
@@ -1168,10 +1134,9 @@ UNIT_TEST(test_kaldi__file_changed__estale)
     struct blob_faults faults = {0};
     struct memory_opener opener;
     struct kaldi_folder folder;
-    struct kept_tables t;
-    struct memory_keep keep;
+    AUTO_KEPT struct kept_tables t = make_kept_tables();
+    AUTO(memory_keep_release) struct memory_keep keep;
 
-    kept_tables_init(&t);
     t.file[0].faults = &faults;
     memory_keep_init(&keep, true);
     for (unsigned scp = 0; scp < 2; scp++) {
@@ -1206,7 +1171,6 @@ UNIT_TEST(test_kaldi__file_changed__estale)
         assert_diag_has(&folder.found.item[0].ds->reason, changed);
         kaldi_release(&folder);
     }
-    kept_tables_release(&t);
 }
 
 /* The size of a file that is written takes writing it: what its readers get in pieces is that. */
@@ -1222,7 +1186,7 @@ UNIT_TEST(test_kaldi__written_batch__each_object_read_once)
         AUTO_TEXT struct text ark = {0};
         struct memory_file file;
         struct memory_opener opener;
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
         struct list_selection list;
         struct bytes found = {0};
         const struct file_kind *kind;
@@ -1248,22 +1212,20 @@ UNIT_TEST(test_kaldi__written_batch__each_object_read_once)
         faults.stale = true; /* the objects that are kept are of the old version */
         assert_int_equal(render(READ_WAITS, ds, kind, &list.sel, NULL, &found), -ESTALE);
         free(found.at);
-        kaldi_release(&folder);
     }
 }
 
 /* Read number n fails, for n = 1, 2, 3 ... until none does. */
 UNIT_TEST(test_kaldi__read_fails__error_or_nothing)
 {
-    struct kept_tables t;
+    AUTO_KEPT struct kept_tables t = make_kept_tables();
 
-    kept_tables_init(&t);
     for (unsigned scp = 0; scp < 2; scp++) {
         for (uint64_t n = 1;; n++) {
             struct blob_faults faults = {.fail_read = n};
             struct memory_opener opener;
             struct kaldi_folder folder;
-            struct memory_keep keep;
+            AUTO(memory_keep_release) struct memory_keep keep;
             struct bytes found = {0};
             const struct dataset *ds;
             struct one_sample one;
@@ -1290,7 +1252,6 @@ UNIT_TEST(test_kaldi__read_fails__error_or_nothing)
             break;
         }
     }
-    kept_tables_release(&t);
 }
 
 /* ---- which files ---- */
@@ -1486,7 +1447,7 @@ UNIT_TEST(test_folder__files__datasets)
         AUTO_TEXT struct text found = {0}, sorted = {0}, want = {0};
         struct memory_opener opener = {0};
         struct memory_file file[6];
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
         size_t n = 0;
 
         for (; n < 6 && folders[i].name[n]; n++)
@@ -1496,7 +1457,6 @@ UNIT_TEST(test_folder__files__datasets)
         sort_words(found.data ? found.data : "", &sorted);
         sort_words(folders[i].want, &want);
         assert_string_equal(sorted.data, want.data);
-        kaldi_release(&folder);
     }
 }
 
@@ -1533,7 +1493,7 @@ UNIT_TEST(test_folder__join__fields_of_all)
         const struct format_options options = {.kaldi_join = cases[i].join};
         struct memory_opener opener = {0};
         AUTO_TEXT struct text found = {0};
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
         const struct dataset *ds;
 
         open_folder(file, ARRAY_LEN(file), &options, NULL, &opener, &folder);
@@ -1547,7 +1507,6 @@ UNIT_TEST(test_folder__join__fields_of_all)
         assert_non_null(strstr(found.data ? found.data : "", cases[i].want));
         if (ds)
             assert_int_equal(ds->samples, cases[i].samples);
-        kaldi_release(&folder);
     }
 }
 
@@ -1568,7 +1527,7 @@ UNIT_TEST(test_folder__tables_by_speaker_and_recording__joined)
     } want = {"fmf", {20.5, 10, 20.5}, {11, 22, 33}};
     const uint64_t all[] = {0, 1, 2};
     struct memory_opener opener = {0};
-    struct kaldi_folder folder;
+    AUTO(kaldi_release) struct kaldi_folder folder;
     struct list_selection list;
     const struct dataset *ds;
     struct bytes found;
@@ -1589,7 +1548,6 @@ UNIT_TEST(test_folder__tables_by_speaker_and_recording__joined)
     assert_int_equal(found.len, 12);
     assert_memory_equal(found.at, want.frames, 12);
     free(found.at);
-    kaldi_release(&folder);
 }
 
 /* A line that cannot be read does not count as missing. */
@@ -1635,10 +1593,9 @@ UNIT_TEST(test_folder__nothing_in_common__failed_with_rows)
     const struct memory_file file[] = {file_of_text("utt2spk", "u1 s1\nu2 s2\n"),
                                        file_of_text("text", "v1 hello\n")};
     struct memory_opener opener = {0};
-    struct kaldi_folder folder;
+    AUTO(kaldi_release) struct kaldi_folder folder;
 
     open_folder(file, ARRAY_LEN(file), NO_OPTIONS, NULL, &opener, &folder);
     assert_int_equal(dataset_state(kaldi_dataset(&folder, "all")), DATASET_FAILED);
     assert_diag_has(&kaldi_dataset(&folder, "all")->reason, "any of 2 utterances is in: text. ");
-    kaldi_release(&folder);
 }
