@@ -68,7 +68,7 @@ UNIT_TEST(test_blob_used__checked_late__once_for_all)
     AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
     AUTO_BLOB struct blob *good = memory_blob_new("another", "01", 2, 2, NULL);
     struct diag d = DIAG_INIT, late = DIAG_INIT;
-    struct read_context rc;
+    AUTO(read_context_release) struct read_context rc;
 
     read_context_init(&rc, false);
     faults.stale = true;
@@ -86,7 +86,6 @@ UNIT_TEST(test_blob_used__checked_late__once_for_all)
     rc.checks_late = false; /* what is noted stays so */
     assert_int_equal(blob_used(&rc, good, &d), 0);
     assert_int_equal(blob_verify_used(&rc, &d), -ESTALE);
-    read_context_release(&rc);
 }
 
 UNIT_TEST(test_blob_used__too_many__checked_at_once)
@@ -95,7 +94,7 @@ UNIT_TEST(test_blob_used__too_many__checked_at_once)
     struct blob_faults faults = {.stale = true};
     AUTO_BLOB struct blob *blob = memory_blob_new("a file", "01", 2, 2, &faults);
     struct diag d = DIAG_INIT;
-    struct read_context rc;
+    AUTO(read_context_release) struct read_context rc;
 
     read_context_init(&rc, false);
     rc.checks_late = true;
@@ -107,7 +106,6 @@ UNIT_TEST(test_blob_used__too_many__checked_at_once)
     assert_int_equal(blob_verify_used(&rc, &d), 0);
     for (unsigned i = 0; i < USED_MAX; i++)
         blob_free(good[i]);
-    read_context_release(&rc);
 }
 
 UNIT_TEST(test_blob_free__null__nothing)

@@ -91,7 +91,7 @@ UNIT_TEST_WITH(test_close__last_file__handler_as_before, temp_setup, temp_teardo
 /* Other mappings are kept. */
 UNIT_TEST_WITH(test_open__cut_short__zeros_and_lost, temp_setup, temp_teardown)
 {
-    struct mapped_file file = {0}, other = {0};
+    AUTO(mapped_file_close) struct mapped_file file = {0}, other = {0};
     unsigned sum = 0;
     char path[PATH_MAX];
     AUTO_CLOSE int fd = make_file(*state, path);
@@ -107,8 +107,6 @@ UNIT_TEST_WITH(test_open__cut_short__zeros_and_lost, temp_setup, temp_teardown)
     assert_true(mapped_file_is_lost(&file));
     assert_false(mapped_file_is_lost(&other));
     assert_int_equal(other.bytes[4095], 7);
-    mapped_file_close(&file);
-    mapped_file_close(&other);
 }
 
 /* Another file that gets the range of one that is being closed has a slot of its own: if it is cut

@@ -275,7 +275,7 @@ UNIT_TEST(test_memo__wait_cancelled__eintr)
     struct memo_thing *thing = NULL;
     struct memo_key key = key_of(1);
     struct slow slow = {.asked = 0};
-    struct test_clock clock;
+    AUTO(test_clock_release) struct test_clock clock;
     const struct read_context rc = {.cancelled = is_cancelled, .ctx = &slow, .clock = &clock.clock};
     const struct memo_maker by = {.make = make_slowly, .ctx = &slow, .rc = &rc};
     pthread_t id;
@@ -300,7 +300,6 @@ UNIT_TEST(test_memo__wait_cancelled__eintr)
     memo_free(shared);
     pthread_barrier_destroy(&slow.begun);
     pthread_barrier_destroy(&slow.end);
-    test_clock_release(&clock);
 }
 
 static void *get_many(void *arg)

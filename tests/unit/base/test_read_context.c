@@ -362,7 +362,7 @@ UNIT_TEST_WITH(test_wait__cancelled_later__noticed_in_50_ms, setup, teardown)
     static const struct blob_ops ops = {.fetch = late_fetch};
     struct late_blob late = {.blob = {.ops = &ops, .size = 10}};
     struct fixture *f = *state;
-    struct test_clock clock;
+    AUTO(test_clock_release) struct test_clock clock;
     unsigned looks = 0;
 
     test_clock_init(&clock);
@@ -374,7 +374,6 @@ UNIT_TEST_WITH(test_wait__cancelled_later__noticed_in_50_ms, setup, teardown)
     test_clock_stand(&clock);
     assert_int_equal(clock_monotonic(&clock.clock), TEST_CLOCK_START + 100 * TEST_MS);
     waiter_done(late.waiter, 0, NULL);
-    test_clock_release(&clock);
 }
 
 #define THREADS 8

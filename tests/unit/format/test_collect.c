@@ -359,8 +359,8 @@ UNIT_TEST(test_collect__more_than_there_is_room_for__checksum_ends)
     uint8_t here[30], there[30];
     uint64_t rng = 1;
     struct list_selection list;
-    struct found found;
-    struct read_context rc;
+    AUTO(found_release) struct found found;
+    AUTO(read_context_release) struct read_context rc;
     unsigned trips = 0;
     int r;
 
@@ -384,8 +384,6 @@ UNIT_TEST(test_collect__more_than_there_is_room_for__checksum_ends)
     l.host = NULL;
     assert_int_equal(layout_read(READ_WAITS, &l, 0, sizeof(here), here, NULL), 0);
     assert_memory_equal(here, there, sizeof(here));
-    read_context_release(&rc);
-    found_release(&found);
 }
 
 /* The first file of a folder of batches, of all samples: each time that of another folder. */

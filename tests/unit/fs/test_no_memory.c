@@ -354,7 +354,7 @@ static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
     static const char *const names[] = {"png", "pgm"};
     const uint64_t sample[] = {0};
     struct list_selection list;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     list_selection_init(&list, sample, samples);
@@ -377,7 +377,6 @@ static void check_wide(uint32_t samples, uint32_t rows, uint32_t columns)
         if (failing_alloc_largest() > 1 << 20)
             fail_msg("%s: %zu bytes of memory to read 100", names[i], failing_alloc_largest());
     }
-    found_release(&found);
 }
 
 UNIT_TEST(test_pictures__very_wide__memory_by_what_is_read)

@@ -57,7 +57,7 @@ static void open_one(struct blob *blob, struct found *ret)
 UNIT_TEST(test_fortran__rows_in_c_order)
 {
     for (int big = 0; big < 2; big++) {
-        struct found found;
+        AUTO(found_release) struct found found;
         const struct dataset *ds;
 
         open_one(npy_blob("a.npy", big ? ">u2" : "<u2", true, "(4, 3, 2)", 48, NULL), &found);
@@ -68,7 +68,6 @@ UNIT_TEST(test_fortran__rows_in_c_order)
             for (unsigned i = 0; i < 3; i++)
                 for (unsigned j = 0; j < 2; j++)
                     assert_int_equal(element(ds, k, 2 * i + j), k + 4 * i + 12 * j);
-        found_release(&found);
     }
 }
 
@@ -76,7 +75,7 @@ UNIT_TEST(test_fortran__rows_in_c_order)
 UNIT_TEST(test_fortran__file_changes__stale)
 {
     struct blob_faults faults = {0};
-    struct found found;
+    AUTO(found_release) struct found found;
     char *identity;
 
     open_one(npy_blob("a.npy", "<u2", true, "(4, 3)", 24, &faults), &found);
@@ -86,7 +85,6 @@ UNIT_TEST(test_fortran__file_changes__stale)
     faults.stale = true;
     assert_int_equal(blob_check(found.item[0].ds->field->blob), -ESTALE);
     assert_int_equal(blob_check(found.item[0].ds->blob[0]), -ESTALE);
-    found_release(&found);
 }
 
 UNIT_TEST(test_reads__each_fails__reported)
@@ -126,7 +124,7 @@ UNIT_TEST(test_refused)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct found found;
+        AUTO(found_release) struct found found;
 
         open_one(
             npy_blob("a.npy", rows[i].descr, rows[i].fortran, rows[i].shape, rows[i].data, NULL),
@@ -134,7 +132,6 @@ UNIT_TEST(test_refused)
         assert_string_equal(found.item[0].name, "a.npy");
         if (!found.item[0].reason || !strstr(found.item[0].reason, rows[i].want))
             fail_msg("%s: \"%s\"", rows[i].want, found.item[0].reason);
-        found_release(&found);
     }
 }
 
@@ -146,12 +143,11 @@ UNIT_TEST(test_unread__its_set_is_an_error)
                            npy_blob("x_test.npy", "<u2", false, "(2,)", 4, NULL),
                            npy_blob("!y_train.npy", "<u2", false, "(3,)", 6, NULL),
                            npy_blob("!README", "<u2", false, "(3,)", 6, NULL)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(format_open(&format_npy, blob, ARRAY_LEN(blob), &setup, &found), 0);
     assert_int_equal(found.n, 2);
     assert_null(found.item[found_find(&found, "train")].ds);
     assert_non_null(strstr(found.item[found_find(&found, "train")].reason, "it is marked"));
     assert_non_null(found.item[found_find(&found, "test")].ds);
-    found_release(&found);
 }

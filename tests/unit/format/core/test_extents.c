@@ -269,14 +269,14 @@ UNIT_TEST(test_extents__output_of_command__none)
     const struct format_options options = {.kaldi_type = KALDI_INTS};
     struct memory_opener opener = {
         .file = files, .n_files = 2, .command = &command, .n_commands = 1};
-    struct memory_keep keep;
+    AUTO(memory_keep_release) struct memory_keep keep;
 
     memory_opener_init(&opener);
     opener.opener.runs_commands = true;
     memory_keep_init(&keep, false);
     for (unsigned round = 0; round < 2; round++) {
         struct extent extent[EXTENTS_MOST];
-        struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder;
         const struct dataset *ds;
 
         assert_int_equal(kaldi_open(&files[1], 1, &options, &keep.keep, &opener, &folder), 0);
@@ -289,9 +289,7 @@ UNIT_TEST(test_extents__output_of_command__none)
         assert_int_equal(extent[0].off, 2);
         assert_int_equal(extent[0].len, 5);
         assert_int_equal(dataset_extents(ds, 1, NULL, extent), 0);
-        kaldi_release(&folder);
     }
-    memory_keep_release(&keep);
 }
 
 static unsigned tell_doubles(const struct dataset *ds, uint64_t sample, const struct field *only,

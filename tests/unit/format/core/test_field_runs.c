@@ -50,7 +50,7 @@ UNIT_TEST(test_reads_any_range)
     static const char whole[] = "abccdeefgvwxxyz";
     struct selection sel = {.count = 5, .in_order = true};
     struct diag d = DIAG_INIT;
-    struct fixture x;
+    AUTO(fixture_end) struct fixture x;
 
     fixture_make(&x);
     for (size_t off = 0; off < 15; off++)
@@ -61,7 +61,6 @@ UNIT_TEST(test_reads_any_range)
                 field_as_stored.read(READ_WAITS, &x.ds, &x.field, &sel, off, len, got, &d), 0);
             assert_memory_equal(got, whole + off, len);
         }
-    fixture_end(&x);
 }
 
 UNIT_TEST(test_shuffled)
@@ -69,20 +68,19 @@ UNIT_TEST(test_shuffled)
     static const uint64_t list[] = {4, 3, 0, 1, 4};
     struct selection sel = {.count = 5, .list = list};
     struct diag d = DIAG_INIT;
-    struct fixture x;
+    AUTO(fixture_end) struct fixture x;
     uint8_t got[15];
 
     fixture_make(&x);
     assert_int_equal(field_read_stored(READ_WAITS, &x.field, &sel, 0, 15, got, &d), 0);
     assert_memory_equal(got, "xyzvwxabccdexyz", 15);
-    fixture_end(&x);
 }
 
 UNIT_TEST(test_places)
 {
     struct extent extent[EXTENTS_MOST];
     AUTO_TEXT struct text t = {0};
-    struct fixture x;
+    AUTO(fixture_end) struct fixture x;
     uint64_t off;
 
     fixture_make(&x);
@@ -95,13 +93,12 @@ UNIT_TEST(test_places)
     assert_int_equal(extent[0].off, 0);
     dataset_locate(&x.ds, 4, NULL, &t);
     assert_string_equal(t.data, "b:2+3");
-    fixture_end(&x);
 }
 
 /* For each range of each blob: the samples that have a byte of it, one by one. */
 UNIT_TEST(test_samples_of_bytes)
 {
-    struct fixture x;
+    AUTO(fixture_end) struct fixture x;
 
     fixture_make(&x);
     for (unsigned b = 0; b < 2; b++)
@@ -126,5 +123,4 @@ UNIT_TEST(test_samples_of_bytes)
                     assert_int_equal(last < 5 ? last : 4, want_last);
                 }
             }
-    fixture_end(&x);
 }

@@ -58,8 +58,8 @@ UNIT_TEST(test_layout__made_from_many_files__memory_stays_until_the_end)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct selection sel = {0};
-        struct read_context rc;
-        struct layout l;
+        AUTO(read_context_release) struct read_context rc;
+        AUTO_LAYOUT struct layout l;
 
         n_blobs = cases[i].n_blobs;
         read_context_init(&rc, false);
@@ -73,7 +73,5 @@ UNIT_TEST(test_layout__made_from_many_files__memory_stays_until_the_end)
             assert_true(l.made[0] == 1 && l.made[HEAD] == 7 && l.made[HEAD + BODY - 1] == 7);
         else
             assert_null(l.made);
-        layout_release(&l);
-        read_context_release(&rc);
     }
 }

@@ -17,7 +17,7 @@ static void assert_shows(const struct notes *notes, const char *want)
 
 UNIT_TEST(test_lines)
 {
-    struct notes notes = {0};
+    AUTO_NOTES struct notes notes = {0};
 
     assert_shows(&notes, "");
     notes_add(&notes, "%s", "");
@@ -26,7 +26,6 @@ UNIT_TEST(test_lines)
     notes_add(&notes, "c\033[2J");
     assert_shows(&notes, "a1\nb\nc?[2J\n");
     assert_int_equal(notes.n, 3);
-    notes_release(&notes);
 }
 
 /* A long line ends after a word. */
@@ -60,7 +59,7 @@ UNIT_TEST(test_long_line)
 
 UNIT_TEST(test_many_lines)
 {
-    struct notes notes = {0};
+    AUTO_NOTES struct notes notes = {0};
     AUTO_TEXT struct text t = {0};
 
     for (unsigned i = 0; i < NOTES_MAX + 7; i++)
@@ -68,7 +67,6 @@ UNIT_TEST(test_many_lines)
     notes_show(&notes, &t);
     assert_non_null(strstr(t.data, "line 63\nand 7 more notes\n"));
     assert_null(strstr(t.data, "line 64"));
-    notes_release(&notes);
 }
 
 UNIT_TEST(test_missing)

@@ -31,11 +31,10 @@ static void check_sorted(struct numbered *t, const char *sorted)
 
 UNIT_TEST(test_texts__second_pass_has_more__all_sorted)
 {
-    struct numbered t = {0};
+    AUTO_NUMBERED struct numbered t = {0};
 
     add_all(&t, "cbc", (const uint32_t[]){0, 1, 0});
     check_sorted(&t, "bc");
     add_all(&t, "cbca", (const uint32_t[]){0, 1, 0, 2});
     check_sorted(&t, "abc");
-    numbered_release(&t);
 }

@@ -72,7 +72,7 @@ static const struct {
 static void describe(const struct siblings *s, struct text *t)
 {
     for (size_t i = 0; i < s->n; i++) {
-        struct missing_parts missing = {0};
+        AUTO_MISSING_PARTS struct missing_parts missing = {0};
         char name[256] = "?";
 
         sibling_set_name(s, i, name, sizeof(name));
@@ -87,7 +87,6 @@ static void describe(const struct siblings *s, struct text *t)
         for (size_t k = 0; k < missing.n; k++)
             text_add(t, " (%s missing)", missing.part[k].name);
         text_add(t, "; ");
-        missing_parts_release(&missing);
     }
 }
 
@@ -133,14 +132,13 @@ UNIT_TEST(test_doubt)
 {
     static const char *const name[] = {"t-1-of-3", "t-2-of-3"};
     AUTO_SIBLINGS struct siblings s = {0};
-    struct missing_parts missing = {0};
+    AUTO_MISSING_PARTS struct missing_parts missing = {0};
 
     assert_int_equal(siblings_find(name, ARRAY_LEN(name), &s), 0);
     assert_int_equal(sibling_set_missing(&s, 0, NULL, NULL, &missing), 0);
     assert_int_equal(missing.n, 1);
     assert_string_equal(missing.part[0].name, "t-0-of-3");
     assert_non_null(strstr(missing.part[0].reason, "if numbers begin at 1"));
-    missing_parts_release(&missing);
 }
 
 /* A million names, and a set that lacks nearly a million. */
@@ -150,7 +148,7 @@ UNIT_TEST(test_many)
     char(*text)[24] = calloc(N, sizeof(*text));
     const char **name = calloc(N, sizeof(*name));
     AUTO_SIBLINGS struct siblings s = {0}, one = {0};
-    struct missing_parts missing = {0};
+    AUTO_MISSING_PARTS struct missing_parts missing = {0};
     const char *alone = "x-000000-of-1000000";
 
     for (size_t i = 0; i < N; i++) {
@@ -164,7 +162,6 @@ UNIT_TEST(test_many)
     assert_int_equal(siblings_find(&alone, 1, &one), 0);
     assert_int_equal(sibling_set_missing(&one, 0, NULL, NULL, &missing), 0);
     assert_int_equal(missing.n, 999999);
-    missing_parts_release(&missing);
     free(text);
     free(name);
 }

@@ -20,7 +20,7 @@ static void check_line(size_t len, bool has_end, const char *want)
     size_t before = sizeof(first) - 1, size = before + len + (has_end ? 4 : 0);
     AUTO_FREE char *text = malloc(size + 1);
     struct format_setup setup = {.keep = &no_store};
-    struct found found;
+    AUTO(found_release) struct found found;
     struct blob *blob;
     struct dataset *ds;
     struct bytes x;
@@ -54,7 +54,6 @@ static void check_line(size_t len, bool has_end, const char *want)
         assert_memory_equal(x.at, expected, sizeof(expected));
         free(x.at);
     }
-    found_release(&found);
     memo_free(setup.memo);
 }
 
@@ -77,7 +76,7 @@ UNIT_TEST(test_csv_lines__without_end__refused_early)
     struct format_setup setup = {.keep = &no_store};
     struct blob *blob =
         memory_blob_new("a.csv", "1,2\n3,", 6, UINT64_C(64) * CSV_LINE_MOST, &faults);
-    struct found found;
+    AUTO(found_release) struct found found;
     struct dataset *ds;
 
     assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
@@ -88,7 +87,6 @@ UNIT_TEST(test_csv_lines__without_end__refused_early)
         ;
     assert_diag_has(&ds->reason, "a.csv: line 2: expected at most 16777216 bytes, got more");
     assert_true(faults.reads <= 8);
-    found_release(&found);
     memo_free(setup.memo);
 }
 

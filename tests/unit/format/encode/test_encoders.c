@@ -298,7 +298,7 @@ static void check_tfrecord(const struct dataset *ds, const struct selection *sel
             sorted[n++] = &ds->field[i];
     qsort(sorted, n, sizeof(*sorted), by_names);
     for (uint64_t i = 0; i < sel->count; i++) {
-        struct text example = {0}, features = {0};
+        AUTO_TEXT struct text example = {0}, features = {0};
         struct one_sample one;
         uint64_t sample;
         uint32_t crc;
@@ -316,7 +316,6 @@ static void check_tfrecord(const struct dataset *ds, const struct selection *sel
         crc = crc32c_tables(0, example.data, example.len);
         assert_int_equal(load_le32(got->at + at + 12 + example.len), crc32c_masked(crc));
         at += 16 + example.len;
-        text_release(&example);
     }
     assert_int_equal(at, got->len);
 }
@@ -394,13 +393,12 @@ static void check_dataset(const struct dataset *ds, unsigned ranges)
 static void check_blobs(struct blob **blob, size_t n, const struct format_options *options,
                         unsigned ranges)
 {
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, n, options, &found), 0);
     assert_int_equal(found.n, 1);
     assert_non_null(found.item[0].ds);
     check_dataset(found.item[0].ds, ranges);
-    found_release(&found);
 }
 
 static const struct format_options no_options;
@@ -468,14 +466,13 @@ UNIT_TEST(test_encoders__long_selection__as_the_model)
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){700}, NULL)};
     uint64_t sample[700];
     struct list_selection list;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     for (uint64_t i = 0; i < 700; i++)
         sample[i] = i < 300 ? i : i * 263 % 700;
     list_selection_init(&list, sample, 700);
     check_scope(found.item[0].ds, SCOPE_BATCHES, &list.sel, 20);
-    found_release(&found);
 }
 
 UNIT_TEST(test_encoders__large_items__as_the_model)
@@ -508,7 +505,7 @@ static void check_header(uint8_t type, unsigned axes, const uint32_t *dim, bool 
     struct list_selection list;
     struct one_sample one;
     const struct file_kind *kind;
-    struct found found;
+    AUTO(found_release) struct found found;
     struct bytes got;
 
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
@@ -526,7 +523,6 @@ static void check_header(uint8_t type, unsigned axes, const uint32_t *dim, bool 
         assert_int_equal(got.at[i], ' ');
     assert_int_equal(got.at[127], '\n');
     free(got.at);
-    found_release(&found);
 }
 
 UNIT_TEST(test_npy__headers__as_numpy_1_24_writes_them)
@@ -555,7 +551,7 @@ UNIT_TEST(test_npy__headers_of_every_length__padded_as_the_model)
         const uint64_t sample[] = {1, 0};
         struct list_selection list;
         const struct file_kind *kind;
-        struct found found;
+        AUTO(found_release) struct found found;
         struct blob *blob;
         struct bytes got;
 
@@ -570,7 +566,6 @@ UNIT_TEST(test_npy__headers_of_every_length__padded_as_the_model)
             check_npy(found.item[0].ds, kind->field, &list.sel, &got);
             free(got.at);
         }
-        found_release(&found);
     }
 }
 
@@ -581,7 +576,7 @@ UNIT_TEST(test_cls__values_of_both_signs__text)
     const struct file_kind *kind;
     struct list_selection list;
     struct one_sample one;
-    struct found found;
+    AUTO(found_release) struct found found;
     struct bytes got;
 
     blob[1] = memory_blob_new(
@@ -599,7 +594,6 @@ UNIT_TEST(test_cls__values_of_both_signs__text)
     assert_int_equal(got.len, 12);
     assert_memory_equal(got.at, "5\n\n\n\n\n\n\n\n\n\n\n", 12);
     free(got.at);
-    found_release(&found);
 }
 
 /* ---- offers ---- */
@@ -623,7 +617,7 @@ UNIT_TEST(test_offers__pair__suffixes)
     };
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){3, 2, 2}, NULL),
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){3}, NULL)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -635,20 +629,18 @@ UNIT_TEST(test_offers__pair__suffixes)
         if (samples != cases[i].samples || batches != cases[i].batches)
             fail_msg("%s%s", cases[i].encoder, cases[i].suffix);
     }
-    found_release(&found);
 }
 
 UNIT_TEST(test_offers__no_pictures__no_picture_folders)
 {
     struct blob *blob = idx_blob("x", 0x0d, 3, (uint32_t[]){3, 2, 2}, NULL);
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
     for (unsigned i = 0; i < found.item[0].ds->n_folders; i++) {
         assert_string_not_equal(found.item[0].ds->folder[i].name, "png");
         assert_string_not_equal(found.item[0].ds->folder[i].name, "pgm");
     }
-    found_release(&found);
 }
 
 /* ---- the host ---- */
@@ -730,13 +722,12 @@ UNIT_TEST(test_host__checksums__made_once)
 {
     struct blob *blob[] = {idx_blob("x-images", 0x08, 3, (uint32_t[]){4, 5, 5}, NULL),
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){4}, NULL)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &no_options, &found), 0);
     check_host(found.item[0].ds, "npz", ".npz", 4);
     check_host(found.item[0].ds, "png", ".image.png", 2);
     check_host(found.item[0].ds, "npy", ".image.npy", 0);
-    found_release(&found);
 }
 
 /* ---- faults ---- */
@@ -749,7 +740,7 @@ UNIT_TEST(test_encoders__read_fails__that_error_and_then_right_again)
     const uint64_t mixed[] = {3, 0, 1, 1};
     struct list_selection list;
     const struct dataset *ds;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 60000}, &found), 0);
     ds = found.item[0].ds;
@@ -777,7 +768,6 @@ UNIT_TEST(test_encoders__read_fails__that_error_and_then_right_again)
             }
         }
     }
-    found_release(&found);
 }
 
 UNIT_TEST(test_one_hot__label_outside__ebadmsg)
@@ -787,7 +777,7 @@ UNIT_TEST(test_one_hot__label_outside__ebadmsg)
     struct diag d = DIAG_INIT;
     AUTO_LAYOUT struct layout l = {0};
     struct one_sample one;
-    struct found found;
+    AUTO(found_release) struct found found;
     uint8_t buf[512];
 
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){.classes = 4}, &found), 0);
@@ -798,7 +788,6 @@ UNIT_TEST(test_one_hot__label_outside__ebadmsg)
     assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, buf, &d), -EBADMSG);
     assert_diag_has(&d, "d/l-labels: label of sample 1: expected 0 to 3, got 7");
     layout_release(&l);
-    found_release(&found);
 }
 
 UNIT_TEST(test_layout__too_large__efbig)
@@ -822,7 +811,7 @@ UNIT_TEST(test_encoders__huge_selections__efbig_or_a_size)
 {
     struct blob *blob = idx_blob_zeros("x-images", 0x08, 3, (uint32_t[]){4, 65536, 65536}, NULL);
     const uint64_t counts[] = {1, 4, 1000000, UINT32_MAX, UINT64_C(1) << 40, UINT64_MAX};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
     for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
@@ -851,5 +840,4 @@ UNIT_TEST(test_encoders__huge_selections__efbig_or_a_size)
             }
         }
     }
-    found_release(&found);
 }

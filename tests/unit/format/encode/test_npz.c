@@ -201,7 +201,7 @@ UNIT_TEST(test_npz__small__members_and_crcs)
         const uint64_t mixed[] = {5, 0, 0, 3, 2, 1, 5};
         struct list_selection list;
         struct one_sample one;
-        struct found found;
+        AUTO(found_release) struct found found;
 
         assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
         one_sample_init(&one, 4);
@@ -210,7 +210,6 @@ UNIT_TEST(test_npz__small__members_and_crcs)
             list_selection_init(&list, mixed, n);
             check_npz(found.item[0].ds, SCOPE_BATCHES, &list.sel);
         }
-        found_release(&found);
     }
 }
 
@@ -243,7 +242,7 @@ static void check_large(uint32_t samples, uint32_t item, bool want_zip64)
     const struct file_kind *kind;
     struct zip z = {0};
     uint64_t at, next = 0;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &options, &found), 0);
     ds = found.item[0].ds;
@@ -271,7 +270,6 @@ static void check_large(uint32_t samples, uint32_t item, bool want_zip64)
     assert_int_equal(next, z.directory);
     assert_int_equal(at, z.directory + z.directory_bytes);
     layout_release(&z.layout);
-    found_release(&found);
 }
 
 UNIT_TEST(test_npz__above_4_gib__zip64)
@@ -350,8 +348,8 @@ UNIT_TEST(test_npz__crcs_of_a_large_batch__made_side_by_side)
                            idx_blob("x-labels", 0x08, 1, (uint32_t[]){300000}, NULL)};
     const struct selection sel = {.count = 300000, .samples = identity_samples};
     const struct file_kind *kind;
-    struct layout l = {0};
-    struct found found;
+    AUTO_LAYOUT struct layout l = {0};
+    AUTO(found_release) struct found found;
     struct dataset *ds;
     uint8_t header[14];
 
@@ -371,8 +369,6 @@ UNIT_TEST(test_npz__crcs_of_a_large_batch__made_side_by_side)
     assert_true(progress.apart < 0.1); /* a step of the larger field is a 19th of it */
     for (unsigned i = 0; i < ds->n_fields; i++)
         assert_int_equal(progress.at[i], progress.size[i]);
-    layout_release(&l);
-    found_release(&found);
 }
 
 static unsigned asked, told;
@@ -406,7 +402,7 @@ UNIT_TEST(test_npz__read_again__crcs_are_known)
     struct list_selection list;
     AUTO_LAYOUT struct layout l = {0};
     const struct file_kind *kind;
-    struct found found;
+    AUTO(found_release) struct found found;
     uint8_t bytes[4096], again[4096];
 
     assert_int_equal(idx_open(blob, 2, &(struct format_options){0}, &found), 0);
@@ -424,5 +420,4 @@ UNIT_TEST(test_npz__read_again__crcs_are_known)
     assert_int_equal(layout_read(READ_WAITS, &l, 0, (size_t)l.size, again, NULL), 0);
     assert_int_equal(asked + told, 0);
     assert_memory_equal(bytes, again, l.size);
-    found_release(&found);
 }

@@ -63,7 +63,7 @@ static void check_pair(const char *images, const char *labels, const char *name)
 {
     const struct file files[] = {IMAGES(images, 4), LABELS(labels, 4)};
     const struct dataset *ds;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 2, &no_options, &found);
     if (found.n != 1)
@@ -75,7 +75,6 @@ static void check_pair(const char *images, const char *labels, const char *name)
     assert_non_null(dataset_field(ds, "label"));
     assert_null(dataset_field(ds, "data"));
     assert_true(ds->n_folders > 0);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__names_of_the_family__pairs)
@@ -106,13 +105,12 @@ UNIT_TEST(test_idx_folder__names_of_the_family__pairs)
 static void check_no_pair(const char *a, const char *b)
 {
     const struct file files[] = {IMAGES(a, 4), LABELS(b, 4)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 2, &no_options, &found);
     assert_int_equal(found.n, 2);
     assert_int_equal(dataset_at(&found, a)->n_blobs, 1);
     assert_int_equal(dataset_at(&found, b)->n_blobs, 1);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__other_names__alone)
@@ -133,7 +131,7 @@ UNIT_TEST(test_idx_folder__qmnist__int_labels)
                                  QMNIST_LABELS("qmnist-train-labels-idx2-int", 5)};
     const struct dataset *ds;
     const struct field *label;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 2, &no_options, &found);
     assert_int_equal(found.n, 1);
@@ -144,7 +142,6 @@ UNIT_TEST(test_idx_folder__qmnist__int_labels)
     assert_int_equal(label->dim[0], 8);
     assert_int_equal(label->item_bytes, 32);
     assert_null(dataset_field(ds, "label1h")); /* a vector is no class */
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__two_label_files__first_pairs_second_alone)
@@ -152,26 +149,24 @@ UNIT_TEST(test_idx_folder__two_label_files__first_pairs_second_alone)
     const struct file files[] = {IMAGES("qmnist-test-images-idx3-ubyte", 5),
                                  LABELS("qmnist-test-labels-idx1-ubyte", 5),
                                  QMNIST_LABELS("qmnist-test-labels-idx2-int", 5)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 2);
     assert_int_equal(dataset_field(dataset_at(&found, "qmnist-test"), "label")->ndim, 0);
     assert_int_equal(dataset_at(&found, "qmnist-test-labels-idx2-int")->n_blobs, 1);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__two_label_files__equal_count_pairs)
 {
     const struct file files[] = {IMAGES("a-images-idx3-ubyte", 5), LABELS("a-labels-idx1-ubyte", 4),
                                  QMNIST_LABELS("a-labels-idx2-int", 5)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 2);
     assert_int_equal(dataset_field(dataset_at(&found, "a"), "label")->ndim, 1);
     assert_int_equal(dataset_at(&found, "a-labels-idx1-ubyte")->samples, 4);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__same_name_packed_and_not__both_there)
@@ -179,7 +174,7 @@ UNIT_TEST(test_idx_folder__same_name_packed_and_not__both_there)
     const struct file files[] = {IMAGES("train-images-idx3-ubyte", 4),
                                  IMAGES("train-images-idx3-ubyte.gz", 4),
                                  LABELS("train-labels-idx1-ubyte", 4)};
-    struct found found;
+    AUTO(found_release) struct found found;
     size_t datasets = 0, blobs = 0;
 
     open_files(files, 3, &no_options, &found);
@@ -190,14 +185,13 @@ UNIT_TEST(test_idx_folder__same_name_packed_and_not__both_there)
     assert_int_equal(datasets, 2);
     assert_int_equal(blobs, 3);
     assert_int_equal(dataset_at(&found, "train")->n_blobs, 2);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__counts_differ__error_and_both_alone)
 {
     const struct file files[] = {IMAGES("d/train-images-idx3-ubyte", 60),
                                  LABELS("d/train-labels-idx1-ubyte", 59)};
-    struct found found;
+    AUTO(found_release) struct found found;
     struct diag d = {.set = true};
     int i;
 
@@ -213,12 +207,11 @@ UNIT_TEST(test_idx_folder__counts_differ__error_and_both_alone)
     assert_int_equal(dataset_at(&found, "train-images-idx3-ubyte")->samples, 60);
     assert_int_equal(dataset_at(&found, "train-labels-idx1-ubyte")->samples, 59);
     assert_non_null(dataset_field(dataset_at(&found, "train-labels-idx1-ubyte"), "label"));
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__bad_file__error_and_the_rest_works)
 {
-    struct found found;
+    AUTO(found_release) struct found found;
     struct blob *blob[3];
     struct diag d = {.set = true};
     int i;
@@ -238,7 +231,6 @@ UNIT_TEST(test_idx_folder__bad_file__error_and_the_rest_works)
     assert_diag_has(&d, "byte 8: expected 4 bytes, got 3");
     assert_int_equal(dataset_at(&found, "train-images-idx3-ubyte")->samples, 4);
     assert_int_equal(dataset_at(&found, "x")->samples, 4);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__no_files__nothing)
@@ -270,7 +262,7 @@ UNIT_TEST(test_idx_folder__one_file__role)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct found found;
+        AUTO(found_release) struct found found;
         const struct dataset *ds;
 
         open_files(&cases[i].file, 1, &no_options, &found);
@@ -283,7 +275,6 @@ UNIT_TEST(test_idx_folder__one_file__role)
             assert_int_equal(ds->field[0].dim[k - 1], cases[i].file.dim[k]);
         assert_non_null(dataset_field(ds, "index"));
         assert_non_null(dataset_field(ds, "key"));
-        found_release(&found);
     }
 }
 
@@ -291,7 +282,7 @@ UNIT_TEST(test_idx_folder__images_u1__image01)
 {
     const struct file files[] = {IMAGES("u-images", 3), {"f-images", 0x0d, 3, {3, 2, 3}}};
     const struct field *unit;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 2, &no_options, &found);
     unit = dataset_field(dataset_at(&found, "u-images"), "image01");
@@ -303,7 +294,6 @@ UNIT_TEST(test_idx_folder__images_u1__image01)
     assert_int_equal(unit->dim[1], 3);
     assert_int_equal(unit->item_bytes, 24);
     assert_null(dataset_field(dataset_at(&found, "f-images"), "image01"));
-    found_release(&found);
 }
 
 /* The width of label1h; 0 if there is no such field. */
@@ -386,7 +376,7 @@ UNIT_TEST(test_idx_folder__transpose__axes_exchanged)
                                  {"c-images", 0x08, 4, {3, 2, 5, 1}},
                                  {"d", 0x0d, 3, {3, 2, 5}}};
     const struct field *f;
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 4, &options, &found);
     f = dataset_field(dataset_at(&found, "a-images"), "image");
@@ -402,7 +392,6 @@ UNIT_TEST(test_idx_folder__transpose__axes_exchanged)
     assert_int_equal(f->dim[0], 2);
     f = dataset_field(dataset_at(&found, "d"), "data"); /* no image */
     assert_int_equal(f->dim[0], 2);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__read_fails__error_or_the_whole)
@@ -443,7 +432,7 @@ UNIT_TEST(test_idx_folder__keys__six_digits_or_more)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct blob *blob = idx_blob_zeros("x", 8, 2, (uint32_t[]){cases[i].n, 2}, NULL);
         const struct dataset *ds;
-        struct found found;
+        AUTO(found_release) struct found found;
         char key[KEY_NAME_SIZE];
         uint64_t sample = 0;
 
@@ -455,7 +444,6 @@ UNIT_TEST(test_idx_folder__keys__six_digits_or_more)
         assert_int_equal(sample, ds->samples - 1);
         dataset_name(ds, ds->samples, false, key);
         assert_false(dataset_find(ds, key, strlen(key), &sample));
-        found_release(&found);
     }
 }
 
@@ -475,7 +463,7 @@ UNIT_TEST(test_idx_folder__half_unread__error)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct file files[] = {IMAGES(rows[i].here, 4), LABELS(rows[i].unread, 4)};
-        struct found found;
+        AUTO(found_release) struct found found;
 
         open_files(files, 2, &no_options, &found);
         assert_int_equal(found.n, !!rows[i].error + !!rows[i].alone);
@@ -485,7 +473,6 @@ UNIT_TEST(test_idx_folder__half_unread__error)
         }
         if (rows[i].alone)
             assert_int_equal(dataset_at(&found, rows[i].alone)->samples, 4);
-        found_release(&found);
     }
 }
 
@@ -495,14 +482,13 @@ UNIT_TEST(test_idx_folder__one_of_two_label_files_unread__error)
     const struct file files[] = {IMAGES("a-images-idx3-ubyte", 4),
                                  QMNIST_LABELS("a-labels-idx2-int", 4),
                                  LABELS("!a-labels-idx1-ubyte", 4)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     open_files(files, 3, &no_options, &found);
     assert_int_equal(found.n, 3);
     assert_null(found.item[found_find(&found, "a")].ds);
     assert_int_equal(dataset_at(&found, "a-images-idx3-ubyte")->n_blobs, 1);
     assert_int_equal(dataset_at(&found, "a-labels-idx2-int")->n_blobs, 1);
-    found_release(&found);
 }
 
 UNIT_TEST(test_idx_folder__large_items__no_image01)
@@ -512,11 +498,10 @@ UNIT_TEST(test_idx_folder__large_items__no_image01)
 
     for (size_t i = 0; i < ARRAY_LEN(axes); i++) {
         struct blob *blob = idx_blob_zeros("a-images", 8, 3, axes[i], NULL);
-        struct found found;
+        AUTO(found_release) struct found found;
 
         assert_int_equal(idx_open(&blob, 1, &no_options, &found), 0);
         assert_int_equal(!dataset_field(dataset_at(&found, "a-images"), "image01"), !i);
-        found_release(&found);
     }
 }
 

@@ -266,7 +266,7 @@ UNIT_TEST(test_dmatrix__versions__what_was_written)
 {
     for (size_t i = 0; i < ARRAY_LEN(recipes); i++) {
         AUTO_TEXT struct text t = {0}, names = {0};
-        struct memory_keep keep;
+        AUTO(memory_keep_release) struct memory_keep keep;
         const struct dataset *ds;
         struct opened o;
 
@@ -281,7 +281,6 @@ UNIT_TEST(test_dmatrix__versions__what_was_written)
             close_files(&o);
         }
         assert_int_equal(keep.loads, 1);
-        memory_keep_release(&keep);
     }
 }
 

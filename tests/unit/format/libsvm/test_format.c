@@ -327,8 +327,8 @@ UNIT_TEST(test_libsvm__random_rows__arrays_and_files)
 
     assert_int_equal(pool_new(&pool), 0);
     for (size_t i = FIRST; i < ARRAY_LEN(recipes); i += STEP) {
-        struct libsvm_made made;
-        struct model m;
+        AUTO(libsvm_release) struct libsvm_made made;
+        AUTO(model_release) struct model m;
         struct blob *blob;
 
         model_make(&m, &recipes[i], i);
@@ -338,8 +338,6 @@ UNIT_TEST(test_libsvm__random_rows__arrays_and_files)
             0);
         assert_int_equal(made.found.n, 1);
         check_dataset(made.found.item[0].ds, &m, 0, 20);
-        libsvm_release(&made);
-        model_release(&m);
     }
     pool_free(pool);
 }
@@ -394,7 +392,7 @@ UNIT_TEST(test_libsvm__many_files__all)
     const size_t cut[] = {0, 1, 1, 400};
     struct blob *blob[ARRAY_LEN(cut)];
     struct libsvm_made made;
-    struct model m;
+    AUTO(model_release) struct model m;
 
     model_make(&m, &recipe, 7);
     cut_files(&m, cut, ARRAY_LEN(cut), blob);
@@ -410,7 +408,6 @@ UNIT_TEST(test_libsvm__many_files__all)
     assert_int_equal(made.found.n, 5);
     check_dataset(libsvm_dataset(&made, "all"), &m, 0, 40);
     libsvm_release(&made);
-    model_release(&m);
 }
 
 /* ---- parts ---- */
@@ -459,7 +456,7 @@ static void check_parts(const struct dataset *ds, const struct blob *const *blob
         next += length;
         /* The rows that start in [from, to), by their places from dataset_locate(). */
         for (uint64_t row = start; row < next; row++) {
-            struct text t = {0};
+            AUTO_TEXT struct text t = {0};
             unsigned long long at;
             char name;
 
@@ -473,7 +470,6 @@ static void check_parts(const struct dataset *ds, const struct blob *const *blob
             if (place < from || place >= to)
                 fail_msg("part %llu of %llu: row %llu", (unsigned long long)part,
                          (unsigned long long)parts, (unsigned long long)row);
-            text_release(&t);
         }
     }
     assert_int_equal(next, ds->samples);
@@ -494,9 +490,9 @@ UNIT_TEST(test_parts__every_number__as_dmlc)
         const size_t n = i % 3 ? i % 3 * 2 : 1;
         struct blob *blob[4];
         const struct blob *const *blobs = (const struct blob *const *)blob;
-        struct libsvm_made made;
+        AUTO(libsvm_release) struct libsvm_made made;
         const struct dataset *ds;
-        struct model m;
+        AUTO(model_release) struct model m;
         uint64_t total;
 
         model_make(&m, &kinds[i / 3], i);
@@ -507,8 +503,6 @@ UNIT_TEST(test_parts__every_number__as_dmlc)
         assert_non_null(ds);
         for (uint64_t parts = 1; parts <= total + 2; parts++)
             check_parts(ds, blobs, n, parts);
-        libsvm_release(&made);
-        model_release(&m);
     }
 }
 
@@ -570,7 +564,7 @@ UNIT_TEST(test_libsvm__index_base__decided_once)
         const struct format_options options = {.index_base = cases[i].base};
         struct text t = {0};
         const struct dataset *ds;
-        struct libsvm_made made;
+        AUTO(libsvm_release) struct libsvm_made made;
         char want[64];
 
         assert_int_equal(libsvm_open(blob, cases[i].b ? 2 : 1, &options, NULL, NULL, &made), 0);
@@ -587,7 +581,6 @@ UNIT_TEST(test_libsvm__index_base__decided_once)
             assert_string_equal(t.data ? t.data : "", cases[i].indices);
         }
         text_release(&t);
-        libsvm_release(&made);
     }
 }
 
@@ -645,7 +638,7 @@ UNIT_TEST(test_libsvm__bad_row__error_of_its_arrays)
 {
     for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
         struct blob *blob = blob_of_text("a", bad_files[i].text);
-        struct libsvm_made made;
+        AUTO(libsvm_release) struct libsvm_made made;
         struct selection all;
         struct diag d = DIAG_INIT;
         struct bytes found;
@@ -670,7 +663,6 @@ UNIT_TEST(test_libsvm__bad_row__error_of_its_arrays)
         assert_int_equal(ds->ops->check(ds, take_report, NULL, NULL), 0);
         assert_int_equal(reports, bad_files[i].bad);
         assert_non_null(strstr(reported, bad_files[i].want));
-        libsvm_release(&made);
     }
 }
 
@@ -680,8 +672,8 @@ UNIT_TEST(test_libsvm__bad_rows_skipped__others_numbered)
 
     for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
         struct blob *blob = blob_of_text("a", bad_files[i].text);
-        struct libsvm_made made;
-        struct text t = {0};
+        AUTO(libsvm_release) struct libsvm_made made;
+        AUTO_TEXT struct text t = {0};
         struct dataset *ds;
 
         assert_int_equal(libsvm_open(&blob, 1, &options, NULL, NULL, &made), 0);
@@ -691,8 +683,6 @@ UNIT_TEST(test_libsvm__bad_rows_skipped__others_numbered)
         check_row(ds, 1, NULL);
         ds->ops->describe(ds, "", &t);
         assert_non_null(strstr(t.data, "\"rows_left_out\": 1,"));
-        text_release(&t);
-        libsvm_release(&made);
     }
 }
 
@@ -771,9 +761,9 @@ UNIT_TEST(test_side__of_three_rows__field_or_reason)
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
         struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"),
                                blob_of_text(sides[i].name, sides[i].text)};
-        struct libsvm_made made;
+        AUTO(libsvm_release) struct libsvm_made made;
         struct diag d = DIAG_INIT;
-        struct text t = {0};
+        AUTO_TEXT struct text t = {0};
         struct selection all;
         int r;
 
@@ -790,8 +780,6 @@ UNIT_TEST(test_side__of_three_rows__field_or_reason)
             in_order_init(&all, 0, 3);
             check_files(made.found.item[0].ds, &all, 10);
         }
-        text_release(&t);
-        libsvm_release(&made);
     }
 }
 
@@ -803,8 +791,8 @@ UNIT_TEST(test_side__weight_of_groups__each_row_has_it)
                            blob_of_text("b", "1:9 qid:9 1:2\n"),
                            blob_of_text("b.weight", "3"),
                            blob_of_text("b.query", "1")};
-    struct libsvm_made made;
-    struct text t = {0};
+    AUTO(libsvm_release) struct libsvm_made made;
+    AUTO_TEXT struct text t = {0};
 
     assert_int_equal(libsvm_open(blob, 6, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(made.found.n, 3);
@@ -816,28 +804,24 @@ UNIT_TEST(test_side__weight_of_groups__each_row_has_it)
     text_add(&t, "| ");
     assert_int_equal(show_field(libsvm_dataset(&made, "all"), "qid", &t, NULL), 0);
     assert_string_equal(t.data, "0.5 7 7 | 0 1 1 | 0.5 7 7 3 | 0 1 1 2 ");
-    text_release(&t);
-    libsvm_release(&made);
 }
 
 UNIT_TEST(test_side__weights_of_rows_beside_groups__each_its_own)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1\n"),
                            blob_of_text("a.weight", "1 2 3"), blob_of_text("a.group", "1 2")};
-    struct libsvm_made made;
-    struct text t = {0};
+    AUTO(libsvm_release) struct libsvm_made made;
+    AUTO_TEXT struct text t = {0};
 
     assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, NULL), 0);
     assert_string_equal(t.data, "1 2 3 ");
-    text_release(&t);
-    libsvm_release(&made);
 }
 
 UNIT_TEST(test_side__skipped_rows__reason)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\nx\n1 3:1"), blob_of_text("a.weight", "1 2")};
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
     struct diag d = DIAG_INIT;
     struct text t = {0};
 
@@ -846,25 +830,21 @@ UNIT_TEST(test_side__skipped_rows__reason)
                      0);
     assert_int_equal(show_field(made.found.item[0].ds, "weight", &t, &d), -EBADMSG);
     assert_diag_has(&d, "1 bad rows are omitted");
-    libsvm_release(&made);
 }
 
 /* Numbers that begin in one piece of a file that is read, and end in the next. */
 UNIT_TEST(test_side__numbers_across_pieces__whole)
 {
     for (size_t blanks = 65536 - 7; blanks <= 65536 + 1; blanks++) {
-        struct text t = {0}, found = {0};
+        AUTO_TEXT struct text t = {0}, found = {0};
         struct blob *blob[] = {blob_of_text("a", "1 1:2\n0 1:1\n1 3:1"), NULL};
-        struct libsvm_made made;
+        AUTO(libsvm_release) struct libsvm_made made;
 
         text_add(&t, "%*s0.25 10\n2", (int)blanks, "");
         blob[1] = blob_of("a.weight", t.data, t.len, NULL);
         assert_int_equal(libsvm_open(blob, 2, &(struct format_options){0}, NULL, NULL, &made), 0);
         assert_int_equal(show_field(made.found.item[0].ds, "weight", &found, NULL), 0);
         assert_string_equal(found.data, "0.25 10 2 ");
-        text_release(&t);
-        text_release(&found);
-        libsvm_release(&made);
     }
 }
 
@@ -872,7 +852,7 @@ UNIT_TEST(test_side__long_word__reason)
 {
     static char nines[65537];
     struct blob *blob[2];
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
 
     memset(nines, '9', sizeof(nines));
     blob[0] = blob_of_text("a", "1 1:2\n");
@@ -880,7 +860,6 @@ UNIT_TEST(test_side__long_word__reason)
     assert_int_equal(libsvm_open(blob, 2, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_notes_have(&made.found.item[0].ds->notes,
                       "a.group: byte 0: expected a number, got a word of 65536 bytes");
-    libsvm_release(&made);
 }
 
 /* ---- what people see ---- */
@@ -900,8 +879,8 @@ UNIT_TEST(test_about__counts_as_xgboost)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct blob *blob[] = {blob_of_text("a", rows[i].text),
                                rows[i].group ? blob_of_text("a.group", rows[i].group) : NULL};
-        struct libsvm_made made;
-        struct text t = {0};
+        AUTO(libsvm_release) struct libsvm_made made;
+        AUTO_TEXT struct text t = {0};
 
         assert_int_equal(libsvm_open(blob, rows[i].group ? 2 : 1, &(struct format_options){0}, NULL,
                                      NULL, &made),
@@ -912,8 +891,6 @@ UNIT_TEST(test_about__counts_as_xgboost)
         format_libsvm.add_example(made.found.item[0].ds, &t);
         assert_non_null(strstr(t.data, "label, index = batch['label'], batch['index']\n"
                                        "  line = open(root + '/samples/svm/000000.svm').read()\n"));
-        text_release(&t);
-        libsvm_release(&made);
     }
 }
 
@@ -924,7 +901,7 @@ UNIT_TEST(test_all__without_a_bad_file__lacks_it)
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("b", "1 1:2\n"),
                            blob_of_text("c", bad)};
     const struct format_setup setup = {.keep = &no_store};
-    struct found found;
+    AUTO(found_release) struct found found;
     const struct dataset *ds;
     uint64_t done = 7, total = 0;
 
@@ -935,14 +912,13 @@ UNIT_TEST(test_all__without_a_bad_file__lacks_it)
     ds->ops->progress(ds, &done, &total);
     assert_int_equal(done, 0);
     assert_int_equal(total, 12);
-    found_release(&found);
 }
 
 /* Two threads find a number that float32 rounds: the note has the first. */
 UNIT_TEST(test_rounded__in_two_shares__the_first_noted)
 {
-    struct text t = {0};
-    struct libsvm_made made;
+    AUTO_TEXT struct text t = {0};
+    AUTO(libsvm_release) struct libsvm_made made;
     struct blob *blob;
 
     for (unsigned i = 0; i < 100000; i++)
@@ -950,8 +926,6 @@ UNIT_TEST(test_rounded__in_two_shares__the_first_noted)
     blob = blob_of("a", t.data, t.len, NULL);
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_notes_have(&made.found.item[0].ds->notes, "The first is '16777227', byte 64");
-    libsvm_release(&made);
-    text_release(&t);
 }
 
 /* ---- several labels ---- */
@@ -959,15 +933,13 @@ UNIT_TEST(test_rounded__in_two_shares__the_first_noted)
 UNIT_TEST(test_libsvm__several_labels__columns)
 {
     struct blob *blob = blob_of_text("a", "1,2 0:1\n3 1:1\n 2:3.5\n4,5,6\n");
-    struct libsvm_made made;
-    struct text t = {0};
+    AUTO(libsvm_release) struct libsvm_made made;
+    AUTO_TEXT struct text t = {0};
 
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(show_field(made.found.item[0].ds, "label", &t, NULL), 0);
     assert_string_equal(t.data, "1 2 nan 3 nan nan nan nan nan 4 5 6 ");
     assert_int_equal(dataset_field(made.found.item[0].ds, "label")->ndim, 1);
-    text_release(&t);
-    libsvm_release(&made);
 }
 
 /* ---- the kept index ---- */
@@ -975,19 +947,18 @@ UNIT_TEST(test_libsvm__several_labels__columns)
 static void open_kept(const struct model *m, struct memory_keep *keep)
 {
     struct blob *blob = blob_of("a.txt", m->text.data, m->text.len, NULL);
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
 
     assert_int_equal(libsvm_open(&blob, 1, &(struct format_options){0}, &keep->keep, NULL, &made),
                      0);
     check_dataset(made.found.item[0].ds, m, 0, 3);
     assert_false(made.found.item[0].ds->notes.n);
-    libsvm_release(&made);
 }
 
 UNIT_TEST(test_libsvm__index_kept__taken)
 {
-    struct memory_keep keep;
-    struct model m;
+    AUTO(memory_keep_release) struct memory_keep keep;
+    AUTO(model_release) struct model m;
 
     memory_keep_init(&keep, false);
     model_make(&m, &recipes[4], 3);
@@ -998,8 +969,6 @@ UNIT_TEST(test_libsvm__index_kept__taken)
     keep.bytes[keep.size / 2] ^= 1;
     open_kept(&m, &keep);
     assert_true(keep.saves == 2 && keep.loads == 2 && keep.removes == 1);
-    memory_keep_release(&keep);
-    model_release(&m);
 }
 
 /* ---- reads that fail ---- */
@@ -1050,10 +1019,10 @@ UNIT_TEST(test_libsvm__absent__asked_for_at_once)
     const struct recipe recipe = {.rows = 1300, .features = 9, .index = 60, .weight = true};
     uint64_t mixed[1300], random = RANDOM_SEED;
     struct absent absent = {0};
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
     struct pool *pool = NULL;
     struct blob *blob;
-    struct model m;
+    AUTO(model_release) struct model m;
 
     assert_int_equal(pool_new(&pool), 0);
     model_make(&m, &recipe, 11);
@@ -1065,7 +1034,7 @@ UNIT_TEST(test_libsvm__absent__asked_for_at_once)
         const struct dataset *ds = made.found.item[0].ds;
         const struct field *f = dataset_field(ds, names[i / 2]);
         struct list_selection list;
-        struct read_context rc;
+        AUTO(read_context_release) struct read_context rc;
         struct bytes want;
         uint8_t *found;
 
@@ -1079,12 +1048,9 @@ UNIT_TEST(test_libsvm__absent__asked_for_at_once)
         assert_int_equal(missing_wait(&rc, false, NULL), 0);
         assert_int_equal(f->ops->read(&rc, ds, f, &list.sel, 0, want.len, found, NULL), 0);
         assert_memory_equal(found, want.at, want.len);
-        read_context_release(&rc);
         free(found);
         free(want.at);
     }
-    libsvm_release(&made);
-    model_release(&m);
     pool_free(pool);
 }
 
@@ -1092,10 +1058,10 @@ UNIT_TEST(test_libsvm__absent__asked_for_at_once)
 UNIT_TEST(test_libsvm__first_block_read__next_ones_remembered)
 {
     struct blob_faults faults = {0};
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
     struct selection all;
     const struct field *f;
-    struct model m;
+    AUTO(model_release) struct model m;
     struct blob *blob;
     float value;
 
@@ -1111,8 +1077,6 @@ UNIT_TEST(test_libsvm__first_block_read__next_ones_remembered)
         assert_true(value == m.row[row].label);
         faults.fail_read = faults.reads + 1;
     }
-    libsvm_release(&made);
-    model_release(&m);
 }
 
 static bool always(void *ctx)
@@ -1127,8 +1091,8 @@ UNIT_TEST(test_libsvm__cancelled__eintr)
     static const uint64_t mixed[64 * 256];
     struct blob *blob = blob_of_text("a", "1 1:2\n");
     struct list_selection list;
-    struct libsvm_made made;
-    struct read_context rc;
+    AUTO(libsvm_release) struct libsvm_made made;
+    AUTO(read_context_release) struct read_context rc;
     struct form form;
     uint64_t bytes;
 
@@ -1140,8 +1104,6 @@ UNIT_TEST(test_libsvm__cancelled__eintr)
     assert_int_equal(field_form(made.found.item[0].ds, dataset_field(made.found.item[0].ds, "data"),
                                 &list.sel, &form, &bytes),
                      -EINTR);
-    read_context_release(&rc);
-    libsvm_release(&made);
 }
 
 UNIT_TEST(test_libsvm__file_changed__estale)
@@ -1150,7 +1112,7 @@ UNIT_TEST(test_libsvm__file_changed__estale)
     struct libsvm_made made;
     struct selection all;
     struct bytes found;
-    struct model m;
+    AUTO(model_release) struct model m;
     struct blob *blob;
 
     model_make(&m, &recipes[1], 5);
@@ -1167,7 +1129,6 @@ UNIT_TEST(test_libsvm__file_changed__estale)
     assert_int_equal(dataset_state(made.found.item[0].ds), DATASET_FAILED);
     assert_diag_has(&made.found.item[0].ds->reason, "changed");
     libsvm_release(&made);
-    model_release(&m);
 }
 
 /* ---- which files ---- */
@@ -1242,10 +1203,9 @@ UNIT_TEST(test_libsvm__two_sides_of_a_kind__error)
 {
     struct blob *blob[] = {blob_of_text("a", "1 1:2\n"), blob_of_text("a.group", "1"),
                            blob_of_text("a.query", "1")};
-    struct libsvm_made made;
+    AUTO(libsvm_release) struct libsvm_made made;
 
     assert_int_equal(libsvm_open(blob, 3, &(struct format_options){0}, NULL, NULL, &made), 0);
     assert_int_equal(made.found.n, 2);
     assert_non_null(strstr(made.found.item[found_find(&made.found, "a.query")].reason, "a.group"));
-    libsvm_release(&made);
 }

@@ -148,7 +148,7 @@ UNIT_TEST(test_places__random_rows__what_went_in)
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
             AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
             struct index index;
-            struct rows rows;
+            AUTO(rows_release) struct rows rows;
             struct iovec pieces[INDEX_PIECES];
             size_t size = 0;
 
@@ -160,7 +160,6 @@ UNIT_TEST(test_places__random_rows__what_went_in)
                 size += pieces[p].iov_len;
             if (r < 3 && rows.n >= 1000 && size > 8 * rows.n)
                 fail_msg("%llu rows take %zu bytes", (unsigned long long)rows.n, size);
-            rows_release(&rows);
         }
     }
 }

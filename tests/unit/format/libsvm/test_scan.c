@@ -280,7 +280,7 @@ static void check_rows(const struct text *t, unsigned columns, const struct libs
 /* Scan [0, cut), and then the rest. */
 static void check_cut(const struct text *t, unsigned columns, bool skip_bad, size_t cut)
 {
-    struct libsvm_scan scan = {.columns = columns, .skip_bad = skip_bad};
+    AUTO(libsvm_scan_release) struct libsvm_scan scan = {.columns = columns, .skip_bad = skip_bad};
     size_t used = 0, end = 0;
 
     if (cut)
@@ -289,7 +289,6 @@ static void check_cut(const struct text *t, unsigned columns, bool skip_bad, siz
     assert_int_equal(libsvm_scan_text(&scan, bytes_of(t), used, t->len, true, &end), 0);
     CHECK(t, columns, end == t->len);
     check_rows(t, columns, &scan);
-    libsvm_scan_release(&scan);
 }
 
 static void check_text(const struct text *t, bool every_cut)
@@ -422,6 +421,7 @@ static void count_bad(struct libsvm_scan *scan, const uint8_t *line, size_t len,
 UNIT_TEST(test_scan__bad_rows__reported)
 {
     static const char rows[] = "1 2:3\r\n1 2:x\r\n# 1 2:x\n\n1 2:x";
+    AUTO(libsvm_scan_release)
     struct libsvm_scan scan = {.skip_bad = true, .bad = count_bad, .ctx = &seen_bad};
     struct text t;
     size_t used;
@@ -433,5 +433,4 @@ UNIT_TEST(test_scan__bad_rows__reported)
     assert_int_equal(scan.totals.skipped, 2);
     assert_int_equal(scan.n, 1);
     assert_int_equal(scan.totals.text_lines, 4);
-    libsvm_scan_release(&scan);
 }

@@ -364,7 +364,7 @@ UNIT_TEST(test_header__rows__at_most_a_million)
                  {(1 << 20) + 1, 8 * ((1 << 20) + 1) - 1, -EBADMSG}};
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct mindrecord_header header = {0};
+        AUTO(mindrecord_header_release) struct mindrecord_header header = {0};
         struct diag d = DIAG_INIT;
         char text[1024];
 
@@ -376,7 +376,6 @@ UNIT_TEST(test_header__rows__at_most_a_million)
             assert_diag_has(&d, "x: header: expected 1048577 rows, got ");
         else
             assert_int_equal(header.rows, cases[i].rows);
-        mindrecord_header_release(&header);
     }
 }
 
@@ -384,7 +383,7 @@ UNIT_TEST(test_header__source_changes__estale)
 {
     uint8_t bytes[sizeof(json) + 7];
     struct blob_faults faults = {.stale = true};
-    struct mindrecord_header header = {0};
+    AUTO(mindrecord_header_release) struct mindrecord_header header = {0};
     AUTO_BLOB struct blob *blob = NULL;
 
     store_le64(bytes, sizeof(json) - 1);
@@ -393,7 +392,6 @@ UNIT_TEST(test_header__source_changes__estale)
     assert_int_equal(mindrecord_header_read(blob, &header, NULL), -ESTALE);
     faults.stale = false;
     assert_int_equal(mindrecord_header_read(blob, &header, NULL), 0);
-    mindrecord_header_release(&header);
 }
 
 /* ---- which files are MindRecord ---- */

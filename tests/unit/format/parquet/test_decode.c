@@ -349,7 +349,7 @@ UNIT_TEST(test_values__memory_taken__same_values)
     /* "ab", "", "c" with their lengths, after a byte of levels */
     static const uint8_t page[] = {9, 2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c'};
     AUTO_VALUES struct values v = {0};
-    struct values_memory memory = {0};
+    AUTO(values_memory_release) struct values_memory memory = {0};
     struct values *packed;
     const char *why;
     size_t size;
@@ -375,7 +375,6 @@ UNIT_TEST(test_values__memory_taken__same_values)
     is_text(packed, 2, "xyz");
     assert_string_equal(values_packed_text(packed), "why");
     free(piece);
-    values_memory_release(&memory);
 }
 
 static void refuses(enum parquet_type type, uint64_t encoding, const uint8_t *bytes, size_t len,
@@ -426,7 +425,7 @@ UNIT_TEST(test_page__v1_with_nulls__levels_and_values)
                             .crc = PAGE_NO_CRC,
                             .level_encoding = {ENCODING_RLE, ENCODING_RLE}};
     AUTO_PAGE_DATA struct page_data data = {0}, other = {0};
-    struct values_memory room = {0};
+    AUTO(values_memory_release) struct values_memory room = {0};
     const char *why;
 
     assert_int_equal(page_decode(&column, &h, body, NULL, &room, &data, &why), 0);
@@ -446,7 +445,6 @@ UNIT_TEST(test_page__v1_with_nulls__levels_and_values)
     page_data_drop(&column, &data, 2);
     assert_memory_equal(data.def, ((uint8_t[]){1, 1, 0, 1}), 4);
     assert_true(data.n == 4 && data.v.n == 3 && load_le32(data.v.bytes) == 9);
-    values_memory_release(&room);
 }
 
 UNIT_TEST(test_page__header_cut__wants_more)

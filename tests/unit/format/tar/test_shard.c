@@ -540,7 +540,7 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
     char *damage = "forged\n", *note = "";
     uint64_t faults = 0;
     struct iovec pieces[INDEX_PIECES];
-    struct kept_index kept = {0};
+    AUTO(kept_index_release) struct kept_index kept = {0};
     struct index index;
     unsigned field;
 
@@ -559,7 +559,6 @@ static void forge(const char *identity, const uint64_t (*row)[8], const uint64_t
     assert_int_equal(index_bytes(b, about.data, about.len, &index, pieces), 0);
     assert_int_equal(
         index_store_save(&keep.keep, "rows", identity, "x", pieces, INDEX_PIECES, &kept, NULL), 0);
-    kept_index_release(&kept);
 }
 
 #define GOOD_FIELD                                                                                 \
@@ -725,7 +724,7 @@ UNIT_TEST(test_verify__absent__all_headers_missing)
 {
     static const char zeros[100000];
     struct absent absent = {0};
-    struct read_context rc;
+    AUTO(read_context_release) struct read_context rc;
     AUTO_TAR tar = {0};
     AUTO_SHARD shard = NULL;
     uint64_t random = 1;
@@ -739,7 +738,6 @@ UNIT_TEST(test_verify__absent__all_headers_missing)
     read_context_init(&rc, true);
     assert_int_equal(format_tar.records->verify(&rc, shard, 0, NULL), -EAGAIN);
     assert_int_equal(rc.n, 3);
-    read_context_release(&rc);
 }
 
 /* Which of the files of a folder is DALI's index of x.tar. */

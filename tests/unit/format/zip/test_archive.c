@@ -442,7 +442,7 @@ static void find_sets(const struct made *made, size_t n, const struct index_stor
     struct unpacker unpacker = {.opener.ops = &ops, .result = -ENOSPC};
     struct format_setup setup = {.keep = keep, .opener = &unpacker.opener};
     struct blob *blob = blob_of(made, n, faults);
-    struct found found;
+    AUTO(found_release) struct found found;
     uint8_t byte;
 
     assert_int_equal(memo_new(1 << 20, &setup.memo), 0);
@@ -464,7 +464,6 @@ static void find_sets(const struct made *made, size_t n, const struct index_stor
                 text_add(ret, " %d", r < 0 ? r : byte);
             }
     }
-    found_release(&found);
     memo_free(setup.memo);
 }
 
@@ -596,19 +595,18 @@ static int peek(struct absent_view *a, uint64_t off, size_t len, struct waiter *
 
 UNIT_TEST(test_zip_view__absent_bytes__all_noted_at_once)
 {
-    struct absent_view a = {.random = 1};
+    AUTO(absent_view_release) struct absent_view a = {.random = 1};
     struct waiter waiter = {.done = count_done};
 
     absent_view_open(&a);
     assert_int_equal(peek(&a, 0, 1205, &waiter), -EAGAIN);
     assert_int_equal(peek(&a, 0, 1205, NULL), 0);
-    absent_view_release(&a);
 }
 
 UNIT_TEST(test_zip_view__fetch__files_that_it_touches)
 {
     for (unsigned waits = 0; waits < 2; waits++) {
-        struct absent_view a = {.random = 1};
+        AUTO(absent_view_release) struct absent_view a = {.random = 1};
         struct waiter waiter = {.done = count_done};
 
         absent_view_open(&a);
@@ -621,6 +619,5 @@ UNIT_TEST(test_zip_view__fetch__files_that_it_touches)
         assert_int_equal(a.absent.fetches, waits ? 2 : 3);
         assert_int_equal(peek(&a, 600, 605, NULL), 0);
         assert_int_equal(peek(&a, 300, 300, NULL), -EAGAIN);
-        absent_view_release(&a);
     }
 }

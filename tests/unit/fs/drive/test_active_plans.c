@@ -28,14 +28,13 @@ static void add_dataset(struct catalog *c, const char *name)
     struct blob *blob[] = {
         idx_blob_zeros("a-images-idx3-ubyte", 8, 3, (uint32_t[]){SAMPLES, 1, 2}, NULL),
         idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){SAMPLES}, NULL)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
     c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
     c->item[c->n++] = (struct catalog_item){
         .folder = strdup(""), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
     c->n_datasets++;
-    found_release(&found);
 }
 
 /* The content of the page cache: a bit per unit and kind; and the units that have a mark. */

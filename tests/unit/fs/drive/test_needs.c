@@ -353,12 +353,11 @@ static uint64_t list_cut(const struct plan_entry *plan, uint64_t epoch, uint64_t
 
     schedule_order(&plan->schedule, epoch, &order);
     for (uint64_t k = from; schedule_has(&plan->schedule, epoch, k) == 0; k++) {
-        struct schedule_batch batch;
+        AUTO(schedule_batch_release) struct schedule_batch batch;
 
         assert_int_equal(schedule_batch_init(&plan->schedule, epoch, k, &batch), 0);
         schedule_samples(&plan->schedule, &order, &batch, 0, batch.count, ret + n);
         n += batch.count;
-        schedule_batch_release(&batch);
     }
     return n;
 }

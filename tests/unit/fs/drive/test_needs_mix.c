@@ -46,13 +46,12 @@ struct fixture {
 
 static void add_idx(struct fixture *f, const char *name, uint32_t n)
 {
-    struct found found;
+    AUTO(found_release) struct found found;
     struct blob *blob = idx_blob_zeros(name, 0x08, 3, (uint32_t[]){n, 60, 60}, NULL);
 
     assert_int_equal(idx_open(&blob, 1, &(struct format_options){0}, &found), 0);
     assert_int_equal(folder_scan_add(&f->catalog, NULL, "", name, found.item[0].ds, NULL), 0);
     found.item[0].ds = NULL;
-    found_release(&found);
 }
 
 /* One dataset twice, one that an epoch shows several times, and one of which it shows a part. */

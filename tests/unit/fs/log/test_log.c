@@ -107,7 +107,7 @@ UNIT_TEST(test_filter__ends_in_a_burst__count_is_reported)
 UNIT_TEST(test_filter__more_texts_than_it_remembers__counts_are_reported)
 {
     AUTO_TEXT struct text lines = {0};
-    struct log_filter filter;
+    AUTO(log_filter_end) struct log_filter filter;
     char text[32];
 
     log_filter_init(&filter, add_line, &lines);
@@ -120,7 +120,6 @@ UNIT_TEST(test_filter__more_texts_than_it_remembers__counts_are_reported)
     lines.len = 0;
     log_filter_line(&filter, LOG_TEXTS * SECOND, LOG_LEVEL_INFO, "last");
     check_lines(&lines, "E first (1 time more)\nI last\n");
-    log_filter_end(&filter);
 }
 
 #define THREADS 4
@@ -214,13 +213,12 @@ UNIT_TEST(test_remote__short_failures__no_news)
 UNIT_TEST(test_remote__a_file_is_wrong__remote_is_there)
 {
     AUTO_TEXT struct text lines = {0};
-    struct remote_log log;
+    AUTO(remote_log_end) struct remote_log log;
 
     remote_log_init(&log, add_remote_line, &lines);
     remote_log_failed(&log, "a: has changed", false, 0);
     remote_log_answered(&log, 5 * SECOND);
     check_lines(&lines, "remote: a: has changed\n");
-    remote_log_end(&log);
 }
 
 UNIT_TEST(test_remote__very_many__others_are_counted)

@@ -156,7 +156,7 @@ static void check_vector(char *line)
     char name[PLAN_NAME_SIZE], *at = strstr(line, ": ") + 1;
     uint64_t got[SHOWN_MOST], count, found;
     struct epoch_order order;
-    struct made m;
+    AUTO(made_release) struct made m;
 
     assert_int_equal(sscanf(line, "%llu %255s %llu %llu %llu", &n, name, &epoch, &batches, &k), 5);
     made_new(name, n, &lengths, &m);
@@ -173,7 +173,6 @@ static void check_vector(char *line)
     assert_int_equal(found, batches);
     assert_int_equal(schedule_has(&m.s, epoch, batches - 1), 0);
     assert_int_equal(schedule_has(&m.s, epoch, batches), -ENOENT);
-    made_release(&m);
 }
 
 UNIT_TEST(test_length_batches__vectors__right)
@@ -426,7 +425,7 @@ UNIT_TEST(test_length_batches__padding__small)
     static const struct plan_lengths_ops ops = {.get = lognormal};
     static const struct plan_lengths of = {.ops = &ops, .word = "tokens"};
     struct length_fill fill;
-    struct made m;
+    AUTO(made_release) struct made m;
 
     made_new("batch=tokens:15400,seed=7", 200000, &of, &m);
     assert_int_equal(length_batches_fill(m.cuts, 0, &fill), 0);
@@ -434,5 +433,4 @@ UNIT_TEST(test_length_batches__padding__small)
     assert_true(fill.used <= fill.area && 1 - fill.used / fill.area <= 0.008);
     assert_true(fill.used / ((double)fill.batches * 15400) > 0.96);
     assert_int_equal(fill.alone, 0);
-    made_release(&m);
 }

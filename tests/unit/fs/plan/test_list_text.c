@@ -90,7 +90,7 @@ UNIT_TEST(test_list_parse__no_way_back__samples_alone)
     struct list_samples samples = {.samples = 10, .find = find};
     static const uint32_t want[] = {9, 3, 9};
     struct diag d = DIAG_INIT;
-    struct plan_list list;
+    AUTO(list_release) struct plan_list list;
 
     samples.ctx = &samples;
     assert_int_equal(list_parse("list=a=file", "#9\nk3\n#9", 8, &samples, false, &list, &d), 0);
@@ -98,7 +98,6 @@ UNIT_TEST(test_list_parse__no_way_back__samples_alone)
     assert_memory_equal(list.sample, want, sizeof(want));
     assert_null(list.start);
     assert_null(list.entry);
-    list_release(&list);
 }
 
 #define ASKED 301
@@ -132,7 +131,7 @@ UNIT_TEST(test_plan_list_find__random_lists__as_one_by_one)
         struct diag d = DIAG_INIT;
         struct plan_samples wanted[ASKED];
         struct plan_entries want[ASKED] = {{0}};
-        struct plan_list list;
+        AUTO(list_release) struct plan_list list;
 
         for (uint64_t k = 0; k < n; k++)
             text_add(&t, "#%llu\n", (unsigned long long)random_below(&random, range));
@@ -162,6 +161,5 @@ UNIT_TEST(test_plan_list_find__random_lists__as_one_by_one)
         for (uint64_t e = 0; e < n; e++)
             want[ASKED - 1].begin += list.sample[e] < n;
         check_entries(&list, wanted, want);
-        list_release(&list);
     }
 }

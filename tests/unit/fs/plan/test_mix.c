@@ -350,7 +350,7 @@ static struct mix_spec parse(const char *text)
 
 UNIT_TEST(test_mix_spec_parse__decimals__whole_numbers)
 {
-    struct mix_spec spec = parse("web=en*0.7+sub/de.idx*0.25+fr*0.050");
+    AUTO_MIX_SPEC struct mix_spec spec = parse("web=en*0.7+sub/de.idx*0.25+fr*0.050");
 
     assert_string_equal(spec.name, "web");
     assert_string_equal(spec.text, "en*0.7+sub/de.idx*0.25+fr*0.050");
@@ -359,12 +359,11 @@ UNIT_TEST(test_mix_spec_parse__decimals__whole_numbers)
     assert_int_equal(spec.weights[0].weight[0], 14);
     assert_int_equal(spec.weights[0].weight[1], 5);
     assert_int_equal(spec.weights[0].weight[2], 1);
-    mix_spec_release(&spec);
 }
 
 UNIT_TEST(test_mix_spec_parse__everything__understood)
 {
-    struct mix_spec spec = parse(
+    AUTO_MIX_SPEC struct mix_spec spec = parse(
         "m=a*2+b:split=1@9:1+take=0:50%*4+a*1.0@7:b:take=0:50%+split=1@9:1*3+c\\*\\:\\+\\\\*1/all");
 
     assert_string_equal(spec.name, "m");
@@ -385,7 +384,6 @@ UNIT_TEST(test_mix_spec_parse__everything__understood)
     assert_int_equal(spec.weights[1].weight[1],
                      3); /* the same source, its words in another order */
     assert_int_equal(spec.weights[1].weight[3], 1);
-    mix_spec_release(&spec);
 }
 
 UNIT_TEST(test_mix_spec_parse__ends__right)

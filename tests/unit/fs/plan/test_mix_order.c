@@ -121,7 +121,7 @@ static void parse_vector(char *line, struct vector *ret)
 static void check_vector(const struct vector *v)
 {
     char text[300], name[128];
-    struct made made;
+    AUTO(made_release) struct made made;
     struct plan plan;
     struct schedule s;
     struct epoch_order order;
@@ -141,7 +141,6 @@ static void check_vector(const struct vector *v)
     schedule_elements(&s, &order, v->position, 1, &sample);
     assert_int_equal(sample, made.order->list[v->source].first + v->place);
     assert_int_equal(schedule_find(&s, &order, sample, sample, v->position), v->position);
-    made_release(&made);
 }
 
 UNIT_TEST(test_mix_order__vectors__right)
@@ -245,7 +244,7 @@ UNIT_TEST(test_mix_order__small_mixes__both_ways)
     static const uint64_t epochs[] = {0, 1, 2, 77, UINT64_MAX};
 
     for (size_t i = 0; i < ARRAY_LEN(mixes); i++) {
-        struct made made;
+        AUTO(made_release) struct made made;
 
         make(mixes[i].text, mixes[i].size, &made);
         for (size_t k = 0; k < ARRAY_LEN(plans); k++) {
@@ -260,14 +259,13 @@ UNIT_TEST(test_mix_order__small_mixes__both_ways)
                 check_positions(&made, &s, &order);
             }
         }
-        made_release(&made);
     }
 }
 
 /* Ranks together read what one reads: so a job may go on with another number of them. */
 UNIT_TEST(test_mix_order__ranks__same_global_batches)
 {
-    struct made made;
+    AUTO(made_release) struct made made;
     uint64_t all[EPOCH_MOST], own[EPOCH_MOST];
     struct plan plan;
     struct schedule s;
@@ -286,5 +284,4 @@ UNIT_TEST(test_mix_order__ranks__same_global_batches)
             for (uint64_t e = 0; e < list_epoch(&s, &order, own); e++)
                 assert_int_equal(own[e], all[e * ranks + rank]);
         }
-    made_release(&made);
 }

@@ -32,8 +32,8 @@ static size_t read_samples(struct history *h, uint64_t *ret_first, uint64_t *ret
 UNIT_TEST(test_history_note)
 {
     const struct history_sources sources = {&served, NULL, NULL};
-    struct test_clock clock;
-    struct history h;
+    AUTO(test_clock_release) struct test_clock clock;
+    AUTO(history_release) struct history h;
     uint64_t first = 0, last = 0;
 
     test_clock_init(&clock);
@@ -56,8 +56,6 @@ UNIT_TEST(test_history_note)
     assert_int_equal(read_samples(&h, &first, &last), HISTORY_SAMPLES);
     assert_int_equal(first, 400 + 10);
     assert_int_equal(last, 5000);
-    history_release(&h);
-    test_clock_release(&clock);
 }
 
 static void assert_speed(double units_per_s, double since_s, double quiet_s, uint64_t unseen,

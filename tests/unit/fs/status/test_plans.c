@@ -220,6 +220,7 @@ UNIT_TEST_WITH(test_status_plans_metrics__two__with_labels, setup, NULL)
 /* In the whole of the live texts. */
 UNIT_TEST_WITH(test_status_text__plans__in_both_texts, setup, NULL)
 {
+    AUTO(status_release)
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
     char text[64];
 
@@ -244,7 +245,6 @@ UNIT_TEST_WITH(test_status_text__plans__in_both_texts, setup, NULL)
         assert_true(status_string(json, "last_broken_promise", text, sizeof(text)));
         assert_memory_equal(t.data + t.len - 5, "  }\n}\n" + 1, 5);
     }
-    status_release(&s);
 }
 
 static void assert_looks(struct status *s, unsigned look, const char *want)
@@ -281,6 +281,7 @@ static void assert_forgotten(struct status *s, unsigned look)
  * meanwhile. */
 UNIT_TEST_WITH(test_status_read__looks__each_of_one_moment, setup, NULL)
 {
+    AUTO(status_release)
     struct status s = {.catalog = &catalog, .source = "/data", .mountpoint = "/mnt"};
     unsigned look[2], other;
 
@@ -300,13 +301,13 @@ UNIT_TEST_WITH(test_status_read__looks__each_of_one_moment, setup, NULL)
     assert_int_equal(status_snapshot_new(&s, LIVE_STATUS, &other), 0);
     assert_int_equal(other, look[0]); /* the oldest */
     assert_looks(&s, look[0], "\"plans_opened\": 12345,");
-    status_release(&s);
 }
 
 /* Large texts: fewer looks are kept, the latest ones. */
 UNIT_TEST_WITH(test_status_read__large_looks__limited, setup, NULL)
 {
     AUTO_FREE char *source = calloc(1, 100001);
+    AUTO(status_release)
     struct status s = {.catalog = &catalog, .source = source, .mountpoint = "/mnt"};
     unsigned look[40];
 
@@ -323,7 +324,6 @@ UNIT_TEST_WITH(test_status_read__large_looks__limited, setup, NULL)
     assert_looks(&s, look[39], "\"plans_opened\": 39,");
     assert_looks(&s, look[25], "\"plans_opened\": 25,");
     assert_forgotten(&s, look[3]);
-    status_release(&s);
 }
 
 static struct memory_held held_of(void *owner)
@@ -334,6 +334,7 @@ static struct memory_held held_of(void *owner)
 UNIT_TEST_WITH(test_status_text__memory__in_both_texts, setup, NULL)
 {
     struct memory_held some = {.bytes = 11, .limit = 100}, others = {.bytes = 22, .limit = 1000};
+    AUTO(status_release)
     struct status s = {.catalog = &catalog,
                        .source = "/data",
                        .mountpoint = "/mnt",
@@ -351,5 +352,4 @@ UNIT_TEST_WITH(test_status_text__memory__in_both_texts, setup, NULL)
     status_text(&s, LIVE_METRICS, &metrics);
     assert_has(&metrics, "epochfs_memory_kept_bytes{what=\"others\"} 22\n");
     assert_has(&metrics, "epochfs_memory_limit_bytes{what=\"some\"} 100\n");
-    status_release(&s);
 }

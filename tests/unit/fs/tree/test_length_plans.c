@@ -35,7 +35,7 @@ static int get(struct length_plans *all, const char *name, struct plan_data *ret
 UNIT_TEST(test_length_lists__many__shared_up_to_the_limit)
 {
     const struct format_setup setup = {0};
-    struct length_plans all;
+    AUTO(length_plans_release) struct length_plans all;
     struct plan_data one, same, other;
     uint64_t bytes;
 
@@ -52,5 +52,4 @@ UNIT_TEST(test_length_lists__many__shared_up_to_the_limit)
     assert_null(other.only);
     assert_int_equal(get(&all, "batch=4,length=100:300:tokens", &same), 0);
     assert_int_equal(length_plans_held(&all).bytes, bytes);
-    length_plans_release(&all);
 }

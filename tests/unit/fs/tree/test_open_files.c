@@ -473,11 +473,10 @@ UNIT_TEST(test_open_files__made_and_source_changed__each_read_is_stale)
 static void lend(struct records *r, const struct node *node, uint64_t off, size_t len,
                  struct view_loan *ret)
 {
-    struct read_context rc;
+    AUTO(read_context_release) struct read_context rc;
 
     read_context_init(&rc, false);
     assert_int_equal(view_lend(&rc, r->mount.files, node, off, len, NULL, ret, NULL), 0);
-    read_context_release(&rc);
 }
 
 /* Bytes that are made are lent, to several requests at a time, and stay until all gave them back.
@@ -620,7 +619,7 @@ UNIT_TEST(test_open_files__taken__belongs_to_the_request)
     records_open(&r, "batch=40,seed=7", false);
     node = npz_at(&r, 0);
     for (unsigned i = 0; i < 3; i++) {
-        struct read_context rc;
+        AUTO(read_context_release) struct read_context rc;
         struct diag d = DIAG_INIT;
         struct open_file *f;
 
@@ -631,7 +630,6 @@ UNIT_TEST(test_open_files__taken__belongs_to_the_request)
         open_files_give(f, 0);
         assert_null(f->samples.sel.rc);
         assert_null(f->samples.sel.reason);
-        read_context_release(&rc);
     }
 }
 

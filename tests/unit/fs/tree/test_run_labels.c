@@ -124,7 +124,7 @@ UNIT_TEST(test_run_weights__many__each_value_its_place)
 {
     static uint64_t sum[LARGE + 1];
     const struct label_arrays a = {.type = LABEL_WEIGHTS, .n = LARGE, .sum = sum};
-    struct run_weights r;
+    AUTO(run_weights_release) struct run_weights r;
     uint64_t held;
 
     for (uint64_t i = 0; i < LARGE; i++)
@@ -136,7 +136,6 @@ UNIT_TEST(test_run_weights__many__each_value_its_place)
             place++;
         assert_int_equal(r.weights.ops->place(&r.weights, value), place);
     }
-    run_weights_release(&r);
 }
 
 /* Whatever the bytes become, an answer is a place of the list and a member of its class. */
@@ -144,8 +143,8 @@ UNIT_TEST(test_run_labels__changed_while_used__bounded)
 {
     struct index index = {.label = {0}};
     uint64_t random = RANDOM_SEED, held;
-    struct run_classes classes;
-    struct run_weights weights;
+    AUTO(run_classes_release) struct run_classes classes;
+    AUTO(run_weights_release) struct run_weights weights;
 
     index_make(&index, &random);
     assert_int_equal(run_classes_init(&classes, &index.classes, 7, 20, &held), 0);
@@ -167,6 +166,4 @@ UNIT_TEST(test_run_labels__changed_while_used__bounded)
     }
     for (uint64_t value = 0; value < weights.weights.total; value++)
         assert_true(weights.weights.ops->place(&weights.weights, value) < 20);
-    run_classes_release(&classes);
-    run_weights_release(&weights);
 }

@@ -28,7 +28,7 @@ static void add_dataset(struct catalog *c, const char *folder, const char *name,
     struct blob *blob[] = {
         idx_blob_zeros("a-images-idx3-ubyte.gz", 8, 3, (uint32_t[]){samples, 1, 2}, NULL),
         idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){samples}, NULL)};
-    struct found found;
+    AUTO(found_release) struct found found;
 
     assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
     assert_int_equal(found.n, 1);
@@ -36,7 +36,6 @@ static void add_dataset(struct catalog *c, const char *folder, const char *name,
     c->item[c->n++] = (struct catalog_item){
         .folder = strdup(folder), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
     c->n_datasets++;
-    found_release(&found);
 }
 
 static void add_error(struct catalog *c, const char *folder, const char *name)

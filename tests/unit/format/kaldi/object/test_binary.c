@@ -459,7 +459,7 @@ UNIT_TEST(test_compressed__known_values__bit_for_bit)
 {
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         const struct vector *v = &vectors[i];
-        struct kaldi_made m = {
+        AUTO_KALDI_MADE struct kaldi_made m = {
             .object = {.type = KALDI_MATRIX, .store = v->store, .dim = {v->n, 1}}};
 
         kaldi_put_start(&m.bytes, v->store == KALDI_CM    ? "CM "
@@ -481,7 +481,6 @@ UNIT_TEST(test_compressed__known_values__bit_for_bit)
         m.object.len = m.bytes.len;
         check_measure(&m);
         check_decode(&m);
-        kaldi_made_release(&m);
     }
 }
 

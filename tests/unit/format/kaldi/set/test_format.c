@@ -106,7 +106,7 @@ static void check_selection(const struct dataset *ds, const struct kaldi_model *
                             const struct selection *sel, unsigned ranges)
 {
     const enum scope scope = sel->single ? SCOPE_SAMPLES : SCOPE_BATCHES;
-    struct kaldi_model_files files;
+    AUTO(kaldi_model_files_release) struct kaldi_model_files files;
     size_t n = 0;
 
     kaldi_model_render(m, sel, &files);
@@ -115,7 +115,6 @@ static void check_selection(const struct dataset *ds, const struct kaldi_model *
     assert_int_equal(n, files.n);
     for (size_t i = 0; i < files.n; i++)
         check_file(ds, sel, &files.file[i], ranges);
-    kaldi_model_files_release(&files);
 }
 
 static void check_samples(const struct dataset *ds, const struct kaldi_model *m, unsigned ranges)
@@ -1026,7 +1025,7 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
     AUTO_TEXT struct text found = {0};
     struct memory_opener opener;
     AUTO(kaldi_release) struct kaldi_folder folder;
-    struct memory_keep keep;
+    AUTO(memory_keep_release) struct memory_keep keep;
 
     memory_keep_init(&keep, false);
     keep.size = good->size;
@@ -1046,7 +1045,6 @@ static void damage_kept(const struct kept_tables *t, bool scp, size_t at, uint8_
         check_hostile(folder.found.item[0].ds, t);
         check_hostile_batches(folder.found.item[0].ds);
     }
-    memory_keep_release(&keep);
 }
 
 #ifdef SLOW_BUILD

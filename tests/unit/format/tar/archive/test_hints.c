@@ -64,14 +64,13 @@ UNIT_TEST(test_read__places_of_headers)
         size_t len = strlen(rows[i].text);
         AUTO_BLOB struct blob *blob = memory_blob_new("a.idx", rows[i].text, len, len, NULL);
         AUTO_TEXT struct text found = {0};
-        struct tar_hints hints;
+        AUTO(tar_hints_release) struct tar_hints hints;
 
         assert_int_equal(tar_hints_read(blob, rows[i].size, &hints), 0);
         for (size_t k = 0; k < hints.n; k++)
             text_add(&found, "%s%llu", k ? " " : "", (unsigned long long)hints.at[k]);
         if (strcmp(found.len ? found.data : "", rows[i].want) != 0)
             fail_msg("'%s': '%s'", rows[i].text, found.data);
-        tar_hints_release(&hints);
     }
 }
 
@@ -132,7 +131,7 @@ static uint64_t asked_at(struct followed *f, uint64_t at)
 
 UNIT_TEST(test_follow__128_headers_ahead)
 {
-    struct followed f;
+    AUTO(followed_release) struct followed f;
 
     followed_init(&f, 300);
     assert_int_equal(asked_at(&f, 0), 128);
@@ -141,13 +140,12 @@ UNIT_TEST(test_follow__128_headers_ahead)
     assert_int_equal(asked_at(&f, 4 * STEP), 3);
     assert_int_equal(asked_at(&f, 200 * STEP), 99); /* those before it are of no use */
     assert_int_equal(asked_at(&f, 299 * STEP), 0);
-    followed_release(&f);
 }
 
 /* A header that none points to, 33 times one after another. */
 UNIT_TEST(test_follow__wrong__dropped)
 {
-    struct followed f;
+    AUTO(followed_release) struct followed f;
 
     followed_init(&f, 10);
     for (unsigned i = 0; i < 32; i++)
@@ -162,7 +160,6 @@ UNIT_TEST(test_follow__wrong__dropped)
     assert_int_equal(f.hints.n, 10);
     assert_int_equal(asked_at(&f, 2 * STEP + 1), 0);
     assert_int_equal(f.hints.n, 0);
-    followed_release(&f);
 }
 
 /* Large members, whose headers are asked for one after another without hints. */
@@ -172,7 +169,7 @@ UNIT_TEST(test_walk__asks_for_headers_that_hints_have)
 
     for (unsigned hinted = 0; hinted < 2; hinted++) {
         struct absent absent = {0};
-        struct tar_hints hints = {0};
+        AUTO(tar_hints_release) struct tar_hints hints = {0};
         AUTO_TEXT struct text tar = {0}, index = {0};
         AUTO_BLOB struct blob *blob = NULL, *index_blob = NULL;
         AUTO(tar_walk_release) struct tar_walk w = {0};
@@ -191,6 +188,5 @@ UNIT_TEST(test_walk__asks_for_headers_that_hints_have)
             ;
         assert_int_equal(w.at, tar.len);
         assert_int_equal(absent.fetches, hinted ? 4 : 0);
-        tar_hints_release(&hints);
     }
 }
