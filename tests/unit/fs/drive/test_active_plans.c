@@ -5,9 +5,9 @@
 
 #include "base/checked.h"
 #include "fs/drive/active_plans.h"
-#include "support/idx_make.h"
 #include "support/random.h"
 #include "support/test_clock.h"
+#include "support/tree_make.h"
 #include "support/unit.h"
 
 #define MS      TEST_MS
@@ -16,26 +16,6 @@
 #define NO_SIZE UINT64_MAX /* of memory: all there is */
 
 static struct test_clock the_clock;
-
-static char *page(const struct catalog_item *item)
-{
-    (void)item;
-    return strdup("{}");
-}
-
-static void add_dataset(struct catalog *c, const char *name)
-{
-    struct blob *blob[] = {
-        idx_blob_zeros("a-images-idx3-ubyte", 8, 3, (uint32_t[]){SAMPLES, 1, 2}, NULL),
-        idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){SAMPLES}, NULL)};
-    AUTO(found_release) struct found found;
-
-    assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
-    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
-    c->item[c->n++] = (struct catalog_item){
-        .folder = strdup(""), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
-    c->n_datasets++;
-}
 
 /* The content of the page cache: a bit per unit and kind; and the units that have a mark. */
 struct pages {
@@ -55,33 +35,6 @@ struct world {
     struct pages pages;
 };
 
-static struct node node_at(struct world *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static struct node node_at(struct world *w, const char *format, ...)
-{
-    char path[1024];
-    struct node node;
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(path, sizeof(path), format, args);
-    va_end(args);
-    assert_int_equal(tree_node(w->tree, TREE_ROOT, &node), 0);
-    for (char *at = path, *end; *at; at = end) {
-        struct node parent = node;
-        int r;
-
-        end = at + strcspn(at, "/");
-        if (*end)
-            *end++ = '\0';
-        r = tree_lookup(w->tree, &parent, at, TREE_OWNER, &node, NULL, NULL);
-        if (r < 0)
-            fail_msg("%s: %s", at, strerror(-r));
-    }
-    return node;
-}
-
 static struct world *world_make(uint64_t ahead, bool drops, const char *first)
 {
     const struct active_plans_options options = {.ahead = ahead,
@@ -89,16 +42,15 @@ static struct world *world_make(uint64_t ahead, bool drops, const char *first)
                                                  .processors = 2,
                                                  .last_epoch = 4,
                                                  .clock = &the_clock.clock};
-    const struct tree_options none = {0};
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);
     test_clock_init(&the_clock);
-    add_dataset(&w->catalog, "train");
-    assert_int_equal(tree_new(&w->catalog, &none, strdup("read me"), page, &w->tree), 0);
+    catalog_add(&w->catalog, "", "train", SAMPLES);
+    w->tree = tree_make(&w->catalog, NULL);
     assert_int_equal(active_plans_new(&options, &w->active_plans), 0);
     if (first)
-        w->first = node_at(w, "train/%s", first);
+        w->first = tree_node_at(w->tree, "train/%s", first);
     return w;
 }
 
@@ -251,7 +203,7 @@ static struct active_info first_active(struct world *w)
 
 static void check_folder(struct world *w, const char *path)
 {
-    struct node folder = node_at(w, "%s", path), first, listed, looked_up, sibling;
+    struct node folder = tree_node_at(w->tree, "%s", path), first, listed, looked_up, sibling;
     char name[TREE_NAME_SIZE], below[NODE_PATH_SIZE];
     uint64_t n = 0;
 
@@ -546,8 +498,8 @@ UNIT_TEST(test_active__ranks_that_drift_apart__each_is_pushed)
     struct node first[2];
 
     for (unsigned rank = 0; rank < 2; rank++)
-        first[rank] = node_at(
-            w, "train/batches/batch=1,rank=%uof2,seed=1/epoch=0/raw/000000.image.raw", rank);
+        first[rank] = tree_node_at(
+            w->tree, "train/batches/batch=1,rank=%uof2,seed=1/epoch=0/raw/000000.image.raw", rank);
     for (uint64_t i = 0; i < 2000; i++) {
         uint64_t unit[2] = {i, i / 4}; /* one is four times as fast */
 
@@ -575,7 +527,8 @@ UNIT_TEST(test_active__several_plans__share_ahead)
     struct node first[4];
 
     for (unsigned i = 0; i < 4; i++) {
-        first[i] = node_at(w, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
+        first[i] =
+            tree_node_at(w->tree, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
         for (uint64_t unit = 0; unit < 8; unit++)
             read_unit_of(w, &first[i], unit);
     }
@@ -606,7 +559,8 @@ UNIT_TEST(test_active__several_plans__share_ahead)
 UNIT_TEST(test_active__end_of_epoch__nothing_behind_it)
 {
     AUTO_WORLD struct world *w = world_new(4096 * PAGE, BATCHES(100));
-    struct node second = node_at(w, "train/batches/batch=100,seed=1/epoch=1/raw/000000.image.raw");
+    struct node second =
+        tree_node_at(w->tree, "train/batches/batch=100,seed=1/epoch=1/raw/000000.image.raw");
 
     for (uint64_t unit = 0; unit < 40; unit++) {
         if (is_asked(w, unit))
@@ -644,7 +598,8 @@ static void pass(struct world *w, const struct node *first, uint64_t units)
 UNIT_TEST(test_active__end_of_epoch__known_whichever_kind_is_read)
 {
     AUTO_WORLD struct world *w = world_new(4096 * PAGE, NPY);
-    struct node label = node_at(w, "train/batches/batch=4,seed=1/epoch=0/npy/000000.label.npy");
+    struct node label =
+        tree_node_at(w->tree, "train/batches/batch=4,seed=1/epoch=0/npy/000000.label.npy");
 
     w->pages.marks_are_out = true;
     pass(w, &w->first, 999);
@@ -662,7 +617,8 @@ UNIT_TEST(test_active__end_of_epoch__known_whichever_kind_is_read)
 UNIT_TEST(test_active__end_pushed_and_not_asked_for__next_epoch_goes_on)
 {
     AUTO_WORLD struct world *w = world_new(4096 * PAGE, BATCHES(4));
-    struct node second = node_at(w, "train/batches/batch=4,seed=1/epoch=1/raw/000000.image.raw");
+    struct node second =
+        tree_node_at(w->tree, "train/batches/batch=4,seed=1/epoch=1/raw/000000.image.raw");
 
     for (uint64_t unit = 0; unit < 950; unit++) {
         if (is_asked(w, unit))
@@ -678,7 +634,8 @@ UNIT_TEST(test_active__end_pushed_and_not_asked_for__next_epoch_goes_on)
 UNIT_TEST(test_active__other_epoch_in_the_middle__both)
 {
     AUTO_WORLD struct world *w = world_new(64 * PAGE, BATCHES(10));
-    struct node second = node_at(w, "train/batches/batch=10,seed=1/epoch=1/raw/000000.image.raw");
+    struct node second =
+        tree_node_at(w->tree, "train/batches/batch=10,seed=1/epoch=1/raw/000000.image.raw");
 
     for (uint64_t unit = 0; unit < 100; unit++) {
         read_unit(w, unit);
@@ -828,7 +785,8 @@ UNIT_TEST(test_active__stored_under_its_reader__not_needed)
 UNIT_TEST(test_active__two_kinds__needed_until_both_were_given)
 {
     AUTO_WORLD struct world *w = world_new(64 * PAGE, BATCHES(8));
-    struct node label = node_at(w, "train/batches/batch=8,seed=1/epoch=0/raw/000000.label.raw");
+    struct node label =
+        tree_node_at(w->tree, "train/batches/batch=8,seed=1/epoch=0/raw/000000.label.raw");
 
     for (uint64_t unit = 0; unit < 20; unit++) {
         struct node node = unit_of(&w->first, unit);
@@ -882,7 +840,7 @@ UNIT_TEST(test_active__as_many_fast_readers_as_processors__nothing_is_made_ready
 
     for (unsigned i = 0; i < 2; i++) {
         struct node first =
-            node_at(w, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
+            tree_node_at(w->tree, "train/batches/batch=1,seed=%u/epoch=0/raw/000000.image.raw", i);
 
         for (uint64_t unit = 0; COUNTER(w, overtaken) == i; unit++)
             read_unit_of(w, &first, unit);
@@ -1160,7 +1118,8 @@ UNIT_TEST(test_active__table_full__the_oldest_goes)
     struct active_info info[ACTIVE_PLANS_MAX];
 
     for (unsigned i = 0; i < 3 * ACTIVE_PLANS_MAX; i++) {
-        w->first = node_at(w, "train/batches/batch=4,seed=%u/epoch=0/raw/000000.image.raw", i);
+        w->first =
+            tree_node_at(w->tree, "train/batches/batch=4,seed=%u/epoch=0/raw/000000.image.raw", i);
         if (i % 3 == 0)
             active_plans_announce(w->active_plans, w->first.plan);
         read_unit(w, 0);

@@ -7,17 +7,12 @@
 #include "base/checked.h"
 #include "base/read_context.h"
 #include "fs/tree/view.h"
+#include "support/tree_make.h"
 #include "support/unit.h"
 #include "support/worlds.h"
 
 #define PIECE   700 /* bytes of a read */
 #define THREADS 4
-
-static char *page(const struct catalog_item *item)
-{
-    (void)item;
-    return strdup("{}");
-}
 
 /* A mount's tree over a world. */
 struct mount {
@@ -39,8 +34,7 @@ static void mount_open(struct mount *m, const struct world_source *s, bool absen
                                            .ds = m->world.found.item[i].ds};
     m->catalog =
         (struct catalog){.n = m->world.found.n, .item = m->item, .n_datasets = m->world.found.n};
-    assert_int_equal(
-        tree_new(&m->catalog, &(struct tree_options){0}, strdup("read me"), page, &m->tree), 0);
+    m->tree = tree_make(&m->catalog, NULL);
     assert_int_equal(open_files_new("/mnt", &m->files), 0);
 }
 
@@ -62,15 +56,7 @@ static void forget(struct mount *m)
 /* The folder of the batches of an epoch of an item, whose children are the <enc>/ folders. */
 static struct node epoch_of(struct mount *m, const struct catalog_item *item, const char *plan)
 {
-    const char *const path[] = {item->name, "batches", plan, "epoch=3"};
-    struct node node, parent;
-
-    assert_int_equal(tree_node(m->tree, TREE_ROOT, &node), 0);
-    for (size_t i = 0; i < ARRAY_LEN(path); i++) {
-        parent = node;
-        assert_int_equal(tree_lookup(m->tree, &parent, path[i], TREE_OWNER, &node, NULL, NULL), 0);
-    }
-    return node;
+    return tree_node_at(m->tree, "%s/batches/%s/epoch=3", item->name, plan);
 }
 
 /* File number index of the folder number enc. False: there is none. */

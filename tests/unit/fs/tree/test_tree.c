@@ -6,74 +6,8 @@
 
 #include "format/core/encoder.h"
 #include "fs/tree/tree.h"
-#include "support/idx_make.h"
+#include "support/tree_make.h"
 #include "support/unit.h"
-
-static char *page(const struct catalog_item *item)
-{
-    return strdup(item->error ? item->error : "{}");
-}
-
-static struct tree *make_tree(const struct catalog *catalog, const struct tree_options *options)
-{
-    struct tree *tree = NULL;
-
-    assert_int_equal(tree_new(catalog, options, strdup("read me"), page, &tree), 0);
-    return tree;
-}
-
-/* Add a dataset with that many samples of two bytes, and labels for it. */
-static void add_dataset(struct catalog *c, const char *folder, const char *name, uint32_t samples)
-{
-    struct blob *blob[] = {
-        idx_blob_zeros("a-images-idx3-ubyte.gz", 8, 3, (uint32_t[]){samples, 1, 2}, NULL),
-        idx_blob_zeros("a-labels-idx1-ubyte", 8, 1, (uint32_t[]){samples}, NULL)};
-    AUTO(found_release) struct found found;
-
-    assert_int_equal(idx_open(blob, 2, &(struct format_options){.classes = 10}, &found), 0);
-    assert_int_equal(found.n, 1);
-    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
-    c->item[c->n++] = (struct catalog_item){
-        .folder = strdup(folder), .name = strdup(name), .ds = TAKE_PTR(found.item[0].ds)};
-    c->n_datasets++;
-}
-
-static void add_error(struct catalog *c, const char *folder, const char *name)
-{
-    c->item = realloc(c->item, (c->n + 1) * sizeof(*c->item));
-    c->item[c->n++] = (struct catalog_item){
-        .folder = strdup(folder), .name = strdup(name), .error = strdup("is broken")};
-}
-
-static const struct tree_options no_options;
-
-/* The node at a path. 0 or the error of the first lookup that fails. */
-static int walk(struct tree *tree, const char *path, struct node *ret)
-{
-    char copy[1024];
-    int r = tree_node(tree, TREE_ROOT, ret);
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *at = copy, *end; r == 0 && *at; at = end) {
-        struct node parent = *ret;
-
-        end = at + strcspn(at, "/");
-        if (*end)
-            *end++ = '\0';
-        r = tree_lookup(tree, &parent, at, TREE_OWNER, ret, NULL, NULL);
-    }
-    return r;
-}
-
-static struct node node_at(struct tree *tree, const char *path)
-{
-    struct node node;
-    int r = walk(tree, path, &node);
-
-    if (r < 0)
-        fail_msg("%s: %s", path, strerror(-r));
-    return node;
-}
 
 static bool nodes_equal(const struct node *a, const struct node *b)
 {
@@ -147,38 +81,56 @@ static void parse_plan(const char *name, struct plan *ret)
     assert_int_equal(plan_parse(name, strlen(name), ',', ret, NULL), 0);
 }
 
-static void small_catalog(struct catalog *c)
+/* What the tree of a test shows. */
+static struct catalog catalog;
+
+static void scope_end(struct tree **tree)
 {
-    add_dataset(c, "", "train", 7);
-    add_dataset(c, "deep/er", "a", 3);
-    add_error(c, "deep/er", "b");
-    add_dataset(c, "other", "a", 1);
-    add_dataset(c, "other", "empty", 0);
+    tree_free(*tree);
+    catalog_release(&catalog);
+    catalog = (struct catalog){0};
+}
+
+#define AUTO_TREE AUTO(scope_end)
+
+static void add_small(struct catalog *c)
+{
+    catalog_add(c, "", "train", 7);
+    catalog_add(c, "deep/er", "a", 3);
+    catalog_add_error(c, "deep/er", "b");
+    catalog_add(c, "other", "a", 1);
+    catalog_add(c, "other", "empty", 0);
+}
+
+/* A tree of a few small datasets. */
+static struct tree *small_tree(void)
+{
+    add_small(&catalog);
+    return tree_make(&catalog, NULL);
 }
 
 UNIT_TEST(test_tree__listings__names_nodes_and_numbers_agree)
 {
-    AUTO_CATALOG struct catalog c = {0};
     struct plan plan[4];
     const struct tree_options options = {.plan = plan, .n_plans = 4, .epochs = 3};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct inos all = {0};
     struct node root;
 
-    small_catalog(&c);
+    add_small(&catalog);
     parse_plan("batch=2", &plan[0]);
     parse_plan("batch=all,seed=1", &plan[1]);
     parse_plan("batch=3,rank=1of2,seed=18446744073709551615,shuffle=window:2,tail=wrap", &plan[2]);
     parse_plan("batch=100,tail=drop", &plan[3]);
-    tree = make_tree(&c, &options);
-    node_at(tree, "train/batches/batch=1,seed=5/epoch=18446744073709551615/npy/000006.image.npy");
-    node_at(tree, "train/batches/batch=1,seed=5/epoch=65536");
-    node_at(tree, "train/batches/batch=1,seed=5/epoch=65535");
+    tree = tree_make(&catalog, &options);
+    tree_node_at(tree,
+                 "train/batches/batch=1,seed=5/epoch=18446744073709551615/npy/000006.image.npy");
+    tree_node_at(tree, "train/batches/batch=1,seed=5/epoch=65536");
+    tree_node_at(tree, "train/batches/batch=1,seed=5/epoch=65535");
     assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
     check_listing(tree, &root, &all);
     assert_true(all.n > 500);
     inos_check(&all);
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__contract__paths_of_every_kind)
@@ -218,13 +170,10 @@ UNIT_TEST(test_tree__contract__paths_of_every_kind)
         {"deep/er/b/ERROR.txt", NODE_PAGE},
         {"other/empty/batches/batch=all/npy/000000.image.npy", NODE_BATCH},
     };
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct node node = node_at(tree, cases[i].path), again;
+        struct node node = tree_node_at(tree, "%s", cases[i].path), again;
 
         if (node.type != cases[i].kind)
             fail_msg("%s: kind %d", cases[i].path, (int)node.type);
@@ -232,7 +181,6 @@ UNIT_TEST(test_tree__contract__paths_of_every_kind)
         if (!nodes_equal(&node, &again))
             fail_msg("%s: its number leads elsewhere", cases[i].path);
     }
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__wrong_names__enoent)
@@ -274,61 +222,49 @@ UNIT_TEST(test_tree__wrong_names__enoent)
         "other/empty/preview.png",
         "other/empty/batches/batch=1/npy/000000.image.npy",
     };
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct node node;
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-        if (walk(tree, paths[i], &node) != -ENOENT)
+        if (tree_walk(tree, paths[i], &node) != -ENOENT)
             fail_msg("%s opens", paths[i]);
-    assert_int_equal(walk(tree, "README.txt/x", &node), -ENOTDIR);
-    assert_int_equal(walk(tree, "train/samples/npz/000000.npz/x", &node), -ENOTDIR);
-    assert_int_equal(walk(tree, "train/batches/batch=4,part=0of1/npy", &node), -ENOTDIR);
-    tree_free(tree);
+    assert_int_equal(tree_walk(tree, "README.txt/x", &node), -ENOTDIR);
+    assert_int_equal(tree_walk(tree, "train/samples/npz/000000.npz/x", &node), -ENOTDIR);
+    assert_int_equal(tree_walk(tree, "train/batches/batch=4,part=0of1/npy", &node), -ENOTDIR);
 }
 
 UNIT_TEST(test_tree__malformed_plan__reason)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct node parent, node;
     struct diag d = DIAG_INIT, e = DIAG_INIT;
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
-    parent = node_at(tree, "train/batches");
+    parent = tree_node_at(tree, "train/batches");
     assert_int_equal(tree_lookup(tree, &parent, "batch=0", TREE_OWNER, &node, NULL, &d), -ENOENT);
     assert_diag_has(&d, "got '0'");
-    parent = node_at(tree, "train/batches/batch=1,seed=1");
+    parent = tree_node_at(tree, "train/batches/batch=1,seed=1");
     assert_int_equal(tree_lookup(tree, &parent, "epoch=x", TREE_OWNER, &node, NULL, &e), -ENOENT);
     assert_diag_has(&e, "'epoch=x'");
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__no_such_number__estale)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct node node, sample, batch;
     uint64_t last;
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     assert_int_equal(tree_node(tree, 0, &node), -ESTALE);
     for (last = TREE_ROOT; tree_node(tree, last, &node) == 0; last++)
         assert_int_equal(node.ino, last);
     assert_int_equal(tree_node(tree, UINT64_MAX, &node), -ESTALE);
     assert_int_equal(tree_node(tree, (UINT64_C(1) << 62) - 1, &node), -ESTALE);
     assert_int_equal(tree_node(tree, UINT64_C(1) << 63, &node), -ESTALE);
-    sample = node_at(tree, "train/samples/npz/000006.npz");
+    sample = tree_node_at(tree, "train/samples/npz/000006.npz");
     assert_int_equal(tree_node(tree, sample.ino + 1, &node), -ESTALE);    /* another kind */
     assert_int_equal(tree_node(tree, sample.ino + 1024, &node), -ESTALE); /* another sample */
-    batch = node_at(tree, "train/batches/batch=4/npz/000001.npz");
+    batch = tree_node_at(tree, "train/batches/batch=4/npz/000001.npz");
     assert_int_equal(tree_node(tree, batch.ino + 1, &node), -ESTALE);
     assert_int_equal(tree_node(tree, batch.ino + 1024, &node), -ESTALE);
-    tree_free(tree);
 }
 
 /* Any number inside the spans is a node with that very number, or none. */
@@ -341,55 +277,44 @@ UNIT_TEST(test_tree__numbers_nearby__honest)
         "train/batches/batch=4,seed=0/epoch=7/tar",
         "other/empty/batches/batch=all,seed=3/epoch=65535/npy",
     };
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        struct node node = node_at(tree, paths[i]), near;
+        struct node node = tree_node_at(tree, "%s", paths[i]), near;
 
         for (uint64_t ino = node.ino - 5000; ino < node.ino + 5000; ino++)
             if (tree_node(tree, ino, &near) == 0)
                 assert_int_equal(near.ino, ino);
     }
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__link__leads_to_the_plan)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct node link, other, plan;
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
-    link = node_at(tree, "train/batches/tail=wrap,seed=3,batch=4");
-    other = node_at(tree, "train/batches/seed=3,tail=wrap,batch=4,shuffle=full");
+    link = tree_node_at(tree, "train/batches/tail=wrap,seed=3,batch=4");
+    other = tree_node_at(tree, "train/batches/seed=3,tail=wrap,batch=4,shuffle=full");
     assert_int_equal(link.type, NODE_PLAN_LINK);
     assert_false(node_is_folder(&link));
     assert_string_equal(link.plan->name, "batch=4,seed=3,tail=wrap");
-    plan = node_at(tree, "train/batches/batch=4,seed=3,tail=wrap");
+    plan = tree_node_at(tree, "train/batches/batch=4,seed=3,tail=wrap");
     assert_int_equal(plan.type, NODE_PLAN);
     assert_ptr_equal(plan.plan, link.plan);
     assert_int_not_equal(plan.ino, link.ino);
     assert_int_equal(other.ino, link.ino);
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__opened_plans_and_epochs__listed_once)
 {
     static const char *const plans[] = {"batch=9", "batch=2,seed=1", "batch=1"};
     static const char *const epochs[] = {"epoch=5", "epoch=18446744073709551615", "epoch=0"};
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct node parent, node;
     char name[TREE_NAME_SIZE];
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     for (int round = 0; round < 2; round++) {
-        parent = node_at(tree, "train/batches");
+        parent = tree_node_at(tree, "train/batches");
         for (size_t i = 0; i < 3; i++) {
             uint64_t changed = 99;
 
@@ -397,7 +322,7 @@ UNIT_TEST(test_tree__opened_plans_and_epochs__listed_once)
                 tree_lookup(tree, &parent, plans[i], TREE_OWNER, &node, &changed, NULL), 0);
             assert_int_equal(changed, round ? 0 : parent.ino);
         }
-        parent = node_at(tree, "train/batches/batch=2,seed=1");
+        parent = tree_node_at(tree, "train/batches/batch=2,seed=1");
         for (size_t i = 0; i < 3; i++) {
             uint64_t changed = 99;
 
@@ -411,39 +336,35 @@ UNIT_TEST(test_tree__opened_plans_and_epochs__listed_once)
         assert_string_equal(name, epochs[i]);
     }
     assert_int_equal(tree_list(tree, &parent, 3, &node, name), -ENOENT);
-    parent = node_at(tree, "train/batches");
+    parent = tree_node_at(tree, "train/batches");
     for (uint64_t i = 0; i < 4; i++) { /* after the page that says what to type */
         assert_int_equal(tree_list(tree, &parent, i, &node, name), 0);
         assert_string_equal(name, i ? plans[i - 1] : "README.txt");
     }
     assert_int_equal(tree_list(tree, &parent, 4, &node, name), -ENOENT);
-    parent = node_at(tree, "other/a/batches"); /* another dataset's */
+    parent = tree_node_at(tree, "other/a/batches"); /* another dataset's */
     assert_int_equal(tree_list(tree, &parent, 0, &node, name), 0);
     assert_int_equal(node.type, NODE_PAGE);
     assert_int_equal(tree_list(tree, &parent, 1, &node, name), -ENOENT);
-    tree_free(tree);
 }
 
 /* Samples, batches, plans and epochs of many plans over datasets of any size. */
 static void collect(struct tree *tree, const char *dataset, const char *plan, struct inos *all)
 {
     static const char *const epochs[] = {"0", "1", "65535", "65536", "18446744073709551615"};
-    char path[512];
     struct node node, again;
     bool seeded = strstr(plan, "seed=");
 
     for (size_t e = 0; e < (seeded ? ARRAY_LEN(epochs) : 1); e++) {
         char under[512];
 
-        snprintf(path, sizeof(path), "%s/batches/%s", dataset, plan);
         if (!e)
-            inos_add(all, node_at(tree, path).ino);
-        snprintf(under, sizeof(under), "%s%s%s", path, seeded ? "/epoch=" : "",
+            inos_add(all, tree_node_at(tree, "%s/batches/%s", dataset, plan).ino);
+        snprintf(under, sizeof(under), "%s/batches/%s%s%s", dataset, plan, seeded ? "/epoch=" : "",
                  seeded ? epochs[e] : "");
         if (seeded)
-            inos_add(all, node_at(tree, under).ino);
-        snprintf(path, sizeof(path), "%s/npy", under);
-        node = node_at(tree, path);
+            inos_add(all, tree_node_at(tree, "%s", under).ino);
+        node = tree_node_at(tree, "%s/npy", under);
         inos_add(all, node.ino);
         for (uint64_t i = 0;; i = node.plan->schedule.batches * 5 - 1) {
             char name[TREE_NAME_SIZE];
@@ -462,14 +383,13 @@ static void collect(struct tree *tree, const char *dataset, const char *plan, st
 
 UNIT_TEST(test_tree__many_plans__no_number_twice)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct inos all = {0};
 
-    add_dataset(&c, "", "a", 60000);
-    add_dataset(&c, "", "b", 1000000);
-    add_dataset(&c, "", "c", 1);
-    tree = make_tree(&c, &no_options);
+    catalog_add(&catalog, "", "a", 60000);
+    catalog_add(&catalog, "", "b", 1000000);
+    catalog_add(&catalog, "", "c", 1);
+    tree = tree_make(&catalog, NULL);
     for (int i = 0; i < 1500; i++) {
         static const char *const names[] = {"a", "b", "c"};
         char plan[PLAN_NAME_SIZE];
@@ -481,7 +401,6 @@ UNIT_TEST(test_tree__many_plans__no_number_twice)
         collect(tree, names[i % 3], plan, &all);
     }
     inos_check(&all);
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__second_tree__same_numbers)
@@ -497,14 +416,15 @@ UNIT_TEST(test_tree__second_tree__same_numbers)
     AUTO_CATALOG struct catalog c = {0}, d = {0};
     struct tree *tree, *second;
 
-    small_catalog(&c);
-    small_catalog(&d);
-    tree = make_tree(&c, &no_options);
-    second = make_tree(&d, &no_options);
+    add_small(&c);
+    add_small(&d);
+    tree = tree_make(&c, NULL);
+    second = tree_make(&d, NULL);
     for (size_t i = ARRAY_LEN(paths); i-- > 0;)
-        node_at(second, paths[i]); /* opened the other way round */
+        tree_node_at(second, "%s", paths[i]); /* opened the other way round */
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-        assert_int_equal(node_at(tree, paths[i]).ino, node_at(second, paths[i]).ino);
+        assert_int_equal(tree_node_at(tree, "%s", paths[i]).ino,
+                         tree_node_at(second, "%s", paths[i]).ino);
     tree_free(tree);
     tree_free(second);
 }
@@ -512,45 +432,42 @@ UNIT_TEST(test_tree__second_tree__same_numbers)
 /* In the order of names "a" < "a-b" < "a/c": the folder a must not be made twice. */
 UNIT_TEST(test_tree__sibling_between_folder_and_its_content__one_folder)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct inos all = {0};
     struct node root, node;
     char name[TREE_NAME_SIZE];
     unsigned seen = 0;
 
-    add_dataset(&c, "a", "x", 2);
-    add_dataset(&c, "a-b", "y", 2);
-    add_dataset(&c, "a/c", "z", 2);
-    tree = make_tree(&c, &no_options);
+    catalog_add(&catalog, "a", "x", 2);
+    catalog_add(&catalog, "a-b", "y", 2);
+    catalog_add(&catalog, "a/c", "z", 2);
+    tree = tree_make(&catalog, NULL);
     assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
     for (uint64_t i = 0; tree_list(tree, &root, i, &node, name) == 0; i++)
         seen += !strcmp(name, "a");
     assert_int_equal(seen, 1);
-    node_at(tree, "a/x");
-    node_at(tree, "a-b/y");
-    node_at(tree, "a/c/z");
+    tree_node_at(tree, "a/x");
+    tree_node_at(tree, "a-b/y");
+    tree_node_at(tree, "a/c/z");
     check_listing(tree, &root, &all);
     inos_check(&all);
-    tree_free(tree);
 }
 
 /* A folder for each extension of a dataset whose samples have 200: inode numbers hold them. */
 UNIT_TEST(test_tree__two_hundred_folders__names_nodes_and_numbers_agree)
 {
     enum { EXTENSIONS = 200 };
-    AUTO_CATALOG struct catalog c = {0};
     struct plan plan;
     const struct tree_options options = {.plan = &plan, .n_plans = 1, .epochs = 2};
     const struct encoder *const none[] = {NULL};
     struct dataset *ds;
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct inos all = {0};
     struct node root;
 
-    add_dataset(&c, "", "small", 5);
-    add_dataset(&c, "", "many", 3);
-    ds = c.item[1].ds;
+    catalog_add(&catalog, "", "small", 5);
+    catalog_add(&catalog, "", "many", 3);
+    ds = catalog.item[1].ds;
     ds->field = realloc(ds->field, (ds->n_fields + EXTENSIONS) * sizeof(*ds->field));
     for (unsigned i = 0; i < EXTENSIONS; i++) {
         struct field *f = &ds->field[ds->n_fields++];
@@ -564,14 +481,13 @@ UNIT_TEST(test_tree__two_hundred_folders__names_nodes_and_numbers_agree)
     assert_int_equal(dataset_fill_folders(ds, none, 0), 0);
     assert_int_equal(ds->n_folders, EXTENSIONS);
     parse_plan("batch=2,seed=1", &plan);
-    tree = make_tree(&c, &options);
-    node_at(tree, "many/samples/ext0/000000.ext0");
-    node_at(tree, "many/batches/batch=1,seed=5/epoch=70000/ext199/000002.ext199");
+    tree = tree_make(&catalog, &options);
+    tree_node_at(tree, "many/samples/ext0/000000.ext0");
+    tree_node_at(tree, "many/batches/batch=1,seed=5/epoch=70000/ext199/000002.ext199");
     assert_int_equal(tree_node(tree, TREE_ROOT, &root), 0);
     check_listing(tree, &root, &all);
     assert_true(all.n > EXTENSIONS * (1 + 3 + 2 * (1 + 2)));
     inos_check(&all);
-    tree_free(tree);
 }
 
 #define THREADS 8
@@ -593,15 +509,15 @@ static void *work(void *arg)
 
         snprintf(path, sizeof(path), "train/batches/batch=%u,seed=%u/epoch=%u/npy/000000.image.npy",
                  i % 7 + 1, i % 11, i * 997 % 100000);
-        if (walk(w->tree, path, &node) < 0 || tree_node(w->tree, node.ino, &again) < 0 ||
+        if (tree_walk(w->tree, path, &node) < 0 || tree_node(w->tree, node.ino, &again) < 0 ||
             !nodes_equal(&node, &again))
             return NULL;
         w->sum += node.ino;
-        if (walk(w->tree, "train/batches", &node) < 0)
+        if (tree_walk(w->tree, "train/batches", &node) < 0)
             return NULL;
         for (uint64_t k = 0; tree_list(w->tree, &node, k, &again, name) == 0; k++)
             ;
-        if (walk(w->tree, "train/batches/batch=1,seed=0", &node) < 0)
+        if (tree_walk(w->tree, "train/batches/batch=1,seed=0", &node) < 0)
             return NULL;
         for (uint64_t k = 0; k < 20 && tree_list(w->tree, &node, k, &again, name) == 0; k++)
             ;
@@ -611,14 +527,11 @@ static void *work(void *arg)
 
 UNIT_TEST(test_tree__eight_threads__same_answers)
 {
-    AUTO_CATALOG struct catalog c = {0};
     struct worker worker[THREADS];
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = small_tree();
     struct inos all = {0};
     struct node root;
 
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
     for (unsigned i = 0; i < THREADS; i++) {
         worker[i] = (struct worker){.tree = tree, .number = i};
         assert_int_equal(pthread_create(&worker[i].thread, NULL, work, &worker[i]), 0);
@@ -630,16 +543,14 @@ UNIT_TEST(test_tree__eight_threads__same_answers)
         assert_non_null(done);
         assert_int_equal(worker[i].sum, worker[0].sum);
     }
-    assert_int_equal(tree_node(tree, node_at(tree, "other/empty").ino, &root), 0);
+    assert_int_equal(tree_node(tree, tree_node_at(tree, "other/empty").ino, &root), 0);
     check_listing(tree, &root, &all);
     inos_check(&all);
-    tree_free(tree);
 }
 
 UNIT_TEST(test_tree__plans_max__enfile_and_the_rest_works)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct node plan = {0}, node;
     unsigned opened = 0;
     int r = 0;
@@ -647,8 +558,7 @@ UNIT_TEST(test_tree__plans_max__enfile_and_the_rest_works)
 #ifdef SLOW_BUILD
     skip(); /* 65536 places in one sorted array: minutes under a sanitizer */
 #endif
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
+    tree = small_tree();
     /* Each epoch that is 65536 from the others takes a span of its own. */
     for (uint64_t i = 0; r == 0 && i < PLANS_MAX + 100; i++) {
         char name[128];
@@ -656,7 +566,7 @@ UNIT_TEST(test_tree__plans_max__enfile_and_the_rest_works)
         if (i % 1024 == 0) {
             snprintf(name, sizeof(name), "train/batches/batch=1,seed=%llu",
                      (unsigned long long)i / 1024);
-            r = walk(tree, name, &plan);
+            r = tree_walk(tree, name, &plan);
         }
         snprintf(name, sizeof(name), "epoch=%llu", (unsigned long long)(i % 1024) << 16);
         if (r == 0)
@@ -665,11 +575,10 @@ UNIT_TEST(test_tree__plans_max__enfile_and_the_rest_works)
     }
     assert_int_equal(r, -ENFILE);
     assert_in_range(opened, PLANS_MAX - 100, PLANS_MAX + 10);
-    assert_int_equal(walk(tree, "train/batches/batch=5", &node), -ENFILE);
-    node_at(tree, "train/batches/batch=1,seed=0/epoch=0/npy/000001.index.npy");
-    node_at(tree, "train/batches/batch=1,seed=7/epoch=65536/npy/000001.index.npy");
-    node_at(tree, "train/samples/npz/000001.npz");
-    tree_free(tree);
+    assert_int_equal(tree_walk(tree, "train/batches/batch=5", &node), -ENFILE);
+    tree_node_at(tree, "train/batches/batch=1,seed=0/epoch=0/npy/000001.index.npy");
+    tree_node_at(tree, "train/batches/batch=1,seed=7/epoch=65536/npy/000001.index.npy");
+    tree_node_at(tree, "train/samples/npz/000001.npz");
 }
 
 /* Look up plans batch=1, batch=2 ... for a user, until one is refused. Returns how many are opened,
@@ -678,7 +587,7 @@ static unsigned open_all(struct tree *tree, uid_t user, unsigned first, struct d
 {
     struct node batches, node;
     unsigned n = 0;
-    int r = walk(tree, "train/batches", &batches);
+    int r = tree_walk(tree, "train/batches", &batches);
 
     assert_int_equal(r, 0);
     while (r == 0 && n < PLANS_MAX + 100) {
@@ -696,8 +605,7 @@ static unsigned open_all(struct tree *tree, uid_t user, unsigned first, struct d
 UNIT_TEST(test_tree__many_plans_of_users__left_for_others)
 {
     const unsigned rest = PLANS_MAX / 4 * 3 - PLANS_USERS * PLANS_USER;
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct diag d = DIAG_INIT, none = DIAG_INIT;
     struct node node;
     unsigned n, first;
@@ -705,8 +613,7 @@ UNIT_TEST(test_tree__many_plans_of_users__left_for_others)
 #ifdef SLOW_BUILD
     skip(); /* as above */
 #endif
-    small_catalog(&c);
-    tree = make_tree(&c, &no_options);
+    tree = small_tree();
     n = first = open_all(tree, 1001, 1, &d);
     assert_in_range(first, PLANS_USER + rest / 2 - 10, PLANS_USER + rest / 2 + 10);
     assert_non_null(strstr(d.text, "user 1001 has opened "));
@@ -723,37 +630,26 @@ UNIT_TEST(test_tree__many_plans_of_users__left_for_others)
         assert_int_equal(open_all(tree, user, n + 1, &e), 0);
     }
     assert_in_range(n, 1, PLANS_MAX / 4 * 3);
-    assert_int_equal(walk(tree, "train/batches/batch=1", &node), 0); /* is known */
+    assert_int_equal(tree_walk(tree, "train/batches/batch=1", &node), 0); /* is known */
     n += open_all(tree, TREE_OWNER, n + 1, &none);
     assert_in_range(n, PLANS_MAX - 10, PLANS_MAX + 10);
     assert_false(none.set);
-    tree_free(tree);
 }
 
 /* A plan with very many batches takes 1/1024 of all numbers. A plan with few, whose hash falls
  * inside that span, must find its place after it at once, not by steps of its own size. */
 UNIT_TEST(test_tree__small_span_inside_large__quick)
 {
-    AUTO_CATALOG struct catalog c = {0};
-    struct tree *tree;
+    AUTO_TREE struct tree *tree = NULL;
     struct inos all = {0};
 
-    add_dataset(&c, "", "huge", UINT32_MAX);
-    tree = make_tree(&c, &no_options);
+    catalog_add(&catalog, "", "huge", UINT32_MAX);
+    tree = tree_make(&catalog, NULL);
     alarm(200); /* by steps it takes hours */
-    for (int seed = 0; seed < 100; seed++) {
-        char path[128];
-
-        snprintf(path, sizeof(path), "huge/batches/batch=1,seed=%d/epoch=0", seed);
-        inos_add(&all, node_at(tree, path).ino);
-    }
-    for (int part = 0; part < 300; part++) {
-        char path[128];
-
-        snprintf(path, sizeof(path), "huge/batches/batch=all,part=%dof1000/npy", part);
-        inos_add(&all, node_at(tree, path).ino);
-    }
+    for (int seed = 0; seed < 100; seed++)
+        inos_add(&all, tree_node_at(tree, "huge/batches/batch=1,seed=%d/epoch=0", seed).ino);
+    for (int part = 0; part < 300; part++)
+        inos_add(&all, tree_node_at(tree, "huge/batches/batch=all,part=%dof1000/npy", part).ino);
     alarm(0);
     inos_check(&all);
-    tree_free(tree);
 }
