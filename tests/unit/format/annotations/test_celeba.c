@@ -133,6 +133,8 @@ UNIT_TEST(test_celeba__malformed)
                   "line 1: expected the number of");
     check_refused("list_attr_celeba.txt", "1 x\na b\n000001.jpg 1 1\n",
                   "line 1: expected the number of rows and nothing else");
+    check_refused("list_attr_celeba.txt", "18446744073709551615\na b\n000001.jpg 1 1\n",
+                  "line 1: expected the number of rows and nothing else");
     check_refused("list_attr_celeba.txt", "1\n", "expected the names of the columns");
     check_refused("list_attr_celeba.csv", "image_id\n", "expected 1 to 256 names of attributes");
     check_refused("list_eval_partition.txt", "000001.jpg 3\n",
