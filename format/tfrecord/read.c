@@ -269,9 +269,15 @@ static int read_feature(struct making *making, const struct record *record,
 {
     const struct example_feature *f = &record->feature[what->field];
 
-    if (!agrees(making->file, what, f, off + len))
-        return tfrecord_read_refuse(making->file, making->row, -EBADMSG,
-                                    "what its index says of it, got other numbers", making->d);
+    if (!agrees(making->file, what, f, off + len)) {
+        uint64_t n;
+        int r = tfrecord_read_count_elements(making->file, making->row, what, &n, making->d);
+
+        return r < 0 ? r
+                     : tfrecord_read_refuse(making->file, making->row, -EBADMSG,
+                                            "what its index says of it, got other numbers",
+                                            making->d);
+    }
     if (!record->has_data)
         return read_large(making, what, f, off, len, dst);
     if (what->part == EXAMPLE_VALUES && f->plain != EXAMPLE_NOT_PLAIN)

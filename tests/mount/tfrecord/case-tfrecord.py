@@ -252,6 +252,8 @@ def check_kinds():
     for i, data in enumerate(KINDS):
         equal(content(ds, "samples/raw", f"{i:06}.record"), data, f"record {i}")
     contains(run("info", path_of(ds)), "no tf.train.Example: 2")
+    contains(run("cat", path_of("rows/kinds"), "kinds/samples/npy/000002.x.npy", code=2),
+             "record 2, at byte", "of the kind that it has in most records, got another kind")
     contains(run("info", "--check", path_of(ds), code=2), "record 2, at byte", "of the kind that it has in most records",
              "record 6, at byte", "expected a tf.train.Example, got other data")
 
