@@ -181,7 +181,7 @@ class LoadedBatches(Batches):
 
     def _refuse(self, error: _Error) -> None:
         text = error.message.decode(errors="replace")
-        if error.code == errno.ENOENT and text.startswith("field "):
+        if any(text.startswith(f"field {name}: expected one of ") for name in self.fields or ()):
             raise KeyError(text[len("field "):])
         if error.code in (errno.ENOENT, errno.EINVAL):
             raise PlanError(error.code, f"the plan {self.plan!r} does not open: {text}", self._folder)

@@ -123,6 +123,22 @@ for kind, call in ((ValueError, lambda: epochfs.load({SOURCE!r} + "\\0x")), (Val
         raise AssertionError(kind)
 """))
 
+# A field that batches lack is a KeyError, a field that no plan can count by is a plan that does not open.
+print(python(ALL + f"""
+train = epochfs.load({SOURCE!r})["train"]
+for kind, says, call in ((KeyError, "sound: expected one of image", lambda: train.batches("batch=8", fields=["sound"]).read(0)),
+                         (epochfs.PlanError, "'batch=8,unit=image' does not open: field image: expected a number",
+                          lambda: train.batches("batch=8,unit=image", fields=["image"]).read(0)),
+                         (epochfs.PlanError, "does not open: field image: expected a number",
+                          lambda: train.batches("batch=8,draw=9:image").read(0))):
+    try:
+        call()
+    except kind as e:
+        assert says in str(e), e
+    else:
+        raise AssertionError(says)
+"""))
+
 # A loader of PyTorch, where it is installed: the state is exact, and each worker opens the source itself.
 if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0:
     python(ALL + f"""
