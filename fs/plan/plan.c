@@ -84,7 +84,7 @@ static bool has_leading_zero(const char *s, size_t len)
 {
     for (size_t i = 0; i + 1 < len; i++)
         if (s[i] == '0' && isdigit((unsigned char)s[i + 1]) &&
-            (!i || !isdigit((unsigned char)s[i - 1])))
+            (!i || (!isdigit((unsigned char)s[i - 1]) && s[i - 1] != '.')))
             return true;
     return false;
 }

@@ -226,15 +226,20 @@ static int schedule_check_order(const struct schedule *s, struct diag *d)
     return 0;
 }
 
+/* What a plan counts. */
+static const char *counted(const struct schedule *s)
+{
+    return s->units ? "units" : "samples";
+}
+
 int schedule_check_list(const struct schedule *s, struct diag *d)
 {
     const struct plan *plan = s->plan;
 
     if (plan->splits && !schedule_split(plan, s->taken.length).length)
         return diag_set(d, -EINVAL,
-                        "split: expected a share that has samples, got none in share %u "
-                        "of %llu samples",
-                        plan->split, (unsigned long long)s->taken.length);
+                        "split: expected a share that has %s, got none in share %u of %llu %s",
+                        counted(s), plan->split, (unsigned long long)s->taken.length, counted(s));
     if (((plan->draw && plan->draws) || plan->of_class) && !s->length)
         return diag_set(d, -EINVAL, "%s: expected a list that has samples, got none",
                         plan->draw ? "draw" : "classes");
@@ -254,8 +259,8 @@ int schedule_check(const struct schedule *s, struct diag *d)
         return diag_set(d, -EINVAL,
                         "bucket: expected a dataset whose samples have lengths, got none");
     if (plan->limits && plan->limit > s->order.length)
-        return diag_set(d, -EINVAL, "limit: expected at most %llu, the samples of the %s, got %llu",
-                        (unsigned long long)s->order.length,
+        return diag_set(d, -EINVAL, "limit: expected at most %llu, the %s of the %s, got %llu",
+                        (unsigned long long)s->order.length, counted(s),
                         s->order.ops == &order_permutation ? "list" : "epoch",
                         (unsigned long long)plan->limit);
     return 0;

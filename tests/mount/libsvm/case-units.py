@@ -62,6 +62,11 @@ with mounted(os.path.join(SOURCE, "rank")):
     contains(log_text(), "unit=qid: 1 of 7 units have a value that an earlier one has")
     equal("qid_offsets" in batch("batch=4").files, False, "without units no offsets")
     equal(os.path.exists(path("rank.txt/batches/batch=2,unit=none")), False, "no such field")
+    for words, says in (("limit=8", "expected at most 7, the units of the list, got 8"),
+                        ("split=1@1:0", "got none in share 1 of 7 units")):
+        equal(os.path.exists(path(f"rank.txt/batches/batch=2,unit=qid,{words}")), False, words)
+        contains(log_text(), says)
+    equal(batch("batch=rows:4")["index"].tolist(), [0, 1, 2, 3], "without units, the length of a row is its entries: 1 each")
     contains(log_text(), "has no field 'none'")
     contains(run("audit", path("rank.txt"), "batch=2,seed=7,unit=qid"), ": 7 units in 4 batches, of the 7 of the list each once; all equal")
     contains(run("audit", "--all-ranks", path("rank.txt"), "batch=2,rank=0of2,seed=7,split=0@80:20,unit=qid"), "units in", "of the 5 of the list each once")

@@ -227,6 +227,8 @@ UNIT_TEST(test_plan_parse__malformed__einval)
         {"batch=1,seed=-1", "seed: expected"},
         {"batch=1,seed=01", "got '01'; numbers have no leading zeros"},
         {"batch=1,rank=1of08", "got '1of08'; numbers have no leading zeros"},
+        {"batch=tokens:9,quad=00.5", "got '00.5'; numbers have no leading zeros"},
+        {"batch=tokens:9,quad=0.0000001", "got '0.0000001'"},
         {"batch=1,seed=18446744073709551616", "seed: expected"},
         {"batch=1,shuffle=full", "shuffle= needs seed="},
         {"batch=1,shuffle=window:4", "shuffle= needs seed="},
@@ -286,6 +288,8 @@ UNIT_TEST(test_plan_parse__malformed__einval)
         if (parse(cases[i].name, &p, &d) != -EINVAL)
             fail_msg("'%s' was taken", cases[i].name);
         assert_diag_has(&d, cases[i].message);
+        if (strstr(cases[i].name, "0.0") && strstr(d.text, "leading"))
+            fail_msg("'%s': %s", cases[i].name, d.text);
     }
 }
 
