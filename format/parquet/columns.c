@@ -362,6 +362,15 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d)
 
 /* ---- what records show ---- */
 
+static bool columns_is_null(const struct parquet_file *file, const struct parquet_column *c)
+{
+    uint64_t row = 0;
+
+    while (c->has_null && row < file->footer.rows && parquet_state(file, c, row) == STATE_NULL)
+        row++;
+    return c->has_null && row == file->footer.rows;
+}
+
 int parquet_columns_ready(struct parquet_file *file)
 {
     unsigned n_bytes = 0;
@@ -375,6 +384,7 @@ int parquet_columns_ready(struct parquet_file *file)
 
         shown.name = c->name;
         shown.has_holes = c->has_null;
+        shown.is_empty = c->path_of && columns_is_null(file, c);
         if (shown.shown == RECORD_BYTES) {
             shown.ext = columns_kind_ext(c->bytes_kind);
             shown.unnamed = n_bytes == 1;

@@ -233,6 +233,8 @@ static int map_file(struct column_union *u, unsigned file, const struct record_c
 
         if (found && map[at] == NO_COLUMN)
             map[at] = (uint16_t)i;
+        if (found)
+            u->column[at].has_holes |= c[i].is_empty;
     }
     for (unsigned i = 0; i < u->n && c; i++)
         u->column[i].has_holes |= map[i] == NO_COLUMN;
@@ -261,7 +263,8 @@ int column_union_make(struct column_union *u, unsigned n_files,
         const struct record_column *c = columns_of(ctx, i, &n);
 
         for (unsigned k = 0; k < n; k++)
-            column_union_add_column(u, &c[k]);
+            if (!c[k].is_empty)
+                column_union_add_column(u, &c[k]);
     }
     fit = realloc(u->column, (u->n + 1u) * sizeof(*fit)); /* there may be very many datasets */
     u->column = fit ? fit : u->column;

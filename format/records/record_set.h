@@ -47,8 +47,9 @@ struct record_column {
     uint64_t dim[RECORD_AXES]; /* DIM_VARIES: the first axis, at least, differs */
     bool unnamed;              /* bytes, text: its files are <key>.<ext>, without the name */
     bool has_holes;            /* has() may be false */
-    bool is_target;            /* bytes: what is learned of the record's picture, such as a mask */
-    unsigned without;          /* RECORD_NOT_... */
+    bool is_empty;     /* no record of the file has it: it is shown if another file has it */
+    bool is_target;    /* bytes: what is learned of the record's picture, such as a mask */
+    unsigned without;  /* RECORD_NOT_... */
     const char *whole; /* the name before it was cut: columns that differ in it are never the same,
                         * and have it as name where they meet; NULL: name */
     unsigned field, part; /* the format's: what it shows */

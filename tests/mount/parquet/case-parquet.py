@@ -159,6 +159,10 @@ for k, unit in enumerate((MILLIS, MICROS)):  # of a list, of which a shard has a
     logical = thrift((8, 12, thrift((1, 1 + k, b""), (2, 12, thrift((2, 12, thrift())))))) # of which one is UTC
     write(f"{SOURCE}/zones/x-{k}.parquet", make([("t", "required", INT64, {"logical": logical})], [{"t": 1}]))
 
+# Pictures without paths, and a shard that has one.
+for k, paths in enumerate(([None, None], [None, b"p"])):
+    write(f"{SOURCE}/paths/x-{k}.parquet", make(NODES[12:13], [{"image": {"bytes": JPEG, "path": p}} for p in paths]))
+
 # More columns of bytes than there are slots for places.
 write(f"{SOURCE}/wide/x.parquet", make([(f"c{i}", "optional", BYTES) for i in range(700)], [{f"c{i}": b"%d" % i for i in range(700)}]))
 
@@ -199,6 +203,12 @@ with mounted():
 
     with np.load(io.BytesIO(lib.content(path("wide/x.parquet/samples/npz/000000.npz")))) as found:
         equal({k: v.tobytes() for k, v in found.items() if k[0] == "c"}, {f"c{i}": b"%d" % i for i in range(700)}, "wide")
+
+    for name, fields in {"x-0.parquet": ["image"], "all": ["image", "image.path"]}.items():
+        about = json.loads(text(path(f"paths/{name}/dataset.json")))
+        equal([f["name"] for f in about["fields"][:-2]], fields, f"fields of {name}")
+    found = [np.load(io.BytesIO(lib.content(path(f"paths/all/samples/npz/{i:06d}.npz")))) for i in range(4)]
+    equal([z["image.path"].item() if "image.path" in z else None for z in found], [None, None, None, b"p"], "paths")
 
     # Bytes that lie in the file as they are come from there.
     source = os.getxattr(path("plain/x.parquet/samples/raw/000005.jpg"), "user.epochfs.source").decode()
