@@ -159,9 +159,13 @@ static int celeba_read_row(struct celeba *c, const struct picture_names *names, 
     int64_t number[CELEBA_NUMBERS_MOST];
     uint8_t flags[CELEBA_NUMBERS_MOST];
     int r = celeba_read_numbers(c, number, d);
+    const char *dot;
     uint32_t picture;
 
     picture = c->n ? picture_find(names, c->word->text, c->word->len) : PICTURE_NONE;
+    dot = c->n && picture == PICTURE_NONE ? memrchr(c->word->text, '.', c->word->len) : NULL;
+    if (dot) /* the pictures are .png in one of the archives */
+        picture = picture_find(names, c->word->text, (size_t)(dot - c->word->text));
     if (r < 0)
         return r == -EBADMSG && c->walk.line == 1 && picture == PICTURE_NONE ? -EDOM : r;
     if (++c->seen > c->count)

@@ -336,23 +336,37 @@ static const struct box_format *boxes_find(struct set *set, unsigned role, const
     return found;
 }
 
+/* One format is read: it is said if other files have boxes also. */
+static void boxes_choose(struct set *set, unsigned role, const char *ext)
+{
+    struct files_claim *claim = set->claim;
+    const struct box_format *found = boxes_find(set, role, ext);
+
+    if (found && claim->boxes)
+        text_add(&set->notes,
+                 "boxes are those of .%s files (%s); files of %s are fields only; an epochfs.json "
+                 "can say which are meant\n",
+                 claim->boxes->extension, claim->boxes->name, found->name);
+    if (!found || claim->boxes)
+        return;
+    claim->boxes = found;
+    claim->boxes_role = role;
+    snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "%s", role ? "" : ext + 1);
+}
+
 /* Files next to pictures, or in a folder of labels. */
 static void boxes_search(struct set *set)
 {
     static const char *const ends[] = {".xml", ".txt"};
-    struct files_claim *claim = set->claim;
+    const struct files_claim *claim = set->claim;
 
-    for (size_t i = 0; i < ARRAY_LEN(ends) && set->has_companions && !claim->boxes; i++) {
-        claim->boxes = boxes_find(set, 0, ends[i]);
-        snprintf(claim->boxes_ext, sizeof(claim->boxes_ext), "%s", ends[i] + 1);
-    }
-    for (unsigned role = 1; role <= claim->n_roles && !claim->boxes; role++) {
+    for (size_t i = 0; i < ARRAY_LEN(ends) && set->has_companions; i++)
+        boxes_choose(set, 0, ends[i]);
+    for (unsigned role = 1; role <= claim->n_roles; role++) {
         const char *ext = strrchr(claim->role_name[role - 1], '.');
 
-        if (!set->is_text[role - 1] || !ext)
-            continue;
-        claim->boxes = boxes_find(set, role, ext);
-        claim->boxes_role = role;
+        if (set->is_text[role - 1] && ext)
+            boxes_choose(set, role, ext);
     }
 }
 
@@ -438,7 +452,8 @@ static void set_note_unlisted(struct set *set)
             is_listed[claim->view[i].sample[k]] = 1;
         }
     if (n && is_listed)
-        text_add(&set->notes, "%zu %s are in no dataset: they are ignored\n", n,
+        text_add(&set->notes,
+                 "%zu %s are in no dataset: they are ignored; an epochfs.json can use them\n", n,
                  files_media[claim->media].word);
 }
 
@@ -462,7 +477,8 @@ static void set_keep_named(struct set *set)
     view->values = picked;
     view->sample = TAKE_PTR(sample);
     view->n = n;
-    text_add(&set->notes, "%zu pictures are in no annotation: they are ignored\n",
+    text_add(&set->notes,
+             "%zu pictures are in no annotation: they are ignored; an epochfs.json can use them\n",
              claim->n_samples - n);
 }
 

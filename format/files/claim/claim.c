@@ -127,6 +127,18 @@ void claim_search_folder(struct search *s, uint32_t folder, struct claim_above a
 /* Texts, lists and annotations may be so many times the pictures. */
 #define LISTS_MOST 8
 
+/* What is above a folder that is searched by itself. */
+static struct claim_above claim_above_of(const struct search *s, uint32_t folder)
+{
+    struct claim_above ret = {0};
+
+    while ((folder = s->info[folder].above) != NO_FOLDER) {
+        ret.project = ret.project || s->info[folder].project;
+        ret.split = ret.split || name_is_split(folder_name(s, folder));
+    }
+    return ret;
+}
+
 /* Search SOURCE, and the folders that recipes leave. */
 static void claim_by_rules(struct search *s)
 {
@@ -137,7 +149,7 @@ static void claim_by_rules(struct search *s)
     claim_search_folder(s, 0, (struct claim_above){0});
     for (uint32_t i = 0; i < s->m->n_folders;) {
         if (s->info[i].is_left)
-            claim_search_folder(s, i, (struct claim_above){0});
+            claim_search_folder(s, i, claim_above_of(s, i));
         i = s->info[i].is_left ? next_folder(s, i) : i + 1;
     }
     tables_apply(s);

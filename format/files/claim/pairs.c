@@ -248,11 +248,12 @@ static bool pairs_are_unknown(struct search *s, uint32_t target, const struct be
     size_t file = s->info[target].first;
     int len;
 
-    if (t->texts || file == folder_end(s, target) || !s->claims->open || !s->claims->is_taken ||
+    if (t->texts || file == folder_end(s, target) || !s->claims->heads ||
         name_is_of(FILES_SOUNDS, members_name(s->m, file)))
         return false;
     len = search_head(s, file, head, sizeof(head));
-    return len >= 0 && !s->claims->is_taken(s->claims, file, head, (size_t)len);
+    return len >= 0 &&
+           !(s->claims->is_taken && s->claims->is_taken(s->claims, file, head, (size_t)len));
 }
 
 /* Is `target`, or are folders in it, what belongs to the pictures of `input`? true: all of it. */

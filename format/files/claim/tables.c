@@ -132,6 +132,8 @@ static void table_use_apply(struct annotating *a, const struct table_use *use)
         text_add(&reason, "several rows a picture");
     else
         text_add(&reason, "it names %zu of %zu pictures", use->named, a->pictures.n);
+    if (use->table->unmatched)
+        text_add(&reason, ", and %zu of its rows name none", use->table->unmatched);
     a->s->failed = s->failed || name.failed || reason.failed;
     annotating_ignore(a, use->file, use->scope, reason.data ? reason.data : "");
 }
@@ -187,17 +189,19 @@ static int tables_open(struct annotating *a, struct table_use *use, const struct
     }
 }
 
-/* A file is no table of pictures. One that names none is counted with the others of its folder. */
+/* A file is no table of pictures. A text that names none is counted with the others of its folder.
+ */
 static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
 {
     const struct set *set = annotating_first_set(a, scope);
     uint32_t folder = a->s->m->member[file].folder;
-    bool names_some = !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
+    bool is_table = name_ends_in(members_name(a->s->m, file), table_ends) ||
+                    !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
     bool is_below = set && folder >= set->root && folder < next_folder(a->s, set->root);
 
     if (tables_may_stay(a, file, is_below))
         return;
-    if (names_some || !is_below)
+    if (is_table || !is_below)
         annotating_ignore(a, file, scope, reason);
     else
         a->s->claims->taken[file] = CLAIMS_ASIDE;

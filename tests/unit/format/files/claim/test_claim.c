@@ -317,6 +317,8 @@ UNIT_TEST(test_claim__class_folders__one_dataset)
     check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
     check("a/b/cat/1.jpg a/b/dog/2.jpg", "a:b classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg", ":all flat 1(jpg)\n"); /* one class is no label */
+    check("cat/x/y/1.jpg dog/x/y/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
+    check("cat/x/y/1.jpg dog/x/z/2.jpg", "cat:x flat 1(jpg)\ndog:x flat 2(jpg)\n");
 }
 
 /* F-1 */
@@ -741,6 +743,14 @@ UNIT_TEST(test_claim__boxes_of_coco__no_others)
                 "instances_val.json", COCO("1.jpg", BOX),
                 ":all flat 2(jpg)\ntxt\nboxes of yolo\n"
                 "boxes are those of COCO, where it has boxes; files of yolo are fields only\n");
+    more[1][0] = "1.xml";
+    more[1][1] =
+        "<annotation><object><name>c</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax>"
+        "<ymax>2</ymax></bndbox></object></annotation>";
+    check_notes("images/1.jpg labels/1.txt annotations/1.xml", "-", "",
+                ":all flat 1(jpg,txt,xml)\ntxt\nxml\nboxes of yolo\n"
+                "boxes are those of .txt files (yolo); files of voc are fields only; an "
+                "epochfs.json can say which are meant\n");
     memset(more, 0, sizeof(more));
 }
 
@@ -787,7 +797,8 @@ UNIT_TEST(test_claim__paths_of_lists__no_other_folders)
 UNIT_TEST(test_claim__notes__what_is_not_read)
 {
     check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv", "train.csv", "path,a\n1.wav,5\n",
-                ":all sounds 1(wav)\n3 sounds are in no dataset: they are ignored\n");
+                ":all sounds 1(wav)\n3 sounds are in no dataset: they are ignored; an epochfs.json "
+                "can use them\n");
     check_notes("images_1/1.jpg images_2/2.jpg", "", "", ":all flat 1(jpg) 2(jpg)\n" PARTS);
     check("images/1.jpg images_2/2.jpg images_3/3.jpg", ":all flat 1(jpg) 2(jpg) 3(jpg)\n");
     check("VG_1/1.jpg VG_1_2/2.jpg", ":all flat refused\n");
@@ -828,8 +839,17 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
         "it has their names in it; an epochfs.json can ignore it\n"
         ":all classes 1(jpg) 2(jpg)\n");
     /* Texts below the folder of a dataset are none of their own; names of classes are used once. */
+    check_notes("x/1.png x/2.png list_eval_partition.txt", "list_eval_partition.txt",
+                "1.jpg 0\n2.jpg 1\n", ":all flat 1(png)\n"); /* PNG of CelebA */
+    check_table("epochfs.json q/1.png p/setup.py p/docs/1.png", "epochfs.json",
+                "{\"datasets\": {\"x\": {\"pictures\": \"q/*.png\"}}, \"leave\": \"p/docs/**\"}",
+                ":x flat 1(png) aside 1 .py (setup.py)\n");
     check_notes("x/data/1.jpg x/meta/c.csv", "c.csv", "a,b\nc,d\n",
-                ":x flat 1(jpg) aside 1 .csv (c.csv)\n");
+                ":x flat 1(jpg)\nc.csv is ignored: no row names a picture; an epochfs.json can say "
+                "more\n");
+    check_notes("x/1.jpg x/2.jpg x/3.jpg train.csv", "train.csv", "id\n1.jpg\n2.jpg\n4.jpg\n",
+                ":all flat 1(jpg) 2(jpg) 3(jpg)\ntrain.csv is ignored: it names 2 of 3 pictures, "
+                "and 1 of its rows name none; an epochfs.json can say more\n");
     check_notes("x/images/1.jpg x/labels/1.txt classes.txt", "1.txt", BOXES,
                 ":x flat 1(jpg,txt)\ntxt\nboxes of yolo\n");
     check_notes(
