@@ -179,7 +179,7 @@ static int bytes_item(struct record_items *items, uint64_t sample, const struct 
     const struct mix_origin o = mix_origin_of(items->ds, items->content, sample);
 
     (void)before;
-    return len ? origin_read(items->rc, &o, off, len, dst, d) : 0;
+    return origin_read(items->rc, &o, off, len, dst, d);
 }
 
 static int mix_contents_bytes_read(struct read_context *rc, const struct dataset *ds,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format/core/durations.h"
 #include "format/core/format.h"
 
 static const struct format format = {.name = "made"};
@@ -128,6 +129,38 @@ UNIT_TEST(test_counts__of_a_dataset_that_knows_them__of_its_label_alone)
     assert_int_equal(class_counts_init(&x, &known, &field[1], &d), 0);
     assert_int_equal(x.n, 1);
     assert_int_equal(x.value[0], 'd');
+}
+
+static int all_known(struct durations *durations, struct diag *d)
+{
+    (void)durations;
+    (void)d;
+    return 1;
+}
+
+/* Three frames, two a second. */
+static bool get_frames(const struct durations *durations, uint64_t sample, uint64_t *ret_frames,
+                       uint32_t *ret_rate)
+{
+    (void)durations;
+    *ret_frames = 3;
+    *ret_rate = 2;
+    return sample < 2;
+}
+
+UNIT_TEST(test_seconds__of_audio__microseconds_or_the_sample_without)
+{
+    struct durations durations = {all_known, get_frames};
+    const struct dataset audio = {.format = &format, .samples = 3, .durations = &durations};
+    struct diag d = DIAG_INIT;
+    struct field_input in;
+    int64_t length[2];
+
+    assert_int_equal(length_input_init(&in, &audio, "seconds", &d), 0);
+    assert_int_equal(in.input.read(&in.input, NULL, 0, 2, length, &d), 0);
+    assert_memory_equal(length, ((int64_t[]){1500000, 1500000}), sizeof(length));
+    assert_int_equal(in.input.read(&in.input, NULL, 1, 2, length, &d), -EBADMSG);
+    assert_diag_has(&d, "sample 2 has no audio that can be read");
 }
 
 UNIT_TEST(test_identity__each_option__another)

@@ -176,6 +176,7 @@ UNIT_TEST(test_mix_prepare__sources_in_steps__ready_with_the_last)
     mix((const struct fake[]){{.steps = 3, .samples = 5, .dtype = DTYPE_I4},
                               {.steps = 2, .samples = 4, .dtype = DTYPE_I4}},
         2, &m);
+    m.source[1]->denied = IN_RAW;
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(dataset_prepare(m.ds), 0);
     assert_int_equal(m.asked, 0);
@@ -183,6 +184,7 @@ UNIT_TEST(test_mix_prepare__sources_in_steps__ready_with_the_last)
     assert_int_equal(dataset_state(m.ds), DATASET_READY);
     assert_int_equal(m.asked, 1);
     assert_int_equal(m.ds->samples, 9);
+    assert_int_equal(m.ds->denied, IN_RAW);
     assert_int_equal(mix_dataset_first(m.ds, 1), 5);
     mixed_release(&m);
 }
@@ -218,6 +220,16 @@ UNIT_TEST(test_mix_prepare__no_samples__named)
 
     mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.dtype = DTYPE_I4}}, 2, &m);
     expect_failed(&m, "got none in b");
+}
+
+UNIT_TEST(test_mix_prepare__too_many_samples__refused)
+{
+    struct mixed m;
+
+    mix((const struct fake[]){{.samples = INT64_MAX, .dtype = DTYPE_I4},
+                              {.samples = INT64_MAX, .dtype = DTYPE_I4}},
+        2, &m);
+    expect_failed(&m, "its sources have too many samples");
 }
 
 UNIT_TEST(test_mix_prepare__other_type__both_named)
