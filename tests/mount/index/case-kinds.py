@@ -150,3 +150,26 @@ with Nginx(f"{WWW}/many") as many:
     equal(sum("/.epochfs/" in r.path for r in many.log(False)), 2, "requests for the indexes of many files")
     os.truncate(glob.glob(f"{WWW}/many/.epochfs/" + "?" * 64)[0], 99)
     contains(run("cat", "-o", f"cache={CACHE}.cut,stage=off", f"{many.url}/", "all/dataset.json"), f'"samples": {MANY}')
+
+# Indexes of more than 8 MiB together are a file each.
+LARGE = [2000000, 2000000, 2000000, 10]
+for k, rows in enumerate(LARGE):
+    place(f"{WWW}/large", f"p-{k}.jsonl", b'{"t":%d}\n' % k * rows)
+with Nginx(f"{WWW}/large") as large:
+    shutil.rmtree(OUT)
+    contains(run("index", f"{large.url}/", "-o", OUT, "-o", f"cache={CACHE}.large-index"), "4 indexes written")
+    table = content(OUT, "index.txt").decode()
+    indexes = [line.split()[1:] for line in table.splitlines() if line.startswith("index ")]
+    files = {name: content(OUT, name) for name in os.listdir(OUT) if name != "index.txt"}
+    equal((table.splitlines()[0], "\njoined " in table), ("epochfs-index 2", False), "the table of large indexes")
+    equal(sorted(indexes), sorted([str(len(data)), hashlib.sha256(data).hexdigest(), name] for name, data in files.items()), "files of large indexes")
+    equal(sum(map(len, files.values())) > 8 << 20, True, "the indexes are large")
+    shutil.copytree(OUT, f"{WWW}/large/.epochfs")
+    large.forget()
+    daemon = start_at("at-large", f"{large.url}/", f"cache={CACHE}.large", "stage=off", "block=4K")
+    for k, rows in enumerate(LARGE):
+        for i in (sum(LARGE[:k]), sum(LARGE[:k]) + rows - 1):
+            equal(content(daemon.at, f"all/samples/jsonl/{i:07d}.jsonl"), b'{"t":%d}\n' % k, f"sample {i}")
+    stop(daemon)
+    equal("is ignored" in log_text("log.at-large"), False, log_text("log.at-large"))
+    equal(sum("/.epochfs/" in r.path for r in large.log(False)), 5, "requests for large indexes")
