@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # needs: strace
 # plain: a program in Python reads by the library
-"""The power fails while a cache folder is written. What was written is recorded, and mounted again as a disk may have it: of the
-writes, truncations and renames before the cut that nothing has synced, any may be lost, and of a write any part. Every read is
-right.
+"""The power fails while a cache folder is written. What was written is recorded, and mounted again as a disk may have it. First the
+disk has all changes before the cut: each beginning of what was recorded is mounted. Then of the writes, truncations and renames
+before the cut that nothing has synced any may be lost, and of a write any part. Every read is right.
 
     POWER_SEED=7 POWER_STATES=2000     other states, or more of them
 """
@@ -18,9 +18,9 @@ import sys
 
 import numpy as np
 
-from lib import DEADLINE, EPOCHFS, PRIVATE, equal, idx_bytes, skip
+from lib import DEADLINE, EPOCHFS, PRIVATE, content as content_of, equal, idx_bytes, skip
 from page_blocks import ROOT
-from servers import Nginx, place
+from servers import Nginx, files_below, place
 
 SEED, STATES = int(os.environ.get("POWER_SEED", "1")), int(os.environ.get("POWER_STATES", "40"))
 LIBRARY = f"{os.path.dirname(EPOCHFS)}/libepochfs.so.0"
@@ -30,8 +30,8 @@ os.environ["EPOCHFS_LIBRARY"] = LIBRARY
 sys.path.insert(0, f"{ROOT}/python")
 import epochfs  # noqa: E402
 
-WWW, CACHE, TRACE = f"{PRIVATE}/www", f"{PRIVATE}/recorded", f"{PRIVATE}/trace"
-CALLS = "openat,mkdir,pwrite64,write,ftruncate,fallocate,rename,link,unlink,fsync,fdatasync"
+WWW, CACHE, TRACE, STATE = f"{PRIVATE}/www", f"{PRIVATE}/recorded", f"{PRIVATE}/trace", f"{PRIVATE}/memory/state"
+CALLS = "openat,mkdir,pwrite64,write,ftruncate,fallocate,rename,renameat,link,unlink,fsync,fdatasync"
 numbers = np.random.default_rng(SEED)
 IMAGES = numbers.integers(0, 256, (64, 30, 30), np.uint8)
 PACKED = numbers.integers(0, 256, (50, 20, 20), np.uint8)
@@ -90,10 +90,10 @@ def recorded():
             elif "O_CREAT" in arguments and paths[0] not in names:
                 names[paths[0]], made = made, made + 1
                 changes.append(("names", {paths[0]: names[paths[0]]}))
-        elif what in ("rename", "link") and paths[1] is not None:
+        elif what in ("rename", "renameat", "link") and paths[1] is not None:
             change = {paths[1]: names[paths[0]]}
             names.update(change)
-            if what == "rename":
+            if what != "link":
                 del names[paths[0]]
                 change[paths[0]] = None
             changes.append(("names", change))
@@ -112,8 +112,7 @@ def recorded():
             elif what == "ftruncate":
                 changes.append(("cut", file, int(rest)))
             elif what == "fallocate" and "PUNCH_HOLE" in rest:
-                at, length = map(int, rest.split(", ")[1:])
-                changes.append(("write", file, at, bytes(length)))
+                changes.append(("hole", file, *map(int, rest.split(", ")[1:])))
             elif what in ("fsync", "fdatasync"):
                 changes.append(("sync", file))
         elif what == "fsync" and opened and (plain(opened[1]) + "/").startswith(CACHE):
@@ -123,25 +122,23 @@ def recorded():
 
 # ---- what a disk may have of it ----
 
-def write_state(changes, rng, folder):
-    """The folder after a power failure."""
-    end = rng.randrange(1, len(changes) + 1)
-    lost = rng.choice([0, 0.1, 0.5, 0.9])
+def write_state(changes, folder, lost=0, rng=None):
+    """The folder after these changes and a power failure; what is not synced is lost with that chance, or kept without rng."""
     synced = {}  # files and folders, and the last sync of each
-    for i, (what, *rest) in enumerate(changes[:end]):
+    for i, (what, *rest) in enumerate(changes):
         if what in ("sync", "sync names"):
             synced[rest[0]] = i
     names, content = {}, {}
     os.makedirs(folder, 0o700)
-    for i, (what, *rest) in enumerate(changes[:end]):
+    for i, (what, *rest) in enumerate(changes):
         if what == "folder":
             os.makedirs(f"{folder}/{rest[0]}", 0o700, exist_ok=True)
         elif what == "names":
-            is_kept = rng.random() >= lost
+            is_kept = not rng or rng.random() >= lost
             names.update((name, file) for name, file in rest[0].items()
                          if is_kept or i < synced.get(os.path.dirname(name), 0))
-        elif what in ("write", "cut"):
-            is_whole = i < synced.get(rest[0], 0)
+        elif what in ("write", "cut", "hole"):
+            is_whole = not rng or i < synced.get(rest[0], 0)
             if is_whole or rng.random() >= lost:
                 change(content.setdefault(rest[0], bytearray()), what, rest[1:], None if is_whole else rng)
     for name, file in names.items():
@@ -158,11 +155,15 @@ def change(content, what, rest, rng):
         del content[rest[0]:]
         content.extend(bytes(rest[0] - len(content)))
         return
-    at, data = rest
+    at, data = rest if what == "write" else (rest[0], bytes(max(0, min(rest[1], len(content) - rest[0]))))
     if rng and len(data) > 512 and rng.random() < 0.2:
         data = data[:rng.randrange(1, len(data) // 512 + 1) * 512]
-    content.extend(bytes(max(0, at + len(data) - len(content))))
+    content.extend(bytes(max(0, at + len(data) - len(content))) if data else b"")
     content[at:at + len(data)] = data
+
+
+def files_of(folder):
+    return {os.path.relpath(file, folder): content_of(file) for file, _ in files_below(folder)}
 
 
 # ---- reads ----
@@ -180,6 +181,19 @@ def check(url, cache):
             equal(batch["data"].tolist(), [v for _, *values in rows for v in values], "values of rows")
 
 
+def check_state(what, url, changes, *losses):
+    try:
+        write_state(changes, STATE, *losses)
+        check(url, STATE)
+    except BaseException:
+        print(what, flush=True)
+        raise
+    shutil.rmtree(STATE)
+
+
+os.mkdir(os.path.dirname(STATE))
+if os.geteuid() == 0:  # removing files of a disk takes longer than to mount them
+    subprocess.run(["mount", "-t", "tmpfs", "states", os.path.dirname(STATE)], check=True)
 place(WWW, "images", idx_bytes(IMAGES))
 place(WWW, "packed.gz", gzip.compress(idx_bytes(PACKED)))
 place(WWW, "rows.svm", "".join(f"{label} 1:{a} 3:{b}\n" for label, a, b in ROWS).encode())
@@ -190,13 +204,13 @@ with Nginx(WWW) as server:
     everything = recorded()
     kinds = {what for what, *_ in everything}
     equal({"write", "names", "cut", "sync", "folder"} <= kinds, True, f"kinds of changes: {kinds}")
+    write_state(everything, STATE)
+    equal(files_of(STATE) == files_of(CACHE), True, "the last state is the recorded folder")
+    shutil.rmtree(STATE)
     print(f"{len(everything)} changes, {STATES} states, seed {SEED}")
+    for end in range(1, len(everything) + 1):
+        check_state(f"the cut after change {end}: {everything[end - 1][:3]}", where, everything[:end])
     for state in range(STATES):
-        folder = f"{PRIVATE}/state"
-        write_state(everything, random.Random(f"{SEED} {state}"), folder)
-        try:
-            check(where, folder)
-        except BaseException:
-            print(f"state {state}", flush=True)
-            raise
-        shutil.rmtree(folder)
+        rng = random.Random(f"{SEED} {state}")
+        end, lost = rng.randrange(1, len(everything) + 1), rng.choice([0, 0.1, 0.5, 0.9])
+        check_state(f"state {state}", where, everything[:end], lost, rng)
