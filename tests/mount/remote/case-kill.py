@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # slow: kills at many moments
 """kill -9 of the daemon at random moments under load, many times: each next mount has the right
-bytes, and in the end the server has sent the dataset once, apart from transfers under way."""
+bytes, and the server sends no block again that a mount has put into the cache folder."""
 
 import os
 import random
+import struct
 import threading
 import time
 
 import numpy as np
 
 from bad_server import BadServer
-from lib import DEADLINE, PRIVATE, SLOW, equal, idx_bytes, run, start, stop
-from servers import (check_once, coverage, ended, files_below, locks_in, pidfd, place, read_anew,
-                     remote, sent, wait_until)
+from lib import DEADLINE, PRIVATE, SLOW, content, equal, idx_bytes, run, start, stop
+from servers import coverage, ended, files_below, locks_in, pidfd, place, read_anew, remote, wait_until
 
 KILLS = 15 if SLOW else 100
 READERS = 2
@@ -37,6 +37,31 @@ def reader(at, data, seed, wrong):
             wrong.append(f"mount {seed}: sample {i}")
 
 
+def staged():
+    """The numbers of the blocks in the cache folder, by their records (docs/spec/cache-format.md)."""
+    found = set()
+    for file, _ in files_below(f"{CACHE}/staged"):
+        if not file.endswith(".content"):
+            records = content(file)[1536:]
+            found |= {i for i, (record,) in enumerate(struct.iter_unpack("<Q", records[:len(records) // 8 * 8])) if record}
+    return found
+
+
+def blocks_of(request):
+    start = request.range[0] if request.range else 0
+    return set(range(start // BLOCK, -(-(start + request.sent) // BLOCK)))
+
+
+def check_fetched(requests, known, kept, what):
+    """They are of different blocks, none of which was known, and only those under way were not kept. Returns their bytes."""
+    total, different = coverage(requests).get("/big-data", (0, 0))
+    equal(total, different, f"different bytes that were sent {what}")
+    equal([r for r in requests if blocks_of(r) & known], [], f"requests for blocks of the cache folder {what}")
+    lost = [r for r in requests if blocks_of(r) - kept]
+    equal(len(lost) <= JOBS, True, f"requests whose blocks are lost {what}: {lost}")
+    return total
+
+
 def main():
     rng = random.Random(os.environ.get("SEED", "5"))
     data = idx_bytes(np.random.default_rng(5).integers(0, 256, (N, 60, 60), dtype=np.uint8))
@@ -46,7 +71,7 @@ def main():
     with BadServer(WWW, rate=int(0.6 * len(data) / KILLS / per_kill), sendbuf=BUFFER) as server:
         options = f"cache={CACHE},block={BLOCK},jobs={JOBS}"
         source = f"{server.url}/big-data"
-        begin, wrong = time.monotonic(), []
+        begin, wrong, fetched, blocks = time.monotonic(), [], 0, set()
         for i in range(KILLS):
             daemon = start(source, options)
             readers = [threading.Thread(target=reader, args=(daemon.at, data, i, wrong))
@@ -63,10 +88,15 @@ def main():
                   f"wrong bytes, readers that hang after kill {i}")
             run("umount", daemon.at)
             equal(locks_in(CACHE), [], "locks that are left")
-        fetched = sent(server.data())
-        print(f"{KILLS} kills in {time.monotonic() - begin:.1f} s, {fetched} of {len(data)} bytes "
-              f"fetched, {coverage(server.data())} ")
-        equal(fetched > len(data) // 20, True, "there was something to fetch between the kills")
+            kept = staged()
+            equal(blocks - kept, set(), f"blocks that kill {i} has removed")
+            fetched += check_fetched(server.data(), blocks, kept, f"before kill {i}")
+            server.forget()
+            blocks = kept
+        left = len(data) - sum(min(BLOCK, len(data) - b * BLOCK) for b in blocks)
+        print(f"{KILLS} kills in {time.monotonic() - begin:.1f} s, {fetched} of {len(data)} bytes fetched, {left} are left")
+        equal(left < len(data) - len(data) // 20, True, "there was something to keep between the kills")
+        equal(left > 0, True, "there was something to fetch until the last kill")
         server.rate = 0
         daemon = start(source, options)
         equal(read_anew(daemon.at, "big-data/source/big-data") == data, True, "all of it")
@@ -74,11 +104,8 @@ def main():
                        "all is staged", daemon)
         equal(r["bad_blocks"], 0, "blocks that a kill has damaged")
         stop(daemon)
-        # Per kill: an incomplete block, and the bytes in flight, which are more on a busy machine.
-        spare = 2 * KILLS * JOBS * BLOCK
-        check_once(server.data(), {"/big-data": len(data)}, f"{KILLS} kills", spare=spare)
-        left = [file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))]
-        equal(left, [], "files that nobody needs")
+        equal(check_fetched(server.data(), blocks, staged(), "after the last kill"), left, "bytes that were sent after the last kill")
+        equal([file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))], [], "files that nobody needs")
         server.forget()
         daemon = start(source, options)
         equal(read_anew(daemon.at, "big-data/source/big-data") == data, True, "and once more")
