@@ -90,8 +90,9 @@ static int add_line(struct shared_line **lines, size_t *n, const struct shared_l
     return 1;
 }
 
-/* 1; 0: it is out of order, or none; or -ENOMEM. */
-static int use_line(struct shared_table *table, enum line_kind type, const struct shared_line *line)
+/* 1; 0: it is out of order, or none of that version; or -ENOMEM. */
+static int use_line(struct shared_table *table, char version, enum line_kind type,
+                    const struct shared_line *line)
 {
     struct shared_line *one = type == LINE_JOINED ? &table->joined : &table->listing;
 
@@ -102,7 +103,8 @@ static int use_line(struct shared_table *table, enum line_kind type, const struc
         return add_line(&table->index, &table->n_indexes, line);
     case LINE_LISTING:
     case LINE_JOINED:
-        if (one->name || !line->size || (one == &table->joined && line->size > SHARED_JOINED_MOST))
+        if (one->name || !line->size ||
+            (type == LINE_JOINED && (version < '3' || line->size > SHARED_JOINED_MOST)))
             return 0;
         *one = *line;
         return 1;
@@ -132,12 +134,14 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
 {
     AUTO(shared_table_release) struct shared_table table = {.text = text};
     size_t head = strlen(SHARED_INDEX_HEAD), number = 2;
-    bool old = len >= head && !memcmp(text, SHARED_INDEX_HEAD_1, head);
+    char version;
     int r;
 
-    if (!old && (len < head || (memcmp(text, SHARED_INDEX_HEAD, head) != 0 &&
-                                memcmp(text, SHARED_INDEX_HEAD_2, head) != 0)))
+    if (len < head || (memcmp(text, SHARED_INDEX_HEAD, head) != 0 &&
+                       memcmp(text, SHARED_INDEX_HEAD_2, head) != 0 &&
+                       memcmp(text, SHARED_INDEX_HEAD_1, head) != 0))
         return diag_set(d, -EBADMSG, "line 1: expected '%.*s'", (int)head - 1, SHARED_INDEX_HEAD);
+    version = text[head - 2];
     if (memchr(text, '\0', len) || text[len - 1] != '\n')
         return diag_set(d, -EBADMSG,
                         "expected lines of text, got a NUL or no end of the last line");
@@ -146,7 +150,7 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
 
         end = memchr(at, '\n', (size_t)(text + len - at));
         *end = '\0';
-        r = use_line(&table, read_line(at, !old, &line), &line);
+        r = use_line(&table, version, read_line(at, version > '1', &line), &line);
         if (r < 0)
             return r;
         if (!r)
@@ -154,7 +158,7 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
                 d, -EBADMSG,
                 "line %zu: expected 'file SIZE SHA256 %sNAME' or 'index SIZE SHA256 NAME', "
                 "sorted",
-                number, old ? "" : "VERSION ");
+                number, version > '1' ? "VERSION " : "");
     }
     r = shared_table_find(&table, d);
     if (r < 0)

@@ -129,15 +129,18 @@ def check_local(form):
         contains(log_text(f"log.at.{name}-{turn}"), "index next to the data")
         equal(mount_and_read(folder, f"{name}-{turn}", form, changed), 0, f"{name}, {turn}: after a remount")
 
-    # A table of the first version, whose files have no versions.
+    # A table of the first version, whose files have no versions; its one index is a file.
     put(folder, form, before, OLD * 10**9 + 5)
     with open(f"{folder}/.epochfs/index.txt", "r+", encoding="utf-8") as f:
         lines = [line.split(" ") for line in f.read().splitlines()]
         f.seek(0)
         f.truncate()
         for line in lines:
-            f.write(" ".join(line[:3] + line[4:] if line[0] == "file" else line).replace(
-                "epochfs-index 3", "epochfs-index 1") + "\n")
+            if line[0] != "joined":
+                f.write(" ".join(line[:3] + line[4:] if line[0] == "file" else line).replace(
+                    "epochfs-index 3", "epochfs-index 1") + "\n")
+    names = {line[0]: line[-1] for line in lines}
+    os.rename(f"{folder}/.epochfs/{names['joined']}", f"{folder}/.epochfs/{names['index']}")
     equal(mount_and_read(folder, f"{name}-v1", form, records), 0, "a table of the first version")
     equal(problems(f"{name}-v1"), [], "its log")
 

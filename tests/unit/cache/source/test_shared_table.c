@@ -132,6 +132,8 @@ UNIT_TEST(test_shared_table__hostile__ebadmsg)
         SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " ../x\n",
         SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A
                           "\njoined 9 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD_2 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD_1 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A "\n",
     };
