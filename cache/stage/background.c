@@ -307,7 +307,7 @@ static enum step start_run(struct stage *stage, struct file *file, struct blocks
     if (r != 1)
         return r == 0 ? STEP_NONE : STEP_HELD;
     if (need && stage->options.keep != STAGE_PIN)
-        keep_note_ahead(stage, need, bytes);
+        keep_note_ahead(stage, bytes);
     LOCK_SCOPE(&stage->lock);
 
     speed_spend_locked(stage, now, bytes);

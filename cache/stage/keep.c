@@ -67,9 +67,10 @@ struct keeping {
     unsigned passes;   /* lists made */
     bool listing;      /* a thread makes the list */
     /* Belong to the stage's thread: when holds_all was computed; blocks that it fetched in the
-     * place of others, not used yet. */
+     * place of others, not used yet; the next of these, if its run starts. */
     int64_t holds_at;
     struct displaced *ahead; /* [AHEAD_RUNS], a ring; NULL: none */
+    struct displaced next;
     size_t ahead_at, ahead_n;
     uint64_t ahead_bytes, ahead_jumps;
 };
@@ -525,24 +526,27 @@ uint64_t keep_ahead_left(struct stage *stage)
 
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
 {
-    struct keeping *k = stage->keeping;
-
-    if (!needs_of(stage))
-        return take_quota(stage, bytes);
-    if (!k->ahead)
-        k->ahead = calloc(AHEAD_RUNS, sizeof(*k->ahead));
-    return k->ahead ? keep_take_quota(stage, bytes, need->when) : -ENOMEM;
-}
-
-void keep_note_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes)
-{
     const struct stage_needs *needs = needs_of(stage);
     struct keeping *k = stage->keeping;
 
-    if (!needs || !k->is_full || k->ahead_n == AHEAD_RUNS)
+    if (!needs)
+        return take_quota(stage, bytes);
+    if (!k->ahead)
+        k->ahead = calloc(AHEAD_RUNS, sizeof(*k->ahead));
+    /* Asked before the run starts: its reader may have passed as soon as it has. */
+    k->next.need = *need;
+    k->next.when = stage_when(needs, need->blob, need->off, need->len);
+    return k->ahead ? keep_take_quota(stage, bytes, need->when) : -ENOMEM;
+}
+
+void keep_note_ahead(struct stage *stage, uint64_t bytes)
+{
+    struct keeping *k = stage->keeping;
+
+    if (!needs_of(stage) || !k->is_full || k->ahead_n == AHEAD_RUNS)
         return;
-    k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] = (struct displaced){
-        .need = *need, .when = stage_when(needs, need->blob, need->off, need->len), .bytes = bytes};
+    k->next.bytes = bytes;
+    k->ahead[(k->ahead_at + k->ahead_n++) % AHEAD_RUNS] = k->next;
     k->ahead_bytes += bytes;
 }
 

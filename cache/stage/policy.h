@@ -20,9 +20,9 @@ int keep_take_quota(struct stage *stage, uint64_t bytes, uint64_t when);
  * number of bytes at a time, so that the cache keeps most of the blocks needed soonest. */
 int keep_take_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes);
 
-/* In the stage's thread: note that a run of so many bytes has started, for which
+/* In the stage's thread: note that the run of so many bytes has started, for which the last
  * keep_take_ahead() took space. */
-void keep_note_ahead(struct stage *stage, const struct stage_need *need, uint64_t bytes);
+void keep_note_ahead(struct stage *stage, uint64_t bytes);
 
 /* In the stage's thread: bytes that keep_take_ahead() may take now in the place of other blocks. */
 uint64_t keep_ahead_left(struct stage *stage);

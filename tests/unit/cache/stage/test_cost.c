@@ -1110,9 +1110,16 @@ UNIT_TEST_WITH(test_keep__ahead__displaces_little, temp_setup, temp_teardown)
     need.blob = s.blob;
     assert_int_equal(keep_take_ahead(s.stage, &need, BLOCK), 0); /* no run begins with it */
     assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
-    keep_note_ahead(s.stage, &need, BLOCK);
+    keep_note_ahead(s.stage, BLOCK);
     assert_int_equal(keep_ahead_left(s.stage), MIB / 2 - BLOCK);
-    quota_give_back(s.stage->quota, BLOCK);
+    timed.time[0]++; /* its reader passes */
+    assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
+    assert_int_equal(keep_take_ahead(s.stage, &need, BLOCK), 0);
+    timed.time[0]++; /* before its run is noted */
+    keep_note_ahead(s.stage, BLOCK);
+    assert_int_equal(keep_ahead_left(s.stage), MIB / 2);
+    timed.time[0] -= 2;
+    quota_give_back(s.stage->quota, UINT64_C(2) * BLOCK);
     atomic_store(&s.counters->staged_bytes, 0);
     stage_fixture_close(&s);
 }
