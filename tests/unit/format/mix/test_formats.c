@@ -197,6 +197,7 @@ static void check_sample(const struct mixed *m, const struct field *f, uint64_t 
 
     if (!g)
         fail_msg("no field %s", f->name);
+    assert_false(f->in & (IN_FILES | IN_TAR | IN_RAW) & ~g->in); /* only where all show it */
     assert_int_equal(dataset_has(m->ds, sample, f), dataset_has(m->source[i], own, g));
     if (!dataset_has(m->ds, sample, f))
         return;
@@ -315,6 +316,7 @@ static void check_matrix(const struct mixed *m)
     }
     bytes = bytes_of(m->ds, member(m->ds, "shape"), &list.sel, &form, &len);
     assert_int_equal(len, sizeof(shape));
+    assert_int_equal(form.dim[0], 2);
     assert_int_equal(load_le64(bytes), m->ds->samples);
     assert_int_equal(load_le64(bytes + 8), columns);
     free(bytes);

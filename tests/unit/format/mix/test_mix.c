@@ -164,6 +164,7 @@ static void expect_failed(struct mixed *m, const char *reason)
     while (!dataset_prepare(m->ds))
         continue;
     assert_int_equal(dataset_state(m->ds), DATASET_FAILED);
+    assert_true(m->ds->failed == -EINVAL || m->ds->failed == -EBADMSG);
     if (!strstr(m->ds->reason.text, reason))
         fail_msg("%s", m->ds->reason.text);
     mixed_release(m);
@@ -299,6 +300,7 @@ UNIT_TEST(test_mix_read__numbers__of_their_sources)
     assert_int_equal(dataset_prepare(m.ds), 1);
     expect_bytes(m.ds, "x", x, ARRAY_LEN(x));
     expect_bytes(m.ds, "source", source, ARRAY_LEN(source));
+    assert_int_equal(dataset_field(m.ds, "source")->in, IN_NPY_BATCHES | IN_NPZ_BATCHES | IN_PAGES);
     expect_bytes(m.ds, "index", index, ARRAY_LEN(index));
     mixed_release(&m);
 }
