@@ -41,7 +41,7 @@ struct blob_ops {
                  uint64_t off, struct diag *d);
     int (*check)(const struct blob *blob); /* NULL: reads are checked already */
     int (*identity)(const struct blob *blob, char **ret);
-    void (*free)(struct blob *blob);
+    void (*free)(struct blob *blob); /* NULL: it is owned elsewhere */
     /* See blob_fetch(). NULL: all bytes are on this machine. */
     void (*fetch)(const struct blob *blob, uint64_t off, uint64_t len, struct waiter *waiter);
     /* See blob_done(). NULL: ignored. */
@@ -188,7 +188,7 @@ static inline const char *blob_source(const struct blob *blob)
 /* Takes NULL. No read may be under way. */
 static inline void blob_free(struct blob *blob)
 {
-    if (blob)
+    if (blob && blob->ops->free)
         blob->ops->free(blob);
 }
 

@@ -184,21 +184,23 @@ static void set_unversioned(struct source *source, size_t file)
 }
 
 /* Set the version of a file that was asked for, or move it to those that failed. */
-static int use_stat(struct source *source, size_t i, const struct source_entry *entry,
+static int use_stat(struct source *source, size_t i, const struct http_file *file,
                     struct sized *sized)
 {
     struct known *known = &source->known;
     char path[PATH_MAX];
     int r;
 
-    if (entry->error) {
+    if (file->error < 0) {
         sized->keep[i] = 0;
         r = members_path(&known->files, i, path, sizeof(path));
-        return r < 0 ? r : known_add_failed(known, path, entry->error, entry->failure);
+        return r < 0
+                   ? r
+                   : known_add_failed(known, path, diag_text(&file->why, file->error), file->error);
     }
-    sized->size[i] = entry->version->size;
-    r = joined_version_set(&known->files, i, entry->version);
-    if (r == 0 && !remote_version_is_known(entry->version))
+    sized->size[i] = file->version.size;
+    r = joined_version_set(&known->files, i, &file->version);
+    if (r == 0 && !remote_version_is_known(&file->version))
         set_unversioned(source, i);
     return r;
 }
@@ -206,30 +208,27 @@ static int use_stat(struct source *source, size_t i, const struct source_entry *
 /* Ask for the versions of some files, from *at on. */
 static int stat_some(struct source *source, size_t *at, struct sized *sized, bool *asked)
 {
-    AUTO_SOURCE_LIST struct source_list list = {0};
-    const struct known *known = &source->known;
-    size_t number[STAT_AT_ONCE];
-    int r = 0;
+    AUTO_FREE struct http_file *file = calloc(STAT_AT_ONCE, sizeof(*file));
+    const struct members *files = &source->known.files;
+    size_t number[STAT_AT_ONCE], n = 0;
+    int r = file ? 0 : -ENOMEM;
 
-    for (; r == 0 && *at < known->files.n && list.n < STAT_AT_ONCE; ++*at) {
-        struct source_entry entry;
-
+    for (; r == 0 && *at < files->n && n < STAT_AT_ONCE; ++*at) {
         sized->keep[*at] = 1;
-        sized->size[*at] = members_size(&known->files, *at);
-        if (known->files.member[*at].more && !source_asks_all(source))
+        sized->size[*at] = members_size(files, *at);
+        if (files->member[*at].more && !source_asks_all(source))
             continue;
-        number[list.n] = *at;
-        r = known_entry(source, known, *at, &entry);
-        if (r < 0)
-            break;
-        free(TAKE_PTR(entry.version));
-        r = source_list_take(&list, &entry);
+        number[n] = *at;
+        r = known_url(source, files, *at, &file[n++].url);
     }
     if (r == 0)
-        r = remote_stat_list(source, &list);
-    *asked = *asked || list.n;
-    for (size_t i = 0; i < list.n && r == 0; i++)
-        r = use_stat(source, number[i], &list.entry[i], sized);
+        http_stat(source->http, n, file);
+    *asked = *asked || n;
+    for (size_t i = 0; i < n; i++) {
+        if (r == 0)
+            r = use_stat(source, number[i], &file[i], sized);
+        free(file[i].url);
+    }
     return r;
 }
 

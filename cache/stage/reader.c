@@ -256,12 +256,6 @@ static void stage_done(const struct blob *blob)
     file_put(file);
 }
 
-static int stage_check(const struct blob *blob)
-{
-    (void)blob; /* every block here is of the one version */
-    return 0;
-}
-
 static int stage_open_file(const struct blob *blob, uint64_t off, uint64_t len, int *ret_fd,
                            struct diag *d)
 {
@@ -289,11 +283,6 @@ static int stage_identity(const struct blob *blob, char **ret)
     return 0;
 }
 
-static void stage_blob_free(struct blob *blob)
-{
-    (void)blob; /* the stage owns its files: runs may still use them */
-}
-
 static uint64_t stage_gap(const struct blob *blob)
 {
     const struct file *file = file_of(blob);
@@ -301,11 +290,11 @@ static uint64_t stage_gap(const struct blob *blob)
     return file_wants_parts(file) ? 0 : MISSING_GAP;
 }
 
+/* No check(): every block here is of the one version. No free(): the stage owns its files, and runs
+ * may still use them. */
 const struct blob_ops stage_blob_ops = {
     .pread = stage_pread,
-    .check = stage_check,
     .identity = stage_identity,
-    .free = stage_blob_free,
     .fetch = stage_fetch,
     .done = stage_done,
     .open_file = stage_open_file,
