@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cache/pack/part.h"
 #include "cache/pack/unpack.h"
 #include "cache/source/remote.h"
 

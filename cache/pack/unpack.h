@@ -1,4 +1,5 @@
-/* Compressed source files, unpacked once into the cache folder and served from there.
+/* Compressed source files, and packed parts of files, unpacked once into the cache folder and
+ * served from there.
  *
  * An unpacked file is published by renaming: a file under its final name is whole. Its last 64
  * bytes say what it is. Two processes that need the same file take turns; the second finds it done.
@@ -8,6 +9,7 @@
 
 #include "base/blob.h"
 #include "base/diag.h"
+#include "base/opener.h"
 #include "cache/disk/entry.h"
 
 /* Gets reports of the progress, from the thread that unpacks. */
@@ -35,10 +37,12 @@ int unpack_blob(struct blob **blob, const struct cache_folder *cache, struct unp
 int unpack_entry(const struct blob *blob, const char *part, const char *shown,
                  const struct cache_folder *cache, struct entry *ret, struct diag *d);
 
-/* A blob of the first size bytes of content that is open as fd, which is taken over; with the
- * source, times and owner of the packed blob. 0 or -errno. */
-int unpack_content(const struct blob *packed, int fd, const char *name, uint64_t size,
-                   struct blob **ret);
+/* Unpack a part of blob, such as a deflated member of a ZIP archive, unless that was done before:
+ * *ret is its content, with the times and the owner of blob, and the name `<name of blob>/<name of
+ * the part>`. watch may be NULL. As opener_unpack(). */
+int unpack_part(const struct blob *blob, const struct packed_part *part,
+                const struct cache_folder *cache, struct unpack_watch *watch, struct blob **ret,
+                struct diag *d);
 
 /* What may follow the name of a file: number 0 is "", a file that is not packed, then the suffix of
  * each packing. NULL: no more. */

@@ -11,7 +11,6 @@
 #include "base/checked.h"
 #include "cache/disk/local_blob.h"
 #include "cache/disk/quota.h"
-#include "cache/pack/part.h"
 #include "cache/pack/unpack.h"
 #include "support/temp_folder.h"
 #include "support/unit.h"
