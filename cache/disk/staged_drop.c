@@ -191,7 +191,7 @@ static int open_to_drop(const struct staged *staged, unsigned wait_ms)
     return r == -ETIMEDOUT ? -EBUSY : r < 0 ? r : TAKE_FD(fd);
 }
 
-int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n)
+int staged_drop_wrong(const struct staged *staged, uint64_t block)
 {
     int r = file_lock(staged->fd, F_WRLCK, LOCK_SEALED, 1, 0);
     bool is_sealed;
@@ -199,13 +199,13 @@ int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n)
     if (r == 0) {
         r = unseal(staged);
         if (r == 0)
-            r = drop_claimed(staged, first, n);
+            r = drop_claimed(staged, block, 1);
         file_lock(staged->fd, F_UNLCK, LOCK_SEALED, 1, 0);
         return r;
     }
     if (r != -EAGAIN)
         return r;
-    r = clear_records(staged, first, n);
+    r = clear_records(staged, block, 1);
     is_sealed = staged_has_size(staged);
     if (r == 0 && is_sealed)
         r = staged_set_sealed_number(staged, staged_new_drops());
@@ -216,7 +216,7 @@ int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_d
 {
     struct staged again = *staged;
     AUTO_CLOSE int fd = -1;
-    int r = staged_drop(staged, block, 1, ret);
+    int r = staged_drop_ranges(staged, &(struct staged_range){block, 1}, 1, ret);
 
     if (r != -EBUSY)
         return r;
@@ -225,7 +225,7 @@ int staged_drop_bad(const struct staged *staged, uint64_t block, struct staged_d
         return fd;
     if (!staged_claim(&again, block, 1))
         return -EBUSY;
-    r = staged_drop_wrong(&again, block, 1);
+    r = staged_drop_wrong(&again, block);
     if (r == 0)
         *ret = (struct staged_dropped){.before = UINT64_MAX, .after = UINT64_MAX};
     return r;
@@ -297,13 +297,6 @@ uint64_t staged_mend(const struct staged *staged, const struct staged_key *key)
         staged_prepare(&again, staged->fd, header, key->url, NULL) < 0)
         return UINT64_MAX;
     return staged_drops(&again);
-}
-
-int staged_drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
-{
-    const struct staged_range range = {first, n};
-
-    return staged_drop_ranges(staged, &range, 1, ret);
 }
 
 int staged_exclude_drops(const struct staged *staged)

@@ -112,14 +112,10 @@ struct staged_dropped {
     uint64_t before, after;
 };
 
-/* Drop n blocks, except those that any process, this one included, has claimed: first their
- * records, then their bytes, whose disk space is freed. 0; -EOPNOTSUPP: the file system cannot
- * punch holes, and nothing was changed; -EBUSY: readers have the content open by
+/* Drop the blocks of n ranges, except those that any process, this one included, has claimed: first
+ * their records, then their bytes, whose disk space is freed. 0; -EOPNOTSUPP: the file system
+ * cannot punch holes, and nothing was changed; -EBUSY: readers have the content open by
  * staged_open_sealed(), and nothing was changed; or -errno. Waits for other drops. */
-int staged_drop(const struct staged *staged, uint64_t first, uint64_t n,
-                struct staged_dropped *ret);
-
-/* The same for several ranges: most of the work is done once. */
 struct staged_range {
     uint64_t first, n; /* blocks */
 };

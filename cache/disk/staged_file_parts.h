@@ -110,8 +110,8 @@ void staged_read_records(const struct staged *staged, uint64_t first, size_t n, 
 
 /* ---- staged_drop.c ---- */
 
-/* Drop blocks that this open description has claimed and that are wrong; it holds LOCK_DROP. 0 or
+/* Drop a block that this open description has claimed and that is wrong; it holds LOCK_DROP. 0 or
  * -errno. */
-int staged_drop_wrong(const struct staged *staged, uint64_t first, uint64_t n);
+int staged_drop_wrong(const struct staged *staged, uint64_t block);
 
 #endif

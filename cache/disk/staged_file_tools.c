@@ -186,7 +186,7 @@ static int verify_block(const struct staged *staged, uint64_t block, uint8_t *bu
     if (r == -EBADMSG && writes) {
         dropped = file_lock(staged->fd, F_WRLCK, LOCK_DROP, 1, FILE_LOCK_MS);
         if (dropped == 0) {
-            dropped = staged_drop_wrong(staged, block, 1);
+            dropped = staged_drop_wrong(staged, block);
             file_lock(staged->fd, F_UNLCK, LOCK_DROP, 1, 0);
         }
     }

@@ -442,7 +442,7 @@ static int use_all(const struct world *w)
         r = record == staged_checksum(&staged, 0, bytes) ? 1 : -EBADMSG;
         if (r == 1 && staged_seal(&staged, NULL) < 0) /* and all that changes a file */
             r = -ENOTRECOVERABLE;
-        if (r == 1 && staged_drop(&staged, 0, 1, &dropped) < 0)
+        if (r == 1 && staged_drop_ranges(&staged, &(struct staged_range){0, 1}, 1, &dropped) < 0)
             r = -ENOANO;
         r = r == 1 ? -EALREADY : r;
     } else if (staged_claim(&staged, 0, 1) != 1) {

@@ -783,6 +783,12 @@ UNIT_TEST_WITH(test_claims__holder_killed__free, temp_setup, temp_teardown)
     staged_close(&staged);
 }
 
+/* Drop n blocks. */
+static int drop(const struct staged *staged, uint64_t first, uint64_t n, struct staged_dropped *ret)
+{
+    return staged_drop_ranges(staged, &(struct staged_range){first, n}, 1, ret);
+}
+
 /* ---- drops ---- */
 
 UNIT_TEST_WITH(test_drop__block__gone_and_freed, temp_setup, temp_teardown)
@@ -795,7 +801,7 @@ UNIT_TEST_WITH(test_drop__block__gone_and_freed, temp_setup, temp_teardown)
 
     fetch_all(&other);
     assert_int_equal(read_all(&reader), 3);
-    assert_int_equal(staged_drop(&other, 1, 2, &dropped), 0);
+    assert_int_equal(drop(&other, 1, 2, &dropped), 0);
     assert_int_equal(dropped.freed, BLOCK); /* the last one's page also has the count */
     assert_int_equal(staged_drops(&reader.staged), drops + 1);
     staged_records(&reader.staged, 0, 3, record);
@@ -806,9 +812,9 @@ UNIT_TEST_WITH(test_drop__block__gone_and_freed, temp_setup, temp_teardown)
         assert_int_equal(buf[i], 0);
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 3);
-    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(drop(&other, 0, 3, &dropped), 0);
     assert_int_equal(dropped.freed, 2 * BLOCK);
-    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(drop(&other, 0, 3, &dropped), 0);
     assert_int_equal(dropped.freed, 0);
     staged_close(&other);
     staged_close(&reader.staged);
@@ -821,14 +827,14 @@ UNIT_TEST_WITH(test_drop__another_drops_before__says_which, temp_setup, temp_tea
     struct staged_dropped dropped;
 
     fetch_all(&one);
-    assert_int_equal(staged_drop(&other, 0, 1, &dropped), 0);
+    assert_int_equal(drop(&other, 0, 1, &dropped), 0);
     assert_int_equal(dropped.before, drops);
     assert_int_equal(dropped.after, drops + 1);
     assert_int_equal(staged_claim(&one, 1, 1), 1);
-    assert_int_equal(staged_drop(&other, 1, 1, &dropped), 0); /* nothing */
+    assert_int_equal(drop(&other, 1, 1, &dropped), 0); /* nothing */
     assert_int_equal(dropped.before, drops + 1);
     assert_int_equal(dropped.after, drops + 1);
-    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0); /* in two pieces */
+    assert_int_equal(drop(&other, 0, 3, &dropped), 0); /* in two pieces */
     assert_int_equal(dropped.after, drops + 3);
     staged_close(&other);
     staged_close(&one);
@@ -844,7 +850,7 @@ UNIT_TEST_WITH(test_drop__largest_count__begins_again, temp_setup, temp_teardown
     fetch_all(&staged);
     store_le64(count, UINT64_MAX - 1);
     assert_int_equal(pwrite(staged.fd, count, 8, (off_t)staged.end), 8);
-    assert_int_equal(staged_drop(&staged, 0, 1, &dropped), 0);
+    assert_int_equal(drop(&staged, 0, 1, &dropped), 0);
     assert_int_equal(staged_drops(&staged), 1);
     assert_true(dropped.before == UINT64_MAX && dropped.after == UINT64_MAX); /* not known */
     staged_close(&staged);
@@ -886,7 +892,7 @@ UNIT_TEST_WITH(test_cut__written_to_behind__drops_are_not_reported, temp_setup, 
         fetch_all(&one); /* the last block too: the file has its full length */
         assert_true(staged_drops(&one) == UINT64_MAX);
         assert_int_equal(read_all(&reader), 0);
-        assert_int_equal(staged_drop(&one, 0, 1, &dropped), 0);
+        assert_int_equal(drop(&one, 0, 1, &dropped), 0);
         assert_true(dropped.before == UINT64_MAX && dropped.after == UINT64_MAX);
         assert_true(staged_drops(&one) == UINT64_MAX);
         if (i % 2 && cuts[i] <= one.end)
@@ -936,10 +942,10 @@ UNIT_TEST_WITH(test_drop__claimed__stays, temp_setup, temp_teardown)
 
     fetch_all(&other);
     assert_int_equal(staged_claim(&other, 1, 1), 1);
-    assert_int_equal(staged_drop(&reader.staged, 0, 3, &dropped), 0);
+    assert_int_equal(drop(&reader.staged, 0, 3, &dropped), 0);
     assert_int_equal(dropped.freed, BLOCK);
     assert_int_equal(read_all(&reader), 1);
-    assert_int_equal(staged_drop(&other, 1, 1, &dropped), 0);
+    assert_int_equal(drop(&other, 1, 1, &dropped), 0);
     assert_int_equal(dropped.freed, 0);
     assert_int_equal(staged_claim(&reader.staged, 0, 3), 1); /* 1 is claimed still */
     staged_close(&other);
@@ -954,7 +960,7 @@ UNIT_TEST_WITH(test_drop__no_holes_here__says_so_before, temp_setup, temp_teardo
     fetch_all(&reader.staged);
     assert_int_equal(read_all(&reader), 3);
     no_punch = true;
-    assert_int_equal(staged_drop(&reader.staged, 0, 3, &dropped), -EOPNOTSUPP);
+    assert_int_equal(drop(&reader.staged, 0, 3, &dropped), -EOPNOTSUPP);
     no_punch = false;
     assert_int_equal(dropped.freed, 77);
     assert_int_equal(read_all(&reader), 3);
@@ -1009,10 +1015,9 @@ static void churn(const char *folder, const struct staged_key *key, uint64_t see
     for (;;) {
         uint64_t block = random_below(&seed, staged.blocks);
 
-        int dropped_or = drops
-                             ? staged_drop(&staged, block,
-                                           1 + random_below(&seed, staged.blocks - block), &dropped)
-                             : 0;
+        int dropped_or =
+            drops ? drop(&staged, block, 1 + random_below(&seed, staged.blocks - block), &dropped)
+                  : 0;
 
         if (dropped_or < 0 && dropped_or != -EBUSY)
             _exit(1);
@@ -1092,8 +1097,8 @@ UNIT_TEST_WITH(test_sealed__open__is_the_file, temp_setup, temp_teardown)
     assert_int_equal(len, usual.size);
     assert_memory_equal(bytes, want, len);
     assert_int_equal(read_all(&reader), 3);
-    assert_int_equal(staged_drop(&other, 0, 3, &dropped), -EBUSY);
-    assert_int_equal(staged_drop(&staged, 1, 1, &dropped), -EBUSY);
+    assert_int_equal(drop(&other, 0, 3, &dropped), -EBUSY);
+    assert_int_equal(drop(&staged, 1, 1, &dropped), -EBUSY);
     assert_int_equal(read_all(&reader), 3);
     path_of(*state, &staged, path);
     staged_close(&other);
@@ -1102,7 +1107,7 @@ UNIT_TEST_WITH(test_sealed__open__is_the_file, temp_setup, temp_teardown)
                      -EBUSY); /* the process that opened it may be dead */
     close(fd);
     other = open_key(*state, &usual);
-    assert_int_equal(staged_drop(&other, 0, 3, &dropped), 0);
+    assert_int_equal(drop(&other, 0, 3, &dropped), 0);
     assert_int_equal(dropped.freed, 2 * BLOCK); /* the count took the page of the last one */
     assert_int_equal(staged_open_sealed(&other, &fd), -EAGAIN);
     assert_int_equal(read_anew(*state), 0);
@@ -1178,7 +1183,7 @@ UNIT_TEST_WITH(test_sealed__mark__stays, temp_setup, temp_teardown)
     assert_int_equal(staged_seal(&staged, sha256), 0);
     assert_true(staged_is_marked(&staged, sha256));
     assert_false(staged_is_marked(&staged, another));
-    assert_int_equal(staged_drop(&staged, 0, 1, &dropped), 0);
+    assert_int_equal(drop(&staged, 0, 1, &dropped), 0);
     assert_false(staged_is_marked(&staged, sha256));
     staged_close(&staged);
 }
@@ -1484,7 +1489,7 @@ UNIT_TEST_WITH(test_full__enospc__and_drops_help, temp_setup, temp_teardown)
         r = fetch(&reader.staged, n++);
     assert_int_equal(r, -ENOSPC);
     assert_int_equal(read_all(&reader), n - 1);
-    assert_int_equal(staged_drop(&reader.staged, 0, 3000, &dropped), 0);
+    assert_int_equal(drop(&reader.staged, 0, 3000, &dropped), 0);
     assert_int_equal(dropped.freed, (n - 1) * BLOCK);
     assert_int_equal(fetch(&reader.staged, n - 1), 0);
     assert_int_equal(read_all(&reader), 1);

@@ -183,7 +183,8 @@ static void *dropper_main(void *arg)
         uint64_t first = schedule_random(3);
 
         schedule_pause((unsigned)schedule_random(100));
-        staged_drop(&staged, first, 1 + schedule_random(2), &dropped);
+        staged_drop_ranges(&staged, &(struct staged_range){first, 1 + schedule_random(2)}, 1,
+                           &dropped);
     }
     staged_close(&staged);
     cache_folder_release(&cache);
