@@ -75,8 +75,8 @@ static inline int index_store_load(const struct index_store *keep, const char *t
     return keep->ops->load(keep, type, identity, ret);
 }
 
-/* Save the pieces, one after another, and read them back. source: what the index was made from, for
- * people. 0, or -errno with the reason in d. */
+/* Save the pieces, one after another, and read them back (ret NULL: not wanted). source: what the
+ * index was made from, for people. 0, or -errno with the reason in d. */
 static inline int index_store_save(const struct index_store *keep, const char *type,
                                    const char *identity, const char *source,
                                    const struct iovec *pieces, unsigned n, struct kept_index *ret,

@@ -32,17 +32,27 @@ static int index_entry(const struct index_store *keep, const char *sub, const ch
     return entry_init(ret, ((const struct index_files *)keep)->folder, sub, identity, source, d);
 }
 
-static int index_files_load(const struct index_store *keep, const char *sub, const char *identity,
-                            struct kept_index *ret)
+static int index_files_open(const struct index_store *keep, const char *sub, const char *identity,
+                            struct kept_file *ret)
 {
-    AUTO_CLOSE int fd = -1;
+    struct kept_file file = {.fd = -1};
     struct entry entry;
-    uint64_t size = 0;
     int r = index_entry(keep, sub, identity, "", &entry, NULL);
 
     if (r == 0)
-        r = entry_open(&entry, &fd, &size);
-    return r < 0 ? r : read_entry(fd, size, ret);
+        r = entry_open(&entry, &file.fd, &file.size);
+    if (r == 0)
+        *ret = file;
+    return r;
+}
+
+static int index_files_load(const struct index_store *keep, const char *sub, const char *identity,
+                            struct kept_index *ret)
+{
+    AUTO(kept_file_release) struct kept_file file = {.fd = -1};
+    int r = index_files_open(keep, sub, identity, &file);
+
+    return r < 0 ? r : read_entry(file.fd, file.size, ret);
 }
 
 struct saving {
@@ -77,7 +87,7 @@ static int index_files_save(const struct index_store *keep, const char *sub, con
 
     if (r == 0)
         r = entry_make(&entry, false, write_pieces, &saving, &fd, &size, d);
-    return r < 0 ? r : read_entry(fd, size, ret);
+    return r < 0 || !ret ? r : read_entry(fd, size, ret);
 }
 
 static void index_files_remove(const struct index_store *keep, const char *sub,
@@ -136,20 +146,6 @@ static void making_free(struct kept_making *head)
 
 static const struct kept_making_ops making_ops = {making_raise, making_written, making_commit,
                                                   making_free};
-
-static int index_files_open(const struct index_store *keep, const char *sub, const char *identity,
-                            struct kept_file *ret)
-{
-    struct entry entry;
-    struct kept_file file = {.fd = -1};
-    int r = index_entry(keep, sub, identity, "", &entry, NULL);
-
-    if (r == 0)
-        r = entry_open(&entry, &file.fd, &file.size);
-    if (r == 0)
-        *ret = file;
-    return r;
-}
 
 static int index_files_begin(const struct index_store *keep, const char *sub, const char *identity,
                              const char *source, struct kept_file *ret, struct diag *d)

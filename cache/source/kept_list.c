@@ -135,17 +135,15 @@ int kept_list_get(const struct source *source, const char *named, struct kept_in
 void kept_list_put(const struct source *source, const char *named, const struct iovec *piece,
                    unsigned n)
 {
-    AUTO(kept_index_release) struct kept_index again = {0};
     AUTO_FREE char *identity = NULL;
     struct index_files store;
-    struct diag d = DIAG_INIT;
 
     if ((!n && !may_have_kept(source)) || identity_of(source, named, &identity) < 0)
         return;
     index_files_init(&store, &source->cache);
     index_store_remove(&store.keep, KEPT_LIST, identity); /* what exists is not replaced */
     if (n)
-        index_store_save(&store.keep, KEPT_LIST, identity, source->root, piece, n, &again, &d);
+        index_store_save(&store.keep, KEPT_LIST, identity, source->root, piece, n, NULL, NULL);
 }
 
 int kept_list_load(const struct source *source, const char *named, struct known *ret)

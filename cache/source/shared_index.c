@@ -351,14 +351,14 @@ static void shared_remove(const struct index_store *keep, const char *type, cons
 {
     const struct shared_index *shared = shared_of(keep);
     AUTO_FREE char *content = content_identity(identity);
-    AUTO(kept_index_release) struct kept_index kept = {0}, again = {0};
+    AUTO(kept_index_release) struct kept_index kept = {0};
     char mark[] = "-";
 
     index_store_remove(shared->keep.inner, type, identity);
     if (!content || index_store_load(shared->keep.inner, type, content, &kept) < 0)
         return;
     index_store_remove(shared->keep.inner, type, content);
-    index_store_save(shared->keep.inner, type, content, "", &(struct iovec){mark, 1}, 1, &again,
+    index_store_save(shared->keep.inner, type, content, "", &(struct iovec){mark, 1}, 1, NULL,
                      NULL);
 }
 
