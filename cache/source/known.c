@@ -200,7 +200,6 @@ int known_entry(const struct source *source, const struct known *known, size_t i
 int known_list(const struct source *source, const struct known *known, const uint8_t *taken,
                struct source_list *ret)
 {
-    AUTO_SOURCE_LIST struct source_list list = {0};
     int r = 0;
 
     for (size_t i = 0; i < known->files.n + known->failed.n && r == 0; i++) {
@@ -212,14 +211,12 @@ int known_list(const struct source *source, const struct known *known, const uin
                 ? known_entry(source, known, i, &entry)
                 : source_entry_copy(&known->failed.entry[i - known->files.n], &entry);
         if (r == 0)
-            r = source_list_take(&list, &entry);
+            r = source_list_take(ret, &entry);
     }
     if (r < 0)
-        return r;
-    source_list_sort(&list);
-    *ret = list;
-    list = (struct source_list){0};
-    return 0;
+        source_list_release(ret);
+    source_list_sort(ret);
+    return r;
 }
 
 /* ---- what collections have taken ---- */

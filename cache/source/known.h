@@ -111,7 +111,7 @@ int known_entry(const struct source *source, const struct known *known, size_t i
 int known_find(const struct source *source, const char *path, struct source_entry *ret);
 
 /* Entries of all files, and of those that failed, sorted; taken [files.n + failed.n]: only of those
- * whose taken[i] is 0; NULL: of all. 0 or -ENOMEM. */
+ * whose taken[i] is 0; NULL: of all. ret: {0}. 0 or -ENOMEM. */
 int known_list(const struct source *source, const struct known *known, const uint8_t *taken,
                struct source_list *ret);
 

@@ -140,17 +140,14 @@ void source_access(const struct source *source, const char *path, struct access 
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d)
 {
-    AUTO_SOURCE_LIST struct source_list list = {0};
     int r =
-        (source->remote->list ? source->remote->list : remote_list_known)(source, sides, &list, d);
+        (source->remote->list ? source->remote->list : remote_list_known)(source, sides, ret, d);
 
     if (r < 0)
-        return r;
-    if (!source->remote->ordered)
-        source_list_sort(&list);
-    *ret = list;
-    list = (struct source_list){0};
-    return 0;
+        source_list_release(ret);
+    else if (!source->remote->ordered)
+        source_list_sort(ret);
+    return r;
 }
 
 int source_blob_packed(const struct source *source, const struct source_entry *entry,

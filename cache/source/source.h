@@ -155,7 +155,7 @@ char *source_name(const struct source *source);
 
 /* List all files, recursively. Unreadable ones are listed with their error. If SOURCE names files,
  * the list also has the files next to them whose name is one of theirs followed by one of sides,
- * suffixes ended by NULL; either may be packed. */
+ * suffixes ended by NULL; either may be packed. ret: {0}. */
 int source_list(const struct source *source, const char *const *sides, struct source_list *ret,
                 struct diag *d);
 
