@@ -224,16 +224,10 @@ void http_reply_line(struct http_reply *reply, const char *line, size_t len, int
 
 bool http_reply_redirects(const struct http_reply *reply)
 {
-    switch (reply->status) {
-    case 301:
-    case 302:
-    case 303:
-    case 307:
-    case 308:
-        return reply->location[0] != '\0';
-    default:
-        return false;
-    }
+    unsigned status = reply->status;
+
+    return ((status >= 301 && status <= 303) || status == 307 || status == 308) &&
+           reply->location[0];
 }
 
 /* ---- what it means ---- */

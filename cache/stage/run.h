@@ -97,10 +97,6 @@ void run_wake_locked(struct run *run);
 /* The run whose sleep is over for longest; NULL: none. */
 struct run *run_due_locked(struct stage *stage, enum run_why why, int64_t now);
 
-/* When the run last made progress, stage_now(). It must not be stopping. This function alone
- * defines what counts as progress. */
-int64_t run_progress_locked(const struct run *run);
-
 /* Measure what the run brings from `since` on. */
 void run_watch_from_locked(struct run *run, int64_t since);
 

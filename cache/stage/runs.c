@@ -36,6 +36,16 @@ int file_runs_init(struct file *file)
     return file->runs ? 0 : -ENOMEM;
 }
 
+/* When the run last made progress, stage_now(). It must not be stopping. */
+static int64_t run_progress_locked(const struct run *run)
+{
+    const struct stage *stage = run->file->stage;
+    int64_t its = atomic_load(&run->progress), any = atomic_load(&stage->progress);
+
+    lock_assert_held(&run->file->stage->lock);
+    return run->state == RUN_ASLEEP && !run->failures && any > its ? any : its;
+}
+
 /* ---- active and asleep ---- */
 
 static void run_activate_locked(struct run *run)
@@ -139,15 +149,6 @@ static struct run *run_next_locked(const struct run *run, uint64_t first, uint64
 }
 
 /* ---- what is known of one ---- */
-
-int64_t run_progress_locked(const struct run *run)
-{
-    const struct stage *stage = run->file->stage;
-    int64_t its = atomic_load(&run->progress), any = atomic_load(&stage->progress);
-
-    lock_assert_held(&run->file->stage->lock);
-    return run->state == RUN_ASLEEP && !run->failures && any > its ? any : its;
-}
 
 void run_watch_from_locked(struct run *run, int64_t since)
 {
