@@ -36,10 +36,6 @@ struct joined_head {
 int source_join(const struct source *source, const struct joined_head *head,
                 struct members *members, struct blob **ret, struct diag *d);
 
-/* The same for sources with a stage: the blob is one of the stage. It may empty *members. */
-int joined_staged(const struct source *source, const struct joined_head *head,
-                  struct members *members, struct blob **ret, struct diag *d);
-
 /* The members of a joined blob that source_join() made, for code that has the blob. */
 const struct members *joined_members(const struct blob *blob);
 
