@@ -287,6 +287,34 @@ static int mds_check_columns(struct mds_folder *f, const json_t *shard, struct d
                           f->index, f->spec->text, text);
 }
 
+/* Add a file with that many samples of the columns, and take its bytes. */
+static int mds_add_file(struct mds_folder *f, struct blob **blob, json_int_t samples,
+                        json_int_t bytes, struct mds_file **ret)
+{
+    int r = record_file_new(&mds_file_ops, *blob, f->setup, ret);
+
+    if (r < 0)
+        return r;
+    *blob = NULL;
+    f->shard[f->n_shards++] = &(*ret)->base;
+    (*ret)->spec = f->spec;
+    f->spec->users++;
+    (*ret)->samples = (uint64_t)samples;
+    (*ret)->bytes = (uint64_t)bytes;
+    return text_print(&(*ret)->base.prepared.depends, " %s", f->spec->text);
+}
+
+/* An index without shards counts as a shard without samples, of which no column is shown. */
+static int mds_add_empty(struct mds_folder *f, struct blob **index, struct diag *d)
+{
+    AUTO_JSON json_t *shard = json_pack("{s[s]s[s]s[i]}", "column_names", "none",
+                                        "column_encodings", "int", "column_sizes", 8);
+    struct mds_file *file;
+    int r = shard ? mds_check_columns(f, shard, d) : -ENOMEM;
+
+    return r < 0 ? r : mds_add_file(f, index, 0, (json_int_t)(*index)->size, &file);
+}
+
 static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
 {
     const char *name = mds_basename(shard, "raw_data"), *packed = mds_basename(shard, "zip_data");
@@ -317,22 +345,17 @@ static int mds_add_shard(struct mds_folder *f, json_t *shard, struct diag *d)
     if (r == 0)
         r = mds_check_counts(blob, (uint64_t)samples, (uint64_t)bytes, d);
     if (r == 0)
-        r = record_file_new(&mds_file_ops, blob, f->setup, &file);
+        r = mds_add_file(f, &blob, samples, bytes, &file);
     if (r < 0)
         return r;
-    blob = NULL;
-    f->shard[f->n_shards++] = &file->base;
-    file->spec = f->spec;
-    f->spec->users++;
-    file->samples = (uint64_t)samples;
-    file->bytes = (uint64_t)bytes;
     file->hashes = mds_hashes(shard, "raw_data");
     if (packed && mds_open_below(f->setup, f->file[0].folder, packed, &file->packed, NULL) == 0)
         file->hashes_of_packed = mds_hashes(shard, "zip_data");
-    return text_print(&file->base.prepared.depends, " %s", f->spec->text);
+    return 0;
 }
 
-static int mds_open_shards(struct mds_folder *f, const json_t *index, struct diag *d)
+static int mds_open_shards(struct mds_folder *f, struct blob **blob, const json_t *index,
+                           struct diag *d)
 {
     json_t *shards = json_object_get(index, "shards");
     json_int_t version = json_integer_value(json_object_get(index, "version"));
@@ -342,11 +365,11 @@ static int mds_open_shards(struct mds_folder *f, const json_t *index, struct dia
     if (version != 2 || !json_is_array(shards))
         return diag_set(d, -EBADMSG, "%s: expected version 2 of MDS with shards, got version %lld",
                         f->index, (long long)version);
-    if (!n || n > UINT32_MAX)
-        return diag_set(d, -EBADMSG, "%s: expected shards, got %zu", f->index, n);
-    f->shard = calloc(n, sizeof(struct record_file *));
+    f->shard = calloc(n + 1, sizeof(struct record_file *));
     if (!f->shard)
         return -ENOMEM;
+    if (!n)
+        return mds_add_empty(f, blob, d);
     for (size_t i = 0; i < n && r == 0; i++)
         r = mds_add_shard(f, json_array_get(shards, i), d);
     return r;
@@ -363,7 +386,7 @@ static void mds_folder_release(struct mds_folder *f)
 /* ---- folders ---- */
 
 /* The dataset is called like its folder. */
-static int mds_open_index(struct mds_folder *f, const struct blob *blob, struct finds *finds)
+static int mds_open_index(struct mds_folder *f, struct blob **blob, struct finds *finds)
 {
     const char *folder = f->file[0].folder;
     AUTO_FREE char *name = NULL;
@@ -374,9 +397,9 @@ static int mds_open_index(struct mds_folder *f, const struct blob *blob, struct 
 
     if (r < 0)
         return r;
-    r = mds_load_index(blob, &index, &d);
+    r = mds_load_index(*blob, &index, &d);
     if (r == 0)
-        r = mds_open_shards(f, index, &d);
+        r = mds_open_shards(f, blob, index, &d);
     if (r == 0)
         r = record_set_new(&mds_records, f->shard, f->n_shards, f->setup, &ds);
     if (r == 0)
@@ -416,7 +439,7 @@ static int mds_open_folder(struct source_file *files, size_t n, const struct for
     if (!index)
         return mds_say_no_index(files, n, setup, finds);
     f.index = blob_name(index);
-    return mds_is_merged(&files[0], n == 1, setup) ? 0 : mds_open_index(&f, index, finds);
+    return mds_is_merged(&files[0], n == 1, setup) ? 0 : mds_open_index(&f, &index, finds);
 }
 
 static bool mds_has(const struct probed_file *file, const char *word)
