@@ -11,7 +11,7 @@
 static size_t pictures_hash(const struct pictures *pictures, const char *folder, size_t folder_len,
                             const char *stem, size_t len)
 {
-    return (key_hash(folder, folder_len) * 31 + key_hash(stem, len)) & pictures->mask;
+    return (key_hash(folder, folder_len) * 31 + key_hash(stem, len)) % (2 * pictures->n + 1);
 }
 
 static void pictures_link(struct pictures *pictures, size_t slot, uint32_t entry)
@@ -20,13 +20,13 @@ static void pictures_link(struct pictures *pictures, size_t slot, uint32_t entry
     pictures->slot[slot] = entry + 1;
 }
 
-static void pictures_add(struct pictures *pictures, uint32_t picture)
+static void pictures_add(struct pictures *pictures, uint32_t picture, uint32_t file)
 {
     const struct members *m = pictures->s->m;
-    const char *name = members_name(m, pictures->file[picture]);
-    const char *folder = path_base(members_folder_of(m, pictures->file[picture]));
+    const char *name = members_name(m, file), *folder = path_base(members_folder_of(m, file));
     size_t stem = name_stem_alone(name);
 
+    pictures->file[picture] = file;
     pictures_link(pictures, pictures_hash(pictures, "", 0, name, stem), 2 * picture);
     pictures_link(pictures, pictures_hash(pictures, folder, strlen(folder), name, stem),
                   2 * picture + 1);
@@ -195,7 +195,7 @@ bool pictures_aim(struct pictures *pictures, uint32_t scope, const char *name)
 
 void pictures_init(struct pictures *ret, struct search *s, const struct set *only)
 {
-    size_t slots = 64, n = 0;
+    uint32_t n = 0;
 
     *ret = (struct pictures){.names.find = pictures_find, .s = s};
     for (size_t i = 0; i < s->n_sets; i++) {
@@ -205,17 +205,11 @@ void pictures_init(struct pictures *ret, struct search *s, const struct set *onl
             set->base = ret->n;
         ret->n += pictures_are_of(set, only) ? set->claim->n_samples : 0;
     }
-    while (slots < ret->n)
-        slots *= 2;
-    slots *= 2; /* each has two entries */
-    ret->mask = slots - 1;
     ret->file = calloc(ret->n + 1, sizeof(*ret->file));
     ret->next = calloc(2 * ret->n + 1, sizeof(*ret->next));
-    ret->slot = calloc(slots, sizeof(*ret->slot));
+    ret->slot = calloc(2 * ret->n + 1, sizeof(*ret->slot));
     s->failed = s->failed || !ret->file || !ret->next || !ret->slot;
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
         for (size_t k = 0; k < s->set[i].claim->n_samples && pictures_are_of(&s->set[i], only); k++)
-            ret->file[n++] = set_picture(&s->set[i], k);
-    while (n)
-        pictures_add(ret, (uint32_t)--n);
+            pictures_add(ret, n++, set_picture(&s->set[i], k));
 }

@@ -23,9 +23,8 @@ struct pictures {
 
     /* Private: a hash table of stems, and of stems with the folder in front: 1 + 2 x the number of
      * a picture, + 1 for those with the folder. */
-    uint32_t *slot; /* [mask + 1] */
+    uint32_t *slot; /* [2 n + 1] */
     uint32_t *next; /* [2 n] the next one with the same hash; 0: none */
-    size_t mask;
 };
 
 /* only: the set; NULL: all without a recipe. If memory runs out, the search has failed. */
