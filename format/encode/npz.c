@@ -1,90 +1,35 @@
 /* npz: all fields in one ZIP archive of .npy members, stored, not deflated.
  *
  * Readers trust the central directory at the end and check the CRC-32 of every member, so making
- * either header of a member takes one read of the member's bytes; the host remembers the CRCs.
- * Times are 1980-01-01, so that the same samples give the same bytes everywhere. ZIP64 is used only
- * where needed: PKWARE APPNOTE 6.3.9, 4.3 to 4.5. */
+ * either header of a member takes one read of the member's bytes; the host remembers the CRCs. */
 #include "format/core/encoder.h"
 #include "format/core/plan_fields.h"
 #include "format/encode/npy.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/read_context.h"
-#include "base/text.h"
+#include "format/zip/archive/zip.h"
 
-#define ZIP_LOCAL     30u
-#define ZIP_CENTRAL   46u
-#define ZIP_END       22u
-#define ZIP64_END     56u
-#define ZIP64_LOCATOR 20u
-#define ZIP_DATE      0x21 /* 1980-01-01 */
-#define ZIP_MAX32     UINT32_C(0xffffffff)
+#define NAME_SIZE (FIELD_NAME_SIZE + 4)
 
 /* number[] of a part that is a member's local header. NEXT_CRC: the CRC of the content + 1; 0: it
  * is not known yet. */
 enum { HEADER_OFFSET, CONTENT_BYTES, SLOT, NEXT_CRC };
 
-static bool member_is_large(uint64_t bytes)
+/* Its name is in that buffer, and its CRC may not be known yet. */
+static struct zip_member npz_member(const struct part *header, char name[static NAME_SIZE])
 {
-    return bytes >= ZIP_MAX32;
-}
+    int len = snprintf(name, NAME_SIZE, "%s.npy", header->field->name);
 
-static size_t local_size(const struct field *f, uint64_t bytes)
-{
-    return ZIP_LOCAL + strlen(f->name) + 4 + (member_is_large(bytes) ? 20 : 0);
-}
-
-static size_t central_size(const struct field *f, uint64_t bytes, uint64_t offset)
-{
-    size_t extra = (member_is_large(bytes) ? 16u : 0) + (offset >= ZIP_MAX32 ? 8u : 0);
-
-    return ZIP_CENTRAL + strlen(f->name) + 4 + (extra ? 4 + extra : 0);
-}
-
-/* Bit 11 says that the name is UTF-8; otherwise readers take it for code page 437. */
-static uint16_t flags_of(const char *name)
-{
-    bool is_ascii = true;
-
-    for (size_t n, left = strlen(name); left; left -= n, name += n) {
-        n = text_character(name, left);
-        if (!n)
-            return 0;
-        is_ascii = is_ascii && n == 1;
-    }
-    return is_ascii ? 0 : 1u << 11;
-}
-
-/* Write the fields that both headers share, from the version on. Returns their end. */
-static uint8_t *put_common(uint8_t *at, bool zip64, uint32_t crc, uint64_t bytes, const char *name,
-                           size_t extra_len)
-{
-    uint32_t bytes32 = member_is_large(bytes) ? ZIP_MAX32 : (uint32_t)bytes;
-
-    store_le16(at, zip64 ? 45 : 20);
-    store_le16(at + 2, flags_of(name));
-    store_le16(at + 4, 0); /* stored */
-    store_le16(at + 6, 0); /* time */
-    store_le16(at + 8, ZIP_DATE);
-    store_le32(at + 10, crc);
-    store_le32(at + 14, bytes32);
-    store_le32(at + 18, bytes32);
-    store_le16(at + 22, (uint16_t)(strlen(name) + 4)); /* .npy */
-    store_le16(at + 24, (uint16_t)extra_len);
-    return at + 26;
-}
-
-static uint8_t *encode_npz_put_name(uint8_t *at, const struct field *f)
-{
-    size_t len = strlen(f->name);
-
-    memcpy(at, f->name, len);
-    memcpy(at + len, ".npy", 4);
-    return at + len + 4;
+    return (struct zip_member){.name = name,
+                               .name_len = (size_t)len,
+                               .size = header->number[CONTENT_BYTES],
+                               .header = header->number[HEADER_OFFSET],
+                               .crc = (uint32_t)(header->number[NEXT_CRC] - 1)};
 }
 
 static struct layout_range content_of(const struct part *header)
@@ -96,8 +41,8 @@ static struct layout_range content_of(const struct part *header)
 static int local_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d);
 
-/* Compute the CRC of a member. A reader that needs one soon needs all, for the directory. So all
- * are computed together, if the host can remember them. */
+/* Compute the CRC of a member, unless it is known. A reader that needs one soon needs all, for the
+ * directory. So all are computed together, if the host can remember them. */
 static int know_crc(struct read_context *rc, struct layout *l, const struct part *header,
                     struct diag *d)
 {
@@ -108,6 +53,8 @@ static int know_crc(struct read_context *rc, struct layout *l, const struct part
     unsigned n = 0;
     int r;
 
+    if (header->number[NEXT_CRC])
+        return 0;
     if (!range || !part || !crc)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n_parts; i++) {
@@ -122,99 +69,20 @@ static int know_crc(struct read_context *rc, struct layout *l, const struct part
     return r;
 }
 
-static int member_crc(struct read_context *rc, struct layout *l, const struct part *header,
-                      uint32_t *ret, struct diag *d)
-{
-    int r = header->number[NEXT_CRC] ? 0 : know_crc(rc, l, header, d);
-
-    if (r == 0)
-        *ret = (uint32_t)(header->number[NEXT_CRC] - 1);
-    return r;
-}
-
 static int local_read(struct read_context *rc, struct layout *l, const struct part *p, uint64_t off,
                       size_t len, uint8_t *dst, struct diag *d)
 {
-    uint64_t bytes = p->number[CONTENT_BYTES];
-    bool zip64 = member_is_large(bytes);
-    uint8_t header[ZIP_LOCAL + FIELD_NAME_SIZE + 4 + 20], *at = header;
-    uint32_t crc = 0;
-    int r;
+    AUTO_FREE uint8_t *header = malloc(p->size);
+    char name[NAME_SIZE];
+    struct zip_member m;
+    int r = header ? know_crc(rc, l, p, d) : -ENOMEM;
 
-    assert(p->size <= sizeof(header));
-    r = member_crc(rc, l, p, &crc, d);
     if (r < 0)
         return r;
-    store_le32(at, UINT32_C(0x04034b50));
-    at = put_common(at + 4, zip64, crc, bytes, p->field->name, zip64 ? 20 : 0);
-    at = encode_npz_put_name(at, p->field);
-    if (zip64) {
-        store_le16(at, 1);
-        store_le16(at + 2, 16);
-        store_le64(at + 4, bytes);
-        store_le64(at + 12, bytes);
-    }
+    m = npz_member(p, name);
+    zip_put_local(header, &m);
     memcpy(dst, header + off, len);
     return 0;
-}
-
-static uint8_t *put_central(uint8_t *at, const struct part *p, uint32_t crc)
-{
-    uint64_t bytes = p->number[CONTENT_BYTES], offset = p->number[HEADER_OFFSET];
-    size_t size = central_size(p->field, bytes, offset);
-    size_t name_len = strlen(p->field->name) + 4, extra = size - ZIP_CENTRAL - name_len;
-
-    store_le32(at, UINT32_C(0x02014b50));
-    store_le16(at + 4, 3 << 8 | 20); /* made by: Unix */
-    at = put_common(at + 6, extra > 0, crc, bytes, p->field->name, extra);
-    store_le16(at, 0);                           /* comment */
-    store_le16(at + 2, 0);                       /* disk */
-    store_le16(at + 4, 0);                       /* internal attributes */
-    store_le32(at + 6, UINT32_C(0100444) << 16); /* a regular file, read-only */
-    store_le32(at + 10, offset >= ZIP_MAX32 ? ZIP_MAX32 : (uint32_t)offset);
-    at = encode_npz_put_name(at + 14, p->field);
-    if (!extra)
-        return at;
-    store_le16(at, 1);
-    store_le16(at + 2, (uint16_t)(extra - 4));
-    at += 4;
-    if (member_is_large(bytes)) {
-        store_le64(at, bytes);
-        store_le64(at + 8, bytes);
-        at += 16;
-    }
-    if (offset >= ZIP_MAX32) {
-        store_le64(at, offset);
-        at += 8;
-    }
-    return at;
-}
-
-static uint8_t *put_end(uint8_t *at, unsigned members, uint64_t offset, uint64_t size, bool zip64)
-{
-    if (zip64) {
-        memset(at, 0, ZIP64_END + ZIP64_LOCATOR);
-        store_le32(at, UINT32_C(0x06064b50));
-        store_le64(at + 4, ZIP64_END - 12);
-        store_le16(at + 12, 3 << 8 | 45);
-        store_le16(at + 14, 45);
-        store_le64(at + 24, members);
-        store_le64(at + 32, members);
-        store_le64(at + 40, size);
-        store_le64(at + 48, offset);
-        at += ZIP64_END;
-        store_le32(at, UINT32_C(0x07064b50));
-        store_le64(at + 8, offset + size);
-        store_le32(at + 16, 1);
-        at += ZIP64_LOCATOR;
-    }
-    memset(at, 0, ZIP_END);
-    store_le32(at, UINT32_C(0x06054b50));
-    store_le16(at + 8, (uint16_t)members);
-    store_le16(at + 10, (uint16_t)members);
-    store_le32(at + 12, zip64 ? ZIP_MAX32 : (uint32_t)size);
-    store_le32(at + 16, zip64 ? ZIP_MAX32 : (uint32_t)offset);
-    return at + ZIP_END;
 }
 
 /* The central directory and the end record: the last part, number[0] its offset. */
@@ -230,16 +98,18 @@ static int directory_read(struct read_context *rc, struct layout *l, const struc
     if (!bytes)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n_parts; i++) {
-        uint32_t crc = 0;
+        char name[NAME_SIZE];
+        struct zip_member m;
 
         if (l->part[i].read != local_read)
             continue;
-        if (!missing_go_on(rc, member_crc(rc, l, &l->part[i], &crc, d), &all))
+        if (!missing_go_on(rc, know_crc(rc, l, &l->part[i], d), &all))
             return all;
-        at = put_central(at, &l->part[i], crc);
+        m = npz_member(&l->part[i], name);
+        at = zip_put_entry(at, &m);
         members++;
     }
-    at = put_end(at, members, offset, (uint64_t)(at - bytes), offset >= ZIP_MAX32);
+    at = zip_put_end(at, members, offset, (uint64_t)(at - bytes));
     assert((uint64_t)(at - bytes) == p->size);
     memcpy(dst, bytes + off, len);
     return all;
@@ -250,19 +120,22 @@ static int encode_npz_add_member(struct layout *l, const struct field *f, unsign
                                  uint64_t *directory_size)
 {
     AUTO_FREE uint8_t *header = NULL;
+    struct part part = {.read = local_read, .field = f};
+    char name[NAME_SIZE];
+    struct zip_member m;
     uint64_t bytes;
     size_t len;
     int r = npy_header(l, f, &header, &len, &bytes);
 
     if (r < 0)
         return r;
-    *directory_size += central_size(f, bytes, l->size);
-    r = layout_add(
-        l, &(struct part){
-               .size = local_size(f, bytes),
-               .read = local_read,
-               .field = f,
-               .number = {[HEADER_OFFSET] = l->size, [CONTENT_BYTES] = bytes, [SLOT] = slot}});
+    part.number[HEADER_OFFSET] = l->size;
+    part.number[CONTENT_BYTES] = bytes;
+    part.number[SLOT] = slot;
+    m = npz_member(&part, name);
+    part.size = zip_local_size(&m);
+    *directory_size += zip_entry_size(&m);
+    r = layout_add(l, &part);
     return r < 0 ? r : layout_add_headed(l, TAKE_PTR(header), len, f, bytes - len);
 }
 
@@ -283,7 +156,7 @@ static int add_members(struct layout *l, unsigned place)
         if (r < 0 && r != -ENODATA)
             return r;
     }
-    directory += ZIP_END + (l->size >= ZIP_MAX32 ? ZIP64_END + ZIP64_LOCATOR : 0);
+    directory += zip_end_size(l->size);
     return layout_add(
         l, &(struct part){.size = directory, .read = directory_read, .number = {l->size}});
 }

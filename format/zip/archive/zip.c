@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/scope.h"
+#include "base/text.h"
 
 #define LOCAL_BYTES    30u
 #define LOCAL_EXTRA    64u /* bytes that its extra field usually has at most */
@@ -28,6 +29,10 @@
 #define METHOD_AES     99
 #define MAKER_UNIX     3
 #define FIELD_64       1
+#define FLAG_UTF8      0x800u /* without it, readers take a name for code page 437 */
+#define VERSION        20     /* that a reader needs of those that are written, */
+#define VERSION_64     45     /* and for numbers of 64 bits */
+#define DATE           0x21   /* 1980-01-01 */
 #define PEEK_MORE      4096u /* bytes that deflated data may have more than the start that it makes */
 
 #define LOCAL_MAGIC   UINT32_C(0x04034b50)
@@ -460,4 +465,121 @@ int zip_content(struct read_context *rc, const struct blob *blob, struct zip_mem
                        "expected %llu bytes with CRC-32 %08x in its deflated data, got %s",
                        (unsigned long long)m->size, m->crc, z.msg ? z.msg : "others");
     return 0;
+}
+
+/* ---- writing ---- */
+
+/* Bytes of the extra field of a member: its sizes, and where it is. */
+static size_t zip_field_bytes(uint64_t size, uint64_t header)
+{
+    size_t n = (size >= IS_IN_64 ? 16u : 0) + (header >= IS_IN_64 ? 8u : 0);
+
+    return n ? 4 + n : 0;
+}
+
+size_t zip_local_size(const struct zip_member *m)
+{
+    return LOCAL_BYTES + m->name_len + zip_field_bytes(m->size, 0);
+}
+
+size_t zip_entry_size(const struct zip_member *m)
+{
+    return ENTRY_BYTES + m->name_len + zip_field_bytes(m->size, m->header);
+}
+
+size_t zip_end_size(uint64_t directory)
+{
+    return END_BYTES + (directory >= IS_IN_64 ? END64_BYTES + LOCATOR_BYTES : 0);
+}
+
+static uint32_t zip_in_32(uint64_t n)
+{
+    return (uint32_t)min_u64(n, IS_IN_64);
+}
+
+static unsigned zip_flags(const char *name, size_t left)
+{
+    bool is_ascii = true;
+
+    for (size_t n; left; left -= n, name += n) {
+        n = text_character(name, left);
+        if (!n)
+            return 0;
+        is_ascii = is_ascii && n == 1;
+    }
+    return is_ascii ? 0 : FLAG_UTF8;
+}
+
+/* What both headers have: numbers, from the version on, and at `end` the name and a field for
+ * numbers of 64 bits. Returns its end. */
+static uint8_t *zip_put_common(uint8_t *at, const struct zip_member *m, uint64_t header,
+                               uint8_t *end)
+{
+    size_t field = zip_field_bytes(m->size, header);
+
+    store_le16(at, field ? VERSION_64 : VERSION);
+    store_le16(at + 2, (uint16_t)zip_flags(m->name, m->name_len));
+    store_le16(at + 4, ZIP_STORED);
+    store_le16(at + 6, 0); /* time */
+    store_le16(at + 8, DATE);
+    store_le32(at + 10, m->crc);
+    store_le32(at + 14, zip_in_32(m->size));
+    store_le32(at + 18, zip_in_32(m->size));
+    store_le16(at + 22, (uint16_t)m->name_len);
+    store_le16(at + 24, (uint16_t)field);
+    memcpy(end, m->name, m->name_len);
+    end += m->name_len;
+    if (!field)
+        return end;
+    store_le16(end, FIELD_64);
+    store_le16(end + 2, (uint16_t)(field - 4));
+    if (m->size >= IS_IN_64) {
+        store_le64(end + 4, m->size);
+        store_le64(end + 12, m->size);
+    }
+    if (header >= IS_IN_64)
+        store_le64(end + field - 8, header);
+    return end + field;
+}
+
+uint8_t *zip_put_local(uint8_t *at, const struct zip_member *m)
+{
+    store_le32(at, LOCAL_MAGIC);
+    return zip_put_common(at + 4, m, 0, at + LOCAL_BYTES);
+}
+
+uint8_t *zip_put_entry(uint8_t *at, const struct zip_member *m)
+{
+    memset(at, 0, ENTRY_BYTES);
+    store_le32(at, ENTRY_MAGIC);
+    store_le16(at + 4, MAKER_UNIX << 8 | VERSION);
+    store_le32(at + 38, UINT32_C(0100444) << 16); /* a regular file, read-only */
+    store_le32(at + 42, zip_in_32(m->header));
+    return zip_put_common(at + 6, m, m->header, at + ENTRY_BYTES);
+}
+
+uint8_t *zip_put_end(uint8_t *at, unsigned n, uint64_t directory, uint64_t size)
+{
+    memset(at, 0, zip_end_size(directory));
+    if (directory >= IS_IN_64) {
+        store_le32(at, END64_MAGIC);
+        store_le64(at + 4, END64_BYTES - 12);
+        store_le16(at + 12, MAKER_UNIX << 8 | VERSION_64);
+        store_le16(at + 14, VERSION_64);
+        store_le64(at + 24, n);
+        store_le64(at + 32, n);
+        store_le64(at + 40, size);
+        store_le64(at + 48, directory);
+        at += END64_BYTES;
+        store_le32(at, LOCATOR_MAGIC);
+        store_le64(at + 8, directory + size);
+        store_le32(at + 16, 1);
+        at += LOCATOR_BYTES;
+    }
+    store_le32(at, END_MAGIC);
+    store_le16(at + 8, (uint16_t)n);
+    store_le16(at + 10, (uint16_t)n);
+    store_le32(at + 12, directory >= IS_IN_64 ? IS_IN_64 : (uint32_t)size);
+    store_le32(at + 16, zip_in_32(directory));
+    return at + END_BYTES;
 }

@@ -1,6 +1,6 @@
-/* The directory of a ZIP archive (PKWARE's APPNOTE, 4.3), which is at its end. It is hostile: what
- * it says is inside of the archive, and no two members overlap. It is kept as it is stored, and an
- * entry is parsed whenever it is asked for. */
+/* The directory of a ZIP archive (PKWARE's APPNOTE 6.3.9, 4.3 to 4.5), which is at its end. It is
+ * hostile: what it says is inside of the archive, and no two members overlap. It is kept as it is
+ * stored, and an entry is parsed whenever it is asked for. */
 #ifndef EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 #define EPOCHFS_FORMAT_ZIP_ARCHIVE_ZIP_H
 
@@ -83,5 +83,21 @@ int zip_pread(struct read_context *rc, const struct blob *blob, struct zip_membe
  * All of a deflated member is compared with its CRC-32. 0 or -errno. */
 int zip_content(struct read_context *rc, const struct blob *blob, struct zip_member *m, void *ret,
                 size_t len, struct diag *d);
+
+/* ---- writing an archive of stored members ---- */
+
+/* Times are 1980-01-01, so that the same members give the same bytes everywhere; ZIP64 is used only
+ * where needed. A member has its name, size, header, and for writing crc.
+ *
+ * Bytes of its local header, of its entry in the directory, and of the end after a directory at
+ * that byte. */
+size_t zip_local_size(const struct zip_member *m);
+size_t zip_entry_size(const struct zip_member *m);
+size_t zip_end_size(uint64_t directory);
+
+/* Write them; each returns the byte after what it writes. size: of the directory of n members. */
+uint8_t *zip_put_local(uint8_t *at, const struct zip_member *m);
+uint8_t *zip_put_entry(uint8_t *at, const struct zip_member *m);
+uint8_t *zip_put_end(uint8_t *at, unsigned n, uint64_t directory, uint64_t size);
 
 #endif
