@@ -12,7 +12,7 @@ static int refuse_start(const uint8_t *start, size_t have, const char *what, str
 {
     uint64_t text;
 
-    if (have < NPY_HEAD_START || memcmp(start, "\x93NUMPY", 6) != 0)
+    if (have < NPY_HEAD_START || memcmp(start, NPY_MAGIC, 6) != 0)
         return diag_set(d, -EBADMSG,
                         "%s: byte 0: expected the header of .npy (93 4e 55 4d 50 59), got "
                         "%zu bytes of something else",

@@ -133,7 +133,7 @@ static int npy_open_folder(struct source_file *files, size_t n, const struct for
 
 static enum claim npy_probe(const struct probed_file *file)
 {
-    return file->len >= 6 && !memcmp(file->head, "\x93NUMPY", 6) ? CLAIM_STRONG : CLAIM_NONE;
+    return file->len >= 6 && !memcmp(file->head, NPY_MAGIC, 6) ? CLAIM_STRONG : CLAIM_NONE;
 }
 
 const struct format format_npy = {

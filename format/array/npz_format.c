@@ -74,7 +74,7 @@ static int array_npz_add_member(const struct npz *npz, struct zip_member *m, uin
     struct array *a;
     int r = array_npz_peek(npz, m, head, NPY_HEAD_START, &len, d);
 
-    if (r < 0 || len < 6 || memcmp(head, "\x93NUMPY", 6) != 0) /* no array */
+    if (r < 0 || len < 6 || memcmp(head, NPY_MAGIC, 6) != 0) /* no array */
         return r;
     r = array_npz_peek(npz, m, head, NPY_HEAD_MAX, &len, d);
     if (r < 0)

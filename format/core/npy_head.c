@@ -9,8 +9,12 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
+#include "base/text.h"
+#include "format/core/dataset.h"
 
-#define MAGIC "\x93NUMPY"
+#define TEXT_AT     10 /* after magic, version and length; 12 from version 2.0 on */
+#define ALIGN       64
+#define GROW_DIGITS 21 /* numpy leaves room for the first axis to grow to that many digits */
 
 struct parser {
     const char *at, *end;
@@ -22,9 +26,9 @@ struct parser {
 
 size_t npy_head_bytes(const uint8_t *start, size_t len)
 {
-    size_t text, before = 10;
+    size_t text, before = TEXT_AT;
 
-    if (len < NPY_HEAD_START || memcmp(start, MAGIC, 6) != 0)
+    if (len < NPY_HEAD_START || memcmp(start, NPY_MAGIC, 6) != 0)
         return 0;
     if (start[6] < 1 || start[6] > 3 || start[7])
         return 0;
@@ -266,4 +270,31 @@ const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struc
         return "expected the array that the header of .npy describes, got fewer bytes";
     ret->fortran = ret->fortran && long_axes > 1 && ret->array_bytes;
     return NULL;
+}
+
+int npy_head_write(const struct form *form, uint8_t **ret, size_t *ret_len)
+{
+    AUTO_TEXT struct text t = {0};
+    char descr[DTYPE_DESCR_SIZE];
+    char *bytes;
+    size_t len;
+    int r;
+
+    dtype_descr(form->dtype, form->width, false, descr);
+    text_add(&t, NPY_MAGIC "%c%c%c%c", 1, 1, 1, 1); /* the last four are set below */
+    text_add(&t, "{'descr': '%s', 'fortran_order': False, 'shape': ", descr);
+    form_shape_text(form, &t);
+    text_add(&t, ", }");
+    if (form->ndim)
+        text_add(&t, "%*s", (int)(GROW_DIGITS - decimal_digits(form->dim[0])), "");
+    text_add(&t, "%*s\n", (int)(ALIGN - (t.len + 1) % ALIGN), "");
+    r = text_finish(&t, &bytes, &len);
+    if (r < 0)
+        return r;
+    bytes[6] = 1;
+    bytes[7] = 0;
+    store_le16((uint8_t *)bytes + 8, (uint16_t)(len - TEXT_AT));
+    *ret = (uint8_t *)bytes;
+    *ret_len = len;
+    return 0;
 }

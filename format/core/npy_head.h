@@ -8,6 +8,9 @@
 
 #include "format/core/dtype.h"
 
+struct form;
+
+#define NPY_MAGIC      "\x93NUMPY"
 #define NPY_HEAD_START 12    /* bytes from which its length follows */
 #define NPY_HEAD_MAX   65536 /* bytes, at most */
 #define NPY_AXES       8     /* at most */
@@ -32,5 +35,9 @@ size_t npy_head_bytes(const uint8_t *start, size_t len);
  * are none either. */
 const char *npy_head_parse(const uint8_t *head, size_t len, uint64_t size, struct npy_head *ret,
                            char *ret_other);
+
+/* The header of an array in C order, which the caller owns: byte for byte what numpy.save (1.23 and
+ * later) writes. 0 or -ENOMEM. */
+int npy_head_write(const struct form *form, uint8_t **ret, size_t *ret_len);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define NPY_MAGIC "\x93NUMPY"
+#include "format/core/npy_head.h"
 
 enum bytes_kind bytes_kind_of(const void *head, uint64_t len)
 {
