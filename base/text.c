@@ -1,8 +1,9 @@
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -44,22 +45,30 @@ void text_add_bytes(struct text *t, const char *bytes, size_t len)
     t->data[t->len] = '\0';
 }
 
-void text_add(struct text *t, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void text_vadd(struct text *t, const char *format,
+                                                            va_list args)
 {
-    va_list args;
+    va_list again;
     int n;
 
-    va_start(args, format);
-    n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     if (n < 0 || !text_reserve(t, (size_t)n)) {
         t->failed = true;
         return;
     }
-    va_start(args, format);
     vsnprintf(t->data + t->len, (size_t)n + 1, format, args);
-    va_end(args);
     t->len += (size_t)n;
+}
+
+void text_add(struct text *t, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    text_vadd(t, format, args);
+    va_end(args);
 }
 
 size_t text_command(const void *bytes, size_t len)
@@ -147,14 +156,59 @@ void text_add_json(struct text *t, const char *bytes)
         text_add(t, "null");
 }
 
-void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n)
+void json_open(struct text *t, const char *indent, const char *name, const char *bracket)
 {
-    text_add(t, "[");
-    for (size_t i = 0; i < n; i++) {
-        text_add(t, "%s", i ? ", " : "");
-        text_add_json(t, *(char *const *)(const void *)((const char *)bytes + i * stride));
-    }
-    text_add(t, "]");
+    unsigned char last = t->len ? (unsigned char)t->data[t->len - 1] : '\0';
+    bool goes_on = !indent && (isalnum(last) || last == '"' || last == '}' || last == ']');
+
+    text_add(t, "%s", indent ? indent : goes_on ? ", " : "");
+    if (name)
+        text_add_json(t, name);
+    text_add(t, "%s%s", name ? ": " : "", bracket);
+}
+
+void json_close(struct text *t, const char *indent, const char *bracket)
+{
+    text_add(t, "%s%s", bracket, indent ? ",\n" : "");
+}
+
+void json_add(struct text *t, const char *indent, const char *name, const char *format, ...)
+{
+    va_list args;
+
+    json_open(t, indent, name, "");
+    va_start(args, format);
+    text_vadd(t, format, args);
+    va_end(args);
+    json_close(t, indent, "");
+}
+
+void json_add_number(struct text *t, const char *indent, const char *name, uint64_t number)
+{
+    json_add(t, indent, name, "%" PRIu64, number);
+}
+
+void json_add_text(struct text *t, const char *indent, const char *name, const char *bytes)
+{
+    json_open(t, indent, name, "");
+    text_add_json(t, bytes);
+    json_close(t, indent, "");
+}
+
+void json_add_bytes(struct text *t, const void *bytes, size_t len)
+{
+    json_open(t, NULL, NULL, "");
+    text_add_json_bytes(t, bytes, len);
+}
+
+void json_add_texts(struct text *t, const char *indent, const char *name, char *const *texts,
+                    size_t stride, size_t n)
+{
+    json_open(t, indent, name, "[");
+    for (size_t i = 0; i < n; i++)
+        json_add_text(t, NULL, NULL,
+                      *(char *const *)(const void *)((const char *)texts + i * stride));
+    json_close(t, indent, "]");
 }
 
 int text_finish(struct text *t, char **ret_data, size_t *ret_len)
@@ -189,19 +243,14 @@ void text_release(struct text *t)
 
 int text_print(char **ret, const char *format, ...)
 {
+    AUTO_TEXT struct text t = {0};
     va_list args;
-    int n;
 
+    *ret = NULL;
     va_start(args, format);
-    n = vsnprintf(NULL, 0, format, args);
+    text_vadd(&t, format, args);
     va_end(args);
-    *ret = n < 0 ? NULL : malloc((size_t)n + 1);
-    if (!*ret)
-        return -ENOMEM;
-    va_start(args, format);
-    vsnprintf(*ret, (size_t)n + 1, format, args);
-    va_end(args);
-    return 0;
+    return text_finish(&t, ret, NULL);
 }
 
 int text_copy(const char *text, char **ret)

@@ -27,8 +27,20 @@ void text_add_json(struct text *t, const char *bytes);
 /* The same of len bytes, which may have NULs. */
 void text_add_json_bytes(struct text *t, const uint8_t *s, size_t len);
 
-/* n of them as a list, each `stride` bytes after the one before: they may be members of structs. */
-void text_add_json_list(struct text *t, char *const *bytes, size_t stride, size_t n);
+/* A page of JSON, part by part. indent: the part is a line, and a comma ends it, as others follow;
+ * NULL: it goes on with the line, after a comma if a value is before it. name: of a member; NULL:
+ * the part is an element of a list. */
+void json_add(struct text *t, const char *indent, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5))); /* what is JSON already */
+void json_add_number(struct text *t, const char *indent, const char *name, uint64_t number);
+void json_add_text(struct text *t, const char *indent, const char *name, const char *bytes);
+void json_add_bytes(struct text *t, const void *bytes, size_t len); /* an element */
+/* n texts as a list, each `stride` bytes after the one before: they may be members of structs. */
+void json_add_texts(struct text *t, const char *indent, const char *name, char *const *texts,
+                    size_t stride, size_t n);
+/* A list or object of parts that go on with its line. */
+void json_open(struct text *t, const char *indent, const char *name, const char *bracket);
+void json_close(struct text *t, const char *indent, const char *bracket);
 
 /* The bytes of the character in UTF-8 that the len bytes begin with, len > 0; 0: they are none. */
 size_t text_character(const void *bytes, size_t len);

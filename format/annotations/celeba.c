@@ -118,11 +118,10 @@ static int celeba_read_head(struct celeba *c, struct text *attr_names, struct di
     c->width = c->n - (is_csv && c->n); /* the first one is the picture's */
     if (!c->width || c->width > CELEBA_NUMBERS_MOST)
         return celeba_bad(c, d, "1 to 256 names of attributes");
-    for (size_t i = c->n - c->width; i < c->n; i++) {
-        text_add(attr_names, i > c->n - c->width ? ", " : "[");
-        text_add_json_bytes(attr_names, (const uint8_t *)c->word[i].text, c->word[i].len);
-    }
-    text_add(attr_names, "]");
+    json_open(attr_names, NULL, NULL, "[");
+    for (size_t i = c->n - c->width; i < c->n; i++)
+        json_add_bytes(attr_names, c->word[i].text, c->word[i].len);
+    json_close(attr_names, NULL, "]");
     return attr_names->failed ? -ENOMEM : 0;
 }
 

@@ -68,32 +68,24 @@ static void array_set_set_describe(const struct dataset *ds, const char *indent,
 
     text_add(t, "%s\"arrays\": [\n", indent);
     for (size_t i = 0; i < set->n; i++) {
-        text_add(t, "%s  {\"field\": ", indent);
-        text_add_json(t, ds->field[i].name);
-        text_add(t, ", \"array\": ");
-        text_add_json(t, set->used[i].name);
+        text_add(t, "%s  {", indent);
+        json_add_text(t, NULL, "field", ds->field[i].name);
+        json_add_text(t, NULL, "array", set->used[i].name);
         if (set->used[i].n > 1)
-            text_add(t, ", \"files\": %zu", set->used[i].n);
+            json_add_number(t, NULL, "files", set->used[i].n);
         if (ds->field[i].stored_as)
-            text_add(t, ", \"stored_as\": \"%s\"", ds->field[i].stored_as);
+            json_add_text(t, NULL, "stored_as", ds->field[i].stored_as);
         text_add(t, "}%s\n", i + 1 < set->n ? "," : "");
     }
     text_add(t, "%s],\n", indent);
-    if (set->rule != PAIR_ALONE) {
-        text_add(t, "%s\"paired\": ", indent);
-        text_add_json(t, rule_text(set, why, sizeof(why)));
-        text_add(t, ",\n");
-    }
+    if (set->rule != PAIR_ALONE)
+        json_add_text(t, indent, "paired", rule_text(set, why, sizeof(why)));
     if (!*set->left_out)
         return;
-    text_add(t, "%s\"left_out\": [", indent);
-    for (const char *line = set->left_out; *line; line += strcspn(line, "\n") + 1) {
-        AUTO_FREE char *text = strndup(line, strcspn(line, "\n"));
-
-        text_add(t, "%s", line == set->left_out ? "" : ", ");
-        text_add_json(t, text ? text : "");
-    }
-    text_add(t, "],\n");
+    json_open(t, indent, "left_out", "[");
+    for (const char *line = set->left_out; *line; line += strcspn(line, "\n") + 1)
+        json_add_bytes(t, line, strcspn(line, "\n"));
+    json_close(t, indent, "]");
 }
 
 /* Datasets of one file show different arrays of it under the same names. */

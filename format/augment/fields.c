@@ -268,14 +268,15 @@ void augment_describe(const struct dataset *ds, const char *indent, struct text 
         AUTO_TEXT struct text words = {0};
 
         recipe_print(&options->recipe[i].recipe, &words);
-        text_add(t, "%s%s\"%s\": \"%s\"", i ? ", " : indent, i ? "" : "\"augment\": {",
-                 options->recipe[i].name, words.data ? words.data : "");
+        if (!i)
+            json_open(t, indent, "augment", "{");
+        json_add_text(t, NULL, options->recipe[i].name, words.data ? words.data : "");
     }
     if (options->n)
-        text_add(t, "},\n");
+        json_close(t, indent, "}");
     if (options->normalize.channels) {
-        text_add(t, "%s\"normalize\": {", indent);
+        json_open(t, indent, "normalize", "{");
         normalize_print(&options->normalize, t);
-        text_add(t, "},\n");
+        json_close(t, indent, "}");
     }
 }

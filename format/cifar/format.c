@@ -23,7 +23,7 @@ static const char *const split_names[] = {[CIFAR_TRAIN] = "train", [CIFAR_TEST] 
 struct class_names {
     char *text; /* owned. NULL: there is no such file */
     unsigned n;
-    const char *name[CIFAR_CLASSES_MAX]; /* [n] in text, without white space at their ends */
+    char *name[CIFAR_CLASSES_MAX]; /* [n] in text, without white space at their ends */
 };
 
 struct cifar_set {
@@ -54,12 +54,8 @@ static void cifar_set_describe(const struct dataset *ds, const char *indent, str
 
         if (!names->n)
             continue;
-        text_add(t, "%s\"%s\": [", indent, set->layout->label[i].list);
-        for (unsigned k = 0; k < names->n; k++) {
-            text_add(t, "%s", k ? ", " : "");
-            text_add_json(t, names->name[k]);
-        }
-        text_add(t, "],\n");
+        json_add_texts(t, indent, set->layout->label[i].list, names->name, sizeof(*names->name),
+                       names->n);
     }
 }
 

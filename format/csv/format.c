@@ -256,11 +256,9 @@ static void column_names(struct record_file *const *files, unsigned n, struct te
     size_t at = 0;
 
     (void)n;
-    for (size_t i = 0, shown = 0; i < s->columns && at < s->names.len && s->has_header; i++) {
-        if (csv_is_feature(s, i)) {
-            text_add(t, "%s", shown++ ? ", " : "");
-            text_add_json(t, s->names.data + at);
-        }
+    for (size_t i = 0; i < s->columns && at < s->names.len && s->has_header; i++) {
+        if (csv_is_feature(s, i))
+            json_add_text(t, NULL, NULL, s->names.data + at);
         at += strlen(s->names.data + at) + 1;
     }
 }
@@ -280,14 +278,14 @@ static void csv_describe(struct record_file *const *files, unsigned n, const cha
         rows += file->base.prepared.index.rows;
         missing += min_u64(file->missing, file->base.prepared.index.rows * features);
     }
-    text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
-             (unsigned long long)rows, indent, (unsigned long long)features, indent,
-             (unsigned long long)(rows * features - missing));
+    json_add_number(t, indent, "num_row", rows);
+    json_add_number(t, indent, "num_col", features);
+    json_add_number(t, indent, "num_nonzero", rows * features - missing);
     if (!s->has_header)
         return;
-    text_add(t, "%s\"columns\": [", indent);
+    json_open(t, indent, "columns", "[");
     column_names(files, n, t);
-    text_add(t, "],\n");
+    json_close(t, indent, "]");
 }
 
 static bool calls_label(const void *file, const char *name)

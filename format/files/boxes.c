@@ -94,11 +94,9 @@ static int boxes_finish(struct claim_boxes *boxes)
 
     if (r < 0)
         return r;
-    if (classes.n) {
-        text_add(&boxes->about, "\"classes\": ");
-        text_add_json_list(&boxes->about, &classes.item->name, sizeof(*classes.item), classes.n);
-        text_add(&boxes->about, ",\n");
-    }
+    if (classes.n)
+        json_add_texts(&boxes->about, "", "classes", &classes.item->name, sizeof(*classes.item),
+                       classes.n);
     return boxes->about.failed ? -ENOMEM : 0;
 }
 
@@ -125,7 +123,7 @@ int boxes_step(struct files_file *file, int64_t until, struct diag *d)
         if (!*boxes)
             return -ENOMEM;
         r = box_reader_new(file->claim->boxes, &(*boxes)->reader);
-        text_add(&(*boxes)->about, "\"box_format\": \"%s\",\n", file->claim->boxes->layout);
+        json_add_text(&(*boxes)->about, "", "box_format", file->claim->boxes->layout);
         if (!(*boxes)->about.failed && strstr(file->claim->about, (*boxes)->about.data))
             text_release(&(*boxes)->about); /* it is said of all views */
     }

@@ -322,25 +322,17 @@ static void files_describe(struct record_file *const *files, unsigned n_files, c
     else if (claim->boxes && !view_reads_boxes(claim, file->view))
         other = "\"class_names\":";
     (void)n_files; /* it is one */
-    text_add(t, "%s\"layout\": \"%s\",\n", indent,
-             claim->table_word                 ? claim->table_word
-             : claim->layout == LAYOUT_CLASSES ? "class folders"
-                                               : "one folder");
-    text_add(t, "%s\"rule\": ", indent);
-    text_add_json(t, claim->rule);
-    text_add(t, ",\n");
-    if (*claim->aside) {
-        text_add(t, "%s\"left_aside\": ", indent);
-        text_add_json(t, claim->aside);
-        text_add(t, ",\n");
-    }
+    json_add_text(t, indent, "layout",
+                  claim->table_word                 ? claim->table_word
+                  : claim->layout == LAYOUT_CLASSES ? "class folders"
+                                                    : "one folder");
+    json_add_text(t, indent, "rule", claim->rule);
+    if (*claim->aside)
+        json_add_text(t, indent, "left_aside", claim->aside);
     if (claim->pictures_only)
-        text_add(t, "%s\"dropped\": %" PRIu64 ",\n", indent, files_dropped(file));
-    if (n) {
-        text_add(t, "%s\"classes\": ", indent);
-        text_add_json_list(t, name, sizeof(*name), n);
-        text_add(t, ",\n");
-    }
+        json_add_number(t, indent, "dropped", files_dropped(file));
+    if (n)
+        json_add_texts(t, indent, "classes", name, sizeof(*name), n);
     files_add_lines(claim->about, other, n > 0, indent, t);
     files_add_lines(boxes, "", n > 0, indent, t);
 }

@@ -138,8 +138,7 @@ static int keep_names(struct dataset *ds, const struct field *f)
         size_t len;
         const char *name = numbered_text(&counts.texts, counts.texts.sorted[i], &len);
 
-        text_add(&t, "%s", i ? ", " : "");
-        text_add_json_bytes(&t, (const uint8_t *)name, len);
+        json_add_bytes(&t, name, len);
     }
     if (r == -ENOMEM)
         return r;

@@ -187,8 +187,7 @@ static int get_strings(struct head *h, const struct field_head *f, struct text *
         r = head_string(h, f->name, &string, &len);
         if (r < 0 || !text || text->len > DMATRIX_NAMES_MAX)
             continue;
-        text_add(text, "%s", i ? ", " : "");
-        text_add_json_bytes(text, string, len);
+        json_add_bytes(text, string, len);
     }
     return r;
 }

@@ -70,15 +70,15 @@ static void rows_describe(const struct dataset *ds, const char *indent, struct t
 
     for (unsigned i = 0; i < rows->shards.n; i++)
         left_out += libsvm_rows_file(rows, i)->totals.skipped;
-    text_add(t, "%s\"features\": %llu,\n%s\"nonzeros\": %llu,\n%s\"index_base\": %u,\n", indent,
-             (unsigned long long)rows->features, indent,
-             (unsigned long long)rows->before[rows->shards.n].features, indent, rows->shift);
-    text_add(t, "%s\"num_row\": %llu,\n%s\"num_col\": %llu,\n%s\"num_nonzero\": %llu,\n", indent,
-             (unsigned long long)ds->samples, indent, (unsigned long long)rows->features, indent,
-             (unsigned long long)rows->before[rows->shards.n].features);
+    json_add_number(t, indent, "features", rows->features);
+    json_add_number(t, indent, "nonzeros", rows->before[rows->shards.n].features);
+    json_add_number(t, indent, "index_base", rows->shift);
+    json_add_number(t, indent, "num_row", ds->samples);
+    json_add_number(t, indent, "num_col", rows->features);
+    json_add_number(t, indent, "num_nonzero", rows->before[rows->shards.n].features);
     if (rows->has_fields)
-        text_add(t, "%s\"num_field\": %llu,\n", indent, (unsigned long long)rows->fields);
-    text_add(t, "%s\"rows_left_out\": %llu,\n", indent, (unsigned long long)left_out);
+        json_add_number(t, indent, "num_field", rows->fields);
+    json_add_number(t, indent, "rows_left_out", left_out);
 }
 
 /* The counts as XGBoost logs them. */
@@ -120,11 +120,10 @@ static void matrix_describe(const struct dataset *ds, const char *indent, struct
     } lists[] = {{"columns", &m->names}, {"feature_types", &m->types}};
 
     rows_describe(ds, indent, t);
-    text_add(t, "%s\"xgboost\": \"%u.%u.%u\",\n", indent, m->version[0], m->version[1],
-             m->version[2]);
+    json_add(t, indent, "xgboost", "\"%u.%u.%u\"", m->version[0], m->version[1], m->version[2]);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         if (lists[i].text->len && lists[i].text->len <= DMATRIX_NAMES_MAX)
-            text_add(t, "%s\"%s\": [%s],\n", indent, lists[i].name, lists[i].text->data);
+            json_add(t, indent, lists[i].name, "[%s]", lists[i].text->data);
 }
 
 static void rows_locate(const struct dataset *ds, uint64_t sample, const struct field *only,

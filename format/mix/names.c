@@ -27,8 +27,7 @@ static void add_classes(const struct dataset *ds, struct text *t)
     AUTO_TEXT struct text name = {0};
 
     for (int64_t i = 0; ds->ops && ds->ops->class_name && ds->ops->class_name(ds, i, &name); i++) {
-        text_add(t, i ? ", " : "");
-        text_add_json(t, name.data);
+        json_add_text(t, NULL, NULL, name.data);
         text_release(&name);
     }
 }

@@ -313,17 +313,18 @@ static void parquet_add_classes(const struct parquet_file *file, const char *ind
     for (unsigned i = 0; i < file->n_columns; i++) {
         const struct parquet_column *c = &file->column[i];
         size_t len = strlen(c->name);
-        bool ends = len > 6 && !strcmp(c->name + len - 6, "_label");
+        AUTO_TEXT struct text name = {0};
         AUTO_FREE char *names = json_dumps(c->classes, 0);
 
         t->failed = t->failed || (c->classes && !names);
         if (!names)
             continue;
-        if (n == 1 || !strcmp(c->name, "label"))
-            text_add(t, "%s\"classes\": %s,\n", indent, names);
-        else
-            text_add(t, "%s\"%.*s_classes\": %s,\n", indent, (int)(ends ? len - 6 : len), c->name,
-                     names);
+        len -= len > 6 && !strcmp(c->name + len - 6, "_label") ? 6 : 0;
+        if (n > 1 && strcmp(c->name, "label") != 0)
+            text_add(&name, "%.*s_", (int)len, c->name);
+        text_add(&name, "classes");
+        json_add(t, indent, name.data, "%s", names);
+        t->failed = t->failed || name.failed;
     }
 }
 
@@ -337,12 +338,15 @@ static void parquet_add_times(const struct parquet_file *file, const char *inden
 
         if ((c->shown != SHOWN_NUMBER && c->shown != SHOWN_ARRAY) || (!is_time && !is_int96))
             continue;
-        text_add(t, n++ ? ", " : "%s\"times\": {", indent);
-        text_add_json(t, c->name);
-        text_add(t, ": {\"unit\": \"%s\", \"utc\": %s}", is_time ? c->value->unit : "us",
-                 c->value->utc ? "true" : "false");
+        if (!n++)
+            json_open(t, indent, "times", "{");
+        json_open(t, NULL, c->name, "{");
+        json_add_text(t, NULL, "unit", is_time ? c->value->unit : "us");
+        json_add(t, NULL, "utc", "%s", c->value->utc ? "true" : "false");
+        json_close(t, NULL, "}");
     }
-    text_add(t, "%s", n ? "},\n" : "");
+    if (n)
+        json_close(t, indent, "}");
 }
 
 static void parquet_describe(struct record_file *const *files, unsigned n, const char *indent,
@@ -353,11 +357,8 @@ static void parquet_describe(struct record_file *const *files, unsigned n, const
     (void)n;
     parquet_add_classes(file, indent, t);
     parquet_add_times(file, indent, t);
-    if (file->footer.writer) {
-        text_add(t, "%s\"written_by\": ", indent);
-        text_add_json(t, file->footer.writer);
-        text_add(t, ",\n");
-    }
+    if (file->footer.writer)
+        json_add_text(t, indent, "written_by", file->footer.writer);
 }
 
 static bool parquet_class_name(const void *p, int64_t number, struct text *t)

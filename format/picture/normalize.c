@@ -155,9 +155,9 @@ int normalize_parse(const char *text, struct normalize *ret, struct diag *d)
 void normalize_print(const struct normalize *n, struct text *t)
 {
     for (unsigned k = 0; k < 2; k++) {
-        text_add(t, "%s\"%s\": [", k ? ", " : "", k ? "std" : "mean");
+        json_open(t, NULL, k ? "std" : "mean", "[");
         for (unsigned c = 0; c < n->channels; c++)
-            text_add(t, "%s%.9g", c ? ", " : "", (double)(k ? n->std[c] : n->mean[c]));
-        text_add(t, "]");
+            json_add(t, NULL, NULL, "%.9g", (double)(k ? n->std[c] : n->mean[c]));
+        json_close(t, NULL, "]");
     }
 }

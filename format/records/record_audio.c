@@ -536,15 +536,19 @@ int record_audio_prepare(struct dataset *ds, struct record_audio *audio, struct 
 
 void record_audio_describe(const struct record_audio *audio, const char *indent, struct text *t)
 {
+    AUTO_TEXT struct text versions = {0};
+
     if (!audio->is_shown)
         return;
-    text_add(t, "%s\"audio\": {\"rate\": ", indent);
+    audio_add_versions(&versions);
+    json_open(t, indent, "audio", "{");
     if (audio->spec.rate)
-        text_add(t, "%u", audio->spec.rate);
+        json_add_number(t, NULL, "rate", audio->spec.rate);
     else
-        text_add(t, "\"native\"");
-    text_add(t, ", \"mono\": %s, \"resampler\": \"%s\", \"decoders\": \"",
-             audio->spec.mono ? "true" : "false", audio->spec.medium ? "medium" : "best");
-    audio_add_versions(t);
-    text_add(t, "\"},\n");
+        json_add_text(t, NULL, "rate", "native");
+    json_add(t, NULL, "mono", "%s", audio->spec.mono ? "true" : "false");
+    json_add_text(t, NULL, "resampler", audio->spec.medium ? "medium" : "best");
+    json_add_text(t, NULL, "decoders", versions.data ? versions.data : "");
+    json_close(t, indent, "}");
+    t->failed = t->failed || versions.failed;
 }

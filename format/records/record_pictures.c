@@ -204,8 +204,13 @@ void record_pictures_free(struct record_pictures *p)
 
 void record_pictures_describe(const struct record_pictures *p, const char *indent, struct text *t)
 {
-    text_add(t, "%s\"picture\": {\"height\": %u, \"width\": %u, \"decoders\": \"", indent,
-             p->height, p->width);
-    picture_add_versions(t);
-    text_add(t, "\"},\n");
+    AUTO_TEXT struct text versions = {0};
+
+    picture_add_versions(&versions);
+    json_open(t, indent, "picture", "{");
+    json_add_number(t, NULL, "height", p->height);
+    json_add_number(t, NULL, "width", p->width);
+    json_add_text(t, NULL, "decoders", versions.data ? versions.data : "");
+    json_close(t, indent, "}");
+    t->failed = t->failed || versions.failed;
 }

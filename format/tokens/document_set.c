@@ -41,7 +41,7 @@ static void tokens_document_set_describe(struct record_file *const *file, unsign
 
     for (unsigned i = 0; i < n; i++)
         tokens += ((const struct token_stream *)file[i])->tokens;
-    text_add(t, "%s\"tokens\": %llu,\n", indent, (unsigned long long)tokens);
+    json_add_number(t, indent, "tokens", tokens);
 }
 
 const struct record_format token_documents = {

@@ -169,12 +169,11 @@ static void describe_packing(const struct windows *w, const char *indent, struct
 {
     struct packed_counts sum = count_packed(w);
 
-    text_add(t,
-             "%s\"pack\": %llu,\n%s\"pad\": %llu,\n%s\"padding\": %llu,\n%s\"left_over\": %llu,\n"
-             "%s\"left_over_documents\": %llu,\n",
-             indent, (unsigned long long)w->stream[0]->packing->together, indent,
-             (unsigned long long)w->pad, indent, (unsigned long long)sum.padding, indent,
-             (unsigned long long)sum.left_over, indent, (unsigned long long)sum.documents);
+    json_add_number(t, indent, "pack", w->stream[0]->packing->together);
+    json_add_number(t, indent, "pad", w->pad);
+    json_add_number(t, indent, "padding", sum.padding);
+    json_add_number(t, indent, "left_over", sum.left_over);
+    json_add_number(t, indent, "left_over_documents", sum.documents);
 }
 
 static void windows_describe(const struct dataset *ds, const char *indent, struct text *t)
@@ -188,15 +187,15 @@ static void windows_describe(const struct dataset *ds, const char *indent, struc
         documents += w->stream[i]->documents.n;
         known = known && w->stream[i]->documents.table != DOCUMENTS_NONE;
     }
-    text_add(t, "%s\"tokens\": %llu,\n%s\"seq\": %llu,\n%s\"stride\": %llu,\n", indent,
-             (unsigned long long)tokens, indent, (unsigned long long)w->tokens, indent,
-             (unsigned long long)w->step);
+    json_add_number(t, indent, "tokens", tokens);
+    json_add_number(t, indent, "seq", w->tokens);
+    json_add_number(t, indent, "stride", w->step);
     if (w->packed)
         describe_packing(w, indent, t);
     else if (!w->split)
-        text_add(t, "%s\"left_over\": %llu,\n", indent, (unsigned long long)w->left_over);
+        json_add_number(t, indent, "left_over", w->left_over);
     if (known)
-        text_add(t, "%s\"documents\": %llu,\n", indent, (unsigned long long)documents);
+        json_add_number(t, indent, "documents", documents);
 }
 
 static int windows_check(const struct dataset *ds, void (*report)(void *ctx, const char *text),

@@ -38,12 +38,6 @@ static int cli_audit_parse_words(struct audit_call *call)
     return -1;
 }
 
-static void audit_add_string(struct text *t, const char *name, const char *value)
-{
-    text_add(t, ", \"%s\": ", name);
-    text_add_json(t, value);
-}
-
 /* The words of the plan, and of the command, as JSON. */
 static void audit_add_words(const struct audit_call *call, struct text *t)
 {
@@ -63,14 +57,14 @@ static void audit_add_words(const struct audit_call *call, struct text *t)
     text_add(t, "{\"epoch\": %llu, \"has_epochs\": %d, \"all_ranks\": %d, \"progress\": %s",
              (ull)call->epoch, plan_has_epochs(plan), call->all_ranks,
              call->progress ? "true" : "false");
-    audit_add_string(t, "name", name);
+    json_add_text(t, NULL, "name", name);
     plan_name(&list, name);
-    audit_add_string(t, "list", name);
-    audit_add_string(t, "field", field ? field : "");
-    audit_add_string(t, "tail", tails[plan->tail]);
-    audit_add_string(t, "draw", draws[plan->draw]);
-    audit_add_string(t, "length", plan->length);
-    audit_add_string(t, "unit", plan->unit);
+    json_add_text(t, NULL, "list", name);
+    json_add_text(t, NULL, "field", field ? field : "");
+    json_add_text(t, NULL, "tail", tails[plan->tail]);
+    json_add_text(t, NULL, "draw", draws[plan->draw]);
+    json_add_text(t, NULL, "length", plan->length);
+    json_add_text(t, NULL, "unit", plan->unit);
     text_add(t,
              ", \"batch\": %llu, \"rank\": %llu, \"ranks\": %llu, \"draws\": %llu, "
              "\"classes\": %llu, \"of_class\": %llu, \"budget\": %llu, \"quad\": %llu, "

@@ -136,24 +136,20 @@ static void list_json(const struct inventory *inventory, struct text *t)
 {
     char user[USER_SIZE];
 
-    text_add(t, "{\n  \"folder\": ");
-    text_add_json(t, inventory->path);
-    text_add(t, ",\n  \"files\": [");
+    text_add(t, "{\n");
+    json_add_text(t, "  ", "folder", inventory->path);
+    text_add(t, "  \"files\": [");
     for (size_t i = 0; i < inventory->n; i++) {
         const struct inventory_file *f = &inventory->file[i];
 
-        text_add(t, "%s\n    {\"kind\": \"%s\", \"id\": \"%s\", \"url\": ", i ? "," : "", f->folder,
-                 f->id);
-        text_add_json(t, f->is_staged ? f->source : NULL);
-        text_add(t, ", \"source\": ");
-        text_add_json(t, f->source);
-        text_add(t, ", \"user\": ");
-        text_add_json(t, user_of(f, user));
-        text_add(t, ", \"size\": %llu, \"staged\": ", (unsigned long long)f->size);
-        if (f->is_sparse)
-            text_add(t, "%llu", (unsigned long long)f->present);
-        else
-            text_add(t, "null");
+        text_add(t, "%s\n    {", i ? "," : "");
+        json_add_text(t, NULL, "kind", f->folder);
+        json_add_text(t, NULL, "id", f->id);
+        json_add_text(t, NULL, "url", f->is_staged ? f->source : NULL);
+        json_add_text(t, NULL, "source", f->source);
+        json_add_text(t, NULL, "user", user_of(f, user));
+        json_add_number(t, NULL, "size", f->size);
+        json_add(t, NULL, "staged", f->is_sparse ? "%llu" : "null", (unsigned long long)f->present);
         text_add(t,
                  ", \"disk\": %llu, \"age_seconds\": %llu, \"in_use\": %s, \"damaged\": %s, "
                  "\"part\": %s, \"superseded\": %s}",

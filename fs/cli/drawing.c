@@ -342,8 +342,8 @@ static void drawing_add_lengths(struct drawing *drawn)
         if (!is_shown(f) || f->numbering || (is_text && f->ndim) ||
             (!is_text && (!f->ndim || f->dim[0] != DIM_VARIES || (is_file && !is_text_file(f)))))
             continue;
-        text_add(&drawn->json, "%s{\"name\": ", shown ? ", " : "");
-        text_add_json(&drawn->json, f->name);
+        json_open(&drawn->json, NULL, NULL, "{");
+        json_add_text(&drawn->json, NULL, "name", f->name);
         text_add(&drawn->json, ", \"are_bytes\": %d, \"lengths\": [0", is_file || is_text);
         for (uint64_t k = 0; k < asked; k++) {
             uint64_t length = drawing_length(

@@ -239,11 +239,9 @@ static void json_source(const struct source *source, const char *spec, struct te
     char origin[ORIGIN_SIZE], shown[PATH_MAX];
 
     source_credentials(source, origin, sizeof(origin));
-    text_add(t, "  \"source\": ");
-    text_add_json(t, shown_source(spec, shown));
-    text_add(t, ",\n  \"credentials\": ");
-    text_add_json(t, *origin ? origin : NULL);
-    text_add(t, ",\n  \"notes\": ");
+    json_add_text(t, "  ", "source", shown_source(spec, shown));
+    json_add_text(t, "  ", "credentials", *origin ? origin : NULL);
+    text_add(t, "  \"notes\": ");
     page_lines(source_note(source), t);
 }
 
@@ -271,9 +269,8 @@ static void print_json(const struct catalog *catalog, const struct source *sourc
         if (!is_usable(&catalog->item[i]))
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
-        text_add(&t, "%s\n    {\n      \"dataset\": ", any ? "," : "");
-        text_add_json(&t, path);
-        text_add(&t, ",\n");
+        text_add(&t, "%s\n    {\n", any ? "," : "");
+        json_add_text(&t, "      ", "dataset", path);
         json_classes(catalog->item[i].ds, check, &t);
         page_dataset_members(catalog->item[i].ds, "      ", &t);
         text_add(&t, "    }");
@@ -285,10 +282,9 @@ static void print_json(const struct catalog *catalog, const struct source *sourc
         if (is_usable(&catalog->item[i]))
             continue;
         item_path(&catalog->item[i], path, sizeof(path));
-        text_add(&t, "%s\n    {\"name\": ", any ? "," : "");
-        text_add_json(&t, path);
-        text_add(&t, ", \"reason\": ");
-        text_add_json(&t, why_unusable(&catalog->item[i]));
+        text_add(&t, "%s\n    {", any ? "," : "");
+        json_add_text(&t, NULL, "name", path);
+        json_add_text(&t, NULL, "reason", why_unusable(&catalog->item[i]));
         text_add(&t, "}");
         any = true;
     }

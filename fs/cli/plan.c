@@ -383,10 +383,9 @@ static void show_others(const struct planning *p, struct text *json)
         if (is_ready(item))
             continue;
         item_path(item, path, sizeof(path));
-        text_add(json, "%s\n    {\"name\": ", any ? "," : "");
-        text_add_json(json, path);
-        text_add(json, ", \"reason\": ");
-        text_add_json(json, cli_plan_why_not(item));
+        text_add(json, "%s\n    {", any ? "," : "");
+        json_add_text(json, NULL, "name", path);
+        json_add_text(json, NULL, "reason", cli_plan_why_not(item));
         text_add(json, "}");
         any = true;
         text_plain(path, "");

@@ -258,16 +258,12 @@ void plan_print(const struct planned *x, bool is_default)
 
 void plan_json_seconds(struct text *t, const char *name, double v)
 {
-    text_add(t, ", \"%s\": ", name);
-    if (isnan(v))
-        text_add(t, "null");
-    else
-        text_add(t, "%.6f", v);
+    json_add(t, NULL, name, isnan(v) ? "null" : "%.6f", v);
 }
 
 void plan_json_bytes(struct text *t, const char *name, double v)
 {
-    text_add(t, ", \"%s\": %.0f", name, v);
+    json_add(t, NULL, name, "%.0f", v);
 }
 
 static void json_epoch(struct text *t, const char *name, const struct forecast_epoch *e)
@@ -306,25 +302,25 @@ void plan_json(struct text *t, const struct planned *x)
 
     schedule_note(&x->schedule, &note);
     item_path(x->item, path, sizeof(path));
-    text_add(t, "\n    {\"dataset\": ");
-    text_add_json(t, path);
-    text_add(t, ", \"plan\": \"%s\", \"samples\": %llu, \"epoch_samples\": %llu", x->name,
-             (unsigned long long)x->item->ds->samples, (unsigned long long)x->schedule.elements);
-    text_add(t, ", \"batch\": %llu, \"batches\": %llu", (unsigned long long)x->schedule.batch,
-             (unsigned long long)x->schedule.batches);
+    text_add(t, "\n    {");
+    json_add_text(t, NULL, "dataset", path);
+    json_add_text(t, NULL, "plan", x->name);
+    json_add_number(t, NULL, "samples", x->item->ds->samples);
+    json_add_number(t, NULL, "epoch_samples", x->schedule.elements);
+    json_add_number(t, NULL, "batch", x->schedule.batch);
+    json_add_number(t, NULL, "batches", x->schedule.batches);
     if (x->schedule.cuts) {
         plan_json_seconds(t, "padding", padding_of(&x->fill));
         plan_json_seconds(t, "fill", fill_of(x));
-        text_add(t, ", \"longer_than_budget\": %llu", (unsigned long long)x->fill.alone);
+        json_add_number(t, NULL, "longer_than_budget", x->fill.alone);
     }
-    text_add(t, ", \"note\": ");
-    text_add_json(t, note.data ? note.data : "");
+    json_add_text(t, NULL, "note", note.data ? note.data : "");
     plan_json_bytes(t, "dataset_bytes", x->task.bytes);
     plan_json_bytes(t, "epoch_bytes", x->f.read);
     plan_json_seconds(t, "compute_seconds", x->f.compute);
     if (x->all->stage)
         json_staging(t, &x->f);
-    text_add(t, ", \"epochs\": %llu", (unsigned long long)x->task.epochs);
+    json_add_number(t, NULL, "epochs", x->task.epochs);
     plan_json_seconds(t, "total_seconds", x->f.total);
 }
 
@@ -334,8 +330,8 @@ void plan_json_cache(const struct planning *p, struct text *t)
         text_add(t, ",\n  \"cache\": null, \"rate\": null");
         return;
     }
-    text_add(t, ",\n  \"cache\": {\"folder\": ");
-    text_add_json(t, p->opened.cache.path);
+    text_add(t, ",\n  \"cache\": {");
+    json_add_text(t, NULL, "folder", p->opened.cache.path);
     text_add(t,
              ", \"used_bytes\": %llu, \"limit_bytes\": %llu, \"disk_free_bytes\": %llu, "
              "\"room_bytes\": %llu, \"source_bytes\": %llu, \"staged_bytes\": %llu}",

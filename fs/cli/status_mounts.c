@@ -52,10 +52,9 @@ static void status_mounts_add_mount(void *ctx, const struct mount_entry *mount, 
             status_mounts_add_row(&l->text, "STATE", "MOUNTPOINT", "SOURCE");
         status_mounts_add_row(&l->text, state, path, source);
     } else {
-        text_add(&l->text, "%s\n  {\"mountpoint\": ", l->n ? "," : "");
-        text_add_json(&l->text, path);
-        text_add(&l->text, ", \"source\": ");
-        text_add_json(&l->text, source);
+        text_add(&l->text, "%s\n  {", l->n ? "," : "");
+        json_add_text(&l->text, NULL, "mountpoint", path);
+        json_add_text(&l->text, NULL, "source", source);
         text_add(&l->text, ", \"state\": \"%s\", \"user\": %u}", state, (unsigned)mount->owner);
     }
     l->n++;

@@ -23,8 +23,8 @@ static void add_kept(const struct memory_holder *holder, unsigned n, struct text
     for (unsigned i = 0; i < n; i++) {
         struct memory_held held = held_by(&holder[i]);
 
-        text_add(t, "%s\n      {\"what\": ", i ? "," : "");
-        text_add_json(t, holder[i].what);
+        text_add(t, "%s\n      {", i ? "," : "");
+        json_add_text(t, NULL, "what", holder[i].what);
         text_add(t, ", \"bytes\": %llu, \"limit_bytes\": %llu}", number(held.bytes),
                  number(held.limit));
         sum.bytes += held.bytes;

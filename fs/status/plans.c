@@ -92,29 +92,18 @@ static size_t status_plans_list_plans(struct active_plans *active_plans,
 
 /* ---- status.json ---- */
 
-static void json_string(struct text *t, const char *name, const char *value)
-{
-    text_add(t, "\"%s\": ", name);
-    text_add_json(t, value);
-}
-
 /* v: seconds; NAN: not known. */
 static void json_seconds(struct text *t, const char *name, double v)
 {
-    if (isnan(v))
-        text_add(t, "\"%s\": %s", name, "null");
-    else
-        text_add(t, "\"%s\": %.6f", name, v);
+    json_add(t, NULL, name, isnan(v) ? "null" : "%.6f", v);
 }
 
 static void json_plan(const struct shown *s, struct text *t)
 {
     text_add(t, "\n    {");
-    json_string(t, "dataset", s->dataset);
-    text_add(t, ", ");
-    json_string(t, "plan", s->plan);
-    text_add(t, ", ");
-    json_string(t, "encoding", s->encoding);
+    json_add_text(t, NULL, "dataset", s->dataset);
+    json_add_text(t, NULL, "plan", s->plan);
+    json_add_text(t, NULL, "encoding", s->encoding);
     text_add(t,
              ",\n     \"epoch\": %llu, \"batch\": %llu, \"batches\": %llu,\n"
              "     \"samples_per_batch\": %llu, \"pushed_batches\": %llu,\n",
@@ -128,7 +117,6 @@ static void json_plan(const struct shown *s, struct text *t)
     json_seconds(t, "seconds_since_first_read", s->was_read ? s->since_s : NAN);
     text_add(t, ",\n     ");
     json_seconds(t, "seconds_since_last_read", s->was_read ? s->quiet_s : NAN);
-    text_add(t, ", ");
     json_seconds(t, "seconds_left", s->left_s);
     text_add(t, ", \"staged_share\": %.6f}", s->staged);
 }

@@ -83,12 +83,9 @@ static void add_peers(struct stage *stage, struct text *t)
     struct transport_peers peers;
 
     report_peers(stage, &peers);
-    text_add(t, "    \"peers_url\": ");
-    text_add_json(t, peers.url);
-    text_add(t, ",\n    \"peers_bytes\": %llu,\n    \"peers_trouble\": ",
-             (unsigned long long)peers.bytes);
-    text_add_json(t, peers.why);
-    text_add(t, ",\n");
+    json_add_text(t, "    ", "peers_url", peers.url);
+    json_add_number(t, "    ", "peers_bytes", peers.bytes);
+    json_add_text(t, "    ", "peers_trouble", peers.why);
 }
 
 #define MIB(bytes) ((double)(bytes) / (1 << 20))

@@ -43,13 +43,12 @@ static void json_class(const struct dataset *ds, const struct class_counts *c, u
 {
     AUTO_TEXT struct text name = {0};
 
-    text_add(t, "{\"value\": %lld, ", (long long)c->value[i]);
-    if (label_name(ds, c, c->value[i], &name)) {
-        text_add(t, "\"name\": ");
-        text_add_json(t, name.data);
-        text_add(t, ", ");
-    }
-    text_add(t, "\"samples\": %llu}", (unsigned long long)c->count[i]);
+    json_open(t, NULL, NULL, "{");
+    json_add(t, NULL, "value", "%lld", (long long)c->value[i]);
+    if (label_name(ds, c, c->value[i], &name))
+        json_add_text(t, NULL, "name", name.data);
+    json_add_number(t, NULL, "samples", c->count[i]);
+    json_close(t, NULL, "}");
 }
 
 void class_page_json(const struct dataset *ds, const struct class_counts *c, const char *indent,
@@ -57,18 +56,16 @@ void class_page_json(const struct dataset *ds, const struct class_counts *c, con
 {
     bool lists = c->n <= CLASS_PAGE_MOST;
 
-    text_add(t, "%s\"class_counts\": {\"field\": ", indent);
-    text_add_json(t, ds->label);
-    text_add(t, ", \"classes\": %llu,\n", (unsigned long long)c->n);
-    text_add(t, "%s  \"least\": ", indent);
+    json_open(t, indent, "class_counts", "{");
+    json_add_text(t, NULL, "field", ds->label);
+    json_add_number(t, NULL, "classes", c->n);
+    text_add(t, ",\n%s  \"least\": ", indent);
     json_class(ds, c, c->least, t);
     text_add(t, ",\n%s  \"most\": ", indent);
     json_class(ds, c, c->most, t);
     if (lists)
         text_add(t, ",\n%s  \"each\": [", indent);
-    for (uint64_t i = 0; i < c->n && lists; i++) {
-        text_add(t, i ? ", " : "");
+    for (uint64_t i = 0; i < c->n && lists; i++)
         json_class(ds, c, i, t);
-    }
     text_add(t, lists ? "]},\n" : "},\n");
 }

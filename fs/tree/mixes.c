@@ -112,7 +112,7 @@ static void describe_weights(const struct mix_spec *spec, const char *indent, st
         text_add(t, "%s    {\"position\": %llu, \"weights\": [", indent,
                  (unsigned long long)spec->weights[s].start);
         for (unsigned i = 0; i < spec->n_sources; i++)
-            text_add(t, "%s%u", i ? ", " : "", spec->weights[s].weight[i]);
+            json_add_number(t, NULL, NULL, spec->weights[s].weight[i]);
         text_add(t, "]}%s\n", s + 1 < spec->n_stretches ? "," : "");
     }
     text_add(t, "%s  ],\n", indent);
@@ -123,20 +123,19 @@ static void mixes_describe(const void *ctx, const char *indent, struct text *t)
     const struct mixture *m = ctx;
     const struct mix_spec *spec = m->spec;
 
-    text_add(t, "%s\"mix\": {\n%s  \"text\": ", indent, indent);
-    text_add_json(t, spec->text);
-    text_add(t, ",\n%s  \"sources\": [\n", indent);
+    text_add(t, "%s\"mix\": {\n%s", indent, indent);
+    json_add_text(t, "  ", "text", spec->text);
+    text_add(t, "%s  \"sources\": [\n", indent);
     for (unsigned i = 0; i < spec->n_sources; i++) {
         const struct mix_list *list = &m->order->list[i];
         const char *words = spec->source[i].shown + strlen(spec->source[i].name);
 
-        text_add(t, "%s    {\"dataset\": ", indent);
-        text_add_json(t, spec->source[i].name);
-        text_add(t, ", \"words\": ");
-        text_add_json(t, words + (*words == ':'));
-        text_add(t, ", \"samples\": %llu, \"first_sample\": %llu}%s\n",
-                 (unsigned long long)list->schedule.positions, (unsigned long long)list->first,
-                 i + 1 < spec->n_sources ? "," : "");
+        text_add(t, "%s    {", indent);
+        json_add_text(t, NULL, "dataset", spec->source[i].name);
+        json_add_text(t, NULL, "words", words + (*words == ':'));
+        json_add_number(t, NULL, "samples", list->schedule.positions);
+        json_add_number(t, NULL, "first_sample", list->first);
+        text_add(t, "}%s\n", i + 1 < spec->n_sources ? "," : "");
     }
     text_add(t, "%s  ],\n", indent);
     describe_weights(spec, indent, t);

@@ -53,31 +53,26 @@ static void pages_add_field(const struct field *f, const char *indent, bool last
         snprintf(descr, sizeof(descr), "|S");
     else
         dtype_descr(f->dtype, f->width, false, descr);
-    text_add(t, "%s  {\"name\": ", indent);
-    text_add_json(t, f->name);
-    text_add(t, ", \"dtype\": \"%s\", \"descr\": \"%s\", \"shape\": [", dtype_info(f->dtype)->name,
-             descr);
-    for (unsigned i = 0; i < f->ndim; i++) {
-        text_add(t, i ? ", " : "");
-        text_add(t, f->dim[i] == DIM_VARIES ? "null" : "%llu", (unsigned long long)f->dim[i]);
-    }
-    text_add(t, "]");
+    text_add(t, "%s  {", indent);
+    json_add_text(t, NULL, "name", f->name);
+    json_add_text(t, NULL, "dtype", dtype_info(f->dtype)->name);
+    json_add_text(t, NULL, "descr", descr);
+    json_open(t, NULL, "shape", "[");
+    for (unsigned i = 0; i < f->ndim; i++)
+        json_add(t, NULL, NULL, f->dim[i] == DIM_VARIES ? "null" : "%llu",
+                 (unsigned long long)f->dim[i]);
+    json_close(t, NULL, "]");
     if (f->stored_as)
-        text_add(t, ", \"stored_as\": \"%s\"", f->stored_as);
-    text_add(t, ", \"derived\": %s}%s\n", page_shows(f) && !f->derived ? "false" : "true",
-             last ? "" : ",");
+        json_add_text(t, NULL, "stored_as", f->stored_as);
+    json_add(t, NULL, "derived", "%s", page_shows(f) && !f->derived ? "false" : "true");
+    text_add(t, "}%s\n", last ? "" : ",");
 }
 
 static void add_encodings(const struct dataset *ds, enum scope scope, struct text *t)
 {
-    bool any = false;
-
-    for (unsigned i = 0; i < ds->n_folders; i++) {
-        if (!ds->folder[i].n_kinds[scope])
-            continue;
-        text_add(t, "%s\"%s\"", any ? ", " : "", ds->folder[i].name);
-        any = true;
-    }
+    for (unsigned i = 0; i < ds->n_folders; i++)
+        if (ds->folder[i].n_kinds[scope])
+            json_add_text(t, NULL, NULL, ds->folder[i].name);
 }
 
 /* The versions of the orders that plans have, by the names of docs/spec/order.md. A mix has its
@@ -90,10 +85,12 @@ static void add_orders(const struct dataset *ds, const char *indent, struct text
     const struct order_ops *const *order = mix_dataset_is(ds) ? &of_mix : orders;
     size_t n = mix_dataset_is(ds) ? 1 : ARRAY_LEN(orders);
 
-    text_add(t, "%s\"order_version\": %d,\n%s\"orders\": {", indent, ORDER_VERSION, indent);
+    json_add_number(t, indent, "order_version", ORDER_VERSION);
+    json_open(t, indent, "orders", "{");
     for (size_t i = 0; i < n; i++)
-        text_add(t, "%s\"%s\": %u", i ? ", " : "", order[i]->name, order[i]->version);
-    text_add(t, ", \"length batches\": %d},\n", LENGTH_BATCHES_VERSION);
+        json_add_number(t, NULL, order[i]->name, order[i]->version);
+    json_add_number(t, NULL, "length batches", LENGTH_BATCHES_VERSION);
+    json_close(t, indent, "}");
 }
 
 /* Only what is known without reading: the page is the same in all mounts. */
@@ -108,15 +105,11 @@ static void add_class_counts(const struct dataset *ds, const char *indent, struc
 
 void page_lines(const char *lines, struct text *t)
 {
-    const char *joint = "";
-
     text_add(t, "[");
-    for (; *lines; lines += *lines == '\n', joint = ", ") {
+    for (; *lines; lines += *lines == '\n') {
         size_t len = strcspn(lines, "\n");
-        AUTO_FREE char *line = strndup(lines, len);
 
-        text_add(t, "%s", joint);
-        text_add_json(t, line ? line : "");
+        json_add_bytes(t, lines, len);
         lines += len;
     }
     text_add(t, "]");
@@ -132,35 +125,31 @@ static void pages_add_notes(const struct dataset *ds, const char *indent, struct
     page_lines(notes.data ? notes.data : "", t);
     text_add(t, ",\n%s\"missing\": [", indent);
     for (size_t i = 0; i < missing_parts_kept(missing); i++) {
-        text_add(t, "%s\n%s  {\"name\": ", i ? "," : "", indent);
-        text_add_json(t, missing->part[i].name);
-        text_add(t, ", \"reason\": ");
-        text_add_json(t, missing->part[i].reason);
+        text_add(t, "%s\n%s  {", i ? "," : "", indent);
+        json_add_text(t, NULL, "name", missing->part[i].name);
+        json_add_text(t, NULL, "reason", missing->part[i].reason);
         text_add(t, "}");
     }
     if (missing->n)
         text_add(t, "\n%s", indent);
     text_add(t, "],\n");
     if (missing->n > MISSING_PARTS_MAX)
-        text_add(t, "%s\"missing_unlisted\": %zu,\n", indent, missing->n - MISSING_PARTS_MAX);
+        json_add_number(t, indent, "missing_unlisted", missing->n - MISSING_PARTS_MAX);
 }
 
 void page_dataset_members(const struct dataset *ds, const char *indent, struct text *t)
 {
     size_t described;
 
-    text_add(t, "%s\"format\": \"%s\",\n%s\"samples\": %llu,\n", indent, ds->format->name, indent,
-             (unsigned long long)ds->samples);
+    json_add_text(t, indent, "format", ds->format->name);
+    json_add_number(t, indent, "samples", ds->samples);
     text_add(t, "%s\"fields\": [\n", indent);
     for (unsigned i = 0; i < ds->n_fields; i++)
         if (field_is_in(&ds->field[i], IN_PAGES)) /* index and key come last, and are */
             pages_add_field(&ds->field[i], indent, i + 1 == ds->n_fields, t);
     text_add(t, "%s],\n", indent);
-    if (ds->label_is_chosen) {
-        text_add(t, "%s\"label\": ", indent);
-        text_add_json(t, ds->label);
-        text_add(t, ",\n");
-    }
+    if (ds->label_is_chosen)
+        json_add_text(t, indent, "label", ds->label);
     pages_add_notes(ds, indent, t);
     described = t->len;
     if (ds->ops && ds->ops->describe)
@@ -170,21 +159,18 @@ void page_dataset_members(const struct dataset *ds, const char *indent, struct t
                  t->data && strstr(t->data + described, "\"classes\": ") ? "label_" : "",
                  ds->class_names);
     augment_describe(ds, indent, t);
-    text_add(t, "%s\"encodings\": [", indent);
+    json_open(t, indent, "encodings", "[");
     add_encodings(ds, SCOPE_SAMPLES, t);
-    text_add(t, "],\n");
+    json_close(t, indent, "]");
     add_orders(ds, indent, t);
-    if (ds->revision) {
-        text_add(t, "%s\"revision\": ", indent);
-        text_add_json(t, ds->revision);
-        text_add(t, ",\n");
-    }
+    if (ds->revision)
+        json_add_text(t, indent, "revision", ds->revision);
     if (ds->commit)
-        text_add(t, "%s\"commit\": \"%s\",\n", indent, ds->commit);
+        json_add_text(t, indent, "commit", ds->commit);
     text_add(t, "%s\"sources\": [\n", indent);
     for (unsigned i = 0; i < ds->n_blobs; i++) {
-        text_add(t, "%s  {\"file\": ", indent);
-        text_add_json(t, blob_name(ds->blob[i]));
+        text_add(t, "%s  {", indent);
+        json_add_text(t, NULL, "file", blob_name(ds->blob[i]));
         text_add(t, ", \"bytes\": %llu}%s\n", (unsigned long long)ds->blob[i]->size,
                  i + 1 < ds->n_blobs ? "," : "");
     }
@@ -199,9 +185,8 @@ char *page_item(const struct catalog_item *item)
     if (item->error) {
         text_add(&t, "%s\n", item->error);
     } else {
-        text_add(&t, "{\n  \"dataset\": ");
-        text_add_json(&t, item->name);
-        text_add(&t, ",\n");
+        text_add(&t, "{\n");
+        json_add_text(&t, "  ", "dataset", item->name);
         if (dataset_state(item->ds) == DATASET_FAILED) {
             text_add(&t, "  \"error\": ");
             text_add_json(&t, item->ds->reason.text);

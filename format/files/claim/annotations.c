@@ -98,12 +98,12 @@ static int coco_say_classes(struct annotating *a, const struct coco_use *use, si
                             const char *prefix, struct diag *d)
 {
     struct text *about = &a->s->set[at].about;
-    AUTO_TEXT struct text t = {0};
+    AUTO_TEXT struct text t = {0}, name = {0};
 
-    text_add(&t, "\"%sclasses\": ", prefix);
-    text_add_json_list(&t, coco_class_names(use->coco), sizeof(char *), coco_classes(use->coco));
-    text_add(&t, ",\n");
-    if (t.failed)
+    text_add(&name, "%sclasses", prefix);
+    json_add_texts(&t, "", name.data, coco_class_names(use->coco), sizeof(char *),
+                   coco_classes(use->coco));
+    if (t.failed || name.failed)
         return -ENOMEM;
     if (!coco_has_boxes(use->coco) || (about->data && strstr(about->data, t.data)))
         return 0;
@@ -114,7 +114,7 @@ static int coco_say_classes(struct annotating *a, const struct coco_use *use, si
                         members_name(a->s->m, use->file));
     text_add(about, "%s", t.data);
     if (!*prefix)
-        set_add_about_text(&a->s->set[at], "box_format", "xywh");
+        json_add_text(about, "", "box_format", "xywh");
     return 0;
 }
 
@@ -397,13 +397,14 @@ bool annotating_read_names(struct annotating *a, struct set *set, size_t file)
     if (r < 0 || !classes.n)
         return false;
     a->s->claims->taken[file] = CLAIMS_USED;
-    text_add(&set->about, "\"class_names\": {");
+    json_open(&set->about, "", "class_names", "{");
     for (size_t i = 0; i < classes.n; i++) {
-        text_add(&set->about, "%s\"%llu\": ", i ? ", " : "",
-                 (unsigned long long)classes.item[i].number);
-        text_add_json(&set->about, classes.item[i].name);
+        char number[24];
+
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)classes.item[i].number);
+        json_add_text(&set->about, NULL, number, classes.item[i].name);
     }
-    text_add(&set->about, "},\n");
+    json_close(&set->about, "", "}");
     return true;
 }
 
@@ -506,7 +507,7 @@ void annotating_finish_set(struct annotating *a, struct set *set)
         claim->boxes = n_read ? claim->boxes : NULL;
     }
     if (claim->boxes && n_read == claim->n_views) /* otherwise boxes.c says it */
-        set_add_about_text(set, "box_format", claim->boxes->layout);
+        json_add_text(&set->about, "", "box_format", claim->boxes->layout);
     if (!set->dataset && claim->boxes && !claim->boxes->names_classes)
         if (!boxes_find_names(a, set, set->root))
             boxes_find_names(a, set, boxes_folder(set));

@@ -36,7 +36,7 @@ int annotating_read_celeba(struct annotating *a, size_t at, size_t file, struct 
         return r;
     view_add_columns(a->s, set->claim->view, &found);
     if (attributes.len)
-        text_add(&set->about, "\"attr_names\": %s,\n", attributes.data);
+        json_add(&set->about, "", "attr_names", "%s", attributes.data);
     if (unmatched)
         text_add(&set->notes, "%s names %zu pictures that are not there\n", name, unmatched);
     return 0;

@@ -364,7 +364,7 @@ static void collect_say_ignored(struct set *set, struct text *aside)
     if (n)
         set_add_ignored(set, "in no sample", n, members_name(s->m, first));
     if (set->ignored.len)
-        text_add(&set->about, "\"ignored\": [%s],\n", set->ignored.data);
+        json_add(&set->about, "", "ignored", "[%s]", set->ignored.data);
 }
 
 /* May a file of the root itself be something else: next to class folders of sounds or texts, or in

@@ -198,9 +198,8 @@ static int manifest_label(const struct manifest *t, const struct manifest_usage 
         value_columns_remove(&view->values, 0);
         return r;
     }
-    text_add(&set->about, "\"classes\": ");
-    text_add_json_list(&set->about, view->class_name, sizeof(*view->class_name), view->n_classes);
-    text_add(&set->about, ",\n");
+    json_add_texts(&set->about, "", "classes", view->class_name, sizeof(*view->class_name),
+                   view->n_classes);
     if (usage->least == usage->most) { /* as many in each row */
         c->is_list = false;
         c->width = (unsigned)usage->most;
@@ -216,8 +215,8 @@ static int manifest_make(const struct manifest *t, const struct manifest_usage *
     set_end(set);
     r = manifest_label(t, usage);
     set_add_table(set, t->what, "manifest", "manifest");
-    set_add_about_text(set, "usage", usage->name);
-    text_add(&set->about, "\"rows_without_file\": %zu,\n", usage->missing);
+    json_add_text(&set->about, "", "usage", usage->name);
+    json_add_number(&set->about, "", "rows_without_file", usage->missing);
     if (usage->missing)
         text_add(&set->notes, "%s, %s: %zu files that are not in SOURCE\n", t->what, usage->name,
                  usage->missing);

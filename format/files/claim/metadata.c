@@ -251,10 +251,9 @@ static void metadata_add_notes(const struct metadata *t, uint64_t unnamed)
                  "%s has more than %u columns: others are ignored, the first is '%s'\n", t->what,
                  METADATA_COLUMNS_MAX, t->columns.first_out);
     set_add_table(set, t->what, "metadata", "table");
-    text_add(&set->about,
-             "\"rows_without_file\": %" PRIu64 ",\n\"rows_refused\": %" PRIu64
-             ",\n\"files_without_row\": %" PRIu64 ",\n",
-             t->missing, t->refused, unnamed);
+    json_add_number(&set->about, "", "rows_without_file", t->missing);
+    json_add_number(&set->about, "", "rows_refused", t->refused);
+    json_add_number(&set->about, "", "files_without_row", unnamed);
 }
 
 static int metadata_finish(struct metadata *t, struct diag *d)

@@ -326,9 +326,6 @@ void search_json_set(struct search *s, struct json_t *object, const char *name,
 void set_say(struct set *set, size_t view, const char *member, struct json_t *value);
 void set_say_file(struct set *set, size_t view, const char *member, size_t file);
 
-/* Add a text to what the dataset.json of a set says. */
-void set_add_about_text(struct set *set, const char *name, const char *text);
-
 /* Sets whose samples are the rows of a table, of that path below SOURCE: it is called `word` for
  * people, and dataset.json has its name as `about`. set_begin_row() begins a sample that has a key
  * of its own; set_add_lost() says that a name of a file means none, and why: see struct files_lost.

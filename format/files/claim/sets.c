@@ -151,11 +151,11 @@ void set_add_ignored(struct set *set, const char *reason, size_t n, const char *
 {
     struct text *t = &set->ignored;
 
-    text_add(t, "%s{\"reason\": ", t->len ? ", " : "");
-    text_add_json(t, reason);
-    text_add(t, ", \"files\": %zu, \"first\": ", n);
-    text_add_json(t, first);
-    text_add(t, "}");
+    json_open(t, NULL, NULL, "{");
+    json_add_text(t, NULL, "reason", reason);
+    json_add_number(t, NULL, "files", n);
+    json_add_text(t, NULL, "first", first);
+    json_close(t, NULL, "}");
 }
 
 json_t *search_json_text(struct search *s, const char *text)
@@ -198,13 +198,6 @@ void set_say_file(struct set *set, size_t view, const char *member, size_t file)
     AUTO_FREE char *path = member_path(set->s->m, file);
 
     set_say(set, view, member, path ? search_json_text(set->s, path) : NULL);
-}
-
-void set_add_about_text(struct set *set, const char *name, const char *text)
-{
-    text_add(&set->about, "\"%s\": ", name);
-    text_add_json(&set->about, text);
-    text_add(&set->about, ",\n");
 }
 
 void set_refuse(struct set *set, const char *format, ...)
@@ -260,7 +253,7 @@ void set_add_table(struct set *set, const char *path, const char *word, const ch
     set->claim->table = strdup(path);
     set->claim->table_word = word;
     set->s->failed = set->s->failed || !set->claim->table;
-    set_add_about_text(set, about, path_base(path));
+    json_add_text(&set->about, "", about, path_base(path));
 }
 
 /* ---- the end ---- */

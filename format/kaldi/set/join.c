@@ -158,8 +158,7 @@ static void key_list_add(struct key_list *list, const uint8_t *key, size_t len)
         text_add(&list->shown, ", ...");
     if (n >= LISTED)
         return;
-    text_add(&list->json, n ? ", " : "");
-    text_add_json_bytes(&list->json, key, len);
+    json_add_bytes(&list->json, key, len);
 }
 
 static void note_segment(struct kaldi_join *join, const struct utterance *u, const char *wrong)
@@ -288,9 +287,8 @@ static int no_samples(const struct kaldi_join *join, struct diag *d)
 static void describe_lists(struct kaldi_join *join, unsigned which, const char *name)
 {
     struct text *t = &join->members;
-    bool any = false;
 
-    text_add(t, "\"%s\": {", name);
+    json_open(t, "", name, "{");
     for (unsigned i = 0; i < join->set->n_columns; i++) {
         const struct kaldi_table *table = join->set->column[i].table;
         const struct key_list *list = &join->joined[i].list[which];
@@ -298,10 +296,11 @@ static void describe_lists(struct kaldi_join *join, unsigned which, const char *
 
         if (!list->n)
             continue;
-        text_add(t, "%s\"%s\": {\"count\": %llu, \"keys\": [%s]}", any ? ", " : "", table->name,
-                 (unsigned long long)list->n, list->json.data ? list->json.data : "");
+        json_open(t, NULL, table->name, "{");
+        json_add_number(t, NULL, "count", list->n);
+        json_add(t, NULL, "keys", "[%s]", list->json.data ? list->json.data : "");
+        json_close(t, NULL, "}");
         t->failed = t->failed || list->json.failed || list->shown.failed;
-        any = true;
         if (which == JOINED_LACKS)
             text_add(&join->missing, "%s: lacks %llu of %llu utterances, which are omitted: %s\n",
                      blob_name(table->base.blob), (unsigned long long)list->n,
@@ -311,7 +310,7 @@ static void describe_lists(struct kaldi_join *join, unsigned which, const char *
                      "%s: %llu of its rows belong to no utterance, and are omitted: %s\n",
                      blob_name(table->base.blob), (unsigned long long)list->n, shown);
     }
-    text_add(t, "},\n");
+    json_close(t, "", "}");
 }
 
 static int join_about(void *impl, const struct index *index, struct text *ret, struct diag *d)
@@ -323,7 +322,7 @@ static int join_about(void *impl, const struct index *index, struct text *ret, s
         find_extra(join->set->column[i].table, &join->joined[i]);
     describe_lists(join, JOINED_LACKS, "missing_keys");
     describe_lists(join, JOINED_EXTRA, "extra");
-    text_add(&join->members, "\"segments_left_out\": %u,\n", join->reported);
+    json_add_number(&join->members, "", "segments_left_out", join->reported);
     if (join->reported > SEGMENTS_REPORTED)
         text_add(&join->notes, "and %u more segments\n", join->reported - SEGMENTS_REPORTED);
     if (join->notes.failed || join->members.failed || join->missing.failed)

@@ -183,16 +183,17 @@ static void kaldi_set_set_describe(const struct dataset *ds, const char *indent,
     const struct kaldi_set *set = kaldi_set_of(ds);
     uint64_t bad = 0, left_out = 0;
 
-    text_add(t, "%s\"tables\": {", indent);
+    json_open(t, indent, "tables", "{");
     for (unsigned i = 0; i < set->n_columns; i++) {
         const struct kaldi_table *table = set->column[i].table;
 
-        text_add(t, "%s\"%s\": \"%s\"", i ? ", " : "", table->name, kaldi_types[table->type].name);
+        json_add_text(t, NULL, table->name, kaldi_types[table->type].name);
         bad += table->totals.bad;
         left_out += table->totals.left_out;
     }
-    text_add(t, "},\n%s\"unreadable\": %llu,\n%s\"left_out\": %llu,\n", indent,
-             (unsigned long long)bad, indent, (unsigned long long)left_out);
+    json_close(t, indent, "}");
+    json_add_number(t, indent, "unreadable", bad);
+    json_add_number(t, indent, "left_out", left_out);
     if (set->join)
         kaldi_join_describe(set->join, indent, t);
     if (set->audio)

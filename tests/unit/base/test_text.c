@@ -54,6 +54,33 @@ UNIT_TEST(test_text_json__bad_utf8__replaced)
     check_json("\xe2\x82\xc3\xa9", "\"" BAD BAD "\xc3\xa9\""); /* continues after the bad bytes */
 }
 
+UNIT_TEST(test_json__parts__commas_between_values_only)
+{
+    AUTO_TEXT struct text t = {0};
+    char *two[] = {"a\"b", "c"};
+
+    text_add(&t, "{\n");
+    json_add_number(&t, "  ", "n", UINT64_MAX);
+    json_open(&t, "  ", "line", "{");
+    json_add_text(&t, NULL, "say \"x\"", NULL);
+    json_add_texts(&t, NULL, "two", two, sizeof(*two), 2);
+    json_open(&t, NULL, "none", "[");
+    json_close(&t, NULL, "]");
+    json_add(&t, NULL, "is", "%s", "true");
+    json_close(&t, "  ", "}");
+    json_open(&t, "  ", NULL, "[");
+    json_open(&t, NULL, NULL, "{");
+    json_close(&t, NULL, "}");
+    json_add_bytes(&t, "\0,", 2);
+    json_close(&t, "  ", "]");
+    assert_string_equal(t.data,
+                        "{\n"
+                        "  \"n\": 18446744073709551615,\n"
+                        "  \"line\": {\"say \\\"x\\\"\": null, \"two\": [\"a\\\"b\", \"c\"], "
+                        "\"none\": [], \"is\": true},\n"
+                        "  [{}, \"\\u0000,\"],\n");
+}
+
 UNIT_TEST(test_text__many_appends__all_there)
 {
     struct text t = {0};
