@@ -359,7 +359,7 @@ bool foreign_is_mistaken(const struct probed_file *file)
     return k && k->zeros && !load_le16(file->head) && file->head[2] < 8;
 }
 
-const struct foreign *foreign_kind(const struct probed_file *file)
+const struct foreign *foreign_find(const struct probed_file *file)
 {
     const struct foreign_type *k = foreign_find_type(file);
 

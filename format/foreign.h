@@ -14,7 +14,7 @@ struct foreign {
 
 /* The kind of the file; NULL: unknown. Judges by the head of the file, and by its name where the
  * head says little; it never sees the file's end. */
-const struct foreign *foreign_kind(const struct probed_file *file);
+const struct foreign *foreign_find(const struct probed_file *file);
 
 /* Is the file certainly of such a kind, though a format claims it? */
 bool foreign_is_mistaken(const struct probed_file *file);

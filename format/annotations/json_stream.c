@@ -322,7 +322,7 @@ enum {
 };
 
 /* What it has after a byte of one of these kinds. */
-static const uint8_t number_kind[256] = {
+static const uint8_t number_class[256] = {
     ['-'] = 1, ['0'] = 2, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3,
     ['7'] = 3, ['8'] = 3, ['9'] = 3, ['.'] = 4, ['e'] = 5, ['E'] = 5, ['+'] = 6};
 static const uint8_t number_next[][7] = {
@@ -346,7 +346,7 @@ static int json_stream_number(struct json_stream *s)
     while (r == 0 && next != NUMBER_ENDS && json_stream_byte(s) != NO_BYTE) {
         const uint8_t *from = s->p;
 
-        while (s->p < s->last && (next = number_next[has][number_kind[*s->p]]) != NUMBER_ENDS) {
+        while (s->p < s->last && (next = number_next[has][number_class[*s->p]]) != NUMBER_ENDS) {
             has = next;
             s->p++;
         }

@@ -101,7 +101,7 @@ bool file_kind_is_mixed(const struct dataset *ds, const struct file_kind *file)
     return false;
 }
 
-static int encoder_compare_kinds(const void *a, const void *b)
+static int encoder_compare_suffixes(const void *a, const void *b)
 {
     return strcmp(((const struct file_kind *)a)->suffix, ((const struct file_kind *)b)->suffix);
 }
@@ -124,7 +124,7 @@ static int folder_fill(struct folder *folder, const struct dataset *ds,
     folder->n_kinds[scope] = 0;
     if (r < 0 || !offers->n)
         return r;
-    qsort(offers->files, offers->n, sizeof(offers->files[0]), encoder_compare_kinds);
+    qsort(offers->files, offers->n, sizeof(offers->files[0]), encoder_compare_suffixes);
     folder->files[scope] = calloc(offers->n, sizeof(offers->files[0]));
     if (!folder->files[scope])
         return -ENOMEM;

@@ -51,7 +51,7 @@ static struct digits rounded_digits(const uint8_t *text, size_t len)
     return digits;
 }
 
-static unsigned whole_kind(const struct digits *digits, double f8, float f4, bool doubles)
+static unsigned whole_rounded(const struct digits *digits, double f8, float f4, bool doubles)
 {
     char shown[400];
 
@@ -77,7 +77,7 @@ unsigned rounded_number(const uint8_t *text, size_t len, bool doubles)
     if (digits.n < ROUNDED_LEN || digits.n > WHOLE_MOST)
         return 0;
     if (digits.is_whole)
-        return whole_kind(&digits, f8, f4, doubles);
+        return whole_rounded(&digits, f8, f4, doubles);
     return !doubles && (double)f4 != f8 && (digits.n > DIGITS_F4 || fabs(f8) >= WHOLE_F4)
                ? ROUNDED_DIGITS
                : 0;

@@ -11,7 +11,7 @@
  * float32, and no more of them are checked. */
 #define ROUNDED_EXACT_MOST 4096
 
-#define ROUNDED_KINDS 4
+#define N_ROUNDED 4
 
 enum rounded {
     ROUNDED_WHOLE = 1,  /* a whole number */

@@ -60,7 +60,7 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
 
 /* ---- cells ---- */
 
-static enum csv_cell_kind csv_head_kind_of(const struct csv_cell *cell)
+static enum csv_cell_type csv_head_type_of(const struct csv_cell *cell)
 {
     uint8_t copy[CELL_MOST + DECIMAL_PAD] = {0};
     struct csv_cell copied = *cell;
@@ -111,10 +111,10 @@ struct csv_cells csv_count_cells(const struct csv_line *line, char delimiter)
 
     while (p) {
         struct csv_cell cell;
-        enum csv_cell_kind type;
+        enum csv_cell_type type;
 
         csv_cell(p, line->text + line->len, delimiter, &cell, &p);
-        type = csv_head_kind_of(&cell);
+        type = csv_head_type_of(&cell);
         cells.first = cells.n++ ? cells.first : type;
         cells.empty += type == CSV_EMPTY;
         cells.quoted += cell.quoted;

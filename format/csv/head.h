@@ -28,12 +28,12 @@ struct csv_line {
 struct csv_head csv_head_of(const uint8_t *text, size_t len, bool whole, char comment);
 bool csv_head_next(struct csv_head *head, struct csv_line *ret);
 
-enum csv_cell_kind { CSV_EMPTY, CSV_NUMBER, CSV_NAME };
+enum csv_cell_type { CSV_EMPTY, CSV_NUMBER, CSV_NAME };
 
 /* What the cells of a line are. */
 struct csv_cells {
     size_t n, numbers, empty, quoted;
-    enum csv_cell_kind first;
+    enum csv_cell_type first;
     bool whole;    /* all numbers are digits only, */
     bool rising;   /* each is larger than the one before, */
     bool by_one;   /* by one, */

@@ -12,7 +12,7 @@
 #include "base/search.h"
 #include "format/annotations/boxes.h"
 #include "format/files/file.h"
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 
 #define FILES_KEPT 4096 /* files, at least, of a collection without values whose index is kept */
 
@@ -248,16 +248,16 @@ static int samples_begin(void *impl)
 /* As MindSpore: a file of another format is dropped. The name counts where the bytes are remote. */
 static bool samples_is_picture(const struct files_source *source, size_t member)
 {
-    size_t len = (size_t)min_u64(members_size(source->members, member), PICTURE_KIND_HEAD);
+    size_t len = (size_t)min_u64(members_size(source->members, member), PICTURE_MAGIC_SIZE);
     uint64_t at = source->members->member[member].place;
-    uint8_t head[PICTURE_KIND_HEAD];
-    enum picture_kind picture;
+    uint8_t head[PICTURE_MAGIC_SIZE];
+    enum picture_format picture;
 
     if (source->blob->ops->fetch)
         return true;
     if (len && blob_read(READ_WAITS, source->blob, head, len, at, NULL) < 0)
         return true; /* its readers get the error */
-    picture = picture_kind_of(head, len);
+    picture = picture_format_of(head, len);
     return picture == PICTURE_JPEG || picture == PICTURE_PNG || picture == PICTURE_GIF ||
            picture == PICTURE_BMP;
 }

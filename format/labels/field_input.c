@@ -262,7 +262,7 @@ static int number_texts(const struct label_input *input, int64_t *value, uint32_
 
 /* ---- which field ---- */
 
-static int no_such_field(const struct dataset *ds, const char *name, enum label_kind type,
+static int no_such_field(const struct dataset *ds, const char *name, enum label_purpose type,
                          struct diag *d)
 {
     AUTO_TEXT struct text t = {0};
@@ -295,7 +295,7 @@ static int no_number(const struct field *f, const char *name, struct diag *d)
 }
 
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
-                     enum label_kind type, struct diag *d)
+                     enum label_purpose type, struct diag *d)
 {
     const struct field *f = dataset_field(ds, name), *texts;
 
@@ -351,7 +351,7 @@ static void add_options(const struct format_options *o, struct text *t)
         text_add(t, " label %s", o->label);
 }
 
-int field_input_identity(const struct field_input *in, enum label_kind type,
+int field_input_identity(const struct field_input *in, enum label_purpose type,
                          const struct format_options *options, struct text *ret)
 {
     const struct dataset *ds = in->ds;

@@ -32,7 +32,7 @@ bool field_is_number(const struct field *f);
 /* The field of that name of a dataset that is ready. 0; or -EINVAL with the reason in d: there is
  * none, or it cannot have such an index. ds must outlive ret, and ret must stay where it is. */
 int field_input_init(struct field_input *ret, const struct dataset *ds, const char *name,
-                     enum label_kind type, struct diag *d);
+                     enum label_purpose type, struct diag *d);
 
 /* The same for the lengths of samples. word: tokens, seconds, frames, bytes, rows, or a field; "":
  * the first of tokens, seconds, frames and bytes that the dataset has. */
@@ -41,7 +41,7 @@ int length_input_init(struct field_input *ret, const struct dataset *ds, const c
 
 /* A text that differs wherever the index of that field may: it has the versions of the source
  * files, which parts of them the dataset shows, and how they are read. 0 or -errno. */
-int field_input_identity(const struct field_input *in, enum label_kind type,
+int field_input_identity(const struct field_input *in, enum label_purpose type,
                          const struct format_options *options, struct text *ret);
 
 #endif

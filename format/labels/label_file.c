@@ -9,14 +9,14 @@
 
 #define SUMMED offsetof(struct label_head, order)
 
-uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes)
+uint64_t label_file_size(enum label_purpose type, uint64_t n, uint64_t classes)
 {
     return type == LABEL_LENGTHS   ? LABEL_FILE_BODY + 4 * n
            : type == LABEL_WEIGHTS ? LABEL_FILE_BODY + 8 * (n + 1)
                                    : label_file_begin(n, classes) + 8 * (classes + 1);
 }
 
-static bool head_is_good(const struct label_head *head, size_t size, enum label_kind type,
+static bool head_is_good(const struct label_head *head, size_t size, enum label_purpose type,
                          uint64_t n)
 {
     return !memcmp(head->magic, LABEL_FILE_MAGIC, sizeof(head->magic)) &&
@@ -54,7 +54,7 @@ static bool sums_are_good(const struct label_arrays *a)
     return rise;
 }
 
-int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
+int label_file_check(const uint8_t *bytes, size_t size, enum label_purpose type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables)
 {
     struct label_arrays a = {.type = type, .n = n};

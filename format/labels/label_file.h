@@ -18,7 +18,7 @@
 #define LABEL_SAMPLES_MAX  (UINT64_C(1) << 32) /* fewer samples than this */
 
 /* LABEL_UNITS is in no file: they are runs of LABEL_CLASSES. */
-enum label_kind { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2, LABEL_LENGTHS = 3, LABEL_UNITS };
+enum label_purpose { LABEL_CLASSES = 1, LABEL_WEIGHTS = 2, LABEL_LENGTHS = 3, LABEL_UNITS };
 
 /* The start of the file; zeros follow, up to the body. */
 struct label_head {
@@ -33,7 +33,7 @@ struct label_head {
 
 /* What the bytes say; points into them, except label and begin. */
 struct label_arrays {
-    enum label_kind type;
+    enum label_purpose type;
     uint64_t n; /* samples */
 
     /* For classes: the distinct values, in ascending order, none without samples. */
@@ -50,7 +50,7 @@ struct label_arrays {
 };
 
 /* Bytes of the file; n < LABEL_SAMPLES_MAX, classes <= LABEL_CLASSES_MAX. */
-uint64_t label_file_size(enum label_kind type, uint64_t n, uint64_t classes);
+uint64_t label_file_size(enum label_purpose type, uint64_t n, uint64_t classes);
 
 /* Where its parts begin: where[] and member[], label[] and begin[]; sum[] and length[] begin at the
  * body. */
@@ -73,7 +73,7 @@ static inline uint64_t label_file_begin(uint64_t n, uint64_t classes)
  * -EBADMSG: it is damaged, or another; or -ENOMEM. Reads all of it. Others may change the bytes at
  * any time. So label[] and begin[], which lead into arrays, are in *ret_tables, which the caller
  * frees; NULL for others. Each other number must be bounded where it is used. */
-int label_file_check(const uint8_t *bytes, size_t size, enum label_kind type, uint64_t n,
+int label_file_check(const uint8_t *bytes, size_t size, enum label_purpose type, uint64_t n,
                      struct label_arrays *ret, void **ret_tables);
 
 #endif

@@ -30,7 +30,7 @@ enum stage { READING, PLACING, ADDING, SUMMING, DONE };
 struct label_making {
     const struct label_input *input;
     struct kept_file *file;
-    enum label_kind type;
+    enum label_purpose type;
     enum stage stage;
     uint64_t at; /* samples, or bytes, that are done in this stage */
 
@@ -376,8 +376,8 @@ static int step_summing(struct label_making *m)
 
 /* ---- all of it ---- */
 
-int label_making_new(enum label_kind type, const struct label_input *input, struct kept_file *file,
-                     struct label_making **ret)
+int label_making_new(enum label_purpose type, const struct label_input *input,
+                     struct kept_file *file, struct label_making **ret)
 {
     struct label_making *m = calloc(1, sizeof(*m));
 

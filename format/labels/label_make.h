@@ -40,8 +40,8 @@ int label_read_whole(const struct label_input *input, struct read_context *rc, u
 #define LABEL_READ (1u << 18) /* values of a step */
 
 /* file: empty, for reading and writing; the caller's. input must outlive ret. 0 or -ENOMEM. */
-int label_making_new(enum label_kind type, const struct label_input *input, struct kept_file *file,
-                     struct label_making **ret);
+int label_making_new(enum label_purpose type, const struct label_input *input,
+                     struct kept_file *file, struct label_making **ret);
 void label_making_free(struct label_making *making); /* takes NULL */
 
 /* Go on for a moment. 1: the file has the index, and is not committed; 0: not yet; -EREMOTEIO and

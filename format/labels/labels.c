@@ -7,7 +7,7 @@
 
 #include "base/blob.h"
 
-#define KIND "labels"
+#define STORE_TYPE "labels"
 
 static void drop_file(struct labels *l)
 {
@@ -75,9 +75,9 @@ static int begin_in_store(struct labels *l)
     int r;
 
     l->file.fd = -1;
-    if (index_store_open(l->keep, KIND, l->identity, &l->file) == 0)
+    if (index_store_open(l->keep, STORE_TYPE, l->identity, &l->file) == 0)
         return 1;
-    r = index_store_begin(l->keep, KIND, l->identity, l->source, &l->file, &l->why);
+    r = index_store_begin(l->keep, STORE_TYPE, l->identity, l->source, &l->file, &l->why);
     return r < 0 ? r : !l->file.making;
 }
 
@@ -92,7 +92,7 @@ static int labels_begin(struct labels *l, struct diag *d)
         drop_file(l);
         if (r != -EBADMSG)
             return r;
-        index_store_remove(l->keep, KIND, l->identity);
+        index_store_remove(l->keep, STORE_TYPE, l->identity);
         return 0;
     }
     if (r < 0 && r != -EAGAIN && r != -ENOMEM) {

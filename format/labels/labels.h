@@ -26,7 +26,7 @@ struct labels_memory {
 
 struct labels {
     /* Set by the owner, then constant; not owned: */
-    enum label_kind type;
+    enum label_purpose type;
     const struct label_input *input;
     const struct index_store *keep;
     const char *identity; /* differs wherever the index may differ */

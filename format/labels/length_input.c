@@ -10,9 +10,9 @@
 #include "format/labels/field_input.h"
 
 /* How a field has lengths. */
-enum field_lengths_kind { OF_NOTHING, OF_ROWS, OF_BYTES, OF_VALUE };
+enum lengths_source { OF_NOTHING, OF_ROWS, OF_BYTES, OF_VALUE };
 
-static enum field_lengths_kind field_lengths(const struct field *f)
+static enum lengths_source field_lengths(const struct field *f)
 {
     if (field_is_number(f))
         return OF_VALUE;

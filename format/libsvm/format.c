@@ -47,7 +47,7 @@ static int attach_sides(const struct record_folder *folder, const struct source_
     for (size_t i = SEARCH(names->n, k, strcmp(names->file[k].name, base->name) < 0);
          i < names->n && !strncmp(names->file[i].name, base->name, len) && r == 0; i++) {
         struct source_file *source = &folder->source[names->file[i].number];
-        enum libsvm_side_kind type;
+        enum libsvm_side_type type;
         char reason[1024];
 
         if (file->matrix || !source->blob || !libsvm_side_find(source->name, base->name, &type))
@@ -104,7 +104,7 @@ static int libsvm_open_file(struct record_folder *folder, struct source_file *so
     struct diag d = DIAG_INIT;
     struct libsvm_file *file = NULL;
     AUTO_DATASET struct dataset *ds = NULL;
-    enum libsvm_side_kind type;
+    enum libsvm_side_type type;
     int r;
 
     for (size_t i = 0; i < finds->n_unread; i++)

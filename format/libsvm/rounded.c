@@ -26,7 +26,7 @@ void libsvm_rounded_number(struct libsvm_rounded *rounded, const uint8_t *text, 
 
 void libsvm_rounded_merge(struct libsvm_rounded *rounded, const struct libsvm_rounded *other)
 {
-    for (unsigned i = 0; i < ROUNDED_KINDS; i++)
+    for (unsigned i = 0; i < N_ROUNDED; i++)
         if (*other->first[i].text &&
             (!*rounded->first[i].text || other->first[i].at < rounded->first[i].at))
             rounded->first[i] = other->first[i];
@@ -35,14 +35,14 @@ void libsvm_rounded_merge(struct libsvm_rounded *rounded, const struct libsvm_ro
 void libsvm_rounded_note(const struct libsvm_rounded *rounded, const char *name, const char *end,
                          struct text *t)
 {
-    static const char *const what[ROUNDED_KINDS] = {
+    static const char *const what[N_ROUNDED] = {
         "has whole numbers that float32 rounds",
         "has numbers of many digits that float32 rounds",
         "has numbers that are too large for float32: they are infinite",
         "has numbers that are too small for float32: they are 0",
     };
 
-    for (unsigned i = 0; i < ROUNDED_KINDS; i++)
+    for (unsigned i = 0; i < N_ROUNDED; i++)
         if (*rounded->first[i].text)
             text_add(t, "%s: %s. The first is '%s', byte %llu%s\n", name, what[i],
                      rounded->first[i].text, (unsigned long long)rounded->first[i].at, end);

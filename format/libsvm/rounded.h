@@ -9,7 +9,7 @@ struct text;
 /* Starts as {0}. */
 struct libsvm_rounded {
     struct rounded_seen seen;
-    struct rounded_first first[ROUNDED_KINDS]; /* with their bytes in the file */
+    struct rounded_first first[N_ROUNDED]; /* with their bytes in the file */
 };
 
 /* See a number, which begins at that byte of the file. Readable bytes follow: see DECIMAL_PAD. */

@@ -49,7 +49,7 @@ struct row_sums libsvm_rows_sums(const struct libsvm_rows *rows, uint64_t sample
     return sums;
 }
 
-int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type, struct diag *d)
+int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_type type, struct diag *d)
 {
     const struct libsvm_side *first = &libsvm_rows_file(rows, 0)->side[type];
 

@@ -73,7 +73,7 @@ int libsvm_dataset_of_files(const struct format *format, struct record_file *con
                             unsigned n, const struct format_setup *setup, struct dataset **ret);
 
 /* Can the side file be used? 0, or -errno with the reason in d. */
-int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_kind type, struct diag *d);
+int libsvm_rows_side(const struct libsvm_rows *rows, enum libsvm_side_type type, struct diag *d);
 
 /* ---- the rows of a selection (format/libsvm/view.c) ---- */
 

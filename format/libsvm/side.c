@@ -15,11 +15,11 @@
 
 const char *const libsvm_side_suffixes[] = {".weight",      ".group", ".query",
                                             ".base_margin", ".init",  NULL};
-static const enum libsvm_side_kind suffix_kinds[] = {LIBSVM_SIDE_WEIGHT, LIBSVM_SIDE_GROUP,
+static const enum libsvm_side_type suffix_types[] = {LIBSVM_SIDE_WEIGHT, LIBSVM_SIDE_GROUP,
                                                      LIBSVM_SIDE_GROUP, LIBSVM_SIDE_MARGIN,
                                                      LIBSVM_SIDE_MARGIN};
 
-bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_kind *ret)
+bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_type *ret)
 {
     size_t len = strlen(base);
 
@@ -27,7 +27,7 @@ bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_kind 
         return false;
     for (size_t i = 0; libsvm_side_suffixes[i]; i++) {
         if (!strcmp(name + len, libsvm_side_suffixes[i])) {
-            *ret = suffix_kinds[i];
+            *ret = suffix_types[i];
             return true;
         }
     }
@@ -106,7 +106,7 @@ static int side_read(struct libsvm_side *side, bool groups)
 }
 
 /* Check that the count of numbers fits the rows. */
-static int side_fit(struct libsvm_side *side, enum libsvm_side_kind type,
+static int side_fit(struct libsvm_side *side, enum libsvm_side_type type,
                     const struct libsvm_side *by_file, uint64_t runs, uint64_t rows)
 {
     const char *name = blob_name(side->blob);
@@ -142,11 +142,11 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
                       uint64_t skipped, uint64_t runs, struct diag *d)
 {
     /* Groups first: weights may belong to groups. */
-    static const enum libsvm_side_kind kinds[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
+    static const enum libsvm_side_type types[] = {LIBSVM_SIDE_GROUP, LIBSVM_SIDE_WEIGHT,
                                                   LIBSVM_SIDE_MARGIN};
 
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        struct libsvm_side *side = &sides[kinds[i]];
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct libsvm_side *side = &sides[types[i]];
         int r;
 
         if (!side->blob)
@@ -154,9 +154,9 @@ int libsvm_sides_load(struct libsvm_side sides[static N_LIBSVM_SIDES], uint64_t 
         r = skipped ? diag_set(&side->reason, -EBADMSG,
                                "%s: expected a number for each row, but %llu bad rows are omitted",
                                blob_name(side->blob), (unsigned long long)skipped)
-                    : side_read(side, kinds[i] == LIBSVM_SIDE_GROUP);
+                    : side_read(side, types[i] == LIBSVM_SIDE_GROUP);
         if (r == 0)
-            r = side_fit(side, kinds[i], &sides[LIBSVM_SIDE_GROUP], runs, rows);
+            r = side_fit(side, types[i], &sides[LIBSVM_SIDE_GROUP], runs, rows);
         if (blob_says_nothing(r)) {
             diag_set(d, r, "%s", diag_text(&side->reason, r));
             side->reason.set = false;

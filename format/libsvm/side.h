@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "format/libsvm/rounded.h"
 
-enum libsvm_side_kind {
+enum libsvm_side_type {
     LIBSVM_SIDE_WEIGHT, /* one for each row, or one for each group */
     LIBSVM_SIDE_GROUP,  /* the number of rows of each group */
     LIBSVM_SIDE_MARGIN, /* the same count for each row */
@@ -21,7 +21,7 @@ extern const char *const libsvm_side_suffixes[];
 
 /* The type of the side file called name of the file called base: `<base>.weight`. false: it is
  * none. */
-bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_kind *ret);
+bool libsvm_side_find(const char *name, const char *base, enum libsvm_side_type *ret);
 
 struct libsvm_side {
     struct blob *blob; /* owned; NULL: no such file */

@@ -59,9 +59,9 @@ enum { MDS_SIZE, MDS_SKIP };
 /* What is wrong with a sample. */
 enum mds_fault { MDS_GOOD, MDS_OFFSETS, MDS_SIZES, MDS_SHAPE, MDS_TYPE, MDS_LENGTHS, N_MDS_FAULTS };
 
-/* For a value of bytes, in the table of the shard: 1 + enum bytes_kind of the first; 0: none yet.
+/* For a value of bytes, in the table of the shard: 1 + enum bytes_format of the first; 0: none yet.
  */
-#define MDS_BYTES_KIND MEMBER_OWN
+#define MDS_BYTES_FORMAT MEMBER_OWN
 
 /* The fields of its columns are values; part 1: the lengths of a list, not its files. */
 struct mds_file {

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "format/core/blob_hash.h"
 #include "format/mds/mds.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 
 #define STEP        1000 /* samples of a step of preparing */
 #define WINDOW      4096
@@ -158,11 +158,11 @@ static int mds_look_at_bytes(struct mds_seen *seen)
     const uint8_t *b;
     int r;
 
-    if (seen->learned[MDS_BYTES_KIND] || !seen->size)
+    if (seen->learned[MDS_BYTES_FORMAT] || !seen->size)
         return 0;
-    r = mds_bytes(seen, 0, min_u64(seen->size, BYTES_KIND_HEAD), &b);
+    r = mds_bytes(seen, 0, min_u64(seen->size, BYTES_MAGIC_SIZE), &b);
     if (r == 0)
-        seen->learned[MDS_BYTES_KIND] = 1 + bytes_kind_of(b, seen->size);
+        seen->learned[MDS_BYTES_FORMAT] = 1 + bytes_format_of(b, seen->size);
     return r;
 }
 
@@ -332,7 +332,7 @@ static int mds_load(void *impl, const struct index *index)
 
     for (unsigned i = 0; i < file->table.n; i++)
         good = good && member_numbers_are_good(file->table.column[i].number, fixed, columns) &&
-               file->table.column[i].number[MDS_BYTES_KIND] <= N_BYTES_KINDS;
+               file->table.column[i].number[MDS_BYTES_FORMAT] <= N_BYTES_FORMATS;
     return good ? 0 : -EBADMSG;
 }
 
@@ -352,7 +352,8 @@ static struct record_column mds_column(const struct mds_file *file, unsigned i)
         memcpy(c.dim, learned + MEMBER_DIM, sizeof(c.dim));
     } else if (c.shown == RECORD_BYTES && !c.ext) {
         c.ext_is_first = v->form == MDS_BYTES;
-        c.ext = bytes_kind_ext(learned[MDS_BYTES_KIND] ? learned[MDS_BYTES_KIND] - 1 : BYTES_ANY);
+        c.ext =
+            bytes_format_ext(learned[MDS_BYTES_FORMAT] ? learned[MDS_BYTES_FORMAT] - 1 : BYTES_ANY);
     }
     if (c.shown == RECORD_NUMBERS && c.ndim && file->lost)
         c.dim[0] = DIM_VARIES; /* so that each sample is asked for its axes */

@@ -5,7 +5,7 @@
 #include "base/memo.h"
 #include "format/core/extents.h"
 #include "format/mindrecord/layout/header.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 #include "format/records/record_set.h"
 
 /* ---- the index ---- */
@@ -40,15 +40,15 @@ enum mindrecord_state {
     FAULT_LACKS,    /* the map lacks it */
     FAULT_TYPE,     /* not of its type */
     FAULT_RANGE,    /* a number that its type has not */
-    KIND_BIN,       /* and enum bytes_kind: bytes, from here on */
-    N_STATES = KIND_BIN + N_BYTES_KINDS,
+    STATE_BYTES,    /* and enum bytes_format: bytes, from here on */
+    N_STATES = STATE_BYTES + N_BYTES_FORMATS,
     FAULT_INDEX = N_STATES, /* not in an index: what it says cannot be */
 };
 
 struct mindrecord_pass;
 
 /* The columns that it shows have fields of the header as their fields; the part of bytes is
- * KIND_BIN and enum bytes_kind. */
+ * STATE_BYTES and enum bytes_format. */
 struct mindrecord {
     struct record_file base;
     struct memo *memo;
@@ -75,7 +75,7 @@ static inline uint64_t mindrecord_number(const struct mindrecord *file, uint64_t
 
 static inline bool mindrecord_is_fault(uint64_t state)
 {
-    return state > STATE_GOOD && state < KIND_BIN;
+    return state > STATE_GOOD && state < STATE_BYTES;
 }
 
 /* Has an array of that shape so many elements? Then *ret_axis is its axis that varies (pass.c). */

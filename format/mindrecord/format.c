@@ -62,7 +62,7 @@ static bool mindrecord_has(const void *p, uint64_t row, unsigned column)
     if (!shown->part)
         return true;
     state = mindrecord_number(file, row, shown->field, FIELD_STATE);
-    if (state >= KIND_BIN)
+    if (state >= STATE_BYTES)
         return state == shown->part;
     return !column || shown[-1].field != shown->field;
 }

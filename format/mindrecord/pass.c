@@ -13,7 +13,7 @@
 #include "format/index/pass_window.h"
 #include "format/mindrecord/file.h"
 #include "format/mindrecord/layout/msgpack.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 
 #define STEP         2000  /* rows of a step of preparing */
 #define WINDOW_LEAST 256   /* bytes that are read at once after a hop, */
@@ -121,12 +121,12 @@ static int mindrecord_scan_field(struct mindrecord *file, unsigned field, uint64
     int r = 0;
 
     if (len && (f->type == TYPE_BYTES || f->packed))
-        r = mindrecord_bytes(file, &file->pass->blob, at, min_u64(len, BYTES_KIND_HEAD), &head, d);
+        r = mindrecord_bytes(file, &file->pass->blob, at, min_u64(len, BYTES_MAGIC_SIZE), &head, d);
     if (r < 0)
         return r;
     number[FIELD_LEN] = len;
     if (f->type == TYPE_BYTES) {
-        number[FIELD_STATE] = KIND_BIN + bytes_kind_of(head, len);
+        number[FIELD_STATE] = STATE_BYTES + bytes_format_of(head, len);
         return 0;
     }
     number[FIELD_STATE] = mindrecord_count_elements(f, head, len, &number[FIELD_COUNT]);
@@ -329,7 +329,7 @@ static void mindrecord_count_faults(struct mindrecord *file)
     for (unsigned i = 0; i < header->n_fields; i++) {
         uint64_t state = file->pass->number[mindrecord_column(i, FIELD_STATE)];
 
-        if (state == STATE_GOOD || state >= KIND_BIN)
+        if (state == STATE_GOOD || state >= STATE_BYTES)
             continue;
         if (!file->lost++)
             snprintf(file->reason, sizeof(file->reason),
@@ -461,23 +461,23 @@ static int mindrecord_add_array(struct mindrecord *file, struct record_column *c
 
 static int mindrecord_add_bytes(struct mindrecord *file, struct record_column *column)
 {
-    bool has[N_BYTES_KINDS] = {false};
+    bool has[N_BYTES_FORMATS] = {false};
     unsigned kinds = 0;
     int r = 0;
 
     for (uint64_t row = 0; row < file->header.rows; row++) {
         uint64_t state = mindrecord_number(file, row, column->field, FIELD_STATE);
 
-        if (state >= KIND_BIN && state < N_STATES)
-            has[state - KIND_BIN] = true;
+        if (state >= STATE_BYTES && state < N_STATES)
+            has[state - STATE_BYTES] = true;
     }
-    for (unsigned i = 0; i < N_BYTES_KINDS; i++)
+    for (unsigned i = 0; i < N_BYTES_FORMATS; i++)
         kinds += has[i];
     has[0] |= !kinds;
     column->has_holes = kinds > 1;
-    for (unsigned i = 0; i < N_BYTES_KINDS && r == 0; i++) {
-        column->ext = bytes_kind_ext(i);
-        column->part = KIND_BIN + i;
+    for (unsigned i = 0; i < N_BYTES_FORMATS && r == 0; i++) {
+        column->ext = bytes_format_ext(i);
+        column->part = STATE_BYTES + i;
         if (has[i])
             r = record_file_add(&file->base, column);
     }

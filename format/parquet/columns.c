@@ -27,19 +27,19 @@ static unsigned columns_sound(const uint8_t *head)
                                                                                       : 0;
 }
 
-unsigned parquet_kind(const uint8_t *head, size_t len)
+unsigned parquet_bytes_format(const uint8_t *head, size_t len)
 {
-    enum bytes_kind found = bytes_kind_of(head, len);
+    enum bytes_format found = bytes_format_of(head, len);
     unsigned sound = found == BYTES_ANY && len >= 12 ? columns_sound(head) : 0;
 
-    return sound ? N_BYTES_KINDS + sound : found + 1;
+    return sound ? N_BYTES_FORMATS + sound : found + 1;
 }
 
-static const char *columns_kind_ext(uint64_t number)
+static const char *columns_format_ext(uint64_t number)
 {
-    return number > N_BYTES_KINDS
-               ? sound_exts[number - N_BYTES_KINDS - 1]
-               : bytes_kind_ext(number ? (enum bytes_kind)(number - 1) : BYTES_ANY);
+    return number > N_BYTES_FORMATS
+               ? sound_exts[number - N_BYTES_FORMATS - 1]
+               : bytes_format_ext(number ? (enum bytes_format)(number - 1) : BYTES_ANY);
 }
 
 /* ---- shapes of groups ---- */
@@ -386,7 +386,7 @@ int parquet_columns_ready(struct parquet_file *file)
         shown.has_holes = c->has_null;
         shown.is_empty = c->path_of && columns_is_null(file, c);
         if (shown.shown == RECORD_BYTES) {
-            shown.ext = columns_kind_ext(c->bytes_kind);
+            shown.ext = columns_format_ext(c->bytes_format);
             shown.unnamed = n_bytes == 1;
             shown.ext_is_first = true;
         }

@@ -12,7 +12,7 @@
 #include "format/index/pass_window.h"
 #include "format/parquet/decode/page.h"
 #include "format/parquet/layout/footer.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 #include "format/records/record_set.h"
 
 /* States of a row in the index. */
@@ -53,10 +53,10 @@ struct parquet_column {
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
     bool has_null;
-    uint64_t bytes_kind; /* of bytes: see parquet_kind(); of the first value */
-    uint64_t elsewhere;  /* of a path: rows that have one, but no bytes */
-    uint64_t faults;     /* rows that cannot be read, and why the first cannot: */
-    char *fault;         /* owned; NULL: not known */
+    uint64_t bytes_format; /* of bytes: see parquet_bytes_format(); of the first value */
+    uint64_t elsewhere;    /* of a path: rows that have one, but no bytes */
+    uint64_t faults;       /* rows that cannot be read, and why the first cannot: */
+    char *fault;           /* owned; NULL: not known */
     /* [n_units] owned; each ends where the next begins, or its row group does. */
     struct parquet_unit {
         uint64_t at, row; /* byte of the file; row of the file */
@@ -100,9 +100,9 @@ int parquet_columns_make(struct parquet_file *file, struct diag *d);
 /* Set what records show, once the pass is over. 0 or -ENOMEM. */
 int parquet_columns_ready(struct parquet_file *file);
 
-/* The kind of bytes by their head, 1 to PARQUET_KINDS. */
-#define PARQUET_KINDS (N_BYTES_KINDS + 4)
-unsigned parquet_kind(const uint8_t *head, size_t len);
+/* The kind of bytes by their head, 1 to PARQUET_BYTES_FORMATS. */
+#define PARQUET_BYTES_FORMATS (N_BYTES_FORMATS + 4)
+unsigned parquet_bytes_format(const uint8_t *head, size_t len);
 
 /* Is the list of that node, a group, one by its annotation or shape? Then its element. NULL: no.
  * *ret_repeated: the node that repeats. */

@@ -109,8 +109,8 @@ static int cursor_make_unit(struct cursor *c, const struct values *rows, size_t 
 
         if (mark == VALUE_GOOD) {
             bytes = values_at(rows, i, &len);
-            if (len && !c->column->bytes_kind)
-                c->column->bytes_kind = parquet_kind(bytes, len);
+            if (len && !c->column->bytes_format)
+                c->column->bytes_format = parquet_bytes_format(bytes, len);
             state = STATE_SIZE + cursor_amount(c->column, len);
         } else if (mark == VALUE_NULL) {
             c->column->has_null = true;
@@ -188,11 +188,11 @@ static int cursor_hop(struct cursor *c, uint64_t *at, struct diag *d)
         len = load_le32(bytes);
         r = len > left - 4 ? -EBADMSG : 0;
     }
-    if (r == 0 && len && !c->column->bytes_kind) {
-        head = min_u64(len, BYTES_KIND_HEAD);
+    if (r == 0 && len && !c->column->bytes_format) {
+        head = min_u64(len, BYTES_MAGIC_SIZE);
         r = parquet_walk_bytes(&c->walk, *at + 4, head, &bytes, d);
         if (r == 0)
-            c->column->bytes_kind = parquet_kind(bytes, (size_t)head);
+            c->column->bytes_format = parquet_bytes_format(bytes, (size_t)head);
     }
     *at += 4 + len;
     return r == 0 ? cursor_add(c, STATE_SIZE + len, c->walk.at + *at - len) : r;
@@ -407,7 +407,7 @@ static void pass_keep(void *impl, struct kept *k)
         struct parquet_column *c = &file->column[i];
 
         kept_flag(k, &c->has_null);
-        kept_number(k, &c->bytes_kind, PARQUET_KINDS);
+        kept_number(k, &c->bytes_format, PARQUET_BYTES_FORMATS);
         kept_number(k, &c->elsewhere, c->path_of ? UINT64_MAX : 0);
         kept_number(k, &c->faults, UINT64_MAX);
         kept_text(k, &c->fault);

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/scope.h"
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 #include "format/picture/parts.h"
 
 #define PNG_COLOUR_AT 25 /* of the byte of its header that says which colours it has */
@@ -19,7 +19,7 @@ unsigned mask_channels(const uint8_t *head, size_t len)
 
     if (!picture_is(head, len))
         return 0;
-    if (picture_kind_of(head, len) != PICTURE_PNG || len <= PNG_COLOUR_AT)
+    if (picture_format_of(head, len) != PICTURE_PNG || len <= PNG_COLOUR_AT)
         return 3;
     colour = head[PNG_COLOUR_AT];
     return colour == PNG_PALETTE || !(colour & PNG_HAS_RGB) ? 1 : 3;

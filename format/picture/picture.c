@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "format/picture/exif.h"
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 #include "format/picture/parts.h"
 
 #define SCALING "scaling 1" /* the next number when other bytes come out of the same pixels */
@@ -191,12 +191,12 @@ static void picture_turn(const struct picture_job *job)
 
 static int unknown(const struct picture_file *file, struct diag *d)
 {
-    enum picture_kind format = picture_kind_of(file->bytes, file->len);
+    enum picture_format format = picture_format_of(file->bytes, file->len);
     char found[3 * 4 + 1] = "";
 
     if (format != PICTURE_NONE)
         return diag_set(d, -EBADMSG, "%s: expected a JPEG, PNG or WebP picture, got %s", file->name,
-                        picture_kind_name(format));
+                        picture_format_name(format));
     for (size_t i = 0; i < 4 && i < file->len; i++)
         snprintf(found + 3 * i, 4, " %02x", file->bytes[i]);
     return diag_set(d, -EBADMSG, "%s: expected a JPEG, PNG or WebP picture, got %s%s", file->name,

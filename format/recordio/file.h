@@ -14,7 +14,7 @@
 
 #include "format/core/extents.h"
 #include "format/recordio/sides.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 #include "format/records/record_set.h"
 
 #define RECORDIO_MAGIC 0xced7230au
@@ -33,15 +33,15 @@ enum recordio_number {
     RECORDIO_LABEL,      /* bits of that one */
     RECORDIO_ID,
     RECORDIO_ID_HIGH,
-    RECORDIO_KIND, /* of the picture: enum recordio_kind */
+    RECORDIO_PAYLOAD, /* of the picture: enum recordio_payload */
     RECORDIO_NUMBERS,
 };
 
-enum recordio_kind {
-    KIND_SHORT,  /* shorter than the header of a picture */
-    KIND_LABELS, /* its labels end after the record */
-    KIND_OTHER,  /* and enum bytes_kind */
-    N_KINDS = KIND_OTHER + N_BYTES_KINDS,
+enum recordio_payload {
+    PAYLOAD_SHORT,  /* shorter than the header of a picture */
+    PAYLOAD_LABELS, /* its labels end after the record */
+    PAYLOAD_OTHER,  /* and enum bytes_format */
+    N_PAYLOADS = PAYLOAD_OTHER + N_BYTES_FORMATS,
 };
 
 /* The parts of the columns of the dataset. */
@@ -51,7 +51,7 @@ enum {
     COLUMN_ID,
     COLUMN_ID_HIGH,
     COLUMN_PICTURE, /* and the kind */
-    COLUMN_RECORD = COLUMN_PICTURE + N_KINDS,
+    COLUMN_RECORD = COLUMN_PICTURE + N_PAYLOADS,
 };
 
 struct recordio_pass; /* what only the pass needs (pass.c) */

@@ -42,11 +42,11 @@ static void recordio_note(const void *p, struct text *t)
 
 /* The kind of the column that has the picture of a record; those that are lost are where the first
  * pictures are. */
-static unsigned kind_shown(const struct recordio *file, uint64_t row)
+static unsigned payload_shown(const struct recordio *file, uint64_t row)
 {
-    uint64_t type = recordio_columns_number_of(file, row, RECORDIO_KIND);
+    uint64_t type = recordio_columns_number_of(file, row, RECORDIO_PAYLOAD);
 
-    for (unsigned i = 0; i < file->base.n_columns && type < KIND_OTHER; i++)
+    for (unsigned i = 0; i < file->base.n_columns && type < PAYLOAD_OTHER; i++)
         if (file->base.column[i].part >= COLUMN_PICTURE)
             type = file->base.column[i].part - COLUMN_PICTURE;
     return (unsigned)type;
@@ -58,7 +58,7 @@ static bool recordio_has(const void *p, uint64_t row, unsigned column)
 
     return file->base.column[column].part < COLUMN_PICTURE ||
            file->base.column[column].part == COLUMN_RECORD ||
-           kind_shown(file, row) + COLUMN_PICTURE == file->base.column[column].part;
+           payload_shown(file, row) + COLUMN_PICTURE == file->base.column[column].part;
 }
 
 /* Are the headers of the record whole? */
@@ -68,9 +68,9 @@ static int recordio_columns_check(const struct recordio *file, uint64_t row, uns
     uint64_t number[RECORDIO_NUMBERS];
 
     index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
-    if (shows == COLUMN_RECORD || number[RECORDIO_KIND] >= KIND_OTHER)
+    if (shows == COLUMN_RECORD || number[RECORDIO_PAYLOAD] >= PAYLOAD_OTHER)
         return 0;
-    if (number[RECORDIO_KIND] == KIND_SHORT)
+    if (number[RECORDIO_PAYLOAD] == PAYLOAD_SHORT)
         return diag_set(d, -EIO,
                         "%s: byte %llu: expected a picture behind 24 bytes, got a record of "
                         "%llu bytes",

@@ -109,12 +109,12 @@ static int payload_at(const struct record *record, uint64_t off, size_t len, uin
 /* Set the numbers of a picture. */
 static int look_at_picture(const struct record *record, uint64_t *number, struct diag *d)
 {
-    uint8_t head[RECORDIO_IMAGE], picture[BYTES_KIND_HEAD];
+    uint8_t head[RECORDIO_IMAGE], picture[BYTES_MAGIC_SIZE];
     uint64_t at = RECORDIO_IMAGE;
     size_t len;
     int r;
 
-    number[RECORDIO_KIND] = KIND_SHORT;
+    number[RECORDIO_PAYLOAD] = PAYLOAD_SHORT;
     if (record->length < RECORDIO_IMAGE)
         return 0;
     r = payload_at(record, 0, sizeof(head), head, d);
@@ -124,14 +124,14 @@ static int look_at_picture(const struct record *record, uint64_t *number, struct
     number[RECORDIO_LABEL] = load_le32(head + 4);
     number[RECORDIO_ID] = load_le64(head + 8);
     number[RECORDIO_ID_HIGH] = load_le64(head + 16);
-    number[RECORDIO_KIND] = KIND_LABELS;
+    number[RECORDIO_PAYLOAD] = PAYLOAD_LABELS;
     at += 4 * number[RECORDIO_LABELS_OWN];
     if (at > record->length)
         return 0;
-    len = (size_t)min_u64(record->length - at, BYTES_KIND_HEAD);
+    len = (size_t)min_u64(record->length - at, BYTES_MAGIC_SIZE);
     r = len ? payload_at(record, at, len, picture, d) : 0;
     if (r == 0)
-        number[RECORDIO_KIND] = KIND_OTHER + bytes_kind_of(picture, len);
+        number[RECORDIO_PAYLOAD] = PAYLOAD_OTHER + bytes_format_of(picture, len);
     return r;
 }
 
@@ -206,7 +206,7 @@ static int follow_idx(struct recordio *file)
         return drop_idx(file);
     for (; pass->fetched < pass->n_idx && pass->fetched < pass->row + AHEAD; pass->fetched++)
         blob_fetch(file->base.blob, pass->idx[pass->fetched],
-                   RECORDIO_PART + RECORDIO_IMAGE + BYTES_KIND_HEAD, NULL);
+                   RECORDIO_PART + RECORDIO_IMAGE + BYTES_MAGIC_SIZE, NULL);
     return 0;
 }
 
@@ -230,7 +230,7 @@ static int recordio_pass_add_record(struct recordio *file, struct diag *d)
     }
     if (r < 0)
         return r;
-    if (pass->row < DECIDE && number[RECORDIO_KIND] <= KIND_OTHER) {
+    if (pass->row < DECIDE && number[RECORDIO_PAYLOAD] <= PAYLOAD_OTHER) {
         pass->no_pictures = true;
         memset(number + RECORDIO_LABELS_OWN, 0,
                (RECORDIO_NUMBERS - RECORDIO_LABELS_OWN) * sizeof(*number));
@@ -338,8 +338,8 @@ static bool recordio_pass_rows_are_good(const struct recordio *file, const struc
             number[RECORDIO_LENGTH] > size - number[RECORDIO_AT] - RECORDIO_PART ||
             !number[RECORDIO_N_PARTS] || number[RECORDIO_N_PARTS] > RECORDIO_PARTS ||
             number[RECORDIO_LABELS_OWN] > UINT32_MAX || number[RECORDIO_LABEL] > UINT32_MAX ||
-            number[RECORDIO_KIND] >= N_KINDS ||
-            (number[RECORDIO_KIND] >= KIND_OTHER &&
+            number[RECORDIO_PAYLOAD] >= N_PAYLOADS ||
+            (number[RECORDIO_PAYLOAD] >= PAYLOAD_OTHER &&
              RECORDIO_IMAGE + 4 * number[RECORDIO_LABELS_OWN] > number[RECORDIO_LENGTH] &&
              file->has_pictures))
             return false;
@@ -359,7 +359,7 @@ struct found {
     uint64_t least, most; /* labels of a record */
     bool has_lists;       /* a record has a list of labels */
     bool whole;           /* each label is a whole number that text can give */
-    bool has_high, has_kind[N_KINDS];
+    bool has_high, has_payload[N_PAYLOADS];
 };
 
 static void recordio_columns_look_at_row(const struct recordio *file, uint64_t row,
@@ -370,8 +370,8 @@ static void recordio_columns_look_at_row(const struct recordio *file, uint64_t r
 
     index_row_start(&file->base.prepared.index, row, RECORDIO_NUMBERS, number);
     found->has_high |= number[RECORDIO_ID_HIGH] > 0;
-    found->has_kind[number[RECORDIO_KIND]] = true;
-    if (number[RECORDIO_KIND] < KIND_OTHER)
+    found->has_payload[number[RECORDIO_PAYLOAD]] = true;
+    if (number[RECORDIO_PAYLOAD] < PAYLOAD_OTHER)
         return;
     n = recordio_labels_of(number);
     found->has_lists |= number[RECORDIO_LABELS_OWN] > 0;
@@ -419,8 +419,8 @@ static int recordio_set_columns(struct recordio *file)
         return record_file_add(&file->base, &bytes);
     for (uint64_t row = 0; row < file->base.prepared.index.rows; row++)
         recordio_columns_look_at_row(file, row, &found);
-    for (unsigned type = KIND_OTHER; type < N_KINDS; type++)
-        kinds += found.has_kind[type];
+    for (unsigned type = PAYLOAD_OTHER; type < N_PAYLOADS; type++)
+        kinds += found.has_payload[type];
     r = add_label(file, &found);
     if (r == 0)
         r = record_file_add(&file->base, &id);
@@ -430,10 +430,10 @@ static int recordio_set_columns(struct recordio *file)
         r = record_file_add(&file->base, &id);
     bytes.name = "image";
     bytes.has_holes = kinds > 1;
-    for (unsigned type = KIND_OTHER; type < N_KINDS && r == 0; type++) {
-        bytes.ext = bytes_kind_ext(type - KIND_OTHER);
+    for (unsigned type = PAYLOAD_OTHER; type < N_PAYLOADS && r == 0; type++) {
+        bytes.ext = bytes_format_ext(type - PAYLOAD_OTHER);
         bytes.part = COLUMN_PICTURE + type;
-        if (found.has_kind[type])
+        if (found.has_payload[type])
             r = record_file_add(&file->base, &bytes);
     }
     return r;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "format/records/bytes_kind.h"
+#include "format/records/bytes_format.h"
 
-#define KIND_SIZE 80
+#define TYPE_SIZE 80
 
 /* ---- which columns are the same ---- */
 
@@ -25,7 +25,7 @@ static unsigned column_union_axes_of(const struct record_column *c)
     return c->ndim > 1 ? c->ndim : 1;
 }
 
-static int column_union_compare_kinds(const struct record_column *a, const struct record_column *b)
+static int column_union_compare_types(const struct record_column *a, const struct record_column *b)
 {
     if (has_arrays(a) != has_arrays(b))
         return has_arrays(a) ? -1 : 1;
@@ -50,7 +50,7 @@ static int compare_columns(const struct record_column *a, const struct record_co
 {
     int order = strcmp(a->name, b->name);
 
-    order = order ? order : column_union_compare_kinds(a, b);
+    order = order ? order : column_union_compare_types(a, b);
     return order ? order : strcmp(whole_name(a), whole_name(b));
 }
 
@@ -67,7 +67,7 @@ static unsigned column_union_find_place(const struct column_union *u, const stru
 static void merge(struct record_column *into, const struct record_column *c)
 {
     into->has_holes |= c->has_holes;
-    if (into->ext_is_first && !strcmp(into->ext, bytes_kind_ext(BYTES_ANY)))
+    if (into->ext_is_first && !strcmp(into->ext, bytes_format_ext(BYTES_ANY)))
         into->ext = c->ext; /* it had no value */
     if (c->shown != RECORD_NUMBERS)
         return;
@@ -104,16 +104,16 @@ static void column_union_add_column(struct column_union *u, const struct record_
 
 /* ---- names ---- */
 
-static void kind_text(const struct record_column *c, char ret[static KIND_SIZE])
+static void column_union_type_text(const struct record_column *c, char ret[static TYPE_SIZE])
 {
     const char *type = c->shown == RECORD_BYTES  ? c->ext
                        : c->shown == RECORD_TEXT ? "text"
                                                  : dtype_info(c->dtype)->name;
 
     if (c->shown == RECORD_NUMBERS && c->ndim > 1)
-        snprintf(ret, KIND_SIZE, "_%s_%ud", type, c->ndim);
+        snprintf(ret, TYPE_SIZE, "_%s_%ud", type, c->ndim);
     else
-        snprintf(ret, KIND_SIZE, "_%s", type);
+        snprintf(ret, TYPE_SIZE, "_%s", type);
 }
 
 static bool is_array_called(const struct column_union *u, const char *name, size_t len,
@@ -148,7 +148,7 @@ static bool column_union_is_taken(const struct column_union *u, unsigned i)
 
 static void rename_column(struct column_union *u, unsigned i, const char *name, const char *more)
 {
-    char whole[RECORD_NAME_MAX + KIND_SIZE + 1];
+    char whole[RECORD_NAME_MAX + TYPE_SIZE + 1];
     int len = snprintf(whole, sizeof(whole), "%s%s", name, more);
 
     if (len <= RECORD_NAME_MAX)
@@ -195,9 +195,9 @@ static int name_columns(struct column_union *u)
     for (unsigned i = 0; i < u->n; i++)
         taken[i] = has_arrays(&u->column[i]) && column_union_is_taken(u, i);
     for (unsigned i = 0; i < u->n; i++) {
-        char type[KIND_SIZE];
+        char type[TYPE_SIZE];
 
-        kind_text(&u->column[i], type);
+        column_union_type_text(&u->column[i], type);
         if (taken[i])
             rename_column(u, i, u->column[i].name, type);
     }

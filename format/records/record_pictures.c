@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 #include "format/picture/picture.h"
 #include "format/records/record_bases.h"
 
@@ -33,7 +33,7 @@ static int picture_make(const struct record_made *m, uint64_t record,
     const struct record_pictures *p = (const struct record_pictures *)m;
 
     (void)record;
-    *ret_what = picture_kind_of(file->bytes, file->len);
+    *ret_what = picture_format_of(file->bytes, file->len);
     return picture_decode(&(struct picture_file){file->where, file->bytes, file->len}, p->height,
                           p->width, ret, d);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/read_context.h"
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 #include "format/records/record_pictures_parts.h"
 
 #define THUMBNAIL_BYTES ((size_t)RECORD_THUMBNAIL * RECORD_THUMBNAIL * CHANNELS)
@@ -75,12 +75,12 @@ static int thumbnail_check(struct read_context *rc, const struct dataset *ds,
         return diag_set(d, -EBADMSG, "%s", (const char *)made->bytes);
     for (unsigned i = 0; i < p->made.n; i++)
         ext = p->made.source[i] == source ? p->ext[i] : ext;
-    if (picture_kind_of_ext(ext) == made->what)
+    if (picture_format_of_ext(ext) == made->what)
         return 0;
     record_made_where(ds, c, record, where);
     return diag_set(d, -EBADMSG, "%s: expected %s, as the extension .%s says, got a %s picture",
-                    where, picture_kind_name(picture_kind_of_ext(ext)), ext,
-                    picture_kind_name(made->what));
+                    where, picture_format_name(picture_format_of_ext(ext)), ext,
+                    picture_format_name(made->what));
 }
 
 static const struct record_ops thumbnail_ops = {

@@ -13,7 +13,7 @@ static bool is_meta(const uint8_t *name, size_t len)
     return len >= 4 && !memcmp(name, "__", 2) && !memcmp(name + len - 2, "__", 2);
 }
 
-enum tar_name_kind tar_name_split(uint8_t *name, size_t len, struct tar_name *ret)
+enum tar_name_type tar_name_split(uint8_t *name, size_t len, struct tar_name *ret)
 {
     const uint8_t *slash, *dot;
     size_t base;

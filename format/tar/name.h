@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tar_name_kind {
+enum tar_name_type {
     TAR_NAME_SAMPLE,
     TAR_NAME_META,  /* __x__ or below __x__/: WebDataset's own */
     TAR_NAME_NO_EXT /* no extension, or a hidden file */
@@ -19,7 +19,7 @@ struct tar_name {
 };
 
 /* Lower-cases the extension in place, ASCII only. *ret is written for samples. */
-enum tar_name_kind tar_name_split(uint8_t *name, size_t len, struct tar_name *ret);
+enum tar_name_type tar_name_split(uint8_t *name, size_t len, struct tar_name *ret);
 
 /* Does the name say that the archive has the files of a project: is it a file that builds one, at
  * the top or in a folder there? */

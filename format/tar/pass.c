@@ -274,7 +274,7 @@ static int tar_pass_take_file(struct tar_pass *pass, const struct tar_member *m,
 {
     struct sample *s = &pass->sample;
     struct tar_name name;
-    enum tar_name_kind type;
+    enum tar_name_type type;
     int r = 0;
 
     if (tar_name_is_of_project(m->name, m->name_len))

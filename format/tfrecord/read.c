@@ -59,8 +59,8 @@ static int tfrecord_read_count_elements(const struct tfrecord_file *file, uint64
 {
     const uint64_t *numbers = feature_of(file, what)->number;
     uint64_t number = tfrecord_read_number_of(file, row, numbers[FEATURE_COUNT]);
-    enum example_kind type = number ? feature_kind(number) : EXAMPLE_NONE;
-    enum example_kind expected = feature_kind_of(feature_of(file, what));
+    enum feature_kind type = number ? feature_kind(number) : EXAMPLE_NONE;
+    enum feature_kind expected = feature_kind_of(feature_of(file, what));
 
     *ret = 0;
     if (type != EXAMPLE_NONE && type != expected)

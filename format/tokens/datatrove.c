@@ -100,22 +100,22 @@ static int tokens_datatrove_check_start(const struct blob *blob, struct diag *d)
 {
     static const struct {
         const char *start, *what;
-    } kinds[] = {{"\x7f"
-                  "ELF",
-                  "a program (ELF)"},
-                 {"PK\x03\x04", "zip"},
-                 {"\x28\xb5\x2f\xfd", "zstd"},
-                 {"\x93NUMPY", "npy (NumPy)"}};
+    } starts[] = {{"\x7f"
+                   "ELF",
+                   "a program (ELF)"},
+                  {"PK\x03\x04", "zip"},
+                  {"\x28\xb5\x2f\xfd", "zstd"},
+                  {"\x93NUMPY", "npy (NumPy)"}};
     size_t len = (size_t)min_u64(8, blob->size);
     uint8_t head[8] = {0};
     int r = blob_read(READ_WAITS, blob, head, len, 0, d);
 
-    for (size_t i = 0; i < ARRAY_LEN(kinds) && r == 0; i++)
-        if (!memcmp(head, kinds[i].start, strlen(kinds[i].start)))
+    for (size_t i = 0; i < ARRAY_LEN(starts) && r == 0; i++)
+        if (!memcmp(head, starts[i].start, strlen(starts[i].start)))
             return blob_bad(blob, d,
                             "byte 0: expected tokens, got %s; with raw: in front, as in -o "
                             "token_dtype=raw:uint16, it is read as tokens",
-                            kinds[i].what);
+                            starts[i].what);
     return r;
 }
 

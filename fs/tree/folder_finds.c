@@ -306,7 +306,7 @@ static bool head_is_text(const uint8_t *head, size_t len)
 int folder_describe_unknown(const struct folder_scan *scan, const struct blob *blob,
                             const struct probed_file *file, struct text *t)
 {
-    const struct foreign *foreign = foreign_kind(file);
+    const struct foreign *foreign = foreign_find(file);
     const uint8_t *head = file->head;
     size_t len = file->len;
     const struct pointer *p = find_pointer(file);

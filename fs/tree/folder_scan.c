@@ -232,7 +232,7 @@ static int is_no_side(const struct folder_scan *scan, const char *name, const st
         return r;
     if (best_claim(&file, &by) >= CLAIM_STRONG && (by != format || is_guessing(scan)))
         return 1;
-    return is_guessing(scan) && foreign_kind(&file);
+    return is_guessing(scan) && foreign_find(&file);
 }
 
 /* main: when guessing, the format of SOURCE; only its side files count. */

@@ -63,14 +63,14 @@ struct memory_held list_labels_held(void *owner)
 /* ---- the index of a dataset ---- */
 
 static int input_init(struct field_input *ret, const struct dataset *ds, const char *field,
-                      enum label_kind type, struct diag *d)
+                      enum label_purpose type, struct diag *d)
 {
     return type == LABEL_LENGTHS ? length_input_init(ret, ds, field, d)
                                  : field_input_init(ret, ds, field, type, d);
 }
 
 static int whole_new(struct list_labels *all, const struct dataset *ds, const char *field,
-                     enum label_kind type, struct dataset_label **ret, struct diag *d)
+                     enum label_purpose type, struct dataset_label **ret, struct diag *d)
 {
     AUTO_FREE struct dataset_label *w = calloc(1, sizeof(*w));
     AUTO_TEXT struct text t = {0};
@@ -95,7 +95,7 @@ static int whole_new(struct list_labels *all, const struct dataset *ds, const ch
 }
 
 static int whole_of(struct list_labels *all, const struct dataset *ds, const char *field,
-                    enum label_kind type, struct dataset_label **ret, struct diag *d)
+                    enum label_purpose type, struct dataset_label **ret, struct diag *d)
 {
     for (struct dataset_label *w = all->datasets; w; w = w->next) {
         if (w->input.ds == ds && w->labels.type == type && !strcmp(w->asked, field)) {
@@ -257,7 +257,7 @@ static int list_labels_finish(struct list_label *l, const struct label_arrays *a
 
 static int list_labels_advance(struct list_label *l, struct read_context *rc)
 {
-    enum label_kind type = l->type == LABEL_UNITS ? LABEL_CLASSES : l->type;
+    enum label_purpose type = l->type == LABEL_UNITS ? LABEL_CLASSES : l->type;
     int r = l->whole ? 0 : whole_of(l->all, l->ds, l->field, type, &l->whole, &l->reason);
 
     if (r == 0)
@@ -351,7 +351,7 @@ bool list_labels_any_wanted(const struct list_labels *all)
 /* ---- questions ---- */
 
 static bool list_labels_is_of(const struct list_label *l, const struct dataset *ds,
-                              const char *field, enum label_kind type, const struct schedule *s)
+                              const char *field, enum label_purpose type, const struct schedule *s)
 {
     const struct schedule *schedule = &l->schedule;
 
@@ -362,7 +362,7 @@ static bool list_labels_is_of(const struct list_label *l, const struct dataset *
 }
 
 static struct list_label *list_labels_find_locked(struct list_labels *all, const struct dataset *ds,
-                                                  const char *field, enum label_kind type,
+                                                  const char *field, enum label_purpose type,
                                                   const struct schedule *s)
 {
     struct list_label *l = all->first;
@@ -374,8 +374,8 @@ static struct list_label *list_labels_find_locked(struct list_labels *all, const
 }
 
 static int list_labels_add_locked(struct list_labels *all, const struct dataset *ds,
-                                  const char *field, enum label_kind type, const struct schedule *s,
-                                  struct list_label **ret, struct diag *d)
+                                  const char *field, enum label_purpose type,
+                                  const struct schedule *s, struct list_label **ret, struct diag *d)
 {
     struct list_label *l = all->n < LIST_LABELS_MAX ? calloc(1, sizeof(*l)) : NULL;
 
@@ -424,7 +424,7 @@ static int answer_locked(struct list_label *l, struct plan_data *data, struct di
 }
 
 static int get_label(struct list_labels *all, const struct dataset *ds, const char *field,
-                     enum label_kind type, const struct schedule *s, struct plan_data *data,
+                     enum label_purpose type, const struct schedule *s, struct plan_data *data,
                      const struct list_label **ret_label, struct diag *d)
 {
     struct list_label *l;
@@ -468,7 +468,7 @@ int list_labels_get(struct list_labels *all, const struct dataset *ds, const str
 
 /* The stored order: every sample once, without a list. */
 static int get_stored(struct list_labels *all, const struct dataset *ds, const char *field,
-                      enum label_kind type, struct plan_data *data,
+                      enum label_purpose type, struct plan_data *data,
                       const struct list_label **ret_label, struct diag *d)
 {
     static const struct plan stored_order = {.batch = 1, .parts = 1, .ranks = 1};

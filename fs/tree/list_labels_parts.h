@@ -29,7 +29,7 @@ struct list_label {
     struct list_labels *all;
     /* Constant: */
     const struct dataset *ds;
-    enum label_kind type;
+    enum label_purpose type;
     char field[FIELD_NAME_SIZE];
     struct plan plan;         /* that made the list, */
     struct schedule schedule; /* without an order */

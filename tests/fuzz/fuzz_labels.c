@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     AUTO_FREE void *tables = NULL;
     struct label_arrays a;
     struct label_head head;
-    enum label_kind kind;
+    enum label_purpose kind;
 
     memcpy(&head, bytes, sizeof(head));
     kind = head.type == LABEL_WEIGHTS ? LABEL_WEIGHTS : LABEL_CLASSES;

@@ -429,7 +429,7 @@ static bool is_refused(const struct slice *file, const struct format_options *op
 }
 
 static void open_parts(const struct slice *file, size_t n_files, const struct slice *side,
-                       enum libsvm_side_kind kind, const struct format_options *options,
+                       enum libsvm_side_type kind, const struct format_options *options,
                        struct pool *pool)
 {
     static const char *const names[FILES] = {"a.txt", "b.txt"};
@@ -477,7 +477,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     open_parts(
         part, n < FILES ? n : FILES, n > FILES && side ? &part[FILES] : NULL,
-        (enum libsvm_side_kind)(side ? side - 1 : 0),
+        (enum libsvm_side_type)(side ? side - 1 : 0),
         &(struct format_options){.index_base = (enum index_base)((data[0] & BASE) % 3),
                                  .bad_rows = data[0] & SKIP_BAD ? BAD_ROWS_SKIP : BAD_ROWS_ERROR},
         data[0] & POOL && fuzz_takes(way >> 8, 0, 8) ? pool : NULL);

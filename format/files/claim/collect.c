@@ -351,16 +351,16 @@ void sets_refuse_all(struct search *s, size_t from, uint32_t folder)
 static void collect_say_ignored(struct set *set, struct text *aside)
 {
     const struct search *s = set->s;
-    struct extensions kinds = {.n = 0};
+    struct extensions exts = {.n = 0};
     size_t n = 0, first = 0;
 
     for (size_t i = s->info[set->root].first; i < folder_end(s, set->root); i++) {
         if (s->claims->taken[i] != CLAIMS_ASIDE || (s->flags[i] & FILE_REASON_GIVEN))
             continue;
         first = n++ ? first : i;
-        extensions_add(&kinds, members_name(s->m, i));
+        extensions_add(&exts, members_name(s->m, i));
     }
-    extensions_show(&kinds, true, aside);
+    extensions_show(&exts, true, aside);
     if (n)
         set_add_ignored(set, "in no sample", n, members_name(s->m, first));
     if (set->ignored.len)

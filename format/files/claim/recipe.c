@@ -241,8 +241,8 @@ static const struct recipe_member {
 };
 
 /* Files and folders have what they have: nothing else is said of them. */
-static int recipe_check_kind(const struct recipe *recipe, const char *name, const json_t *dataset,
-                             struct diag *d)
+static int recipe_check_members(const struct recipe *recipe, const char *name,
+                                const json_t *dataset, struct diag *d)
 {
     bool pictures = json_object_get(dataset, "pictures"), files = json_object_get(dataset, "files"),
          folder = json_object_get(dataset, "folder");
@@ -295,7 +295,7 @@ static int recipe_check_dataset(const struct recipe *recipe, const char *name, j
         if (r < 0)
             return r;
     }
-    return recipe_check_kind(recipe, name, dataset, d);
+    return recipe_check_members(recipe, name, dataset, d);
 }
 
 int recipe_read(struct recipe *ret, const char *name, const char *text, size_t len, struct diag *d)

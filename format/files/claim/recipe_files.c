@@ -121,7 +121,7 @@ int recipe_take_folders(struct search *s, const struct recipe *recipe, struct di
 
 int recipe_ignore_others(struct search *s, const struct recipe *recipe)
 {
-    struct extensions kinds = {.n = 0};
+    struct extensions exts = {.n = 0};
     AUTO_TEXT struct text shown = {0};
     struct claims *claims = s->claims;
     size_t n = 0;
@@ -139,14 +139,14 @@ int recipe_ignore_others(struct search *s, const struct recipe *recipe)
             name_is(NAME_NEUTRAL, name))
             continue;
         n++;
-        extensions_add(&kinds, name);
+        extensions_add(&exts, name);
     }
     if (!n)
         return 0;
     if (claims->note)
         text_add(&shown, "%s\n", claims->note);
     text_add(&shown, "%s names other files than these: ", recipe->name);
-    extensions_show(&kinds, true, &shown);
+    extensions_show(&exts, true, &shown);
     free(claims->note);
     claims->note = NULL;
     return text_finish(&shown, &claims->note, NULL);

@@ -11,7 +11,7 @@
 #define TAR_HEADER_NAME 256  /* bytes of a name in one block, at most: the prefix, '/', the name */
 #define TAR_NAME_MAX    4096 /* bytes of a name that is taken, at most */
 
-enum tar_kind {
+enum tar_entry_type {
     TAR_FILE,
     TAR_FOLDER,
     TAR_OTHER,       /* a link, device, dump: no content for a sample */
@@ -24,7 +24,7 @@ enum tar_kind {
 };
 
 struct tar_header {
-    enum tar_kind type;
+    enum tar_entry_type type;
     bool has_data;   /* bytes follow the header; */
     bool has_map;    /* of a sparse file: blocks that go on with its map come before them */
     uint64_t stored; /* the number that is stored as their size */

@@ -92,7 +92,7 @@ static const char *take_long_name(struct tar_walk *w, const uint8_t *bytes, size
     return NULL;
 }
 
-static const char *take_extra(struct tar_walk *w, enum tar_kind type, const uint8_t *bytes,
+static const char *take_extra(struct tar_walk *w, enum tar_entry_type type, const uint8_t *bytes,
                               size_t len)
 {
     switch (type) {
@@ -108,7 +108,7 @@ static const char *take_extra(struct tar_walk *w, enum tar_kind type, const uint
     }
 }
 
-static unsigned seen_bit(enum tar_kind type)
+static unsigned seen_bit(enum tar_entry_type type)
 {
     return type == TAR_PAX           ? SEEN_PAX
            : type == TAR_LONG_NAME   ? SEEN_NAME

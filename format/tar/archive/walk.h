@@ -12,10 +12,11 @@
 #define TAR_EXTRA_MAX (1u << 20) /* bytes of the data of a pax or long-name header, at most */
 
 struct tar_member {
-    enum tar_kind type; /* up to TAR_SPARSE; headers that describe the next member have no name */
-    uint64_t start;     /* of its first header */
-    uint64_t at, size;  /* of its content */
-    uint8_t *name;      /* [name_len] the caller may change it; valid until the next call */
+    enum tar_entry_type
+        type;          /* up to TAR_SPARSE; headers that describe the next member have no name */
+    uint64_t start;    /* of its first header */
+    uint64_t at, size; /* of its content */
+    uint8_t *name;     /* [name_len] the caller may change it; valid until the next call */
     size_t name_len;
     bool is_cut; /* the file ends in its content: tar_walk_next() has returned -EBADMSG */
 };

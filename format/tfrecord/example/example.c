@@ -113,7 +113,7 @@ static bool next_field(struct parse *parse, struct span *s, struct field_read *r
 
 /* ---- lists ---- */
 
-static bool is_list_of(const struct field_read *field, enum example_kind type)
+static bool is_list_of(const struct field_read *field, enum feature_kind type)
 {
     return field->number == (uint64_t)type && field->wire == WIRE_BYTES;
 }
@@ -178,7 +178,7 @@ static void count_feature(struct parse *parse, struct span s, struct example_fea
     struct field_read list, value;
 
     while (next_field(parse, &s, &list)) {
-        enum example_kind type = (enum example_kind)list.number;
+        enum feature_kind type = (enum feature_kind)list.number;
 
         if (list.number < EXAMPLE_BYTES || list.number > EXAMPLE_INTEGERS ||
             !is_list_of(&list, type))
@@ -274,7 +274,7 @@ static int read_maps(struct parse *parse, struct span s, unsigned which, struct 
     int r = 0;
 
     while (r == 0 && next_field(parse, &s, &map)) {
-        if (!is_list_of(&map, (enum example_kind)which))
+        if (!is_list_of(&map, (enum feature_kind)which))
             continue;
         while (r == 0 && next_field(parse, &map.value, &entry)) {
             if (!is_list_of(&entry, 1))
@@ -353,7 +353,7 @@ static void add_varints(struct sink *sink, struct span s)
     }
 }
 
-static void tfrecord_example_add_value(const struct field_read *field, enum example_kind type,
+static void tfrecord_example_add_value(const struct field_read *field, enum feature_kind type,
                                        enum example_part part, struct sink *sink)
 {
     uint64_t bytes = (uint64_t)(field->value.end - field->value.p);
@@ -372,7 +372,7 @@ static void tfrecord_example_add_value(const struct field_read *field, enum exam
 }
 
 /* The lists of a kind in a Feature that begin at a place or later. */
-static void tfrecord_example_add_feature(struct parse *parse, struct span s, enum example_kind type,
+static void tfrecord_example_add_feature(struct parse *parse, struct span s, enum feature_kind type,
                                          uint32_t start, enum example_part part, struct sink *sink)
 {
     struct field_read list, value;

@@ -17,7 +17,7 @@
 #define EXAMPLE_NAME_MAX 4096      /* bytes of a name, at most */
 
 /* The numbers are those of the fields of Feature. */
-enum example_kind {
+enum feature_kind {
     EXAMPLE_NONE, /* a Feature without a list */
     EXAMPLE_BYTES,
     EXAMPLE_FLOATS,
@@ -31,7 +31,7 @@ struct example_feature {
     const uint8_t *name; /* in the message; not UTF-8 for sure */
     uint32_t name_len;
     bool is_list; /* of feature_lists: a list for each step */
-    enum example_kind type;
+    enum feature_kind type;
     uint64_t count; /* values, of all steps together */
     uint64_t bytes; /* of all byte strings together */
     uint64_t steps; /* of a feature list */

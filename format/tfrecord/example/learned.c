@@ -7,14 +7,14 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 
 /* ---- what byte strings look like ---- */
 
 /* Kinds that have no looks of their own start with bytes that text may start with. */
 static enum looks look_of_magic(const uint8_t *bytes, uint64_t len)
 {
-    static const enum looks looks[N_PICTURE_KINDS] = {
+    static const enum looks looks[N_PICTURE_FORMATS] = {
         [PICTURE_NONE] = LOOKS_BYTES, [PICTURE_JPEG] = LOOKS_JPEG, [PICTURE_PNG] = LOOKS_PNG,
         [PICTURE_GIF] = LOOKS_GIF,    [PICTURE_BMP] = LOOKS_BYTES, [PICTURE_WEBP] = LOOKS_WEBP,
         [PICTURE_TIFF] = LOOKS_BYTES,
@@ -22,7 +22,7 @@ static enum looks look_of_magic(const uint8_t *bytes, uint64_t len)
 
     if (len >= 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WAVE", 4))
         return LOOKS_WAVE;
-    return looks[picture_kind_of(bytes, len)];
+    return looks[picture_format_of(bytes, len)];
 }
 
 static enum looks look_of_text(const uint8_t *bytes, uint64_t len)
@@ -80,12 +80,12 @@ void feature_learn(struct learned_column *column, const struct example_feature *
             looks_of((enum looks)number[FEATURE_LOOKS], message + f->plain, f->bytes);
 }
 
-enum example_kind feature_kind_of(const struct learned_column *column)
+enum feature_kind feature_kind_of(const struct learned_column *column)
 {
     const uint64_t *records = column->number + FEATURE_KINDS;
-    enum example_kind most = EXAMPLE_NONE;
+    enum feature_kind most = EXAMPLE_NONE;
 
-    for (enum example_kind type = EXAMPLE_BYTES; type <= EXAMPLE_MIXED; type++)
+    for (enum feature_kind type = EXAMPLE_BYTES; type <= EXAMPLE_MIXED; type++)
         if (records[type] && (most == EXAMPLE_NONE || records[type] > records[most]))
             most = type;
     return most;
@@ -161,7 +161,7 @@ static int features_add(struct record_file *file, const struct learned_column *f
 {
     bool is_list = feature->name[0] == FEATURE_OF_LISTS;
     bool has_several = is_list || feature->number[FEATURE_MOST] > 1;
-    enum example_kind type = feature_kind_of(feature);
+    enum feature_kind type = feature_kind_of(feature);
     struct record_column column = {.field = i, .part = EXAMPLE_VALUES, .has_holes = has_holes};
     int r;
 
@@ -218,7 +218,7 @@ int features_show(struct record_file *file, const struct column_table *features,
         qsort(sorted, features->n, sizeof(struct learned_column *), features_by_name);
     for (unsigned i = 0; i < features->n && !only_record && r == 0; i++) {
         const struct learned_column *feature = sorted[i];
-        enum example_kind type = feature_kind_of(feature);
+        enum feature_kind type = feature_kind_of(feature);
 
         if (type == EXAMPLE_MIXED || feature->number[FEATURE_OUT])
             ++*ret_hidden;

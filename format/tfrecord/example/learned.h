@@ -25,14 +25,14 @@ enum {
 };
 
 /* A number of the index: 0 is a record without the feature. */
-static inline uint64_t feature_number(uint64_t count, enum example_kind type)
+static inline uint64_t feature_number(uint64_t count, enum feature_kind type)
 {
     return 1 + (count << 3 | type);
 }
 
-static inline enum example_kind feature_kind(uint64_t number)
+static inline enum feature_kind feature_kind(uint64_t number)
 {
-    return (enum example_kind)((number - 1) & 7);
+    return (enum feature_kind)((number - 1) & 7);
 }
 
 static inline uint64_t feature_count(uint64_t number)
@@ -62,7 +62,7 @@ void feature_learn(struct learned_column *column, const struct example_feature *
                    const uint8_t *message);
 
 /* The kind that most records have; EXAMPLE_NONE: none has values. */
-enum example_kind feature_kind_of(const struct learned_column *column);
+enum feature_kind feature_kind_of(const struct learned_column *column);
 
 /* What a column shows is enum example_part, or the record itself. */
 enum { EXAMPLE_RECORD = EXAMPLE_STEPS + 1 };

@@ -8,7 +8,7 @@ static const char *kind_of(const char *name, const char *bytes, size_t len, bool
     const struct probed_file file = {
         .name = name, .head = (const uint8_t *)bytes, .len = len, .whole = whole, .size = len};
 
-    return foreign_kind(&file) ? foreign_kind(&file)->name : NULL;
+    return foreign_find(&file) ? foreign_find(&file)->name : NULL;
 }
 
 /* Kinds without a magic number: texts that match, and texts that do not. */

@@ -55,7 +55,7 @@ static void name_value(const struct label_input *input, uint64_t sample, char *r
     snprintf(ret, size, "sample %llu", (unsigned long long)sample);
 }
 
-static void world_begin(struct world *w, const char *folder, enum label_kind kind,
+static void world_begin(struct world *w, const char *folder, enum label_purpose kind,
                         const char *identity)
 {
     w->folder = (struct cache_folder){.path = (char *)(uintptr_t)folder};
@@ -250,7 +250,7 @@ UNIT_TEST_WITH(test_lengths__no_store__in_memory_of_their_size, temp_setup, temp
 UNIT_TEST_WITH(test_values__no_index_of_them__named, temp_setup, temp_teardown)
 {
     const struct {
-        enum label_kind kind;
+        enum label_purpose kind;
         double v[3];
         const char *want;
     } bad[] = {

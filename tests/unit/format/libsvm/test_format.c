@@ -1187,7 +1187,7 @@ UNIT_TEST(test_probe__cut_anywhere__libsvm)
 
 UNIT_TEST(test_is_side__names__or_not)
 {
-    enum libsvm_side_kind kind;
+    enum libsvm_side_type kind;
 
     assert_true(libsvm_side_find("a.txt.weight", "a.txt", &kind));
     assert_int_equal(kind, LIBSVM_SIDE_WEIGHT);

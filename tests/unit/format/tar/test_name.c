@@ -7,7 +7,7 @@ static const struct {
     const char *name;
     const char *key; /* NULL: no sample has it */
     const char *ext;
-    enum tar_name_kind kind;
+    enum tar_name_type kind;
 } rows[] = {
     {"a.jpg", "a", "jpg", TAR_NAME_SAMPLE},
     {"a/b.c/d.e.f", "a/b.c/d", "e.f", TAR_NAME_SAMPLE},
@@ -46,7 +46,7 @@ UNIT_TEST(test_rows)
         AUTO_FREE char *name = strdup(rows[i].name);
         struct tar_name split = {0};
         size_t len = strlen(name);
-        enum tar_name_kind kind = tar_name_split((uint8_t *)name, len, &split);
+        enum tar_name_type kind = tar_name_split((uint8_t *)name, len, &split);
 
         if (kind != rows[i].kind)
             fail_msg("'%s': kind %d", rows[i].name, (int)kind);

@@ -171,7 +171,7 @@ UNIT_TEST(test_types)
 {
     static const struct {
         char type;
-        enum tar_kind kind;
+        enum tar_entry_type kind;
         bool has_data;
     } types[] = {
         {'0', TAR_FILE, true},   {'\0', TAR_FILE, true},       {'7', TAR_FILE, true},

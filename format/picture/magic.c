@@ -1,16 +1,16 @@
-#include "format/picture/kind.h"
+#include "format/picture/magic.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/scope.h"
 
-enum picture_kind picture_kind_of(const void *head, uint64_t len)
+enum picture_format picture_format_of(const void *head, uint64_t len)
 {
     static const struct {
         const char *start;
         size_t len;
-        enum picture_kind type;
+        enum picture_format type;
     } starts[] = {
         {"\xff\xd8\xff", 3, PICTURE_JPEG},
         {"\x89PNG\r\n\x1a\n", 8, PICTURE_PNG},
@@ -21,7 +21,7 @@ enum picture_kind picture_kind_of(const void *head, uint64_t len)
         {"BM", 2, PICTURE_BMP},
     };
 
-    if (len >= PICTURE_KIND_HEAD && !memcmp(head, "RIFF", 4) &&
+    if (len >= PICTURE_MAGIC_SIZE && !memcmp(head, "RIFF", 4) &&
         !memcmp((const char *)head + 8, "WEBP", 4))
         return PICTURE_WEBP;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++)
@@ -30,11 +30,11 @@ enum picture_kind picture_kind_of(const void *head, uint64_t len)
     return PICTURE_NONE;
 }
 
-enum picture_kind picture_kind_of_ext(const char *ext)
+enum picture_format picture_format_of_ext(const char *ext)
 {
     static const struct {
         const char *ext;
-        enum picture_kind type;
+        enum picture_format type;
     } known[] = {
         {"jpg", PICTURE_JPEG}, {"jpeg", PICTURE_JPEG}, {"png", PICTURE_PNG},
         {"gif", PICTURE_GIF},  {"bmp", PICTURE_BMP},   {"webp", PICTURE_WEBP},
@@ -47,9 +47,9 @@ enum picture_kind picture_kind_of_ext(const char *ext)
     return PICTURE_NONE;
 }
 
-const char *picture_kind_name(enum picture_kind format)
+const char *picture_format_name(enum picture_format format)
 {
-    static const char *const names[N_PICTURE_KINDS] = {
+    static const char *const names[N_PICTURE_FORMATS] = {
         "unknown", "JPEG", "PNG", "GIF", "BMP", "WebP", "TIFF",
     };
 
