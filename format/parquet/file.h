@@ -53,6 +53,7 @@ struct parquet_column {
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
     bool has_null;
+    bool has_unknown;      /* pages of a type that is not known */
     uint64_t bytes_format; /* of bytes: see parquet_bytes_format(); of the first value */
     uint64_t elsewhere;    /* of a path: rows that have one, but no bytes */
     uint64_t faults;       /* rows that cannot be read, and why the first cannot: */
@@ -183,6 +184,7 @@ struct parquet_walk {
     bool is_over;                  /* what follows cannot be read, */
     bool is_spoilt;                /* nor can what was before */
     bool is_cut;                   /* rows lack what follows */
+    bool has_unknown;              /* pages of a type that is not known were skipped */
     uint64_t lost;                 /* values of the page that could not be read */
     bool has_page;                 /* it is at a data page: */
     uint64_t page_at;              /* its first byte */

@@ -231,19 +231,24 @@ static void parquet_damage(const void *p, struct text *t)
 static void parquet_note(const void *p, struct text *t)
 {
     const struct parquet_file *file = p;
+    const char *name = blob_name(file->base.blob);
 
     if (file->notes.len)
         text_add(t, "%s", file->notes.data);
-    for (unsigned i = 0; i < file->n_columns; i++)
-        if (file->column[i].elsewhere)
+    for (unsigned i = 0; i < file->n_columns; i++) {
+        const struct parquet_column *c = &file->column[i];
+
+        if (c->elsewhere)
             text_add(t,
                      "%s: column '%s': values without bytes, whose paths are never opened: %llu\n",
-                     blob_name(file->base.blob), file->column[file->column[i].path_of - 1].name,
-                     (unsigned long long)file->column[i].elsewhere);
+                     name, file->column[c->path_of - 1].name, (unsigned long long)c->elsewhere);
+        if (c->has_unknown)
+            text_add(t, "%s: column '%s': pages of a type that is not known are skipped\n", name,
+                     c->name);
+    }
     if (file->footer.said_rows != file->footer.rows)
-        text_add(t, "%s: says that it has %llu rows, its row groups have %llu\n",
-                 blob_name(file->base.blob), (unsigned long long)file->footer.said_rows,
-                 (unsigned long long)file->footer.rows);
+        text_add(t, "%s: says that it has %llu rows, its row groups have %llu\n", name,
+                 (unsigned long long)file->footer.said_rows, (unsigned long long)file->footer.rows);
 }
 
 /* Have the leaves of the columns the same units of time, and all or none of them UTC? */

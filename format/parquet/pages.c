@@ -143,6 +143,7 @@ int parquet_walk_page(struct parquet_walk *walk, struct diag *d)
         if (walk->is_spoilt)
             return pages_stop(walk, "expected one dictionary page, in front, got another", d);
         walk->has_page = h->type == PAGE_DATA || h->type == PAGE_DATA_V2;
+        walk->has_unknown |= h->type > PAGE_DATA_V2;
         if (walk->has_page && h->n > walk->left)
             return pages_stop(walk, "expected the values of the chunk, got more", d);
         walk->page_at = walk->at;

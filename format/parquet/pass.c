@@ -266,6 +266,7 @@ static int cursor_fill(struct cursor *c, struct diag *d)
             r = cursor_page_in_place(c, &why);
         else if (r >= 0)
             r = cursor_close(c, levels, r == 0, &why);
+        c->column->has_unknown |= c->walk.has_unknown;
     }
     return r < 0 ? diag_set(d, r, "%s", diag_text(&why, r)) : 0;
 }
@@ -293,6 +294,7 @@ static int cursor_find_units(struct cursor *c, struct diag *d)
         c->row += w->header.n;
         parquet_walk_skip(w);
     }
+    c->column->has_unknown |= w->has_unknown;
     return r == -EBADMSG || r == 0 ? 0 : diag_set(d, r, "%s", diag_text(&why, r));
 }
 
@@ -407,6 +409,7 @@ static void pass_keep(void *impl, struct kept *k)
         struct parquet_column *c = &file->column[i];
 
         kept_flag(k, &c->has_null);
+        kept_flag(k, &c->has_unknown);
         kept_number(k, &c->bytes_format, PARQUET_BYTES_FORMATS);
         kept_number(k, &c->elsewhere, c->path_of ? UINT64_MAX : 0);
         kept_number(k, &c->faults, UINT64_MAX);
@@ -482,7 +485,7 @@ static void pass_release(void *p)
 
 const struct record_file_ops parquet_file_ops = {
     .size = sizeof(struct parquet_file),
-    .index = {.version = "parquet 4",
+    .index = {.version = "parquet 5",
               .keep = pass_keep,
               .load = pass_load,
               .begin = pass_begin,
