@@ -53,11 +53,13 @@ struct parquet_column {
     const json_t *classes; /* names of its numbers; NULL: none */
     /* Found by the pass: */
     bool has_null;
-    bool has_unknown;      /* pages of a type that is not known */
-    uint64_t bytes_format; /* of bytes: see parquet_bytes_format(); of the first value */
-    uint64_t elsewhere;    /* of a path: rows that have one, but no bytes */
-    uint64_t faults;       /* rows that cannot be read, and why the first cannot: */
-    char *fault;           /* owned; NULL: not known */
+    bool has_unknown;           /* pages of a type that is not known */
+    uint64_t bytes_format;      /* of bytes: see parquet_bytes_format(); of the first value */
+    uint64_t elsewhere;         /* of a path: rows that have one, but no bytes */
+    uint64_t faults;            /* rows that cannot be read, and why the first cannot: */
+    char *fault;                /* owned; NULL: not known */
+    uint64_t odd_rows, odd_row; /* found by the check: how many, and the first */
+    const char *odd;            /* what is wrong with its value */
     /* [n_units] owned; each ends where the next begins, or its row group does. */
     struct parquet_unit {
         uint64_t at, row; /* byte of the file; row of the file */
@@ -249,6 +251,11 @@ int parquet_rows_together(struct read_context *rc, const struct record_cell *cel
                           unsigned n_needed);
 /* Is it made, in place, or none? */
 bool parquet_is_made(const struct record_cell *cell);
+
+/* ---- check.c: see check() and checked() of struct record_format ---- */
+
+int parquet_check(void *file, struct diag *d);
+void parquet_checked(const void *file, struct text *t);
 
 extern const struct record_file_ops parquet_file_ops; /* pass.c */
 extern const struct format format_parquet;

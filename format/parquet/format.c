@@ -398,6 +398,8 @@ static const struct record_format parquet_records = {
     .make = parquet_rows_together,
     .damage = parquet_damage,
     .note = parquet_note,
+    .check = parquet_check,
+    .checked = parquet_checked,
     .describe = parquet_describe,
     .class_name = parquet_class_name,
 };

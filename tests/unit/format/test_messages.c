@@ -216,12 +216,18 @@ static size_t make_parquet(const char *text, uint8_t *ret)
     return (size_t)(PUT(at + 4, "PAR1") - ret);
 }
 
+static void say_fault(void *ctx, const char *text)
+{
+    text_add(ctx, "%s\n", text);
+}
+
 /* All that is said; brief: only what is found. 0; or -ENOMEM, if some of it lacked memory. */
 static int say(const struct found *found, bool brief, struct text *t)
 {
     for (size_t i = 0; i < found->n; i++) {
         struct dataset *ds = found->item[i].ds;
         const char *reason = found->item[i].reason;
+        struct diag d = DIAG_INIT;
 
         while (ds && dataset_state(ds) == DATASET_PREPARING && !dataset_prepare(ds))
             ;
@@ -234,6 +240,10 @@ static int say(const struct found *found, bool brief, struct text *t)
             continue;
         notes_show(&ds->notes, t);
         missing_parts_show(&ds->missing, FOUND_MAX, t);
+        if (ds->ops && ds->ops->check)
+            ds->ops->check(ds, say_fault, t, &d);
+        if (ds->ops && ds->ops->checked)
+            ds->ops->checked(ds, t);
         if (ds->ops && ds->ops->about)
             ds->ops->about(ds, t);
         for (unsigned k = 0; k < ds->n_fields; k++)
@@ -976,6 +986,9 @@ UNIT_TEST(test_parquet)
     static const struct row rows[] = {
         {.file = {FILE_OF("x", "t:T:a,b|")},
          .want = "x: column 't': pages of a type that is not known are skipped\n"},
+        {.file = {FILE_OF("x", "n:i:0,1,-,2,-1|{\"info\":{\"features\":{\"n\":{\"_type\":"
+                               "\"ClassLabel\",\"names\":[\"a\",\"b\"]}}}}")},
+         .want = "x: column 'n': values that are no number of a class: 3, the first in row 2\n"},
     };
 
     check_rows("parquet", make_parquet, rows, ARRAY_LEN(rows));
