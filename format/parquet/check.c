@@ -6,7 +6,7 @@
 #include "format/parquet/file.h"
 
 /* What is wrong with a value of a column; NULL: nothing that is looked for. */
-static const char *check_value(const struct parquet_column *c, const uint8_t *bytes)
+static const char *parquet_check_value(const struct parquet_column *c, const uint8_t *bytes)
 {
     return c->classes && load_le64(bytes) >= json_array_size(c->classes)
                ? "values that are no number of a class"
@@ -14,7 +14,8 @@ static const char *check_value(const struct parquet_column *c, const uint8_t *by
 }
 
 /* Look at the rows of a unit. */
-static int check_unit(struct parquet_column *c, const struct parquet_span *unit, struct diag *d)
+static int parquet_check_unit(struct parquet_column *c, const struct parquet_span *unit,
+                              struct diag *d)
 {
     AUTO_VALUES struct values rows = {0};
     int r = parquet_read_rows(READ_WAITS, unit, &rows, d);
@@ -22,7 +23,7 @@ static int check_unit(struct parquet_column *c, const struct parquet_span *unit,
     for (size_t i = 0; i < rows.n && r == 0; i++) {
         size_t len;
         const uint8_t *bytes = values_at(&rows, i, &len);
-        const char *odd = values_mark(&rows, i) ? NULL : check_value(c, bytes);
+        const char *odd = values_mark(&rows, i) ? NULL : parquet_check_value(c, bytes);
 
         if (odd && !c->odd_rows++) {
             c->odd = odd;
@@ -46,7 +47,7 @@ int parquet_check(void *p, struct diag *d)
             struct parquet_span unit;
 
             parquet_unit_find(&(struct record_cell){file, row, i}, &unit);
-            r = check_unit(c, &unit, d);
+            r = parquet_check_unit(c, &unit, d);
             row = unit.row + unit.rows;
         }
     }
