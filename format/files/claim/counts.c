@@ -208,18 +208,13 @@ const char *siblings_only(const struct search *s, uint32_t folder, bool direct)
     unsigned n = 0;
 
     for (EACH_SIBLING(s, i, folder)) {
-        uint32_t only = s->info[i].here[COUNT_PICTURES] ? NO_FOLDER : sibling_only(s, i), deeper;
-        const char *path;
+        uint32_t only = sibling_only(s, i);
 
-        while (direct && only != NO_FOLDER && !s->info[only].here[COUNT_PICTURES] &&
-               (deeper = sibling_only(s, only)) != NO_FOLDER)
-            only = deeper;
-        if (only == NO_FOLDER || (direct && !s->info[only].here[COUNT_PICTURES]))
+        if (only == NO_FOLDER || s->info[i].here[COUNT_PICTURES] ||
+            (direct && !s->info[only].here[COUNT_PICTURES]) ||
+            (name && strcmp(name, folder_name(s, only)) != 0))
             return NULL;
-        path = claim_path(s, only) + strlen(claim_path(s, i)) + 1;
-        if (name && strcmp(name, path) != 0)
-            return NULL;
-        name = path;
+        name = folder_name(s, only);
         n++;
     }
     return n > 1 ? name : NULL;

@@ -197,7 +197,7 @@ static void folders_apply_classes(struct search *s, const struct siblings *all,
     if (2 * all->direct >= all->n)
         rule = "classes by folder";
     else if (siblings_only(s, folder, true))
-        rule = "classes by folder, whose pictures are in one folder of each";
+        rule = "classes by folder, whose pictures are one folder deeper";
     else
         deeper = siblings_judge_deeper(s, all);
     if (deeper == DEEPER_CLASSES && siblings_have_roles(s, all)) {

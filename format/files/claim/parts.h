@@ -193,8 +193,7 @@ bool is_sibling(const struct search *s, uint32_t folder);
 uint32_t sibling_only(const struct search *s, uint32_t folder);
 
 /* Has each of several siblings in a folder a single sibling in it, all of one name, and no pictures
- * itself? That name; NULL: no. direct: and these, or single ones in them, have pictures themselves:
- * their path. */
+ * itself? That name; NULL: no. direct: and the single siblings have pictures themselves. */
 const char *siblings_only(const struct search *s, uint32_t folder, bool direct);
 
 /* Is a folder a copy of those next to it: has each folder in it the name of one of them? count: the

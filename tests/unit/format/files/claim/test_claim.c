@@ -317,8 +317,19 @@ UNIT_TEST(test_claim__class_folders__one_dataset)
     check("cat/1.jpg dog/2.JPG", ":all classes 1(jpg) 2(JPG)\n"); /* F-2 */
     check("a/b/cat/1.jpg a/b/dog/2.jpg", "a:b classes 1(jpg) 2(jpg)\n");
     check("cat/1.jpg", ":all flat 1(jpg)\n"); /* one class is no label */
-    check("cat/x/y/1.jpg dog/x/y/2.jpg", ":all classes 1(jpg) 2(jpg)\n");
-    check("cat/x/y/1.jpg dog/x/z/2.jpg", "cat:x flat 1(jpg)\ndog:x flat 2(jpg)\n");
+    /* Pictures two folders deeper are those of a dataset each. */
+    check("cat/x/y/1.jpg dog/x/y/2.jpg", "cat:x flat 1(jpg)\ndog:x flat 2(jpg)\n");
+    check("coco/images/train2017/1.jpg lvis/images/train2017/2.jpg",
+          "coco/images:train2017 flat 1(jpg)\nlvis/images:train2017 flat 2(jpg)\n");
+    check("kitti/training/image_2/1.png sim/training/image_2/2.png",
+          "kitti:training flat 1(png)\nsim:training flat 2(png)\n");
+    check("Set5/LR_bicubic/X2/1.png Set14/LR_bicubic/X2/2.png B100/LR_bicubic/X2/3.png",
+          "B100:LR_bicubic flat 3(png)\nSet14:LR_bicubic flat 2(png)\n"
+          "Set5:LR_bicubic flat 1(png)\n");
+    check("bottle/train/good/1.png cable/train/good/2.png",
+          "bottle:train flat 1(png)\ncable:train flat 2(png)\n");
+    check("MH_01/mav0/cam0/data/1.png MH_02/mav0/cam0/data/2.png",
+          "MH_01/mav0:cam0 flat 1(png)\nMH_02/mav0:cam0 flat 2(png)\n");
 }
 
 /* F-1 */
