@@ -87,7 +87,6 @@ int folder_scan_add(struct catalog *catalog, const char *root, const char *folde
                     struct dataset *ds, const char *error)
 {
     const char *slash = *name == '/' ? strrchr(name, '/') : NULL;
-    AUTO_FREE char *path = NULL;
     struct catalog_item item = {.ds = ds, .is_folder = slash && !strcmp(name + 1, folder)};
 
     if (array_capacity(&catalog->item, catalog->n, sizeof(item)) < 0) {
@@ -100,9 +99,6 @@ int folder_scan_add(struct catalog *catalog, const char *root, const char *folde
     item.error = error ? strdup(error) : NULL;
     if (item.error)
         text_plain(item.error, "\n");
-    if (root && item.name && item.folder &&
-        !text_print(&path, "%s%s%s", item.folder, *item.folder ? "/" : "", item.name))
-        item.is_folder = item.is_folder || members_is_below(root, path);
     if (error && catalog->source)
         find_access(catalog->source, folder, name, &item.access);
     catalog->item[catalog->n++] = item;

@@ -19,7 +19,8 @@ LAYOUTS = {}
 
 def layout(name, files, wanted=None, tables=None, **about):
     """wanted: {dataset: (samples, fields, {class: keys} or None, {key: {field: value}})}, the last two may be
-    missing; aside, note, refuse: words of `info`; recipe: (epochfs.json, what it gives)."""
+    missing; aside, note, refuse: words of `info`; recipe: (epochfs.json, what it gives);
+    prints: the recipe that `info --layout` prints gives the same."""
     LAYOUTS[name] = (files, wanted, tables or {}, about)
 
 
@@ -344,10 +345,10 @@ layout("open-images-fiftyone", "train/data/{a,b}.jpg validation/data/c.jpg", {"t
        {f"{s}/metadata/classes.csv": rows("/m/011k07,Tortoise", "/m/011q46kg,Container") for s in ("train", "validation")},
        aside="classes.csv", note="epochfs.json can use them")
 
-# Files that another format reads are a dataset in the folder of the images.
-layout("images-and-arrays", "set/images/{a,b}.png set/masks/{a,b}.png set/scans/{a,b}.bin set/rows/x.jsonl",
-       {"set": (2, "png,masks.png"), "set/rows/x.jsonl": (2, "json")}, {"set/rows/x.jsonl": rows('{"a": 1}', '{"a": 2}')},
-       note="set/scans is ignored")
+# Files that another format reads are datasets in the folder of the images, whose dataset has another name.
+layout("images-and-rows", "set/images/{a,b}.png set/masks/{a,b}.png set/rows/x.jsonl set/samples/y.jsonl",
+       {"set~2": (2, "png,masks.png"), "set/rows/x.jsonl": (2, "json"), "set/samples/y.jsonl": (1, "json")},
+       {"set/rows/x.jsonl": rows('{"a": 1}', '{"a": 2}'), "set/samples/y.jsonl": rows('{"a": 3}')}, prints=True)
 
 layout("same-names", "{train,test}/images/{1,2}.png {train,test}/masks/{1,2}.png",
        {"train": (2, "png,masks.png,city", None, {"2": {"city": "Paris"}}),
@@ -568,6 +569,9 @@ def check(name):
         return
     compare(name, wanted, about)
     contains(run("info", f"{SOURCE}/{name}"), *(about.get("aside", "") + " " + about.get("note", "")).split())
+    if "prints" in about:
+        write(f"{PRIVATE}/recipe.json", run("info", "--layout", f"{SOURCE}/{name}").encode())
+        compare(name, wanted, about, f"layout={PRIVATE}/recipe.json")
     if "recipe" in about:
         recipe, given = about["recipe"]
         with open(f"{PRIVATE}/recipe.json", "w", encoding="ascii") as f:
