@@ -535,6 +535,11 @@ UNIT_TEST(test_idx_probe__heads__right)
     assert_true(probe_as("x-idx1", "\0\0\0\0", 4, false));
     assert_true(probe_as("x.ubyte", "\0\0\0\0", 4, false));
     assert_false(probe("\0\0\1\0", 4)); /* tokens 0, 1 of uint16 */
+    assert_false(probe("\0\0\0\1", 4));
+    assert_false(probe("\0\0\x07\1", 4));
+    assert_false(probe("\0\0\x0f\1", 4));
+    assert_true(probe("\0\0\x0e\1", 4));
+    assert_true(probe_as("x-idx1", "\0\0\0\1", 4, false));
     assert_false(probe("\0\0\x08\0", 4));
     assert_true(probe_as("x-idx1", "\0\0\x08\0", 4, false));
     assert_true(probe("\0\0\x0a\1", 4));

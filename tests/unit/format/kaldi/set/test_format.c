@@ -826,7 +826,7 @@ UNIT_TEST(test_kaldi__bad_rows_and_p__left_out)
         struct memory_opener opener;
         AUTO_TEXT struct text t = {0};
         const struct dataset *ds;
-        AUTO(kaldi_release) struct kaldi_folder folder;
+        AUTO(kaldi_release) struct kaldi_folder folder = {0};
 
         if (!bad_tables[i].rows)
             continue;
