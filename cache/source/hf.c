@@ -407,7 +407,10 @@ static int hf_open_hub(struct hf *hf, struct diag *d)
     if (r == 0)
         r = hf_set_sums(&source->known);
     if (r == 0 && hf->others)
-        remote_note(source, "%zu entries of its list are ignored: they are no files", hf->others);
+        remote_note(source,
+                    "%zu entries of its list are ignored: they are no files, or have names that "
+                    "files cannot have",
+                    hf->others);
     if (r == 0)
         r = hf_set_commit(hf);
     if (r == 0)
