@@ -90,9 +90,8 @@ static int add_line(struct shared_line **lines, size_t *n, const struct shared_l
     return 1;
 }
 
-/* 1; 0: it is out of order, or none of that version; or -ENOMEM. */
-static int use_line(struct shared_table *table, char version, enum line_kind type,
-                    const struct shared_line *line)
+/* 1; 0: it is out of order, or wrong; or -ENOMEM. */
+static int use_line(struct shared_table *table, enum line_kind type, const struct shared_line *line)
 {
     struct shared_line *one = type == LINE_JOINED ? &table->joined : &table->listing;
 
@@ -103,8 +102,7 @@ static int use_line(struct shared_table *table, char version, enum line_kind typ
         return add_line(&table->index, &table->n_indexes, line);
     case LINE_LISTING:
     case LINE_JOINED:
-        if (one->name || !line->size ||
-            (type == LINE_JOINED && (version < '3' || line->size > SHARED_JOINED_MOST)))
+        if (one->name || !line->size || (type == LINE_JOINED && line->size > SHARED_JOINED_MOST))
             return 0;
         *one = *line;
         return 1;
@@ -147,10 +145,16 @@ int shared_table_read(char *text, size_t len, struct shared_table *ret, struct d
                         "expected lines of text, got a NUL or no end of the last line");
     for (char *at = text + head, *end; at < text + len; at = end + 1, number++) {
         struct shared_line line;
+        enum line_kind type;
 
         end = memchr(at, '\n', (size_t)(text + len - at));
         *end = '\0';
-        r = use_line(&table, version, read_line(at, version > '1', &line), &line);
+        type = read_line(at, version > '1', &line);
+        if (type == LINE_JOINED && version < '3')
+            return diag_set(d, -EBADMSG,
+                            "line %zu: expected no joined file before epochfs-index 3, got one",
+                            number);
+        r = use_line(&table, type, &line);
         if (r < 0)
             return r;
         if (!r)

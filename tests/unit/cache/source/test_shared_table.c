@@ -132,8 +132,6 @@ UNIT_TEST(test_shared_table__hostile__ebadmsg)
         SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " ../x\n",
         SHARED_INDEX_HEAD "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A
                           "\njoined 9 " SUM_A " " SUM_A "\n",
-        SHARED_INDEX_HEAD_2 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
-        SHARED_INDEX_HEAD_1 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A " b\nfile 7 " SUM_A " a\n",
         SHARED_INDEX_HEAD_1 "file 7 " SUM_A "\n",
     };
@@ -148,4 +146,20 @@ UNIT_TEST(test_shared_table__hostile__ebadmsg)
         assert_null(t.text);
     }
     assert_int_equal(read_table(nul, sizeof(nul) - 1, &(struct shared_table){0}, NULL), -EBADMSG);
+}
+
+UNIT_TEST(test_shared_table__joined_before_version_3__says_so)
+{
+    static const char *const bad[] = {
+        SHARED_INDEX_HEAD_2 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
+        SHARED_INDEX_HEAD_1 "index 9 " SUM_A " " SUM_B "\njoined 9 " SUM_A " " SUM_A "\n",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(read_table(bad[i], strlen(bad[i]), &(struct shared_table){0}, &d),
+                         -EBADMSG);
+        assert_diag_has(&d, "line 3: expected no joined file before epochfs-index 3, got one");
+    }
 }
