@@ -352,6 +352,11 @@ static bool ten_redirects(const struct script_request *q)
     return redirect_to(q, q->nth < 10 ? "/ten" : "/right");
 }
 
+static bool eleven_redirects(const struct script_request *q)
+{
+    return redirect_to(q, q->nth < 11 ? "/eleven" : "/right");
+}
+
 static bool loops(const struct script_request *q)
 {
     return redirect_to(q, "/loops?again");
@@ -644,6 +649,7 @@ static const struct script scripts[] = {
     {"/mute", mute},
     {"/redirects", redirects},
     {"/ten", ten_redirects},
+    {"/eleven", eleven_redirects},
     {"/loops", loops},
     {"/slow_hops", slow_hops},
     {"/to_ftp", to_ftp},
@@ -919,6 +925,7 @@ UNIT_TEST(test_http_transfer__ends_as_it_should)
         {"/longer_chunked", &version, 0, 200, TRANSFER_AGAIN, 0, "expected 200 bytes, got more"},
         {"/redirects", &version, 10, 20, TRANSFER_DONE, 20, NULL},
         {"/ten", &version, 10, 20, TRANSFER_DONE, 20, NULL},
+        {"/eleven", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
         {"/loops?secret", &version, 10, 20, TRANSFER_REFUSED, 0, "too many redirects"},
         {"/to_ftp", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
         {"/to_file", &version, 10, 20, TRANSFER_REFUSED, 0, "not an http or https URL"},
