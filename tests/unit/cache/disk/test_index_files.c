@@ -122,6 +122,17 @@ UNIT_TEST_WITH(test_keep__folder_in_its_place__made_again, temp_setup, temp_tear
     assert_int_equal(access(inside, F_OK), 0);
 }
 
+UNIT_TEST_WITH(test_keep__saved_but_not_wanted__loaded, temp_setup, temp_teardown)
+{
+    const struct cache_folder folder = {.path = *state};
+    const struct iovec piece = piece_of("first");
+    struct index_files keep;
+
+    index_files_init(&keep, &folder);
+    assert_int_equal(index_store_save(&keep.keep, "rows", "a", "", &piece, 1, NULL, NULL), 0);
+    check_load(&keep.keep, "rows", "a", "first");
+}
+
 UNIT_TEST_WITH(test_keep__saved__loaded, temp_setup, temp_teardown)
 {
     const struct cache_folder folder = {.path = *state};
