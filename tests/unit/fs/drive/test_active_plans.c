@@ -176,13 +176,7 @@ static bool read_and_push(struct world *w, uint64_t unit)
     return true;
 }
 
-static uint64_t counter(struct world *w, _Atomic uint64_t *of)
-{
-    (void)w;
-    return atomic_load(of);
-}
-
-#define COUNTER(w, name) counter(w, &active_plans_counters((w)->active_plans)->name)
+#define COUNTER(w, name) atomic_load(&active_plans_counters((w)->active_plans)->name)
 
 static size_t n_active_plans(struct world *w)
 {
