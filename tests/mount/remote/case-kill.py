@@ -53,13 +53,14 @@ def blocks_of(request):
 
 
 def check_fetched(requests, known, kept, what):
-    """They are of different blocks, none of which was known, and only those under way were not kept. Returns their bytes."""
+    """They are of different blocks, none of which was known, and only those under way were not kept. What is in the buffer of a
+    request that is stopped may be sent again. Returns the different bytes."""
     total, different = coverage(requests).get("/big-data", (0, 0))
-    equal(total, different, f"different bytes that were sent {what}")
+    equal(different <= total <= different + JOBS * BUFFER, True, f"{total} bytes of {different} different ones were sent {what}")
     equal([r for r in requests if blocks_of(r) & known], [], f"requests for blocks of the cache folder {what}")
     lost = [r for r in requests if blocks_of(r) - kept]
     equal(len(lost) <= JOBS, True, f"requests whose blocks are lost {what}: {lost}")
-    return total
+    return different
 
 
 def main():
