@@ -35,8 +35,8 @@ size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, 
 size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
                          size_t most, size_t *ret_bad);
 
-/* Is there nothing in the line, not even a delimiter (0: not known yet), or a comment (0: there are
- * none)? */
+/* Is the line a comment (0: there are none), or all white space with no delimiter (0: not known
+ * yet) in it? */
 bool csv_is_empty(const uint8_t *line, size_t len, char delimiter, char comment);
 
 #endif
