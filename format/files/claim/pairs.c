@@ -56,9 +56,12 @@ struct belonging {
     size_t end_len;
     bool whole;        /* the stems are whole names of pictures */
     uint64_t bare;     /* files without an extension */
-    uint64_t n, texts; /* files, and those that are texts, XML or JSON */
+    uint64_t n, texts; /* files, and those that are texts, XML or JSON, */
+    uint64_t scans;    /* or scans, which no format reads by their names alone */
     const char *ext;   /* of the last that is no picture */
 };
+
+static const char *const pairs_scans[] = {".bin", ".pcd", ".las", ".laz", ".mat", NULL};
 
 static bool pairs_is_text(const char *name)
 {
@@ -89,6 +92,7 @@ static bool pairs_one_belongs(const struct search *s, uint32_t folder, const cha
     t->n++;
     t->bare += !strrchr(name, '.');
     t->texts += pairs_is_text(name);
+    t->scans += name_ends_in(name, pairs_scans);
     t->ext = name_is_picture(name) || !strrchr(name, '.') ? t->ext : strrchr(name, '.');
     return true;
 }
@@ -240,20 +244,24 @@ void pairs_ignore(struct search *s, uint32_t folder)
             s->claims->taken[i] = CLAIMS_ASIDE;
 }
 
-/* Are files of a folder that belong to pictures nothing else: no texts, no sounds, and nothing that
- * another format takes by the head of the first? Scans of a lidar are none. */
-static bool pairs_are_unknown(struct search *s, uint32_t target, const struct belonging *t)
-{
-    uint8_t head[FORMAT_HEAD];
-    size_t file = s->info[target].first;
-    int len;
+#define SCAN_LOOKS 8
 
-    if (t->texts || file == folder_end(s, target) || !s->claims->heads ||
-        name_is_of(FILES_SOUNDS, members_name(s->m, file)))
-        return false;
-    len = search_head(s, file, head, sizeof(head));
-    return len >= 0 &&
-           !(s->claims->is_taken && s->claims->is_taken(s->claims, file, head, (size_t)len));
+/* Does another format take one of the first files of a folder by its first bytes, or may it? */
+static bool pairs_are_of_format(struct search *s, uint32_t folder)
+{
+    bool is_taken = !s->claims->heads || s->claims->format_given;
+    unsigned looks = 0;
+
+    for (size_t i = s->info[folder].first;
+         i < folder_end(s, folder) && looks < SCAN_LOOKS && !is_taken; i++) {
+        uint8_t head[FORMAT_HEAD];
+        int len = members_size(s->m, i) ? search_head(s, i, head, sizeof(head)) : 0;
+
+        looks += len > 0;
+        is_taken = len < 0 || (len && s->claims->is_taken &&
+                               s->claims->is_taken(s->claims, i, head, (size_t)len));
+    }
+    return is_taken;
 }
 
 /* Is `target`, or are folders in it, what belongs to the pictures of `input`? true: all of it. */
@@ -264,9 +272,14 @@ static bool pairs_try(struct search *s, uint32_t input, uint32_t target)
 
     if (named || !s->info[target].all[COUNT_PICTURES])
         belong = pairs_all_belong(s, input, target, &belonging);
-    if (belong && (belonging.bare || (!named && pairs_are_unknown(s, target, &belonging)))) {
+    if (belong && (belonging.bare ||
+                   (!named && belonging.scans == belonging.n && !pairs_are_of_format(s, target)))) {
+        uint32_t last = input;
+
+        while (s->info[last].bare)
+            last = s->info[last].bare;
+        s->info[last].bare = target;
         pairs_ignore(s, target);
-        s->info[input].bare = target;
         return true;
     }
     if (belong && (named || belonging.texts == belonging.n)) {

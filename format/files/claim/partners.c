@@ -66,18 +66,37 @@ size_t pair_partner(const struct search *s, const struct pair *pair, uint32_t in
                : partner_find(s, target, after + (after != SIZE_MAX), stem.data, stem.len);
 }
 
+/* Folders that are ignored, though their files belong to pictures of that folder. */
+static bool partners_note_bare(const struct search *s, uint32_t input, struct set *set)
+{
+    for (uint32_t i = s->info[input].bare; i; i = s->info[i].bare)
+        text_add(&set->notes,
+                 "%s is ignored: its files belong to pictures, but names do not say what they "
+                 "are; an epochfs.json can make them fields\n",
+                 claim_path(s, i));
+    return s->info[input].bare;
+}
+
+/* Is no other set in a folder? */
+static bool partners_is_first(const struct search *s, const struct set *set, uint32_t folder)
+{
+    for (size_t i = 0; i < s->n_sets; i++)
+        if (&s->set[i] != set && s->set[i].root >= folder &&
+            s->set[i].root < next_folder(s, folder))
+            return false;
+    return true;
+}
+
 void pairs_add_notes(const struct search *s, struct set *set)
 {
     bool noted = false;
 
+    for (uint32_t i = s->info[set->root].above; i != NO_FOLDER && partners_is_first(s, set, i);
+         i = s->info[i].above)
+        noted = partners_note_bare(s, i, set) || noted;
+    for (uint32_t i = set->root; i < s->info[set->root].end && !noted; i++)
+        noted = !s->info[i].is_target && partners_note_bare(s, i, set); /* scenes are alike */
     for (uint32_t i = set->root; i < s->info[set->root].end; i++) {
-        if (s->info[i].bare && !noted)
-            text_add(&set->notes,
-                     "%s is ignored: its files belong to pictures, but names do not say what they "
-                     "are; an "
-                     "epochfs.json can make them fields\n",
-                     claim_path(s, s->info[i].bare));
-        noted = noted || s->info[i].bare;
         for (const struct pair *pair = s->info[i].pairs; pair; pair = pair->next) {
             const char *input = folder_name(s, i);
 

@@ -58,7 +58,8 @@ struct folder_info {
     uint32_t end;       /* the folder after the last one below */
     uint32_t above;     /* the folder that it is in; NO_FOLDER: none */
     struct pair *pairs; /* of which it is the input */
-    uint32_t bare;      /* its files belong to the pictures, but names say no field; 0: none */
+    uint32_t bare;      /* a folder whose files belong to the pictures, but names say no field: its
+                         * own `bare` is the next one; 0: none */
     bool long_names;    /* two targets of an input in it, or in its splits, have one extension */
     bool is_target;     /* it is the target of a pair: nothing else is looked for in it */
     bool is_role;       /* it is called by its role alone: datasets in it are not called by it */

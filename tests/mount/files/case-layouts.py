@@ -343,7 +343,9 @@ layout("open-images", "train/{000002b66c9c498e,000002b97e5471a0}.jpg validation/
 
 layout("open-images-fiftyone", "train/data/{a,b}.jpg validation/data/c.jpg", {"train": (2, "jpg"), "validation": (1, "jpg")},
        {f"{s}/metadata/classes.csv": rows("/m/011k07,Tortoise", "/m/011q46kg,Container") for s in ("train", "validation")},
-       aside="classes.csv", note="epochfs.json can use them")
+       aside="classes.csv", note="no row names a picture epochfs.json")
+
+layout("scans", "set/images/{a,b}.png set/masks/{a,b}.png set/scans/{a,b}.bin", {"set": (2, "png,masks.png")}, note="set/scans is ignored")
 
 # Files that another format reads are datasets in the folder of the images, whose dataset has another name.
 layout("images-and-rows", "set/images/{a,b}.png set/masks/{a,b}.png set/rows/x.jsonl set/samples/y.jsonl",

@@ -844,6 +844,17 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
     check_notes("t/image_2/1.png t/velodyne/1.bin t/calib/1.txt", "-", "",
                 ":t flat 1(png,txt) aside 1 .bin (1.bin)\ntxt\n" UNNAMED("t/velodyne"));
     check_notes("t/image_2/1.png t/velodyne/1.bin", "1.bin", "rows", "t:image_2 flat 1(png)\n");
+    check_notes("t/image_2/1.png t/image_2/2.png t/tok/1.bin t/tok/1.idx", "", "",
+                "t:image_2 flat 1(png) 2(png)\n");
+    check_notes("t/image_2/1.png t/rows/1.jsonl.gz", "", "", "t:image_2 flat 1(png)\n");
+    check_notes("t/image_2/1.png t/rows/1.jsonl", "1.jsonl", "", "t:image_2 flat 1(png)\n");
+    check_notes("t/image_2/1.png t/image_2/2.png t/tok/1.bin t/tok/2.bin", "2.bin", "rows",
+                "t:image_2 flat 1(png) 2(png)\n");
+    check_notes("image_2/1.png image_2/2.png radar/1.pcd velodyne/1.bin", "", "",
+                ":all flat 1(png) 2(png) aside 1 .pcd (1.pcd), 1 .bin (1.bin)\n" UNNAMED("radar")
+                    UNNAMED("velodyne"));
+    check_notes("images/train/1.jpg images/val/2.jpg scans/train/1.bin scans/val/2.bin", "", "",
+                "images:train flat 1(jpg)\n" UNNAMED("scans") "images:val flat 2(jpg)\n");
     check_notes(
         "cats/1.jpg dogs/2.jpg both/cats/1.jpg both/dogs/2.jpg", "", "",
         ":both classes 1(jpg) 2(jpg)\nboth may be a copy of the folders next to it, because "
