@@ -147,7 +147,8 @@ static bool tables_may_be(const struct annotating *a, size_t file)
     static const char *const lists[] = {".csv", ".tsv", ".txt", ".lst", NULL};
     const char *name = members_name(a->s->m, file);
 
-    return !name_is(NAME_NOTICE, name) && strcmp(name, CLASSES_FILE) != 0 &&
+    return !name_is(NAME_NOTICE, name) &&
+           !(a->s->info[a->s->m->member[file].folder].is_target && !strcmp(name, CLASSES_FILE)) &&
            !a->is_inside[a->s->m->member[file].folder] && /* next to others, a text may be data */
            name_ends_in(name, a->s->media == FILES_PICTURES ? lists : table_ends);
 }
@@ -189,14 +190,25 @@ static int tables_open(struct annotating *a, struct table_use *use, const struct
     }
 }
 
+/* May a file have names of classes of boxes, which are known at the end? */
+static bool tables_may_be_classes(const struct annotating *a, size_t file)
+{
+    return a->s->media == FILES_PICTURES && !strcmp(members_name(a->s->m, file), CLASSES_FILE);
+}
+
+static bool reason_names_some(const char *reason)
+{
+    return !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
+}
+
 /* A file is no table of pictures. A text that names none is counted with the others of its folder.
  */
 static void tables_ignore(struct annotating *a, size_t file, uint32_t scope, const char *reason)
 {
     const struct set *set = annotating_first_set(a, scope);
     uint32_t folder = a->s->m->member[file].folder;
-    bool is_table = name_ends_in(members_name(a->s->m, file), table_ends) ||
-                    !strncmp(reason, "only ", 5) || !strncmp(reason, "line ", 5);
+    bool is_table =
+        name_ends_in(members_name(a->s->m, file), table_ends) || reason_names_some(reason);
     bool is_below = set && folder >= set->root && folder < next_folder(a->s, set->root);
 
     if (tables_may_stay(a, file, is_below))
@@ -212,6 +224,7 @@ static int tables_read(struct annotating *a, size_t file, uint32_t scope, struct
     struct table_use use = {.file = file, .scope = scope};
     AUTO_BLOB struct blob *blob = NULL;
     AUTO_TEXT struct text reason = {0};
+    const char *why;
     int r;
 
     if (strcasestr(members_name(a->s->m, file), "submission")) {
@@ -223,10 +236,11 @@ static int tables_read(struct annotating *a, size_t file, uint32_t scope, struct
         r = tables_open(a, &use, blob, &reason, d);
     if (r == 0)
         use.row = annotating_rows(a, use.table->picture, use.table->rows, &use.named);
+    why = reason.data ? reason.data : "no table";
     if (use.row)
         table_use_apply(a, &use);
-    else if (r == -EDOM)
-        tables_ignore(a, file, use.scope, reason.data ? reason.data : "no table");
+    else if (r == -EDOM && (reason_names_some(why) || !tables_may_be_classes(a, file)))
+        tables_ignore(a, file, use.scope, why);
     else if (r == -EBADMSG)
         annotating_ignore(a, file, use.scope, d->text);
     picture_table_free(use.table);
@@ -354,7 +368,7 @@ static void tables_read_all(struct annotating *a)
     for (size_t i = 0; i < s->n_sets && !s->failed; i++)
         annotating_finish_set(a, &s->set[i]);
     for (size_t i = 0; i < s->m->n && a->is_inside && !s->failed; i++)
-        if (!s->claims->taken[i] && !strcmp(members_name(s->m, i), CLASSES_FILE) &&
+        if (!s->claims->taken[i] && tables_may_be_classes(a, i) &&
             (scope = annotating_scope(a, i)) != NO_FOLDER)
             tables_ignore(a, i, scope, "no files of boxes use its names");
 }

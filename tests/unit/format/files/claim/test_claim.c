@@ -878,6 +878,12 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
         "x/a/1.jpg x/b/2.jpg classes.txt", "", "",
         ":x classes 1(jpg) 2(jpg)\nclasses.txt is ignored: no files of boxes use its names; "
         "an epochfs.json can say more\n");
+    check_notes("train/1.jpg train/2.jpg val/3.jpg val/4.jpg classes.txt", "classes.txt",
+                "1.jpg 0\n2.jpg 1\n3.jpg 0\n4.jpg 1\n",
+                ":train flat 1(jpg) 2(jpg)\n0 labels\n:val flat 3(jpg) 4(jpg)\n0 labels\n");
+    check_notes("x/1.wav x/2.wav y/3.wav y/4.wav train.csv classes.txt", "train.csv",
+                "path,a\n1.wav,5\n2.wav,5\n3.wav,6\n4.wav,7\n",
+                ":sounds sounds 1(wav) 2(wav) 3(wav) 4(wav)\n");
     check_notes("epochfs.json a/1.jpg b.txt", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"pictures\": \"a/{n}.jpg\", \"celeba\": \"b.txt\"}}}",
                 ":x flat refused aside 1 .txt (b.txt)\n"
