@@ -85,7 +85,9 @@ write("hash/index.json", index(dict(entry("shard.00000.mds", one, 5), zip_data={
 checked = {
     "offsets": (falling, {}, "sample 1: expected its offsets to rise"), "longer": (one + b"x", {}, f"expected {len(one)} bytes"),
     "sums": (one, {"sha1": "0" * 40, "xxh64": "0" * 16}, "expected sha1 " + "0" * 40)}
-for name, (data, hashes, _) in checked.items():
+# Nothing is wrong with these sums, or they are ignored.
+fine = {"capitals": {"sha256": hashlib.sha256(one).hexdigest().upper()}, "others": {"shake128": "0" * 32, "sha3-256": "0" * 64}}
+for name, (data, hashes, _) in [*checked.items(), *((name, (one, hashes, "")) for name, hashes in fine.items())]:
     write(f"checked-{name}/0.mds", one)
     write(f"checked-{name}/1.mds", data)
     write(f"checked-{name}/index.json", index(entry("0.mds", one, 5), dict(entry("1.mds", one, 5), raw_data={
@@ -198,6 +200,8 @@ with mounted():
 contains(run("info", f"{SOURCE}/hash", code=2), "not usable", "expected sha256 0000")
 for name, (_, _, words) in checked.items():
     contains(run("info", "--check", f"{SOURCE}/checked-{name}", code=2), f"1.mds: {words}")
+for name in fine:
+    equal("of index.json" in run("info", "--check", f"{SOURCE}/checked-{name}", code=2), False, f"{name}: a sum that is wrong")
 if shared:
     contains(run("info", f"{SOURCE}/mds/bad/packed_hash_wrong", code=2), "not usable", "shard.00000.mds.zstd: expected sha1 0000")
 with Nginx(SOURCE) as nginx:
