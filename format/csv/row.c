@@ -144,11 +144,11 @@ size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double
     return csv_row_parse(line, len, delimiter, (struct out){.f8 = value}, most, ret_bad);
 }
 
-bool csv_is_empty(const uint8_t *line, size_t len, char delimiter, char comment)
+bool csv_is_empty(const uint8_t *line, size_t len, size_t tabs, char comment)
 {
-    size_t i = 0;
+    size_t i = 0, seen = 0;
 
-    while (i < len && (csv_row_is_space(line[i], delimiter) || line[i] == '\r'))
-        i++;
-    return i == len || (comment && line[i] == (uint8_t)comment);
+    for (; i < len && (text_is_blank(line[i]) || line[i] == '\r'); i++)
+        seen += line[i] == '\t';
+    return i == len ? !tabs || seen != tabs : comment && line[i] == (uint8_t)comment;
 }

@@ -35,8 +35,14 @@ size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, 
 size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
                          size_t most, size_t *ret_bad);
 
-/* Is the line a comment (0: there are none), or all white space with no delimiter (0: not known
- * yet) in it? */
-bool csv_is_empty(const uint8_t *line, size_t len, char delimiter, char comment);
+/* The tabs that make a line of blanks a row, without any number; 0: no such line is one. */
+static inline size_t csv_tabs(char delimiter, size_t columns)
+{
+    return delimiter == '\t' ? columns - 1 : 0;
+}
+
+/* Is a line no row: has it nothing but blanks, and not `tabs` tabs, or a comment (0: there are
+ * none)? */
+bool csv_is_empty(const uint8_t *line, size_t len, size_t tabs, char comment);
 
 #endif

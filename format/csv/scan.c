@@ -207,24 +207,25 @@ static int csv_scan_see_line(struct csv_file *file, size_t start, size_t end, ui
                              struct diag *d)
 {
     struct csv_scan *scan = file->scan;
+    const struct csv_shape *shape = &file->shape;
     const uint8_t *text = scan->text + start;
     uint64_t number[ROW_NUMBERS] = {[ROW_AT] = scan->text_at + start, [ROW_BYTES] = end - start};
     int r = 0;
 
-    if (csv_is_empty(text, end - start, file->shape.delimiter, file->shape.comment))
+    if (csv_is_empty(text, end - start, csv_tabs(shape->delimiter, shape->columns), shape->comment))
         return 0;
     if (end - start > CSV_LINE_MOST)
         return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %llu bytes, got %zu",
                         blob_name(file->base.blob), (unsigned long long)line,
                         (unsigned long long)CSV_LINE_MOST, end - start);
-    if (!is_plain(scan, &file->shape, start, end, &file->missing)) {
+    if (!is_plain(scan, shape, start, end, &file->missing)) {
         uint8_t behind = scan->text[end];
 
         scan->text[end] = 0; /* what is parsed must end */
         r = csv_check_line(file, line, text, end - start, scan->value, d);
         scan->text[end] = behind;
-        for (size_t i = 0; i < file->shape.columns && r == 0; i++)
-            file->missing += i >= file->shape.omitted && csv_scan_is_missing(scan->value, i);
+        for (size_t i = 0; i < shape->columns && r == 0; i++)
+            file->missing += i >= shape->omitted && csv_scan_is_missing(scan->value, i);
     }
     if (r == 0 && text_masks_long(scan->mask, start, end, scan->open))
         see_rounded(file, line, text, end - start);
@@ -343,7 +344,7 @@ static int csv_check_lines(const struct csv_file *file, uint8_t *text, size_t le
                             .len = len,
                             .whole = len == file->base.blob->size,
                             .comment = s->comment,
-                            .delimiter = s->delimiter,
+                            .tabs = csv_tabs(s->delimiter, s->columns),
                             .begun = true,
                             .at = (size_t)s->rows_at,
                             .lines = s->lines};
@@ -429,7 +430,7 @@ static void csv_release(void *p)
 
 const struct record_file_ops csv_file_ops = {
     .size = sizeof(struct csv_file),
-    .index = {.version = "csv 4",
+    .index = {.version = "csv 5",
               .keep = csv_scan_keep,
               .begin = csv_scan_begin,
               .step = csv_scan_step},

@@ -25,7 +25,8 @@ static void check_row(const struct csv_file *file, const uint8_t *data, uint64_t
     line = calloc(number[ROW_BYTES] + DECIMAL_PAD, 1);
     FUZZ_CHECK(value && line);
     memcpy(line, data + number[ROW_AT], number[ROW_BYTES]);
-    FUZZ_CHECK(!csv_is_empty(line, number[ROW_BYTES], shape->delimiter, shape->comment));
+    FUZZ_CHECK(!csv_is_empty(line, number[ROW_BYTES], csv_tabs(shape->delimiter, shape->columns),
+                             shape->comment));
     FUZZ_CHECK(csv_parse(line, number[ROW_BYTES], shape->delimiter, value, shape->columns, &bad) ==
                shape->columns);
     FUZZ_CHECK(bad == shape->columns);
@@ -49,7 +50,8 @@ static uint64_t count_lines(const uint8_t *data, size_t len, const struct csv_sh
     for (size_t at = shape->rows_at, end; at < len; at = end + 1) {
         for (end = at; end < len && data[end] != '\n' && data[end] != '\r';)
             end++;
-        n += !csv_is_empty(data + at, end - at, shape->delimiter, shape->comment);
+        n += !csv_is_empty(data + at, end - at, csv_tabs(shape->delimiter, shape->columns),
+                           shape->comment);
     }
     return n;
 }

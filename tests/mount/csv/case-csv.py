@@ -25,7 +25,8 @@ def number(cell, dtype):
 def table(data, delimiter=",", dtype=np.float32):
     """The rows of the text as numbers, without a header, and the lines."""
     text_of = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    lines = [line for line in text_of.split("\n") if line.strip(" " if delimiter == "\t" else None)]
+    tabs = text_of.lstrip("\n").split("\n")[0].count("\t")
+    lines = [line for line in text_of.split("\n") if line.strip() or (line and delimiter == "\t" and line.count("\t") == tabs)]
     rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, skipinitialspace=True))
     names = None
     if all(not c.strip().lstrip("+-").replace(".", "", 1)[:1].isdigit() and c.strip().lower() not in ("nan", "inf", "-inf")
@@ -86,7 +87,7 @@ good = {
     "quotednames": (b'"a, b",c\n1,2\n', ","),
     "large": (b"1e400,1e-46,16777217\n1,2,3\n", ","),  # S-13
     "semicolon": (b"1;2\n3;4\n", ";"),  # S-15
-    "tabs": (b"1\t2\n \n\t\n3\t4\n", "\t"),  # a row of missing numbers, as ",," is
+    "tabs": (b"1\t2\t3\n \n\t\n\t\t\n3\t4\t5\n", "\t"),  # the last line of blanks is a row, as ",," is
     "bom": (b"\xef\xbb\xbf1,2\n3,4\n", ","),  # S-18
     "longrow": (b"a,b\n1," + b" " * 20000 + b"2\n3,4\n", ","),
     "wide": (wide.encode(), ","),

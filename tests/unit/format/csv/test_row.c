@@ -105,7 +105,10 @@ UNIT_TEST(test_csv_is_empty__comments)
     assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, 0, 0));
     assert_true(csv_is_empty((const uint8_t *)" # 1", 4, 0, '#'));
     assert_false(csv_is_empty((const uint8_t *)" # 1", 4, 0, 0));
-    assert_false(csv_is_empty((const uint8_t *)",", 1, ',', '#'));
-    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, ' ', 0));
-    assert_false(csv_is_empty((const uint8_t *)" \t\r", 3, '\t', 0)); /* two empty cells */
+    assert_false(csv_is_empty((const uint8_t *)",", 1, 0, '#'));
+    assert_true(csv_is_empty((const uint8_t *)"\t# 1", 4, 1, '#'));
+    assert_true(csv_is_empty((const uint8_t *)" \r", 2, csv_tabs('\t', 1), 0));
+    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, csv_tabs(',', 2), 0));
+    assert_true(csv_is_empty((const uint8_t *)" \t\r", 3, csv_tabs('\t', 3), 0));
+    assert_false(csv_is_empty((const uint8_t *)" \t\r", 3, csv_tabs('\t', 2), 0));
 }

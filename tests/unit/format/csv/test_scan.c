@@ -171,3 +171,43 @@ UNIT_TEST(test_csv_scan__rows_at_each_bit__counted_or_refused)
                 record_file_drop(&file->base);
         }
 }
+
+/* With tabs between cells, a line of blanks is a row if it has the tabs of one. */
+UNIT_TEST(test_csv_scan__lines_of_tabs__rows_or_empty)
+{
+    static const struct {
+        const char *text, *want; /* want: what is wrong; NULL: nothing */
+        uint64_t n, missing;
+        struct format_options options;
+    } rows[] = {
+        {"1\t2\t3\n\t\t\n4\t5\t6\n", NULL, 3, 3, {0}},
+        {"1\t2\t3\n \t \t \r\n4\t5\t6\n\t\t", NULL, 4, 6, {0}},
+        {"\t\t\n1\t2\t3\n", NULL, 2, 3, {0}},
+        {"\t\t\na\tb\tc\n1\t2\t3\n", NULL, 1, 0, {0}}, /* before the names */
+        {"a\tb\tc\n1\t2\t3\n\t\n \n\t\t\t\n4\t5\t6\n", NULL, 2, 0, {0}},
+        {"1\n\t\n2\n", NULL, 2, 0, {.delimiter = '\t'}},
+        {"1 2\n\t\n3 4\n", NULL, 2, 0, {0}},
+        {"1\t2\n\t#\n3\t4\n", NULL, 2, 0, {.comment = '#'}},
+        {"1\t2\n\t\n",
+         "column 1: expected a number as the label, got ''",
+         0,
+         0,
+         {.label_column = "1"}},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct csv_file *file = NULL;
+        struct diag d = DIAG_INIT;
+
+        if (rows[i].want) {
+            assert_int_equal(scan(rows[i].text, &rows[i].options, &file, &d), -EBADMSG);
+            assert_diag_has(&d, rows[i].want);
+        } else {
+            assert_int_equal(scan(rows[i].text, &rows[i].options, &file, &d), 1);
+            assert_int_equal(file->base.prepared.index.rows, rows[i].n);
+            assert_int_equal(file->missing, rows[i].missing);
+        }
+        if (file)
+            record_file_drop(&file->base);
+    }
+}
