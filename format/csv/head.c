@@ -47,7 +47,7 @@ bool csv_head_next(struct csv_head *head, struct csv_line *ret)
         if (head->at > head->len && !head->whole)
             return false;
         head->lines++;
-        if (csv_is_empty(head->text + start, n, head->tabs, head->comment))
+        if (csv_is_empty(head->text + start, n, head->begun ? head->tabs : 0, head->comment))
             continue;
         *ret = (struct csv_line){head->text + start, n, false};
         if (!head->begun)

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "format/csv/file.h"
 #include "format/csv/head.h"
+#include "format/csv/row.h"
 
 #define PROBE_LINES 8
 
@@ -27,6 +28,7 @@ static struct impression csv_probe_look(struct csv_head head, char delimiter)
         struct csv_cells cells = csv_count_cells(&line, delimiter);
 
         seen.cells = seen.lines ? seen.cells : cells.n;
+        head.tabs = csv_tabs(delimiter, seen.cells);
         seen.alike &= cells.n == seen.cells;
         seen.rest_is_rows &= !seen.lines || csv_is_row(&cells);
         seen.begins_number |= cells.first == CSV_NUMBER || (cells.numbers && csv_is_row(&cells));

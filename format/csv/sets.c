@@ -8,6 +8,7 @@
 #include "format/core/siblings.h"
 #include "format/csv/file.h"
 #include "format/csv/head.h"
+#include "format/csv/row.h"
 #include "format/index/index.h"
 
 #define CHANCE_COLUMNS 8 /* numbers one after another are a row by chance up to there */
@@ -41,6 +42,7 @@ static int csv_sets_read_first(struct first *first, const struct format_options 
     delimiter = options->delimiter ? options->delimiter : csv_find_delimiter(head);
     cells = csv_count_cells(&line, delimiter);
     first->columns = cells.n;
+    head.tabs = later.tabs = csv_tabs(delimiter, cells.n);
     first->line = key_hash(line.text, line.len);
     first->judged = csv_judge_first(head, delimiter, &by_numbers);
     first->may_be_row =

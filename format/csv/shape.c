@@ -215,6 +215,7 @@ static int csv_shape_read_first(struct csv_shape *shape, struct csv_head head, u
         return diag_set(d, -EBADMSG, "%s: line %llu: expected at most %d columns, got %zu", name,
                         (unsigned long long)head.lines, CSV_COLUMNS_MOST, cells.n);
     shape->columns = cells.n;
+    before.tabs = head.tabs = csv_tabs(shape->delimiter, shape->columns);
     first = csv_judge_first(before, shape->delimiter, &by_numbers);
     if (decided)
         first = decided == CSV_NAMES ? CSV_FIRST_NAMES : CSV_FIRST_ROW;
@@ -249,6 +250,7 @@ static bool is_keyed_list(const struct csv_shape *shape, struct csv_head head)
 
     if (shape->has_header || shape->columns != 2 || shape->omitted)
         return false;
+    head.begun = true; /* a line of tabs is the first row as well */
     for (; csv_head_next(&head, &line); rows++) {
         const struct csv_cells cells = csv_count_cells(&line, shape->delimiter);
 
@@ -264,7 +266,7 @@ int csv_shape_read(const uint8_t *text, size_t len, bool whole, unsigned decided
                    const struct format_options *options, const char *name, struct csv_shape *ret,
                    struct diag *d)
 {
-    const struct csv_head head = csv_head_of(text, len, whole, options->comment);
+    struct csv_head head = csv_head_of(text, len, whole, options->comment);
     int r;
 
     ret->comment = options->comment;
@@ -272,6 +274,7 @@ int csv_shape_read(const uint8_t *text, size_t len, bool whole, unsigned decided
     r = csv_shape_read_first(ret, head, decided, options, name, d);
     if (r == 0)
         r = find_roles(ret, options, name, d);
+    head.tabs = csv_tabs(ret->delimiter, ret->columns);
     if (r == 0)
         omit_row_numbers(ret, head, name);
     if (r == 0)

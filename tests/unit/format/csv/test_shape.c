@@ -196,6 +196,18 @@ UNIT_TEST(test_csv_shape__first_lines__what_they_say)
             .options.label_column = "0"),
         ROW(",a\n0,5\n1,6\n", "2 by ',', weight 0, rows at 3 after 1 lines: |a",
             .options.weight_column = "0"),
+        /* lines of tabs are rows where they have the tabs of one, here as ",," is */
+        ROW("\t0\t1\n5\t2\t3\n\t\t\n", "3 by '\t', rows at 0 after 0 lines"),
+        ROW("\t0\t1\n5\t2\t3\n\t\n", "3 by '\t', omitted 1, rows at 5 after 1 lines: |0|1; " KEPT
+                                     "'', '0', '1'" IS_NO OMITTED("0", "without a name")),
+        ROW("\ta\tb\n0\t1\t2\n\t\t\n2\t5\t6\n", "3 by '\t', rows at 5 after 1 lines: |a|b"),
+        ROW("\t\t\n\ta\tb\n0\t1\t2\n",
+            "3 by '\t', omitted 1, rows at 8 after 2 lines: |a|b; " OMITTED("0", "without a name")),
+        ROW("# a\tb\n\t\n", "2 by '\t', rows at 6 after 1 lines: a|b"),
+        ROW("1\t2\t3\t4\n\t\t\t\n", "4 by '\t', rows at 0 after 0 lines" RISES),
+        ROW("0\t5\n1\t7\n\t\n2\t9\n", "2 by '\t', rows at 0 after 0 lines"),
+        ROW("\t\n0\t5\n1\t7\n2\t9\n", "2 by '\t', rows at 0 after 0 lines"),
+        ROW("0\t5\n1\t7\n\t\t\n2\t9\n", "2 by '\t', keyed, rows at 0 after 0 lines"),
         /* lists about something else */
         ROW("0,5\n1,7\n2,9\n", "2 by ',', keyed, rows at 0 after 0 lines"),
         ROW("1,5\n2,7\n3,9\n", "2 by ',', keyed, rows at 0 after 0 lines"),
@@ -278,6 +290,8 @@ UNIT_TEST(test_csv_decide__siblings__one_decision)
         SET("00", THESE("5,6,9\n1,2,3\n", "0,1,2\n5,6,7.5\n"), .is_list = true),
         SET("11", THESE("a,b\n1,2\n", "a,b\n3,4\n"), .is_list = true),
         SET("0", THESE("0,1,2\n5,6,7\n")),
+        SET("00", THESE("\t0\t1\n5\t2\t3\n\t\n", "0\t1\t2\n5\t6\t7\n")),
+        SET("02", THESE("\t0\t1\n5\t2\t3\n\t\t\n", "0\t1\t2\n5\t6\t7\n")), /* a row */
     };
     static const char *const names[] = {"t-0.csv", "t-1.csv", "t-2.csv"};
 
