@@ -181,7 +181,7 @@ class LoadedBatches(Batches):
 
     def _refuse(self, error: _Error) -> None:
         text = error.message.decode(errors="replace")
-        if any(text.startswith(f"field {name}: expected one of ") for name in self.fields or ()):
+        if error.code == errno.ENOENT and text.startswith("field ") and ": expected one of " in text:
             raise KeyError(text[len("field "):])
         if error.code in (errno.ENOENT, errno.EINVAL):
             raise PlanError(error.code, f"the plan {self.plan!r} does not open: {text}", self._folder)

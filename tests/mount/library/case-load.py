@@ -127,6 +127,8 @@ for kind, call in ((ValueError, lambda: epochfs.load({SOURCE!r} + "\\0x")), (Val
 print(python(ALL + f"""
 train = epochfs.load({SOURCE!r})["train"]
 for kind, says, call in ((KeyError, "sound: expected one of image", lambda: train.batches("batch=8", fields=["sound"]).read(0)),
+                         (KeyError, "expected one of image", lambda: train.batches("batch=8", fields=["a\\nb"]).read(0)),
+                         (KeyError, "expected one of image", lambda: train.batches("batch=8", fields=["a\\udcff"]).read(0)),
                          (epochfs.PlanError, "'batch=8,unit=image' does not open: field image: expected a number",
                           lambda: train.batches("batch=8,unit=image", fields=["image"]).read(0)),
                          (epochfs.PlanError, "does not open: field image: expected a number",
