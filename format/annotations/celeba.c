@@ -165,6 +165,8 @@ static int celeba_read_row(struct celeba *c, const struct picture_names *names, 
     dot = c->n && picture == PICTURE_NONE ? memrchr(c->word->text, '.', c->word->len) : NULL;
     if (dot) /* the pictures are .png in one of the archives */
         picture = picture_find(names, c->word->text, (size_t)(dot - c->word->text));
+    if (dot && picture >= c->n_pictures)
+        picture = PICTURE_NONE;
     if (r < 0)
         return r == -EBADMSG && c->walk.line == 1 && picture == PICTURE_NONE ? -EDOM : r;
     if (++c->seen > c->count)

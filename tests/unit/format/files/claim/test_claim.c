@@ -863,6 +863,10 @@ UNIT_TEST(test_claim__notes__what_is_not_read)
     /* Texts below the folder of a dataset are none of their own; names of classes are used once. */
     check_notes("x/1.png x/2.png list_eval_partition.txt", "list_eval_partition.txt",
                 "1.jpg 0\n2.jpg 1\n", ":all flat 1(png)\n"); /* PNG of CelebA */
+    check_notes("part1/1.png part1/2.png part2/1.png part2/2.png list_eval_partition.txt",
+                "list_eval_partition.txt", "1.jpg 0\n2.jpg 1\n",
+                ":all flat part1/1(png) part1/2(png) part2/1(png) part2/2(png)\n" PARTS
+                "list_eval_partition.txt names 2 pictures that are not there\n");
     check_table("epochfs.json q/1.png p/setup.py p/docs/1.png", "epochfs.json",
                 "{\"datasets\": {\"x\": {\"pictures\": \"q/*.png\"}}, \"leave\": \"p/docs/**\"}",
                 ":x flat 1(png) aside 1 .py (setup.py)\n");
