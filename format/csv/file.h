@@ -72,6 +72,7 @@ extern const struct record_format csv_records;
 
 bool csv_is_named(const char *name); /* does its name say that it is a table? */
 enum claim csv_probe(const struct probed_file *file);
+const char *csv_hint(const struct probed_file *file); /* see struct format */
 
 /* ---- sets.c: one decision about the first lines of the files of a folder ---- */
 

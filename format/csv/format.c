@@ -333,13 +333,6 @@ static const char *csv_option(const struct format_options *options)
                                     : NULL;
 }
 
-static const char *csv_hint(const struct probed_file *file)
-{
-    return !csv_is_named(file->name) || !file->len ? NULL
-           : file->head[0] == '#' ? "if lines that begin with # are comments: -o csv_comment='#'"
-                                  : "if another character is between cells: -o csv_delimiter=CHAR";
-}
-
 const struct format format_csv = {
     .name = "csv",
     .probe = csv_probe,

@@ -36,6 +36,12 @@ static struct impression csv_probe_look(struct csv_head head, char delimiter)
     return seen;
 }
 
+static bool csv_probe_is_table(const struct impression *seen)
+{
+    return seen->lines > 1 && seen->cells > 1 && seen->alike && seen->rest_is_rows &&
+           seen->begins_number;
+}
+
 /* Text with colons in it may be libsvm text under a wrong name: its rows claim more. */
 static enum claim named_claim(const struct probed_file *file, const struct impression *seen)
 {
@@ -67,7 +73,23 @@ enum claim csv_probe(const struct probed_file *file)
         return named_claim(file, &seen);
     if (file->is_sibling && named_claim(file, &seen))
         return seen.alike && seen.rest_is_rows ? CLAIM_WEAK : CLAIM_GUESS;
-    return seen.lines > 1 && seen.cells > 1 && seen.alike && seen.rest_is_rows && seen.begins_number
-               ? CLAIM_WEAK
-               : CLAIM_NONE;
+    return csv_probe_is_table(&seen) ? CLAIM_WEAK : CLAIM_NONE;
+}
+
+const char *csv_hint(const struct probed_file *file)
+{
+    static const char marks[] = "|:^";
+
+    if (!csv_is_named(file->name) || !file->len)
+        return NULL;
+    if (file->head[0] == '#')
+        return "if lines that begin with # are comments: -o csv_comment='#'";
+    for (const char *mark = marks; *mark; mark++) {
+        const struct csv_head head = csv_head_of(file->head, file->len, file->whole, 0);
+        const struct impression seen = csv_probe_look(head, *mark);
+
+        if (csv_probe_is_table(&seen))
+            return "if another character is between cells: -o csv_delimiter=CHAR";
+    }
+    return NULL;
 }
