@@ -389,13 +389,16 @@ static int idx_open_folder(struct source_file *sources, size_t n, const struct f
 static enum claim idx_probe(const struct probed_file *file)
 {
     bool is_exact = file->options && file->options->tokens_given;
+    const char *ext = strrchr(file->name, '.');
+    bool is_bin = ext && !strcmp(ext, ".bin");
     struct idx_header h;
 
     if (file->len < 2 || file->head[0] || file->head[1])
         return CLAIM_NONE;
-    if (file->len >= 4 && (file->head[2] < 0x08 || file->head[2] > 0x0e || !file->head[3]) &&
-        !strstr(file->name, "idx") && !strstr(file->name, "ubyte"))
-        return CLAIM_NONE; /* as tokens, or zeros where the content was never written */
+    if (file->len >= 4 && !strstr(file->name, "idx") && !strstr(file->name, "ubyte") &&
+        ((!file->head[2] && !file->head[3]) ||
+         (is_bin && (file->head[2] < 0x08 || file->head[2] > 0x0e || !file->head[3]))))
+        return CLAIM_NONE; /* zeros where the content was never written, or tokens */
     return is_exact && idx_header_parse("", file->head, file->len, file->size, &h, NULL) < 0
                ? CLAIM_NONE
                : CLAIM_STRONG;

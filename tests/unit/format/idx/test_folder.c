@@ -534,14 +534,15 @@ UNIT_TEST(test_idx_probe__heads__right)
     assert_false(probe("\0\0\0\0", 4)); /* zeros, but with such a name: bad */
     assert_true(probe_as("x-idx1", "\0\0\0\0", 4, false));
     assert_true(probe_as("x.ubyte", "\0\0\0\0", 4, false));
-    assert_false(probe("\0\0\1\0", 4)); /* tokens 0, 1 of uint16 */
-    assert_false(probe("\0\0\0\1", 4));
-    assert_false(probe("\0\0\x07\1", 4));
-    assert_false(probe("\0\0\x0f\1", 4));
-    assert_true(probe("\0\0\x0e\1", 4));
-    assert_true(probe_as("x-idx1", "\0\0\0\1", 4, false));
-    assert_false(probe("\0\0\x08\0", 4));
-    assert_true(probe_as("x-idx1", "\0\0\x08\0", 4, false));
+    assert_true(probe("\0\0\0\1", 4));
+    assert_true(probe("\0\0\1\0", 4));
+    assert_false(probe_as("t.bin", "\0\0\1\0", 4, false)); /* tokens 0, 1 of uint16 */
+    assert_false(probe_as("t.bin", "\0\0\0\1", 4, false));
+    assert_false(probe_as("t.bin", "\0\0\x07\1", 4, false));
+    assert_false(probe_as("t.bin", "\0\0\x0f\1", 4, false));
+    assert_false(probe_as("t.bin", "\0\0\x08\0", 4, false));
+    assert_true(probe_as("t.bin", "\0\0\x0e\1", 4, false));
+    assert_true(probe_as("x-idx1.bin", "\0\0\0\1", 4, false));
     assert_true(probe("\0\0\x0a\1", 4));
     assert_true(probe_as("x", "\0\0\x08\1\0\0\0\1z", 9, true));
     assert_false(probe_as("x", "\0\0\x08\1\0\0\0\2z", 9, true));
