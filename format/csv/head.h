@@ -12,7 +12,7 @@ struct csv_head {
     size_t len;
     bool whole;     /* text is all of the file; otherwise its last line may go on */
     char comment;   /* 0: there are none */
-    size_t tabs;    /* csv_tabs() once known; lines of blanks before the first line are empty */
+    size_t tabs;    /* csv_tabs(); 0: not known yet, and lines of spaces and tabs are empty */
     bool begun;     /* a line with cells has been read */
     size_t at;      /* byte of the next line */
     uint64_t lines; /* that have ended, with cells or without */

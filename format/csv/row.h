@@ -35,14 +35,14 @@ size_t csv_parse(const uint8_t *line, size_t len, char delimiter, float *value, 
 size_t csv_parse_doubles(const uint8_t *line, size_t len, char delimiter, double *value,
                          size_t most, size_t *ret_bad);
 
-/* The tabs that make a line of blanks a row, without any number; 0: no such line is one. */
+/* How many tabs a row has whose cells are all missing; 0: other delimiters are used. */
 static inline size_t csv_tabs(char delimiter, size_t columns)
 {
     return delimiter == '\t' ? columns - 1 : 0;
 }
 
-/* Is a line no row: has it nothing but blanks, and not `tabs` tabs, or a comment (0: there are
- * none)? */
+/* Is a line not a row? It is a comment (0: the file has none), or has only spaces and tabs, and not
+ * `tabs` tabs. */
 bool csv_is_empty(const uint8_t *line, size_t len, size_t tabs, char comment);
 
 #endif

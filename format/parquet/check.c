@@ -30,7 +30,7 @@ static int parquet_check_unit(struct parquet_column *c, const struct parquet_spa
             c->odd_row = unit->row + i;
         }
     }
-    d->set = d->set && r < 0; /* a fault of rows is reported by who reads them */
+    d->set = d->set && r < 0; /* a read of the rows reports their faults */
     return r;
 }
 

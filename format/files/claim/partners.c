@@ -78,7 +78,7 @@ static bool partners_note_bare(const struct search *s, uint32_t input, struct se
 }
 
 /* Is no other set in a folder? */
-static bool partners_is_first(const struct search *s, const struct set *set, uint32_t folder)
+static bool partners_is_only(const struct search *s, const struct set *set, uint32_t folder)
 {
     for (size_t i = 0; i < s->n_sets; i++)
         if (&s->set[i] != set && s->set[i].root >= folder &&
@@ -91,9 +91,9 @@ void pairs_add_notes(const struct search *s, struct set *set)
 {
     bool noted = false;
 
-    for (uint32_t i = s->info[set->root].above; i != NO_FOLDER && partners_is_first(s, set, i);
-         i = s->info[i].above)
-        noted = partners_note_bare(s, i, set) || noted;
+    for (uint32_t i = s->info[set->root].above; i != NO_FOLDER; i = s->info[i].above)
+        if (s->info[i].bare && partners_is_only(s, set, i)) /* it looks at all sets */
+            noted = partners_note_bare(s, i, set) || noted;
     for (uint32_t i = set->root; i < s->info[set->root].end && !noted; i++)
         noted = !s->info[i].is_target && partners_note_bare(s, i, set); /* scenes are alike */
     for (uint32_t i = set->root; i < s->info[set->root].end; i++) {

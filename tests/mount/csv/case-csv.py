@@ -87,7 +87,7 @@ good = {
     "quotednames": (b'"a, b",c\n1,2\n', ","),
     "large": (b"1e400,1e-46,16777217\n1,2,3\n", ","),  # S-13
     "semicolon": (b"1;2\n3;4\n", ";"),  # S-15
-    "tabs": (b"1\t2\t3\n \n\t\n\t\t\n3\t4\t5\n", "\t"),  # the last line of blanks is a row, as ",," is
+    "tabs": (b"1\t2\t3\n \n\t\n\t\t\n3\t4\t5\n", "\t"),  # the last line of tabs is a row, as ",," is
     "bom": (b"\xef\xbb\xbf1,2\n3,4\n", ","),  # S-18
     "longrow": (b"a,b\n1," + b" " * 20000 + b"2\n3,4\n", ","),
     "wide": (wide.encode(), ","),

@@ -103,7 +103,7 @@ def check_nothing_left(cache=CACHE):
         kill_hung()
     equal(locks_in(cache), [], "locks that are left")
     left = [file for file, _ in files_below(cache) if re.search(r"\.(part|tmp)$", file)]
-    equal(left, [], "files that nobody needs")
+    equal(left, [], "files that no mount needs")
     if has_connections():
         wait_until(lambda: not connections() & USED, f"none of the connections {USED} is left")
 

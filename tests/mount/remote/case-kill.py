@@ -106,7 +106,7 @@ def main():
         equal(r["bad_blocks"], 0, "blocks that a kill has damaged")
         stop(daemon)
         equal(check_fetched(server.data(), blocks, staged(), "after the last kill"), left, "bytes that were sent after the last kill")
-        equal([file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))], [], "files that nobody needs")
+        equal([file for file, _ in files_below(CACHE) if file.endswith((".part", ".tmp"))], [], "files that no mount needs")
         server.forget()
         daemon = start(source, options)
         equal(read_anew(daemon.at, "big-data/source/big-data") == data, True, "and once more")

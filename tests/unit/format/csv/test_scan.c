@@ -172,7 +172,7 @@ UNIT_TEST(test_csv_scan__rows_at_each_bit__counted_or_refused)
         }
 }
 
-/* With tabs between cells, a line of blanks is a row if it has the tabs of one. */
+/* A line of tabs is a row of missing values if it has a tab between all columns. */
 UNIT_TEST(test_csv_scan__lines_of_tabs__rows_or_empty)
 {
     static const struct {
