@@ -36,7 +36,7 @@ def lasting(server):
             equal(log_text(t.log).count("\n") < 20, True, f"{what}: a log that is not flooded")
             server.healthy()
             t.check(" when it is healthy again")
-            equal(remote()["last_error"], "", f"{what}: no error any more")
+            wait_until(lambda: remote()["last_error"] == "", f"{what}: no error any more")
 
 
 def check_gone(server):
