@@ -554,8 +554,6 @@ void record_made_content(struct record_made *m, struct record_made_array *array,
 {
     array->made = m;
     array->content = *like;
-    if (like->ndim)
-        m->like = *like;
     if (!like->ops)
         array->content.ops = &record_made_ops;
     array->content.make_at_once =
@@ -582,6 +580,7 @@ void record_made_add(struct dataset *ds, struct record_made *m, const struct rec
     const unsigned batches = IN_NPY_BATCHES | IN_NPZ_BATCHES;
     char ok[FIELD_NAME_SIZE];
 
+    m->like = *like;
     record_made_content(m, &m->strict, like, bytes);
     m->strict.content.is_parsed = true;
     record_made_content(m, &m->filled, like, bytes);

@@ -112,6 +112,7 @@ int record_thumbnails_add(struct dataset *ds, const struct format_setup *setup,
     like = record_pictures_like(p, false);
     like.ops = &thumbnail_ops;
     like.is_parsed = true;
+    p->made.like = like;
     record_made_content(&p->made, &p->boxed, &like, p->made.unit_bytes);
     records_add_item(ds, &p->boxed.content, "thumbnail", IN_PREVIEW);
     *ret = p;
