@@ -122,3 +122,69 @@ static const struct index_store_ops one = {
 
 const struct index_store no_store = {.ops = &none};
 const struct index_store one_store = {.ops = &one};
+
+struct memory_file {
+    struct made_file file; /* first */
+    uint64_t rows, row_bytes;
+    uint8_t *bytes;
+    bool is_made[];
+};
+
+static bool memory_has(const struct made_file *file, uint64_t row)
+{
+    const struct memory_file *memory = (const struct memory_file *)file;
+
+    if (row >= memory->rows)
+        abort();
+    return memory->is_made[row];
+}
+
+static bool memory_read(const struct made_file *file, uint64_t row, uint8_t *ret)
+{
+    const struct memory_file *memory = (const struct memory_file *)file;
+
+    if (memory_has(file, row))
+        memcpy(ret, memory->bytes + row * memory->row_bytes, memory->row_bytes);
+    return memory->is_made[row];
+}
+
+static void memory_write(struct made_file *file, uint64_t row, const uint8_t *bytes)
+{
+    struct memory_file *memory = (struct memory_file *)file;
+
+    if (row >= memory->rows)
+        abort();
+    memcpy(memory->bytes + row * memory->row_bytes, bytes, memory->row_bytes);
+    memory->is_made[row] = true;
+}
+
+static void memory_close(struct made_file *file)
+{
+    free(((struct memory_file *)file)->bytes);
+    free(file);
+}
+
+static const struct made_file_ops memory_file_ops = {
+    .read = memory_read, .has = memory_has, .write = memory_write, .close = memory_close};
+
+static int memory_open(struct made_store *store, const char *identity, const char *source,
+                       uint64_t rows, uint64_t row_bytes, struct made_file **ret, struct diag *d)
+{
+    struct memory_file *memory = calloc(1, sizeof(*memory) + rows * sizeof(*memory->is_made));
+
+    (void)store;
+    (void)d;
+    if (!memory || !*identity || !*source)
+        abort();
+    *memory =
+        (struct memory_file){.file.ops = &memory_file_ops, .rows = rows, .row_bytes = row_bytes};
+    memory->bytes = malloc(rows * row_bytes + 1);
+    if (!memory->bytes)
+        abort();
+    *ret = &memory->file;
+    return 0;
+}
+
+static const struct made_store_ops memory_ops = {.open = memory_open};
+
+struct made_store memory_made = {.ops = &memory_ops};

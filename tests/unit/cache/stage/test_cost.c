@@ -887,6 +887,24 @@ static void expect_latest(struct stage *stage, size_t remembered, size_t capacit
     assert_in_range(timed.asked, least, most);
 }
 
+UNIT_TEST_WITH(test_keep__needed_sooner_than_listed__no_victims, temp_setup, temp_teardown)
+{
+    struct victim group[GROUP] = {{NULL}};
+    struct stage_fixture s;
+
+    open_keeping(&s, *state, UINT64_C(1) << 30);
+    timed.asked = 0;
+    for (uint64_t b = 0; b < TOGETHER + 9; b++) {
+        group[b] = (struct victim){.file = (struct file *)s.blob, .block = b, .when = 7};
+        timed.time[b] = 6 + b % 3;
+    }
+    assert_int_equal(check_again(&timed.needs, group, TOGETHER + 9), 48);
+    assert_int_equal(timed.asked, TOGETHER + 9);
+    for (uint64_t i = 0; i < 48; i++)
+        assert_int_equal(group[i].block, i / 2 * 3 + i % 2 + 1);
+    stage_fixture_close(&s);
+}
+
 UNIT_TEST_WITH(test_keep__latest__found_with_few_questions, temp_setup, temp_teardown)
 {
     struct stage_fixture s;

@@ -87,17 +87,19 @@ UNIT_TEST(test_jsonl_probe__quotes_in_texts__recognised)
 {
     static const struct {
         const char *head;
+        size_t after; /* bytes of it that are after the file */
         enum claim want;
     } files[] = {
-        {"{\"a\": \"5\\\" disk\"}\n", CLAIM_STRONG}, {"{\"\\\"\": \"}\"}", CLAIM_STRONG},
-        {"{\"a\": \"\\\\\"}\n", CLAIM_STRONG},       {"{\"a\": \"\\\"}\n", CLAIM_NONE},
-        {"{\"a\": \"\\\n\"}\n", CLAIM_NONE},
+        {"{\"a\": \"5\\\" disk\"}\n", 0, CLAIM_STRONG}, {"{\"\\\"\": \"}\"}", 0, CLAIM_STRONG},
+        {"{\"a\": \"\\\\\"}\n", 0, CLAIM_STRONG},       {"{\"a\": \"\\\"}\n", 0, CLAIM_NONE},
+        {"{\"a\": \"\\\n\"}\n", 0, CLAIM_NONE},         {"{\"a\": 5}", 1, CLAIM_NONE},
+        {"\xef\xbb\xbf{}\n", 0, CLAIM_STRONG},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         const struct probed_file file = {.name = "x.jsonl",
                                          .head = (const uint8_t *)files[i].head,
-                                         .len = strlen(files[i].head),
+                                         .len = strlen(files[i].head) - files[i].after,
                                          .whole = true};
 
         if (format_jsonl.probe(&file) != files[i].want)

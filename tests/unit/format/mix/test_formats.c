@@ -9,6 +9,7 @@
 #include "format/core/extents.h"
 #include "format/core/plan_fields.h"
 #include "format/mix/mix.h"
+#include "format/picture/augment.h"
 #include "format/registry.h"
 #include "support/libsvm_make.h"
 #include "support/one_store.h"
@@ -58,7 +59,7 @@ static const char *const names[] = {"first", "second", "third"};
 
 static struct dataset *open_source(const struct source *s, struct memo *memo, struct found *ret)
 {
-    const struct format_setup setup = {.keep = &no_store, .memo = memo};
+    const struct format_setup setup = {.keep = &no_store, .memo = memo, .made = &memory_made};
     AUTO_TEXT struct text t = {0};
     struct blob *blob;
 
@@ -116,6 +117,7 @@ static uint8_t *bytes_of(const struct dataset *ds, const struct field *f,
     struct diag d = DIAG_INIT;
     uint8_t *bytes;
 
+    *ret_form = (struct form){.ndim = 0};
     assert_int_equal(field_form(ds, f, sel, ret_form, ret_len), 0);
     bytes = malloc(*ret_len + 1);
     if (*ret_len && f->ops->read(READ_WAITS, ds, f, sel, 0, *ret_len, bytes, &d) < 0)
@@ -331,6 +333,59 @@ static void show_fields(const struct mixed *m, struct text *t)
     text_add(t, "; %s", mix_dataset_left_out(m->ds));
 }
 
+/* A picture that was kept for a sample is got as it was put, if its file is not another now. */
+static void check_kept(const struct dataset *ds, uint64_t sample, bool has)
+{
+    const struct picture_source *p = ds->pictures;
+    uint8_t rgb[4 * 15 * 3];
+    struct picture_base base = {5, 18, 4, 15, rgb}, found; /* too long for its place */
+
+    memset(rgb, 'a' + (int)sample, sizeof(rgb));
+    p->keep(ds, sample, 4, &base);
+    assert_false(p->kept(READ_WAITS, ds, sample, 4, &found));
+    base.width = 14;
+    p->keep(ds, sample, 4, &base);
+    assert_false(p->kept(READ_WAITS, ds, sample, 5, &found));
+    assert_int_equal(p->kept(READ_WAITS, ds, sample, 4, &found), has);
+    if (!has)
+        return;
+    assert_int_equal(found.file_height, 5);
+    assert_int_equal(found.file_width, 18);
+    assert_int_equal(found.height, 4);
+    assert_int_equal(found.width, 14);
+    assert_memory_equal(found.rgb, rgb, 4 * 14 * 3);
+    free(found.rgb);
+}
+
+/* Pictures of a mix are those of its sources, also where they are said to be. */
+static void check_pictures(const struct mixed *m)
+{
+    for (uint64_t i = 0; i < m->ds->samples; i++) {
+        uint64_t own;
+        const struct dataset *ds = m->source[mix_dataset_find(m->ds, i, &own)];
+        AUTO_TEXT struct text place = {0}, source_place = {0};
+        AUTO_FREE uint8_t *bytes = NULL, *source_bytes = NULL;
+        struct extent extent[PICTURE_EXTENTS], source_extent[PICTURE_EXTENTS];
+        unsigned n = m->ds->pictures->extents(m->ds, i, extent);
+        size_t len, source_len;
+        struct diag d = DIAG_INIT;
+
+        assert_int_equal(n, ds->pictures->extents(ds, own, source_extent));
+        assert_true(!n || is_same_extent(extent, source_extent));
+        m->ds->pictures->where(m->ds, i, false, &place);
+        ds->pictures->where(ds, own, false, &source_place);
+        assert_string_equal(place.data, source_place.data);
+        check_kept(m->ds, i, n);
+        if (!n)
+            continue;
+        assert_int_equal(m->ds->pictures->read(READ_WAITS, m->ds, i, false, &bytes, &len, &d), 0);
+        assert_int_equal(
+            ds->pictures->read(READ_WAITS, ds, own, false, &source_bytes, &source_len, &d), 0);
+        assert_int_equal(len, source_len);
+        assert_memory_equal(bytes, source_bytes, len);
+    }
+}
+
 /* The identity of the mix, and the folders that all sources have. */
 static void check_dataset(const struct mixed *m)
 {
@@ -349,6 +404,8 @@ static void check_dataset(const struct mixed *m)
             pictures = NULL;
     }
     assert_int_equal(!m->ds->pictures, !pictures);
+    if (pictures)
+        check_pictures(m);
     assert_int_equal(m->ds->n_blobs, m->n);
     assert_int_equal(m->ds->ops->identity(m->ds, &found), 0);
     assert_string_equal(found.data, want.data);

@@ -22,6 +22,7 @@ struct fake {
     unsigned key_letters; /* of each key; 0: keys are numbers */
     enum dtype dtype;
     uint64_t columns; /* of the field x; 0: it is a number */
+    uint64_t depth;   /* of its second axis; 0: it has none */
 };
 
 static int fake_prepare(struct dataset *ds, struct diag *d)
@@ -107,9 +108,11 @@ static struct dataset *make(const struct fake *fake)
     *f = (struct field){.name = "x", .ops = &x_ops, .in = IN_ARRAYS | IN_TAR, .dtype = fake->dtype};
     f->width = f->item_bytes = dtype_info(fake->dtype)->bytes;
     if (fake->columns) {
-        f->dim = calloc(1, sizeof(*f->dim));
+        f->dim = calloc(2, sizeof(*f->dim));
         f->dim[f->ndim++] = fake->columns;
         f->item_bytes *= fake->columns;
+        if (fake->depth)
+            f->dim[f->ndim++] = fake->depth;
     }
     dataset_add_numbering(ds);
     assert_int_equal(dataset_add_folders(ds), 0);
@@ -159,17 +162,6 @@ static void mixed_release(struct mixed *m)
         dataset_free(m->source[i]);
 }
 
-static void expect_failed(struct mixed *m, const char *reason)
-{
-    while (!dataset_prepare(m->ds))
-        continue;
-    assert_int_equal(dataset_state(m->ds), DATASET_FAILED);
-    assert_true(m->ds->failed == -EINVAL || m->ds->failed == -EBADMSG);
-    if (!strstr(m->ds->reason.text, reason))
-        fail_msg("%s", m->ds->reason.text);
-    mixed_release(m);
-}
-
 UNIT_TEST(test_mix_prepare__sources_in_steps__ready_with_the_last)
 {
     struct mixed m;
@@ -205,50 +197,37 @@ UNIT_TEST(test_mix_prepare__remote_away__waits_and_says_so)
     mixed_release(&m);
 }
 
-UNIT_TEST(test_mix_prepare__source_fails__named)
+UNIT_TEST(test_mix_prepare__cannot_be_one__said_why)
 {
-    struct mixed m;
+    static const struct {
+        struct fake fake[2];
+        int is_ready;
+        const char *reason;
+    } rows[] = {
+        {{{.samples = 5}, {.steps = 1, .fails = -EBADMSG}},
+         0,
+         "mix m: b cannot be used: byte 7 is wrong"},
+        {{{.samples = 5}, {.samples = 0}}, 0, "got none in b"},
+        {{{.samples = INT64_MAX}, {.samples = INT64_MAX}}, 0, "its sources have too many samples"},
+        {{{.samples = 5, .dtype = DTYPE_I4}, {.samples = 5, .dtype = DTYPE_F4}},
+         0,
+         "'x' as int32 () in a, and as float32 () in b"},
+        {{{.samples = 5}, {.samples = 5}}, -EINVAL, "not so"},
+    };
 
-    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4},
-                              {.steps = 1, .fails = -EBADMSG, .dtype = DTYPE_I4}},
-        2, &m);
-    expect_failed(&m, "mix m: b cannot be used: byte 7 is wrong");
-}
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct mixed m;
 
-UNIT_TEST(test_mix_prepare__no_samples__named)
-{
-    struct mixed m;
-
-    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.dtype = DTYPE_I4}}, 2, &m);
-    expect_failed(&m, "got none in b");
-}
-
-UNIT_TEST(test_mix_prepare__too_many_samples__refused)
-{
-    struct mixed m;
-
-    mix((const struct fake[]){{.samples = INT64_MAX, .dtype = DTYPE_I4},
-                              {.samples = INT64_MAX, .dtype = DTYPE_I4}},
-        2, &m);
-    expect_failed(&m, "its sources have too many samples");
-}
-
-UNIT_TEST(test_mix_prepare__other_type__both_named)
-{
-    struct mixed m;
-
-    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}, {.samples = 5, .dtype = DTYPE_F4}},
-        2, &m);
-    expect_failed(&m, "'x' as int32 () in a, and as float32 () in b");
-}
-
-UNIT_TEST(test_mix_prepare__user_refuses__failed)
-{
-    struct mixed m;
-
-    mix((const struct fake[]){{.samples = 5, .dtype = DTYPE_I4}}, 1, &m);
-    m.is_ready = -EINVAL;
-    expect_failed(&m, "not so");
+        mix(rows[i].fake, 2, &m);
+        m.is_ready = rows[i].is_ready;
+        while (!dataset_prepare(m.ds))
+            continue;
+        assert_int_equal(dataset_state(m.ds), DATASET_FAILED);
+        assert_true(m.ds->failed == -EINVAL || m.ds->failed == -EBADMSG);
+        if (!strstr(m.ds->reason.text, rows[i].reason))
+            fail_msg("rows[%zu]: %s", i, m.ds->reason.text);
+        mixed_release(&m);
+    }
 }
 
 /* What is asked again after a fault of the remote finds the fields that there are. */
@@ -323,6 +302,23 @@ UNIT_TEST(test_mix_read__first_axis_differs__ragged)
     assert_int_equal(bytes, 16);
     assert_non_null(dataset_field(m.ds, "x_offsets"));
     mixed_release(&m);
+}
+
+UNIT_TEST(test_mix_prepare__second_axis_varies_in_a_source__varies)
+{
+    struct fake fake[] = {{.samples = 1, .columns = 2, .depth = 3, .dtype = DTYPE_I4},
+                          {.samples = 1, .columns = 2, .depth = DIM_VARIES, .dtype = DTYPE_I4},
+                          {.samples = 1, .columns = 2, .depth = 3, .dtype = DTYPE_I4}};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct mixed m;
+
+        mix(&fake[i], 2, &m);
+        assert_int_equal(dataset_prepare(m.ds), 1);
+        assert_true(dataset_field(m.ds, "x")->dim[1] == DIM_VARIES);
+        assert_true(dataset_field(m.ds, "x")->mixed);
+        mixed_release(&m);
+    }
 }
 
 static void expect_name(const struct dataset *ds, uint64_t sample, const char *want)

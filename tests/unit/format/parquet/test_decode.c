@@ -105,6 +105,10 @@ UNIT_TEST(test_codec__known_bytes__unpacked)
     unpacks(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 7 << 2 | 2, 2, 0), "ababababab");
     /* LZ4: literals "ab", a match of 6 from 2 before; literals "xyzzy". */
     unpacks(CODEC_LZ4, BYTES(0x22, 'a', 'b', 2, 0, 0x50, 'x', 'y', 'z', 'z', 'y'), "ababababxyzzy");
+    unpacks(CODEC_GZIP,
+            BYTES(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 0x4b, 0x4c, 0x4a, 4, 0x43, 0, 0xe8, 0xf,
+                  0x83, 0x52, 8, 0, 0, 0),
+            "abababab");
     /* A copy from before the start. */
     assert_int_equal(
         codec_unpack(CODEC_SNAPPY, BYTES(10, 1 << 2, 'a', 'b', 4 << 2 | 1, 3), out, 10), -EBADMSG);

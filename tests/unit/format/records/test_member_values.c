@@ -230,27 +230,31 @@ UNIT_TEST(test_arrays__orders_of_bytes_and_axes__as_in_c)
     }
 }
 
-/* Another order of axes takes all of the array in memory. */
+/* Another order of axes takes all of the array in memory, another order of bytes does not. */
 UNIT_TEST(test_arrays__fortran_order__at_most_64_MiB)
 {
     const struct index_shape shape = {.columns = 4};
     const uint64_t row[] = {0, 0, (64 << MEMBER_ARRAY_SHIFT) | MEMBER_ARRAY_FORTRAN,
                             (64 << 20) + 1};
+    const uint64_t swapped[] = {0, 0, (64 << MEMBER_ARRAY_SHIFT) | MEMBER_ARRAY_BIG_ENDIAN, row[3]};
     const uint64_t number[COLUMN_NUMBERS] = {
         [MEMBER_VALUE] = 2, [MEMBER_TYPE] = DTYPE_U1, [MEMBER_AXES] = 1};
     AUTO_INDEX_BUILDER struct index_builder *builder = NULL;
-    AUTO_BLOB struct blob *blob = memory_blob_new("a.npy", "x", 1, 1, NULL);
+    AUTO_BLOB struct blob *blob = memory_blob_new("a.npy", "", 0, 64 + row[3], NULL);
     struct extent extent = {blob, 64, row[3]};
     struct diag d = DIAG_INIT;
     struct index index;
-    uint8_t got;
+    uint8_t got = 1;
 
     assert_int_equal(index_builder_new(&shape, &builder), 0);
     assert_int_equal(index_add(builder, NULL, 0, row), 0);
+    assert_int_equal(index_add(builder, NULL, 0, swapped), 0);
     assert_int_equal(index_finish(builder, NULL, NULL, NULL, &index), 0);
     assert_int_equal(member_array_read(READ_WAITS, &extent, &index, 0, number, 0, 1, &got, &d),
                      -EBADMSG);
     assert_diag_has(&d, "a.npy: byte 64: expected an array of at most 64 MiB in Fortran order");
+    assert_int_equal(member_array_read(READ_WAITS, &extent, &index, 1, number, 0, 1, &got, &d), 0);
+    assert_int_equal(got, 0);
 }
 
 /* A second array of a column, after one of <u2 (2, 3). */
