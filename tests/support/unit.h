@@ -57,6 +57,15 @@ int unit_run(const char *group, const struct CMUnitTest *tests, size_t n, CMFixt
             fail_msg("message \"%s\": expected \"%s\" in it", (d)->text, (piece));                 \
     } while (0)
 
+/* A double is another one, except for that share of it; needs math.h. */
+#define assert_near(found, want, share)                                                            \
+    do {                                                                                           \
+        double found_ = (found), want_ = (want);                                                   \
+                                                                                                   \
+        if (!(fabs(found_ - want_) <= (share)*fabs(want_) + 1e-9))                                 \
+            fail_msg("expected %g, got %g", want_, found_);                                        \
+    } while (0)
+
 /* Notes of a dataset, or texts like them, contain that piece. */
 #define assert_notes_have(notes, piece)                                                            \
     do {                                                                                           \

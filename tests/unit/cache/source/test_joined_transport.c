@@ -631,47 +631,30 @@ UNIT_TEST(test_joined__crowded_and_refused__fewer_at_once)
 
 /* ---- stopping ---- */
 
-/* Small pieces come to their end without the joint, and the next one takes them over. */
+/* Small pieces come to their end without the joint. The next one takes them over; one that begins
+ * in the middle of a piece waits for its end. */
 UNIT_TEST(test_joined__stopped__small_pieces_go_on)
 {
     const uint64_t first = members.member[BAD].place, end = members.member[BAD + 3].place;
-    struct world w;
-    struct job job;
 
-    world_open(&w, 8);
-    fake_set_script(w.fake, stall_all, NULL);
-    job_start(&job, &w, first, end - first);
-    fake_wait_stalled(w.fake, 3);
-    transport_stop(w.transport, &job.transfer);
-    check_end(&job, TRANSFER_STOPPED);
-    assert_int_equal(fake_at_once(w.fake), 3);
-    job_start(&job, &w, first, end - first);
-    fake_release(w.fake);
-    check_end(&job, TRANSFER_DONE);
-    assert_int_equal(fake_given(w.fake), end - first);
-    assert_int_equal(fake_started(w.fake), 3);
-    world_close(&w);
-}
+    for (unsigned less = 0; less < 2; less++) {
+        struct world w;
+        struct job job;
 
-/* One that begins in the middle of such a piece waits for its end. */
-UNIT_TEST(test_joined__stopped__next_in_the_middle_waits)
-{
-    const uint64_t first = members.member[BAD].place, end = members.member[BAD + 3].place;
-    struct world w;
-    struct job job;
-
-    world_open(&w, 8);
-    fake_set_script(w.fake, stall_all, NULL);
-    job_start(&job, &w, first, end - first);
-    fake_wait_stalled(w.fake, 3);
-    transport_stop(w.transport, &job.transfer);
-    check_end(&job, TRANSFER_STOPPED);
-    job_start(&job, &w, first + 1, end - first - 2);
-    fake_release(w.fake);
-    check_end(&job, TRANSFER_DONE);
-    assert_int_equal(fake_given(w.fake), end - first);
-    assert_int_equal(fake_started(w.fake), 3);
-    world_close(&w);
+        world_open(&w, 8);
+        fake_set_script(w.fake, stall_all, NULL);
+        job_start(&job, &w, first, end - first);
+        fake_wait_stalled(w.fake, 3);
+        transport_stop(w.transport, &job.transfer);
+        check_end(&job, TRANSFER_STOPPED);
+        assert_int_equal(fake_at_once(w.fake), 3);
+        job_start(&job, &w, first + less, end - first - 2 * less);
+        fake_release(w.fake);
+        check_end(&job, TRANSFER_DONE);
+        assert_int_equal(fake_given(w.fake), end - first);
+        assert_int_equal(fake_started(w.fake), 3);
+        world_close(&w);
+    }
 }
 
 /* A piece that goes on and fails is asked for again, from the byte that it did not bring. */

@@ -38,12 +38,6 @@ static struct cluster make(void)
     return c;
 }
 
-static void assert_near(double found, double want, double share)
-{
-    if (!(fabs(found - want) <= share * fabs(want) + 1e-9))
-        fail_msg("expected %g, got %g", want, found);
-}
-
 static void assert_reads(struct cluster_reads found, double disk, double peers, double origin)
 {
     assert_near(found.disk, disk, 1e-4);

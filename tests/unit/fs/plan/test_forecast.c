@@ -36,12 +36,6 @@ static struct forecast make(void)
     return f;
 }
 
-static void assert_near(double found, double want, double share)
-{
-    if (!(fabs(found - want) <= share * fabs(want) + 1e-9))
-        fail_msg("expected %g, got %g", want, found);
-}
-
 /* Computed by hand: compute takes longer than staging, so the job waits only for the first
  * batch. */
 UNIT_TEST_WITH(test_forecast__stored_order_slow_job__hides, setup, NULL)
