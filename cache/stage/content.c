@@ -195,8 +195,8 @@ int file_verify(struct file *file, struct diag *d)
     file_set_trouble_locked(file, why.text);
     lock_drop(&file->stage->lock);
     if (atomic_exchange(&file->verdict, FILE_BAD) != FILE_BAD) {
+        atomic_store(&file->failed, -EBADMSG); /* before who sees the count reads */
         atomic_fetch_add(&file->stage->counters.bad_files, 1);
-        atomic_store(&file->failed, -EBADMSG);
         file_drop_all(file);
     }
     return diag_set(d, -EBADMSG, "%s", why.text);
