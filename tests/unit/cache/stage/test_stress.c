@@ -42,7 +42,7 @@
 #define STAGES      3
 #define READERS     8
 #define CHILDREN    3
-#define WATCH_S     100  /* a case takes no longer */
+#define WATCH_S     100  /* between two reads that end, or two that a child reports */
 #define AT_RECORDS  1536 /* docs/spec/cache-format.md, "A staged file" */
 #define LOCK_CLAIMS (UINT64_C(1) << 61)
 #define LOCK_DROP   ((UINT64_C(1) << 62) + 2)
@@ -106,6 +106,7 @@ static void step_done(void)
     LOCK_SCOPE(&steps.lock);
 
     steps.reads++;
+    alarm(WATCH_S);
     pthread_cond_broadcast(&steps.changed);
 }
 
@@ -742,6 +743,7 @@ static void note_events(int events, uint64_t n)
 {
     if (write(events, &n, sizeof(n)) != sizeof(n))
         abort();
+    alarm(WATCH_S);
 }
 
 static struct fake_answer slowly(void *ctx, const struct transfer *transfer, unsigned number)
@@ -771,6 +773,7 @@ static void await_events(const struct child *child, uint64_t n)
         assert_int_equal(read(child->events, &more, sizeof(more)), sizeof(more));
     while (sum < n) {
         assert_int_equal(read(child->events, &more, sizeof(more)), sizeof(more));
+        alarm(WATCH_S);
         sum += more;
     }
 }
@@ -779,7 +782,7 @@ struct child_reader {
     struct slot *slot;
     uint64_t random;
     int end, events;
-    int64_t longest;
+    unsigned late; /* reads that took too long */
     int wrong;
     pthread_t thread;
 };
@@ -801,15 +804,14 @@ static void *child_reader_main(void *arg)
             reader->wrong = 3;
         else if (memcmp(buf, content + off, (size_t)len) != 0)
             reader->wrong = 4;
-        if (monotonic_ns() - began > reader->longest)
-            reader->longest = monotonic_ns() - began;
+        reader->late += monotonic_ns() - began > READ_MOST_NS;
         note_events(reader->events, 1);
     }
     free(buf);
     return NULL;
 }
 
-/* The exit status: 0; 3: an error; 4: a wrong byte; 5: it took too long. */
+/* The exit status: 0; 3: an error; 4: a wrong byte; 5: reads took too long. */
 static int child_main(const struct plan *plan, const char *folder, unsigned number, uint64_t random,
                       int end, int events)
 {
@@ -827,7 +829,7 @@ static int child_main(const struct plan *plan, const char *folder, unsigned numb
     for (unsigned i = 0; i < 2; i++) {
         pthread_join(readers[i].thread, NULL);
         wrong = wrong ? wrong : readers[i].wrong;
-        if (!wrong && readers[i].longest > READ_MOST_NS)
+        if (!wrong && readers[i].late > 1) /* in one of them the machine may have stood still */
             wrong = 5;
     }
     slot_close(&slot);
