@@ -74,10 +74,10 @@ def ended(fd, seconds):
     return bool(select.select([fd], [], [], seconds)[0])
 
 
-def wait_until(condition, what, process=None, seconds=DEADLINE):
+def wait_until(condition, what, process=None, seconds=DEADLINE, progress=lambda: None):
     """Wait until condition() is true; polls every 10 ms, since there is no event for it, or less often, so that looking
-    takes a tenth of the time. Fails at once if the process ends before."""
-    until = time.monotonic() + seconds
+    takes a tenth of the time. Fails at once if the process ends before. The time counts from the last change of progress()."""
+    until, last = time.monotonic() + seconds, progress()
     with pidfd(process.pid if process else os.getpid()) as fd:
         while True:
             begin = time.monotonic()
@@ -86,7 +86,9 @@ def wait_until(condition, what, process=None, seconds=DEADLINE):
                 return result
             if ended(fd, min(max(0.01, 10 * (time.monotonic() - begin)), 0.3)):
                 raise AssertionError(f"the process ended before: {what}")
-            if time.monotonic() > until:
+            if progress() != last:
+                until, last = time.monotonic() + seconds, progress()
+            elif time.monotonic() > until:
                 raise AssertionError(f"not in {seconds} s: {what}")
 
 
@@ -329,6 +331,14 @@ def remote(at=None):
     found = status(at) if at else status()
     equal("remote" in found, True, f"status.json has a remote: {found}")
     return found["remote"]
+
+
+def wait_staged(daemon=None, total=None):
+    """Wait until all is staged, or total bytes; returns the numbers of the remote. On a busy machine the background fetches one
+    piece after the other, with rests: it may take any time, as long as it goes on."""
+    at = daemon and daemon.at
+    return wait_until(lambda: (r := remote(at))["staged_bytes"] == (total or r["total_bytes"]) and r, "all is staged", daemon,
+                      progress=lambda: remote(at)["staged_bytes"])
 
 
 def check_counters(requests, what, *remotes):

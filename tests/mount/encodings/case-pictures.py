@@ -20,7 +20,7 @@ from PIL import Image
 
 import lib
 from lib import SOURCE, contains, equal, expect_error, mounted, path, run, start, stop, write
-from servers import Nginx, check_counters, check_once, files_below, remote, sha256sums, wait_until
+from servers import Nginx, check_counters, check_once, files_below, sha256sums, wait_staged
 
 H, W = 24, 40
 rng = np.random.default_rng(5)
@@ -224,8 +224,7 @@ with Nginx(SOURCE) as server:
     check_batches()
     check_samples()
     check_holes()
-    numbers = wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                         "all is staged", daemon)
+    numbers = wait_staged(daemon)
     requests = server.log()
     check_counters(requests, "pictures", numbers)
     check_once(requests, sizes, "pictures")

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from lib import CACHE, SOURCE, content, equal, idx_bytes, status, stop, write
-from servers import Nginx, check_once, remote, sent, start_at, wait_until
+from servers import Nginx, check_once, sent, start_at, wait_staged, wait_until
 
 SIDE = 200
 COUNTS = {"a": 120, "b": 40, "c": 9}  # 40 KB per sample
@@ -35,11 +35,6 @@ def check_epochs(at, *epochs):
             equal(content(batches(at, epoch), name) == content(batches(local.at, epoch), name), True, f"{epoch}: {name}")
 
 
-def staged(daemon):
-    found = remote(daemon.at)
-    return found["staged_bytes"] == found["total_bytes"] and found
-
-
 def of_mix(server):
     """Requests for files of the mix; there are other files."""
     return [r for r in server.log() if r.path in SIZES]
@@ -54,7 +49,7 @@ with Nginx(SOURCE) as server:
     # Each byte once, by a reader that is ahead of the background and by one behind it.
     one = start_at("one", f"{server.url}/", f"{MIX},cache={CACHE}")
     check_epochs(one.at, 0, 1)
-    wait_until(lambda: staged(one), "all is staged", one)
+    wait_staged(one)
     check_epochs(one.at, 2)
     check_once(of_mix(server), SIZES, "two epochs, and one more")
     plans = {p["dataset"]: p for p in status(one.at)["plans"]}

@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 
 from lib import PRIVATE, SLOW, contains, content, equal, idx_bytes, path, run, start, stop
-from servers import Nginx, files_below, place, read_anew, remote, timed, wait_until
+from servers import Nginx, files_below, place, read_anew, remote, timed, wait_staged
 
 WWW = f"{PRIVATE}/www"
 KEPT = f"{PRIVATE}/kept"  # a cache folder with everything in it, to copy
@@ -31,11 +31,6 @@ def mount(url, folder=CACHE, *options, **kwargs):
 def check_all():
     for name, data in DATA.items():
         equal(read_anew(path(name, "source", name)) == data, True, f"bytes of {name}")
-
-
-def all_staged(daemon):
-    return wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                      "all is staged", daemon)
 
 
 def flipped(file, at):
@@ -84,7 +79,7 @@ def check_cold(server):
         daemon = mount(server.url)
         try:
             check_all()
-            all_staged(daemon)
+            wait_staged(daemon)
         except (AssertionError, OSError) as e:
             raise AssertionError(f"{name}, {what}: {e}") from e
         stop(daemon)
@@ -97,7 +92,7 @@ def check_cold(server):
     server.forget()
     daemon = mount(server.url)
     check_all()
-    r = all_staged(daemon)
+    r = wait_staged(daemon)
     equal(r["bad_blocks"] > 5, True, f"bad blocks are counted: {r['bad_blocks']}")
     equal(r["errors"], 0, "nobody was told")
     stop(daemon)
@@ -228,7 +223,7 @@ def check_foreign(server):
 with Nginx(WWW) as nginx:
     first = mount(nginx.url, KEPT)
     check_all()
-    all_staged(first)
+    wait_staged(first)
     stop(first)
     equal(oct(os.stat(KEPT).st_mode & 0o777), "0o700", "mode of the cache folder")
     timed(check_cold, nginx)

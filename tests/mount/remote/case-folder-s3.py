@@ -9,7 +9,7 @@ import os
 import random
 
 from lib import PRIVATE, content, equal, expect_error, start, stop
-from servers import Ceph, check_counters, check_once, place, remote, start_at, wait_until
+from servers import Ceph, check_counters, check_once, place, start_at, wait_staged, wait_until
 
 UP = f"{PRIVATE}/up"
 N, CLASSES = 1200, 7  # more than one page of a listing has
@@ -42,8 +42,7 @@ with Ceph() as s3:
     for k in range(0, N // 50, 2):
         batch = f"all/batches/batch=50,seed=3/epoch=0/tar/{k:06d}.tar"
         equal(content(one.at, batch) == content(local.at, batch), True, batch)
-    found = wait_until(lambda: (r := remote(one.at))["staged_bytes"] == r["total_bytes"] and r,
-                       "all is staged", one)
+    found = wait_staged(one)
     requests = wait_until(lambda: len(log := s3.log()) >= found["requests"] and log, "the gateway has logged all")
     check_once(requests, {f"/data/train/{name(i)}": len(data(i)) for i in range(N)}, "one mount")
     check_counters(requests, "one mount", found)

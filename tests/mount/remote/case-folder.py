@@ -10,7 +10,7 @@ import os
 import random
 
 from lib import PRIVATE, SLOW, content, equal, expect_error, log_text, start, status, stop
-from servers import Nginx, check_counters, check_once, kill_mount, place, remote, start_at, wait_until
+from servers import Nginx, check_counters, check_once, kill_mount, place, remote, start_at, wait_staged, wait_until
 
 WWW = f"{PRIVATE}/www"
 N, CLASSES = 2000 if SLOW else 10000, 40
@@ -34,11 +34,6 @@ def make(folder, n):
 
 def sample(at, i):
     return content(at, f"all/samples/raw/{i:05d}.jpg")
-
-
-def staged(daemon):
-    found = remote(daemon.at)
-    return found["staged_bytes"] == found["total_bytes"] and found
 
 
 def check_same(at, local):
@@ -85,7 +80,7 @@ local = start_at("local", WWW, "cache=off")
 with Nginx(WWW) as server:
     one = start(f"{server.url}/")
     check_same(one.at, local.at)
-    found = wait_until(lambda: staged(one), "all is staged", one)
+    found = wait_staged(one)
     requests = server.log()
     check_once(requests, SIZES, "one mount")
     check_counters(requests, "one mount", found)
@@ -109,7 +104,7 @@ with Nginx(WWW) as server:
     kill_mount(one)
     two = start(f"{server.url}/", options)
     check_same(two.at, local.at)
-    wait_until(lambda: staged(two), "all is staged", two)
+    wait_staged(two)
     check_once(server.log(), SIZES, "after kill -9", spare=16 << 20)
     stop(two)
 stop(local)

@@ -12,8 +12,7 @@ import kaldi_dirs as kd
 import svm_model
 from lib import (PRIVATE, SOURCE, contains, content, equal, idx_bytes, mounted, path, run, start,
                  stop, write)
-from servers import (Nginx, check_counters, check_once, error_of, files_below, remote, sha256sums,
-                     wait_until)
+from servers import Nginx, check_counters, check_once, error_of, files_below, sha256sums, wait_staged
 
 rng = np.random.default_rng(55)
 
@@ -62,8 +61,7 @@ with Nginx(SOURCE) as server:
     daemon = start(f"{server.url}/")
     check_svm()
     check_kaldi()
-    numbers = wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                         "all is staged", daemon)
+    numbers = wait_staged(daemon)
     requests = server.log()
     check_counters(requests, "libsvm and Kaldi", numbers)
     check_once([r for r in requests if r.path != "/kaldi/spk2utt"],

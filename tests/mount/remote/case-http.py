@@ -8,8 +8,8 @@ import os
 
 from lib import (CACHE, FASHION, PRIVATE, SLOW, SOURCE, content, equal, load_gz, need_fashion,
                  start, status, stop)
-from servers import (MiB, Nginx, check_counters, check_once, coverage, kill_mount, place, remote,
-                     sha256sums, start_at, wait_until)
+from servers import (MiB, Nginx, check_counters, check_once, coverage, kill_mount, place, remote, sha256sums,
+                     start_at, wait_staged)
 
 need_fashion()
 WWW = f"{PRIVATE}/www"
@@ -69,12 +69,6 @@ def check_all(at):
     same(at, "train/preview.png", "t10k/preview.png")
 
 
-def staged(daemon):
-    """Everything is staged."""
-    found = remote(daemon.at)
-    return found["staged_bytes"] == found["total_bytes"] and found
-
-
 # ---- three epochs, two mounts, a remount ----
 with Nginx(WWW) as server:
     one = start(f"{server.url}/mnist/")
@@ -86,7 +80,7 @@ with Nginx(WWW) as server:
     check_all(two.at)
     check_samples(one.at, "t10k", 20 if SLOW else 1)
     check_samples(one.at, "train", 200 if SLOW else 7)
-    numbers = [wait_until(lambda d=d: staged(d), "all is staged", d) for d in (one, two)]
+    numbers = [wait_staged(d) for d in (one, two)]
     for r in numbers:
         equal((r["total_bytes"], r["errors"], r["bad_blocks"], r["bad_files"], r["refused_inserts"],
                r["evictions"], r["last_error"]), (TOTAL, 0, 0, 0, 0, 0, ""), "a healthy remote")
@@ -135,7 +129,7 @@ with Nginx(WWW, limit_rate=MiB // 4) as server:
     server.start()
     one = start(f"{server.url}/mnist/", options)
     check_all(one.at)
-    wait_until(lambda: staged(one), "all is staged", one)
+    wait_staged(one)
     stop(one)
     # In flight, or on its way to the disk.
     check_once(server.log(), SIZES, "after kill -9", spare=2 * JOBS * MiB)

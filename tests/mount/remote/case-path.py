@@ -13,7 +13,7 @@ import numpy as np
 import kaldi_dirs as kd
 from lib import (PRIVATE, SOURCE, contains, content, equal, expect_error, idx_bytes, log_text,
                  mounted, path, run, small, start, status, stop, write)
-from servers import error_of, place, read_anew, remote, wait_until
+from servers import error_of, place, read_anew, remote, wait_staged
 
 rng = np.random.default_rng(31)
 OLD = idx_bytes(rng.integers(0, 128, (2000, 45, 45), dtype=np.uint8))
@@ -24,11 +24,6 @@ CACHES = iter(range(100))
 
 def fresh(*options):
     return ",".join([f"cache={PRIVATE}/cache.{next(CACHES)}", "block=16K", *options])
-
-
-def all_staged(daemon=None):
-    return wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                      "all is staged", daemon)
 
 
 def check_same():
@@ -47,7 +42,7 @@ def check_same():
             equal(content(path("big-data/source/big-data")) == OLD, True, "big-data")
             equal(content(path("packed-data/source/packed-data")) == OLD, True, "packed-data")
             kd.check(full.dataset(path("kaldi/all"))[0])
-            r = all_staged()
+            r = wait_staged()
             fetched = r["demand_bytes"] + r["background_bytes"]
             equal(fetched, 0 if n else r["distinct_bytes"], f"mount {n}: bytes of the source read")
             equal(r["errors"], 0, "errors")
@@ -56,7 +51,7 @@ def check_same():
     for url in (f"file://{SOURCE}", SOURCE):
         with mounted(f"{url}/big-data", fresh()):
             equal(content(path("big-data/source/big-data")) == OLD, True, url)
-            equal(all_staged()["total_bytes"], len(OLD), f"{url} is staged")
+            equal(wait_staged()["total_bytes"], len(OLD), f"{url} is staged")
 
 
 def check_gone():
@@ -135,7 +130,7 @@ def check_options():
     write("big-data", idx_bytes(rng.integers(0, 256, (4000, 32, 32), dtype=np.uint8)))
     begin = time.monotonic()
     with mounted(SOURCE, fresh("rate=1M")):
-        all_staged()
+        wait_staged()
     seconds = time.monotonic() - begin
     equal(seconds > 1.5, True, f"4 MB in {seconds:.2f} s with rate=1M")
     for bad in ("block=3K", "block=512K", "block=100K", "jobs=0", "jobs=x", "keep=all", "rate=fast",

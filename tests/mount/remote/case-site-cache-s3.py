@@ -8,7 +8,7 @@ import os
 import subprocess
 
 from lib import EPOCHFS, PRIVATE, SOURCE, contains, content, equal, small, start, stop
-from servers import Ceph, check_once, place, remote, sent, start_at, timed, wait_until
+from servers import Ceph, check_once, place, sent, start_at, timed, wait_staged, wait_until
 from site_cache import site_cache
 
 images, labels = small(400, side=60)
@@ -25,11 +25,6 @@ def upload(s3):
     s3.send("PUT", "/public", query="acl=", **{"x-amz-acl": "public-read"})
 
 
-def all_here(daemon):
-    found = remote(daemon.at)
-    return found["staged_bytes"] == found["total_bytes"]
-
-
 def wait_logged(s3, due, since=0):
     """The gateway writes its log after the answer."""
     wait_until(lambda: sent(s3.log()[since:]) >= due, f"the gateway has logged {due} bytes")
@@ -42,7 +37,7 @@ def check_public(s3, site):
     for node in nodes:
         equal(content(node.at, "train/batches/batch=all/raw/000000.image.raw") == images.tobytes(),
               True, "all images")
-        wait_until(lambda n=node: all_here(n), "all is staged", node)
+        wait_staged(node)
     for node in nodes:
         stop(node)
     wait_logged(s3, sum(SIZES.values()))

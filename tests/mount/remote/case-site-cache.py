@@ -12,8 +12,8 @@ import urllib.request
 
 from lib import DEADLINE, PRIVATE, contains, content, equal, log_text, start, stop
 from node_data import DATA, PIECE, SIZES, TOTAL, WWW, any_images, in_mount, read_all
-from servers import (MiB, Nginx, check_once, error_of, place, read_anew, remote, sent, start_at,
-                     timed, took, wait_until)
+from servers import (MiB, Nginx, check_once, error_of, place, read_anew, remote, sent, start_at, timed, took,
+                     wait_staged, wait_until)
 from site_cache import make_conf, site_cache
 
 NODES = 4
@@ -32,7 +32,7 @@ def check_nodes(origin, site):
         reader.join()
     equal(wrong, [], "pieces that are wrong")
     for node in nodes:
-        wait_until(lambda n=node: remote(n.at)["staged_bytes"] == TOTAL, "all is staged", node)
+        wait_staged(node, TOTAL)
         stop(node)
     asked = origin.log(data_only=False)
     print(f"the origin sent {sent(asked) / TOTAL:.4f} of the dataset, {NODES} nodes got "

@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from lib import MOUNTPOINT, PRIVATE, contains, content, equal, idx_bytes, log_text, mounted, path, run, stop
-from servers import MiB, Nginx, disk_usage, files_below, place, remote, start_at, wait_until
+from servers import MiB, Nginx, disk_usage, files_below, place, remote, start_at, wait_staged, wait_until
 
 WWW, CACHE = f"{PRIVATE}/www", f"{PRIVATE}/crowded"
 SIZES = {"old": 12, "older": 6, "new": 3}
@@ -37,7 +37,7 @@ def check_unused(server):
     """A limit that older data exceed: they go, and the new one is staged."""
     fill(server, "old", "older")
     with mounted(f"{server.url}/new/", f"cache={CACHE},cache_size=5M"):
-        wait_until(lambda: remote()["staged_bytes"] == len(DATA["new"]), "all is staged")
+        wait_staged(total=len(DATA["new"]))
         equal(disk_usage(CACHE) <= 5 * MiB, True, "a limit is a limit")
         equal(content(path("new-data/source/new-data")) == DATA["new"], True, "bytes")
         equal(remote()["space_note"], "", "a note")
@@ -49,7 +49,7 @@ def check_oldest_first(server):
     """No more goes than must."""
     fill(server, "old", "older")
     with mounted(f"{server.url}/new/", f"cache={CACHE},cache_size=19M"):
-        wait_until(lambda: remote()["staged_bytes"] == len(DATA["new"]), "all is staged")
+        wait_staged(total=len(DATA["new"]))
     equal(staged(), {"new", "old"}, "what is left")
 
 

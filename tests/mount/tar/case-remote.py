@@ -14,7 +14,7 @@ import numpy as np
 
 from lib import (CACHE, PRIVATE, SOURCE, content, equal, expect_error, mounted, path, run, start,
                  stop, write)
-from servers import (Nginx, check_counters, check_once, remote, sent, wait_until)
+from servers import Nginx, check_counters, check_once, sent, wait_staged
 from tar_model import Shards, shard
 
 rng = np.random.default_rng(43)
@@ -41,8 +41,7 @@ def check_once_all():
         for i in (0, 149, 150, 249):
             ds.check_sample(i)
         ds.check_plan("batch=32,seed=4", 1)
-        numbers = wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                             "all is staged", daemon)
+        numbers = wait_staged(daemon)
         check_counters(server.log(), "shards", numbers)
         check_once(server.log(), sizes, "shards")
         stop(daemon)

@@ -11,7 +11,7 @@ import numpy as np
 import lib
 import tfrecord_model as tf
 from lib import PRIVATE, SOURCE, equal, mounted, path, start, stop, write
-from servers import Nginx, check_counters, check_once, files_below, remote, sha256sums, wait_until
+from servers import Nginx, check_counters, check_once, files_below, remote, sha256sums, wait_staged
 
 rng = np.random.default_rng(5)
 N = 600
@@ -54,7 +54,7 @@ def check():
 with Nginx(SOURCE) as server:
     daemon = start(f"{server.url}/")
     check()
-    numbers = wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r, "all is staged", daemon)
+    numbers = wait_staged(daemon)
     requests = server.log()
     check_counters(requests, "TFRecord", numbers)
     check_once(requests, SIZES, "TFRecord")
