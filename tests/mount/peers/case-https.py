@@ -5,8 +5,8 @@ certificate. Where that fails the origin is asked, which also checks it."""
 import os
 
 from lib import PRIVATE, SOURCE, contains, content, equal, log_text, run, small, start, stop
-from ring import Ring
-from servers import Nginx, check_once, make_ca, make_certificate, remote, timed, wait_until
+from ring import Ring, rings_calmly, untroubled
+from servers import Nginx, check_once, make_ca, make_certificate, remote, timed, wait_staged
 
 images, labels = small(400, side=60)
 SIZES = {f"/{n}": os.path.getsize(f"{SOURCE}/{n}") for n in os.listdir(SOURCE)}
@@ -14,14 +14,20 @@ CA = make_ca(f"{PRIVATE}/ca")
 GOOD = make_certificate(f"{PRIVATE}/ca", "good", "DNS:localhost")
 
 
-def check_good(origin, url, ring):
+def check_good(origin, url):
+    origin.forget()
+    with Ring(3, url[:-1], more=["--ca", CA]) as ring:
+        read_all(url, ring)
+    untroubled(log_text())
+    check_once(origin.log(), SIZES, f"{ring.n} nodes")
+
+
+def read_all(url, ring):
     for i in range(ring.n):
         node = start(url, f"ca={CA},cache={PRIVATE}/cache.{i},{ring.options(i)}")
         equal(content(node.at, "train/batches/batch=all/raw/000000.image.raw") == images.tobytes(), True, "all images")
-        wait_until(lambda n=node: remote(n.at)["staged_bytes"] == sum(SIZES.values()), "all is staged", node)
-        equal(remote(node.at)["peers_trouble"], "", "trouble with peers")
+        wait_staged(node, sum(SIZES.values()))
         stop(node)
-    check_once(origin.log(), SIZES, f"{ring.n} nodes")
 
 
 def check_untrusted(origin, url, ring):
@@ -30,7 +36,7 @@ def check_untrusted(origin, url, ring):
     node = start(url, f"ca={CA},cache={PRIVATE}/cache.own,{ring.options(0)}", log="log.own")
     equal(content(node.at, "train/batches/batch=all/raw/000000.image.raw") == images.tobytes(), True, "all images")
     contains(log_text("log.own"), "a peer cannot reach the origin; the origin is asked in their place")
-    wait_until(lambda: remote(node.at)["staged_bytes"] == sum(SIZES.values()), "all is staged", node)
+    wait_staged(node, sum(SIZES.values()))
     equal(remote(node.at)["peers_bytes"], 0, "bytes from peers")
     stop(node)
     check_once(origin.log(), SIZES, "without peers")
@@ -39,7 +45,6 @@ def check_untrusted(origin, url, ring):
 
 with Nginx(SOURCE, certificate=GOOD) as the_origin:
     the_url = f"https://localhost:{the_origin.port}"
-    with Ring(3, the_url, more=["--ca", CA]) as the_ring:
-        timed(check_good, the_origin, f"{the_url}/", the_ring)
+    timed(rings_calmly, check_good, the_origin, f"{the_url}/")
     with Ring(2, the_url, folder=f"{PRIVATE}/ring2") as the_ring:
         timed(check_untrusted, the_origin, f"{the_url}/", the_ring)

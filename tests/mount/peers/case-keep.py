@@ -9,8 +9,8 @@ import threading
 
 import numpy as np
 
-from lib import PRIVATE, equal, idx_bytes, run, stop
-from ring import Ring
+from lib import PRIVATE, equal, idx_bytes, log_text, run, stop
+from ring import Ring, rings_calmly, untroubled
 from servers import MiB, Nginx, disk_usage, place, sent, start_at, timed
 
 WWW = f"{PRIVATE}/www"
@@ -42,7 +42,7 @@ def check(origin, what, options, least, most):
     """least, most: bytes of staged blocks on a node's disk at the end."""
     origin.forget()
     with Ring(NODES, origin.url, folder=f"{PRIVATE}/ring.{what}") as ring:
-        nodes = [start_at(f"{what}{i}", f"{origin.url}/", f"cache={PRIVATE}/{what}.{i},{ring.options(i)}" + options +
+        nodes = [start_at(f"{what}{i}", f"{origin.url}/", f"cache={PRIVATE}/cache.{what}.{i},{ring.options(i)}" + options +
                           f",plan=batch=64+rank={i}of{NODES}+seed=3+shuffle=window:2048") for i in range(NODES)]
         wrong = []
         readers = [threading.Thread(target=two_epochs, args=(node, i, wrong)) for i, node in enumerate(nodes)]
@@ -51,13 +51,13 @@ def check(origin, what, options, least, most):
         for reader in readers:
             reader.join()
         equal(wrong, [], f"{what}: batches that are wrong")
+        said = [run("stage", "-o", f"cache={PRIVATE}/cache.{what}.{i},{ring.options(i)}", f"{origin.url}/")
+                for i in range(NODES) if least >= TOTAL]
         for node in nodes:
-            if least >= TOTAL:
-                run("stage", "-o", f"cache={PRIVATE}/{what}.{nodes.index(node)},{ring.options(nodes.index(node))}",
-                    f"{origin.url}/")
             stop(node)
+        untroubled(*said, *(log_text(f"log.{what}{i}") for i in range(NODES)))
         shares = [disk_usage(f"{ring.at(i)}/share") for i in range(NODES)]
-        staged = [disk_usage(f"{PRIVATE}/{what}.{i}/staged") for i in range(NODES)]
+        staged = [disk_usage(f"{PRIVATE}/cache.{what}.{i}/staged") for i in range(NODES)]
         print(f"{what}: share {min(shares) / TOTAL:.2f} to {max(shares) / TOTAL:.2f} of D (1/N is {1 / NODES:.2f}), "
               f"staged {min(staged) / TOTAL:.2f} to {max(staged) / TOTAL:.2f} of D; the origin sent "
               f"{sent(origin.log()) / TOTAL:.3f} of D", flush=True)
@@ -67,6 +67,6 @@ def check(origin, what, options, least, most):
 
 
 with Nginx(WWW) as the_origin:
-    timed(check, the_origin, "pin", ",keep=pin", TOTAL, 1.05 * TOTAL)
-    timed(check, the_origin, "default", f",cache_size={ROOM}", 1, ROOM)
-    timed(check, the_origin, "once", f",keep=once,cache_size={ROOM}", 0, ROOM)
+    timed(rings_calmly, check, the_origin, "pin", ",keep=pin", TOTAL, 1.05 * TOTAL)
+    timed(rings_calmly, check, the_origin, "default", f",cache_size={ROOM}", 1, ROOM)
+    timed(rings_calmly, check, the_origin, "once", f",keep=once,cache_size={ROOM}", 0, ROOM)

@@ -5,6 +5,7 @@ timeout= is, within 2 s if members do not answer, and within 5 s if they do. Whi
 next to it; and a request whose member is alive is not sent again, but one whose member has been replaced is."""
 
 import http.server
+import itertools
 import re
 import sys
 import threading
@@ -15,12 +16,13 @@ import urllib.request
 import numpy as np
 
 from lib import DEADLINE, PRIVATE, equal, idx_bytes, log_text, stop
-from servers import MiB, Nginx, place, read_anew, start_at, within
+from servers import PATIENT, Late, MiB, Nginx, calmly, place, read_anew, start_at
 
 WWW = f"{PRIVATE}/www"
 DATA = idx_bytes(np.random.default_rng(3).integers(0, 256, (20000, 32, 32), dtype=np.uint8))
 PIECE = 64 << 10
 LIMITS = {False: 4, True: 20}  # seconds, if members answer: 2 or 5, and what the machine takes
+TRY = itertools.count()
 ONE, OTHER = "10.0.0.1:20001", "10.0.0.2:20001"
 place(WWW, "one-data", DATA)
 
@@ -113,40 +115,44 @@ def read(daemon, at):
 
 
 def check_mute(origin, front, dead):
-    name = "dead" if dead else "mute"
+    name = f"{'dead' if dead else 'mute'}{next(TRY)}"
     daemon = mount(name, origin, front)
     front.asked = 0
     for k in range(16):
         read(daemon, k * MiB)
     equal(front.asked >= 16, True, f"requests for data at the front: {front.asked}")
-    front.mute, front.dead = True, dead
+    front.mute, front.dead, longest = True, dead, 0
     for at in (16 * MiB, 18 * MiB):
         begin = time.monotonic()
-        with within(LIMITS[not dead], f"a read at {at} while the ring gives nothing"):
-            read(daemon, at)
-        print(f"{name}: {time.monotonic() - begin:.2f} s", flush=True)
+        read(daemon, at)
+        longest = max(longest, time.monotonic() - begin)
+    print(f"{name}: {longest:.2f} s", flush=True)
     equal("gives nothing; the origin is asked in their place" in log_text(f"log.{name}"), True, "the log")
     front.mute = front.dead = False
     stop(daemon)
+    if longest > LIMITS[not dead] * PATIENT:
+        raise Late(f"{name}: a read while the ring gives nothing: {longest:.2f} s")
 
 
 def check_slow(origin, front):
     """Each reply takes longer than it takes to send a request again."""
-    front.late, front.asked = 1.5, 0
-    daemon = mount("slow", origin, front)
+    front.late, front.asked, name = 1.5, 0, f"slow{next(TRY)}"
+    daemon = mount(name, origin, front)
     before = len(origin.log())
     for k in range(2):
         read(daemon, k * MiB)
     asked, at_origin = front.asked, len(origin.log()) - before
     stop(daemon)
-    equal("gives nothing" in log_text("log.slow"), False, "a slow ring is waited for")
+    # The front is a program in Python, and so late that little is left until it counts as one that gives nothing.
+    if "gives nothing" in log_text(f"log.{name}"):
+        raise Late("a slow ring was not waited for")
     equal(at_origin <= asked, True, f"requests at the origin: {at_origin}, of the front: {asked}")
 
 
 def check_alive(origin, front):
     """Its member has sent a head, and answers: it waits for the origin."""
     front.late = 0
-    daemon = mount("alive", origin, front)
+    daemon = mount(f"alive{next(TRY)}", origin, front)
     front.held, before, at_origin = 6, front.asked, len(origin.log())
     read(daemon, 0)
     asked, at_origin = front.asked - before, len(origin.log()) - at_origin
@@ -154,17 +160,18 @@ def check_alive(origin, front):
     front.held, before = 6, front.asked
     read(daemon, 4 * MiB)
     stop(daemon)
-    equal((asked, at_origin), (1, 1), "requests for data: of the front, and of the origin")
+    if (asked, at_origin) != (1, 1):  # an answer of the member may have come late
+        raise Late(f"requests for data: {asked} of the front, {at_origin} of the origin, expected one of each")
     equal(front.asked - before >= 2, True, f"requests for data whose member was replaced: {front.asked - before}")
 
 
 with Nginx(WWW) as the_origin:
     the_front = Front(the_origin.url)
     try:
-        check_mute(the_origin, the_front, False)
-        check_mute(the_origin, the_front, True)
-        check_slow(the_origin, the_front)
-        check_alive(the_origin, the_front)
+        calmly(check_mute, the_origin, the_front, False)
+        calmly(check_mute, the_origin, the_front, True)
+        calmly(check_slow, the_origin, the_front)
+        calmly(check_alive, the_origin, the_front)
     finally:
         the_front.over.set()
         the_front.shutdown()

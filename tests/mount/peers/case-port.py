@@ -10,7 +10,7 @@ import numpy as np
 
 import users
 from lib import DEADLINE, PRIVATE, contains, equal, idx_bytes, log_text, stop
-from ring import Ring, address
+from ring import Ring, address, read_until_used
 from servers import MiB, Nginx, place, read_anew, remote, start_at, wait_until
 from users import as_user
 
@@ -60,11 +60,5 @@ with Nginx(WWW) as the_origin, Ring(2, the_origin.url) as the_ring:
             contains(log_text(f"log.{name}"), "its port is another user's; the origin is asked in their place")
             equal(thief.communicate("", timeout=DEADLINE)[0], "", "what eve has got")
         the_ring.start(0)
-        left = list(range(8 * MiB, len(DATA) - PIECE, 8 << 10))
-
-        def used_again():
-            read(the_daemon, left.pop())
-            return remote(the_daemon.at)["peers_trouble"] == ""
-
-        wait_until(used_again, "the front is used again", the_daemon)
+        read_until_used(the_daemon, range(8 * MiB, len(DATA) - PIECE, PIECE), lambda at: read(the_daemon, at))
         stop(the_daemon)

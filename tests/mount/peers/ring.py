@@ -3,17 +3,23 @@
     with Ring(4, origin.url) as ring:   ring.options(i), ring.log(i), ring.kill(i), ring.stall(i) ...
 
 Nodes are counted from 0. Each has its folder, its front and its back.
+
+A front or a member that gets no processor for a second counts as dead, and then the origin is asked. What must not
+happen otherwise is checked by rings_calmly(check): check calls untroubled() with what its mounts have said.
 """
 
 import collections
+import glob
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import time
 
 from lib import DEADLINE, PRIVATE, equal, skip, text
-from servers import free_port, wait_until
+from servers import Late, calmly, free_port, remote, wait_until
 
 TOOL = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../mount-scripts/peers"))
 SLICE = 1 << 20
@@ -53,6 +59,38 @@ def make_secret(path):
     with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
         f.write(os.urandom(32).hex() + "\n")
     return path
+
+
+def untroubled(*said):
+    """No mount and no command has said that it asks the origin in the place of peers."""
+    for text_of in said:
+        if "in their place" in text_of:
+            raise Late(f"a member or a front may have had no processor for a second: {text_of}")
+
+
+def read_until_used(daemon, offsets, read):
+    """Read at one of the offsets now and then, less and less often, until the front is used again: it is asked again when
+    something is fetched. The offsets last as long as it is waited for."""
+    begin, left = time.monotonic(), list(offsets)
+
+    def used():
+        if left and time.monotonic() - begin >= DEADLINE * (1 - len(left) / len(offsets)) ** 2:
+            read(left.pop())
+        return remote(daemon.at)["peers_trouble"] == ""
+
+    wait_until(used, "the front is used again", daemon)
+
+
+def rings_calmly(check, *arguments):
+    """Call check(*arguments), again after Late: without the rings, the caches (cache.*) and the logs of the try before."""
+    def from_nothing(*arguments):
+        for folder in glob.glob(f"{PRIVATE}/cache.*") + glob.glob(f"{PRIVATE}/ring*"):
+            shutil.rmtree(folder)
+        for log in glob.glob(f"{PRIVATE}/log*"):
+            if "sanitizer" not in log:
+                os.truncate(log, 0)
+        return check(*arguments)
+    return calmly(from_nothing, *arguments)
 
 
 class Ring:
