@@ -303,7 +303,7 @@ class BadServer:
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def dies(self, life, death):
-        """Die when that many bytes were sent, where a request counts as 500. death: "gone", or
+        """Die when that many bytes were sent, where a request counts as 500; None: never. death: "gone", or
         "silent": it accepts connections, and sends nothing more."""
         with self.lock:
             self.life, self.death, self.died = life, death, None
@@ -366,13 +366,13 @@ class BadServer:
         return [r for r in self.log if r.method == "GET" and r.status in (200, 206) and
                 not r.path.endswith("/") and not r.path.endswith("SHA256SUMS")]
 
-    def wait_requests(self, n, seconds=60):
+    def wait_requests(self, n, seconds=DEADLINE):
         """Wait until n requests have arrived, answered or not."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.seen["*"] >= n, seconds):
                 raise AssertionError(f"{self.seen['*']} requests came, expected {n}")
 
-    def wait_stalled(self, n=1, seconds=60):
+    def wait_stalled(self, n=1, seconds=DEADLINE):
         """Wait until n requests are stalled."""
         with self.lock:
             if not self.arrived.wait_for(lambda: self.count_stalled() >= n, seconds):

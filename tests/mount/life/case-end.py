@@ -153,18 +153,21 @@ def check_stopped():
     check_ended(pid, "it goes on")
 
 
-def hanging_reader():
-    return subprocess.Popen(["cat", path("train/samples/raw/000009.image.raw")],
+def hanging_reader(connection):
+    """It has asked a stopped daemon, where that can be seen."""
+    user = subprocess.Popen(["cat", path("train/samples/raw/000009.image.raw")],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if has_connections():
+        wait_until(lambda: int(text(f"{CONNECTIONS}/{connection}/waiting")) > 0, "it asks")
+    return user
 
 
 def check_stopped_in_use():
     """A process waits for a stopped daemon: it gets an error, if the connection may be aborted."""
     mount(SOURCE)
-    pid = daemon_of()
+    pid, connection = daemon_of(), os.minor(os.stat(MOUNTPOINT).st_dev)
     stopped(pid)
-    user = hanging_reader()
-    wait_until(lambda: os.readlink(f"/proc/{user.pid}/exe").endswith("/cat"), "the reader runs")
+    user = hanging_reader(connection)
     inside = subprocess.Popen(["cat"], cwd=MOUNTPOINT, stdin=subprocess.PIPE)
     said = umount_in_time("stopped, in use")
     contains(said, "still in use by", f"{inside.pid} (cat)", "does not answer", f"process {pid}")
@@ -192,10 +195,7 @@ def kill_while_asked():
     mount(SOURCE)
     pid, connection = daemon_of(), os.minor(os.stat(MOUNTPOINT).st_dev)
     stopped(pid)
-    user = hanging_reader()
-    wait_until(lambda: os.readlink(f"/proc/{user.pid}/exe").endswith("/cat"), "the reader runs")
-    if has_connections():
-        wait_until(lambda: int(text(f"{CONNECTIONS}/{connection}/waiting")) > 0, "it asks")
+    user = hanging_reader(connection)
     os.kill(pid, signal.SIGKILL)
     said = user.communicate(timeout=DEADLINE)[1]
     gone = os.strerror(errno.ENOTCONN), os.strerror(errno.ECONNABORTED)

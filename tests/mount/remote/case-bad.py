@@ -10,7 +10,7 @@ import bad_server as bad
 from bad_mount import BLOCK, DATA, FILE, WWW, Try, mounts_or_says
 from bad_server import BadServer
 from lib import content, equal, path
-from servers import coverage, error_of, remote, sent, timed, wait_until
+from servers import Late, calmly, coverage, error_of, remote, sent, timed, wait_until
 
 
 # Failures that libcurl handles itself, and replies that are no failures.
@@ -80,7 +80,7 @@ def check_retry_after(server):
         server.script(FILE, bad.status(429, retry_after=3600))
         t.fails(errno.EIO, off=3_500_000)
         server.healthy()
-        wait_until(lambda: error_of(t.check) == 0, "429 for an hour: works again", t.daemon, 20)
+        wait_until(lambda: error_of(t.check) == 0, "429 for an hour: works again", t.daemon)
 
 
 def check_no_size(server):
@@ -103,11 +103,14 @@ def check_bandwidth(server):
     with Try(server, "slow", {"jobs": 2}) as t:
         t.check(anew=False)
         r = remote()
-        equal((r["errors"], r["retries"]), (0, 0), "slow: errors, retries")
+        equal(r["errors"], 0, "slow: errors")
+        if r["retries"]:  # a thread of the server may have had no processor for timeout=
+            raise Late(f"slow: {r['retries']} retries: {r['last_error']}")
         equal(r["demand_bytes"] + r["background_bytes"], sent(server.data()), "slow: bytes fetched")
     server.rate = 0
 
 
 with BadServer(WWW) as the_server:
-    for check in (passing, check_whole, check_retry_after, check_no_size, check_bandwidth):
+    for check in (passing, check_whole, check_retry_after, check_no_size):
         timed(check, the_server)
+    timed(calmly, check_bandwidth, the_server)

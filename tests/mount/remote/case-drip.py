@@ -60,7 +60,7 @@ def check_mount(server):
 def check_reader(server):
     for what, script in (("a body", bad.drip(0.05)), ("a head", bad.drip(0.05, head=True)),
                          ("chunks", lambda reply: (bad.chunked()(reply), bad.drip(0.05)(reply)))):
-        with Try(server, f"{what} that drips") as t:
+        with Try(server, f"{what} that drips", {"patience": 4 * TIMEOUT}) as t:  # the transfer fails long before
             equal(read_anew(path("file-one/source/file-one"), size=4096) == DATA[:4096], True, what)
             server.script(FILE, script)
             t.fails(errno.EIO, off=2_000_000, limit=LIMIT)

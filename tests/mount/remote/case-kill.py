@@ -13,7 +13,7 @@ import numpy as np
 
 from bad_server import BadServer
 from lib import DEADLINE, PRIVATE, SLOW, content, equal, idx_bytes, run, start, stop
-from servers import coverage, ended, files_below, locks_in, pidfd, place, read_anew, remote, wait_until
+from servers import coverage, ended, files_below, locks_in, pidfd, place, read_anew, wait_staged
 
 KILLS = 15 if SLOW else 100
 READERS = 2
@@ -74,6 +74,7 @@ def main():
         source = f"{server.url}/big-data"
         begin, wrong, fetched, blocks = time.monotonic(), [], 0, set()
         for i in range(KILLS):
+            server.dies(len(data) * 9 // 10 // KILLS, "silent")  # so that something is left, however long a round takes
             daemon = start(source, options)
             readers = [threading.Thread(target=reader, args=(daemon.at, data, i, wrong))
                        for _ in range(READERS)]
@@ -90,6 +91,7 @@ def main():
             run("umount", daemon.at)
             equal(locks_in(CACHE), [], "locks that are left")
             kept = staged()
+            server.healthy()  # what waits for the end of its silence is logged
             equal(blocks - kept, set(), f"blocks that kill {i} has removed")
             fetched += check_fetched(server.data(), blocks, kept, f"before kill {i}")
             server.forget()
@@ -99,10 +101,10 @@ def main():
         equal(left < len(data) - len(data) // 20, True, "there was something to keep between the kills")
         equal(left > 0, True, "there was something to fetch until the last kill")
         server.rate = 0
+        server.dies(None, None)
         daemon = start(source, options)
         equal(read_anew(daemon.at, "big-data/source/big-data") == data, True, "all of it")
-        r = wait_until(lambda: (r := remote())["staged_bytes"] == r["total_bytes"] and r,
-                       "all is staged", daemon)
+        r = wait_staged(daemon)
         equal(r["bad_blocks"], 0, "blocks that a kill has damaged")
         stop(daemon)
         equal(check_fetched(server.data(), blocks, staged(), "after the last kill"), left, "bytes that were sent after the last kill")

@@ -9,7 +9,7 @@ import os
 import threading
 
 import bad_server as bad
-from bad_mount import BLOCK, CLEAR, DATA, FILE, OTHER, WWW, Try
+from bad_mount import BLOCK, CLEAR, DATA, FILE, OTHER, PATIENCE, WWW, Try
 from bad_server import BadServer
 from lib import PRIVATE, contains, content, equal, log_text, path, run, text
 from servers import check_counters, error_of, place, read_anew, remote, sha256sums, timed, wait_until
@@ -22,7 +22,8 @@ def lasting(server):
                          ("stalls for ever", bad.stall(100)), ("no answers", bad.stall()),
                          ("wrong parts for ever", bad.content_range(shift=BLOCK, size_too=True)),
                          ("packed for ever", bad.packed()), ("garbage for ever", bad.garbage())):
-        with Try(server, what) as t:
+        # A transfer in which nothing comes ends long before the reader gives up.
+        with Try(server, what, {"patience": 2 * PATIENCE} if "stalls" in what or "answers" in what else None) as t:
             start_of = read_anew(path("file-one/source/file-one"), size=4096)
             equal(start_of == DATA[:4096], True, what)
             server.script(FILE, action)
@@ -94,11 +95,12 @@ def check_sums(server):
     # That of a whole file, from the first byte on.
     with Try(server, "not what SHA256SUMS says", {"stage": "auto"}, source="/data/",
              before=[(FILE, bad.other(OTHER))]) as t:
-        wait_until(lambda: remote()["bad_files"] > 0, "bad_files counts", t.daemon, 30)
+        wait_until(lambda: remote()["bad_files"] > 0, "bad_files counts", t.daemon)
         if os.path.exists(path("file-one/ERROR.txt")):  # it was known before the mount was made
             contains(text(path("file-one/ERROR.txt")), "file-one")
         else:
-            contains(log_text(t.log), "file-one", "SHA256SUMS")
+            wait_until(lambda: "SHA256SUMS" in log_text(t.log), "it is logged, which is later", t.daemon)
+            contains(log_text(t.log), "file-one")
             e = error_of(read_anew, path("file-one/source/file-one"))
             equal(e, errno.EIO, "not what SHA256SUMS says: a read of it; errno")
         equal(content(path("file-two/source/file-two")) == OTHER, True, "another file")

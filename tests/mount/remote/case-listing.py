@@ -13,7 +13,7 @@ import urllib.parse
 
 import numpy as np
 
-from lib import (EPOCHFS, PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted,
+from lib import (DEADLINE, EPOCHFS, PRIVATE, SOURCE, contains, content, equal, idx_bytes, log_text, mounted,
                  path, run, small, text)
 from servers import Nginx, check_once, place, sha256sums
 
@@ -156,7 +156,7 @@ with Nginx(WWW, more=f"location /slow/ {{ alias {WWW}/packed/; limit_rate 60k; }
         ours, theirs = pty.openpty() if is_terminal else os.pipe()
         done = subprocess.run([EPOCHFS, "mount", "-o", fresh("jobs=2,stage=off"),
                                f"{server.url}/slow/big.gz", path()], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False)
+                              stdout=subprocess.DEVNULL, stderr=theirs, timeout=DEADLINE, check=False)
         os.write(theirs, b"end")
         said = os.read(ours, 65536).decode()
         os.close(ours)

@@ -178,7 +178,7 @@ rm -r "$PRIVATE/text" "$PRIVATE/commands" "$cache/rows" "$cache/tables" "$cache/
 fill() {
     EPOCHFS_CACHE=$cache start "$SOURCE"
     stop TERM
-    touch -d '3 days ago' "$cache"/unpacked/*
+    touch -d '72 hours ago' "$cache"/unpacked/*
 }
 fill
 expect 0 "$EPOCHFS" cache list "$cache"

@@ -13,7 +13,7 @@ import numpy as np
 
 import users
 from bad_server import BadServer
-from lib import PRIVATE, SLOW, contains, equal, idx_bytes
+from lib import DEADLINE, PRIVATE, SLOW, contains, equal, idx_bytes
 from servers import place, sha256sums
 from users import GROUP, User
 
@@ -176,7 +176,7 @@ def check_commands(what):
                     ["cache", "list", SHARED], ["cache", "verify", SHARED], ["cache", "prune", SHARED],
                     ["cache", "list", "--json", SHARED]):
         with ann.start(ann.binary, *command) as p:
-            said = p.communicate(timeout=60)[0]
+            said = p.communicate(timeout=DEADLINE)[0]
         equal(p.returncode in (0, 2, 4), True, f"{what}: {command}: {p.returncode}: {said}")
         equal("precious" in said, False, f"{what}: {command} shows her file: {said}")
 

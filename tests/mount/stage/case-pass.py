@@ -13,7 +13,7 @@ import numpy as np
 
 from lib import (CACHE, MOUNTPOINT, PRIVATE, SLOW, SOURCE, contains, content, difference, equal, idx_bytes,
                  log_text, mounted, path, requests, run, skip, start, status, stop, write)
-from servers import Nginx, kill_mount, place, read_anew, remote, wait_until
+from servers import Nginx, kill_mount, place, read_anew, remote, wait_staged, wait_until
 
 KILLS = int(os.environ.get("PASS_KILLS", "4" if SLOW else "12"))
 WWW = f"{PRIVATE}/www"
@@ -51,7 +51,7 @@ def check_whole(url, data):
             equal(passed(), 0, "files of which a part is here")
         equal(read_anew(where()) == data, True, "through the daemon")
         equal(passed(), 0, "opens of a file that was not whole")
-        wait_until(lambda: remote()["staged_bytes"] == len(data), "all of it is staged")
+        wait_staged(total=len(data))
         before = requests()
         equal(content(where()) == data, True, "read by the kernel")
         reads = difference(before, requests()).get("read", 0)
@@ -87,7 +87,7 @@ def check_held(url, data):
     equal(os.listdir(f"{CACHE}/staged"), [], "both files are gone")
 
     daemon = start(url, f"cache={CACHE},open=pass")
-    wait_until(lambda: remote()["staged_bytes"] == len(data), "all of it is staged")
+    wait_staged(total=len(data))
     f = open(where(), "rb")
     equal(f.read(1000), data[:1000])
     equal(passed(), 1)
@@ -133,7 +133,7 @@ def check_damage(url, data):
             os.truncate(file.removesuffix(".content"), 2000)
         with mounted(url, f"cache={CACHE}", "open=pass", "stage=off"):
             equal(read_anew(where()) == data, True, f"{what}: first read")
-            wait_until(lambda: remote()["staged_bytes"] == len(data), f"{what}: all of it is staged")
+            wait_staged(total=len(data))
             equal(content(where()) == data, True, f"{what}: second read")
             wait_until(lambda: content(where()) == data and passed() > 0, f"{what}: the kernel reads it")
 
@@ -141,13 +141,13 @@ def check_damage(url, data):
 def check_changed(url, data, newer):
     """A reader that has the old version open keeps it; the next mount has the new one."""
     with mounted(url, f"cache={CACHE}", "open=pass"):
-        wait_until(lambda: remote()["staged_bytes"] == len(data), "all of it is staged")
+        wait_staged(total=len(data))
         with open(where(), "rb") as f:
             place(WWW, NAME, newer)
             equal(f.read() == data, True, "the version that was opened")
             equal(passed(), 1)
     with mounted(url, f"cache={CACHE}", "open=pass"):
-        wait_until(lambda: remote()["staged_bytes"] == len(newer), "all of the new one is staged")
+        wait_staged(total=len(newer))
         equal(content(where()) == newer, True, "the new version")
 
 
@@ -175,7 +175,7 @@ def check_kills(url, data):
         for r in readers:
             r.start()
         until = rng.randrange(1, 6)
-        wait_until(lambda: passed() >= until, "opens by the kernel", seconds=60)
+        wait_until(lambda: passed() >= until, "opens by the kernel")
         if i % 3 == 0:
             run("cache", "verify", CACHE)
         opens += passed()
