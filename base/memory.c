@@ -3,12 +3,16 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/number.h"
 #include "base/scope.h"
+
+#define HUGE_PAGE ((size_t)1 << 21)
 
 /* Where the two versions of cgroups have their numbers. If both are mounted, one of them has no
  * such files. */
@@ -147,4 +151,17 @@ struct memory_used memory_used(void)
     return (struct memory_used){.resident = resident * (uint64_t)sysconf(_SC_PAGESIZE),
                                 .allocated = heap.uordblks + heap.hblkhd,
                                 .unused = heap.fordblks};
+}
+
+void *memory_array(uint64_t n, size_t size)
+{
+    size_t bytes = (size_t)n * size;
+    void *ret;
+
+    if (bytes < 4 * HUGE_PAGE)
+        return malloc(bytes);
+    ret = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+    if (ret)
+        madvise(ret, bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
+    return ret;
 }

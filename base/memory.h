@@ -2,6 +2,7 @@
 #ifndef EPOCHFS_BASE_MEMORY_H
 #define EPOCHFS_BASE_MEMORY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of the machine, or of the smallest cgroup around this process that is limited.
@@ -20,6 +21,10 @@ struct memory_used {
 
 /* For this process. All 0 where it is not known. */
 struct memory_used memory_used(void);
+
+/* Memory for an array of n elements of size bytes, with large pages if it is large: to find a small
+ * page for each look-up, or to make a million of them, takes long. NULL: none. For free(). */
+void *memory_array(uint64_t n, size_t size);
 
 /* Memory that is kept because it may save work, as far as its limit. */
 struct memory_held {

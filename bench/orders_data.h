@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "bench/common.h"
 #include "fs/plan/list_text.h"
 #include "fs/plan/schedule.h"
@@ -58,7 +59,7 @@ static const struct plan_list *make_list(uint64_t samples, uint64_t *ret_step)
 {
     static struct plan_list list;
     uint64_t n = min_u64(samples, LIST_MOST);
-    uint32_t *sample = list_array(n, sizeof(*sample));
+    uint32_t *sample = memory_array(n, sizeof(*sample));
 
     *ret_step = samples / n;
     for (uint64_t i = 0; sample && i < n; i++)

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/scope.h"
 #include "base/search.h"
@@ -15,8 +15,6 @@
 
 #define REPORTED   3  /* bad lines */
 #define SHOWN_MOST 40 /* bytes of one */
-
-#define HUGE_PAGE ((size_t)1 << 21)
 
 #define BUCKET 8 /* entries on average, or up to twice as many */
 
@@ -109,21 +107,6 @@ static int read_lines(const char *name, struct list_lines lines, const struct li
     return diag_set(d, -EINVAL, "%s: %s", name, wrong.data ? wrong.data : "");
 }
 
-/* The samples that are looked up are anywhere in an array, so a page of it for each would have to
- * be found first. */
-void *list_array(uint64_t n, size_t size)
-{
-    size_t bytes = (size_t)n * size;
-    void *ret;
-
-    if (bytes < 4 * HUGE_PAGE)
-        return malloc(bytes);
-    ret = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
-    if (ret)
-        madvise(ret, bytes, MADV_HUGEPAGE); /* where there are none, small ones do */
-    return ret;
-}
-
 static bool list_text_is_rising(const uint32_t *sample, uint64_t n)
 {
     for (uint64_t i = 1; i < n; i++)
@@ -171,7 +154,7 @@ static int list_text_add_entries(struct plan_list *list, const uint64_t *pair)
 {
     uint64_t n = list->n, at = 0;
     uint32_t *start;
-    uint8_t *entry = pair ? list_array(n * PLAN_ENTRY_BYTES + PLAN_ENTRY_PAD, 1) : NULL;
+    uint8_t *entry = pair ? memory_array(n * PLAN_ENTRY_BYTES + PLAN_ENTRY_PAD, 1) : NULL;
 
     if (pair && !entry)
         return -ENOMEM;
@@ -179,7 +162,7 @@ static int list_text_add_entries(struct plan_list *list, const uint64_t *pair)
     set_bits(list, pair ? (uint32_t)(pair[n - 1] >> 32) : list->sample[n - 1]);
     for (uint64_t i = 0; pair && i < n; i++)
         set_entry(entry + i * PLAN_ENTRY_BYTES, list, pair[i]);
-    list->start = start = list_array((uint64_t)list->buckets + 1, sizeof(*start));
+    list->start = start = memory_array((uint64_t)list->buckets + 1, sizeof(*start));
     if (!start)
         return -ENOMEM;
     for (uint32_t b = 0; b <= list->buckets; b++) {
@@ -229,7 +212,7 @@ int list_parse(const char *name, const char *text, size_t len, const struct list
                         "%s: expected fewer than 2^32 lines, of a dataset of at most 2^32 samples, "
                         "got %llu lines and %llu samples",
                         name, (unsigned long long)n, (unsigned long long)samples->samples);
-    sample = list_array(n, sizeof(*sample));
+    sample = memory_array(n, sizeof(*sample));
     if (!sample)
         return -ENOMEM;
     r = read_lines(name, (struct list_lines){.at = text, .end = text + len}, samples, sample, d);

@@ -23,10 +23,6 @@ struct list_samples {
 int list_parse(const char *name, const char *text, size_t len, const struct list_samples *samples,
                bool back, struct plan_list *ret, struct diag *d);
 
-/* Memory for an array of a list, with large pages if it is large: n elements of size bytes. NULL:
- * none. For free(). */
-void *list_array(uint64_t n, size_t size);
-
 /* Make the list of n samples, 0 < n < PLAN_LIST_MOST; owns them on success. 0 or -ENOMEM. */
 int list_make(uint32_t *sample, uint64_t n, bool back, struct plan_list *ret);
 

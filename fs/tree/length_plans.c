@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "base/index_store.h"
+#include "base/memory.h"
 #include "base/scope.h"
 #include "format/core/format.h"
 #include "fs/plan/length_batches.h"
@@ -317,7 +318,7 @@ static int length_list_make(const struct plan *plan, const struct plan_data *dat
     r = select_lengths(&s, plan, data->lengths, kept, &n, d);
     if (r < 0)
         return r;
-    fitted = list_array(n, sizeof(*fitted));
+    fitted = memory_array(n, sizeof(*fitted));
     if (!fitted)
         return -ENOMEM;
     memcpy(fitted, kept, n * sizeof(*fitted));

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "fs/plan/list_text.h"
 
 /* The list of n samples; list_release() frees it. Without memory the test ends. */
 static inline struct plan_list test_list(const uint32_t *sample, uint64_t n)
 {
-    uint32_t *copy = list_array(n, sizeof(*copy));
+    uint32_t *copy = memory_array(n, sizeof(*copy));
     struct plan_list ret;
 
     if (!copy)

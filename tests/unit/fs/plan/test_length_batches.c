@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "base/mix64.h"
 #include "base/scope.h"
 #include "fs/plan/schedule.h"
@@ -40,7 +41,7 @@ struct made {
 static void keep_lengths(struct made *m, struct plan_data *data)
 {
     struct plan before = m->plan;
-    uint32_t *kept = list_array(SHOWN_MOST, sizeof(*kept)), length;
+    uint32_t *kept = memory_array(SHOWN_MOST, sizeof(*kept)), length;
     uint64_t n = 0, sample;
     struct schedule s;
 
