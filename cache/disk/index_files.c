@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file_io.h"
+#include "base/memory.h"
 #include "cache/disk/entry.h"
 #include "cache/disk/local_file.h"
 #include "cache/disk/quota.h"
@@ -17,7 +18,7 @@ static int read_entry(int fd, uint64_t size, struct kept_index *ret)
 
     if (!size || size > SIZE_MAX)
         return -ENOENT;
-    bytes = malloc((size_t)size);
+    bytes = memory_array(size, 1);
     if (!bytes)
         return -ENOMEM;
     if (file_pread(fd, bytes, (size_t)size, 0) < 0)

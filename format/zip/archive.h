@@ -50,8 +50,23 @@ static inline void zip_listing_release(struct zip_listing *list)
 int zip_list(const struct blob *blob, const char *top, const char *stem, struct zip_listing *ret,
              struct diag *d);
 
-/* A file of a listing, or of the table of a view. */
-struct zip_member zip_listed(const struct members *files, size_t i);
+/* A file of a listing, or of the table of a view; that of a view may be hostile. */
+static inline struct zip_member zip_listed(const struct members *files, size_t i)
+{
+    const struct member *f = &files->member[i];
+
+    return (struct zip_member){.folder = members_folder_of(files, i),
+                               .name = members_name(files, i),
+                               .name_len = strlen(members_name(files, i)),
+                               .method = f->more & 1 ? ZIP_DEFLATED : ZIP_STORED,
+                               .crc = (uint32_t)f->version[1],
+                               .packed_size = (f->more & ~MEMBER_TEXT) >> 17,
+                               .size = members_size(files, i),
+                               .header = f->version[0] >> 16,
+                               .local_len = (uint16_t)f->version[0],
+                               .local_crc = (uint32_t)(f->version[1] >> 32),
+                               .room = (uint16_t)(f->more >> 1)};
+}
 
 /* A blob of the files of a table, which it takes over, also on error; *ret_files: where the table
  * lives as long as the blob. The table may be hostile. Large deflated files are unpacked into the

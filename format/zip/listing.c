@@ -40,23 +40,6 @@ static int zip_add_file(struct members *files, uint32_t folder, const char *name
     return r == 0 ? members_set_more(files, files->n - 1, more, NULL) : r;
 }
 
-struct zip_member zip_listed(const struct members *files, size_t i)
-{
-    const struct member *f = &files->member[i];
-
-    return (struct zip_member){.folder = members_folder_of(files, i),
-                               .name = members_name(files, i),
-                               .name_len = strlen(members_name(files, i)),
-                               .method = f->more & 1 ? ZIP_DEFLATED : ZIP_STORED,
-                               .crc = (uint32_t)f->version[1],
-                               .packed_size = (f->more & ~MEMBER_TEXT) >> 17,
-                               .size = members_size(files, i),
-                               .header = f->version[0] >> 16,
-                               .local_len = (uint16_t)f->version[0],
-                               .local_crc = (uint32_t)(f->version[1] >> 32),
-                               .room = (uint16_t)(f->more >> 1)};
-}
-
 /* ---- names ---- */
 
 /* What bytes 128 to 255 are in code page 437. */

@@ -71,6 +71,9 @@ static int zip_read_file(struct read_context *rc, const struct zip_view *view, s
 
     if (view->unpacked && view->unpacked[i])
         return blob_read(rc, view->unpacked[i], buf, len, off, d);
+    r = zip_check(view->archive->blob, &u.member, false, d);
+    if (r < 0)
+        return r;
     if (u.member.method != ZIP_STORED)
         return zip_read_deflated(&u, buf, len, off);
     u.member.at = skip ? u.member.header + skip : 0;
@@ -174,15 +177,22 @@ static const struct blob_ops zip_view_ops = {
 
 /* ---- making ---- */
 
-/* Check a file, and unpack it into the cache folder if it is too large for memory. */
-static int zip_view_add(struct zip_view *view, size_t i, struct diag *d)
+static bool zip_is_large(const struct members *files, size_t i)
+{
+    const struct zip_member m = zip_listed(files, i);
+
+    return m.method != ZIP_STORED && max_u64(m.size, m.packed_size) > IN_MEMORY;
+}
+
+/* Unpack a large file into the cache folder. */
+static int zip_view_unpack(struct zip_view *view, size_t i, struct diag *d)
 {
     const struct zip_archive *archive = view->archive;
     struct zip_member m = zip_listed(&view->files, i);
     struct packed_part part = {.name = m.name, .len = m.packed_size, .size = m.size, .crc = m.crc};
     int r = zip_check(archive->blob, &m, false, d);
 
-    if (r < 0 || m.method == ZIP_STORED || max_u64(m.size, m.packed_size) <= IN_MEMORY)
+    if (r < 0)
         return r;
     if (!view->unpacked)
         view->unpacked = calloc(view->files.n, sizeof(*view->unpacked));
@@ -224,7 +234,8 @@ int zip_view_new(struct zip_archive *archive, struct members *files, struct blob
     if (!blob->name || !blob->source || (from->etag && !blob->etag) || !view->skip)
         return -ENOMEM;
     for (size_t i = 0; i < view->files.n && r == 0; i++)
-        r = zip_view_add(view, i, d);
+        if (zip_is_large(&view->files, i))
+            r = zip_view_unpack(view, i, d);
     if (r < 0)
         return r;
     *ret_files = &view->files;
