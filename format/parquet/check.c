@@ -1,16 +1,43 @@
-/* What a check finds in a file besides rows that cannot be read: labels that are no class. */
+/* What a check finds in a file besides rows that cannot be read: labels that are no class,
+ * JSON that is none, text that is not UTF-8. */
 #include <errno.h>
 
 #include "base/bytes.h"
 #include "base/read_context.h"
+#include "base/text.h"
 #include "format/parquet/file.h"
 
-/* What is wrong with a value of a column; NULL: nothing that is looked for. */
-static const char *parquet_check_value(const struct parquet_column *c, const uint8_t *bytes)
+static bool parquet_is_text(const struct parquet_column *c)
 {
-    return c->classes && load_le64(bytes) >= json_array_size(c->classes)
-               ? "values that are no number of a class"
-               : NULL;
+    return c->shown == SHOWN_BYTES && c->as.shown == RECORD_TEXT && c->convert == CONVERT_COPY;
+}
+
+static bool parquet_is_utf8(const uint8_t *bytes, size_t len)
+{
+    for (size_t n; len; bytes += n, len -= n)
+        if (!(n = text_character(bytes, len)))
+            return false;
+    return true;
+}
+
+/* *ret: what is wrong with a value of a column; NULL: nothing that is looked for. 0 or -ENOMEM. */
+static int parquet_check_value(const struct parquet_column *c, const uint8_t *bytes, size_t len,
+                               const char **ret)
+{
+    json_t *json = NULL;
+    int r = 0;
+
+    *ret = NULL;
+    if (c->classes && load_le64(bytes) >= json_array_size(c->classes))
+        *ret = "values that are no number of a class";
+    if (!c->classes && !parquet_is_utf8(bytes, len))
+        *ret = "values that are not UTF-8";
+    else if (c->as.ext)
+        r = json_read_nul((const char *)bytes, len, "", json_budget(len), &json, NULL);
+    json_free(&json);
+    if (r == -EBADMSG)
+        *ret = "values that are not JSON, or have numbers beyond 64 bits";
+    return r == -ENOMEM ? r : 0;
 }
 
 /* Look at the rows of a unit. */
@@ -23,8 +50,10 @@ static int parquet_check_unit(struct parquet_column *c, const struct parquet_spa
     for (size_t i = 0; i < rows.n && r == 0; i++) {
         size_t len;
         const uint8_t *bytes = values_at(&rows, i, &len);
-        const char *odd = values_mark(&rows, i) ? NULL : parquet_check_value(c, bytes);
+        const char *odd = NULL;
 
+        if (!values_mark(&rows, i))
+            r = parquet_check_value(c, bytes, len, &odd);
         if (odd && !c->odd_rows++) {
             c->odd = odd;
             c->odd_row = unit->row + i;
@@ -41,9 +70,10 @@ int parquet_check(void *p, struct diag *d)
 
     for (unsigned i = 0; i < file->n_columns; i++) {
         struct parquet_column *c = &file->column[i];
+        bool is_looked_at = c->classes || parquet_is_text(c);
 
         c->odd_rows = 0;
-        for (uint64_t row = 0; c->classes && row < file->footer.rows && r == 0;) {
+        for (uint64_t row = 0; is_looked_at && row < file->footer.rows && r == 0;) {
             struct parquet_span unit;
 
             parquet_unit_find(&(struct record_cell){file, row, i}, &unit);

@@ -989,6 +989,13 @@ UNIT_TEST(test_parquet)
         {.file = {FILE_OF("x", "n:i:0,1,-,2,-1|{\"info\":{\"features\":{\"n\":{\"_type\":"
                                "\"ClassLabel\",\"names\":[\"a\",\"b\"]}}}}")},
          .want = "x: column 'n': values that are no number of a class: 3, the first in row 2\n"},
+        {.file = {FILE_OF("x", "j:j:{},[1,\"a\\u0000\",-,[|")},
+         .want = "x: column 'j': values that are not JSON, or have numbers beyond 64 bits: 2, the "
+                 "first in row 1\n"},
+        {.file = {FILE_OF("x", "t:t:a,\xc3\xa9,-,b\xc3|")},
+         .want = "x: column 't': values that are not UTF-8: 1, the first in row 3\n"},
+        {.file = {FILE_OF("x", "j:j:\"\xff\"|")},
+         .want = "x: column 'j': values that are not UTF-8: 1, the first in row 0\n"},
     };
 
     check_rows("parquet", make_parquet, rows, ARRAY_LEN(rows));
